@@ -1,0 +1,156 @@
+"""Checks of parameters and arrays.
+
+Every message has one shape: what was expected of which argument, what was got, what to do.
+"""
+
+import math
+from numbers import Real
+
+import numpy as np
+
+from counterpoise._types import AnyArray, ArrayLike, FloatArray
+
+_CHUNK_BYTES = 1 << 22  # checks walk a large array in pieces of this size, so that they need no memory
+
+
+def check_alpha(alpha: float) -> float:
+    """Return ``alpha`` as a float after checking that it is a number in (0, 1]."""
+    if isinstance(alpha, bool) or not isinstance(alpha, Real):
+        raise TypeError(f"alpha must be a number in (0, 1], the tail fraction; got {alpha!r}.")
+    if not 0.0 < alpha <= 1.0:  # NaN fails too
+        raise ValueError(
+            f"alpha must lie in (0, 1], the fraction of the samples that form the tail; got {alpha!r}. "
+            "Use alpha=1 for the average."
+        )
+    return float(alpha)
+
+
+def check_alphas(alphas: ArrayLike) -> FloatArray:
+    """Return ``alphas`` as a vector after checking each of them."""
+    vector = as_numbers(alphas, "alphas")
+    if vector.ndim != 1 or vector.size == 0:
+        raise ValueError(
+            f"alphas must be a non-empty one-dimensional array of tail fractions; got shape {vector.shape}."
+        )
+    for alpha in vector.tolist():
+        check_alpha(float(alpha))
+    return vector.astype(np.float64)
+
+
+def check_positive(value: float, name: str) -> float:
+    """Return ``value`` as a float after checking that it is a finite number above zero."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise TypeError(f"{name} must be a number above 0; got {value!r}.")
+    if not (value > 0 and math.isfinite(value)):
+        raise ValueError(f"{name} must be finite and above 0; got {value!r}.")
+    return float(value)
+
+
+def as_numbers(values: ArrayLike, name: str) -> AnyArray:
+    """Return ``values`` as a numeric or boolean array, not copied where it is one."""
+    try:
+        array = np.asarray(values)
+    except ValueError as error:  # ragged nested sequences
+        raise ValueError(f"{name} must be a rectangular array of numbers; got {type(values).__name__}.") from error
+    if array.dtype.kind not in "biuf":
+        raise TypeError(f"{name} must hold real numbers; got dtype {array.dtype}.")
+    return array
+
+
+def value_range(array: AnyArray, name: str) -> tuple[float, float]:
+    """Return the least and the largest entry after checking that all are finite."""
+    if array.dtype.kind not in "f":
+        return float(array.min()), float(array.max())
+    least, largest = math.inf, -math.inf
+    for piece in _pieces(array):
+        low, high = float(piece.min()), float(piece.max())  # both are NaN if any entry is
+        if not (math.isfinite(low) and math.isfinite(high)):
+            _raise_not_finite(piece, name)
+        least, largest = min(least, low), max(largest, high)
+    return least, largest
+
+
+def _pieces(array: AnyArray) -> list[AnyArray]:
+    n_pieces = max(1, array.nbytes // _CHUNK_BYTES)
+    return np.array_split(array, n_pieces) if array.ndim else [array]
+
+
+def _raise_not_finite(piece: AnyArray, name: str) -> None:
+    bad = piece[~np.isfinite(piece)]
+    kind = "NaN" if np.isnan(bad).any() else "infinity"
+    raise ValueError(f"{name} must be finite everywhere; found {kind}. Drop or impute those entries first.")
+
+
+def check_losses(losses: ArrayLike, *, ndim: int | None = 2) -> AnyArray:
+    """Return ``losses`` as an array of the wanted dimension; its values are not looked at."""
+    array = as_numbers(losses, "losses")
+    wanted = {1: "(n_samples,)", 2: "(n_samples, n_models)", None: "(n_samples,) or (n_samples, n_models)"}[ndim]
+    if array.ndim != ndim and not (ndim is None and array.ndim in (1, 2)):
+        raise ValueError(f"losses must have shape {wanted}; got shape {array.shape}.")
+    if array.size == 0:
+        raise ValueError(f"losses must hold at least one sample and one model; got shape {array.shape}.")
+    return array
+
+
+def check_sample_weight(sample_weight: ArrayLike | None, n_samples: int) -> FloatArray | None:
+    """Return the sample weights as floats, or None where all samples weigh the same."""
+    if sample_weight is None:
+        return None
+    vector = check_vector(sample_weight, "sample_weight", n_samples, "one weight for each sample")
+    if vector.min() < 0:
+        raise ValueError(f"sample_weight must not be negative; got a weight of {float(vector.min())!r}.")
+    if vector.max() == 0:
+        raise ValueError("sample_weight must have at least one weight above zero; got zeros only.")
+    return vector / vector.max()  # so that sums of weights of any size stay finite
+
+
+def check_mixture(mixture: ArrayLike, n_models: int) -> FloatArray:
+    """Return ``mixture`` as a distribution over the models."""
+    vector = check_vector(mixture, "mixture", n_models, "one weight for each model")
+    if vector.min() < -1e-9 or abs(vector.sum() - 1.0) > 1e-6:
+        raise ValueError(
+            "mixture must be a distribution over the models: entries >= 0 that sum to 1; "
+            f"got a least entry of {float(vector.min())!r} and a sum of {float(vector.sum())!r}."
+        )
+    return vector
+
+
+def check_vector(values: ArrayLike, name: str, length: int, meaning: str) -> FloatArray:
+    """Return a finite float vector of the given length."""
+    array = as_numbers(values, name)
+    if array.shape != (length,):
+        raise ValueError(f"{name} must have shape ({length},), {meaning}; got shape {array.shape}.")
+    vector = array.astype(np.float64)
+    value_range(vector, name)
+    return vector
+
+
+def check_rows(
+    rows: ArrayLike | None, bounds: ArrayLike | None, n_models: int
+) -> tuple[FloatArray, FloatArray]:
+    """Return the constraints ``rows @ mixture <= bounds``, empty where none are given."""
+    if rows is None and bounds is None:
+        return np.empty((0, n_models)), np.empty(0)
+    if rows is None or bounds is None:
+        given, missing = ("rows", "bounds") if bounds is None else ("bounds", "rows")
+        raise ValueError(f"rows and bounds go together, as in rows @ mixture <= bounds; got {given} without {missing}.")
+    matrix = as_numbers(rows, "rows")
+    if matrix.ndim != 2 or matrix.shape[1] != n_models:
+        raise ValueError(
+            f"rows must have shape (n_rows, {n_models}), one column for each model; got shape {matrix.shape}."
+        )
+    limits = as_numbers(bounds, "bounds")
+    if limits.shape != (matrix.shape[0],):
+        raise ValueError(
+            f"bounds must have shape ({matrix.shape[0]},), one bound for each row of rows; got shape {limits.shape}."
+        )
+    if matrix.size and not np.isfinite(matrix).all():
+        bad = int(np.flatnonzero(~np.isfinite(matrix).all(axis=1))[0])
+        raise ValueError(f"rows must be finite everywhere; row {bad} holds NaN or infinity.")
+    if not np.isfinite(limits).all():
+        bad = int(np.flatnonzero(~np.isfinite(limits))[0])
+        raise ValueError(
+            f"bounds must be finite everywhere; bound {bad} is {float(limits[bad])!r}. "
+            "Leave out the row of a bound that does not bind."
+        )
+    return matrix.astype(np.float64), limits.astype(np.float64)
