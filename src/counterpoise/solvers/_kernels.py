@@ -1,0 +1,100 @@
+"""Compiled loops over the rows of one shard.
+
+All release the interpreter lock, so that shards run side by side in threads. Signatures are explicit:
+compilation happens at import (from the cache after the first time), never inside a solve.
+
+``mass`` is the sample weights and ``step`` is 1, or ``mass`` is ``[1.0]`` and ``step`` is 0: equal weights
+then cost neither memory nor a second copy of each loop.
+"""
+
+import numpy as np
+from numba import float64, int64, njit, uint8, void
+from numba.types import UniTuple
+
+from counterpoise._types import ByteArray, FloatArray
+
+_bytes2 = uint8[:, ::1]
+_floats = float64[::1]
+_floats2 = float64[:, ::1]
+
+
+@njit([void(_floats, _floats2)], nogil=True, cache=True)
+def fill_tables(mixture: FloatArray, tables: FloatArray) -> None:
+    """Set ``tables[g, b]`` to the sum of the mixture over the models whose bit is set in byte ``b`` of group ``g``."""
+    for g in range(tables.shape[0]):
+        tables[g, 0] = 0.0
+        for k in range(8):
+            entry = mixture[8 * g + k] if 8 * g + k < mixture.size else 0.0
+            high = 1 << k
+            for b in range(high):
+                tables[g, high + b] = tables[g, b] + entry
+
+
+@njit([void(_bytes2, _floats2, _floats)], nogil=True, cache=True)
+def bit_scores(packed: ByteArray, tables: FloatArray, scores: FloatArray) -> None:
+    """Set ``scores`` to the product of the zero-one rows and the mixture: one look-up for eight models."""
+    for i in range(packed.shape[0]):
+        total = 0.0
+        for g in range(packed.shape[1]):
+            total += tables[g, packed[i, g]]
+        scores[i] = total
+
+
+@njit([void(_bytes2, _floats, _floats2)], nogil=True, cache=True)
+def bit_columns(packed: ByteArray, weights: FloatArray, tables: FloatArray) -> None:
+    """Add to ``tables[g, b]`` the weight of the rows whose byte in group ``g`` is ``b``."""
+    for i in range(packed.shape[0]):
+        if weights[i] > 0.0:
+            for g in range(packed.shape[1]):
+                tables[g, packed[i, g]] += weights[i]
+
+
+@njit([void(_floats, _floats, int64, float64, float64, _floats)], nogil=True, cache=True)
+def histogram(
+    scores: FloatArray, mass: FloatArray, step: int, low: float, scale: float, bins: FloatArray
+) -> None:
+    """Add the mass of every score to the bin ``(score - low) * scale``."""
+    top = bins.size - 1
+    for i in range(scores.size):
+        place = min(max(int64((scores[i] - low) * scale), 0), top)
+        bins[place] += mass[i * step]
+
+
+@njit([UniTuple(_floats, 2)(_floats, _floats, int64, float64, float64, int64, int64)], nogil=True, cache=True)
+def keep_bin(
+    scores: FloatArray, mass: FloatArray, step: int, low: float, scale: float, top: int, chosen: int
+) -> tuple[FloatArray, FloatArray]:
+    """Return the scores of one bin of the histogram, and their masses (``[1.0]`` where all are equal)."""
+    kept = np.empty(scores.size)
+    kept_mass = np.empty(scores.size if step else 1)
+    kept_mass[0] = 1.0
+    n_kept = 0
+    for i in range(scores.size):
+        place = min(max(int64((scores[i] - low) * scale), 0), top)
+        if place == chosen:
+            kept[n_kept] = scores[i]
+            if step:
+                kept_mass[n_kept] = mass[i]
+            n_kept += 1
+    return kept[:n_kept].copy(), kept_mass[: n_kept if step else 1].copy()
+
+
+@njit([void(_floats, _floats, int64, float64, float64, float64, float64, _floats)], nogil=True, cache=True)
+def tail_weights(
+    scores: FloatArray,
+    mass: FloatArray,
+    step: int,
+    low: float,
+    high: float,
+    full: float,
+    partial: float,
+    weights: FloatArray,
+) -> None:
+    """Weigh scores above ``high`` by ``full``, those from ``low`` to ``high`` by ``partial``, others by 0."""
+    for i in range(scores.size):
+        if scores[i] < low:
+            weights[i] = 0.0
+        elif scores[i] > high:
+            weights[i] = full * mass[i * step]
+        else:
+            weights[i] = partial * mass[i * step]

@@ -1,0 +1,148 @@
+"""The small problem of the bundle method: cuts and constraints on the mixture alone.
+
+It answers two questions about the model ``max over cuts of slope @ mixture`` on the feasible mixtures: its
+least value (a linear program, started hot from the last one) and the point nearest to a centre at which it is
+below a level (a quadratic program, by a dual active-set method).
+"""
+
+from typing import Any, NamedTuple
+
+import daqp
+import highspy
+import numpy as np
+
+from counterpoise._types import BoolArray, FloatArray
+from counterpoise.solvers.result import InfeasibleRows
+
+_FEASIBLE = 1e-9  # rows, scaled to entries of at most 1, hold to this
+_FREE = 1e30  # what daqp takes for no bound
+_EQUALITY = 5  # daqp's mark for an equality
+
+
+class ModelMinimum(NamedTuple):
+    """A minimizer of the cutting-plane model, and multipliers that prove the lower bound."""
+
+    mixture: FloatArray
+    shares: FloatArray  # on cuts, on the simplex
+    multipliers: FloatArray  # of the rows, >= 0
+    lower: float
+
+
+class Master:
+    """Cuts ``slope @ mixture <= v`` and rows ``rows @ mixture <= bounds`` on the simplex."""
+
+    def __init__(self, n_models: int, rows: FloatArray, bounds: FloatArray) -> None:
+        self.n_models = n_models
+        self.row_scale = np.maximum(np.abs(rows).max(axis=1, initial=0.0), np.abs(bounds) * 1e-6)
+        self.row_scale[self.row_scale == 0] = 1.0
+        self.rows, self.bounds = rows / self.row_scale[:, None], bounds / self.row_scale
+        self.slopes = np.empty((0, n_models))
+        self._hessian = np.eye(n_models)
+        self._lp = self._new_lp()
+        if len(rows):
+            self._require_feasible_rows(rows, bounds)
+
+    def add(self, slope: FloatArray) -> None:
+        """Add the cut ``slope @ mixture``."""
+        self.slopes = np.vstack([self.slopes, slope])
+        self._add_row(slope, -1.0, 0.0)
+
+    def keep(self, chosen: BoolArray) -> None:
+        """Drop all cuts but the chosen ones."""
+        self.slopes = self.slopes[chosen]
+        gone = np.flatnonzero(~chosen) + 1 + len(self.rows)
+        self._lp.deleteRows(len(gone), gone.astype(np.int32))
+
+    def minimize(self) -> ModelMinimum:
+        """Return the least value of the model and what proves it."""
+        found = self._solve()
+        if found is None or found.mixture @ self.slopes.T @ found.shares - found.lower > 1e-7:
+            self._lp.clearSolver()  # hot starts have ended on wrong objectives (HiGHS issue 3294)
+            found = self._solve() or found
+        if found is None:
+            raise RuntimeError("HiGHS found no solution of a bounded and feasible linear program; please report this.")
+        return found
+
+    def project(self, centre: FloatArray, level: float) -> FloatArray | None:
+        """Return the feasible mixture nearest to ``centre`` with all cuts at most ``level``, or None."""
+        n_cuts, n_models = self.slopes.shape
+        matrix = np.vstack([np.ones((1, n_models)), self.rows, self.slopes])
+        upper = np.concatenate([np.full(n_models, _FREE), [1.0], self.bounds, np.full(n_cuts, min(level, _FREE))])
+        lower = np.concatenate([np.zeros(n_models), [1.0], np.full(len(matrix) - 1, -_FREE)])
+        sense = np.zeros(upper.size, dtype=np.int32)
+        sense[n_models] = _EQUALITY
+        point, _, status, _ = daqp.solve(
+            self._hessian, -centre, matrix, upper, lower, sense, primal_tol=1e-10, iter_limit=20 * upper.size
+        )
+        return self._cleaned(point) if status > 0 else None
+
+    def _cleaned(self, point: FloatArray) -> FloatArray | None:
+        """Return the point on the simplex to the last bit, or None where it then violates a row."""
+        mixture = np.maximum(point, 0.0)
+        mixture /= mixture.sum()
+        return mixture if self._violation(mixture) <= _FEASIBLE / 2 else None
+
+    def _violation(self, mixture: FloatArray) -> float:
+        return float((self.rows @ mixture - self.bounds).max(initial=0.0))
+
+    def _new_lp(self) -> Any:
+        lp = highspy.Highs()
+        for option, setting in _HIGHS_OPTIONS.items():
+            lp.setOptionValue(option, setting)
+        n_models = self.n_models
+        lp.addVars(n_models, np.zeros(n_models), np.full(n_models, highspy.kHighsInf))
+        lp.addVar(-highspy.kHighsInf, highspy.kHighsInf)
+        lp.changeColCost(n_models, 1.0)
+        self._columns = np.arange(n_models + 1, dtype=np.int32)
+        lp.addRow(1.0, 1.0, n_models, self._columns[:-1], np.ones(n_models))
+        return lp
+
+    def _add_row(self, entries: FloatArray, last: float, bound: float) -> None:
+        values = np.append(entries, last)
+        self._lp.addRow(-highspy.kHighsInf, bound, values.size, self._columns, values)
+
+    def _solve(self) -> ModelMinimum | None:
+        self._lp.run()
+        solution = self._lp.getSolution()
+        if not solution.value_valid or not solution.dual_valid:
+            return None
+        mixture = self._cleaned(np.array(solution.col_value)[:-1])
+        duals = np.maximum(-np.array(solution.row_dual)[1:], 0.0)
+        multipliers, shares = np.split(duals, [len(self.rows)])
+        if mixture is None or not shares.sum() > 0:
+            return None
+        multipliers, shares = multipliers / shares.sum(), shares / shares.sum()
+        lower = lower_bound(shares @ self.slopes, multipliers, self.rows, self.bounds)
+        return ModelMinimum(mixture, shares, multipliers, lower)
+
+    def _require_feasible_rows(self, rows: FloatArray, bounds: FloatArray) -> None:
+        """Minimize the largest violation; its multipliers prove infeasibility where it is above zero."""
+        for row, bound in zip(self.rows, self.bounds.tolist(), strict=True):
+            self._add_row(row, -1.0, bound)
+        self._lp.run()
+        violation = self._lp.getInfo().objective_function_value
+        duals = np.maximum(-np.array(self._lp.getSolution().row_dual)[1:], 0.0)
+        if violation > _FEASIBLE:
+            multipliers = np.where(duals > 1e-9, duals, 0.0) / self.row_scale
+            raise InfeasibleRows(rows, bounds, multipliers / multipliers.sum())
+        last = self.n_models
+        for row in range(len(rows)):  # from here on the last variable is the model's value alone
+            self._lp.changeCoeff(row + 1, last, 0.0)
+
+
+_HIGHS_OPTIONS = {
+    "output_flag": False,
+    "threads": 1,
+    "presolve": "off",  # it forgets the basis, and the hot start with it
+    "primal_feasibility_tolerance": 1e-10,
+    "dual_feasibility_tolerance": 1e-10,
+}
+
+
+def lower_bound(slope: FloatArray, multipliers: FloatArray, rows: FloatArray, bounds: FloatArray) -> float:
+    """Return what ``slope`` and the multipliers of the rows prove: no feasible mixture is below it.
+
+    For every feasible mixture ``slope @ mixture >= (slope + multipliers @ rows) @ mixture - multipliers @ bounds``,
+    and a linear function on the simplex is least at one of its corners.
+    """
+    return float((slope + multipliers @ rows).min() - multipliers @ bounds)

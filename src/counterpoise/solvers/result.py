@@ -1,0 +1,69 @@
+"""What the mixture solvers return, and the error for constraints that no mixture meets."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from counterpoise._types import FloatArray
+
+
+class MixtureSolution(NamedTuple):
+    """Both players' strategies and the bounds that they prove on the value.
+
+    ``value`` and ``lower`` are computed from the vectors beside them, not taken from a solver:
+    whatever went wrong on the way, the optimum lies between the two.
+    """
+
+    mixture: FloatArray  # on models, on the simplex
+    weights: FloatArray  # on samples, on the simplex, entries <= cap
+    multipliers: FloatArray  # of the constraint rows, >= 0
+    value: float  # CVaR of losses @ mixture: an upper bound
+    lower: float  # min over models of weights @ losses (+ multipliers @ rows) - multipliers @ bounds
+    n_iter: int
+
+    @property
+    def gap(self) -> float:
+        """Return ``value - lower``: the optimum is at most this far below ``value``."""
+        return self.value - self.lower
+
+
+class Progress(NamedTuple):
+    """What a callback is told after each iteration."""
+
+    n_iter: int
+    value: float
+    lower: float
+
+    @property
+    def gap(self) -> float:
+        """Return ``value - lower``."""
+        return self.value - self.lower
+
+
+class InfeasibleRows(ValueError):  # noqa: N818 - named for the state it reports, as InfeasibleGoals is
+    """No mixture satisfies ``rows @ mixture <= bounds``.
+
+    The multipliers prove it: every model, hence every mixture, has ``multipliers @ rows @ mixture``
+    above ``multipliers @ bounds``.
+
+    Attributes
+    ----------
+    rows : array of shape (n_conflicting,)
+        Indices of the rows that conflict.
+    multipliers : array of shape (n_rows,)
+        Non-negative, summing to 1, zero on rows that play no part.
+    violation : float
+        The proof's margin: at least this weighted amount is violated by every mixture.
+    """
+
+    def __init__(self, rows: FloatArray, bounds: FloatArray, multipliers: FloatArray) -> None:
+        self.multipliers = multipliers
+        self.rows = np.flatnonzero(multipliers)
+        least = float((multipliers @ rows).min())
+        allowed = float(multipliers @ bounds)
+        self.violation = least - allowed
+        named = ", ".join(f"{row} (multiplier {multipliers[row]:.4g})" for row in self.rows)
+        super().__init__(
+            f"No mixture satisfies rows @ mixture <= bounds: row {named} together ask for at most "
+            f"{allowed:.6g}, but every model has at least {least:.6g}. Relax one of these bounds."
+        )

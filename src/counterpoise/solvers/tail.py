@@ -1,0 +1,167 @@
+"""The CVaR of ``losses @ mixture`` and its slope: one pass over the rows, as a map over shards.
+
+What the shards hand back is small: a histogram of scores, a range, a vector with an entry for each model. The
+decision where the tail begins is taken in one place. Ties at its edge share the remaining weight equally,
+so the answer does not depend on the order of the rows.
+"""
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+
+from counterpoise._types import AnyArray, ByteArray, FloatArray
+from counterpoise.solvers import _kernels
+from counterpoise.solvers.rows import Rows, load_rows, shard_slices
+
+_BINS = 4096  # of a histogram of scores: two rounds of them separate any million scores
+_TIE = 1e-12  # scores closer than this part of the losses' range count as equal: rounding, not order
+
+Result = TypeVar("Result")
+
+
+class Tail(NamedTuple):
+    """Where the tail begins, and the weight of a unit of mass above and at that edge."""
+
+    low: float  # scores from low ...
+    high: float  # ... to high are tied at the edge
+    full: float
+    partial: float
+
+
+class Members(NamedTuple):
+    """Which rows of a shard are above the edge and at it, one bit each."""
+
+    above: ByteArray
+    tied: ByteArray
+
+
+class Cut(NamedTuple):
+    """Worst weights at some mixture: ``slope @ mixture`` is a lower bound of the CVaR at every mixture."""
+
+    slope: FloatArray  # weights @ losses
+    tail: Tail
+    members: list[Members]
+
+
+class Shard:
+    """Some rows with their masses, and the scores of the mixture last asked about."""
+
+    def __init__(self, rows: Rows, mass: FloatArray | None) -> None:
+        self.rows = rows
+        self.mass = np.ones(1) if mass is None else mass
+        self.step = 0 if mass is None else 1
+        self.total = float(rows.n_rows) if mass is None else float(mass.sum())
+
+    def score(self, mixture: FloatArray) -> None:
+        self.scores = self.rows.scores(mixture)
+        self.pending, self.pending_mass = self.scores, self.mass
+
+    def histogram(self, low: float, scale: float) -> FloatArray:
+        bins = np.zeros(_BINS)
+        _kernels.histogram(self.pending, self.pending_mass, self.step, low, scale, bins)
+        return bins
+
+    def narrow(self, low: float, scale: float, chosen: int) -> tuple[float, float]:
+        """Keep the scores of one bin pending, and return their range."""
+        self.pending, self.pending_mass = _kernels.keep_bin(
+            self.pending, self.pending_mass, self.step, low, scale, _BINS - 1, chosen
+        )
+        if not self.pending.size:
+            return np.inf, -np.inf
+        return float(self.pending.min()), float(self.pending.max())
+
+    def cut(self, tail: Tail) -> tuple[FloatArray, Members]:
+        weights = np.empty(self.rows.n_rows)
+        _kernels.tail_weights(self.scores, self.mass, self.step, *tail, weights)
+        above = self.scores > tail.high
+        tied = (self.scores >= tail.low) & ~above
+        return self.rows.columns(weights), Members(np.packbits(above), np.packbits(tied))
+
+    def excess(self, edge: float) -> float:
+        """Return the mass-weighted sum of what the scores have above ``edge``."""
+        above = np.maximum(self.scores - edge, 0.0)
+        return float(above @ self.mass if self.step else above.sum())
+
+    def add_weights(self, weights: FloatArray, share: float, tail: Tail, members: Members) -> None:
+        for bits, weight in ((members.above, tail.full), (members.tied, tail.partial)):
+            chosen = np.unpackbits(bits, count=weights.size).view(np.bool_)
+            np.add(weights, share * weight * self.mass, out=weights, where=chosen)
+
+
+class TailOracle:
+    """Evaluates ``CVaR_alpha(losses @ mixture)`` for any mixture, with a cut that touches it there."""
+
+    def __init__(self, losses: AnyArray, sample_weight: FloatArray | None) -> None:
+        self.places = shard_slices(losses.shape[0])
+        self._pool = ThreadPoolExecutor(len(self.places)) if len(self.places) > 1 else None
+        masses = [None if sample_weight is None else sample_weight[place] for place in self.places]
+        rows = self._map(load_rows, [losses[place] for place in self.places])
+        self.shards = [Shard(*pair) for pair in zip(rows, masses, strict=True)]
+        self.n_samples, self.n_models = losses.shape
+        self.low = min(shard.rows.low for shard in self.shards)
+        self.high = max(shard.rows.high for shard in self.shards)
+        self.total = sum(shard.total for shard in self.shards)
+
+    def close(self) -> None:
+        """Let the threads go."""
+        if self._pool is not None:
+            self._pool.shutdown()
+
+    def cut(self, mixture: FloatArray, alpha: float) -> Cut:
+        """Return the worst weights at ``mixture`` as a cut."""
+        self._each(lambda shard: shard.score(mixture))
+        tail = self._find_tail(alpha * self.total)
+        parts = self._each(lambda shard: shard.cut(tail))
+        return Cut(sum(slope for slope, _ in parts), tail, [members for _, members in parts])
+
+    def value(self, mixture: FloatArray, alpha: float) -> float:
+        """Return the CVaR: ``min over edges of edge + mean(max(scores - edge, 0)) / alpha``, attained at the tail's."""
+        self._each(lambda shard: shard.score(mixture))
+        mass = alpha * self.total
+        edge = self._find_tail(mass).low
+        return edge + sum(self._each(lambda shard: shard.excess(edge))) / mass
+
+    def columns(self, weights: FloatArray) -> FloatArray:
+        """Return ``weights @ losses``."""
+        parts = zip(self.shards, self.places, strict=True)
+        return sum(self._map(lambda part: part[0].rows.columns(weights[part[1]]), list(parts)))
+
+    def mean_weights(self, cuts: list[Cut], shares: FloatArray) -> FloatArray:
+        """Return the mean of the cuts' sample weights, by shares that sum to 1."""
+        weights = np.zeros(self.n_samples)
+        for cut, share in zip(cuts, shares.tolist(), strict=True):
+            for shard, place, members in zip(self.shards, self.places, cut.members, strict=True):
+                shard.add_weights(weights[place], share, cut.tail, members)
+        return weights
+
+    def _find_tail(self, mass: float) -> Tail:
+        """Return the edge above which lies less than ``mass``, and down to which at least that much."""
+        low, high, above = self.low, self.high, 0.0
+        tie = _TIE * (high - low)
+        while True:
+            scale = _BINS / (high - low) if high > low else 0.0
+            bins = np.sum(self._each(lambda shard: shard.histogram(low, scale)), axis=0)  # noqa: B023 - used at once
+            chosen, above = _bin_at(bins, above, mass)
+            ranges = self._each(lambda shard: shard.narrow(low, scale, chosen))  # noqa: B023 - used at once
+            low, high = min(pair[0] for pair in ranges), max(pair[1] for pair in ranges)
+            if high - low <= tie:
+                share = min(max((mass - above) / bins[chosen], 0.0), 1.0)
+                return Tail(low, high, 1.0 / mass, share / mass)
+
+    def _each(self, function: Callable[[Shard], Result]) -> list[Result]:
+        return self._map(function, self.shards)
+
+    def _map(self, function: Callable[..., Result], items: list[AnyArray] | list[Shard]) -> list[Result]:
+        if self._pool is None:
+            return [function(item) for item in items]
+        return list(self._pool.map(function, items))
+
+
+def _bin_at(bins: FloatArray, above: float, mass: float) -> tuple[int, float]:
+    """Return the bin in which the mass from the top down reaches ``mass``, and the mass above that bin."""
+    reach = above + np.cumsum(bins[::-1])
+    last = _BINS - 1 - int(np.flatnonzero(bins)[0])  # where rounding leaves the total just short of mass
+    place = min(int(np.searchsorted(reach, mass)), last)
+    return _BINS - 1 - place, float(reach[place - 1]) if place else above
