@@ -4,20 +4,23 @@ Every message has one shape: what was expected of which argument, what was got, 
 """
 
 import math
-from numbers import Real
+from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
 
 from counterpoise._types import AnyArray, ArrayLike, FloatArray
 
+_MATRIX = 2  # dimensions
+_TINY = 1e-6  # by which a mixture may miss the simplex: rounding in float32
 _CHUNK_BYTES = 1 << 22  # checks walk a large array in pieces of this size, so that they need no memory
 
 
-def check_alpha(alpha: float) -> float:
+def check_alpha(alpha: Any) -> float:
     """Return ``alpha`` as a float after checking that it is a number in (0, 1]."""
     if isinstance(alpha, bool) or not isinstance(alpha, Real):
         raise TypeError(f"alpha must be a number in (0, 1], the tail fraction; got {alpha!r}.")
-    if not 0.0 < alpha <= 1.0:  # NaN fails too
+    if not 0.0 < float(alpha) <= 1.0:  # NaN fails too
         raise ValueError(
             f"alpha must lie in (0, 1], the fraction of the samples that form the tail; got {alpha!r}. "
             "Use alpha=1 for the average."
@@ -37,13 +40,22 @@ def check_alphas(alphas: ArrayLike) -> FloatArray:
     return vector.astype(np.float64)
 
 
-def check_positive(value: float, name: str) -> float:
+def check_positive(value: Any, name: str) -> float:
     """Return ``value`` as a float after checking that it is a finite number above zero."""
     if isinstance(value, bool) or not isinstance(value, Real):
         raise TypeError(f"{name} must be a number above 0; got {value!r}.")
-    if not (value > 0 and math.isfinite(value)):
+    if not 0.0 < float(value) < math.inf:
         raise ValueError(f"{name} must be finite and above 0; got {value!r}.")
     return float(value)
+
+
+def check_count(value: Any, name: str) -> int:
+    """Return ``value`` as an int after checking that it is a whole number of at least 1."""
+    if isinstance(value, bool) or not isinstance(value, Integral):
+        raise TypeError(f"{name} must be a whole number of at least 1; got {value!r}.")
+    if value < 1:
+        raise ValueError(f"{name} must be at least 1; got {value!r}.")
+    return int(value)
 
 
 def as_numbers(values: ArrayLike, name: str) -> AnyArray:
@@ -59,7 +71,7 @@ def as_numbers(values: ArrayLike, name: str) -> AnyArray:
 
 def value_range(array: AnyArray, name: str) -> tuple[float, float]:
     """Return the least and the largest entry after checking that all are finite."""
-    if array.dtype.kind not in "f":
+    if array.dtype.kind != "f":
         return float(array.min()), float(array.max())
     least, largest = math.inf, -math.inf
     for piece in _pieces(array):
@@ -101,13 +113,13 @@ def check_sample_weight(sample_weight: ArrayLike | None, n_samples: int) -> Floa
         raise ValueError(f"sample_weight must not be negative; got a weight of {float(vector.min())!r}.")
     if vector.max() == 0:
         raise ValueError("sample_weight must have at least one weight above zero; got zeros only.")
-    return vector / vector.max()  # so that sums of weights of any size stay finite
+    return np.asarray(vector / vector.max())  # so that sums of weights of any size stay finite
 
 
 def check_mixture(mixture: ArrayLike, n_models: int) -> FloatArray:
     """Return ``mixture`` as a distribution over the models."""
     vector = check_vector(mixture, "mixture", n_models, "one weight for each model")
-    if vector.min() < -1e-9 or abs(vector.sum() - 1.0) > 1e-6:
+    if vector.min() < -_TINY or abs(vector.sum() - 1.0) > _TINY:
         raise ValueError(
             "mixture must be a distribution over the models: entries >= 0 that sum to 1; "
             f"got a least entry of {float(vector.min())!r} and a sum of {float(vector.sum())!r}."
@@ -125,9 +137,7 @@ def check_vector(values: ArrayLike, name: str, length: int, meaning: str) -> Flo
     return vector
 
 
-def check_rows(
-    rows: ArrayLike | None, bounds: ArrayLike | None, n_models: int
-) -> tuple[FloatArray, FloatArray]:
+def check_rows(rows: ArrayLike | None, bounds: ArrayLike | None, n_models: int) -> tuple[FloatArray, FloatArray]:
     """Return the constraints ``rows @ mixture <= bounds``, empty where none are given."""
     if rows is None and bounds is None:
         return np.empty((0, n_models)), np.empty(0)
@@ -135,7 +145,7 @@ def check_rows(
         given, missing = ("rows", "bounds") if bounds is None else ("bounds", "rows")
         raise ValueError(f"rows and bounds go together, as in rows @ mixture <= bounds; got {given} without {missing}.")
     matrix = as_numbers(rows, "rows")
-    if matrix.ndim != 2 or matrix.shape[1] != n_models:
+    if matrix.ndim != _MATRIX or matrix.shape[1] != n_models:
         raise ValueError(
             f"rows must have shape (n_rows, {n_models}), one column for each model; got shape {matrix.shape}."
         )

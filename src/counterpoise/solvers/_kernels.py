@@ -8,8 +8,7 @@ then cost neither memory nor a second copy of each loop.
 """
 
 import numpy as np
-from numba import float64, int64, njit, uint8, void
-from numba.types import UniTuple
+from numba import float64, int64, njit, types, uint8, void
 
 from counterpoise._types import ByteArray, FloatArray
 
@@ -50,9 +49,7 @@ def bit_columns(packed: ByteArray, weights: FloatArray, tables: FloatArray) -> N
 
 
 @njit([void(_floats, _floats, int64, float64, float64, _floats)], nogil=True, cache=True)
-def histogram(
-    scores: FloatArray, mass: FloatArray, step: int, low: float, scale: float, bins: FloatArray
-) -> None:
+def histogram(scores: FloatArray, mass: FloatArray, step: int, low: float, scale: float, bins: FloatArray) -> None:
     """Add the mass of every score to the bin ``(score - low) * scale``."""
     top = bins.size - 1
     for i in range(scores.size):
@@ -60,7 +57,7 @@ def histogram(
         bins[place] += mass[i * step]
 
 
-@njit([UniTuple(_floats, 2)(_floats, _floats, int64, float64, float64, int64, int64)], nogil=True, cache=True)
+@njit([types.UniTuple(_floats, 2)(_floats, _floats, int64, float64, float64, int64, int64)], nogil=True, cache=True)
 def keep_bin(
     scores: FloatArray, mass: FloatArray, step: int, low: float, scale: float, top: int, chosen: int
 ) -> tuple[FloatArray, FloatArray]:

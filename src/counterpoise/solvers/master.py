@@ -15,6 +15,7 @@ from counterpoise._types import BoolArray, FloatArray
 from counterpoise.solvers.result import InfeasibleRows
 
 _FEASIBLE = 1e-9  # rows, scaled to entries of at most 1, hold to this
+_MISMATCH = 1e-7  # of the two objectives of a linear program that was solved
 _FREE = 1e30  # what daqp takes for no bound
 _EQUALITY = 5  # daqp's mark for an equality
 
@@ -56,7 +57,7 @@ class Master:
     def minimize(self) -> ModelMinimum:
         """Return the least value of the model and what proves it."""
         found = self._solve()
-        if found is None or found.mixture @ self.slopes.T @ found.shares - found.lower > 1e-7:
+        if found is None or found.mixture @ self.slopes.T @ found.shares - found.lower > _MISMATCH:
             self._lp.clearSolver()  # hot starts have ended on wrong objectives (HiGHS issue 3294)
             found = self._solve() or found
         if found is None:
@@ -123,7 +124,7 @@ class Master:
         violation = self._lp.getInfo().objective_function_value
         duals = np.maximum(-np.array(self._lp.getSolution().row_dual)[1:], 0.0)
         if violation > _FEASIBLE:
-            multipliers = np.where(duals > 1e-9, duals, 0.0) / self.row_scale
+            multipliers = np.where(duals > _FEASIBLE, duals, 0.0) / self.row_scale
             raise InfeasibleRows(rows, bounds, multipliers / multipliers.sum())
         last = self.n_models
         for row in range(len(rows)):  # from here on the last variable is the model's value alone

@@ -13,12 +13,14 @@ a path of falling alphas: each solve starts from those of the one before.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 
 from counterpoise._checks import (
     check_alpha,
     check_alphas,
+    check_count,
     check_losses,
     check_mixture,
     check_positive,
@@ -31,9 +33,9 @@ from counterpoise.solvers.reference import solve_mixture_lp
 from counterpoise.solvers.result import MixtureSolution, Progress
 from counterpoise.solvers.tail import Cut, TailOracle
 
-_LEVEL = 0.65  # where the level lies between lower and value while the lower bound still rises ...
+_LEVEL = 0.8  # where the level lies between lower and value while the lower bound still rises ...
 _LEVEL_STALLED = 0.35  # ... and when it does not: then it is near the optimum, and the point should move
-_STALLED = 0.05  # a rise of the lower bound below this part of the gap
+_STALLED = 0.1  # a rise of the lower bound below this part of the gap
 _SPARE_CUTS = 50  # cuts kept beyond two for each model before inactive ones are dropped
 _SMALL = 4000  # losses in a problem that HiGHS solves at once
 _ROUNDING = 1e-13  # a gap of this part of the losses' range is rounding
@@ -110,6 +112,7 @@ def minimize_cvar(
     ([0.75, 0.25], 0.75)
     """
     alpha, tol = check_alpha(alpha), check_positive(tol, "tol")
+    max_iter = check_count(max_iter, "max_iter")
     problem = _check_problem(losses, sample_weight, rows, bounds)
     if _use_highs(method, problem.losses):
         return solve_mixture_lp(problem.losses, alpha, sample_weight=sample_weight, rows=rows, bounds=bounds)
@@ -152,6 +155,7 @@ def cvar_path(
     [0.5, 0.5, 0.25]
     """
     levels, tol = check_alphas(alphas), check_positive(tol, "tol")
+    max_iter = check_count(max_iter, "max_iter")
     problem = _check_problem(losses, sample_weight, rows, bounds)
     found: dict[int, MixtureSolution] = {}
     start = None
@@ -196,7 +200,7 @@ class _Bundle:
         self.master = Master(self.oracle.n_models, problem.rows, problem.bounds)
         self.cuts: list[Cut] = []
 
-    def __enter__(self) -> "_Bundle":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -52,7 +52,9 @@ def solve_mixture_lp(
         upper=np.concatenate([caps, np.full(len(rows_) + 1, _INF)]),
         matrix=sp.vstack(
             [
-                sp.hstack([sp.csr_matrix(scaled.T), sp.csr_matrix((rows_ / scale[:, None]).T), -np.ones((n_models, 1))]),
+                sp.hstack(
+                    [sp.csr_matrix(scaled.T), sp.csr_matrix((rows_ / scale[:, None]).T), -np.ones((n_models, 1))]
+                ),
                 sp.csr_matrix(np.concatenate([np.ones(n_samples), np.zeros(len(rows_) + 1)])),
             ]
         ),

@@ -20,7 +20,6 @@ _CHUNK = 8192  # rows handled at once: their floats stay in the cache
 _MIN_SHARD = 16_384  # below this many rows a second thread costs more than it saves
 
 
-
 class Rows(Protocol):
     """Some rows of the loss matrix."""
 
@@ -29,8 +28,8 @@ class Rows(Protocol):
     low: float  # no loss is below
     high: float  # no loss is above
 
-    def scores(self, mixture: FloatArray) -> FloatArray:
-        """Return ``losses @ mixture``."""
+    def scores(self, mixture: FloatArray, out: FloatArray) -> None:
+        """Set ``out`` to ``losses @ mixture``."""
 
     def columns(self, weights: FloatArray) -> FloatArray:
         """Return ``weights @ losses``."""
@@ -44,12 +43,10 @@ class BitRows:
         self.n_rows, self.n_models = packed.shape[0], n_models
         self.low, self.high = 0.0, 1.0
 
-    def scores(self, mixture: FloatArray) -> FloatArray:
+    def scores(self, mixture: FloatArray, out: FloatArray) -> None:
         tables = np.empty((self.packed.shape[1], 256))
         _kernels.fill_tables(mixture, tables)
-        scores = np.empty(self.n_rows)
-        _kernels.bit_scores(self.packed, tables, scores)
-        return scores
+        _kernels.bit_scores(self.packed, tables, out)
 
     def columns(self, weights: FloatArray) -> FloatArray:
         tables = np.zeros((self.packed.shape[1], 256))
@@ -69,8 +66,9 @@ class RealRows:
         self.n_rows, self.n_models = losses.shape
         self.low, self.high = value_range(losses, "losses")
 
-    def scores(self, mixture: FloatArray) -> FloatArray:
-        return np.concatenate([chunk @ mixture for _, chunk in self._chunks()])
+    def scores(self, mixture: FloatArray, out: FloatArray) -> None:
+        for place, chunk in self._chunks():
+            np.dot(chunk, mixture, out=out[place])
 
     def columns(self, weights: FloatArray) -> FloatArray:
         total = np.zeros(self.n_models)
@@ -94,17 +92,17 @@ def pack(losses: AnyArray) -> ByteArray | None:
     packed = np.empty((n_rows, (n_models + 7) // 8), dtype=np.uint8)
     for place in _chunk_slices(n_rows):
         chunk = np.ascontiguousarray(losses[place])
-        ones = chunk.astype(np.bool_, copy=False)
-        if chunk.dtype != np.bool_ and not _is_zero_one(chunk, ones):
+        if not _is_zero_one(chunk):
             return None
-        packed[place] = np.packbits(ones, axis=1, bitorder="little")
+        bits = chunk if chunk.dtype in (np.bool_, np.uint8) else chunk.astype(np.bool_)
+        packed[place] = np.packbits(bits, axis=1, bitorder="little")
     return packed
 
 
-def _is_zero_one(chunk: AnyArray, ones: AnyArray) -> bool:
-    if chunk.dtype == np.uint8:  # one comparison: this is the common large case
+def _is_zero_one(chunk: AnyArray) -> bool:
+    if chunk.dtype.kind in "bu":  # one pass: this is the common large case
         return bool(chunk.max() <= 1)
-    return bool((chunk == ones).all())
+    return bool(((chunk == 0) | (chunk == 1)).all())
 
 
 def load_rows(losses: AnyArray) -> Rows:

@@ -4,11 +4,14 @@ All sort once and are exact for ties and for scores of size 1e300: sums are take
 never of raw scores, so nothing is lost to cancellation.
 """
 
+from bisect import bisect_left
+
 import numpy as np
 
 from counterpoise._checks import check_vector
 from counterpoise._types import ArrayLike, FloatArray
 
+_FAR = 1e300  # no score is farther from another: differences stay finite
 _SLACK = 1e-9  # caps may fall short of 1 in total by this much: rounding of 1/(alpha n) at alpha = 1
 
 
@@ -83,26 +86,28 @@ def project_capped(scores: ArrayLike, caps: ArrayLike) -> FloatArray:
     """
     vector = _vector(scores, "scores")
     limits = _caps(caps, vector.size)
-    # As the shift falls, a weight starts to grow at its score and stops at its score minus its cap.
-    knots = np.concatenate([vector, vector - limits])
-    rates = np.concatenate([np.ones(vector.size), -np.ones(vector.size)])
-    order = np.argsort(-knots, kind="stable")
-    knots, rates = knots[order], np.cumsum(rates[order])
-    filled = np.concatenate([[0.0], np.cumsum(rates[:-1] * -np.diff(knots))])
-    place = min(max(int(np.searchsorted(filled, 1.0)) - 1, 0), knots.size - 1)
-    free = (vector >= knots[place]) & (vector - limits < knots[place])
-    full = vector - limits >= knots[place]
-    return _fill(vector, limits, free, full)
+    order = np.argsort(-vector)
+    falling, limits_ = vector[order], np.minimum(limits[order], 1.0)
+    # The shift lies below the lowest score at which the weights do not yet sum to 1 ...
+    base = falling[bisect_left(range(vector.size), 1.0, key=lambda k: _filled(falling - falling[k], limits_)) - 1]
+    # ... and how far below, relative to that score, is where a piecewise linear function reaches 1.
+    height = _height(falling[falling >= base] - base, limits_[falling >= base])
+    return np.asarray(np.clip((vector - base) + height, 0.0, limits))
 
 
-def _fill(vector: FloatArray, limits: FloatArray, free: np.ndarray, full: np.ndarray) -> FloatArray:
-    """Spread what the full weights leave over the free ones, relative to the highest of these."""
-    if not free.any():
-        return np.where(full, limits, 0.0)
-    base = vector[free].max()
-    rest = 1.0 - limits[full].sum()
-    height = (rest - (vector[free] - base).sum()) / free.sum()
-    return np.where(full, limits, np.where(free, np.clip((vector - base) + height, 0.0, limits), 0.0))
+def _filled(heights: FloatArray, caps: FloatArray) -> float:
+    return float(np.clip(heights, 0.0, caps).sum())
+
+
+def _height(heights: FloatArray, caps: FloatArray) -> float:
+    """Return the rise at which ``sum(min(heights + rise, caps))`` is 1, for non-negative heights."""
+    room = np.sort(np.maximum(caps - heights, 0.0))
+    # Before the k-th weight reaches its cap, the first k have risen by their room and the others all alike.
+    risen = np.concatenate([[0.0], np.cumsum(room)[:-1]])
+    wanted = 1.0 - _filled(heights, caps)
+    rises = (wanted - risen) / np.arange(room.size, 0, -1)
+    fits = np.flatnonzero(rises <= room)
+    return max(float(rises[fits[0]]), 0.0) if fits.size else float(room[-1])
 
 
 def capped_softmax(scores: ArrayLike, caps: ArrayLike, *, prior: ArrayLike | None = None) -> FloatArray:
@@ -133,23 +138,23 @@ def capped_softmax(scores: ArrayLike, caps: ArrayLike, *, prior: ArrayLike | Non
     vector = _vector(scores, "scores")
     limits = _caps(caps, vector.size)
     base = np.ones(vector.size) if prior is None else check_vector(prior, "prior", vector.size, "one for each sample")
+    # Measured from the edge of the worst weights, the scores that matter are small numbers.
+    relative = np.clip(vector - _edge(vector, np.where(base > 0, limits, 0.0))[0], -_FAR, _FAR)
     live = np.flatnonzero((base > 0) & (limits > 0))
     # The weight that reaches its cap first, as the shift falls, is the one with the highest of these.
-    reach = vector[live] + np.log(base[live] / limits[live])
-    live = live[np.argsort(-reach, kind="stable")]
-    logs, limits_ = vector[live] + np.log(base[live]), limits[live]
-    full_before = np.concatenate([[0.0], np.cumsum(limits_)[:-1]])
+    live = live[np.argsort(-(relative[live] + np.log(base[live] / limits[live])))]
+    logs, limits_ = relative[live] + np.log(base[live]), limits[live]
+    filled = np.cumsum(limits_) - limits_
     log_rest = np.logaddexp.accumulate(logs[::-1])[::-1]
     with np.errstate(divide="ignore"):
-        room = np.log(np.maximum(1.0 - full_before, 0.0))
+        room = np.log(np.maximum(1.0 - filled, 0.0))
     # With the first k weights at their caps, the shift is log_rest[k] - room[k]; the first k for which the next
     # weight stays below its cap is the answer.
-    below = logs - log_rest + room <= np.log(limits_)
-    n_full = int(np.argmax(below)) if below.any() else live.size
+    below = np.flatnonzero(logs - log_rest + room <= np.log(limits_))
+    n_full = int(below[0]) if below.size else live.size
     weights = np.zeros(vector.size)
     weights[live[:n_full]] = limits_[:n_full]
-    if n_full < live.size:
-        weights[live[n_full:]] = np.exp(logs[n_full:] - log_rest[n_full] + room[n_full])
+    weights[live[n_full:]] = np.exp(logs[n_full:] - log_rest[n_full] + room[n_full]) if below.size else 0.0
     return np.minimum(weights, limits)
 
 

@@ -16,8 +16,10 @@ from counterpoise.solvers import _kernels
 from counterpoise.solvers.rows import Rows, load_rows, shard_slices
 
 _BINS = 4096  # of a histogram of scores: two rounds of them separate any million scores
+_FEW = 10_000  # scores that are looked through faster than a thread is woken
 _TIE = 1e-12  # scores closer than this part of the losses' range count as equal: rounding, not order
 
+Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
@@ -53,9 +55,11 @@ class Shard:
         self.mass = np.ones(1) if mass is None else mass
         self.step = 0 if mass is None else 1
         self.total = float(rows.n_rows) if mass is None else float(mass.sum())
+        # Allocated once: fresh pages in every round would cost as much as the arithmetic.
+        self.scores, self.weights = np.empty(rows.n_rows), np.empty(rows.n_rows)
 
     def score(self, mixture: FloatArray) -> None:
-        self.scores = self.rows.scores(mixture)
+        self.rows.scores(mixture, self.scores)
         self.pending, self.pending_mass = self.scores, self.mass
 
     def histogram(self, low: float, scale: float) -> FloatArray:
@@ -73,11 +77,10 @@ class Shard:
         return float(self.pending.min()), float(self.pending.max())
 
     def cut(self, tail: Tail) -> tuple[FloatArray, Members]:
-        weights = np.empty(self.rows.n_rows)
-        _kernels.tail_weights(self.scores, self.mass, self.step, *tail, weights)
+        _kernels.tail_weights(self.scores, self.mass, self.step, *tail, self.weights)
         above = self.scores > tail.high
         tied = (self.scores >= tail.low) & ~above
-        return self.rows.columns(weights), Members(np.packbits(above), np.packbits(tied))
+        return self.rows.columns(self.weights), Members(np.packbits(above), np.packbits(tied))
 
     def excess(self, edge: float) -> float:
         """Return the mass-weighted sum of what the scores have above ``edge``."""
@@ -111,22 +114,20 @@ class TailOracle:
 
     def cut(self, mixture: FloatArray, alpha: float) -> Cut:
         """Return the worst weights at ``mixture`` as a cut."""
-        self._each(lambda shard: shard.score(mixture))
-        tail = self._find_tail(alpha * self.total)
-        parts = self._each(lambda shard: shard.cut(tail))
-        return Cut(sum(slope for slope, _ in parts), tail, [members for _, members in parts])
+        tail = self._find_tail(mixture, alpha * self.total)
+        parts = self._map(lambda shard: shard.cut(tail), self.shards)
+        return Cut(_total([slope for slope, _ in parts]), tail, [members for _, members in parts])
 
     def value(self, mixture: FloatArray, alpha: float) -> float:
         """Return the CVaR: ``min over edges of edge + mean(max(scores - edge, 0)) / alpha``, attained at the tail's."""
-        self._each(lambda shard: shard.score(mixture))
         mass = alpha * self.total
-        edge = self._find_tail(mass).low
-        return edge + sum(self._each(lambda shard: shard.excess(edge))) / mass
+        edge = self._find_tail(mixture, mass).low
+        return edge + float(sum(self._map(lambda shard: shard.excess(edge), self.shards))) / mass
 
     def columns(self, weights: FloatArray) -> FloatArray:
         """Return ``weights @ losses``."""
-        parts = zip(self.shards, self.places, strict=True)
-        return sum(self._map(lambda part: part[0].rows.columns(weights[part[1]]), list(parts)))
+        parts = list(zip(self.shards, self.places, strict=True))
+        return _total(self._map(lambda part: part[0].rows.columns(weights[part[1]]), parts))
 
     def mean_weights(self, cuts: list[Cut], shares: FloatArray) -> FloatArray:
         """Return the mean of the cuts' sample weights, by shares that sum to 1."""
@@ -136,27 +137,44 @@ class TailOracle:
                 shard.add_weights(weights[place], share, cut.tail, members)
         return weights
 
-    def _find_tail(self, mass: float) -> Tail:
+    def _find_tail(self, mixture: FloatArray, mass: float) -> Tail:
         """Return the edge above which lies less than ``mass``, and down to which at least that much."""
         low, high, above = self.low, self.high, 0.0
         tie = _TIE * (high - low)
+        scale = _BINS / (high - low) if high > low else 0.0
+
+        def first_histogram(shard: Shard) -> FloatArray:
+            shard.score(mixture)
+            return shard.histogram(low, scale)
+
+        bins = _total(self._map(first_histogram, self.shards))
         while True:
-            scale = _BINS / (high - low) if high > low else 0.0
-            bins = np.sum(self._each(lambda shard: shard.histogram(low, scale)), axis=0)  # noqa: B023 - used at once
             chosen, above = _bin_at(bins, above, mass)
-            ranges = self._each(lambda shard: shard.narrow(low, scale, chosen))  # noqa: B023 - used at once
+            ranges = self._each_pending(lambda shard: shard.narrow(low, scale, chosen))  # noqa: B023 - used at once
             low, high = min(pair[0] for pair in ranges), max(pair[1] for pair in ranges)
             if high - low <= tie:
                 share = min(max((mass - above) / bins[chosen], 0.0), 1.0)
                 return Tail(low, high, 1.0 / mass, share / mass)
+            scale = _BINS / (high - low)
+            bins = _total(self._each_pending(lambda shard: shard.histogram(low, scale)))  # noqa: B023 - used at once
 
-    def _each(self, function: Callable[[Shard], Result]) -> list[Result]:
+    def _each_pending(self, function: Callable[[Shard], Result]) -> list[Result]:
+        """Map over the shards' pending scores, in threads unless few are left."""
+        if max(shard.pending.size for shard in self.shards) < _FEW:
+            return [function(shard) for shard in self.shards]
         return self._map(function, self.shards)
 
-    def _map(self, function: Callable[..., Result], items: list[AnyArray] | list[Shard]) -> list[Result]:
+    def _map(self, function: Callable[[Item], Result], items: list[Item]) -> list[Result]:
+        """Map over the items, the last of them in this thread."""
         if self._pool is None:
             return [function(item) for item in items]
-        return list(self._pool.map(function, items))
+        others = [self._pool.submit(function, item) for item in items[:-1]]
+        last = function(items[-1])
+        return [*(other.result() for other in others), last]
+
+
+def _total(parts: list[FloatArray]) -> FloatArray:
+    return np.asarray(np.sum(parts, axis=0))
 
 
 def _bin_at(bins: FloatArray, above: float, mass: float) -> tuple[int, float]:

@@ -1,0 +1,7 @@
+"""Settings shared by all tests."""
+
+from hypothesis import HealthCheck, settings
+
+# No deadline: the first call of a kernel may compile it. The same examples in every run: CI must not flicker.
+settings.register_profile("counterpoise", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("counterpoise")

@@ -1,0 +1,29 @@
+"""The package is light to import, and says what it has."""
+
+import subprocess
+import sys
+
+import pytest
+
+import counterpoise as cp
+
+HEAVY = ("sklearn", "numba", "matplotlib", "pandas", "torch", "scipy", "highspy")
+
+
+def test_import_pulls_in_nothing_heavy():
+    code = f"import sys, counterpoise; print([name for name in {HEAVY} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_submodules_load_on_first_use():
+    assert cp.metrics.cvar_loss([0, 1], 0.5) == 1.0
+    assert callable(cp.solvers.minimize_cvar)
+    assert {"metrics", "solvers"} <= set(dir(cp))
+    assert "minimize_cvar" in dir(cp.solvers)
+
+
+@pytest.mark.parametrize(("module", "text"), [(cp, "it has metrics, solvers"), (cp.solvers, "it has .*minimize_cvar")])
+def test_an_unknown_name_lists_the_known_ones(module, text):
+    with pytest.raises(AttributeError, match=text):
+        _ = module.minimise

@@ -1,0 +1,84 @@
+"""The CVaR as a measure: exact with the fractional sample, weighted, for mixtures."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from oracles import cvar_by_filling
+
+from counterpoise.metrics import cvar_curve, cvar_loss
+
+ALPHAS = st.floats(1e-6, 1.0)
+LOSSES = arrays(float, st.integers(1, 60), elements=st.floats(-100, 100))
+
+
+@given(st.integers(1, 500), st.floats(0, 1), ALPHAS)
+def test_zero_one_losses_have_a_cvar_of_error_over_alpha(n_samples, error, alpha):
+    """Proposition 1 of the 2021 paper, to machine precision: alpha n is never floored."""
+    losses = np.arange(n_samples) < round(error * n_samples)
+    expected = min(1.0, losses.mean() / alpha)
+    assert cvar_loss(losses, alpha) == pytest.approx(expected, rel=4e-16, abs=1e-16)
+    assert cvar_curve(losses, [alpha])[0] == pytest.approx(expected, rel=1e-13)
+
+
+@given(LOSSES, ALPHAS, st.integers(0, 99))
+def test_agrees_with_handing_out_the_mass(losses, alpha, seed):
+    weight = np.random.default_rng(seed).exponential(size=losses.size)
+    assert cvar_loss(losses, alpha) == pytest.approx(cvar_by_filling(losses, alpha), abs=1e-8)
+    expected = cvar_by_filling(losses, alpha, weight)
+    assert cvar_loss(losses, alpha, weight) == pytest.approx(expected, abs=1e-7)
+    assert cvar_loss(losses, alpha, weight * 1e12) == pytest.approx(expected, abs=1e-7)
+
+
+@given(LOSSES)
+def test_the_curve_falls_from_the_worst_sample_to_the_average(losses):
+    alphas = np.linspace(1e-3, 1.0, 40)
+    curve = cvar_curve(losses, alphas)
+    assert curve[0] <= losses.max() + 1e-9
+    assert curve[-1] == pytest.approx(losses.mean(), abs=1e-9)
+    assert (np.diff(curve) <= 1e-9).all()
+    np.testing.assert_allclose(curve, [cvar_loss(losses, alpha) for alpha in alphas], atol=1e-9)
+
+
+def test_the_curve_keeps_the_order_of_the_alphas():
+    assert cvar_curve([0, 1, 2, 3], [1.0, 0.25, 0.5]).tolist() == [1.5, 3.0, 2.5]
+
+
+def test_a_mixture_mixes_the_models_losses():
+    losses = (np.random.default_rng(0).random((200_000, 3)) < 0.3).astype(np.uint8)
+    mixture = [0.2, 0.3, 0.5]
+    assert cvar_loss(losses, 0.1, mixture=mixture) == pytest.approx(cvar_loss(losses @ np.array(mixture), 0.1))
+
+
+def test_a_zero_weight_removes_the_sample():
+    assert cvar_loss([9.0, 1.0, 2.0], 0.5, [0, 1, 1]) == pytest.approx(cvar_loss([1.0, 2.0], 0.5))
+
+
+def test_losses_of_1e300_do_not_overflow():
+    assert cvar_loss([1e300, -1e300, 1e300], 0.5) == pytest.approx(1e300)
+
+
+BAD = {
+    "NaN": (lambda: cvar_loss([0.0, np.nan], 0.5), "losses must be finite everywhere; found NaN"),
+    "negative alpha": (lambda: cvar_loss([0.0], -1), r"alpha must lie in \(0, 1\].*got -1"),
+    "large alpha": (lambda: cvar_loss([0.0], 1.01), r"alpha must lie in \(0, 1\].*got 1.01"),
+    "empty": (lambda: cvar_loss([], 0.5), r"at least one sample.*got shape \(0,\)"),
+    "scalar": (lambda: cvar_loss(0.5, 0.5), r"losses must have shape \(n_samples,\) or.*got shape \(\)"),
+    "no mixture": (lambda: cvar_loss(np.eye(3), 0.5), r"losses of shape \(3, 3\) need a mixture over the 3 models"),
+    "mixture of a vector": (lambda: cvar_loss([0.1], 0.5, mixture=[1.0]), "mixture needs losses of shape"),
+    "mixture too long": (
+        lambda: cvar_loss(np.eye(3), 0.5, mixture=[0.5, 0.5]),
+        r"mixture must have shape \(3,\).*got shape \(2,\)",
+    ),
+    "weights": (lambda: cvar_loss([0.1, 0.2], 0.5, [1.0]), r"sample_weight must have shape \(2,\).*got shape \(1,\)"),
+    "NaN weight": (lambda: cvar_loss([0.1], 0.5, [np.nan]), "sample_weight must be finite everywhere; found NaN"),
+    "alphas": (lambda: cvar_curve([0.1], [[0.5]]), r"alphas must be a non-empty.*got shape \(1, 1\)"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_input_gets_one_clear_sentence(case):
+    call, text = BAD[case]
+    with pytest.raises(ValueError, match=text):
+        call()
