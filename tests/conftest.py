@@ -1,7 +1,15 @@
 """Settings shared by all tests."""
 
+import importlib
+
 from hypothesis import HealthCheck, settings
 
 # No deadline: the first call of a kernel may compile it. The same examples in every run: CI must not flicker.
 settings.register_profile("counterpoise", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("counterpoise")
+
+
+def pytest_configure(config):
+    """Compile the kernels once before workers start: several writers of numba's cache have crashed."""
+    if not hasattr(config, "workerinput"):
+        importlib.import_module("counterpoise.solvers._kernels")

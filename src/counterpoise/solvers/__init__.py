@@ -39,8 +39,8 @@ _HOME = {
     "minimize_cvar": "mixture",
     "project_capped": "simplex",
     "regularized_weights": "entropic",
-    "solve_mixture_lp": "reference",
     "solve_weights_lp": "reference",
+    "solve_mixture_lp": "reference",
     "worst_mean": "simplex",
     "worst_weights": "simplex",
 }

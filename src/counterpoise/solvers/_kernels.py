@@ -12,8 +12,10 @@ from numba import float64, int64, njit, types, uint8, void
 
 from counterpoise._types import ByteArray, FloatArray
 
+_bytes = uint8[::1]
 _bytes2 = uint8[:, ::1]
 _floats = float64[::1]
+_PARTIAL, _FULL = 1, 2
 _floats2 = float64[:, ::1]
 
 
@@ -76,7 +78,7 @@ def keep_bin(
     return kept[:n_kept].copy(), kept_mass[: n_kept if step else 1].copy()
 
 
-@njit([void(_floats, _floats, int64, float64, float64, float64, float64, _floats)], nogil=True, cache=True)
+@njit([void(_floats, _floats, int64, float64, float64, float64, float64, _floats, _bytes)], nogil=True, cache=True)
 def tail_weights(
     scores: FloatArray,
     mass: FloatArray,
@@ -86,12 +88,31 @@ def tail_weights(
     full: float,
     partial: float,
     weights: FloatArray,
+    codes: ByteArray,
 ) -> None:
-    """Weigh scores above ``high`` by ``full``, those from ``low`` to ``high`` by ``partial``, others by 0."""
+    """Weigh scores above ``high`` by ``full``, those from ``low`` to ``high`` by ``partial``, others by 0.
+
+    ``codes``, zero on entry, remembers this with two bits a row: ``_FULL``, ``_PARTIAL`` or 0.
+    """
     for i in range(scores.size):
         if scores[i] < low:
             weights[i] = 0.0
         elif scores[i] > high:
             weights[i] = full * mass[i * step]
+            codes[i >> 2] |= _FULL << (2 * (i & 3))
         else:
             weights[i] = partial * mass[i * step]
+            codes[i >> 2] |= _PARTIAL << (2 * (i & 3))
+
+
+@njit([void(_bytes, _floats, int64, float64, float64, _floats)], nogil=True, cache=True)
+def add_coded_weights(
+    codes: ByteArray, mass: FloatArray, step: int, full: float, partial: float, weights: FloatArray
+) -> None:
+    """Add to ``weights`` what ``tail_weights`` coded, at the given weights of full and partial rows."""
+    for i in range(weights.size):
+        code = (codes[i >> 2] >> (2 * (i & 3))) & 3
+        if code == _FULL:
+            weights[i] += full * mass[i * step]
+        elif code == _PARTIAL:
+            weights[i] += partial * mass[i * step]

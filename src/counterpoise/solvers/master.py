@@ -16,6 +16,7 @@ from counterpoise.solvers.result import InfeasibleRows
 
 _FEASIBLE = 1e-9  # rows, scaled to entries of at most 1, hold to this
 _MISMATCH = 1e-7  # of the two objectives of a linear program that was solved
+_SPARE = 32  # rows beside the doubled ones
 _FREE = 1e30  # what daqp takes for no bound
 _EQUALITY = 5  # daqp's mark for an equality
 
@@ -37,7 +38,9 @@ class Master:
         self.row_scale = np.maximum(np.abs(rows).max(axis=1, initial=0.0), np.abs(bounds) * 1e-6)
         self.row_scale[self.row_scale == 0] = 1.0
         self.rows, self.bounds = rows / self.row_scale[:, None], bounds / self.row_scale
-        self.slopes = np.empty((0, n_models))
+        # One matrix, grown by doubling: the equality, the rows, then the cuts.
+        self._matrix = np.vstack([np.ones((1, n_models)), self.rows])
+        self.n_cuts = 0
         self._hessian = np.eye(n_models)
         self._lp = self._new_lp()
         if len(rows):
@@ -45,12 +48,24 @@ class Master:
 
     def add(self, slope: FloatArray) -> None:
         """Add the cut ``slope @ mixture``."""
-        self.slopes = np.vstack([self.slopes, slope])
+        place = 1 + len(self.rows) + self.n_cuts
+        if place == len(self._matrix):
+            self._matrix = np.vstack([self._matrix, np.empty_like(self._matrix), np.empty((_SPARE, self.n_models))])
+        self._matrix[place] = slope
+        self.n_cuts += 1
         self._add_row(slope, -1.0, 0.0)
+
+    @property
+    def slopes(self) -> FloatArray:
+        """Return the slopes of the cuts, one a row."""
+        first = 1 + len(self.rows)
+        return self._matrix[first : first + self.n_cuts]
 
     def keep(self, chosen: BoolArray) -> None:
         """Drop all cuts but the chosen ones."""
-        self.slopes = self.slopes[chosen]
+        kept = self.slopes[chosen]
+        self.n_cuts = len(kept)
+        self.slopes[:] = kept
         gone = np.flatnonzero(~chosen) + 1 + len(self.rows)
         self._lp.deleteRows(len(gone), gone.astype(np.int32))
 
@@ -67,7 +82,7 @@ class Master:
     def project(self, centre: FloatArray, level: float) -> FloatArray | None:
         """Return the feasible mixture nearest to ``centre`` with all cuts at most ``level``, or None."""
         n_cuts, n_models = self.slopes.shape
-        matrix = np.vstack([np.ones((1, n_models)), self.rows, self.slopes])
+        matrix = self._matrix[: 1 + len(self.rows) + n_cuts]
         upper = np.concatenate([np.full(n_models, _FREE), [1.0], self.bounds, np.full(n_cuts, min(level, _FREE))])
         lower = np.concatenate([np.zeros(n_models), [1.0], np.full(len(matrix) - 1, -_FREE)])
         sense = np.zeros(upper.size, dtype=np.int32)

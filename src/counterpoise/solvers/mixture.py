@@ -29,7 +29,7 @@ from counterpoise._checks import (
 )
 from counterpoise._types import AnyArray, ArrayLike, FloatArray
 from counterpoise.solvers.master import Master, ModelMinimum, lower_bound
-from counterpoise.solvers.reference import solve_mixture_lp
+from counterpoise.solvers.reference import solve_weights_lp
 from counterpoise.solvers.result import MixtureSolution, Progress
 from counterpoise.solvers.tail import Cut, TailOracle
 
@@ -115,7 +115,7 @@ def minimize_cvar(
     max_iter = check_count(max_iter, "max_iter")
     problem = _check_problem(losses, sample_weight, rows, bounds)
     if _use_highs(method, problem.losses):
-        return solve_mixture_lp(problem.losses, alpha, sample_weight=sample_weight, rows=rows, bounds=bounds)
+        return solve_weights_lp(problem.losses, alpha, sample_weight=sample_weight, rows=rows, bounds=bounds)
     with _Bundle(problem, tol=tol, max_iter=max_iter, callback=callback) as bundle:
         return bundle.solve(alpha, start=start)
 

@@ -32,19 +32,12 @@ class Tail(NamedTuple):
     partial: float
 
 
-class Members(NamedTuple):
-    """Which rows of a shard are above the edge and at it, one bit each."""
-
-    above: ByteArray
-    tied: ByteArray
-
-
 class Cut(NamedTuple):
     """Worst weights at some mixture: ``slope @ mixture`` is a lower bound of the CVaR at every mixture."""
 
     slope: FloatArray  # weights @ losses
     tail: Tail
-    members: list[Members]
+    codes: list[ByteArray]  # of each shard: which rows are above the edge and at it, two bits each
 
 
 class Shard:
@@ -76,21 +69,21 @@ class Shard:
             return np.inf, -np.inf
         return float(self.pending.min()), float(self.pending.max())
 
-    def cut(self, tail: Tail) -> tuple[FloatArray, Members]:
-        _kernels.tail_weights(self.scores, self.mass, self.step, *tail, self.weights)
-        above = self.scores > tail.high
-        tied = (self.scores >= tail.low) & ~above
-        return self.rows.columns(self.weights), Members(np.packbits(above), np.packbits(tied))
+    def cut(self, tail: Tail) -> tuple[FloatArray, ByteArray]:
+        codes = np.zeros((self.scores.size + 3) // 4, dtype=np.uint8)
+        _kernels.tail_weights(self.scores, self.mass, self.step, *tail, self.weights, codes)
+        return self.rows.columns(self.weights), codes
 
     def excess(self, edge: float) -> float:
         """Return the mass-weighted sum of what the scores have above ``edge``."""
         above = np.maximum(self.scores - edge, 0.0)
         return float(above @ self.mass if self.step else above.sum())
 
-    def add_weights(self, weights: FloatArray, share: float, tail: Tail, members: Members) -> None:
-        for bits, weight in ((members.above, tail.full), (members.tied, tail.partial)):
-            chosen = np.unpackbits(bits, count=weights.size).view(np.bool_)
-            np.add(weights, share * weight * self.mass, out=weights, where=chosen)
+    def mean_weights(self, tails: list[Tail], codes: list[ByteArray], shares: FloatArray) -> FloatArray:
+        weights = np.zeros(self.rows.n_rows)
+        for tail, coded, share in zip(tails, codes, shares.tolist(), strict=True):
+            _kernels.add_coded_weights(coded, self.mass, self.step, share * tail.full, share * tail.partial, weights)
+        return weights
 
 
 class TailOracle:
@@ -116,7 +109,7 @@ class TailOracle:
         """Return the worst weights at ``mixture`` as a cut."""
         tail = self._find_tail(mixture, alpha * self.total)
         parts = self._map(lambda shard: shard.cut(tail), self.shards)
-        return Cut(_total([slope for slope, _ in parts]), tail, [members for _, members in parts])
+        return Cut(_total([slope for slope, _ in parts]), tail, [codes for _, codes in parts])
 
     def value(self, mixture: FloatArray, alpha: float) -> float:
         """Return the CVaR: ``min over edges of edge + mean(max(scores - edge, 0)) / alpha``, attained at the tail's."""
@@ -131,11 +124,9 @@ class TailOracle:
 
     def mean_weights(self, cuts: list[Cut], shares: FloatArray) -> FloatArray:
         """Return the mean of the cuts' sample weights, by shares that sum to 1."""
-        weights = np.zeros(self.n_samples)
-        for cut, share in zip(cuts, shares.tolist(), strict=True):
-            for shard, place, members in zip(self.shards, self.places, cut.members, strict=True):
-                shard.add_weights(weights[place], share, cut.tail, members)
-        return weights
+        tails = [cut.tail for cut in cuts]
+        by_shard = list(zip(self.shards, zip(*(cut.codes for cut in cuts), strict=True), strict=True))
+        return np.concatenate(self._map(lambda part: part[0].mean_weights(tails, list(part[1]), shares), by_shard))
 
     def _find_tail(self, mixture: FloatArray, mass: float) -> Tail:
         """Return the edge above which lies less than ``mass``, and down to which at least that much."""

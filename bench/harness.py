@@ -1,0 +1,182 @@
+"""Side-by-side benchmarks: ours and a peer in one run, answers compared, one row a benchmark in one table."""
+
+import csv
+import ctypes
+import importlib.metadata
+import os
+import platform
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+PACKAGES = ("counterpoise", "numpy", "numba", "highspy", "daqp")
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """One comparison. ``difference`` measures by how much the two answers disagree."""
+
+    name: str
+    size: str
+    ours: Callable[[], Any]
+    floor: Callable[[Any], float]  # seconds that the answer costs at the least, measured here and now
+    floor_means: str
+    peer_name: str = ""
+    peer: Callable[[], Any] | None = None
+    difference: Callable[[Any, Any], float] = lambda _ours, _peer: 0.0
+    tolerance: float = 0.0
+    repeats: int = 3
+
+
+@dataclass
+class Peak:
+    """The most memory held above the start, in MiB; not a number where the system does not tell."""
+
+    mib: float = float("nan")
+
+
+@contextmanager
+def peak_memory() -> Iterator[Peak]:
+    """Watch the resident memory of this process from a thread, as native libraries allocate there too."""
+    _trim()
+    peak, done = Peak(), threading.Event()
+    start = _resident_mib()
+    seen = [start]
+
+    def watch() -> None:
+        while not done.wait(0.002):
+            seen.append(_resident_mib())
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    try:
+        yield peak
+    finally:
+        done.set()
+        watcher.join()
+        peak.mib = max([*seen, _resident_mib()]) - start
+
+
+def _trim() -> None:
+    """Hand free memory back, where the C library can, so that reuse of it does not hide what a call needs."""
+    with suppress(AttributeError, OSError):
+        ctypes.CDLL(None).malloc_trim(0)
+
+
+def _resident_mib() -> float:
+    try:
+        pages = int(Path("/proc/self/statm").read_text().split()[1])
+    except OSError:
+        return float("nan")
+    return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
+
+
+def run(benchmark: Benchmark) -> dict[str, Any]:
+    """Run both sides and return the row; raise where the answers disagree."""
+    benchmark.ours()  # compile, and fault in the data
+    with peak_memory() as ours_peak:
+        answer = benchmark.ours()
+    seconds = min(_timed(benchmark.ours) for _ in range(benchmark.repeats))
+    row = {
+        "benchmark": benchmark.name,
+        "size": benchmark.size,
+        "seconds": seconds,
+        "floor_seconds": benchmark.floor(answer),
+        "floor_means": benchmark.floor_means,
+        "peak_mib": ours_peak.mib,
+        "peer": benchmark.peer_name,
+    }
+    if benchmark.peer is not None:
+        row |= _run_peer(benchmark, benchmark.peer, answer, seconds)
+    versions = {name: importlib.metadata.version(name) for name in PACKAGES}
+    row["versions"] = " ".join(f"{name} {version}" for name, version in versions.items())
+    row["machine"] = f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}"
+    return row
+
+
+def _run_peer(benchmark: Benchmark, peer: Callable[[], Any], answer: Any, seconds: float) -> dict[str, Any]:
+    with peak_memory() as peak:
+        start = time.perf_counter()
+        other = peer()
+        peer_seconds = time.perf_counter() - start
+    difference = benchmark.difference(answer, other)
+    if not difference <= benchmark.tolerance:
+        raise RuntimeError(
+            f"{benchmark.name} ({benchmark.size}): the answers of counterpoise and {benchmark.peer_name} differ by "
+            f"{difference:.3g}, more than {benchmark.tolerance:.3g}; the times mean nothing."
+        )
+    return {
+        "peer_seconds": peer_seconds,
+        "ratio": peer_seconds / seconds,
+        "peer_peak_mib": peak.mib,
+        "difference": difference,
+    }
+
+
+def _timed(function: Callable[[], Any]) -> float:
+    start = time.perf_counter()
+    function()
+    return time.perf_counter() - start
+
+
+COLUMNS = (
+    *("benchmark", "size", "seconds", "floor_seconds", "peak_mib", "peer", "peer_seconds", "ratio"),
+    *("peer_peak_mib", "difference", "floor_means", "machine", "versions"),
+)
+SHOWN = 10  # of the columns
+
+
+def append(rows: list[dict[str, Any]], path: Path) -> None:
+    """Append rows to the results table, which gets its header from the first."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    is_new = not path.exists()
+    with path.open("a", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, COLUMNS, restval="")
+        if is_new:
+            writer.writeheader()
+        writer.writerows({name: _text(value) for name, value in row.items()} for row in rows)
+
+
+def write_page(table: Path, page: Path) -> None:
+    """Write the newest row of every benchmark as a Markdown table."""
+    with table.open(newline="", encoding="utf-8") as file:
+        newest = {(row["benchmark"], row["size"], row["peer"]): row for row in csv.DictReader(file)}
+    rows = list(newest.values())
+    lines = [
+        "# Benchmarks",
+        "",
+        "Ours and the peer in one run, answers compared first; the ratio is the peer's seconds over ours. The floor is",
+        f"what the answer costs at the least: {rows[-1]['floor_means']}. Peaks are memory above the start.",
+        "",
+        f"Made by `make bench-full` on {rows[-1]['machine']}, with {rows[-1]['versions']}.",
+        "All runs: `benchmarks.csv`.",
+        "",
+        "| benchmark | samples x models | seconds | floor | peak MiB | peer | its seconds | ratio |",
+        "|---|---|---:|---:|---:|---|---:|---:|",
+    ]
+    names = ("benchmark", "size", "seconds", "floor_seconds", "peak_mib", "peer", "peer_seconds", "ratio")
+    lines += ["| " + " | ".join(row[name] for name in names) + " |" for row in rows]
+    page.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def show(row: dict[str, Any]) -> str:
+    """Return a line of the printed table."""
+    return "  ".join(f"{_text(row.get(name, '')):>{width(name)}}" for name in COLUMNS[:SHOWN])
+
+
+def header() -> str:
+    """Return the head of the printed table."""
+    return "  ".join(f"{name:>{width(name)}}" for name in COLUMNS[:SHOWN])
+
+
+def width(name: str) -> int:
+    """Return the width of a printed column."""
+    return {"benchmark": 34, "size": 22, "peer": 22}.get(name, 13)
+
+
+def _text(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
