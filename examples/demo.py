@@ -1,55 +1,38 @@
-"""Show what a mixture does for the tail: ten decision trees on scikit-learn's digits.
+"""Boost for the tail: AdaLPBoost on scikit-learn's handwritten digits, in a few seconds.
 
-Each tree is fitted to a reweighting of the training digits that puts weight where the trees before it failed. The
-mixture is chosen on digits held out for that, and all curves are measured on digits that nothing has seen.
+A hundred small trees are boosted on part of the digits. Their mixture is chosen on other digits, once for each alpha,
+without training anything again; and all curves are measured on digits that nothing has seen. Plain training (ERM) is
+the first tree.
 """
 
+import time
 from pathlib import Path
 
 import numpy as np
 from sklearn.datasets import load_digits
-from sklearn.model_selection import train_test_split
-from sklearn.tree import DecisionTreeClassifier
 
-from counterpoise.metrics import cvar_curve
-from counterpoise.solvers import minimize_cvar
+from counterpoise import AdaLPBoostClassifier
+from counterpoise.datasets import split_rows
+from counterpoise.metrics import cvar_loss
+from counterpoise.mixing import zero_one_losses
 
-N_TREES = 10
+N_MODELS = 100
 ALPHAS = np.array([0.05, 0.1, 0.15, 0.2, 0.3, 0.5, 1.0])
-FIGURE = Path("demo-output") / "tail_of_a_pool.png"
+FIGURE = Path("demo-output") / "tail_of_the_digits.png"
 
 
-def fit_pool(X, y):
-    """Fit trees to weights that grow with the number of earlier trees that fail on a sample."""
-    pool, failures = [], np.zeros(len(y))
-    for seed in range(N_TREES):
-        weights = np.exp(failures)
-        tree = DecisionTreeClassifier(max_depth=8, random_state=seed)
-        pool.append(tree.fit(X, y, sample_weight=weights / weights.sum()))
-        failures += pool[-1].predict(X) != y
-    return pool
-
-
-def zero_one_losses(pool, X, y):
-    """Return which tree fails on which sample."""
-    return np.column_stack([tree.predict(X) != y for tree in pool])
-
-
-def curves(chosen_on, measured_on):
-    """Return the CVaR curves of the best tree, of the average and of the mixture that is optimal for each alpha."""
-    best = np.eye(N_TREES)[chosen_on.mean(axis=0).argmin()]
-    average = np.full(N_TREES, 1 / N_TREES)
-    optimal = [minimize_cvar(chosen_on, alpha).mixture for alpha in ALPHAS]
+def measure(model, losses):
+    """Return the test CVaR against alpha of plain training, of the average and of the mixture for each alpha."""
+    first, average = np.eye(1, N_MODELS)[0], np.full(N_MODELS, 1 / N_MODELS)
+    optimal = [model.rebalance(alpha=alpha).mixture_ for alpha in ALPHAS]
     return {
-        "best tree": cvar_curve(measured_on, ALPHAS, mixture=best),
-        "average": cvar_curve(measured_on, ALPHAS, mixture=average),
-        "optimal mixture": np.array(
-            [cvar_curve(measured_on, [alpha], mixture=mix)[0] for alpha, mix in zip(ALPHAS, optimal, strict=True)]
-        ),
+        "plain (ERM)": [cvar_loss(losses, alpha, mixture=first) for alpha in ALPHAS],
+        "average": [cvar_loss(losses, alpha, mixture=average) for alpha in ALPHAS],
+        "AdaLPBoost": [cvar_loss(losses, alpha, mixture=mix) for alpha, mix in zip(ALPHAS, optimal, strict=True)],
     }
 
 
-def draw(curves_by_name, path):
+def draw(curves, path):
     """Write the curves as a figure."""
     import matplotlib as mpl  # noqa: PLC0415 - only the figure needs it
 
@@ -57,28 +40,35 @@ def draw(curves_by_name, path):
     import matplotlib.pyplot as plt  # noqa: PLC0415
 
     figure, axes = plt.subplots(figsize=(6.4, 4.2), layout="constrained")
-    for (name, curve), style in zip(curves_by_name.items(), ["o--", "s:", "D-"], strict=True):
+    for (name, curve), style in zip(curves.items(), ["o--", "s:", "D-"], strict=True):
         axes.plot(ALPHAS, curve, style, label=name, markersize=5)
-    axes.set(xlabel="alpha: the worst fraction of the test digits", ylabel="average zero-one loss there (CVaR)")
-    axes.set(ylim=(0, 1.03), title=f"The tail of {N_TREES} trees on handwritten digits")
+    axes.set(xlabel="alpha: the worst-off fraction of the test digits", ylabel="share misread there (CVaR)")
+    axes.set(ylim=(0, 1.03), title=f"{N_MODELS} boosted trees on handwritten digits")
     axes.legend(frameon=False)
     axes.grid(alpha=0.3)
     path.parent.mkdir(exist_ok=True)
     figure.savefig(path, dpi=150)
+    plt.close(figure)
 
 
 def main():
-    """Fit the pool, print the table and write the figure."""
+    """Fit, print the table and write the figure."""
     X, y = load_digits(return_X_y=True)
-    X_train, X_rest, y_train, y_rest = train_test_split(X, y, train_size=0.5, random_state=0, stratify=y)
-    X_val, X_test, y_val, y_test = train_test_split(X_rest, y_rest, train_size=0.5, random_state=0, stratify=y_rest)
-    pool = fit_pool(X_train, y_train)
-    found = curves(zero_one_losses(pool, X_val, y_val), zero_one_losses(pool, X_test, y_test))
-    print(f"Average zero-one loss on the worst fraction alpha of {len(y_test)} test digits (CVaR):\n")
-    print("alpha  " + "  ".join(f"{name:>15}" for name in found))
+    train, chosen, test = split_rows(y, (0.4, 0.3, 0.3), seed=0)
+    start = time.perf_counter()
+    model = AdaLPBoostClassifier(n_estimators=N_MODELS, alpha=0.1, random_state=0)
+    model.fit(X[train], y[train], X_val=X[chosen], y_val=y[chosen])
+    print(f"{N_MODELS} trees boosted on {len(train)} digits in {time.perf_counter() - start:.1f} s.")
+    start = time.perf_counter()
+    curves = measure(model, zero_one_losses(model.estimators_, X[test], y[test], model.classes_, None))
+    print(
+        f"Mixtures for {len(ALPHAS)} alphas, chosen and measured in {time.perf_counter() - start:.2f} s: no training.\n"
+    )
+    print(f"Share of misread digits among the worst-off fraction alpha of {len(test)} test digits (CVaR):\n")
+    print("alpha  " + "  ".join(f"{name:>12}" for name in curves))
     for place, alpha in enumerate(ALPHAS):
-        print(f"{alpha:5.2f}  " + "  ".join(f"{curve[place]:15.3f}" for curve in found.values()))
-    draw(found, FIGURE)
+        print(f"{alpha:5.2f}  " + "  ".join(f"{curve[place]:12.3f}" for curve in curves.values()))
+    draw(curves, FIGURE)
     print(f"\nFigure: {FIGURE}")
 
 

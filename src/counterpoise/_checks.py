@@ -49,6 +49,23 @@ def check_positive(value: Any, name: str) -> float:
     return float(value)
 
 
+def check_fraction(value: Any, name: str) -> float:
+    """Return ``value`` as a float after checking that it is a number in [0, 1)."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise TypeError(f"{name} must be a number in [0, 1); got {value!r}.")
+    if not 0.0 <= float(value) < 1.0:
+        raise ValueError(f"{name} must lie in [0, 1); got {value!r}.")
+    return float(value)
+
+
+def check_choice(value: Any, name: str, allowed: tuple[str, ...]) -> str:
+    """Return ``value`` after checking that it is one of the allowed words."""
+    if not isinstance(value, str) or value not in allowed:
+        words = ", ".join(repr(word) for word in allowed)
+        raise ValueError(f"{name} must be one of {words}; got {value!r}.")
+    return value
+
+
 def check_count(value: Any, name: str) -> int:
     """Return ``value`` as an int after checking that it is a whole number of at least 1."""
     if isinstance(value, bool) or not isinstance(value, Integral):

@@ -110,7 +110,8 @@ def regularized_weights(
     mixture = np.full(n_models, 1.0 / n_models) if start is None else check_mixture(start, n_models)
     game = _Game(matrix, alpha, mass)
     n_iter = 0
-    for step_beta in _betas(beta * game.span):
+    # A start that the caller knows to be good needs no detour through smaller betas.
+    for step_beta in _betas(beta * game.span) if start is None else [beta * game.span]:
         last = step_beta == beta * game.span
         aim = tol / game.span if last else 0.1 / step_beta
         mixture, n_done = _newton(game, mixture, step_beta, aim, max_iter - n_iter)

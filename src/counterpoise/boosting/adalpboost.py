@@ -1,0 +1,146 @@
+"""alpha-AdaLPBoost.
+
+Zhai, Dan, Suggala, Kolter, Ravikumar: Boosted CVaR Classification, NeurIPS 2021, Algorithm 2. Models are boosted with
+Hedge weights, which do not depend on alpha; the mixture then solves the primal of alpha-LPBoost, least CVaR, on
+held-out samples. Another alpha needs another mixture and no training.
+
+After T rounds at the step size of Theorem 5 even the plain average of the models has a training CVaR, at every alpha,
+of at most ``g + sqrt(log(n) / (2 T))``, where g is the largest weighted loss of a model under its own weights; the
+optimal mixture is no worse. Regularized LPBoost (``LPBoostClassifier``) is close to it and needs training for each
+alpha.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from counterpoise._checks import check_choice, check_positive
+from counterpoise._types import IntArray
+from counterpoise.boosting.base import BoostedMixture
+from counterpoise.boosting.rounds import Callback, History, Rule
+from counterpoise.boosting.rules import hedge, hedge_groups
+from counterpoise.guarantees import hedge_eta
+
+_REWEIGH = ("samples", "groups")
+
+
+class AdaLPBoostClassifier(BoostedMixture):
+    """Randomized ensemble with a low loss on the worst-off fraction alpha of the samples.
+
+    Parameters
+    ----------
+    estimator : classifier, optional
+        Base learner: any scikit-learn classifier or pipeline. One whose ``fit`` takes no sample weights is given
+        samples drawn by weight instead. Default: ``HistogramTree(max_depth=6)``.
+    n_estimators : int, default=100
+        Number of base models.
+    alpha : float in (0, 1], default=0.1
+        Tail fraction. ``rebalance(alpha=...)`` changes it later without training.
+    eta : float > 0 or "theory", default="theory"
+        Step size of the reweighting; ``"theory"`` is sqrt(8 log(n) / n_estimators). The paper uses 1.
+    reweigh : {"samples", "groups"}, default="samples"
+        ``"groups"`` reweighs the groups of ``sensitive_features`` instead of single samples, and chooses the
+        mixture with the least loss on the worst group (Group DRO, its mixture by the linear program).
+    mixture : {"optimal", "average", "first"}, default="optimal"
+        ``"average"`` is the paper's AdaBoost + Average and ``"first"`` plain training (ERM), for comparison.
+    validation_fraction : float in (0, 1), optional
+        Part of the samples on which the mixture is chosen and no model is trained. Default: the training samples.
+    patience : int, optional
+        Stop when the risk of the optimal mixture, on the samples where it is chosen, has not fallen by 0.001 for so
+        many rounds. Default: run all rounds.
+    outlier_fraction : float in [0, 1), default=0
+        Part of the samples, those with the highest losses, that is ignored when weights and mixture are chosen.
+    decision : {"sticky", "sample", "vote"}, default="sticky"
+        How ``predict`` decides: by a draw that is fixed for each row or id, by a fresh draw, or by weighted vote. The
+        vote is deterministic, hence no better in the tail than its error allows (Proposition 1).
+    random_state : int or RandomState, optional
+        Fixes the models' seeds, the split and the key of the sticky draws.
+    n_jobs : int, optional
+        Threads in which models are evaluated.
+    callbacks : sequence of callables, default=()
+        Each is called with a ``Round`` after it; a true result stops the boosting. See ``boosting.callbacks``.
+
+    Attributes
+    ----------
+    classes_ : array
+        Class labels.
+    estimators_ : list
+        Base models; each predicts the original labels.
+    mixture_ : array of shape (n_models,)
+        Probability with which each model decides.
+    value_, gap_ : float
+        Risk of the mixture on the samples where it was chosen, and how far above the optimum it is at most.
+    weighted_losses_ : array of shape (n_models,)
+        Loss of each model under the weights it was fitted to; the largest is the learner's guarantee g.
+    eta_ : float
+        The step size used.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from counterpoise import AdaLPBoostClassifier
+    >>> X, y = load_digits(return_X_y=True)
+    >>> model = AdaLPBoostClassifier(n_estimators=20, alpha=0.1, random_state=0).fit(X[:1000], y[:1000])
+    >>> erm = AdaLPBoostClassifier(n_estimators=1, alpha=0.1, random_state=0).fit(X[:1000], y[:1000])
+    >>> model.value_ < erm.value_
+    True
+    >>> gentler = model.rebalance(alpha=0.5)
+    >>> gentler.estimators_ is model.estimators_
+    True
+    """
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        n_estimators: int = 100,
+        alpha: float = 0.1,
+        eta: float | str = "theory",
+        reweigh: str = "samples",
+        mixture: str = "optimal",
+        validation_fraction: float | None = None,
+        patience: int | None = None,
+        outlier_fraction: float = 0.0,
+        decision: str = "sticky",
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        callbacks: Sequence[Callback] = (),
+    ) -> None:
+        self.estimator = estimator
+        self.n_estimators = n_estimators
+        self.alpha = alpha
+        self.eta = eta
+        self.reweigh = reweigh
+        self.mixture = mixture
+        self.validation_fraction = validation_fraction
+        self.patience = patience
+        self.outlier_fraction = outlier_fraction
+        self.decision = decision
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.callbacks = callbacks
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_choice(self.reweigh, "reweigh", _REWEIGH)
+        if isinstance(self.eta, str):
+            check_choice(self.eta, "eta, where it is a word,", ("theory",))
+        else:
+            check_positive(self.eta, "eta")
+
+    def _mixes_groups(self) -> bool:
+        return self.reweigh == "groups"
+
+    def _rule(self, history: History, groups: IntArray | None) -> Rule:
+        if self.reweigh == "samples":
+            # Repeating a sample and doubling its weight are the same; the theorem counts samples of least weight.
+            self.eta_ = self._step_size(1 / history.start.min())
+            return hedge(self.eta_)
+        if groups is None:
+            raise ValueError("reweigh='groups' needs sensitive_features at fit: the groups to reweigh.")
+        self.eta_ = self._step_size(groups.max() + 1)
+        return hedge_groups(self.eta_, groups)
+
+    def _step_size(self, n_samples: float) -> float:
+        if isinstance(self.eta, str):
+            return hedge_eta(max(n_samples, 2.0), self.n_estimators)
+        return float(self.eta)

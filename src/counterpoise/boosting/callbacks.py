@@ -1,0 +1,57 @@
+"""Callbacks for boosters: anything that takes a ``Round`` and may return true to stop; here, a progress bar."""
+
+from types import TracebackType
+from typing import Any, Self
+
+from counterpoise._checks import check_count
+from counterpoise.boosting.rounds import Round
+
+
+class ProgressBar:
+    """A progress bar in the terminal, with time left and the loss of the newest model under its weights.
+
+    Needs the package ``rich`` (``pip install counterpoise[progress]``). Use it as a context manager, so that the bar
+    ends with the fit.
+
+    Parameters
+    ----------
+    total : int
+        Number of rounds expected.
+    quiet : bool, default=False
+        Count rounds, but show nothing.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from counterpoise import AdaLPBoostClassifier
+    >>> from counterpoise.boosting.callbacks import ProgressBar
+    >>> X, y = load_iris(return_X_y=True)
+    >>> with ProgressBar(5, quiet=True) as bar:
+    ...     model = AdaLPBoostClassifier(n_estimators=5, callbacks=[bar]).fit(X, y)
+    >>> bar.n_rounds
+    5
+    """
+
+    def __init__(self, total: int, *, quiet: bool = False) -> None:
+        self.total, self.quiet, self.n_rounds = check_count(total, "total"), quiet, 0
+        self._progress: Any = None
+
+    def __enter__(self) -> Self:
+        try:
+            from rich.progress import Progress  # noqa: PLC0415 - an optional package
+        except ImportError as error:
+            raise ImportError("ProgressBar needs the package rich: pip install counterpoise[progress].") from error
+        self._progress = Progress(disable=self.quiet)
+        self._progress.start()
+        self._task = self._progress.add_task("boosting", total=self.total)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._progress.stop()
+
+    def __call__(self, done: Round) -> None:
+        self.n_rounds = done.number
+        text = f"round {done.number}, loss {done.weighted_loss:.3f}"
+        self._progress.update(self._task, completed=done.number, description=text)

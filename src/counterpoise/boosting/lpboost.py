@@ -1,0 +1,116 @@
+"""alpha-LPBoost, plain and entropy-regularized.
+
+Zhai, Dan, Suggala, Kolter, Ravikumar: Boosted CVaR Classification, NeurIPS 2021, Algorithm 1 with the stopping rule of
+their slides; after Demiriz, Bennett, Shawe-Taylor 2002 and Warmuth, Glocer, Vishwanathan 2008. Each round asks for the
+sample weights, at most 1/(alpha n) each, on which the best mixture of the models so far is worst, and fits a model to
+them.
+
+The value of that problem is the least CVaR of a mixture so far, so it tells when to stop. Plain LPBoost may need
+1/alpha rounds; with regularization, ``32 log(1/alpha) / delta^2`` rounds come within delta of the learner's guarantee
+(Theorem 4). ``AdaLPBoostClassifier`` does nearly as well with one set of models for all alphas.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from counterpoise._checks import check_choice, check_fraction, check_positive
+from counterpoise._types import IntArray
+from counterpoise.boosting.base import BoostedMixture
+from counterpoise.boosting.rounds import Callback, History, Rule
+from counterpoise.boosting.rules import lp_dual, regularized_dual
+from counterpoise.guarantees import regularized_lpboost_beta, regularized_lpboost_delta
+from counterpoise.solvers import minimize_cvar
+
+
+class LPBoostClassifier(BoostedMixture):
+    """Randomized ensemble boosted with the dual weights of the mixture problem at one alpha.
+
+    Parameters
+    ----------
+    estimator : classifier, optional
+        Base learner, as for ``AdaLPBoostClassifier``.
+    n_estimators : int, default=100
+        Largest number of base models.
+    alpha : float in (0, 1], default=0.1
+        Tail fraction, for the weights and for the mixture.
+    beta : float > 0, "theory" or None, default=None
+        Regularization of the weights by their entropy: the larger the weaker. ``"theory"`` is the value of Theorem 4
+        for ``n_estimators`` rounds. None is plain LPBoost.
+    target : float in [0, 1), optional
+        Stop as soon as the accuracy on the worst-off fraction alpha of the training samples, 1 minus the least CVaR,
+        exceeds this. Default: run all rounds.
+    mixture, validation_fraction, patience, outlier_fraction, decision, random_state, n_jobs, callbacks
+        As for ``AdaLPBoostClassifier``.
+
+    Attributes
+    ----------
+    classes_, estimators_, mixture_, value_, gap_, weighted_losses_
+        As for ``AdaLPBoostClassifier``.
+    beta_ : float or None
+        The regularization used.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from counterpoise import LPBoostClassifier
+    >>> X, y = load_digits(return_X_y=True)
+    >>> model = LPBoostClassifier(n_estimators=20, alpha=0.2, beta=100, random_state=0).fit(X[:500], y[:500])
+    >>> model.predict_proba(X[500:503]).shape
+    (3, 10)
+    """
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        n_estimators: int = 100,
+        alpha: float = 0.1,
+        beta: float | str | None = None,
+        target: float | None = None,
+        mixture: str = "optimal",
+        validation_fraction: float | None = None,
+        patience: int | None = None,
+        outlier_fraction: float = 0.0,
+        decision: str = "sticky",
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        callbacks: Sequence[Callback] = (),
+    ) -> None:
+        self.estimator = estimator
+        self.n_estimators = n_estimators
+        self.alpha = alpha
+        self.beta = beta
+        self.target = target
+        self.mixture = mixture
+        self.validation_fraction = validation_fraction
+        self.patience = patience
+        self.outlier_fraction = outlier_fraction
+        self.decision = decision
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.callbacks = callbacks
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if self.target is not None:
+            check_fraction(self.target, "target")
+        if isinstance(self.beta, str):
+            check_choice(self.beta, "beta, where it is a word,", ("theory",))
+        elif self.beta is not None:
+            check_positive(self.beta, "beta")
+
+    def _rule(self, history: History, groups: IntArray | None) -> Rule:  # noqa: ARG002 - samples only
+        self.beta_ = self._regularization()
+        return lp_dual(self.alpha) if self.beta_ is None else regularized_dual(self.alpha, self.beta_)
+
+    def _regularization(self) -> float | None:
+        if self.beta == "theory":
+            delta = regularized_lpboost_delta(self.alpha, self.n_estimators)
+            return regularized_lpboost_beta(self.alpha, delta)
+        return None if self.beta is None else float(self.beta)
+
+    def _should_stop(self, history: History) -> bool:
+        if self.target is None:
+            return False
+        least = minimize_cvar(history.losses, self.alpha, sample_weight=history.start).value
+        return 1 - least > self.target

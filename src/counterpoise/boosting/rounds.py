@@ -1,0 +1,80 @@
+"""The loop that all boosters share. A booster is a pair of rules: one reweighs samples, one mixes models."""
+
+import copy
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from counterpoise._types import ByteArray, FloatArray
+
+Fit = Callable[[FloatArray, int], tuple[Any, ByteArray]]  # weights, round -> model, its zero-one losses
+Rule = Callable[["History"], FloatArray]  # the rounds so far -> weights of the next
+Callback = Callable[["Round"], object]  # a true result stops the boosting
+
+
+class Round(NamedTuple):
+    """A model, the sample weights it was fitted with, and its loss on each sample."""
+
+    number: int  # from 1
+    model: Any
+    weights: FloatArray
+    losses: ByteArray
+    weighted_loss: float  # weights @ losses: what the learner achieved
+
+
+class History:
+    """The models so far and their losses on the training samples, one byte each.
+
+    Sample weights are not kept: they would take eight times the room of the losses. Callbacks see them.
+    """
+
+    def __init__(self, start: FloatArray, n_rounds: int) -> None:
+        self.start = start  # the samples' own weights, on the simplex: those of the first round
+        self.models: list[Any] = []
+        self.weighted_losses: list[float] = []
+        self.totals = np.zeros(start.size)  # losses of each sample, summed over the rounds
+        self._losses = np.empty((start.size, n_rounds), dtype=np.uint8, order="F")
+
+    @property
+    def n_rounds(self) -> int:
+        """Return the number of rounds so far."""
+        return len(self.models)
+
+    @property
+    def losses(self) -> ByteArray:
+        """Return the losses of all models, shape (n_samples, n_rounds)."""
+        return self._losses[:, : self.n_rounds]
+
+    def with_start(self, start: FloatArray) -> "History":
+        """Return the same rounds as if the samples' own weights had been others."""
+        other = copy.copy(self)
+        other.start = start
+        return other
+
+    def reserve(self, n_rounds: int) -> None:
+        """Make room for more rounds."""
+        room = np.empty((self.start.size, n_rounds), dtype=np.uint8, order="F")
+        self._losses = np.concatenate([self.losses, room], axis=1)
+
+    def append(self, done: Round) -> None:
+        """Record a round."""
+        self._losses[:, self.n_rounds] = done.losses
+        self.totals += done.losses
+        self.models.append(done.model)
+        self.weighted_losses.append(done.weighted_loss)
+
+
+def boost(
+    fit: Fit, history: History, *, reweigh: Rule, stop: Callable[[Round, History], bool], n_rounds: int
+) -> History:
+    """Fit up to ``n_rounds`` further models, each on weights chosen from the rounds before it."""
+    for _ in range(n_rounds):
+        weights = reweigh(history) if history.n_rounds else history.start
+        number = history.n_rounds + 1
+        model, losses = fit(weights, number)
+        done = Round(number, model, weights, losses, float(weights @ losses))
+        history.append(done)
+        if stop(done, history):
+            break
+    return history

@@ -1,0 +1,77 @@
+"""Rules that choose the next sample weights from the losses of the models so far.
+
+Each is made by a function of its settings and takes a ``History``. Weights are new arrays, on the simplex.
+"""
+
+import numpy as np
+
+from counterpoise._types import FloatArray, IntArray
+from counterpoise.boosting.rounds import History, Rule
+from counterpoise.mixing import outliers
+from counterpoise.solvers import minimize_cvar, regularized_weights
+
+
+def hedge(eta: float) -> Rule:
+    """Weigh each sample by ``exp(eta * its losses so far)`` (Algorithm 2 of Zhai et al. 2021, line 5)."""
+
+    def reweigh(history: History) -> FloatArray:
+        return _softmax(eta * history.totals, history.start)
+
+    return reweigh
+
+
+def hedge_groups(eta: float, groups: IntArray) -> Rule:
+    """Weigh each group by ``exp(eta * its average losses so far)``, and samples equally within it (Group DRO)."""
+
+    def reweigh(history: History) -> FloatArray:
+        prior = np.bincount(groups, history.start)
+        group_totals = np.bincount(groups, history.start * history.totals) / prior
+        weights = _softmax(eta * group_totals, np.full(prior.size, 1 / prior.size))
+        return np.asarray((weights / prior)[groups] * history.start)
+
+    return reweigh
+
+
+def lp_dual(alpha: float, tol: float = 1e-4) -> Rule:
+    """Take the dual weights of the mixture problem: those on which the best mixture so far is worst (Algorithm 1)."""
+
+    def reweigh(history: History) -> FloatArray:
+        return minimize_cvar(history.losses, alpha, sample_weight=history.start, tol=tol).weights
+
+    return reweigh
+
+
+def regularized_dual(alpha: float, beta: float, tol: float = 1e-4) -> Rule:
+    """Take the entropy-regularized dual weights, which move less from round to round (eq. 8)."""
+    last = np.empty(0)
+
+    def reweigh(history: History) -> FloatArray:
+        nonlocal last
+        # The mixture of the round before, with a little room for the new model, is a start in the interior.
+        follows = last.size > 0 and last.size + 1 == history.n_rounds
+        start = np.append(last * (1 - _FRESH), _FRESH) if follows else None
+        found = regularized_weights(history.losses, alpha, beta, sample_weight=history.start, tol=tol, start=start)
+        last = found.mixture
+        return found.weights
+
+    return reweigh
+
+
+_FRESH = 0.1  # share of the newest model in the mixture that a solve starts from
+
+
+def without_outliers(rule: Rule, fraction: float) -> Rule:
+    """Let a rule choose among the samples that are left without those of the highest losses (DORO)."""
+    if fraction == 0:
+        return rule
+
+    def reweigh(history: History) -> FloatArray:
+        kept = np.where(outliers(history.totals, history.start, fraction), 0.0, history.start)
+        return rule(history.with_start(kept / kept.sum()))
+
+    return reweigh
+
+
+def _softmax(scores: FloatArray, prior: FloatArray) -> FloatArray:
+    weights = prior * np.exp(scores - scores.max())
+    return np.asarray(weights / weights.sum())

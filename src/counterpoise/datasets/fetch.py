@@ -1,0 +1,156 @@
+"""Data sets from their public homes: the publisher's file with a checksum, OpenML, or scikit-learn's own fetcher.
+
+A ``Fetch`` takes the cache folder and returns the columns that the file of a data folder would give. Nothing is fetched
+twice: the cache keeps publishers' files as they are, and OpenML's tables as npz.
+"""
+
+import io
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+from urllib.request import urlopen
+
+import numpy as np
+
+from counterpoise.datasets.atomic import write_atomically
+from counterpoise.datasets.columns import Category, Column, Columns
+from counterpoise.datasets.encode import Fetch
+from counterpoise.datasets.files import check_sha256, verified
+
+_TIMEOUT = 60  # seconds without a byte before a publisher counts as unreachable
+_N_MNIST_TRAIN = 60_000  # OpenML keeps MNIST in one table, training part first
+
+
+def published(urls: Sequence[str], read: Callable[[list[Path]], Columns]) -> Fetch:
+    """Fetch files from their publisher, check them, keep them in the cache, and read them."""
+
+    def fetch(cache: Path) -> Columns:
+        return read([_kept_file(url, cache) for url in urls])
+
+    return fetch
+
+
+def _kept_file(url: str, cache: Path) -> Path:
+    path = cache / url.rsplit("/", 1)[-1]
+    if path.is_file():
+        return verified(path)
+    content = download(url)
+    check_sha256(content, path.name, f"the file at {url}")
+    write_atomically(path, [content])
+    return path
+
+
+def download(url: str) -> bytes:
+    """Return the bytes at a web address."""
+    if not url.startswith("https://"):
+        raise ValueError(f"url must start with https://; got {url!r}.")
+    with urlopen(url, timeout=_TIMEOUT) as answer:  # noqa: S310 - the scheme was checked
+        content: bytes = answer.read()
+    return content
+
+
+def openml(data_id: int, names: Sequence[str] | None = None) -> Fetch:
+    """Fetch a table from OpenML by its number; ``names`` are those of its last columns, without the target."""
+
+    def fetch(cache: Path) -> Columns:
+        path = cache / f"openml-{data_id}.npz"
+        if not path.is_file():
+            write_atomically(path, [_packed(_named(openml_table(data_id), data_id, names))])
+        return _unpacked(path)
+
+    return fetch
+
+
+def openml_table(data_id: int) -> Columns:
+    """Return OpenML's table, columns under its own names and the target as ``y``."""
+    from sklearn.datasets import fetch_openml  # noqa: PLC0415 - heavy
+
+    # liac-arff needs no pandas, and codes nominal columns by their list of names.
+    bunch = fetch_openml(data_id=data_id, as_frame=False, parser="liac-arff", cache=False)
+    table: Columns = {
+        name: _decoded(bunch.data[:, at], bunch.categories.get(name)) for at, name in enumerate(bunch.feature_names)
+    }
+    names, codes = np.unique(bunch.target.astype(str), return_inverse=True)
+    return table | {"y": Category(codes.astype(np.int64), names.tolist())}
+
+
+def _decoded(numbers: Any, names: Sequence[str] | None) -> Column:
+    if names is None:
+        return np.asarray(numbers)
+    return Category(np.nan_to_num(numbers, nan=-1).astype(np.int64), list(names))
+
+
+def _named(table: Columns, data_id: int, names: Sequence[str] | None) -> Columns:
+    found = [name for name in table if name != "y"]
+    if names is None:
+        return {unquote(name).rstrip("?"): column for name, column in table.items()}
+    if len(found) < len(names):
+        raise ValueError(f"OpenML table {data_id} must have at least {len(names)} columns; got {len(found)}.")
+    last = found[len(found) - len(names) :]  # any before them are ids
+    return {name: table[old] for name, old in zip(names, last, strict=True)} | {"y": table["y"]}
+
+
+def _packed(table: Columns) -> bytes:
+    """Return the bytes of an npz file without pickles; columns by place, as a name may hold any character."""
+    arrays: dict[str, Any] = {"columns": np.array(list(table))}
+    for at, column in enumerate(table.values()):
+        if isinstance(column, Category):
+            arrays[f"codes{at}"], arrays[f"names{at}"] = column.codes, np.array(column.names)
+        else:
+            arrays[f"numbers{at}"] = column
+    stream = io.BytesIO()
+    np.savez_compressed(stream, **arrays)
+    return stream.getvalue()
+
+
+def _unpacked(path: Path) -> Columns:
+    with np.load(path, allow_pickle=False) as arrays:
+        return {name: _unpacked_column(arrays, at) for at, name in enumerate(arrays["columns"].tolist())}
+
+
+def _unpacked_column(arrays: Any, at: int) -> Column:
+    if f"numbers{at}" in arrays:
+        return np.asarray(arrays[f"numbers{at}"])
+    return Category(arrays[f"codes{at}"], arrays[f"names{at}"].tolist())
+
+
+def mnist(cache: Path) -> Columns:
+    """Fetch OpenML's MNIST and cut it into the official parts."""
+    table = openml(554)(cache)
+    labels = table.pop("y")
+    if not isinstance(labels, Category):
+        raise TypeError(f"OpenML table 554 must have digits as labels; got {type(labels).__name__}.")
+    X = np.column_stack([np.asarray(column) for column in table.values()]).astype(np.uint8)
+    y = np.array(labels.names, dtype=np.int64)[labels.codes]
+    train, test = slice(None, _N_MNIST_TRAIN), slice(_N_MNIST_TRAIN, None)
+    return {"X_train": X[train], "y_train": y[train], "X_test": X[test], "y_test": y[test]}
+
+
+def covertype(cache: Path) -> Columns:
+    """Fetch Covertype with scikit-learn, which checks the publisher's file and keeps it in the cache."""
+    from sklearn.datasets import fetch_covtype  # noqa: PLC0415 - heavy
+
+    bunch = fetch_covtype(data_home=str(cache))
+    return {name: bunch.data[:, at] for at, name in enumerate(covertype_names())} | {"y": bunch.target}
+
+
+def covertype_names() -> list[str]:
+    """Return the 54 names of the UCI file, in its order."""
+    measured = [
+        "Elevation",
+        "Aspect",
+        "Slope",
+        "Horizontal_Distance_To_Hydrology",
+        "Vertical_Distance_To_Hydrology",
+        "Horizontal_Distance_To_Roadways",
+        "Hillshade_9am",
+        "Hillshade_Noon",
+        "Hillshade_3pm",
+        "Horizontal_Distance_To_Fire_Points",
+    ]
+    return [
+        *measured,
+        *(f"Wilderness_Area{at}" for at in range(1, 5)),
+        *(f"Soil_Type{at}" for at in range(1, 41)),
+    ]

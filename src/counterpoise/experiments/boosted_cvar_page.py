@@ -1,0 +1,142 @@
+"""The figures and the page of ``boosted_cvar``, as functions of its results table."""
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from counterpoise.experiments.boosted_cvar import LP_ALPHAS, METHODS, ROUND_ALPHAS
+from counterpoise.results import ResultRow, ResultsTable, Summary, read_rows, summarize
+
+SHOWN_ALPHAS = (0.02, 0.05, 0.1, 0.2, 0.3, 0.5)
+_STYLES = {"ERM": ("#777777", "--"), "AdaBoost + Average": ("#d95f02", ":"), "AdaLPBoost": ("#1b7837", "-")}
+_COMMAND = "counterpoise reproduce boosted-cvar"
+
+
+def write_page(table: Path) -> Path:
+    """Write the figures and ``README.md`` beside the results table, and return the page's path."""
+    rows = read_rows(table)
+    pairs = sorted({(row.dataset, row.learner) for row in rows.rows})
+    figures = {
+        "cvar.png": ("Test CVaR zero-one loss against alpha, with 95 % intervals", _draw_curves(rows, pairs, "cvar")),
+        "error.png": ("Average test loss against alpha", _draw_curves(rows, pairs, "error")),
+        "rounds.png": ("Test CVaR of AdaLPBoost against the number of base models", _draw_rounds(rows, pairs)),
+    }
+    for name, (_, figure) in figures.items():
+        figure.savefig(table.parent / name, dpi=110)
+    sections = [_section(rows, *pair) for pair in pairs]
+    pictures = [f"![{caption}]({name})\n\n*{caption}.*" for name, (caption, _) in figures.items()]
+    page = table.parent / "README.md"
+    page.write_text("\n\n".join([_HEAD, *pictures, *sections]) + "\n", encoding="utf-8")
+    return page
+
+
+_HEAD = f"""# Boosted CVaR Classification on tabular data
+
+Made by `{_COMMAND}`; every number is in `results.csv` beside this page. Zhai et al. (2021) print figures and no
+numbers; what is compared is their pattern: AdaLPBoost follows the lower of ERM and AdaBoost + Average, far below ERM at
+small alpha and with it at large alpha, and Regularized LPBoost nearly coincides with it.
+
+Tables: test CVaR zero-one loss, mean over seeds and half of the 95 % interval (Student)."""
+
+
+def _section(rows: ResultsTable, dataset: str, learner: str) -> str:
+    chosen = _plain(rows, dataset, learner, "cvar")
+    alphas = [alpha for alpha in SHOWN_ALPHAS if any(_same(row.alpha, alpha) for row in chosen)]
+    lines = [
+        f"## {dataset}, {learner}",
+        "",
+        f"`{chosen[0].settings}`, {len({row.seed for row in chosen})} seeds",
+        "",
+        "| method | " + " | ".join(f"alpha {alpha:g}" for alpha in alphas) + " |",
+        "|---|" + "---:|" * len(alphas),
+    ]
+    for method in METHODS:
+        cells = [_cell([row.value for row in chosen if row.method == method and _same(row.alpha, a)]) for a in alphas]
+        if any(cells):
+            lines.append(f"| {method} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def _plain(rows: ResultsTable, dataset: str, learner: str, quantity: str) -> list[Any]:
+    """Return the rows with all base models: those against the number of them say so in their settings."""
+    found = rows.where(dataset=dataset, learner=learner, quantity=quantity)
+    return [row for row in found if "rounds=" not in row.settings]
+
+
+def _same(alpha: float, other: float) -> bool:
+    return math.isclose(alpha, other, abs_tol=1e-9)  # alphas come from a grid of floats
+
+
+def _cell(values: list[float]) -> str:
+    if not values:
+        return ""
+    row = [ResultRow("", "", "", "", seed, None, "", "", value) for seed, value in enumerate(values)]
+    found: Summary = summarize(row)[0]
+    return f"{found.mean:.3f} ± {found.high - found.mean:.3f}" if len(values) > 1 else f"{found.mean:.3f}"
+
+
+def _draw_curves(rows: ResultsTable, pairs: list[tuple[str, str]], quantity: str) -> Any:
+    figure, axes = _panels(len(pairs))
+    for place, (dataset, learner) in zip(axes, pairs, strict=False):
+        found = _plain(rows, dataset, learner, quantity)
+        for method, (color, line) in _STYLES.items():
+            _band(place, [row for row in found if row.method == method], color, line, method)
+        _markers(place, [row for row in found if row.method == "Regularized LPBoost"])
+        place.set(title=f"{dataset}, {learner}", xlabel="alpha")
+    axes[0].set_ylabel("test CVaR zero-one loss" if quantity == "cvar" else "average test loss")
+    axes[0].legend(frameon=False, fontsize=8)
+    return figure
+
+
+def _band(place: Any, rows: list[Any], color: str, line: str, label: str) -> None:
+    found = summarize(rows, by=("alpha",))
+    alphas = [float(one.group["alpha"]) for one in found]
+    order = np.argsort(alphas)
+    x = np.array(alphas)[order]
+    mean, low, high = (np.array([getattr(one, name) for one in found])[order] for name in ("mean", "low", "high"))
+    place.plot(x, mean, line, color=color, label=label)
+    place.fill_between(x, low, high, color=color, alpha=0.15, linewidth=0)
+
+
+def _markers(place: Any, rows: list[Any]) -> None:
+    for alpha in LP_ALPHAS:
+        values = [row.value for row in rows if _same(row.alpha, alpha)]
+        if values:
+            label = "Regularized LPBoost" if alpha == min(row.alpha for row in rows) else None
+            place.plot([alpha], [np.mean(values)], "D", color="#7570b3", markersize=4, label=label)
+
+
+def _draw_rounds(rows: ResultsTable, pairs: list[tuple[str, str]]) -> Any:
+    figure, axes = _panels(len(pairs))
+    for place, (dataset, learner) in zip(axes, pairs, strict=False):
+        found = [row for row in rows.where(dataset=dataset, learner=learner) if "rounds=" in row.settings]
+        for alpha, marker in zip(ROUND_ALPHAS, "osD", strict=True):
+            means: dict[int, list[float]] = {}
+            for row in found:
+                if row.alpha == alpha:
+                    means.setdefault(int(row.settings.rsplit("rounds=", 1)[1]), []).append(row.value)
+            counts = sorted(means)
+            place.plot(counts, [np.mean(means[count]) for count in counts], marker=marker, label=f"alpha {alpha:g}")
+        place.set(title=f"{dataset}, {learner}", xlabel="base models")
+    axes[0].set_ylabel("test CVaR zero-one loss")
+    axes[0].legend(frameon=False, fontsize=8)
+    return figure
+
+
+def _panels(n_panels: int) -> tuple[Any, list[Any]]:
+    import matplotlib as mpl  # noqa: PLC0415 - heavy
+
+    mpl.use("Agg")
+    import matplotlib.pyplot as plt  # noqa: PLC0415
+
+    n_rows = -(-n_panels // 4)
+    figure, axes = plt.subplots(
+        n_rows, min(n_panels, 4), figsize=(3.1 * min(n_panels, 4), 2.9 * n_rows), layout="constrained", squeeze=False
+    )
+    for place in axes.ravel()[n_panels:]:
+        place.axis("off")
+    for place in axes.ravel():
+        place.grid(alpha=0.25)
+    return figure, list(axes.ravel())

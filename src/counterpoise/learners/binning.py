@@ -1,0 +1,262 @@
+"""Features as bins of one byte: made once, used by every tree.
+
+A tree that looks at bins needs one addition for a row and a feature, whatever the values are, and reads an
+eighth of the memory that the values take. Bin 255 is kept for missing values.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.sparse
+
+from counterpoise._checks import as_numbers, check_count
+from counterpoise._types import AnyArray, ArrayLike, BoolArray, ByteArray, FloatArray, IntArray
+from counterpoise.learners import _bin_kernels
+from counterpoise.learners._bin_kernels import HAS_BAD_CODE, HAS_INFINITY, HAS_MISSING, MISSING_BIN
+from counterpoise.learners._threads import Workers
+
+_MATRIX = 2  # dimensions
+_SAMPLE = 200_000  # rows that quantiles are taken from: their error is then far below the width of a bin
+_CHUNK = 1 << 16  # values handled at once: as floats they stay in the cache
+
+
+@dataclass(frozen=True, eq=False)
+class BinnedFeatures:
+    """A matrix of features as bins.
+
+    Attributes
+    ----------
+    bins : uint8 array of shape (n_features, n_samples)
+        The bin of every value; ``missing_bin`` where it is missing.
+    edges : list of arrays
+        For a numeric feature its thresholds, strictly increasing: bin ``b`` holds the values up to and including
+        ``edges[b]`` and above ``edges[b - 1]``. For a categorical feature the codes that occur.
+    is_categorical : bool array of shape (n_features,)
+        Whether the feature holds codes of categories, which are their own bins.
+    n_bins : int array of shape (n_features,)
+        The number of bins of values, the missing bin not counted.
+    has_missing : bool array of shape (n_features,)
+        Whether a value of the feature is missing.
+    """
+
+    bins: ByteArray
+    edges: list[FloatArray]
+    is_categorical: BoolArray
+    n_bins: IntArray
+    has_missing: BoolArray
+    missing_bin: ClassVar[int] = MISSING_BIN
+
+    def __len__(self) -> int:
+        return int(self.bins.shape[1])
+
+    @property
+    def n_features(self) -> int:
+        """The number of features."""
+        return int(self.bins.shape[0])
+
+
+def bin_features(X: Any, *, max_bins: int = 256, categorical_features: ArrayLike | None = None) -> BinnedFeatures:
+    """Return the features of ``X`` as bins of one byte each.
+
+    Parameters
+    ----------
+    X : array, data frame or sparse matrix of shape (n_samples, n_features)
+        Real numbers of any type, finite or NaN, which counts as missing.
+    max_bins : int, default=256
+        The number of bins of a feature, from 3 to 256, of which one is kept for missing values. A numeric feature
+        with fewer distinct values gets a bin for each, with edges halfway between neighbours; others are cut at
+        quantiles of at most 200,000 rows, drawn with a fixed seed.
+    categorical_features : array of int or of bool, default=None
+        The features whose values are codes of categories, whole numbers from 0 to 254: their indices, or a mask.
+
+    Returns
+    -------
+    BinnedFeatures
+        The bins and how they came about. Beside them one column of floats for each thread is held.
+
+    Examples
+    --------
+    >>> from counterpoise.learners import bin_features
+    >>> binned = bin_features([[1.0, 0], [3.0, 2], [float("nan"), 2]], categorical_features=[1])
+    >>> binned.bins
+    array([[  0,   1, 255],
+           [  0,   2,   2]], dtype=uint8)
+    >>> binned.edges
+    [array([2.]), array([0., 2.])]
+    """
+    n_value_bins = check_max_bins(max_bins) - 1
+    matrix = as_matrix(X)
+    is_categorical = check_categorical(categorical_features, matrix.shape[1])
+    edges = _find_edges(matrix, is_categorical, n_value_bins)
+    seen = np.ones((matrix.shape[1], 256), dtype=np.uint8)
+    bins, met = _bin_values(matrix, edges, is_categorical, seen)
+    _refuse(met & HAS_BAD_CODE, "codes of categories, whole numbers from 0 to 254 or NaN", "another value", _RECODE)
+    for feature in np.flatnonzero(is_categorical):
+        occurs = np.bincount(bins[feature], minlength=256)[:MISSING_BIN]
+        edges[feature] = np.flatnonzero(occurs).astype(np.float64)
+    n_bins = np.array([_count_bins(*pair) for pair in zip(edges, is_categorical, strict=True)], dtype=np.int64)
+    return BinnedFeatures(bins, edges, is_categorical, n_bins, (met & HAS_MISSING) > 0)
+
+
+def bin_like(X: Any, binned: BinnedFeatures) -> BinnedFeatures:
+    """Return the features of ``X`` in the bins of other data; a category that those data lack counts as missing.
+
+    Examples
+    --------
+    >>> from counterpoise.learners import bin_features
+    >>> from counterpoise.learners.binning import bin_like
+    >>> bin_like([[2.5], [-7.0]], bin_features([[1.0], [3.0]])).bins
+    array([[1, 0]], dtype=uint8)
+    """
+    matrix = as_matrix(X, n_features=binned.n_features)
+    seen = np.zeros((binned.n_features, 256), dtype=np.uint8)
+    for feature in np.flatnonzero(binned.is_categorical):
+        seen[feature, binned.edges[feature].astype(np.intp)] = 1
+    bins, met = _bin_values(matrix, binned.edges, binned.is_categorical, seen)
+    has_missing = (met & (HAS_MISSING | HAS_BAD_CODE)) > 0
+    return BinnedFeatures(bins, binned.edges, binned.is_categorical, binned.n_bins, has_missing)
+
+
+def as_matrix(X: Any, n_features: int | None = None) -> Any:
+    """Return ``X`` as a matrix of real numbers, dense or in compressed rows, not copied where it is one."""
+    matrix = X.tocsr() if scipy.sparse.issparse(X) else as_numbers(X, "X")
+    if matrix.ndim != _MATRIX or 0 in matrix.shape:
+        raise ValueError(
+            f"X must have shape (n_samples, n_features) with at least one of each; got shape {matrix.shape}. "
+            "Use X.reshape(-1, 1) for a single feature."
+        )
+    if matrix.dtype.kind not in "biuf":
+        raise TypeError(f"X must hold real numbers; got dtype {matrix.dtype}.")
+    if n_features is not None and matrix.shape[1] != n_features:
+        raise ValueError(f"X must have {n_features} features, as at fit; got {matrix.shape[1]}.")
+    return matrix
+
+
+def check_max_bins(max_bins: Any) -> int:
+    """Return the number of bins after checking that a byte can hold it and that it allows a split."""
+    count = check_count(max_bins, "max_bins")
+    if not 3 <= count <= 256:  # noqa: PLR2004 - the message says it
+        raise ValueError(
+            f"max_bins must lie from 3 to 256: two bins of values and one for missing ones at the least, and what a "
+            f"byte can hold at the most; got {max_bins!r}."
+        )
+    return count
+
+
+def check_categorical(categorical_features: ArrayLike | None, n_features: int) -> BoolArray:
+    """Return a mask of the categorical features from indices or a mask."""
+    mask = np.zeros(n_features, dtype=bool)
+    if categorical_features is None:
+        return mask
+    given = np.asarray(categorical_features)
+    is_mask = given.dtype.kind == "b" and given.shape == (n_features,)
+    is_indices = given.ndim == 1 and (given.dtype.kind in "iu" or given.size == 0)
+    if not is_mask and not (is_indices and all(0 <= index < n_features for index in given.tolist())):
+        raise ValueError(
+            f"categorical_features must be indices of features from 0 to {n_features - 1}, or a mask of shape "
+            f"({n_features},); got {categorical_features!r}."
+        )
+    mask[given if is_mask else given.astype(np.intp)] = True
+    return mask
+
+
+def row_chunks(n_features: int, start: int, stop: int) -> Iterator[slice]:
+    """Cut a range of rows into pieces whose values stay in the cache as floats."""
+    step = max(1, _CHUNK // n_features)
+    for first in range(start, stop, step):
+        yield slice(first, min(first + step, stop))
+
+
+def as_floats(rows: Any) -> FloatArray:
+    """Return some rows as a dense float matrix."""
+    return np.ascontiguousarray(rows.toarray() if scipy.sparse.issparse(rows) else rows, dtype=np.float64)
+
+
+def _find_edges(matrix: Any, is_categorical: BoolArray, n_value_bins: int) -> list[FloatArray]:
+    """Return the thresholds of every numeric feature, none for categorical ones; threads share the features."""
+    n_samples, n_features = matrix.shape
+    if n_samples > _SAMPLE:
+        rows: Any = np.sort(np.random.default_rng(0).choice(n_samples, _SAMPLE, replace=False))
+    else:
+        rows = slice(None)
+    sample = matrix[rows].tocsc() if scipy.sparse.issparse(matrix) else matrix
+
+    def edges_of(start: int, stop: int) -> list[FloatArray]:
+        return [
+            np.empty(0) if is_categorical[feature] else _edges(_column(sample, rows, feature), n_value_bins, feature)
+            for feature in range(start, stop)
+        ]
+
+    with Workers(n_samples * n_features) as workers:
+        return [edges for part in workers.map_ranges(edges_of, n_features) for edges in part]
+
+
+def _column(sample: Any, rows: Any, feature: int) -> FloatArray:
+    if scipy.sparse.issparse(sample):  # sampled already
+        return np.asarray(sample[:, [feature]].toarray().ravel(), dtype=np.float64)
+    return np.asarray(sample[rows, feature], dtype=np.float64)
+
+
+def _edges(column: FloatArray, n_value_bins: int, feature: int) -> FloatArray:
+    """Return thresholds halfway between neighbours: all of them where they are few, else those at quantiles."""
+    values: FloatArray = np.sort(column[~np.isnan(column)])
+    if not values.size:
+        return values
+    if np.isinf(values[[0, -1]]).any():
+        _refuse_feature(feature, "finite numbers or NaN", "infinity", _CLIP)
+    distinct = values[np.append(True, values[1:] != values[:-1])]
+    lows = distinct[:-1]
+    if distinct.size > n_value_bins:
+        cuts = np.arange(1, n_value_bins) * values.size // n_value_bins
+        lows = np.unique(values[cuts - 1])
+        lows = lows[lows < distinct[-1]]
+    highs = distinct[np.searchsorted(distinct, lows, side="right")]
+    middles: FloatArray = lows / 2 + highs / 2  # the sum first would overflow
+    has_none = (middles < lows) | (middles >= highs)  # between neighbouring floats
+    middles[has_none] = lows[has_none]
+    return middles
+
+
+def _bin_values(
+    matrix: Any, edges: list[FloatArray], is_categorical: BoolArray, seen: ByteArray
+) -> tuple[ByteArray, ByteArray]:
+    """Return the bins, and what each feature held; threads share the rows."""
+    n_samples, n_features = matrix.shape
+    bins = np.empty((n_features, n_samples), dtype=np.uint8)
+    padded = np.full((n_features, 256), np.inf)
+    for feature in np.flatnonzero(~is_categorical):
+        padded[feature, : edges[feature].size] = edges[feature]
+
+    def bin_range(start: int, stop: int) -> ByteArray:
+        met = np.zeros(n_features, dtype=np.uint8)
+        for place in row_chunks(n_features, start, stop):
+            _bin_kernels.bin_rows(
+                as_floats(matrix[place]), padded, is_categorical.view(np.uint8), seen, place.start, bins, met
+            )
+        return met
+
+    with Workers(n_samples * n_features) as workers:
+        met = np.bitwise_or.reduce(workers.map_ranges(bin_range, n_samples))
+    _refuse(met & HAS_INFINITY, "finite numbers or NaN", "infinity", _CLIP)
+    return bins, met
+
+
+_CLIP = "Clip infinite values, or set them to NaN, which counts as missing."
+_RECODE = "Encode the categories first, for example with sklearn.preprocessing.OrdinalEncoder."
+
+
+def _refuse(met: AnyArray, wanted: str, got: str, advice: str) -> None:
+    for feature in np.flatnonzero(met)[:1]:
+        _refuse_feature(int(feature), wanted, got, advice)
+
+
+def _refuse_feature(feature: int, wanted: str, got: str, advice: str) -> None:
+    raise ValueError(f"X must hold {wanted} in feature {feature}; got {got}. {advice}")
+
+
+def _count_bins(edges: FloatArray, is_categorical: bool) -> int:
+    if is_categorical:
+        return int(edges[-1]) + 1 if edges.size else 1
+    return edges.size + 1

@@ -1,0 +1,146 @@
+"""Weighted learning by resampling, for base learners that take no sample weights.
+
+This is how the 2021 paper (Zhai et al., "Boosted CVaR Classification") trains its base learners: each round draws
+a training set by the weights, with replacement, and fits an ordinary learner to it.
+"""
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.pipeline import Pipeline
+from sklearn.utils import check_consistent_length, check_random_state, column_or_1d, get_tags
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from counterpoise._checks import check_count, check_sample_weight
+from counterpoise._types import AnyArray, ArrayLike, FloatArray, IntArray
+
+
+def _estimator_has_proba(self: "Resampled") -> bool:
+    return hasattr(self.estimator, "predict_proba")
+
+
+def _take(X: Any, rows: IntArray) -> Any:
+    return X.iloc[rows] if hasattr(X, "iloc") else X[rows]
+
+
+def may_take_missing(estimator: Any) -> bool:
+    """Tell whether missing values may reach an estimator; a pipeline may impute them, and says so nowhere."""
+    return bool(get_tags(estimator).input_tags.allow_nan) or isinstance(estimator, Pipeline)
+
+
+class Resampled(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
+    """A classifier fitted to a sample of the rows, drawn with replacement in proportion to their weights.
+
+    It makes a weighted learner out of any classifier, at the price of noise: rows that weigh the same are drawn a
+    different number of times. It is the base learner of the 2021 paper itself, whose networks are trained so.
+
+    Parameters
+    ----------
+    estimator : classifier
+        What is fitted; a clone of it, without sample weights.
+    n_draws : int, default=None
+        The number of rows drawn; None draws as many as there are.
+    random_state : int, RandomState or None, default=None
+        What the draw depends on; an int makes it the same in each fit.
+
+    Attributes
+    ----------
+    classes_ : array of shape (n_classes,)
+        The labels in ``y``, drawn or not.
+    drawn_classes_ : array
+        Those of the labels that were drawn.
+    estimator_ : classifier or None
+        The fitted clone; None where all rows drawn have one label, which is then always predicted.
+    n_features_in_ : int
+        The number of features.
+    feature_names_in_ : array of shape (n_features_in_,)
+        The names of the features, where ``X`` had them.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.neighbors import KNeighborsClassifier
+    >>> from counterpoise.learners import Resampled
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = Resampled(KNeighborsClassifier(), random_state=0)
+    >>> only_the_last_two = (y > 0).astype(float)
+    >>> model.fit(X, y, sample_weight=only_the_last_two).predict_proba(X[:1])
+    array([[0., 1., 0.]])
+    """
+
+    def __init__(self, estimator: Any, *, n_draws: int | None = None, random_state: Any = None) -> None:
+        self.estimator = estimator
+        self.n_draws = n_draws
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Draw rows and fit a clone of the estimator to them.
+
+        Parameters
+        ----------
+        X : array, data frame or sparse matrix of shape (n_samples, n_features)
+            The features, of any kind that the estimator takes.
+        y : array of shape (n_samples,)
+            Labels of two or more classes, numbers or strings.
+        sample_weight : array of shape (n_samples,), default=None
+            Weights, none negative and not all zero; None gives all rows the same chance.
+
+        Returns
+        -------
+        Resampled
+            The fitted classifier itself.
+        """
+        X, labels = validate_data(self, X, y, **self._border(X))
+        labels = column_or_1d(labels, warn=True)
+        check_consistent_length(X, labels)
+        check_classification_targets(labels)
+        self.classes_ = np.unique(labels)
+        rows = self._draw(len(labels), check_sample_weight(sample_weight, len(labels)))
+        self.drawn_classes_ = np.unique(labels[rows])
+        is_constant = self.drawn_classes_.size == 1  # which many estimators refuse to learn
+        self.estimator_ = None if is_constant else clone(self.estimator).fit(_take(X, rows), labels[rows])
+        return self
+
+    def _draw(self, n_samples: int, weights: FloatArray | None) -> IntArray:
+        n_draws = n_samples if self.n_draws is None else check_count(self.n_draws, "n_draws")
+        chances = None if weights is None else weights / weights.sum()
+        return np.asarray(check_random_state(self.random_state).choice(n_samples, n_draws, p=chances))
+
+    def predict(self, X: Any) -> AnyArray:
+        """Return the label of each sample."""
+        X = self._check(X)
+        if self.estimator_ is None:
+            return self.drawn_classes_.repeat(X.shape[0])
+        return np.asarray(self.estimator_.predict(X))
+
+    @available_if(_estimator_has_proba)
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Return the probabilities, of shape (n_samples, n_classes); that of a class that was not drawn is zero."""
+        X = self._check(X)
+        shares = np.zeros((X.shape[0], len(self.classes_)))
+        found = 1.0 if self.estimator_ is None else self.estimator_.predict_proba(X)
+        shares[:, np.searchsorted(self.classes_, self.drawn_classes_)] = found
+        return shares
+
+    def _check(self, X: Any) -> Any:
+        check_is_fitted(self)
+        return validate_data(self, X, reset=False, **self._border(X))
+
+    def _border(self, X: Any) -> dict[str, Any]:
+        """Let through what the estimator takes; a data frame as it is, for pipelines that choose columns by name."""
+        if hasattr(X, "iloc"):
+            return {"skip_check_array": True}
+        tags = get_tags(self.estimator).input_tags
+        return {
+            "accept_sparse": "csr" if tags.sparse else False,
+            "ensure_all_finite": "allow-nan" if may_take_missing(self.estimator) else True,
+        }
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = get_tags(self.estimator).input_tags.sparse
+        tags.input_tags.allow_nan = may_take_missing(self.estimator)
+        return tags

@@ -1,0 +1,426 @@
+"""What the 2021 paper proves, on real fitted ensembles; sticky decisions; rebalancing; errors."""
+
+import pickle
+from unittest import mock
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.datasets import load_breast_cancer, load_digits, make_classification
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LogisticRegression, Perceptron
+from sklearn.model_selection import GridSearchCV
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeClassifier
+
+from counterpoise import AdaLPBoostClassifier, LPBoostClassifier
+from counterpoise.guarantees import hedge_bound
+from counterpoise.learners import Resampled
+from counterpoise.metrics import cvar_loss
+from counterpoise.mixing import choose_mixture
+from counterpoise.solvers import solve_weights_lp
+
+ALPHAS = (0.02, 0.1, 0.3, 0.7, 1.0)
+
+
+@pytest.fixture(scope="module")
+def noisy():
+    """Two classes that overlap, so that every model errs somewhere."""
+    return make_classification(3000, 12, n_informative=5, flip_y=0.1, class_sep=0.7, random_state=0)
+
+
+@pytest.fixture(scope="module")
+def fitted(noisy):
+    return AdaLPBoostClassifier(n_estimators=30, alpha=0.1, random_state=0).fit(*noisy)
+
+
+def test_a_deterministic_model_has_a_cvar_of_error_over_alpha(fitted):
+    """Proposition 1."""
+    losses = fitted.selection_.losses
+    for alpha in ALPHAS:
+        for model in range(0, 30, 7):
+            assert cvar_loss(losses[:, model], alpha) == pytest.approx(min(1, losses[:, model].mean() / alpha))
+
+
+def test_a_randomized_model_of_the_same_error_is_no_worse_in_the_tail(fitted):
+    """Proposition 2."""
+    losses = fitted.selection_.losses
+    for alpha in ALPHAS:
+        mixed = cvar_loss(losses, alpha, mixture=fitted.mixture_)
+        assert mixed <= min(1, (losses @ fitted.mixture_).mean() / alpha) + 1e-12
+
+
+def test_the_optimal_mixture_solves_lpboost(fitted):
+    """Proposition 3: the value of alpha-LPBoost is 1 minus the least CVaR."""
+    assert fitted.value_ == pytest.approx(solve_weights_lp(fitted.selection_.losses, 0.1).value, abs=1e-4)
+    assert fitted.value_ == pytest.approx(cvar_loss(fitted.selection_.losses, 0.1, mixture=fitted.mixture_), abs=1e-6)
+
+
+def test_the_average_keeps_the_bound_of_theorem_5(fitted):
+    losses = fitted.selection_.losses
+    average = np.full(30, 1 / 30)
+    bound = hedge_bound(fitted.weighted_losses_.mean(), len(losses), 30, fitted.eta_)
+    assert fitted.eta_ == pytest.approx(np.sqrt(8 * np.log(3000) / 30))
+    assert max(cvar_loss(losses, alpha, mixture=average) for alpha in ALPHAS) <= bound
+    assert bound <= hedge_bound(fitted.weighted_losses_.max(), 3000, 30)
+
+
+@pytest.mark.parametrize("alpha", ALPHAS)
+def test_the_mixture_is_at_most_as_bad_as_erm_and_the_average(fitted, alpha):
+    optimal = fitted.rebalance(alpha=alpha)
+    for kind in ("first", "average"):
+        rival = choose_mixture(fitted.selection_, alpha=alpha, kind=kind)
+        assert optimal.value_ - optimal.gap_ <= rival.value + 1e-12
+        assert optimal.value_ <= rival.value + 1e-4
+
+
+def test_the_first_model_is_plain_training(noisy):
+    X, y = noisy
+    alone = DecisionTreeClassifier(max_depth=3, random_state=0).fit(X, y)
+    erm = AdaLPBoostClassifier(DecisionTreeClassifier(max_depth=3), n_estimators=3, mixture="first", random_state=0)
+    np.testing.assert_array_equal(erm.fit(X, y).predict(X), alone.predict(X))
+
+
+@pytest.mark.parametrize("model", [LPBoostClassifier(alpha=0.2), LPBoostClassifier(alpha=0.2, beta=50.0)])
+def test_lpboost_weights_are_new_capped_and_bind(noisy, model):
+    seen = []
+    model.set_params(n_estimators=8, random_state=0, callbacks=[seen.append]).fit(*noisy)
+    cap = 1 / (0.2 * 3000)
+    for done in seen:
+        assert done.weights.sum() == pytest.approx(1)
+        assert done.weights.min() >= 0
+        assert done.weights.max() <= cap + 1e-9
+        assert done.weighted_loss == pytest.approx(done.weights @ done.losses)
+    assert all(done.weights.max() == pytest.approx(cap) for done in seen[1:])
+    assert len({id(done.weights) for done in seen}) == 8
+    assert np.ptp(seen[0].weights) == 0
+
+
+def test_every_new_lpboost_model_lowers_the_value_or_stays(noisy):
+    model = LPBoostClassifier(n_estimators=12, alpha=0.2, random_state=0).fit(*noisy)
+    losses = model.selection_.losses
+    values = [solve_weights_lp(losses[:, :n], 0.2).value for n in range(1, 13)]
+    assert (np.diff(values) <= 1e-9).all()
+    assert values[-1] < values[0]
+
+
+def test_lpboost_stops_at_its_target(noisy):
+    full = LPBoostClassifier(n_estimators=15, alpha=0.5, random_state=0).fit(*noisy)
+    target = 1 - full.value_ - 0.05
+    model = LPBoostClassifier(n_estimators=15, alpha=0.5, target=target, random_state=0).fit(*noisy)
+    assert len(model.estimators_) < 15
+    assert 1 - model.value_ > target
+
+
+def test_lpboost_theory_sets_beta_from_the_rounds():
+    X, y = load_breast_cancer(return_X_y=True)
+    model = LPBoostClassifier(n_estimators=10, alpha=0.1, beta="theory", random_state=0).fit(X, y)
+    delta = np.sqrt(32 * np.log(10) / 10)
+    assert model.beta_ == pytest.approx(max(2 / delta * np.log(10), 0.5))
+
+
+def test_sticky_shares_are_those_of_the_mixture(fitted):
+    rng = np.random.default_rng(1)
+    rows = rng.normal(size=(100_000, 12))
+    probabilities = fitted.predict_proba(rows)
+    said = fitted.predict(rows) == fitted.classes_[1]
+    expected = probabilities[:, 1].mean()
+    error = np.sqrt((probabilities[:, 1] * probabilities[:, 0]).mean() / 100_000)
+    assert abs(said.mean() - expected) < 3 * error + 1e-9
+
+
+def test_each_model_decides_its_share_of_the_people(fitted):
+    from counterpoise.draws import pick, row_uniforms  # noqa: PLC0415
+
+    rows = np.random.default_rng(2).normal(size=(100_000, 12))
+    shares = np.bincount(pick(row_uniforms(rows, fitted._key), fitted.mixture_), minlength=30) / 100_000
+    error = np.sqrt(fitted.mixture_ * (1 - fitted.mixture_) / 100_000)
+    assert (np.abs(shares - fitted.mixture_) <= 3 * error + 1e-12).all()
+
+
+def test_the_same_row_gets_the_same_answer_in_any_company(fitted, noisy):
+    X, _ = noisy
+    whole = fitted.predict(X)
+    order = np.random.default_rng(3).permutation(len(X))
+    np.testing.assert_array_equal(fitted.predict(X[order]), whole[order])
+    np.testing.assert_array_equal(np.concatenate([fitted.predict(X[i : i + 1]) for i in range(20)]), whole[:20])
+    np.testing.assert_array_equal(fitted.predict(sp.csr_matrix(X)), whole)
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(fitted)).predict(X), whole)  # noqa: S301
+
+
+def test_ids_override_the_row(fitted, noisy):
+    X, _ = noisy
+    undecided = X[np.argsort(np.abs(fitted.predict_proba(X)[:, 1] - 0.5))[:1]]
+    same_person = fitted.predict(np.repeat(undecided, 50, axis=0), ids=np.full(50, 7))
+    assert len(set(same_person.tolist())) == 1
+    many_people = fitted.predict(np.repeat(undecided, 200, axis=0), ids=np.arange(200))
+    assert len(set(many_people.tolist())) == 2
+
+
+def test_random_state_fixes_models_and_draws(noisy):
+    X, y = noisy
+    first, second = (AdaLPBoostClassifier(n_estimators=5, random_state=9).fit(X, y).predict(X) for _ in range(2))
+    np.testing.assert_array_equal(first, second)
+
+
+def test_sample_draws_afresh_and_vote_is_the_argmax(noisy):
+    X, y = noisy
+    sampling = AdaLPBoostClassifier(n_estimators=10, decision="sample", random_state=0).fit(X, y)
+    assert (sampling.predict(X) != sampling.predict(X)).any()
+    voting = AdaLPBoostClassifier(n_estimators=10, decision="vote", random_state=0).fit(X, y)
+    np.testing.assert_array_equal(voting.predict(X), voting.classes_[voting.predict_proba(X).argmax(axis=1)])
+
+
+def test_rebalance_trains_and_evaluates_nothing(fitted):
+    before = fitted.mixture_.copy()
+    with mock.patch("counterpoise.mixing.predict_codes", side_effect=AssertionError("a model was evaluated")):
+        for model in fitted.estimators_:
+            model.fit = mock.Mock(side_effect=AssertionError("a model was fitted"))
+        other = fitted.rebalance(alpha=0.5)
+        for model in fitted.estimators_:
+            del model.fit
+    assert other.alpha == other.alpha_ == 0.5
+    assert other.estimators_ is fitted.estimators_
+    assert other.value_ <= choose_mixture(fitted.selection_, alpha=0.5, kind="first").value + 1e-4
+    np.testing.assert_array_equal(fitted.mixture_, before)
+    assert fitted.alpha == 0.1
+
+
+def test_rebalance_on_new_rows_and_for_the_worst_group(fitted, noisy):
+    X, y = noisy
+    groups = np.where(X[:, 0] > 0.5, "high", "low")
+    balanced = fitted.rebalance(X, y, sensitive_features=groups)
+    losses = balanced.selection_.losses
+
+    def worst(mixture):
+        return max((losses[groups == name] @ mixture).mean() for name in ("high", "low"))
+
+    assert balanced.value_ == pytest.approx(worst(balanced.mixture_), abs=1e-6)
+    assert all(worst(np.eye(30)[model]) >= balanced.value_ - balanced.gap_ - 1e-9 for model in range(30))
+    plain = fitted.rebalance(X[:500], y[:500], alpha=0.3)
+    assert plain.value_ == pytest.approx(cvar_loss(plain.selection_.losses, 0.3, mixture=plain.mixture_), abs=1e-6)
+
+
+def test_reweighing_groups_helps_the_worst_group():
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(4000, 4))
+    small = rng.random(4000) < 0.1
+    y = np.where(small, X[:, 0] < 0, X[:, 0] > 0).astype(int)  # the small group obeys the opposite rule
+    X[:, 3] = small + 0.3 * rng.normal(size=4000)
+    stumps = DecisionTreeClassifier(max_depth=1)
+    by_group = AdaLPBoostClassifier(stumps, n_estimators=20, reweigh="groups", random_state=0)
+    by_group.fit(X, y, sensitive_features=small)
+    erm = (by_group.selection_.losses[small, 0]).mean()
+    assert by_group.value_ <= 0.55
+    assert erm > 0.9
+    assert by_group.eta_ == pytest.approx(np.sqrt(8 * np.log(2) / 20))
+
+
+def test_outliers_are_ignored():
+    X, y = load_breast_cancer(return_X_y=True)
+    flipped = y.copy()
+    flipped[:28] = 1 - flipped[:28]  # five per cent of wrong labels
+    plain = AdaLPBoostClassifier(n_estimators=20, alpha=0.05, random_state=0).fit(X, flipped)
+    robust = clone(plain).set_params(outlier_fraction=0.1).fit(X, flipped)
+    assert robust.value_ < plain.value_
+    weights = []
+    clone(robust).set_params(callbacks=[lambda done: weights.append(done.weights)]).fit(X, flipped)
+    assert all((weight == 0).mean() >= 0.09 for weight in weights[1:])
+
+
+@pytest.mark.parametrize(
+    "learner",
+    [
+        make_pipeline(StandardScaler(), LogisticRegression()),
+        KNeighborsClassifier(3),
+        make_pipeline(StandardScaler(), KNeighborsClassifier(3)),
+        Perceptron(),
+        DecisionTreeClassifier(max_depth=4),
+    ],
+    ids=["weighted pipeline", "no weights", "pipeline without weights", "perceptron", "tree"],
+)
+def test_any_learner_and_any_labels(learner):
+    X, y = load_digits(return_X_y=True)
+    names = np.array([f"digit {digit}" for digit in range(10)])[y]
+    model = AdaLPBoostClassifier(learner, n_estimators=4, random_state=0, decision="vote").fit(X[:600], names[:600])
+    assert model.score(X[600:], names[600:]) > 0.6
+    assert set(model.estimators_[0].predict(X)) <= set(names)
+    assert model.predict_proba(X).sum(axis=1) == pytest.approx(np.ones(len(X)))
+
+
+def test_data_frames_reach_pipelines_by_column_name():
+    pd = pytest.importorskip("pandas", reason="pandas is not installed")
+    from sklearn.compose import make_column_transformer  # noqa: PLC0415
+    from sklearn.preprocessing import OneHotEncoder  # noqa: PLC0415
+
+    rng = np.random.default_rng(5)
+    frame = pd.DataFrame({"town": rng.choice(["A", "B", "C"], 400), "age": rng.integers(20, 70, 400)})
+    y = np.where((frame["town"] == "A") | (frame["age"] > 60), "yes", "no")
+    columns = make_column_transformer((OneHotEncoder(), ["town"]), remainder="passthrough")
+    model = AdaLPBoostClassifier(make_pipeline(columns, DecisionTreeClassifier(max_depth=3)), n_estimators=5)
+    model.fit(frame, y, X_val=frame[:200], y_val=y[:200])
+    whole = model.predict(frame)
+    np.testing.assert_array_equal(model.predict(frame[100:150]), whole[100:150])
+    assert (whole == y).mean() > 0.9
+
+
+def test_a_pipeline_may_impute_missing_values():
+    X, y = load_breast_cancer(return_X_y=True)
+    X[::7, 3] = np.nan
+    pipeline = make_pipeline(SimpleImputer(), StandardScaler(), LogisticRegression())
+    for learner in (pipeline, Resampled(pipeline)):
+        assert (
+            AdaLPBoostClassifier(learner, n_estimators=3, random_state=0, decision="vote").fit(X, y).score(X, y) > 0.9
+        )
+
+
+def test_validation_rows_choose_the_mixture(noisy):
+    X, y = noisy
+    model = AdaLPBoostClassifier(n_estimators=10, validation_fraction=0.25, random_state=0).fit(X, y)
+    assert model.selection_.losses.shape == (750, 10)
+    given_rows = AdaLPBoostClassifier(n_estimators=10, random_state=0).fit(
+        X[:2000], y[:2000], X_val=X[2000:], y_val=y[2000:]
+    )
+    expected = np.column_stack([one.predict(X[2000:]) != y[2000:] for one in given_rows.estimators_])
+    np.testing.assert_array_equal(given_rows.selection_.losses, expected)
+
+
+def test_fit_more_goes_on_as_if_it_had_not_stopped(noisy):
+    X, y = noisy
+    settings = {"eta": 1.0, "validation_fraction": 0.3, "random_state": 0}
+    whole = AdaLPBoostClassifier(DecisionTreeClassifier(max_depth=4), n_estimators=12, **settings).fit(X, y)
+    parts = AdaLPBoostClassifier(DecisionTreeClassifier(max_depth=4), n_estimators=5, **settings).fit(X, y).fit_more(7)
+    assert len(parts.estimators_) == 12
+    np.testing.assert_array_equal(parts.selection_.losses, whole.selection_.losses)
+    np.testing.assert_array_equal(parts.mixture_, whole.mixture_)
+    with pytest.raises(ValueError, match="fit_more needs the samples"):
+        pickle.loads(pickle.dumps(parts)).fit_more(1)  # noqa: S301
+
+
+def test_staged_probabilities_end_where_the_classifier_is(fitted, noisy):
+    X, _ = noisy
+    stages = list(fitted.staged_predict_proba(X[:50]))
+    assert len(stages) == 30
+    np.testing.assert_allclose(stages[-1], fitted.predict_proba(X[:50]), atol=1e-9)
+    np.testing.assert_array_equal(next(fitted.staged_predict(X[:50])), fitted.estimators_[0].predict(X[:50]))
+
+
+def test_patience_stops_when_the_tail_no_longer_improves(noisy):
+    model = AdaLPBoostClassifier(n_estimators=200, alpha=0.5, patience=5, random_state=0).fit(*noisy)
+    assert 6 <= len(model.estimators_) < 200
+
+
+def test_a_callback_can_stop(noisy):
+    model = AdaLPBoostClassifier(n_estimators=50, callbacks=[lambda done: done.number == 4], random_state=0)
+    assert len(model.fit(*noisy).estimators_) == 4
+
+
+def test_grid_search_works_with_groups_at_fit(noisy):
+    X, y = noisy
+    search = GridSearchCV(AdaLPBoostClassifier(n_estimators=3, random_state=0), {"alpha": [0.1, 0.5]}, cv=2)
+    assert search.fit(X, y).best_params_["alpha"] in (0.1, 0.5)
+
+
+def test_n_jobs_gives_the_same_answer(noisy):
+    X, y = noisy
+    one = AdaLPBoostClassifier(n_estimators=6, random_state=0).fit(X, y)
+    two = clone(one).set_params(n_jobs=2).fit(X, y)
+    np.testing.assert_array_equal(one.predict_proba(X), two.predict_proba(X))
+
+
+class SaysSomethingElse(ClassifierMixin, BaseEstimator):
+    """A learner that predicts a label it was never given."""
+
+    def fit(self, X, y, sample_weight=None):  # noqa: ARG002
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict(self, X):
+        return np.full(len(X), 99)
+
+
+GOOD_X, GOOD_Y = np.arange(20.0).reshape(10, 2), np.array([0, 1] * 5)
+BAD = {
+    "one class": (lambda: AdaLPBoostClassifier().fit(GOOD_X, np.zeros(10)), "at least two classes.*got one class only"),
+    "zero weights": (
+        lambda: AdaLPBoostClassifier().fit(GOOD_X, GOOD_Y, np.zeros(10)),
+        "at least one weight above zero|zero",
+    ),
+    "a class without weight": (
+        lambda: AdaLPBoostClassifier().fit(GOOD_X, GOOD_Y, GOOD_Y.astype(float)),
+        "Every sample of the class .*0.* has a weight of zero",
+    ),
+    "NaN where the learner cannot": (
+        lambda: AdaLPBoostClassifier(LogisticRegression()).fit(np.where(GOOD_X == 3, np.nan, GOOD_X), GOOD_Y),
+        "Input X contains NaN",
+    ),
+    "alpha": (lambda: AdaLPBoostClassifier(alpha=0).fit(GOOD_X, GOOD_Y), r"alpha must lie in \(0, 1\].*got 0"),
+    "eta": (lambda: AdaLPBoostClassifier(eta=-1).fit(GOOD_X, GOOD_Y), "eta must be finite and above 0; got -1"),
+    "eta word": (
+        lambda: AdaLPBoostClassifier(eta="thoery").fit(GOOD_X, GOOD_Y),
+        "eta.*must be one of 'theory'; got 'thoery'",
+    ),
+    "rounds": (
+        lambda: AdaLPBoostClassifier(n_estimators=0).fit(GOOD_X, GOOD_Y),
+        "n_estimators must be at least 1; got 0",
+    ),
+    "decision": (
+        lambda: AdaLPBoostClassifier(decision="dice").fit(GOOD_X, GOOD_Y),
+        "decision must be one of.*got 'dice'",
+    ),
+    "mixture": (lambda: AdaLPBoostClassifier(mixture="best").fit(GOOD_X, GOOD_Y), "mixture must be one of.*got 'best'"),
+    "outliers": (lambda: AdaLPBoostClassifier(outlier_fraction=1).fit(GOOD_X, GOOD_Y), r"must lie in \[0, 1\); got 1"),
+    "beta": (lambda: LPBoostClassifier(beta=0).fit(GOOD_X, GOOD_Y), "beta must be finite and above 0; got 0"),
+    "target": (lambda: LPBoostClassifier(target=2).fit(GOOD_X, GOOD_Y), r"target must lie in \[0, 1\); got 2"),
+    "groups missing": (
+        lambda: AdaLPBoostClassifier(reweigh="groups").fit(GOOD_X, GOOD_Y),
+        "reweigh='groups' needs sensitive_features at fit",
+    ),
+    "groups too short": (
+        lambda: AdaLPBoostClassifier(reweigh="groups").fit(GOOD_X, GOOD_Y, sensitive_features=[0, 1]),
+        "sensitive_features must have one row for each of the 10 samples; column 'group' has 2",
+    ),
+    "unknown labels": (
+        lambda: AdaLPBoostClassifier(SaysSomethingElse()).fit(GOOD_X, GOOD_Y),
+        "SaysSomethingElse.. predicted the label .*99.*not among the classes",
+    ),
+    "validation without a class": (
+        lambda: AdaLPBoostClassifier().fit(GOOD_X, GOOD_Y, X_val=GOOD_X[:1], y_val=[0]),
+        "y_val must hold every class.*no sample of the class .*1",
+    ),
+    "split without a class": (
+        lambda: AdaLPBoostClassifier(validation_fraction=0.5).fit(GOOD_X[:4], [0, 0, 0, 1]),
+        "needs two samples of each class at least.*the class .*1.* has one",
+    ),
+    "y_val alone": (lambda: AdaLPBoostClassifier().fit(GOOD_X, GOOD_Y, y_val=GOOD_Y), "X_val and y_val go together"),
+    "unknown y_val": (
+        lambda: AdaLPBoostClassifier().fit(GOOD_X, GOOD_Y, X_val=GOOD_X, y_val=GOOD_Y + 1),
+        "y holds the label .*2.*not among the classes",
+    ),
+    "ids for a vote": (
+        lambda: (
+            AdaLPBoostClassifier(n_estimators=1, decision="vote").fit(GOOD_X, GOOD_Y).predict(GOOD_X, ids=range(10))
+        ),
+        "ids are for decision='sticky'",
+    ),
+    "rebalance half": (
+        lambda: AdaLPBoostClassifier(n_estimators=1).fit(GOOD_X, GOOD_Y).rebalance(GOOD_X),
+        "rebalance got X without y",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_input_gets_one_clear_sentence(case):
+    call, text = BAD[case]
+    with pytest.raises(ValueError, match=text):
+        call()
+
+
+@pytest.mark.parametrize("learner", [object(), LogisticRegression, StandardScaler()])
+def test_a_learner_that_is_no_classifier_is_refused(learner):
+    with pytest.raises(TypeError, match="estimator must be a classifier"):
+        AdaLPBoostClassifier(learner).fit(GOOD_X, GOOD_Y)

@@ -1,0 +1,71 @@
+"""The reproduction runs, can be resumed, and its page is made of its table."""
+
+import numpy as np
+import pytest
+
+from counterpoise.datasets import TableData
+from counterpoise.experiments import boosted_cvar, boosted_cvar_page
+from counterpoise.results import read_rows
+
+TINY = boosted_cvar.Protocol("toy", "tree", 6, (0.5, 0.2, 0.3), lp_alphas=(0.1,))
+
+
+def toy_data(_name):
+    """Return a small noisy data set with a categorical column."""
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.normal(size=(600, 3)), rng.integers(0, 4, 600)])
+    y = (X[:, 0] + (X[:, 3] == 2) + 0.5 * rng.normal(size=600) > 0.5).astype(int)
+    return TableData(
+        name="toy",
+        X=X,
+        y=y,
+        feature_names=list("abcd"),
+        categorical=np.array([False, False, False, True]),
+        sensitive={},
+        split=None,
+        description="made up",
+    )
+
+
+@pytest.fixture
+def toy(monkeypatch):
+    loaded = []
+    monkeypatch.setattr(boosted_cvar, "load", lambda name: loaded.append(name) or toy_data(name))
+    return loaded
+
+
+def test_a_run_writes_its_table_and_page_and_goes_on_where_it_was(toy, tmp_path):
+    table = boosted_cvar.reproduce(tmp_path, n_seeds=1, protocols=(TINY,))
+    first = read_rows(table).rows
+    boosted_cvar.reproduce(tmp_path, n_seeds=2, protocols=(TINY,))
+    both = read_rows(table).rows
+    assert both[: len(first)] == first
+    assert {row.seed for row in both} == {0, 1}
+    boosted_cvar.reproduce(tmp_path, n_seeds=2, protocols=(TINY,))
+    assert toy == ["toy", "toy"]
+    assert len(read_rows(table).rows) == len(both)
+    page = boosted_cvar_page.write_page(table).read_text(encoding="utf-8")
+    assert "| AdaLPBoost | " in page
+    assert all((tmp_path / name).stat().st_size > 5000 for name in ("cvar.png", "error.png", "rounds.png"))
+
+
+def test_measured_curves_are_what_theory_says(toy, tmp_path):
+    rows = read_rows(boosted_cvar.reproduce(tmp_path, n_seeds=1, protocols=(TINY,)))
+    assert toy == ["toy"]
+    erm = {row.alpha: row.value for row in rows.where(method="ERM", quantity="cvar")}
+    error = rows.where(method="ERM", quantity="error").rows[0].value
+    assert all(value == pytest.approx(min(1, error / alpha)) for alpha, value in erm.items())
+    assert len(erm) == 50
+
+
+@pytest.mark.filterwarnings("ignore:Stochastic Optimizer")
+@pytest.mark.parametrize("name", ["tree", "shallow tree", "logistic", "perceptron"])
+def test_every_learner_fits(name):
+    data = toy_data("toy")
+    model = boosted_cvar.make_learner(name, data.categorical).fit(data.X, data.y)
+    assert model.score(data.X, data.y) > 0.6
+
+
+def test_an_unknown_learner_lists_the_known_ones():
+    with pytest.raises(ValueError, match=r"learner must be 'tree'.*got 'forest'"):
+        boosted_cvar.make_learner("forest", np.array([False]))

@@ -1,0 +1,120 @@
+"""Sticky draws: the same for the same person, anywhere, and exact over many."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+
+from counterpoise.draws import id_uniforms, make_key, pick, row_uniforms
+
+KEY = bytes(range(32))
+
+
+def test_the_hash_is_fixed_for_all_time_processes_and_machines():
+    """These numbers must never change: models in use would change their decisions."""
+    rows = np.array([[0.0, 1.0], [2.5, -3.0]])
+    np.testing.assert_allclose(row_uniforms(rows, KEY), EXPECTED_ROWS, rtol=0, atol=0)
+    np.testing.assert_allclose(id_uniforms([17, "anna"], KEY, 2), EXPECTED_IDS, rtol=0, atol=0)
+
+
+EXPECTED_ROWS = [0.8482763339588352, 0.24024107755458635]
+EXPECTED_IDS = [0.13449942560725558, 0.23333392359289784]
+
+
+def test_another_process_draws_the_same():
+    code = (
+        "import numpy as np; from counterpoise.draws import row_uniforms; "
+        "print(row_uniforms(np.arange(12.0).reshape(4, 3), bytes(range(32))).tolist())"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == str(row_uniforms(np.arange(12.0).reshape(4, 3), KEY).tolist())
+
+
+@given(st.integers(0, 1000), st.permutations(range(20)))
+def test_order_and_company_do_not_matter(seed, order):
+    rows = np.random.default_rng(seed).normal(size=(20, 3))
+    whole = row_uniforms(rows, KEY)
+    np.testing.assert_array_equal(row_uniforms(rows[order], KEY), whole[order])
+    np.testing.assert_array_equal(row_uniforms(rows[5:9], KEY), whole[5:9])
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int64, np.float32, np.float64, object])
+def test_the_type_of_a_value_does_not_matter(dtype):
+    rows = np.array([[0, 1, 1], [1, 0, 7]])
+    np.testing.assert_array_equal(row_uniforms(rows.astype(dtype), KEY), row_uniforms(rows, KEY))
+
+
+def test_dense_sparse_and_memory_layout_do_not_matter():
+    rows = np.random.default_rng(0).poisson(0.5, size=(6000, 4)).astype(float)
+    expected = row_uniforms(rows, KEY)
+    np.testing.assert_array_equal(row_uniforms(sp.csr_matrix(rows), KEY), expected)
+    np.testing.assert_array_equal(row_uniforms(sp.csr_array(rows), KEY), expected)
+    np.testing.assert_array_equal(row_uniforms(np.asfortranarray(rows), KEY), expected)
+
+
+def test_minus_zero_is_zero_and_all_missing_values_are_one():
+    other_nan = np.array([0x7FF8000000000001], dtype=np.uint64).view(float)[0]
+    rows = np.array([[0.0, np.nan], [-0.0, other_nan]])
+    first, second = row_uniforms(rows, KEY)
+    assert first == second
+    with_none = np.array([[0.0, None], [0, np.nan]], dtype=object)
+    np.testing.assert_array_equal(row_uniforms(with_none, KEY), [first, first])
+
+
+def test_text_columns_count():
+    rows = np.array([["a", 1], ["b", 1], ["a", 1.0]], dtype=object)
+    first, second, third = row_uniforms(rows, KEY)
+    assert first == third
+    assert first != second
+
+
+def test_ids_are_values_too():
+    first = id_uniforms([1, 2, 2**60 + 1, "x"], KEY, 4)
+    np.testing.assert_array_equal(id_uniforms(np.array([1.0, 2.0]), KEY, 2), first[:2])
+    np.testing.assert_array_equal(id_uniforms(np.array([1, 2], dtype=np.int8), KEY, 2), first[:2])
+    assert id_uniforms([2**60], KEY, 1)[0] != first[2]
+    assert id_uniforms(["1"], KEY, 1)[0] != first[0]
+
+
+def test_another_key_draws_independently():
+    rows = np.random.default_rng(1).normal(size=(5000, 2))
+    first, second = row_uniforms(rows, KEY), row_uniforms(rows, make_key(0))
+    assert abs(np.corrcoef(first, second)[0, 1]) < 4 / np.sqrt(5000)
+
+
+def test_numbers_are_uniform():
+    numbers = row_uniforms(np.arange(100_000.0)[:, None], KEY)
+    counts = np.bincount((numbers * 20).astype(int), minlength=20)
+    assert np.abs(counts - 5000).max() < 4 * np.sqrt(5000)
+    assert numbers.min() >= 0
+    assert numbers.max() < 1
+
+
+def test_keys_follow_the_random_state():
+    assert make_key(3) == make_key(3) != make_key(4)
+    assert make_key(None) != make_key(None)
+    assert make_key(np.random.RandomState(3)) == make_key(3)
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=8).filter(any))
+def test_only_models_with_a_share_are_drawn(shares):
+    mixture = np.array(shares) / np.sum(shares)
+    drawn = pick(np.linspace(0, 1 - 1e-16, 1000), mixture)
+    assert (mixture[drawn] > 0).all()
+
+
+@pytest.mark.parametrize(
+    ("ids", "text"),
+    [
+        ([1, 2, 3], "one id for each of the 2 rows of X; got 3"),
+        ([1, None], "must not be missing"),
+        ([1, np.nan], "must not be missing"),
+    ],
+)
+def test_bad_ids_get_one_clear_sentence(ids, text):
+    with pytest.raises(ValueError, match=text):
+        id_uniforms(ids, KEY, 2)

@@ -1,0 +1,174 @@
+"""The results table: reads back equal, refuses foreign files, and summarizes by the book."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from counterpoise.results import COLUMNS, ResultRow, ResultsTable, append_rows, as_markdown, read_rows, summarize
+
+TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)  # any text that UTF-8 can hold
+ROWS = st.lists(
+    st.builds(
+        ResultRow,
+        experiment=TEXT,
+        dataset=TEXT,
+        learner=TEXT,
+        method=TEXT,
+        seed=st.integers(),
+        alpha=st.none() | st.floats(allow_nan=False),
+        quantity=TEXT,
+        split=TEXT,
+        value=st.floats(allow_nan=False),
+        settings=TEXT,
+    ),
+    max_size=5,
+)
+
+
+def row(seed=0, value=0.5, **changes):
+    first = ResultRow("demo", "digits", "tree", "erm", seed, 0.1, "cvar", "test", value)
+    return first._replace(**changes)
+
+
+@given(before=ROWS, after=ROWS)
+def test_what_is_written_reads_back_equal(before, after, tmp_path_factory):
+    path = tmp_path_factory.mktemp("results") / "table.csv"
+    append_rows(path, before)
+    append_rows(path, after)
+    assert read_rows(path) == ResultsTable(tuple(before + after))
+
+
+def test_numbers_of_any_library_become_plain(tmp_path):
+    path = tmp_path / "table.csv"
+    append_rows(path, [row(seed=np.int64(3), alpha=np.float64(0.1), value=np.float32(0.25)), row(value=math.nan)])
+    first, second = read_rows(path)
+    assert (first.seed, first.alpha, first.value) == (3, 0.1, 0.25)
+    assert math.isnan(second.value)
+    assert "np." not in path.read_text()
+
+
+def test_a_mapping_may_leave_out_what_is_empty(tmp_path):
+    path = tmp_path / "new" / "table.csv"
+    append_rows(path, [{name: value for name, value in row()._asdict().items() if name not in ("alpha", "settings")}])
+    assert read_rows(path).rows == (row(alpha=None),)
+
+
+def test_a_missing_last_newline_is_mended(tmp_path):
+    path = tmp_path / "table.csv"
+    append_rows(path, [row()])
+    path.write_text(path.read_text().rstrip("\n"))
+    append_rows(path, [row(1)])
+    assert [one.seed for one in read_rows(path)] == [0, 1]
+
+
+def test_nothing_is_left_beside_the_table(tmp_path):
+    append_rows(tmp_path / "table.csv", [row()])
+    assert [path.name for path in tmp_path.iterdir()] == ["table.csv"]
+
+
+@pytest.mark.parametrize("content", [b"a,b\n1,2\n", b"\xff\xfe\x00PARQUET", b"experiment,dataset\n"])
+def test_a_foreign_file_is_refused_and_left_alone(tmp_path, content):
+    path = tmp_path / "table.csv"
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=r"must be a results table, with the header experiment,dataset.*left as it is"):
+        append_rows(path, [row()])
+    assert path.read_bytes() == content
+
+
+def test_reading_a_foreign_file_is_refused_too(tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_text("a,b\n1,2\n")
+    with pytest.raises(ValueError, match=r"must be a results table.*got 'a,b'"):
+        read_rows(path)
+    with pytest.raises(FileNotFoundError, match=r"there is no file .*other.csv"):
+        read_rows(tmp_path / "other.csv")
+
+
+def test_a_broken_line_is_named(tmp_path):
+    path = tmp_path / "table.csv"
+    append_rows(path, [row()])
+    path.write_text(path.read_text() + "demo,digits,tree,erm,one,,cvar,test,0.5,\n")
+    with pytest.raises(ValueError, match=r"table.csv, line 3: expected 10 values.*'one'.*Mend or delete"):
+        read_rows(path)
+
+
+BAD_ROWS = {
+    "seed": (row(seed=0.5), TypeError, "column seed must hold a whole number; got 0.5"),
+    "value": (row(value="0.5"), TypeError, "column value must hold a number; got '0.5'"),
+    "alpha": (row(alpha="all"), TypeError, "column alpha must hold a number, or None; got 'all'"),
+    "text": (row(method=None), TypeError, "column method must hold text; got None"),
+    "flag": (row(value=True), TypeError, "column value must hold a number; got True"),
+    "unknown": ({"loss": 1}, ValueError, "a row must name columns among experiment.*got 'loss'"),
+    "missing": ({"seed": 1}, ValueError, "got one without experiment, dataset"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_ROWS)
+def test_a_bad_row_is_refused_before_anything_is_written(case, tmp_path):
+    bad, error, text = BAD_ROWS[case]
+    with pytest.raises(error, match=text):
+        append_rows(tmp_path / "table.csv", [row(), bad])
+    assert not (tmp_path / "table.csv").exists()
+
+
+@given(st.lists(st.floats(-100, 100), min_size=2, max_size=20))
+def test_the_interval_is_students(values):
+    (found,) = summarize([row(seed, value) for seed, value in enumerate(values)])
+    assert found.mean == pytest.approx(np.mean(values), abs=1e-12)
+    assert found.standard_error == pytest.approx(stats.sem(values), abs=1e-12)
+    assert found.count == len(values)
+    if found.standard_error > 1e-9:
+        low, high = stats.t.interval(0.95, len(values) - 1, loc=np.mean(values), scale=stats.sem(values))
+        assert (found.low, found.high) == (pytest.approx(low), pytest.approx(high))
+
+
+def test_groups_keep_their_order_and_apart():
+    rows = [row(seed, seed, method=method) for method in ("zeta", "beta") for seed in range(3)]
+    found = summarize(rows, by=["method", "alpha"])
+    assert [one.group for one in found] == [{"method": "zeta", "alpha": 0.1}, {"method": "beta", "alpha": 0.1}]
+    assert [one.mean for one in found] == [1.0, 1.0]
+
+
+def test_one_row_has_no_spread():
+    (found,) = summarize([row()])
+    assert found.mean == 0.5
+    assert math.isnan(found.standard_error)
+    assert math.isnan(found.low)
+    assert as_markdown([found]).endswith("| 0.5000 |  |  | 1 |")
+
+
+def test_an_infinite_value_spoils_its_group_only():
+    found = summarize([row(0, math.inf), row(1, 1.0)])[0]
+    assert found.mean == math.inf
+    assert math.isnan(found.standard_error)
+
+
+def test_a_run_that_is_there_twice_would_narrow_the_interval():
+    rows = [row(0, 0.1), row(0, 0.2)]
+    with pytest.raises(ValueError, match=r"each run once.*method='erm', seed=0.*ResultsTable.latest"):
+        summarize(rows)
+    assert [one.value for one in ResultsTable(tuple(rows)).latest()] == [0.2]
+
+
+def test_unknown_columns_list_the_known_ones():
+    with pytest.raises(ValueError, match=r"by must name columns among experiment.*got 'methods'"):
+        summarize([row()], by=["methods"])
+    with pytest.raises(ValueError, match=r"where must name columns among.*got 'loss'"):
+        ResultsTable(()).where(loss=1)
+
+
+def test_markdown_escapes_its_bars():
+    text = as_markdown(summarize([row(0, 0.25, method="a|b", alpha=None), row(1, 0.75, method="a|b", alpha=None)]))
+    head, rule, line = text.splitlines()
+    assert head.split(" | ")[-4:] == ["mean", "95 % interval", "standard error", "n |"]
+    assert rule.count("|") == head.count("|")
+    assert line.startswith("| demo | digits | tree | a\\|b |  | cvar | test | 0.5000 |")
+
+
+def test_markdown_of_nothing_is_a_header():
+    assert as_markdown([]).startswith("| mean |")
+    assert len(COLUMNS) == 10
