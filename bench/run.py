@@ -6,9 +6,12 @@ Usage: python bench/run.py [--full] [--only TEXT] [--output PATH]
 import argparse
 from pathlib import Path
 
+import boosting
 import harness
+import learners
 import mixture
 
+SUITES = (mixture, learners, boosting)
 RESULTS = Path(__file__).parent.parent / "docs" / "results" / "benchmarks.csv"
 
 
@@ -20,11 +23,12 @@ def main() -> None:
     parser.add_argument("--output", type=Path, default=RESULTS, metavar="PATH", help="results table (CSV) to append to")
     options = parser.parse_args()
     print(harness.header(), flush=True)
-    for benchmark in mixture.full() if options.full else mixture.quick():
-        if options.only in f"{benchmark.name} {benchmark.size}":
-            row = harness.run(benchmark)
-            harness.append([row], options.output)
-            print(harness.show(row), flush=True)
+    for suite in SUITES:
+        for benchmark in suite.full() if options.full else suite.quick():
+            if options.only in f"{benchmark.name} {benchmark.size}":
+                row = harness.run(benchmark)
+                harness.append([row], options.output)
+                print(harness.show(row), flush=True)
     harness.write_page(options.output, options.output.with_suffix(".md"))
     print(f"appended to {options.output}")
 

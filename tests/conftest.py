@@ -12,4 +12,5 @@ settings.load_profile("counterpoise")
 def pytest_configure(config):
     """Compile the kernels once before workers start: several writers of numba's cache have crashed."""
     if not hasattr(config, "workerinput"):
-        importlib.import_module("counterpoise.solvers._kernels")
+        for module in ("solvers._kernels", "learners.trees"):
+            importlib.import_module(f"counterpoise.{module}")
