@@ -267,6 +267,18 @@ def test_data_frames_reach_pipelines_by_column_name():
     assert (whole == y).mean() > 0.9
 
 
+def test_our_trees_know_the_columns_they_were_fitted_on(noisy):
+    pd = pytest.importorskip("pandas", reason="pandas is not installed")
+    X, y = noisy
+    frame = pd.DataFrame(X, columns=[f"column {place}" for place in range(X.shape[1])])
+    model = AdaLPBoostClassifier(n_estimators=2, random_state=0).fit(frame, y)
+    assert model.estimators_[1].feature_names_in_.tolist() == frame.columns.tolist()
+    np.testing.assert_array_equal(
+        model.predict(frame), AdaLPBoostClassifier(n_estimators=2, random_state=0).fit(X, y).predict(X)
+    )
+    assert set(model.estimators_[1].predict(frame).tolist()) <= {0, 1}
+
+
 def test_a_pipeline_may_impute_missing_values():
     X, y = load_breast_cancer(return_X_y=True)
     X[::7, 3] = np.nan

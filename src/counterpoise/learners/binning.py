@@ -39,6 +39,8 @@ class BinnedFeatures:
         The number of bins of values, the missing bin not counted.
     has_missing : bool array of shape (n_features,)
         Whether a value of the feature is missing.
+    feature_names : array of shape (n_features,), or None
+        The names of the features, where they came with some.
     """
 
     bins: ByteArray
@@ -46,6 +48,7 @@ class BinnedFeatures:
     is_categorical: BoolArray
     n_bins: IntArray
     has_missing: BoolArray
+    feature_names: AnyArray | None = None
     missing_bin: ClassVar[int] = MISSING_BIN
 
     def __len__(self) -> int:

@@ -7,6 +7,7 @@ Boosting bins the features once and fits many trees on them::
         predicted = clone(tree).fit_codes(binned, codes, classes, weights)
 """
 
+from dataclasses import replace
 from numbers import Real
 from typing import Any, Self
 
@@ -126,7 +127,8 @@ class HistogramTree(ClassifierMixin, BaseEstimator):
 
     def prepare(self, X: Any) -> BinnedFeatures:
         """Return ``X`` as bins, for ``fit_codes`` of this tree and of its clones."""
-        return self._bin(validate_data(self, X, **_BORDER))
+        X = validate_data(self, X, **_BORDER)
+        return replace(self._bin(X), feature_names=getattr(self, "feature_names_in_", None))
 
     def _bin(self, X: Any) -> BinnedFeatures:
         return bin_features(X, max_bins=self.max_bins, categorical_features=self.categorical_features)
@@ -169,6 +171,8 @@ class HistogramTree(ClassifierMixin, BaseEstimator):
         self.tree_, predicted = grow(binned, codes, len(classes), weights, self._limits())
         self.classes_ = classes
         self.n_features_in_ = binned.n_features
+        if binned.feature_names is not None:
+            self.feature_names_in_ = binned.feature_names
         return self._as_codes(predicted)
 
     def _limits(self) -> Limits:
