@@ -148,6 +148,14 @@ def test_the_path_agrees_with_separate_solves_in_the_order_asked():
         assert found.weights.max() <= 1 / (alpha * 3000) + 1e-12
 
 
+@pytest.mark.parametrize("shape", [(30, 5), (300, 400)])
+def test_small_and_wide_problems_agree_with_the_bundle_method(shape):
+    losses = np.random.default_rng(16).random(shape) < 0.3
+    for alpha, found in zip((0.1, 0.6), cvar_path(losses, [0.1, 0.6]), strict=True):
+        assert found.value == pytest.approx(minimize_cvar(losses, alpha, method="bundle").value, abs=1e-4)
+        assert found.gap <= 1e-9
+
+
 def test_the_path_respects_rows_and_weights():
     rng = np.random.default_rng(9)
     losses, weight = rng.random((500, 5)), rng.random(500)

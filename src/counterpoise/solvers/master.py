@@ -41,7 +41,7 @@ class Master:
         # One matrix, grown by doubling: the equality, the rows, then the cuts.
         self._matrix = np.vstack([np.ones((1, n_models)), self.rows])
         self.n_cuts = 0
-        self._hessian = np.eye(n_models)
+        self._duals = np.zeros(n_models + len(self._matrix))  # of the last projection, where the next one starts
         self._lp = self._new_lp()
         if len(rows):
             self._require_feasible_rows(rows, bounds)
@@ -63,6 +63,8 @@ class Master:
 
     def keep(self, chosen: BoolArray) -> None:
         """Drop all cuts but the chosen ones."""
+        first = self.n_models + 1 + len(self.rows)
+        self._duals = np.concatenate([self._duals[:first], self._cut_duals(first)[chosen]])
         kept = self.slopes[chosen]
         self.n_cuts = len(kept)
         self.slopes[:] = kept
@@ -81,16 +83,30 @@ class Master:
 
     def project(self, centre: FloatArray, level: float) -> FloatArray | None:
         """Return the feasible mixture nearest to ``centre`` with all cuts at most ``level``, or None."""
-        n_cuts, n_models = self.slopes.shape
-        matrix = self._matrix[: 1 + len(self.rows) + n_cuts]
-        upper = np.concatenate([np.full(n_models, _FREE), [1.0], self.bounds, np.full(n_cuts, min(level, _FREE))])
-        lower = np.concatenate([np.zeros(n_models), [1.0], np.full(len(matrix) - 1, -_FREE)])
+        n_models, n_rows, n_cuts = self.n_models, len(self.rows), self.n_cuts
+        matrix = self._matrix[: 1 + n_rows + n_cuts]
+        # In terms of the step from the centre its length is all that counts: without Hessian and cost daqp has
+        # nothing to factorize.
+        limits = np.concatenate([[1.0], self.bounds, np.full(n_cuts, min(level, _FREE))]) - matrix @ centre
+        upper = np.concatenate([np.full(n_models, _FREE), limits])
+        lower = np.concatenate([-centre, limits[:1], np.full(n_rows + n_cuts, -_FREE)])
         sense = np.zeros(upper.size, dtype=np.int32)
         sense[n_models] = _EQUALITY
-        point, _, status, _ = daqp.solve(
-            self._hessian, -centre, matrix, upper, lower, sense, primal_tol=1e-10, iter_limit=20 * upper.size
+        first = n_models + 1 + n_rows
+        start = np.concatenate([self._duals[:first], self._cut_duals(first)])
+        step, _, status, found = daqp.solve(
+            None, None, matrix, upper, lower, sense, primal_tol=1e-10, iter_limit=20 * upper.size, dual_start=start
         )
-        return self._cleaned(point) if status > 0 else None
+        if status <= 0:
+            self._duals = np.zeros(first)
+            return None
+        self._duals = np.array(found["lam"])
+        return self._cleaned(centre + step)
+
+    def _cut_duals(self, first: int) -> FloatArray:
+        """Return the last duals of the cuts, zero for those added since."""
+        known = self._duals[first:]
+        return np.concatenate([known, np.zeros(self.n_cuts - known.size)])
 
     def _cleaned(self, point: FloatArray) -> FloatArray | None:
         """Return the point on the simplex to the last bit, or None where it then violates a row."""

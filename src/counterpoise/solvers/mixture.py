@@ -38,6 +38,8 @@ _LEVEL_STALLED = 0.35  # ... and when it does not: then it is near the optimum, 
 _STALLED = 0.1  # a rise of the lower bound below this part of the gap
 _SPARE_CUTS = 50  # cuts kept beyond two for each model before inactive ones are dropped
 _SMALL = 4000  # losses in a problem that HiGHS solves at once
+_MANY_MODELS = 200  # from here on the master takes long, and HiGHS is faster ...
+_FEW_SAMPLES = 10  # ... where there are at most so many samples for each model
 _ROUNDING = 1e-13  # a gap of this part of the losses' range is rounding
 _MAX_ITER = 2000
 
@@ -82,7 +84,8 @@ def minimize_cvar(
     max_iter : int, default=2000
         Stop after so many iterations, whatever the gap.
     method : {"auto", "bundle", "highs"}, default="auto"
-        ``"highs"`` solves the whole linear program; ``"auto"`` does so for very small problems only.
+        ``"highs"`` solves the whole linear program; ``"auto"`` does so for very small problems and for hundreds of
+        models on few samples, where it is faster.
 
     Returns
     -------
@@ -157,6 +160,9 @@ def cvar_path(
     levels, tol = check_alphas(alphas), check_positive(tol, "tol")
     max_iter = check_count(max_iter, "max_iter")
     problem = _check_problem(losses, sample_weight, rows, bounds)
+    if _suits_highs(*problem.losses.shape):
+        settings = {"sample_weight": sample_weight, "rows": rows, "bounds": bounds}
+        return [solve_weights_lp(problem.losses, float(level), **settings) for level in levels]
     found: dict[int, MixtureSolution] = {}
     start = None
     with _Bundle(problem, tol=tol, max_iter=max_iter, callback=callback) as bundle:
@@ -185,7 +191,12 @@ def _check_problem(
 def _use_highs(method: str, losses: AnyArray) -> bool:
     if method not in ("auto", "bundle", "highs"):
         raise ValueError(f"method must be 'auto', 'bundle' or 'highs'; got {method!r}.")
-    return method == "highs" or (method == "auto" and losses.size <= _SMALL)
+    return method == "highs" or (method == "auto" and _suits_highs(*losses.shape))
+
+
+def _suits_highs(n_samples: int, n_models: int) -> bool:
+    is_wide = n_models > _MANY_MODELS and n_samples <= _FEW_SAMPLES * n_models
+    return is_wide or n_samples * n_models <= _SMALL
 
 
 class _Bundle:
@@ -193,11 +204,11 @@ class _Bundle:
 
     def __init__(self, problem: _Problem, *, tol: float, max_iter: int, callback: Callback | None) -> None:
         self.problem, self.tol, self.max_iter, self.callback = problem, tol, max_iter, callback
+        self.master = Master(problem.losses.shape[1], problem.rows, problem.bounds)  # first: it may raise
         self.oracle = TailOracle(problem.losses, problem.sample_weight)
         # The master sees a game with values in [0, 1], whatever the units of the losses.
         self.shift = self.oracle.low
         self.span = (self.oracle.high - self.oracle.low) or 1.0
-        self.master = Master(self.oracle.n_models, problem.rows, problem.bounds)
         self.cuts: list[Cut] = []
 
     def __enter__(self) -> Self:
