@@ -219,6 +219,14 @@ def test_reweighing_groups_helps_the_worst_group():
     assert by_group.eta_ == pytest.approx(np.sqrt(8 * np.log(2) / 20))
 
 
+def test_a_group_may_be_absent_from_the_validation_split():
+    rng = np.random.default_rng(6)
+    X, groups = rng.normal(size=(200, 3)), np.array(["common"] * 199 + ["rare"])
+    model = AdaLPBoostClassifier(n_estimators=4, reweigh="groups", validation_fraction=0.3, random_state=0)
+    model.fit(X, X[:, 0] > 0, sensitive_features=groups)
+    assert 0 <= model.value_ <= 1
+
+
 def test_outliers_are_ignored():
     X, y = load_breast_cancer(return_X_y=True)
     flipped = y.copy()
@@ -390,6 +398,12 @@ BAD = {
     "groups missing": (
         lambda: AdaLPBoostClassifier(reweigh="groups").fit(GOOD_X, GOOD_Y),
         "reweigh='groups' needs sensitive_features at fit",
+    ),
+    "groups of the validation rows": (
+        lambda: AdaLPBoostClassifier(reweigh="groups").fit(
+            GOOD_X, GOOD_Y, sensitive_features=GOOD_Y, X_val=GOOD_X, y_val=GOOD_Y
+        ),
+        "X_val needs sensitive_features_val",
     ),
     "groups too short": (
         lambda: AdaLPBoostClassifier(reweigh="groups").fit(GOOD_X, GOOD_Y, sensitive_features=[0, 1]),

@@ -158,7 +158,7 @@ def test_small_and_wide_problems_agree_with_the_bundle_method(shape):
 
 def test_the_path_respects_rows_and_weights():
     rng = np.random.default_rng(9)
-    losses, weight = rng.random((500, 5)), rng.random(500)
+    losses, weight = rng.random((2000, 5)), rng.random(2000)
     rows, bounds = np.array([[1.0, 0, 0, 0, 0], [-1.0, 0, 0, 0, 0]]), np.array([0.3, -0.3])
     for found in cvar_path(losses, [0.1, 0.5], sample_weight=weight, rows=rows, bounds=bounds):
         assert found.mixture[0] == pytest.approx(0.3, abs=1e-9)

@@ -113,7 +113,10 @@ class BoostedMixture(RandomizedClassifier):
         check_is_fitted(self)
         n_more = check_count(n_estimators, "n_estimators")
         if not hasattr(self, "_history"):
-            raise ValueError("fit_more needs the samples that this classifier was fitted on; it was loaded from disk.")
+            raise ValueError(
+                "fit_more needs the samples that the classifier was fitted on; one that was loaded, copied or "
+                "rebalanced does not have them. Call it on the one that was fitted."
+            )
         self._history.reserve(n_more)
         return self._go_on(n_more)
 
@@ -208,6 +211,10 @@ class BoostedMixture(RandomizedClassifier):
             groups = None
             if sensitive_features_val is not None:
                 groups = group_codes(sensitive_features_val, codes.size)[0]
+            elif self._mixes_groups():
+                raise ValueError(
+                    "X_val needs sensitive_features_val: the mixture is chosen for the worst of its groups."
+                )
             return rows, _Rows(X_val, codes, np.full(codes.size, 1 / codes.size), groups)
         if self.validation_fraction is None:
             return rows, None
@@ -287,7 +294,7 @@ class BoostedMixture(RandomizedClassifier):
 
 def _part(rows: _Rows, part: AnyArray) -> _Rows:
     weights = rows.weights[part]
-    groups = None if rows.groups is None else rows.groups[part]
+    groups = None if rows.groups is None else np.unique(rows.groups[part], return_inverse=True)[1]
     return _Rows(take_rows(rows.X, part), rows.codes[part], weights / weights.sum(), groups)
 
 
