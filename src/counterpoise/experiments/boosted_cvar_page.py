@@ -25,7 +25,7 @@ def write_page(table: Path) -> Path:
     }
     for name, (_, figure) in figures.items():
         figure.savefig(table.parent / name, dpi=110)
-    sections = [_section(rows, *pair) for pair in pairs]
+    sections = [_pattern(rows, pairs), *(_section(rows, *pair) for pair in pairs)]
     pictures = [f"![{caption}]({name})\n\n*{caption}.*" for name, (caption, _) in figures.items()]
     page = table.parent / "README.md"
     page.write_text("\n\n".join([_HEAD, *pictures, *sections]) + "\n", encoding="utf-8")
@@ -34,11 +34,40 @@ def write_page(table: Path) -> Path:
 
 _HEAD = f"""# Boosted CVaR Classification on tabular data
 
-Made by `{_COMMAND}`; every number is in `results.csv` beside this page. Zhai et al. (2021) print figures and no
-numbers; what is compared is their pattern: AdaLPBoost follows the lower of ERM and AdaBoost + Average, far below ERM at
-small alpha and with it at large alpha, and Regularized LPBoost nearly coincides with it.
+Made by `{_COMMAND}`; every number is in `results.csv` beside this page. Zhai et al. (2021) print
+figures and no numbers; what is compared is their pattern: AdaLPBoost follows the lower of ERM and AdaBoost + Average,
+far below ERM at small alpha and with it at large alpha, and Regularized LPBoost nearly coincides with it."""
 
-Tables: test CVaR zero-one loss, mean over seeds and half of the 95 % interval (Student)."""
+
+def _pattern(rows: ResultsTable, pairs: list[tuple[str, str]]) -> str:
+    lines = [
+        "## The pattern in numbers",
+        "",
+        "Differences of test CVaR, means over seeds. *Gain*: ERM minus AdaLPBoost, the least over alpha <= 0.1.",
+        "*Excess*: AdaLPBoost above the lower of ERM and AdaBoost + Average, the largest over alpha >= 0.2.",
+        "*Distance*: of Regularized LPBoost from AdaLPBoost, the largest over the alphas at which it was trained.",
+        "",
+        "| data set | learner | gain | excess | distance |",
+        "|---|---|---:|---:|---:|",
+    ]
+    for dataset, learner in pairs:
+        found = _plain(rows, dataset, learner, "cvar")
+        erm, average, ada, lp = (_means([row for row in found if row.method == method]) for method in METHODS)
+        gain = min(erm[alpha] - ada[alpha] for alpha in ada if alpha <= _SMALL_ALPHA)
+        excess = max(ada[alpha] - min(erm[alpha], average[alpha]) for alpha in ada if alpha >= _LARGE_ALPHA)
+        distance = f"{max(abs(lp[alpha] - ada[alpha]) for alpha in lp):.3f}" if lp else ""
+        lines.append(f"| {dataset} | {learner} | {gain:.3f} | {excess:.3f} | {distance} |")
+    return "\n".join(lines)
+
+
+_SMALL_ALPHA, _LARGE_ALPHA = 0.1 + 1e-9, 0.2 - 1e-9
+
+
+def _means(rows: list[Any]) -> dict[float, float]:
+    by_alpha: dict[float, list[float]] = {}
+    for row in rows:
+        by_alpha.setdefault(round(row.alpha, 9), []).append(row.value)
+    return {alpha: float(np.mean(values)) for alpha, values in by_alpha.items()}
 
 
 def _section(rows: ResultsTable, dataset: str, learner: str) -> str:
@@ -47,7 +76,8 @@ def _section(rows: ResultsTable, dataset: str, learner: str) -> str:
     lines = [
         f"## {dataset}, {learner}",
         "",
-        f"`{chosen[0].settings}`, {len({row.seed for row in chosen})} seeds",
+        f"Test CVaR zero-one loss, mean over {len({row.seed for row in chosen})} seeds and half of the 95 % interval",
+        f"(Student); `{chosen[0].settings}`.",
         "",
         "| method | " + " | ".join(f"alpha {alpha:g}" for alpha in alphas) + " |",
         "|---|" + "---:|" * len(alphas),
@@ -86,8 +116,15 @@ def _draw_curves(rows: ResultsTable, pairs: list[tuple[str, str]], quantity: str
         _markers(place, [row for row in found if row.method == "Regularized LPBoost"])
         place.set(title=f"{dataset}, {learner}", xlabel="alpha")
     axes[0].set_ylabel("test CVaR zero-one loss" if quantity == "cvar" else "average test loss")
-    axes[0].legend(frameon=False, fontsize=8)
+    _legend(figure, axes)
     return figure
+
+
+def _legend(figure: Any, axes: list[Any]) -> None:
+    """Put one legend below all panels, with everything that any of them shows."""
+    shown = [pair for place in axes for pair in zip(*place.get_legend_handles_labels(), strict=True)]
+    by_label = {label: handle for handle, label in shown}
+    figure.legend(by_label.values(), by_label.keys(), loc="outside lower center", ncols=len(by_label), frameon=False)
 
 
 def _band(place: Any, rows: list[Any], color: str, line: str, label: str) -> None:
@@ -121,7 +158,7 @@ def _draw_rounds(rows: ResultsTable, pairs: list[tuple[str, str]]) -> Any:
             place.plot(counts, [np.mean(means[count]) for count in counts], marker=marker, label=f"alpha {alpha:g}")
         place.set(title=f"{dataset}, {learner}", xlabel="base models")
     axes[0].set_ylabel("test CVaR zero-one loss")
-    axes[0].legend(frameon=False, fontsize=8)
+    _legend(figure, axes)
     return figure
 
 

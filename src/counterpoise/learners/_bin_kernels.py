@@ -4,6 +4,7 @@ import math
 
 from numba import float64, int64, njit, types, uint8, void
 
+from counterpoise._compiled import kernel
 from counterpoise._types import BoolArray, ByteArray, FloatArray
 
 MISSING_BIN = 255
@@ -33,7 +34,7 @@ def _category_bin(value: float, seen: ByteArray) -> int:
     return int(value)
 
 
-@njit([void(_values, _floats2, _bytes, _bytes2, int64, _bytes2, _bytes)], nogil=True, cache=True)
+@kernel([void(_values, _floats2, _bytes, _bytes2, int64, _bytes2, _bytes)])
 def bin_rows(
     values: FloatArray,
     edges: FloatArray,

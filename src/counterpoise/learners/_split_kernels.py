@@ -13,6 +13,7 @@ from typing import TypeAlias
 import numpy as np
 from numba import float64, int64, njit, types, uint8, uint64, void
 
+from counterpoise._compiled import kernel
 from counterpoise._types import AnyArray, ByteArray, FloatArray, IntArray
 
 _TIE = 1.0 + 1e-9  # gains closer than this factor are equal: rounding must not choose between features
@@ -161,7 +162,7 @@ def _best_of_feature(
     return gain, place, 0
 
 
-@njit(
+@kernel(
     [
         void(
             int64,
@@ -177,9 +178,7 @@ def _best_of_feature(
             _ints2,
             _bytes2,
         )
-    ],
-    nogil=True,
-    cache=True,
+    ]
 )
 def search_splits(
     first: int,
@@ -238,15 +237,13 @@ def _missing_goes_left(hist: FloatArray, low: int, high: int, chosen: int, limit
     return difference >= -limits[1]  # equal but for rounding: left
 
 
-@njit(
+@kernel(
     [
         void(
             *(_slots, _given_ints, _given_flags, _ints, _floats3, _limits, float64),
             *(_floats2, _ints2, _bytes2, _ints2, _bytes2, _floats3),
         )
-    ],
-    nogil=True,
-    cache=True,
+    ]
 )
 def choose_splits(
     base: AnyArray,

@@ -12,6 +12,7 @@ thread in the order of the rows and the number of threads does not change a bit 
 import numpy as np
 from numba import float64, int64, njit, types, uint8, uint16, uint32, uint64, void
 
+from counterpoise._compiled import kernel
 from counterpoise._types import AnyArray, ByteArray, FloatArray, IntArray
 
 _BLOCK = 8192  # rows added for all features before the next: their weights stay in the cache
@@ -83,14 +84,14 @@ def _add_block(bins, first, last, base, rows, weights, codes, hist):  # type: ig
         _add_one(bins[f], rows, weights, codes, n_slots, sums[base[f] :])
 
 
-@njit([void(int64, int64, _ints2, _floats3)], nogil=True, cache=True)
+@kernel([void(int64, int64, _ints2, _floats3)])
 def clear(low: int, high: int, parts: IntArray, hists: FloatArray) -> None:
     """For each part (start, stop, slot): empty the bins from ``low`` to ``high`` of that histogram."""
     for part in range(parts.shape[0]):
         hists[parts[part, 2], :, low:high] = 0.0
 
 
-@njit([void(_bins, int64, int64, _slots, _weights, _codes, _floats2)], nogil=True, cache=True)
+@kernel([void(_bins, int64, int64, _slots, _weights, _codes, _floats2)])
 def add_all_rows(
     bins: ByteArray, first: int, last: int, base: AnyArray, weights: FloatArray, codes: AnyArray, hist: FloatArray
 ) -> None:
@@ -100,7 +101,7 @@ def add_all_rows(
         _add_block(bins[:, block], first, last, base, None, weights[block], codes[block], hist)
 
 
-@njit([void(_bins, int64, int64, _slots, _rows, _weights, _codes, _ints2, _floats3)], nogil=True, cache=True)
+@kernel([void(_bins, int64, int64, _slots, _rows, _weights, _codes, _ints2, _floats3)])
 def add_rows(
     bins: ByteArray,
     first: int,
@@ -120,7 +121,7 @@ def add_rows(
             _add_block(bins, first, last, base, rows[block], weights[block], codes[block], hists[slot])
 
 
-@njit([void(int64, int64, _ints2, _floats3)], nogil=True, cache=True)
+@kernel([void(int64, int64, _ints2, _floats3)])
 def subtract(low: int, high: int, pairs: IntArray, hists: FloatArray) -> None:
     """For each pair (slot, other): subtract the other histogram."""
     for pair in range(pairs.shape[0]):
@@ -133,7 +134,7 @@ def subtract(low: int, high: int, pairs: IntArray, hists: FloatArray) -> None:
 # The loops below go over the parts from ``first`` to ``last``: (start, stop, what), where the rows of a node lie.
 
 
-@njit([void(int64, int64, _ints2, _bins, _rows, _rows, _bytes2, _ints)], nogil=True, cache=True)
+@kernel([void(int64, int64, _ints2, _bins, _rows, _rows, _bytes2, _ints)])
 def partition(
     first: int,
     last: int,
@@ -160,7 +161,7 @@ def partition(
         middles[part] = n_left
 
 
-@njit([void(int64, int64, _ints2, _rows, _weights, _codes, _floats, _codes)], nogil=True, cache=True)
+@kernel([void(int64, int64, _ints2, _rows, _weights, _codes, _floats, _codes)])
 def gather(
     first: int,
     last: int,
@@ -178,7 +179,7 @@ def gather(
             own_codes[i] = codes[rows[i]]
 
 
-@njit([void(int64, int64, _ints2, _rows, _weights, _codes, _floats2)], nogil=True, cache=True)
+@kernel([void(int64, int64, _ints2, _rows, _weights, _codes, _floats2)])
 def class_sums(
     first: int,
     last: int,
@@ -200,7 +201,7 @@ def class_sums(
             sums[node, k] = (fours[0, k] + fours[1, k]) + (fours[2, k] + fours[3, k])
 
 
-@njit([void(int64, int64, _ints2, _rows, _codes, _codes)], nogil=True, cache=True)
+@kernel([void(int64, int64, _ints2, _rows, _codes, _codes)])
 def spread(first: int, last: int, parts: IntArray, rows: AnyArray, labels: AnyArray, out: AnyArray) -> None:
     """For each part (start, stop, node): write the node's label to its rows."""
     for part in range(first, last):
@@ -209,7 +210,7 @@ def spread(first: int, last: int, parts: IntArray, rows: AnyArray, labels: AnyAr
             out[rows[i]] = labels[node]
 
 
-@njit([void(_bins, _rows, _node_ints, _node_ints, _bytes2, _rows)], nogil=True, cache=True)
+@kernel([void(_bins, _rows, _node_ints, _node_ints, _bytes2, _rows)])
 def walk_bins(
     bins: ByteArray, rows: AnyArray, feature: IntArray, left: IntArray, tables: ByteArray, out: AnyArray
 ) -> None:
@@ -222,11 +223,7 @@ def walk_bins(
         out[i] = node
 
 
-@njit(
-    [void(_values, _node_ints, _node_ints, _node_floats, _node_flags, _node_ints, _node_sets, _rows)],
-    nogil=True,
-    cache=True,
-)
+@kernel([void(_values, _node_ints, _node_ints, _node_floats, _node_flags, _node_ints, _node_sets, _rows)])
 def walk_values(
     values: FloatArray,
     feature: IntArray,
