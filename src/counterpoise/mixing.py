@@ -170,8 +170,8 @@ def take_rows(X: Any, rows: Any) -> Any:
 
 
 def is_frame(X: Any) -> bool:
-    """Tell whether X is a pandas-like data frame, which base pipelines may want as it is."""
-    return hasattr(X, "iloc") and hasattr(X, "columns")
+    """Tell whether X is a data frame, which base pipelines may want as it is."""
+    return hasattr(X, "columns")
 
 
 class RandomizedClassifier(ClassifierMixin, BaseEstimator):
