@@ -23,7 +23,9 @@ def test_submodules_load_on_first_use():
     assert "minimize_cvar" in dir(cp.solvers)
 
 
-@pytest.mark.parametrize(("module", "text"), [(cp, "it has metrics, solvers"), (cp.solvers, "it has .*minimize_cvar")])
+@pytest.mark.parametrize(
+    ("module", "text"), [(cp, "it has .*metrics, solvers"), (cp.solvers, "it has .*minimize_cvar")]
+)
 def test_an_unknown_name_lists_the_known_ones(module, text):
     with pytest.raises(AttributeError, match=text):
         _ = module.minimise

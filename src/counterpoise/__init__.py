@@ -8,8 +8,9 @@ Submodules load on first use, so ``import counterpoise`` stays light.
 0.5
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from counterpoise._lazy import lazy
 
 if TYPE_CHECKING:
     from counterpoise.boosting.adalpboost import AdaLPBoostClassifier
@@ -28,18 +29,15 @@ __all__ = [
     "solvers",
 ]
 
-_HOME = {"AdaLPBoostClassifier": "boosting.adalpboost", "LPBoostClassifier": "boosting.lpboost"}
-_SUBMODULES = ("boosting", "datasets", "guarantees", "learners", "metrics", "solvers")
+_HOME = {
+    "AdaLPBoostClassifier": "boosting.adalpboost",
+    "LPBoostClassifier": "boosting.lpboost",
+    "boosting": "",
+    "datasets": "",
+    "guarantees": "",
+    "learners": "",
+    "metrics": "",
+    "solvers": "",
+}
 
-
-def __getattr__(name: str) -> Any:
-    if name in _SUBMODULES:
-        return import_module(f"{__name__}.{name}")
-    if name in _HOME:
-        return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
-    known = ", ".join((*_HOME, *_SUBMODULES))
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}; it has {known}")
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__ = lazy(__name__, _HOME)

@@ -3,8 +3,9 @@
 Each name loads its module on first use.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from counterpoise._lazy import lazy
 
 if TYPE_CHECKING:
     from counterpoise.datasets.files import ChecksumMismatch, DataNotAvailable
@@ -37,12 +38,4 @@ _HOME = {
     "waveform": "synthetic",
 }
 
-
-def __getattr__(name: str) -> Any:
-    if name in _HOME:
-        return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}; it has {', '.join(__all__)}")
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__ = lazy(__name__, _HOME)

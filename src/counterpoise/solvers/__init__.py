@@ -3,8 +3,9 @@
 Each name loads its module on first use, because the kernels need numba.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from counterpoise._lazy import lazy
 
 if TYPE_CHECKING:
     from counterpoise.solvers.entropic import RegularizedSolution, regularized_weights
@@ -45,12 +46,4 @@ _HOME = {
     "worst_weights": "simplex",
 }
 
-
-def __getattr__(name: str) -> Any:
-    if name in _HOME:
-        return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}; it has {', '.join(__all__)}")
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__ = lazy(__name__, _HOME)

@@ -1,0 +1,110 @@
+"""Bad input to the boosters gets one clear sentence each."""
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.linear_model import LogisticRegression
+from sklearn.preprocessing import StandardScaler
+
+from counterpoise import AdaLPBoostClassifier, LPBoostClassifier
+
+
+class SaysSomethingElse(ClassifierMixin, BaseEstimator):
+    """A learner that predicts a label it was never given."""
+
+    def fit(self, X, y, sample_weight=None):  # noqa: ARG002
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict(self, X):
+        return np.full(len(X), 99)
+
+
+GOOD_X, GOOD_Y = np.arange(20.0).reshape(10, 2), np.array([0, 1] * 5)
+BAD = {
+    "one class": (lambda: AdaLPBoostClassifier().fit(GOOD_X, np.zeros(10)), "at least two classes.*got one class only"),
+    "zero weights": (
+        lambda: AdaLPBoostClassifier().fit(GOOD_X, GOOD_Y, np.zeros(10)),
+        "at least one weight above zero|zero",
+    ),
+    "a class without weight": (
+        lambda: AdaLPBoostClassifier().fit(GOOD_X, GOOD_Y, GOOD_Y.astype(float)),
+        "Every sample of the class .*0.* has a weight of zero",
+    ),
+    "NaN where the learner cannot": (
+        lambda: AdaLPBoostClassifier(LogisticRegression()).fit(np.where(GOOD_X == 3, np.nan, GOOD_X), GOOD_Y),
+        "Input X contains NaN",
+    ),
+    "alpha": (lambda: AdaLPBoostClassifier(alpha=0).fit(GOOD_X, GOOD_Y), r"alpha must lie in \(0, 1\].*got 0"),
+    "eta": (lambda: AdaLPBoostClassifier(eta=-1).fit(GOOD_X, GOOD_Y), "eta must be finite and above 0; got -1"),
+    "eta word": (
+        lambda: AdaLPBoostClassifier(eta="thoery").fit(GOOD_X, GOOD_Y),
+        "eta.*must be one of 'theory'; got 'thoery'",
+    ),
+    "rounds": (
+        lambda: AdaLPBoostClassifier(n_estimators=0).fit(GOOD_X, GOOD_Y),
+        "n_estimators must be at least 1; got 0",
+    ),
+    "decision": (
+        lambda: AdaLPBoostClassifier(decision="dice").fit(GOOD_X, GOOD_Y),
+        "decision must be one of.*got 'dice'",
+    ),
+    "mixture": (lambda: AdaLPBoostClassifier(mixture="best").fit(GOOD_X, GOOD_Y), "mixture must be one of.*got 'best'"),
+    "outliers": (lambda: AdaLPBoostClassifier(outlier_fraction=1).fit(GOOD_X, GOOD_Y), r"must lie in \[0, 1\); got 1"),
+    "beta": (lambda: LPBoostClassifier(beta=0).fit(GOOD_X, GOOD_Y), "beta must be finite and above 0; got 0"),
+    "target": (lambda: LPBoostClassifier(target=2).fit(GOOD_X, GOOD_Y), r"target must lie in \[0, 1\); got 2"),
+    "groups missing": (
+        lambda: AdaLPBoostClassifier(reweigh="groups").fit(GOOD_X, GOOD_Y),
+        "reweigh='groups' needs sensitive_features at fit",
+    ),
+    "groups of the validation rows": (
+        lambda: AdaLPBoostClassifier(reweigh="groups").fit(
+            GOOD_X, GOOD_Y, sensitive_features=GOOD_Y, X_val=GOOD_X, y_val=GOOD_Y
+        ),
+        "X_val needs sensitive_features_val",
+    ),
+    "groups too short": (
+        lambda: AdaLPBoostClassifier(reweigh="groups").fit(GOOD_X, GOOD_Y, sensitive_features=[0, 1]),
+        "sensitive_features must have one row for each of the 10 samples; column 'group' has 2",
+    ),
+    "unknown labels": (
+        lambda: AdaLPBoostClassifier(SaysSomethingElse()).fit(GOOD_X, GOOD_Y),
+        "SaysSomethingElse.. predicted the label .*99.*not among the classes",
+    ),
+    "validation without a class": (
+        lambda: AdaLPBoostClassifier().fit(GOOD_X, GOOD_Y, X_val=GOOD_X[:1], y_val=[0]),
+        "y_val must hold every class.*no sample of the class .*1",
+    ),
+    "split without a class": (
+        lambda: AdaLPBoostClassifier(validation_fraction=0.5).fit(GOOD_X[:4], [0, 0, 0, 1]),
+        "needs two samples of each class at least.*the class .*1.* has one",
+    ),
+    "y_val alone": (lambda: AdaLPBoostClassifier().fit(GOOD_X, GOOD_Y, y_val=GOOD_Y), "X_val and y_val go together"),
+    "unknown y_val": (
+        lambda: AdaLPBoostClassifier().fit(GOOD_X, GOOD_Y, X_val=GOOD_X, y_val=GOOD_Y + 1),
+        "y holds the label .*2.*not among the classes",
+    ),
+    "ids for a vote": (
+        lambda: (
+            AdaLPBoostClassifier(n_estimators=1, decision="vote").fit(GOOD_X, GOOD_Y).predict(GOOD_X, ids=range(10))
+        ),
+        "ids are for decision='sticky'",
+    ),
+    "rebalance half": (
+        lambda: AdaLPBoostClassifier(n_estimators=1).fit(GOOD_X, GOOD_Y).rebalance(GOOD_X),
+        "rebalance got X without y",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_input_gets_one_clear_sentence(case):
+    call, text = BAD[case]
+    with pytest.raises(ValueError, match=text):
+        call()
+
+
+@pytest.mark.parametrize("learner", [object(), LogisticRegression, StandardScaler()])
+def test_a_learner_that_is_no_classifier_is_refused(learner):
+    with pytest.raises(TypeError, match="estimator must be a classifier"):
+        AdaLPBoostClassifier(learner).fit(GOOD_X, GOOD_Y)
