@@ -13,13 +13,17 @@ from typing import TYPE_CHECKING
 from counterpoise._lazy import lazy
 
 if TYPE_CHECKING:
+    from counterpoise.boosting.adaboost import AdaBoostClassifier
     from counterpoise.boosting.adalpboost import AdaLPBoostClassifier
     from counterpoise.boosting.lpboost import LPBoostClassifier
+    from counterpoise.boosting.vadaboost import VadaBoostClassifier
 
 __version__ = "0.1.0.dev0"
 __all__ = [
+    "AdaBoostClassifier",
     "AdaLPBoostClassifier",
     "LPBoostClassifier",
+    "VadaBoostClassifier",
     "__version__",
     "boosting",
     "datasets",
@@ -30,8 +34,10 @@ __all__ = [
 ]
 
 _HOME = {
+    "AdaBoostClassifier": "boosting.adaboost",
     "AdaLPBoostClassifier": "boosting.adalpboost",
     "LPBoostClassifier": "boosting.lpboost",
+    "VadaBoostClassifier": "boosting.vadaboost",
     "boosting": "",
     "datasets": "",
     "guarantees": "",

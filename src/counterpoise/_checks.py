@@ -58,6 +58,15 @@ def check_fraction(value: Any, name: str) -> float:
     return float(value)
 
 
+def check_penalty(value: Any) -> float:
+    """Return ``value`` as a float after checking that it is a number in [0, 1]."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise TypeError(f"penalty must be a number in [0, 1]; got {value!r}.")
+    if not 0.0 <= float(value) <= 1.0:
+        raise ValueError(f"penalty must lie in [0, 1], from the mean alone to as much variance; got {value!r}.")
+    return float(value)
+
+
 def check_choice(value: Any, name: str, allowed: tuple[str, ...]) -> str:
     """Return ``value`` after checking that it is one of the allowed words."""
     if not isinstance(value, str) or value not in allowed:

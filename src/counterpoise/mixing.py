@@ -84,7 +84,7 @@ def _without_outliers(selection: Selection, fraction: float) -> tuple[ByteArray,
     return losses[keep], None if weight is None else weight[keep]
 
 
-def outliers(losses: FloatArray, sample_weight: FloatArray | None, fraction: float) -> BoolArray:
+def outliers(losses: AnyArray, sample_weight: FloatArray | None, fraction: float) -> BoolArray:
     """Return which samples have the highest losses, up to ``fraction`` of the weight; earlier rows first on ties."""
     weight = np.ones(losses.size) if sample_weight is None else sample_weight
     order = np.argsort(-losses, kind="stable")
@@ -174,7 +174,50 @@ def is_frame(X: Any) -> bool:
     return hasattr(X, "columns")
 
 
-class RandomizedClassifier(ClassifierMixin, BaseEstimator):
+class PooledClassifier(ClassifierMixin, BaseEstimator):
+    """What every classifier made of other models shares: how it checks what it is given.
+
+    Its ``fit`` sets ``classes_``.
+    """
+
+    def _codes_of(self, y: Any, n_samples: int) -> IntArray:
+        labels = np.asarray(y)
+        if labels.shape != (n_samples,):
+            raise ValueError(
+                f"y must have shape ({n_samples},), one label for each row of X; got shape {labels.shape}."
+            )
+        codes = np.minimum(np.searchsorted(self.classes_, labels), len(self.classes_) - 1)
+        unknown = self.classes_[codes] != labels
+        if unknown.any():
+            raise ValueError(
+                f"y holds the label {labels[unknown][0]!r}, which is not among the classes {self.classes_.tolist()}."
+            )
+        return codes.astype(np.int64)
+
+    def _input_dtype(self) -> str | None:
+        """Return what arrays are converted to: None leaves them to the models."""
+        return None
+
+    def _check_predict_input(self, X: Any) -> Any:
+        check_is_fitted(self)
+        if is_frame(X):
+            _check_feature_names(self, X, reset=False)
+            _check_n_features(self, X, reset=False)
+            return X
+        _check_feature_names(self, X, reset=False)
+        tags = self.__sklearn_tags__().input_tags
+        X = check_array(
+            X,
+            accept_sparse="csr" if tags.sparse else False,
+            dtype=self._input_dtype(),
+            ensure_all_finite="allow-nan" if tags.allow_nan else True,
+            estimator=self,
+        )
+        _check_n_features(self, X, reset=False)
+        return X
+
+
+class RandomizedClassifier(PooledClassifier):
     """What every classifier that mixes models shares: drawing, probabilities and the choice of another mixture.
 
     A subclass has parameters ``alpha``, ``decision``, ``mixture``, ``outlier_fraction``, ``random_state``, ``n_jobs``;
@@ -289,20 +332,6 @@ class RandomizedClassifier(ClassifierMixin, BaseEstimator):
         groups, _ = group_codes(sensitive_features, len(selection.losses))
         return selection._replace(groups=groups)
 
-    def _codes_of(self, y: Any, n_samples: int) -> IntArray:
-        labels = np.asarray(y)
-        if labels.shape != (n_samples,):
-            raise ValueError(
-                f"y must have shape ({n_samples},), one label for each row of X; got shape {labels.shape}."
-            )
-        codes = np.minimum(np.searchsorted(self.classes_, labels), len(self.classes_) - 1)
-        unknown = self.classes_[codes] != labels
-        if unknown.any():
-            raise ValueError(
-                f"y holds the label {labels[unknown][0]!r}, which is not among the classes {self.classes_.tolist()}."
-            )
-        return codes.astype(np.int64)
-
     def _choose(self, selection: Selection, alpha: float) -> Choice:
         return choose_mixture(selection, alpha=alpha, kind=self.mixture, outlier_fraction=self.outlier_fraction)
 
@@ -332,28 +361,6 @@ class RandomizedClassifier(ClassifierMixin, BaseEstimator):
             ask(self.estimators_[place], X, self.classes_) for place in active
         )
         return _mixed(votes, self.mixture_[active], len(self.classes_))
-
-    def _input_dtype(self) -> str | None:
-        """Return what arrays are converted to: None leaves them to the models."""
-        return None
-
-    def _check_predict_input(self, X: Any) -> Any:
-        check_is_fitted(self)
-        if is_frame(X):
-            _check_feature_names(self, X, reset=False)
-            _check_n_features(self, X, reset=False)
-            return X
-        _check_feature_names(self, X, reset=False)
-        tags = self.__sklearn_tags__().input_tags
-        X = check_array(
-            X,
-            accept_sparse="csr" if tags.sparse else False,
-            dtype=self._input_dtype(),
-            ensure_all_finite="allow-nan" if tags.allow_nan else True,
-            estimator=self,
-        )
-        _check_n_features(self, X, reset=False)
-        return X
 
 
 def _mixed(votes: Sequence[AnyArray], mixture: FloatArray, n_classes: int) -> FloatArray:

@@ -15,7 +15,13 @@ def hedge(eta: float) -> Rule:
     """Weigh each sample by ``exp(eta * its losses so far)`` (Algorithm 2 of Zhai et al. 2021, line 5)."""
 
     def reweigh(history: History) -> FloatArray:
-        return _softmax(eta * history.totals, history.start)
+        # Zero-one losses add up to few different totals: an exponential for each of them, not for each sample.
+        most = history.totals.max(where=history.start > 0, initial=0)
+        table = np.exp(eta * np.minimum(np.arange(history.n_rounds + 1) - most, 0))
+        weights = table[history.totals]
+        weights *= history.start
+        weights /= weights.sum()
+        return np.asarray(weights)
 
     return reweigh
 
@@ -25,9 +31,11 @@ def hedge_groups(eta: float, groups: IntArray) -> Rule:
 
     def reweigh(history: History) -> FloatArray:
         prior = np.bincount(groups, history.start)
+        is_live = prior > 0  # a group may consist of outliers
+        prior[~is_live] = 1.0
         group_totals = np.bincount(groups, history.start * history.totals) / prior
-        weights = _softmax(eta * group_totals, np.full(prior.size, 1 / prior.size))
-        return np.asarray((weights / prior)[groups] * history.start)
+        weights = np.where(is_live, np.exp(eta * (group_totals - group_totals.max())), 0.0)
+        return np.asarray((weights / weights.sum() / prior)[groups] * history.start)
 
     return reweigh
 
@@ -70,8 +78,3 @@ def without_outliers(rule: Rule, fraction: float) -> Rule:
         return rule(history.with_start(kept / kept.sum()))
 
     return reweigh
-
-
-def _softmax(scores: FloatArray, prior: FloatArray) -> FloatArray:
-    weights = prior * np.exp(scores - scores.max())
-    return np.asarray(weights / weights.sum())

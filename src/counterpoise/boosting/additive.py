@@ -1,0 +1,254 @@
+"""What the additive boosters share: binary rounds, votes, stopping on held-out samples, one ensemble for each class.
+
+An additive ensemble decides by the sign of ``f(x) = sum over rounds of vote * G(x)``, where the base model G says -1 or
++1. Everything that a round needs to know of it is where it agrees with the labels, so rules see losses, as elsewhere.
+"""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple, Protocol, Self
+
+import numpy as np
+from scipy.special import expit
+from sklearn.utils.validation import check_is_fitted
+
+from counterpoise._checks import check_count, check_fraction
+from counterpoise._types import AnyArray, ArrayLike, ByteArray, FloatArray
+from counterpoise.boosting.inputs import Booster, Rows, seed_sequence
+from counterpoise.boosting.learner import base_learner, make_fit
+from counterpoise.boosting.rounds import Fit, History, Round, boost
+from counterpoise.mixing import predict_codes
+
+_PERFECT = 1e-10  # error at which a model counts as perfect: its vote stays finite, and no round can follow
+_BINARY = 2
+
+
+class Step(Protocol):
+    """The two rules of an additive booster, for weights on the simplex that follow the exponential loss."""
+
+    def learner_weights(self, weights: FloatArray) -> FloatArray:
+        """Return the weights that the learner is given, on the simplex."""
+
+    def vote(self, weights: FloatArray, losses: ByteArray) -> float:
+        """Return the vote of a model that errs where ``losses`` is 1."""
+
+
+def log_odds(right: float, wrong: float) -> float:
+    """Return ``log(right / wrong)``, finite where nothing is wrong."""
+    total = right + wrong
+    return float(np.log(max(right, _PERFECT * total) / max(wrong, _PERFECT * total)))
+
+
+class Ensemble(NamedTuple):
+    """Base models that say whether a sample is of one class, and their votes."""
+
+    models: list[Any]
+    votes: FloatArray
+    classes: AnyArray  # the two labels that the models predict
+
+
+class AdditiveBooster(Booster):
+    """Base of the additive boosters; a subclass gives the ``Step``.
+
+    A subclass has parameters ``estimator``, ``n_estimators``, ``patience``, ``validation_fraction``, ``random_state``
+    and ``callbacks``.
+    """
+
+    def fit(
+        self, X: Any, y: Any, sample_weight: ArrayLike | None = None, *, X_val: Any = None, y_val: Any = None
+    ) -> Self:
+        """Fit the base models and their votes.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n_samples, n_features)
+            Training samples. A data frame reaches the base learner as it is.
+        y : array of shape (n_samples,)
+            Labels of any type; with more than two classes, each is boosted against the others.
+        sample_weight : array of shape (n_samples,), optional
+            Non-negative; only their ratios matter.
+        X_val, y_val : optional
+            Labelled samples that tell when to stop. Default: those that ``validation_fraction`` sets aside.
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        rows = self._check_rows(X, y, sample_weight, None)
+        self._seeds = seed_sequence(self.random_state)
+        train, held_out = self._with_validation(rows, X_val, y_val, None)
+        self.ensembles_ = self._fit_ensembles(train, held_out)
+        self.estimators_ = [model for ensemble in self.ensembles_ for model in ensemble.models]
+        self.votes_ = np.concatenate([ensemble.votes for ensemble in self.ensembles_])
+        return self
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """Return the sum of the votes.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n_samples, n_features)
+
+        Returns
+        -------
+        array of shape (n_samples,), or (n_samples, n_classes) for more than two classes
+            Above zero for the second class; or for each class.
+        """
+        X = self._check_predict_input(X)
+        sums = [_signs(ensemble, X) @ ensemble.votes for ensemble in self.ensembles_]
+        return self._shaped(sums)
+
+    def predict(self, X: Any) -> AnyArray:
+        """Return the label of each sample."""
+        return self._labels(self.decision_function(X))
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Return probabilities by the logistic link of the exponential loss, ``1 / (1 + exp(-2 f))``.
+
+        With more than two classes those of each against the others, scaled to sum to 1.
+        """
+        return _probabilities(self.decision_function(X))
+
+    def staged_decision_function(self, X: Any) -> Iterator[FloatArray]:
+        """Yield ``decision_function`` after the first round, the first two and so on."""
+        X = self._check_predict_input(X)
+        running = [np.cumsum(_signs(one, X) * one.votes, axis=1) for one in self.ensembles_]
+        for last in range(max(sums.shape[1] for sums in running)):
+            yield self._shaped([sums[:, min(last, sums.shape[1] - 1)] for sums in running])
+
+    def staged_predict(self, X: Any) -> Iterator[AnyArray]:
+        """Yield ``predict`` after the first round, the first two and so on."""
+        for sums in self.staged_decision_function(X):
+            yield self._labels(sums)
+
+    def staged_predict_proba(self, X: Any) -> Iterator[FloatArray]:
+        """Yield ``predict_proba`` after the first round, the first two and so on."""
+        for sums in self.staged_decision_function(X):
+            yield _probabilities(sums)
+
+    def staged_score(self, X: Any, y: Any) -> Iterator[float]:
+        """Yield the accuracy after the first round, the first two and so on."""
+        for labels in self.staged_predict(X):
+            yield float((labels == np.asarray(y)).mean())
+
+    def _step(self, start: FloatArray) -> Step:
+        """Return the rules, given the samples' own weights."""
+        raise NotImplementedError
+
+    def _check_parameters(self) -> None:
+        check_count(self.n_estimators, "n_estimators")
+        if self.patience is not None:
+            check_count(self.patience, "patience")
+        if self.validation_fraction is not None:
+            check_fraction(self.validation_fraction, "validation_fraction")
+
+    def _fit_ensembles(self, train: Rows, held_out: Rows | None) -> list[Ensemble]:
+        n_classes = len(self.classes_)
+        if n_classes == _BINARY:
+            return [self._fit_against_others(train, held_out, 1, self.classes_)]
+        is_class = np.array([False, True])
+        return [self._fit_against_others(train, held_out, place, is_class) for place in range(n_classes)]
+
+    def _fit_against_others(self, train: Rows, held_out: Rows | None, positive: int, classes: AnyArray) -> Ensemble:
+        """Boost one class against the others."""
+        codes = (train.codes == positive).astype(np.int64)
+        fit = make_fit(base_learner(self.estimator), train.X, codes, classes, self._round_seed)
+        watch = None if held_out is None else HeldOut(held_out.X, held_out.codes == positive, classes)
+        return fit_votes(
+            fit,
+            train.weights,
+            self._step(train.weights),
+            n_rounds=self.n_estimators,
+            held_out=watch,
+            patience=self.patience,
+            callbacks=self.callbacks,
+        )._replace(classes=classes)
+
+    def _errors(self, ensembles: list[Ensemble], held_out: Rows) -> list[float]:
+        """Return the held-out error of each class against the others."""
+        positives = [1] if len(ensembles) == 1 else list(range(len(ensembles)))
+        sums = [_signs(ensemble, held_out.X) @ ensemble.votes for ensemble in ensembles]
+        return [float(((one > 0) != (held_out.codes == at)).mean()) for one, at in zip(sums, positives, strict=True)]
+
+    def _shaped(self, sums: list[FloatArray]) -> FloatArray:
+        check_is_fitted(self)
+        return sums[0] if len(sums) == 1 else np.column_stack(sums)
+
+    def _labels(self, sums: FloatArray) -> AnyArray:
+        places = (sums > 0).astype(np.int64) if sums.ndim == 1 else sums.argmax(axis=1)
+        return np.asarray(self.classes_[places])
+
+
+class HeldOut:
+    """Samples that no model is fitted to, and the votes for them so far."""
+
+    def __init__(self, X: Any, is_positive: AnyArray, classes: AnyArray) -> None:
+        self.X, self.is_positive, self.classes = X, is_positive, classes
+        self.sums = np.zeros(len(is_positive))
+        self.best_error, self.best_round = np.inf, 0
+
+    def has_stalled(self, model: Any, vote: float, number: int, patience: int | None) -> bool:
+        """Add a vote, and tell whether the error has not dropped for ``patience`` rounds."""
+        self.sums += vote * (2.0 * predict_codes(model, self.X, self.classes) - 1.0)
+        error = float(((self.sums > 0) != self.is_positive).mean())
+        if error < self.best_error:
+            self.best_error, self.best_round = error, number
+        return patience is not None and number - self.best_round >= patience
+
+
+def fit_votes(
+    fit: Fit,
+    start: FloatArray,
+    step: Step,
+    *,
+    n_rounds: int,
+    held_out: HeldOut | None = None,
+    patience: int | None = None,
+    callbacks: Any = (),
+) -> Ensemble:
+    """Boost: weigh samples by the exponential loss so far, fit a model, give it a vote, repeat.
+
+    Stops at a vote that is not positive, at a perfect model, and when the held-out error has stalled; then only the
+    rounds up to its least are kept.
+    """
+    weights, votes = start, []
+
+    def reweigh(_history: History) -> FloatArray:
+        return step.learner_weights(weights)
+
+    def stop(done: Round, _history: History) -> bool:
+        nonlocal weights
+        vote = step.vote(weights, done.losses)
+        if vote <= 0:
+            return True
+        votes.append(vote)
+        weights = _reweighed(weights, vote, done.losses)
+        stalled = held_out is not None and held_out.has_stalled(done.model, vote, done.number, patience)
+        stops = [bool(callback(done)) for callback in callbacks]
+        return stalled or not done.losses.any() or any(stops)
+
+    history = boost(fit, History(start, n_rounds), reweigh=reweigh, stop=stop, n_rounds=n_rounds)
+    if not votes:
+        raise ValueError(
+            "The base learner's first model is no better than chance: its weighted error is "
+            f"{history.weighted_losses[0]:.3g}. Give a stronger learner, or look for labels that are all noise."
+        )
+    kept = len(votes) if held_out is None or patience is None else held_out.best_round
+    return Ensemble(history.models[:kept], np.array(votes[:kept]), np.empty(0))
+
+
+def _reweighed(weights: FloatArray, vote: float, losses: ByteArray) -> FloatArray:
+    """Return ``weights * exp(-vote)`` where the model is right, ``exp(vote)`` where it is wrong, on the simplex."""
+    moved = weights * np.where(losses, 1.0, np.exp(-2.0 * vote))  # up to a factor, and without overflow
+    return np.asarray(moved / moved.sum())
+
+
+def _signs(ensemble: Ensemble, X: Any) -> FloatArray:
+    return np.column_stack([2.0 * predict_codes(model, X, ensemble.classes) - 1.0 for model in ensemble.models])
+
+
+def _probabilities(sums: FloatArray) -> FloatArray:
+    each = expit(2.0 * sums)
+    if sums.ndim == 1:
+        return np.column_stack([1.0 - each, each])
+    return np.asarray(each / each.sum(axis=1, keepdims=True))

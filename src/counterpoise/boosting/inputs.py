@@ -1,0 +1,147 @@
+"""What all boosters do with their input: check it once, weigh it, set part of it aside."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.model_selection import train_test_split
+from sklearn.utils import get_tags
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight, column_or_1d, validate_data
+
+from counterpoise._types import AnyArray, FloatArray, IntArray
+from counterpoise.boosting.learner import base_learner
+from counterpoise.learners.resampling import may_take_missing
+from counterpoise.mixing import PooledClassifier, group_codes, is_frame, n_rows, take_rows
+
+
+class Rows(NamedTuple):
+    """Checked samples: features as the learner wants them, class codes, weights on the simplex, groups."""
+
+    X: Any
+    codes: IntArray
+    weights: FloatArray
+    groups: IntArray | None
+
+
+class Booster(PooledClassifier):
+    """A classifier that fits base models in rounds.
+
+    A subclass has parameters ``estimator`` and ``validation_fraction``, and sets ``_seeds`` before it splits.
+    """
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        learner = base_learner(self.estimator)
+        tags.input_tags.sparse = get_tags(learner).input_tags.sparse
+        tags.input_tags.allow_nan = may_take_missing(learner)
+        return tags
+
+    def _input_dtype(self) -> str | None:
+        return "numeric" if hasattr(base_learner(self.estimator), "fit_codes") else None
+
+    def _check_rows(self, X: Any, y: Any, sample_weight: Any, sensitive_features: Any) -> Rows:
+        X, y = self._check_training_input(X, y)
+        self.classes_, codes = np.unique(y, return_inverse=True)
+        if len(self.classes_) < 2:  # noqa: PLR2004
+            raise ValueError(
+                f"y must hold at least two classes to tell apart; got one class only: {self.classes_[0]!r}."
+            )
+        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        if not weights.sum() > 0:
+            raise ValueError("sample_weight must have at least one weight above zero; got zeros only.")
+        groups = None if sensitive_features is None else group_codes(sensitive_features, codes.size)[0]
+        return self._weighted_rows(X, codes.astype(np.int64), weights, groups)
+
+    def _check_training_input(self, X: Any, y: Any) -> tuple[Any, AnyArray]:
+        if is_frame(X):  # left as it is: pipelines choose columns by name
+            validate_data(self, X, skip_check_array=True)
+            y = column_or_1d(y, warn=True)
+            if len(y) != len(X):
+                raise ValueError(f"y must hold one label for each of the {len(X)} rows of X; got {len(y)}.")
+        else:
+            tags = self.__sklearn_tags__().input_tags
+            X, y = validate_data(
+                self,
+                X,
+                y,
+                accept_sparse="csr" if tags.sparse else False,
+                dtype=self._input_dtype(),
+                ensure_all_finite="allow-nan" if tags.allow_nan else True,
+            )
+        check_classification_targets(y)
+        return X, np.asarray(y)
+
+    def _weighted_rows(self, X: Any, codes: IntArray, weights: FloatArray, groups: IntArray | None) -> Rows:
+        """Leave out samples of weight zero, so that they cannot matter to any learner."""
+        live = weights > 0
+        if not live.all():
+            X, codes, weights = take_rows(X, np.flatnonzero(live)), codes[live], weights[live]
+            groups = None if groups is None else np.unique(groups[live], return_inverse=True)[1]
+        absent = np.setdiff1d(np.arange(len(self.classes_)), codes)
+        if absent.size:
+            raise ValueError(f"Every sample of the class {self.classes_[absent[0]]!r} has a weight of zero.")
+        return Rows(X, codes, weights / weights.sum(), groups)
+
+    def _with_validation(
+        self, rows: Rows, X_val: Any, y_val: Any, sensitive_features_val: Any
+    ) -> tuple[Rows, Rows | None]:
+        """Return the training rows, and those on which the mixture is chosen where they are others."""
+        if X_val is not None or y_val is not None:
+            if X_val is None or y_val is None:
+                raise ValueError("X_val and y_val go together; got one of them only.")
+            X_val = self._check_predict_input(X_val)
+            codes = self._codes_of(y_val, n_rows(X_val))
+            self._check_all_classes(codes, "y_val")
+            groups = None
+            if sensitive_features_val is not None:
+                groups = group_codes(sensitive_features_val, codes.size)[0]
+            elif self._mixes_groups():
+                raise ValueError(
+                    "X_val needs sensitive_features_val: the mixture is chosen for the worst of its groups."
+                )
+            return rows, Rows(X_val, codes, np.full(codes.size, 1 / codes.size), groups)
+        if self.validation_fraction is None:
+            return rows, None
+        return self._split(rows)
+
+    def _split(self, rows: Rows) -> tuple[Rows, Rows]:
+        counts = np.bincount(rows.codes)
+        if counts.min() < 2:  # noqa: PLR2004
+            raise ValueError(
+                f"validation_fraction={self.validation_fraction} needs two samples of each class at least, one for "
+                f"either part; the class {self.classes_[counts.argmin()]!r} has one. Pass X_val and y_val instead."
+            )
+        seed = int(self._seeds.generate_state(1)[0])
+        parts = train_test_split(
+            np.arange(rows.codes.size), test_size=self.validation_fraction, random_state=seed, stratify=rows.codes
+        )
+        self._check_all_classes(rows.codes[parts[1]], "the validation split")
+        return _part(rows, parts[0]), _part(rows, parts[1])
+
+    def _check_all_classes(self, codes: IntArray, name: str) -> None:
+        absent = np.setdiff1d(np.arange(len(self.classes_)), codes)
+        if absent.size:
+            raise ValueError(
+                f"{name} must hold every class, or the mixture would be chosen blindly for some; "
+                f"it has no sample of the class {self.classes_[absent[0]]!r}."
+            )
+
+    def _mixes_groups(self) -> bool:
+        return False
+
+    def _round_seed(self, number: int) -> int:
+        """Return the seed of a round, which does not depend on how many rounds there are."""
+        return int(np.random.SeedSequence(self._seeds.entropy, spawn_key=(number,)).generate_state(1)[0]) >> 1
+
+
+def _part(rows: Rows, part: AnyArray) -> Rows:
+    weights = rows.weights[part]
+    groups = None if rows.groups is None else np.unique(rows.groups[part], return_inverse=True)[1]
+    return Rows(take_rows(rows.X, part), rows.codes[part], weights / weights.sum(), groups)
+
+
+def seed_sequence(random_state: Any) -> np.random.SeedSequence:
+    """Return seeds for rounds and splits: from the system if None, else determined by the random state."""
+    if isinstance(random_state, np.random.RandomState):
+        return np.random.SeedSequence(int(random_state.randint(2**31)))
+    return np.random.SeedSequence(random_state)

@@ -1,0 +1,71 @@
+"""Rules: weights on the simplex, whatever the losses, step sizes and outliers."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from counterpoise.boosting.rounds import History, Round
+from counterpoise.boosting.rules import hedge, hedge_groups, lp_dual, regularized_dual, without_outliers
+
+
+def history_of(losses, start=None):
+    """Return the history of rounds with the given losses, one column each."""
+    n_samples, n_rounds = losses.shape
+    history = History(np.full(n_samples, 1 / n_samples) if start is None else start, n_rounds)
+    for number, column in enumerate(losses.T, 1):
+        history.append(Round(number, None, history.start, column, 0.0))
+    return history
+
+
+RULES = {
+    "hedge": hedge(0.7),
+    "steep hedge": hedge(500.0),
+    "groups": hedge_groups(0.7, np.arange(15) % 3),
+    "dual": lp_dual(0.3),
+    "regularized dual": regularized_dual(0.3, 20.0),
+}
+
+
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("fraction", [0.0, 0.2])
+@given(seed=st.integers(0, 1000), n_rounds=st.integers(1, 6))
+def test_weights_are_new_and_on_the_simplex(rule, fraction, seed, n_rounds):
+    rng = np.random.default_rng(seed)
+    losses = (rng.random((15, n_rounds)) < 0.4).astype(np.uint8)
+    history = history_of(losses, rng.dirichlet(np.ones(15)))
+    before = history.start.copy()
+    weights = without_outliers(RULES[rule], fraction)(history)
+    assert weights.min() >= 0
+    assert weights.sum() == pytest.approx(1)
+    np.testing.assert_array_equal(history.start, before)
+    assert weights is not history.start
+
+
+def test_hedge_weighs_by_the_exponential_of_the_losses():
+    """Line 5 of Algorithm 2."""
+    losses = np.array([[1, 1, 0], [0, 1, 0], [0, 0, 0]], dtype=np.uint8)
+    expected = np.exp(0.5 * losses.sum(axis=1))
+    np.testing.assert_allclose(hedge(0.5)(history_of(losses)), expected / expected.sum())
+
+
+def test_group_weights_are_shared_equally_inside_a_group():
+    losses = np.array([[1], [0], [0], [0]], dtype=np.uint8)
+    weights = hedge_groups(1.0, np.array([0, 0, 1, 1]))(history_of(losses))
+    expected = np.exp([0.5, 0.0])
+    np.testing.assert_allclose(weights, np.repeat(expected / expected.sum() / 2, 2))
+
+
+def test_outliers_get_no_weight_even_under_a_steep_rule():
+    losses = np.zeros((10, 4), dtype=np.uint8)
+    losses[0] = 1
+    weights = without_outliers(hedge(1000.0), 0.1)(history_of(losses))
+    assert weights[0] == 0
+    np.testing.assert_allclose(weights[1:], 1 / 9)
+
+
+def test_a_group_of_outliers_only_drops_out():
+    losses = np.zeros((10, 2), dtype=np.uint8)
+    losses[0] = 1
+    weights = without_outliers(hedge_groups(1.0, (np.arange(10) > 0).astype(np.int64)), 0.1)(history_of(losses))
+    np.testing.assert_allclose(weights, np.r_[0, np.full(9, 1 / 9)])
