@@ -57,7 +57,7 @@ def floor(given: Data, depth: int, n_rounds: int) -> float:
     hist = np.zeros((given.n_classes, 256 * n_features))
     base = np.arange(n_features + 1, dtype=np.uint64) * 256
     start = time.perf_counter()
-    add_all_rows(given.binned.bins, 0, n_features, base, given.weights[0], given.codes.astype(np.uint16), hist)
+    add_all_rows(given.binned.bins, 0, n_features, base, given.weights[0], given.codes.astype(np.uint16), hist, 1)
     return n_rounds * (time.perf_counter() - start) * (1 + (depth - 1) / 2) / available_cpus()
 
 

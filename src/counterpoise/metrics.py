@@ -109,6 +109,11 @@ def _sample_losses(losses: ArrayLike, mixture: ArrayLike | None) -> FloatArray:
             "pass mixture=, or the losses of one model."
         )
     shares = check_mixture(mixture, array.shape[1])
+    if array.flags.f_contiguous:  # as losses come, a column for each model
+        scores = np.zeros(len(array))
+        for model in np.flatnonzero(shares):
+            scores += shares[model] * array[:, model]
+        return scores
     pieces = [array[start : start + _CHUNK] @ shares for start in range(0, len(array), _CHUNK)]
     return np.concatenate(pieces)
 

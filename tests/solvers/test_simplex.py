@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from oracles import cvar_by_filling, projection_by_bisection, softmax_by_bisection
@@ -28,6 +28,7 @@ def assert_in_capped_simplex(weights, caps):
 
 
 @pytest.mark.parametrize("weigh", MAPS)
+@settings(max_examples=400)
 @given(scores=HUGE, slack=st.floats(0, 5), seed=st.integers(0, 99))
 def test_weights_are_in_the_capped_simplex_at_any_scale(weigh, scores, slack, seed):
     caps = caps_for(scores, slack, seed)
@@ -49,6 +50,14 @@ def test_scores_of_1e300_are_told_apart(weigh):
     scores = np.array([1e300, np.nextafter(1e300, 2e300), -1e300, 0.0])
     np.testing.assert_allclose(weigh(scores, 0.5), [0.5, 0.5, 0, 0], atol=1e-12)
     np.testing.assert_allclose(weigh(scores, 0.6), [0.4, 0.6, 0, 0], atol=1e-12)
+
+
+def test_softmax_of_groups_of_scores_far_apart_is_exact_in_each():
+    """The cases that Hypothesis found where scores were measured from one place only."""
+    caps = caps_for(np.zeros(4), 0.0, 23)
+    np.testing.assert_allclose(capped_softmax([-4.50359963e15, 0.0, 0.0, 2.0], caps), caps, atol=1e-12)
+    np.testing.assert_allclose(capped_softmax([1e300, 1e300, 1e300, 0.0, 0.0], 0.3), [0.3, 0.3, 0.3, 0.05, 0.05])
+    np.testing.assert_allclose(capped_softmax([1e16, 1e16, 0.0], 0.6), [0.5, 0.5, 0.0], atol=1e-12)
 
 
 @pytest.mark.parametrize("weigh", MAPS)

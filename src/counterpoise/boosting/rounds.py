@@ -33,7 +33,7 @@ class History:
         self.start = start  # the samples' own weights, on the simplex: those of the first round
         self.models: list[Any] = []
         self.weighted_losses: list[float] = []
-        self.totals = np.zeros(start.size, dtype=np.int32)  # on how many models each sample was lost
+        self.totals = np.zeros(start.size, dtype=np.intp)  # how many models failed on each sample
         self._losses = np.empty((start.size, n_rounds), dtype=np.uint8, order="F")
 
     @property

@@ -157,9 +157,7 @@ class Growth:
 
         def look(first: int, last: int) -> None:
             add(first, last)
-            low, high = int(self.base[first]), int(self.base[last])
-            _tree_kernels.subtract(low, high, subtractions, self.hists)
-            _split_kernels.search_splits(first, last, *split, sums, limits, gains, places, missing_left)
+            _split_kernels.search_splits(first, last, subtractions, *split, sums, limits, gains, places, missing_left)
 
         n_rows = sum(stop - start for start, stop, _ in level.additions)
         work = n_rows * n_features + n_parts * self.hists[0].size
@@ -186,12 +184,13 @@ class Growth:
             masses.append((np.ones(self.rows.size), np.full(self.rows.size, self.n_classes, dtype=np.uint16)))
 
         def add(first: int, last: int) -> None:
-            _tree_kernels.clear(int(base[first]), int(base[last]), additions, self.hists)
-            for weights, codes in masses:
+            for at, (weights, codes) in enumerate(masses):
+                is_fresh = int(at == 0)
                 if is_whole:
-                    _tree_kernels.add_all_rows(bins, first, last, base, weights, codes, self.hists[0])
+                    _tree_kernels.add_all_rows(bins, first, last, base, weights, codes, self.hists[0], is_fresh)
                 else:
-                    _tree_kernels.add_rows(bins, first, last, base, self.rows, weights, codes, additions, self.hists)
+                    here = (self.rows, weights, codes, additions, self.hists, is_fresh)
+                    _tree_kernels.add_rows(bins, first, last, base, *here)
 
         return add
 

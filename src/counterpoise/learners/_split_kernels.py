@@ -15,6 +15,7 @@ from numba import float64, int64, njit, types, uint8, uint64, void
 
 from counterpoise._compiled import kernel
 from counterpoise._types import AnyArray, ByteArray, FloatArray, IntArray
+from counterpoise.learners._tree_kernels import subtract
 
 _TIE = 1.0 + 1e-9  # gains closer than this factor are equal: rounding must not choose between features
 _MISSING_BIN = 255
@@ -167,6 +168,7 @@ def _best_of_feature(
         void(
             int64,
             int64,
+            _ints2,
             _slots,
             _given_ints,
             _given_flags,
@@ -183,6 +185,7 @@ def _best_of_feature(
 def search_splits(
     first: int,
     last: int,
+    subtractions: IntArray,
     base: AnyArray,
     n_bins: IntArray,
     is_categorical: ByteArray,
@@ -194,7 +197,11 @@ def search_splits(
     places: IntArray,
     missing_left: ByteArray,
 ) -> None:
-    """Find the best split of every node by every feature from ``first`` to ``last``."""
+    """Find the best split of every node by every feature from ``first`` to ``last``.
+
+    Histograms that are what one child leaves of the parent are subtracted first.
+    """
+    subtract(int64(base[first]), int64(base[last]), subtractions, hists)
     for node in range(slots.size):
         for f in range(first, last):
             low, high = int64(base[f]), int64(base[f + 1])

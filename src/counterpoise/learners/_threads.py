@@ -11,7 +11,7 @@ from counterpoise.solvers.rows import available_cpus
 Result = TypeVar("Result")
 
 _FEW = 100_000  # additions that are made faster than a thread is woken
-_PIECES = 8  # for each thread, so that one that the system holds up leaves its share to the others
+_PIECES = 2  # for each thread, so that one that the system holds up leaves some of its share to the others
 
 
 class Workers:

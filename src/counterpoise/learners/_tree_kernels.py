@@ -84,24 +84,37 @@ def _add_block(bins, first, last, base, rows, weights, codes, hist):  # type: ig
         _add_one(bins[f], rows, weights, codes, n_slots, sums[base[f] :])
 
 
-@kernel([void(int64, int64, _ints2, _floats3)])
-def clear(low: int, high: int, parts: IntArray, hists: FloatArray) -> None:
-    """For each part (start, stop, slot): empty the bins from ``low`` to ``high`` of that histogram."""
-    for part in range(parts.shape[0]):
-        hists[parts[part, 2], :, low:high] = 0.0
+# One call does as much as it can: to take the interpreter lock up again costs a thread more than a small kernel.
 
 
-@kernel([void(_bins, int64, int64, _slots, _weights, _codes, _floats2)])
+@njit(nogil=True)
+def _clear(hist, low, high):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    """Empty the bins from ``low`` to ``high`` of a histogram."""
+    for k in range(hist.shape[0]):
+        for place in range(low, high):
+            hist[k, place] = 0.0
+
+
+@kernel([void(_bins, int64, int64, _slots, _weights, _codes, _floats2, int64)])
 def add_all_rows(
-    bins: ByteArray, first: int, last: int, base: AnyArray, weights: FloatArray, codes: AnyArray, hist: FloatArray
+    bins: ByteArray,
+    first: int,
+    last: int,
+    base: AnyArray,
+    weights: FloatArray,
+    codes: AnyArray,
+    hist: FloatArray,
+    is_fresh: int,
 ) -> None:
-    """Add every row, in order, without looking its number up."""
+    """Add every row, in order, without looking its number up; a fresh histogram is emptied first."""
+    if is_fresh:
+        _clear(hist, int64(base[first]), int64(base[last]))
     for low in range(0, weights.size, _BLOCK):
         block = slice(low, min(low + _BLOCK, weights.size))
         _add_block(bins[:, block], first, last, base, None, weights[block], codes[block], hist)
 
 
-@kernel([void(_bins, int64, int64, _slots, _rows, _weights, _codes, _ints2, _floats3)])
+@kernel([void(_bins, int64, int64, _slots, _rows, _weights, _codes, _ints2, _floats3, int64)])
 def add_rows(
     bins: ByteArray,
     first: int,
@@ -112,10 +125,16 @@ def add_rows(
     codes: AnyArray,
     parts: IntArray,
     hists: FloatArray,
+    is_fresh: int,
 ) -> None:
-    """For each part (start, stop, slot): add those rows to that histogram; weights and codes are in their order."""
+    """For each part (start, stop, slot): add those rows to that histogram; weights and codes are in their order.
+
+    Fresh histograms are emptied first.
+    """
     for part in range(parts.shape[0]):
         start, stop, slot = parts[part]
+        if is_fresh:
+            _clear(hists[slot], int64(base[first]), int64(base[last]))
         for low in range(start, stop, _BLOCK):
             block = slice(low, min(low + _BLOCK, stop))
             _add_block(bins, first, last, base, rows[block], weights[block], codes[block], hists[slot])

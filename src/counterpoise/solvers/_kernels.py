@@ -116,3 +116,17 @@ def add_coded_weights(
             weights[i] += full * mass[i * step]
         elif code == _PARTIAL:
             weights[i] += partial * mass[i * step]
+
+
+@kernel([void(_floats, _floats, _floats)])
+def log_rests(scores: FloatArray, logs: FloatArray, rests: FloatArray) -> None:
+    """Set ``rests[k]`` to the log of ``sum over i >= k of exp(logs[i] + scores[i] - scores[k])``.
+
+    From the end, each from the one after it: only differences of neighbouring scores are taken.
+    """
+    last = scores.size - 1
+    rests[last] = logs[last]
+    for k in range(last - 1, -1, -1):
+        after = rests[k + 1] + (scores[k + 1] - scores[k])
+        high, low = max(logs[k], after), min(logs[k], after)
+        rests[k] = high + np.log1p(np.exp(low - high))

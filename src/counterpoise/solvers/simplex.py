@@ -9,7 +9,8 @@ from bisect import bisect_left
 import numpy as np
 
 from counterpoise._checks import check_vector
-from counterpoise._types import ArrayLike, FloatArray
+from counterpoise._types import ArrayLike, BoolArray, FloatArray, IntArray
+from counterpoise.solvers import _kernels
 
 _FAR = 1e300  # no score is farther from another: differences stay finite
 _SLACK = 1e-9  # caps may fall short of 1 in total by this much: rounding of 1/(alpha n) at alpha = 1
@@ -138,24 +139,53 @@ def capped_softmax(scores: ArrayLike, caps: ArrayLike, *, prior: ArrayLike | Non
     vector = _vector(scores, "scores")
     limits = _caps(caps, vector.size)
     base = np.ones(vector.size) if prior is None else check_vector(prior, "prior", vector.size, "one for each sample")
-    # Measured from the edge of the worst weights, the scores that matter are small numbers.
-    relative = np.clip(vector - _edge(vector, np.where(base > 0, limits, 0.0))[0], -_FAR, _FAR)
     live = np.flatnonzero((base > 0) & (limits > 0))
-    # The weight that reaches its cap first, as the shift falls, is the one with the highest of these.
-    live = live[np.argsort(-(relative[live] + np.log(base[live] / limits[live])))]
-    logs, limits_ = relative[live] + np.log(base[live]), limits[live]
-    filled = np.cumsum(limits_) - limits_
-    log_rest = np.logaddexp.accumulate(logs[::-1])[::-1]
-    with np.errstate(divide="ignore"):
-        room = np.log(np.maximum(1.0 - filled, 0.0))
-    # With the first k weights at their caps, the shift is log_rest[k] - room[k]; the first k for which the next
-    # weight stays below its cap is the answer.
-    below = np.flatnonzero(logs - log_rest + room <= np.log(limits_))
-    n_full = int(below[0]) if below.size else live.size
+    scores_, logs, caps_ = vector[live], np.log(base[live]), limits[live]
+    order = _cap_order(scores_, logs - np.log(caps_), _edge(scores_, caps_)[0])
+    n_full = _count_full(scores_[order], logs[order], caps_[order])
+    is_full = np.zeros(live.size, dtype=np.bool_)
+    is_full[order[:n_full]] = True
     weights = np.zeros(vector.size)
-    weights[live[:n_full]] = limits_[:n_full]
-    weights[live[n_full:]] = np.exp(logs[n_full:] - log_rest[n_full] + room[n_full]) if below.size else 0.0
-    return np.minimum(weights, limits)
+    weights[live] = _filled_up(scores_, base[live], caps_, is_full)
+    return weights
+
+
+def _cap_order(scores: FloatArray, lead: FloatArray, edge: float) -> IntArray:
+    """Return the order in which weights reach their caps as the shift falls: by ``scores + lead``, highest first.
+
+    Measured from the edge of the worst weights, where it matters, the scores are small numbers; farther off, where sums
+    are rounded, the score decides and then the lead.
+    """
+    return np.lexsort((-lead, -scores, -(np.clip(scores - edge, -_FAR, _FAR) + lead)))
+
+
+def _count_full(scores: FloatArray, logs: FloatArray, caps: FloatArray) -> int:
+    """Return how many of the weights, in the order of their caps, are at them.
+
+    With the first k at their caps, weight k gets its share of the room they leave; the first for which that is below
+    its cap is the answer. The rest of the total is taken relative to each score in turn, so nothing cancels.
+    """
+    rests = np.empty(scores.size)
+    _kernels.log_rests(scores, logs, rests)
+    with np.errstate(divide="ignore"):
+        room = np.log(np.maximum(1.0 - (np.cumsum(caps) - caps), 0.0))
+    below = np.flatnonzero(logs - rests + room <= np.log(caps))
+    return int(below[0]) if below.size else scores.size
+
+
+def _filled_up(scores: FloatArray, base: FloatArray, caps: FloatArray, is_full: BoolArray) -> FloatArray:
+    """Spread what the full weights leave over the others; what rounding in the order left too high is full too."""
+    weights = np.where(is_full, caps, 0.0)
+    while not is_full.all():
+        rest = ~is_full
+        shares = base[rest] * np.exp(scores[rest] - scores[rest].max())
+        weights[rest] = max(1.0 - caps[is_full].sum(), 0.0) * shares / shares.sum()
+        too_high = weights > caps * (1.0 + _SLACK)
+        if not too_high.any():
+            break
+        is_full = is_full | too_high
+        weights = np.where(is_full, caps, 0.0)
+    return np.minimum(weights, caps)
 
 
 def _edge(losses: FloatArray, caps: FloatArray) -> tuple[float, float]:
