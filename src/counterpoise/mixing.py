@@ -55,8 +55,9 @@ def choose_mixture(
     losses: AnyArray
     if selection.groups is None:
         losses, weight = _without_outliers(selection, outlier_fraction)
-    else:  # a tail of less than one group is the worst group
-        losses, weight, alpha = group_losses(selection), None, np.finfo(float).tiny
+    else:  # a tail of one group is the worst group
+        losses, weight = group_losses(selection), None
+        alpha = 1 / len(losses)
     n_models = losses.shape[1]
     if kind == "optimal":
         found = minimize_cvar(losses, alpha, sample_weight=weight)

@@ -204,6 +204,16 @@ def test_rebalance_on_new_rows_and_for_the_worst_group(fitted, noisy):
     assert plain.value_ == pytest.approx(cvar_loss(plain.selection_.losses, 0.3, mixture=plain.mixture_), abs=1e-6)
 
 
+def test_many_groups_and_models_are_balanced_too(fitted, noisy):
+    X, y = noisy
+    groups = np.arange(len(X)) % 150
+    balanced = fitted.rebalance(X, y, sensitive_features=groups)
+    losses = balanced.selection_.losses @ balanced.mixture_
+    worst = max(losses[groups == group].mean() for group in range(150))
+    assert balanced.value_ == pytest.approx(worst, abs=1e-6)
+    assert balanced.gap_ <= 1e-4
+
+
 def test_reweighing_groups_helps_the_worst_group():
     rng = np.random.default_rng(4)
     X = rng.normal(size=(4000, 4))

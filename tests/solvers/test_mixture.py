@@ -71,6 +71,14 @@ def test_a_strided_view_and_a_read_only_array_are_accepted():
     assert minimize_cvar(view, 0.2).value == pytest.approx(minimize_cvar(view.copy(), 0.2).value, abs=1e-12)
 
 
+@pytest.mark.parametrize("alpha", [1e-300, 1e-9])
+def test_a_tail_of_less_than_a_sample_is_the_worst_sample(alpha):
+    losses = np.random.default_rng(17).random((400, 12)).round(1)
+    found = minimize_cvar(losses, alpha, method="bundle")
+    assert found.value == pytest.approx((losses @ found.mixture).max(), abs=1e-9)
+    assert found.gap <= 1e-4
+
+
 def test_many_rows_in_several_shards_agree_with_highs():
     losses = np.random.default_rng(2).random((60_000, 6)) < np.linspace(0.1, 0.3, 6)
     found = minimize_cvar(losses, 0.3, tol=1e-6)

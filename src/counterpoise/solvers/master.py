@@ -43,6 +43,7 @@ class Master:
         self.n_cuts = 0
         self._duals = np.zeros(n_models + len(self._matrix))  # of the last projection, where the next one starts
         self._lp = self._new_lp()
+        self.inside = np.full(n_models, 1.0 / n_models)  # a mixture that satisfies the rows
         if len(rows):
             self._require_feasible_rows(rows, bounds)
 
@@ -158,6 +159,8 @@ class Master:
             multipliers = np.where(duals > _FEASIBLE, duals, 0.0) / self.row_scale
             raise InfeasibleRows(rows, bounds, multipliers / multipliers.sum())
         last = self.n_models
+        point = np.maximum(np.array(self._lp.getSolution().col_value)[:last], 0.0)
+        self.inside = point / point.sum()
         for row in range(len(rows)):  # from here on the last variable is the model's value alone
             self._lp.changeCoeff(row + 1, last, 0.0)
 

@@ -242,7 +242,7 @@ class _Bundle:
         n_models = self.oracle.n_models
         point = np.full(n_models, 1.0 / n_models) if start is None else check_mixture(start, n_models)
         projected = self.master.project(point, np.inf)
-        return self.master.minimize().mixture if projected is None else projected
+        return self.master.inside if projected is None else projected
 
     def _scaled(self, value: float) -> float:
         return (value - self.shift) / self.span

@@ -114,7 +114,8 @@ class TailOracle:
     def value(self, mixture: FloatArray, alpha: float) -> float:
         """Return the CVaR: ``min over edges of edge + mean(max(scores - edge, 0)) / alpha``, attained at the tail's."""
         mass = alpha * self.total
-        edge = self._find_tail(mixture, mass).low
+        # The top of the tie: from its bottom, rounding inside it would count, divided by a mass that may be tiny.
+        edge = self._find_tail(mixture, mass).high
         return edge + float(sum(self._map(lambda shard: shard.excess(edge), self.shards))) / mass
 
     def columns(self, weights: FloatArray) -> FloatArray:
