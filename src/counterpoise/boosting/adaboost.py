@@ -35,7 +35,7 @@ class AdaBoostClassifier(AdditiveBooster):
         Largest number of rounds.
     patience : int, optional
         Stop when the error on held-out samples has not dropped for so many rounds, and keep the rounds up to its least.
-        Default: run all rounds.
+        Default, and without held-out samples: run all rounds.
     validation_fraction : float in (0, 1), optional
         Part of the samples that is held out for that, where ``fit`` is not given ``X_val`` and ``y_val``.
     random_state : int or RandomState, optional

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.special import expit
 from sklearn.utils.validation import check_is_fitted
 
-from counterpoise._checks import check_count, check_fraction
+from counterpoise._checks import check_count
 from counterpoise._types import AnyArray, ArrayLike, ByteArray, FloatArray
 from counterpoise.boosting.inputs import Booster, Rows, seed_sequence
 from counterpoise.boosting.learner import base_learner, make_fit
@@ -139,8 +139,7 @@ class AdditiveBooster(Booster):
         check_count(self.n_estimators, "n_estimators")
         if self.patience is not None:
             check_count(self.patience, "patience")
-        if self.validation_fraction is not None:
-            check_fraction(self.validation_fraction, "validation_fraction")
+        self._check_validation_fraction()
 
     def _fit_ensembles(self, train: Rows, held_out: Rows | None) -> list[Ensemble]:
         n_classes = len(self.classes_)
@@ -154,7 +153,7 @@ class AdditiveBooster(Booster):
         codes = (train.codes == positive).astype(np.int64)
         fit = make_fit(base_learner(self.estimator), train.X, codes, classes, self._round_seed)
         watch = None if held_out is None else HeldOut(held_out.X, held_out.codes == positive, classes)
-        return fit_votes(
+        models, votes = fit_votes(
             fit,
             train.weights,
             self._step(train.weights),
@@ -162,7 +161,8 @@ class AdditiveBooster(Booster):
             held_out=watch,
             patience=self.patience,
             callbacks=self.callbacks,
-        )._replace(classes=classes)
+        )
+        return Ensemble(models, votes, classes)
 
     def _errors(self, ensembles: list[Ensemble], held_out: Rows) -> list[float]:
         """Return the held-out error of each class against the others."""
@@ -205,7 +205,7 @@ def fit_votes(
     held_out: HeldOut | None = None,
     patience: int | None = None,
     callbacks: Any = (),
-) -> Ensemble:
+) -> tuple[list[Any], FloatArray]:
     """Boost: weigh samples by the exponential loss so far, fit a model, give it a vote, repeat.
 
     Stops at a vote that is not positive, at a perfect model, and when the held-out error has stalled; then only the
@@ -234,7 +234,7 @@ def fit_votes(
             f"{history.weighted_losses[0]:.3g}. Give a stronger learner, or look for labels that are all noise."
         )
     kept = len(votes) if held_out is None or patience is None else held_out.best_round
-    return Ensemble(history.models[:kept], np.array(votes[:kept]), np.empty(0))
+    return history.models[:kept], np.array(votes[:kept])
 
 
 def _reweighed(weights: FloatArray, vote: float, losses: ByteArray) -> FloatArray:

@@ -116,11 +116,7 @@ class BoostedMixture(Booster, RandomizedClassifier):
         check_choice(self.mixture, "mixture", MIXTURES)
         if self.patience is not None:
             check_count(self.patience, "patience")
-        if (
-            self.validation_fraction is not None
-            and not check_fraction(self.validation_fraction, "validation_fraction") > 0
-        ):
-            raise ValueError("validation_fraction must be above 0, or None to choose the mixture on the training rows.")
+        self._check_validation_fraction()
 
     def _start(self, train: Rows, held_out: Rows | None) -> None:
         self._fit_round: Fit = make_fit(

@@ -8,6 +8,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, column_or_1d, validate_data
 
+from counterpoise._checks import check_fraction
 from counterpoise._types import AnyArray, FloatArray, IntArray
 from counterpoise.boosting.learner import base_learner
 from counterpoise.learners.resampling import may_take_missing
@@ -38,6 +39,11 @@ class Booster(PooledClassifier):
 
     def _input_dtype(self) -> str | None:
         return "numeric" if hasattr(base_learner(self.estimator), "fit_codes") else None
+
+    def _check_validation_fraction(self) -> None:
+        fraction = self.validation_fraction
+        if fraction is not None and not check_fraction(fraction, "validation_fraction") > 0:
+            raise ValueError("validation_fraction must be above 0, or None to set no samples aside; got 0.")
 
     def _check_rows(self, X: Any, y: Any, sample_weight: Any, sensitive_features: Any) -> Rows:
         X, y = self._check_training_input(X, y)
