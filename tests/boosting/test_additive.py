@@ -10,7 +10,8 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from counterpoise import AdaBoostClassifier, VadaBoostClassifier
-from counterpoise.boosting.vadaboost import PENALTIES, VadaBoostStep
+from counterpoise.boosting.penalized import PENALTIES
+from counterpoise.boosting.vadaboost import VadaBoostStep
 from counterpoise.learners import HistogramTree, Stump
 
 BOOSTERS = [

@@ -38,6 +38,9 @@ def log_odds(right: float, wrong: float) -> float:
     return float(np.log(max(right, _PERFECT * total) / max(wrong, _PERFECT * total)))
 
 
+Votes = tuple[list[Any], FloatArray]  # base models and their votes
+
+
 class Ensemble(NamedTuple):
     """Base models that say whether a sample is of one class, and their votes."""
 
@@ -151,24 +154,29 @@ class AdditiveBooster(Booster):
     def _fit_against_others(self, train: Rows, held_out: Rows | None, positive: int, classes: AnyArray) -> Ensemble:
         """Boost one class against the others."""
         codes = (train.codes == positive).astype(np.int64)
-        fit = make_fit(base_learner(self.estimator), train.X, codes, classes, self._round_seed)
-        watch = None if held_out is None else HeldOut(held_out.X, held_out.codes == positive, classes)
-        models, votes = fit_votes(
+        fit = make_fit(self._learner(train), train.X, codes, classes, self._round_seed)
+        watch = None if held_out is None else HeldOut(fit.rows_like(held_out.X), held_out.codes == positive, classes)
+        models, votes = self._boost(fit, train.weights, watch)
+        return Ensemble(models, votes, classes)
+
+    def _learner(self, train: Rows) -> Any:  # noqa: ARG002 - some learners must know the samples' own weights
+        """Return the base learner."""
+        return base_learner(self.estimator)
+
+    def _boost(self, fit: Fit, start: FloatArray, held_out: "HeldOut | None") -> Votes:
+        """Return the models of one class against the others, and their votes."""
+        return self._run(fit, start, self._step(start), held_out)
+
+    def _run(self, fit: Fit, start: FloatArray, step: Step, held_out: "HeldOut | None") -> Votes:
+        return fit_votes(
             fit,
-            train.weights,
-            self._step(train.weights),
+            start,
+            step,
             n_rounds=self.n_estimators,
-            held_out=watch,
+            held_out=held_out,
             patience=self.patience,
             callbacks=self.callbacks,
         )
-        return Ensemble(models, votes, classes)
-
-    def _errors(self, ensembles: list[Ensemble], held_out: Rows) -> list[float]:
-        """Return the held-out error of each class against the others."""
-        positives = [1] if len(ensembles) == 1 else list(range(len(ensembles)))
-        sums = [_signs(ensemble, held_out.X) @ ensemble.votes for ensemble in ensembles]
-        return [float(((one > 0) != (held_out.codes == at)).mean()) for one, at in zip(sums, positives, strict=True)]
 
     def _shaped(self, sums: list[FloatArray]) -> FloatArray:
         check_is_fitted(self)
@@ -185,14 +193,18 @@ class HeldOut:
     def __init__(self, X: Any, is_positive: AnyArray, classes: AnyArray) -> None:
         self.X, self.is_positive, self.classes = X, is_positive, classes
         self.sums = np.zeros(len(is_positive))
-        self.best_error, self.best_round = np.inf, 0
+        self.error, self.best_error, self.best_round = np.inf, np.inf, 0
+
+    def afresh(self) -> "HeldOut":
+        """Return the same samples without votes."""
+        return HeldOut(self.X, self.is_positive, self.classes)
 
     def has_stalled(self, model: Any, vote: float, number: int, patience: int | None) -> bool:
         """Add a vote, and tell whether the error has not dropped for ``patience`` rounds."""
         self.sums += vote * (2.0 * predict_codes(model, self.X, self.classes) - 1.0)
-        error = float(((self.sums > 0) != self.is_positive).mean())
-        if error < self.best_error:
-            self.best_error, self.best_round = error, number
+        self.error = float(((self.sums > 0) != self.is_positive).mean())
+        if self.error < self.best_error:
+            self.best_error, self.best_round = self.error, number
         return patience is not None and number - self.best_round >= patience
 
 
@@ -205,7 +217,7 @@ def fit_votes(
     held_out: HeldOut | None = None,
     patience: int | None = None,
     callbacks: Any = (),
-) -> tuple[list[Any], FloatArray]:
+) -> Votes:
     """Boost: weigh samples by the exponential loss so far, fit a model, give it a vote, repeat.
 
     Stops at a vote that is not positive, at a perfect model, and when the held-out error has stalled; then only the

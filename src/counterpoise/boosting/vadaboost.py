@@ -18,13 +18,10 @@ from typing import Any
 
 import numpy as np
 
-from counterpoise._checks import check_choice, check_penalty
 from counterpoise._types import ByteArray, FloatArray
-from counterpoise.boosting.additive import AdditiveBooster, Ensemble, Step, log_odds
-from counterpoise.boosting.inputs import Rows
-from counterpoise.boosting.rounds import Callback
-
-PENALTIES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.75, 1.0)  # that "auto" tries, AdaBoost's cost among them
+from counterpoise.boosting.additive import HeldOut, Votes, log_odds
+from counterpoise.boosting.penalized import PenalizedBooster
+from counterpoise.boosting.rounds import Callback, Fit
 
 
 class VadaBoostStep:
@@ -42,7 +39,7 @@ class VadaBoostStep:
         return log_odds(1.0 - wrong, wrong) / 4
 
 
-class VadaBoostClassifier(AdditiveBooster):
+class VadaBoostClassifier(PenalizedBooster):
     """Boosting with a penalty on the variance of the loss, for any base learner.
 
     Parameters
@@ -101,29 +98,5 @@ class VadaBoostClassifier(AdditiveBooster):
         self.random_state = random_state
         self.callbacks = callbacks
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        if isinstance(self.penalty, str):
-            check_choice(self.penalty, "penalty, where it is a word,", ("auto",))
-        else:
-            check_penalty(self.penalty)
-
-    def _fit_ensembles(self, train: Rows, held_out: Rows | None) -> list[Ensemble]:
-        if self.penalty != "auto":
-            self.penalty_: Any = float(self.penalty)
-            return self._fit_at(self.penalty_, train, held_out)
-        if held_out is None:
-            raise ValueError(
-                "penalty='auto' needs samples to choose on: pass X_val and y_val, or set validation_fraction."
-            )
-        tried = [self._fit_at(penalty, train, held_out) for penalty in PENALTIES]
-        best = np.argmin([self._errors(ensembles, held_out) for ensembles in tried], axis=0)  # of each class
-        self.penalty_ = PENALTIES[best[0]] if best.size == 1 else [PENALTIES[place] for place in best]
-        return [tried[place][at] for at, place in enumerate(best)]
-
-    def _fit_at(self, penalty: float, train: Rows, held_out: Rows | None) -> list[Ensemble]:
-        self._penalty = penalty
-        return super()._fit_ensembles(train, held_out)
-
-    def _step(self, start: FloatArray) -> Step:
-        return VadaBoostStep(self._penalty, start)
+    def _fit_at(self, penalty: float, fit: Fit, start: FloatArray, held_out: HeldOut | None) -> Votes:
+        return self._run(fit, start, VadaBoostStep(penalty, start), held_out)
