@@ -281,6 +281,7 @@ def test_more_classes_than_a_byte_holds():
 @pytest.mark.parametrize("tree", TREES)
 def test_the_number_of_threads_does_not_change_a_bit(tree, monkeypatch):
     X, y, weights = hard_data(20_000)
+    monkeypatch.setattr(_growing, "_SMALL", 0)
     fitted = []
     for n_threads in (1, 2, 5):
         monkeypatch.setattr(_threads, "available_cpus", lambda n=n_threads: n)
@@ -364,8 +365,9 @@ def test_leaves_have_the_least_number_of_samples():
 
 def test_trees_deeper_than_the_room_for_histograms_grow_it(monkeypatch):
     X, y, weights = hard_data()
+    monkeypatch.setattr(_growing, "_SMALL", 0)
     expected = HistogramTree(8).fit(X, y, weights)
-    monkeypatch.setattr(_growing, "_FIRST_SLOTS", 1)
+    monkeypatch.setattr(_growing, "_FIRST_SLOTS", 0)
     assert_same_tree(HistogramTree(8).fit(X, y, weights).tree_, expected.tree_)
 
 
@@ -398,6 +400,7 @@ BAD = {
     "no depth": (ValueError, {"max_depth": 0}, {}, "max_depth must be at least 1; got 0"),
     "half a level": (TypeError, {"max_depth": 1.5}, {}, "max_depth must be a whole number of at least 1; got 1.5"),
     "empty leaves": (ValueError, {"min_samples_leaf": 0}, {}, "min_samples_leaf must be at least 1; got 0"),
+    "empty nodes": (ValueError, {"min_samples_split": 0}, {}, "min_samples_split must be at least 1; got 0"),
     "negative gain": (ValueError, {"min_gain": -1}, {}, r"min_gain must be a number in \[0, 1\).*got -1"),
     "text gain": (ValueError, {"min_gain": "big"}, {}, r"min_gain must be a number in \[0, 1\).*got 'big'"),
     "bins": (ValueError, {"max_bins": 1000}, {}, "max_bins must lie from 3 to 256.*got 1000"),

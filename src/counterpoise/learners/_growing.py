@@ -1,4 +1,4 @@
-"""Growing a tree level by level from histograms.
+"""Growing a tree from histograms: a small one in one compiled call, a large one level by level on several threads.
 
 At each level the rows lie grouped by node, in order inside a node. Of two siblings only the one with fewer rows is
 added up; the other's histogram is what that one leaves of their parent's. So a level costs at most half the
@@ -14,12 +14,13 @@ from counterpoise._types import AnyArray, ByteArray, FloatArray, IntArray
 from counterpoise.learners import _split_kernels, _tree_kernels
 from counterpoise.learners._threads import Workers
 from counterpoise.learners._tree import Nodes, Tree, leaves_of_bins
+from counterpoise.learners._whole_tree import grow_whole_tree
 from counterpoise.learners.binning import BinnedFeatures
 
 _ROUNDING = 1e-12  # of the whole weight: what is lighter may be left over from subtraction
-_LIGHT = 1e-3  # a child lighter than this part of its parent is added up whatever its number of rows: exact sums
 _AT_ONCE = 4  # features that the kernels handle together
-_FIRST_SLOTS = 64  # histograms that room is asked for at first
+_FIRST_SLOTS = 6  # levels whose histograms room is asked for at first
+_SMALL = 1 << 21  # entries of the data up to which a tree is grown in one call: less work, but for one thread only
 _SANE = (1e-20, 1e20)  # gains have products of four weights in them
 
 
@@ -28,7 +29,13 @@ class Limits(NamedTuple):
 
     max_depth: int
     min_samples_leaf: int
+    min_samples_split: int
     min_gain: float  # part of the whole weight
+
+    @property
+    def least_rows(self) -> int:
+        """The least number of rows of a node that is split."""
+        return max(self.min_samples_split, 2 * self.min_samples_leaf)
 
 
 class Part(NamedTuple):
@@ -75,46 +82,71 @@ def grow(
     binned: BinnedFeatures, codes: AnyArray, n_classes: int, weights: FloatArray, limits: Limits
 ) -> tuple[Tree, AnyArray]:
     """Return the tree, and the code that it predicts for each row; some weight must be above zero."""
-    with Workers(weights.size * binned.n_features) as workers:
-        growth = Growth(binned, codes, n_classes, weights, limits, workers)
+    target = Target(codes.astype(np.uint16), n_classes, _of_sane_size(weights))
+    if binned.bins.size <= _SMALL:
+        return _grow_whole(binned, target, limits)
+    with Workers(binned.bins.size) as workers:
+        growth = Growth(binned, target, limits, workers)
         level = growth.first_level()
-        for depth in range(1, limits.max_depth + 1):
-            if not level.parts:
-                break
+        depth = 0
+        while level.parts:
+            depth += 1
             families = growth.split(level, growth.search(level))
             level = growth.next_level(families, is_last=depth == limits.max_depth)
         return growth.finish()
 
 
-class Growth:
-    """The state of one tree while it grows."""
+class Target(NamedTuple):
+    """What the tree is to tell, and how much each row counts."""
 
-    def __init__(
-        self,
-        binned: BinnedFeatures,
-        codes: AnyArray,
-        n_classes: int,
-        weights: FloatArray,
-        limits: Limits,
-        workers: Workers,
-    ) -> None:
-        self.binned, self.n_classes, self.workers = binned, n_classes, workers
-        self.min_samples = limits.min_samples_leaf
-        self.codes = codes.astype(np.uint16)
-        self.weights = _of_sane_size(weights)
-        whole = float(self.weights.sum())
-        self.least_weight = _ROUNDING * whole
-        self.least_gain = max(limits.min_gain, _ROUNDING) * whole
-        self.n_sums = n_classes + (self.min_samples > 1)  # one more counts rows
-        # A feature without missing values needs no room for their bin.
-        widths = np.where(binned.has_missing, 256, binned.n_bins)
-        self.base = np.append(0, np.cumsum(widths)).astype(np.uint64)
+    codes: AnyArray
+    n_classes: int
+    weights: FloatArray
+
+
+class Least(NamedTuple):
+    """What a split must have at the least."""
+
+    weight: float  # on each side
+    gain: float
+
+
+def _least(target: Target, limits: Limits) -> Least:
+    whole = float(target.weights.sum())
+    return Least(_ROUNDING * whole, max(limits.min_gain, _ROUNDING) * whole)
+
+
+def _n_sums(n_classes: int, limits: Limits) -> int:
+    return n_classes + (limits.min_samples_leaf > 1)  # one more counts rows
+
+
+def _grow_whole(binned: BinnedFeatures, target: Target, limits: Limits) -> tuple[Tree, AnyArray]:
+    layout, least = binned.layout, _least(target, limits)
+    predicted = np.empty(len(binned), dtype=np.uint16)
+    fields = grow_whole_tree(
+        *(binned.bins, layout.base, binned.n_bins, binned.is_categorical.view(np.uint8), layout.edges),
+        *(target.weights, target.codes, (target.n_classes, least.weight, float(limits.min_samples_leaf))),
+        *(_n_sums(target.n_classes, limits), (limits.max_depth, limits.least_rows, least.gain), predicted),
+    )
+    return Tree(*fields), predicted
+
+
+class Growth:
+    """The state of one tree while it grows level by level."""
+
+    def __init__(self, binned: BinnedFeatures, target: Target, limits: Limits, workers: Workers) -> None:
+        self.binned, self.limits, self.workers = binned, limits, workers
+        self.codes, self.n_classes, self.weights = target
+        self.least, self.n_sums = _least(target, limits), _n_sums(target.n_classes, limits)
+        self.base = binned.layout.base
         # Rows without weight take no part; they are sent down the finished tree.
         self.idle = np.flatnonzero(self.weights == 0).astype(np.uint32)
-        self.rows = (np.flatnonzero(self.weights) if self.idle.size else np.arange(weights.size)).astype(np.uint32)
+        n_rows = self.weights.size
+        self.rows = (np.flatnonzero(self.weights) if self.idle.size else np.arange(n_rows)).astype(np.uint32)
         self.spare = np.empty_like(self.rows)
         self.own_weights, self.own_codes = np.empty(self.rows.size), np.empty(self.rows.size, dtype=np.uint16)
-        self.hists = np.empty((min(1 << (limits.max_depth - 1), _FIRST_SLOTS), self.n_sums, int(self.base[-1])))
+        n_first = 1 << min(limits.max_depth - 1, _FIRST_SLOTS)
+        self.hists = np.empty((n_first, self.n_sums, int(self.base[-1])))
         self.n_slots, self.free_slots = 0, list[int]()
         self.nodes = Nodes()
         self.leaves: list[Part] = []
@@ -141,8 +173,9 @@ class Growth:
         return self.n_slots - 1
 
     def _can_split(self, part: Part, sums: FloatArray) -> bool:
-        n_held = np.count_nonzero(sums[: self.n_classes] > self.least_weight)
-        return bool(n_held > 1) and part.n_rows >= 2 * self.min_samples
+        return bool(
+            _tree_kernels.can_split(part.n_rows, sums, self.n_classes, self.least.weight, self.limits.least_rows)
+        )
 
     def search(self, level: Level) -> Splits:
         """Fill the histograms of a level and return the best splits; threads share the features."""
@@ -150,7 +183,7 @@ class Growth:
         add = self._adder(level)
         subtractions = np.array(level.subtractions, dtype=np.int64).reshape(-1, 2)
         split = (*self._layout(), np.array(level.slots), self.hists)
-        limits = (self.n_classes, self.least_weight, float(self.min_samples))
+        limits = (self.n_classes, self.least.weight, float(self.limits.min_samples_leaf))
         gains, places = np.empty((n_parts, n_features)), np.empty((n_parts, n_features), dtype=np.int64)
         missing_left = np.empty((n_parts, n_features), dtype=np.uint8)
         sums = np.array(level.sums)
@@ -162,10 +195,10 @@ class Growth:
         n_rows = sum(stop - start for start, stop, _ in level.additions)
         work = n_rows * n_features + n_parts * self.hists[0].size
         self.workers.map_ranges(look, n_features, work=work, multiple=_AT_ONCE)
-        chosen, tables = np.empty((n_parts, 2), dtype=np.int64), np.zeros((n_parts, 256), dtype=np.uint8)
-        sides = np.zeros((n_parts, 2, self.n_sums))
+        chosen, tables = np.empty((n_parts, 2), dtype=np.int64), np.empty((n_parts, 256), dtype=np.uint8)
+        sides = np.empty((n_parts, 2, self.n_sums))
         found = (gains, places, missing_left)
-        _split_kernels.choose_splits(*split, limits, self.least_gain, *found, chosen, tables, sides)
+        _split_kernels.choose_splits(*split, limits, self.least.gain, *found, chosen, tables, sides)
         return Splits(chosen[:, 0], chosen[:, 1], tables, sides)
 
     def _layout(self) -> tuple[AnyArray, IntArray, ByteArray]:
@@ -249,10 +282,8 @@ class Growth:
         return [family.slot, new] if side == 1 else [new, family.slot]
 
     def _side_to_add(self, family: Family) -> int:
-        weights = family.sums[:, : self.n_classes].sum(axis=1)
-        if weights.min() < _LIGHT * weights.sum():
-            return int(weights.argmin())
-        return int(family.children[1].n_rows < family.children[0].n_rows)
+        left, right = family.children
+        return int(_tree_kernels.side_to_add(family.sums, self.n_classes, left.n_rows, right.n_rows))
 
     def finish(self) -> tuple[Tree, AnyArray]:
         """Return the tree, and the predicted code of each row."""

@@ -18,6 +18,7 @@ from counterpoise._types import AnyArray, ByteArray, FloatArray, IntArray
 from counterpoise.learners._tree_kernels import subtract
 
 _TIE = 1.0 + 1e-9  # gains closer than this factor are equal: rounding must not choose between features
+NO_SPLIT = -1.0  # the gain where no split leaves enough on both sides
 _MISSING_BIN = 255
 _TWO = 2  # classes
 
@@ -32,61 +33,83 @@ _given_flags = types.Array(uint8, 1, "C", readonly=True)
 _limits = types.Tuple((int64, float64, float64))
 Limits: TypeAlias = tuple[int, float, float]  # number of classes; least weight and least number of rows of a side
 
+_plain = njit(nogil=True, error_model="numpy")  # which spares a test of each divisor
+# Numba counts the references to every array that a call hands over: 60 ns, as much as the search of some ten bins.
+_inlined = njit(nogil=True, error_model="numpy", inline="always")
 
-@njit(nogil=True)
+
+@_plain
+def to_beat(gain: float) -> float:
+    """Return what a gain must be above to count as larger."""
+    return max(gain, gain * _TIE)
+
+
+@_plain
 def _gain(left: FloatArray, whole: FloatArray, limits: Limits) -> float:
-    """Return the gain of a split, or 0 where a side is too small; the last entry counts rows if there is one more."""
+    """Return the gain, ``NO_SPLIT`` where a side is too small; the last entry counts rows if there is one more."""
     n_classes, least_weight, least_count = limits
     all_left, total = 0.0, 0.0
     for k in range(n_classes):
         all_left += left[k]
         total += whole[k]
     if all_left <= least_weight or total - all_left <= least_weight:
-        return 0.0
+        return NO_SPLIT
     if left.size > n_classes and not least_count <= left[n_classes] <= whole[n_classes] - least_count:
-        return 0.0
+        return NO_SPLIT
     above = 0.0
     for k in range(n_classes):
         above += (left[k] * total - whole[k] * all_left) ** 2
     return above / (all_left * (total - all_left) * total)
 
 
-@njit(nogil=True, error_model="numpy")  # which spares a test of each divisor
-def _best_threshold_of_two(
-    hist: FloatArray, low: int, n_bins: int, left: FloatArray, whole: FloatArray, limits: Limits
-) -> tuple[float, int]:
-    """Do what ``_best_prefix`` does for two classes and bins in their own order, faster."""
-    zeros, ones = hist[0, low : low + n_bins], hist[1, low : low + n_bins]
+@_plain
+def _best_threshold_of_two(hist, low, n_bins, counts_rows, left, whole, limits):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    """Do what ``_best_prefix`` does for two classes and bins in their own order, faster.
+
+    ``counts_rows`` is None where the histogram does not: known when this is compiled, so the loop need not ask.
+    """
     total, positive, least = whole[0] + whole[1], whole[1], limits[1]
     all_left, positive_left = left[0] + left[1], left[1]
-    best, to_beat, place = 0.0, 0.0, 0
+    best, bar, place = NO_SPLIT, NO_SPLIT, 0
+    is_enough, n_left = True, 0.0
+    if counts_rows is not None:
+        n_left = left[2]
     for b in range(n_bins):
-        all_left += zeros[b] + ones[b]
-        positive_left += ones[b]
+        slot = uint64(low + b)  # unsigned, which spares a test of each index
+        all_left += hist[0, slot] + hist[1, slot]
+        positive_left += hist[1, slot]
         right = total - all_left
-        if all_left > least and right > least:
-            gain = (positive_left * total - positive * all_left) ** 2 / (all_left * right)
-            if gain > to_beat:
-                best, to_beat, place = gain, gain * _TIE, b
-    return 2.0 * best / total, place
+        if counts_rows is not None:
+            n_left += hist[2, slot]
+            is_enough = limits[2] <= n_left <= whole[2] - limits[2]
+        if all_left > least and right > least and is_enough:
+            above, below = (positive_left * total - positive * all_left) ** 2, all_left * right
+            if above > bar * below:  # a division only where it is the best so far
+                best, place = above / below, b
+                bar = best * _TIE
+    return best if best < 0.0 else 2.0 * best / total, place
 
 
-@njit(nogil=True)
-def _best_prefix(
-    hist: FloatArray, low: int, order: IntArray, left: FloatArray, whole: FloatArray, limits: Limits
-) -> tuple[float, int]:
-    """Return the best gain, and its place, of sending the bins up to a place in the order left, beside ``left``."""
-    best, place = 0.0, 0
-    for p in range(order.size):
+@_plain
+def _best_prefix(hist, low, n_places, order, left, whole, limits):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    """Return the best gain, and its place, of sending the bins up to a place in the order left, beside ``left``.
+
+    ``order`` is None where the bins are in their own.
+    """
+    best, place = NO_SPLIT, 0
+    for p in range(n_places):
+        slot = low + p
+        if order is not None:
+            slot = low + order[p]
         for k in range(left.size):
-            left[k] += hist[k, low + order[p]]
+            left[k] += hist[k, slot]
         gain = _gain(left, whole, limits)
-        if gain > best * _TIE:
+        if gain > to_beat(best):
             best, place = gain, p
     return best, place
 
 
-@njit(nogil=True)
+@_plain
 def _best_single(
     hist: FloatArray, low: int, order: IntArray, left: FloatArray, whole: FloatArray, limits: Limits
 ) -> tuple[float, int]:
@@ -97,12 +120,12 @@ def _best_single(
         for k in range(left.size):
             side[k] = left[k] + hist[k, low + order[p]]
         gain = _gain(side, whole, limits)
-        if gain > best * _TIE:
+        if gain > to_beat(best):
             best, place = gain, p
     return best, place
 
 
-@njit(nogil=True)
+@_plain
 def _weight(hist: FloatArray, place: int, limits: Limits) -> float:
     total = 0.0
     for k in range(limits[0]):
@@ -110,7 +133,7 @@ def _weight(hist: FloatArray, place: int, limits: Limits) -> float:
     return total
 
 
-@njit(nogil=True)
+@_plain
 def _ordered_bins(hist: FloatArray, low: int, n_bins: int, is_categorical: int, limits: Limits) -> IntArray:
     """Return the bins in the order in which they are sent left.
 
@@ -131,35 +154,68 @@ def _ordered_bins(hist: FloatArray, low: int, n_bins: int, is_categorical: int, 
     return order[np.argsort(shares[:n_held], kind="mergesort")]
 
 
-@njit(nogil=True)
-def _search(
-    hist: FloatArray, low: int, n_bins: int, left: FloatArray, whole: FloatArray, is_categorical: int, limits: Limits
+@_inlined
+def _best_threshold(
+    hist: FloatArray, low: int, n_bins: int, left: FloatArray, whole: FloatArray, limits: Limits
 ) -> tuple[float, int]:
-    if not is_categorical and whole.size == _TWO:
-        gain, place = _best_threshold_of_two(hist, low, n_bins, left, whole, limits)
+    if limits[0] != _TWO:
+        gain, place = _best_prefix(hist, low, n_bins, None, left, whole, limits)
         return gain, place
-    order = _ordered_bins(hist, low, n_bins, is_categorical, limits)
-    if is_categorical and limits[0] > _TWO:
-        gain, place = _best_single(hist, low, order, left, whole, limits)
+    if whole.size == _TWO:
+        gain, place = _best_threshold_of_two(hist, low, n_bins, None, left, whole, limits)
     else:
-        gain, place = _best_prefix(hist, low, order, left, whole, limits)
+        gain, place = _best_threshold_of_two(hist, low, n_bins, True, left, whole, limits)
     return gain, place
 
 
-@njit(nogil=True)
-def _best_of_feature(
-    hist: FloatArray, low: int, high: int, n_bins: int, is_categorical: int, whole: FloatArray, limits: Limits
-) -> tuple[float, int, int]:
-    """Return the best gain of one feature, its place in the order of the bins, and 1 if missing values go left."""
-    left = np.zeros(whole.size)
-    gain, place = _search(hist, low, n_bins, left, whole, is_categorical, limits)
-    if high - low <= _MISSING_BIN or _weight(hist, low + _MISSING_BIN, limits) <= limits[1]:
-        return gain, place, 0
+@_inlined
+def _search(
+    hist: FloatArray, low: int, n_bins: int, left: FloatArray, whole: FloatArray, is_categorical: int, limits: Limits
+) -> tuple[float, int]:
+    if not is_categorical:
+        gain, place = _best_threshold(hist, low, n_bins, left, whole, limits)
+        return gain, place
+    order = _ordered_bins(hist, low, n_bins, is_categorical, limits)
+    if limits[0] > _TWO:
+        gain, place = _best_single(hist, low, order, left, whole, limits)
+    else:
+        gain, place = _best_prefix(hist, low, order.size, order, left, whole, limits)
+    return gain, place
+
+
+@_plain
+def _search_with_missing(
+    hist: FloatArray, low: int, n_bins: int, left: FloatArray, whole: FloatArray, is_categorical: int, limits: Limits
+) -> tuple[float, int]:
+    """Search with missing values on the left."""
     for k in range(whole.size):
         left[k] = hist[k, low + _MISSING_BIN]
-    gain_left, place_left = _search(hist, low, n_bins, left, whole, is_categorical, limits)
-    if gain_left > gain * _TIE:
-        return gain_left, place_left, 1
+    gain, place = _search(hist, low, n_bins, left, whole, is_categorical, limits)
+    return gain, place
+
+
+@_inlined
+def best_of_feature(
+    hist: FloatArray,
+    low: int,
+    high: int,
+    n_bins: int,
+    is_categorical: int,
+    whole: FloatArray,
+    limits: Limits,
+    left: FloatArray,
+) -> tuple[float, int, int]:
+    """Return the best gain of one feature, its place in the order of the bins, and 1 if missing values go left.
+
+    ``left`` is room for one sum of each kind. A numeric feature that gives ``NO_SPLIT`` gives it in every node below
+    too, because their sides are parts of these; a categorical one may not, because its order changes.
+    """
+    left[:] = 0.0
+    gain, place = _search(hist, low, n_bins, left, whole, is_categorical, limits)
+    if high - low > _MISSING_BIN and _weight(hist, low + _MISSING_BIN, limits) > limits[1]:
+        gain_left, place_left = _search_with_missing(hist, low, n_bins, left, whole, is_categorical, limits)
+        if gain_left > to_beat(gain):
+            return gain_left, place_left, 1
     return gain, place, 0
 
 
@@ -202,24 +258,25 @@ def search_splits(
     Histograms that are what one child leaves of the parent are subtracted first.
     """
     subtract(int64(base[first]), int64(base[last]), subtractions, hists)
+    left = np.empty(wholes.shape[1])
     for node in range(slots.size):
         for f in range(first, last):
             low, high = int64(base[f]), int64(base[f + 1])
-            gains[node, f], places[node, f], missing_left[node, f] = _best_of_feature(
-                hists[slots[node]], low, high, n_bins[f], is_categorical[f], wholes[node], limits
+            gains[node, f], places[node, f], missing_left[node, f] = best_of_feature(
+                hists[slots[node]], low, high, n_bins[f], is_categorical[f], wholes[node], limits, left
             )
 
 
-@njit(nogil=True)
+@_plain
 def _best_feature(gains: FloatArray) -> int:
     best = 0
     for f in range(1, gains.size):
-        if gains[f] > gains[best] * _TIE:
+        if gains[f] > to_beat(gains[best]):
             best = f
     return best
 
 
-@njit(nogil=True)
+@_plain
 def _fill_table(
     hist: FloatArray, low: int, order: IntArray, place: int, one_alone: bool, table: ByteArray, sums: FloatArray
 ) -> None:
@@ -231,7 +288,7 @@ def _fill_table(
             sums[0 if goes_left else 1, k] += hist[k, low + order[p]]
 
 
-@njit(nogil=True)
+@_plain
 def _missing_goes_left(hist: FloatArray, low: int, high: int, chosen: int, limits: Limits, sums: FloatArray) -> bool:
     """Return where missing values go, and add them to that side; where there are none, it is the heavier side."""
     if high - low > _MISSING_BIN and _weight(hist, low + _MISSING_BIN, limits) > limits[1]:
@@ -242,6 +299,35 @@ def _missing_goes_left(hist: FloatArray, low: int, high: int, chosen: int, limit
     for k in range(limits[0]):
         difference += sums[0, k] - sums[1, k]
     return difference >= -limits[1]  # equal but for rounding: left
+
+
+@_plain
+def divide_bins(
+    hist: FloatArray,
+    low: int,
+    high: int,
+    n_bins: int,
+    is_categorical: int,
+    place: int,
+    missing_left: int,
+    limits: Limits,
+    table: ByteArray,
+    sums: FloatArray,
+) -> None:
+    """Note in ``table`` which bins go left in a split, and in ``sums`` what goes left and right.
+
+    Bins that the node does not hold go where missing values go.
+    """
+    table[:], sums[:] = 0, 0.0
+    order = _ordered_bins(hist, low, n_bins, is_categorical, limits)
+    one_alone = is_categorical > 0 and limits[0] > _TWO
+    _fill_table(hist, low, order, place, one_alone, table, sums)
+    if _missing_goes_left(hist, low, high, missing_left, limits, sums):
+        held = np.zeros(256, dtype=np.uint8)
+        for p in range(order.size):
+            held[order[p]] = 1
+        for b in range(256):
+            table[b] |= 1 - held[b]
 
 
 @kernel(
@@ -267,11 +353,7 @@ def choose_splits(
     tables: ByteArray,
     sums: FloatArray,
 ) -> None:
-    """For each node: choose (feature, place), the feature -1 where no gain is large enough.
-
-    ``sums``, zero on entry, gets both sides; ``tables`` the bins that go left. Those that the node does not
-    hold go where missing values go.
-    """
+    """For each node: choose (feature, place), the feature -1 where no gain is large enough, and divide the bins."""
     for node in range(slots.size):
         f = _best_feature(gains[node])
         place = places[node, f]
@@ -280,13 +362,5 @@ def choose_splits(
             chosen[node, 0] = -1
             continue
         hist, low, high = hists[slots[node]], int64(base[f]), int64(base[f + 1])
-        order = _ordered_bins(hist, low, n_bins[f], is_categorical[f], limits)
-        one_alone = is_categorical[f] > 0 and limits[0] > _TWO
-        _fill_table(hist, low, order, place, one_alone, tables[node], sums[node])
-        goes_left = _missing_goes_left(hist, low, high, missing_left[node, f], limits, sums[node])
-        if goes_left:
-            held = np.zeros(256, dtype=np.uint8)
-            for p in range(order.size):
-                held[order[p]] = 1
-            for b in range(256):
-                tables[node, b] |= 1 - held[b]
+        how = (place, int64(missing_left[node, f]), limits)
+        divide_bins(hist, low, high, n_bins[f], is_categorical[f], *how, tables[node], sums[node])

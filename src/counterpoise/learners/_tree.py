@@ -5,12 +5,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from counterpoise._types import AnyArray, ByteArray, FloatArray, IntArray
-from counterpoise.learners import _tree_kernels
+from counterpoise.learners import _tree_kernels, _walk_kernels
 from counterpoise.learners._threads import Workers
 from counterpoise.learners.binning import BinnedFeatures, as_floats, row_chunks
 
 _LEAF = -1
-_TIE = 1.0 + 1e-9  # classes whose weights are closer than this factor are equal: rounding must not choose
 
 
 class Tree(NamedTuple):
@@ -58,41 +57,51 @@ class Nodes:
         feature, threshold, missing_left, left, table = zip(
             *(self.splits.get(node, leaf) for node in range(self.count)), strict=True
         )
-        for node in sorted(self.splits, reverse=True):  # children come after their parents
-            child = left[node]
-            sums[node] = sums[child] + sums[child + 1]
-        largest = sums.max(axis=1, keepdims=True)
+        features, lefts, labels = np.array(feature), np.array(left), np.empty(self.count, dtype=np.uint16)
+        _tree_kernels.settle_nodes(features, lefts, sums, labels)
         return Tree(
-            np.array(feature, dtype=np.int64),
+            features,
             np.array(threshold),
             np.array(missing_left, dtype=np.uint8),
-            np.array(left, dtype=np.int64),
-            np.array(table, dtype=np.int64),
+            lefts,
+            np.array(table),
             np.array(self.categories, dtype=np.uint8).reshape(-1, 32),
-            sums / sums.sum(axis=1, keepdims=True),
-            np.argmax(sums * _TIE >= largest, axis=1).astype(np.uint16),  # the first of equals
+            sums,
+            labels,
         )
 
 
 def leaves_of_rows(tree: Tree, X: Any) -> AnyArray:
     """Return the leaf of each row of a matrix of values, dense or in compressed rows."""
-    # Only the features in use are looked at, and only a few rows are held as floats at a time.
-    used, feature = np.unique(tree.feature[tree.feature != _LEAF], return_inverse=True)
-    place = np.full(tree.feature.size, _LEAF, dtype=np.int64)
-    place[tree.feature != _LEAF] = feature
+    used, place = _used_features(tree, X)
     leaves = np.zeros(X.shape[0], dtype=np.uint32)
+    splits = (place, tree.left, tree.threshold, tree.missing_left, tree.table, tree.categories)
 
     def walk(start: int, stop: int) -> None:
+        if used is None:
+            _walk_kernels.walk_values(X[start:stop], *splits, leaves[start:stop])
+            return
         for rows in row_chunks(used.size, start, stop):
-            values = as_floats(X[rows][:, used])
-            _tree_kernels.walk_values(
-                values, place, tree.left, tree.threshold, tree.missing_left, tree.table, tree.categories, leaves[rows]
-            )
+            _walk_kernels.walk_values(as_floats(X[rows][:, used]), *splits, leaves[rows])
 
-    if used.size:
-        with Workers(X.shape[0] * used.size) as workers:
+    if tree.feature.size > 1:
+        with Workers(X.shape[0] * (1 if used is None else used.size)) as workers:
             workers.map_ranges(walk, X.shape[0])
     return leaves
+
+
+def _used_features(tree: Tree, X: Any) -> tuple[IntArray | None, IntArray]:
+    """Return the features to look at and the place of each node's among them; None if ``X`` can be read as it is.
+
+    Of other matrices only these features are turned into floats, and only for a few rows at a time.
+    """
+    if isinstance(X, np.ndarray) and X.dtype == np.float64 and X.flags.c_contiguous:
+        return None, tree.feature
+    is_split = tree.feature != _LEAF
+    used, places = np.unique(tree.feature[is_split], return_inverse=True)
+    place = np.full(tree.feature.size, _LEAF, dtype=np.int64)
+    place[is_split] = places
+    return used, place
 
 
 def leaves_of_bins(tree: Tree, binned: BinnedFeatures, rows: AnyArray | None = None) -> AnyArray:
@@ -102,7 +111,7 @@ def leaves_of_bins(tree: Tree, binned: BinnedFeatures, rows: AnyArray | None = N
 
     def walk(start: int, stop: int) -> None:
         some = np.arange(start, stop, dtype=np.uint32) if rows is None else rows[start:stop]
-        _tree_kernels.walk_bins(binned.bins, some, tree.feature, tree.left, tables, leaves[start:stop])
+        _walk_kernels.walk_bins(binned.bins, some, tree.feature, tree.left, tables, leaves[start:stop])
 
     with Workers(leaves.size) as workers:
         workers.map_ranges(walk, leaves.size)
@@ -110,23 +119,14 @@ def leaves_of_bins(tree: Tree, binned: BinnedFeatures, rows: AnyArray | None = N
 
 
 def _tables(tree: Tree, binned: BinnedFeatures) -> ByteArray:
-    """Return for every node which bins go left."""
-    tables = np.zeros((tree.feature.size, 256), dtype=np.uint8)
-    for node in np.flatnonzero(tree.feature != _LEAF):
-        if tree.table[node] >= 0:
-            tables[node] = np.unpackbits(tree.categories[tree.table[node]], bitorder="little")
-        else:
-            tables[node, : _bin_of_threshold(tree, int(node), binned) + 1] = 1
-        tables[node, binned.missing_bin] = tree.missing_left[node]
-    return tables
-
-
-def _bin_of_threshold(tree: Tree, node: int, binned: BinnedFeatures) -> int:
-    edges = binned.edges[tree.feature[node]]
-    place = int(np.searchsorted(edges, tree.threshold[node]))
-    if np.isfinite(tree.threshold[node]) and (place == edges.size or edges[place] != tree.threshold[node]):
+    """Return for every node that splits which bins go left."""
+    tables = np.empty((tree.feature.size, 256), dtype=np.uint8)
+    base, edges = binned.layout
+    splits = (tree.feature, tree.threshold, tree.missing_left, tree.table, tree.categories)
+    bad = _walk_kernels.fill_tables(*splits, base, binned.n_bins, edges, tables)
+    if bad >= 0:
         raise ValueError(
-            f"The binned features must have the edges that the tree was fitted on; feature {tree.feature[node]} has no "
-            f"edge at {float(tree.threshold[node])!r}. Bin new data with bin_like, or pass them as they are."
+            f"The binned features must have the edges that the tree was fitted on; feature {tree.feature[bad]} has no "
+            f"edge at {float(tree.threshold[bad])!r}. Bin new data with bin_like, or pass them as they are."
         )
-    return place
+    return tables

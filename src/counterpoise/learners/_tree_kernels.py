@@ -10,14 +10,14 @@ thread in the order of the rows and the number of threads does not change a bit 
 """
 
 import numpy as np
-from numba import float64, int64, njit, types, uint8, uint16, uint32, uint64, void
+from numba import boolean, float64, int64, njit, types, uint8, uint16, uint32, uint64, void
 
 from counterpoise._compiled import kernel
 from counterpoise._types import AnyArray, ByteArray, FloatArray, IntArray
 
 _BLOCK = 8192  # rows added for all features before the next: their weights stay in the cache
-
-_MISSING_BIN = 255
+_LIGHT = 1e-3  # a child lighter than this part of its parent is added up whatever its number of rows: exact sums
+_TIE = 1.0 + 1e-9  # classes whose weights are closer than this factor are equal: rounding must not choose
 
 _bytes2 = uint8[:, ::1]
 _codes = uint16[::1]
@@ -31,64 +31,85 @@ _floats3 = float64[:, :, ::1]
 # What callers hand in may be read-only, mapped into memory from a file.
 _bins = types.Array(uint8, 2, "C", readonly=True)
 _weights = types.Array(float64, 1, "C", readonly=True)
-_values = types.Array(float64, 2, "C", readonly=True)
-_node_ints = types.Array(int64, 1, "C", readonly=True)
-_node_floats = types.Array(float64, 1, "C", readonly=True)
-_node_flags = types.Array(uint8, 1, "C", readonly=True)
-_node_sets = types.Array(uint8, 2, "C", readonly=True)
+
+
+# No slices in the loops over features: numba would count the references of each, for the time of dozens of additions.
 
 
 @njit(nogil=True)
-def _add_four(columns, rows, weights, codes, n_slots, sums):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+def _add_four(bins, four, lows, first, rows, weights, codes, n_slots, sums):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     """Add some rows to the histograms of four features.
 
     Four at once hide the time from one addition to the next into the same bin: 1.0 ns an addition where
     one feature at a time takes 2.1, and eight are no faster.
     """
-    c0, c1, c2, c3 = columns
-    s0, s1, s2, s3 = sums
+    f0, f1, f2, f3 = four
+    s0, s1, s2, s3 = lows
     for i in range(weights.size):
         if rows is None:  # noqa: SIM108 - decided when this is compiled, which it is not as an expression
-            row = uint64(i)
+            row = first + uint64(i)
         else:
             row = uint64(rows[i])
         place = uint64(codes[i]) * n_slots
         weight = weights[i]
-        s0[place + c0[row]] += weight
-        s1[place + c1[row]] += weight
-        s2[place + c2[row]] += weight
-        s3[place + c3[row]] += weight
+        sums[place + (s0 + bins[f0, row])] += weight
+        sums[place + (s1 + bins[f1, row])] += weight
+        sums[place + (s2 + bins[f2, row])] += weight
+        sums[place + (s3 + bins[f3, row])] += weight
 
 
 @njit(nogil=True)
-def _add_one(column, rows, weights, codes, n_slots, sums):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+def _add_one(bins, f, low, first, rows, weights, codes, n_slots, sums):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     """Add some rows to the histogram of one feature."""
     for i in range(weights.size):
         if rows is None:  # noqa: SIM108
-            row = uint64(i)
+            row = first + uint64(i)
         else:
             row = uint64(rows[i])
-        sums[uint64(codes[i]) * n_slots + column[row]] += weights[i]
+        sums[uint64(codes[i]) * n_slots + (low + bins[f, row])] += weights[i]
 
 
 @njit(nogil=True)
-def _add_block(bins, first, last, base, rows, weights, codes, hist):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
-    """Add a block of rows to the histograms of the features from ``first`` to ``last``."""
+def _add_block(bins, features, base, first, rows, weights, codes, hist):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    """Add a block of rows, or if ``rows`` is None those from ``first`` on, to the histograms of some features."""
     sums, n_slots = hist.ravel(), uint64(hist.shape[1])
-    fours = last - (last - first) % 4
-    for f in range(first, fours, 4):
-        columns = (bins[f], bins[f + 1], bins[f + 2], bins[f + 3])
-        places = (sums[base[f] :], sums[base[f + 1] :], sums[base[f + 2] :], sums[base[f + 3] :])
-        _add_four(columns, rows, weights, codes, n_slots, places)
-    for f in range(fours, last):
-        _add_one(bins[f], rows, weights, codes, n_slots, sums[base[f] :])
+    fours = features.size - features.size % 4
+    for i in range(0, fours, 4):
+        f, g, h, j = uint64(features[i]), uint64(features[i + 1]), uint64(features[i + 2]), uint64(features[i + 3])
+        lows = (base[f], base[g], base[h], base[j])
+        _add_four(bins, (f, g, h, j), lows, first, rows, weights, codes, n_slots, sums)
+    for i in range(fours, features.size):
+        f = uint64(features[i])
+        _add_one(bins, f, base[f], first, rows, weights, codes, n_slots, sums)
+
+
+@njit(nogil=True)
+def add_to(bins, features, base, rows, weights, codes, hist):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    """Add rows, all of them in order if ``rows`` is None, to the histograms of some features."""
+    for low in range(0, weights.size, _BLOCK):
+        block, first = slice(low, min(low + _BLOCK, weights.size)), uint64(low)
+        if rows is None:
+            _add_block(bins, features, base, first, None, weights[block], codes[block], hist)
+        else:
+            _add_block(bins, features, base, first, rows[block], weights[block], codes[block], hist)
+
+
+@njit(nogil=True)
+def varying(base: AnyArray, first: int, last: int) -> IntArray:
+    """Return the features from ``first`` to ``last`` that have more than one slot: the others cannot split."""
+    features, n_found = np.empty(last - first, dtype=np.int64), 0
+    for f in range(first, last):
+        if base[f + 1] - base[f] > 1:
+            features[n_found] = f
+            n_found += 1
+    return features[:n_found]
 
 
 # One call does as much as it can: to take the interpreter lock up again costs a thread more than a small kernel.
 
 
 @njit(nogil=True)
-def _clear(hist, low, high):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+def clear(hist: FloatArray, low: int, high: int) -> None:
     """Empty the bins from ``low`` to ``high`` of a histogram."""
     for k in range(hist.shape[0]):
         for place in range(low, high):
@@ -108,10 +129,8 @@ def add_all_rows(
 ) -> None:
     """Add every row, in order, without looking its number up; a fresh histogram is emptied first."""
     if is_fresh:
-        _clear(hist, int64(base[first]), int64(base[last]))
-    for low in range(0, weights.size, _BLOCK):
-        block = slice(low, min(low + _BLOCK, weights.size))
-        _add_block(bins[:, block], first, last, base, None, weights[block], codes[block], hist)
+        clear(hist, int64(base[first]), int64(base[last]))
+    add_to(bins, varying(base, first, last), base, None, weights, codes, hist)
 
 
 @kernel([void(_bins, int64, int64, _slots, _rows, _weights, _codes, _ints2, _floats3, int64)])
@@ -131,13 +150,13 @@ def add_rows(
 
     Fresh histograms are emptied first.
     """
+    features = varying(base, first, last)
     for part in range(parts.shape[0]):
         start, stop, slot = parts[part]
         if is_fresh:
-            _clear(hists[slot], int64(base[first]), int64(base[last]))
-        for low in range(start, stop, _BLOCK):
-            block = slice(low, min(low + _BLOCK, stop))
-            _add_block(bins, first, last, base, rows[block], weights[block], codes[block], hists[slot])
+            clear(hists[slot], int64(base[first]), int64(base[last]))
+        here = slice(start, stop)
+        add_to(bins, features, base, rows[here], weights[here], codes[here], hists[slot])
 
 
 @kernel([void(int64, int64, _ints2, _floats3)])
@@ -148,6 +167,39 @@ def subtract(low: int, high: int, pairs: IntArray, hists: FloatArray) -> None:
         for k in range(hists.shape[1]):
             for place in range(low, high):
                 hists[slot, k, place] -= hists[other, k, place]
+
+
+@njit(nogil=True)
+def move_rows(start: int, stop: int, column: ByteArray, table: ByteArray, rows: AnyArray, spare: AnyArray) -> int:
+    """Move the rows whose bin is in the table to the front, in order, and return where the others begin."""
+    n_left, n_right = start, start
+    for i in range(start, stop):
+        row = rows[i]
+        rows[n_left] = row  # both writes, so that no branch is guessed wrong
+        spare[n_right] = row
+        goes_left = int64(table[column[row]])
+        n_left += goes_left
+        n_right += 1 - goes_left
+    rows[n_left:stop] = spare[start:n_right]
+    return n_left
+
+
+@kernel([boolean(int64, _floats, int64, float64, int64)])
+def can_split(n_rows: int, sums: FloatArray, n_classes: int, least_weight: float, least_rows: int) -> bool:
+    """Return whether a node has enough rows and more than one class in it."""
+    n_held = 0
+    for k in range(n_classes):
+        n_held += sums[k] > least_weight
+    return n_held > 1 and n_rows >= least_rows
+
+
+@kernel([int64(_floats2, int64, int64, int64)])
+def side_to_add(sums: FloatArray, n_classes: int, n_left: int, n_right: int) -> int:
+    """Return which of two children is added up, 0 the left: the lighter by far, else the one of fewer rows."""
+    left, right = sums[0, :n_classes].sum(), sums[1, :n_classes].sum()
+    if min(left, right) < _LIGHT * (left + right):
+        return int(right < left)
+    return int(n_right < n_left)
 
 
 # The loops below go over the parts from ``first`` to ``last``: (start, stop, what), where the rows of a node lie.
@@ -167,17 +219,7 @@ def partition(
     """For each part (start, stop, feature): move the rows whose bin is in the part's table to the front, in order."""
     for part in range(first, last):
         start, stop, feature = parts[part]
-        column, table = bins[feature], tables[part]
-        n_left, n_right = start, start
-        for i in range(start, stop):
-            row = rows[i]
-            rows[n_left] = row  # both writes, so that no branch is guessed wrong
-            spare[n_right] = row
-            goes_left = int64(table[column[row]])
-            n_left += goes_left
-            n_right += 1 - goes_left
-        rows[n_left:stop] = spare[start:n_right]
-        middles[part] = n_left
+        middles[part] = move_rows(start, stop, bins[feature], tables[part], rows, spare)
 
 
 @kernel([void(int64, int64, _ints2, _rows, _weights, _codes, _floats, _codes)])
@@ -229,43 +271,21 @@ def spread(first: int, last: int, parts: IntArray, rows: AnyArray, labels: AnyAr
             out[rows[i]] = labels[node]
 
 
-@kernel([void(_bins, _rows, _node_ints, _node_ints, _bytes2, _rows)])
-def walk_bins(
-    bins: ByteArray, rows: AnyArray, feature: IntArray, left: IntArray, tables: ByteArray, out: AnyArray
-) -> None:
-    """Write the leaf of each of the rows."""
-    for i in range(rows.size):
-        node = 0
-        while feature[node] >= 0:
-            goes_left = tables[node, bins[feature[node], rows[i]]]
-            node = left[node] + 1 - int64(goes_left)
-        out[i] = node
+@kernel([void(_ints, _ints, _floats2, _codes)])
+def settle_nodes(feature: IntArray, left: IntArray, sums: FloatArray, labels: AnyArray) -> None:
+    """Turn the weights of the classes, given in the leaves only, into shares in every node; label each by the largest.
 
-
-@kernel([void(_values, _node_ints, _node_ints, _node_floats, _node_flags, _node_ints, _node_sets, _rows)])
-def walk_values(
-    values: FloatArray,
-    feature: IntArray,
-    left: IntArray,
-    threshold: FloatArray,
-    missing_left: ByteArray,
-    table: IntArray,
-    categories: ByteArray,
-    out: AnyArray,
-) -> None:
-    """Write the leaf of each row of values."""
-    for i in range(values.shape[0]):
-        node = 0
-        while feature[node] >= 0:
-            value = values[i, feature[node]]
-            if np.isnan(value):
-                goes_left = missing_left[node] > 0
-            elif table[node] < 0:
-                goes_left = value <= threshold[node]
-            elif 0.0 <= value < _MISSING_BIN and value == np.floor(value):
-                code = int64(value)
-                goes_left = (categories[table[node], code >> 3] >> (code & 7)) & 1 > 0
-            else:
-                goes_left = missing_left[node] > 0
-            node = left[node] if goes_left else left[node] + 1
-        out[i] = node
+    Of equals the first. Children come after their parents.
+    """
+    for node in range(feature.size - 1, -1, -1):
+        if feature[node] >= 0:
+            sums[node] = sums[left[node]] + sums[left[node] + 1]
+    for node in range(feature.size):
+        total, best = 0.0, 0
+        largest = sums[node].max()
+        for k in range(sums.shape[1] - 1, -1, -1):
+            total += sums[node, k]
+            if sums[node, k] * _TIE >= largest:
+                best = k
+        labels[node] = best
+        sums[node] /= total

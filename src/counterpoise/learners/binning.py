@@ -6,7 +6,8 @@ eighth of the memory that the values take. Bin 255 is kept for missing values.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from functools import cached_property
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import scipy.sparse
@@ -20,6 +21,13 @@ from counterpoise.learners._threads import Workers
 _MATRIX = 2  # dimensions
 _SAMPLE = 200_000  # rows that quantiles are taken from: their error is then far below the width of a bin
 _CHUNK = 1 << 16  # values handled at once: as floats they stay in the cache
+
+
+class Layout(NamedTuple):
+    """Where the bins of each feature lie when those of all features lie side by side."""
+
+    base: AnyArray  # (n_features + 1,): feature f has the slots from base[f] to base[f + 1]
+    edges: FloatArray  # of each slot: the upper edge of a numeric bin, infinite where there is none
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,6 +66,18 @@ class BinnedFeatures:
     def n_features(self) -> int:
         """The number of features."""
         return int(self.bins.shape[0])
+
+    @cached_property
+    def layout(self) -> Layout:
+        """The slots of the features, found once for all trees."""
+        # A feature without missing values needs no room for their bin.
+        widths = np.where(self.has_missing, MISSING_BIN + 1, self.n_bins)
+        base = np.append(0, np.cumsum(widths)).astype(np.uint64)
+        edges = np.full(int(base[-1]), np.inf)
+        for feature in np.flatnonzero(~self.is_categorical):
+            start = int(base[feature])
+            edges[start : start + self.edges[feature].size] = self.edges[feature]
+        return Layout(base, edges)
 
 
 def bin_features(X: Any, *, max_bins: int = 256, categorical_features: ArrayLike | None = None) -> BinnedFeatures:

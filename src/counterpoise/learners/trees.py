@@ -23,6 +23,7 @@ from counterpoise.learners._tree import Tree, leaves_of_bins, leaves_of_rows
 from counterpoise.learners.binning import BinnedFeatures, as_matrix, bin_features
 
 _MOST_CLASSES = 1 << 16  # codes are kept in two bytes
+_NO_LIMIT = 1 << 62  # levels
 _BYTE_CLASSES = 256  # that fit into one
 _BORDER = {"accept_sparse": "csr", "ensure_all_finite": "allow-nan"}  # what validate_data lets through
 
@@ -43,12 +44,14 @@ class HistogramTree(ClassifierMixin, BaseEstimator):
 
     Parameters
     ----------
-    max_depth : int, default=6
-        The most splits from the root to a leaf, at least 1.
+    max_depth : int or None, default=6
+        The most splits from the root to a leaf, at least 1; None sets no limit.
     max_bins : int, default=256
         The number of bins of a feature, from 3 to 256, one of them for missing values.
     min_samples_leaf : int, default=1
         The least number of samples of positive weight in a leaf. A value above 1 doubles the time of a fit.
+    min_samples_split : int, default=2
+        The least number of samples of positive weight in a node that may be split.
     min_gain : float, default=0.0
         A split must decrease the impurity, averaged over the weight of all samples, by more than this.
     categorical_features : array of int or of bool, default=None
@@ -83,16 +86,18 @@ class HistogramTree(ClassifierMixin, BaseEstimator):
 
     def __init__(
         self,
-        max_depth: int = 6,
+        max_depth: int | None = 6,
         *,
         max_bins: int = 256,
         min_samples_leaf: int = 1,
+        min_samples_split: int = 2,
         min_gain: float = 0.0,
         categorical_features: ArrayLike | None = None,
     ) -> None:
         self.max_depth = max_depth
         self.max_bins = max_bins
         self.min_samples_leaf = min_samples_leaf
+        self.min_samples_split = min_samples_split
         self.min_gain = min_gain
         self.categorical_features = categorical_features
 
@@ -177,8 +182,9 @@ class HistogramTree(ClassifierMixin, BaseEstimator):
 
     def _limits(self) -> Limits:
         return Limits(
-            check_count(self.max_depth, "max_depth"),
+            _NO_LIMIT if self.max_depth is None else check_count(self.max_depth, "max_depth"),
             check_count(self.min_samples_leaf, "min_samples_leaf"),
+            check_count(self.min_samples_split, "min_samples_split"),
             _check_gain(self.min_gain),
         )
 
@@ -195,7 +201,8 @@ class HistogramTree(ClassifierMixin, BaseEstimator):
         array of shape (n_samples,)
             The codes, as bytes if there are at most 256 classes.
         """
-        check_is_fitted(self)
+        if not hasattr(self, "tree_"):  # which costs a round of boosting less than to ask scikit-learn
+            check_is_fitted(self)
         if isinstance(X, BinnedFeatures):
             leaves = leaves_of_bins(self.tree_, X)
         else:

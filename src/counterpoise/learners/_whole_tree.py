@@ -1,0 +1,279 @@
+"""A whole tree in one compiled call, for small data, where calls from Python cost more than the additions.
+
+It splits as the growth level by level does, with the same sums in the same order, so it returns the same tree. It goes
+down first, and of two children takes the one of fewer rows: the nodes that wait then at least double in size one by
+one, so that a handful of histograms is enough and they stay in the cache. The nodes get the numbers that they have
+level by level at the end. A numeric feature that can no longer split a node is left alone in all nodes below.
+"""
+
+import numpy as np
+from numba import float64, int64, types, uint8, uint16, uint64
+
+from counterpoise._compiled import kernel
+from counterpoise._types import AnyArray, ByteArray, FloatArray, IntArray
+from counterpoise.learners._split_kernels import Limits, best_of_feature, divide_bins, to_beat
+from counterpoise.learners._tree_kernels import (
+    add_to,
+    can_split,
+    class_sums,
+    clear,
+    move_rows,
+    settle_nodes,
+    side_to_add,
+    spread,
+    varying,
+)
+from counterpoise.learners._tree_state import (
+    Features,
+    Nodes,
+    Open,
+    Rows,
+    add_node,
+    free_slot,
+    inlined,
+    lay_out_rows,
+    no_nodes,
+    no_open_nodes,
+    push,
+    take_slot,
+)
+from counterpoise.learners._walk_kernels import walk_bins
+
+_DEEP = 30  # levels that more leaves fit into than there are rows
+
+_bins = types.Array(uint8, 2, "C", readonly=True)
+_weights = types.Array(float64, 1, "C", readonly=True)
+_flags = types.Array(uint8, 1, "C", readonly=True)
+_ints = types.Array(int64, 1, "C", readonly=True)
+_limits = types.Tuple((int64, float64, float64))
+_stops = types.Tuple((int64, int64, float64))
+Stops = tuple[int, int, float]  # most depth, least rows of a node that is split, least gain
+
+
+@inlined
+def _gather(
+    order: AnyArray, all_weights: FloatArray, all_codes: AnyArray, weights: FloatArray, codes: AnyArray
+) -> None:
+    for i in range(order.size):
+        weights[i], codes[i] = all_weights[order[i]], all_codes[order[i]]
+
+
+@inlined
+def _add_up(features: Features, rows: Rows, start: int, stop: int, used: IntArray, hist: FloatArray) -> None:
+    """Set the histogram of some features to the sums over a node's rows."""
+    here = slice(start, stop)
+    bins, base, order = features.bins, features.base, rows.order[here]
+    for f in used:
+        clear(hist, int64(base[f]), int64(base[f + 1]))
+    if order.size == rows.all_weights.size:
+        add_to(bins, used, base, None, rows.all_weights, rows.all_codes, hist)
+    else:
+        weights, codes = rows.weights[here], rows.codes[here]
+        _gather(order, rows.all_weights, rows.all_codes, weights, codes)
+        add_to(bins, used, base, order, weights, codes, hist)
+    if rows.ones.size:
+        add_to(bins, used, base, order, rows.ones[here], rows.count_codes[here], hist)
+
+
+@inlined
+def _subtract(base: AnyArray, used: IntArray, hist: FloatArray, other: FloatArray) -> None:
+    for k in range(hist.shape[0]):
+        for f in used:
+            for place in range(int64(base[f]), int64(base[f + 1])):
+                hist[k, place] -= other[k, place]
+
+
+@inlined
+def _open_root(features: Features, rows: Rows, nodes: Nodes, waiting: Open, limits: Limits, stops: Stops) -> None:
+    """Add the root, and where it may be split put it on the stack with its histogram."""
+    n_classes, least_weight, _ = limits
+    n_rows = rows.order.size
+    node = add_node(nodes, 0, n_rows)
+    sums = np.zeros((1, n_classes))
+    class_sums(0, 1, np.array([[0, n_rows, 0]]), rows.order, rows.all_weights, rows.all_codes, sums)
+    if not can_split(n_rows, sums[0], n_classes, least_weight, stops[1]):
+        return
+    slot = take_slot(waiting)
+    waiting.wholes[slot, :n_classes] = sums[0]
+    waiting.wholes[slot, n_classes:] = n_rows
+    used = varying(features.base, 0, features.bins.shape[0])
+    waiting.features[slot, : used.size] = used
+    waiting.n_features[slot] = used.size
+    _add_up(features, rows, 0, n_rows, used, waiting.hists[slot])
+    push(waiting, node, slot, 0)
+
+
+@inlined
+def _best_split(features: Features, waiting: Open, slot: int, limits: Limits) -> tuple[float, int, int, int]:
+    """Return gain, feature, place and 1 if missing values go left; forget the features that split no node below."""
+    used, hist, whole = waiting.features[slot], waiting.hists[slot], waiting.wholes[slot]
+    best, feature, place, missing_left = 0.0, -1, 0, 0
+    left, n_kept = np.empty(whole.size), 0
+    _, base, n_bins, is_categorical = features
+    for i in range(waiting.n_features[slot]):
+        f = used[i]
+        low, high = int64(base[f]), int64(base[f + 1])
+        gain, at, is_left = best_of_feature(hist, low, high, n_bins[f], is_categorical[f], whole, limits, left)
+        if gain > to_beat(best):
+            best, feature, place, missing_left = gain, f, at, is_left
+        if gain >= 0.0 or is_categorical[f]:
+            used[n_kept] = f
+            n_kept += 1
+    waiting.n_features[slot] = n_kept
+    return best, feature, place, missing_left
+
+
+@inlined
+def _open_children(
+    features: Features,
+    rows: Rows,
+    nodes: Nodes,
+    waiting: Open,
+    slot: int,
+    left: int,
+    depth: int,
+    sides: FloatArray,
+    limits: Limits,
+    stops: Stops,
+) -> None:
+    """Put the children that may be split on the stack, that of fewer rows on top; ``slot`` holds their parent."""
+    starts, ends = nodes.start[left : left + 2], nodes.stop[left : left + 2]
+    sizes = ends - starts
+    is_open = [
+        depth < stops[0] and can_split(sizes[side], sides[side], limits[0], limits[1], stops[1]) for side in range(2)
+    ]
+    if not is_open[0] and not is_open[1]:
+        free_slot(waiting, slot)
+        return
+    added = side_to_add(sides, limits[0], sizes[0], sizes[1])
+    new, used = take_slot(waiting), waiting.features[slot, : waiting.n_features[slot]]
+    _add_up(features, rows, starts[added], ends[added], used, waiting.hists[new])
+    if is_open[1 - added]:
+        _subtract(features.base, used, waiting.hists[slot], waiting.hists[new])
+    waiting.features[new, : used.size] = used
+    waiting.n_features[new] = used.size
+    fewer = int(sizes[1] < sizes[0])
+    for side in (1 - fewer, fewer):
+        own = new if side == added else slot
+        if is_open[side]:
+            waiting.wholes[own] = sides[side]
+            push(waiting, left + side, own, depth)
+        else:
+            free_slot(waiting, own)
+
+
+@inlined
+def _split_top(
+    features: Features, rows: Rows, nodes: Nodes, waiting: Open, sides: FloatArray, limits: Limits, stops: Stops
+) -> None:
+    """Take a node from the stack; where a split of it gains, move its rows to its children."""
+    waiting.counts[0] -= 1
+    node, slot, depth = waiting.stack[waiting.counts[0]]
+    gain, f, place, missing_left = _best_split(features, waiting, slot, limits)
+    if gain <= stops[2]:
+        free_slot(waiting, slot)
+        return
+    how = (features.n_bins[f], features.is_categorical[f], place, missing_left, limits)
+    low, high = int64(features.base[f]), int64(features.base[f + 1])
+    divide_bins(waiting.hists[slot], low, high, *how, nodes.tables[node], sides)
+    start, stop = nodes.start[node], nodes.stop[node]
+    middle = move_rows(start, stop, features.bins[f], nodes.tables[node], rows.order, rows.spare)
+    if middle in (start, stop):  # the gain was rounding
+        free_slot(waiting, slot)
+        return
+    left = add_node(nodes, start, middle)
+    add_node(nodes, middle, stop)
+    nodes.feature[node], nodes.place[node], nodes.left[node] = f, place, left
+    _open_children(features, rows, nodes, waiting, slot, left, depth + 1, sides, limits, stops)
+
+
+@inlined
+def _label(
+    features: Features, rows: Rows, idle: AnyArray, nodes: Nodes, n_classes: int, predicted: AnyArray
+) -> tuple[FloatArray, AnyArray]:
+    """Return the shares of the classes in each node and its label, and write the label of every row."""
+    n_nodes = nodes.n_made[0]
+    feature, left = nodes.feature[:n_nodes], nodes.left[:n_nodes]
+    leaves, n_leaves = np.empty((n_nodes, 3), dtype=np.int64), 0
+    for node in range(n_nodes):
+        if feature[node] < 0:
+            leaves[n_leaves, 0], leaves[n_leaves, 1], leaves[n_leaves, 2] = nodes.start[node], nodes.stop[node], node
+            n_leaves += 1
+    sums, labels = np.zeros((n_nodes, n_classes)), np.empty(n_nodes, dtype=np.uint16)
+    class_sums(0, n_leaves, leaves, rows.order, rows.all_weights, rows.all_codes, sums)
+    settle_nodes(feature, left, sums, labels)
+    spread(0, n_leaves, leaves, rows.order, labels, predicted)
+    found = np.empty_like(idle)
+    walk_bins(features.bins, idle, feature, left, nodes.tables, found)
+    for i in range(idle.size):
+        predicted[idle[i]] = labels[found[i]]
+    return sums, labels
+
+
+@inlined
+def _pack(table: ByteArray, bits: ByteArray) -> None:
+    """Set bit b of ``bits`` where the table holds bin b."""
+    bits[:] = 0
+    for b in range(table.size):
+        bits[b >> 3] |= table[b] << (b & 7)
+
+
+@inlined
+def _by_levels(
+    features: Features, edges: FloatArray, nodes: Nodes, shares: FloatArray, labels: AnyArray
+) -> tuple[AnyArray, ...]:
+    """Return the fields of a ``Tree``, the nodes numbered level by level."""
+    n_nodes = nodes.n_made[0]
+    order, n_placed = np.zeros(n_nodes, dtype=np.int64), 1
+    feature, threshold = np.full(n_nodes, -1), np.full(n_nodes, np.nan)
+    missing_left, left, table = (
+        np.zeros(n_nodes, dtype=np.uint8),
+        np.zeros(n_nodes, dtype=np.int64),
+        np.full(n_nodes, -1),
+    )
+    categories, n_tables = np.empty((n_nodes, 32), dtype=np.uint8), 0
+    for i in range(n_nodes):
+        node = order[i]
+        f = nodes.feature[node]
+        if f < 0:
+            continue
+        feature[i], left[i], missing_left[i] = f, n_placed, nodes.tables[node, -1]
+        order[n_placed], order[n_placed + 1] = nodes.left[node], nodes.left[node] + 1
+        n_placed += 2
+        if features.is_categorical[f]:
+            _pack(nodes.tables[node], categories[n_tables])
+            table[i] = n_tables
+            n_tables += 1
+        else:
+            threshold[i] = edges[features.base[f] + uint64(nodes.place[node])]
+    return feature, threshold, missing_left, left, table, categories[:n_tables].copy(), shares[order], labels[order]
+
+
+@kernel([(_bins, uint64[::1], _ints, _flags, float64[::1], _weights, uint16[::1], _limits, int64, _stops, uint16[::1])])
+def grow_whole_tree(
+    bins: ByteArray,
+    base: AnyArray,
+    n_bins: IntArray,
+    is_categorical: ByteArray,
+    edges: FloatArray,
+    weights: FloatArray,
+    codes: AnyArray,
+    limits: Limits,
+    n_sums: int,
+    stops: Stops,
+    predicted: AnyArray,
+) -> tuple[AnyArray, ...]:
+    """Return the fields of the ``Tree``, and write the code that it predicts for each row."""
+    features = Features(bins, base, n_bins, is_categorical)
+    rows, idle = lay_out_rows(weights, codes, n_sums, limits[0])
+    n_rows, max_depth = rows.order.size, stops[0]
+    most_leaves = max(1, n_rows // int64(limits[2]))
+    nodes = no_nodes(2 * (most_leaves if max_depth > _DEEP else min(most_leaves, 1 << max_depth)) - 1)
+    waiting = no_open_nodes(n_rows, max_depth, n_sums, features)
+    sides = np.empty((2, n_sums))
+    _open_root(features, rows, nodes, waiting, limits, stops)
+    while waiting.counts[0] > 0:
+        _split_top(features, rows, nodes, waiting, sides, limits, stops)
+    shares, labels = _label(features, rows, idle, nodes, limits[0], predicted)
+    fields: tuple[AnyArray, ...] = _by_levels(features, edges, nodes, shares, labels)
+    return fields
