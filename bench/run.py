@@ -7,11 +7,13 @@ import argparse
 from pathlib import Path
 
 import boosting
+import ebboost
 import harness
 import learners
 import mixture
+import svm
 
-SUITES = (mixture, learners, boosting)
+SUITES = (mixture, learners, boosting, ebboost, svm)
 RESULTS = Path(__file__).parent.parent / "docs" / "results" / "benchmarks.csv"
 
 

@@ -12,5 +12,12 @@ settings.load_profile("counterpoise")
 def pytest_configure(config):
     """Compile the kernels once before workers start: several writers of numba's cache have crashed."""
     if not hasattr(config, "workerinput"):
-        for module in ("solvers._kernels", "learners.trees"):
+        kernels = (
+            "solvers._kernels",
+            "solvers._svm_kernels",
+            "solvers._ball_kernels",
+            "learners.trees",
+            "learners.bernstein_stump",
+        )
+        for module in kernels:
             importlib.import_module(f"counterpoise.{module}")

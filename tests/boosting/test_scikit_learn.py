@@ -2,7 +2,7 @@
 
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from counterpoise import AdaLPBoostClassifier, LPBoostClassifier
+from counterpoise import AdaLPBoostClassifier, EBBoostClassifier, LPBoostClassifier
 from counterpoise.learners import Stump
 
 VOTING = [
@@ -11,6 +11,7 @@ VOTING = [
     AdaLPBoostClassifier(n_estimators=5, mixture="first", decision="vote"),
     LPBoostClassifier(n_estimators=5, decision="vote"),
     LPBoostClassifier(n_estimators=5, beta=50.0, decision="vote"),
+    EBBoostClassifier(n_estimators=5),
 ]
 STICKY = [AdaLPBoostClassifier(n_estimators=5), LPBoostClassifier(n_estimators=5)]
 # Draws from two very different models: on the check's own data they do differ from the vote.

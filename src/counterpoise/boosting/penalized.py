@@ -2,15 +2,13 @@
 
 from typing import Any, cast
 
-import numpy as np
-
 from counterpoise._checks import check_choice, check_penalty
 from counterpoise._types import FloatArray
 from counterpoise.boosting.additive import AdditiveBooster, Ensemble, HeldOut, Votes
 from counterpoise.boosting.inputs import Rows
 from counterpoise.boosting.rounds import Fit
 
-PENALTIES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.75, 1.0)  # that "auto" tries, AdaBoost's cost among them
+PENALTIES = (0.0, 0.1, 0.25, 0.5, 1.0)  # that "auto" tries, AdaBoost's cost among them
 
 
 class PenalizedBooster(AdditiveBooster):
@@ -44,10 +42,13 @@ class PenalizedBooster(AdditiveBooster):
         return self._boost_best(fit, start, cast("HeldOut", held_out))
 
     def _boost_best(self, fit: Fit, start: FloatArray, held_out: HeldOut) -> Votes:
-        """Boost at every penalty of the grid on the same prepared rows; keep the one of least held-out error."""
+        """Boost at every penalty of the grid on the same prepared rows; keep the one of least held-out error.
+
+        Of equals the one with the fewest models.
+        """
         watches = [held_out.afresh() for _ in PENALTIES]
         tried = [self._fit_at(at, fit, start, watch) for at, watch in zip(PENALTIES, watches, strict=True)]
         errors = [watch.error if self.patience is None else watch.best_error for watch in watches]
-        best = int(np.argmin(errors))
+        best = min(range(len(PENALTIES)), key=lambda place: (errors[place], len(tried[place][1])))
         self._chosen.append(PENALTIES[best])
         return tried[best]

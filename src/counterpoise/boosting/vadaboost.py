@@ -10,7 +10,9 @@ The learner is given weights ``u_i = p n w_i^2 + (1 - p) w_i``, where ``w_i`` is
 is ``log(U_right / U_wrong) / 4``. With sample weights q that sum to 1, ``n w_i^2`` reads ``w_i^2 / q_i``: repeating a
 sample and doubling its weight are then the same.
 
-At penalty 0 it descends on AdaBoost's cost with shorter steps and needs at most twice as many rounds (Theorem 5).
+At penalty 0 it descends on AdaBoost's cost with shorter steps and needs at most twice as many rounds (Theorem 5). At
+penalty 1 the learner sees ``w_i^2``, which are AdaBoost's weights for ``2 f``: the models are AdaBoost's, and their
+votes half of its.
 """
 
 from collections.abc import Sequence
@@ -50,7 +52,7 @@ class VadaBoostClassifier(PenalizedBooster):
         Largest number of rounds.
     penalty : float in [0, 1] or "auto", default=0.5
         Weight of the variance beside the mean. ``"auto"`` takes the one of a grid with the least error on held-out
-        samples (the smallest on ties), and needs some.
+        samples (of equals that with the fewest models), and needs some.
     patience : int, optional, default=100
         Stop when the error on held-out samples has not dropped for so many rounds, and keep the rounds up to its least.
         Without held-out samples all rounds are run.
