@@ -1,5 +1,6 @@
 """Independent references: brute force, other libraries, other formulations. Nothing here imports counterpoise."""
 
+import warnings
 from typing import NamedTuple
 
 import cvxpy as cp
@@ -123,3 +124,105 @@ def regularized_by_cvxpy(losses, alpha, beta):
     program.solve(solver=cp.CLARABEL, tol_gap_abs=1e-9, tol_gap_rel=1e-9, tol_feas=1e-9)
     found = np.maximum(weights.value, 1e-300)  # the entropy of a weight of -1e-12 is minus infinity
     return (found @ losses).min() - found @ np.log(found) / beta, found
+
+
+def divergence_of(weights, base, divergence):
+    """Return how far weights are from the base, in the words of ``worst_case_weights``."""
+    held = base > 0
+    w, q = weights[held], base[held]
+    if divergence == "empirical-likelihood":
+        return -(q @ np.log(w / q))
+    if divergence == "kl":
+        return w[w > 0] @ np.log(w[w > 0] / q[w > 0])
+    if divergence == "chi-square":
+        return (q @ (w / q - 1) ** 2) / 2
+    return np.log((w / q).max())
+
+
+def worst_weights_by_cvxpy(losses, radius, base, divergence):
+    """Return the worst weights in the ball by a conic program."""
+    weights = cp.Variable(len(losses))
+    inside = {
+        "empirical-likelihood": -base @ cp.log(cp.multiply(weights, 1 / base)) <= radius,
+        "kl": cp.sum(cp.kl_div(weights, base)) <= radius,  # both sum to 1
+        "chi-square": cp.sum_squares(cp.multiply(weights / base - 1, np.sqrt(base / 2))) <= radius,
+        "cvar": weights <= base * np.exp(radius),
+    }[divergence]
+    program = cp.Problem(cp.Maximize(weights @ losses), [inside, cp.sum(weights) == 1, weights >= 0])
+    tight = 1e-9 if divergence == "chi-square" else 1e-11  # weights are good to about the root of it
+    with warnings.catch_warnings():  # it may stop just short of so small a gap, which is good enough
+        warnings.filterwarnings("ignore", "Solution may be inaccurate")
+        program.solve(solver=cp.CLARABEL, tol_gap_abs=tight, tol_gap_rel=tight, tol_feas=tight)
+    return weights.value
+
+
+def random_decisions(seed, *, weighted):
+    """Return predictions, labels, baseline, groups and weights; each group has both labels."""
+    rng = np.random.default_rng(seed)
+    n_samples = int(rng.integers(8, 60))
+    labels, baseline, predicted = (rng.random((3, n_samples)) < rng.uniform(0.2, 0.8, size=(3, 1))).astype(int)
+    sex = rng.choice(["F", "M"], size=n_samples)
+    labels[:4], sex[:4] = [0, 1, 0, 1], ["F", "F", "M", "M"]
+    weight = rng.exponential(size=n_samples) * (rng.random(n_samples) < 0.9) if weighted else np.ones(n_samples)
+    weight[:4] = 1.0
+    return predicted, labels, baseline, sex, weight
+
+
+def rates_by_counting(predicted, labels, baseline, weight):
+    """Return every rate of the dataset-constraints paper's Tables 2 and 4, counted row by row."""
+    total = dict.fromkeys((f"{p}{y}{b}" for p in "+-" for y in "+-" for b in "+-"), 0.0)
+    for p, y, b, w in zip(predicted, labels, baseline, weight, strict=True):
+        total["".join("+" if sign else "-" for sign in (p, y, b))] += w
+
+    def sum_of(pattern):
+        return sum(w for key, w in total.items() if all(c in ("?", k) for c, k in zip(pattern, key, strict=True)))
+
+    n, tp, fp, fn, tn = map(sum_of, ("???", "++?", "+-?", "-+?", "--?"))
+    wins = sum_of("++-") + sum_of("--+")
+    losses = sum_of("-++") + sum_of("+--")
+    changes = sum_of("-?+") + sum_of("+?-")
+
+    def over(top, bottom):
+        return top / bottom if bottom else np.inf if top else np.nan
+
+    return {
+        "positive_rate": over(tp + fp, n),
+        "negative_rate": over(fn + tn, n),
+        "coverage": over(tp + fp, n),
+        "true_positives": over(tp, n),
+        "true_negatives": over(tn, n),
+        "false_positives": over(fp, n),
+        "false_negatives": over(fn, n),
+        "error_rate": over(fp + fn, n),
+        "accuracy": over(tp + tn, n),
+        "correct": over(tp + tn, n),
+        "recall": over(tp, tp + fn),
+        "true_positive_rate": over(tp, tp + fn),
+        "false_negative_rate": over(fn, tp + fn),
+        "false_positive_rate": over(fp, fp + tn),
+        "true_negative_rate": over(tn, fp + tn),
+        "churn": over(changes, n),
+        "wins": over(wins, n),
+        "losses": over(losses, n),
+        "wins_minus_losses": over(wins - losses, n),
+        "precision": over(tp, tp + fp),
+        "f1_score": over(2 * tp, 2 * tp + fn + fp),
+        "win_loss_ratio": over(wins, losses),
+        "win_change_ratio": over(wins, changes),
+    }
+
+
+def svm_value(X, up, down, regularization, coefficients, bias):
+    """Return the value of a classifier in the weighted support vector machine, by its definition."""
+    scores = X @ coefficients - bias
+    ridge = regularization / 2 * coefficients @ coefficients
+    return ridge + up @ np.maximum(0, 0.5 - scores) + down @ np.maximum(0, 0.5 + scores)
+
+
+def least_svm_value(X, up, down, regularization, *, fit_bias):
+    """Return the least value of the weighted support vector machine: Clarabel on the quadratic program."""
+    coefficients, bias = cp.Variable(X.shape[1]), cp.Variable()
+    scores = X @ coefficients - (bias if fit_bias else 0.0)
+    hinges = up @ cp.pos(0.5 - scores) + down @ cp.pos(0.5 + scores)
+    program = cp.Problem(cp.Minimize(regularization / 2 * cp.sum_squares(coefficients) + hinges))
+    return program.solve(solver=cp.CLARABEL, tol_gap_abs=1e-10, tol_gap_rel=1e-10, tol_feas=1e-10)

@@ -24,7 +24,7 @@ def test_submodules_load_on_first_use():
 
 
 @pytest.mark.parametrize(
-    ("module", "text"), [(cp, "it has .*metrics, solvers"), (cp.solvers, "it has .*minimize_cvar")]
+    ("module", "text"), [(cp, "it has .*metrics, .*solvers"), (cp.solvers, "it has .*minimize_cvar")]
 )
 def test_an_unknown_name_lists_the_known_ones(module, text):
     with pytest.raises(AttributeError, match=text):

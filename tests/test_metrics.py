@@ -1,13 +1,13 @@
-"""The CVaR as a measure: exact with the fractional sample, weighted, for mixtures."""
+"""The CVaR as a measure, exact with the fractional sample, weighted, for mixtures; and rates by group."""
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from oracles import cvar_by_filling
+from oracles import cvar_by_filling, random_decisions, rates_by_counting
 
-from counterpoise.metrics import cvar_curve, cvar_loss
+from counterpoise.metrics import cvar_curve, cvar_loss, rate_table
 
 ALPHAS = st.floats(1e-6, 1.0)
 LOSSES = arrays(float, st.integers(1, 60), elements=st.floats(-100, 100))
@@ -89,3 +89,38 @@ def test_bad_input_gets_one_clear_sentence(case):
     call, text = BAD[case]
     with pytest.raises(ValueError, match=text):
         call()
+
+
+@given(st.integers(0, 10_000), st.booleans())
+def test_the_rate_table_agrees_with_counting_in_every_group(seed, weighted):
+    predicted, labels, baseline, sex, weight = random_decisions(seed, weighted=weighted)
+    table = rate_table(predicted, labels, {"sex": sex}, baseline=baseline, sample_weight=weight)
+    assert [row.group for row in table] == ["all", "sex=F", "sex=M"]
+    for row in table:
+        kept = np.ones(len(sex), dtype=bool) if row.group == "all" else sex == row.group[-1]
+        expected = rates_by_counting(predicted[kept], labels[kept], baseline[kept], weight[kept])
+        assert (row.n_samples, row.n_positives) == (kept.sum(), labels[kept].sum())
+        for name in ("positive_rate", "error_rate", "recall", "false_positive_rate", "precision", "churn"):
+            assert getattr(row, name) == pytest.approx(expected[name], nan_ok=True)
+
+
+def test_the_rate_table_of_unlabelled_rows_has_what_can_be_known():
+    table = rate_table(["no", "yes", "yes"], sensitive_features=["a", "b", None])
+    assert [(row.group, row.n_samples, row.positive_rate) for row in table] == [
+        ("all", 3, pytest.approx(2 / 3)),
+        ("group=(missing)", 1, 1.0),
+        ("group=a", 1, 0.0),
+        ("group=b", 1, 1.0),
+    ]
+    assert all(row.n_positives is None and np.isnan(row.recall) for row in table)
+    header, *lines = str(table).split("\n")
+    assert header.split() == ["group", "n_samples", "positive_rate"]
+    assert lines[0].split() == ["all", "3", "0.6667"]
+
+
+def test_groups_are_combinations_of_all_columns():
+    table = rate_table([0, 1, 1], [0, 1, 0], {"sex": ["F", "M", "M"], "age": [30, 30, 40]})
+    assert [row.group for row in table][1:] == ["sex=F, age=30", "sex=M, age=30", "sex=M, age=40"]
+    assert np.isnan(table[1].recall)
+    assert "-" in str(table).split("\n")[2].split()
+    assert len(rate_table([0, 1], [0, 1])) == 1

@@ -15,34 +15,53 @@ from counterpoise._lazy import lazy
 if TYPE_CHECKING:
     from counterpoise.boosting.adaboost import AdaBoostClassifier
     from counterpoise.boosting.adalpboost import AdaLPBoostClassifier
+    from counterpoise.boosting.dro import DROBoostClassifier
+    from counterpoise.boosting.ebboost import EBBoostClassifier
     from counterpoise.boosting.lpboost import LPBoostClassifier
+    from counterpoise.boosting.margin_boost import RLPBoostClassifier, RQPBoostClassifier
     from counterpoise.boosting.vadaboost import VadaBoostClassifier
 
 __version__ = "0.1.0.dev0"
 __all__ = [
     "AdaBoostClassifier",
     "AdaLPBoostClassifier",
+    "DROBoostClassifier",
+    "EBBoostClassifier",
     "LPBoostClassifier",
+    "RLPBoostClassifier",
+    "RQPBoostClassifier",
     "VadaBoostClassifier",
     "__version__",
     "boosting",
     "datasets",
+    "goals",
     "guarantees",
     "learners",
+    "losses",
     "metrics",
+    "rates",
+    "risks",
     "solvers",
 ]
 
 _HOME = {
     "AdaBoostClassifier": "boosting.adaboost",
     "AdaLPBoostClassifier": "boosting.adalpboost",
+    "DROBoostClassifier": "boosting.dro",
+    "EBBoostClassifier": "boosting.ebboost",
     "LPBoostClassifier": "boosting.lpboost",
+    "RLPBoostClassifier": "boosting.margin_boost",
+    "RQPBoostClassifier": "boosting.margin_boost",
     "VadaBoostClassifier": "boosting.vadaboost",
     "boosting": "",
     "datasets": "",
+    "goals": "",
     "guarantees": "",
     "learners": "",
+    "losses": "",
     "metrics": "",
+    "rates": "",
+    "risks": "",
     "solvers": "",
 }
 

@@ -1,9 +1,13 @@
-"""Measures of how a classifier does in the tail.
+"""Measures of how a classifier does in the tail, and in each group.
 
 The CVaR at level alpha is the average loss over the worst fraction alpha of the samples. Where alpha times the number
 of samples is not whole, the sample at the edge counts with its fraction: nothing is floored, so a
 classifier with a zero-one loss has a CVaR of exactly ``min(1, error / alpha)``.
 """
+
+import math
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,11 +19,13 @@ from counterpoise._checks import (
     check_sample_weight,
     value_range,
 )
-from counterpoise._types import ArrayLike, FloatArray
+from counterpoise._language.classes import is_positive, two_classes
+from counterpoise._language.tables import Table, group_codes
+from counterpoise._types import ArrayLike, BoolArray, FloatArray, IntArray
 
 _CHUNK = 65_536  # rows multiplied at once, so that no float copy of a byte matrix is made
 
-__all__ = ["cvar_curve", "cvar_loss"]
+__all__ = ["RateRow", "RateTable", "cvar_curve", "cvar_loss", "rate_table"]
 
 
 def cvar_loss(
@@ -136,3 +142,128 @@ def _curve(scores: FloatArray, alphas: FloatArray, mass: FloatArray) -> FloatArr
     reached[-1] = 1.0
     totals = np.concatenate([[0.0], np.cumsum(shares * scores[order])])
     return np.asarray(np.interp(alphas, reached, totals) / alphas)
+
+
+class RateRow(NamedTuple):
+    """The rates of one group; NaN where they have no meaning, such as the recall of a group without positives."""
+
+    group: str
+    n_samples: int
+    n_positives: int | None  # rows labelled positive; None without labels
+    positive_rate: float
+    error_rate: float
+    recall: float
+    false_positive_rate: float
+    precision: float
+    churn: float
+
+
+class RateTable(tuple[RateRow, ...]):
+    """One row for all samples, then one for each group; ``print`` shows the columns that have a number."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        lines = [list(RateRow._fields), *([_shown(entry) for entry in row] for row in self)]
+        columns = [column for column in zip(*lines, strict=True) if any(text != "-" for text in column[1:])]
+        widths = [max(map(len, column)) for column in columns]
+        return "\n".join(_aligned(line, widths) for line in zip(*columns, strict=True))
+
+
+def rate_table(
+    predictions: ArrayLike,
+    y: ArrayLike | None = None,
+    sensitive_features: Any = None,
+    *,
+    baseline: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+    pos_label: Any = None,
+) -> RateTable:
+    """Return the rates of every group, with counts.
+
+    Parameters
+    ----------
+    predictions : array of shape (n_samples,)
+        Predicted labels.
+    y : array of shape (n_samples,), optional
+        Labels; without them only the positive rate and the churn are known.
+    sensitive_features : data frame, dict of arrays, or array, optional
+        A group is a combination of the values of all columns.
+    baseline : array of shape (n_samples,), optional
+        The labels that the deployed model predicts, for the churn.
+    sample_weight : array of shape (n_samples,), optional
+        Non-negative; the rates are then weighted, the counts are not.
+    pos_label : label, optional
+        The positive class; by default the last of the sorted classes.
+
+    Examples
+    --------
+    >>> from counterpoise.metrics import rate_table
+    >>> print(rate_table([1, 0, 1, 1], [1, 0, 0, 1], {"sex": ["F", "F", "M", "M"]}))
+    group  n_samples  n_positives  positive_rate  error_rate  recall  false_positive_rate  precision
+    all            4            2         0.7500      0.2500  1.0000               0.5000     0.6667
+    sex=F          2            1         0.5000      0.0000  1.0000               0.0000     1.0000
+    sex=M          2            1         1.0000      0.5000  1.0000               1.0000     0.5000
+    """
+    labels = np.asarray(predictions)
+    table = Table(labels, y, sensitive_features, baseline, sample_weight=sample_weight)
+    classes = two_classes([labels, table.y, table.baseline], pos_label=pos_label)
+    signs = (
+        is_positive(labels, classes, "predictions"),
+        None if table.y is None else is_positive(table.y, classes, "y"),
+        None if table.baseline is None else is_positive(table.baseline, classes, "baseline"),
+    )
+    codes, groups = group_codes(table)
+    whole = np.zeros(table.n_samples, dtype=np.int64)
+    weights = table.weights()
+    rows = [*_rate_rows(whole, ["all"], weights, *signs)]
+    return RateTable([*rows, *_rate_rows(codes, groups, weights, *signs)] if groups else rows)
+
+
+def _rate_rows(
+    codes: IntArray,
+    groups: list[str],
+    weights: FloatArray,
+    predicted: BoolArray,
+    labels: BoolArray | None,
+    baseline: BoolArray | None,
+) -> Iterator[RateRow]:
+    everything = np.ones(codes.size, dtype=np.bool_)
+    none = np.full(len(groups), np.nan)
+
+    def share(part: BoolArray, whole: BoolArray) -> FloatArray:
+        top = np.bincount(codes, weights * (part & whole), minlength=len(groups))
+        bottom = np.bincount(codes, weights * whole, minlength=len(groups))
+        return np.asarray(np.divide(top, bottom, out=none.copy(), where=bottom > 0))
+
+    by_label = [none] * 4
+    if labels is not None:
+        wrong = np.logical_xor(predicted, labels)
+        by_label = [
+            share(wrong, everything),
+            share(predicted, labels),
+            share(predicted, ~labels),
+            share(labels, predicted),
+        ]
+    changed = none if baseline is None else share(np.logical_xor(predicted, baseline), everything)
+    counts = np.bincount(codes, minlength=len(groups)).tolist()
+    n_positives = [None] * len(groups) if labels is None else np.bincount(codes[labels], minlength=len(groups)).tolist()
+    rates = [column.tolist() for column in (share(predicted, everything), *by_label, changed)]
+    for group, *entries in zip(groups, counts, n_positives, *rates, strict=True):
+        yield RateRow(group, *entries)
+
+
+def _shown(entry: str | float | None) -> str:
+    if isinstance(entry, str):
+        return entry
+    if entry is None or math.isnan(entry):
+        return "-"
+    return str(entry) if isinstance(entry, int) else f"{entry:.4f}"
+
+
+def _aligned(line: tuple[str, ...], widths: list[int]) -> str:
+    first, *others = (
+        text.rjust(width) if place else text.ljust(width)
+        for place, (text, width) in enumerate(zip(line, widths, strict=True))
+    )
+    return "  ".join([first, *others])

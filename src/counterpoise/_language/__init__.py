@@ -1,0 +1,1 @@
+"""The parts of the goal language: rows, tables, terms, expressions, and their binding to data."""

@@ -1,0 +1,247 @@
+"""The data that a named dataset is bound to, and which of its rows meet a condition."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from counterpoise._checks import check_sample_weight
+from counterpoise._language.rows import DEFAULT, Dataset
+from counterpoise._language.wording import text_of, unknown
+from counterpoise._types import AnyArray, ArrayLike, BoolArray, FloatArray, IntArray
+
+_YES, _NO = ("True", "true", "1"), ("False", "false", "0")  # texts of a boolean
+
+
+class Table:
+    """Rows with what goals may ask of them: labels, columns, and the predictions of a baseline model.
+
+    Parameters
+    ----------
+    X : array, sparse matrix or data frame of shape (n_samples, n_features), or None
+        None where goals are only evaluated.
+    y : array of shape (n_samples,), optional
+        Labels; goals on unlabelled rows (coverage, churn) need none.
+    sensitive_features : data frame, dict of arrays, or array, optional
+        Columns for ``where``; looked at before those of X. A bare array is the column ``group``.
+    baseline : array of shape (n_samples,), optional
+        The labels that the deployed model predicts, for churn, wins and losses.
+    sample_weight : array of shape (n_samples,), optional
+        Non-negative; every rate on these rows is then a weighted rate.
+
+    Examples
+    --------
+    >>> from counterpoise.goals import Table
+    >>> Table([[1.0], [2.0], [3.0]], y=[0, 1, 1], sensitive_features={"sex": ["F", "M", "F"]})
+    Table(n_samples=3, labelled, columns=['sex'])
+    """
+
+    def __init__(
+        self,
+        X: Any,
+        y: ArrayLike | None = None,
+        sensitive_features: Any = None,
+        baseline: ArrayLike | None = None,
+        *,
+        sample_weight: ArrayLike | None = None,
+    ) -> None:
+        self.X = X
+        self._own_columns = _named_columns(sensitive_features)
+        self.n_samples = _n_samples(X, y, baseline, self._own_columns)
+        if self.n_samples == 0:
+            raise ValueError("A Table needs at least one row; got none.")
+        self.y = _labels(y, "y", self.n_samples)
+        self.baseline = _labels(baseline, "baseline", self.n_samples)
+        self.sample_weight = check_sample_weight(sample_weight, self.n_samples)
+        for name, values in self._own_columns.items():
+            if values.shape != (self.n_samples,):
+                raise ValueError(
+                    f"sensitive_features must have one row for each of the {self.n_samples} samples; "
+                    f"column {name!r} has shape {values.shape}."
+                )
+        self._codes: dict[str, _Levels] = {}
+
+    @property
+    def sensitive_columns(self) -> list[str]:
+        """Return the names of the sensitive features; a column that answers to two names only once."""
+        arrays = {id(values): name for name, values in self._own_columns.items()}
+        return list(arrays.values())
+
+    @property
+    def columns(self) -> list[str]:
+        """Return the names that ``where`` knows here."""
+        names = list(self._own_columns)
+        return names + [name for name in _frame_names(self.X) if name not in self._own_columns]
+
+    def column(self, name: str) -> AnyArray:
+        """Return a column by name, of the sensitive features first."""
+        if name in self._own_columns:
+            return self._own_columns[name]
+        return np.asarray(self.X[_frame_names(self.X)[name]])
+
+    def weights(self) -> FloatArray:
+        """Return the weight of each row."""
+        return np.ones(self.n_samples) if self.sample_weight is None else self.sample_weight
+
+    def matches(self, column: str, text: str) -> BoolArray:
+        """Return on which rows the column holds the value of that text; all false where it is unknown."""
+        values = self.column(column)
+        if values.dtype.kind in "biuf":
+            wanted = _truth(text) if values.dtype.kind == "b" else _number(text)
+        else:
+            values, wanted = self.levels(column).codes, self.levels(column).place.get(text)
+        return np.zeros(self.n_samples, bool) if wanted is None else np.asarray(values == wanted)
+
+    def levels(self, column: str) -> "_Levels":
+        """Return the distinct texts of a column and where each stands, found once."""
+        if column not in self._codes:
+            self._codes[column] = _find_levels(self.column(column), column)
+        return self._codes[column]
+
+    def __repr__(self) -> str:
+        has = [word for word, part in (("labelled", self.y), ("with baseline", self.baseline)) if part is not None]
+        return f"Table({', '.join([f'n_samples={self.n_samples}', *has, f'columns={self.columns}'])})"
+
+
+class _Levels(NamedTuple):
+    place: dict[str, int]  # the number of each text, in sorted order
+    codes: IntArray  # the number of each row's text, -1 where the value is missing
+
+
+def rows_where(table: Table, rows: Dataset) -> BoolArray | None:
+    """Return the rows of the table that meet the conditions on columns, or None where there are none to meet."""
+    found: BoolArray | None = None
+    for column, text in rows.conditions:
+        where = f" in dataset {rows.name!r}"
+        if column not in table.columns:
+            raise unknown("column", column, table.columns, where=where + _columns_hint(table))
+        matched = table.matches(column, text)
+        if not matched.any():
+            raise unknown("value", text, table.levels(column).place, where=f" of column {column!r}{where}")
+        found = matched if found is None else found & matched
+    return found
+
+
+def _columns_hint(table: Table) -> str:
+    if table.columns == ["group"]:
+        return " (a bare array of sensitive_features is the column 'group'; a data frame or a dict names its columns)"
+    return "" if table.columns else " (pass sensitive_features, or X as a data frame)"
+
+
+def group_codes(table: Table) -> tuple[IntArray, list[str]]:
+    """Return the group of each row, by all columns of the sensitive features together, and the groups' names."""
+    codes, names = np.zeros(table.n_samples, dtype=np.int64), [""]
+    for column in table.sensitive_columns:  # one column after another: rows are many, groups few
+        levels = table.levels(column)
+        texts = ["(missing)", *levels.place]
+        names = [f"{first}{', ' if first else ''}{column}={text}" for first in names for text in texts]
+        present, codes = np.unique(codes * len(texts) + levels.codes + 1, return_inverse=True)
+        names = [names[place] for place in present.tolist()]
+    return codes, names if table.sensitive_columns else []
+
+
+def as_tables(data: Any) -> dict[str, Table]:
+    """Return the tables by name; a single table is ``train``."""
+    if isinstance(data, Table):
+        return {DEFAULT: data}
+    if not isinstance(data, Mapping):
+        raise TypeError(f"data must be a Table, or a dict from dataset names to Tables; got {type(data).__name__}.")
+    for name, table in data.items():
+        if not isinstance(table, Table):
+            raise TypeError(
+                f"Dataset {name!r} must be bound to a counterpoise.goals.Table; got {type(table).__name__}. "
+                "Write Table(X, y, sensitive_features=..., baseline=...)."
+            )
+    return dict(data)
+
+
+def table_of(tables: Mapping[str, Table], name: str) -> Table:
+    """Return the table of a dataset."""
+    if name not in tables:
+        raise unknown("dataset", name, tables)
+    return tables[name]
+
+
+def _named_columns(features: Any) -> dict[str, AnyArray]:
+    if features is None:
+        return {}
+    if isinstance(features, Mapping):
+        return {str(name): np.asarray(values) for name, values in features.items()}
+    names = _frame_names(features)
+    if names:
+        return {name: np.asarray(features[key]) for name, key in names.items()}
+    array = np.asarray(features)
+    if array.ndim == 1:
+        series_name = getattr(features, "name", None)  # a column taken out of a frame also keeps its own name
+        return {"group": array} | ({series_name: array} if isinstance(series_name, str) else {})
+    if array.ndim != 2:  # noqa: PLR2004 - a matrix
+        raise ValueError(
+            f"sensitive_features must have shape (n_samples,) or (n_samples, n_columns); got {array.shape}."
+        )
+    return {f"group{place}": array[:, place] for place in range(array.shape[1])}
+
+
+def _frame_names(X: Any) -> dict[str, Any]:
+    """Return the columns of a data frame by name; empty for anything else."""
+    kind = "column_names" if hasattr(X, "column_names") else "columns"  # those of pyarrow are the data themselves
+    names: Any = getattr(X, kind, ())
+    return {str(name): name for name in names}
+
+
+def _n_samples(X: Any, y: Any, baseline: Any, columns: Mapping[str, AnyArray]) -> int:
+    if X is not None:
+        return int(X.shape[0]) if hasattr(X, "shape") else len(X)
+    for values in (y, baseline, *columns.values()):
+        if values is not None:
+            return len(values)
+    raise ValueError("A Table needs rows: X, y, a baseline or sensitive_features; got none of them.")
+
+
+def _labels(values: ArrayLike | None, name: str, n_samples: int) -> AnyArray | None:
+    if values is None:
+        return None
+    labels = np.asarray(values)
+    if labels.shape != (n_samples,):
+        raise ValueError(f"{name} must have shape ({n_samples},), one label for each row; got shape {labels.shape}.")
+    if labels.dtype.kind == "f" and np.isnan(labels).any():
+        missing = int(np.isnan(labels).sum())
+    else:
+        missing = sum(map(_is_missing, labels.tolist())) if labels.dtype.kind == "O" else 0
+    if missing:
+        raise ValueError(
+            f"{name} must hold a label for each row; {missing} of {n_samples} are missing. "
+            "Put unlabelled rows into a Table of their own."
+        )
+    return labels
+
+
+def _is_missing(value: Any) -> bool:
+    try:
+        return value is None or not value == value  # noqa: PLR0124, SIM201 - only NaN differs from itself
+    except TypeError:  # pandas.NA has no truth value
+        return True
+
+
+def _truth(text: str) -> bool | None:
+    return True if text in _YES else False if text in _NO else None
+
+
+def _number(text: str) -> int | float | None:
+    readers: tuple[Callable[[str], int | float], ...] = (int, float)
+    for read in readers:  # whole numbers first: a float would round those above 2**53
+        try:
+            return read(text)
+        except ValueError:
+            continue
+    return None
+
+
+def _find_levels(values: AnyArray, column: str) -> _Levels:
+    listed = values.tolist() if values.dtype.kind in "OUbiuf" else values.astype(str).tolist()
+    try:
+        text = {value: text_of(value) for value in set(listed) if not _is_missing(value)}
+    except TypeError as error:
+        raise TypeError(f"Column {column!r} must hold numbers or words to select rows by; {error}.") from error
+    place = {word: at for at, word in enumerate(sorted(set(text.values())))}
+    code = {value: place[word] for value, word in text.items()}
+    return _Levels(place, np.fromiter((code.get(value, -1) for value in listed), np.int64, count=len(listed)))
