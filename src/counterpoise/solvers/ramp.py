@@ -1,0 +1,333 @@
+"""Linear classifiers under constraints on ramp rates, by majorization-minimization.
+
+Problem 2 of Goh, Cotter, Gupta and Friedlander (2016). A row with score z is predicted positive with probability
+``ramp(z) = max(0, min(1, 1/2 + z))``. Every rate is linear in these, so objective and constraints are::
+
+    min over coefficients, bias of  regularization / 2 * |coefficients|^2 + weights_0 @ ramp(scores)
+    subject to                      constants_j + weights_j @ ramp(scores) <= 0.
+
+Ramps are not convex. Around the scores of the current point each is bounded from above by a hinge or by 1, exactly
+there (their Figure 1); the convex program that results is solved through its multipliers (``cutting_plane``), each of
+whose steps is a support vector machine (``svm``); and so on from its solution (their Algorithm 1). The current point
+takes part in every convex program, so no step raises the objective or breaks a constraint, whatever accuracy the
+solvers reach.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import scipy.sparse as sp
+
+from counterpoise._types import FloatArray
+from counterpoise.solvers.cutting_plane import Answer, maximize_concave
+from counterpoise.solvers.svm import solve_kernel_svm, solve_svm
+from counterpoise.solvers.svm_bounds import SVMSolution
+
+__all__ = ["KernelMachine", "LinearMachine", "Majorization", "RampProblem", "RampSolution", "minimize_ramp", "ramp"]
+
+_HALF = 0.5
+_FEASIBLE = 1e-9  # an excess below this is rounding
+_LOOSE = 0.02  # accuracy of the first convex program, in units of the rates
+_TIGHTER = 0.1  # of the last improvement: the accuracy of the next one
+
+
+def ramp(scores: FloatArray) -> FloatArray:
+    """Return the probability of a positive prediction.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from counterpoise.solvers.ramp import ramp
+    >>> ramp(np.array([-2.0, -0.25, 0.0, 0.7])).tolist()
+    [0.0, 0.25, 0.5, 1.0]
+    """
+    return np.clip(_HALF + scores, 0.0, 1.0)
+
+
+class Machine(Protocol):
+    """Rows whose scores are linear in a point, and the support vector machine on them."""
+
+    n_rows: int
+
+    def solve(
+        self, up: FloatArray, down: FloatArray, regularization: float, tol: float, start: SVMSolution | None
+    ) -> SVMSolution:
+        """Return the weighted support vector machine."""
+
+    def scores(self, point: FloatArray) -> FloatArray:
+        """Return the scores of all rows."""
+
+    def square(self, point: FloatArray) -> float:
+        """Return the squared norm of the coefficients."""
+
+    @property
+    def size(self) -> int:
+        """Return the length of a point: the coefficients, then the bias."""
+
+
+class LinearMachine:
+    """Rows as they are, dense or CSR."""
+
+    def __init__(self, X: Any, *, fit_bias: bool = True) -> None:
+        self.X, self.fit_bias = X, fit_bias
+        self.n_rows = X.shape[0]
+
+    @property
+    def size(self) -> int:
+        return int(self.X.shape[1]) + 1
+
+    def solve(
+        self, up: FloatArray, down: FloatArray, regularization: float, tol: float, start: SVMSolution | None
+    ) -> SVMSolution:
+        return solve_svm(self.X, up, down, regularization, fit_bias=self.fit_bias, tol=tol, start=start)
+
+    def scores(self, point: FloatArray) -> FloatArray:
+        return np.asarray(self.X @ point[:-1] - point[-1], dtype=np.float64)
+
+    def square(self, point: FloatArray) -> float:
+        return float(point[:-1] @ point[:-1])
+
+
+class KernelMachine:
+    """Rows in the feature space of a kernel, given by the kernel of all pairs."""
+
+    def __init__(self, gram: FloatArray, *, fit_bias: bool = True) -> None:
+        self.gram, self.fit_bias = gram, fit_bias
+        self.n_rows = gram.shape[0]
+
+    @property
+    def size(self) -> int:
+        return self.n_rows + 1
+
+    def solve(
+        self, up: FloatArray, down: FloatArray, regularization: float, tol: float, start: SVMSolution | None
+    ) -> SVMSolution:
+        return solve_kernel_svm(self.gram, up, down, regularization, fit_bias=self.fit_bias, tol=tol, start=start)
+
+    def scores(self, point: FloatArray) -> FloatArray:
+        return np.asarray(self.gram @ point[:-1] - point[-1])
+
+    def square(self, point: FloatArray) -> float:
+        return float(point[:-1] @ self.gram @ point[:-1])
+
+
+class RampProblem:
+    """An objective and constraints that are linear in the ramps of the rows.
+
+    Parameters
+    ----------
+    machine : LinearMachine or KernelMachine
+        The rows.
+    weights : sparse array of shape (1 + n_constraints, n_rows)
+        Signed weights: of the objective, then of each constraint.
+    constants : array of shape (1 + n_constraints,)
+        What is added. A constraint holds where ``constant + weights @ ramp(scores)`` is at most 0.
+    regularization : float > 0
+    """
+
+    def __init__(self, machine: Machine, weights: Any, constants: FloatArray, regularization: float) -> None:
+        self.machine, self.constants, self.regularization = machine, constants, regularization
+        self.weights = sp.csr_array(weights)
+        self.rising, self.falling = self.weights.maximum(0), (-self.weights).maximum(0)
+        self.by_row = sp.csr_array(self.rising.T), sp.csr_array(self.falling.T)
+
+    @property
+    def n_constraints(self) -> int:
+        """Return the number of constraints."""
+        return int(self.constants.size) - 1
+
+    def at(self, point: FloatArray) -> "State":
+        """Return what is to be known of a point."""
+        scores = self.machine.scores(point)
+        values = self.constants + self.weights @ ramp(scores)
+        return State(point, scores, float(values[0]) + self.ridge(point), values[1:])
+
+    def ridge(self, point: FloatArray) -> float:
+        """Return the regularization of a point."""
+        return self.regularization / 2 * self.machine.square(point)
+
+
+class State(NamedTuple):
+    """A point, its scores, its objective with the regularization, and by how much it exceeds each constraint."""
+
+    point: FloatArray
+    scores: FloatArray
+    value: float
+    excess: FloatArray
+
+    @property
+    def violation(self) -> float:
+        """Return the sum of what the constraints are exceeded by."""
+        return float(np.maximum(self.excess, 0.0).sum())
+
+
+class Majorization(NamedTuple):
+    """One step of majorization-minimization."""
+
+    value: float  # of the objective after it
+    violation: float  # sum of what the constraints are exceeded by
+    lower: float  # proven for the convex program: no point of it is better
+    gap: float  # of the convex program
+    n_machines: int  # support vector machines that were solved
+    multipliers: FloatArray
+
+
+class RampSolution(NamedTuple):
+    """A point and how it was reached."""
+
+    state: State
+    multipliers: FloatArray  # of the last convex program
+    history: list[Majorization]
+
+
+class _Majorizer:
+    """The convex program around a state: hinges where they touch the ramps, constants elsewhere."""
+
+    def __init__(self, problem: RampProblem, state: State, *, focus: float) -> None:
+        self.problem, self.focus = problem, focus  # focus: what the objective counts beside the constraints
+        self.is_up = (state.scores >= -_HALF).astype(np.float64)  # 1 - ramp is bounded by its hinge
+        self.is_down = (state.scores <= _HALF).astype(np.float64)  # ramp is
+        self.offsets = problem.constants - problem.falling @ self.is_up + problem.rising @ (1.0 - self.is_down)
+        self.last: SVMSolution | None = None
+        self.points: list[FloatArray] = []
+        self.values: list[FloatArray] = []  # of objective and constraints, one array a point
+
+    def add(self, state: State) -> None:
+        """Take in a point: as good as its ramps say, because the bounds are exact or above."""
+        self.points.append(state.point)
+        self.values.append(self._values(state.scores, state.point))
+
+    def answer(self, multipliers: FloatArray, accuracy: float) -> Answer:
+        """Solve the support vector machine of these multipliers; its point is a cut."""
+        problem = self.problem
+        coefficients = np.append(self.focus, multipliers)
+        down, up = (self.is_down * (problem.by_row[0] @ coefficients), self.is_up * (problem.by_row[1] @ coefficients))
+        found = problem.machine.solve(up, down, problem.regularization, accuracy, self.last)
+        self.last = found
+        point = np.append(found.coefficients, found.bias)
+        values = self._values(problem.machine.scores(point), point)
+        self.points.append(point)
+        self.values.append(values)
+        upper = float(values[0] + multipliers @ values[1:])
+        return Answer(min(found.lower + float(coefficients @ self.offsets), upper), upper, values[1:])
+
+    def _values(self, scores: FloatArray, point: FloatArray) -> FloatArray:
+        """Return the objective with the regularization and the excesses, ramps replaced by their bounds."""
+        problem = self.problem
+        values = self.offsets + problem.rising @ (self.is_down * np.maximum(0.0, _HALF + scores))
+        values += problem.falling @ (self.is_up * np.maximum(0.0, _HALF - scores))
+        values[0] = self.focus * values[0] + problem.ridge(point)
+        return np.asarray(values)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How far to go.
+
+    ``radius`` is the largest multiplier; ``focus`` what the objective counts, 0 to look for a feasible point only.
+    """
+
+    tol: float = 1e-3
+    max_majorizations: int = 20
+    radius: float = 1e3
+    focus: float = 1.0
+    chooser: str = "auto"
+    stop: Callable[[State], bool] = lambda _state: False
+
+
+def minimize_ramp(problem: RampProblem, start: FloatArray, plan: Plan) -> RampSolution:
+    """Improve a point until a majorization gains less than the tolerance.
+
+    Parameters
+    ----------
+    problem : RampProblem
+    start : array
+        Coefficients, then the bias. Where it satisfies the constraints, so do all points after it; where it does
+        not, the sum of what they are exceeded by never rises.
+    plan : Plan
+        Tolerances and limits.
+
+    Returns
+    -------
+    RampSolution
+    """
+    state, history = problem.at(start), []
+    multipliers, tol = np.zeros(problem.n_constraints), max(_LOOSE, plan.tol)
+    for _ in range(plan.max_majorizations):
+        better, step = _majorize(problem, state, multipliers, plan, tol)
+        gained = _merit(state, plan) - _merit(better, plan)
+        multipliers, state = step.multipliers, better if gained >= 0 else state
+        history.append(step._replace(value=state.value, violation=state.violation))
+        if plan.stop(state) or (gained <= plan.tol and tol <= plan.tol):
+            break
+        tol = float(np.clip(_TIGHTER * gained, plan.tol / 2, tol))
+    return RampSolution(state, multipliers, history)
+
+
+def _merit(state: State, plan: Plan) -> float:
+    """Return what must not rise: the objective where the point is feasible, else the violation with it."""
+    return plan.focus * state.value + (0.0 if state.violation <= _FEASIBLE else plan.radius * state.violation)
+
+
+def _majorize(
+    problem: RampProblem, state: State, multipliers: FloatArray, plan: Plan, tol: float
+) -> tuple[State, Majorization]:
+    """Solve the convex program around a state, and return the next state."""
+    majorizer = _Majorizer(problem, state, focus=plan.focus)
+    if not problem.n_constraints:
+        answer = majorizer.answer(multipliers, tol)
+        step = Majorization(0.0, 0.0, answer.lower, answer.upper - answer.lower, 1, multipliers)
+        return problem.at(majorizer.points[-1]), step
+    found = maximize_concave(
+        majorizer.answer, problem.n_constraints, radius=plan.radius, tol=tol, start=multipliers, chooser=plan.chooser
+    )
+    n_machines = len(majorizer.points)
+    majorizer.add(state)
+    shares = best_mean(np.array(majorizer.values), radius=plan.radius)
+    better = problem.at(shares @ np.array(majorizer.points))
+    value = float(shares @ np.array(majorizer.values)[:, 0])
+    return better, Majorization(0.0, 0.0, found.lower, value - found.lower, n_machines, found.multipliers)
+
+
+def best_mean(values: FloatArray, *, radius: float) -> FloatArray:
+    """Return the shares of points whose mean has the least objective subject to the constraints.
+
+    Parameters
+    ----------
+    values : array of shape (n_points, 1 + n_constraints)
+        Of each point the objective, then by how much it exceeds each constraint.
+    radius : float
+        Price of what is still exceeded where no mean of the points is feasible.
+
+    Returns
+    -------
+    array of shape (n_points,)
+        On the simplex.
+
+    Examples
+    --------
+    The first point is good and exceeds the constraint by 1, the second is safe by 3:
+
+    >>> import numpy as np
+    >>> from counterpoise.solvers.ramp import best_mean
+    >>> best_mean(np.array([[0.0, 1.0], [8.0, -3.0]]), radius=1e3).tolist()
+    [0.75, 0.25]
+    """
+    from scipy.optimize import linprog  # noqa: PLC0415 - slow to import
+
+    n_points, n_constraints = values.shape[0], values.shape[1] - 1
+    found = linprog(
+        np.concatenate([values[:, 0], np.full(n_constraints, radius)]),
+        A_ub=np.column_stack([values[:, 1:].T, -np.eye(n_constraints)]),
+        b_ub=np.zeros(n_constraints),
+        A_eq=np.concatenate([np.ones(n_points), np.zeros(n_constraints)])[None],
+        b_eq=[1.0],
+        method="highs",
+        options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
+    )
+    if found.x is None:
+        raise RuntimeError(f"HiGHS stopped on a feasible and bounded linear program: {found.message}")
+    shares = np.maximum(found.x[:n_points], 0.0)
+    return np.asarray(shares / shares.sum())

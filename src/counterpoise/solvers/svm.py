@@ -1,0 +1,232 @@
+"""The weighted support vector machine inside majorization-minimization, with a certificate.
+
+Problem (Goh, Cotter, Gupta and Friedlander 2016, Appendix F, for fixed multipliers)::
+
+    min over coefficients, bias of  regularization / 2 * |coefficients|**2
+        + sum over rows of  up * max(0, 1/2 - score) + down * max(0, 1/2 + score),   score = row @ coefficients - bias.
+
+A row has two hinges, one that pushes its score up and one that pushes it down: the majorized ramps of all the rates
+that count it. Both together have one dual variable, the slope of the row's loss with the sign turned::
+
+    max over duals in [-down, up], sum of duals = 0 (with a bias), of
+        sum over rows of (up + down - |dual - (up - down)|) / 2
+        - |sum over rows of dual * row|**2 / (2 * regularization).
+
+Two methods share these bounds. Newton's method on the smoothed problem (``svm_newton``) treats the bias as one more
+coefficient, and takes tens of passes where coordinate ascent takes hundreds: with weights 1/n and a regularization of
+1/n, one step in one dual moves it a small part of its interval. But its steps cost the square of the number of columns,
+so wide rows, and Gram matrices, go to dual coordinate ascent (``svm_ascent``).
+"""
+
+from typing import Any
+
+import numpy as np
+from scipy.sparse import issparse
+
+from counterpoise._checks import as_numbers, check_choice, check_count, check_positive, check_vector, value_range
+from counterpoise._types import ArrayLike, FloatArray, IntArray
+from counterpoise.solvers.svm_ascent import maximize_by_ascent
+from counterpoise.solvers.svm_bounds import Bounds, Problem, SVMSolution
+from counterpoise.solvers.svm_newton import WARM, Point, minimize_by_newton, starting_point
+from counterpoise.solvers.svm_rows import GramRows, LinearRows, linear_rows
+
+_WIDE = 500  # columns from which coordinate ascent is faster
+_MAX_ITER = 5000
+_MATRIX = 2  # dimensions
+_ASYMMETRY = 1e-8  # of a Gram matrix, as a part of its largest entry
+
+
+def solve_svm(
+    X: Any,
+    up: ArrayLike,
+    down: ArrayLike,
+    regularization: float,
+    *,
+    fit_bias: bool = True,
+    tol: float = 1e-4,
+    start: SVMSolution | None = None,
+    stop_above: float = np.inf,
+    stop_below: float = -np.inf,
+    max_iter: int = _MAX_ITER,
+    method: str = "auto",
+) -> SVMSolution:
+    """Minimize two weighted hinges a row plus a ridge on the coefficients.
+
+    Solves ``min over coefficients, bias of regularization / 2 * |coefficients|**2 + sum over rows of
+    up * max(0, 1/2 - score) + down * max(0, 1/2 + score)`` with ``score = row @ coefficients - bias``.
+
+    Parameters
+    ----------
+    X : array or sparse matrix of shape (n_rows, n_columns)
+        Finite. C-ordered float32 or float64, dense or CSR, is read where it lies; anything else is converted once.
+    up, down : arrays of shape (n_rows,)
+        Weights >= 0 of the hinge that pushes a row's score up, and of the one that pushes it down. Rows where both are
+        0 cost nothing.
+    regularization : float > 0
+        Of the coefficients. The bias has none.
+    fit_bias : bool, default=True
+        Whether there is a bias; without it the bias is 0.
+    tol : float, default=1e-4
+        Stop when ``value - lower`` is at most this, in units of the weights.
+    start : SVMSolution, optional
+        An earlier solution on the same rows, with whatever weights and regularization; its duals are clipped into the
+        new intervals.
+    stop_above, stop_below : float, optional
+        Stop also when ``lower`` is at least ``stop_above``, or ``value`` at most ``stop_below``.
+    max_iter : int, default=5000
+        Stop after so many Newton steps or sweeps, whatever the gap.
+    method : {"auto", "newton", "ascent"}, default="auto"
+        Newton's method or dual coordinate ascent; "auto" takes the latter from 500 columns on.
+
+    Returns
+    -------
+    SVMSolution
+        ``coefficients``, ``bias``, ``duals``, ``value``, ``lower``, ``gap``, ``n_iter``.
+
+    Examples
+    --------
+    Two rows that should score high and one that should score low:
+
+    >>> from counterpoise.solvers import solve_svm
+    >>> X = [[2.0], [1.0], [-1.0]]
+    >>> found = solve_svm(X, up=[1, 1, 0], down=[0, 0, 1], regularization=0.1, tol=1e-6)
+    >>> found.coefficients.round(3).tolist(), round(found.bias, 3), round(found.value, 4)
+    ([0.5], 0.0, 0.0125)
+    """
+    matrix = _check_matrix(X)
+    method = check_choice(method, "method", ("auto", "newton", "ascent"))
+    n_rows, n_columns = matrix.shape
+    index, problem = _problem(up, down, n_rows, regularization, fit_bias)
+    _check_start(start, n_rows, n_columns)
+    bounds, limit = Bounds(check_positive(tol, "tol"), stop_above, stop_below), check_count(max_iter, "max_iter")
+    rows = linear_rows(matrix, index)
+    duals, bias = _first_duals(problem, index, start)
+    bounds.offer(np.zeros(n_columns), 0.0, problem.hinges(np.zeros(index.size)))
+    bounds.offer_duals(np.zeros(index.size), problem.proven(np.zeros(index.size), 0.0))
+    if bounds.done:
+        n_iter = 0
+    elif method == "ascent" or (method == "auto" and n_columns >= _WIDE):
+        n_iter = maximize_by_ascent(rows, problem, bounds, duals, bias, limit)
+    else:
+        point = starting_point(rows, problem) if start is None else Point(start.coefficients, bias, duals, WARM)
+        n_iter = minimize_by_newton(rows, problem, bounds, point, limit)
+    return _certified(rows, problem, bounds, n_rows, n_iter)
+
+
+def solve_kernel_svm(
+    gram: ArrayLike,
+    up: ArrayLike,
+    down: ArrayLike,
+    regularization: float,
+    *,
+    fit_bias: bool = True,
+    tol: float = 1e-4,
+    start: SVMSolution | None = None,
+    stop_above: float = np.inf,
+    stop_below: float = -np.inf,
+    max_iter: int = _MAX_ITER,
+) -> SVMSolution:
+    """Solve the same problem in the feature space of a kernel, by dual coordinate ascent on its Gram matrix.
+
+    Parameters
+    ----------
+    gram : array of shape (n_rows, n_rows)
+        The kernel of all pairs of rows: symmetric and positive semidefinite (which is not checked: it would cost
+        more than the solution).
+    up, down, regularization, fit_bias, tol, start, stop_above, stop_below, max_iter
+        As for ``solve_svm``.
+
+    Returns
+    -------
+    SVMSolution
+        Its ``coefficients`` belong to the rows: a point has the score ``kernel(point, rows) @ coefficients - bias``.
+
+    Examples
+    --------
+    >>> from counterpoise.solvers import solve_kernel_svm
+    >>> gram = [[1.0, 0.0], [0.0, 1.0]]
+    >>> solve_kernel_svm(gram, up=[1, 0], down=[0, 1], regularization=0.1).coefficients.round(3).tolist()
+    [0.5, -0.5]
+    """
+    matrix = _check_gram(gram)
+    n_rows = matrix.shape[0]
+    index, problem = _problem(up, down, n_rows, regularization, fit_bias)
+    _check_start(start, n_rows, n_rows)
+    bounds, limit = Bounds(check_positive(tol, "tol"), stop_above, stop_below), check_count(max_iter, "max_iter")
+    rows = GramRows(matrix, index)
+    duals, bias = _first_duals(problem, index, start)
+    bounds.offer(np.zeros(n_rows), 0.0, problem.hinges(np.zeros(index.size)))
+    bounds.offer_duals(np.zeros(index.size), problem.proven(np.zeros(index.size), 0.0))
+    n_iter = 0 if bounds.done else maximize_by_ascent(rows, problem, bounds, duals, bias, limit)
+    return _certified(rows, problem, bounds, n_rows, n_iter)
+
+
+def _problem(
+    up: ArrayLike, down: ArrayLike, n_rows: int, regularization: float, fit_bias: bool
+) -> tuple[IntArray, Problem]:
+    """Return the rows that have any weight, and the problem on them."""
+    weights = []
+    for values, name, way in ((up, "up", "up"), (down, "down", "down")):
+        vector = check_vector(values, name, n_rows, f"one weight for each row, of the hinge that pushes it {way}")
+        if vector.size and vector.min() < 0:
+            raise ValueError(f"{name} must not be negative; got a weight of {float(vector.min())!r}.")
+        weights.append(vector)
+    index = np.flatnonzero((weights[0] > 0) | (weights[1] > 0))
+    strength = check_positive(regularization, "regularization")
+    return index, Problem(weights[0][index], weights[1][index], strength, bool(fit_bias))
+
+
+def _first_duals(problem: Problem, index: IntArray, start: SVMSolution | None) -> tuple[FloatArray, float]:
+    """Return duals inside their intervals, and a bias."""
+    if start is None:
+        return np.zeros(index.size), 0.0
+    bias = start.bias if problem.fit_bias else 0.0
+    return np.clip(start.duals[index], -problem.down, problem.up), bias
+
+
+def _certified(rows: LinearRows | GramRows, problem: Problem, bounds: Bounds, n_rows: int, n_iter: int) -> SVMSolution:
+    """Return the best vectors with the bounds computed from them alone."""
+    products, square = rows.evaluate(bounds.coefficients)
+    value = problem.regularization / 2 * square + problem.hinges(products - bounds.bias)
+    lower = problem.proven(bounds.duals, rows.square(bounds.duals))
+    duals = np.zeros(n_rows)
+    duals[rows.index] = bounds.duals
+    return SVMSolution(bounds.coefficients, bounds.bias, duals, value, lower, n_iter)
+
+
+def _check_matrix(X: Any) -> Any:
+    """Return X as a C-ordered dense or a canonical CSR matrix of floats, itself where it is one."""
+    matrix: Any = X.tocsr() if issparse(X) else as_numbers(X, "X")
+    if matrix.ndim != _MATRIX or 0 in matrix.shape:
+        raise ValueError(f"X must have shape (n_rows, n_columns), at least one of each; got shape {matrix.shape}.")
+    kind = matrix.dtype if matrix.dtype in (np.float32, np.float64) else np.float64
+    if not issparse(matrix):
+        dense = np.ascontiguousarray(matrix, dtype=kind)
+        value_range(dense, "X")
+        return dense
+    if matrix.data.dtype.kind not in "biuf":
+        raise TypeError(f"X must hold real numbers; got dtype {matrix.dtype}.")
+    if not matrix.has_canonical_format:  # an entry given in parts would have a wrong square
+        matrix = matrix.copy()
+        matrix.sum_duplicates()
+    if matrix.nnz:
+        value_range(matrix.data, "X")
+    return matrix.astype(kind, copy=False)
+
+
+def _check_gram(gram: ArrayLike) -> FloatArray:
+    matrix = np.ascontiguousarray(as_numbers(gram, "gram"), dtype=np.float64)
+    if matrix.ndim != _MATRIX or matrix.shape[0] != matrix.shape[1] or not matrix.size:
+        raise ValueError(f"gram must have shape (n_rows, n_rows), one of each row; got shape {matrix.shape}.")
+    low, high = value_range(matrix, "gram")
+    if np.abs(matrix - matrix.T).max() > _ASYMMETRY * max(abs(low), abs(high)):
+        raise ValueError("gram must be symmetric, the kernel of all pairs of rows; got a matrix that is not.")
+    return matrix
+
+
+def _check_start(start: SVMSolution | None, n_rows: int, n_coefficients: int) -> None:
+    if start is not None and (start.duals.shape != (n_rows,) or start.coefficients.shape != (n_coefficients,)):
+        raise ValueError(
+            f"start must be a solution on the same rows and columns: {n_rows} duals and {n_coefficients} coefficients; "
+            f"got {start.duals.size} and {start.coefficients.size}."
+        )

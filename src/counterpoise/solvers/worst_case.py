@@ -1,0 +1,310 @@
+"""The worst sample weights in a ball around the samples' own weights.
+
+The problem is ``max weights @ losses`` over distributions at most ``radius`` away from the base weights q (equal ones,
+or ``sample_weight`` scaled to sum to 1). How far is measured by one of::
+
+    empirical-likelihood   sum q_i log(q_i / w_i)            w_i = q_i / (eta - loss_i), up to a factor
+    kl                     sum w_i log(w_i / q_i)            w_i = q_i exp(loss_i / eta)
+    chi-square             sum q_i (w_i / q_i - 1)^2 / 2     w_i = q_i max(loss_i - eta, 0)
+    cvar                   log max w_i / q_i                 w_i = q_i / alpha above eta, with alpha = exp(-radius)
+
+The first is the ball of Blanchet et al., "DRO-Boosting", who call it KL; its solution is their Lemma 2, where Psi in
+fact falls. The first three agree to second order around q, so one radius means about the same in all of them. Each is
+one equation in one unknown eta. Weights do not change when the losses are shifted or scaled, so all is computed from
+``gaps``, the distances from the largest loss over the range of the losses: nothing overflows, and ties at the top are
+exact zeros.
+"""
+
+import math
+from collections.abc import Callable
+from numbers import Real
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from counterpoise._checks import check_choice, check_losses, check_sample_weight, value_range
+from counterpoise._types import AnyArray, ArrayLike, BoolArray, FloatArray
+from counterpoise.solvers import _ball_kernels
+from counterpoise.solvers.simplex import worst_weights
+
+DIVERGENCES = ("empirical-likelihood", "kl", "chi-square", "cvar")
+_HUGE = 1e300  # losses beyond it are scaled down first, so that differences stay finite
+_TIED = 1e-280  # gaps below it are ties: what is left of the floats' range is needed for floors below the least gap
+_SMALLEST = 5e-324  # float above 0: a spread to divide gaps of 0 by
+_FLAT = 1e8  # floor, in ranges of the losses, from which the second order in 1 / floor is all that floats can hold
+_DEEP = 1e-17  # what is smaller than the rest by this factor does not change it
+_DONE = 1e-14  # error of a divergence, over the larger of it and its root: roundings of terms of either size
+_NEARLY_DEEP = 1e-13  # and by this factor changes it by less than the promised exactness
+_NO_WEIGHT = (
+    1e-200  # part of all sample weight below which a sample counts as having none: sums of squares stay above 0
+)
+_LEAST = 1e-300  # floor or radius: above the smallest float, with room to divide by it
+_MOST_STEPS = 200  # a plain bisection of the logarithm down to rounding takes 60
+
+
+def worst_case_weights(
+    losses: ArrayLike,
+    radius: float,
+    *,
+    divergence: str = "empirical-likelihood",
+    sample_weight: ArrayLike | None = None,
+) -> FloatArray:
+    """Return the distribution within ``radius`` of the samples' own weights that maximizes ``weights @ losses``.
+
+    Parameters
+    ----------
+    losses : array of shape (n_samples,)
+        Finite, of any sign and size.
+    radius : float >= 0
+        Size of the ball; 0 gives the samples' own weights, infinity puts everything on the largest loss.
+    divergence : {"empirical-likelihood", "kl", "chi-square", "cvar"}, default="empirical-likelihood"
+        How far weights are from the samples' own (see the module's text). For ``"cvar"`` the radius is the logarithm of
+        the largest factor by which a weight may grow, so the tail fraction is ``alpha = exp(-radius)``.
+    sample_weight : array of shape (n_samples,), optional
+        Non-negative weights of the samples, the centre of the ball; only their ratios matter. Default: equal.
+
+    Returns
+    -------
+    array of shape (n_samples,)
+        Non-negative, sum 1. Equal losses weigh the same for each unit of sample weight; where all losses are equal the
+        samples' own weights are returned.
+
+    Notes
+    -----
+    Let ``top`` be the part of the samples' own weights that lies on the largest loss. All on that loss is as bad as it
+    gets, and is inside the ball from the radius ``-log(top)`` on (kl and cvar), or ``(1 / top - 1) / 2`` (chi-square).
+    The empirical-likelihood ball never reaches it: every weight stays positive, though at a large radius some are below
+    the smallest float and come out as 0. Below those radii the divergence of the result is ``radius`` to about 1e-14.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from counterpoise.solvers import worst_case_weights
+    >>> weights = worst_case_weights([0.0, 1.0, 3.0], radius=0.1)
+    >>> weights.round(3).tolist()
+    [0.198, 0.252, 0.55]
+    >>> float(-np.mean(np.log(3 * weights)).round(12))
+    0.1
+    >>> worst_case_weights([0.0, 1.0, 3.0], np.log(2), divergence="cvar").round(3).tolist()
+    [0.0, 0.333, 0.667]
+    """
+    check_choice(divergence, "divergence", DIVERGENCES)
+    checked = check_losses(losses, ndim=1)
+    mass = check_sample_weight(sample_weight, checked.size)
+    value_range(checked, "losses")
+    return ball_around(checked, mass).worst(check_radius(radius), divergence).weights
+
+
+def check_radius(radius: Any) -> float:
+    """Return ``radius`` as a float after checking that it is a number of at least 0."""
+    if isinstance(radius, bool) or not isinstance(radius, Real):
+        raise TypeError(f"radius must be a number of at least 0, the size of the ball of weights; got {radius!r}.")
+    if not float(radius) >= 0.0:  # NaN fails too
+        raise ValueError(
+            f"radius must be at least 0, the size of the ball of weights; got {radius!r}. Use 0 for the samples' own."
+        )
+    return float(radius)
+
+
+class Worst(NamedTuple):
+    """Worst weights, and the unknown that gave them, in units of the gaps: a start for the next similar problem."""
+
+    weights: FloatArray
+    root: float
+
+
+class Ball(NamedTuple):
+    """Samples as the divergences see them: how far their losses are below the largest, and what they weigh."""
+
+    gaps: FloatArray  # from 0 at the largest loss to 1 at the least; all 0 where losses are equal
+    base: FloatArray  # on the simplex
+    is_equal: bool  # whether all base weights are equal
+
+    def worst(self, radius: float, divergence: str, start: float = math.nan) -> Worst:
+        """Return the worst weights; ``start`` is the root of a similar problem, where there is one."""
+        if radius < _LEAST or not self.gaps.any():
+            return Worst(self.base.copy(), math.nan)
+        top = self.gaps == 0.0
+        share = float(self.base[top].sum())
+        if radius >= _CAPS[divergence](share):
+            return Worst(np.where(top, self.base / share, 0.0), math.nan)
+        found = _WEIGH[divergence](self, radius, start)
+        np.divide(found.weights, found.weights.sum(), out=found.weights)
+        return found
+
+    @property
+    def mass(self) -> tuple[FloatArray, int]:
+        """Return the base weights as kernels take them: entry ``i * step`` is that of sample i."""
+        return (self.base[:1], 0) if self.is_equal else (self.base, 1)
+
+
+def ball_around(losses: AnyArray, mass: FloatArray | None) -> Ball:
+    """Return finite losses as gaps, and the samples' own weights; samples without weight have no say in the range."""
+    n_samples = losses.size
+    base = np.full(n_samples, 1.0 / n_samples) if mass is None else mass / mass.sum()
+    vector = np.ascontiguousarray(losses, dtype=np.float64)
+    if mass is None:
+        least, largest = float(vector.min()), float(vector.max())
+    else:
+        base[base < _NO_WEIGHT] = 0.0
+        held = vector[base > 0.0]
+        least, largest = float(held.min()), float(held.max())
+        vector = np.clip(vector, least, largest)
+    if max(-least, largest) > _HUGE:
+        vector, least, largest = vector / 4, least / 4, largest / 4
+    gaps = np.empty(n_samples)
+    _ball_kernels.fill_gaps(vector, largest, max(largest - least, _SMALLEST), _TIED, gaps)
+    return Ball(gaps, base, mass is None)
+
+
+# From which radius on everything may lie on the largest loss, given the share of the samples' own weights there.
+_CAPS: dict[str, Callable[[float], float]] = {
+    "empirical-likelihood": lambda _share: math.inf,
+    "kl": lambda share: -math.log(share),
+    "chi-square": lambda share: (1.0 / share - 1.0) / 2,
+    "cvar": lambda share: -math.log(share),
+}
+
+
+def _likelihood_weights(ball: Ball, radius: float, start: float) -> Worst:
+    """Return weights ``base / (gaps + floor)`` up to a factor, for the one floor above 0 at the radius."""
+    top = ball.gaps == 0.0
+    share = float(ball.base[top].sum())
+    rest = 1.0 - share
+    # A bound from below on the divergence of weights that leave all but a rounding on the top (log-sum inequality).
+    if rest > 0.0 and radius > share * math.log(share) + rest * math.log(rest / _DEEP):
+        deep = _deep_weights(ball, radius, ~top, share)
+        if deep is not None:
+            return Worst(deep, math.nan)
+    floor = _likelihood_floor(ball, radius, start)
+    weights = ball.gaps + floor
+    return Worst(np.divide(ball.base, weights, out=weights), floor)
+
+
+def _deep_weights(ball: Ball, radius: float, rest: BoolArray, share: float) -> FloatArray | None:
+    """Return the weights where all but a rounding lies on the top, or None where it does not.
+
+    The divergence is then linear in the logarithm of the floor, which may be below the smallest float.
+    """
+    gaps, base = ball.gaps[rest], ball.base[rest]
+    log_floor = (float(base @ np.log(gaps)) + math.log(share) - radius) / float(base.sum())
+    floor = math.exp(max(log_floor, math.log(_LEAST)))
+    if floor > _DEEP * float(gaps.min()) or floor * float(base @ (1.0 / gaps)) > _NEARLY_DEEP * share:
+        return None
+    weights = ball.base.copy()
+    weights[rest] = base * np.exp(log_floor - np.log(gaps))
+    return weights
+
+
+def _likelihood_floor(ball: Ball, radius: float, start: float) -> float:
+    """Return the floor at which the weights ``base / (gaps + floor)``, scaled to sum to 1, have divergence ``radius``.
+
+    In Lemma 2's terms ``beta = -(largest loss + floor * range)`` and the divergence is ``radius - Psi(beta)``. It falls
+    from infinity to 0 as the floor rises: like ``1 / floor^2`` at the far end, like ``-log(floor)`` at the near one.
+    Newton's method is taken on ``log(exp(divergence) - 1)`` against ``log(floor)``, which is straight at both ends.
+    """
+    mean, variance = _ball_kernels.mean_and_variance(ball.gaps, *ball.mass)
+    second_order = math.sqrt(variance / (2.0 * radius))  # floor + mean, where the floor is far above the gaps
+    if second_order > _FLAT:
+        return second_order - mean
+
+    def divergence(log_floor: float) -> tuple[float, float]:
+        floor = math.exp(log_floor)
+        log_mean, first, second = _ball_kernels.floored(ball.gaps, *ball.mass, mean, floor)
+        slope = -floor * (second - first * first) / ((mean + floor) * (1.0 + first))
+        return log_mean + math.log1p(first), slope
+
+    cold = max(second_order - mean, second_order * math.exp(-radius) / 4, _LEAST)
+    guess = start if start > 0.0 else cold  # NaN is no start
+    highest = math.log(variance / radius) / 2  # there the divergence is at most variance / floor^2, which is the radius
+    return math.exp(_falling_root(divergence, radius, math.log(guess), math.log(_LEAST), highest))
+
+
+def _falling_root(
+    function: Callable[[float], tuple[float, float]], target: float, guess: float, low: float, high: float
+) -> float:
+    """Return where a falling positive function, given with its slope, is ``target``: Newton inside a bracket.
+
+    Steps are taken on ``log(exp(function) - 1)``, and the bracket is halved where one of them would leave it.
+    """
+    place = min(max(guess, low), high)
+    for _ in range(_MOST_STEPS):
+        value, slope = function(place)
+        if abs(value - target) <= _DONE * max(target, math.sqrt(target)):
+            break
+        low, high = (place, high) if value > target else (low, place)
+        rise = (_log_expm1(value) - _log_expm1(target)) * -math.expm1(-value) if value > 0.0 else math.nan
+        step = place - rise / slope if slope < 0.0 else math.nan
+        place = step if low < step < high else (low + high) / 2
+        if not low < place < high:  # neighbouring floats
+            break
+    return place
+
+
+def _log_expm1(value: float) -> float:
+    return value + math.log(-math.expm1(-value))
+
+
+def _exponential_weights(ball: Ball, radius: float, start: float) -> Worst:
+    """Return weights ``base * exp(-gaps / heat)`` up to a factor, for the one heat above 0 at the radius."""
+    _, variance = _ball_kernels.mean_and_variance(ball.gaps, *ball.mass)
+    guess = math.sqrt(variance / (2.0 * radius))  # of the heat, where it is far above the gaps
+
+    def divergence(log_heat: float) -> tuple[float, float]:
+        rate = math.exp(-log_heat)
+        total, mean, square = _ball_kernels.tilted(ball.gaps, *ball.mass, rate)
+        return -rate * mean - math.log(total), -rate * rate * (square - mean * mean)
+
+    if guess > _FLAT:
+        return Worst(np.asarray(ball.base * (1.0 - ball.gaps / guess)), guess)
+    guess = start if start > 0.0 else guess
+    highest = -math.log(8.0 * radius) / 2  # no variance of gaps is above 1/4, so the divergence there is at most radius
+    heat = math.exp(_falling_root(divergence, radius, math.log(guess), math.log(_LEAST), highest))
+    return Worst(np.asarray(ball.base * np.exp(-ball.gaps / heat)), heat)
+
+
+def _clipped_weights(ball: Ball, radius: float, start: float) -> Worst:
+    """Return weights ``base * max(edge - gaps, 0)`` up to a factor, for the one edge at the radius.
+
+    With the mass m of the gaps below the edge, their mean and variance, ``edge = mean + sqrt(variance / (m (1 + 2
+    radius) - 1))``. The search finds which those are, the formula then the edge to rounding.
+    """
+    mean, variance = _ball_kernels.mean_and_variance(ball.gaps, *ball.mass)
+    edge = mean + math.sqrt(variance / (2.0 * radius))
+    if edge < 1.0:  # some weights are 0
+
+        def divergence(log_edge: float) -> tuple[float, float]:
+            mass, first, second = _ball_kernels.clipped(ball.gaps, *ball.mass, math.exp(log_edge))
+            ratio = second / (first * first)
+            return (ratio - 1.0) / 2, (1.0 - mass * ratio) / first
+
+        guess = start if start > 0.0 else edge
+        near = math.exp(_falling_root(divergence, radius, math.log(guess), math.log(_LEAST), 0.0))
+        edge = _edge_of(ball, radius, near)
+    weights = edge - ball.gaps
+    np.maximum(weights, 0.0, out=weights)
+    return Worst(np.multiply(ball.base, weights, out=weights), edge)
+
+
+def _edge_of(ball: Ball, radius: float, edge: float) -> float:
+    """Return the edge at the radius given one that separates the right gaps from the others."""
+    held = ball.gaps < edge
+    gaps, base = ball.gaps[held], ball.base[held]
+    inside = float(base.sum())
+    mean = float(base @ gaps) / inside
+    variance = float(base @ (gaps - mean) ** 2) / inside
+    slack = 2.0 * radius * inside - float(ball.base[~held].sum())  # m (1 + 2 radius) - 1
+    return mean + math.sqrt(variance / slack) if slack > 0.0 else edge
+
+
+def _capped_weights(ball: Ball, radius: float, _start: float) -> Worst:
+    """Return the worst weights below ``base * exp(radius)``."""
+    return Worst(worst_weights(-ball.gaps, ball.base * math.exp(radius)), math.nan)
+
+
+_WEIGH: dict[str, Callable[[Ball, float, float], Worst]] = {
+    "empirical-likelihood": _likelihood_weights,
+    "kl": _exponential_weights,
+    "chi-square": _clipped_weights,
+    "cvar": _capped_weights,
+}
