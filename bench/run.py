@@ -7,13 +7,14 @@ import argparse
 from pathlib import Path
 
 import boosting
+import dro
 import ebboost
 import harness
 import learners
 import mixture
 import svm
 
-SUITES = (mixture, learners, boosting, ebboost, svm)
+SUITES = (mixture, learners, boosting, ebboost, svm, dro)
 RESULTS = Path(__file__).parent.parent / "docs" / "results" / "benchmarks.csv"
 
 

@@ -14,7 +14,7 @@ from sklearn.datasets import load_digits
 from counterpoise import AdaLPBoostClassifier
 from counterpoise.datasets import split_rows
 from counterpoise.metrics import cvar_loss
-from counterpoise.mixing import zero_one_losses
+from counterpoise.pool import zero_one_losses
 
 N_MODELS = 100
 ALPHAS = np.array([0.05, 0.1, 0.15, 0.2, 0.3, 0.5, 1.0])

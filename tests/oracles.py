@@ -226,3 +226,23 @@ def least_svm_value(X, up, down, regularization, *, fit_bias):
     hinges = up @ cp.pos(0.5 - scores) + down @ cp.pos(0.5 + scores)
     program = cp.Problem(cp.Minimize(regularization / 2 * cp.sum_squares(coefficients) + hinges))
     return program.solve(solver=cp.CLARABEL, tol_gap_abs=1e-10, tol_gap_rel=1e-10, tol_feas=1e-10)
+
+
+def least_majorized_value(X, weights, constants, regularization, scores):
+    """Return the optimum of the dataset-constraints paper's Problem 3 around given scores: Clarabel.
+
+    ``weights`` has the objective's signed weights on the rows first, then those of each constraint.
+    """
+    coefficients, bias = cp.Variable(X.shape[1]), cp.Variable()
+    moved = X @ coefficients - bias
+    is_hinge_up, is_hinge_down = (scores >= -0.5).astype(float), (scores <= 0.5).astype(float)
+    positive = cp.multiply(is_hinge_down, cp.pos(0.5 + moved)) + (1 - is_hinge_down)
+    negative = cp.multiply(is_hinge_up, cp.pos(0.5 - moved)) + (1 - is_hinge_up)
+
+    def bound(row, constant):  # a weight below 0 on a positive prediction is its opposite on a negative one, less that
+        return constant + np.maximum(row, 0) @ positive + np.minimum(row, 0).sum() + np.maximum(-row, 0) @ negative
+
+    held = [bound(row, constant) <= 0 for row, constant in zip(weights[1:], constants[1:], strict=True)]
+    cost = regularization / 2 * cp.sum_squares(coefficients) + bound(weights[0], constants[0])
+    program = cp.Problem(cp.Minimize(cost), held)
+    return program.solve(solver=cp.CLARABEL, tol_gap_abs=1e-9, tol_gap_rel=1e-9, tol_feas=1e-9)

@@ -1,10 +1,12 @@
-"""The schedules and bounds of the 2021 paper agree with each other and with its text."""
+"""The schedules and bounds of the papers agree with each other and with their text."""
 
 import math
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import chi2
 
 from counterpoise import guarantees
 
@@ -42,9 +44,73 @@ def test_theorem_4_schedules_are_consistent(alpha, delta):
     assert guarantees.regularized_lpboost_beta(alpha, delta) >= max(2 / delta * math.log(1 / alpha), 0.5) - 1e-9
 
 
+@given(st.integers(1, 10**7), st.floats(0.01, 0.999), st.floats(0.5, 2000))
+def test_the_calibrated_radius_is_the_chi_square_quantile_over_2n(n_samples, confidence, degrees):
+    expected = chi2.ppf(confidence, degrees) / (2 * n_samples)
+    assert guarantees.calibrated_radius(n_samples, confidence, degrees) == pytest.approx(expected, rel=1e-9)
+
+
+def test_the_empirical_bernstein_bounds_hold_as_often_as_promised():
+    rng = np.random.default_rng(0)
+    samples = rng.beta(1, 9, size=(2000, 200))
+    bounds = np.array([guarantees.empirical_bernstein_bound(sample, delta=0.1) for sample in samples])
+    assert (bounds < 0.1).mean() <= 0.1
+    assert bounds.mean() < 0.18
+
+
+@given(st.integers(2, 400), st.floats(0.01, 0.5), st.floats(1, 1e6))
+def test_the_empirical_bernstein_bounds_are_the_papers(n_samples, delta, complexity):
+    losses = np.random.default_rng(n_samples).random(n_samples)
+    mean, variance = losses.mean(), losses.var(ddof=1)
+    size = math.log(complexity / delta)
+    uniform = mean + 15 * size / (n_samples - 1) + math.sqrt(18 * variance * size / n_samples)
+    assert guarantees.empirical_bernstein_bound(losses, delta=delta, complexity=complexity) == pytest.approx(uniform)
+    single = guarantees.empirical_bernstein_bound(losses, delta=delta)
+    assert mean < single < guarantees.empirical_bernstein_bound(losses, delta=delta, complexity=2)
+
+
+def test_the_bound_on_rates_is_the_papers_theorem_1():
+    """E by hand: three datasets, one constraint with coefficients 1 and 2, objective 1, V = 5, X = 2, lambda = 0.5."""
+    coefficient_sum = 1 + 5 * (1 + 2)
+    e = 1 + 4 * 2**2 / 0.5 * coefficient_sum + math.sqrt(8 * math.log(4 * 3 / 0.1))
+    found = guarantees.rate_generalization_bound(
+        400, norm=2.0, regularization=0.5, coefficient_sum=coefficient_sum, n_datasets=3, delta=0.1
+    )
+    assert found == pytest.approx(e / 20)
+
+
+def test_new_rows_exceed_the_rates_of_a_ridge_of_that_size_by_less_than_the_bound():
+    """Any classifier with a norm of at most X B / lambda is covered: random ones, on fresh rows."""
+    rng = np.random.default_rng(0)
+    bound = guarantees.rate_generalization_bound(
+        500, norm=1.0, regularization=10.0, coefficient_sum=1.0, n_datasets=1, delta=0.05
+    )
+    rows, fresh = (draw / np.linalg.norm(draw, axis=1, keepdims=True) for draw in rng.normal(size=(2, 500, 3)))
+    points = rng.normal(size=(1000, 3))
+    points *= 0.1 / np.linalg.norm(points, axis=1, keepdims=True)
+    excess = np.clip(0.5 + fresh @ points.T, 0, 1).mean(axis=0) - np.clip(0.5 + rows @ points.T, 0, 1).mean(axis=0)
+    assert 0 < excess.max() < bound < 0.4
+
+
 @pytest.mark.parametrize(
     ("call", "text"),
     [
+        (
+            lambda: guarantees.rate_generalization_bound(
+                10, norm=1, regularization=0, coefficient_sum=1, n_datasets=1, delta=0.1
+            ),
+            "regularization must be finite and above 0; got 0",
+        ),
+        (lambda: guarantees.calibrated_radius(100, 1.0, 3), r"confidence must lie in \(0, 1\).*got 1.0"),
+        (lambda: guarantees.calibrated_radius(100, 0.9, 0), "degrees_of_freedom must be finite and above 0; got 0"),
+        (lambda: guarantees.calibrated_radius(0, 0.9, 3), "n_samples must be finite and above 0; got 0"),
+        (lambda: guarantees.empirical_bernstein_bound([0.0, 2.0], delta=0.1), r"losses must lie in \[0, 1\].*2.0"),
+        (lambda: guarantees.empirical_bernstein_bound([0.5], delta=0.1), "at least two samples.*got one"),
+        (lambda: guarantees.empirical_bernstein_bound([0, 1], delta=0), r"delta must lie in \(0, 1\).*got 0"),
+        (
+            lambda: guarantees.empirical_bernstein_bound([0, 1], delta=0.1, complexity=0.5),
+            "complexity must be at least 1.*got 0.5",
+        ),
         (lambda: guarantees.hedge_eta(0.5, 10), "n_samples must be at least 1; got 0.5"),
         (lambda: guarantees.hedge_eta(10, 0), "n_rounds must be at least 1; got 0"),
         (lambda: guarantees.hedge_rounds(10, 0), "delta must be finite and above 0; got 0"),

@@ -20,19 +20,26 @@ if TYPE_CHECKING:
     from counterpoise.boosting.lpboost import LPBoostClassifier
     from counterpoise.boosting.margin_boost import RLPBoostClassifier, RQPBoostClassifier
     from counterpoise.boosting.vadaboost import VadaBoostClassifier
+    from counterpoise.constrained import ConstrainedClassifier
+    from counterpoise.frontier import tradeoff
+    from counterpoise.mixture_classifier import MixtureClassifier
 
 __version__ = "0.1.0.dev0"
 __all__ = [
     "AdaBoostClassifier",
     "AdaLPBoostClassifier",
+    "ConstrainedClassifier",
     "DROBoostClassifier",
     "EBBoostClassifier",
     "LPBoostClassifier",
+    "MixtureClassifier",
     "RLPBoostClassifier",
     "RQPBoostClassifier",
     "VadaBoostClassifier",
     "__version__",
     "boosting",
+    "certify",
+    "confidence",
     "datasets",
     "goals",
     "guarantees",
@@ -42,18 +49,23 @@ __all__ = [
     "rates",
     "risks",
     "solvers",
+    "tradeoff",
 ]
 
 _HOME = {
     "AdaBoostClassifier": "boosting.adaboost",
     "AdaLPBoostClassifier": "boosting.adalpboost",
+    "ConstrainedClassifier": "constrained",
     "DROBoostClassifier": "boosting.dro",
     "EBBoostClassifier": "boosting.ebboost",
     "LPBoostClassifier": "boosting.lpboost",
+    "MixtureClassifier": "mixture_classifier",
     "RLPBoostClassifier": "boosting.margin_boost",
     "RQPBoostClassifier": "boosting.margin_boost",
     "VadaBoostClassifier": "boosting.vadaboost",
     "boosting": "",
+    "certify": "",
+    "confidence": "",
     "datasets": "",
     "goals": "",
     "guarantees": "",
@@ -63,6 +75,7 @@ _HOME = {
     "rates": "",
     "risks": "",
     "solvers": "",
+    "tradeoff": "frontier",
 }
 
 __getattr__, __dir__ = lazy(__name__, _HOME)

@@ -1,6 +1,6 @@
 """The text form of rates and goals.
 
-    goal    = sum ("<=" | ">=") sum
+    goal    = sum ("<=" | ">=") sum ["with" "confidence" number]
     sum     = product (("+" | "-") product)*
     product = factor (("*" | "/") factor)*
     factor  = number | "-" factor | "(" sum ")" | metric "(" [rows] ")"
@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 from counterpoise._language.expressions import Expression
 from counterpoise._language.rows import DEFAULT, RESTRICTIONS, Dataset
 from counterpoise._language.wording import NUMBER, WORD, UnknownName, unknown, without_quotes
+from counterpoise.guarantees import check_confidence
 from counterpoise.rates import named
 
 _TOKEN = re.compile(
@@ -47,16 +48,26 @@ def read_expression(text: str) -> Any:
     return found
 
 
-def read_comparison(text: str) -> tuple[Any, str, Any]:
-    """Return the two sides of a goal's text and the sign between them."""
+class Comparison(NamedTuple):
+    """The two sides of a goal's text, the sign between them, and the confidence that it ends with, if any."""
+
+    left: Any
+    sign: str
+    right: Any
+    confidence: float | None
+
+
+def read_comparison(text: str) -> Comparison:
+    """Return the parts of a goal's text."""
     reader = _Reader(text)
     left = reader.sum()
     sign = reader.take("<=", ">=").text
     right = reader.sum()
+    confidence = reader.confidence()
     reader.expect_end()
     if not isinstance(left, Expression) and not isinstance(right, Expression):
         raise GoalSyntaxError(f"A goal needs a rate on at least one side, as in recall(train) >= 0.9; got {text!r}.")
-    return left, sign, right
+    return Comparison(left, sign, right, confidence)
 
 
 def _tokens(text: str) -> list[Token]:
@@ -101,6 +112,21 @@ class _Reader:
             combine = _SUMS[self._advance().text]
             found = combine(found, self._product())
         return found
+
+    def confidence(self) -> float | None:
+        if self._next.text != "with":
+            return None
+        for what in ("with", "confidence"):
+            word = self._advance()
+            if word.text != what:
+                raise self._expected(word, f"{what!r}")
+        number = self._advance()
+        if number.kind != "number":
+            raise self._expected(number, "a number such as 0.95")
+        try:
+            return check_confidence(float(number.text))
+        except ValueError as error:
+            raise self._wrong(number, str(error).rstrip(".")) from None
 
     def _product(self) -> Any:
         found = self._factor()

@@ -13,9 +13,10 @@ from typing import Any
 
 from counterpoise._checks import check_fraction
 from counterpoise._goal_text import GoalSyntaxError, read_comparison, read_expression
-from counterpoise._language.binding import BoundRates, bind_rates
+from counterpoise._language.binding import BoundRates, Views, bind_rates
 from counterpoise._language.classes import Classes, two_classes
 from counterpoise._language.expressions import Goal, GoalCheck, Rate, Ratio, as_rate
+from counterpoise._language.population import standing, tightened_goal
 from counterpoise._language.rows import Dataset
 from counterpoise._language.tables import Table, as_tables
 from counterpoise._language.wording import UnknownName
@@ -109,9 +110,9 @@ def parse_goal(text: str) -> Goal:
     ...
     counterpoise._language.wording.UnknownName: Unknown metric 'precison'. Did you mean 'precision'? ...
     """
-    left, sign, right = read_comparison(text)
+    left, sign, right, confidence = read_comparison(text)
     goal: Goal = left <= right if sign == "<=" else left >= right
-    return goal
+    return goal.with_confidence(confidence)
 
 
 def parse_rate(text: str) -> Rate:
@@ -206,6 +207,9 @@ class BoundGoals:
 def bind(goals: Any, data: Any, *, classes: ArrayLike | None = None, pos_label: Any = None) -> BoundGoals:
     """Resolve goals into signed weights on the rows of the data.
 
+    The bound of a goal that carries a confidence is tightened: to what it must be on so many rows, were they held out,
+    to certify all such goals together; see ``counterpoise.certify.tightened``.
+
     Parameters
     ----------
     goals : goals or their texts
@@ -226,8 +230,9 @@ def bind(goals: Any, data: Any, *, classes: ArrayLike | None = None, pos_label: 
     """
     listed, tables = as_goals(goals), as_tables(data)
     signs = _classes(tables, classes, pos_label)
-    _check_denominators(listed, tables, signs)
-    return BoundGoals(listed, bind_rates([goal.linear for goal in listed], tables, signs, listed), signs)
+    check_denominators(listed, tables, signs)
+    asked = _with_margins(listed, Views(tables, signs))
+    return BoundGoals(listed, bind_rates([goal.linear for goal in asked], tables, signs, listed), signs)
 
 
 def bind_objective(objective: Any, data: Any, *, classes: ArrayLike | None = None, pos_label: Any = None) -> BoundRates:
@@ -241,7 +246,19 @@ def _classes(tables: Mapping[str, Table], classes: ArrayLike | None, pos_label: 
     return two_classes(known, classes=classes, pos_label=pos_label)
 
 
-def _check_denominators(goals: Sequence[Goal], tables: Mapping[str, Table], classes: Classes) -> None:
+def _with_margins(goals: Sequence[Goal], views: Views) -> list[Goal]:
+    """Return the goals with the bounds that rows of this number must meet to certify those that carry a confidence."""
+    n_confident = sum(goal.confidence is not None for goal in goals)
+    return [
+        goal
+        if goal.confidence is None
+        else tightened_goal(goal, standing(goal, views, None), (1.0 - goal.confidence) / n_confident)
+        for goal in goals
+    ]
+
+
+def check_denominators(goals: Sequence[Goal], tables: Mapping[str, Table], classes: Classes) -> None:
+    """Check that goals on ratios can be multiplied through: no predictions make a denominator negative."""
     ratios = [goal for goal in goals if isinstance(goal.left, Ratio)]
     if not ratios:
         return
@@ -316,6 +333,9 @@ class InfeasibleGoals(ValueError):  # noqa: N818 - named for the state it report
         The least total by which these goals must be missed.
     nearest_bounds : dict from Goal to float
         For each goal the nearest number on its right side (``Goal.bound``) that can be met while the others hold.
+    proven : bool
+        True where no classifier whatsoever, or no mixture of the given models, can meet them; False where none of the
+        kind asked for was found.
 
     Examples
     --------
@@ -327,21 +347,27 @@ class InfeasibleGoals(ValueError):  # noqa: N818 - named for the state it report
     """
 
     def __init__(
-        self, conflict: Iterable[Goal], least_violation: float, nearest_bounds: Mapping[Goal, float] | None = None
+        self,
+        conflict: Iterable[Goal],
+        least_violation: float,
+        nearest_bounds: Mapping[Goal, float] | None = None,
+        proven: bool = True,
     ) -> None:
         self.conflict = tuple(conflict)
         self.least_violation = float(least_violation)
         self.nearest_bounds = dict(nearest_bounds or {})
-        super().__init__(self.conflict, self.least_violation, self.nearest_bounds)  # as pickle passes them again
+        self.proven = proven
+        super().__init__(self.conflict, self.least_violation, self.nearest_bounds, proven)  # as pickle passes them
 
     def __str__(self) -> str:
         goals = " and ".join(map(str, self.conflict))
-        start = (
-            f"These goals cannot hold together: {goals}"
-            if len(self.conflict) > 1
-            else f"This goal cannot hold: {goals}"
-        )
-        message = f"{start}. The least total violation is {self.least_violation:.4g}."
+        if not self.proven:
+            start, least = f"No classifier of this kind was found that meets {goals}", "The least total violation found"
+        elif len(self.conflict) > 1:
+            start, least = f"These goals cannot hold together: {goals}", "The least total violation"
+        else:
+            start, least = f"This goal cannot hold: {goals}", "The least total violation"
+        message = f"{start}. {least} is {self.least_violation:.4g}."
         nearest = [str(goal.with_bound(float(f"{bound:.4g}"))) for goal, bound in self.nearest_bounds.items()]
         if nearest:
             message += f" The nearest bounds that can be met, one at a time: {', or '.join(nearest)}."

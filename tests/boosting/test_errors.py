@@ -92,7 +92,7 @@ BAD = {
     ),
     "rebalance half": (
         lambda: AdaLPBoostClassifier(n_estimators=1).fit(GOOD_X, GOOD_Y).rebalance(GOOD_X),
-        "rebalance got X without y",
+        "X came without y",
     ),
 }
 

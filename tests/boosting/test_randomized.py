@@ -176,7 +176,7 @@ def test_sample_draws_afresh_and_vote_is_the_argmax(noisy):
 
 def test_rebalance_trains_and_evaluates_nothing(fitted):
     before = fitted.mixture_.copy()
-    with mock.patch("counterpoise.mixing.predict_codes", side_effect=AssertionError("a model was evaluated")):
+    with mock.patch("counterpoise.pool.predict_codes", side_effect=AssertionError("a model was evaluated")):
         for model in fitted.estimators_:
             model.fit = mock.Mock(side_effect=AssertionError("a model was fitted"))
         other = fitted.rebalance(alpha=0.5)

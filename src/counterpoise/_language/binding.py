@@ -92,7 +92,7 @@ def bind_rates(
     """
     constants = np.zeros(len(rates))
     parts: dict[str, list[_Entries]] = {}
-    views = _Views(tables, classes)
+    views = Views(tables, classes)
     for number, rate in enumerate(rates):
         constants[number] = rate.constant
         try:
@@ -112,7 +112,7 @@ class _Entries(NamedTuple):
     amounts: FloatArray
 
 
-def _resolved(counted: Counted, views: "_Views") -> tuple[IntArray, FloatArray, float]:
+def _resolved(counted: Counted, views: "Views") -> tuple[IntArray, FloatArray, float]:
     """Return the rows that count, their signed weights, and the constant."""
     places, weights = views.rows(counted.rows)
     _, out_of = views.rows(counted.out_of)
@@ -136,7 +136,7 @@ def _stacked(parts: "list[_Entries]", n_rates: int, table: Table) -> Any:
     return stacked
 
 
-class _Views:
+class Views:
     """Rows of the tables, found once: what they take is of the order of the result."""
 
     def __init__(self, tables: Mapping[str, Table], classes: Classes) -> None:

@@ -9,6 +9,8 @@ from typing import Any, NamedTuple, cast
 from counterpoise._language.evaluation import Prepared, prepare
 from counterpoise._language.rows import Counted
 from counterpoise._language.terms import Term, canonical, merged, written_sum
+from counterpoise._language.wording import written_number
+from counterpoise.guarantees import check_confidence
 
 _ROUNDING = 1e-9  # by which a rate may pass its bound: sums over rows are not exact
 _ZERO = 1e-12  # below it the sum over rows in a denominator is rounding: one row in 10^9 counts more
@@ -250,7 +252,8 @@ class Goal:
     """A limit on a rate: ``left <= right`` or ``left >= right``.
 
     Made by comparing rates and numbers, or by ``parse_goal``. Two goals are equal where both sides are, so
-    ``a <= b`` equals ``b >= a``. For an equality write two goals.
+    ``a <= b`` equals ``b >= a``. For an equality write two goals. A goal may carry the confidence with which it shall
+    hold on the population: ``evaluate`` looks at given rows only, ``counterpoise.certify`` proves.
 
     Examples
     --------
@@ -269,6 +272,7 @@ class Goal:
     left: "Rate | Ratio"
     sense: str
     right: "Rate"
+    confidence: float | None = None
 
     def __post_init__(self) -> None:
         if self.sense not in {"<=", ">="}:
@@ -298,6 +302,10 @@ class Goal:
     def with_bound(self, bound: float) -> "Goal":
         """Return the same goal with another number on the right side."""
         return replace(self, right=_rate(float(bound), self.right.terms))
+
+    def with_confidence(self, confidence: float | None) -> "Goal":
+        """Return the same goal, to hold on the population with that probability; None: on the rows at hand only."""
+        return replace(self, confidence=None if confidence is None else check_confidence(confidence))
 
     def evaluate(self, predictions: Any, data: Any, *, pos_label: Any = None) -> "GoalCheck":
         """Tell whether the goal holds for predicted labels; the arguments are those of ``Rate.value``."""
@@ -329,11 +337,13 @@ class Goal:
     def __hash__(self) -> int:
         return hash(self._sides())
 
-    def _sides(self) -> tuple[Any, Any]:
-        return (self.left, self.right) if self.sense == "<=" else (self.right, self.left)
+    def _sides(self) -> tuple[Any, ...]:
+        sides = (self.left, self.right) if self.sense == "<=" else (self.right, self.left)
+        return (*sides, self.confidence)
 
     def __str__(self) -> str:
-        return f"{self.left} {self.sense} {self.right}"
+        ending = "" if self.confidence is None else f" with confidence {written_number(self.confidence)}"
+        return f"{self.left} {self.sense} {self.right}{ending}"
 
     def __repr__(self) -> str:
         return f"<Goal {self}>"

@@ -49,6 +49,11 @@ class AdaLPBoostClassifier(BoostedMixture):
         many rounds. Default: run all rounds.
     outlier_fraction : float in [0, 1), default=0
         Part of the samples, those with the highest losses, that is ignored when weights and mixture are chosen.
+    goals : goals or their texts, default=()
+        What the mixture must meet where it is chosen, the dataset ``train``, and on other datasets: see
+        ``counterpoise.goals``. The rounds do not look at them.
+    pos_label : label, optional
+        The class that goals call positive; by default the second of two. With more classes it must be named.
     decision : {"sticky", "sample", "vote"}, default="sticky"
         How ``predict`` decides: by a draw that is fixed for each row or id, by a fresh draw, or by weighted vote. The
         vote is deterministic, hence no better in the tail than its error allows (Proposition 1).
@@ -67,8 +72,12 @@ class AdaLPBoostClassifier(BoostedMixture):
         Base models; each predicts the original labels.
     mixture_ : array of shape (n_models,)
         Probability with which each model decides.
+    n_models_ : int
+        How many of them carry weight.
     value_, gap_ : float
         Risk of the mixture on the samples where it was chosen, and how far above the optimum it is at most.
+    goals_, multipliers_ : tuple of Goal and array of shape (n_goals,)
+        The goals, and the price of each: how fast the risk would fall if its linear form were relaxed.
     weighted_losses_ : array of shape (n_models,)
         Loss of each model under the weights it was fitted to; the largest is the learner's guarantee g.
     eta_ : float
@@ -100,7 +109,9 @@ class AdaLPBoostClassifier(BoostedMixture):
         validation_fraction: float | None = None,
         patience: int | None = None,
         outlier_fraction: float = 0.0,
+        goals: Any = (),
         decision: str = "sticky",
+        pos_label: Any = None,
         random_state: Any = None,
         n_jobs: int | None = None,
         callbacks: Sequence[Callback] = (),
@@ -114,7 +125,9 @@ class AdaLPBoostClassifier(BoostedMixture):
         self.validation_fraction = validation_fraction
         self.patience = patience
         self.outlier_fraction = outlier_fraction
+        self.goals = goals
         self.decision = decision
+        self.pos_label = pos_label
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.callbacks = callbacks

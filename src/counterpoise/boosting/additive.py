@@ -16,9 +16,10 @@ from counterpoise._types import AnyArray, ArrayLike, ByteArray, FloatArray
 from counterpoise.boosting.inputs import Booster, Rows, seed_sequence
 from counterpoise.boosting.learner import base_learner, make_fit
 from counterpoise.boosting.rounds import Fit, History, Round, boost
-from counterpoise.mixing import predict_codes
+from counterpoise.pool import predict_codes
 
 _PERFECT = 1e-10  # error at which a model counts as perfect: its vote stays finite, and no round can follow
+_CHANCE = 1e-12  # a vote below this is rounding: the model is no better than chance
 _BINARY = 2
 
 
@@ -231,7 +232,7 @@ def fit_votes(
     def stop(done: Round, _history: History) -> bool:
         nonlocal weights
         vote = step.vote(weights, done.losses)
-        if vote <= 0:
+        if vote <= _CHANCE:
             return True
         votes.append(vote)
         weights = _reweighed(weights, vote, done.losses)

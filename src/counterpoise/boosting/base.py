@@ -1,5 +1,6 @@
 """What the boosters of randomized ensembles share: rounds, the choice of the mixture, going on later."""
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -7,13 +8,17 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from counterpoise._checks import check_alpha, check_choice, check_count, check_fraction
-from counterpoise._types import AnyArray, ArrayLike, IntArray
+from counterpoise._types import AnyArray, ArrayLike, ByteArray, IntArray
 from counterpoise.boosting.inputs import Booster, Rows, seed_sequence
 from counterpoise.boosting.learner import base_learner, make_fit
 from counterpoise.boosting.rounds import Fit, History, Round, Rule, boost
 from counterpoise.boosting.rules import without_outliers
 from counterpoise.draws import make_key
-from counterpoise.mixing import DECISIONS, MIXTURES, RandomizedClassifier, Selection, choose_mixture, predict_codes
+from counterpoise.goal_rows import TRAIN, Answers, find_positive, part_of
+from counterpoise.goals import Table, as_goals
+from counterpoise.mixing import MIXTURES, Choice, Game, Selection, as_game, choose_mixture
+from counterpoise.pool import is_frame, pool_codes, predict_codes
+from counterpoise.randomized import CVAR, DECISIONS, WORST_GROUP, Evidence, RandomizedClassifier
 
 
 class _Best(NamedTuple):
@@ -24,7 +29,7 @@ class _Best(NamedTuple):
 
 
 # What only ``fit_more`` needs: the samples and what refers to them.
-_NOT_SAVED = ("_history", "_fit_round", "_reweigh", "_train", "_held_out")
+_NOT_SAVED = ("_history", "_fit_round", "_reweigh", "_train", "_held_out", "_table", "_datasets")
 _IMPROVEMENT = 1e-3  # a fall of the risk that counts: above the solver's gap, below what matters
 
 
@@ -38,6 +43,7 @@ class BoostedMixture(Booster, RandomizedClassifier):
         sample_weight: ArrayLike | None = None,
         *,
         sensitive_features: Any = None,
+        datasets: Mapping[str, Table] | None = None,
         X_val: Any = None,
         y_val: Any = None,
         sensitive_features_val: Any = None,
@@ -53,22 +59,32 @@ class BoostedMixture(Booster, RandomizedClassifier):
         sample_weight : array of shape (n_samples,), optional
             Non-negative; only their ratios matter.
         sensitive_features : array or data frame with a row for each sample, optional
-            The groups for ``reweigh="groups"``.
+            The groups for ``reweigh="groups"``, and the columns that goals speak of.
+        datasets : dict from names to Table, optional
+            Other datasets that goals speak of.
         X_val, y_val : optional
             Labelled samples on which the mixture is chosen. Default: those that ``validation_fraction`` sets aside, or
-            the training samples.
+            the training samples. Goals call them ``train``: they are met where the mixture is chosen.
         sensitive_features_val : optional
-            The groups of ``X_val``.
+            The groups of ``X_val``, and the columns that goals speak of there.
 
         Returns
         -------
         self
+
+        Raises
+        ------
+        InfeasibleGoals
+            Where no mixture of the models meets the goals.
         """
         self._check_parameters()
         rows = self._check_rows(X, y, sample_weight, sensitive_features)
         self._key, self._seeds = make_key(self.random_state), seed_sequence(self.random_state)
         self._generator = np.random.default_rng(self._seeds)
         train, held_out = self._with_validation(rows, X_val, y_val, sensitive_features_val)
+        given, labels, columns = (X, y, sensitive_features) if X_val is None else (X_val, y_val, sensitive_features_val)
+        self._table = Table(given if is_frame(given) else np.empty((len(np.asarray(labels)), 0)), None, columns)
+        self._datasets = dict(datasets or {})
         self._start(train, held_out)
         return self._go_on(self.n_estimators)
 
@@ -114,6 +130,8 @@ class BoostedMixture(Booster, RandomizedClassifier):
         check_fraction(self.outlier_fraction, "outlier_fraction")
         check_choice(self.decision, "decision", DECISIONS)
         check_choice(self.mixture, "mixture", MIXTURES)
+        if as_goals(self.goals) and self.mixture != "optimal":
+            raise ValueError(f"Goals need mixture='optimal', which is free to meet them; got mixture={self.mixture!r}.")
         if self.patience is not None:
             check_count(self.patience, "patience")
         self._check_validation_fraction()
@@ -137,7 +155,8 @@ class BoostedMixture(Booster, RandomizedClassifier):
         boost(self._fit_round, self._history, reweigh=self._reweigh, stop=self._after_round, n_rounds=n_rounds)
         self.estimators_ = list(self._history.models)
         self.weighted_losses_ = np.array(self._history.weighted_losses)
-        self._set_mixture(self._select(), check_alpha(self.alpha))
+        aim = WORST_GROUP if self._mixes_groups() else CVAR
+        self._settle(self._evidence_of_rounds(), check_alpha(self.alpha), as_goals(self.goals), aim)
         return self
 
     def _after_round(self, done: Round, history: History) -> bool:
@@ -156,9 +175,41 @@ class BoostedMixture(Booster, RandomizedClassifier):
         return bool(number - self._best.number >= self.patience)
 
     def _select(self) -> Selection:
+        """Return what the mixture would be chosen on now, goals left aside: early rounds rarely meet them."""
+        rows, losses = self._chosen_on()
+        return Selection(losses, _unequal(rows.weights), rows.groups if self._mixes_groups() else None)
+
+    def _chosen_on(self) -> tuple[Rows, ByteArray]:
         if self._held_out is None:
-            rows, losses = self._train, self._history.losses
-        else:
-            rows, losses = self._held_out, np.array(self._held_out_losses).view(np.uint8).T
-        weights = None if np.ptp(rows.weights) == 0 else rows.weights
-        return Selection(losses, weights, rows.groups if self._mixes_groups() else None)
+            return self._train, self._history.losses
+        return self._held_out, np.array(self._held_out_losses).view(np.uint8).T
+
+    def _evidence_of_rounds(self) -> Evidence:
+        """Return the losses and answers of the models on the rows where the mixture is chosen, and on all datasets."""
+        rows, losses = self._chosen_on()
+        weights = _unequal(rows.weights)
+        places = np.arange(self._table.n_samples) if rows.places is None else rows.places
+        table = part_of(self._table, places, self.classes_[rows.codes], weights)
+        positive = find_positive(self.classes_, self.pos_label)
+        bits = None
+        if len(self.classes_) == 2:  # noqa: PLR2004 - then losses tell predictions
+            assert positive is not None  # noqa: S101 - one of two
+            bits = positive.bits_of_losses(losses, rows.codes)
+        elif positive is not None:
+            bits = positive.bits(pool_codes(self.estimators_, rows.X, self.classes_, self.n_jobs))
+        answers = Answers({}, {}, positive).with_dataset(TRAIN, table, bits)
+        return Evidence(losses, weights, rows.groups, self._with_datasets(answers, self._datasets))
+
+    def _choose(self, selection: Selection, alpha: float) -> Choice:
+        return choose_mixture(selection, alpha=alpha, kind=self.mixture, outlier_fraction=self.outlier_fraction)
+
+    def _game(self, selection: Selection, alpha: float) -> Game:
+        return as_game(selection, alpha, self.outlier_fraction)
+
+    def _forget_mixture(self) -> None:
+        self.mixture = "optimal"
+
+
+def _unequal(weights: AnyArray) -> AnyArray | None:
+    """Return the weights, or None where all are the same."""
+    return None if np.ptp(weights) == 0 else weights

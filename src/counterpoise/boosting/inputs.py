@@ -12,7 +12,7 @@ from counterpoise._checks import check_fraction
 from counterpoise._types import AnyArray, FloatArray, IntArray
 from counterpoise.boosting.learner import base_learner
 from counterpoise.learners.resampling import may_take_missing
-from counterpoise.mixing import PooledClassifier, group_codes, is_frame, n_rows, take_rows
+from counterpoise.pool import PooledClassifier, group_codes, is_frame, n_rows, take_rows
 
 
 class Rows(NamedTuple):
@@ -22,6 +22,7 @@ class Rows(NamedTuple):
     codes: IntArray
     weights: FloatArray
     groups: IntArray | None
+    places: IntArray | None = None  # of the samples among those given, where some were left out
 
 
 class Booster(PooledClassifier):
@@ -86,7 +87,7 @@ class Booster(PooledClassifier):
         absent = np.setdiff1d(np.arange(len(self.classes_)), codes)
         if absent.size:
             raise ValueError(f"Every sample of the class {self.classes_[absent[0]]!r} has a weight of zero.")
-        return Rows(X, codes, weights / weights.sum(), groups)
+        return Rows(X, codes, weights / weights.sum(), groups, np.flatnonzero(live))
 
     def _with_validation(
         self, rows: Rows, X_val: Any, y_val: Any, sensitive_features_val: Any
@@ -143,7 +144,8 @@ class Booster(PooledClassifier):
 def _part(rows: Rows, part: AnyArray) -> Rows:
     weights = rows.weights[part]
     groups = None if rows.groups is None else np.unique(rows.groups[part], return_inverse=True)[1]
-    return Rows(take_rows(rows.X, part), rows.codes[part], weights / weights.sum(), groups)
+    places = part if rows.places is None else rows.places[part]
+    return Rows(take_rows(rows.X, part), rows.codes[part], weights / weights.sum(), groups, places)
 
 
 def seed_sequence(random_state: Any) -> np.random.SeedSequence:

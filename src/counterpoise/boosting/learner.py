@@ -12,7 +12,7 @@ from sklearn.utils.validation import has_fit_parameter
 from counterpoise._types import AnyArray, ByteArray, FloatArray, IntArray
 from counterpoise.learners import HistogramTree, Resampled
 from counterpoise.learners.binning import BinnedFeatures, bin_like
-from counterpoise.mixing import predict_codes
+from counterpoise.pool import predict_codes
 
 _DEFAULT_DEPTH = 6  # deep enough to be accurate alone, as the paper's "unfair learner" is
 

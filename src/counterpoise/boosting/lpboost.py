@@ -39,12 +39,14 @@ class LPBoostClassifier(BoostedMixture):
     target : float in [0, 1), optional
         Stop as soon as the accuracy on the worst-off fraction alpha of the training samples, 1 minus the least CVaR,
         exceeds this. Default: run all rounds.
-    mixture, validation_fraction, patience, outlier_fraction, decision, random_state, n_jobs, callbacks
+    mixture, validation_fraction, patience, outlier_fraction, goals, decision, pos_label
+        As for ``AdaLPBoostClassifier``.
+    random_state, n_jobs, callbacks
         As for ``AdaLPBoostClassifier``.
 
     Attributes
     ----------
-    classes_, estimators_, mixture_, value_, gap_, weighted_losses_
+    classes_, estimators_, mixture_, n_models_, value_, gap_, goals_, multipliers_, weighted_losses_
         As for ``AdaLPBoostClassifier``.
     beta_ : float or None
         The regularization used.
@@ -71,7 +73,9 @@ class LPBoostClassifier(BoostedMixture):
         validation_fraction: float | None = None,
         patience: int | None = None,
         outlier_fraction: float = 0.0,
+        goals: Any = (),
         decision: str = "sticky",
+        pos_label: Any = None,
         random_state: Any = None,
         n_jobs: int | None = None,
         callbacks: Sequence[Callback] = (),
@@ -85,7 +89,9 @@ class LPBoostClassifier(BoostedMixture):
         self.validation_fraction = validation_fraction
         self.patience = patience
         self.outlier_fraction = outlier_fraction
+        self.goals = goals
         self.decision = decision
+        self.pos_label = pos_label
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.callbacks = callbacks

@@ -10,7 +10,7 @@ the paper, the mixture on COMPAS is chosen on the training samples because the s
 """
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,9 +20,10 @@ from counterpoise._types import AnyArray, ByteArray, FloatArray
 from counterpoise.boosting.adalpboost import AdaLPBoostClassifier
 from counterpoise.boosting.lpboost import LPBoostClassifier
 from counterpoise.datasets import load, split_rows
+from counterpoise.experiments.running import Tell, run_parts
 from counterpoise.metrics import cvar_curve, cvar_loss
-from counterpoise.mixing import zero_one_losses
-from counterpoise.results import ResultRow, append_rows, read_rows
+from counterpoise.pool import zero_one_losses
+from counterpoise.results import ResultRow, read_rows
 from counterpoise.solvers import cvar_path, minimize_cvar
 
 EXPERIMENT = "boosted-cvar"
@@ -61,14 +62,27 @@ PROTOCOLS = (
     Protocol("adult", "logistic", 50, (0.5, 0.2, 0.3), lp_alphas=()),
     Protocol("compas", "perceptron", 100, (0.7, 0.3), lp_alphas=()),
 )
+DATASETS = tuple(dict.fromkeys(protocol.dataset for protocol in PROTOCOLS))
+
+
+class Repeat(NamedTuple):
+    """A data set with a learner, and the seed of its split and models."""
+
+    protocol: Protocol
+    seed: int
+
+    def __str__(self) -> str:
+        return f"{self.protocol.dataset}, {self.protocol.learner}, seed {self.seed}"
 
 
 def reproduce(
     output: Path,
     *,
     n_seeds: int = 5,
+    datasets: Sequence[str] | None = None,
     protocols: tuple[Protocol, ...] = PROTOCOLS,
-    tell: Callable[[str], None] = lambda _text: None,
+    n_jobs: int = 1,
+    tell: Tell = lambda _progress: None,
 ) -> Path:
     """Run what the results table does not hold yet, and return the path of the table.
 
@@ -79,28 +93,34 @@ def reproduce(
         where it was.
     n_seeds : int, default=5
         Repeats with other splits and seeds.
+    datasets : sequence of str
+        Those of the protocols' data sets to run; all by default.
     protocols : tuple of Protocol
         Data sets and learners.
+    n_jobs : int, default=1
+        Processes. Learners use all processors on data of this size, so more than one gains little.
     tell : callable
-        Told in a line what was done.
+        Told how far it is.
 
     Returns
     -------
     Path
     """
     table = output / "results.csv"
-    done = {(row.dataset, row.learner, row.seed) for row in read_rows(table).rows} if table.exists() else set()
-    for protocol in protocols:
-        data = None
-        for seed in range(n_seeds):
-            if (protocol.dataset, protocol.learner, seed) in done:
-                continue
-            data = load(protocol.dataset) if data is None else data
-            with warnings.catch_warnings():  # as in the paper, a learner stops after so many steps, converged or not
-                warnings.filterwarnings("ignore", "Stochastic Optimizer|lbfgs failed to converge")
-                append_rows(table, list(run_once(protocol, data, seed)))
-            tell(f"{protocol.dataset}, {protocol.learner}, seed {seed} of {n_seeds}")
+    done = {(row.dataset, row.learner, row.seed) for row in read_rows(table)} if table.exists() else set()
+    chosen = [one for one in protocols if datasets is None or one.dataset in datasets]
+    wanted = [Repeat(one, seed) for one in chosen for seed in range(n_seeds)]
+    left = [part for part in wanted if (part.protocol.dataset, part.protocol.learner, part.seed) not in done]
+    run_parts(left, measure, table, n_jobs=n_jobs, tell=tell)
     return table
+
+
+def measure(repeat: Repeat) -> list[ResultRow]:
+    """Return all measurements of one data set, learner and seed."""
+    data = load(repeat.protocol.dataset)
+    with warnings.catch_warnings():  # as in the paper, a learner stops after so many steps, converged or not
+        warnings.filterwarnings("ignore", "Stochastic Optimizer|lbfgs failed to converge")
+        return list(run_once(repeat.protocol, data, repeat.seed))
 
 
 class Losses(NamedTuple):

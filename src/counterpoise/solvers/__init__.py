@@ -10,7 +10,7 @@ from counterpoise._lazy import lazy
 if TYPE_CHECKING:
     from counterpoise.solvers.cutting_plane import Answer, MultiplierSolution, maximize_concave
     from counterpoise.solvers.entropic import RegularizedSolution, regularized_weights
-    from counterpoise.solvers.mixture import cvar_path, minimize_cvar
+    from counterpoise.solvers.mixture import cvar_path, limits_path, minimize_cvar
     from counterpoise.solvers.reference import solve_mixture_lp, solve_weights_lp
     from counterpoise.solvers.result import InfeasibleRows, MixtureSolution, Progress
     from counterpoise.solvers.simplex import capped_softmax, project_capped, worst_mean, worst_weights
@@ -39,6 +39,7 @@ __all__ = [
     "capped_softmax",
     "cvar_path",
     "hinge_path",
+    "limits_path",
     "maximize_concave",
     "maximize_soft_margin",
     "minimize_cvar",
@@ -68,6 +69,7 @@ _HOME = {
     "capped_softmax": "simplex",
     "cvar_path": "mixture",
     "hinge_path": "soft_margin",
+    "limits_path": "mixture",
     "maximize_concave": "cutting_plane",
     "maximize_soft_margin": "soft_margin",
     "minimize_cvar": "mixture",

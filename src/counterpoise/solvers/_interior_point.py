@@ -12,6 +12,7 @@ problem. Every iterate is feasible for both programs: it can be stopped at any t
 """
 
 from collections.abc import Callable
+from contextlib import suppress
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -31,7 +32,7 @@ _N_PRIMAL = 3  # entries of a point that belong to the primal: votes, slacks, su
 _ROUNDING = 1e-14  # of the Gram matrix, which may be singular
 
 _MIX_IN = 0.15  # of the centre, into a start on the simplex taken from a nearby problem ...
-_OFF_BOUND = 0.01  # ... and how far multipliers keep from their bounds, as a part of the cap
+_OFF_BOUND = 0.01  # ... and how far multipliers keep from their bounds, as a part of their mean and of the cap
 _SLACK_LINEAR = 0.05  # least slack and surplus at the start, in units of the margins
 _SLACK_QUADRATIC = 0.3
 _PRICE = 0.1  # least price of a model at the start on the simplex, as a part of the range
@@ -94,7 +95,8 @@ def start_with_ridge(program: Program, near: FloatArray | None) -> Point:
         slopes = np.maximum(caps @ program.margins, 0.0)
         best = caps.sum() / max(float(slopes @ (slopes / program.ridge)), _FLOOR)
         near = min(best, 0.5) * caps
-    multipliers = np.clip(near, _OFF_BOUND * caps, (1.0 - _OFF_BOUND) * caps)
+    typical = near.sum() / caps.sum() * caps  # far below the caps where hardly any slack is needed
+    multipliers = np.clip(near, _OFF_BOUND * typical, (1.0 - _OFF_BOUND) * caps)
     slopes = multipliers @ program.margins
     surplus, slacks = _soft(program, np.maximum(slopes, 0.0) / program.ridge)
     # The products of votes and prices must be of the size of the others, or the first step leads far off the path.
@@ -128,12 +130,10 @@ def follow_path(program: Program, start: Point, *, is_done: Callable[[Point], bo
     enough = _SINGLE * gap
     matrix: AnyArray = program.margins.astype(np.float32)
     for n_iter in range(max_iter):
-        if is_done(point) or n_slow == _STUCK:
+        if is_done(point) or (n_slow >= _STUCK and gap < enough):
             return n_iter
-        try:
+        with suppress(np.linalg.LinAlgError):  # of a matrix that rounding has made indefinite: stay there
             point = _step(program, point, matrix)
-        except np.linalg.LinAlgError:  # of a matrix that rounding has made indefinite: stay here
-            pass
         last, gap = gap, _gap(point)
         n_slow = n_slow + 1 if gap > _SLOW * last else 0
         if gap < enough or n_slow == _INEXACT:
@@ -149,23 +149,18 @@ def _step(program: Program, point: Point, matrix: AnyArray) -> Point:
     ahead = _moved(point, tangent, *_lengths(program, point, tangent, 1.0))
     # The farther the tangent leads, the less centring.
     centre = gap / sum(pair.size for pair in pairs) * (_gap(ahead) / gap) ** 3
-    bends = (change * other for change, other in _pairs(tangent))
-    corrected = newton.direction(*(centre - pair - bend for pair, bend in zip(pairs, bends, strict=True)))
+    corrected = newton.direction(*(centre - pair - bend for pair, bend in zip(pairs, _products(tangent), strict=True)))
     return _moved(point, corrected, *_lengths(program, point, corrected, _BOUNDARY))
 
 
-def _pairs(point: Point) -> tuple[tuple[FloatArray, FloatArray], ...]:
-    """Return the pairs of which one is zero at the optimum."""
-    return (point.multipliers, point.surplus), (point.room, point.slacks), (point.votes, point.prices)
-
-
-def _products(point: Point) -> list[FloatArray]:
-    return [one * other for one, other in _pairs(point)]
+def _products(point: Point) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return the products of the pairs of which one is zero at the optimum."""
+    return point.multipliers * point.surplus, point.room * point.slacks, point.votes * point.prices
 
 
 def _gap(point: Point) -> float:
-    """Return the sum of all products, which is the gap between the two programs."""
-    return sum(float(one @ other) for one, other in _pairs(point))
+    """Return the sum of the products, which is the gap between the two programs."""
+    return sum(float(pair.sum()) for pair in _products(point))
 
 
 def _lengths(program: Program, point: Point, direction: Point, part: float) -> tuple[float, float]:
@@ -186,7 +181,7 @@ class _Newton:
     """The Newton system at a point, factored once for the predictor and the corrector."""
 
     def __init__(self, program: Program, point: Point, matrix: AnyArray) -> None:
-        self.program, self.point = program, point
+        self.program, self.point, self.is_exact = program, point, matrix is program.margins
         self.theta = 1.0 / (point.surplus / point.multipliers + point.slacks / point.room)
         self.factor = cho_factor(self._system(matrix), lower=True, overwrite_a=True, check_finite=False)
         if program.on_simplex:
@@ -210,24 +205,31 @@ class _Newton:
 
     def direction(self, on_surplus: FloatArray, on_slacks: FloatArray, on_votes: FloatArray) -> Point:
         """Return the direction in which the products of the pairs change by the given amounts."""
-        program, point, theta = self.program, self.point, self.theta
+        program, point = self.program, self.point
         wanted = on_surplus / point.multipliers - on_slacks / point.room
         if program.on_simplex:
-            wanted = wanted - theta @ wanted / theta.sum()
-        votes = self._solve(on_votes / point.votes + (theta * wanted) @ program.margins)
-        level = 0.0
-        if program.on_simplex:
-            level = votes.sum() / self.ones.sum()
-            votes = votes - level * self.ones
-        change = program.margins @ votes - (self.mean @ votes if program.on_simplex else 0.0)
-        multipliers = theta * (wanted - change)
-        # From feasibility and not from the pair: an inexact system then costs progress, but no bound.
-        prices = program.ridge * votes - multipliers @ program.margins + level
+            wanted = wanted - self.theta @ wanted / self.theta.sum()
+        pull = on_votes / point.votes
+        votes, level, multipliers = self._reduced(pull + (self.theta * wanted) @ program.margins, wanted)
+        if self.is_exact:  # and so near the end that thetas are huge: what rounding missed is solved for once more
+            weights = program.ridge + point.prices / point.votes
+            more = self._reduced(pull - weights * votes + multipliers @ program.margins - level, 0.0)
+            votes, level, multipliers = votes + more[0], level + more[1], multipliers + more[2]
         return Point(
             votes,
             (on_slacks + point.slacks * multipliers) / point.room,
             (on_surplus - point.surplus * multipliers) / point.multipliers,
             multipliers,
             -multipliers,
-            prices,
+            # From feasibility and not from the pair: an inexact system then costs progress, but no bound.
+            program.ridge * votes - multipliers @ program.margins + level,
         )
+
+    def _reduced(self, right: FloatArray, wanted: FloatArray | float) -> tuple[FloatArray, float, FloatArray]:
+        """Return the change of votes, level and multipliers."""
+        votes, level = self._solve(right), 0.0
+        if self.program.on_simplex:
+            level = float(votes.sum() / self.ones.sum())
+            votes = votes - level * self.ones
+        change = self.program.margins @ votes - (self.mean @ votes if self.program.on_simplex else 0.0)
+        return votes, level, np.asarray(self.theta * (wanted - change))

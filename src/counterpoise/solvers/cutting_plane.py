@@ -53,7 +53,7 @@ class MultiplierSolution(NamedTuple):
     lower: float
     upper: float  # the maximum of the model
     best: int  # the place of the answer that reached ``lower``, counted from 0
-    shares: FloatArray  # of the answers' cuts in the proof of ``upper``: non-negative, summing to 1
+    shares: FloatArray  # of the cuts in the proof of ``upper``, those given first: non-negative, summing to 1
     n_iter: int
 
     @property
@@ -69,6 +69,7 @@ def maximize_concave(
     radius: float,
     tol: float = 1e-4,
     start: ArrayLike | None = None,
+    cuts: tuple[FloatArray, FloatArray] | None = None,
     stop_above: float = np.inf,
     chooser: str = "auto",
     max_iter: int = _MAX_ITER,
@@ -87,6 +88,8 @@ def maximize_concave(
         Stop when ``upper - lower`` is at most this, in units of the function.
     start : array of shape (n_multipliers,), optional
         Where to ask first; by default at zero.
+    cuts : pair of arrays of shape (n_cuts,) and (n_cuts, n_multipliers), optional
+        Offsets and slopes of linear functions ``offset + slope @ multipliers`` that are known to be nowhere below F.
     stop_above : float, optional
         Stop also when ``lower`` is at least this.
     chooser : {"auto", "mass", "level", "maximum"}, default="auto"
@@ -120,6 +123,8 @@ def maximize_concave(
     point = np.zeros(size) if start is None else check_vector(start, "start", size, "one for each multiplier")
     point, accuracy = np.clip(point, 0.0, radius), _FIRST * tol
     model = _Model(size, radius)
+    for offset, slope in zip(*cuts, strict=True) if cuts is not None else ():
+        model.add_cut(float(offset), slope)
     while True:
         model.add(point, _checked(oracle(point, accuracy), size))
         top = model.maximize()
@@ -169,9 +174,12 @@ class _Model:
         if answer.lower > self.lower:
             self.lower, self.best = answer.lower, len(self.points)
         self.points.append(point.copy())
-        offset = answer.upper - float(answer.slope @ point)
-        self.slopes, self.offsets = np.vstack([self.slopes, answer.slope]), np.append(self.offsets, offset)
-        row = np.append(-answer.slope, 1.0)
+        self.add_cut(answer.upper - float(answer.slope @ point), answer.slope)
+
+    def add_cut(self, offset: float, slope: FloatArray) -> None:
+        """Take in a linear function that is nowhere below."""
+        self.slopes, self.offsets = np.vstack([self.slopes, slope]), np.append(self.offsets, offset)
+        row = np.append(-slope, 1.0)
         self._lp.addRow(-highspy.kHighsInf, offset, row.size, self._columns, row)
 
     def maximize(self) -> _Top:
@@ -184,7 +192,7 @@ class _Model:
             solution = self._lp.getSolution()
         point = np.clip(np.array(solution.col_value)[:-1], 0.0, self.radius)
         duals = np.maximum(-np.array(solution.row_dual), 0.0)
-        shares = duals / duals.sum() if duals.sum() > 0 else np.eye(self.offsets.size)[self.best]
+        shares = duals / duals.sum() if duals.sum() > 0 else np.eye(self.offsets.size)[-1]
         height = shares @ self.offsets + self.radius * np.maximum(shares @ self.slopes, 0.0).sum()
         return _Top(point, float(height), shares)
 

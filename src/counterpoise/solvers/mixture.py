@@ -11,8 +11,8 @@ The sample weights of a larger alpha are allowed for a smaller one (the cap only
 a path of falling alphas: each solve starts from those of the one before.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
@@ -30,7 +30,7 @@ from counterpoise._checks import (
 from counterpoise._types import AnyArray, ArrayLike, FloatArray
 from counterpoise.solvers.master import Master, ModelMinimum, lower_bound
 from counterpoise.solvers.reference import solve_weights_lp
-from counterpoise.solvers.result import MixtureSolution, Progress
+from counterpoise.solvers.result import InfeasibleRows, MixtureSolution, Progress
 from counterpoise.solvers.tail import Cut, TailOracle
 
 _LEVEL = 0.8  # where the level lies between lower and value while the lower bound still rises ...
@@ -172,6 +172,59 @@ def cvar_path(
     return [found[place] for place in range(levels.size)]
 
 
+def limits_path(
+    losses: ArrayLike,
+    alpha: float,
+    limits: Sequence[tuple[ArrayLike, ArrayLike]],
+    *,
+    sample_weight: ArrayLike | None = None,
+    tol: float = 1e-4,
+    max_iter: int = _MAX_ITER,
+) -> list[MixtureSolution | None]:
+    """Find the mixture with the least CVaR under each of many sets of linear constraints.
+
+    Cuts bound the CVaR whatever the constraints, so each solve starts from the cuts and the mixture of the one before.
+
+    Parameters
+    ----------
+    losses, alpha, sample_weight, tol, max_iter
+        As for ``minimize_cvar``; the last two apply to each set.
+    limits : sequence of pairs (rows, bounds)
+        Solved in the order given: neighbours should be alike.
+
+    Returns
+    -------
+    list of MixtureSolution or None
+        One for each set; None where no mixture satisfies it.
+
+    Examples
+    --------
+    >>> from counterpoise.solvers import limits_path
+    >>> path = limits_path([[0, 1], [0, 1], [1, 0], [1, 0]], 0.5, [([[1, 0]], [bound]) for bound in (-1, 0, 0.25, 1)])
+    >>> [None if found is None else round(found.value, 3) for found in path]
+    [None, 1.0, 0.75, 0.5]
+    """
+    alpha, tol, max_iter = check_alpha(alpha), check_positive(tol, "tol"), check_count(max_iter, "max_iter")
+    problem = _check_problem(losses, sample_weight, None, None)
+    sets = [check_rows(rows, bounds, problem.losses.shape[1]) for rows, bounds in limits]
+    found: list[MixtureSolution | None] = []
+    start = None
+    with _Bundle(problem, tol=tol, max_iter=max_iter, callback=None) as bundle:
+        for rows, bounds in sets:
+            try:
+                if _suits_highs(*problem.losses.shape):
+                    solved = solve_weights_lp(losses, alpha, sample_weight=sample_weight, rows=rows, bounds=bounds)
+                else:
+                    bundle.limit(rows, bounds)
+                    solved = bundle.solve(alpha, start=start)
+            except InfeasibleRows:
+                found.append(None)
+            else:
+                found.append(solved)
+                start = solved.mixture
+    return found
+
+
 @dataclass(frozen=True)
 class _Problem:
     losses: AnyArray
@@ -216,6 +269,13 @@ class _Bundle:
 
     def __exit__(self, *_: object) -> None:
         self.oracle.close()
+
+    def limit(self, rows: FloatArray, bounds: FloatArray) -> None:
+        """Put other constraints in place of the present ones; the cuts stay."""
+        self.master = Master(self.oracle.n_models, rows, bounds)
+        self.problem = replace(self.problem, rows=rows, bounds=bounds)
+        for cut in self.cuts:
+            self.master.add((cut.slope - self.shift) / self.span)
 
     def solve(self, alpha: float, *, start: ArrayLike | None) -> MixtureSolution:
         """Alternate between a cut at the point and the point nearest to the best one below the level."""

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import scipy.sparse as sp
 
-from counterpoise._types import FloatArray
+from counterpoise._types import FloatArray, IntArray
 from counterpoise.solvers.cutting_plane import Answer, maximize_concave
 from counterpoise.solvers.svm import solve_kernel_svm, solve_svm
 from counterpoise.solvers.svm_bounds import SVMSolution
@@ -29,8 +29,10 @@ __all__ = ["KernelMachine", "LinearMachine", "Majorization", "RampProblem", "Ram
 
 _HALF = 0.5
 _FEASIBLE = 1e-9  # an excess below this is rounding
-_LOOSE = 0.02  # accuracy of the first convex program, in units of the rates
-_TIGHTER = 0.1  # of the last improvement: the accuracy of the next one
+_LOOSE = 0.1  # accuracy of the first convex program, in units of the rates
+_USED = 1e-6  # shares below this are forgotten
+_CLOSEST = 0.5  # of the tolerance: the accuracy of the last convex programs
+_TIGHTER = 0.2  # of the last improvement: the accuracy of the next one
 
 
 def ramp(scores: FloatArray) -> FloatArray:
@@ -50,6 +52,7 @@ class Machine(Protocol):
     """Rows whose scores are linear in a point, and the support vector machine on them."""
 
     n_rows: int
+    fit_bias: bool
 
     def solve(
         self, up: FloatArray, down: FloatArray, regularization: float, tol: float, start: SVMSolution | None
@@ -95,7 +98,7 @@ class KernelMachine:
 
     def __init__(self, gram: FloatArray, *, fit_bias: bool = True) -> None:
         self.gram, self.fit_bias = gram, fit_bias
-        self.n_rows = gram.shape[0]
+        self.n_rows = int(gram.shape[0])
 
     @property
     def size(self) -> int:
@@ -137,6 +140,20 @@ class RampProblem:
     def n_constraints(self) -> int:
         """Return the number of constraints."""
         return int(self.constants.size) - 1
+
+    def shifted(self, margin: float) -> "RampProblem":
+        """Return the problem with every constraint tightened."""
+        constants = self.constants + np.append(0.0, np.full(self.n_constraints, margin))
+        return RampProblem(self.machine, self.weights, constants, self.regularization)
+
+    def only(self, constraints: IntArray) -> "RampProblem":
+        """Return the problem with some of the constraints only."""
+        kept = np.append(0, np.asarray(constraints, dtype=np.int64) + 1)
+        return RampProblem(self.machine, self.weights[kept], self.constants[kept], self.regularization)
+
+    def without_constraints(self) -> "RampProblem":
+        """Return the problem without constraints."""
+        return self.only(np.empty(0, dtype=np.int64))
 
     def at(self, point: FloatArray) -> "State":
         """Return what is to be known of a point."""
@@ -185,19 +202,24 @@ class RampSolution(NamedTuple):
 class _Majorizer:
     """The convex program around a state: hinges where they touch the ramps, constants elsewhere."""
 
-    def __init__(self, problem: RampProblem, state: State, *, focus: float) -> None:
+    def __init__(self, problem: RampProblem, state: State, *, focus: float, last: SVMSolution | None) -> None:
         self.problem, self.focus = problem, focus  # focus: what the objective counts beside the constraints
+        self.last = last  # where the next support vector machine starts
         self.is_up = (state.scores >= -_HALF).astype(np.float64)  # 1 - ramp is bounded by its hinge
         self.is_down = (state.scores <= _HALF).astype(np.float64)  # ramp is
         self.offsets = problem.constants - problem.falling @ self.is_up + problem.rising @ (1.0 - self.is_down)
-        self.last: SVMSolution | None = None
         self.points: list[FloatArray] = []
         self.values: list[FloatArray] = []  # of objective and constraints, one array a point
 
-    def add(self, state: State) -> None:
-        """Take in a point: as good as its ramps say, because the bounds are exact or above."""
-        self.points.append(state.point)
-        self.values.append(self._values(state.scores, state.point))
+    def add(self, point: FloatArray, scores: FloatArray) -> None:
+        """Take in a point."""
+        self.points.append(point)
+        self.values.append(self._values(scores, point))
+
+    def cuts(self) -> tuple[FloatArray, FloatArray]:
+        """Return what the points prove of the dual function: offsets and slopes of cuts."""
+        values = np.array(self.values)
+        return values[:, 0], values[:, 1:]
 
     def answer(self, multipliers: FloatArray, accuracy: float) -> Answer:
         """Solve the support vector machine of these multipliers; its point is a cut."""
@@ -207,9 +229,8 @@ class _Majorizer:
         found = problem.machine.solve(up, down, problem.regularization, accuracy, self.last)
         self.last = found
         point = np.append(found.coefficients, found.bias)
-        values = self._values(problem.machine.scores(point), point)
-        self.points.append(point)
-        self.values.append(values)
+        self.add(point, problem.machine.scores(point))
+        values = self.values[-1]
         upper = float(values[0] + multipliers @ values[1:])
         return Answer(min(found.lower + float(coefficients @ self.offsets), upper), upper, values[1:])
 
@@ -233,7 +254,7 @@ class Plan:
     max_majorizations: int = 20
     radius: float = 1e3
     focus: float = 1.0
-    chooser: str = "auto"
+    chooser: str = "level"  # "mass", exact for one multiplier, takes more support vector machines
     stop: Callable[[State], bool] = lambda _state: False
 
 
@@ -253,16 +274,23 @@ def minimize_ramp(problem: RampProblem, start: FloatArray, plan: Plan) -> RampSo
     -------
     RampSolution
     """
-    state, history = problem.at(start), []
+    state, history = problem.at(start), list[Majorization]()
     multipliers, tol = np.zeros(problem.n_constraints), max(_LOOSE, plan.tol)
+    last: SVMSolution | None = None
+    points: list[FloatArray] = []
     for _ in range(plan.max_majorizations):
-        better, step = _majorize(problem, state, multipliers, plan, tol)
+        majorizer = _Majorizer(problem, state, focus=plan.focus, last=last)
+        majorizer.add(state.point, state.scores)
+        for point in points:  # those that made up the last solution are near the next
+            majorizer.add(point, problem.machine.scores(point))
+        better, step = _solve(majorizer, multipliers, plan, tol)
+        last, points = majorizer.last, step.points
         gained = _merit(state, plan) - _merit(better, plan)
-        multipliers, state = step.multipliers, better if gained >= 0 else state
-        history.append(step._replace(value=state.value, violation=state.violation))
+        multipliers, state = step.done.multipliers, better if gained >= 0 else state
+        history.append(step.done._replace(value=state.value, violation=state.violation))
         if plan.stop(state) or (gained <= plan.tol and tol <= plan.tol):
             break
-        tol = float(np.clip(_TIGHTER * gained, plan.tol / 2, tol))
+        tol = float(np.clip(_TIGHTER * gained, _CLOSEST * plan.tol, tol))
     return RampSolution(state, multipliers, history)
 
 
@@ -271,24 +299,33 @@ def _merit(state: State, plan: Plan) -> float:
     return plan.focus * state.value + (0.0 if state.violation <= _FEASIBLE else plan.radius * state.violation)
 
 
-def _majorize(
-    problem: RampProblem, state: State, multipliers: FloatArray, plan: Plan, tol: float
-) -> tuple[State, Majorization]:
-    """Solve the convex program around a state, and return the next state."""
-    majorizer = _Majorizer(problem, state, focus=plan.focus)
+class _Step(NamedTuple):
+    done: Majorization
+    points: list[FloatArray]  # whose mean is the new point
+
+
+def _solve(majorizer: _Majorizer, multipliers: FloatArray, plan: Plan, tol: float) -> tuple[State, _Step]:
+    """Solve the convex program, and return the next state and how it came about."""
+    problem, n_known = majorizer.problem, len(majorizer.points)
     if not problem.n_constraints:
         answer = majorizer.answer(multipliers, tol)
-        step = Majorization(0.0, 0.0, answer.lower, answer.upper - answer.lower, 1, multipliers)
-        return problem.at(majorizer.points[-1]), step
+        done = Majorization(0.0, 0.0, answer.lower, answer.upper - answer.lower, 1, multipliers)
+        return problem.at(majorizer.points[-1]), _Step(done, [])
     found = maximize_concave(
-        majorizer.answer, problem.n_constraints, radius=plan.radius, tol=tol, start=multipliers, chooser=plan.chooser
+        majorizer.answer,
+        problem.n_constraints,
+        radius=plan.radius,
+        tol=tol,
+        start=multipliers,
+        cuts=majorizer.cuts(),
+        chooser=plan.chooser,
     )
-    n_machines = len(majorizer.points)
-    majorizer.add(state)
-    shares = best_mean(np.array(majorizer.values), radius=plan.radius)
-    better = problem.at(shares @ np.array(majorizer.points))
-    value = float(shares @ np.array(majorizer.values)[:, 0])
-    return better, Majorization(0.0, 0.0, found.lower, value - found.lower, n_machines, found.multipliers)
+    values = np.array(majorizer.values)
+    shares = best_mean(values, radius=plan.radius)
+    gap = float(shares @ values[:, 0]) - found.lower
+    done = Majorization(0.0, 0.0, found.lower, gap, len(majorizer.points) - n_known, found.multipliers)
+    used = [majorizer.points[place] for place in np.flatnonzero(shares > _USED)]
+    return problem.at(shares @ np.array(majorizer.points)), _Step(done, used)
 
 
 def best_mean(values: FloatArray, *, radius: float) -> FloatArray:

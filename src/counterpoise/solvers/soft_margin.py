@@ -136,8 +136,8 @@ def soft_margin_path(
     Examples
     --------
     >>> from counterpoise.solvers import soft_margin_path
-    >>> [round(found.value, 3) for found in soft_margin_path([[1, 1], [1, -1], [-1, 1], [1, 1]], [1, 2, 4])]
-    [0.5, 0.0, 0.0]
+    >>> [round(found.value, 3) for found in soft_margin_path([[1, 1], [1, 0], [0, 1], [1, 1]], [1, 2, 4])]
+    [0.75, 0.5, 0.5]
     """
     costs, tol, max_iter = _check_costs(Cs), check_positive(tol, "tol"), check_count(max_iter, "max_iter")
     check_edge_cost(float(costs.min()))
@@ -358,26 +358,30 @@ class _QuadraticSearch:
         self.caps = C * problem.masses
         self.value, self.lower = np.inf, -np.inf
 
-    def solve(self, near: _Near | None, max_iter: int) -> tuple[HingeSolution, _Near]:
-        program = Program(self.margins, self.caps, self.ridge, 1.0, on_simplex=False)
-        start = start_with_ridge(program, None if near is None else near[1])
-        n_iter = follow_path(program, start, is_done=self._is_done, max_iter=max_iter)
-        return self._certified(n_iter), (self.votes, self.multipliers)
-
     def _is_done(self, point: Point) -> bool:
         reply = np.maximum(point.multipliers @ self.margins, 0.0) / self.ridge  # the best votes against them
         lower = float(point.multipliers.sum() - reply @ (self.ridge * reply) / 2)
         if lower > self.lower:
             self.multipliers, self.lower = point.multipliers, lower
-        inside = np.where(reply > 0, point.votes, 0.0)  # what has no reply tends to 0
-        for votes in (reply, inside):
+        for votes in (reply, point.votes):
             value = self._cost(votes)
             if value < self.value:
-                self.votes, self.value = votes, value
-        return self.value - self.lower <= self.tol * self.value
+                self.votes, self.value, self.is_out = votes, value, reply == 0  # where votes tend to 0
+        return self._is_close(self.value)
+
+    def _is_close(self, value: float) -> bool:
+        return value - self.lower <= self.tol * value
 
     def _cost(self, votes: FloatArray) -> float:
         return float(votes @ (self.ridge * votes) / 2 + self.caps @ np.maximum(0.0, 1.0 - self.margins @ votes))
+
+    def solve(self, near: _Near | None, max_iter: int) -> tuple[HingeSolution, _Near]:
+        program = Program(self.margins, self.caps, self.ridge, 1.0, on_simplex=False)
+        start = start_with_ridge(program, None if near is None else near[1])
+        n_iter = follow_path(program, start, is_done=self._is_done, max_iter=max_iter)
+        fewer = np.where(self.is_out, 0.0, self.votes)
+        self.votes = fewer if self._is_close(self._cost(fewer)) else self.votes
+        return self._certified(n_iter), (self.votes, self.multipliers)
 
     def _certified(self, n_iter: int) -> HingeSolution:
         """Return both vectors for all models and samples, with the bounds computed from them alone."""

@@ -31,9 +31,10 @@ DIVERGENCES = ("empirical-likelihood", "kl", "chi-square", "cvar")
 _HUGE = 1e300  # losses beyond it are scaled down first, so that differences stay finite
 _TIED = 1e-280  # gaps below it are ties: what is left of the floats' range is needed for floors below the least gap
 _SMALLEST = 5e-324  # float above 0: a spread to divide gaps of 0 by
-_FLAT = 1e8  # floor, in ranges of the losses, from which the second order in 1 / floor is all that floats can hold
+_FLAT = 1e5  # floor, in ranges of the losses, from which only the second order in 1 / floor is above rounding
 _DEEP = 1e-17  # what is smaller than the rest by this factor does not change it
-_DONE = 1e-14  # error of a divergence, over the larger of it and its root: roundings of terms of either size
+_DONE = 1e-14  # part of the radius by which a divergence may miss it
+_NOISE = 2e-16  # times the root of the number of samples: what rounding leaves of a sum of terms near 1
 _NEARLY_DEEP = 1e-13  # and by this factor changes it by less than the promised exactness
 _NO_WEIGHT = (
     1e-200  # part of all sample weight below which a sample counts as having none: sums of squares stay above 0
@@ -217,20 +218,28 @@ def _likelihood_floor(ball: Ball, radius: float, start: float) -> float:
     cold = max(second_order - mean, second_order * math.exp(-radius) / 4, _LEAST)
     guess = start if start > 0.0 else cold  # NaN is no start
     highest = math.log(variance / radius) / 2  # there the divergence is at most variance / floor^2, which is the radius
-    return math.exp(_falling_root(divergence, radius, math.log(guess), math.log(_LEAST), highest))
+    return math.exp(
+        _falling_root(divergence, radius, math.log(guess), math.log(_LEAST), highest, n_samples=ball.gaps.size)
+    )
 
 
 def _falling_root(
-    function: Callable[[float], tuple[float, float]], target: float, guess: float, low: float, high: float
+    function: Callable[[float], tuple[float, float]],
+    target: float,
+    guess: float,
+    low: float,
+    high: float,
+    *,
+    n_samples: int,
 ) -> float:
     """Return where a falling positive function, given with its slope, is ``target``: Newton inside a bracket.
 
     Steps are taken on ``log(exp(function) - 1)``, and the bracket is halved where one of them would leave it.
     """
-    place = min(max(guess, low), high)
+    place, noise = min(max(guess, low), high), _NOISE * math.sqrt(n_samples)
     for _ in range(_MOST_STEPS):
         value, slope = function(place)
-        if abs(value - target) <= _DONE * max(target, math.sqrt(target)):
+        if abs(value - target) <= max(_DONE * target, noise):
             break
         low, high = (place, high) if value > target else (low, place)
         rise = (_log_expm1(value) - _log_expm1(target)) * -math.expm1(-value) if value > 0.0 else math.nan
@@ -259,7 +268,9 @@ def _exponential_weights(ball: Ball, radius: float, start: float) -> Worst:
         return Worst(np.asarray(ball.base * (1.0 - ball.gaps / guess)), guess)
     guess = start if start > 0.0 else guess
     highest = -math.log(8.0 * radius) / 2  # no variance of gaps is above 1/4, so the divergence there is at most radius
-    heat = math.exp(_falling_root(divergence, radius, math.log(guess), math.log(_LEAST), highest))
+    heat = math.exp(
+        _falling_root(divergence, radius, math.log(guess), math.log(_LEAST), highest, n_samples=ball.gaps.size)
+    )
     return Worst(np.asarray(ball.base * np.exp(-ball.gaps / heat)), heat)
 
 
@@ -279,7 +290,9 @@ def _clipped_weights(ball: Ball, radius: float, start: float) -> Worst:
             return (ratio - 1.0) / 2, (1.0 - mass * ratio) / first
 
         guess = start if start > 0.0 else edge
-        near = math.exp(_falling_root(divergence, radius, math.log(guess), math.log(_LEAST), 0.0))
+        near = math.exp(
+            _falling_root(divergence, radius, math.log(guess), math.log(_LEAST), 0.0, n_samples=ball.gaps.size)
+        )
         edge = _edge_of(ball, radius, near)
     weights = edge - ball.gaps
     np.maximum(weights, 0.0, out=weights)

@@ -1,0 +1,200 @@
+"""A start inside the goals; or, where there is none, which goals conflict, with bounds in the goals' own units."""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from counterpoise._types import FloatArray, IntArray
+from counterpoise.goals import BoundGoals, Goal, InfeasibleGoals, Ratio, Table, bind
+from counterpoise.solvers.conflicts import Conflict, find_conflict
+from counterpoise.solvers.ramp import Plan, RampProblem, State, minimize_ramp
+
+_DOUBLINGS = 40
+_HALVINGS = 30  # of an interval: its end is then known to nine digits
+_EVEN = 0.5  # the probability that a score of 0 stands for
+_MET = 1e-9  # violations below this are rounding
+_MARGIN = 1e-3  # by how much inside the goals a start is looked for
+_SEARCH = 25  # majorizations of a search
+_MAX_DELETIONS = 12  # goals among which the smallest conflict is looked for one by one
+
+
+def stacked_weights(bound: BoundGoals, names: list[str], sizes: Mapping[str, int]) -> sp.csr_array:
+    """Return the goals' weights on the rows of all datasets, one below the other in the order of the names."""
+    parts = [bound.weights.get(name, sp.csr_array((len(bound.goals), sizes[name]))) for name in names]
+    return sp.csr_array(sp.hstack(parts))
+
+
+def require_possible(bound: BoundGoals, tables: Mapping[str, Table]) -> None:
+    """Raise ``InfeasibleGoals`` where no predictions at all, by whatever classifier, meet the goals."""
+    names = list(bound.weights)
+    sizes = {name: tables[name].n_samples for name in names}
+    conflict = find_conflict(stacked_weights(bound, names, sizes), bound.bounds)
+    if conflict is None:
+        return
+    members = conflict.members
+
+    def can_hold(place: int, limit: float) -> bool:
+        others = [bound.goals[other] for other in members if other != place]
+        relaxed = bind([bound.goals[place].with_bound(limit), *others], dict(tables), classes=np.array(bound.classes))
+        sizes = {name: tables[name].n_samples for name in relaxed.weights}
+        return find_conflict(stacked_weights(relaxed, list(sizes), sizes), relaxed.bounds) is None
+
+    raise conflict_error(conflict, bound.goals, bound.bounds, can_hold)
+
+
+def conflict_error(
+    conflict: Conflict, goals: tuple[Goal, ...], bounds: FloatArray, can_hold: Callable[[int, float], bool]
+) -> InfeasibleGoals:
+    """Return the error for goals that conflict, with the nearest bounds in the goals' own units.
+
+    ``can_hold(place, limit)`` tells whether the goal at that place could hold with another bound beside the others.
+    """
+    nearest = {}
+    for place in conflict.members.tolist():
+        goal = goals[place]
+        if isinstance(goal.left, Ratio):
+            nearest[goal] = _nearest_ratio(goal, partial(can_hold, place))
+        else:
+            relaxed = float(conflict.nearest[place] - bounds[place])
+            nearest[goal] = goal.bound + (relaxed if goal.sense == "<=" else -relaxed)
+    return InfeasibleGoals([goals[place] for place in conflict.members], conflict.least_violation, nearest)
+
+
+def _nearest_ratio(goal: Goal, can_hold: Callable[[float], bool]) -> float:
+    """Return the nearest bound of a goal on a ratio, which is not linear in its bound, by bisection."""
+    impossible, possible = goal.bound, 0.0
+    if goal.sense == "<=":
+        possible = max(2 * goal.bound, 1.0)
+        for _ in range(_DOUBLINGS):
+            if can_hold(possible):
+                break
+            possible *= 2
+    for _ in range(_HALVINGS):
+        middle = (impossible + possible) / 2
+        impossible, possible = (impossible, middle) if can_hold(middle) else (middle, possible)
+    return possible
+
+
+def find_start(problem: RampProblem, bound: BoundGoals, tables: Mapping[str, Table]) -> FloatArray:
+    """Return a point that meets the goals, or raise ``InfeasibleGoals``.
+
+    The same decision for all rows, drawn with one probability, is tried first; then whether any predictions at all
+    meet the goals; then points of least total violation, by majorization-minimization without the objective. That may
+    end in a local minimum: a conflict that it reports was searched for, not proven.
+    """
+    found = _constant_start(problem)
+    if found is not None:
+        return found
+    require_possible(bound, tables)
+    searcher = _Searcher(problem)
+    search = searcher.least_violation(np.arange(problem.n_constraints))
+    if search.state.violation > _MET:
+        raise searcher.as_error(bound, search)
+    return search.state.point
+
+
+def _constant_start(problem: RampProblem) -> FloatArray | None:
+    """Return a point without coefficients that meets the constraints, the most even one, where there is one."""
+    slopes = np.asarray(problem.weights.sum(axis=1)).ravel()[1:]
+    room = -problem.constants[1:]  # slopes * probability <= room
+    if (room[slopes == 0] < 0).any():
+        return None
+    with np.errstate(divide="ignore", invalid="ignore"):  # where a slope is 0, which is left out below
+        limits = room / slopes
+    least = max(0.0, float(limits[slopes < 0].max(initial=0.0)))
+    most = min(1.0, float(limits[slopes > 0].min(initial=1.0)))
+    probability = float(np.clip(_EVEN, least, most))
+    if least > most or (not problem.machine.fit_bias and probability != _EVEN):
+        return None
+    return np.append(np.zeros(problem.machine.size - 1), _EVEN - probability)
+
+
+class _Search(NamedTuple):
+    """The best point that a search has found, and the price of each constraint there."""
+
+    state: State
+    multipliers: FloatArray
+
+
+class _Searcher:
+    """Searches for points that meet some of the constraints of a problem."""
+
+    def __init__(self, problem: RampProblem) -> None:
+        self.problem = problem
+        self._free: FloatArray | None = None
+
+    def least_violation(self, members: IntArray) -> _Search:
+        """Return the better of two searches, from the most even start and from the unconstrained solution."""
+        problem = self.problem.only(members)
+        constant = _constant_start(problem)
+        if constant is not None:
+            return _Search(problem.at(constant), np.zeros(members.size))
+        best = _searched(problem, np.zeros(problem.machine.size))
+        if best.state.violation > _MET:
+            best = min(best, _searched(problem, self._unconstrained()), key=lambda one: one.state.violation)
+        return best
+
+    def _unconstrained(self) -> FloatArray:
+        if self._free is None:
+            zero = np.zeros(self.problem.machine.size)
+            self._free = minimize_ramp(self.problem.without_constraints(), zero, Plan()).state.point
+        return self._free
+
+    def as_error(self, bound: BoundGoals, search: _Search) -> InfeasibleGoals:
+        """Return the error for goals that no point was found for, with as small a conflict as searching finds."""
+        members, search = self._priced(search)
+        if members.size <= _MAX_DELETIONS:
+            members, search = self._smallest(members, search)
+        nearest = {}
+        for place in members:
+            goal = bound.goals[place]
+            if not isinstance(goal.left, Ratio):  # whose bound is not in units of the excess
+                missed = self._least_excess(int(place), members[members != place])
+                if missed is not None:
+                    nearest[goal] = goal.bound + (missed if goal.sense == "<=" else -missed)
+        conflict = [bound.goals[place] for place in members]
+        return InfeasibleGoals(conflict, search.state.violation, nearest, proven=False)
+
+    def _priced(self, search: _Search) -> tuple[IntArray, _Search]:
+        """Return the constraints that are exceeded or have a price, if these alone are out of reach too; else all."""
+        priced = np.flatnonzero((search.state.excess > _MET) | (search.multipliers > _MET))
+        reduced = self.least_violation(priced)
+        if reduced.state.violation > _MET:
+            return priced, reduced
+        return np.arange(self.problem.n_constraints), search
+
+    def _smallest(self, members: IntArray, search: _Search) -> tuple[IntArray, _Search]:
+        """Drop one constraint after the other without which still no point is found."""
+        for candidate in members:
+            rest = members[members != candidate]
+            reduced = self.least_violation(rest)
+            if reduced.state.violation > _MET:
+                members, search = rest, reduced
+        return members, search
+
+    def _least_excess(self, one: int, others: IntArray) -> float | None:
+        """Return the least found by which one constraint is exceeded where the others hold, or None if they do not."""
+        start = self.least_violation(others).state
+        if start.violation > _MET:
+            return None
+        problem = self.problem
+        rows = np.concatenate([[one], others]) + 1
+        swapped = RampProblem(problem.machine, problem.weights[rows], problem.constants[rows], problem.regularization)
+        state = minimize_ramp(swapped, start.point, Plan()).state
+        return max(state.value - problem.ridge(state.point), 0.0)
+
+
+def _searched(problem: RampProblem, start: FloatArray) -> _Search:
+    """Look for a feasible point by majorization-minimization without the objective."""
+    plan = Plan(
+        tol=1e-4,
+        max_majorizations=_SEARCH,
+        radius=1.0,
+        focus=0.0,
+        stop=lambda state: bool((state.excess <= _MARGIN).all()),
+    )
+    found = minimize_ramp(problem.shifted(_MARGIN), start, plan)
+    return _Search(problem.at(found.state.point), found.multipliers)

@@ -1,0 +1,122 @@
+"""The robust loss of a score: its worst weights, its slopes, and its least value along a direction."""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from counterpoise._types import FloatArray
+from counterpoise.boosting._robust_kernels import by_side, dot
+from counterpoise.losses import MarginLoss, exponential, squared
+from counterpoise.solvers.worst_case import ball_around
+
+_LONGEST = 12.0  # step: half the log odds of a model that is wrong once in ten billion
+_SHORTEST = 1e-3  # first guess of a step
+_FLAT = 0.02  # part of the slope at the start that may be left at the end of a line search
+_ROUNDING = 1e-13  # part of the robust loss below which it has not fallen
+_MOST_TRIES = 40  # false position takes two or three
+
+
+class State(NamedTuple):
+    """A score, seen from the samples."""
+
+    margins: FloatArray  # label times score
+    losses: FloatArray
+    weights: FloatArray  # the worst in the ball
+    slopes: FloatArray  # of the robust loss by each margin
+    value: float  # the robust loss
+
+
+class Found(NamedTuple):
+    """A step along a direction, and the state there."""
+
+    step: float
+    state: State
+    is_endless: bool = False  # whether the robust loss falls for ever, and the step was cut
+
+
+class RobustLoss:
+    """``max over weights in a ball of weights @ losses``, for the losses of a score.
+
+    Parameters
+    ----------
+    loss : MarginLoss
+        Convex.
+    divergence, radius
+        The ball, as for ``worst_case_weights``.
+    own : array of shape (n_samples,)
+        The samples' own weights, on the simplex: the centre of the ball.
+    """
+
+    def __init__(self, loss: MarginLoss, divergence: str, radius: float, own: FloatArray) -> None:
+        self.loss, self.divergence, self.radius = loss, divergence, radius
+        self._own = None if np.ptp(own) == 0 else own
+        self._root = math.nan  # of the last ball: scores change little in a round, so it is near the next one
+        self._part = 1.0  # the last step over what it would have been at fixed weights
+
+    def at(self, margins: FloatArray, losses: FloatArray | None = None) -> State:
+        """Return the state of the samples with the given margins."""
+        losses = self.loss.value(margins) if losses is None else losses
+        found = ball_around(losses, self._own).worst(self.radius, self.divergence, self._root)
+        self._root = found.root
+        # The slope of the exponential loss is the loss itself; a second exponential would cost as much as all the rest.
+        slopes = -losses if self.loss is exponential else self.loss.slope(margins)
+        return State(margins, losses, found.weights, found.weights * slopes, dot(found.weights, losses))
+
+    def along(self, state: State, sides: FloatArray, step: float, *, are_signs: bool) -> State:
+        """Return the state after a step; ``sides`` are the direction's values times the labels."""
+        margins = state.margins + step * sides
+        if self.loss is exponential and are_signs:
+            factors = np.where(sides > 0.0, math.exp(-step), math.exp(step))  # no exponential for each sample
+            return self.at(margins, state.losses * factors)
+        return self.at(margins)
+
+    def line_search(self, state: State, sides: FloatArray, *, are_signs: bool) -> Found:
+        """Return the step to the least robust loss along a direction; 0 where it does not fall.
+
+        The robust loss is convex, so its slope along the direction rises and its zero is sought. The search ends where
+        a fiftieth of the first slope is left and the robust loss is below that at the start. Where losses are equal the
+        worst weights are not unique and the first slope is only that of some: the robust loss may still rise at once.
+        """
+        falls, rises, largest = by_side(state.slopes, sides)
+        first = rises - falls
+        if not first < 0.0:
+            return Found(0.0, state)
+        # AdaBoost's step, at which the loss is least where the weights stay and the direction says -1 and +1 only.
+        fixed = max(math.log(falls / rises) / 2, _SHORTEST) / largest if rises > 0.0 else 1.0
+        if rises == 0.0 and self.loss is not squared:
+            step = _LONGEST / largest
+            return Found(step, self.along(state, sides, step, are_signs=are_signs), is_endless=True)
+        bracket, best = _Bracket(first), Found(0.0, state)
+        step = max(fixed * self._part, _SHORTEST)
+        for _ in range(_MOST_TRIES):
+            there = self.along(state, sides, step, are_signs=are_signs)
+            slope = dot(there.slopes, sides)
+            if there.value < best.state.value - _ROUNDING * abs(state.value):
+                best = Found(step, there)
+            if abs(slope) <= -_FLAT * first and best.step == step:
+                break
+            step = bracket.narrow(step, slope)
+        self._part = best.step / fixed if best.step > 0.0 else 1.0
+        return best
+
+
+class _Bracket:
+    """False position for the zero of a rising function, with the end that stays halved (Illinois)."""
+
+    def __init__(self, slope: float) -> None:
+        self.low, self.low_slope = 0.0, slope
+        self.high, self.high_slope = math.inf, math.nan
+        self.rose = False  # whether the low end moved last
+
+    def narrow(self, step: float, slope: float) -> float:
+        """Take in a step and its slope, and return the next to try."""
+        if slope < 0.0:
+            self.high_slope /= 2 if self.rose else 1
+            self.low, self.low_slope, self.rose = step, slope, True
+        else:
+            self.low_slope /= 1 if self.rose or self.high == math.inf else 2
+            self.high, self.high_slope, self.rose = step, slope, False
+        if self.high == math.inf:
+            return 2.0 * step
+        return self.low + (self.high - self.low) * self.low_slope / (self.low_slope - self.high_slope)

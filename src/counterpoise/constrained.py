@@ -1,0 +1,369 @@
+"""ConstrainedClassifier: a linear or kernel classifier trained inside goals on any number of datasets.
+
+Goh, Cotter, Gupta and Friedlander, "Satisfying real-world goals with dataset constraints", NIPS 2016. The classifier is
+``score(x) = <w, x> - b``. While it is trained, a row counts as predicted positive with probability
+``ramp(score) = max(0, min(1, 1/2 + score))``, which makes every rate continuous; ``solvers.ramp`` says how the problem
+is then solved. The paper starts from zero, which need not meet the goals; here a start that does is looked for first,
+and where the goals contradict each other that is proven instead.
+"""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.metrics.pairwise import pairwise_kernels
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from counterpoise._checks import check_choice, check_count, check_positive, check_sample_weight
+from counterpoise._infeasible import find_start, stacked_weights
+from counterpoise._types import AnyArray, ArrayLike, FloatArray
+from counterpoise.draws import id_uniforms, make_key, row_uniforms
+from counterpoise.goals import BoundGoals, GoalCheck, Table, as_goals, bind, bind_objective, error_rate
+from counterpoise.solvers.ramp import KernelMachine, LinearMachine, Plan, RampProblem, RampSolution, minimize_ramp, ramp
+
+TRAIN = "train"
+_BINARY = 2
+_KERNELS = ("linear", "rbf", "poly", "sigmoid")
+_SOLVERS = {"auto": "level", "level": "level", "maximum": "maximum", "mass": "mass"}
+_FLOATS = [np.float64, np.float32]
+
+
+class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
+    """A binary classifier that minimizes a rate, by default the error, subject to goals on other rates.
+
+    Parameters
+    ----------
+    objective : rate or its text, optional
+        What is minimized: any linear combination of rates. Default: ``error_rate(train)``.
+    goals : goals or their texts, default=()
+        What must hold on the training data: see ``counterpoise.goals``.
+    kernel : {"linear", "rbf", "poly", "sigmoid"}, default="linear"
+        Linear scores, or scores in the feature space of a kernel, for some thousands of rows.
+    gamma : float, optional
+        Of the kernel; by default 1 / n_features.
+    regularization : float > 0, optional
+        Weight of the squared norm of the coefficients, halved, beside the rates. Default: 1 over the number of training
+        rows (or over their total weight), as LIBLINEAR's C = 1.
+    fit_intercept : bool, default=True
+        Whether scores have an offset, which is not regularized.
+    decision : {"threshold", "ramp"}, default="threshold"
+        Predict by the sign of the score, or draw with probability ``ramp(score)``. Goals hold for the draws on the
+        training data; by the sign usually nearly. A draw is sticky: the same row, or ``ids``, always has the same.
+    solver : {"auto", "level", "maximum", "mass"}, default="auto"
+        How multipliers are chosen, see ``solvers.cutting_plane``.
+    max_majorizations : int, default=20
+        Largest number of convex programs.
+    tol : float, default=1e-3
+        Stop when one of them lowers the objective by less.
+    pos_label : label, optional
+        The positive class; by default the last of the sorted classes.
+    random_state : int or RandomState, optional
+        Key of the sticky draws.
+
+    Attributes
+    ----------
+    classes_ : array of shape (2,)
+    coef_, intercept_ : arrays of shape (1, n_features) and (1,)
+        For the linear kernel, in terms of ``classes_[1]``.
+    goals_ : tuple of Goal
+    multipliers_ : array of shape (n_goals,)
+        What the objective would gain, about, for each unit by which a goal is relaxed; 0 for goals that cost nothing.
+    objective_value_ : float
+        The objective at the end, regularization included.
+    lower_, gap_ : float
+        Proven for the last convex program: no solution of it is below ``lower_``.
+    history_ : list of Majorization
+        Objective, violation, bounds and multipliers after each convex program.
+
+    Notes
+    -----
+    Scale the features to similar sizes first, with ``StandardScaler`` for instance: the norm that is regularized counts
+    all of them alike, and scores move by whole units between clearly negative and clearly positive.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.preprocessing import scale
+    >>> from counterpoise import ConstrainedClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = ConstrainedClassifier(goals=["recall(train) >= 0.99"]).fit(scale(X), y)
+    >>> model.check_goals(scale(X), y)[0].holds
+    True
+    """
+
+    def __init__(
+        self,
+        *,
+        objective: Any = None,
+        goals: Any = (),
+        kernel: str = "linear",
+        gamma: float | None = None,
+        regularization: float | None = None,
+        fit_intercept: bool = True,
+        decision: str = "threshold",
+        solver: str = "auto",
+        max_majorizations: int = 20,
+        tol: float = 1e-3,
+        pos_label: Any = None,
+        random_state: Any = None,
+    ) -> None:
+        self.objective = objective
+        self.goals = goals
+        self.kernel = kernel
+        self.gamma = gamma
+        self.regularization = regularization
+        self.fit_intercept = fit_intercept
+        self.decision = decision
+        self.solver = solver
+        self.max_majorizations = max_majorizations
+        self.tol = tol
+        self.pos_label = pos_label
+        self.random_state = random_state
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None = None,
+        *,
+        sensitive_features: Any = None,
+        datasets: Mapping[str, Table] | None = None,
+    ) -> Self:
+        """Train inside the goals.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n_samples, n_features)
+            The rows of the dataset ``train``; numbers.
+        y : array of shape (n_samples,)
+            Labels of two classes.
+        sample_weight : array of shape (n_samples,), optional
+            Non-negative weights of the training rows in every rate.
+        sensitive_features : data frame, dict of arrays or array, optional
+            Columns of the training rows that goals speak of; a bare array is the column ``group``.
+        datasets : dict from names to Table, optional
+            Other datasets that goals or objective speak of.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        InfeasibleGoals
+            Where the goals cannot hold together.
+        """
+        self._check_parameters()
+        rows = self._check_rows(X, y, sample_weight, sensitive_features, datasets)
+        self.goals_ = as_goals(self.goals)
+        problem, bound = self._problem(rows)
+        plan = Plan(tol=self.tol, max_majorizations=self.max_majorizations, chooser=_SOLVERS[self.solver])
+        start = find_start(problem, bound, rows.tables)
+        self._set_solution(minimize_ramp(problem, start, plan))
+        self._key = make_key(self.random_state)
+        return self
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """Return the score of each row: above zero for the second class."""
+        check_is_fitted(self)
+        return self._scores(_checked(self, X))
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Return the probability of either class under ``decision="ramp"``."""
+        positive = ramp(self.decision_function(X))
+        return np.column_stack([1.0 - positive, positive])
+
+    def predict(self, X: Any, ids: Any = None) -> AnyArray:
+        """Decide about every row.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n_samples, n_features)
+        ids : array-like of shape (n_samples,), optional
+            One for each person, for ``decision="ramp"``: rows of one id share a draw. Default: the row is its own id.
+
+        Returns
+        -------
+        array of shape (n_samples,)
+        """
+        check_is_fitted(self)
+        rows = _checked(self, X)
+        scores = self._scores(rows)
+        if self.decision == "threshold":
+            if ids is not None:
+                raise ValueError("ids are for decision='ramp'; this classifier has decision='threshold'.")
+            return np.asarray(self.classes_[(scores > 0).astype(np.int64)])
+        uniforms = row_uniforms(rows, self._key) if ids is None else id_uniforms(ids, self._key, len(scores))
+        return np.asarray(self.classes_[(uniforms < ramp(scores)).astype(np.int64)])
+
+    def check_goals(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        sample_weight: ArrayLike | None = None,
+        sensitive_features: Any = None,
+        datasets: Mapping[str, Table] | None = None,
+    ) -> list[GoalCheck]:
+        """Return how the goals stand on given data, for the decisions that ``predict`` makes.
+
+        Parameters
+        ----------
+        X, y, sample_weight, sensitive_features, datasets
+            As for ``fit``: the data in place of ``train``, and other datasets by name.
+
+        Returns
+        -------
+        list of GoalCheck
+            One for each goal: its value, bound, violation and whether it holds; for ``decision="ramp"`` in expectation.
+        """
+        check_is_fitted(self)
+        tables = _with_train(Table(X, y, sensitive_features, sample_weight=sample_weight), datasets)
+        used = {name for goal in self.goals_ for name in goal.datasets}
+        given = {name: table.X for name, table in tables.items() if name in used}
+        scores = {name: self._scores(_checked_dataset(self, rows, name)) for name, rows in given.items()}
+        if self.decision == "threshold":
+            labels = {name: self.classes_[(one > 0).astype(np.int64)] for name, one in scores.items()}
+            return [goal.evaluate(labels, tables, pos_label=self._positive) for goal in self.goals_]
+        flip = -1.0 if self._positive == self.classes_[0] else 1.0
+        turned = {name: flip * one for name, one in scores.items()}
+        return [goal.evaluate_ramp(turned, tables, pos_label=self._positive) for goal in self.goals_]
+
+    def _scores(self, rows: Any) -> FloatArray:
+        """Return the scores of checked rows."""
+        if self.kernel == "linear":
+            return np.asarray(rows @ self.coef_[0] + self.intercept_[0], dtype=np.float64)
+        scores = self._kernel(rows, self.support_rows_) @ self.dual_coef_[0] + self.intercept_[0]
+        return np.asarray(scores, dtype=np.float64)
+
+    def _check_parameters(self) -> None:
+        check_choice(self.kernel, "kernel", _KERNELS)
+        check_choice(self.decision, "decision", ("threshold", "ramp"))
+        check_choice(self.solver, "solver", tuple(_SOLVERS))
+        check_count(self.max_majorizations, "max_majorizations")
+        check_positive(self.tol, "tol")
+        for name in ("gamma", "regularization"):
+            if getattr(self, name) is not None:
+                check_positive(getattr(self, name), name)
+
+    def _check_rows(
+        self, X: Any, y: Any, sample_weight: Any, sensitive_features: Any, datasets: Mapping[str, Table] | None
+    ) -> "_Rows":
+        checked, labels = validate_data(self, X, y, accept_sparse="csr", dtype=_FLOATS)
+        check_classification_targets(labels)
+        self.classes_ = np.unique(labels)
+        if len(self.classes_) != _BINARY:
+            raise ValueError(
+                "Only binary classification is supported: goals on rates speak of a positive and a negative class; "
+                f"y has {len(self.classes_)} class{'es' if len(self.classes_) > 1 else ''}: "
+                f"{', '.join(map(repr, self.classes_[:10].tolist()))}."
+            )
+        weights = check_sample_weight(sample_weight, len(labels))
+        named = X if hasattr(X, "columns") else checked  # goals may speak of the columns of a data frame
+        tables = _with_train(Table(named, labels, sensitive_features, sample_weight=weights), datasets)
+        total = float(len(labels)) if weights is None else float(np.asarray(sample_weight, dtype=np.float64).sum())
+        return _Rows(tables, {TRAIN: checked}, total)
+
+    def _problem(self, rows: "_Rows") -> tuple[RampProblem, BoundGoals]:
+        """Return the problem over the rows of all datasets that goals and objective speak of."""
+        classes = _signs(self.classes_, self.pos_label)
+        self._positive = classes[1]
+        bound = bind(self.goals_, rows.tables, classes=classes)
+        objective = bind_objective(
+            error_rate(TRAIN) if self.objective is None else self.objective, rows.tables, classes=classes
+        )
+        used = [name for name in rows.tables if name in bound.weights or name in objective.weights]
+        stacked = _stack([rows.checked(name, self) for name in used])
+        sizes = {name: rows.tables[name].n_samples for name in used}
+        parts = [objective.weights.get(name, sp.csr_array((1, sizes[name]))) for name in used]
+        weights = sp.vstack([sp.hstack(parts), stacked_weights(bound, used, sizes)])
+        constants = np.concatenate([objective.constants, -bound.bounds])
+        if self._positive == self.classes_[0]:  # scores speak of the second class: predictions p become 1 - p
+            constants = constants + np.asarray(weights.sum(axis=1)).ravel()
+            weights = -weights
+        regularization = 1.0 / rows.total if self.regularization is None else float(self.regularization)
+        self._stacked = stacked
+        return RampProblem(self._machine(stacked), weights, constants, regularization), bound
+
+    def _machine(self, stacked: Any) -> Any:
+        if self.kernel == "linear":
+            return LinearMachine(stacked, fit_bias=self.fit_intercept)
+        return KernelMachine(np.ascontiguousarray(self._kernel(stacked, stacked)), fit_bias=self.fit_intercept)
+
+    def _kernel(self, rows: Any, others: Any) -> FloatArray:
+        named = {} if self.gamma is None else {"gamma": self.gamma}
+        return np.asarray(pairwise_kernels(rows, others, metric=self.kernel, **named))
+
+    def _set_solution(self, found: RampSolution) -> None:
+        point = found.state.point
+        for name in ("coef_", "dual_coef_", "support_rows_"):  # of an earlier fit with another kernel
+            self.__dict__.pop(name, None)
+        if self.kernel == "linear":
+            self.coef_ = point[None, :-1].copy()
+        else:
+            self.dual_coef_, self.support_rows_ = point[None, :-1].copy(), self._stacked
+        del self._stacked
+        self.intercept_ = -point[-1:]
+        self.multipliers_, self.history_ = found.multipliers, found.history
+        self.objective_value_ = found.state.value
+        self.lower_, self.gap_ = found.history[-1].lower, found.history[-1].gap
+        self.n_iter_ = len(found.history)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        tags.input_tags.sparse = True
+        return tags
+
+
+class _Rows(NamedTuple):
+    """The datasets by name, what of their features is checked already, and the total weight of the training rows."""
+
+    tables: dict[str, Table]
+    known: dict[str, Any]
+    total: float
+
+    def checked(self, name: str, model: ConstrainedClassifier) -> Any:
+        """Return the features of a dataset as numbers."""
+        return self.known[name] if name in self.known else _checked_dataset(model, self.tables[name].X, name)
+
+
+def _checked_dataset(model: ConstrainedClassifier, X: Any, name: str) -> Any:
+    if X is None:
+        raise ValueError(f"Dataset {name!r} needs features to score its rows by: pass X in its Table.")
+    try:
+        return _checked(model, X)
+    except ValueError as error:
+        raise ValueError(f"Dataset {name!r}: {error}") from error
+
+
+def _checked(model: ConstrainedClassifier, X: Any) -> Any:
+    return validate_data(model, X, reset=False, accept_sparse="csr", dtype=_FLOATS)
+
+
+def _with_train(train: Table, datasets: Mapping[str, Table] | None) -> dict[str, Table]:
+    """Return all datasets by name."""
+    if TRAIN in (datasets or {}):
+        raise ValueError("The dataset 'train' is X and y themselves: give the others in datasets another name.")
+    return {TRAIN: train, **(datasets or {})}
+
+
+def _signs(classes: AnyArray, pos_label: Any) -> AnyArray:
+    """Return the negative and the positive class."""
+    if pos_label is None:
+        return classes
+    if pos_label not in classes.tolist():
+        raise ValueError(f"pos_label must be one of the classes {classes.tolist()!r}; got {pos_label!r}.")
+    return classes if pos_label == classes[1] else classes[::-1]
+
+
+def _stack(parts: list[Any]) -> Any:
+    """Return the rows of all parts, sparse where one is."""
+    if len(parts) == 1:
+        return parts[0]
+    if any(sp.issparse(part) for part in parts):
+        return sp.csr_array(sp.vstack([sp.csr_array(part) for part in parts]))
+    return np.ascontiguousarray(np.vstack(parts))

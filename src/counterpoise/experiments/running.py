@@ -1,0 +1,87 @@
+"""Running many independent parts of an experiment: in parallel, resumable, with an estimate of the time left."""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+from counterpoise.results import ResultRow, append_rows
+
+Part = TypeVar("Part")
+
+_MINUTE, _HOUR = 60, 3600
+
+
+class Progress(NamedTuple):
+    """How far a run is."""
+
+    done: int
+    total: int
+    part: str  # the newest
+    elapsed: float  # seconds
+    left: float  # seconds, as the mean over the parts so far has it
+
+    def __str__(self) -> str:
+        times = f"{_duration(self.elapsed)} so far, about {_duration(self.left)} left"
+        return f"{self.done} of {self.total}: {self.part}; {times}"
+
+
+Tell = Callable[[Progress], None]
+
+
+def run_parts(
+    parts: Sequence[Part],
+    measure: Callable[[Part], list[ResultRow]],
+    table: Path,
+    *,
+    n_jobs: int = 1,
+    tell: Tell = lambda _progress: None,
+) -> None:
+    """Measure every part and append its rows to the table as soon as they are there.
+
+    Parameters
+    ----------
+    parts : sequence
+        What is to be done, in order. Leave out what the table holds already.
+    measure : callable
+        Does a part; must be picklable where ``n_jobs`` is not 1.
+    table : Path
+        Where the rows go.
+    n_jobs : int, default=1
+        Processes, -1 for one a processor.
+    tell : callable
+        Told after every part how far it is and how long the rest may take.
+    """
+    started = time.monotonic()
+    for done, (part, rows) in enumerate(_measured(parts, measure, n_jobs), start=1):
+        append_rows(table, rows)
+        elapsed = time.monotonic() - started
+        tell(Progress(done, len(parts), str(part), elapsed, elapsed / done * (len(parts) - done)))
+
+
+def _measured(
+    parts: Sequence[Part], measure: Callable[[Part], list[ResultRow]], n_jobs: int
+) -> Iterator[tuple[Part, list[ResultRow]]]:
+    if n_jobs == 1:
+        for part in parts:
+            yield part, measure(part)
+        return
+    from joblib import Parallel, delayed, parallel_config  # noqa: PLC0415 - starts processes only where asked
+
+    # Parts are the parallelism: threads inside them would only take processors from each other.
+    with parallel_config("loky", n_jobs=n_jobs, inner_max_num_threads=1):
+        yield from Parallel(return_as="generator_unordered", pre_dispatch="2*n_jobs")(
+            delayed(_with_part)(measure, part) for part in parts
+        )
+
+
+def _with_part(measure: Callable[[Any], list[ResultRow]], part: Any) -> tuple[Any, list[ResultRow]]:
+    return part, measure(part)
+
+
+def _duration(seconds: float) -> str:
+    if seconds < _MINUTE:
+        return f"{seconds:.0f} s"
+    if seconds < _HOUR:
+        return f"{seconds / _MINUTE:.0f} min"
+    return f"{seconds / _HOUR:.1f} h"

@@ -1,0 +1,417 @@
+"""The best mixture of given models under goals: against HiGHS, with models of every kind, and what it refuses."""
+
+import pickle
+from unittest import mock
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+from sklearn.base import clone
+from sklearn.datasets import load_breast_cancer, load_digits, make_classification
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeClassifier
+
+from counterpoise import MixtureClassifier
+from counterpoise.goals import Dataset, InfeasibleGoals, Table, churn, false_positive_rate, positive_rate, recall
+from counterpoise.metrics import cvar_loss
+
+TRAIN, MAIL = Dataset("train"), Dataset("mail")
+
+
+def least_cvar(losses, weights, alpha, rows, bounds):
+    """Return the value of the whole linear program, a slack for each sample and a row for each goal, or None."""
+    n_samples, n_models = losses.shape
+    caps = weights / (alpha * weights.sum())
+    over = np.hstack([losses, -np.ones((n_samples, 1)), -np.eye(n_samples)])
+    limited = np.hstack([rows, np.zeros((len(rows), 1 + n_samples))])
+    found = linprog(
+        np.concatenate([np.zeros(n_models), [1.0], caps]),
+        A_ub=np.vstack([over, limited]),
+        b_ub=np.concatenate([np.zeros(n_samples), bounds]),
+        A_eq=np.concatenate([np.ones(n_models), np.zeros(1 + n_samples)])[None],
+        b_eq=[1.0],
+        bounds=[(0, None)] * n_models + [(None, None)] + [(0, None)] * n_samples,
+    )
+    return found.fun if found.status == 0 else None
+
+
+def rates_by_hand(predicted, y, sex, weights):
+    """Return the rates of each model that the random goals speak of, counted one by one."""
+
+    def share(part, whole):
+        return (weights[:, None] * (part & whole[:, None])).sum(axis=0) / (weights * whole).sum()
+
+    everyone = np.ones(len(y), bool)
+    return {
+        "recall(train)": share(predicted == 1, y == 1),
+        "false_positive_rate(train)": share(predicted == 1, y == 0),
+        "error_rate(train)": share(predicted != y[:, None], everyone),
+        "positive_rate(train, sex=F)": share(predicted == 1, sex == "F"),
+        "positive_rate(train, sex=M)": share(predicted == 1, sex == "M"),
+    }
+
+
+def random_problem(seed):
+    """Return a pool of stored predictions, labels, groups, weights, an alpha, and goals with their rows by hand."""
+    rng = np.random.default_rng(seed)
+    n_samples, n_models = int(rng.integers(8, 40)), int(rng.integers(1, 7))
+    y = rng.permutation(np.arange(n_samples) % 2)
+    sex = rng.permutation(np.where(np.arange(n_samples) % 3 == 0, "F", "M"))
+    predicted = np.where(
+        rng.random((n_samples, n_models)) < rng.uniform(0.05, 0.5, n_models), 1 - y[:, None], y[:, None]
+    )
+    weights = rng.choice([1.0, 2.0, 5.0], n_samples) if seed % 3 == 0 else np.ones(n_samples)
+    rates = rates_by_hand(predicted, y, sex, weights)
+    goals, rows, bounds = [], [], []
+    for name in rng.choice(sorted(rates), int(rng.integers(0, 4)), replace=False):
+        sign = rng.choice([-1.0, 1.0])
+        # Around what the models do: some goals hold for all mixtures, some cut, some cannot hold.
+        bound = float(np.round(rng.uniform(rates[name].min() - 0.02, rates[name].max() + 0.02), 3))
+        goals.append(f"{name} {'<=' if sign > 0 else '>='} {bound}")
+        rows.append(sign * rates[name])
+        bounds.append(sign * bound)
+    if seed % 4 == 0:
+        goals.append("positive_rate(train, sex=F) >= 0.9 * positive_rate(train, sex=M)")
+        rows.append(0.9 * rates["positive_rate(train, sex=M)"] - rates["positive_rate(train, sex=F)"])
+        bounds.append(0.0)
+    alpha = float(rng.choice([0.05, 0.1, 0.3, 0.7, 1.0]))
+    limits = np.array(rows).reshape(-1, n_models), np.array(bounds)
+    return predicted, y, sex, weights, alpha, goals, *limits
+
+
+@pytest.mark.parametrize("block", range(4))
+def test_the_value_is_that_of_the_whole_linear_program_and_goals_hold(block):
+    """320 random pools, goals and alphas, the linear program written out here and solved by HiGHS."""
+    n_infeasible = 0
+    for seed in range(80 * block, 80 * block + 80):
+        predicted, y, sex, weights, alpha, goals, rows, bounds = random_problem(seed)
+        model = MixtureClassifier(list(predicted.T), alpha=alpha, goals=goals)
+        expected = least_cvar((predicted != y[:, None]).astype(float), weights, alpha, rows, bounds)
+        if expected is None:
+            n_infeasible += 1
+            with pytest.raises(InfeasibleGoals):
+                model.fit(np.zeros((len(y), 1)), y, weights, sensitive_features={"sex": sex})
+            continue
+        model.fit(np.zeros((len(y), 1)), y, weights, sensitive_features={"sex": sex})
+        assert model.value_ == pytest.approx(expected, abs=1e-7)
+        assert model.mixture_.min() >= 0
+        assert model.mixture_.sum() == pytest.approx(1)
+        assert (rows @ model.mixture_ <= bounds + 1e-8).all()
+        assert all(check.holds for check in model.check_goals())
+    assert 5 <= n_infeasible <= 40
+
+
+@pytest.fixture(scope="module")
+def noisy():
+    X, y = make_classification(6000, 12, n_informative=5, flip_y=0.1, class_sep=0.7, random_state=0)
+    sex = np.where(X[:, 0] > 0.3, "F", "M")
+    return X, np.where(y == 1, "yes", "no"), sex
+
+
+@pytest.fixture(scope="module")
+def pool(noisy):
+    X, y, _ = noisy
+    X, y = X[:1500], y[:1500]
+    models = [make_pipeline(StandardScaler(), LogisticRegression(C=c)) for c in (0.01, 1.0)]
+    models += [DecisionTreeClassifier(max_depth=depth, random_state=depth) for depth in (1, 3, 5, 8)]
+    models += [GaussianNB(), RandomForestClassifier(10, max_depth=4, random_state=0)]
+    return [model.fit(X, y) for model in models]
+
+
+GOALS = (
+    positive_rate(TRAIN.where(sex="F")) >= 0.9 * positive_rate(TRAIN.where(sex="M")),
+    recall(TRAIN) >= 0.7,
+    false_positive_rate(TRAIN) <= 0.3,
+)
+
+
+@pytest.fixture(scope="module")
+def fitted(noisy, pool):
+    X, y, sex = noisy
+    model = MixtureClassifier(pool, alpha=0.2, goals=GOALS, random_state=0)
+    return model.fit(X[1500:], y[1500:], sensitive_features={"sex": sex[1500:]})
+
+
+def test_a_large_pool_meets_the_goals_and_the_certificate_closes(fitted, noisy, pool):
+    X, y, sex = noisy
+    X, y, sex = X[1500:], y[1500:], sex[1500:]
+    probabilities = fitted.predict_proba(X)
+    table = Table(X, y, {"sex": sex})
+    for goal in GOALS:
+        assert goal.evaluate_expected(probabilities, table).holds
+    losses = np.column_stack([model.predict(X) != y for model in pool])
+    assert fitted.value_ == pytest.approx(cvar_loss(losses, 0.2, mixture=fitted.mixture_), abs=1e-9)
+    assert 0 <= fitted.gap_ <= 1e-4
+    assert fitted.n_models_ == np.count_nonzero(fitted.mixture_)
+    assert fitted.multipliers_.shape == (3,)
+    assert (fitted.multipliers_ >= 0).all()
+
+
+def test_rebalance_asks_no_model(fitted):
+    with mock.patch("counterpoise.pool.predict_codes", side_effect=AssertionError("a model was asked")):
+        looser = fitted.rebalance(goals=[goal.with_bound(goal.bound) for goal in GOALS[1:]])
+        milder = fitted.rebalance(alpha=0.5)
+        free = fitted.rebalance(goals=())
+        other = fitted.rebalance(goals=["error_rate(train, sex=F) <= 0.25"], objective="error_rate(train)")
+    assert free.value_ - free.gap_ <= looser.value_
+    assert looser.value_ - looser.gap_ <= fitted.value_
+    assert milder.alpha == milder.alpha_ == 0.5
+    assert milder.goals_ == fitted.goals_
+    assert all(check.holds for check in milder.check_goals())
+    assert fitted.alpha_ == 0.2
+    assert other.check_goals()[0].holds
+    assert other.objective == "error_rate(train)"
+
+
+def test_rebalance_on_other_rows_and_other_columns(fitted, noisy):
+    X, y, sex = noisy
+    moved = fitted.rebalance(X[:2000], y[:2000], sensitive_features={"sex": sex[:2000]})
+    table = Table(X[:2000], y[:2000], {"sex": sex[:2000]})
+    assert all(goal.evaluate_expected(moved.predict_proba(X[:2000]), table).holds for goal in GOALS)
+    halves = np.arange(len(y) - 1500) % 2
+    regrouped = fitted.rebalance(goals=["recall(train, half=0) >= 0.72"], sensitive_features={"half": halves})
+    assert regrouped.check_goals()[0].holds
+
+
+def test_goals_on_unlabelled_rows_and_on_churn(fitted, noisy, pool):
+    X, y, _ = noisy
+    mail = Table(X[:1000], baseline=pool[0].predict(X[:1000]))
+    model = MixtureClassifier(pool, alpha=0.2, goals=[churn(MAIL) <= 0.05, "coverage(mail) <= 0.6"])
+    model.fit(X[1500:], y[1500:], datasets={"mail": mail})
+    changed = np.column_stack([one.predict(X[:1000]) != mail.baseline for one in pool]).mean(axis=0)
+    assert changed @ model.mixture_ <= 0.05 + 1e-8
+    assert model.value_ >= fitted.rebalance(goals=()).value_ - 1e-4
+    tighter = model.rebalance(goals=[churn(MAIL) <= 0.01])
+    assert changed @ tighter.mixture_ <= 0.01 + 1e-8
+    with pytest.raises(ValueError, match="'mail' needs features"):
+        model.fit(X[1500:], y[1500:], datasets={"mail": Table(None, baseline=mail.baseline)})
+
+
+def test_alpha_1_is_the_error_and_a_rate_can_be_the_objective(noisy, pool):
+    X, y, _ = noisy
+    X, y = X[1500:], y[1500:]
+    errors = np.array([(model.predict(X) != y).mean() for model in pool])
+    by_alpha = MixtureClassifier(pool, alpha=1.0).fit(X, y)
+    by_rate = MixtureClassifier(pool, objective="error_rate(train)").fit(X, y)
+    assert by_alpha.value_ == pytest.approx(errors.min(), abs=1e-4)
+    assert by_rate.value_ == pytest.approx(errors.min(), abs=1e-9)
+    assert by_rate.n_models_ == 1
+    two = MixtureClassifier(pool, objective=false_positive_rate(TRAIN), goals=[recall(TRAIN) >= 0.75]).fit(X, y)
+    assert two.value_ == pytest.approx(false_positive_rate(TRAIN).expected_value(two.predict_proba(X), Table(X, y)))
+
+
+def test_the_worst_group_can_be_the_objective_under_goals(noisy, pool):
+    X, y, sex = noisy
+    X, y, sex = X[1500:], y[1500:], sex[1500:]
+    model = MixtureClassifier(pool, objective="worst-group", goals=[recall(TRAIN) >= 0.75])
+    model.fit(X, y, sensitive_features={"sex": sex})
+    losses = np.column_stack([one.predict(X) != y for one in pool])
+    by_group = np.array([losses[sex == name].mean(axis=0) for name in "FM"])
+    assert model.value_ == pytest.approx((by_group @ model.mixture_).max(), abs=1e-9)
+    assert model.value_ <= by_group.max(axis=0).min() + 0.05
+    assert model.check_goals()[0].holds
+    with pytest.raises(ValueError, match="needs sensitive_features"):
+        MixtureClassifier(pool, objective="worst-group").fit(X, y)
+
+
+def test_many_classes_with_goals_on_one_of_them():
+    X, y = load_digits(return_X_y=True)
+    pool = [DecisionTreeClassifier(max_depth=d, random_state=d).fit(X[:800], y[:800]) for d in (5, 7, 9)]
+    pool.append(GaussianNB().fit(X[:800], y[:800]))
+    model = MixtureClassifier(pool, alpha=0.5, goals=["recall(train) >= 0.8"], pos_label=3).fit(X[800:], y[800:])
+    losses = np.column_stack([one.predict(X[800:]) != y[800:] for one in pool])
+    says_three = np.column_stack([one.predict(X[800:]) == 3 for one in pool])[y[800:] == 3].mean(axis=0)
+    assert says_three @ model.mixture_ >= 0.8 - 1e-8
+    assert model.value_ == pytest.approx(cvar_loss(losses, 0.5, mixture=model.mixture_), abs=1e-9)
+    again = model.rebalance(sensitive_features=y[800:] % 2, goals=["recall(train, group=1) >= 0.75"])
+    assert again.check_goals()[0].holds
+    assert set(model.to_deterministic().predict(X)) <= set(range(10))
+    with pytest.raises(ValueError, match="more than two classes: name it with pos_label"):
+        MixtureClassifier(pool, goals=["recall(train) >= 0.9"]).fit(X[800:], y[800:])
+    with pytest.raises(ValueError, match="pos_label must be one of the classes"):
+        MixtureClassifier(pool, pos_label=11).fit(X[800:], y[800:])
+
+
+def test_conflicting_goals_are_named_with_the_nearest_bounds(fitted, noisy, pool):
+    X, y, _ = noisy
+    said = np.column_stack([model.predict(X[1500:]) == "yes" for model in pool])
+    recalls, rates = said[y[1500:] == "yes"].mean(axis=0), said.mean(axis=0)
+    goals = [recall(TRAIN) >= recalls.max() - 0.005, positive_rate(TRAIN) <= rates.min() + 0.005]
+    goals.append("error_rate(train) <= 0.9")
+    with pytest.raises(InfeasibleGoals, match=r"recall\(train\) >= .* and positive_rate") as caught:
+        fitted.rebalance(goals=goals)
+    error = caught.value
+    assert "error_rate" not in str(error)
+    assert error.least_violation > 0
+    assert error.__cause__.multipliers[2] == 0
+    for goal, bound in error.nearest_bounds.items():
+        others = [other for other in error.conflict if other is not goal]
+        slack = 1e-6 if goal.sense == "<=" else -1e-6
+        assert fitted.rebalance(goals=[*others, goal.with_bound(bound + slack)]).check_goals()
+        with pytest.raises(InfeasibleGoals):
+            fitted.rebalance(goals=[*others, goal.with_bound(bound - 1e-3 if goal.sense == "<=" else bound + 1e-3)])
+    with pytest.raises(InfeasibleGoals) as caught:
+        fitted.rebalance(goals=["recall(train) >= 0.9999"])
+    assert next(iter(caught.value.nearest_bounds.values())) == pytest.approx(recalls.max())
+
+
+def test_a_precision_that_no_mixture_reaches_has_a_nearest_bound(fitted, noisy, pool):
+    X, y, _ = noisy
+    said = [y[1500:][model.predict(X[1500:]) == "yes"] == "yes" for model in pool]
+    with pytest.raises(InfeasibleGoals) as caught:
+        fitted.rebalance(goals=["precision(train) >= 0.999"])
+    assert next(iter(caught.value.nearest_bounds.values())) == pytest.approx(max(map(np.mean, said)), abs=1e-6)
+
+
+@pytest.mark.parametrize("max_models", [1, 2, 3])
+def test_few_models_cost_what_is_stated(fitted, noisy, pool, max_models):
+    X, y, sex = noisy
+    few = clone(fitted).set_params(max_models=max_models)
+    few.fit(X[1500:], y[1500:], sensitive_features={"sex": sex[1500:]})
+    assert few.n_models_ <= max_models
+    assert few.max_models_cost_ == pytest.approx(max(few.value_ - fitted.value_, 0), abs=1e-9)
+    assert few.value_ - few.gap_ <= fitted.value_ + 1e-12
+    assert all(check.holds for check in few.check_goals())
+    assert len(few.estimators_) == len(pool)
+
+
+def test_one_model_is_the_best_single_one_that_meets_the_goals():
+    predicted = np.array([[1, 0, 1], [1, 0, 1], [1, 1, 0], [0, 0, 0], [0, 0, 0]])
+    y = np.array([1, 1, 1, 0, 0])
+    model = MixtureClassifier(list(predicted.T), alpha=1.0, max_models=1, goals=["recall(train) <= 0.7"])
+    assert model.fit(predicted, y).mixture_.tolist() == [0, 0, 1]
+    with pytest.raises(ValueError, match="No mixture of at most 1 models was found"):
+        model.set_params(goals=["recall(train) <= 0.5", "recall(train) >= 0.5"]).fit(predicted, y)
+
+
+def test_draws_are_sticky(fitted, noisy):
+    X, y, sex = noisy
+    whole = fitted.predict(X)
+    order = np.random.default_rng(3).permutation(len(X))
+    np.testing.assert_array_equal(fitted.predict(X[order]), whole[order])
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(fitted)).predict(X), whole)  # noqa: S301
+    again = clone(fitted).fit(X[1500:], y[1500:], sensitive_features={"sex": sex[1500:]})
+    np.testing.assert_array_equal(again.predict(X), whole)
+    same_person = fitted.predict(np.repeat(X[:1], 20, axis=0), ids=np.full(20, 7))
+    assert len(set(same_person.tolist())) == 1
+    shares = (whole == "yes").mean() - fitted.predict_proba(X)[:, 1].mean()
+    assert abs(shares) < 3 * np.sqrt(0.25 / len(X))
+    with pytest.raises(ValueError, match="ids are for decision='sticky'"):
+        clone(fitted).set_params(decision="vote", goals=()).fit(X, y).predict(X, ids=np.arange(len(X)))
+
+
+def test_a_clone_keeps_the_fitted_models(fitted, pool):
+    copy = clone(fitted)
+    assert copy.estimators is pool
+    assert copy.get_params()["goals"] == GOALS
+    with pytest.raises(NotFittedError):
+        copy.predict([[0.0] * 12])
+    with pytest.raises(NotFittedError):
+        copy.rebalance(alpha=0.3)
+
+
+def test_the_best_deterministic_rule_states_what_it_loses(fitted, noisy, pool):
+    X, y, sex = noisy
+    X, y, sex = X[1500:], y[1500:], sex[1500:]
+    rule = fitted.to_deterministic()
+    said = rule.predict(X)
+    assert rule.value == pytest.approx(min(1, (said != y).mean() / 0.2))
+    assert rule.mixture_value == pytest.approx(fitted.value_)
+    assert rule.loss == pytest.approx(rule.value - fitted.value_)
+    table = Table(X, y, {"sex": sex})
+    for goal, check in zip(GOALS, rule.checks, strict=True):
+        expected = goal.evaluate(said, table)
+        assert check.value == pytest.approx(expected.value)
+        assert check.holds == expected.holds
+    meets = [all(goal.evaluate(model.predict(X), table).holds for goal in GOALS) for model in pool]
+    singles = [min(1, (model.predict(X) != y).mean() / 0.2) for model, good in zip(pool, meets, strict=True) if good]
+    if singles:
+        assert rule.violation == 0
+        assert rule.value <= min(singles) + 1e-12
+    assert "risk" in str(rule)
+    np.testing.assert_array_equal(said, rule.predict(X))
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(rule)).predict(X), said)  # noqa: S301
+
+
+def test_the_vote_is_tuned_by_brute_force(noisy, pool):
+    """Two models: the only thresholds that differ are or, and, and each alone."""
+    X, y, _ = noisy
+    X, y = X[1500:], y[1500:]
+    model = MixtureClassifier(pool[2:4], alpha=0.4, goals=["false_positive_rate(train) <= 0.2"]).fit(X, y)
+    one, two = (member.predict(X) == "yes" for member in pool[2:4])
+    rules = [one, two, one | two, one & two]
+    goal = model.goals_[0]
+    allowed = [r for r in rules if goal.evaluate(np.where(r, "yes", "no"), Table(X, y)).holds]
+    expected = min(min(1, ((r != (y == "yes")).mean()) / 0.4) for r in allowed)
+    assert model.to_deterministic().value == pytest.approx(expected)
+
+
+def test_where_no_rule_meets_the_goals_the_least_violation_is_taken():
+    predicted = np.array([[1, 0], [1, 0], [1, 0], [0, 0]])
+    y = np.array([1, 1, 1, 0])
+    goals = ["recall(train) <= 0.6", "recall(train) >= 0.5"]
+    model = MixtureClassifier(list(predicted.T), goals=goals).fit(predicted, y)
+    rule = model.to_deterministic()
+    assert rule.violation == pytest.approx(0.4)
+    assert sum(check.holds for check in rule.checks) == 1
+
+
+@pytest.mark.parametrize(
+    ("parameters", "kind", "text"),
+    [
+        ({"alpha": 0}, ValueError, "alpha must lie"),
+        ({"decision": "maybe"}, ValueError, "decision must be one of"),
+        ({"max_models": 0}, ValueError, "max_models must be at least 1"),
+        ({"goals": ["recal(train) >= 0.5"]}, ValueError, "Did you mean 'recall'"),
+        ({"objective": "precision(train)"}, TypeError, "is a ratio"),
+        ({"goals": ["recall(mail) >= 0.5"]}, ValueError, "dataset 'mail'"),
+        ({"goals": ["recall(train, sex=F) >= 0.5"]}, ValueError, "column 'sex'"),
+    ],
+)
+def test_wrong_parameters_are_refused(pool, noisy, parameters, kind, text):
+    X, y, _ = noisy
+    with pytest.raises(kind, match=text):
+        MixtureClassifier(pool, **parameters).fit(X, y)
+
+
+def test_wrong_rows_are_refused(fitted, noisy, pool):
+    X, y, _ = noisy
+    with pytest.raises(ValueError, match="one label for each of the 6000 rows"):
+        MixtureClassifier(pool).fit(X, y[:-1])
+    with pytest.raises(ValueError, match="at least two classes"):
+        MixtureClassifier([lambda X: np.zeros(len(X), int)]).fit(X, np.zeros(len(X), int))
+    with pytest.raises(ValueError, match="has 3 features"):
+        fitted.predict(X[:, :3])
+    with pytest.raises(ValueError, match="'train' is X and y themselves"):
+        fitted.rebalance(datasets={"train": Table(X, y)})
+    with pytest.raises(TypeError, match=r"must be bound to a counterpoise\.goals\.Table"):
+        fitted.rebalance(datasets={"mail": X})
+    with pytest.raises(ValueError, match="without X"):
+        fitted.rebalance(y=y)
+    with pytest.raises(ValueError, match="X came without y"):
+        fitted.rebalance(X)
+
+
+def test_few_models_are_nearly_as_good_as_the_best_of_all_pairs():
+    rng = np.random.default_rng(5)
+    y = rng.integers(0, 2, 150)
+    predicted = np.where(rng.random((150, 8)) < rng.beta(0.4, 1.2, (150, 1)), 1 - y[:, None], y[:, None])
+    pairs = [list(predicted[:, [i, j]].T) for i in range(8) for j in range(i)]
+    best = min(MixtureClassifier(pair, alpha=0.3).fit(predicted, y).value_ for pair in pairs)
+    found = MixtureClassifier(list(predicted.T), alpha=0.3, max_models=2).fit(predicted, y)
+    assert best - 1e-9 <= found.value_ <= best + 0.03
+
+
+def test_sample_weights_are_repetitions():
+    X, y = load_breast_cancer(return_X_y=True)
+    pool = [DecisionTreeClassifier(max_depth=d, random_state=0).fit(X[:150], y[:150]) for d in (1, 2, 4)]
+    times = np.random.default_rng(0).integers(1, 4, len(y))
+    goals = ["false_positive_rate(train) <= 0.1"]
+    weighted = MixtureClassifier(pool, alpha=0.3, goals=goals).fit(X, y, times)
+    repeated = MixtureClassifier(pool, alpha=0.3, goals=goals).fit(np.repeat(X, times, axis=0), np.repeat(y, times))
+    assert weighted.value_ == pytest.approx(repeated.value_, abs=1e-8)

@@ -1,0 +1,131 @@
+"""Risks: one interface, coherent where they say so, and the paper's mean and variance."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from counterpoise.metrics import cvar_loss
+from counterpoise.risks import KL, ChiSquare, CVaR, EmpiricalLikelihood, Mean, MeanVariance, Risk, ball_risk
+
+WORST = [Mean(), CVaR(0.3), EmpiricalLikelihood(0.1), KL(0.1), ChiSquare(0.1)]
+ALL = [*WORST, MeanVariance(0.4)]
+LOSSES = arrays(float, st.integers(2, 25), elements=st.floats(0, 9).map(lambda x: round(x, 2)))
+each_worst = pytest.mark.parametrize("risk", WORST, ids=repr)
+each = pytest.mark.parametrize("risk", ALL, ids=repr)
+
+
+@each
+@given(losses=LOSSES, seed=st.integers(0, 99))
+def test_a_risk_gives_a_distribution_that_grows_with_the_loss(risk, losses, seed):
+    own = np.random.default_rng(seed).exponential(size=losses.size) + 0.01
+    weights = risk.weights(losses, own)
+    assert isinstance(risk, Risk)
+    assert weights.min() >= 0
+    assert weights.sum() == pytest.approx(1)
+    ratio = (weights / own)[np.argsort(losses)]
+    assert (np.diff(ratio) >= -1e-9 * ratio.max()).all()
+
+
+@each
+@given(losses=LOSSES)
+def test_sample_weights_are_repeats(risk, losses):
+    counts = 1 + np.arange(losses.size) % 3
+    weights = risk.weights(losses, counts)
+    again = risk.weights(np.repeat(losses, counts))
+    np.testing.assert_allclose(np.repeat(weights / counts, counts), again, atol=1e-12)
+    assert risk.value(losses, counts) == pytest.approx(risk.value(np.repeat(losses, counts)))
+
+
+@each_worst
+@given(losses=LOSSES, seed=st.integers(0, 99), scale=st.floats(0.1, 10), shift=st.floats(-5, 5))
+def test_worst_cases_are_coherent(risk, losses, seed, scale, shift):
+    """Homogeneous, equivariant to shifts, monotone and subadditive: what Artzner et al. ask of a risk."""
+    value = risk.value(losses)
+    other = np.random.default_rng(seed).exponential(size=losses.size)
+    assert risk.value(scale * losses) == pytest.approx(scale * value, abs=1e-9)
+    assert risk.value(losses + shift) == pytest.approx(value + shift, abs=1e-7)
+    assert risk.value(losses + other) >= value - 1e-9
+    assert risk.value(losses + other) <= value + risk.value(other) + 1e-9
+    assert losses.mean() - 1e-12 <= value <= losses.max() + 1e-12
+
+
+@each_worst
+@given(losses=LOSSES, seed=st.integers(0, 99))
+def test_the_weights_are_a_subgradient_of_the_value(risk, losses, seed):
+    other = np.random.default_rng(seed).exponential(size=losses.size)
+    assert risk.value(other) >= risk.value(losses) + risk.weights(losses) @ (other - losses) - 1e-9
+
+
+def test_known_values():
+    losses = np.random.default_rng(0).normal(size=400)
+    assert Mean().value(losses) == pytest.approx(losses.mean())
+    assert CVaR(0.13).value(losses) == pytest.approx(cvar_loss(losses, 0.13))
+    assert ChiSquare(0.01).value(losses) == pytest.approx(losses.mean() + math.sqrt(0.02) * losses.std())
+    assert EmpiricalLikelihood(1e-6).value(losses) == pytest.approx(ChiSquare(1e-6).value(losses), rel=1e-4)
+    assert KL(1e-6).value(losses) == pytest.approx(ChiSquare(1e-6).value(losses), rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("name", "risk"),
+    [
+        ("empirical-likelihood", EmpiricalLikelihood(0.5)),
+        ("kl", KL(0.5)),
+        ("chi-square", ChiSquare(0.5)),
+        ("cvar", CVaR(math.exp(-0.5))),
+    ],
+)
+def test_a_ball_by_name(name, risk):
+    assert ball_risk(name, 0.5) == risk
+
+
+@given(st.integers(0, 999), st.floats(0, 1), st.floats(-2, 2))
+def test_mean_variance_is_the_cost_of_vadaboost_and_its_bound(seed, penalty, vote):
+    """Cost (3), V of eq. (4), U of eq. (5) and Theorem 3, with n^2 divided out."""
+    rng = np.random.default_rng(seed)
+    losses, wrong, risk = np.exp(rng.normal(size=12)), rng.random(12) < 0.4, MeanVariance(penalty)
+    n, total, squares = 12, losses.sum(), (losses**2).sum()
+    assert risk.value(losses) == pytest.approx((total**2 + penalty * (n * squares - total**2)) / n**2)
+    scaled = losses / losses.mean()
+    moved = scaled * np.exp(np.where(wrong, vote, -vote))
+    assert risk.step_cost(losses, wrong, vote) == pytest.approx(risk.cost(moved))
+    assert risk.step_cost(losses, wrong, vote) <= risk.bound(losses, wrong, vote) * (1 + 1e-12)
+    assert risk.step_cost(losses, wrong, 0.0) == pytest.approx(risk.bound(losses, wrong, 0.0))
+    assert MeanVariance(1.0).step_cost(losses, wrong, vote) == pytest.approx(
+        MeanVariance(1.0).bound(losses, wrong, vote)
+    )
+
+
+@given(LOSSES, st.floats(0, 1))
+def test_mean_variance_weights_are_the_slopes_of_the_cost_by_the_margins(losses, penalty):
+    risk, losses = MeanVariance(penalty), losses + 0.1
+    step = 1e-5
+    slopes = [
+        (risk.cost(losses * np.exp(-step * unit)) - risk.cost(losses * np.exp(step * unit))) / step
+        for unit in np.eye(losses.size)
+    ]
+    np.testing.assert_allclose(risk.weights(losses), np.array(slopes) / np.sum(slopes), atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "text"),
+    [
+        (lambda: CVaR(0.0), ValueError, r"alpha must lie in \(0, 1\].*got 0"),
+        (lambda: EmpiricalLikelihood(-1), ValueError, "radius must be at least 0.*got -1"),
+        (lambda: KL("a"), TypeError, "radius must be a number.*got 'a'"),
+        (lambda: MeanVariance(2.0), ValueError, r"penalty must lie in \[0, 1\].*got 2.0"),
+        (lambda: MeanVariance(0.5).value([-1.0, 1.0]), ValueError, "losses must not be negative.*got -1.0"),
+        (lambda: ball_risk("renyi", 1.0), ValueError, "divergence must be one of 'empirical-likelihood'.*got 'renyi'"),
+        (lambda: Mean().value([]), ValueError, "losses must hold at least one sample"),
+    ],
+)
+def test_bad_input_gets_one_clear_sentence(call, error, text):
+    with pytest.raises(error, match=text):
+        call()
+
+
+def test_losses_of_zero_weigh_the_same_in_mean_variance():
+    np.testing.assert_allclose(MeanVariance(0.5).weights([0.0, 0.0]), 0.5)
