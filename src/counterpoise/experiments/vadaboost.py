@@ -1,0 +1,156 @@
+"""Variance Penalizing AdaBoost (Shivaswamy and Jebara, NIPS 2011): Tables 1 and 2.
+
+The protocol: half of the rows for training, a quarter for validation, a quarter for testing; every booster runs until
+the validation error has not dropped for 100 rounds; penalties and regularization are those of least validation error;
+50 repeats with other splits. RLP-Boost and RQP-Boost are given the models of AdaBoost.
+"""
+
+import hashlib
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple
+
+from counterpoise._types import AnyArray, FloatArray
+from counterpoise.boosting.adaboost import AdaBoostClassifier
+from counterpoise.boosting.ebboost import EBBoostClassifier
+from counterpoise.boosting.margin_boost import RLPBoostClassifier, RQPBoostClassifier
+from counterpoise.boosting.vadaboost import VadaBoostClassifier
+from counterpoise.datasets import split_rows
+from counterpoise.experiments.running import Tell, run_parts
+from counterpoise.experiments.vadaboost_data import TASKS, Task
+from counterpoise.learners import HistogramTree
+from counterpoise.results import ResultRow, read_rows
+
+EXPERIMENT = "vadaboost"
+LEARNERS = ("stump", "cart")
+METHODS = ("AdaBoost", "EBBoost", "VadaBoost", "RLP-Boost", "RQP-Boost")
+PARTS = (0.5, 0.25, 0.25)  # train, validation, test
+PATIENCE = 100
+MAX_ROUNDS = 2_000
+_TASKS = {task.name: task for task in TASKS}
+DATASETS = tuple(_TASKS)
+
+
+class Repeat(NamedTuple):
+    """One data set with one learner and one split."""
+
+    dataset: str
+    learner: str
+    seed: int
+
+    def __str__(self) -> str:
+        return f"{self.dataset}, {self.learner}, repeat {self.seed}"
+
+
+def reproduce(
+    output: Path,
+    *,
+    n_seeds: int = 50,
+    datasets: Sequence[str] = DATASETS,
+    learners: Sequence[str] = LEARNERS,
+    n_jobs: int = -1,
+    tell: Tell = lambda _progress: None,
+) -> Path:
+    """Run what the results table does not hold yet, and return the path of the table.
+
+    Parameters
+    ----------
+    output : Path
+        Folder for ``results.csv``, to which every repeat is appended, so a killed run goes on where it was.
+    n_seeds : int, default=50
+        Repeats with other splits.
+    datasets, learners : sequence of str
+        What to run.
+    n_jobs : int, default=-1
+        Processes, -1 for one a processor.
+    tell : callable
+        Told how far it is.
+
+    Returns
+    -------
+    Path
+    """
+    table = output / "results.csv"
+    done = {(row.dataset, row.learner, row.seed) for row in read_rows(table)} if table.exists() else set()
+    # All data sets of a repeat before the next repeat: the estimate of the time left is then soon right.
+    wanted = [Repeat(name, learner, seed) for learner in learners for seed in range(n_seeds) for name in datasets]
+    run_parts([part for part in wanted if part not in done], measure, table, n_jobs=n_jobs, tell=tell)
+    return table
+
+
+def measure(repeat: Repeat) -> list[ResultRow]:
+    """Return the test errors of all methods on one split, and the processor time that it took."""
+    started = time.process_time()
+    errors = list(_errors(_TASKS[repeat.dataset], repeat))
+    seconds = _row(repeat, "all", "processor seconds", time.process_time() - started, f"rounds={MAX_ROUNDS}")
+    return [*errors, seconds]
+
+
+def _errors(task: Task, repeat: Repeat) -> Iterator[ResultRow]:
+    RememberingTree.forget()
+    X, y = task.draw(repeat.seed)
+    train, valid, test = split_rows(y, PARTS, seed=repeat.seed)
+    for method, model in make_models(repeat.learner, repeat.seed).items():
+        model.fit(X[train], y[train], X_val=X[valid], y_val=y[valid])
+        settings = f"{_parameter(model)} models={len(model.estimators_)}".strip()
+        yield _row(repeat, method, "error", _error(model, X[test], y[test]), settings)
+
+
+def make_models(learner: str, seed: int) -> dict[str, Any]:
+    """Return the methods of the table, unfitted, by name."""
+    common: dict[str, Any] = {"n_estimators": MAX_ROUNDS, "patience": PATIENCE, "random_state": seed}
+    shared = RememberingTree(**_TREES[learner])  # the first three fit the same models
+    models = {
+        "AdaBoost": AdaBoostClassifier(shared, **common),
+        "RLP-Boost": RLPBoostClassifier(shared, C="auto", **common),
+        "RQP-Boost": RQPBoostClassifier(shared, C="auto", **common),
+        "VadaBoost": VadaBoostClassifier(HistogramTree(**_TREES[learner]), penalty="auto", **common),
+    }
+    if learner == "stump":  # which is all that EBBoost can search through
+        models["EBBoost"] = EBBoostClassifier(penalty="auto", **common)
+    return models
+
+
+# CART as MATLAB's: not pruned, and no node with fewer than 10 samples is split.
+_TREES: dict[str, dict[str, Any]] = {
+    "stump": {"max_depth": 1},
+    "cart": {"max_depth": None, "min_samples_split": 10, "max_bins": 32},
+}
+
+
+class RememberingTree(HistogramTree):
+    """A tree that is not fitted again to weights that it was fitted to before, on the same samples."""
+
+    _fitted: ClassVar[dict[bytes, tuple[dict[str, Any], AnyArray]]] = {}
+
+    @classmethod
+    def forget(cls) -> None:
+        """Forget all trees, before other samples come."""
+        cls._fitted.clear()
+
+    def fit_codes(self, binned: Any, codes: AnyArray, classes: AnyArray, weights: FloatArray) -> AnyArray:
+        key = hashlib.blake2b(weights.tobytes(), digest_size=16).digest()
+        if key not in self._fitted:
+            predicted = super().fit_codes(binned, codes, classes, weights)
+            self._fitted[key] = dict(vars(self)), predicted
+        attributes, predicted = self._fitted[key]
+        self.__dict__.update(attributes)
+        return predicted
+
+
+def _error(model: Any, X: AnyArray, y: AnyArray) -> float:
+    return float((model.predict(X) != y).mean())
+
+
+def _parameter(model: Any) -> str:
+    for name in ("penalty", "C"):
+        if hasattr(model, f"{name}_"):
+            return f"{name}={getattr(model, f'{name}_'):g}"
+    return ""
+
+
+def _row(repeat: Repeat, method: str, quantity: str, value: float, settings: str) -> ResultRow:
+    return ResultRow(
+        EXPERIMENT, repeat.dataset, repeat.learner, method, repeat.seed, None, quantity, "test", value, settings
+    )
