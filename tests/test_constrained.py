@@ -1,0 +1,387 @@
+"""ConstrainedClassifier: what it promises about goals, data and scikit-learn."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from sklearn import config_context
+from sklearn.base import clone
+from sklearn.datasets import load_breast_cancer, make_classification
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.preprocessing import scale
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from counterpoise import ConstrainedClassifier
+from counterpoise.datasets import DataNotAvailable, load
+from counterpoise.goals import (
+    Dataset,
+    Table,
+    UnknownName,
+    as_goals,
+    churn,
+    coverage,
+    equalized_odds,
+    error_rate,
+    positive_rate,
+    recall,
+)
+
+TRAIN = Dataset("train")
+PARITY = "positive_rate(train, group=b) >= 0.8 * positive_rate(train, group=a)"
+
+
+def two_groups(n_samples=400, seed=0):
+    """Return rows, labels and groups whose labels differ in how often they are positive."""
+    rng = np.random.default_rng(seed)
+    group = np.where(rng.random(n_samples) < 0.5, "a", "b")
+    X = rng.normal(size=(n_samples, 4))
+    X[:, 1] += group == "a"
+    y = (X[:, 0] + X[:, 1] + 0.7 * rng.normal(size=n_samples) > 0.6).astype(int)
+    return X, y, group
+
+
+X, Y, GROUP = two_groups()
+
+
+def fitted(**settings):
+    settings = {"goals": PARITY, "random_state": 0, **settings}
+    return ConstrainedClassifier(**settings).fit(X, Y, sensitive_features=GROUP)
+
+
+MODEL = fitted()
+
+
+# What is promised about goals
+
+
+def test_goals_that_cost_something_hold_on_the_training_data_for_the_draws():
+    free = ConstrainedClassifier(decision="ramp").fit(X, Y)
+    model = fitted(decision="ramp")
+    goal = as_goals(PARITY)[0]
+    scores = {"train": free.decision_function(X)}
+    table = Table(X, Y, GROUP)
+    assert goal.evaluate_ramp(scores, {"train": table}).violation > 0.1
+    assert model.check_goals(X, Y, sensitive_features=GROUP)[0].violation <= 1e-6
+    assert model.multipliers_[0] > 0
+    assert model.objective_value_ > free.objective_value_
+
+
+def test_history_never_rises_and_ends_at_the_attributes():
+    values = [step.value for step in MODEL.history_]
+    assert (np.diff(values) <= 1e-9).all()
+    assert max(step.violation for step in MODEL.history_) <= 1e-6
+    assert MODEL.objective_value_ == values[-1]
+    assert MODEL.n_iter_ == len(values)
+    assert MODEL.gap_ == MODEL.history_[-1].gap <= MODEL.tol
+
+
+def test_the_objective_value_is_that_of_the_coefficients():
+    probabilities = np.clip(0.5 + MODEL.decision_function(X), 0, 1)
+    errors = np.where(Y == 1, 1 - probabilities, probabilities).mean()
+    ridge = (MODEL.coef_**2).sum() / (2 * len(Y))
+    assert MODEL.objective_value_ == pytest.approx(errors + ridge, abs=1e-9)
+
+
+def test_a_multiplier_is_about_the_price_of_a_goal():
+    """Relaxing the bound lowers the objective by about the multiplier times the change."""
+    goals = [positive_rate(TRAIN) <= bound for bound in (0.30, 0.28)]
+    loose, tight = (ConstrainedClassifier(goals=[goal], tol=1e-5).fit(X, Y) for goal in goals)
+    price = (tight.objective_value_ - loose.objective_value_) / 0.02
+    assert price == pytest.approx(tight.multipliers_[0], rel=0.3)
+
+
+def test_a_goal_on_a_ratio_holds_in_expectation():
+    model = ConstrainedClassifier(goals="precision(train) >= 0.97", decision="ramp").fit(X, Y)
+    check = model.check_goals(X, Y)[0]
+    assert check.value == pytest.approx(0.97, abs=0.02)
+    assert check.violation <= 1e-6
+
+
+def test_an_objective_of_two_datasets_is_minimized():
+    """False positives on other rows cost more than errors: they become rarer."""
+    other = Table(X + 0.3, 1 - Y)
+    objective = error_rate(TRAIN) + 3 * positive_rate("other")
+    both = ConstrainedClassifier(objective=objective).fit(X, Y, datasets={"other": other})
+    alone = ConstrainedClassifier().fit(X, Y)
+    assert (both.predict(other.X) == 1).mean() < (alone.predict(other.X) == 1).mean() - 0.05
+
+
+def test_goals_of_four_kinds_hold_together_on_real_data():
+    """Equalized odds, recall, coverage and churn on breast cancer, for the draws, to 1e-3."""
+    features, labels = load_breast_cancer(return_X_y=True)
+    features, size = scale(features), np.where(features[:, 0] > np.median(features[:, 0]), "large", "small")
+    deployed = LogisticRegression(C=0.1).fit(features[::3], labels[::3])
+    recent = Table(features[1::2], baseline=deployed.predict(features[1::2]))
+    goals = [
+        equalized_odds(TRAIN.by(size=["large", "small"]), within=0.08),
+        recall(TRAIN) >= 0.97,
+        coverage(TRAIN) <= 0.66,
+        churn("recent") <= 0.06,
+    ]
+    model = ConstrainedClassifier(goals=goals, decision="ramp").fit(
+        features, labels, sensitive_features={"size": size}, datasets={"recent": recent}
+    )
+    checks = model.check_goals(features, labels, sensitive_features={"size": size}, datasets={"recent": recent})
+    assert len(checks) == 7
+    assert max(check.violation for check in checks) <= 1e-3
+    assert model.score(features, labels) > 0.93
+
+
+def test_goals_of_four_kinds_hold_together_on_adult():
+    try:
+        data = load("a9a")
+    except DataNotAvailable as error:
+        pytest.skip(str(error))
+    part = data.take(np.arange(0, 6000))
+    rows, sex = part.X, part.sensitive["sex"]
+    deployed = LogisticRegression(C=0.1, max_iter=500).fit(rows[:1000], part.y[:1000])
+    later = data.take(np.arange(6000, 8000))
+    recent = Table(later.X, baseline=deployed.predict(later.X))
+    goals = [
+        equalized_odds(TRAIN.by(sex=["Female", "Male"]), within=0.08),
+        recall(TRAIN) >= 0.6,
+        coverage(TRAIN) <= 0.24,
+        churn("recent") <= 0.08,
+    ]
+    settings = {"sensitive_features": {"sex": sex}, "datasets": {"recent": recent}}
+    model = ConstrainedClassifier(goals=goals, decision="ramp").fit(rows, part.y, **settings)
+    assert max(check.violation for check in model.check_goals(rows, part.y, **settings)) <= 1e-3
+    assert model.score(rows, part.y) > 0.8
+
+
+def test_recall_on_many_small_datasets_converges():
+    rng = np.random.default_rng(0)
+    rows, labels = make_classification(3000, 10, n_informative=6, flip_y=0.1, class_sep=0.7, random_state=0)
+    tables = {}
+    for place in range(10):
+        chosen = rng.choice(3000, 60, replace=False)
+        shifted = scale(rows)[chosen] + 0.3 * rng.normal(size=10)
+        tables[f"country{place}"] = Table(shifted, labels[chosen])
+    goals = [recall(name) >= 0.85 for name in tables]
+    model = ConstrainedClassifier(goals=goals, decision="ramp").fit(scale(rows), labels, datasets=tables)
+    assert max(check.violation for check in model.check_goals(scale(rows), labels, datasets=tables)) <= 1e-6
+    assert model.gap_ <= model.tol
+    assert model.n_iter_ < model.max_majorizations
+
+
+def test_a_kernel_meets_a_goal_that_a_line_cannot():
+    """Inside a circle or outside: high accuracy needs a curve."""
+    rng = np.random.default_rng(1)
+    rows = rng.normal(size=(150, 2))
+    labels = (np.hypot(*rows.T) < 1.2).astype(int)
+    goals = ["recall(train) >= 0.9", "false_positive_rate(train) <= 0.1"]
+    model = ConstrainedClassifier(goals=goals, kernel="rbf", decision="ramp").fit(rows, labels)
+    assert max(check.violation for check in model.check_goals(rows, labels)) <= 1e-6
+    assert model.score(rows, labels) > 0.85
+
+
+# What is promised about data
+
+
+@pytest.mark.parametrize(
+    ("fit", "kind", "text"),
+    [
+        (lambda: ConstrainedClassifier().fit(X, np.arange(400) % 3), ValueError, "Only binary classification.*3 class"),
+        (lambda: ConstrainedClassifier().fit(X, np.ones(400)), ValueError, "y has 1 class: 1.0"),
+        (lambda: ConstrainedClassifier().fit(np.where(X > 2, np.nan, X), Y), ValueError, "contains NaN"),
+        (lambda: ConstrainedClassifier().fit(X, Y, np.zeros(400)), ValueError, "at least one weight above zero"),
+        (lambda: ConstrainedClassifier().fit(X, Y, -np.ones(400)), ValueError, "must not be negative"),
+        (
+            lambda: ConstrainedClassifier(goals="recall(train) >= 0.5").fit(X, Y, (Y == 0).astype(float)),
+            ValueError,
+            "no row of positive weight.*labelled positive is empty.*asked by recall",
+        ),
+        (lambda: fitted(goals="recall(trian) >= 0.5"), UnknownName, "Unknown dataset 'trian'. Did you mean 'train'"),
+        (
+            lambda: fitted(goals="recall(train, sex=a) >= 0.5"),
+            UnknownName,
+            "Unknown column 'sex'.*is the column 'group'",
+        ),
+        (lambda: fitted(goals="recall(train, group=c) >= 0.5"), UnknownName, "Unknown value 'c'.*Known: 'a', 'b'"),
+        (lambda: fitted(goals=3), TypeError, "goals must be goals or their texts"),
+        (lambda: fitted(objective="precision(train)"), TypeError, "a ratio, which is not linear"),
+        (
+            lambda: fitted(goals="churn(train) <= 0.1"),
+            ValueError,
+            "needs the deployed model's predictions: pass baseline",
+        ),
+        (
+            lambda: ConstrainedClassifier(goals="coverage(mail) <= 0.1").fit(X, Y, datasets={"mail": Table(X[:, :2])}),
+            ValueError,
+            "Dataset 'mail': X has 2 features, but ConstrainedClassifier is expecting 4",
+        ),
+        (
+            lambda: ConstrainedClassifier(goals="recall(old) >= 0.1").fit(X, Y, datasets={"old": Table(None, Y)}),
+            ValueError,
+            "Dataset 'old' needs features to score its rows by: pass X",
+        ),
+        (
+            lambda: ConstrainedClassifier(goals="coverage(mail) <= 0.1").fit(X, Y, datasets={"mail": X}),
+            TypeError,
+            "'mail' must be bound to a counterpoise.goals.Table; got ndarray",
+        ),
+        (lambda: ConstrainedClassifier().fit(X, Y, datasets={"train": Table(X)}), ValueError, "'train' is X and y"),
+        (lambda: MODEL.check_goals(X, Y, datasets={"train": Table(X)}), ValueError, "'train' is X and y"),
+        (lambda: fitted(pos_label=2), ValueError, r"pos_label must be one of the classes \[0, 1\]; got 2"),
+        (lambda: fitted(kernel="cubic"), ValueError, "kernel must be one of 'linear'.*got 'cubic'"),
+        (lambda: fitted(decision="vote"), ValueError, "decision must be one of 'threshold', 'ramp'; got 'vote'"),
+        (lambda: fitted(solver="sgd"), ValueError, "solver must be one of"),
+        (lambda: fitted(regularization=0), ValueError, "regularization must be finite and above 0; got 0"),
+        (lambda: fitted(gamma=-1), ValueError, "gamma must be finite and above 0; got -1"),
+        (lambda: fitted(tol=0), ValueError, "tol must be finite and above 0; got 0"),
+        (lambda: fitted(max_majorizations=0), ValueError, "max_majorizations must be at least 1; got 0"),
+        (lambda: MODEL.predict(X, ids=range(400)), ValueError, "ids are for decision='ramp'"),
+    ],
+)
+def test_what_cannot_be_gets_one_clear_sentence(fit, kind, text):
+    with pytest.raises(kind, match=text):
+        fit()
+
+
+def test_one_text_a_goal_and_a_list_are_the_same():
+    goal = positive_rate(TRAIN.where(group="b")) >= 0.8 * positive_rate(TRAIN.where(group="a"))
+    for goals in (goal, [PARITY], (goal,)):
+        np.testing.assert_array_equal(fitted(goals=goals).coef_, MODEL.coef_)
+
+
+def test_sparse_rows_and_single_precision_give_the_same_classifier():
+    sparse = ConstrainedClassifier(goals=PARITY).fit(sp.csr_array(X), Y, sensitive_features=GROUP)
+    single = ConstrainedClassifier(goals=PARITY).fit(X.astype(np.float32), Y, sensitive_features=GROUP)
+    for other, rows in ((sparse, sp.csr_array(X)), (single, X.astype(np.float32))):
+        assert other.objective_value_ == pytest.approx(MODEL.objective_value_, abs=2 * MODEL.tol)
+        assert (other.predict(rows) == MODEL.predict(X)).mean() > 0.97
+
+
+def test_sparse_and_dense_datasets_may_be_mixed():
+    goals = [PARITY, "coverage(mail) <= 0.3"]
+    models = [
+        ConstrainedClassifier(goals=goals).fit(X, Y, sensitive_features=GROUP, datasets={"mail": Table(mail)})
+        for mail in (X[:50], sp.csr_array(X[:50]))
+    ]
+    values = [model.objective_value_ for model in models]
+    assert values[0] == pytest.approx(values[1], abs=2 * MODEL.tol)
+
+
+def test_goals_may_speak_of_the_columns_of_a_data_frame():
+    frame = pd.DataFrame(X, columns=list("pqrs")).assign(is_b=(GROUP == "b").astype(float))
+    goal = "positive_rate(train, is_b=1) >= 0.8 * positive_rate(train, is_b=0)"
+    model = ConstrainedClassifier(goals=goal, decision="ramp").fit(frame, Y)
+    assert model.check_goals(frame, Y)[0].violation <= 1e-6
+    assert model.feature_names_in_.tolist() == [*"pqrs", "is_b"]
+
+
+def test_the_first_class_as_positive_equals_relabelled_data():
+    goals = [PARITY, "recall(train) >= 0.8"]
+    named = np.where(Y == 1, "approve", "reject")
+    first = ConstrainedClassifier(goals=goals, pos_label="approve").fit(X, named, sensitive_features=GROUP)
+    other = ConstrainedClassifier(goals=goals).fit(X, Y, sensitive_features=GROUP)
+    assert first.objective_value_ == pytest.approx(other.objective_value_, abs=2 * first.tol)
+    assert ((first.predict(X) == "approve") == (other.predict(X) == 1)).mean() > 0.97
+    checks = [model.check_goals(X, labels, sensitive_features=GROUP) for model, labels in ((first, named), (other, Y))]
+    for one, two in zip(*checks, strict=True):
+        assert one.value == pytest.approx(two.value, abs=0.02)
+
+
+@pytest.mark.parametrize("regularization", [None, 0.01])
+def test_whole_sample_weights_equal_repeated_rows(regularization):
+    times = np.random.default_rng(0).integers(0, 4, size=len(Y))
+    settings = {"goals": PARITY, "regularization": regularization}
+    weighted = ConstrainedClassifier(**settings).fit(X, Y, times, sensitive_features=GROUP)
+    repeated = ConstrainedClassifier(**settings).fit(
+        np.repeat(X, times, axis=0), np.repeat(Y, times), sensitive_features=np.repeat(GROUP, times)
+    )
+    assert weighted.objective_value_ == pytest.approx(repeated.objective_value_, abs=2 * weighted.tol)
+    np.testing.assert_allclose(weighted.decision_function(X), repeated.decision_function(X), atol=0.05)
+
+
+def test_without_an_intercept_goals_still_hold():
+    model = fitted(fit_intercept=False, decision="ramp")
+    assert model.intercept_[0] == 0
+    assert model.check_goals(X, Y, sensitive_features=GROUP)[0].violation <= 1e-6
+
+
+@pytest.mark.parametrize("solver", ["level", "maximum", "mass"])
+def test_solvers_of_the_multipliers_agree(solver):
+    assert fitted(solver=solver).objective_value_ == pytest.approx(MODEL.objective_value_, abs=0.01)
+
+
+# What is promised about decisions
+
+
+def test_draws_are_sticky_in_subsets_orders_and_after_pickling():
+    model = fitted(decision="ramp", random_state=3, regularization=0.1)
+    labels = model.predict(X)
+    assert (labels != (model.decision_function(X) > 0)).any()
+    order = np.random.default_rng(0).permutation(len(X))[:100]
+    np.testing.assert_array_equal(model.predict(X[order]), labels[order])
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).predict(X), labels)  # noqa: S301 - our own
+    np.testing.assert_array_equal(clone(model).fit(X, Y, sensitive_features=GROUP).predict(X), labels)
+    secret = fitted(decision="ramp", random_state=None, regularization=0.1)
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(secret)).predict(X), secret.predict(X))  # noqa: S301
+
+
+def test_rows_of_one_id_share_a_draw():
+    model = fitted(decision="ramp", regularization=0.1)
+    same = np.repeat(X[[np.abs(model.decision_function(X)).argmin()]], 50, axis=0)  # nearly even odds
+    assert len(set(model.predict(same, ids=["anna"] * 50))) == 1
+    assert len(set(model.predict(same, ids=range(50)))) == 2
+
+
+def test_draws_have_the_probabilities_of_predict_proba():
+    model = fitted(decision="ramp", regularization=0.1)
+    probabilities = model.predict_proba(X)
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1.0)
+    assert ((probabilities >= 0) & (probabilities <= 1)).all()
+    drawn = np.mean([model.predict(X, ids=np.arange(400) + 400 * k) for k in range(50)], axis=0)
+    assert abs(drawn - probabilities[:, 1]).max() < 0.35
+    assert abs(drawn.mean() - probabilities[:, 1].mean()) < 0.01
+
+
+# What is promised about scikit-learn
+
+
+def test_goals_survive_clone_and_set_params():
+    model = ConstrainedClassifier(goals=[PARITY], objective=error_rate(TRAIN) + positive_rate(TRAIN))
+    copy = clone(model)
+    assert copy.goals == model.goals
+    assert copy.objective == model.objective
+    copy.set_params(goals="recall(train) >= 0.9", decision="ramp").fit(X, Y)
+    assert copy.check_goals(X, Y)[0].violation <= 1e-6
+
+
+def test_refitting_with_another_kernel_leaves_nothing_of_the_first():
+    model = fitted(kernel="rbf")
+    model.set_params(kernel="linear").fit(X, Y, sensitive_features=GROUP)
+    np.testing.assert_array_equal(model.coef_, MODEL.coef_)
+    assert not hasattr(model, "dual_coef_")
+
+
+@pytest.mark.parametrize("routing", [False, True])
+def test_a_grid_over_regularization_passes_the_sensitive_features(routing):
+    with config_context(enable_metadata_routing=routing):
+        model = ConstrainedClassifier(goals=PARITY)
+        if routing:
+            model.set_fit_request(sensitive_features=True)
+        grid = GridSearchCV(model, {"regularization": [0.3, 0.003]}, cv=2)
+        grid.fit(X, Y, sensitive_features=GROUP)
+    assert grid.cv_results_["mean_test_score"].min() > 0.7
+    best = grid.best_estimator_.set_params(decision="ramp")
+    assert best.check_goals(X, Y, sensitive_features=GROUP)[0].violation <= 1e-6
+
+
+def not_exact(estimator):
+    if estimator.kernel == "linear":
+        return {}
+    reason = "coordinate ascent goes from row to row, so repeated rows lead to another point within the tolerance"
+    return {f"check_sample_weight_equivalence_on_{kind}_data": reason for kind in ("dense", "sparse")}
+
+
+@parametrize_with_checks(
+    [ConstrainedClassifier(goals="positive_rate(train) <= 0.6"), ConstrainedClassifier(kernel="rbf")],
+    expected_failed_checks=not_exact,
+)
+def test_it_is_a_scikit_learn_classifier(estimator, check):
+    check(estimator)

@@ -1,0 +1,134 @@
+"""Goals that cannot be met: which of them conflict, and by how little."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from scipy.optimize import linprog
+
+from counterpoise import ConstrainedClassifier
+from counterpoise.goals import InfeasibleGoals, Table, as_goals, bind
+
+RNG = np.random.default_rng(0)
+N = 40
+Y = np.repeat([0, 1], N // 2)
+GROUP = np.tile(["a", "b"], N // 2)
+X = RNG.normal(size=(N, 3)) + Y[:, None]
+DATA = {
+    "mail": Table(X, Y, baseline=np.tile([0, 0, 1, 1], N // 4)),  # the baseline is wrong on half of the rows
+    "cases": Table(X[:8], [0, 0, 0, 0, 1, 1, 1, 1]),
+}
+TABLES = {"train": Table(X, Y, GROUP), **DATA}
+HARMLESS = [
+    "recall(train) <= 1",
+    "positive_rate(train, group=a) >= 0.01",
+    "error_rate(cases) <= 0.99",
+    "coverage(mail) <= 0.97",
+]
+
+
+def can_hold(goals):
+    """Tell whether any predictions meet the goals: a linear program over a prediction for every row."""
+    bound = bind(goals, TABLES, classes=[0, 1])
+    matrix = sp.hstack(list(bound.weights.values()))
+    return linprog(np.zeros(matrix.shape[1]), A_ub=matrix, b_ub=bound.bounds, bounds=(0, 1)).status == 0
+
+
+def moved(goal, nearest, amount):
+    """Return the goal at its nearest bound, made easier by the amount."""
+    return goal.with_bound(nearest + (amount if goal.sense == "<=" else -amount))
+
+
+CONFLICTS = [
+    ["recall(train) >= 0.95", "positive_rate(train) <= 0.1"],
+    ["coverage(mail) >= 0.6", "negative_rate(mail) >= 0.5"],
+    ["error_rate(mail) <= 0.1", "churn(mail) <= 0.2"],
+    ["recall(train) >= 0.9", "false_positive_rate(train) >= 0.3", "negative_rate(train) >= 0.5"],
+    ["positive_rate(train, group=a) >= 0.8", "positive_rate(train, group=b) >= 0.7", "positive_rate(train) <= 0.5"],
+    [
+        "positive_rate(train, group=b) >= 0.8 * positive_rate(train, group=a)",
+        "positive_rate(train, group=a) >= 0.9",
+        "positive_rate(train, group=b) <= 0.3",
+    ],
+    ["precision(train) >= 0.9", "positive_rate(train) >= 0.7"],
+    ["f1_score(train) >= 0.9", "recall(train) <= 0.5"],
+    ["correct(cases.positives) >= 1", "positive_rate(cases) <= 0.2"],
+    ["wins_minus_losses(mail) >= 0.3", "churn(mail) <= 0.2"],
+    ["recall(train) >= 1.2"],
+    ["accuracy(train) >= 0.9", "error_rate(train, group=a) >= 0.5"],
+    ["recall(train, group=a) <= recall(train, group=b) - 0.6", "recall(train, group=a) >= 0.5"],
+]
+
+
+@pytest.mark.parametrize("conflict", CONFLICTS, ids=" and ".join)
+def test_a_proven_conflict_is_the_smallest_and_its_nearest_bounds_are_exact(conflict):
+    goals = as_goals([*HARMLESS[:2], *conflict, *HARMLESS[2:]])
+    with pytest.raises(InfeasibleGoals) as caught:
+        ConstrainedClassifier(goals=goals).fit(X, Y, sensitive_features=GROUP, datasets=DATA)
+    found = caught.value
+    assert found.proven
+    assert set(found.conflict) == set(as_goals(conflict))
+    assert found.least_violation > 1e-3
+    for goal in found.conflict:
+        others = [other for other in found.conflict if other != goal]
+        assert not others or can_hold(others)
+        assert can_hold([*others, moved(goal, found.nearest_bounds[goal], 1e-6)])
+        assert not can_hold([*others, moved(goal, found.nearest_bounds[goal], -1e-3)])
+
+
+def raised(goals, rows, labels, **settings):
+    with pytest.raises(InfeasibleGoals) as caught:
+        ConstrainedClassifier(goals=goals).fit(rows, labels, **settings)
+    return caught.value
+
+
+def test_an_error_below_what_a_line_reaches_is_reported_as_searched_for():
+    rows, labels = RNG.normal(size=(60, 2)), np.arange(60) % 2
+    found = raised(["error_rate(train) <= 0.02", "recall(train) <= 1"], rows, labels)
+    goal = found.conflict[0]
+    assert not found.proven
+    assert [str(goal) for goal in found.conflict] == ["error_rate(train) <= 0.02"]
+    assert str(found).startswith("No classifier of this kind was found that meets error_rate(train) <= 0.02")
+    met = ConstrainedClassifier(goals=[moved(goal, found.nearest_bounds[goal], 0.02)]).fit(rows, labels)
+    assert met.history_[-1].violation <= 1e-6
+
+
+def test_contradictory_labels_on_the_same_rows_conflict_by_their_whole():
+    tables = {"old": Table(X[:5], np.ones(5)), "new": Table(X[:5], np.zeros(5))}
+    goals = ["recall(train) >= 0.5", "correct(old) >= 1", "coverage(train) <= 0.9", "correct(new) >= 1"]
+    found = raised(goals, X, Y, datasets=tables)
+    assert not found.proven
+    assert set(found.conflict) == set(as_goals([goals[1], goals[3]]))
+    assert found.least_violation == pytest.approx(1.0, abs=0.01)
+    assert all(bound == pytest.approx(0.0, abs=0.05) for bound in found.nearest_bounds.values())
+
+
+def test_an_exclusive_or_is_out_of_a_lines_reach_and_within_a_kernels():
+    rows = RNG.normal(size=(80, 2))
+    labels = (rows[:, 0] * rows[:, 1] > 0).astype(int)
+    goals = ["recall(train) >= 0.9", "coverage(train) >= 0.1", "false_positive_rate(train) <= 0.1"]
+    found = raised(goals, rows, labels)
+    assert not found.proven
+    assert set(found.conflict) == set(as_goals([goals[0], goals[2]]))
+    assert 0.2 < found.least_violation < 0.8
+    curved = ConstrainedClassifier(goals=goals, kernel="rbf", gamma=1.0, decision="ramp").fit(rows, labels)
+    assert max(check.violation for check in curved.check_goals(rows, labels)) <= 1e-6
+
+
+def test_relaxing_one_goal_of_a_searched_conflict_to_its_nearest_bound_is_enough():
+    rows = RNG.normal(size=(60, 2))
+    labels = (rows[:, 0] * rows[:, 1] > 0).astype(int)
+    goals = as_goals(["recall(train) >= 0.9", "false_positive_rate(train) <= 0.1"])
+    found = raised(goals, rows, labels)
+    for goal, bound in found.nearest_bounds.items():
+        others = [other for other in goals if other != goal]
+        model = ConstrainedClassifier(goals=[*others, moved(goal, bound, 0.02)], decision="ramp").fit(rows, labels)
+        assert max(check.violation for check in model.check_goals(rows, labels)) <= 1e-6
+
+
+def test_among_dozens_of_goals_a_searched_conflict_leaves_out_the_harmless():
+    tables = {f"part{place}": Table(X[place::10], Y[place::10]) for place in range(10)}
+    tables |= {"old": Table(X[:5], np.ones(5)), "new": Table(X[:5], np.zeros(5))}
+    goals = [f"recall(part{place}) >= 0.05" for place in range(10)]
+    goals += [f"coverage(part{place}) <= 0.99" for place in range(10)]
+    found = raised([*goals, "correct(old) >= 1", "correct(new) >= 1"], X, Y, datasets=tables)
+    assert {"correct(old) >= 1", "correct(new) >= 1"} == set(map(str, found.conflict))
