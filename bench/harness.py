@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-PACKAGES = ("counterpoise", "numpy", "numba", "highspy", "daqp", "scikit-learn", "lightgbm")
+PACKAGES = ("counterpoise", "numpy", "numba", "highspy", "daqp", "scikit-learn", "lightgbm", "fairlearn")
 
 
 @dataclass(frozen=True)

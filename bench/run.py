@@ -7,14 +7,16 @@ import argparse
 from pathlib import Path
 
 import boosting
+import constrained
 import dro
 import ebboost
 import harness
 import learners
 import mixture
+import mixture_goals
 import svm
 
-SUITES = (mixture, learners, boosting, ebboost, svm, dro)
+SUITES = (mixture, learners, boosting, ebboost, svm, dro, constrained, mixture_goals)
 RESULTS = Path(__file__).parent.parent / "docs" / "results" / "benchmarks.csv"
 
 

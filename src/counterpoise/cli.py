@@ -24,6 +24,7 @@ class Experiment(NamedTuple):
 EXPERIMENTS = {
     "boosted-cvar": Experiment("boosted_cvar", "Zhai et al. 2021, Figures 1 to 4", 5, 1),
     "vadaboost": Experiment("vadaboost", "Shivaswamy and Jebara 2011, Tables 1 and 2, Figures 1 and 2", 50, -1),
+    "dro-boosting": Experiment("dro_boosting", "Blanchet, Zhang, Kang and Hu, Table 1, and shift", 20, 1),
     "dataset-constraints": Experiment("dataset_constraints", "Goh et al. 2016, Figures 2 and 3", 6, -1),
     "confidence": Experiment("confidence_coverage", "goals certified against a population, 10 splits a repeat", 30, 1),
 }

@@ -113,9 +113,9 @@ def _caveat(rows: ResultsTable) -> list[str]:
     here = rows.where(dataset=CREDIT, quantity="accuracy", split="test", settings=DEFAULT)
     others = ResultsTable(tuple(row for row in here if row.seed >= N_LOOKED_AT))
     return [
-        "The stopping rule sees no test row. The default step of 0.1, however, was chosen by test accuracy on this data",
-        f"set, on the first {N_LOOKED_AT} splits among others; with whole steps the same rule had 0.809 there, below the",
-        "first tree alone.",
+        "The stopping rule sees no test row. The default step of 0.1, however, was chosen by test accuracy on",
+        f"this data set, on the first {N_LOOKED_AT} splits among others; with whole steps the rule had 0.809 there,",
+        "below the first tree alone.",
         f"Test accuracy of the default on the later splits alone: {_cell(others) or 'none yet'}.",
     ]
 

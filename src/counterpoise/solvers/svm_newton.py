@@ -20,7 +20,7 @@ from counterpoise.solvers.svm_bounds import Bounds, Problem, balanced
 from counterpoise.solvers.svm_rows import LinearRows
 
 _COLD = 1.0  # softness to begin with, in units of score; the two kinks of a row are 1 apart
-WARM = 0.1  # softness to begin with near a solution
+WARM = 0.5  # softness to begin with near a solution
 _SAMPLE = 20_000  # rows that a cold start solves first ...
 _MANY = 100_000  # ... where there are at least so many
 _COARSE, _COARSE_STEPS = 0.01, 50  # that solution's gap, as a part of all weight, and its steps at the most

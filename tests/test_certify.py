@@ -1,0 +1,281 @@
+"""Audits: verdicts that are right as often as promised, on any classifier, with the numbers that others find."""
+
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import binomtest
+from sklearn.datasets import load_breast_cancer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from counterpoise.certify import audit, certify, split_three_ways, tightened
+from counterpoise.confidence import rows_needed
+from counterpoise.goals import Dataset, GoalSyntaxError, Table, bind, parse_goal, positive_rate, precision, recall
+
+TRAIN = Dataset("train")
+
+
+def population(seed=0, n_rows=20_000):
+    """Return labels, groups, a baseline, weights and decisions that depend on each other."""
+    rng = np.random.default_rng(seed)
+    group = rng.choice(["a", "b"], p=[0.7, 0.3], size=n_rows)
+    y = (rng.random(n_rows) < np.where(group == "a", 0.4, 0.25)).astype(int)
+    decided = (rng.random(n_rows) < 0.15 + 0.6 * y + 0.1 * (group == "b")).astype(int)
+    baseline = np.where(rng.random(n_rows) < 0.8, decided, 1 - decided)
+    weights = rng.random(n_rows) + (group == "b")
+    return decided, y, group, baseline, weights
+
+
+def sample_of(people, rows, *, weighted=False):
+    decided, y, group, baseline, weights = (column[rows] for column in people)
+    return decided, Table(None, y, group, baseline, sample_weight=weights if weighted else None)
+
+
+def test_a_goal_carries_its_confidence_through_text_copies_and_comparison():
+    goal = (recall(TRAIN) >= 0.9).with_confidence(0.95)
+    assert str(goal) == "recall(train) >= 0.9 with confidence 0.95"
+    assert parse_goal(str(goal)) == goal == pickle.loads(pickle.dumps(goal))  # noqa: S301 - our own bytes
+    assert goal.with_bound(0.8).confidence == 0.95
+    assert len({goal, goal.with_confidence(None), goal.with_confidence(0.9), recall(TRAIN) >= 0.9}) == 3
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("recall(train) >= 0.9 with", "expected 'confidence', found the end"),
+        ("recall(train) >= 0.9 with confidence", "expected a number such as 0.95, found the end"),
+        ("recall(train) >= 0.9 with confidence 95", r"confidence must lie in \(0, 1\), both ends excluded; got 95.0"),
+        ("recall(train) >= 0.9 with confidence 0.9 0.8", "expected the end"),
+    ],
+)
+def test_a_confidence_that_cannot_be_read_names_the_place(text, message):
+    with pytest.raises(GoalSyntaxError, match=message):
+        parse_goal(text)
+
+
+@pytest.mark.parametrize("confidence", [0, 1, -0.1, 1.5, float("nan")])
+def test_a_confidence_lies_between_zero_and_one(confidence):
+    with pytest.raises(ValueError, match=r"confidence must lie in \(0, 1\)"):
+        (recall(TRAIN) >= 0.9).with_confidence(confidence)
+    with pytest.raises(ValueError, match=r"confidence must lie in \(0, 1\)"):
+        audit("recall(train) >= 0.9", [1, 0], Table(None, [1, 0]), confidence=confidence)
+
+
+GOALS = {  # one of each kind of bound
+    "one share": "recall(train) >= 0.75",
+    "a ratio of two kinds of rows": "precision(train) >= 0.7",
+    "a ratio that may be infinite": "win_loss_ratio(train) >= 1",
+    "F1": "f1_score(train) >= 0.7",
+    "two disjoint groups": "positive_rate(train, group=a) >= 0.8 * positive_rate(train, group=b)",
+    "overlapping groups": "error_rate(train, group=b) <= error_rate(train) + 0.05",
+    "three values, signed": "wins_minus_losses(train) >= 0.01",
+    "three values": "false_positives(train) + 3 * false_negatives(train) <= 0.5",
+    "a ratio of two groups": "recall(train, group=a) / recall(train, group=b) >= 0.8",
+}
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("text", GOALS.values(), ids=GOALS.keys())
+def test_each_end_of_each_interval_fails_as_seldom_as_promised(text, weighted):
+    """On 100 samples of 150 rows, at confidence 0.8; the population is known."""
+    people = population()
+    decided, everyone = sample_of(people, np.arange(len(people[0])), weighted=weighted)
+    goal = parse_goal(text)
+    (truth,) = audit(goal, decided, everyone)
+    misses = np.zeros(2)
+    for seed in range(100):
+        rows = np.random.default_rng(seed).integers(0, len(decided), size=150)
+        (row,) = audit(goal, *sample_of(people, rows, weighted=weighted), confidence=0.8)
+        misses += [row.low > truth.estimate, row.high < truth.estimate]
+        assert row.low <= row.estimate <= row.high
+    assert (misses <= 100 * 0.2 + 3 * np.sqrt(100 * 0.2 * 0.8)).all()
+
+
+@pytest.mark.parametrize("text", GOALS.values(), ids=GOALS.keys())
+def test_the_estimate_is_what_evaluation_finds_and_the_margin_decides(text):
+    decided, table = sample_of(population(), np.arange(500))
+    (row,) = audit(text, decided, table)
+    check = parse_goal(text).evaluate(decided, table)
+    assert row.estimate - row.bound == pytest.approx(check.value - check.bound)
+    inside = row.low - row.bound if row.goal.sense == ">=" else row.bound - row.high
+    assert row.margin == pytest.approx(inside)
+    assert (row.verdict == "holds") == (inside >= 0)
+    assert row.verdict != "holds" or check.holds
+
+
+def test_precision_is_a_share_of_the_positive_predictions():
+    decided, table = sample_of(population(), np.arange(400))
+    (row,) = audit("precision(train) >= 0.5", decided, table, confidence=0.95)
+    test = binomtest(int(table.y[decided == 1].sum()), int(decided.sum()))
+    interval = test.proportion_ci(0.9, method="exact")
+    np.testing.assert_allclose((row.low, row.high), (interval.low, interval.high), atol=1e-9)
+    assert row.counts == (("train", int(decided.sum())),)
+
+
+def test_equal_weights_change_nothing():
+    decided, table = sample_of(population(), np.arange(300))
+    weighed = Table(None, table.y, table.column("group"), table.baseline, sample_weight=np.full(300, 0.3))
+    for text in GOALS.values():
+        one, other = audit(text, decided, table)[0], audit(text, decided, weighed)[0]
+        assert one[1:6] == pytest.approx(other[1:6])
+
+
+def test_goals_share_the_risk():
+    decided, table = sample_of(population(), np.arange(400))
+    goals = ["recall(train) >= 0.6", "error_rate(train) <= 0.4", (precision(TRAIN) >= 0.5).with_confidence(0.99)]
+    together = audit(goals, decided, table, confidence=0.95)
+    alone = [audit(goal, decided, table, confidence=1 - 0.05 / 3)[0] for goal in goals[:2]]
+    np.testing.assert_allclose([row[1:6] for row in together[:2]], [row[1:6] for row in alone], atol=1e-12)
+    assert together.confidence == pytest.approx(1 - (0.05 + 0.05 + 0.01) / 3)
+    assert together[2].goal.confidence == 0.99
+
+
+@pytest.fixture(scope="module")
+def cancer():
+    X, y = load_breast_cancer(return_X_y=True)
+    labels, size = np.where(y == 1, "benign", "malignant"), np.where(X[:, 0] > 13, "large", "small")
+    parts = split_three_ways(len(y), seed=0)
+    model = make_pipeline(StandardScaler(), LogisticRegression()).fit(X[parts.train], labels[parts.train])
+    rows = parts.certify
+    return model, X[rows], labels[rows], size[rows]
+
+
+def test_any_kind_of_classifier_is_audited(cancer):
+    model, X, y, size = cancer
+    goals = ["recall(train) >= 0.9", "positive_rate(train, group=large) <= 0.5", "coverage(mail) >= 0.2"]
+    ask = {"sensitive_features": size, "datasets": {"mail": Table(X[::2])}, "pos_label": "malignant"}
+    found = certify(model, goals, X, y, **ask)
+    assert certify(model.predict, goals, X, y, **ask) == found
+    assert certify({"train": model.predict(X), "mail": model.predict(X[::2])}, goals, X, y, **ask) == found
+    assert certify(model.predict(X), goals[:2], None, y, sensitive_features=size, pos_label="malignant")[0].goal == (
+        found[0].goal
+    )
+    assert found.holds == all(row.verdict == "holds" for row in found)
+
+
+def test_the_numbers_are_those_of_fairlearn(cancer):
+    metrics = pytest.importorskip("fairlearn.metrics", reason="fairlearn, the peer, is not installed")
+    model, X, y, size = cancer
+    y, decided = (y == "malignant").astype(int), (model.predict(X) == "malignant").astype(int)
+    frame = metrics.MetricFrame(
+        metrics={
+            "positive_rate": metrics.selection_rate,
+            "recall": metrics.true_positive_rate,
+            "false_positive_rate": metrics.false_positive_rate,
+        },
+        y_true=y,
+        y_pred=decided,
+        sensitive_features=size,
+    )
+    for name in frame.overall.index:
+        goals = [f"{name}(train) >= 0", *(f"{name}(train, group={one}) >= 0" for one in frame.by_group.index)]
+        rows = certify(decided, goals, X, y, sensitive_features=size)
+        np.testing.assert_allclose([row.estimate for row in rows], [frame.overall[name], *frame.by_group[name]])
+
+
+@given(st.integers(20, 400), st.floats(0, 1), st.sampled_from([0.6, 0.9, 0.95, 0.99]), st.floats(0.05, 0.95))
+def test_a_tightened_rate_is_met_exactly_where_the_audit_passes(n_rows, share, confidence, bound):
+    hits = round(share * n_rows)
+    decided, table = np.arange(n_rows) < hits, Table(None, np.ones(n_rows, int))
+    for goal in (recall(TRAIN) >= bound, recall(TRAIN) <= bound):
+        try:
+            asked = tightened(goal, table, confidence=confidence)
+        except ValueError:
+            assert audit(goal, decided.astype(int), table, confidence=confidence)[0].verdict != "holds"
+            continue
+        (row,) = audit(goal, decided.astype(int), table, confidence=confidence)
+        assert asked.evaluate(decided.astype(int), table).holds == (row.verdict == "holds")
+
+
+@pytest.mark.parametrize("text", [GOALS["a ratio of two kinds of rows"], GOALS["two disjoint groups"]])
+def test_a_tightened_goal_says_how_far_inside_the_audit_wants_these_predictions(text):
+    decided, table = sample_of(population(), np.arange(600))
+    (row,) = audit(text, decided, table)
+    asked = tightened(text, table, predictions=decided)
+    assert asked.confidence is None
+    assert asked.bound - row.bound == pytest.approx(row.estimate - row.low, abs=0.005)
+
+
+def test_fitting_inside_a_goal_with_confidence_asks_for_more():
+    _, table = sample_of(population(), np.arange(600))
+    plain, sure = (bind(goal, table) for goal in ("recall(train) >= 0.7", "recall(train) >= 0.7 with confidence 0.95"))
+    assert sure.bounds[0] < plain.bounds[0]
+    assert sure.bounds[0] == -tightened("recall(train) >= 0.7", table).bound
+    assert sure.goals[0].bound == 0.7
+
+
+def test_too_few_rows_are_told_from_failure():
+    table = Table(None, np.ones(30, int))
+    (row,) = audit("recall(train) >= 0.99", np.ones(30, int), table, confidence=0.95)
+    needed = rows_needed(0.01, confidence=0.95)
+    assert row.verdict == "undecided"
+    assert row.note.endswith(f"it takes {needed} rows of train.positives (there are 30)")
+    with pytest.raises(ValueError, match=f"cannot be certified here: too few rows.* {needed} rows"):
+        tightened("recall(train) >= 0.99", table)
+    (row,) = audit("correct(train) >= 1", np.ones(30, int), table)
+    assert row.note.startswith("no number of rows is enough")
+
+
+def test_too_few_rows_of_two_groups_are_named():
+    table = Table(None, np.ones(24, int), ["a"] * 16 + ["b"] * 8)
+    goal = positive_rate(TRAIN, group="a") + positive_rate(TRAIN, group="b") >= 1.9
+    (row,) = audit(goal, [1] * 24, table)
+    assert "rows of train, group=a (there are 16) and " in row.note
+    needed = [int(word) for word in row.note.split() if word.isdigit()]
+    assert needed[0] == pytest.approx(2 * needed[1], abs=1)
+
+
+def test_a_group_that_is_empty_is_named():
+    table = Table(None, [1, 0, 0], ["a", "b", "b"])
+    with pytest.raises(
+        ValueError, match=r"train.positives, group=b is empty. This is asked by recall\(train, group=b\)"
+    ):
+        audit("recall(train, group=b) >= 0.5", [1, 0, 0], table)
+
+
+def test_without_positive_predictions_precision_is_undecided():
+    (row,) = audit("precision(train) >= 0.5", [0, 0, 0], Table(None, [1, 0, 0]))
+    assert row.verdict == "undecided"
+    assert np.isnan(row.estimate)
+    assert "rows of train that count in the ratio (there are 0)" in row.note
+
+
+def test_a_report_is_a_table():
+    decided, table = sample_of(population(), np.arange(500))
+    lines = str(audit(["recall(train) >= 0.6", "error_rate(train) <= 0.001"], decided, table)).splitlines()
+    assert lines[0].split() == ["goal", "estimate", "low", "high", "bound", "margin", "verdict", "rows"]
+    assert [line.split("  ")[0] for line in lines[1:3]] == ["recall(train) >= 0.6", "error_rate(train) <= 0.001"]
+    assert ["holds" in lines[1], "fails" in lines[2]] == [True, True]
+    assert lines[3:] == ["All verdicts are right together with confidence 0.95."]
+    few = str(audit("recall(train) >= 0.99", [1] * 30, Table(None, [1] * 30))).splitlines()
+    assert few[2].startswith("recall(train) >= 0.99: too few rows")
+
+
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (lambda: certify([1, 0], [], None, [1, 0]), "at least one goal"),
+        (lambda: certify(LogisticRegression(), "recall(train) >= 0.5", None, [1, 0]), "'train' has no X"),
+        (lambda: certify([1, 0], "coverage(mail) <= 0.5", datasets={"mail": Table([[1], [2]])}), "a dict by dataset"),
+        (lambda: certify({"a": [1]}, "recall(train) >= 0.5", None, [1, 0]), "must cover dataset 'train'; got 'a'"),
+        (
+            lambda: certify([1], "recall(train) >= 0.5", None, [1], datasets={"train": Table([[1]])}),
+            "'train' is X and y themselves",
+        ),
+        (lambda: certify([1, 0], "recall(train) >= 0.5"), "Unknown dataset 'train'"),
+        (lambda: split_three_ways(100, parts=(0.5, 0.5), seed=0), "three fractions, to train, choose and certify on"),
+    ],
+)
+def test_bad_input_gets_one_clear_sentence(call, text):
+    with pytest.raises(ValueError, match=text):
+        call()
+
+
+def test_three_parts_hold_every_row_once():
+    parts = split_three_ways(1003, parts=(0.6, 0.2, 0.2), seed=3)
+    assert sorted(np.concatenate(parts).tolist()) == list(range(1003))
+    assert parts.certify.tolist() == split_three_ways(1003, parts=(0.6, 0.2, 0.2), seed=3).certify.tolist()

@@ -1,0 +1,150 @@
+"""Bounds on shares and means fail as seldom as they promise, and are as narrow as exact ones can be."""
+
+import math
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import binom, binomtest, multinomial
+
+from counterpoise.confidence import (
+    Step,
+    binomial_bounds,
+    rows_needed,
+    upper_mean,
+    upper_share,
+    upper_sum_of_two,
+    weighted_mean_bounds,
+)
+from counterpoise.guarantees import empirical_bernstein_bound
+
+RISK = 0.1
+
+
+@given(st.integers(1, 5000), st.floats(0, 1), st.sampled_from([0.5, 0.9, 0.95, 0.999]))
+def test_binomial_bounds_are_those_of_clopper_and_pearson(n_trials, share, confidence):
+    successes = round(share * n_trials)
+    found = binomial_bounds(successes, n_trials, confidence=confidence)
+    at_most = binomtest(successes, n_trials, alternative="less").proportion_ci(confidence, method="exact").high
+    at_least = binomtest(successes, n_trials, alternative="greater").proportion_ci(confidence, method="exact").low
+    np.testing.assert_allclose(found, (at_least, at_most), atol=1e-9)
+
+
+@pytest.mark.parametrize("share", [0.001, 0.05, 0.3, 0.5, 0.93])
+@pytest.mark.parametrize("n_trials", [1, 7, 60])
+def test_an_exact_bound_fails_at_most_as_often_as_promised(n_trials, share):
+    counts = np.arange(n_trials + 1)
+    fails = np.array([upper_share(count, n_trials, RISK) < share for count in counts])
+    assert binom.pmf(counts, n_trials, share)[fails].sum() <= RISK + 1e-12
+
+
+@given(st.floats(1e-4, 0.9), st.floats(0.5, 0.9999))
+def test_so_many_rows_without_failure_are_enough_and_one_fewer_is_not(share, confidence):
+    needed = rows_needed(share, confidence=confidence)
+    assert upper_share(0, needed, 1 - confidence) <= share * (1 + 1e-9)
+    assert needed == 1 or upper_share(0, needed - 1, 1 - confidence) > share * (1 - 1e-9)
+
+
+@pytest.mark.parametrize("values", [(-1.0, 0.0, 1.0), (-0.3, 0.0, 2.0), (0.0, 1.0, 5.0), (-2.0, -1.0, 0.5), (1.0, 2.0)])
+def test_a_mean_of_few_values_is_bounded_as_often_as_promised(values):
+    """Exactly, by all outcomes of twelve rows and forty populations."""
+    points, n_rows = np.array(values), 12
+    outcomes = np.array([one for one in product(range(n_rows + 1), repeat=len(points)) if sum(one) == n_rows])
+    bounds = np.array([upper_mean(points, outcome.astype(float), RISK) for outcome in outcomes])
+    for probabilities in np.random.default_rng(0).dirichlet(np.full(len(points), 0.7), size=40):
+        fails = bounds < points @ probabilities - 1e-12
+        assert multinomial.pmf(outcomes, n_rows, probabilities)[fails].sum() <= RISK + 1e-9
+    assert bounds.max() <= points.max() + 1e-12
+
+
+def test_a_mean_of_one_value_is_known():
+    assert upper_mean(np.array([0.3, 0.3]), np.array([4.0, 5.0]), RISK) == pytest.approx(0.3)
+
+
+@pytest.mark.parametrize("factors", [(1.0, 1.0), (1.0, 0.3), (0.2, 2.0)])
+def test_a_sum_of_two_shares_is_bounded_as_often_as_promised(factors):
+    """Exactly, by all outcomes of two small samples; and never beyond what shares can be."""
+    sizes = 11, 8
+    bounds = np.array(
+        [
+            [
+                upper_sum_of_two(Step(one, sizes[0], factors[0]), Step(two, sizes[1], factors[1]), RISK)
+                for two in range(9)
+            ]
+            for one in range(12)
+        ]
+    )
+    assert bounds.max() <= sum(factors)
+    worst = 0.0
+    for first, second in product(np.linspace(0, 1, 15), repeat=2):
+        chances = np.outer(binom.pmf(np.arange(12), 11, first), binom.pmf(np.arange(9), 8, second))
+        worst = max(worst, chances[bounds < factors[0] * first + factors[1] * second - 1e-12].sum())
+    assert RISK / 4 < worst <= RISK
+
+
+def test_a_sum_of_two_shares_is_bounded_closer_than_by_two_bounds():
+    one, other = Step(600, 2000, 0.8), Step(150, 700, 1.0)
+    seen = sum(step.factor * step.hits / step.trials for step in (one, other))
+    apart = sum(step.factor * upper_share(step.hits, step.trials, 0.025) for step in (one, other))
+    spread = math.sqrt(
+        sum(s.factor**2 * (s.hits / s.trials) * (1 - s.hits / s.trials) / s.trials for s in (one, other))
+    )
+    together = upper_sum_of_two(one, other, 0.05)
+    assert 1.645 < (together - seen) / spread < 1.9
+    assert together - seen < 0.75 * (apart - seen)
+
+
+def test_a_sum_of_two_shares_is_bounded_on_large_samples():
+    found = upper_sum_of_two(Step(200_000, 10**6, 1.0), Step(40_000, 10**5, 0.8), 0.05)
+    assert 0.52 < found < 0.524
+
+
+@pytest.mark.parametrize("weigh", [lambda rng: rng.exponential(size=150), lambda rng: rng.random(150) < 0.5])
+def test_a_weighted_mean_is_bounded_as_often_as_promised(weigh):
+    """Of 500 samples; the weights tell something of the values, as they do in practice."""
+    misses, truth = np.zeros(2), _truth(weigh)
+    for seed in range(500):
+        rng = np.random.default_rng(seed)
+        weights = np.minimum(weigh(rng).astype(float), 3.0)
+        values = (rng.random(150) < 0.2 + 0.2 * (weights > 0.7)).astype(float)
+        low, high = weighted_mean_bounds(values, weights, confidence=1 - RISK)
+        misses += [low > truth, high < truth]
+    assert (misses <= 500 * RISK).all()
+
+
+def _truth(weigh):
+    rng = np.random.default_rng(10**6)
+    weights = np.minimum(np.concatenate([weigh(rng) for _ in range(2000)]).astype(float), 3.0)
+    return float((weights * (0.2 + 0.2 * (weights > 0.7))).sum() / weights.sum())
+
+
+@given(st.integers(0, 10_000))
+def test_a_weighted_bound_is_where_the_bernstein_bound_of_the_residuals_is_zero(seed):
+    rng = np.random.default_rng(seed)
+    values, weights = rng.choice([-1.0, 0.0, 2.0], size=400), rng.random(400) + 0.2
+    _, high = weighted_mean_bounds(values, weights, confidence=0.95, span=(-1.0, 2.0))
+    if high < 2.0:
+        reach = weights.max() * 3.0
+        residuals = weights * (values - high) / reach + weights.max() * (high + 1.0) / reach
+        bound = empirical_bernstein_bound(np.clip(residuals, 0, 1), delta=0.05)
+        assert bound == pytest.approx(weights.max() * (high + 1.0) / reach, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (lambda: binomial_bounds(3, 2, confidence=0.9), "successes must lie between 0 and the 2 trials; got 3"),
+        (lambda: binomial_bounds(0, 0, confidence=0.9), "n_trials must be at least 1"),
+        (
+            lambda: binomial_bounds(0, 1, confidence=1.0),
+            r"confidence must lie in \(0, 1\), both ends excluded; got 1.0",
+        ),
+        (lambda: rows_needed(0.0, confidence=0.9), r"share must lie in \(0, 1\)"),
+        (lambda: weighted_mean_bounds([0, 2], confidence=0.9), r"values must lie in the span \(0.0, 1.0\)"),
+    ],
+)
+def test_bad_input_gets_one_clear_sentence(call, text):
+    with pytest.raises(ValueError, match=text):
+        call()
