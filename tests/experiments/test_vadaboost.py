@@ -68,11 +68,11 @@ def test_the_paired_test_and_the_least_mean():
 def test_a_remembering_tree_is_the_tree_it_remembers():
     X, y = twonorm(150, random_state=0)
     plain = AdaBoostClassifier(HistogramTree(max_depth=2), n_estimators=8).fit(X, y)
-    vadaboost.RememberingTree.forget()
+    vadaboost.forget()
     again = [AdaBoostClassifier(vadaboost.RememberingTree(max_depth=2), n_estimators=8).fit(X, y) for _ in range(2)]
     for model in again:
         assert np.array_equal(model.decision_function(X), plain.decision_function(X))
-    assert len(vadaboost.RememberingTree._fitted) == 8
+    assert len(vadaboost._FITTED) == 8
 
 
 def test_the_cost_of_the_figure_is_that_of_the_paper():

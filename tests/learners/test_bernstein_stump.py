@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
+from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from counterpoise.learners import Stump, _threads, bernstein_stump, bin_features
+from counterpoise.learners import LeastErrorStump, Stump, _threads, bernstein_stump, bin_features
 from counterpoise.learners.bernstein_stump import BernsteinStumps
 
 LABELS = np.array(["no", "yes"])
@@ -195,3 +196,24 @@ def test_the_model_is_an_ordinary_stump():
     assert type(stump) is Stump
     np.testing.assert_array_equal(predicted, codes)
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(stump)).predict(X), stump.predict(X))  # noqa: S301
+
+
+@parametrize_with_checks([LeastErrorStump()])
+def test_scikit_learn_contract(estimator, check):
+    check(estimator)
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_no_stump_has_less_weighted_error(seed):
+    X, codes, weights, _, _ = draw_case(seed, missing=0.2)
+    stump = LeastErrorStump()
+    predicted = stump.fit_codes(stump.prepare(X), codes, LABELS, weights)
+    least = min(min(weights @ (side != codes), weights @ (side == codes)) for side in sides(X))
+    assert weights @ (predicted != codes) == pytest.approx(least, abs=1e-12)
+
+
+def test_a_least_error_stump_says_what_it_cannot_do():
+    with pytest.raises(ValueError, match="tells two classes apart; got 3"):
+        LeastErrorStump().fit([[1.0], [2.0], [3.0]], [0, 1, 2])
+    with pytest.raises(ValueError, match="min_samples_leaf must be 1"):
+        LeastErrorStump(min_samples_leaf=2).fit([[1.0], [2.0], [3.0]], [0, 1, 1])

@@ -9,7 +9,7 @@ import hashlib
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 from counterpoise._types import AnyArray, FloatArray
 from counterpoise.boosting.adaboost import AdaBoostClassifier
@@ -19,7 +19,7 @@ from counterpoise.boosting.vadaboost import VadaBoostClassifier
 from counterpoise.datasets import split_rows
 from counterpoise.experiments.running import Tell, run_parts
 from counterpoise.experiments.vadaboost_data import TASKS, Task
-from counterpoise.learners import HistogramTree
+from counterpoise.learners import HistogramTree, LeastErrorStump
 from counterpoise.results import ResultRow, read_rows
 
 EXPERIMENT = "vadaboost"
@@ -88,7 +88,7 @@ def measure(repeat: Repeat) -> list[ResultRow]:
 
 
 def _errors(task: Task, repeat: Repeat) -> Iterator[ResultRow]:
-    RememberingTree.forget()
+    forget()
     X, y = task.draw(repeat.seed)
     train, valid, test = split_rows(y, PARTS, seed=repeat.seed)
     for method, model in make_models(repeat.learner, repeat.seed).items():
@@ -100,12 +100,15 @@ def _errors(task: Task, repeat: Repeat) -> Iterator[ResultRow]:
 def make_models(learner: str, seed: int) -> dict[str, Any]:
     """Return the methods of the table, unfitted, by name."""
     common: dict[str, Any] = {"n_estimators": MAX_ROUNDS, "patience": PATIENCE, "random_state": seed}
-    shared = RememberingTree(**_TREES[learner])  # the first three fit the same models
+    shared = (
+        RememberingStump() if learner == "stump" else RememberingTree(**_CART)
+    )  # the first three fit the same models
+    base = LeastErrorStump() if learner == "stump" else HistogramTree(**_CART)
     models = {
         "AdaBoost": AdaBoostClassifier(shared, **common),
         "RLP-Boost": RLPBoostClassifier(shared, C="auto", **common),
         "RQP-Boost": RQPBoostClassifier(shared, C="auto", **common),
-        "VadaBoost": VadaBoostClassifier(HistogramTree(**_TREES[learner]), penalty="auto", **common),
+        "VadaBoost": VadaBoostClassifier(base, penalty="auto", **common),
     }
     if learner == "stump":  # which is all that EBBoost can search through
         models["EBBoost"] = EBBoostClassifier(penalty="auto", **common)
@@ -113,30 +116,30 @@ def make_models(learner: str, seed: int) -> dict[str, Any]:
 
 
 # CART as MATLAB's: not pruned, and no node with fewer than 10 samples is split.
-_TREES: dict[str, dict[str, Any]] = {
-    "stump": {"max_depth": 1},
-    "cart": {"max_depth": None, "min_samples_split": 10, "max_bins": 32},
-}
+_CART: dict[str, Any] = {"max_depth": None, "min_samples_split": 10, "max_bins": 32}
+_FITTED: dict[bytes, tuple[dict[str, Any], AnyArray]] = {}
+
+
+def forget() -> None:
+    """Forget all trees, before other samples come."""
+    _FITTED.clear()
 
 
 class RememberingTree(HistogramTree):
     """A tree that is not fitted again to weights that it was fitted to before, on the same samples."""
 
-    _fitted: ClassVar[dict[bytes, tuple[dict[str, Any], AnyArray]]] = {}
-
-    @classmethod
-    def forget(cls) -> None:
-        """Forget all trees, before other samples come."""
-        cls._fitted.clear()
-
     def fit_codes(self, binned: Any, codes: AnyArray, classes: AnyArray, weights: FloatArray) -> AnyArray:
         key = hashlib.blake2b(weights.tobytes(), digest_size=16).digest()
-        if key not in self._fitted:
+        if key not in _FITTED:
             predicted = super().fit_codes(binned, codes, classes, weights)
-            self._fitted[key] = dict(vars(self)), predicted
-        attributes, predicted = self._fitted[key]
+            _FITTED[key] = dict(vars(self)), predicted
+        attributes, predicted = _FITTED[key]
         self.__dict__.update(attributes)
         return predicted
+
+
+class RememberingStump(RememberingTree, LeastErrorStump):
+    """The same of a stump."""
 
 
 def _error(model: Any, X: AnyArray, y: AnyArray) -> float:

@@ -11,7 +11,7 @@ from counterpoise.boosting.ebboost import EBBoostClassifier
 from counterpoise.boosting.vadaboost import VadaBoostClassifier
 from counterpoise.datasets import DataNotAvailable, split_rows, twonorm
 from counterpoise.experiments.vadaboost_data import TASKS
-from counterpoise.learners import Stump
+from counterpoise.learners import LeastErrorStump
 from counterpoise.risks import MeanVariance
 
 _ROUNDS = 800
@@ -21,7 +21,7 @@ _ADA, _VADA, _EB = "#d95f02", "#1b7837", "#5e3c99"
 def draw_bound(path: Path) -> str:
     """Draw Figure 1, the cost of a step and VadaBoost's bound on it, and return the Markdown that shows it."""
     X, y = twonorm(400, random_state=0)
-    model = AdaBoostClassifier(Stump(), n_estimators=11).fit(X, y)
+    model = AdaBoostClassifier(LeastErrorStump(), n_estimators=11).fit(X, y)
     *_, before, _ = model.staged_decision_function(X)  # ten rounds are done, the eleventh model is to get its vote
     losses = np.exp(-_signs(y) * before)
     wrong = model.estimators_[-1].predict(X) != y
@@ -50,10 +50,22 @@ def draw_cost(path: Path) -> str | None:
         return None
     train = split_rows(y, (0.5, 0.5), seed=0)[0]
     runs = [
-        ("AdaBoost", 0.0, AdaBoostClassifier(Stump(), n_estimators=_ROUNDS), _ADA, "-"),
-        ("VadaBoost, penalty 0", 0.0, VadaBoostClassifier(Stump(), n_estimators=_ROUNDS, penalty=0.0), _VADA, "--"),
+        ("AdaBoost", 0.0, AdaBoostClassifier(LeastErrorStump(), n_estimators=_ROUNDS), _ADA, "-"),
+        (
+            "VadaBoost, penalty 0",
+            0.0,
+            VadaBoostClassifier(LeastErrorStump(), n_estimators=_ROUNDS, penalty=0.0),
+            _VADA,
+            "--",
+        ),
         ("EBBoost, penalty 0.5", 0.5, EBBoostClassifier(n_estimators=_ROUNDS, penalty=0.5), _EB, "-"),
-        ("VadaBoost, penalty 0.5", 0.5, VadaBoostClassifier(Stump(), n_estimators=_ROUNDS, penalty=0.5), _VADA, "-"),
+        (
+            "VadaBoost, penalty 0.5",
+            0.5,
+            VadaBoostClassifier(LeastErrorStump(), n_estimators=_ROUNDS, penalty=0.5),
+            _VADA,
+            "-",
+        ),
     ]
     figure, axes = _panels(1)
     for name, penalty, model, color, line in runs:

@@ -8,15 +8,17 @@ from typing import TYPE_CHECKING
 from counterpoise._lazy import lazy
 
 if TYPE_CHECKING:
+    from counterpoise.learners.bernstein_stump import LeastErrorStump
     from counterpoise.learners.binning import BinnedFeatures, bin_features
     from counterpoise.learners.resampling import Resampled
     from counterpoise.learners.trees import HistogramTree, Stump
 
-__all__ = ["BinnedFeatures", "HistogramTree", "Resampled", "Stump", "bin_features"]
+__all__ = ["BinnedFeatures", "HistogramTree", "LeastErrorStump", "Resampled", "Stump", "bin_features"]
 
 _HOME = {
     "BinnedFeatures": "binning",
     "HistogramTree": "trees",
+    "LeastErrorStump": "bernstein_stump",
     "Resampled": "resampling",
     "Stump": "trees",
     "bin_features": "binning",
