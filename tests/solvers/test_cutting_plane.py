@@ -173,3 +173,20 @@ def test_bad_input_gets_one_clear_sentence(case):
     call, text = BAD[case]
     with pytest.raises(ValueError, match=text):
         call()
+
+
+@pytest.mark.parametrize("size", [1, 3])
+def test_known_cuts_bound_the_maximum_from_the_start(size):
+    rng = np.random.default_rng(size)
+    slopes, offsets = rng.normal(size=(20, size)), rng.normal(size=20)
+
+    def oracle(point, _accuracy):
+        heights = offsets + slopes @ point
+        return Answer(heights.min(), heights.min(), slopes[heights.argmin()])
+
+    plain = maximize_concave(oracle, size, radius=RADIUS, tol=1e-6)
+    again = maximize_concave(oracle, size, radius=RADIUS, tol=1e-6, cuts=(offsets, slopes))
+    assert again.upper == pytest.approx(plain.upper, abs=1e-6)
+    assert again.gap <= 1e-6
+    assert again.n_iter <= plain.n_iter
+    assert again.shares.size == len(offsets) + again.n_iter

@@ -217,7 +217,7 @@ def _at_level(model: _Model, top: _Top) -> tuple[FloatArray, float]:
     least = np.concatenate([-centre, (level - heights) / scale])
     most = np.concatenate([model.radius - centre, np.full(n_cuts, _FREE)])
     sense = np.zeros(least.size, dtype=np.int32)
-    step, _, status, _ = daqp.solve(None, None, model.slopes / scale[:, None], most, least, sense)
+    step, _, status, _ = daqp.solve(None, None, model.slopes / scale[:, None], most, least, sense, primal_tol=1e-10)
     if status <= 0:  # rounding near the end: the highest point always will do
         return top.point, level
     return np.clip(centre + step, 0.0, model.radius), level
