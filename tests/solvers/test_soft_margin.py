@@ -229,9 +229,10 @@ def test_the_number_of_iterations_can_be_limited_and_the_bounds_still_hold():
 
 def test_the_margins_are_not_changed():
     margins = noisy_margins(50, 5).astype(float)
-    margins.flags.writeable = False
+    before = margins.copy()
     maximize_soft_margin(margins, 4.0)
     minimize_hinge(margins, 4.0)
+    assert np.array_equal(margins, before)
 
 
 BAD = {
