@@ -40,7 +40,7 @@ def toy(monkeypatch):
     for module in (dro_boosting, dro_boosting_page):
         monkeypatch.setattr(module, "RADII", (0.007, 0.1))
         monkeypatch.setattr(module, "ROUND_COUNTS", (1, 3))
-    monkeypatch.setattr(dro_boosting_page, "_ADABOOST", "path rounds=3")
+        monkeypatch.setattr(module, "ADABOOST_ROW", "path rounds=3")
     return seen
 
 

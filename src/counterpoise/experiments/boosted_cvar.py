@@ -20,10 +20,10 @@ from counterpoise._types import AnyArray, ByteArray, FloatArray
 from counterpoise.boosting.adalpboost import AdaLPBoostClassifier
 from counterpoise.boosting.lpboost import LPBoostClassifier
 from counterpoise.datasets import load, split_rows
-from counterpoise.experiments.running import Tell, run_parts
+from counterpoise.experiments.running import Tell, run_parts, unfinished
 from counterpoise.metrics import cvar_curve, cvar_loss
 from counterpoise.pool import zero_one_losses
-from counterpoise.results import ResultRow, read_rows
+from counterpoise.results import ResultRow
 from counterpoise.solvers import cvar_path, minimize_cvar
 
 EXPERIMENT = "boosted-cvar"
@@ -107,10 +107,14 @@ def reproduce(
     Path
     """
     table = output / "results.csv"
-    done = {(row.dataset, row.learner, row.seed) for row in read_rows(table)} if table.exists() else set()
     chosen = [one for one in protocols if datasets is None or one.dataset in datasets]
     wanted = [Repeat(one, seed) for one in chosen for seed in range(n_seeds)]
-    left = [part for part in wanted if (part.protocol.dataset, part.protocol.learner, part.seed) not in done]
+    left = unfinished(
+        wanted,
+        table,
+        ("dataset", "learner", "seed"),
+        key=lambda part: (part.protocol.dataset, part.protocol.learner, part.seed),
+    )
     run_parts(left, measure, table, n_jobs=n_jobs, tell=tell)
     return table
 

@@ -20,9 +20,9 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from counterpoise._types import AnyArray, FloatArray, IntArray
 from counterpoise.certify import audit, tightened
 from counterpoise.datasets import TableData, load
-from counterpoise.experiments.running import Tell, run_parts
+from counterpoise.experiments.running import Tell, run_parts, unfinished
 from counterpoise.goals import Goal, Table, as_goals, bind
-from counterpoise.results import ResultRow, read_rows
+from counterpoise.results import ResultRow
 
 EXPERIMENT = "confidence"
 DATASETS = ("adult",)
@@ -115,9 +115,8 @@ def reproduce(
     Path
     """
     table = output / "results.csv"
-    done = {(row.dataset, row.seed) for row in read_rows(table)} if table.exists() else set()
     wanted = [Block(name, seed) for name in datasets for seed in range(n_seeds)]
-    run_parts([block for block in wanted if block not in done], measure, table, n_jobs=n_jobs, tell=tell)
+    run_parts(unfinished(wanted, table, Block._fields), measure, table, n_jobs=n_jobs, tell=tell)
     return table
 
 

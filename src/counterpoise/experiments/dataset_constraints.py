@@ -34,9 +34,9 @@ from counterpoise.experiments.dataset_constraints_baselines import (
     shift_bias,
     zafar_svm,
 )
-from counterpoise.experiments.running import Tell, run_parts
+from counterpoise.experiments.running import Tell, run_parts, unfinished
 from counterpoise.goals import InfeasibleGoals, Table, churn, error_rate, false_positives, positive_rate, recall
-from counterpoise.results import ResultRow, read_rows
+from counterpoise.results import ResultRow
 from counterpoise.solvers.ramp import ramp
 
 EXPERIMENT = "dataset-constraints"
@@ -103,10 +103,9 @@ def reproduce(
     if FAIRNESS in datasets and find_spec("fairlearn") is None:
         warnings.warn("fairlearn is not installed, so it is left out of the comparison.", stacklevel=2)
     table = output / "results.csv"
-    done = {(row.dataset, row.seed) for row in read_rows(table)} if table.exists() else set()
     counts = {FAIRNESS: n_seeds, CHURN: min(n_seeds, CHURN_SEEDS)}
     wanted = sorted((Part(name, seed) for name in datasets for seed in range(counts[name])), key=lambda part: part.seed)
-    run_parts([part for part in wanted if part not in done], measure, table, n_jobs=n_jobs, tell=tell)
+    run_parts(unfinished(wanted, table, Part._fields), measure, table, n_jobs=n_jobs, tell=tell)
     return table
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from counterpoise.results import ResultRow, append_rows
+from counterpoise.results import ResultRow, append_rows, read_rows
 
 Part = TypeVar("Part")
 
@@ -29,6 +29,33 @@ class Progress(NamedTuple):
 Tell = Callable[[Progress], None]
 
 
+def unfinished(
+    parts: Sequence[Part],
+    table: Path,
+    columns: Sequence[str],
+    key: Callable[[Part], tuple[Any, ...]] = tuple,  # type: ignore[assignment]  # parts are named tuples
+) -> list[Part]:
+    """Return the parts of which the table has no row.
+
+    Parameters
+    ----------
+    parts : sequence
+        All that is wanted.
+    table : Path
+        The results so far; there may be none yet.
+    columns : sequence of str
+        The columns that tell parts apart.
+    key : callable
+        Returns a part's values of these columns. By default a part is the tuple of them.
+
+    Returns
+    -------
+    list
+    """
+    done = {tuple(getattr(row, name) for name in columns) for row in read_rows(table)} if table.exists() else set()
+    return [part for part in parts if key(part) not in done]
+
+
 def run_parts(
     parts: Sequence[Part],
     measure: Callable[[Part], list[ResultRow]],
@@ -42,7 +69,7 @@ def run_parts(
     Parameters
     ----------
     parts : sequence
-        What is to be done, in order. Leave out what the table holds already.
+        What is to be done, in order; see ``unfinished``.
     measure : callable
         Does a part; must be picklable where ``n_jobs`` is not 1.
     table : Path

@@ -17,10 +17,10 @@ from counterpoise.boosting.ebboost import EBBoostClassifier
 from counterpoise.boosting.margin_boost import RLPBoostClassifier, RQPBoostClassifier
 from counterpoise.boosting.vadaboost import VadaBoostClassifier
 from counterpoise.datasets import split_rows
-from counterpoise.experiments.running import Tell, run_parts
+from counterpoise.experiments.running import Tell, run_parts, unfinished
 from counterpoise.experiments.vadaboost_data import TASKS, Task
 from counterpoise.learners import HistogramTree, LeastErrorStump
-from counterpoise.results import ResultRow, read_rows
+from counterpoise.results import ResultRow
 
 EXPERIMENT = "vadaboost"
 LEARNERS = ("stump", "cart")
@@ -72,10 +72,9 @@ def reproduce(
     Path
     """
     table = output / "results.csv"
-    done = {(row.dataset, row.learner, row.seed) for row in read_rows(table)} if table.exists() else set()
     # All data sets of a repeat before the next repeat: the estimate of the time left is then soon right.
     wanted = [Repeat(name, learner, seed) for learner in learners for seed in range(n_seeds) for name in datasets]
-    run_parts([part for part in wanted if part not in done], measure, table, n_jobs=n_jobs, tell=tell)
+    run_parts(unfinished(wanted, table, Repeat._fields), measure, table, n_jobs=n_jobs, tell=tell)
     return table
 
 
