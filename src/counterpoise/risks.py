@@ -16,7 +16,7 @@ is ``weights @ losses``: an upper bound on the mean loss under every distributio
 
 import math
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -101,9 +101,13 @@ class _Ball(WorstCase):
     """The largest mean loss under weights at most ``radius`` from the samples' own."""
 
     radius: float
+    divergence: ClassVar[str]
 
     def __post_init__(self) -> None:
         check_radius(self.radius)
+
+    def weights(self, losses: ArrayLike, sample_weight: ArrayLike | None = None) -> FloatArray:
+        return worst_case_weights(losses, self.radius, divergence=self.divergence, sample_weight=sample_weight)
 
 
 @dataclass(frozen=True)
@@ -124,8 +128,7 @@ class EmpiricalLikelihood(_Ball):
     [0.198, 0.252, 0.55]
     """
 
-    def weights(self, losses: ArrayLike, sample_weight: ArrayLike | None = None) -> FloatArray:
-        return worst_case_weights(losses, self.radius, sample_weight=sample_weight)
+    divergence: ClassVar[str] = "empirical-likelihood"
 
 
 @dataclass(frozen=True)
@@ -144,8 +147,7 @@ class KL(_Ball):
     [0.188, 0.268, 0.544]
     """
 
-    def weights(self, losses: ArrayLike, sample_weight: ArrayLike | None = None) -> FloatArray:
-        return worst_case_weights(losses, self.radius, divergence="kl", sample_weight=sample_weight)
+    divergence: ClassVar[str] = "kl"
 
 
 @dataclass(frozen=True)
@@ -166,8 +168,7 @@ class ChiSquare(_Ball):
     [0.174, 0.293, 0.533]
     """
 
-    def weights(self, losses: ArrayLike, sample_weight: ArrayLike | None = None) -> FloatArray:
-        return worst_case_weights(losses, self.radius, divergence="chi-square", sample_weight=sample_weight)
+    divergence: ClassVar[str] = "chi-square"
 
 
 def ball_risk(divergence: str, radius: float) -> Risk:

@@ -14,7 +14,7 @@ from sklearn.base import is_classifier, is_regressor
 from sklearn.pipeline import Pipeline
 
 from counterpoise._types import AnyArray, FloatArray
-from counterpoise.boosting.learner import LearnerFit, _fresh, _weight_argument, base_learner, make_fit
+from counterpoise.boosting.learner import LearnerFit, base_learner, fresh_copy, make_fit, weight_argument
 from counterpoise.pool import predict_codes
 
 _NO_CLASSES = np.empty(0)  # a regressor has none
@@ -85,14 +85,14 @@ class ValueDirections:
 
     def __init__(self, learner: Any, X: Any, own: FloatArray, random_seeds: Callable[[int], int]) -> None:
         self.learner, self.X, self.own, self.random_seeds = learner, X, own, random_seeds
-        self.argument = _weight_argument(learner)
+        self.argument = weight_argument(learner)
         if self.argument is None and np.ptp(own) > 0:
             raise ValueError(
                 f"estimator must take sample_weight at fit, because the samples' weights differ; {learner!r} does not."
             )
 
     def __call__(self, pulls: FloatArray, number: int) -> tuple[Any, FloatArray]:
-        model = _fresh(self.learner, self.random_seeds(number))
+        model = fresh_copy(self.learner, self.random_seeds(number))
         weights = {} if self.argument is None else {self.argument: self.own * self.own.size}
         model.fit(self.X, pulls / self.own, **weights)
         return model, model_values(model, self.X)

@@ -27,13 +27,12 @@ from counterpoise._types import AnyArray, FloatArray
 from counterpoise.boosting.additive import AdditiveBooster, Ensemble
 from counterpoise.boosting.descent import Descent, Watch, descend
 from counterpoise.boosting.directions import dimension, direction_learner, make_directions, model_values
-from counterpoise.boosting.inputs import Booster, Rows
+from counterpoise.boosting.inputs import Booster, Rows, part_of
 from counterpoise.boosting.robust_loss import RobustLoss
 from counterpoise.boosting.rounds import Callback
 from counterpoise.guarantees import calibrated_radius, check_confidence
 from counterpoise.learners.resampling import may_take_missing
 from counterpoise.losses import LOSSES
-from counterpoise.pool import take_rows
 from counterpoise.solvers.worst_case import DIVERGENCES, check_radius
 
 DRO_LOSSES = ("exponential", "logistic", "squared")
@@ -216,7 +215,7 @@ class DROBoostClassifier(AdditiveBooster):
         seed = int(self._seeds.generate_state(1)[0])
         places = np.arange(rows.codes.size)
         kept, held = train_test_split(places, test_size=_AUTO_FRACTION, random_state=seed, stratify=rows.codes)
-        return _at(rows, kept), _at(rows, held)
+        return part_of(rows, kept), part_of(rows, held)
 
     def _fit_ensembles(self, train: Rows, held_out: Rows | None) -> list[Ensemble]:
         self.descents_: list[Descent] = []
@@ -294,7 +293,7 @@ class DROBoostClassifier(AdditiveBooster):
         folds = StratifiedKFold(_FOLDS, shuffle=True, random_state=seed).split(labels, labels)
         totals = np.zeros(len(RADIUS_FACTORS))
         for kept, held in folds:
-            parts = _at(train, kept), _at(train, held)
+            parts = part_of(train, kept), part_of(train, held)
             for place, factor in enumerate(RADIUS_FACTORS):
                 descent = self._descend(*parts, positive, classes, factor)
                 totals[place] += descent.held_out_losses.min() if descent.models else np.inf
@@ -315,11 +314,6 @@ def sample_count(own: FloatArray) -> float:
 
 def _labels(rows: Rows, positive: int) -> FloatArray:
     return np.where(rows.codes == positive, 1.0, -1.0)
-
-
-def _at(rows: Rows, places: AnyArray) -> Rows:
-    weights = rows.weights[places]
-    return Rows(take_rows(rows.X, places), rows.codes[places], weights / weights.sum(), None)
 
 
 def _values(ensemble: Ensemble, X: Any) -> FloatArray:

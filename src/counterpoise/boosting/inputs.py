@@ -123,7 +123,7 @@ class Booster(PooledClassifier):
             np.arange(rows.codes.size), test_size=self.validation_fraction, random_state=seed, stratify=rows.codes
         )
         self._check_all_classes(rows.codes[parts[1]], "the validation split")
-        return _part(rows, parts[0]), _part(rows, parts[1])
+        return part_of(rows, parts[0]), part_of(rows, parts[1])
 
     def _check_all_classes(self, codes: IntArray, name: str) -> None:
         absent = np.setdiff1d(np.arange(len(self.classes_)), codes)
@@ -141,7 +141,8 @@ class Booster(PooledClassifier):
         return int(np.random.SeedSequence(self._seeds.entropy, spawn_key=(number,)).generate_state(1)[0]) >> 1
 
 
-def _part(rows: Rows, part: AnyArray) -> Rows:
+def part_of(rows: Rows, part: AnyArray) -> Rows:
+    """Return some of the rows, with weights that sum to 1 again."""
     weights = rows.weights[part]
     groups = None if rows.groups is None else np.unique(rows.groups[part], return_inverse=True)[1]
     places = part if rows.places is None else rows.places[part]

@@ -25,14 +25,14 @@ def base_learner(estimator: Any) -> Any:
         raise TypeError(f"estimator must be a classifier, not its class; got {estimator!r}: add parentheses.")
     if not (hasattr(estimator, "fit") and hasattr(estimator, "predict") and is_classifier(estimator)):
         raise TypeError(f"estimator must be a classifier with fit and predict; got {estimator!r}.")
-    return estimator if _weight_argument(estimator) else Resampled(estimator)
+    return estimator if weight_argument(estimator) else Resampled(estimator)
 
 
-def _weight_argument(estimator: Any) -> str | None:
+def weight_argument(estimator: Any) -> str | None:
     """Return the name under which ``fit`` takes sample weights, or None."""
     if isinstance(estimator, Pipeline):
         name, last = estimator.steps[-1]
-        inner = _weight_argument(last)
+        inner = weight_argument(last)
         return None if inner is None else f"{name}__{inner}"
     return "sample_weight" if has_fit_parameter(estimator, "sample_weight") else None
 
@@ -52,12 +52,12 @@ class LearnerFit:
         self, learner: Any, X: Any, codes: IntArray, classes: AnyArray, random_seeds: Callable[[int], int]
     ) -> None:
         self.learner, self.X, self.codes, self.classes, self.random_seeds = learner, X, codes, classes, random_seeds
-        self.argument = _weight_argument(learner) or "sample_weight"
+        self.argument = weight_argument(learner) or "sample_weight"
         self.labels = classes[codes]
 
     def __call__(self, weights: FloatArray, number: int) -> tuple[Any, ByteArray]:
         """Return the model of a round, and where it errs."""
-        model = _fresh(self.learner, self.random_seeds(number))
+        model = fresh_copy(self.learner, self.random_seeds(number))
         # Weights of mean 1: regularized learners compare the weighted loss with their penalty.
         model.fit(self.X, self.labels, **{self.argument: weights * weights.size})
         return model, (predict_codes(model, self.X, self.classes) != self.codes).astype(np.uint8)
@@ -81,7 +81,7 @@ class _PreparedFit(LearnerFit):
     def __call__(self, weights: FloatArray, number: int) -> tuple[Any, ByteArray]:
         """Return the model of a round, and where it errs."""
         # A copy does for a learner of plain parameters, and takes a tenth of the time of a clone.
-        model = copy.copy(self.blank) if self.is_plain else _fresh(self.blank, self.random_seeds(number))
+        model = copy.copy(self.blank) if self.is_plain else fresh_copy(self.blank, self.random_seeds(number))
         return model, (model.fit_codes(self.prepared, self.codes, self.classes, weights) != self.codes).view(np.uint8)
 
     def rows_like(self, X: Any) -> Any:
@@ -89,7 +89,7 @@ class _PreparedFit(LearnerFit):
         return bin_like(X, self.prepared) if isinstance(self.prepared, BinnedFeatures) else X
 
 
-def _fresh(learner: Any, seed: int) -> Any:
+def fresh_copy(learner: Any, seed: int) -> Any:
     """Return an unfitted copy whose random states, nested ones included, are set from the seed."""
     model = clone(learner)
     seeds = {name: seed for name in model.get_params() if name.split("__")[-1] == "random_state"}
