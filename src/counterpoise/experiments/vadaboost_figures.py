@@ -76,8 +76,8 @@ def draw_cost(path: Path) -> str | None:
     figure.savefig(path, dpi=110)
     caption = (
         "Figure 2: cost (3) on the training rows against the number of rounds, stumps on MNIST 3 against 8. At penalty "
-        "0 the cost is the square of AdaBoost's, and VadaBoost needs two to three times the rounds (at most twice where "
-        "error rates stay fixed, Theorem 5; the paper sees roughly twice); at 0.5 it keeps close to EBBoost."
+        "0 the cost is the square of AdaBoost's, and VadaBoost needs two to three times the rounds (at most twice "
+        "where error rates stay fixed, Theorem 5; the paper sees roughly twice); at 0.5 it keeps close to EBBoost."
     )
     return f"![{caption}]({path.name})\n\n*{caption}*"
 
