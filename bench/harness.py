@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-PACKAGES = ("counterpoise", "numpy", "numba", "highspy", "daqp", "scikit-learn", "lightgbm", "fairlearn")
+PACKAGES = ("counterpoise", "numpy", "numba", "highspy", "daqp", "scikit-learn", "lightgbm", "fairlearn", "torch")
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ Usage: python bench/run.py [--full] [--only TEXT] [--output PATH]
 """
 
 import argparse
+from importlib.util import find_spec
 from pathlib import Path
 
 import boosting
@@ -16,7 +17,11 @@ import mixture
 import mixture_goals
 import svm
 
-SUITES = (mixture, learners, boosting, ebboost, svm, dro, constrained, mixture_goals)
+SUITES = [mixture, learners, boosting, ebboost, svm, dro, constrained, mixture_goals]
+if find_spec("torch") is not None:
+    import network
+
+    SUITES.append(network)
 RESULTS = Path(__file__).parent.parent / "docs" / "results" / "benchmarks.csv"
 
 

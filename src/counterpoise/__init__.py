@@ -21,13 +21,16 @@ if TYPE_CHECKING:
     from counterpoise.boosting.margin_boost import RLPBoostClassifier, RQPBoostClassifier
     from counterpoise.boosting.vadaboost import VadaBoostClassifier
     from counterpoise.constrained import ConstrainedClassifier
+    from counterpoise.displays import CVaRCurveDisplay, RateDisplay, TradeoffDisplay
     from counterpoise.frontier import tradeoff
     from counterpoise.mixture_classifier import MixtureClassifier
+    from counterpoise.persist import load, save
 
 __version__ = "0.1.0.dev0"
 __all__ = [
     "AdaBoostClassifier",
     "AdaLPBoostClassifier",
+    "CVaRCurveDisplay",
     "ConstrainedClassifier",
     "DROBoostClassifier",
     "EBBoostClassifier",
@@ -35,19 +38,26 @@ __all__ = [
     "MixtureClassifier",
     "RLPBoostClassifier",
     "RQPBoostClassifier",
+    "RateDisplay",
+    "TradeoffDisplay",
     "VadaBoostClassifier",
     "__version__",
     "boosting",
     "certify",
     "confidence",
     "datasets",
+    "displays",
     "goals",
     "guarantees",
     "learners",
+    "load",
     "losses",
     "metrics",
+    "persist",
     "rates",
     "risks",
+    "runs",
+    "save",
     "solvers",
     "tradeoff",
 ]
@@ -55,6 +65,7 @@ __all__ = [
 _HOME = {
     "AdaBoostClassifier": "boosting.adaboost",
     "AdaLPBoostClassifier": "boosting.adalpboost",
+    "CVaRCurveDisplay": "displays",
     "ConstrainedClassifier": "constrained",
     "DROBoostClassifier": "boosting.dro",
     "EBBoostClassifier": "boosting.ebboost",
@@ -62,18 +73,25 @@ _HOME = {
     "MixtureClassifier": "mixture_classifier",
     "RLPBoostClassifier": "boosting.margin_boost",
     "RQPBoostClassifier": "boosting.margin_boost",
+    "RateDisplay": "displays",
+    "TradeoffDisplay": "displays",
     "VadaBoostClassifier": "boosting.vadaboost",
     "boosting": "",
     "certify": "",
     "confidence": "",
     "datasets": "",
+    "displays": "",
     "goals": "",
     "guarantees": "",
     "learners": "",
+    "load": "persist",
     "losses": "",
     "metrics": "",
+    "persist": "",
     "rates": "",
     "risks": "",
+    "runs": "",
+    "save": "persist",
     "solvers": "",
     "tradeoff": "frontier",
 }

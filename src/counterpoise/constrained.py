@@ -17,7 +17,7 @@ from sklearn.metrics.pairwise import pairwise_kernels
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from counterpoise._checks import check_choice, check_count, check_positive, check_sample_weight
+from counterpoise._checks import check_choice, check_count, check_positive, check_sample_weight, check_vector
 from counterpoise._infeasible import find_start, stacked_weights
 from counterpoise._types import AnyArray, ArrayLike, FloatArray
 from counterpoise.draws import id_uniforms, make_key, row_uniforms
@@ -238,6 +238,15 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
             return np.asarray(rows @ self.coef_[0] + self.intercept_[0], dtype=np.float64)
         scores = self._kernel(rows, self.support_rows_) @ self.dual_coef_[0] + self.intercept_[0]
         return np.asarray(scores, dtype=np.float64)
+
+    def _check_loaded(self) -> None:
+        """Check what came from a file."""
+        if hasattr(self, "classes_"):
+            is_linear = self.kernel == "linear"
+            found = self.coef_[0] if is_linear else self.dual_coef_[0]
+            n_wanted = self.n_features_in_ if is_linear else self.support_rows_.shape[0]
+            check_vector(found, "coef_ or dual_coef_", n_wanted, "one for each feature or row")
+            check_vector(self.intercept_, "intercept_", 1, "the offset")
 
     def _check_parameters(self) -> None:
         check_choice(self.kernel, "kernel", _KERNELS)

@@ -20,6 +20,8 @@ from counterpoise.solvers.rows import BitRows, pack
 
 TRAIN = "train"  # the dataset that is the rows on which the mixture is chosen
 _BINARY = 2
+_MOST_GROUPS = 100  # distinct values of a feature that may still be groups of people, and not a measurement
+_GLANCE = 10_000  # rows that show most measurements to be one
 
 
 class RateRow(NamedTuple):
@@ -209,10 +211,21 @@ class Answers:
         assert total is not None  # noqa: S101 - every rate counts rows of some dataset
         return total
 
+    def _check_loaded(self) -> None:
+        """Check what came from a file."""
+        for name, bits in self.positives.items():
+            if bits.n_rows != self.tables[name].n_samples:
+                raise ValueError(f"the answers on dataset {name!r} are on {bits.n_rows} rows of another number")
+
     def __getstate__(self) -> dict[str, Any]:
         """Leave out features: they were needed for the columns of data frames only."""
         empty = {name: np.empty((table.n_samples, 0)) for name, table in self.tables.items()}
         tables = {name: _changed(table, X=empty[name]) for name, table in self.tables.items()}
+        return {"tables": tables, "positives": self.positives, "positive": self.positive}
+
+    def _saved_state(self) -> dict[str, Any]:
+        """Return what ``save`` stores: of a data frame also the columns by which goals can tell groups apart."""
+        tables = {name: _without_features(table) for name, table in self.tables.items()}
         return {"tables": tables, "positives": self.positives, "positive": self.positive}
 
 
@@ -230,6 +243,33 @@ def _changed(table: Table, **parts: Any) -> Table:
     has = {"X": table.X, "y": table.y, "baseline": table.baseline, "sample_weight": table.sample_weight}
     columns = table._own_columns or None  # noqa: SLF001 - the only way to all their names
     return Table(**{"sensitive_features": columns, **has, **parts})
+
+
+def _without_features(table: Table) -> Table:
+    own = {name: _plain_column(table, name) for name in table._own_columns}  # noqa: SLF001 - as above
+    others = {
+        name: _plain_column(table, name) for name in table.columns if name not in own and _has_groups(table, name)
+    }
+    return _changed(table, X=np.empty((table.n_samples, 0)), sensitive_features={**own, **others} or None)
+
+
+def _has_groups(table: Table, name: str) -> bool:
+    values = table.column(name)
+    if values.dtype.kind in "biuf":
+        return all(np.unique(part).size <= _MOST_GROUPS for part in (values[:_GLANCE], values))
+    try:
+        return len(table.levels(name).place) <= _MOST_GROUPS
+    except TypeError:  # neither numbers nor words
+        return False
+
+
+def _plain_column(table: Table, name: str) -> AnyArray:
+    """Return a column; of objects the texts that goals compare, None where there is none."""
+    values = table.column(name)
+    if values.dtype.kind != "O":
+        return values
+    levels = table.levels(name)
+    return np.array([*levels.place, None], dtype=object)[levels.codes]
 
 
 def part_of(table: Table, places: AnyArray, y: AnyArray, sample_weight: FloatArray | None) -> Table:

@@ -6,11 +6,14 @@ are asked once; another alpha, bound or goal is solved from what they said.
 """
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple, NoReturn, Self
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
+from sklearn.utils import get_tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_feature_names, _check_n_features, check_is_fitted, column_or_1d
 
@@ -184,6 +187,11 @@ class MixtureClassifier(RandomizedClassifier):
     def _pool(self) -> Sequence[Any]:
         return self._members
 
+    def _check_loaded(self) -> None:
+        super()._check_loaded()
+        if hasattr(self, "classes_") and len(self._members) != len(self.estimators_):
+            raise ValueError(f"it has {len(self._members)} members for {len(self.estimators_)} models")
+
     def _check_predict_input(self, X: Any) -> Any:
         check_is_fitted(self, "classes_")
         X = _as_rows(X)
@@ -240,6 +248,16 @@ class MixtureClassifier(RandomizedClassifier):
         params = self.get_params(deep=False)
         others = {name: clone(value, safe=False) for name, value in params.items() if name != "estimators"}
         return type(self)(params["estimators"], **others)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        with suppress(TypeError, ValueError):  # where estimators is no pool, fit says so
+            # Rows go to the models as they are, so what all of them take is taken; those of no tags may take anything.
+            tagged = [model for _, model in named_models(self.estimators) if hasattr(model, "__sklearn_tags__")]
+            inputs = [get_tags(model).input_tags for model in tagged]
+            tags.input_tags.sparse = all(one.sparse for one in inputs)
+            tags.input_tags.allow_nan = all(one.allow_nan for one in inputs)
+        return tags
 
 
 class _Member(NamedTuple):
@@ -343,6 +361,8 @@ def _all_classes(labels: AnyArray, named: list[tuple[str, Any]]) -> AnyArray:
 
 
 def _as_rows(X: Any) -> Any:
+    if issparse(X):
+        return X.tocsr()  # of some formats no rows can be taken
     return X if hasattr(X, "shape") else np.asarray(X)
 
 

@@ -184,6 +184,7 @@ class PooledClassifier(ClassifierMixin, BaseEstimator):
             accept_sparse="csr" if tags.sparse else False,
             dtype=self._input_dtype(),
             ensure_all_finite="allow-nan" if tags.allow_nan else True,
+            allow_nd=tags.three_d_array,
             estimator=self,
         )
         _check_n_features(self, X, reset=False)

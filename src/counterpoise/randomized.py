@@ -8,7 +8,7 @@ import numpy as np
 from joblib import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
-from counterpoise._checks import check_alpha, check_sample_weight
+from counterpoise._checks import check_alpha, check_mixture, check_sample_weight
 from counterpoise._types import AnyArray, ArrayLike, ByteArray, FloatArray, IntArray
 from counterpoise.deterministic import DeterministicRule, best_rule
 from counterpoise.draws import id_uniforms, pick, row_uniforms
@@ -37,6 +37,14 @@ class Evidence(NamedTuple):
     sample_weight: FloatArray | None
     groups: IntArray | None
     answers: Answers
+
+    def _check_loaded(self) -> None:
+        """Check what came from a file."""
+        n_samples, n_models = self.losses.shape
+        rows = [part for part in (self.sample_weight, self.groups) if part is not None]
+        pools = [bits.n_models for bits in self.answers.positives.values()]
+        if any(part.shape != (n_samples,) for part in rows) or any(pool != n_models for pool in pools):
+            raise ValueError("the losses, weights, groups and answers are of different sizes")
 
 
 class RandomizedClassifier(PooledClassifier):
@@ -315,6 +323,16 @@ class RandomizedClassifier(PooledClassifier):
     def _game(self, selection: Selection, alpha: float) -> Game:
         """Return the problem whose solution is the best mixture."""
         return as_game(selection, alpha)
+
+    def _check_loaded(self) -> None:
+        """Check what came from a file."""
+        if not hasattr(self, "classes_"):
+            return  # not fitted
+        n_models = len(self.estimators_)
+        check_mixture(self.mixture_, n_models)
+        pools = {part.losses.shape[1] for part in (self._kept, self.selection_)}
+        if self.classes_.ndim != 1 or pools != {n_models}:
+            raise ValueError(f"the losses are not those of {n_models} models")
 
     def _forget_mixture(self) -> None:
         """Change the parameters that would keep another mixture from being the optimal one."""

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from counterpoise.datasets.atomic import write_atomically
+from counterpoise.persist import write_atomically
 
 __all__ = ["COLUMNS", "ResultRow", "ResultsTable", "Summary", "append_rows", "as_markdown", "read_rows", "summarize"]
 

@@ -11,11 +11,11 @@ from scipy.sparse import csr_array
 from sklearn.utils import Bunch
 
 from counterpoise.datasets import ChecksumMismatch, DataNotAvailable, fetch, load
-from counterpoise.datasets.atomic import write_atomically
 from counterpoise.datasets.checksums import SHA256
 from counterpoise.datasets.columns import Category, as_category, as_strings, read_columns, read_csv
 from counterpoise.datasets.recipes import RECIPES
 from counterpoise.datasets.sources import ADULT_COLUMNS, WINE_COLUMNS
+from counterpoise.persist import write_atomically
 
 HELLO = "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824"  # sha256 of b"hello"
 
@@ -267,28 +267,6 @@ def test_ragged_csv_is_refused(tmp_path):
     path.write_text("1,2\n1\n")
     with pytest.raises(ValueError, match=r"table.csv must have 2 values in each row; got a row of 1"):
         read_csv(path, ["a", "b"])
-
-
-def test_a_failed_write_leaves_the_old_file_and_no_part(tmp_path):
-    path = tmp_path / "kept.txt"
-    write_atomically(path, [b"old"])
-
-    def chunks():
-        yield b"new"
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        write_atomically(path, chunks())
-    assert path.read_bytes() == b"old"
-    assert list(tmp_path.iterdir()) == [path]
-
-
-def test_a_replaced_file_keeps_its_permissions(tmp_path):
-    path = tmp_path / "kept.txt"
-    write_atomically(path, [b"old"])
-    path.chmod(0o640)
-    write_atomically(path, [b"new"])
-    assert path.stat().st_mode & 0o777 == 0o640
 
 
 def test_sparse_rows_are_csr(data_folder):

@@ -98,6 +98,13 @@ class Table:
             self._codes[column] = _find_levels(self.column(column), column)
         return self._codes[column]
 
+    def _check_loaded(self) -> None:
+        """Check what came from a file."""
+        parts = [self.y, self.baseline, self.sample_weight, *self._own_columns.values()]
+        if any(part is not None and part.shape != (self.n_samples,) for part in parts):
+            raise ValueError(f"a table of {self.n_samples} rows has columns of other lengths")
+        self._codes = {}
+
     def __repr__(self) -> str:
         has = [word for word, part in (("labelled", self.y), ("with baseline", self.baseline)) if part is not None]
         return f"Table({', '.join([f'n_samples={self.n_samples}', *has, f'columns={self.columns}'])})"

@@ -10,6 +10,7 @@ optimal mixture is no worse. Regularized LPBoost (``LPBoostClassifier``) is clos
 alpha.
 """
 
+import os
 from collections.abc import Sequence
 from typing import Any
 
@@ -63,6 +64,10 @@ class AdaLPBoostClassifier(BoostedMixture):
         Threads in which models are evaluated.
     callbacks : sequence of callables, default=()
         Each is called with a ``Round`` after it; a true result stops the boosting. See ``boosting.callbacks``.
+    checkpoint : path of a folder, optional
+        Save every round there, and go on after the last one saved: a fit that was interrupted, even killed, ends with
+        the same models, losses and mixture as one that was not. A folder is for one fit, with its settings and data;
+        see ``boosting.checkpoint``.
 
     Attributes
     ----------
@@ -115,6 +120,7 @@ class AdaLPBoostClassifier(BoostedMixture):
         random_state: Any = None,
         n_jobs: int | None = None,
         callbacks: Sequence[Callback] = (),
+        checkpoint: str | os.PathLike[str] | None = None,
     ) -> None:
         self.estimator = estimator
         self.n_estimators = n_estimators
@@ -131,6 +137,7 @@ class AdaLPBoostClassifier(BoostedMixture):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.callbacks = callbacks
+        self.checkpoint = checkpoint
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -152,6 +159,9 @@ class AdaLPBoostClassifier(BoostedMixture):
             raise ValueError("reweigh='groups' needs sensitive_features at fit: the groups to reweigh.")
         self.eta_ = self._step_size(groups.max() + 1)
         return hedge_groups(self.eta_, groups)
+
+    def _round_settings(self) -> dict[str, Any]:
+        return {**super()._round_settings(), "eta": self.eta_}
 
     def _step_size(self, n_samples: float) -> float:
         if isinstance(self.eta, str):

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.special import expit
 from sklearn.utils.validation import check_is_fitted
 
-from counterpoise._checks import check_count
+from counterpoise._checks import check_count, check_vector
 from counterpoise._types import AnyArray, ArrayLike, ByteArray, FloatArray
 from counterpoise.boosting.inputs import Booster, Rows, seed_sequence
 from counterpoise.boosting.learner import base_learner, make_fit
@@ -178,6 +178,14 @@ class AdditiveBooster(Booster):
             patience=self.patience,
             callbacks=self.callbacks,
         )
+
+    def _check_loaded(self) -> None:
+        """Check what came from a file."""
+        if hasattr(self, "classes_"):
+            n_models = sum(len(ensemble.models) for ensemble in self.ensembles_)
+            check_vector(self.votes_, "votes_", n_models, "one for each model")
+            for ensemble in self.ensembles_:
+                check_vector(ensemble.votes, "votes", len(ensemble.models), "one for each model")
 
     def _shaped(self, sums: list[FloatArray]) -> FloatArray:
         check_is_fitted(self)

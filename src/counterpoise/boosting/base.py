@@ -1,5 +1,6 @@
 """What the boosters of randomized ensembles share: rounds, the choice of the mixture, going on later."""
 
+import os
 from collections.abc import Mapping
 from typing import Any, NamedTuple, Self
 
@@ -9,6 +10,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from counterpoise._checks import check_alpha, check_choice, check_count, check_fraction
 from counterpoise._types import AnyArray, ArrayLike, ByteArray, IntArray
+from counterpoise.boosting._fingerprints import data_texts, setting_texts
+from counterpoise.boosting.checkpoint import Checkpoint, Run, SavedRound, Seeds, opened
 from counterpoise.boosting.inputs import Booster, Rows, seed_sequence
 from counterpoise.boosting.learner import base_learner, make_fit
 from counterpoise.boosting.rounds import Fit, History, Round, Rule, boost
@@ -30,6 +33,11 @@ class _Best(NamedTuple):
 
 # What only ``fit_more`` needs: the samples and what refers to them.
 _NOT_SAVED = ("_history", "_fit_round", "_reweigh", "_train", "_held_out", "_table", "_datasets")
+# What the rounds do not depend on. Goals and what goes with them are for the mixture at the end, and a fit may fail on
+# them after all its rounds: others can then be tried on the same ones.
+_NOT_OF_ROUNDS = frozenset(
+    {"n_estimators", "n_jobs", "callbacks", "checkpoint", "goals", "pos_label", "mixture", "decision"}
+)
 _IMPROVEMENT = 1e-3  # a fall of the risk that counts: above the solver's gap, below what matters
 
 
@@ -79,20 +87,21 @@ class BoostedMixture(Booster, RandomizedClassifier):
         """
         self._check_parameters()
         rows = self._check_rows(X, y, sample_weight, sensitive_features)
-        self._key, self._seeds = make_key(self.random_state), seed_sequence(self.random_state)
-        self._generator = np.random.default_rng(self._seeds)
-        train, held_out = self._with_validation(rows, X_val, y_val, sensitive_features_val)
-        given, labels, columns = (X, y, sensitive_features) if X_val is None else (X_val, y_val, sensitive_features_val)
-        self._table = Table(given if is_frame(given) else np.empty((len(np.asarray(labels)), 0)), None, columns)
-        self._datasets = dict(datasets or {})
-        self._start(train, held_out)
-        return self._go_on(self.n_estimators)
+        with opened(self.checkpoint) as saved:
+            self._draw_seeds(saved)
+            train, held_out = self._with_validation(rows, X_val, y_val, sensitive_features_val)
+            given = (X, y, sensitive_features) if X_val is None else (X_val, y_val, sensitive_features_val)
+            self._table, self._datasets = _goal_table(*given), dict(datasets or {})
+            self._start(train, held_out, saved)
+            self._run_rounds(self.n_estimators, saved)
+        return self._mix()
 
     def fit_more(self, n_estimators: int) -> Self:
         """Fit further base models to the same samples, and choose the mixture anew.
 
         Only in the process that fitted the classifier: the samples are referred to, not stored with a saved model.
-        With ``eta="theory"`` or ``beta="theory"`` the value of the first fit is kept.
+        With ``eta="theory"`` or ``beta="theory"`` the value of the first fit is kept. With ``checkpoint`` these rounds
+        too are saved, or restored where they were saved before.
 
         Parameters
         ----------
@@ -110,12 +119,19 @@ class BoostedMixture(Booster, RandomizedClassifier):
                 "fit_more needs the samples that the classifier was fitted on; one that was loaded, copied or "
                 "rebalanced does not have them. Call it on the one that was fitted."
             )
-        self._history.reserve(n_more)
-        return self._go_on(n_more)
+        with opened(self.checkpoint) as saved:
+            if saved is not None:
+                saved.claim(self._run(), self._history.n_rounds)
+            self._history.reserve(n_more)
+            self._run_rounds(n_more, saved)
+        return self._mix()
 
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = BaseEstimator.__getstate__(self)
-        return {name: value for name, value in state.items() if name not in _NOT_SAVED}
+        state = {name: value for name, value in state.items() if name not in _NOT_SAVED}
+        if isinstance(self.checkpoint, os.PathLike):  # a text can be saved anywhere
+            state["checkpoint"] = os.fspath(self.checkpoint)
+        return state
 
     def _rule(self, history: History, groups: IntArray | None) -> Rule:
         raise NotImplementedError
@@ -134,9 +150,24 @@ class BoostedMixture(Booster, RandomizedClassifier):
             raise ValueError(f"Goals need mixture='optimal', which is free to meet them; got mixture={self.mixture!r}.")
         if self.patience is not None:
             check_count(self.patience, "patience")
+        if self.checkpoint is not None and not isinstance(self.checkpoint, (str, os.PathLike)):
+            raise TypeError(f"checkpoint must be the path of a folder, or None; got {self.checkpoint!r}.")
         self._check_validation_fraction()
 
-    def _start(self, train: Rows, held_out: Rows | None) -> None:
+    def _draw_seeds(self, saved: Checkpoint | None) -> None:
+        self._key, self._seeds = make_key(self.random_state), seed_sequence(self.random_state)
+        if self.random_state is None and saved is not None and saved.seeds is not None:
+            self._key, self._seeds = saved.seeds.key, np.random.SeedSequence(saved.seeds.entropy)
+        self._generator = np.random.default_rng(self._seeds)
+
+    def _start(self, train: Rows, held_out: Rows | None, saved: Checkpoint | None) -> None:
+        self._history = History(train.weights, self.n_estimators)
+        self._train, self._held_out = train, held_out
+        self._held_out_losses: list[AnyArray] = []
+        self._best = _Best(np.inf, 0)
+        self._reweigh = without_outliers(self._rule(self._history, train.groups), float(self.outlier_fraction))
+        if saved is not None:
+            saved.claim(self._run())
         self._fit_round: Fit = make_fit(
             base_learner(self.estimator),
             train.X,
@@ -144,27 +175,96 @@ class BoostedMixture(Booster, RandomizedClassifier):
             self.classes_,
             self._round_seed,
         )
-        self._history = History(train.weights, self.n_estimators)
-        self._train, self._held_out = train, held_out
-        self._held_out_losses: list[AnyArray] = []
-        self._best = _Best(np.inf, 0)
-        self._reweigh = without_outliers(self._rule(self._history, train.groups), float(self.outlier_fraction))
         self.estimators_: list[Any] = []
 
-    def _go_on(self, n_rounds: int) -> Self:
-        boost(self._fit_round, self._history, reweigh=self._reweigh, stop=self._after_round, n_rounds=n_rounds)
+    def _run(self) -> Run:
+        """Return what decides the rounds, for a checkpoint to compare."""
+        settings = setting_texts(self._round_settings())
+        data = data_texts(self.classes_, self._train, self._held_out)
+        return Run(settings, data, Seeds(self._entropy(), self._key) if self.random_state is None else None)
+
+    def _entropy(self) -> int:
+        assert isinstance(self._seeds.entropy, int)  # noqa: S101 - as the system draws it
+        return self._seeds.entropy
+
+    def _round_settings(self) -> dict[str, Any]:
+        params = self.get_params(deep=False)
+        return {
+            "booster": type(self),
+            **{name: value for name, value in params.items() if name not in _NOT_OF_ROUNDS},
+            "estimator": base_learner(self.estimator),
+            "random_state": None if self.random_state is None else self._seeds.entropy,
+        }
+
+    def _run_rounds(self, n_rounds: int, saved: Checkpoint | None) -> None:
+        def stop(done: Round, history: History) -> bool:
+            return self._after_round(done, history, saved)
+
+        n_left = n_rounds if saved is None else self._restore(saved, n_rounds)
+        boost(self._fit_round, self._history, reweigh=self._reweigh, stop=stop, n_rounds=n_left)
+
+    def _restore(self, saved: Checkpoint, n_rounds: int) -> int:
+        """Take up to ``n_rounds`` further rounds from the checkpoint, and return how many are left to fit."""
+        first, last = self._history.n_rounds + 1, self._history.n_rounds + n_rounds
+        is_last = False
+        for number in range(first, min(last, saved.n_rounds) + 1):
+            done = saved.read(number)
+            self._history.add(done.model, done.losses, done.weighted_loss)
+            self._history.memory = done.memory
+            self._best = _Best(*done.best)
+            if done.held_out is not None:
+                self._held_out_losses.append(done.held_out)
+            if done.uses_shared and self._shared() is None:
+                self._prepared().shared = saved.read_shared()
+            is_last = done.is_last
+            if is_last:
+                break
+        if self._history.n_rounds >= first:
+            for callback in self.callbacks:
+                if hasattr(callback, "resume"):
+                    callback.resume(self._history.n_rounds)
+        return 0 if is_last else last - self._history.n_rounds
+
+    def _shared(self) -> Any:
+        """Return what the learner learned once for all rounds, or None."""
+        return getattr(self._prepared(), "shared", None)
+
+    def _prepared(self) -> Any:
+        """Return the rows as the learner prepared them, or None."""
+        return getattr(self._fit_round, "prepared", None)
+
+    def _mix(self) -> Self:
         self.estimators_ = list(self._history.models)
         self.weighted_losses_ = np.array(self._history.weighted_losses)
         aim = WORST_GROUP if self._mixes_groups() else CVAR
         self._settle(self._evidence_of_rounds(), check_alpha(self.alpha), as_goals(self.goals), aim)
         return self
 
-    def _after_round(self, done: Round, history: History) -> bool:
+    def _after_round(self, done: Round, history: History, saved: Checkpoint | None) -> bool:
         if self._held_out is not None:
             predicted = predict_codes(done.model, self._held_out.X, self.classes_)
-            self._held_out_losses.append(predicted != self._held_out.codes)
-        stops = [bool(callback(done)) for callback in self.callbacks]
-        return any(stops) or self._has_stalled(done.number) or self._should_stop(history)
+            self._held_out_losses.append((predicted != self._held_out.codes).view(np.uint8))
+        is_last = self._has_stalled(done.number) or self._should_stop(history)
+        if saved is not None:  # before the callbacks: one that raises or stops has its round on disk
+            self._save(done, is_last, saved)
+        asked = [bool(callback(done)) for callback in self.callbacks]  # all of them are called
+        return any(asked) or is_last
+
+    def _save(self, done: Round, is_last: bool, saved: Checkpoint) -> None:
+        shared = self._shared()
+        if shared is not None:
+            saved.write_shared(shared)
+        left = SavedRound(
+            model=done.model,
+            losses=done.losses,
+            held_out=self._held_out_losses[-1] if self._held_out_losses else None,
+            weighted_loss=done.weighted_loss,
+            memory=self._history.memory,
+            best=(self._best.value, self._best.number),
+            is_last=is_last,
+            uses_shared=shared is not None,
+        )
+        saved.write(done.number, left)
 
     def _has_stalled(self, number: int) -> bool:
         if self.patience is None:
@@ -182,7 +282,7 @@ class BoostedMixture(Booster, RandomizedClassifier):
     def _chosen_on(self) -> tuple[Rows, ByteArray]:
         if self._held_out is None:
             return self._train, self._history.losses
-        return self._held_out, np.array(self._held_out_losses).view(np.uint8).T
+        return self._held_out, np.array(self._held_out_losses).T
 
     def _evidence_of_rounds(self) -> Evidence:
         """Return the losses and answers of the models on the rows where the mixture is chosen, and on all datasets."""
@@ -208,6 +308,11 @@ class BoostedMixture(Booster, RandomizedClassifier):
 
     def _forget_mixture(self) -> None:
         self.mixture = "optimal"
+
+
+def _goal_table(X: Any, y: Any, sensitive_features: Any) -> Table:
+    """Return the columns that goals speak of, those of X only where they have names."""
+    return Table(X if is_frame(X) else np.empty((len(np.asarray(y)), 0)), None, sensitive_features)
 
 
 def _unequal(weights: AnyArray) -> AnyArray | None:

@@ -1,4 +1,8 @@
-"""Callbacks for boosters: anything that takes a ``Round`` and may return true to stop; here, a progress bar."""
+"""Callbacks for boosters: anything that takes a ``Round`` and may return true to stop; here, a progress bar.
+
+A fit that goes on from a checkpoint does not call them for the rounds that it restores. Where a callback has a method
+``resume``, that is called once instead, with the number of rounds so far.
+"""
 
 from types import TracebackType
 from typing import Any, Self
@@ -50,6 +54,12 @@ class ProgressBar:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._progress.stop()
+
+    def resume(self, n_rounds: int) -> None:
+        """Begin after rounds that were restored; they do not count in the time left."""
+        self.n_rounds = n_rounds
+        text = f"restored {n_rounds} rounds"
+        self._progress.reset(self._task, completed=n_rounds, description=text)
 
     def __call__(self, done: Round) -> None:
         self.n_rounds = done.number

@@ -28,14 +28,21 @@ class Rows(NamedTuple):
 class Booster(PooledClassifier):
     """A classifier that fits base models in rounds.
 
-    A subclass has parameters ``estimator`` and ``validation_fraction``, and sets ``_seeds`` before it splits.
+    A subclass has parameters ``estimator``, ``validation_fraction`` and ``callbacks``, and sets ``_seeds`` before it
+    splits.
     """
+
+    def _saved_state(self) -> dict[str, Any]:
+        """Return what ``save`` stores: no callbacks, which belong to one fit."""
+        state: Any = self.__getstate__()
+        return {**state, "callbacks": ()}
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         learner = base_learner(self.estimator)
         tags.input_tags.sparse = get_tags(learner).input_tags.sparse
         tags.input_tags.allow_nan = may_take_missing(learner)
+        tags.input_tags.three_d_array = get_tags(learner).input_tags.three_d_array  # or more, as images
         return tags
 
     def _input_dtype(self) -> str | None:
@@ -74,6 +81,7 @@ class Booster(PooledClassifier):
                 accept_sparse="csr" if tags.sparse else False,
                 dtype=self._input_dtype(),
                 ensure_all_finite="allow-nan" if tags.allow_nan else True,
+                allow_nd=tags.three_d_array,
             )
         check_classification_targets(y)
         return X, np.asarray(y)

@@ -73,7 +73,8 @@ class _PreparedFit(LearnerFit):
     def __init__(
         self, learner: Any, X: Any, codes: IntArray, classes: AnyArray, random_seeds: Callable[[int], int]
     ) -> None:
-        super().__init__(clone(learner), X, codes, classes, random_seeds)  # preparing may set attributes
+        # A copy, as preparing may set attributes. What all rounds share depends on the seed of no round.
+        super().__init__(fresh_copy(learner, random_seeds(0)), X, codes, classes, random_seeds)
         self.prepared = self.learner.prepare(X)
         self.blank = clone(learner)
         self.is_plain = not any(name.split("__")[-1] == "random_state" for name in self.blank.get_params())

@@ -10,6 +10,7 @@ The value of that problem is the least CVaR of a mixture so far, so it tells whe
 (Theorem 4). ``AdaLPBoostClassifier`` does nearly as well with one set of models for all alphas.
 """
 
+import os
 from collections.abc import Sequence
 from typing import Any
 
@@ -41,7 +42,7 @@ class LPBoostClassifier(BoostedMixture):
         exceeds this. Default: run all rounds.
     mixture, validation_fraction, patience, outlier_fraction, goals, decision, pos_label
         As for ``AdaLPBoostClassifier``.
-    random_state, n_jobs, callbacks
+    random_state, n_jobs, callbacks, checkpoint
         As for ``AdaLPBoostClassifier``.
 
     Attributes
@@ -79,6 +80,7 @@ class LPBoostClassifier(BoostedMixture):
         random_state: Any = None,
         n_jobs: int | None = None,
         callbacks: Sequence[Callback] = (),
+        checkpoint: str | os.PathLike[str] | None = None,
     ) -> None:
         self.estimator = estimator
         self.n_estimators = n_estimators
@@ -95,6 +97,7 @@ class LPBoostClassifier(BoostedMixture):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.callbacks = callbacks
+        self.checkpoint = checkpoint
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -108,6 +111,9 @@ class LPBoostClassifier(BoostedMixture):
     def _rule(self, history: History, groups: IntArray | None) -> Rule:  # noqa: ARG002 - samples only
         self.beta_ = self._regularization()
         return lp_dual(self.alpha) if self.beta_ is None else regularized_dual(self.alpha, self.beta_)
+
+    def _round_settings(self) -> dict[str, Any]:
+        return {**super()._round_settings(), "beta": self.beta_}
 
     def _regularization(self) -> float | None:
         if self.beta == "theory":

@@ -34,6 +34,7 @@ class History:
         self.models: list[Any] = []
         self.weighted_losses: list[float] = []
         self.totals = np.zeros(start.size, dtype=np.intp)  # how many models failed on each sample
+        self.memory: dict[str, FloatArray] = {}  # what the rule keeps for the next round; a checkpoint saves it
         self._losses = np.empty((start.size, n_rounds), dtype=np.uint8, order="F")
 
     @property
@@ -47,7 +48,7 @@ class History:
         return self._losses[:, : self.n_rounds]
 
     def with_start(self, start: FloatArray) -> "History":
-        """Return the same rounds as if the samples' own weights had been others."""
+        """Return the same rounds, and the same memory, as if the samples' own weights had been others."""
         other = copy.copy(self)
         other.start = start
         return other
@@ -59,10 +60,14 @@ class History:
 
     def append(self, done: Round) -> None:
         """Record a round."""
-        self._losses[:, self.n_rounds] = done.losses
-        self.totals += done.losses
-        self.models.append(done.model)
-        self.weighted_losses.append(done.weighted_loss)
+        self.add(done.model, done.losses, done.weighted_loss)
+
+    def add(self, model: Any, losses: ByteArray, weighted_loss: float) -> None:
+        """Record what is kept of a round."""
+        self._losses[:, self.n_rounds] = losses
+        self.totals += losses
+        self.models.append(model)
+        self.weighted_losses.append(weighted_loss)
 
 
 def boost(

@@ -1,6 +1,7 @@
 """Rules that choose the next sample weights from the losses of the models so far.
 
-Each is made by a function of its settings and takes a ``History``. Weights are new arrays, on the simplex.
+Each is made by a function of its settings and takes a ``History``. Weights are new arrays, on the simplex. Nothing is
+kept but in ``History.memory``, so that the same history, its memory included, leads to the same weights.
 """
 
 import numpy as np
@@ -51,20 +52,20 @@ def lp_dual(alpha: float, tol: float = 1e-4) -> Rule:
 
 def regularized_dual(alpha: float, beta: float, tol: float = 1e-4) -> Rule:
     """Take the entropy-regularized dual weights, which move less from round to round (eq. 8)."""
-    last = np.empty(0)
 
     def reweigh(history: History) -> FloatArray:
-        nonlocal last
+        last = history.memory.get(_MIXTURE, np.empty(0))
         # The mixture of the round before, with a little room for the new model, is a start in the interior.
         follows = last.size > 0 and last.size + 1 == history.n_rounds
         start = np.append(last * (1 - _FRESH), _FRESH) if follows else None
         found = regularized_weights(history.losses, alpha, beta, sample_weight=history.start, tol=tol, start=start)
-        last = found.mixture
+        history.memory[_MIXTURE] = found.mixture
         return found.weights
 
     return reweigh
 
 
+_MIXTURE = "mixture"  # in the memory: the one that a solve found
 _FRESH = 0.1  # share of the newest model in the mixture that a solve starts from
 
 

@@ -9,6 +9,7 @@ from counterpoise._lazy import lazy
 
 if TYPE_CHECKING:
     from counterpoise.datasets.files import ChecksumMismatch, DataNotAvailable
+    from counterpoise.datasets.images import ImageData
     from counterpoise.datasets.loading import dataset_names, load
     from counterpoise.datasets.splits import split_rows
     from counterpoise.datasets.synthetic import ringnorm, twonorm, waveform
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ChecksumMismatch",
     "DataNotAvailable",
+    "ImageData",
     "TableData",
     "dataset_names",
     "load",
@@ -29,6 +31,7 @@ __all__ = [
 _HOME = {
     "ChecksumMismatch": "files",
     "DataNotAvailable": "files",
+    "ImageData": "images",
     "TableData": "table",
     "dataset_names": "loading",
     "load": "loading",

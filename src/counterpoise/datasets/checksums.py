@@ -1,4 +1,4 @@
-"""The sha256 of every file that a loader reads, by file name.
+"""The sha256 of every file that a loader reads, by file name; of batches of images, the published md5.
 
 The upper part are files of a data folder, the lower part files at their public home.
 """
@@ -34,4 +34,16 @@ SHA256 = {
     "winequality-red.csv": "c9614512e980f1cbd221c796daa97f00c4898c3cd1716863abac60f6cd1a522e",
     "winequality-white.csv": "659d419fff887f225bf977d20520bb64a64cae203e460087f809721d4430ba27",
     "11_donors.npz": "5824ec854465f2763b4bfe3da1ae9f25ed5433b5c6e265d42e37da4f82a58679",
+}
+
+# Of the batches of CIFAR-10 and CIFAR-100 in the binary form of their publisher.
+MD5 = {
+    "data_batch_1.bin": "5dd7e06a14cb22eb9f671a540d1b7c25",
+    "data_batch_2.bin": "5ea93a67294ea407fff1d09f752e9692",
+    "data_batch_3.bin": "942cd6a4bcdd0dd3c604fbe906cb4421",
+    "data_batch_4.bin": "ae636b3ba5c66a11e91e8cb52e771fcb",
+    "data_batch_5.bin": "53f37980c15c3d472c316c40844f3f0d",
+    "test_batch.bin": "803d5f7f4d78ea53de84dbe85f74fb6d",
+    "train.bin": "6172c7755cfe09b2fe270c85cebc1b15",
+    "test.bin": "4499cfba6c016c1be1438163640a0898",
 }

@@ -13,10 +13,10 @@ from urllib.request import urlopen
 
 import numpy as np
 
-from counterpoise.datasets.atomic import write_atomically
 from counterpoise.datasets.columns import Category, Column, Columns
 from counterpoise.datasets.encode import Fetch
 from counterpoise.datasets.files import check_sha256, verified
+from counterpoise.persist import write_atomically
 
 _TIMEOUT = 60  # seconds without a byte before a publisher counts as unreachable
 _N_MNIST_TRAIN = 60_000  # OpenML keeps MNIST in one table, training part first

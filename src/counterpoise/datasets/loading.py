@@ -2,13 +2,14 @@
 
 import difflib
 import os
-from typing import Any
+from typing import Any, Literal, overload
 
 import numpy as np
 
 from counterpoise.datasets.columns import Columns, read_columns
 from counterpoise.datasets.encode import Recipe
 from counterpoise.datasets.files import ChecksumMismatch, Place, cache_folder, find_file, not_available, places
+from counterpoise.datasets.images import IMAGES, ImageData, load_images
 from counterpoise.datasets.recipes import RECIPES
 from counterpoise.datasets.table import TableData
 
@@ -20,12 +21,18 @@ def dataset_names() -> list[str]:
     --------
     >>> from counterpoise.datasets import dataset_names
     >>> len(dataset_names()), dataset_names()[:3]
-    (20, ['compas', 'adult', 'covertype'])
+    (22, ['compas', 'adult', 'covertype'])
     """
-    return list(RECIPES)
+    return [*RECIPES, *IMAGES]
 
 
-def load(name: str, *, folder: str | os.PathLike[str] | None = None) -> TableData:
+@overload
+def load(  # type: ignore[overload-overlap]  # a type checker knows the names of images, and takes others for tables
+    name: Literal["cifar10", "cifar100"], *, folder: str | os.PathLike[str] | None = None
+) -> ImageData: ...
+@overload
+def load(name: str, *, folder: str | os.PathLike[str] | None = None) -> TableData: ...
+def load(name: str, *, folder: str | os.PathLike[str] | None = None) -> TableData | ImageData:
     """Return a data set by its name.
 
     Its file is looked for in ``folder``, then in the folder that the environment variable ``COUNTERPOISE_DATA`` names,
@@ -41,7 +48,8 @@ def load(name: str, *, folder: str | os.PathLike[str] | None = None) -> TableDat
 
     Returns
     -------
-    TableData
+    TableData, or ImageData for ``"cifar10"`` and ``"cifar100"``
+        Images are not fetched: their files must be in one of the folders, or in a folder there named as the data set.
 
     Raises
     ------
@@ -60,6 +68,8 @@ def load(name: str, *, folder: str | os.PathLike[str] | None = None) -> TableDat
     ...
     ValueError: name must be one of compas, adult, covertype, ... got 'adlut'. Did you mean 'adult'?
     """
+    if name in IMAGES:
+        return load_images(name, places(folder))
     recipe = _recipe_of(name)
     looked_in = places(folder)
     path = find_file(recipe.file, looked_in)
@@ -72,9 +82,9 @@ def load(name: str, *, folder: str | os.PathLike[str] | None = None) -> TableDat
 def _recipe_of(name: Any) -> Recipe:
     if name in RECIPES:
         return RECIPES[name]
-    close = difflib.get_close_matches(str(name).lower(), RECIPES, n=1)
+    close = difflib.get_close_matches(str(name).lower(), dataset_names(), n=1)
     advice = f" Did you mean {close[0]!r}?" if close else ""
-    raise ValueError(f"name must be one of {', '.join(RECIPES)}; got {name!r}.{advice}")
+    raise ValueError(f"name must be one of {', '.join(dataset_names())}; got {name!r}.{advice}")
 
 
 def _fetched(name: str, recipe: Recipe, looked_in: list[Place]) -> Columns:

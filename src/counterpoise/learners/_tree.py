@@ -25,6 +25,34 @@ class Tree(NamedTuple):
     labels: AnyArray  # the class with the largest share
 
 
+def check_tree(tree: Tree, n_features: int, n_classes: int) -> None:
+    """Check a tree that came from a file, so that every way down it ends and stays inside of its arrays."""
+    n_nodes = len(tree.feature)
+    wanted = {
+        **dict.fromkeys(("feature", "left", "table"), ("i8", (n_nodes,))),
+        "threshold": ("f8", (n_nodes,)),
+        "missing_left": ("u1", (n_nodes,)),
+        "labels": ("u2", (n_nodes,)),
+        "shares": ("f8", (n_nodes, n_classes)),
+        "categories": ("u1", (len(tree.categories), 32)),
+    }
+    for name, (kind, shape) in wanted.items():
+        array = getattr(tree, name)
+        if array.shape != shape or array.dtype != kind:
+            raise ValueError(f"{name} of a tree has the shape {array.shape} and the type {array.dtype}")
+    splits = tree.feature >= 0
+    nodes, left = np.arange(n_nodes)[splits], tree.left[splits]
+    inside = [
+        n_nodes > 0,
+        (tree.feature < n_features).all(),
+        ((left > nodes) & (left < n_nodes - 1)).all(),  # a child comes after its parent, and has a sibling
+        (tree.table < len(tree.categories)).all(),
+        (tree.labels < n_classes).all(),
+    ]
+    if not all(inside):
+        raise ValueError("a tree points outside of its nodes, features, categories or classes")
+
+
 class Nodes:
     """The nodes of a tree that grows, the root first."""
 

@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from counterpoise._checks import check_count, check_sample_weight
 from counterpoise._types import AnyArray, ArrayLike, FloatArray
 from counterpoise.learners._growing import Limits, grow
-from counterpoise.learners._tree import Tree, leaves_of_bins, leaves_of_rows
+from counterpoise.learners._tree import Tree, check_tree, leaves_of_bins, leaves_of_rows
 from counterpoise.learners.binning import BinnedFeatures, as_matrix, bin_features
 
 _MOST_CLASSES = 1 << 16  # codes are kept in two bytes
@@ -225,6 +225,11 @@ class HistogramTree(ClassifierMixin, BaseEstimator):
     def _leaves(self, X: Any) -> AnyArray:
         check_is_fitted(self)
         return leaves_of_rows(self.tree_, validate_data(self, X, reset=False, **_BORDER))
+
+    def _check_loaded(self) -> None:
+        """Check the tree that came from a file."""
+        if hasattr(self, "tree_"):
+            check_tree(self.tree_, check_count(self.n_features_in_, "n_features_in_"), len(self.classes_))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

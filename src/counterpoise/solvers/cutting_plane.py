@@ -19,8 +19,6 @@ level from the best lower bound: then an answer either lifts that bound or cuts 
 from collections.abc import Callable
 from typing import NamedTuple
 
-import daqp
-import highspy
 import numpy as np
 
 from counterpoise._checks import check_choice, check_count, check_positive, check_vector
@@ -156,6 +154,8 @@ class _Model:
     """The least of the cuts ``offsets + slopes @ multipliers`` on the box, started hot after each new one."""
 
     def __init__(self, size: int, radius: float) -> None:
+        import highspy  # noqa: PLC0415 - compiled, and needed here alone
+
         self.size, self.radius = size, radius
         self.points: list[FloatArray] = []
         self.lower, self.best = -np.inf, 0
@@ -165,7 +165,7 @@ class _Model:
         self._lp.setOptionValue("threads", 1)
         self._lp.setOptionValue("presolve", "off")  # it forgets the basis, and the hot start with it
         self._lp.addVars(size, np.zeros(size), np.full(size, radius))
-        self._lp.addVar(-highspy.kHighsInf, highspy.kHighsInf)
+        self._lp.addVar(-np.inf, np.inf)
         self._lp.changeColCost(size, -1.0)
         self._columns = np.arange(size + 1, dtype=np.int32)
 
@@ -180,7 +180,7 @@ class _Model:
         """Take in a linear function that is nowhere below."""
         self.slopes, self.offsets = np.vstack([self.slopes, slope]), np.append(self.offsets, offset)
         row = np.append(-slope, 1.0)
-        self._lp.addRow(-highspy.kHighsInf, offset, row.size, self._columns, row)
+        self._lp.addRow(-np.inf, offset, row.size, self._columns, row)
 
     def maximize(self) -> _Top:
         """Return the highest point, its height proven by the cuts' shares and not taken from the solver."""
@@ -208,6 +208,8 @@ def _at_maximum(_model: _Model, top: _Top) -> tuple[FloatArray, float]:
 
 def _at_level(model: _Model, top: _Top) -> tuple[FloatArray, float]:
     """Return the point nearest to the best one where the model is at least the level."""
+    import daqp  # noqa: PLC0415 - compiled, and needed here alone
+
     centre = model.points[model.best]
     level = model.lower + _LEVEL * (top.height - model.lower)
     n_cuts = model.offsets.size

@@ -14,7 +14,6 @@ the simplex is a small quadratic program; a large beta is reached through smalle
 
 from typing import NamedTuple
 
-import daqp
 import numpy as np
 
 from counterpoise._checks import (
@@ -25,12 +24,12 @@ from counterpoise._checks import (
     check_sample_weight,
 )
 from counterpoise._types import AnyArray, ArrayLike, FloatArray
+from counterpoise.solvers._simplex_quadratic import minimize_on_simplex
 from counterpoise.solvers.rows import load_rows
 from counterpoise.solvers.simplex import capped_softmax
 
 _FIRST_BETA = 30.0  # at losses in [0, 1] Newton's method converges from anywhere below this
 _BETA_FACTOR = 4.0  # from one beta to the next: the last optimum is then a good start
-_EQUALITY = 5  # daqp's mark for an equality
 _ARMIJO = 1e-3  # part of the predicted fall that a step must deliver
 _SHORTEST = 1e-10  # step
 _NOISE = 1e-13  # rounding of a value of the function
@@ -204,20 +203,7 @@ def _simplex_newton_point(point: _Point, curvature: FloatArray) -> FloatArray | 
     n_models = point.mixture.size
     ridge = 1e-12 + 1e-9 * float(np.trace(curvature)) / n_models
     hessian = curvature + ridge * np.eye(n_models)
-    target, _, status, _ = daqp.solve(
-        hessian,
-        point.slope - hessian @ point.mixture,
-        np.ones((1, n_models)),
-        np.append(np.ones(n_models), 1.0),
-        np.append(np.zeros(n_models), 1.0),
-        np.append(np.zeros(n_models, dtype=np.int32), np.int32(_EQUALITY)),
-        primal_tol=1e-11,
-        iter_limit=50 * n_models,
-    )
-    if status <= 0:
-        return None
-    target = np.maximum(target, 0.0)
-    return np.asarray(target / target.sum())
+    return minimize_on_simplex(hessian, point.slope - hessian @ point.mixture)
 
 
 def _backtrack(game: _Game, point: _Point, target: FloatArray, beta: float) -> _Point | None:

@@ -7,8 +7,6 @@ below a level (a quadratic program, by a dual active-set method).
 
 from typing import Any, NamedTuple
 
-import daqp
-import highspy
 import numpy as np
 
 from counterpoise._types import BoolArray, FloatArray
@@ -84,6 +82,8 @@ class Master:
 
     def project(self, centre: FloatArray, level: float) -> FloatArray | None:
         """Return the feasible mixture nearest to ``centre`` with all cuts at most ``level``, or None."""
+        import daqp  # noqa: PLC0415 - compiled, and needed here alone
+
         n_models, n_rows, n_cuts = self.n_models, len(self.rows), self.n_cuts
         matrix = self._matrix[: 1 + n_rows + n_cuts]
         # In terms of the step from the centre its length is all that counts: without Hessian and cost daqp has
@@ -119,12 +119,14 @@ class Master:
         return float((self.rows @ mixture - self.bounds).max(initial=0.0))
 
     def _new_lp(self) -> Any:
+        import highspy  # noqa: PLC0415 - compiled, and needed here alone
+
         lp = highspy.Highs()
         for option, setting in _HIGHS_OPTIONS.items():
             lp.setOptionValue(option, setting)
         n_models = self.n_models
-        lp.addVars(n_models, np.zeros(n_models), np.full(n_models, highspy.kHighsInf))
-        lp.addVar(-highspy.kHighsInf, highspy.kHighsInf)
+        lp.addVars(n_models, np.zeros(n_models), np.full(n_models, np.inf))
+        lp.addVar(-np.inf, np.inf)
         lp.changeColCost(n_models, 1.0)
         self._columns = np.arange(n_models + 1, dtype=np.int32)
         lp.addRow(1.0, 1.0, n_models, self._columns[:-1], np.ones(n_models))
@@ -132,7 +134,7 @@ class Master:
 
     def _add_row(self, entries: FloatArray, last: float, bound: float) -> None:
         values = np.append(entries, last)
-        self._lp.addRow(-highspy.kHighsInf, bound, values.size, self._columns, values)
+        self._lp.addRow(-np.inf, bound, values.size, self._columns, values)
 
     def _solve(self) -> ModelMinimum | None:
         self._lp.run()

@@ -7,7 +7,6 @@ mixtures with its slack for each sample.
 
 from typing import Any, NamedTuple
 
-import highspy
 import numpy as np
 import scipy.sparse as sp
 
@@ -17,7 +16,7 @@ from counterpoise.solvers.master import Master, lower_bound
 from counterpoise.solvers.result import MixtureSolution
 from counterpoise.solvers.simplex import project_capped, worst_mean
 
-_INF = highspy.kHighsInf
+_INF = float("inf")
 
 
 def solve_weights_lp(
@@ -155,6 +154,8 @@ def _solve(
     row_upper: FloatArray,
 ) -> tuple[FloatArray, FloatArray, int]:
     """Return the variables and duals of ``min cost @ x`` within bounds on x and on ``matrix @ x``."""
+    import highspy  # noqa: PLC0415 - compiled, and needed here alone
+
     by_row = matrix.tocsr()
     model = highspy.HighsLp()
     model.num_row_, model.num_col_ = by_row.shape

@@ -12,7 +12,7 @@ from typing import Protocol
 
 import numpy as np
 
-from counterpoise._checks import value_range
+from counterpoise._checks import check_count, value_range
 from counterpoise._types import AnyArray, ByteArray, FloatArray
 from counterpoise.solvers import _kernels
 
@@ -52,6 +52,12 @@ class BitRows:
         tables = np.zeros((self.packed.shape[1], 256))
         _kernels.bit_columns(self.packed, weights, tables)
         return (tables @ _BIT_OF_BYTE).ravel()[: self.n_models]
+
+    def _check_loaded(self) -> None:
+        """Check what came from a file: the kernels believe these sizes."""
+        wanted = (check_count(self.n_rows, "n_rows"), -(-check_count(self.n_models, "n_models") // 8))
+        if self.packed.shape != wanted or self.packed.dtype != np.uint8 or not self.packed.flags.c_contiguous:
+            raise ValueError(f"bits of shape {self.packed.shape} are not {self.n_rows} rows of {self.n_models} models")
 
 
 # Bit k of byte b: maps a histogram of bytes to a count for each bit.

@@ -18,7 +18,7 @@ def write_atomically(path: Path, chunks: Iterable[bytes]) -> None:
     --------
     >>> import tempfile
     >>> from pathlib import Path
-    >>> from counterpoise.datasets.atomic import write_atomically
+    >>> from counterpoise.persist import write_atomically
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder) / "greeting.txt"
     ...     write_atomically(path, [b"good ", b"day"])

@@ -1,0 +1,327 @@
+"""Rounds of a booster on disk, so that a fit that was killed goes on where it was.
+
+A folder holds::
+
+    manifest.json     whose rounds these are: settings, data, seeds where the system drew them, and a fingerprint of all
+    round-00001.cp    a round: model, losses, what the rule remembers; its header has the fingerprint and a checksum
+    shared.cp         what the learner learned once for all rounds, where it keeps such a thing
+    lock              held by the process that writes
+
+Every file is written beside its place, flushed to disk and renamed, and only then the next round begins. So a kill, at
+any moment, leaves the rounds 1 to k and perhaps a file ``.part``, which the next fit removes. What no kill can leave,
+such as a missing or altered round, is refused: a fit that goes on must end as if it had never been interrupted.
+
+No random state is saved with a round: every round draws its seed from the entropy in the manifest and its number.
+"""
+
+import hashlib
+import json
+import os
+import re
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from types import TracebackType
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from counterpoise import __version__, persist
+from counterpoise._types import AnyArray, ByteArray, FloatArray
+from counterpoise.boosting._folder_lock import Held, lock
+
+_FORMAT, _VERSION = "counterpoise checkpoint", 1
+_MANIFEST, _SHARED, _LOCK = "manifest.json", "shared.cp", "lock"
+_ROUND = re.compile(r"round-(\d{5,})\.cp")
+_PART = re.compile(r"\.(manifest\.json|shared\.cp|round-\d{5,}\.cp)\..*\.part")
+_MAGIC = "counterpoise-round"
+_LONG = 120  # characters of a setting that a message shows
+_HINTS = {
+    name: f"; {name}='theory' follows n_estimators: give the number itself to go on with more rounds"
+    for name in ("eta", "beta")
+}
+
+
+class UnusableCheckpoint(ValueError):  # noqa: N818 - reads as what it is
+    """A folder from which this fit cannot go on; the message says why and what to do."""
+
+
+class Seeds(NamedTuple):
+    """What the system drew where ``random_state`` is None: entropy of the rounds, key of the sticky draws."""
+
+    entropy: int
+    key: bytes
+
+
+class Run(NamedTuple):
+    """What decides the rounds, as texts, and the seeds where no setting decides them."""
+
+    settings: dict[str, str]
+    data: dict[str, str]
+    seeds: Seeds | None
+
+
+class SavedRound(NamedTuple):
+    """What a round leaves behind."""
+
+    model: Any
+    losses: ByteArray  # on the training rows, zero-one
+    held_out: ByteArray | None  # on the held-out rows, zero-one
+    weighted_loss: float
+    memory: dict[str, FloatArray]  # of the rule that chooses weights, after this round
+    best: tuple[float, int]  # the least risk so far and its round, where patience looks at it
+    is_last: bool  # patience or target said that it is enough
+    uses_shared: bool  # the learner had something learned once for all rounds
+
+
+def opened(folder: Any) -> "AbstractContextManager[Checkpoint | None]":
+    """Return a context with the checkpoint in a folder, locked, or with None where there is none."""
+    return nullcontext() if folder is None else Checkpoint(Path(folder))
+
+
+def rounds_done(folder: str | os.PathLike[str]) -> int:
+    """Return how many rounds a checkpoint holds; 0 where the folder is empty or does not exist.
+
+    Reads names only and takes no lock, so it may be asked while a fit is writing.
+
+    Parameters
+    ----------
+    folder : path
+        What was given as ``checkpoint``.
+
+    Returns
+    -------
+    int
+        Number of whole rounds.
+
+    Raises
+    ------
+    UnusableCheckpoint
+        If the folder holds something else, or lacks a round between others.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from sklearn.datasets import load_iris
+    >>> from counterpoise import AdaLPBoostClassifier
+    >>> from counterpoise.boosting.checkpoint import rounds_done
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     model = AdaLPBoostClassifier(n_estimators=5, checkpoint=folder).fit(*load_iris(return_X_y=True))
+    ...     rounds_done(folder)
+    5
+    """
+    return _survey(Path(folder))
+
+
+class Checkpoint:
+    """The rounds in a folder, between ``__enter__`` and ``__exit__`` for this process alone."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.n_rounds = 0
+        self._manifest: dict[str, Any] | None = None
+
+    def __enter__(self) -> Self:
+        _survey(self.folder)  # before anything is written into a folder that is not ours
+        self.folder.mkdir(parents=True, exist_ok=True)
+        try:
+            self._lock = lock(self.folder / _LOCK)
+        except Held as error:
+            raise UnusableCheckpoint(
+                f"Another fit (process {error.holder}) is writing to the checkpoint {self.folder}: wait for its end, "
+                "or choose another folder."
+            ) from None
+        try:
+            self._open()
+        except BaseException:
+            os.close(self._lock)
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        os.close(self._lock)
+
+    @property
+    def seeds(self) -> Seeds | None:
+        """Return what the system drew for these rounds, or None where a setting decides it or nothing is saved."""
+        saved = None if self._manifest is None else self._manifest["seeds"]
+        return None if saved is None else Seeds(saved["entropy"], bytes.fromhex(saved["key"]))
+
+    def claim(self, run: Run, n_done: int = 0) -> None:
+        """Check that the folder's rounds are of this run, ``n_done`` of which it has itself, or begin it."""
+        if n_done > self.n_rounds:
+            raise UnusableCheckpoint(
+                f"The checkpoint {self.folder} has {self.n_rounds} of the {n_done} rounds so far, so that later ones "
+                "would be of no use in it: give checkpoint to the first fit, or set it to None."
+            )
+        if self._manifest is None:
+            self._manifest = _manifest_of(run)
+            self._write(_MANIFEST, json.dumps(self._manifest, indent=1).encode())
+            return
+        for part, meaning in (("settings", "other settings"), ("data", "other data")):
+            different = _difference(self._manifest[part], getattr(run, part))
+            if different:
+                raise self._refusal(f"is of {meaning} ({different})")
+        if run.seeds != self.seeds:
+            raise self._refusal("is of another fit, for which the system drew other seeds")
+
+    def write(self, number: int, done: SavedRound) -> None:
+        """Put a round on disk."""
+        values = done._asdict()
+        values["losses"] = _packed(done.losses)
+        values["held_out"] = None if done.held_out is None else _packed(done.held_out)
+        try:
+            payload = persist.dumps(values)
+            if number == 1:
+                persist.loads(payload)  # a model that can be saved but not restored must cost no more time than this
+        except (persist.UnstorableModel, persist.UnreadableModel) as error:
+            raise persist.UnstorableModel(
+                f"A checkpoint cannot hold the model of round {number}: {error} Checkpoints take no types beyond "
+                "those known: fit with checkpoint=None."
+            ) from error
+        self._write_checked(_round_name(number), payload)
+        self.n_rounds = number
+
+    def read(self, number: int) -> SavedRound:
+        """Return a round as it was written."""
+        values = self._read_checked(_round_name(number))
+        values["losses"] = _unpacked(*values["losses"])
+        values["held_out"] = None if values["held_out"] is None else _unpacked(*values["held_out"])
+        return SavedRound(**values)
+
+    def write_shared(self, shared: Mapping[str, AnyArray]) -> None:
+        """Put what all rounds share on disk, before the first round that used it."""
+        # One that is there already without a round is of a fit that was killed just then, and is not ours.
+        if self.n_rounds == 0 or not (self.folder / _SHARED).exists():
+            self._write_checked(_SHARED, persist.dumps(dict(shared)))
+
+    def read_shared(self) -> dict[str, AnyArray]:
+        """Return what all rounds share."""
+        if not (self.folder / _SHARED).exists():
+            raise self._refusal(f"lacks {_SHARED}, from which its rounds were trained")
+        return self._read_checked(_SHARED)
+
+    def _open(self) -> None:
+        for path in self.folder.iterdir():
+            if _PART.fullmatch(path.name):  # left by a kill while it was written
+                path.unlink()
+        self.n_rounds = _survey(self.folder)  # again: another process may have been at work before the lock
+        path = self.folder / _MANIFEST
+        self._manifest = _checked_manifest(self.folder, path.read_bytes()) if path.exists() else None
+
+    def _write_checked(self, name: str, payload: bytes) -> None:
+        self._write(name, self._header(name, payload), b"\n", payload)
+
+    def _read_checked(self, name: str) -> dict[str, Any]:
+        header, _, payload = (self.folder / name).read_bytes().partition(b"\n")
+        if header != self._header(name, payload):
+            raise self._refusal(f"has the file {name}, which is torn, altered or of another run")
+        values: dict[str, Any] = persist.loads(payload)
+        return values
+
+    def _header(self, name: str, payload: bytes) -> bytes:
+        assert self._manifest is not None  # noqa: S101 - rounds are read and written after the claim
+        return f"{_MAGIC} {self._manifest['fingerprint']} {name} {hashlib.sha256(payload).hexdigest()}".encode()
+
+    def _write(self, name: str, *chunks: bytes) -> None:
+        persist.write_atomically(self.folder / name, chunks)
+        handle = os.open(self.folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)  # the new name too must survive a crash of the machine
+        finally:
+            os.close(handle)
+
+    def _refusal(self, what: str) -> UnusableCheckpoint:
+        return _refusal(self.folder, what)
+
+
+def _refusal(folder: Path, what: str, remedy: str = "") -> UnusableCheckpoint:
+    return UnusableCheckpoint(
+        f"The checkpoint {folder} {what}: {remedy}choose another folder, or delete this one to begin anew."
+    )
+
+
+def _round_name(number: int) -> str:
+    return f"round-{number:05}.cp"
+
+
+def _survey(folder: Path) -> int:
+    """Return the number of rounds after checking that the folder holds what a kill can leave, and nothing else."""
+    if not folder.exists():
+        return 0
+    if not folder.is_dir():
+        raise UnusableCheckpoint(f"checkpoint must be a folder; {folder} is a file.")
+    # Hidden files are let be: systems leave their own, and our parts are among them.
+    names = sorted(path.name for path in folder.iterdir() if not path.name.startswith("."))
+    foreign = [name for name in names if name not in {_MANIFEST, _SHARED, _LOCK} and not _ROUND.fullmatch(name)]
+    if foreign:
+        raise _refusal(folder, f"holds {foreign[0]!r}, which is no part of a checkpoint")
+    rounds = [name for name in names if _ROUND.fullmatch(name)]
+    if (rounds or _SHARED in names) and _MANIFEST not in names:
+        raise _refusal(folder, f"lacks {_MANIFEST}, which tells whose rounds it holds")
+    for number in range(1, len(rounds) + 1):
+        if _round_name(number) not in rounds:
+            raise _refusal(folder, f"lacks {_round_name(number)} but holds {rounds[-1]}")
+    return len(rounds)
+
+
+def _manifest_of(run: Run) -> dict[str, Any]:
+    seeds = None if run.seeds is None else {"entropy": run.seeds.entropy, "key": run.seeds.key.hex()}
+    manifest = {
+        "format": _FORMAT,
+        "version": _VERSION,
+        "library": __version__,
+        "settings": run.settings,
+        "data": run.data,
+        "seeds": seeds,
+    }
+    return {**manifest, "fingerprint": _fingerprint(manifest)}
+
+
+def _fingerprint(manifest: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(manifest, sort_keys=True).encode()).hexdigest()
+
+
+def _checked_manifest(folder: Path, data: bytes) -> dict[str, Any]:
+    try:
+        manifest = json.loads(data)
+        known, version = manifest["format"] == _FORMAT, int(manifest["version"])
+    except (ValueError, TypeError, KeyError):
+        known, version = False, 0
+    if not known:
+        raise _refusal(folder, f"has a {_MANIFEST} that is torn or of something else")
+    if version > _VERSION:
+        raise _refusal(folder, f"has format {version}, newer than {_VERSION}, the last known", "update counterpoise, ")
+    claimed = manifest.pop("fingerprint", None)
+    if claimed != _fingerprint(manifest):
+        raise _refusal(folder, f"has a {_MANIFEST} that was altered")
+    if manifest["library"] != __version__:
+        raise _refusal(
+            folder,
+            f"was begun by counterpoise {manifest['library']}, and this is {__version__}, whose models may differ",
+            "install that version, ",
+        )
+    return {**manifest, "fingerprint": claimed}
+
+
+def _difference(saved: Mapping[str, str], present: Mapping[str, str]) -> str:
+    """Return the first thing that differs, as words; nothing where all is the same."""
+    for name in [*present, *saved]:
+        was, now = saved.get(name, "absent"), present.get(name, "absent")
+        if was != now:
+            return f"{name} was {_short(was)} and is {_short(now)}{_HINTS.get(name, '')}"
+    return ""
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _LONG else f"{text[: _LONG - 3]}..."
+
+
+def _packed(losses: ByteArray) -> tuple[ByteArray, int]:
+    return np.packbits(losses), losses.size
+
+
+def _unpacked(bits: ByteArray, size: int) -> ByteArray:
+    return np.unpackbits(bits, count=size)

@@ -1,0 +1,189 @@
+"""Rows of a network on its device, and minibatches of them. This file needs torch.
+
+Bytes stay bytes on the device and are standardized batch by batch there; floats are standardized once on their way to
+it. Images lie channels last, the layout in which convolutions are fastest.
+"""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch.nn import functional
+
+from counterpoise._types import AnyArray, FloatArray
+
+PADDING = 4  # of a random crop, in pixels: the field's habit for images of 32 x 32
+_SIDE = 2 * PADDING + 1  # places that a crop can have along an axis
+N_MOVES = 2 * _SIDE * _SIDE  # crops and flips
+_IMAGES = 4  # dimensions of an array of images
+_CHUNK = 4096  # rows standardized at once: what they need on the way stays small
+_CONSTANT = 1e-10  # a feature that varies less than this part of its size is constant up to rounding
+GLOBAL_STATE = threading.RLock()  # torch's generators and flags are one for all threads
+
+
+class Standard(NamedTuple):
+    """The mean and deviation of each feature, or of each channel of images, over the training rows."""
+
+    centre: FloatArray
+    scale: FloatArray
+
+
+def standard_of(X: AnyArray) -> Standard:
+    """Return mean and deviation along the second axis; a constant feature keeps its scale."""
+    axes = (0, *range(2, X.ndim))
+    chunks = [X[start : start + _CHUNK] for start in range(0, len(X), _CHUNK)]
+    n_values = X.size // X.shape[1]
+    centre = np.sum([chunk.sum(axis=axes, dtype=np.float64) for chunk in chunks], axis=0) / n_values
+    middle = _along(centre, X.ndim)
+    squares = np.sum([np.square(chunk - middle).sum(axis=axes) for chunk in chunks], axis=0)
+    scale = np.sqrt(squares / n_values)
+    scale[scale <= _CONSTANT * np.abs(centre)] = 1.0
+    return Standard(centre, scale)
+
+
+def _along(vector: FloatArray, ndim: int) -> FloatArray:
+    return vector.reshape(1, -1, *[1] * (ndim - 2))
+
+
+class Inputs:
+    """Rows on a device as a network will see them."""
+
+    def __init__(self, X: AnyArray, standard: Standard, device: Any, dtype: Any) -> None:
+        self.is_image, self.dtype = X.ndim == _IMAGES, dtype
+        self.centre: Any = None
+        if X.dtype == np.uint8:
+            shape = (1, 1, 1, -1) if self.is_image else (1, -1, *[1] * (X.ndim - 2))
+            self.centre = torch.tensor(standard.centre, dtype=torch.float32, device=device).view(shape)
+            self.gain = torch.tensor(1 / standard.scale, dtype=torch.float32, device=device).view(shape)
+        else:
+            X = _standardized(X, standard)
+        values = torch.tensor(X, device=device) if X.dtype == np.uint8 else torch.from_numpy(X).to(device)
+        self.values = values.permute(0, 2, 3, 1).contiguous() if self.is_image else values
+
+    def __len__(self) -> int:
+        return int(self.values.shape[0])
+
+    def batch(self, rows: Any, moves: Any = None, places: Any = None) -> Any:
+        """Return some rows, by their numbers on the device; images cropped and flipped where ``moves`` are given."""
+        values = self.values.index_select(0, rows)
+        return self._as_input(values if moves is None else crop_and_flip(values, moves, places))
+
+    def batches(self, size: int) -> Iterator[Any]:
+        """Yield all rows in order, so many at once."""
+        for start in range(0, len(self), size):
+            yield self._as_input(self.values[start : start + size])
+
+    def _as_input(self, values: Any) -> Any:
+        if self.centre is not None:
+            values = (values - self.centre) * self.gain
+        values = values.to(self.dtype)
+        return values.permute(0, 3, 1, 2) if self.is_image else values
+
+
+def _standardized(X: AnyArray, standard: Standard) -> AnyArray:
+    result = np.empty(X.shape, dtype=np.float32)
+    centre, scale = _along(standard.centre, X.ndim), _along(standard.scale, X.ndim)
+    for start in range(0, len(X), _CHUNK):
+        result[start : start + _CHUNK] = (X[start : start + _CHUNK] - centre) / scale
+    return result
+
+
+def move_places(height: int, width: int, device: Any) -> Any:
+    """Return for each crop and flip where each pixel comes from, shape (N_MOVES, height * width).
+
+    Places are counted in an image padded on all sides. The move ``(flip * side + down) * side + right`` takes the part
+    that starts at ``down`` and ``right`` and mirrors it if ``flip`` is 1.
+    """
+    flips, downs, rights = torch.meshgrid(*(torch.arange(n, device=device) for n in (2, _SIDE, _SIDE)), indexing="ij")
+    columns = torch.arange(width, device=device)
+    columns = torch.where(flips.reshape(-1, 1) == 1, width - 1 - columns, columns) + rights.reshape(-1, 1)
+    lines = torch.arange(height, device=device) + downs.reshape(-1, 1)
+    return (lines[:, :, None] * (width + 2 * PADDING) + columns[:, None, :]).reshape(N_MOVES, -1)
+
+
+def crop_and_flip(images: Any, moves: Any, places: Any) -> Any:
+    """Return images, channels last, each padded with zeros and then moved as its entry of ``moves`` says."""
+    padded = functional.pad(images, (0, 0, PADDING, PADDING, PADDING, PADDING))
+    n_images, height, width, n_channels = padded.shape
+    starts = torch.arange(0, n_images * height * width, height * width, device=images.device)
+    index = places.index_select(0, moves) + starts[:, None]
+    return padded.reshape(-1, n_channels).index_select(0, index.reshape(-1)).view(images.shape)
+
+
+class Sampler(NamedTuple):
+    """Rows drawn with replacement in proportion to their weights, by the inverse of their distribution function.
+
+    Sums are made on the host: a parallel sum may give a row of no weight a chance of 1e-16.
+    """
+
+    edges: Any  # float64, on the device: the sums of the weights up to each row
+    last: int  # the last row of positive weight, where rounding at the upper end must stop
+
+    @classmethod
+    def of(cls, weights: AnyArray, device: Any) -> "Sampler":
+        """Return the sampler of some weights, of any scale."""
+        edges = np.cumsum(weights, dtype=np.float64)
+        return cls(torch.from_numpy(edges).to(device), int(np.flatnonzero(weights)[-1]))
+
+    def draw(self, shape: tuple[int, ...], generator: Any) -> Any:
+        """Return row numbers, on the device."""
+        uniforms = torch.rand(shape, generator=generator, dtype=torch.float64, device=self.edges.device)
+        return torch.searchsorted(self.edges, uniforms * self.edges[-1], right=True).clamp_(max=self.last)
+
+
+def epochs(n_rows: int, n_epochs: int, batch_size: int, generator: Any) -> Iterator[Any]:
+    """Yield tables of shuffled rows, a batch a line, in which each row comes once in each epoch.
+
+    Epochs follow each other within a batch; the very last batch is filled up with further rows, so that all
+    batches have one size.
+    """
+    left = torch.empty(0, dtype=torch.int64, device=generator.device)
+    for number in range(n_epochs):
+        parts = [left, torch.randperm(n_rows, generator=generator, device=generator.device)]
+        if number == n_epochs - 1:
+            missing = -(len(left) + n_rows) % batch_size
+            n_more = -(-missing // n_rows)
+            more = [torch.randperm(n_rows, generator=generator, device=generator.device) for _ in range(n_more)]
+            parts += [torch.cat(more)[:missing]] if more else []
+        stream = torch.cat(parts)
+        n_whole = len(stream) // batch_size
+        left = stream[n_whole * batch_size :]
+        if n_whole:
+            yield stream[: n_whole * batch_size].view(n_whole, batch_size)
+
+
+def make_generator(seed: int, key: int, device: Any) -> Any:
+    """Return a generator on the device that seed and key determine; other keys give independent streams."""
+    state = np.random.SeedSequence([seed, key]).generate_state(1, np.uint64)[0]
+    return torch.Generator(device).manual_seed(int(state >> np.uint64(1)))
+
+
+@contextmanager
+def own_randomness(seed: int, device: Any) -> Iterator[None]:
+    """Seed torch's global generators inside the block and put them back after it.
+
+    Initial parameters and layers such as dropout draw from nothing else. One thread at a time.
+    """
+    devices = [] if device.type == "cpu" else [device.index]
+    with GLOBAL_STATE, torch.random.fork_rng(devices=devices, device_type="cuda"):
+        torch.default_generator.manual_seed(seed)
+        for index in devices:
+            torch.cuda.default_generators[index].manual_seed(seed)
+        yield
+
+
+def find_device(name: str) -> Any:
+    """Return the device of that name, or say that there is none."""
+    n_devices = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    if name == "auto":
+        name = "cuda" if n_devices else "cpu"
+    device = torch.device("cuda", torch.cuda.current_device()) if name == "cuda" and n_devices else torch.device(name)
+    if device.type == "cuda" and (device.index or 0) >= n_devices:
+        raise ValueError(
+            f"device={name!r} does not exist: torch sees {n_devices} CUDA devices here. "
+            "Use device='auto' to take one where there is one."
+        )
+    return device

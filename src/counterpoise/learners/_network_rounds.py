@@ -1,0 +1,65 @@
+"""What the rounds of boosting share of a network: rows on the device, the warmed-up start, the captured step.
+
+This file needs torch.
+"""
+
+from counterpoise._types import AnyArray, FloatArray
+from counterpoise.learners._network_data import Inputs, Standard, make_generator, own_randomness, standard_of
+from counterpoise.learners._network_settings import Settings
+from counterpoise.learners._network_training import Factory, State, Trainer, build, check_output, find_place
+
+_WARM_UP, _ROUND = 0, 1  # streams of random numbers
+_IMAGES = 4  # dimensions
+
+
+class PreparedRows:
+    """Training rows as ``NetworkLearner.prepare`` returns them, for all rounds of one learner and its clones.
+
+    Attributes
+    ----------
+    shared : dict of arrays, or None
+        The parameters after the warm-up, from which all rounds start; None before the first round. A run that goes
+        on elsewhere may set it.
+    """
+
+    def __init__(self, X: AnyArray, settings: Settings, seed: int, feature_names: AnyArray | None) -> None:
+        if settings.augment is not None and X.ndim != _IMAGES:
+            raise ValueError(
+                f"augment={settings.augment!r} is for images of shape (n_samples, channels, height, width); "
+                f"got X of shape {X.shape}."
+            )
+        self.place = find_place(settings)
+        self.shape: tuple[int, ...] = X.shape[1:]
+        self.standard: Standard = standard_of(X)
+        self.inputs = Inputs(X, self.standard, self.place.device, self.place.dtype)
+        self.seed, self.feature_names = seed, feature_names
+        self.shared: State | None = None
+        self._trainer: Trainer | None = None
+
+    def fit(
+        self, factory: Factory, settings: Settings, codes: AnyArray, n_classes: int, weights: FloatArray, seed: int
+    ) -> tuple[State, AnyArray]:
+        """Train from the warmed-up start on rows drawn by weight; return the parameters and the predicted codes."""
+        with own_randomness(seed, self.place.device):
+            trainer = self._trainer_for(factory, settings, codes, n_classes)
+            assert self.shared is not None  # noqa: S101 - the line before warmed up
+            trainer.start(self.shared, codes)
+            trainer.train(weights, make_generator(seed, _ROUND, self.place.device))
+            return trainer.state(), trainer.predict_codes()
+
+    def _trainer_for(self, factory: Factory, settings: Settings, codes: AnyArray, n_classes: int) -> Trainer:
+        if find_place(settings) != self.place:
+            raise ValueError("The rows were prepared for another device or precision: call prepare again.")
+        kept = self._trainer
+        if kept is None or (kept.settings, kept.n_classes) != (settings, n_classes):
+            module = build(factory, self.shape, n_classes, self.seed)
+            check_output(module, factory, self.shape, n_classes)
+            kept = self._trainer = Trainer(self.inputs, module, n_classes, settings, self.place)
+            first = kept.state()
+            kept.capture()
+            kept.start(first, codes)
+        if self.shared is None:
+            with own_randomness(self.seed, self.place.device):
+                kept.warm_up(make_generator(self.seed, _WARM_UP, self.place.device))
+            self.shared = kept.state()
+        return kept

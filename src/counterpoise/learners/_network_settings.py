@@ -1,0 +1,92 @@
+"""The settings of a network learner, checked. This file does not need torch."""
+
+import math
+from numbers import Integral, Real
+from typing import Any, NamedTuple
+
+from counterpoise._checks import check_choice, check_count, check_fraction, check_positive
+
+CROP_FLIP = "crop-flip"
+_PRECISIONS = ("auto", "float32", "bfloat16")
+
+
+class Settings(NamedTuple):
+    """How a network is trained and asked: the checked parameters of a ``NetworkLearner``."""
+
+    n_iterations: int
+    warmup_epochs: int
+    batch_size: int
+    learning_rate: float
+    momentum: float
+    weight_decay: float
+    decay_at: tuple[int, ...]
+    decay: float
+    augment: str | None
+    device: str
+    precision: str
+    capture: bool | str
+    predict_batch_size: int
+
+    def rate(self, iteration: int) -> float:
+        """Return the learning rate of an iteration, counted from 0."""
+        return self.learning_rate * self.decay ** sum(iteration >= place for place in self.decay_at)
+
+
+def check_settings(learner: Any) -> Settings:
+    """Return the settings of a learner, or say which one cannot be."""
+    return Settings(
+        check_count(learner.n_iterations, "n_iterations"),
+        _check_epochs(learner.warmup_epochs),
+        check_count(learner.batch_size, "batch_size"),
+        check_positive(learner.learning_rate, "learning_rate"),
+        check_fraction(learner.momentum, "momentum"),
+        _check_decay_of_weights(learner.weight_decay),
+        _check_places(learner.decay_at),
+        check_positive(learner.decay, "decay"),
+        None if learner.augment is None else check_choice(learner.augment, "augment, where not None,", (CROP_FLIP,)),
+        _check_device(learner.device),
+        check_choice(learner.precision, "precision", _PRECISIONS),
+        _check_capture(learner.capture),
+        check_count(learner.predict_batch_size, "predict_batch_size"),
+    )
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool)
+
+
+def _check_epochs(value: Any) -> int:
+    if not _is_whole(value) or value < 0:
+        raise ValueError(f"warmup_epochs must be a whole number of at least 0; got {value!r}.")
+    return int(value)
+
+
+def _check_decay_of_weights(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, Real) or not 0 <= float(value) < math.inf:
+        raise ValueError(f"weight_decay must be a finite number of at least 0; got {value!r}.")
+    return float(value)
+
+
+def _check_places(values: Any) -> tuple[int, ...]:
+    """Return the iterations at which the learning rate falls."""
+    places = tuple(values) if isinstance(values, (tuple, list)) or hasattr(values, "tolist") else (None,)
+    if not all(map(_is_whole, places)) or list(places) != sorted(set(places)) or (places and places[0] < 1):
+        raise ValueError(
+            f"decay_at must list iterations of at least 1 in increasing order, as in (2000, 4000), or be (); "
+            f"got {values!r}."
+        )
+    return tuple(int(place) for place in places)
+
+
+def _check_device(value: Any) -> str:
+    name = str(value)  # a torch.device is as good as its name
+    kind, _, index = name.partition(":")
+    if name not in ("auto", "cpu") and (kind != "cuda" or not (index.isdecimal() or name == "cuda")):
+        raise ValueError(f"device must be 'auto', 'cpu', 'cuda' or 'cuda:0' and so on; got {value!r}.")
+    return name
+
+
+def _check_capture(value: Any) -> bool | str:
+    if not isinstance(value, bool) and not (isinstance(value, str) and value == "auto"):
+        raise ValueError(f"capture must be 'auto', True or False; got {value!r}.")
+    return value

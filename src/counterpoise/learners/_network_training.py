@@ -1,0 +1,324 @@
+"""Stochastic gradient descent for networks, one step of it as one CUDA graph. This file needs torch.
+
+All that a step needs lies on the device: the rows, tables of the rows and moves of each batch, the learning rates, a
+counter of steps. So a step is the same sequence of kernels every time; captured once it is replayed without work of
+the host, in all rounds. Where nothing is captured the same function runs as it is.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import nn
+from torch.nn import functional
+from torch.nn.modules.batchnorm import _BatchNorm
+
+from counterpoise._types import AnyArray
+from counterpoise.learners._network_data import (
+    GLOBAL_STATE,
+    N_MOVES,
+    Inputs,
+    Sampler,
+    epochs,
+    find_device,
+    move_places,
+    own_randomness,
+)
+from counterpoise.learners._network_settings import Settings
+
+State = dict[str, AnyArray]
+Factory = Callable[[Any, int], Any]
+
+_TABLE_DRAWS = 1 << 20  # rows drawn at once: a table of 8 MiB
+_WARM_STEPS = 3  # before a capture, so that cuDNN has chosen its kernels and all buffers exist
+_MATRIX = 2  # dimensions
+_SMALL = 1 << 16  # parameters: layers of a few thousand products a row, too little to share among threads
+_TRIAL_ROWS = 2  # rows whose output tells whether a network fits
+
+
+class Place(NamedTuple):
+    """Where and in what precision a network computes."""
+
+    device: Any
+    dtype: Any
+    captures: bool
+
+
+def find_place(settings: Settings) -> Place:
+    """Return where a network computes by its settings."""
+    device = find_device(settings.device)
+    is_cuda = device.type == "cuda"
+    if settings.capture is True and not is_cuda:
+        raise ValueError("capture=True needs a CUDA device; use capture='auto', which captures where there is one.")
+    halves = settings.precision == "bfloat16" or (settings.precision == "auto" and is_cuda)
+    return Place(device, torch.bfloat16 if halves else torch.float32, is_cuda and settings.capture is not False)
+
+
+def is_host(place: Place) -> bool:
+    """Tell whether a network as it was built is in its place."""
+    return bool(place.device.type == "cpu" and place.dtype == torch.float32)
+
+
+def is_small(module: nn.Module) -> bool:
+    """Tell whether a network is too small for several threads: few parameters, none of convolutions."""
+    parameters = list(module.parameters())
+    return all(one.ndim <= _MATRIX for one in parameters) and sum(one.numel() for one in parameters) < _SMALL
+
+
+@contextmanager
+def on(place: Place, *, small: bool, by_trial: bool = False) -> Iterator[None]:
+    """Compute there, as fast as it goes; torch's flags are one for all threads, which therefore take turns.
+
+    Trials choose the fastest kernels of cuDNN for a shape. They are for training, whose batches have one size: each
+    further size needs its own.
+    """
+    if place.device.type == "cuda":  # where float32 means full precision, not TF32
+        flags = torch.backends.cudnn.flags(enabled=True, benchmark=by_trial, deterministic=False, allow_tf32=False)
+        with GLOBAL_STATE, torch.cuda.device(place.device), flags:
+            yield
+    elif small:
+        with GLOBAL_STATE, _one_thread_of_blas():
+            yield
+    else:
+        yield
+
+
+@contextmanager
+def _one_thread_of_blas() -> Iterator[None]:
+    """Compute small layers in one thread, whatever the machine, and by BLAS: oneDNN on ARM takes ten times as long."""
+    n_threads, with_mkldnn = torch.get_num_threads(), torch.backends.mkldnn.enabled
+    torch.set_num_threads(1)
+    torch.backends.mkldnn.enabled = False
+    try:
+        yield
+    finally:
+        torch.set_num_threads(n_threads)
+        torch.backends.mkldnn.enabled = with_mkldnn
+
+
+def build(factory: Factory, shape: tuple[int, ...], n_classes: int, seed: int = 0) -> nn.Module:
+    """Return a fresh network on the CPU, or say what is wrong with the factory."""
+    with own_randomness(seed, torch.device("cpu")):
+        module = factory(shape[0] if len(shape) == 1 else shape, n_classes)
+    if not isinstance(module, nn.Module):
+        raise TypeError(
+            f"module must be a factory that returns a torch.nn.Module when called with the shape of a row and the "
+            f"number of classes; {factory!r} returned {type(module).__name__}."
+        )
+    for layer in module.modules():
+        if isinstance(layer, _BatchNorm) and layer.momentum is not None:
+            layer.num_batches_tracked = None  # nothing reads it, and counting takes a kernel for each layer
+    return module
+
+
+def check_output(module: nn.Module, factory: Factory, shape: tuple[int, ...], n_classes: int) -> None:
+    """Say so where a network does not map rows to a column for each class."""
+    trial = torch.zeros(_TRIAL_ROWS, *shape)
+    if len(shape) == 3:  # noqa: PLR2004 - images
+        trial = trial.contiguous(memory_format=torch.channels_last)
+    try:
+        with torch.no_grad():
+            found = module.eval()(trial)
+    except RuntimeError as error:
+        raise ValueError(
+            f"The network of module={factory!r} fails on a batch of shape {tuple(trial.shape)}: {error}"
+        ) from error
+    if getattr(found, "shape", None) != (_TRIAL_ROWS, n_classes):
+        raise ValueError(
+            f"The network of module={factory!r} must return a column for each of {n_classes} classes, shape (batch, "
+            f"{n_classes}); for a batch of {_TRIAL_ROWS} it returned {tuple(getattr(found, 'shape', ())) or found!r}."
+        )
+    if not any(parameter.requires_grad for parameter in module.parameters()):
+        raise ValueError(f"The network of module={factory!r} has no parameters to train.")
+
+
+def to_place(module: nn.Module, place: Place, *, is_image: bool) -> nn.Module:
+    """Move a network to its device; below float32, all but the batch norms compute in the lower precision."""
+    module = module.to(place.device)
+    if is_image:
+        module = module.to(memory_format=torch.channels_last)
+    if place.dtype != torch.float32:
+        for layer in module.modules():
+            if not isinstance(layer, _BatchNorm):  # their float32 statistics cost nothing
+                for tensor in (*layer.parameters(recurse=False), *layer.buffers(recurse=False)):
+                    tensor.data = tensor.data.to(place.dtype) if tensor.is_floating_point() else tensor.data
+    return module
+
+
+def with_state(module: nn.Module, state: State) -> nn.Module:
+    """Return the network with parameters that share their memory with the arrays."""
+    tensors = {
+        name: torch.from_numpy(array if array.flags.writeable else array.copy()) for name, array in state.items()
+    }
+    # Not strict: torch would ask for the counters of batches that ``build`` left out.
+    missing = module.load_state_dict(tensors, strict=False, assign=True).missing_keys
+    if missing:
+        raise ValueError(f"state_ does not hold all parameters of the network of module: {missing[0]} is missing.")
+    return module.eval()
+
+
+def outputs(module: nn.Module, inputs: Inputs, size: int) -> Iterator[Any]:
+    """Yield the outputs for all rows in order, batch by batch, in float32."""
+    module.eval()
+    for batch in inputs.batches(size):
+        with torch.no_grad():
+            yield module(batch).float()
+
+
+class Trainer:
+    """A network on its device with all that a step of SGD needs, kept over the rounds.
+
+    Parameters are updated in float32. Where the network computes in a lower precision, those of its layers are
+    copies, refreshed by one operation for all after each step, in place of a cast for each layer.
+    """
+
+    def __init__(self, inputs: Inputs, module: nn.Module, n_classes: int, settings: Settings, place: Place) -> None:
+        self.inputs, self.settings, self.place, self.n_classes = inputs, settings, place, n_classes
+        self.module = to_place(module, place, is_image=inputs.is_image)
+        trained = [parameter for parameter in self.module.parameters() if parameter.requires_grad]
+        self._copies = [parameter for parameter in trained if parameter.dtype != torch.float32]
+        self._masters = [parameter.detach().float().requires_grad_() for parameter in self._copies]
+        self._master_of = dict(zip(map(id, self._copies), self._masters, strict=True))
+        for master in self._masters:
+            master.grad = torch.zeros_like(master)
+        self._rate = torch.zeros((), device=place.device)
+        self._optimizer = torch.optim.SGD(
+            [self._master_of.get(id(parameter), parameter) for parameter in trained],
+            lr=self._rate,
+            momentum=settings.momentum,
+            weight_decay=settings.weight_decay,
+            fused=True,
+        )
+        self._make_tables()
+        self._is_small = is_small(self.module)
+        self._graph: Any = None
+
+    def _make_tables(self) -> None:
+        size, device = self.settings.batch_size, self.place.device
+        self._n_lines = max(1, min(self.settings.n_iterations, _TABLE_DRAWS // size))
+        n_lines = max(self._n_lines, len(self.inputs) // size + 2)  # an epoch, and what the one before left
+        self._step_number = torch.zeros(1, dtype=torch.int64, device=device)
+        self._rows = torch.zeros(n_lines, size, dtype=torch.int64, device=device)
+        self._rates = torch.zeros(n_lines, device=device)
+        self._labels = torch.zeros(len(self.inputs), dtype=torch.int64, device=device)
+        self._moves = self._places = None
+        if self.settings.augment is not None:
+            self._moves = torch.zeros_like(self._rows)
+            _, height, width, _ = self.inputs.values.shape
+            self._places = move_places(height, width, device)
+
+    def start(self, state: State, codes: AnyArray) -> None:
+        """Set all parameters, labels to learn, and momenta of zero."""
+        with torch.no_grad():
+            for name, tensor in self._tensors():
+                tensor.copy_(torch.from_numpy(np.array(state[name])))
+            self._refresh()
+            for kept in self._optimizer.state.values():
+                kept["momentum_buffer"].zero_()
+        self._labels.copy_(torch.from_numpy(codes.astype(np.int64)))
+
+    def state(self) -> State:
+        """Return all parameters and buffers, in float32 on the host."""
+        found = {}
+        for name, tensor in self._tensors():
+            value = tensor.detach().cpu()
+            value = value.float() if value.is_floating_point() else value
+            found[name] = np.array(value.numpy(), order="C")
+        return found
+
+    def _tensors(self) -> Iterator[tuple[str, Any]]:
+        for name, tensor in self.module.state_dict(keep_vars=True).items():
+            yield name, self._master_of.get(id(tensor), tensor)
+
+    def warm_up(self, generator: Any) -> None:
+        """Train on all rows, each once in an epoch, at the first learning rate."""
+        n_epochs, size = self.settings.warmup_epochs, self.settings.batch_size
+        rates = torch.tensor(self.settings.learning_rate, device=self.place.device)
+        tables = epochs(len(self.inputs), n_epochs, size, generator)
+        self._run(((rows, rates.expand(len(rows))) for rows in tables), generator)
+
+    def train(self, weights: AnyArray, generator: Any) -> None:
+        """Train on batches drawn by weight, with the learning rate falling on schedule."""
+        n_iterations, size = self.settings.n_iterations, self.settings.batch_size
+        sampler = Sampler.of(weights, self.place.device)
+        rates = torch.tensor([self.settings.rate(iteration) for iteration in range(n_iterations)])
+        parts = rates.to(self.place.device).split(self._n_lines)
+        self._run(((sampler.draw((len(part), size), generator), part) for part in parts), generator)
+
+    def _run(self, tables: Iterable[tuple[Any, Any]], generator: Any) -> None:
+        self.module.train()
+        with on(self.place, small=self._is_small, by_trial=True):
+            for rows, rates in tables:
+                self._fill(rows, rates, generator)
+                for _ in range(len(rows)):
+                    self._advance()
+
+    def _fill(self, rows: Any, rates: Any, generator: Any) -> None:
+        self._rows[: len(rows)] = rows
+        self._rates[: len(rows)] = rates
+        if self._moves is not None:
+            self._moves[: len(rows)] = torch.randint(N_MOVES, rows.shape, generator=generator, device=self.place.device)
+        self._step_number.zero_()
+
+    def _advance(self) -> None:
+        if self._graph is None:
+            self._step()
+        else:
+            self._graph.replay()
+
+    def capture(self) -> None:
+        """Make one step a graph, where that is wanted. It trains on anything: ``start`` comes after it."""
+        if not self.place.captures:
+            return
+        self.module.train()
+        stream = torch.cuda.Stream(self.place.device)
+        stream.wait_stream(torch.cuda.current_stream(self.place.device))
+        with on(self.place, small=self._is_small, by_trial=True):
+            with torch.cuda.stream(stream):
+                for _ in range(_WARM_STEPS):
+                    self._step_number.zero_()
+                    self._step()
+            torch.cuda.current_stream(self.place.device).wait_stream(stream)
+            self._step_number.zero_()
+            graph = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(graph, stream=stream):
+                self._step()
+        self._graph = graph
+
+    def _step(self) -> None:
+        """Take one step of SGD on the batch that the counter points to, without a word to the host."""
+        rows = self._rows.index_select(0, self._step_number).view(-1)
+        moves = None if self._moves is None else self._moves.index_select(0, self._step_number).view(-1)
+        logits = self.module(self.inputs.batch(rows, moves, self._places))
+        functional.cross_entropy(logits.float(), self._labels.index_select(0, rows)).backward()
+        self._rate.copy_(self._rates.index_select(0, self._step_number).view(()))
+        self._update()
+        self._step_number.add_(1)
+
+    def _update(self) -> None:
+        reached = [pair for pair in zip(self._masters, self._copies, strict=True) if pair[1].grad is not None]
+        _copy_all([master.grad for master, _ in reached], [copy.grad for _, copy in reached])
+        self._optimizer.step()
+        with torch.no_grad():
+            self._refresh()
+        self.module.zero_grad(set_to_none=True)  # so that a backward pass writes gradients and need not add to zeros
+
+    def _refresh(self) -> None:
+        """Bring the copies of lower precision up to date."""
+        _copy_all(self._copies, self._masters)
+
+    def predict_codes(self) -> AnyArray:
+        """Return the class code that the network predicts for each of its own rows."""
+        with on(self.place, small=self._is_small):
+            parts = [
+                found.argmax(dim=1) for found in outputs(self.module, self.inputs, self.settings.predict_batch_size)
+            ]
+        return np.asarray(torch.cat(parts).cpu().numpy())
+
+
+def _copy_all(targets: list[Any], sources: list[Any]) -> None:
+    """Copy many tensors by a kernel or two; torch has no public name for it."""
+    if targets:
+        torch._foreach_copy_(targets, sources)

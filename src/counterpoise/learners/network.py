@@ -1,0 +1,296 @@
+"""Neural networks as the learners of boosting.
+
+Zhai, Dan, Suggala, Kolter, Ravikumar: Boosted CVaR Classification, NeurIPS 2021, section 4.1 and Appendix B. The
+network is first warmed up by a few epochs of plain training, once for all rounds. Each round then starts from there and
+trains for a fixed number of iterations on minibatches drawn with replacement by the weights::
+
+    prepared = learner.prepare(X)
+    for each round:
+        predicted = clone(learner).fit_codes(prepared, codes, classes, weights)
+
+torch loads when a learner is fitted or asked, not before.
+"""
+
+import copy
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Self
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from counterpoise._checks import check_sample_weight
+from counterpoise._types import AnyArray, ArrayLike, FloatArray
+from counterpoise.learners._network_settings import Settings, check_settings
+from counterpoise.learners.networks import Perceptron
+
+if TYPE_CHECKING:
+    from counterpoise.learners._network_rounds import PreparedRows
+
+# Floats as they are, bytes as bytes, other numbers as floats; more axes than two for images.
+_BORDER: dict[str, Any] = {"dtype": [np.float64, np.float32, np.uint8], "allow_nd": True}
+_BYTE_CLASSES = 256  # that fit into one
+_SEEDS = 2**31 - 1
+# Networks built from fitted learners, on the CPU: they share the memory of ``state_`` and are not saved.
+_BUILT: "WeakKeyDictionary[NetworkLearner, tuple[dict[str, AnyArray], Any]]" = WeakKeyDictionary()
+
+
+def _parts() -> tuple[Any, Any, Any]:
+    """Return the modules that need torch."""
+    try:
+        from counterpoise.learners import _network_data, _network_rounds, _network_training  # noqa: PLC0415
+    except ModuleNotFoundError as error:
+        if error.name != "torch":
+            raise
+        raise ImportError(
+            "NetworkLearner needs torch, which is not installed: pip install counterpoise[torch]."
+        ) from error
+    return _network_data, _network_training, _network_rounds
+
+
+class NetworkLearner(ClassifierMixin, BaseEstimator):
+    """A neural network trained by SGD on minibatches drawn by weight, from a start that all rounds share.
+
+    Features, or the channels of images, are standardized by mean and deviation of the training rows.
+
+    Parameters
+    ----------
+    module : callable, default=None
+        A factory: called with the shape of a row, a number of features or a tuple such as (3, 32, 32), and the number
+        of classes, it returns a ``torch.nn.Module`` that maps a batch to a column for each class. Those of
+        ``counterpoise.learners.networks`` are saved with the model. Default: ``networks.Perceptron()``.
+    n_iterations : int, default=500
+        Steps of SGD in a fit, or in a round of boosting.
+    warmup_epochs : int, default=3
+        Epochs of training on all rows alike before; in boosting once for all rounds. 0 starts from random parameters.
+    batch_size : int, default=128
+        Rows in a step.
+    learning_rate : float > 0, default=0.01
+        The first learning rate, and that of the warm-up.
+    momentum : float in [0, 1), default=0.9
+        The momentum; each fit or round starts from rest.
+    weight_decay : float >= 0, default=0.0
+        The penalty on the squares of the parameters, as torch counts it.
+    decay_at : tuple of int, default=(400,)
+        The iterations at which the learning rate is multiplied by ``decay``.
+    decay : float > 0, default=0.1
+        The factor.
+    augment : {None, "crop-flip"}, default=None
+        ``"crop-flip"`` pads images by 4 pixels, takes a random part of their size and mirrors every other one.
+    device : str, default="auto"
+        ``"cpu"``, ``"cuda"``, ``"cuda:1"``; ``"auto"`` is the present CUDA device where there is one.
+    precision : {"auto", "float32", "bfloat16"}, default="auto"
+        What the network computes in; parameters are kept and updated in float32. ``"auto"`` is bfloat16 on CUDA.
+    capture : {"auto", True, False}, default="auto"
+        Whether a step is captured as a CUDA graph and replayed; ``"auto"`` does so on CUDA.
+    predict_batch_size : int, default=2048
+        Rows that the network is asked about at once.
+    random_state : int, RandomState or None, default=None
+        What the first parameters and all draws depend on. On the CPU an int gives the same network bit for bit.
+
+    Attributes
+    ----------
+    classes_ : array of shape (n_classes,)
+        The labels.
+    state_ : dict from names to arrays
+        The parameters, in float32.
+    input_shape_ : tuple of int
+        The shape of a row.
+    centre_, scale_ : arrays of shape (n_features_in_,)
+        Mean and deviation of the features, or channels, by which rows are standardized.
+    n_features_in_ : int
+        The number of features, or of channels.
+    feature_names_in_ : array of shape (n_features_in_,)
+        The names of the features, where ``X`` had them.
+
+    Notes
+    -----
+    Fits in several threads of one process wait for each other, so that none can take another's random numbers. Another
+    number of torch's own threads may change the last bits of a result. A network in bfloat16 gets its batches in
+    bfloat16, and all its layers but batch norms compute in it.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from counterpoise.learners import NetworkLearner
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = NetworkLearner(n_iterations=200, device="cpu", random_state=0).fit(X, y)
+    >>> model.score(X, y) > 0.9
+    True
+    """
+
+    def __init__(
+        self,
+        module: Any = None,
+        *,
+        n_iterations: int = 500,
+        warmup_epochs: int = 3,
+        batch_size: int = 128,
+        learning_rate: float = 0.01,
+        momentum: float = 0.9,
+        weight_decay: float = 0.0,
+        decay_at: tuple[int, ...] = (400,),
+        decay: float = 0.1,
+        augment: str | None = None,
+        device: str = "auto",
+        precision: str = "auto",
+        capture: bool | str = "auto",
+        predict_batch_size: int = 2048,
+        random_state: Any = None,
+    ) -> None:
+        self.module = module
+        self.n_iterations = n_iterations
+        self.warmup_epochs = warmup_epochs
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.momentum = momentum
+        self.weight_decay = weight_decay
+        self.decay_at = decay_at
+        self.decay = decay
+        self.augment = augment
+        self.device = device
+        self.precision = precision
+        self.capture = capture
+        self.predict_batch_size = predict_batch_size
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Warm the network up and train it on rows drawn by weight.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (n_samples, n_features), or array of shape (n_samples, channels, ...)
+            Finite numbers. Arrays of uint8, such as images, stay bytes on the device.
+        y : array of shape (n_samples,)
+            Labels of two or more classes, numbers or strings.
+        sample_weight : array of shape (n_samples,), default=None
+            Weights, none negative and not all zero; None gives all rows the same chance.
+
+        Returns
+        -------
+        NetworkLearner
+            The fitted learner itself.
+        """
+        settings = check_settings(self)
+        X, y = validate_data(self, X, y, **_BORDER)
+        check_classification_targets(y)
+        classes, codes = np.unique(y, return_inverse=True)
+        weights = check_sample_weight(sample_weight, len(codes))
+        weights = np.ones(len(codes)) if weights is None else weights
+        if weights.min() == 0:  # rows without weight must not matter to the warm-up either
+            held = weights > 0
+            X, codes, weights = X[held], codes[held], weights[held]
+        self.fit_codes(self._prepared(X, settings), codes, classes, weights)
+        return self
+
+    def prepare(self, X: Any) -> "PreparedRows":
+        """Return ``X`` on the device, for ``fit_codes`` of this learner and of its clones.
+
+        The warm-up will draw from the random state of this learner, whatever that of the clones.
+        """
+        settings = check_settings(self)
+        return self._prepared(validate_data(self, X, **_BORDER), settings)
+
+    def _prepared(self, X: AnyArray, settings: Settings) -> "PreparedRows":
+        rows: PreparedRows = _parts()[2].PreparedRows(
+            X, settings, self._seed(), getattr(self, "feature_names_in_", None)
+        )
+        return rows
+
+    def fit_codes(self, prepared: "PreparedRows", codes: AnyArray, classes: AnyArray, weights: FloatArray) -> AnyArray:
+        """Train on rows that ``prepare`` returned, and return what the network predicts for them.
+
+        The first call warms the network up, on all rows alike, and keeps the result as ``prepared.shared``.
+
+        Parameters
+        ----------
+        prepared : PreparedRows
+            The rows, from ``prepare``.
+        codes : int array of shape (n_samples,)
+            The place of each label in ``classes``.
+        classes : array of shape (n_classes,)
+            The labels.
+        weights : float array of shape (n_samples,)
+            The weights, of any scale, none negative and not all zero.
+
+        Returns
+        -------
+        array of shape (n_samples,)
+            The predicted codes, as bytes if there are at most 256 classes.
+        """
+        if len(classes) < 2:  # noqa: PLR2004
+            raise ValueError(f"y must hold at least two classes to tell apart; got one class only: {classes[0]!r}.")
+        if codes.min() < 0 or codes.max() >= len(classes):
+            raise ValueError(f"codes must lie from 0 to {len(classes) - 1}; got {codes.min()} to {codes.max()}.")
+        check_sample_weight(weights, len(prepared.inputs))
+        factory, settings = self._factory(), check_settings(self)
+        self.state_, predicted = prepared.fit(factory, settings, codes, len(classes), weights, self._seed())
+        self.classes_, self.input_shape_ = classes, prepared.shape
+        self.centre_, self.scale_ = prepared.standard
+        self.n_features_in_ = prepared.shape[0]
+        if prepared.feature_names is not None:
+            self.feature_names_in_ = prepared.feature_names
+        return self._as_codes(predicted)
+
+    def predict(self, X: Any) -> AnyArray:
+        """Return the label of each row."""
+        codes = self.predict_codes(X)
+        return np.asarray(self.classes_[codes])
+
+    def predict_codes(self, X: Any) -> AnyArray:
+        """Return the place in ``classes_`` of each predicted label, as bytes if there are at most 256 classes."""
+        return self._as_codes(np.concatenate([found.argmax(dim=1).cpu().numpy() for found in self._outputs(X)]))
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Return the softmax of the network's output, of shape (n_samples, n_classes)."""
+        return np.concatenate([found.double().softmax(dim=1).cpu().numpy() for found in self._outputs(X)])
+
+    def _outputs(self, X: Any) -> Iterator[Any]:
+        """Yield the network's output batch by batch."""
+        check_is_fitted(self)
+        X = validate_data(self, X, reset=False, **_BORDER)
+        if X.shape[1:] != self.input_shape_:
+            raise ValueError(f"X must have rows of shape {self.input_shape_}, as in fit; got {X.shape[1:]}.")
+        data, training, _ = _parts()
+        settings = check_settings(self)
+        place, standard = training.find_place(settings), data.Standard(self.centre_, self.scale_)
+        network, size = self._network(training, place), settings.predict_batch_size
+        for start in range(0, len(X), size):
+            rows = data.Inputs(X[start : start + size], standard, place.device, place.dtype)
+            with training.on(place, small=training.is_small(network)):
+                found = next(training.outputs(network, rows, size))
+            yield found
+
+    def _network(self, training: Any, place: Any) -> Any:
+        """Return the network in its place; only that on the CPU is kept, so that a pool holds no device memory."""
+        state, network = _BUILT.get(self, (None, None))
+        if state is not self.state_:
+            network = training.build(self._factory(), self.input_shape_, len(self.classes_))
+            _BUILT[self] = self.state_, training.with_state(network, self.state_)
+        if training.is_host(place):
+            return network
+        return training.to_place(copy.deepcopy(network), place, is_image=len(self.input_shape_) == 3)  # noqa: PLR2004
+
+    def _as_codes(self, labels: AnyArray) -> AnyArray:
+        return labels.astype(np.uint8 if len(self.classes_) <= _BYTE_CLASSES else np.intp)
+
+    def _factory(self) -> Any:
+        if self.module is None:
+            return Perceptron()
+        if not callable(self.module):
+            raise TypeError(
+                "module must be a factory, called with the shape of a row and the number of classes; "
+                f"got {self.module!r}. Write networks.WideResNet(), or a function that returns a torch.nn.Module."
+            )
+        return self.module
+
+    def _seed(self) -> int:
+        return int(check_random_state(self.random_state).randint(_SEEDS))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.three_d_array = True
+        return tags

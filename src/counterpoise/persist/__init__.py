@@ -1,0 +1,13 @@
+"""Models on disk without pickle: one file of arrays and a manifest, checked before anything is built from it.
+
+>>> import numpy as np
+>>> from counterpoise.persist import dumps, loads
+>>> loads(dumps({"mixture": np.array([0.25, 0.75]), "rounds": (1, 2)}))
+{'mixture': array([0.25, 0.75]), 'rounds': (1, 2)}
+"""
+
+from counterpoise.persist.atomic import write_atomically
+from counterpoise.persist.errors import UnreadableModel, UnstorableModel
+from counterpoise.persist.models import dumps, load, loads, save
+
+__all__ = ["UnreadableModel", "UnstorableModel", "dumps", "load", "loads", "save", "write_atomically"]

@@ -1,0 +1,131 @@
+"""The one file: a zip of stored members, the manifest first, with a checksum of every byte at its end.
+
+Whoever writes a file can also write its checksum: it guards against damage, not against intent. So what the manifest
+says is never believed, here and in ``decoding``.
+"""
+
+import hashlib
+import io
+import json
+import zipfile
+import zlib
+from typing import Any
+
+from counterpoise.persist.errors import UnreadableModel
+
+FORMAT, VERSION = "counterpoise", 1
+_MANIFEST = "manifest.json"
+_START = b"PK\x03\x04"
+_NAME_AT = 30  # bytes before the name of a zip's first member
+_DIGEST = 64  # hexadecimal digits of a SHA-256
+_LONG_AGO = (1980, 1, 1, 0, 0, 0)  # no time of writing: equal models are equal files
+_MOST_MEMBERS = 1000
+_MOST_RATIO = 200  # by which the manifest may grow when unpacked; nothing else is packed
+_MOST_MANIFEST = 1 << 30  # bytes
+_STORED, _DEFLATED = zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED
+_ENCRYPTED = 1  # bit of the flags
+
+
+def write_container(manifest: dict[str, Any], members: dict[str, bytes]) -> bytes:
+    """Return the file's bytes."""
+    sums = {name: hashlib.sha256(content).hexdigest() for name, content in members.items()}
+    head = {"format": FORMAT, "format_version": VERSION, **manifest, "members": sums}
+    text = json.dumps(head, ensure_ascii=True, allow_nan=False, separators=(",", ":")).encode()
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as archive:
+        # Small as a rule by a factor of five to ten; where it is suspiciously more, as it is.
+        packing = _DEFLATED if len(text) <= _MOST_RATIO * len(zlib.compress(text)) else _STORED
+        archive.writestr(zipfile.ZipInfo(_MANIFEST, _LONG_AGO), text, packing)
+        for name, content in members.items():
+            archive.writestr(zipfile.ZipInfo(name, _LONG_AGO), content, _STORED)
+        archive.comment = b"0" * _DIGEST
+    body = stream.getvalue()[:-_DIGEST]
+    return body + hashlib.sha256(body).hexdigest().encode()
+
+
+def read_container(data: bytes) -> tuple[dict[str, Any], dict[str, bytes]]:
+    """Return the manifest and the other members, after all checks that need no knowledge of models."""
+    _check_bytes(data)
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            listed = archive.infolist()
+            _check_members(listed, len(data))
+            contents = {info.filename: archive.read(info) for info in listed}
+    except UnreadableModel:
+        raise
+    except Exception as error:  # zipfile raises a dozen kinds for a crafted directory
+        raise UnreadableModel(f"its directory of members is broken ({error})") from error
+    manifest = _read_manifest(contents.pop(_MANIFEST))
+    sums = {name: hashlib.sha256(content).hexdigest() for name, content in contents.items()}
+    if manifest.get("members") != sums:
+        raise UnreadableModel("its members are not those that its manifest lists, or were altered")
+    return manifest, contents
+
+
+def check_stored(data: bytes) -> None:
+    """Check that a zip inside of the file has nothing packed, so that it cannot grow beyond its size."""
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        listed = archive.infolist()
+    if any(info.compress_type != _STORED or info.file_size > info.compress_size for info in listed):
+        raise UnreadableModel("a file inside of it would unpack to far more than it is")
+    if sum(info.compress_size for info in listed) > len(data):
+        raise UnreadableModel("files inside of it overlap")
+
+
+def _check_bytes(data: bytes) -> None:
+    if not data:
+        raise UnreadableModel("it is empty (0 bytes)")
+    if not data.startswith(_START):
+        hint = ", but perhaps a pickle, which could run any program" if data.startswith(b"\x80") else ""
+        raise UnreadableModel(f"it is no file of cp.save{hint}")
+    name = data[_NAME_AT : _NAME_AT + len(_MANIFEST)]
+    if name != _MANIFEST.encode()[: len(name)]:
+        raise UnreadableModel("it is a zip file, but not of cp.save")
+    if hashlib.sha256(data[:-_DIGEST]).hexdigest().encode() != data[-_DIGEST:]:
+        raise UnreadableModel(
+            "it was cut short or altered: its checksum does not match; "
+            "copy it again from where it came, or save the model again"
+        )
+
+
+def _check_members(listed: list[zipfile.ZipInfo], n_bytes: int) -> None:
+    """Check what the directory says before anything is unpacked."""
+    names = [info.filename for info in listed]
+    if len(names) > _MOST_MEMBERS:
+        raise UnreadableModel(f"it has {len(names)} members, which is more than any model needs")
+    if len(set(names)) < len(names):
+        raise UnreadableModel("two of its members have the same name")
+    for info in listed:
+        if info.filename.startswith("/") or "\\" in info.filename or ".." in info.filename.split("/"):
+            raise UnreadableModel(f"its member {info.filename!r} points out of the file")
+        allowed = {_STORED: 1, _DEFLATED: _MOST_RATIO} if info.filename == _MANIFEST else {_STORED: 1}
+        if info.compress_type not in allowed or info.flag_bits & _ENCRYPTED:
+            raise UnreadableModel(f"its member {info.filename!r} is packed in a way that cp.save does not use")
+        if info.file_size > info.compress_size * allowed[info.compress_type]:
+            raise UnreadableModel(f"its member {info.filename!r} would unpack to far more than it is")
+    if sum(info.compress_size for info in listed) > n_bytes:
+        raise UnreadableModel("its members overlap")
+    if _MANIFEST not in names or listed[names.index(_MANIFEST)].file_size > _MOST_MANIFEST:
+        raise UnreadableModel("it has no manifest of a possible size")
+
+
+def _read_manifest(text: bytes) -> dict[str, Any]:
+    try:
+        manifest = json.loads(text, parse_constant=_refuse_constant)
+    except (ValueError, RecursionError) as error:
+        raise UnreadableModel("its manifest is no JSON of a possible kind") from error
+    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
+        raise UnreadableModel("its manifest is not of this format")
+    version = manifest.get("format_version")
+    if type(version) is not int or version < 1:
+        raise UnreadableModel(f"its manifest has the impossible format version {version!r}")
+    if version > VERSION:
+        raise UnreadableModel(
+            f"it has format version {version}, written by counterpoise {manifest.get('library')}, and this version "
+            f"reads up to {VERSION}: upgrade counterpoise"
+        )
+    return manifest
+
+
+def _refuse_constant(word: str) -> None:
+    raise ValueError(f"{word} is not JSON")

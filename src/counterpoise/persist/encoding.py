@@ -1,0 +1,174 @@
+"""Values as a flat list of nodes, each of which refers only to nodes before it.
+
+A child of a node is a JSON scalar, or ``[number]``, which is the node of that number. So shared parts are stored once
+and stay shared, cycles cannot be written, and reading needs no recursion.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import numpy as np
+
+from counterpoise._types import AnyArray
+from counterpoise.persist.classes import is_known
+from counterpoise.persist.errors import UnstorableModel
+from counterpoise.persist.extents import Extents
+from counterpoise.persist.foreign import is_foreign
+from counterpoise.persist.packs import Packer
+from counterpoise.persist.values import FORMS, form_of
+
+Child = Any  # None, bool, int, float, str or [number]
+_MOST_BITS = 4096  # of a whole number in decimal digits: Python refuses to read many more
+
+
+class Encoder:
+    """Turns values into nodes.
+
+    Attributes
+    ----------
+    nodes : list
+        A node is a list of its kind and its children.
+    layouts : list
+        Class names with attribute names, which the nodes of objects refer to: a forest repeats few of them.
+    arrays : Packer
+        The arrays.
+    foreign, foreign_paths : list
+        Models of scikit-learn and of other libraries, which nodes refer to by their place, and where they are in ours.
+    """
+
+    def __init__(self) -> None:
+        self.nodes: list[list[Any]] = []
+        self.layouts: list[list[Any]] = []
+        self.arrays = Packer()
+        self.foreign: list[Any] = []
+        self.foreign_paths: list[str] = []
+        self._known: dict[int, Child] = {}  # by identity
+        self._kept: list[Any] = []  # alive until the end, so that no identity is used twice
+        self._layout_of: dict[tuple[str, ...], int] = {}
+        self._path: list[str] = []
+        self._extents = Extents()
+
+    def encode(self, value: Any, step: str = "") -> Child:
+        """Return a value as a child; ``step`` leads to it from its parent, for messages."""
+        kind = type(value)
+        if value is None or kind in (bool, str):
+            return value
+        if kind is int and value.bit_length() <= _MOST_BITS:
+            return value
+        if kind is float and math.isfinite(value):
+            return value
+        found = self._known.get(id(value), ())
+        if found:
+            return found
+        self._path.append(step)
+        if found is None:
+            raise self._refusal("a part that holds itself")
+        self._known[id(value)] = None  # until its node is there
+        self._kept.append(value)
+        node = self._node(value, kind)
+        self._count(node)
+        self.nodes.append(node)
+        self._known[id(value)] = [len(self.nodes) - 1]
+        self._path.pop()
+        return self._known[id(value)]
+
+    def _node(self, value: Any, kind: type) -> list[Any]:
+        if kind in _PLAIN:
+            return [kind.__name__, *_PLAIN[kind](self, value)]
+        if kind is np.ndarray:
+            return self._objects(value) if value.dtype.kind == "O" else self._array(value)
+        if isinstance(value, np.generic):
+            return ["scalar", self.encode(np.atleast_1d(np.asarray(value)))]
+        if form_of(value) is not None:
+            return self._parts(value)
+        return self._object(value, kind) if is_known(kind) else self._foreign(value)
+
+    def _all(self, values: Iterable[Any]) -> list[Child]:
+        return [self.encode(part, f"[{place}]") for place, part in enumerate(values)]
+
+    def _pairs(self, values: dict[Any, Any]) -> Iterator[Child]:
+        for key, value in values.items():
+            yield self.encode(key, "key")
+            yield self.encode(value, f"[{key!r}]")
+
+    def _array(self, array: AnyArray) -> list[Any]:
+        try:
+            return ["array", *self.arrays.add(array)]
+        except UnstorableModel as error:
+            raise self._refusal(str(error)) from error
+
+    def _objects(self, array: AnyArray) -> list[Any]:
+        """Return an array of objects as its distinct values and which of them stands where."""
+        levels: dict[Any, int] = {}
+        values, codes = [], []
+        for value in array.ravel().tolist():
+            if value is not None and not isinstance(value, (str, int, float)):
+                raise self._refusal(f"an array of objects with {_description(value)}")
+            key = (type(value), value if value == value else "nan")  # noqa: PLR0124 - only NaN differs from itself
+            if key not in levels:
+                levels[key] = len(levels)
+                values.append(value)
+            codes.append(levels[key])
+        places = np.array(codes, dtype=np.min_scalar_type(len(values)))
+        return ["objects", self.encode(places.reshape(array.shape)), *self._all(values)]
+
+    def _parts(self, value: Any) -> list[Any]:
+        form = str(form_of(value))
+        try:
+            parts = FORMS[form].apart(value)
+        except TypeError as error:
+            raise self._refusal(str(error)) from error
+        return ["form", form, *self._all(parts)]
+
+    def _foreign(self, value: Any) -> list[Any]:
+        if not is_foreign(value):
+            raise self._refusal(_description(value))
+        self.foreign.append(value)
+        self.foreign_paths.append(self._place())
+        return ["foreign", len(self.foreign) - 1]
+
+    def _object(self, value: Any, kind: type) -> list[Any]:
+        state = state_of(value)
+        key = (kind.__name__, *state)
+        if key not in self._layout_of:
+            self._layout_of[key] = len(self.layouts)
+            self.layouts.append([kind.__name__, list(state)])
+        return ["object", self._layout_of[key], *(self.encode(part, f".{name}") for name, part in state.items())]
+
+    def _count(self, node: list[Any]) -> None:
+        try:
+            self._extents.add(node)
+        except ValueError as error:
+            raise UnstorableModel(str(error)) from error
+
+    def _place(self) -> str:
+        return "".join(self._path).removeprefix(".") or "it"
+
+    def _refusal(self, what: str) -> UnstorableModel:
+        return UnstorableModel(f"{self._place()} is {what}")
+
+
+_PLAIN: dict[type, Callable[[Encoder, Any], Iterable[Child]]] = {
+    list: Encoder._all,  # noqa: SLF001 - its own
+    tuple: Encoder._all,  # noqa: SLF001 - its own
+    dict: Encoder._pairs,  # noqa: SLF001 - its own
+    bytes: lambda _, value: [value.hex()],
+    int: lambda _, value: [hex(value)],
+    float: lambda _, value: [repr(value)],
+}
+
+
+def state_of(value: Any) -> dict[str, Any]:
+    """Return the attributes of an object that are stored: those that ``_saved_state`` or ``__getstate__`` tells."""
+    if isinstance(value, tuple):
+        return value._asdict()  # type: ignore[attr-defined,no-any-return]
+    state = value._saved_state() if hasattr(value, "_saved_state") else value.__getstate__()  # noqa: SLF001 - ours
+    return {name: part for name, part in (state or {}).items() if name != "_sklearn_version"}
+
+
+def _description(value: Any) -> str:
+    kind = type(value)
+    if callable(value) and not hasattr(value, "predict"):
+        return f"a function or callable ({getattr(value, '__qualname__', kind.__qualname__)}), which no file can hold"
+    return f"of the type {kind.__module__}.{kind.__qualname__}, which cp.save does not know"

@@ -1,0 +1,170 @@
+"""Saving and loading: the whole of a model in one file."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from counterpoise.persist.atomic import write_atomically
+from counterpoise.persist.container import read_container, write_container
+from counterpoise.persist.decoding import Decoder
+from counterpoise.persist.encoding import Encoder
+from counterpoise.persist.errors import UnreadableModel, UnstorableModel
+from counterpoise.persist.foreign import MEMBER, read_foreign, write_foreign
+from counterpoise.persist.packs import Unpacker
+
+
+def save(model: Any, path: str | os.PathLike[str], *, trusted: Sequence[str] = ()) -> None:
+    """Write a fitted model to one file, without pickle.
+
+    The file is written beside its place and renamed, so an older one is there whole until the new one is.
+
+    Parameters
+    ----------
+    model : fitted estimator
+        A classifier or learner of counterpoise, a scikit-learn ``Pipeline`` around one, or a model of scikit-learn.
+        Models of scikit-learn need skops: ``pip install counterpoise[models]``. Callbacks are not stored.
+    path : path
+        The file; any name does.
+    trusted : sequence of str, default=()
+        Types of other libraries, with their modules, that may be stored in addition to those of scikit-learn.
+
+    Raises
+    ------
+    UnstorableModel
+        If the model is not fitted, or a part cannot be stored; the message names it, and no file is written.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import counterpoise as cp
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = cp.AdaLPBoostClassifier(n_estimators=5, random_state=0).fit(X, y)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     cp.save(model, f"{folder}/model.cp")
+    ...     again = cp.load(f"{folder}/model.cp")
+    >>> bool((again.predict(X) == model.predict(X)).all()), again.rebalance(alpha=0.5).alpha_
+    (True, 0.5)
+    """
+    if not _is_fitted(model):
+        raise UnstorableModel(f"This {type(model).__name__} is no fitted model: call fit before cp.save.")
+    target = Path(path)
+    if target.is_dir():
+        raise UnstorableModel(f"{target} is a folder: give the name of a file in it.")
+    write_atomically(target, [dumps(model, trusted=trusted)])
+
+
+def load(path: str | os.PathLike[str], *, trusted: Sequence[str] = ()) -> Any:
+    """Read a model that ``save`` wrote. Nothing in the file is run, whatever it holds.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+    trusted : sequence of str, default=()
+        Types of other libraries, with their modules, that may be built in addition to those of scikit-learn.
+
+    Returns
+    -------
+    fitted estimator
+        With the same predictions, and the same draws, as the one that was saved.
+
+    Raises
+    ------
+    UnreadableModel
+        If the file is not there, not of ``save``, of a newer format, damaged, altered, or holds what is not trusted.
+    """
+    target = Path(path)
+    if target.is_dir():
+        raise UnreadableModel(f"{target} is a folder, not a model: give the name of a file in it.")
+    try:
+        data = target.read_bytes()
+    except FileNotFoundError:
+        raise UnreadableModel(f"There is no file {target}: check its name, or save the model first.") from None
+    except OSError as error:
+        raise UnreadableModel(f"{target} cannot be read: {error.strerror}.") from error
+    model = _decoded(data, str(target), trusted)
+    if not _is_fitted(model):
+        raise UnreadableModel(f"{target} holds a {type(model).__name__}, which is no fitted model.")
+    return model
+
+
+def dumps(value: Any, *, trusted: Sequence[str] = ()) -> bytes:
+    """Return a value, of any type that parts of a model have, as the bytes of a file.
+
+    Parameters
+    ----------
+    value : None, bool, int, float, str, bytes, list, tuple, dict, array, random state or object of counterpoise
+        Shared parts stay shared.
+    trusted : sequence of str, default=()
+        As for ``save``.
+    """
+    encoder = Encoder()
+    try:
+        root = encoder.encode(value)
+        members = encoder.arrays.members()
+        if encoder.foreign:
+            members[MEMBER] = write_foreign(encoder.foreign, encoder.foreign_paths, trusted)
+    except UnstorableModel as error:
+        raise UnstorableModel(f"This {type(value).__name__} cannot be stored: {error}.") from error
+    except RecursionError as error:
+        raise UnstorableModel(f"This {type(value).__name__} cannot be stored: it is nested too deeply.") from error
+    tree = {"layouts": encoder.layouts, "nodes": encoder.nodes, "root": root}
+    return write_container({**_description(value), **tree}, members)
+
+
+def loads(data: bytes, *, trusted: Sequence[str] = ()) -> Any:
+    """Return the value that ``dumps`` turned into bytes.
+
+    Parameters
+    ----------
+    data : bytes
+        What ``dumps`` returned.
+    trusted : sequence of str, default=()
+        As for ``load``.
+
+    Raises
+    ------
+    UnreadableModel
+        If the bytes are anything else.
+    """
+    return _decoded(data, "The data", trusted)
+
+
+def _decoded(data: bytes, name: str, trusted: Sequence[str]) -> Any:
+    try:
+        manifest, members = read_container(data)
+        foreign = read_foreign(members[MEMBER], trusted) if MEMBER in members else []
+        decoder = Decoder(manifest.get("layouts"), Unpacker(members), foreign)
+        return decoder.decode(manifest.get("nodes"), manifest.get("root"))
+    except UnreadableModel as error:
+        raise UnreadableModel(f"{name} cannot be loaded as a model: {error}.") from error
+
+
+def _description(value: Any) -> dict[str, Any]:
+    """Return what tells a reader of the manifest which model this is; loading does not look at it."""
+    from counterpoise import __version__  # noqa: PLC0415 - the package is not whole while its parts load
+
+    classes, names = (getattr(value, attribute, None) for attribute in ("classes_", "feature_names_in_"))
+    return {
+        "library": __version__,
+        "class": type(value).__name__,
+        "classes": None if classes is None else [str(label) for label in classes],
+        "feature_names": None if names is None else [str(name) for name in names],
+    }
+
+
+def _is_fitted(model: Any) -> bool:
+    from sklearn.exceptions import NotFittedError  # noqa: PLC0415 - this file lies below scikit-learn
+    from sklearn.utils.validation import check_is_fitted  # noqa: PLC0415 - as above
+
+    if isinstance(model, type) or not hasattr(model, "predict"):
+        return False
+    if not hasattr(model, "fit"):  # a rule made of a fitted model
+        return True
+    try:
+        check_is_fitted(model)
+    except NotFittedError:
+        return False
+    return True

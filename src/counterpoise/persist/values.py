@@ -1,0 +1,92 @@
+"""Values of other libraries that fitted models hold, as plain parts and back: random states and sparse matrices."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from counterpoise.persist.errors import UnreadableModel
+
+_MT_WORDS = 624  # of the Mersenne twister's state, among which its position must lie
+_MOST_POOL = 64  # words of a seed sequence; numpy's own is 4
+Parts = tuple[Any, ...]
+
+
+class Form(NamedTuple):
+    """How a value of a type is taken apart and put together."""
+
+    apart: Callable[[Any], Parts]
+    together: Callable[..., Any]
+
+
+def _seeds_apart(seeds: np.random.SeedSequence) -> Parts:
+    return seeds.entropy, tuple(seeds.spawn_key), seeds.pool_size, seeds.n_children_spawned
+
+
+def _seeds_together(entropy: Any, spawn_key: Any, pool_size: Any, n_spawned: Any) -> np.random.SeedSequence:
+    if type(pool_size) is not int or pool_size > _MOST_POOL:
+        raise UnreadableModel("a seed sequence has an impossible size")
+    return np.random.SeedSequence(entropy, spawn_key=spawn_key, pool_size=pool_size, n_children_spawned=n_spawned)
+
+
+def _generator_apart(generator: np.random.Generator) -> Parts:
+    bits = generator.bit_generator
+    if type(bits) is not np.random.PCG64:
+        raise TypeError(f"a random generator of the kind {type(bits).__name__}")
+    return bits.state, bits.seed_seq
+
+
+def _generator_together(state: Any, seeds: Any) -> np.random.Generator:
+    if not isinstance(seeds, np.random.SeedSequence):
+        raise UnreadableModel("a random generator lacks its seeds")
+    bits = np.random.PCG64(seeds)
+    bits.state = state
+    return np.random.Generator(bits)
+
+
+def _random_state_apart(random_state: np.random.RandomState) -> Parts:
+    state: Any = random_state.get_state(legacy=False)
+    if state["bit_generator"] != "MT19937":
+        raise TypeError(f"a random state of the kind {state['bit_generator']}")
+    return (state,)
+
+
+def _random_state_together(state: Any) -> np.random.RandomState:
+    position = state["state"]["pos"]
+    if type(position) is not int or not 0 <= position <= _MT_WORDS:  # numpy would read wherever it points
+        raise UnreadableModel("a random state has an impossible position")
+    random_state = np.random.RandomState(0)
+    random_state.set_state(state)
+    return random_state
+
+
+def _sparse_apart(matrix: Any) -> Parts:
+    rows = matrix.tocsr()
+    return type(rows).__name__, rows.data, rows.indices, rows.indptr, tuple(int(size) for size in rows.shape)
+
+
+def _sparse_together(name: Any, data: Any, indices: Any, indptr: Any, shape: Any) -> Any:
+    import scipy.sparse  # noqa: PLC0415 - few models hold such a matrix
+
+    if name not in ("csr_array", "csr_matrix"):
+        raise UnreadableModel(f"it names the matrix type {name!r}, which this version cannot restore")
+    matrix = getattr(scipy.sparse, name)((data, indices, indptr), shape=shape)
+    matrix.check_format(full_check=True)  # products read where the indices point
+    return matrix
+
+
+FORMS = {
+    "SeedSequence": Form(_seeds_apart, _seeds_together),
+    "Generator": Form(_generator_apart, _generator_together),
+    "RandomState": Form(_random_state_apart, _random_state_together),
+    "sparse rows": Form(_sparse_apart, _sparse_together),
+}
+
+
+def form_of(value: Any) -> str | None:
+    """Return the name of the form of a value, or None where it has none."""
+    kind = type(value)
+    if kind in (np.random.SeedSequence, np.random.Generator, np.random.RandomState):
+        return kind.__name__
+    is_sparse = kind.__module__.startswith("scipy.sparse") and hasattr(value, "tocsr")
+    return "sparse rows" if is_sparse else None

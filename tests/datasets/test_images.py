@@ -1,0 +1,247 @@
+"""Images: PNG against another decoder, batches of both forms, and files that are missing, torn or foreign."""
+
+import hashlib
+import io
+import json
+import os
+import struct
+import zlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from counterpoise.datasets import ChecksumMismatch, DataNotAvailable, ImageData, images, load
+from counterpoise.datasets.png import read_png
+
+SIGNATURE = b"\x89PNG\r\n\x1a\n"
+N_ROWS = 6  # of a made-up batch
+
+
+def paeth(left, above, corner):
+    distances = [abs(above - corner), abs(left - corner), abs(left + above - 2 * corner)]
+    return (left, above, corner)[distances.index(min(distances))]
+
+
+def filtered_rows(pixels, kinds):
+    """Filter rows as the specification writes it, byte by byte."""
+    height, n_bytes = pixels.shape[0], 3 * pixels.shape[1]
+    flat = pixels.reshape(height, n_bytes).astype(int)
+    rows = []
+    for row, kind in enumerate(kinds):
+        line = [kind]
+        for at in range(n_bytes):
+            left = flat[row, at - 3] if at >= 3 else 0
+            above = flat[row - 1, at] if row else 0
+            corner = flat[row - 1, at - 3] if row and at >= 3 else 0
+            guess = (0, left, above, (left + above) // 2, paeth(left, above, corner))[kind]
+            line.append((flat[row, at] - guess) % 256)
+        rows.append(bytes(line))
+    return b"".join(rows)
+
+
+def chunk(kind, data):
+    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+
+def png_bytes(pixels, kinds=None, *, form=(8, 2, 0, 0, 0), n_pieces=2):
+    """Return a PNG file with the given filter for each row, its data in several chunks."""
+    height, width = pixels.shape[:2]
+    kinds = [0] * height if kinds is None else kinds
+    data = zlib.compress(filtered_rows(pixels, kinds))
+    cut = len(data) // n_pieces
+    pieces = [data[:cut], data[cut:]]
+    header = struct.pack(">IIBBBBB", width, height, *form)
+    return SIGNATURE + chunk(b"IHDR", header) + b"".join(chunk(b"IDAT", one) for one in pieces) + chunk(b"IEND", b"")
+
+
+@given(seed=st.integers(0, 10_000), kinds=st.lists(st.integers(0, 4), min_size=1, max_size=8), width=st.integers(1, 9))
+def test_all_filters_are_undone_as_another_decoder_does(seed, kinds, width, tmp_path_factory):
+    imread = pytest.importorskip("matplotlib.image", reason="needs matplotlib: pip install counterpoise[plots]").imread
+    rng = np.random.default_rng(seed)
+    low, high = sorted(rng.integers(0, 256, 2))  # narrow ranges bring ties between the neighbours
+    pixels = rng.integers(low, high + 1, (len(kinds), width, 3)).astype(np.uint8)
+    content = png_bytes(pixels, kinds)
+    path = tmp_path_factory.getbasetemp() / "filters.png"
+    path.write_bytes(content)
+    found = read_png(path)
+    np.testing.assert_array_equal(found, np.rint(imread(io.BytesIO(content))[..., :3] * 255))
+    np.testing.assert_array_equal(found, pixels)
+
+
+PIXELS = np.arange(4 * 5 * 3, dtype=np.uint8).reshape(4, 5, 3)
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"GIF89a, not a PNG", r"begins with b'GIF89a"),
+        (png_bytes(PIXELS)[:-20], r"ends after \d+ bytes, inside a chunk"),
+        (png_bytes(PIXELS)[:8], "ends after 8 bytes"),
+        (png_bytes(PIXELS, form=(8, 6, 0, 0, 0)), "depth 8, color 6"),
+        (png_bytes(PIXELS, form=(8, 2, 0, 0, 1)), r"color 2, \[0, 0, 1\]"),
+        (png_bytes(PIXELS).replace(b"IDAT", b"IDOT", 1), "another checksum"),
+        (SIGNATURE + chunk(b"IEND", b""), "first chunk is b'IEND'"),
+        (png_bytes(PIXELS).replace(chunk(b"IEND", b""), b""), "inside a chunk"),
+        (png_bytes(np.vstack([PIXELS, PIXELS])).replace(struct.pack(">II", 5, 8), b"\0\0\0\5\0\0\0\7", 1), "checksum"),
+    ],
+)
+def test_a_torn_or_foreign_image_is_one_sentence(content, words, tmp_path):
+    path = tmp_path / "batch.png"
+    path.write_bytes(content)
+    with pytest.raises(ChecksumMismatch, match=rf"batch.png must be a whole PNG .*{words}"):
+        read_png(path)
+
+
+def with_size(content, width, height):
+    """State another size, with a right checksum."""
+    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    return SIGNATURE + chunk(b"IHDR", header) + content[len(SIGNATURE) + 25 :]
+
+
+@pytest.mark.parametrize(("height", "word"), [(3, "more"), (5, "fewer")])
+def test_an_image_with_other_pixels_than_it_states_is_refused(height, word, tmp_path):
+    path = tmp_path / "batch.png"
+    path.write_bytes(with_size(png_bytes(PIXELS), 5, height))
+    with pytest.raises(ChecksumMismatch, match=f"must take {height * 16} bytes and take {word}"):
+        read_png(path)
+
+
+def test_an_unknown_filter_is_refused(tmp_path):
+    data = zlib.compress(b"\0" + bytes(15) + b"\5" + bytes(15))
+    header = struct.pack(">IIBBBBB", 5, 2, 8, 2, 0, 0, 0)
+    path = tmp_path / "batch.png"
+    path.write_bytes(SIGNATURE + chunk(b"IHDR", header) + chunk(b"IDAT", data) + chunk(b"IEND", b""))
+    with pytest.raises(ChecksumMismatch, match="row 1 has the unknown filter 5"):
+        read_png(path)
+
+
+@pytest.fixture
+def small(monkeypatch, cache):  # noqa: ARG001 - no data from outside
+    """Both data sets with few images and checksums of their own."""
+    rng = np.random.default_rng(0)
+    rows, sums = {}, {}
+    for name, recipe in list(images.IMAGES.items()):
+        batches = tuple(batch._replace(n_rows=N_ROWS) for batch in recipe.batches)
+        monkeypatch.setitem(images.IMAGES, name, recipe._replace(batches=batches))
+        for batch in batches:
+            content = rng.integers(0, 256, (N_ROWS, recipe.label_bytes + 3072)).astype(np.uint8)
+            content[:, : recipe.label_bytes] %= 10
+            rows[batch.name], sums[f"{batch.name}.bin"] = content, hashlib.md5(content.tobytes()).hexdigest()  # noqa: S324
+    monkeypatch.setattr(images, "MD5", sums)
+    return rows
+
+
+def write_bin(folder, name, rows):
+    folder.mkdir(exist_ok=True)
+    for batch in images.IMAGES[name].batches:
+        (folder / f"{batch.name}.bin").write_bytes(rows[batch.name].tobytes())
+
+
+def write_png(folder, rows):
+    labels = {False: [], True: []}
+    for batch in images.IMAGES["cifar10"].batches:
+        content = rows[batch.name]
+        pixels = content[:, 1:].reshape(N_ROWS, 3, 1024).transpose(0, 2, 1)
+        kinds = [row % 5 for row in range(N_ROWS)]
+        (folder / f"{batch.name}.png").write_bytes(png_bytes(pixels, kinds))
+        labels[batch.is_test] += content[:, 0].tolist()
+    (folder / "train_lables.json").write_text(json.dumps(labels[False]))
+    (folder / "test_lables.json").write_text(json.dumps(labels[True]))
+
+
+@pytest.mark.parametrize("name", ["cifar10", "cifar100"])
+def test_binary_files_give_planes_labels_and_split(name, small, tmp_path):
+    write_bin(tmp_path / name, name, small)  # in a folder of its own
+    data = load(name, folder=tmp_path)
+    batches = images.IMAGES[name].batches
+    first = 2 if name == "cifar100" else 1
+    content = np.concatenate([small[batch.name] for batch in batches])
+    np.testing.assert_array_equal(data.X, content[:, first:].reshape(-1, 3, 32, 32))
+    np.testing.assert_array_equal(data.y, content[:, first - 1])
+    assert data.is_test.tolist() == [False] * (N_ROWS * (len(batches) - 1)) + [True] * N_ROWS
+    np.testing.assert_array_equal(data.part("test").X, data.X[-N_ROWS:])
+
+
+def test_png_batches_give_the_same_as_binary_files(small, tmp_path):
+    write_png(tmp_path, small)
+    found = load("cifar10", folder=tmp_path)
+    write_bin(tmp_path / "cifar10", "cifar10", small)
+    expected = load("cifar10", folder=tmp_path)
+    np.testing.assert_array_equal(found.X, expected.X)
+    np.testing.assert_array_equal(found.y, expected.y)
+
+
+@pytest.mark.usefixtures("small")
+def test_data_that_are_nowhere_are_named_with_the_folders(tmp_path):
+    with pytest.raises(DataNotAvailable, match=r"'cifar100' needs the file train.bin, .*binary version"):
+        load("cifar100", folder=tmp_path)
+
+
+def test_a_missing_file_of_a_set_is_named(small, tmp_path):
+    write_png(tmp_path, small)
+    (tmp_path / "data_batch_4.png").unlink()
+    with pytest.raises(DataNotAvailable, match=r"needs the file data_batch_4.png, .*which has 7 of 8 files"):
+        load("cifar10", folder=tmp_path)
+
+
+def test_a_short_binary_file_is_refused(small, tmp_path):
+    write_bin(tmp_path, "cifar10", small)
+    path = tmp_path / "data_batch_2.bin"
+    path.write_bytes(path.read_bytes()[:-1])
+    with pytest.raises(ChecksumMismatch, match=rf"data_batch_2.bin must have {N_ROWS * 3073} bytes, .* got"):
+        load("cifar10", folder=tmp_path)
+
+
+def test_an_altered_pixel_is_found_by_the_published_checksum(small, tmp_path):
+    write_bin(tmp_path, "cifar10", small)
+    small["test_batch"][3, 100] ^= 1
+    write_bin(tmp_path, "cifar10", small)
+    with pytest.raises(ChecksumMismatch, match=r"test_batch.bin must have the published md5"):
+        load("cifar10", folder=tmp_path)
+
+
+def test_labels_of_another_order_are_found_by_the_published_checksum(small, tmp_path):
+    write_png(tmp_path, small)
+    labels = json.loads((tmp_path / "test_lables.json").read_text())
+    (tmp_path / "test_lables.json").write_text(json.dumps([(label + 1) % 10 for label in labels]))
+    with pytest.raises(ChecksumMismatch, match=r"test_batch.png must have the published md5"):
+        load("cifar10", folder=tmp_path)
+
+
+@pytest.mark.parametrize("text", ["[1, 2", "[1, 2]", '["a"]', "[[1], [2, 3]]", str([10] * N_ROWS), str([0.5] * N_ROWS)])
+def test_labels_that_are_none_are_refused(text, small, tmp_path):
+    write_png(tmp_path, small)
+    (tmp_path / "test_lables.json").write_text(text)
+    with pytest.raises(ChecksumMismatch, match=rf"test_lables.json must hold {N_ROWS} labels from 0 to 9"):
+        load("cifar10", folder=tmp_path)
+
+
+def test_a_png_of_another_size_is_refused(small, tmp_path):
+    write_png(tmp_path, small)
+    (tmp_path / "data_batch_1.png").write_bytes(png_bytes(PIXELS))
+    with pytest.raises(ChecksumMismatch, match=rf"must have {N_ROWS} rows of 1024 pixels, .* got 4 of 5"):
+        load("cifar10", folder=tmp_path)
+
+
+def test_parts_and_lengths_are_checked():
+    with pytest.raises(ValueError, match="y must have 2 entries, one for each image of X; got 3"):
+        ImageData("toy", np.zeros((2, 3, 32, 32), np.uint8), np.zeros(3, int), np.zeros(2, bool), "")
+    toy = ImageData("toy", np.zeros((2, 3, 32, 32), np.uint8), np.zeros(2, int), np.zeros(2, bool), "")
+    with pytest.raises(ValueError, match="part must be one of 'train', 'test'; got 'valid'"):
+        toy.part("valid")
+
+
+def test_real_images_have_their_published_counts_and_means():
+    folder = os.environ.get("COUNTERPOISE_DATA", "")
+    try:
+        data = load("cifar10", folder=folder if Path(folder).is_dir() and folder else None)
+    except DataNotAvailable:
+        pytest.skip("needs CIFAR-10: set COUNTERPOISE_DATA to a folder that holds its files")
+    assert data.X.shape == (60_000, 3, 32, 32)
+    assert np.bincount(data.part("train").y).tolist() == [5_000] * 10
+    assert np.bincount(data.part("test").y).tolist() == [1_000] * 10
+    means = data.part("train").X.mean(axis=(0, 2, 3)) / 255
+    np.testing.assert_allclose(means, [0.4914, 0.4822, 0.4465], atol=1e-4)  # as everyone normalizes them

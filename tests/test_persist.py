@@ -1,0 +1,319 @@
+"""Models on disk: what is loaded predicts as what was saved, and what cannot be stored is refused by name."""
+
+import os
+import pickle
+import sys
+from importlib.util import find_spec
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from scipy.sparse import csr_array
+from sklearn.compose import make_column_transformer
+from sklearn.datasets import load_breast_cancer, load_iris
+from sklearn.ensemble import BaggingClassifier, HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
+from sklearn.tree import DecisionTreeClassifier
+
+import counterpoise as cp
+from counterpoise import learners, persist
+from counterpoise.goals import Table, parse_goal
+from counterpoise.learners import HistogramTree, LeastErrorStump, Resampled, Stump
+from counterpoise.persist import UnreadableModel, UnstorableModel, dumps, write_atomically
+from counterpoise.persist.classes import CLASSES, known_class
+
+needs_skops = pytest.mark.skipif(find_spec("skops") is None, reason="skops is not installed")
+NUMBERS, CODES = load_breast_cancer(return_X_y=True)
+NUMBERS, CODES = NUMBERS[:150, :8], CODES[:150]
+WORDS = np.array(["bad", "good"])[CODES]
+FLOWERS = load_iris(return_X_y=True)
+
+MODELS = {
+    "AdaBoostClassifier": cp.AdaBoostClassifier(Stump(), n_estimators=5),
+    "AdaLPBoostClassifier": cp.AdaLPBoostClassifier(n_estimators=5, random_state=0),
+    "ConstrainedClassifier": cp.ConstrainedClassifier(
+        goals=["recall(train) >= 0.5"], pos_label="bad", decision="ramp", random_state=0
+    ),
+    "DROBoostClassifier": cp.DROBoostClassifier(n_estimators=5),
+    "EBBoostClassifier": cp.EBBoostClassifier(n_estimators=5),
+    "LPBoostClassifier": cp.LPBoostClassifier(n_estimators=3, random_state=np.random.RandomState(0)),
+    "MixtureClassifier": cp.MixtureClassifier(
+        [Stump().fit(NUMBERS, WORDS), ("tree", HistogramTree().fit(NUMBERS, WORDS))], random_state=0
+    ),
+    "RLPBoostClassifier": cp.RLPBoostClassifier(Stump(), n_estimators=10),
+    "RQPBoostClassifier": cp.RQPBoostClassifier(Stump(), n_estimators=10),
+    "VadaBoostClassifier": cp.VadaBoostClassifier(n_estimators=5),
+    "HistogramTree": HistogramTree(categorical_features=[7]),
+    "LeastErrorStump": LeastErrorStump(),
+    "Resampled": Resampled(Stump(), random_state=0),
+    "Stump": Stump(),
+}
+
+
+def classifiers(package):
+    """Return the names of the public classes of a package that are fitted."""
+    return {name for name in package.__all__ if hasattr(getattr(package, name), "fit")}
+
+
+def round_trip(model, tmp_path, **settings):
+    cp.save(model, tmp_path / "model.cp", **settings)
+    return cp.load(tmp_path / "model.cp", **settings)
+
+
+def assert_same(first, second, X):
+    for method in ("predict", "predict_proba", "decision_function"):
+        assert hasattr(first, method) == hasattr(second, method)
+        if hasattr(first, method):
+            assert_array_equal(getattr(first, method)(X), getattr(second, method)(X))
+
+
+def test_every_public_classifier_is_among_those_tested():
+    assert set(MODELS) | {"NetworkLearner"} == classifiers(cp) | classifiers(learners)
+    assert set(MODELS) | {"NetworkLearner"} <= set(CLASSES)
+
+
+def test_every_class_of_the_table_is_where_it_says():
+    for name in CLASSES:
+        assert known_class(name).__name__ == name
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_predictions_are_the_same_after_loading(name, tmp_path):
+    X = NUMBERS.copy()
+    X[:, 7] = CODES + np.arange(150) % 3
+    model = MODELS[name].fit(X, WORDS)
+    loaded = round_trip(model, tmp_path)
+    assert type(loaded) is type(model)
+    assert_same(model, loaded, X)
+    assert persist.dumps(loaded) == persist.dumps(model)
+
+
+@pytest.mark.parametrize("name", [name for name in MODELS if name.endswith("BoostClassifier")])
+def test_several_classes_and_feature_names_are_kept(name, tmp_path):
+    frame = load_iris(as_frame=True).data
+    model = MODELS[name].fit(frame, FLOWERS[1])
+    loaded = round_trip(model, tmp_path)
+    assert_same(model, loaded, frame)
+    assert_array_equal(loaded.feature_names_in_, frame.columns)
+    with pytest.raises(ValueError, match="feature names"):
+        loaded.predict(frame.rename(columns=str.upper))
+
+
+def test_a_network_is_stored_as_arrays(tmp_path):
+    pytest.importorskip("torch", reason="torch is not installed")
+    model = learners.NetworkLearner(learners.networks.Perceptron((4,)), n_iterations=5, device="cpu", random_state=0)
+    model.fit(*FLOWERS)
+    assert_same(model, round_trip(model, tmp_path), FLOWERS[0])
+
+
+def test_a_network_of_an_own_function_is_refused(tmp_path):
+    pytest.importorskip("torch", reason="torch is not installed")
+
+    def module(shape, n_classes):
+        return learners.networks.Perceptron((4,))(shape, n_classes)
+
+    model = learners.NetworkLearner(module, n_iterations=5, device="cpu", random_state=0).fit(*FLOWERS)
+    with pytest.raises(UnstorableModel, match=r"NetworkLearner cannot be stored: module is a function .*module"):
+        cp.save(model, tmp_path / "model.cp")
+
+
+@pytest.fixture(scope="module")
+def people():
+    return {"sex": np.array(["F", "M"], dtype=object)[np.arange(150) % 2]}
+
+
+GOALS = [
+    "positive_rate(train, sex=F) >= 0.7 * positive_rate(train, sex=M)",
+    "precision(train) >= 0.5",
+    "churn(mail) <= 0.9",
+]
+
+
+def test_a_loaded_mixture_can_be_rebalanced_and_checked_without_data(people, tmp_path):
+    mail = Table(NUMBERS[:40], baseline=CODES[:40])
+    model = cp.AdaLPBoostClassifier(n_estimators=6, goals=GOALS, random_state=0)
+    model.fit(NUMBERS, CODES, sensitive_features=people, datasets={"mail": mail})
+    loaded = round_trip(model, tmp_path)
+    assert loaded.goals_ == model.goals_
+    assert [str(check) for check in loaded.check_goals()] == [str(check) for check in model.check_goals()]
+    for goals in (None, [parse_goal("recall(train, sex=M) >= 0.6")], ()):
+        first, second = (one.rebalance(alpha=0.4, goals=goals) for one in (model, loaded))
+        assert_array_equal(first.mixture_, second.mixture_)
+        assert second.estimators_ is loaded.estimators_
+    assert_same(model.to_deterministic(), round_trip(model.to_deterministic(), tmp_path), NUMBERS)
+
+
+@needs_skops
+def test_goals_on_columns_of_a_data_frame_can_be_met_again_after_loading(tmp_path):
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
+    frame = pandas.DataFrame(NUMBERS, columns=list("abcdefgh")).assign(sex=["F", "M", None] * 50, one=1)
+    goals = ["positive_rate(train, sex=F) >= 0.7 * positive_rate(train, sex=M)", "recall(train, one=1) >= 0.5"]
+    pool = [make_pipeline(make_column_transformer(("passthrough", [name])), Stump()) for name in "abc"]
+    model = cp.MixtureClassifier([one.fit(frame, CODES) for one in pool], goals=goals).fit(frame, CODES)
+    loaded = round_trip(model, tmp_path)
+    assert_same(model, loaded, frame)
+    assert loaded._kept.answers.tables["train"].columns == ["sex", "one"]  # and no measurements
+    assert_array_equal(loaded.rebalance(alpha=0.3).mixture_, model.rebalance(alpha=0.3).mixture_)
+
+
+def test_fit_more_after_loading_is_refused_as_after_pickling(tmp_path):
+    loaded = round_trip(cp.AdaLPBoostClassifier(n_estimators=2).fit(NUMBERS, CODES), tmp_path)
+    with pytest.raises(ValueError, match="fit_more needs the samples"):
+        loaded.fit_more(2)
+
+
+def test_fresh_draws_go_on_where_they_were(tmp_path):
+    model = cp.AdaLPBoostClassifier(n_estimators=5, decision="sample", random_state=0).fit(NUMBERS, CODES)
+    model.predict(NUMBERS)
+    loaded = round_trip(model, tmp_path)
+    assert_array_equal(loaded.predict(NUMBERS), model.predict(NUMBERS))
+
+
+def test_callbacks_are_left_out(tmp_path):
+    model = cp.AdaLPBoostClassifier(n_estimators=2, callbacks=[lambda _: False]).fit(NUMBERS, CODES)
+    assert round_trip(model, tmp_path).callbacks == ()
+    assert len(model.callbacks) == 1
+
+
+def test_a_kernel_classifier_keeps_sparse_rows(tmp_path):
+    model = cp.ConstrainedClassifier(kernel="rbf").fit(csr_array(NUMBERS), CODES)
+    loaded = round_trip(model, tmp_path)
+    assert isinstance(loaded.support_rows_, csr_array)
+    assert_array_equal(loaded.decision_function(NUMBERS), model.decision_function(NUMBERS))
+
+
+def test_models_are_stored_once_and_stay_shared(tmp_path):
+    model = cp.MixtureClassifier([HistogramTree().fit(NUMBERS, CODES)] * 20).fit(NUMBERS, CODES)
+    loaded = round_trip(model, tmp_path)
+    assert all(one is loaded.estimators_[0] for one in loaded.estimators_ + loaded.estimators)
+    assert loaded._members[3].model is loaded.estimators_[0]
+
+
+@needs_skops
+def test_a_pool_of_scikit_learn_models_is_stored(tmp_path):
+    pool = [
+        HistogramTree(),
+        LogisticRegression(max_iter=5000),
+        RandomForestClassifier(3, random_state=0),
+        HistGradientBoostingClassifier(max_iter=3),
+        make_pipeline(StandardScaler(), DecisionTreeClassifier(max_depth=2)),
+    ]
+    fitted = [one.fit(NUMBERS, WORDS) for one in pool]
+    model = cp.MixtureClassifier(fitted, random_state=0).fit(NUMBERS, WORDS)
+    loaded = round_trip(model, tmp_path)
+    assert_same(model, loaded, NUMBERS)
+    for first, second in zip(model.estimators_, loaded.estimators_, strict=True):
+        assert_same(first, second, NUMBERS)
+
+
+@needs_skops
+def test_a_pipeline_around_ours_takes_raw_data_frames(tmp_path):
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
+    frame = pandas.DataFrame(NUMBERS[:, :3], columns=["a", "b", "c"]).assign(sex=["F", "M", "M"] * 50)
+    columns = make_column_transformer((OneHotEncoder(), ["sex"]), remainder=StandardScaler())
+    model = make_pipeline(columns, cp.AdaLPBoostClassifier(n_estimators=4, random_state=0)).fit(frame, WORDS)
+    loaded = round_trip(model, tmp_path)
+    assert_same(model, loaded, frame)
+    assert_array_equal(loaded.feature_names_in_, model.feature_names_in_)
+
+
+@needs_skops
+def test_boosting_a_pipeline_of_scikit_learn_is_stored(tmp_path):
+    learner = make_pipeline(StandardScaler(), LogisticRegression())
+    model = cp.AdaLPBoostClassifier(learner, n_estimators=3, random_state=0).fit(NUMBERS, CODES)
+    assert_same(model, round_trip(model, tmp_path), NUMBERS)
+
+
+class Own(GaussianNB):
+    """A model of the user's own."""
+
+
+@needs_skops
+def test_a_type_that_is_not_trusted_is_refused_by_name_and_taken_when_named(tmp_path):
+    path, name = tmp_path / "model.cp", f"{__name__}.Own"
+    model = cp.MixtureClassifier([Own().fit(NUMBERS, CODES)], random_state=0).fit(NUMBERS, CODES)
+    with pytest.raises(UnstorableModel, match=rf"estimators\[0\] holds what is not on the list .*: {name}\."):
+        cp.save(model, path)
+    assert_same(model, round_trip(model, tmp_path, trusted=[name]), NUMBERS)
+    with pytest.raises(UnreadableModel, match=rf"not on the list of trusted types: {name}\. If you know who wrote"):
+        cp.load(path)
+
+
+def test_without_skops_the_message_says_what_to_install(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "skops.io", None)
+    model = make_pipeline(StandardScaler(), cp.AdaBoostClassifier(n_estimators=2)).fit(NUMBERS, CODES)
+    with pytest.raises(UnstorableModel, match=r"needs skops: pip install counterpoise\[models\]"):
+        cp.save(model, tmp_path / "model.cp")
+
+
+@needs_skops
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (cp.AdaLPBoostClassifier(), "This AdaLPBoostClassifier is no fitted model: call fit"),
+        (cp.AdaLPBoostClassifier, "is no fitted model"),
+        ({"a": 1}, "This dict is no fitted model"),
+        (
+            cp.MixtureClassifier([lambda X: CODES[: len(X)]]).fit(NUMBERS, CODES),
+            r"estimators\[0\] is a function or callable \(<lambda>\), which no file can hold",
+        ),
+        (
+            make_pipeline(FunctionTransformer(lambda X: X), Stump()).fit(NUMBERS, CODES),
+            r"steps\[0\]\[1\] holds the function .*<lambda>, which no file can hold",
+        ),
+        (
+            BaggingClassifier(Stump(), 2).fit(NUMBERS, CODES),
+            "a BaggingClassifier of scikit-learn with a model of counterpoise inside",
+        ),
+    ],
+)
+def test_what_cannot_be_stored_is_refused_and_leaves_no_file(model, message, tmp_path):
+    with pytest.raises(UnstorableModel, match=message):
+        cp.save(model, tmp_path / "model.cp")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_refused_model_leaves_the_older_file(tmp_path):
+    model = Stump().fit(NUMBERS, CODES)
+    cp.save(model, tmp_path / "model.cp")
+    with pytest.raises(UnstorableModel, match="no fitted model"):
+        cp.save(Stump(), tmp_path / "model.cp")
+    assert_same(cp.load(tmp_path / "model.cp"), model, NUMBERS)
+    with pytest.raises(UnstorableModel, match="is a folder: give the name of a file"):
+        cp.save(model, tmp_path)
+
+
+def test_equal_models_are_equal_files():
+    first, second = (cp.AdaLPBoostClassifier(n_estimators=3, random_state=0).fit(NUMBERS, CODES) for _ in range(2))
+    assert dumps(first) == dumps(second)
+
+
+def test_a_file_is_no_larger_than_a_pickle():
+    model = cp.AdaBoostClassifier(Stump(), n_estimators=50).fit(NUMBERS, CODES)
+    assert len(dumps(model)) < len(pickle.dumps(model))
+
+
+def test_a_failed_write_leaves_the_old_file_and_no_part(tmp_path):
+    path = tmp_path / "kept.txt"
+    write_atomically(path, [b"old"])
+
+    def chunks():
+        yield b"new"
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        write_atomically(path, chunks())
+    assert path.read_bytes() == b"old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="permissions are those of POSIX")
+def test_a_replaced_file_keeps_its_permissions(tmp_path):
+    path = tmp_path / "kept.txt"
+    write_atomically(path, [b"old"])
+    path.chmod(0o640)
+    write_atomically(path, [b"new"])
+    assert path.stat().st_mode & 0o777 == 0o640
