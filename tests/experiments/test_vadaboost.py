@@ -6,9 +6,10 @@ import pytest
 from counterpoise.boosting.adaboost import AdaBoostClassifier
 from counterpoise.datasets import twonorm
 from counterpoise.experiments import vadaboost, vadaboost_figures, vadaboost_page
-from counterpoise.experiments.running import Progress, run_parts
+from counterpoise.experiments.running import run_parts
 from counterpoise.experiments.vadaboost_data import TASKS, Task
 from counterpoise.learners import HistogramTree
+from counterpoise.progress import Progress
 from counterpoise.results import ResultRow, read_rows
 
 TOYS = tuple(

@@ -1,4 +1,4 @@
-"""The figures and the page of ``boosted_cvar``, as functions of its results table."""
+"""The figures and the page of ``boosted_cvar``, as functions of its results tables."""
 
 import math
 from pathlib import Path
@@ -10,12 +10,25 @@ from counterpoise.experiments.boosted_cvar import LP_ALPHAS, METHODS, ROUND_ALPH
 from counterpoise.results import ResultRow, ResultsTable, Summary, read_rows, summarize
 
 SHOWN_ALPHAS = (0.02, 0.05, 0.1, 0.2, 0.3, 0.5)
+IMAGE_ALPHAS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
 _STYLES = {"ERM": ("#777777", "--"), "AdaBoost + Average": ("#d95f02", ":"), "AdaLPBoost": ("#1b7837", "-")}
 _COMMAND = "counterpoise reproduce boosted-cvar"
 
 
 def write_page(table: Path) -> Path:
-    """Write the figures and ``README.md`` beside the results table, and return the page's path."""
+    """Write the figures and ``README.md`` beside the results table, and return the page's path.
+
+    Images are shown where ``networks.csv`` is there too.
+    """
+    parts = _table_parts(table) if table.exists() else []
+    parts += _image_parts(table.parent / "networks.csv")
+    page = table.parent / "README.md"
+    page.write_text("\n\n".join([_HEAD, *parts]) + "\n", encoding="utf-8")
+    return page
+
+
+def _table_parts(table: Path) -> list[str]:
+    """Return the sections on tables, after writing their figures."""
     rows = read_rows(table)
     pairs = sorted({(row.dataset, row.learner) for row in rows.rows})
     figures = {
@@ -25,14 +38,41 @@ def write_page(table: Path) -> Path:
     }
     for name, (_, figure) in figures.items():
         figure.savefig(table.parent / name, dpi=110)
-    sections = [_pattern(rows, pairs), *(_section(rows, *pair) for pair in pairs)]
     pictures = [f"![{caption}]({name})\n\n*{caption}.*" for name, (caption, _) in figures.items()]
-    page = table.parent / "README.md"
-    page.write_text("\n\n".join([_HEAD, *pictures, *sections]) + "\n", encoding="utf-8")
-    return page
+    return [*pictures, _pattern(rows, pairs), *(_section(rows, *pair) for pair in pairs)]
 
 
-_HEAD = f"""# Boosted CVaR Classification on tabular data
+def _image_parts(table: Path) -> list[str]:
+    """Return the sections on images, after writing their figures."""
+    if not table.exists():
+        return [_NO_IMAGES]
+    rows = read_rows(table)
+    parts = [_IMAGES]
+    for dataset, learner in sorted({(row.dataset, row.learner) for row in rows}):
+        name = f"{dataset}.png"
+        _draw_images(rows, dataset, learner).savefig(table.parent / name, dpi=110)
+        first = rows.where(dataset=dataset, learner=learner, method="ERM", quantity="error").rows
+        caption = f"{dataset}, {learner}: test CVaR and average loss against alpha, and CVaR against base models"
+        errors = sorted({row.seed: row.value for row in first}.items())
+        told = ", ".join(f"{error:.4f} (seed {seed})" for seed, error in errors)
+        section = _section(rows, dataset, learner, IMAGE_ALPHAS)
+        parts += [f"![{caption}]({name})\n\n*{caption}.*", section, f"The average test loss of ERM is {told}."]
+    return parts
+
+
+_IMAGES = """## Images
+
+Networks and schedules of the paper's Appendix B, mixtures chosen on 10 % of the training rows. The paper's counterparts
+are Figures 1(b) and 3 (left), 2(a) (middle) and 4(a) (right). Every number is in `networks.csv`, which is made of the
+models' zero-one losses in the files `losses_*.npz` beside this page."""
+
+_NO_IMAGES = """## Images
+
+No losses of networks on images were kept beside this page: `counterpoise reproduce boosted-cvar --datasets cifar10`
+makes them where CIFAR-10 and a CUDA device are at hand."""
+
+
+_HEAD = f"""# Boosted CVaR Classification
 
 Made by `{_COMMAND}`; every number is in `results.csv` beside this page. Zhai et al. (2021) print
 figures and no numbers; what is compared is their pattern: AdaLPBoost follows the lower of ERM and AdaBoost + Average,
@@ -73,14 +113,15 @@ def _means(rows: list[Any]) -> dict[float, float]:
     return {alpha: float(np.mean(values)) for alpha, values in by_alpha.items()}
 
 
-def _section(rows: ResultsTable, dataset: str, learner: str) -> str:
+def _section(rows: ResultsTable, dataset: str, learner: str, shown: tuple[float, ...] = SHOWN_ALPHAS) -> str:
     chosen = _plain(rows, dataset, learner, "cvar")
-    alphas = [alpha for alpha in SHOWN_ALPHAS if any(_same(row.alpha, alpha) for row in chosen)]
+    n_seeds = len({row.seed for row in chosen})
+    spread = f"mean over {n_seeds} seeds and half of the 95 % interval\n(Student)" if n_seeds > 1 else "one seed"
+    alphas = [alpha for alpha in shown if any(_same(row.alpha, alpha) for row in chosen)]
     lines = [
         f"## {dataset}, {learner}",
         "",
-        f"Test CVaR zero-one loss, mean over {len({row.seed for row in chosen})} seeds and half of the 95 % interval",
-        f"(Student); `{chosen[0].settings}`.",
+        f"Test CVaR zero-one loss, {spread}; `{chosen[0].settings}`.",
         "",
         "| method | " + " | ".join(f"alpha {alpha:g}" for alpha in alphas) + " |",
         "|---|" + "---:|" * len(alphas),
@@ -113,12 +154,30 @@ def _cell(values: list[float]) -> str:
 def _draw_curves(rows: ResultsTable, pairs: list[tuple[str, str]], quantity: str) -> Any:
     figure, axes = _panels(len(pairs))
     for place, (dataset, learner) in zip(axes, pairs, strict=False):
-        found = _plain(rows, dataset, learner, quantity)
-        for method, (color, line) in _STYLES.items():
-            _band(place, [row for row in found if row.method == method], color, line, method)
-        _markers(place, [row for row in found if row.method == "Regularized LPBoost"])
-        place.set(title=f"{dataset}, {learner}", xlabel="alpha")
-    axes[0].set_ylabel("test CVaR zero-one loss" if quantity == "cvar" else "average test loss")
+        _curve_panel(place, _plain(rows, dataset, learner, quantity))
+        place.set_title(f"{dataset}, {learner}")
+    axes[0].set_ylabel(_AXES[quantity])
+    _legend(figure, axes)
+    return figure
+
+
+_AXES = {"cvar": "test CVaR zero-one loss", "error": "average test loss"}
+
+
+def _curve_panel(place: Any, found: list[Any]) -> None:
+    for method, (color, line) in _STYLES.items():
+        _band(place, [row for row in found if row.method == method], color, line, method)
+    _markers(place, [row for row in found if row.method == "Regularized LPBoost"])
+    place.set_xlabel("alpha")
+
+
+def _draw_images(rows: ResultsTable, dataset: str, learner: str) -> Any:
+    figure, axes = _panels(3)
+    for place, quantity in zip(axes, _AXES, strict=False):
+        _curve_panel(place, _plain(rows, dataset, learner, quantity))
+        place.set_ylabel(_AXES[quantity])
+    _round_panel(axes[2], rows, dataset, learner)
+    axes[2].set_ylabel(_AXES["cvar"])
     _legend(figure, axes)
     return figure
 
@@ -151,18 +210,23 @@ def _markers(place: Any, rows: list[Any]) -> None:
 def _draw_rounds(rows: ResultsTable, pairs: list[tuple[str, str]]) -> Any:
     figure, axes = _panels(len(pairs))
     for place, (dataset, learner) in zip(axes, pairs, strict=False):
-        found = [row for row in rows.where(dataset=dataset, learner=learner) if "rounds=" in row.settings]
-        for alpha, marker in zip(ROUND_ALPHAS, "osD", strict=True):
-            means: dict[int, list[float]] = {}
-            for row in found:
-                if row.alpha == alpha:
-                    means.setdefault(int(row.settings.rsplit("rounds=", 1)[1]), []).append(row.value)
-            counts = sorted(means)
-            place.plot(counts, [np.mean(means[count]) for count in counts], marker=marker, label=f"alpha {alpha:g}")
-        place.set(title=f"{dataset}, {learner}", xlabel="base models")
-    axes[0].set_ylabel("test CVaR zero-one loss")
+        _round_panel(place, rows, dataset, learner)
+        place.set_title(f"{dataset}, {learner}")
+    axes[0].set_ylabel(_AXES["cvar"])
     _legend(figure, axes)
     return figure
+
+
+def _round_panel(place: Any, rows: ResultsTable, dataset: str, learner: str) -> None:
+    found = [row for row in rows.where(dataset=dataset, learner=learner) if "rounds=" in row.settings]
+    for alpha, marker in zip(ROUND_ALPHAS, "osD", strict=True):
+        means: dict[int, list[float]] = {}
+        for row in found:
+            if row.alpha == alpha:
+                means.setdefault(int(row.settings.rsplit("rounds=", 1)[1]), []).append(row.value)
+        counts = sorted(means)
+        place.plot(counts, [np.mean(means[count]) for count in counts], marker=marker, label=f"alpha {alpha:g}")
+    place.set_xlabel("base models")
 
 
 def _panels(n_panels: int) -> tuple[Any, list[Any]]:

@@ -20,8 +20,9 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from counterpoise._types import AnyArray, FloatArray, IntArray
 from counterpoise.certify import audit, tightened
 from counterpoise.datasets import TableData, load
-from counterpoise.experiments.running import Tell, run_parts, unfinished
+from counterpoise.experiments.running import run_parts, unfinished
 from counterpoise.goals import Goal, Table, as_goals, bind
+from counterpoise.progress import Tell
 from counterpoise.results import ResultRow
 
 EXPERIMENT = "confidence"

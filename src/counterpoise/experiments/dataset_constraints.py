@@ -34,8 +34,9 @@ from counterpoise.experiments.dataset_constraints_baselines import (
     shift_bias,
     zafar_svm,
 )
-from counterpoise.experiments.running import Tell, run_parts, unfinished
+from counterpoise.experiments.running import run_parts, unfinished
 from counterpoise.goals import InfeasibleGoals, Table, churn, error_rate, false_positives, positive_rate, recall
+from counterpoise.progress import Tell
 from counterpoise.results import ResultRow
 from counterpoise.solvers.ramp import ramp
 

@@ -25,10 +25,11 @@ from counterpoise.boosting.adaboost import AdaBoostClassifier
 from counterpoise.boosting.dro import DROBoostClassifier
 from counterpoise.datasets import TableData, load, split_rows
 from counterpoise.experiments.dro_coverage import DEGREES, N_SAMPLES, coverage
-from counterpoise.experiments.running import Tell, run_parts, unfinished
+from counterpoise.experiments.running import run_parts, unfinished
 from counterpoise.guarantees import calibrated_radius
 from counterpoise.learners import HistogramTree
 from counterpoise.losses import exponential
+from counterpoise.progress import Tell
 from counterpoise.results import ResultRow
 
 EXPERIMENT = "dro-boosting"

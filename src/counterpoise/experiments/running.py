@@ -3,30 +3,12 @@
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
+from counterpoise.progress import Progress, Tell
 from counterpoise.results import ResultRow, append_rows, read_rows
 
 Part = TypeVar("Part")
-
-_MINUTE, _HOUR = 60, 3600
-
-
-class Progress(NamedTuple):
-    """How far a run is."""
-
-    done: int
-    total: int
-    part: str  # the newest
-    elapsed: float  # seconds
-    left: float  # seconds, as the mean over the parts so far has it
-
-    def __str__(self) -> str:
-        times = f"{_duration(self.elapsed)} so far, about {_duration(self.left)} left"
-        return f"{self.done} of {self.total}: {self.part}; {times}"
-
-
-Tell = Callable[[Progress], None]
 
 
 def unfinished(
@@ -104,11 +86,3 @@ def _measured(
 
 def _with_part(measure: Callable[[Any], list[ResultRow]], part: Any) -> tuple[Any, list[ResultRow]]:
     return part, measure(part)
-
-
-def _duration(seconds: float) -> str:
-    if seconds < _MINUTE:
-        return f"{seconds:.0f} s"
-    if seconds < _HOUR:
-        return f"{seconds / _MINUTE:.0f} min"
-    return f"{seconds / _HOUR:.1f} h"

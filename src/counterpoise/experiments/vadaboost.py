@@ -17,9 +17,10 @@ from counterpoise.boosting.ebboost import EBBoostClassifier
 from counterpoise.boosting.margin_boost import RLPBoostClassifier, RQPBoostClassifier
 from counterpoise.boosting.vadaboost import VadaBoostClassifier
 from counterpoise.datasets import split_rows
-from counterpoise.experiments.running import Tell, run_parts, unfinished
+from counterpoise.experiments.running import run_parts, unfinished
 from counterpoise.experiments.vadaboost_data import TASKS, Task
 from counterpoise.learners import HistogramTree, LeastErrorStump
+from counterpoise.progress import Tell
 from counterpoise.results import ResultRow
 
 EXPERIMENT = "vadaboost"
