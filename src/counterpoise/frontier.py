@@ -74,14 +74,15 @@ class Tradeoff:
             lines.append("  ".join([*numbers, f"{point.n_models:>10}"]))
         return "\n".join(lines)
 
-    def plot(self, ax: Any = None) -> Any:
-        """Draw the frontier with matplotlib, and return the axes."""
+    def plot(self, ax: Any = None, **kwargs: Any) -> Any:
+        """Draw the frontier with matplotlib, and return the axes; ``kwargs`` go to matplotlib's ``plot``."""
         if ax is None:
             from matplotlib.figure import Figure  # noqa: PLC0415 - heavy, and optional
 
             ax = Figure(figsize=(6, 4), layout="constrained").subplots()
-        ax.plot(self.bounds, self.values, marker=".", color="tab:blue")
-        ax.set_xlabel("bound" if self.goal is None else f"bound b in {self.goal.left} {self.goal.sense} b")
+        ax.plot(self.bounds, self.values, **{"marker": ".", "color": "tab:blue"} | kwargs)
+        label = "bound" if self.goal is None else f"bound b in {self.goal.left} {self.goal.sense} b"
+        ax.set_xlabel(label, parse_math=False)  # a group's name may hold dollar signs
         ax.set_ylabel(f"least risk (alpha = {self.alpha:g})")
         ax.grid(visible=True, alpha=0.3)
         return ax

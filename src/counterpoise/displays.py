@@ -1,0 +1,400 @@
+"""Figures in the manner of scikit-learn's displays: the tail of a classifier, its rates by group, the price of a goal.
+
+Each display holds the numbers that it draws; ``plot`` draws them again, into other axes if wanted. matplotlib is loaded
+when a figure is drawn. Names of groups and models are drawn as they are, never read as formulas.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+
+from counterpoise._checks import check_alphas, check_choice, check_losses
+from counterpoise._types import AnyArray, ArrayLike, FloatArray
+from counterpoise.confidence import binomial_bounds
+from counterpoise.frontier import Tradeoff, tradeoff
+from counterpoise.guarantees import check_confidence
+from counterpoise.metrics import RateRow, cvar_curve, rate_table
+
+__all__ = ["RATES", "CVaRCurveDisplay", "RateDisplay", "TradeoffDisplay", "count_bounds"]
+
+RATES = ("positive_rate", "error_rate", "recall", "false_positive_rate", "precision", "churn")
+_ALPHAS = np.geomspace(0.01, 1.0, 61)  # even steps on the logarithmic axis that is drawn
+_DRAWN = ("sticky", "sample", "ramp")  # values of ``decision`` under which answers are drawn
+_CONFIDENCE = 0.95
+_COUNT = 1e-6  # by which rate times rows may differ from the whole number that it is: rounding
+
+
+class CVaRCurveDisplay:
+    """The CVaR of a classifier's zero-one loss against the tail fraction alpha.
+
+    The loss of a row is 0 or 1 for a deterministic classifier, and its curve is then ``min(1, error / alpha)``. For a
+    classifier that draws its answers (a mixture with ``decision="sticky"`` or ``"sample"``, a ramp) it is the
+    probability of an error, from ``predict_proba``.
+
+    Parameters
+    ----------
+    alphas : array of shape (n_alphas,)
+        Tail fractions in (0, 1].
+    cvar : array of shape (n_alphas,)
+        Average loss over the worst-off fraction alpha.
+    name : str, optional
+        What the legend calls the curve.
+
+    Attributes
+    ----------
+    ax_, figure_, line_ : matplotlib objects
+        What was drawn last.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from counterpoise import AdaLPBoostClassifier, CVaRCurveDisplay
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> plain = GaussianNB().fit(X[:300], y[:300])
+    >>> boosted = AdaLPBoostClassifier(n_estimators=10, alpha=0.1, random_state=0).fit(X[:300], y[:300])
+    >>> display = CVaRCurveDisplay.from_estimator(plain, X[300:], y[300:])
+    >>> other = CVaRCurveDisplay.from_estimator(boosted, X[300:], y[300:], ax=display.ax_)
+    >>> [text.get_text() for text in other.ax_.get_legend().get_texts()]
+    ['GaussianNB', 'AdaLPBoostClassifier']
+    """
+
+    def __init__(self, *, alphas: ArrayLike, cvar: ArrayLike, name: str | None = None) -> None:
+        self.alphas = alphas
+        self.cvar = cvar
+        self.name = name
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: ArrayLike,
+        *,
+        alphas: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        name: str | None = None,
+        ax: Any = None,
+        **kwargs: Any,
+    ) -> Self:
+        """Draw the curve of a fitted classifier on labelled rows.
+
+        Parameters
+        ----------
+        estimator : fitted classifier
+        X, y : rows and their labels
+        alphas : array of tail fractions in (0, 1], optional
+            Default: 61 from 0.01 to 1.
+        sample_weight : array of shape (n_samples,), optional
+            Non-negative; only their ratios matter.
+        name : str, optional
+            Default: the name of the class.
+        ax : matplotlib axes, optional
+        **kwargs
+            Passed to matplotlib's ``plot``.
+        """
+        losses = _error_probabilities(estimator, X, y)
+        title = type(estimator).__name__ if name is None else name
+        return cls.from_losses(losses, alphas=alphas, sample_weight=sample_weight, name=title, ax=ax, **kwargs)
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: ArrayLike,
+        y_pred: ArrayLike,
+        *,
+        alphas: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        name: str | None = None,
+        ax: Any = None,
+        **kwargs: Any,
+    ) -> Self:
+        """Draw the curve of predicted labels; parameters as for ``from_estimator``."""
+        losses = _wrong(np.asarray(y_true), np.asarray(y_pred))
+        return cls.from_losses(losses, alphas=alphas, sample_weight=sample_weight, name=name, ax=ax, **kwargs)
+
+    @classmethod
+    def from_losses(
+        cls,
+        losses: ArrayLike,
+        *,
+        alphas: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        mixture: ArrayLike | None = None,
+        name: str | None = None,
+        ax: Any = None,
+        **kwargs: Any,
+    ) -> Self:
+        """Draw the curve of losses, one for each row; or one for each row and model, with the mixture of the models."""
+        levels = _ALPHAS if alphas is None else check_alphas(alphas)
+        curve = cvar_curve(check_losses(losses, ndim=None), levels, sample_weight, mixture=mixture)
+        return cls(alphas=levels, cvar=curve, name=name).plot(ax, **kwargs)
+
+    def plot(self, ax: Any = None, *, name: str | None = None, **kwargs: Any) -> Self:
+        """Draw the curve into ``ax``, or into a new figure; ``kwargs`` go to matplotlib's ``plot``."""
+        title = self.name if name is None else name
+        self.ax_ = _axes(ax)
+        self.figure_ = self.ax_.figure
+        (self.line_,) = self.ax_.plot(self.alphas, self.cvar, **{"label": title} | kwargs)
+        self.ax_.set(xscale="log", ylim=(0.0, 1.03))
+        self.ax_.set_xlabel("worst-off fraction of the rows (alpha)")
+        self.ax_.set_ylabel("CVaR of the zero-one loss")
+        self.ax_.grid(visible=True, alpha=0.3)
+        _legend(self.ax_)
+        return self
+
+
+class RateDisplay:
+    """The rate of each group as a dot with its interval.
+
+    Parameters
+    ----------
+    groups : list of str
+        In the order in which they are drawn, from the top.
+    rates, low, high : array of shape (n_groups,)
+        Not a number where a rate has no meaning, such as the recall of a group without positives, and where a rate has
+        no interval.
+    rate : str
+        Name of the rate.
+
+    Attributes
+    ----------
+    ax_, figure_, line_ : matplotlib objects
+        What was drawn last; ``line_`` holds the dots.
+
+    Examples
+    --------
+    >>> from counterpoise import RateDisplay
+    >>> sex = {"sex": ["F"] * 40 + ["M"] * 60}
+    >>> said, labels = [1] * 10 + [0] * 30 + [1] * 30 + [0] * 30, [0, 1] * 50
+    >>> display = RateDisplay.from_predictions(labels, said, sensitive_features=sex)
+    >>> for group, rate, low, high in zip(display.groups, display.rates, display.low, display.high):
+    ...     print(f"{group:5} {rate:.3f} ({low:.3f} to {high:.3f})")
+    all   0.400 (0.303 to 0.503)
+    sex=F 0.250 (0.127 to 0.412)
+    sex=M 0.500 (0.368 to 0.632)
+    """
+
+    def __init__(
+        self, *, groups: Sequence[str], rates: ArrayLike, low: ArrayLike, high: ArrayLike, rate: str = "positive_rate"
+    ) -> None:
+        self.groups = groups
+        self.rates = rates
+        self.low = low
+        self.high = high
+        self.rate = rate
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: ArrayLike | None = None,
+        *,
+        sensitive_features: Any,
+        rate: str = "positive_rate",
+        ax: Any = None,
+        **kwargs: Any,
+    ) -> Self:
+        """Draw the rates of the decisions that a fitted classifier makes.
+
+        Parameters
+        ----------
+        estimator : fitted classifier
+            A randomized one is shown by the decisions that it draws.
+        X, y : rows and their labels
+            Labels are needed for rates other than ``positive_rate`` and ``churn``.
+        sensitive_features : data frame, dict of arrays, or array
+            A group is a combination of the values of all columns.
+        rate : {"positive_rate", "error_rate", "recall", "false_positive_rate", "precision", "churn"}
+        ax : matplotlib axes, optional
+        **kwargs
+            As for ``from_predictions``.
+        """
+        said = estimator.predict(X)
+        return cls.from_predictions(y, said, sensitive_features=sensitive_features, rate=rate, ax=ax, **kwargs)
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: ArrayLike | None,
+        y_pred: ArrayLike,
+        *,
+        sensitive_features: Any,
+        rate: str = "positive_rate",
+        baseline: ArrayLike | None = None,
+        confidence: float = _CONFIDENCE,
+        pos_label: Any = None,
+        ax: Any = None,
+        **kwargs: Any,
+    ) -> Self:
+        """Draw the rates of predicted labels.
+
+        Parameters
+        ----------
+        y_true : array of shape (n_samples,) or None
+        y_pred : array of shape (n_samples,)
+        sensitive_features, rate, ax
+            As for ``from_estimator``.
+        baseline : array of shape (n_samples,), optional
+            What the deployed model predicts, for the churn.
+        confidence : float in (0, 1), default=0.95
+            With which each interval, by itself, holds the rate of the group's population: exact (Clopper and Pearson).
+        pos_label : label, optional
+            The positive class; by default the last of the sorted classes.
+        **kwargs
+            Passed to matplotlib's ``errorbar``.
+        """
+        check_choice(rate, "rate", RATES)
+        table = rate_table(y_pred, y_true, sensitive_features, baseline=baseline, pos_label=pos_label)
+        rates = [getattr(row, rate) for row in table]
+        if not np.isfinite(rates).any():
+            needed = "baseline" if rate == "churn" else "y_true, with rows that count in it"
+            raise ValueError(f"rate={rate!r} needs {needed}; got none for any group.")
+        ends = (count_bounds(getattr(row, rate), _trials(row, rate), confidence=confidence) for row in table)
+        low, high = np.array(list(ends)).T
+        groups = [row.group for row in table]
+        return cls(groups=groups, rates=np.array(rates), low=low, high=high, rate=rate).plot(ax, **kwargs)
+
+    def plot(self, ax: Any = None, *, name: str | None = None, **kwargs: Any) -> Self:
+        """Draw the dots into ``ax``, or into a new figure; ``kwargs`` go to matplotlib's ``errorbar``."""
+        self.ax_ = _axes(ax)
+        self.figure_ = self.ax_.figure
+        rates, places = np.asarray(self.rates, dtype=np.float64), np.arange(len(self.groups))
+        reach = np.vstack([rates - np.asarray(self.low), np.asarray(self.high) - rates])
+        style = {"fmt": "o", "capsize": 0, "label": name} | kwargs
+        self.line_, *_ = self.ax_.errorbar(rates, places, xerr=np.clip(reach, 0.0, None), **style)
+        self.ax_.set_yticks(places, labels=self.groups, parse_math=False)
+        self.ax_.set_ylim(len(self.groups) - 0.5, -0.5)  # the first group on top
+        self.ax_.set_xlabel(self.rate.replace("_", " "))
+        self.ax_.grid(visible=True, axis="x", alpha=0.3)
+        _legend(self.ax_)
+        return self
+
+
+class TradeoffDisplay:
+    """The least risk of a mixture against the bound of one goal.
+
+    Parameters
+    ----------
+    tradeoff : Tradeoff
+        The frontier, from ``counterpoise.tradeoff``.
+    name : str, optional
+        What the legend calls the frontier.
+
+    Attributes
+    ----------
+    ax_, figure_, line_ : matplotlib objects
+        What was drawn last.
+
+    Examples
+    --------
+    >>> from counterpoise import TradeoffDisplay
+    >>> losses = [[0, 1], [0, 1], [1, 0], [1, 0]]
+    >>> display = TradeoffDisplay.from_estimator(losses, [0, 1], [0.0, 0.25, 0.5, 0.75], alpha=0.5)
+    >>> display.tradeoff.values.round(6).tolist()
+    [1.0, 0.75, 0.5, 0.5]
+    """
+
+    def __init__(self, *, tradeoff: Tradeoff, name: str | None = None) -> None:
+        self.tradeoff = tradeoff
+        self.name = name
+
+    @classmethod
+    def from_estimator(
+        cls,
+        model: Any,
+        goal: Any,
+        bounds: ArrayLike | None = None,
+        *,
+        alpha: float | None = None,
+        n_points: int = 50,
+        name: str | None = None,
+        ax: Any = None,
+        **kwargs: Any,
+    ) -> Self:
+        """Find the frontier of a fitted mixture, as ``counterpoise.tradeoff`` does, and draw it."""
+        found = tradeoff(model, goal, bounds, alpha=alpha, n_points=n_points)
+        return cls.from_tradeoff(found, name=name, ax=ax, **kwargs)
+
+    @classmethod
+    def from_tradeoff(cls, tradeoff: Tradeoff, *, name: str | None = None, ax: Any = None, **kwargs: Any) -> Self:
+        """Draw a frontier that was found before."""
+        return cls(tradeoff=tradeoff, name=name).plot(ax, **kwargs)
+
+    def plot(self, ax: Any = None, *, name: str | None = None, **kwargs: Any) -> Self:
+        """Draw the frontier into ``ax``, or into a new figure; ``kwargs`` go to matplotlib's ``plot``."""
+        title = self.name if name is None else name
+        self.ax_ = self.tradeoff.plot(_axes(ax), **{"label": title} | kwargs)
+        self.figure_, self.line_ = self.ax_.figure, self.ax_.lines[-1]
+        _legend(self.ax_)
+        return self
+
+
+def count_bounds(rate: float, n_trials: int | None, *, confidence: float = _CONFIDENCE) -> tuple[float, float]:
+    """Return the two-sided interval of a rate that is a count out of ``n_trials``.
+
+    Both ends are not a number where there is none: no rows, an unknown number of them, or a rate that is no count out
+    of them, such as a weighted one.
+
+    Examples
+    --------
+    >>> from counterpoise.displays import count_bounds
+    >>> [round(end, 3) for end in count_bounds(0.25, 40)]
+    [0.127, 0.412]
+    >>> count_bounds(0.26, 40)
+    (nan, nan)
+    """
+    level = (1.0 + check_confidence(confidence)) / 2.0
+    if not n_trials or not np.isfinite(rate) or abs(rate * n_trials - round(rate * n_trials)) > _COUNT:
+        return np.nan, np.nan
+    low, high = binomial_bounds(round(rate * n_trials), n_trials, confidence=level)
+    return low, high
+
+
+def _trials(row: RateRow, rate: str) -> int | None:
+    """Return the number of rows that a rate is out of."""
+    if rate == "recall":
+        return row.n_positives
+    if rate == "false_positive_rate":
+        return None if row.n_positives is None else row.n_samples - row.n_positives
+    return round(row.positive_rate * row.n_samples) if rate == "precision" else row.n_samples
+
+
+def _error_probabilities(estimator: Any, X: Any, y: ArrayLike) -> FloatArray:
+    labels = np.asarray(y)
+    if getattr(_innermost(estimator), "decision", None) not in _DRAWN:
+        return _wrong(labels, np.asarray(estimator.predict(X)))
+    said = np.asarray(estimator.predict_proba(X))
+    return np.asarray(1.0 - (said * (labels[:, None] == np.asarray(estimator.classes_))).sum(axis=1))
+
+
+def _innermost(estimator: Any) -> Any:
+    """Return what decides: the last step of a pipeline, the best candidate of a search."""
+    while hasattr(estimator, "best_estimator_") or hasattr(estimator, "steps"):
+        best = getattr(estimator, "best_estimator_", None)
+        estimator = estimator.steps[-1][1] if best is None else best
+    return estimator
+
+
+def _wrong(labels: AnyArray, said: AnyArray) -> FloatArray:
+    if labels.ndim != 1 or labels.shape != said.shape:
+        shapes = f"{labels.shape} and {said.shape}"
+        raise ValueError(f"Labels and predicted labels must be two vectors of one length; got shapes {shapes}.")
+    return np.asarray(labels != said, dtype=np.float64)
+
+
+def _axes(ax: Any) -> Any:
+    if ax is not None:
+        return ax
+    import matplotlib.pyplot as plt  # noqa: PLC0415 - heavy, and optional
+
+    return plt.subplots(layout="constrained")[1]
+
+
+def _legend(ax: Any) -> None:
+    """Show a legend where something has a name."""
+    if ax.get_legend_handles_labels()[1]:
+        for text in ax.legend(frameon=False).get_texts():
+            text.set_parse_math(False)

@@ -1,0 +1,137 @@
+"""The figures of a report: small, one message each, drawn by the displays."""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from markupsafe import Markup
+
+from counterpoise._types import ArrayLike
+from counterpoise.displays import CVaRCurveDisplay, RateDisplay, TradeoffDisplay
+from counterpoise.frontier import Tradeoff, TradeoffPoint
+from counterpoise.report.svg import FAINT, INK, MUTED, SERIES, draw
+from counterpoise.report.wording import fraction, number, percent, shortened
+
+_LABEL = 20  # letters of a name beside an axis
+_ROW = 0.2  # inches, for each dot
+_FRAME = 0.62  # inches, for the axis below
+_STYLES = ({"linestyle": "-"}, {"linestyle": "--"}, {"linestyle": ":"})  # lines differ without colour too
+_TICKS = (0.01, 0.03, 0.1, 0.3, 1.0)
+_SIDE = {">=": "at least", "<=": "at most"}
+
+
+class Dot(NamedTuple):
+    """An estimate with its interval, and what it is compared with."""
+
+    name: str
+    value: float
+    low: float = math.nan
+    high: float = math.nan
+    other: float = math.nan  # of plain training
+
+
+def goal_figure(name: str, text: str, dots: Sequence[Dot], bound: float, sense: str) -> Markup:
+    """Draw the estimates of a goal on each split with their intervals, and the side of the bound that is allowed."""
+
+    def fill(ax: Any) -> None:
+        _dots(ax, dots, "")
+        others = [dot.other for dot in dots]
+        ax.plot(others, range(len(dots)), "D", color=SERIES[1], fillstyle="none")
+        ax.axvline(bound, color=INK, linewidth=1, linestyle=(0, (3, 2)))
+        low, high = _limits([bound, *others, *(end for dot in dots for end in (dot.value, dot.low, dot.high))])
+        ax.set_xlim(low, high)
+        if sense:
+            ax.axvspan(*((bound, high) if sense == ">=" else (low, bound)), color=FAINT, alpha=0.35, linewidth=0)
+        ax.set_xlabel(f"shaded: allowed, {_SIDE[sense]} {number(bound)}" if sense else f"bound {number(bound)}")
+
+    told = "; ".join(f"{dot.name} {number(dot.value)}, from {number(dot.low)} to {number(dot.high)}" for dot in dots)
+    return draw(
+        name,
+        f"Estimates and intervals of {text}",
+        f"{told}. The bound is {number(bound)}.",
+        fill,
+        height=_FRAME + _ROW * len(dots),
+    )
+
+
+def cvar_figure(name: str, rows: str, curves: Mapping[str, tuple[ArrayLike, ArrayLike]], alpha: float | None) -> Markup:
+    """Draw the CVaR curves of several methods, and the tail fraction that was asked for."""
+
+    def fill(ax: Any) -> None:
+        for (label, (alphas, values)), colour, style in zip(curves.items(), SERIES, _STYLES, strict=False):
+            CVaRCurveDisplay(alphas=alphas, cvar=values, name=label).plot(ax, color=colour, **style)
+        if alpha is not None:
+            ax.axvline(alpha, color=MUTED, linewidth=0.8, zorder=0)
+        ax.set_xticks(_TICKS, labels=[f"{100 * tick:g} %" for tick in _TICKS], minor=False)
+        ax.set_xticks([], minor=True)
+        ax.set(xlim=(0.0095, 1.02), title=f"{rows} rows", ylabel="share wrong there (CVaR)")
+        ax.set_xlabel("worst-off part of the rows")
+
+    levels = sorted({level for level in (0.01, alpha, 1.0) if level is not None})
+    told = ". ".join(
+        f"Worst-off {fraction(level)}: "
+        + ", ".join(f"{label} {percent(_at(curve, level))}" for label, curve in curves.items())
+        for level in levels
+    )
+    return draw(name, f"CVaR of the zero-one loss on the {rows} rows", f"{told}.", fill)
+
+
+def rate_figure(name: str, rate: str, dots: Sequence[Dot]) -> Markup:
+    """Draw one rate of every group; the first is that of all rows."""
+
+    def fill(ax: Any) -> None:
+        _dots(ax, dots, rate)
+        ax.axvline(dots[0].value, color=MUTED, linewidth=0.8, linestyle=":", zorder=0)
+        ax.set_xlim(*_limits([end for dot in dots for end in (dot.value, dot.low, dot.high)], (0.0, 1.0)))
+
+    told = "; ".join(f"{dot.name} {percent(dot.value)}" for dot in dots)
+    return draw(name, f"{rate} by group".capitalize(), f"{told}.", fill, height=_FRAME + _ROW * len(dots))
+
+
+def frontier_figure(
+    name: str, text: str, points: Sequence[tuple[float, float, float]], alpha: float, bound: float
+) -> Markup:
+    """Draw the least risk against the bound of a goal, from triples of bound, value and proven lower value."""
+    found = Tradeoff(tuple(TradeoffPoint(*point, math.nan, 0, None) for point in points), None, alpha)
+
+    def fill(ax: Any) -> None:
+        TradeoffDisplay(tradeoff=found).plot(ax, color=SERIES[0])
+        ax.locator_params(axis="x", nbins=5)
+        if math.isfinite(bound):
+            ax.axvline(bound, color=INK, linewidth=1, linestyle=(0, (3, 2)))
+        ax.set_xlabel("bound of the goal" + (f"; asked: {number(bound)}" if math.isfinite(bound) else ""))
+        ax.set_ylabel(f"least share wrong, worst {100 * alpha:g} %")
+
+    told = "; ".join(f"bound {number(edge)}: {percent(value)}" for edge, value, _ in some(points))
+    return draw(name, f"Least risk against the bound of {text}", f"{told}.", fill)
+
+
+def some(points: Sequence[tuple[float, float, float]], most: int = 5) -> list[tuple[float, float, float]]:
+    """Return a few of many points: the ends and some between."""
+    places = np.unique(np.linspace(0, len(points) - 1, most).round().astype(int))
+    return [points[place] for place in places.tolist()]
+
+
+def _dots(ax: Any, dots: Sequence[Dot], rate: str) -> None:
+    names = [shortened(dot.name, _LABEL) for dot in dots]
+    values, low, high = (np.array([getattr(dot, part) for dot in dots]) for part in ("value", "low", "high"))
+    display = RateDisplay(groups=names, rates=values, low=low, high=high, rate=rate)
+    display.plot(ax, color=SERIES[0], elinewidth=1.4)
+    ax.tick_params(axis="y", length=0)
+    ax.locator_params(axis="x", nbins=5)
+    ax.spines["left"].set_visible(False)
+
+
+def _limits(values: Sequence[float], inside: tuple[float, float] = (-math.inf, math.inf)) -> tuple[float, float]:
+    """Return the range of the numbers there are, with some air, and not beyond what is possible."""
+    finite = [value for value in values if math.isfinite(value)] or [0.0, 1.0]
+    low, high = min(finite), max(finite)
+    air = 0.06 * (high - low) or 0.05
+    return max(low - air, inside[0] - 0.02), min(high + air, inside[1] + 0.02)
+
+
+def _at(curve: tuple[ArrayLike, ArrayLike], alpha: float) -> float:
+    alphas, values = np.asarray(curve[0]), np.asarray(curve[1])
+    near = int(np.abs(alphas - alpha).argmin())
+    return float(values[near]) if math.isclose(alphas[near], alpha) else math.nan

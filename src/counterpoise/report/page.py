@@ -1,0 +1,62 @@
+"""The report of a run: one self-contained HTML page made of its results table and its words."""
+
+from pathlib import Path
+
+from counterpoise.persist import write_atomically
+from counterpoise.report.record import read_record
+
+__all__ = ["write_report"]
+
+_NAME = "report.html"
+
+
+def write_report(run_folder: str | Path) -> Path:
+    """Write ``report.html`` into a run folder, and return its path.
+
+    The page holds all it needs: no script, no network, no font. It is a function of ``results.csv``, ``texts.json``,
+    ``settings.json`` and ``environment.json``, so the same files give the same bytes; no model and no data are read.
+
+    Parameters
+    ----------
+    run_folder : path
+        What ``counterpoise fit`` wrote.
+
+    Returns
+    -------
+    Path
+
+    Raises
+    ------
+    FileNotFoundError
+        Where the folder or one of its files is missing.
+    ValueError
+        Where one of the files is something else.
+    ImportError
+        Where jinja2 or matplotlib is not installed.
+
+    Examples
+    --------
+    >>> import json, tempfile
+    >>> from pathlib import Path
+    >>> from counterpoise.report import write_report
+    >>> from counterpoise.results import append_rows
+    >>> row = {"experiment": "run", "dataset": "loans", "learner": "", "method": "mixture", "seed": 0,
+    ...        "quantity": "error", "split": "test", "value": 0.1}
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     append_rows(Path(folder) / "results.csv", [row])
+    ...     for name in ("texts", "settings", "environment"):
+    ...         _ = (Path(folder) / f"{name}.json").write_text(json.dumps({}))
+    ...     page = write_report(folder)
+    ...     page.name, "Audit of a classifier on loans" in page.read_text(encoding="utf-8")
+    ('report.html', True)
+    """
+    folder = Path(run_folder)
+    record = read_record(folder)
+    try:
+        from counterpoise.report.contents import render  # noqa: PLC0415 - needs optional packages
+
+        page = render(record)
+    except ModuleNotFoundError as error:
+        raise ImportError(f"A report needs jinja2 and matplotlib: pip install counterpoise[cli] ({error}).") from error
+    write_atomically(folder / _NAME, [page.encode("utf-8", errors="replace")])  # a lone surrogate is no text
+    return folder / _NAME

@@ -1,0 +1,117 @@
+"""What a run folder says: its numbers from the results table, its words and settings from JSON files."""
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from counterpoise.results import ResultRow, read_rows
+
+FILES = ("results.csv", "texts.json", "settings.json", "environment.json")
+SPLITS = ("train", "validation", "test")
+MIXTURE, FIRST, AVERAGE = "mixture", "first model", "average"
+_DIGITS = 9  # of a tail fraction: 0.1 + 0.2 is 0.3
+
+Words: TypeAlias = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Record:
+    """The rows of a run, in their order, and its words."""
+
+    rows: tuple[ResultRow, ...]
+    texts: Words
+    settings: Words
+    environment: Words
+
+    @cached_property
+    def _values(self) -> dict[tuple[Any, ...], float]:
+        return {_key(row.quantity, row.method, row.split, row.settings, row.alpha): row.value for row in self.rows}
+
+    def value(
+        self,
+        quantity: str,
+        *,
+        method: str = MIXTURE,
+        split: str = "test",
+        settings: str = "",
+        alpha: float | None = None,
+    ) -> float:
+        """Return one number; not a number where the table has none."""
+        return self._values.get(_key(quantity, method, split, settings, alpha), math.nan)
+
+    def named(self, *quantities: str) -> list[ResultRow]:
+        """Return the rows of some quantities."""
+        return [row for row in self.rows if row.quantity in quantities]
+
+    @property
+    def dataset(self) -> str:
+        """Return the name of the data."""
+        return self.rows[0].dataset if self.rows else ""
+
+    @property
+    def splits(self) -> list[str]:
+        """Return the splits that were measured: train, validation, test, then extra datasets by name."""
+        found = dict.fromkeys(row.split for row in self.named("rows", "error", "cvar", "goal estimate"))
+        return [*(split for split in SPLITS if split in found), *sorted(set(found) - set(SPLITS))]
+
+    @property
+    def judged(self) -> str:
+        """Return the split that counts: the test rows, or where there are none the last before."""
+        known = [split for split in SPLITS if split in self.splits]
+        return known[-1] if known else SPLITS[-1]
+
+    @property
+    def alpha(self) -> float | None:
+        """Return the tail fraction that was asked for."""
+        asked = self.settings.get("alpha")
+        if isinstance(asked, (int, float)) and not isinstance(asked, bool):
+            return float(asked)
+        measured = (row.alpha for row in self.named("tail part", "frontier value") if row.alpha is not None)
+        return next(measured, None)
+
+    @property
+    def is_mixture(self) -> bool:
+        """Tell whether the model draws among several."""
+        return sum(row.value > 0 for row in self.named("share")) > 1
+
+    @property
+    def is_weighted(self) -> bool:
+        """Tell whether rows have weights: rates are then no counts of rows."""
+        data = self.settings.get("data")
+        return isinstance(data, Mapping) and data.get("weights") is not None
+
+    def entries(self, kind: str) -> dict[str, dict[str, Any]]:
+        """Return the words on goals, groups, models or segments by their name in the results table."""
+        return {str(entry["name"]): entry for entry in self.texts.get(kind, [])}
+
+
+def read_record(folder: Path) -> Record:
+    """Read the four files of a run folder that a report needs."""
+    if not folder.is_dir():
+        raise FileNotFoundError(f"run_folder must be the folder of a run; there is no folder {folder}.")
+    missing = [name for name in FILES if not (folder / name).is_file()]
+    if missing:
+        raise FileNotFoundError(
+            f"run_folder must be the folder of a finished run, with {', '.join(FILES)}; {folder} lacks "
+            f"{', '.join(missing)}. Run counterpoise fit first."
+        )
+    rows = read_rows(folder / FILES[0]).latest().rows
+    return Record(rows, *(_read_words(folder / name) for name in FILES[1:]))
+
+
+def _read_words(path: Path) -> Words:
+    try:
+        words = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:  # not JSON, or not UTF-8
+        raise ValueError(f"{path} must be JSON, as counterpoise fit writes it: {error}.") from error
+    if not isinstance(words, dict):
+        raise ValueError(f"{path} must hold a JSON object; got {type(words).__name__}.")  # noqa: TRY004 - of a file
+    return words
+
+
+def _key(quantity: str, method: str, split: str, settings: str, alpha: float | None) -> tuple[Any, ...]:
+    return quantity, method, split, settings, None if alpha is None else round(alpha, _DIGITS)

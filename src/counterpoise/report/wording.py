@@ -1,0 +1,108 @@
+"""Numbers and verdicts in words."""
+
+import math
+from typing import NamedTuple
+
+MISSING = "\N{EN DASH}"
+_EQUAL = 5e-4  # shares that differ by less are shown as equal: half of the last digit
+
+
+class Verdict(NamedTuple):
+    """A verdict that can be told without colour: a sign and a word; ``kind`` is its CSS class."""
+
+    kind: str
+    sign: str
+    word: str
+
+
+HOLDS = Verdict("holds", "\N{CHECK MARK}", "holds")
+FAILS = Verdict("fails", "\N{BALLOT X}", "fails")
+UNDECIDED = Verdict("undecided", "?", "undecided")
+UNKNOWN = Verdict("unknown", MISSING, "not measured")
+
+
+def verdict_of(value: float) -> Verdict:
+    """Return the verdict that a number in the results table stands for.
+
+    >>> from counterpoise.report.wording import verdict_of
+    >>> [verdict_of(value).word for value in (1.0, 0.0, -1.0, float("nan"))]
+    ['holds', 'undecided', 'fails', 'not measured']
+    """
+    return {1.0: HOLDS, 0.0: UNDECIDED, -1.0: FAILS}.get(value, UNKNOWN)
+
+
+def number(value: float) -> str:
+    """Return a number with four decimals, a dash where there is none.
+
+    >>> from counterpoise.report.wording import number
+    >>> number(0.91862), number(-0.00001), number(float("nan")) == "\N{EN DASH}"
+    ('0.9186', '0.0000', True)
+    """
+    return f"{value:.4f}".replace("-0.0000", "0.0000").replace("-", "\N{MINUS SIGN}") if _finite(value) else MISSING
+
+
+def percent(value: float) -> str:
+    """Return a share in percent with one decimal, a dash where there is none."""
+    return f"{100 * value:.1f}\N{NO-BREAK SPACE}%" if _finite(value) else MISSING
+
+
+def fraction(alpha: float) -> str:
+    """Return a tail fraction in percent, with up to three digits.
+
+    >>> from counterpoise.report.wording import fraction
+    >>> fraction(0.1).split(), fraction(0.025).split()
+    (['10', '%'], ['2.5', '%'])
+    """
+    return f"{100 * alpha:.3g}\N{NO-BREAK SPACE}%"
+
+
+def count(value: float) -> str:
+    """Return a whole number with its thousands apart, a dash where there is none."""
+    return f"{value:,.0f}" if _finite(value) else MISSING
+
+
+def points(value: float) -> str:
+    """Return a difference of shares in percentage points, without sign."""
+    return f"{100 * abs(value):.1f} points"
+
+
+def many(value: int, noun: str) -> str:
+    """Return a count with its noun.
+
+    >>> from counterpoise.report.wording import many
+    >>> many(1, "goal"), many(3, "goal")
+    ('1 goal', '3 goals')
+    """
+    return f"{value:,} {noun}" + ("" if value == 1 else "s")
+
+
+def shortened(text: str, length: int) -> str:
+    """Return a text that fits beside an axis: on one line, its end left out where it is long."""
+    line = " ".join("".join(sign if sign.isprintable() else " " for sign in text).split())
+    return line if len(line) <= length else line[: length - 1] + "\N{HORIZONTAL ELLIPSIS}"
+
+
+def tail_sentence(*, mixture: float, first: float, alpha: float, rows: str, noun: str) -> str:
+    """Return what the model does for the worst-off."""
+    head = f"Of the worst-off {fraction(alpha)} of the {rows} rows the {noun} gets {percent(mixture)} wrong"
+    gain = first - mixture
+    if not _finite(gain):
+        return f"{head}." if _finite(mixture) else ""
+    if abs(gain) < _EQUAL:
+        return f"{head}, as many as plain training."
+    return f"{head}; plain training {percent(first)}, {points(gain)} {'more' if gain > 0 else 'less'}."
+
+
+def cost_sentence(*, mixture: float, first: float, rows: str, noun: str) -> str:
+    """Return what the care for the worst-off costs over all rows."""
+    cost = mixture - first
+    if not _finite(cost):
+        return f"Over all {rows} rows the {noun} gets {percent(mixture)} wrong." if _finite(mixture) else ""
+    both = f"over all {rows} rows the {noun} gets {percent(mixture)} wrong, plain training {percent(first)}"
+    if cost > _EQUAL:
+        return f"The tail costs {points(cost)} of plain error: {both}."
+    return f"The tail costs no plain error: {both}."
+
+
+def _finite(value: float) -> bool:
+    return math.isfinite(value)

@@ -1,0 +1,358 @@
+"""The report of a run: whole, self-contained, accessible, escaped, and true to the results table."""
+
+import json
+import math
+import re
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from markupsafe import Markup
+from parsed_page import Page
+from run_folders import ALPHA, GOALS, build_plain_run, row, write_folder
+from scipy import stats
+
+from counterpoise import report
+from counterpoise.displays import RATES
+from counterpoise.metrics import rate_table
+from counterpoise.report import figures, group_rates, write_report
+from counterpoise.report.record import Record, read_record
+from counterpoise.report.wording import count, number, percent
+from counterpoise.results import append_rows, read_rows
+
+pytest.importorskip("jinja2", reason="jinja2 is not installed")
+matplotlib = pytest.importorskip("matplotlib", reason="matplotlib is not installed")
+
+BAD = '<script>alert(\'1\')</script> "&amp; $\\frac{ ]]> --> 漢字 \x07\n id="x"'
+
+
+def page_of(folder):
+    return Page(write_report(folder).read_text(encoding="utf-8"))
+
+
+def rewrite(folder, name, change):
+    path = folder / f"{name}.json"
+    words = json.loads(path.read_text(encoding="utf-8"))
+    change(words)
+    path.write_text(json.dumps(words), encoding="utf-8")
+
+
+def without(folder, *prefixes):
+    """Take rows out of the results table."""
+    rows = [row for row in read_rows(folder / "results.csv") if not row.quantity.startswith(prefixes)]
+    (folder / "results.csv").unlink()
+    append_rows(folder / "results.csv", rows)
+
+
+@pytest.fixture(scope="module")
+def page(built):
+    """Return the page of the whole run, which lies in ``built`` from then on."""
+    return page_of(built)
+
+
+@pytest.fixture
+def undrawn(monkeypatch):
+    """Leave the figures out, which take most of the time, where a test is about words."""
+    monkeypatch.setattr(figures, "draw", lambda *_, **__: Markup("<svg></svg>"))
+
+
+def test_the_page_is_whole_and_needs_nothing_else(built, page):
+    text = (built / "report.html").read_text(encoding="utf-8")
+    assert text.startswith("<!DOCTYPE html>")
+    assert page.outside == []
+    assert page.handlers == []
+    assert not {"script", "link", "img", "iframe", "object", "embed"} & {tag for tag, _ in page.tags}
+    assert "@import" not in text
+    assert set(re.findall(r"url\((.)", text)) == {"#"}
+    assert len(text.encode()) < 1_000_000
+
+
+def test_names_inside_the_page_are_unique_and_lead_somewhere(built, page):
+    text = (built / "report.html").read_text(encoding="utf-8")
+    assert len(page.ids) == len(set(page.ids))
+    used = {*page.inside, *page.named, *re.findall(r"url\(#([^)]+)\)", text)}
+    assert used <= set(page.ids)
+    assert len(used) > 20
+
+
+def test_figures_and_tables_can_be_heard(page):
+    assert len(page.svgs) == 4 + 3 + 5 + 1  # goals, splits, rates, frontiers
+    assert all(svg["role"] == "img" and len(svg["aria-labelledby"].split()) == 2 for svg in page.svgs)
+    assert all(step <= 1 for step in np.diff(page.headings))
+    assert page.headings.count(1) == 1
+    tags = [tag for tag, _ in page.tags]
+    assert tags.count("caption") == tags.count("table")
+    assert all("scope" in found for tag, found in page.tags if tag == "th")
+    assert dict(page.tags)["html"] == {"lang": "en"}
+
+
+def test_every_number_of_every_goal_is_shown(built, page):
+    rows = [row for row in read_rows(built / "results.csv") if row.quantity.startswith("goal ")]
+    shown = {"estimate", "low", "high", "bound", "margin", "rows"}
+    assert {row.split for row in rows} == {"train", "validation", "test"}
+    for found in rows:
+        part = found.quantity.removeprefix("goal ")
+        if part in shown:
+            assert (count(found.value) if part == "rows" else number(found.value)) in page.text.split()
+    for goal in GOALS:
+        assert goal in page.text
+
+
+def test_curves_rates_shares_and_segments_are_shown(built, page):
+    for found in read_rows(built / "results.csv"):
+        is_asked = found.quantity == "cvar" and found.alpha == ALPHA and found.split == "test"
+        is_rate = found.quantity.startswith("group ") and "n_samples" not in found.quantity
+        is_part = found.quantity in {"tail part", "tail share of segment"}
+        if is_asked or (is_rate and not math.isnan(found.value)) or is_part:
+            assert " ".join(percent(found.value).split()) in page.text
+    for words in (
+        "mean radius between 13.1 and 15.0",
+        "tree 4",
+        "counterpoise fit goals.toml",
+        "569 tumours",
+        "The model sees 30 columns.",
+        "3.11.9",
+    ):
+        assert words in page.text
+    assert "somewhere" not in page.text
+
+
+def test_the_headline_says_whether_goals_hold_and_what_the_tail_costs(built, page):
+    record = read_record(built)
+    verdicts = [record.value("goal verdict", settings=f"goal {k + 1}") for k in range(4)]
+    assert verdicts == [0.0, -1.0, 1.0, -1.0]
+    assert "1 of 4 goals holds, 2 fail, 1 undecided" in page.text
+    assert "Goal 2 and goal 4 are shown by the test rows to fail, with confidence 0.95." in page.text
+    assert "Goal 1 is undecided: the test rows leave both possible." in page.text
+    ours, first = (record.value("cvar", method=method, alpha=ALPHA) for method in ("mixture", "first model"))
+    told = f"the mixture gets {percent(ours)} wrong; plain training {percent(first)}, {100 * (first - ours):.1f} points"
+    assert " ".join(told.split()) in page.text
+
+
+@pytest.mark.usefixtures("undrawn")
+@pytest.mark.parametrize(
+    ("verdicts", "title"),
+    [
+        ([1], "The goal holds"),
+        ([1, 1], "All 2 goals hold"),
+        ([1, 0, 1], "2 of 3 goals hold, 1 undecided"),
+        ([-1], "0 of 1 goal hold, 1 fails"),
+        ([1, math.nan], "1 of 2 goals holds, 1 not measured"),
+    ],
+)
+def test_verdicts_are_told_in_words(tmp_path, verdicts, title):
+    rows = [row("mixture", "error", "test", 0.1)]
+    for place, verdict in enumerate(verdicts):
+        for part, value in {"estimate": 0.9, "low": 0.8, "high": 1.0, "bound": 0.7, "verdict": verdict}.items():
+            rows.append(row("mixture", f"goal {part}", "test", value, settings=f"goal {place + 1}"))
+    texts = {"goals": [{"name": f"goal {k + 1}", "text": "recall(train) >= 0.7"} for k in range(len(verdicts))]}
+    assert title in page_of(write_folder(tmp_path, rows, texts, {})).text
+
+
+@pytest.mark.parametrize(
+    ("ours", "first", "told"),
+    [
+        (0.2, 0.1, "The tail costs 10.0 points of plain error: over all test rows the model gets 20.0 % wrong"),
+        (0.1, 0.2, "The tail costs no plain error: over all test rows the model gets 10.0 % wrong"),
+        (0.1, math.nan, "Over all test rows the model gets 10.0 % wrong."),
+    ],
+)
+def test_the_cost_is_told(tmp_path, ours, first, told):
+    rows = [row("mixture", "error", "test", ours), row("first model", "error", "test", first)]
+    assert told in page_of(write_folder(tmp_path, rows, {}, {})).text
+
+
+def test_what_a_user_wrote_is_only_text(run_folder):
+    def spoil(words):
+        for entries in words.values():
+            for entry in entries if isinstance(entries, list) and isinstance(entries[0], dict) else []:
+                entry |= {key: BAD for key in ("text", "title", "description") if key in entry}
+        words["data"], words["commands"] = BAD, [BAD]
+
+    rewrite(run_folder, "texts", spoil)
+    rewrite(run_folder, "settings", lambda words: words.update({BAD: BAD, "data": {"target": BAD}}))
+    rewrite(run_folder, "environment", lambda words: words.update({BAD: BAD}))
+    rows = [found._replace(dataset=BAD) for found in read_rows(run_folder / "results.csv")]
+    (run_folder / "results.csv").unlink()
+    append_rows(run_folder / "results.csv", rows)
+    page = page_of(run_folder)
+    assert not {"script"} & {tag for tag, _ in page.tags}
+    assert page.outside == []
+    assert len(page.ids) == len(set(page.ids))
+    assert "x" not in page.ids
+    assert page.text.count("<script>alert('1')</script>") > 20
+
+
+def test_without_parts_a_sentence_stands_in_their_place(tmp_path):
+    page = page_of(build_plain_run(tmp_path))
+    for sentence in (
+        "No goals were asked for",
+        "No rates by group were measured",
+        "No frontier was computed",
+        "Nothing is drawn",
+        "worst-off rows were not described",
+        "The run says no command",
+    ):
+        assert sentence in page.text
+    assert len(page.svgs) == 2  # the curves on train and test rows
+    assert not re.search(r"\bnan\b", page.text)
+
+
+@pytest.mark.parametrize(
+    ("prefix", "sentence"),
+    [
+        ("cvar", "The tail was not measured"),
+        ("group", "No rates by group"),
+        ("frontier", "No frontier"),
+        ("tail", "not described"),
+        ("share", "Nothing is drawn"),
+    ],
+)
+@pytest.mark.usefixtures("undrawn")
+def test_a_part_that_is_missing_takes_nothing_with_it(run_folder, prefix, sentence):
+    without(run_folder, prefix)
+    page = page_of(run_folder)
+    assert sentence in page.text
+    assert "Do the goals hold?" in page.text
+    assert not re.search(r"\bnan\b", page.text)
+
+
+@pytest.mark.usefixtures("page")
+def test_the_same_files_give_the_same_bytes_whatever_the_style(built, run_folder):
+    with matplotlib.rc_context({"font.size": 20, "axes.facecolor": "red", "svg.fonttype": "path"}):
+        again = write_report(str(run_folder)).read_bytes()
+    assert again == (built / "report.html").read_bytes()
+    assert sorted(path.name for path in run_folder.iterdir()) == [
+        "environment.json",
+        "report.html",
+        "results.csv",
+        "settings.json",
+        "texts.json",
+    ]
+
+
+def test_many_goals_and_groups_stay_small(run_folder):
+    rows = list(read_rows(run_folder / "results.csv"))
+    extra = [found for found in rows if found.settings == "goal 1"]
+    rows += [found._replace(settings=f"goal {place}") for place in range(5, 13) for found in extra]
+    extra = [found for found in rows if found.settings == "group 1"]
+    rows += [found._replace(settings=f"group {place}") for place in range(3, 103) for found in extra]
+    append_rows(run_folder / "results.csv", rows)
+    goals = [{"name": f"goal {place}", "text": GOALS[0], "confidence": 0.95} for place in range(1, 13)]
+    rewrite(run_folder, "texts", lambda words: words.update(goals=goals))
+    text = write_report(run_folder).read_text(encoding="utf-8")
+    assert len(text.encode()) < 1_000_000
+    assert len(Page(text).svgs) == 12 + 3 + 5 + 1
+
+
+def test_curves_are_drawn_from_the_table(monkeypatch):
+    drawn = {}
+    monkeypatch.setattr(figures, "draw", lambda name, *_, **__: drawn.update({name: _[2]}))
+    curves = {"mixture": ([0.01, 0.1, 1.0], [1.0, 0.6, 0.2]), "plain training": ([0.01, 0.1, 1.0], [1.0, 0.9, 0.1])}
+    figures.cvar_figure("curve", "test", curves, 0.1)
+    dots = [figures.Dot("train", 0.9, 0.8, 0.95, other=0.7), figures.Dot("test", 0.85, 0.7, 0.93)]
+    figures.goal_figure("goal", "recall(train) >= 0.8", dots, 0.8, ">=")
+    axes = matplotlib.figure.Figure().subplots(1, 2)
+    drawn["curve"](axes[0])
+    for line, (alphas, values) in zip(axes[0].lines, curves.values(), strict=False):
+        np.testing.assert_array_equal(line.get_xydata(), np.column_stack([alphas, values]))
+    drawn["goal"](axes[1])
+    np.testing.assert_array_equal(axes[1].lines[0].get_xydata(), [[0.9, 0], [0.85, 1]])
+    (bars,) = axes[1].collections
+    np.testing.assert_allclose([path[:, 0] for path in bars.get_segments()], [[0.8, 0.95], [0.7, 0.93]])
+    assert axes[1].get_xlabel() == "shaded: allowed, at least 0.8000"
+
+
+@pytest.mark.usefixtures("page")
+def test_figures_tell_their_numbers(built):
+    text = (built / "report.html").read_text(encoding="utf-8")
+    record = read_record(built)
+    told = re.search(r'id="cvar-3-desc">(.*?)</desc>', text)[1]
+    assert f"mixture {percent(record.value('cvar', alpha=ALPHA))}" in told
+    told = re.search(r'id="goal-1-desc">(.*?)</desc>', text)[1]
+    assert f"test {number(record.value('goal estimate', settings='goal 1'))}, from" in told
+
+
+@settings(max_examples=40)
+@given(st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1, max_size=40))
+def test_rows_behind_each_rate_follow_from_the_rates(pairs):
+    labels, said = np.array([[0, 1], [1, 0], *pairs], dtype=int).T
+    (found,) = rate_table(said, labels)
+    rows = [row("mixture", f"group {rate}", "test", getattr(found, rate), settings="group 0") for rate in RATES]
+    rows.append(row("mixture", "group n_samples", "test", found.n_samples, settings="group 0"))
+    rows.append(row("mixture", "error", "test", found.error_rate))
+    record = Record(tuple(rows), {}, {}, {})
+    hits = {"recall": labels == 1, "false_positive_rate": labels == 0, "precision": said == 1}
+    for rate in ("positive_rate", "error_rate", *hits):
+        trials = int(hits[rate].sum()) if rate in hits else len(labels)
+        dot = group_rates._dot(record, rate, "group 0", "all")
+        exact = stats.binomtest(round(dot.value * trials), trials).proportion_ci(0.95, method="exact")
+        assert (dot.low, dot.high) == pytest.approx((exact.low, exact.high))
+
+
+def test_weighted_rates_have_no_interval():
+    rows = [
+        row("mixture", f"group {part}", "test", value, settings="group 0")
+        for part, value in {"n_samples": 50, "positive_rate": 0.0, "error_rate": 0.0}.items()
+    ]
+    plain, weighted = (Record(tuple(rows), {}, {"data": {"weights": name}}, {}) for name in (None, "cost"))
+    assert group_rates._dot(plain, "positive_rate", "group 0", "all").high == pytest.approx(1 - 0.025 ** (1 / 50))
+    assert math.isnan(group_rates._dot(weighted, "positive_rate", "group 0", "all").high)
+
+
+def test_without_test_rows_the_page_says_so(tmp_path):
+    rows = [row("mixture", f"goal {part}", "validation", 1.0, settings="goal 1") for part in ("estimate", "verdict")]
+    page = page_of(write_folder(tmp_path, rows, {"goals": [{"name": "goal 1", "text": GOALS[0]}]}, {}))
+    assert "There are no test rows: the model was fitted or chosen on the rows judged here" in page.text
+    assert "The goal holds The validation rows show it." in page.text
+
+
+def test_colours_can_be_told_from_their_background():
+    style = (Path(report.__file__).parent / "style.css").read_text(encoding="utf-8")
+    blocks = re.findall(r":root \{(.*?)\}", style, flags=re.DOTALL)
+    assert len(blocks) == 3  # light, dark, paper
+    for block in blocks:
+        colours = dict(re.findall(r"--([\w-]+): (#\w{6})", block))
+        for name in ("ink", "muted", "series-1", "series-2", "series-3", "holds", "fails", "undecided", "unknown"):
+            for back in ("paper", "panel", f"{name}-back"):
+                assert contrast(colours[name], colours.get(back, colours["paper"])) >= 4.5, (name, back)
+
+
+def contrast(one, other):
+    """Return the contrast of two colours as WCAG 2 defines it."""
+
+    def light(colour):
+        parts = [int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)]
+        linear = [part / 12.92 if part <= 0.03928 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+        return np.dot(linear, [0.2126, 0.7152, 0.0722])
+
+    low, high = sorted([light(one), light(other)])
+    return (high + 0.05) / (low + 0.05)
+
+
+def test_a_folder_that_is_no_run_is_named(tmp_path, run_folder):
+    with pytest.raises(FileNotFoundError, match=r"there is no folder .*nowhere"):
+        write_report(tmp_path / "nowhere")
+    (run_folder / "texts.json").unlink()
+    with pytest.raises(FileNotFoundError, match=r"lacks texts.json. Run counterpoise fit first."):
+        write_report(run_folder)
+    (run_folder / "texts.json").write_text("{", encoding="utf-8")
+    with pytest.raises(ValueError, match=r"texts.json must be JSON"):
+        write_report(run_folder)
+    (run_folder / "texts.json").write_text("[]", encoding="utf-8")
+    with pytest.raises(ValueError, match=r"texts.json must hold a JSON object; got list"):
+        write_report(run_folder)
+    (run_folder / "results.csv").write_text("a,b\n", encoding="utf-8")
+    with pytest.raises(ValueError, match="must be a results table"):
+        write_report(run_folder)
+    assert not (run_folder / "report.html").exists()
+
+
+def test_a_missing_package_is_named(run_folder, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    with pytest.raises(ImportError, match=r"needs jinja2 and matplotlib: pip install counterpoise\[cli\]"):
+        write_report(run_folder)
+    assert not (run_folder / "report.html").exists()

@@ -1,0 +1,186 @@
+"""Displays: what is drawn is what was computed elsewhere, names are drawn as they are, and wrong input is refused."""
+
+import numpy as np
+import pytest
+from scipy import stats
+from sklearn.datasets import make_classification
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeClassifier
+
+import counterpoise as cp
+from counterpoise.displays import CVaRCurveDisplay, RateDisplay, TradeoffDisplay, count_bounds
+
+matplotlib = pytest.importorskip("matplotlib", reason="matplotlib is not installed")
+matplotlib.use("Agg")
+plt = pytest.importorskip("matplotlib.pyplot")
+
+ALPHAS = [0.05, 0.1, 0.25, 0.5, 1.0]
+
+
+@pytest.fixture(autouse=True)
+def _close_figures():
+    yield
+    plt.close("all")
+
+
+@pytest.fixture(scope="module")
+def data():
+    X, y = make_classification(600, 6, flip_y=0.2, random_state=0)
+    return X, np.array(["no", "yes"])[y]
+
+
+@pytest.fixture(scope="module")
+def mixture(data):
+    X, y = data
+    return cp.AdaLPBoostClassifier(DecisionTreeClassifier(max_depth=1), n_estimators=8, alpha=0.2).fit(X, y)
+
+
+def worst_mean(losses, alpha):
+    """Average the worst losses one by one, the last with the fraction that is left."""
+    left, total = alpha * len(losses), 0.0
+    for loss in sorted(losses, reverse=True):
+        total += min(1.0, left) * loss
+        left -= min(1.0, left)
+    return total / (alpha * len(losses))
+
+
+def test_the_curve_of_a_deterministic_model_is_error_over_alpha(data):
+    X, y = data
+    tree = DecisionTreeClassifier(max_depth=2, random_state=0).fit(X, y)
+    error = 1 - tree.score(X, y)
+    display = CVaRCurveDisplay.from_estimator(tree, X, y, alphas=ALPHAS)
+    np.testing.assert_allclose(display.line_.get_xdata(), ALPHAS)
+    np.testing.assert_allclose(display.line_.get_ydata(), [min(1, error / alpha) for alpha in ALPHAS])
+    same = CVaRCurveDisplay.from_predictions(y, tree.predict(X), alphas=ALPHAS, name="tree", ax=display.ax_)
+    np.testing.assert_allclose(same.cvar, display.cvar)
+    assert same.ax_ is display.ax_
+    assert same.figure_ is display.ax_.figure
+    assert [text.get_text() for text in same.ax_.get_legend().get_texts()] == ["DecisionTreeClassifier", "tree"]
+
+
+def test_the_loss_of_a_mixture_is_its_probability_of_an_error(data, mixture):
+    X, y = data
+    wrong = np.column_stack([model.predict(X) != y for model in mixture.estimators_]) @ mixture.mixture_
+    display = CVaRCurveDisplay.from_estimator(mixture, X, y, alphas=ALPHAS)
+    np.testing.assert_allclose(display.cvar, [worst_mean(wrong, alpha) for alpha in ALPHAS])
+    vote = cp.AdaLPBoostClassifier(**mixture.get_params(deep=False) | {"decision": "vote"}).fit(X, y)
+    error = np.mean(vote.predict(X) != y)
+    voted = CVaRCurveDisplay.from_estimator(vote, X, y, alphas=ALPHAS)
+    np.testing.assert_allclose(voted.cvar, [min(1, error / alpha) for alpha in ALPHAS])
+
+
+def test_a_mixture_is_found_inside_pipelines_and_searches(data, mixture):
+    X, y = data
+    inside = make_pipeline(StandardScaler(), mixture)
+    search = GridSearchCV(inside, {"adalpboostclassifier__alpha": [0.2]}, cv=2).fit(X, y)
+    display = CVaRCurveDisplay.from_estimator(search, X, y, alphas=[1.0])
+    said = search.predict_proba(X)[np.arange(len(y)), np.searchsorted(search.classes_, y)]
+    assert display.cvar[0] == pytest.approx(np.mean(1 - said))
+
+
+def test_losses_take_weights_and_a_mixture():
+    losses, weights = np.array([[0, 1], [1, 0], [1, 1]]), [1.0, 2.0, 0.0]
+    display = CVaRCurveDisplay.from_losses(losses, alphas=[1.0], mixture=[0.25, 0.75], sample_weight=weights)
+    assert display.cvar[0] == pytest.approx((0.75 + 2 * 0.25) / 3)
+    assert len(CVaRCurveDisplay.from_losses([0.0, 1.0]).alphas) == 61
+    assert display.ax_.get_legend() is None  # nothing has a name
+
+
+@pytest.mark.parametrize("rate", ["positive_rate", "error_rate", "recall", "false_positive_rate", "precision"])
+def test_rates_and_their_exact_intervals_by_group(rate):
+    rng = np.random.default_rng(0)
+    y, said, group = rng.integers(0, 2, (3, 200))
+    everywhere = np.ones(200, bool)
+    hits, trials = {
+        "positive_rate": (said, everywhere),
+        "error_rate": (y != said, everywhere),
+        "recall": (said, y == 1),
+        "false_positive_rate": (said, y == 0),
+        "precision": (y, said == 1),
+    }[rate]
+    display = RateDisplay.from_predictions(y, said, sensitive_features=group, rate=rate, confidence=0.9)
+    for place, part in enumerate([everywhere, group == 0, group == 1]):
+        found = stats.binomtest(int(hits[trials & part].sum()), int((trials & part).sum()))
+        interval = found.proportion_ci(0.9, method="exact")
+        assert display.rates[place] == pytest.approx(found.statistic)
+        assert (display.low[place], display.high[place]) == pytest.approx((interval.low, interval.high))
+    drawn = display.line_.get_xydata()
+    np.testing.assert_allclose(drawn, np.column_stack([display.rates, [0, 1, 2]]))
+    assert [text.get_text() for text in display.ax_.get_yticklabels()] == ["all", "group=0", "group=1"]
+    assert display.ax_.get_xlabel() == rate.replace("_", " ")
+
+
+def test_churn_needs_a_baseline_and_an_estimator_is_asked(data, mixture):
+    X, y = data
+    display = RateDisplay.from_estimator(
+        mixture, X, sensitive_features=X[:, 0] > 0, rate="churn", baseline=np.where(y == "no", "yes", "no")
+    )
+    assert display.rates[0] == pytest.approx(np.mean(mixture.predict(X) == y))
+    with pytest.raises(ValueError, match="rate='churn' needs baseline; got none"):
+        RateDisplay.from_estimator(mixture, X, sensitive_features=X[:, 0] > 0, rate="churn")
+
+
+def test_a_group_without_rows_that_count_has_no_dot():
+    display = RateDisplay.from_predictions([1, 1, 0], [1, 0, 0], sensitive_features=["a", "a", "b"], rate="recall")
+    assert np.isnan([display.rates[2], display.low[2], display.high[2]]).all()
+    assert display.rates[1] == 0.5
+
+
+def test_names_are_no_formulas(data):
+    X, y = data
+    group = {"$\\frac": np.where(X[:, 0] > 0, "<b>$", "_")}
+    display = RateDisplay.from_predictions(y, y, sensitive_features=group)
+    display.figure_.draw_without_rendering()
+    curve = CVaRCurveDisplay.from_losses([0, 1], name="$\\bad{$")
+    curve.figure_.draw_without_rendering()
+    assert curve.ax_.get_legend().get_texts()[0].get_text() == "$\\bad{$"
+
+
+def test_the_frontier_is_drawn_as_it_was_found(mixture):
+    found = cp.tradeoff(mixture, "recall(train) >= 0.7", n_points=4)
+    display = TradeoffDisplay.from_estimator(mixture, "recall(train) >= 0.7", n_points=4, name="ours")
+    np.testing.assert_allclose(display.line_.get_xydata(), np.column_stack([found.bounds, found.values]))
+    again = TradeoffDisplay.from_tradeoff(found, ax=display.ax_, color="k")
+    assert again.line_.get_color() == "k"
+    assert "recall(train) >= b" in again.ax_.get_xlabel()
+    assert [text.get_text() for text in again.ax_.get_legend().get_texts()] == ["ours"]
+
+
+def test_a_display_can_be_drawn_again_elsewhere():
+    display = CVaRCurveDisplay.from_losses([0.0, 1.0], name="first")
+    figure = matplotlib.figure.Figure()
+    other = display.plot(figure.subplots(), name="second", color="r")
+    assert other.figure_ is figure
+    assert (other.line_.get_label(), other.line_.get_color()) == ("second", "r")
+
+
+def test_intervals_are_for_counts_only():
+    assert np.isnan(count_bounds(0.26, 40)).all()
+    assert np.isnan(count_bounds(0.5, None)).all()
+    assert np.isnan(count_bounds(np.nan, 40)).all()
+
+
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (lambda: CVaRCurveDisplay.from_predictions([0, 1], [0]), r"one length; got shapes \(2,\) and \(1,\)"),
+        (lambda: CVaRCurveDisplay.from_losses([0, 1], alphas=[0.0]), r"alpha must lie in \(0, 1\]"),
+        (lambda: RateDisplay.from_predictions([0], [0], sensitive_features=["a"], rate="f1"), "one of 'positive_rate'"),
+        (lambda: RateDisplay.from_predictions(None, [0, 1], sensitive_features=[0, 1], rate="recall"), "needs y_true"),
+        (
+            lambda: RateDisplay.from_predictions([0, 1], [0, 1], sensitive_features=[0, 1], confidence=95),
+            "confidence must lie",
+        ),
+    ],
+)
+def test_wrong_arguments_are_refused(call, text):
+    with pytest.raises(ValueError, match=text):
+        call()
+
+
+def test_displays_are_at_hand():
+    assert cp.CVaRCurveDisplay is cp.displays.CVaRCurveDisplay
+    assert cp.RateDisplay is RateDisplay
+    assert cp.TradeoffDisplay is TradeoffDisplay
