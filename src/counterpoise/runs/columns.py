@@ -1,0 +1,147 @@
+"""Which column plays which part, and frames of the types that the run was fitted on."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from counterpoise._language.wording import text_of
+from counterpoise._types import AnyArray, FloatArray
+from counterpoise.runs.errors import DataError, nearest
+from counterpoise.runs.settings import DataSettings
+
+MISSING_GROUP = "(missing)"  # the group of rows whose group is not known
+_MOST_CLASSES = 1000
+
+
+class Columns(NamedTuple):
+    """The features by their kind, in the order of the files."""
+
+    numeric: list[str]
+    categorical: list[str]
+
+    @property
+    def features(self) -> list[str]:
+        """Return the names of all features."""
+        return [*self.numeric, *self.categorical]
+
+
+def feature_names(known: Sequence[str], asked: DataSettings, path: Path) -> list[str]:
+    """Return which columns of a file are features: those asked for, or all that have no other part."""
+    for key in ("target", "weights", "baseline", "columns", "drop", "groups", "categorical"):
+        value = getattr(asked, key)
+        for name in [value] if isinstance(value, str) else value or []:
+            if name not in known:
+                listed = ", ".join(map(repr, known[:20])) + (" ..." if len(known) > 20 else "")  # noqa: PLR2004
+                raise DataError(f"data.{key}: {path} has no column {name!r}.{nearest(name, known)} It has: {listed}.")
+    others = {asked.target, asked.weights, asked.baseline, *asked.drop}
+    if not asked.use_groups_as_features and asked.columns is None:
+        others |= set(asked.groups)
+    names = [name for name in (asked.columns or known) if name not in others]
+    if not names:
+        raise DataError(f"{path} must have a column to learn from beside the target; data leaves none.")
+    return names
+
+
+def find_columns(frame: Any, names: Sequence[str], asked: DataSettings) -> Columns:
+    """Return which features are categories: texts, and those that the goals file names."""
+    is_category = {name: frame[name].dtype.name == "category" or name in asked.categorical for name in names}
+    return Columns([name for name in names if not is_category[name]], [name for name in names if is_category[name]])
+
+
+def features_of(frame: Any, columns: Columns, path: Path) -> Any:
+    """Return the features of a frame with the types that they had where the run was fitted."""
+    import pandas as pd  # noqa: PLC0415 - heavy, and optional
+
+    made = {}
+    for name in columns.numeric:
+        if frame[name].dtype.name == "category":
+            if frame[name].notna().any():
+                example = frame[name].dropna().iloc[0]
+                raise DataError(f"Column {name!r} of {path} must hold numbers as in training; it holds {example!r}.")
+            made[name] = np.full(len(frame), np.nan)
+        else:
+            made[name] = _finite(frame[name].to_numpy(), name, path)
+    for name in columns.categorical:
+        made[name] = _as_texts(frame[name])
+    return pd.DataFrame(made, copy=False)
+
+
+def _finite(values: AnyArray, name: str, path: Path) -> AnyArray:
+    if values.dtype.kind == "f" and np.isinf(values).any():
+        raise DataError(f"Column {name!r} of {path} must hold finite numbers; it holds infinity.")
+    return values
+
+
+def _as_texts(column: Any) -> Any:
+    """Return a column as a categorical of texts, whether it held texts or numbers."""
+    import pandas as pd  # noqa: PLC0415
+
+    found = column.array if column.dtype.name == "category" else pd.Categorical(column.to_numpy())
+    return found.rename_categories([text_of(value) for value in found.categories])
+
+
+def labels_of(frame: Any, name: str, path: Path) -> AnyArray:
+    """Return a column of labels: texts, whole numbers or truth values, none missing."""
+    column = frame[name]
+    n_missing = int(column.isna().sum())
+    if n_missing:
+        raise DataError(
+            f"Column {name!r} of {path} must hold a label in each row; {n_missing} of {len(column)} are missing. "
+            "Drop those rows first."
+        )
+    if column.dtype.name == "category":
+        return np.asarray(column.to_numpy(), dtype=str)
+    values = column.to_numpy()
+    if values.dtype.kind == "f":
+        if not (values == np.round(values)).all():
+            raise DataError(f"Column {name!r} of {path} must hold classes; it holds fractions such as {values[0]:g}.")
+        return np.asarray(values, dtype=np.int64)
+    return np.asarray(values)
+
+
+def check_classes(labels: AnyArray, positive: Any, name: str, path: Path) -> AnyArray:
+    """Return the classes, after checking that there are some to tell apart and that the positive one is among them."""
+    classes = np.unique(labels)
+    if len(classes) < 2:  # noqa: PLR2004
+        raise DataError(
+            f"Column {name!r} of {path} must hold at least two classes; it holds {classes[0].item()!r} only."
+        )
+    if len(classes) > _MOST_CLASSES:
+        raise DataError(f"Column {name!r} of {path} must hold classes; it has {len(classes)} different values.")
+    if positive is not None and positive not in classes.tolist():
+        listed = ", ".join(map(repr, classes.tolist()[:10]))
+        raise DataError(f"data.positive must be a class of column {name!r}: {listed}; got {positive!r}.")
+    return classes
+
+
+def weights_of(frame: Any, name: str, path: Path) -> FloatArray:
+    """Return the sample weights: numbers, none missing or negative, not all zero."""
+    if frame[name].dtype.name == "category":
+        raise DataError(f"Column {name!r} of {path} must hold weights, numbers of at least 0; it holds texts.")
+    values = frame[name].to_numpy().astype(np.float64)
+    if not np.isfinite(values).all():
+        raise DataError(f"Column {name!r} of {path} must hold a finite weight in each row; some are missing.")
+    if values.min() < 0:
+        raise DataError(f"Column {name!r} of {path} must hold weights of at least 0; got {values.min():g}.")
+    if values.max() == 0:
+        raise DataError(f"Column {name!r} of {path} must hold a weight above 0; got zeros only.")
+    return np.asarray(values)
+
+
+def groups_of(frame: Any, names: Sequence[str]) -> dict[str, AnyArray]:
+    """Return the group columns as arrays; a missing text is the group ``(missing)``."""
+    return {name: _group(frame[name]) for name in names if name in frame}
+
+
+def _group(column: Any) -> AnyArray:
+    if column.dtype.name != "category":
+        return np.asarray(column.to_numpy())
+    values = column.astype(object)
+    return np.asarray(values.where(values.notna(), MISSING_GROUP).to_numpy())
+
+
+def taken(values: Mapping[str, AnyArray], rows: AnyArray) -> dict[str, AnyArray]:
+    """Return some rows of named columns."""
+    return {name: column[rows] for name, column in values.items()}

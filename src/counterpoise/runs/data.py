@@ -1,0 +1,226 @@
+"""The data of a run: files read, parts played, rows split, extra datasets and the deployed model's predictions."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from counterpoise._types import AnyArray, FloatArray
+from counterpoise.datasets.splits import split_rows
+from counterpoise.goals import Table
+from counterpoise.runs import columns as parts_of
+from counterpoise.runs.columns import Columns
+from counterpoise.runs.errors import DataError
+from counterpoise.runs.methods import METHODS
+from counterpoise.runs.reading import column_names, read_frame
+from counterpoise.runs.settings import Settings
+
+TRAIN, VALIDATION, TEST = "train", "validation", "test"
+_SET_ASIDE = 0.2  # of the rows, by default, to choose on and to test on
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Some rows: features as a frame, labels, groups, weights and the deployed model's predictions."""
+
+    X: Any
+    y: AnyArray | None
+    groups: dict[str, AnyArray]
+    weights: FloatArray | None
+    baseline: AnyArray | None
+
+    def __len__(self) -> int:
+        return len(self.X)
+
+    @property
+    def labels(self) -> AnyArray:
+        """Return the labels of labelled rows."""
+        assert self.y is not None  # noqa: S101 - asked of labelled rows only
+        return self.y
+
+    def table(self, X: Any = None) -> Table:
+        """Return the rows as goals see them, with other features for the models where given."""
+        return Table(self.X if X is None else X, self.y, self.groups or None, self.baseline, sample_weight=self.weights)
+
+    def rows(self, places: AnyArray) -> "Part":
+        """Return some of the rows."""
+        y, weights, baseline = (None if one is None else one[places] for one in (self.y, self.weights, self.baseline))
+        return Part(self.X.iloc[places], y, parts_of.taken(self.groups, places), weights, baseline)
+
+
+class Data(NamedTuple):
+    """All rows of a run."""
+
+    name: str
+    columns: Columns
+    classes: AnyArray
+    positive: Any  # None where there are more than two classes and none is named
+    splits: dict[str, Part]  # train, and validation and test where there are such rows
+    extra: dict[str, Part]
+
+    @property
+    def chosen_on(self) -> str:
+        """Return the split on which a mixture is chosen."""
+        return VALIDATION if VALIDATION in self.splits else TRAIN
+
+
+def data_files(settings: Settings, folder: Path) -> list[Path]:
+    """Return every file that a run reads, the deployed model's too."""
+    names = [*settings.data.files, *(settings.splits.validation_files or []), *(settings.splits.test_files or [])]
+    names += [name for one in settings.datasets.values() for name in one.files]
+    if settings.data.baseline_model is not None:
+        names.append(settings.data.baseline_model)
+    return [folder / name for name in dict.fromkeys(names)]
+
+
+def load_data(settings: Settings, folder: Path) -> Data:
+    """Read what the settings name, with paths relative to ``folder``, and split it."""
+    asked = settings.data
+    main = [folder / name for name in asked.files]
+    names = parts_of.feature_names(column_names(main[0]), asked, main[0])
+    frame = _read_all(main, _wanted(settings, names), asked.missing)
+    columns = parts_of.find_columns(frame, names, asked)
+    whole = _part(frame, columns, settings, main[0])
+    del frame
+    classes = parts_of.check_classes(whole.labels, asked.positive, asked.target, main[0])
+    splits = _split(whole, settings)
+    for split in (VALIDATION, TEST):
+        files = getattr(settings.splits, f"{split}_files")
+        if files is not None:
+            splits[split] = read_part([folder / name for name in files], columns, settings)
+    extra = {
+        name: read_part([folder / file for file in one.files], columns, settings, labelled=one.labelled)
+        for name, one in settings.datasets.items()
+    }
+    data = Data(main[0].stem, columns, classes, _positive(classes, asked.positive), splits, extra)
+    _check_labels(data, settings)
+    return _with_baseline_model(data, settings, folder)
+
+
+def read_part(files: Sequence[Path], columns: Columns, settings: Settings, *, labelled: bool = True) -> Part:
+    """Read further rows with the columns of a run; groups, weights and baseline where they are there."""
+    asked = settings.data
+    known = column_names(files[0])
+    optional = [*asked.groups, asked.weights, asked.baseline]
+    wanted = [*columns.features, *(name for name in optional if name in known)]
+    if labelled:
+        wanted.append(asked.target)
+    frame = _read_all(files, list(dict.fromkeys(wanted)), asked.missing)
+    return _part(frame, columns, settings, files[0], labelled=labelled)
+
+
+def _wanted(settings: Settings, features: Sequence[str]) -> list[str]:
+    asked = settings.data
+    others = [asked.target, *asked.groups, asked.weights, asked.baseline]
+    return list(dict.fromkeys([*features, *(name for name in others if name is not None)]))
+
+
+def _read_all(files: Sequence[Path], names: Sequence[str], missing: Sequence[str]) -> Any:
+    frames = [read_frame(path, names, missing=missing) for path in files]
+    if len(frames) == 1:
+        return frames[0]
+    import pandas as pd  # noqa: PLC0415 - heavy, and optional
+    from pandas.api.types import union_categoricals  # noqa: PLC0415
+
+    joined = {}
+    for name in names:
+        columns = [frame[name] for frame in frames]
+        kinds = {column.dtype.name == "category" for column in columns}
+        if len(kinds) > 1:
+            raise DataError(f"Column {name!r} must be of one kind in all files; it holds numbers in some of {files}.")
+        texts = kinds == {True}
+        joined[name] = union_categoricals(columns, sort_categories=True) if texts else np.concatenate(columns)
+    return pd.DataFrame(joined, copy=False)
+
+
+def _part(frame: Any, columns: Columns, settings: Settings, path: Path, *, labelled: bool = True) -> Part:
+    asked = settings.data
+    X = parts_of.features_of(frame, columns, path)
+    if settings.preprocessing.missing == "refuse":
+        _refuse_missing(X, path)
+    weights, baseline = (name if name in frame else None for name in (asked.weights, asked.baseline))
+    return Part(
+        X,
+        parts_of.labels_of(frame, asked.target, path) if labelled else None,
+        parts_of.groups_of(frame, asked.groups),
+        None if weights is None else parts_of.weights_of(frame, weights, path),
+        None if baseline is None else parts_of.labels_of(frame, baseline, path),
+    )
+
+
+def _refuse_missing(X: Any, path: Path) -> None:
+    missing = X.isna().sum()
+    if missing.any():
+        name = missing.index[missing.to_numpy() > 0][0]
+        raise DataError(
+            f'preprocessing.missing = "refuse", but column {name!r} of {path} lacks {int(missing[name])} of {len(X)}.'
+        )
+
+
+def _split(whole: Part, settings: Settings) -> dict[str, Part]:
+    """Split rows at random, whatever their labels: only so is each part a plain draw, as an audit needs it."""
+    asked = settings.splits
+    chooses = METHODS[settings.method.name].does == "mixes"
+    shares = {}
+    for name, default in ((VALIDATION, _SET_ASIDE if chooses else 0), (TEST, _SET_ASIDE)):
+        given = getattr(asked, name)
+        in_files = getattr(asked, f"{name}_files") is not None
+        share = 0 if in_files else default if given is None else float(given)
+        if share > 0:
+            shares[name] = share
+    if not shares:
+        return {TRAIN: whole}
+    if len(whole) <= len(shares):
+        raise DataError(f"The data must have rows for {len(shares) + 1} splits; there are {len(whole)}.")
+    shares = {TRAIN: 1 - sum(shares.values()), **shares}
+    places = split_rows(np.zeros(len(whole)), list(shares.values()), seed=settings.seed, stratify=False)
+    return {name: whole.rows(rows) for name, rows in zip(shares, places, strict=True)}
+
+
+def _positive(classes: AnyArray, asked: Any) -> Any:
+    if asked is not None:
+        return classes[classes.tolist().index(asked)]
+    return classes[1] if len(classes) == 2 else None  # noqa: PLR2004
+
+
+def _check_labels(data: Data, settings: Settings) -> None:
+    """Check that all rows speak of the same classes, and that each is there to learn from and to choose on."""
+    known = set(data.classes.tolist())
+    for name, part in {**data.splits, **data.extra}.items():
+        for what, labels in (("target", part.y), ("baseline", part.baseline)):
+            foreign = set() if labels is None else set(np.unique(labels).tolist()) - known
+            if foreign:
+                raise DataError(
+                    f"data.{what}: rows {name!r} hold the label {min(foreign, key=str)!r}, which is not among "
+                    f"the classes {data.classes.tolist()[:10]}."
+                )
+    for name in (TRAIN, data.chosen_on):
+        absent = known - set(np.unique(data.splits[name].labels).tolist())
+        if absent:
+            raise DataError(
+                f"The rows {name!r} must hold every class of {settings.data.target!r}; of {len(data.splits[name])} "
+                f"none is {min(absent, key=str)!r}. Use more rows, or merge that class with another."
+            )
+
+
+def _with_baseline_model(data: Data, settings: Settings, folder: Path) -> Data:
+    name = settings.data.baseline_model
+    if name is None:
+        return data
+    from counterpoise.persist import load  # noqa: PLC0415 - only where asked
+
+    model = load(folder / name)
+
+    def asked(part: Part) -> Part:
+        try:
+            said = np.asarray(model.predict(part.X))
+        except Exception as error:  # whatever a foreign model raises
+            raise DataError(f"data.baseline_model: {name} cannot predict these rows: {error}") from error
+        if said.shape != (len(part),) or not np.isin(said, data.classes).all():
+            raise DataError(f"data.baseline_model: {name} must predict one of {data.classes.tolist()[:10]} for a row.")
+        return replace(part, baseline=said)
+
+    splits = {key: asked(part) for key, part in data.splits.items()}
+    return data._replace(splits=splits, extra={key: asked(part) for key, part in data.extra.items()})

@@ -1,0 +1,125 @@
+"""Fitting a run: read, check, fit, measure, write; going on where an earlier fit was stopped."""
+
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+from counterpoise.goals import Goal, bind
+from counterpoise.progress import Progress, Tell
+from counterpoise.runs.data import Data, data_files, load_data
+from counterpoise.runs.errors import DataError, RunFolderError
+from counterpoise.runs.fitting import Work, fit_model, plain_model
+from counterpoise.runs.folder import CHECKPOINT, MODEL, Prints, Run, Writer, fingerprints, unwritten
+from counterpoise.runs.goals_file import goals_of, parse_goals_file, read_bytes
+from counterpoise.runs.measuring import Judge
+from counterpoise.runs.settings import Settings
+
+
+def _nothing(_progress: Progress) -> None:
+    """Tell nobody."""
+
+
+def _silence(_event: str) -> None:
+    """Say nothing."""
+
+
+def fit_run(
+    goals_path: str | Path,
+    *,
+    output: str | Path | None = None,
+    tell: Tell = _nothing,
+    on_event: Callable[[str], None] = _silence,
+) -> Run:
+    """Fit what a goals file asks for and write the run folder.
+
+    A fit that was stopped, by Ctrl-C or a crash, goes on where it was when it is called again with the same file; one
+    that is whole is returned as it is.
+
+    Parameters
+    ----------
+    goals_path : path
+        The goals file; it names data files from its own folder.
+    output : path, optional
+        The run folder. Default: the one that the goals file names, from its own folder; else beside it, with its name.
+    tell : callable
+        Told after each round or model how far the fit is, as ``counterpoise.progress.Progress``.
+    on_event : callable
+        Called with the lines that also go into the log.
+
+    Returns
+    -------
+    Run
+
+    Raises
+    ------
+    GoalsFileError, DataError, RunFolderError
+        For bad input, before anything is written, or a folder that cannot be written.
+    InfeasibleGoals
+        Where no mixture meets the goals. What was trained is kept for other goals.
+    """
+    path = Path(goals_path)
+    content = read_bytes(path)
+    settings = parse_goals_file(content, path)
+    folder = Path(output) if output is not None else path.parent / (settings.output or path.stem)
+    prints = fingerprints(settings, data_files(settings, path.parent))
+    writer = Writer(folder)
+    if writer.is_done(prints):
+        on_event(f"{folder} is done already: same settings, same data")
+        return Run(folder, settings)
+    data = load_data(settings, path.parent)
+    goals = checked_goals(settings, data)
+    resumes = writer.begin(content, settings, data.columns, prints, path.parent)
+
+    def say(event: str) -> None:
+        writer.log(event)
+        on_event(event)
+
+    say("goes on" if resumes else "begins")
+    _fit(Work(settings, data, goals, folder / CHECKPOINT, tell, say), writer, prints, path.name)
+    return Run(folder, settings)
+
+
+def checked_goals(settings: Settings, data: Data) -> tuple[Goal, ...]:
+    """Return the goals after checking on all rows that what they speak of is there."""
+    goals = goals_of(settings)
+    if goals and data.positive is None:
+        raise DataError(f"Goals speak of a positive class: name one of {data.classes.tolist()[:10]} in data.positive.")
+    for split, part in data.splits.items():
+        tables = {"train": part.table(), **{name: one.table() for name, one in data.extra.items()}}
+        is_binary = len(data.classes) == 2  # noqa: PLR2004
+        for goal in goals if is_binary else ():
+            try:
+                bind([goal.with_confidence(None)], tables, classes=data.classes, pos_label=data.positive)
+            except ValueError as error:
+                raise DataError(f"The goal {goal} cannot be asked of the {split} rows: {error}") from error
+    return goals
+
+
+def _fit(work: Work, writer: Writer, prints: Prints, name: str) -> None:
+    """Fit and measure; whatever stops it is in the log."""
+    from counterpoise.persist import UnreadableModel, load  # noqa: PLC0415 - only where a run is fitted
+
+    started = time.monotonic()
+    try:
+        model = None
+        if (writer.folder / MODEL).exists():
+            try:
+                model = load(writer.folder / MODEL)
+            except UnreadableModel:
+                work.say("the model file is damaged; the model is made again from its rounds")
+        if model is None:
+            model = fit_model(work)
+            writer.save_model(model)
+        seconds = time.monotonic() - started
+        work.say(f"fitted in {seconds:.1f} s")
+        judge = Judge(work.settings, work.data, model, work.goals, plain_model(work))
+        rows, texts = judge.everything(seconds)
+        texts["commands"] = [f"counterpoise fit {name}", f"counterpoise report {writer.folder.name}"]
+        writer.finish(rows, texts, prints)
+    except BaseException as error:
+        with suppress(RunFolderError):  # a full disk takes no last words either
+            writer.log(f"stopped: {type(error).__name__}: {error}")
+        if isinstance(error, OSError) and not isinstance(error, RunFolderError):
+            raise unwritten(work.checkpoint, error) from error
+        raise

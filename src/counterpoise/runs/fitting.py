@@ -1,0 +1,227 @@
+"""Fitting what a goals file asks for: a model that takes raw frames, and plain training beside it to compare with."""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from counterpoise.goal_rows import TRAIN
+from counterpoise.goals import Goal
+from counterpoise.progress import Progress, Tell
+from counterpoise.runs.data import TRAIN as TRAINING
+from counterpoise.runs.data import VALIDATION, Data
+from counterpoise.runs.methods import METHODS, POOL, describe, make, training_needs_alpha
+from counterpoise.runs.preprocess import category_places, preprocessor, wanted_features
+from counterpoise.runs.settings import MethodSettings, ModelSettings, Settings
+
+Say = Callable[[str], None]
+
+
+class Work(NamedTuple):
+    """What a fit works with."""
+
+    settings: Settings
+    data: Data
+    goals: tuple[Goal, ...]
+    checkpoint: Path
+    tell: Tell
+    say: Say
+
+    @property
+    def pos_label(self) -> Any:
+        """Return the positive class where it is not the usual one of two."""
+        return None if self.settings.data.positive is None else self.data.positive
+
+    @property
+    def enforced(self) -> tuple[Goal, ...]:
+        """Return the goals that the model must meet."""
+        return self.goals if self.settings.method.enforce_goals else ()
+
+
+def fit_model(work: Work) -> Any:
+    """Return the fitted model: a pipeline from raw frames to labels, or a mixture of such pipelines."""
+    method = work.settings.method
+    if method.name == POOL:
+        return _fit_pool(work)
+    if METHODS[method.name].does == "mixes":
+        return _fit_mixture(work)
+    estimator = make(method, seed=work.settings.seed, **_learner(work, method))
+    if METHODS[method.name].does == "trains":
+        estimator.set_params(goals=work.enforced, pos_label=work.pos_label)
+    return _fit_pipeline(work, method, estimator)
+
+
+def last_step(model: Any) -> Any:
+    """Return the estimator of ours or scikit-learn's at the end of a model."""
+    return model[-1] if hasattr(model, "steps") else model
+
+
+def seen_by_last(model: Any, frame: Any) -> Any:
+    """Return a raw frame as the last step takes it."""
+    return model[:-1].transform(frame) if hasattr(model, "steps") else frame
+
+
+def mixes(model: Any) -> bool:
+    """Tell whether a model is a mixture."""
+    return hasattr(last_step(model), "mixture_")
+
+
+def inside_goals(work: Work, model: Any, *, alpha: float | None = None) -> Any:
+    """Return a fitted mixture chosen anew, inside the goals, on the rows set aside for it. Nothing is trained."""
+    data = work.data
+    part, estimator = data.splits[data.chosen_on], last_step(model)
+    if part.weights is not None:  # the rounds count held-out rows alike
+        estimator = estimator.rebalance(
+            seen_by_last(model, part.X),
+            part.y,
+            sample_weight=part.weights,
+            goals=(),
+            objective=estimator.objective_,
+            sensitive_features=part.groups or None,
+        )
+    tables = {name: one.table(seen_by_last(model, one.X)) for name, one in data.extra.items()}
+    estimator = estimator.rebalance(goals=(), datasets=tables)
+    answers = estimator._kept.answers  # noqa: SLF001 - of our own kind
+    if answers.positive is not None:  # goals may speak of every column, and of the deployed model
+        for name, one in {TRAIN: part, **data.extra}.items():
+            answers = answers.with_dataset(name, one.table(), None)
+        estimator._kept = estimator._kept._replace(answers=answers)  # noqa: SLF001
+    return _replaced(model, estimator.rebalance(goals=work.enforced, alpha=alpha))
+
+
+def plain_model(work: Work) -> Any:
+    """Return plain training to compare with, on the same features; None where the model shows it itself."""
+    method = work.settings.method
+    kind = METHODS[method.name]
+    if kind.does == "mixes" or (kind.does == "plain" and not (kind.boosts or method.name == "ebboost")):
+        return None
+    asked = method.learner or ModelSettings(name="logistic" if kind.does == "trains" else "histogram_tree")
+    return _fit_pipeline(work, asked, make(asked, seed=work.settings.seed))
+
+
+def _fit_mixture(work: Work) -> Any:
+    method, data = work.settings.method, work.data
+    pace = _Pace(work.tell)
+    parts = {"pos_label": work.pos_label, **_learner(work, method)}
+    if training_needs_alpha(method):  # else the rounds serve any alpha, also that of another try
+        parts["alpha"] = work.settings.alpha
+    estimator = make(method, seed=work.settings.seed, checkpoint=str(work.checkpoint), callbacks=[pace], **parts)
+    pace.total = estimator.n_estimators
+    train = data.splits[TRAINING]
+    prepare = _preprocessor(work, method, estimator)
+    held_out = {}
+    X = prepare.fit_transform(train.X)
+    if VALIDATION in data.splits:
+        part = data.splits[VALIDATION]
+        held_out = {"X_val": prepare.transform(part.X), "y_val": part.y, "sensitive_features_val": part.groups or None}
+    estimator.fit(X, train.y, train.weights, sensitive_features=train.groups or None, **held_out)
+    estimator.set_params(checkpoint=None, callbacks=())
+    model = _piped(prepare, estimator)
+    if estimator.mixture != "optimal":
+        return model
+    return inside_goals(work, model, alpha=work.settings.alpha)
+
+
+def _fit_pool(work: Work) -> Any:
+    method, data = work.settings.method, work.data
+    pace = _Pace(work.tell, len(method.models))
+    pool = []
+    for number, asked in enumerate(method.models, start=1):
+        pool.append((asked.title or f"{number}: {describe(asked)}", _pool_member(work, asked, number)))
+        pace.step(number, describe(asked))
+    parts = {"alpha": work.settings.alpha, "pos_label": work.pos_label}
+    mixture = make(method, seed=work.settings.seed, estimators=pool, **parts)
+    part = data.splits[data.chosen_on]
+    mixture.fit(part.X, part.y, part.weights, sensitive_features=part.groups or None)
+    return inside_goals(work, mixture)
+
+
+def _pool_member(work: Work, asked: ModelSettings, number: int) -> Any:
+    """Return a model of the pool: from the checkpoint where it was fitted before, else fitted and kept there."""
+    from counterpoise.persist import load, save  # noqa: PLC0415 - only where asked
+
+    path = work.checkpoint / f"model-{number:03}.cp"
+    if path.exists():
+        return load(path)
+    tail = {"alpha": work.settings.alpha} if METHODS[asked.name].does == "mixes" else {}
+    model = _fit_pipeline(work, asked, make(asked, seed=work.settings.seed + number, **tail))
+    work.checkpoint.mkdir(parents=True, exist_ok=True)
+    save(model, path)
+    return model
+
+
+def _fit_pipeline(work: Work, asked: MethodSettings | ModelSettings, estimator: Any) -> Any:
+    """Fit an estimator behind its preprocessing, with whatever its ``fit`` can use of weights, groups and datasets."""
+    from sklearn.utils.validation import has_fit_parameter  # noqa: PLC0415 - heavy
+
+    train = work.data.splits[TRAINING]
+    estimator = _told_categories(work, asked, estimator)
+    prepare = _preprocessor(work, asked, estimator)
+    X = prepare.fit_transform(train.X)
+    given: dict[str, Any] = {}
+    if train.weights is not None and has_fit_parameter(estimator, "sample_weight"):
+        given["sample_weight"] = train.weights
+    elif train.weights is not None:
+        work.say(f"{describe(asked)} takes no weights: all rows weigh the same in it")
+    if has_fit_parameter(estimator, "datasets"):
+        tables = {name: one.table(prepare.transform(one.X)) for name, one in work.data.extra.items()}
+        given |= {"sensitive_features": train.groups or None, "datasets": tables}
+    elif has_fit_parameter(estimator, "X_val") and VALIDATION in work.data.splits:
+        part = work.data.splits[VALIDATION]
+        given |= {"X_val": prepare.transform(part.X), "y_val": part.y}
+    estimator.fit(X, train.y, **given)
+    return _piped(prepare, estimator)
+
+
+def _preprocessor(work: Work, asked: MethodSettings | ModelSettings, estimator: Any) -> Any:
+    from sklearn.utils import get_tags  # noqa: PLC0415
+
+    takes_missing = bool(get_tags(estimator).input_tags.allow_nan)
+    features = wanted_features(asked)
+    return preprocessor(work.settings.preprocessing, work.data.columns, features, takes_missing=takes_missing)
+
+
+def _learner(work: Work, method: MethodSettings) -> dict[str, Any]:
+    """Return the base learner of a booster, with the places of categories where it wants them."""
+    if not METHODS[method.name].boosts:
+        return {}
+    asked = method.learner or ModelSettings(name="histogram_tree", parameters={"max_depth": 6})
+    return {"estimator": _told_categories(work, asked, make(asked, seed=work.settings.seed))}
+
+
+def _told_categories(work: Work, asked: MethodSettings | ModelSettings, estimator: Any) -> Any:
+    places = category_places(work.settings.preprocessing, work.data.columns, wanted_features(asked))
+    if places and hasattr(estimator, "categorical_features") and asked.name in {"histogram_tree", "stump"}:
+        estimator.set_params(categorical_features=places)
+    return estimator
+
+
+def _piped(prepare: Any, estimator: Any) -> Any:
+    from sklearn.pipeline import Pipeline  # noqa: PLC0415
+
+    return Pipeline([("preprocess", prepare), ("model", estimator)])
+
+
+def _replaced(model: Any, estimator: Any) -> Any:
+    return _piped(model[0], estimator) if hasattr(model, "steps") else estimator
+
+
+class _Pace:
+    """Tells how far the rounds are; what a resumed fit restores does not count in the time left."""
+
+    def __init__(self, tell: Tell, total: int = 1) -> None:
+        self.tell, self.total = tell, total
+        self.restored, self.started = 0, time.monotonic()
+
+    def resume(self, n_rounds: int) -> None:
+        """Begin after rounds that were restored."""
+        self.restored = n_rounds
+
+    def __call__(self, done: Any) -> None:
+        self.step(done.number, f"round {done.number}, loss {done.weighted_loss:.3f}")
+
+    def step(self, number: int, part: str) -> None:
+        """Tell that a part is done."""
+        elapsed = time.monotonic() - self.started
+        left = elapsed / max(number - self.restored, 1) * (self.total - number)
+        self.tell(Progress(number, self.total, part, elapsed, left))

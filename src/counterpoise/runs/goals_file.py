@@ -1,0 +1,253 @@
+"""Reading a goals file: TOML, checked by pydantic, with errors that say where, what was wanted and what was got."""
+
+import re
+import tomllib
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, get_args
+
+from pydantic import BaseModel, ValidationError
+
+from counterpoise.goals import Goal, GoalSyntaxError, UnknownName, parse_goal
+from counterpoise.runs.errors import GoalsFileError, nearest
+from counterpoise.runs.methods import METHODS, check_method
+from counterpoise.runs.settings import MethodSettings, Settings, SplitSettings
+
+_TRAIN = "train"  # what goals call the rows of the run itself
+_RESERVED = ("train", "validation", "test")
+_SHOWN = 60  # characters of a value in a message
+
+
+def read_goals_file(path: str | Path) -> Settings:
+    r"""Read and check a goals file.
+
+    Parameters
+    ----------
+    path : path
+        A TOML file; ``docs/guide/goals_file.md`` has all keys.
+
+    Returns
+    -------
+    Settings
+
+    Raises
+    ------
+    GoalsFileError
+        With the file, the line or key, what was expected, what was got, and the nearest key for a typo.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from counterpoise.runs import read_goals_file
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "goals.toml"
+    ...     _ = path.write_text('alpha = 0.2\n[data]\nfiles = "loans.csv"\ntarget = "paid"\n')
+    ...     read_goals_file(path).alpha
+    0.2
+    """
+    return parse_goals_file(read_bytes(path), Path(path))
+
+
+def read_bytes(path: str | Path) -> bytes:
+    """Return the bytes of a goals file."""
+    path = Path(path)
+    if path.is_dir():
+        raise GoalsFileError(f"{path} must be a goals file (TOML); it is a folder.")
+    if not path.exists():
+        raise GoalsFileError(f"There is no goals file {path}. Write one with: counterpoise init DATA --target COLUMN.")
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise GoalsFileError(f"{path} cannot be read: {error.strerror}.") from error
+
+
+def parse_goals_file(content: bytes, path: Path) -> Settings:
+    """Check the content of a goals file, which errors call ``path``."""
+    try:
+        text = content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise GoalsFileError(f"{path} must be UTF-8 text; byte {error.start} is not.") from error
+    try:
+        given = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise GoalsFileError(f"{path} must be TOML: {error}.") from error
+    try:
+        settings = Settings.model_validate(given)
+    except ValidationError as error:
+        raise GoalsFileError(_words(error, text, path)) from error
+    _check_together(settings, _Place(path, text))
+    return settings
+
+
+def goals_of(settings: Settings) -> tuple[Goal, ...]:
+    """Return the goals that settings ask for, each with the confidence it carries."""
+    goals = []
+    for asked in settings.goals:
+        goal = parse_goal(asked.goal)
+        goals.append(goal if asked.confidence is None else goal.with_confidence(asked.confidence))
+    return tuple(goals)
+
+
+class _Place:
+    """Where in the file an error is."""
+
+    def __init__(self, path: Path, text: str) -> None:
+        self.path, self.text = path, text
+
+    def error(self, key: Sequence[Any], message: str) -> GoalsFileError:
+        return GoalsFileError(f"{self.path}{_line(self.text, key)}, {_dotted(key)}: {message}")
+
+
+def _check_together(settings: Settings, place: _Place) -> None:
+    """Check what depends on several keys, or on what methods and goals there are."""
+    _check_data(settings, place)
+    _check_splits(settings.splits, place)
+    for key, message in check_method(settings.method):
+        raise place.error(("method", *key), message)
+    if settings.goals and settings.method.enforce_goals:
+        _check_can_meet_goals(settings.method, place)
+    for name in settings.datasets:
+        if name in _RESERVED:
+            raise place.error(("datasets", name), f"a dataset must not be called {name!r}: those are rows of data.")
+    known = {_TRAIN, *settings.datasets}
+    for number, asked in enumerate(settings.goals):
+        _check_goal(asked.goal, known, place, ("goals", number))
+
+
+def _check_can_meet_goals(method: MethodSettings, place: _Place) -> None:
+    if METHODS[method.name].does == "plain":
+        raise place.error(
+            ("method", "name"),
+            f"{method.name} cannot be fitted inside goals. Use adalpboost, lpboost or constrained, put it into a pool, "
+            "or set enforce_goals = false to audit it only.",
+        )
+    mixture = method.parameters.get("mixture", "optimal")
+    if mixture != "optimal":
+        raise place.error(
+            ("method", "parameters", "mixture"), f"goals need 'optimal', which can meet them; got {mixture!r}."
+        )
+
+
+def _check_data(settings: Settings, place: _Place) -> None:
+    data = settings.data
+    if data.baseline is not None and data.baseline_model is not None:
+        raise place.error(("data", "baseline_model"), "expected baseline or baseline_model; got both.")
+    for key in ("columns", "groups", "drop", "categorical"):
+        names = getattr(data, key) or []
+        if data.target in names and key != "drop":
+            raise place.error(("data", key), f"expected columns beside the target; got the target {data.target!r}.")
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice is not None:
+            raise place.error(("data", key), f"expected each column once; got {twice!r} twice.")
+    if data.target in data.drop:
+        raise place.error(("data", "drop"), f"expected columns beside the target; got the target {data.target!r}.")
+
+
+def _check_splits(splits: SplitSettings, place: _Place) -> None:
+    for name in ("validation", "test"):
+        if getattr(splits, name) is not None and getattr(splits, f"{name}_files") is not None:
+            raise place.error(("splits", name), f"expected a fraction or {name}_files; got both.")
+    total = (splits.validation or 0) + (splits.test or 0)
+    if total >= 1:
+        raise place.error(("splits",), f"validation and test must leave rows to train on; together they are {total:g}.")
+
+
+def _check_goal(text: str, known: Iterable[str], place: _Place, key: Sequence[Any]) -> None:
+    try:
+        goal = parse_goal(text)
+    except (GoalSyntaxError, UnknownName, TypeError, ValueError) as error:
+        reason = str(error).partition("\n")[0]  # what follows points into the text
+        raise place.error(key, f"expected a goal such as recall(train) >= 0.9; got {_shown(text)}. {reason}") from error
+    for name in goal.datasets:
+        if name not in known:
+            listed = ", ".join(map(repr, sorted(known)))
+            hint = nearest(name, known)
+            raise place.error(key, f"unknown dataset {name!r} in the goal {goal}.{hint} Known: {listed}.")
+
+
+def _words(error: ValidationError, text: str, path: Path) -> str:
+    """Return the first error of pydantic in our words; errors on keys that do not exist come first."""
+    first = min(error.errors(), key=lambda one: one["type"] != "extra_forbidden")
+    key = tuple(part for part in first["loc"] if not _is_branch(part))
+    where = f"{path}{_line(text, key)}"
+    if first["type"] == "extra_forbidden":
+        known = _known_keys(key[:-1])
+        table = f"the table {_dotted(key[:-1])}" if len(key) > 1 else "a goals file"
+        hint = nearest(str(key[-1]), known)
+        return f"{where}: unknown key {key[-1]!r} in {table}.{hint} Known: {', '.join(known)}."
+    if first["type"] == "missing":
+        return f"{where}: {_dotted(key)} is missing; expected {_wanted(key)}."
+    return f"{where}, {_dotted(key)}: expected {_expected(first)}; got {_shown(first['input'])}."
+
+
+def _is_branch(part: Any) -> bool:
+    """Tell whether a part of a location names a member of a union, which users never wrote."""
+    return isinstance(part, str) and (part in {"str", "int", "float", "bool"} or "[" in part)
+
+
+def _expected(error: Any) -> str:
+    if str(error["type"]).endswith("too_short"):
+        return "at least one entry or character"
+    words = str(error["msg"]).removeprefix("Input should be ").removeprefix("Value error, ")
+    simple = {"a valid string": "text", "a valid integer": "a whole number", "a valid number": "a number"}
+    simple |= {"a valid boolean": "true or false", "a valid list": "a list", "a valid dictionary": "a table"}
+    if "instance of" in words:
+        return "a table"
+    if words.startswith(("less", "greater")):
+        return f"a number {words}"
+    return simple.get(words, words[:1].lower() + words[1:])
+
+
+def _wanted(key: Sequence[Any]) -> str:
+    return {"files": "a CSV or Parquet file", "target": "the column to predict", "data": "a table [data]"}.get(
+        str(key[-1]), "a value"
+    )
+
+
+def _known_keys(key: Sequence[Any]) -> list[str]:
+    """Return the keys of the table at ``key``."""
+    table: Any = Settings
+    for part in key:
+        fields = table.model_fields if isinstance(table, type) and issubclass(table, BaseModel) else {}
+        if isinstance(part, str) and part in fields:
+            table = _inner_model(fields[part].annotation)
+    return list(table.model_fields)
+
+
+def _inner_model(annotation: Any) -> Any:
+    """Return the table class inside an annotation such as ``list[ModelSettings]``."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    found = (_inner_model(part) for part in get_args(annotation))
+    return next((one for one in found if one is not None), None)
+
+
+def _line(text: str, key: Sequence[Any]) -> str:
+    """Return where a key is written, as well as it can be found."""
+    names = [str(part) for part in key if isinstance(part, str)]
+    if not names:
+        return ""
+    header = ".".join(names[:-1])
+    table = ""
+    for number, line in enumerate(text.splitlines(), start=1):
+        opened = re.match(r"\s*\[\[?\s*([^\]]+?)\s*\]\]?", line)
+        if opened and "=" not in line.split("]")[0]:
+            table = opened[1].replace('"', "")
+            if table == ".".join(names):
+                return f", line {number}"
+        elif table == header and re.match(rf"\s*[\"']?{re.escape(names[-1])}[\"']?\s*=", line):
+            return f", line {number}"
+    return ""
+
+
+def _dotted(key: Sequence[Any]) -> str:
+    words = ""
+    for part in key:
+        words += f"[{part + 1}]" if isinstance(part, int) else f".{part}" if words else str(part)
+    return words
+
+
+def _shown(value: Any) -> str:
+    words = repr(value)
+    return words if len(words) <= _SHOWN else words[:_SHOWN] + "..."

@@ -1,0 +1,165 @@
+"""The methods that a goals file can name, their parameters, and how each is made.
+
+A method is looked up by name in one table. Its parameters are those of its class, but for what other keys of the file
+say (alpha, goals, seed, ...). Everything is checked before data are read.
+"""
+
+from collections.abc import Iterator, Sequence
+from importlib import import_module
+from typing import Any, NamedTuple
+
+from counterpoise.runs.errors import nearest
+from counterpoise.runs.settings import MethodSettings, ModelSettings
+
+POOL = "pool"
+_SAID_ELSEWHERE = {
+    "alpha": "alpha at the top of the file",
+    "goals": "goals at the top of the file",
+    "random_state": "seed at the top of the file",
+    "pos_label": "data.positive",
+    "estimator": "method.learner",
+    "estimators": "method.models",
+    "validation_fraction": "splits.validation",
+    "checkpoint": "nothing: runs keep checkpoints by themselves",
+    "callbacks": "nothing: callables cannot stand in a file",
+    "categorical_features": "data.categorical",
+    "kernel_params": "nothing: it cannot stand in a file",
+}
+
+
+class Kind(NamedTuple):
+    """What a method is made of, and what it can do."""
+
+    home: str  # module
+    name: str  # class
+    features: str  # "trees": ordinal categories and missing values as they are; "scaled": imputed, scaled, one-hot
+    does: str  # "mixes": a mixture chosen inside goals; "trains": trained inside goals; "plain": neither
+    title: str
+    defaults: dict[str, Any] = {}  # noqa: RUF012 - never changed
+    boosts: bool = False  # takes a base learner
+
+
+_BOOSTING = "counterpoise.boosting."
+_NEIGHBOURS = {"n_neighbors": 15, "algorithm": "brute"}  # a search tree cannot be stored without pickle
+METHODS = {
+    "adalpboost": Kind(_BOOSTING + "adalpboost", "AdaLPBoostClassifier", "trees", "mixes", "AdaLPBoost", boosts=True),
+    "lpboost": Kind(_BOOSTING + "lpboost", "LPBoostClassifier", "trees", "mixes", "LPBoost", boosts=True),
+    POOL: Kind("counterpoise.mixture_classifier", "MixtureClassifier", "each", "mixes", "mixture of a pool"),
+    "constrained": Kind(
+        "counterpoise.constrained", "ConstrainedClassifier", "scaled", "trains", "linear model trained inside goals"
+    ),
+    "adaboost": Kind(_BOOSTING + "adaboost", "AdaBoostClassifier", "trees", "plain", "AdaBoost", boosts=True),
+    "vadaboost": Kind(_BOOSTING + "vadaboost", "VadaBoostClassifier", "trees", "plain", "VadaBoost", boosts=True),
+    "ebboost": Kind(_BOOSTING + "ebboost", "EBBoostClassifier", "trees", "plain", "EBBoost"),
+    "rlpboost": Kind(_BOOSTING + "margin_boost", "RLPBoostClassifier", "trees", "plain", "RLP-Boost", boosts=True),
+    "rqpboost": Kind(_BOOSTING + "margin_boost", "RQPBoostClassifier", "trees", "plain", "RQP-Boost", boosts=True),
+    "droboost": Kind(_BOOSTING + "dro", "DROBoostClassifier", "trees", "plain", "DRO-Boosting", boosts=True),
+    "histogram_tree": Kind("counterpoise.learners", "HistogramTree", "trees", "plain", "histogram tree"),
+    "stump": Kind("counterpoise.learners", "Stump", "trees", "plain", "stump"),
+    "logistic": Kind(
+        "sklearn.linear_model", "LogisticRegression", "scaled", "plain", "logistic regression", {"max_iter": 1000}
+    ),
+    "tree": Kind("sklearn.tree", "DecisionTreeClassifier", "trees", "plain", "decision tree", {"min_samples_leaf": 20}),
+    "forest": Kind(
+        "sklearn.ensemble", "RandomForestClassifier", "trees", "plain", "random forest", {"min_samples_leaf": 5}
+    ),
+    "extra_trees": Kind(
+        "sklearn.ensemble", "ExtraTreesClassifier", "trees", "plain", "extra trees", {"min_samples_leaf": 5}
+    ),
+    "gradient_boosting": Kind(
+        "sklearn.ensemble", "HistGradientBoostingClassifier", "trees", "plain", "gradient boosting"
+    ),
+    "naive_bayes": Kind("sklearn.naive_bayes", "GaussianNB", "scaled", "plain", "naive Bayes"),
+    "nearest_neighbours": Kind(
+        "sklearn.neighbors", "KNeighborsClassifier", "scaled", "plain", "nearest neighbours", _NEIGHBOURS
+    ),
+    "svm": Kind("sklearn.svm", "SVC", "scaled", "plain", "support vector machine"),
+}
+_ONLY_METHODS = (POOL, "constrained")
+
+Found = Iterator[tuple[Sequence[Any], str]]  # keys below the table, and what is wrong there
+
+
+def models() -> list[str]:
+    """Return the names that can stand in a pool or be a base learner."""
+    return [name for name in METHODS if name not in _ONLY_METHODS]
+
+
+def make(asked: ModelSettings | MethodSettings, *, seed: int, **parts: Any) -> Any:
+    """Return the unfitted estimator; ``parts`` are what other keys of the file say, and win."""
+    kind = METHODS[asked.name]
+    made = _class_of(kind)(**parts, **kind.defaults | asked.parameters)
+    if "random_state" in made.get_params(deep=False):
+        made.set_params(random_state=seed)
+    return made
+
+
+def training_needs_alpha(asked: MethodSettings) -> bool:
+    """Tell whether models depend on alpha; those of AdaLPBoost do not, unless something stops its rounds by it."""
+    fixed = asked.name == "lpboost" or bool({"patience", "mixture"} & set(asked.parameters))
+    return fixed or any(METHODS[one.name].does == "mixes" for one in asked.models)
+
+
+def describe(asked: ModelSettings | MethodSettings) -> str:
+    """Return a method or model in words, with the parameters that were set."""
+    chosen = ", ".join(f"{name} = {value!r}" for name, value in asked.parameters.items())
+    return METHODS[asked.name].title + (f" with {chosen}" if chosen else "")
+
+
+def check_method(asked: MethodSettings) -> Found:
+    """Yield what is wrong with the method: unknown names and parameters, parts that do not go together, bad values."""
+    if asked.name not in METHODS:
+        yield ("name",), _unknown("method", asked.name, list(METHODS))
+        return
+    if asked.name == POOL and not asked.models:
+        yield ("models",), 'the method "pool" needs models, as in [[method.models]] name = "logistic"; got none.'
+    if asked.name != POOL and asked.models:
+        yield ("models",), f'models are for the method "pool"; got them with {asked.name!r}.'
+    if asked.learner is not None and not METHODS[asked.name].boosts:
+        yield ("learner",), f"a learner is for boosters; got one with {asked.name!r}."
+    named = [(("models", number), one) for number, one in enumerate(asked.models)]
+    if asked.learner is not None:
+        named.append((("learner",), asked.learner))  # type: ignore[arg-type]  # keys of another length
+    for key, one in named:
+        if one.name not in models():
+            yield (*key, "name"), _unknown("model", one.name, models())
+            return
+        yield from (((*key, *inner), message) for inner, message in _check_parameters(one))
+    yield from _check_parameters(asked)
+
+
+def _check_parameters(asked: ModelSettings | MethodSettings) -> Found:
+    kind = METHODS[asked.name]
+    accepted = _class_of(kind)([]) if asked.name == POOL else _class_of(kind)()
+    names = [name for name in accepted.get_params(deep=False) if name not in _SAID_ELSEWHERE]
+    for name in asked.parameters:
+        if name in names:
+            continue
+        if name in _SAID_ELSEWHERE:
+            yield ("parameters", name), f"{name} is set by {_SAID_ELSEWHERE[name]}; got it as a parameter."
+        else:
+            yield ("parameters", name), _unknown(f"parameter of {asked.name}", name, names)
+        return
+    message = _bad_value(accepted.set_params(**kind.defaults | asked.parameters))
+    if message:
+        yield ("parameters",), message
+
+
+def _bad_value(estimator: Any) -> str:
+    """Return what an estimator says against its parameters; every kind has its own way to check them."""
+    own = getattr(estimator, "_check_parameters", None)
+    check = estimator._validate_params if hasattr(estimator, "_parameter_constraints") else own  # noqa: SLF001
+    try:
+        if check is not None:  # trees of ours check theirs when they are fitted
+            check()
+    except (TypeError, ValueError) as error:  # scikit-learn's own error is a ValueError
+        return str(error)
+    return ""
+
+
+def _unknown(kind: str, name: str, known: Sequence[str]) -> str:
+    return f"unknown {kind} {name!r}.{nearest(name, known)} Known: {', '.join(known)}."
+
+
+def _class_of(kind: Kind) -> Any:
+    return getattr(import_module(kind.home), kind.name)

@@ -1,0 +1,153 @@
+"""CSV and Parquet files as data frames: read by pyarrow, only the columns needed, pandas at the border.
+
+Texts become categoricals, numbers stay as narrow as they are, a missing number is NaN. What is not a number, a text or
+a truth value is refused.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from counterpoise.runs.errors import DataError, nearest
+
+_EMPTY_TEXTS = ("", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "#N/A")  # missing in any CSV file
+_BLOCK = 1 << 24  # bytes of a CSV file from which types are told
+_PARQUET = (".parquet", ".pq")
+
+
+def column_names(path: Path) -> list[str]:
+    """Return the columns of a file, after checking that it is one that can be read."""
+    names: list[str] = _guarded(path, _names)
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise DataError(f"{path} must have each column once; {twice!r} is there {names.count(twice)} times.")
+    return names
+
+
+def read_frame(path: Path, columns: Sequence[str], *, missing: Sequence[str] = ()) -> Any:
+    """Return some columns of a file as a pandas data frame.
+
+    Parameters
+    ----------
+    path : Path
+        A Parquet file by its ending, else CSV with a header.
+    columns : sequence of str
+        Those wanted, in this order.
+    missing : sequence of str
+        Texts that stand for a missing value, beside empty ones.
+    """
+    known = column_names(path)
+    for name in columns:
+        if name not in known:
+            raise DataError(f"{path} has no column {name!r}.{nearest(name, known)} It has: {_listed(known)}.")
+    table = _guarded(path, lambda one: _read(one, list(columns), missing))
+    if table.num_rows == 0:
+        raise DataError(f"{path} must hold rows; it has a header only.")
+    return _as_frame(table, path, set(missing))
+
+
+def _guarded(path: Path, read: Callable[[Path], Any]) -> Any:
+    """Return what ``read`` returns; whatever goes wrong is said in one sentence."""
+    import pyarrow as pa  # noqa: PLC0415 - heavy, and optional
+
+    if path.is_dir():
+        raise DataError(f"{path} must be a CSV or Parquet file; it is a folder.")
+    if not path.exists():
+        raise DataError(f"There is no data file {path}.")
+    if path.stat().st_size == 0:
+        raise DataError(f"{path} must be a CSV or Parquet file; it is empty.")
+    try:
+        return read(path)
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path} must be UTF-8 text; its header is not.") from error
+    except (pa.ArrowException, OSError) as error:
+        kind = "Parquet" if _is_parquet(path) else "CSV"
+        raise DataError(f"{path} cannot be read as {kind}: {_first_sentence(error)}") from error
+
+
+def _names(path: Path) -> list[str]:
+    if _is_parquet(path):
+        import pyarrow.parquet as pq  # noqa: PLC0415
+
+        return list(pq.read_schema(path).names)
+    from pyarrow import csv  # noqa: PLC0415
+
+    with csv.open_csv(path, read_options=csv.ReadOptions(block_size=_BLOCK)) as stream:
+        return list(stream.schema.names)
+
+
+def _read(path: Path, columns: list[str], missing: Sequence[str]) -> Any:
+    if _is_parquet(path):
+        import pyarrow.parquet as pq  # noqa: PLC0415
+
+        return pq.read_table(path, columns=columns, partitioning=None)
+    from pyarrow import csv  # noqa: PLC0415
+
+    convert = csv.ConvertOptions(
+        include_columns=columns,
+        null_values=[*_EMPTY_TEXTS, *missing],
+        strings_can_be_null=True,
+    )
+    return csv.read_csv(path, read_options=csv.ReadOptions(block_size=_BLOCK), convert_options=convert)
+
+
+def _as_frame(table: Any, path: Path, missing: set[str]) -> Any:
+    import pandas as pd  # noqa: PLC0415 - heavy, and optional
+
+    columns = {name: _as_column(table[name], name, path, missing) for name in table.column_names}
+    return pd.DataFrame(columns, copy=False)
+
+
+def _as_column(column: Any, name: str, path: Path, missing: set[str]) -> Any:
+    """Return one column: texts as a categorical, numbers as an array."""
+    import pyarrow as pa  # noqa: PLC0415
+
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
+        raise DataError(f"{path} must be UTF-8 text; column {name!r} is not. Save the file as UTF-8.")
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+        return _as_categories(column, missing)
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(kind)
+    if pa.types.is_null(kind) or pa.types.is_decimal(kind):
+        column = column.cast(pa.float64())
+    elif pa.types.is_boolean(kind) and column.null_count:
+        column = column.cast(pa.int8())
+    elif not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)):
+        raise DataError(
+            f"Column {name!r} of {path} must hold numbers or texts; it holds {kind}. Name it in data.drop, or turn it "
+            "into numbers first."
+        )
+    return column.to_numpy()
+
+
+def _as_categories(column: Any, missing: set[str]) -> Any:
+    import pandas as pd  # noqa: PLC0415
+    import pyarrow as pa  # noqa: PLC0415
+
+    if not pa.types.is_dictionary(column.type):
+        column = column.dictionary_encode()
+    coded = column.unify_dictionaries().combine_chunks()
+    if isinstance(coded, pa.ChunkedArray):
+        coded = coded.chunk(0)
+    codes = coded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    texts = pd.Index(coded.dictionary.to_pylist(), dtype=object)
+    found = pd.Categorical.from_codes(codes, texts)
+    absent = [text for text in texts if text in missing]
+    found = found.remove_categories(absent) if absent else found
+    return found.set_categories(sorted(found.categories))  # the same in any order of rows
+
+
+def _is_parquet(path: Path) -> bool:
+    return path.suffix.lower() in _PARQUET
+
+
+def _first_sentence(error: BaseException) -> str:
+    words = " ".join(str(error).split())
+    return words[:300].rstrip(".") + "."
+
+
+def _listed(names: Iterable[str], most: int = 20) -> str:
+    listed = list(names)
+    more = f" and {len(listed) - most} more" if len(listed) > most else ""
+    return ", ".join(map(repr, listed[:most])) + more

@@ -1,0 +1,144 @@
+"""The worst-off rows in words: which simple segments of the rows the tail is made of.
+
+A shallow regression tree looks for rows that are often in the tail. A row at the edge of the tail counts with the
+fraction that is needed to fill it, as in the CVaR itself, so a tail of equal losses favours no row.
+"""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from counterpoise._types import AnyArray, FloatArray
+from counterpoise.runs.data import Part
+
+_DEPTH = 3
+_MOST = 5  # segments told
+_LEAST_ROWS = 20
+_LEAST_SHARE = 0.01  # of all rows that a segment has
+_NOTABLE = 1.2  # times the average share of the tail that is worth telling
+_ENOUGH = 200_000  # rows to find segments on
+_SEED = 0  # of the choice among more
+
+
+class Segment(NamedTuple):
+    """Rows that share a few properties, and how much of the tail they are."""
+
+    text: str
+    n_rows: int
+    share: float  # of its rows that are in the tail
+    part: float  # of the tail that lies in it
+
+
+class _Feature(NamedTuple):
+    column: str
+    category: str | None  # the feature is whether the column has it; None for numbers
+    has_missing: bool
+
+
+def find_segments(part: Part, losses: FloatArray, alpha: float) -> list[Segment]:
+    """Return the segments with the largest share of rows in the tail, the worst first."""
+    from sklearn.tree import DecisionTreeRegressor  # noqa: PLC0415 - heavy
+
+    membership = tail_membership(losses, alpha, part.weights)
+    rows = np.arange(len(part))
+    if rows.size > _ENOUGH:
+        rows = np.sort(np.random.default_rng(_SEED).choice(rows, _ENOUGH, replace=False))
+        part, membership = part.rows(rows), membership[rows]
+    features, matrix = _features(part)
+    least = max(_LEAST_ROWS, int(_LEAST_SHARE * rows.size))
+    if not 0 < membership.mean() < 1 or rows.size < 2 * least:
+        return []
+    tree = DecisionTreeRegressor(max_depth=_DEPTH, min_samples_leaf=least, random_state=_SEED).fit(matrix, membership)
+    leaves = tree.apply(matrix)
+    average = membership.mean()
+    found = []
+    for leaf, path in _paths(tree.tree_, features):
+        inside = leaves == leaf
+        share, count = float(membership[inside].mean()), int(inside.sum())
+        if path and share >= _NOTABLE * average:
+            text = _sentence(path, count, share, alpha, share / average)
+            found.append(Segment(text, count, share, float(membership[inside].sum() / membership.sum())))
+    return sorted(found, key=lambda one: -one.share)[:_MOST]
+
+
+def tail_membership(losses: FloatArray, alpha: float, weights: FloatArray | None = None) -> FloatArray:
+    """Return how much of each row belongs to the worst fraction ``alpha`` of the rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from counterpoise.runs.segments import tail_membership
+    >>> tail_membership(np.array([0.9, 0.1, 0.5, 0.5, 0.0]), 0.4).tolist()
+    [1.0, 0.0, 0.5, 0.5, 0.0]
+    """
+    mass = np.ones(losses.size) if weights is None else weights
+    order = np.argsort(-losses, kind="stable")
+    wanted = alpha * mass.sum()
+    edge = losses[order][min(int(np.searchsorted(np.cumsum(mass[order]), wanted * (1 - 1e-12))), losses.size - 1)]
+    above, at = losses > edge, losses == edge
+    rest = (wanted - mass[above].sum()) / max(mass[at].sum(), np.finfo(float).tiny)
+    return np.where(above, 1.0, np.where(at, np.clip(rest, 0.0, 1.0), 0.0))
+
+
+def _features(part: Part) -> tuple[list[_Feature], AnyArray]:
+    """Return the columns as numbers, with a feature for each category that is common enough to be a segment."""
+    frame = part.X.assign(**{name: values for name, values in part.groups.items() if name not in part.X})
+    features, columns = [], []
+    for name in frame.columns:
+        column = frame[name]
+        if column.dtype.kind in "biuf":
+            values = column.to_numpy().astype(np.float32)
+            features.append(_Feature(name, None, bool(np.isnan(values).any())))
+            columns.append(values)
+            continue
+        counts = column.value_counts()
+        for category in counts.index[counts >= max(_LEAST_ROWS, _LEAST_SHARE * len(frame))]:
+            features.append(_Feature(name, str(category), has_missing=False))
+            columns.append((column == category).to_numpy().astype(np.float32))
+    return features, np.column_stack(columns) if columns else np.zeros((len(frame), 1), dtype=np.float32)
+
+
+def _paths(tree: Any, features: list[_Feature], node: int = 0, path: tuple[Any, ...] = ()) -> Iterator[tuple[int, Any]]:
+    """Yield each leaf with the conditions that lead to it."""
+    if tree.children_left[node] < 0:
+        yield node, path
+        return
+    feature, threshold = features[tree.feature[node]], float(tree.threshold[node])
+    missing_left = bool(tree.missing_go_to_left[node])
+    for side, child in ((True, tree.children_left[node]), (False, tree.children_right[node])):
+        words = _Condition(feature, threshold, side, feature.has_missing and side == missing_left)
+        yield from _paths(tree, features, int(child), (*path, words))
+
+
+class _Condition(NamedTuple):
+    feature: _Feature
+    threshold: float
+    below: bool
+    or_missing: bool
+
+
+def _sentence(path: tuple[_Condition, ...], n_rows: int, share: float, alpha: float, ratio: float) -> str:
+    words = " and ".join(_conditions(path))
+    return (
+        f"{words}: {n_rows} rows, {100 * share:.0f} % of them in the worst {100 * alpha:g} %, "
+        f"{ratio:.1f} times the average"
+    )
+
+
+def _conditions(path: tuple[_Condition, ...]) -> Iterator[str]:
+    """Yield conditions in words; two limits on one side of a column are one, the tighter, which comes last."""
+    merged: dict[tuple[_Feature, bool], _Condition] = {}
+    for one in path:
+        merged.pop((one.feature, one.below), None)
+        merged[one.feature, one.below] = one
+    is_one_of = {one.feature.column for one in merged.values() if one.feature.category is not None and not one.below}
+    for one in merged.values():
+        column, category = one.feature.column, one.feature.category
+        missing = " or missing" if one.or_missing else ""
+        if category is None:
+            yield f"{column} {'at most' if one.below else 'above'} {one.threshold:.6g}{missing}"
+        elif not one.below:
+            yield f"{column} is {category}"
+        elif column not in is_one_of:
+            yield f"{column} is not {category}"

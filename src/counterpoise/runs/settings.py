@@ -1,0 +1,120 @@
+"""What a goals file can say: its tables and keys, with their defaults.
+
+Every class is one table of the file. pydantic checks types and ranges; what depends on several keys, on methods or on
+goals is checked in ``goals_file``.
+"""
+
+from typing import Annotated, Any, Literal, TypeAlias
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, StrictFloat, StrictInt, StrictStr
+
+Label: TypeAlias = StrictStr | StrictInt | StrictFloat | StrictBool
+Number: TypeAlias = StrictInt | StrictFloat
+Name: TypeAlias = Annotated[StrictStr, Field(min_length=1)]
+Fraction: TypeAlias = Annotated[StrictFloat | StrictInt, Field(ge=0, lt=1)]
+Confidence: TypeAlias = Annotated[StrictFloat, Field(gt=0, lt=1)]
+
+
+def _listed(value: Any) -> Any:
+    return [value] if isinstance(value, str) else value
+
+
+Names: TypeAlias = Annotated[list[Name], BeforeValidator(_listed)]  # one name, or a list of them
+
+
+class _Table(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class DataSettings(_Table):
+    """The table ``data``: files, and what their columns are."""
+
+    files: Annotated[Names, Field(min_length=1)]  # CSV or Parquet, of the same columns; relative to the goals file
+    target: Name  # the column to predict
+    positive: Label | None = None  # the class that goals call positive; default: the last of two
+    columns: Names | None = None  # features; default: all columns that have no other part
+    drop: Names = []  # columns not to use
+    groups: Names = []  # columns that goals and the report tell groups by
+    use_groups_as_features: StrictBool = False
+    categorical: Names = []  # columns of numbers that are codes of categories
+    weights: Name | None = None  # the column of sample weights
+    missing: Names = []  # texts that stand for a missing value, beside empty ones
+    baseline: Name | None = None  # the column with the deployed model's predictions
+    baseline_model: Name | None = None  # or its model file
+
+
+class DatasetSettings(_Table):
+    """A table ``datasets.NAME``: further rows that goals can name."""
+
+    files: Annotated[Names, Field(min_length=1)]
+    labelled: StrictBool = True
+
+
+class SplitSettings(_Table):
+    """The table ``splits``: which rows train, choose and test. What is not set aside trains."""
+
+    validation: Fraction | None = None  # default: 0.2, or none where the method chooses nothing
+    test: Fraction | None = None  # default: 0.2
+    validation_files: Names | None = None  # in place of a fraction
+    test_files: Names | None = None
+
+
+class PreprocessingSettings(_Table):
+    """The table ``preprocessing``; "auto" is what the method wants."""
+
+    numeric: Literal["auto", "standardize", "as-is"] = "auto"
+    categorical: Literal["auto", "ordinal", "one-hot", "drop"] = "auto"
+    missing: Literal["auto", "keep", "impute", "refuse"] = "auto"
+    max_categories: Annotated[StrictInt, Field(ge=2, le=255)] = 255  # of a column; rarer ones are one category
+
+
+class ModelSettings(_Table):
+    """A model by name, with the parameters of its class."""
+
+    name: Name
+    title: Name | None = None  # what the report calls it
+    parameters: dict[str, Any] = {}
+
+
+class MethodSettings(_Table):
+    """The table ``method``."""
+
+    name: Name = "adalpboost"
+    parameters: dict[str, Any] = {}
+    learner: ModelSettings | None = None  # the base learner of a booster
+    models: list[ModelSettings] = []  # of the method "pool"
+    enforce_goals: StrictBool = True  # false: goals are audited only
+
+
+class GoalSettings(_Table):
+    """A goal as text, with how surely it must hold on the population."""
+
+    goal: Name
+    confidence: Confidence | None = None
+
+
+def _goal(value: Any) -> Any:
+    return {"goal": value} if isinstance(value, str) else value
+
+
+class Settings(_Table):
+    """A whole goals file.
+
+    Examples
+    --------
+    >>> from counterpoise.runs import Settings
+    >>> asked = Settings(data={"files": "loans.csv", "target": "paid"}, goals=["recall(train) >= 0.9"])
+    >>> asked.alpha, asked.method.name, asked.goals[0].goal
+    (0.1, 'adalpboost', 'recall(train) >= 0.9')
+    """
+
+    data: DataSettings
+    datasets: dict[str, DatasetSettings] = {}
+    splits: SplitSettings = SplitSettings()
+    preprocessing: PreprocessingSettings = PreprocessingSettings()
+    method: MethodSettings = MethodSettings()
+    alpha: Annotated[Number, Field(gt=0, le=1)] = 0.1  # the worst-off fraction that counts
+    goals: list[Annotated[GoalSettings, BeforeValidator(_goal)]] = []
+    confidence: Confidence = 0.95  # of the audit, for goals that carry none
+    seed: Annotated[StrictInt, Field(ge=0, lt=2**32)] = 0
+    output: Name | None = None  # the run folder; default: the goals file's name without its ending

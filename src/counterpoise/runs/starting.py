@@ -1,0 +1,190 @@
+"""A commented goals file to start from, written by looking at the data."""
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from counterpoise._language.wording import written_name, written_value
+from counterpoise.persist import write_atomically
+from counterpoise.runs.columns import labels_of
+from counterpoise.runs.errors import DataError, RunFolderError, nearest
+from counterpoise.runs.reading import column_names, read_frame
+
+_FEW = 12  # different whole numbers that may be codes of categories
+_UNIQUE = 0.9  # share of different texts from which a column is a name or a number of a person
+_LOOKED_AT = 100_000  # rows
+_ODD_TEXTS = ("?", "-", "unknown", "Unknown", "missing", "n/a")  # that may stand for a missing value
+
+
+def starting_file(
+    data_path: str | Path, target: str, *, groups: Sequence[str] = (), beside: str | Path | None = None
+) -> str:
+    r"""Return a goals file for a table, with comments that say what was seen and what can be set.
+
+    Parameters
+    ----------
+    data_path : path
+        A CSV or Parquet file.
+    target : str
+        The column to predict.
+    groups : sequence of str
+        Columns that goals shall speak of.
+    beside : path, optional
+        The folder where the goals file will lie; it names the data from there. Default: the folder of the data.
+
+    Returns
+    -------
+    str
+        TOML, which ``read_goals_file`` reads.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from counterpoise.runs import starting_file
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "loans.csv"
+    ...     _ = path.write_text("age,sex,paid\n31,F,yes\n45,M,no\n52,F,no\n")
+    ...     text = starting_file(path, "paid", groups=["sex"])
+    >>> [line for line in text.splitlines() if line.startswith(("files", "target", "positive", "groups"))]
+    ['files = "loans.csv"', 'target = "paid"', 'positive = "yes"', 'groups = ["sex"]']
+    """
+    path = Path(data_path)
+    known = column_names(path)
+    for name in (target, *groups):
+        if name not in known:
+            raise DataError(f"{path} has no column {name!r}.{nearest(name, known)} It has: {', '.join(known)}.")
+    frame, refused = _look(path, known)
+    if target in refused:
+        raise DataError(f"Column {target!r} of {path} must hold classes; it holds neither numbers nor texts.")
+    labels = labels_of(frame, target, path)
+    classes = np.unique(labels)
+    if len(classes) < 2:  # noqa: PLR2004
+        raise DataError(f"Column {target!r} of {path} must hold at least two classes; got {classes.tolist()!r} only.")
+    source = os.path.relpath(path, Path(beside) if beside is not None else path.parent)
+    features = [name for name in frame.columns if name != target and name not in groups]
+    lines = [*_top(path, frame, classes, target, groups), "", "[data]", f"files = {_toml(source)}"]
+    lines += [*_roles(frame, target, classes, groups), *_columns(frame, features, refused), *_method()]
+    return "\n".join(lines) + "\n"
+
+
+def write_new(path: str | Path, text: str) -> None:
+    """Write a goals file that does not exist yet."""
+    path = Path(path)
+    if path.exists():
+        raise RunFolderError(f"{path} exists already and is left as it is. Name another with --output.")
+    try:
+        write_atomically(path, [text.encode()])
+    except OSError as error:
+        raise RunFolderError(f"{path} cannot be written: {error.strerror or error}.") from error
+
+
+def _look(path: Path, known: Sequence[str]) -> tuple[Any, list[str]]:
+    """Return the columns that can be used, and the names of the others."""
+    refused = []
+    kept = []
+    for name in known:
+        try:
+            read_frame(path, [name])
+        except DataError as error:
+            if "must hold numbers or texts" not in str(error):
+                raise
+            refused.append(name)
+        else:
+            kept.append(name)
+    return read_frame(path, kept).iloc[:_LOOKED_AT], refused
+
+
+def _top(path: Path, frame: Any, classes: Any, target: str, groups: Sequence[str]) -> Iterator[str]:
+    yield f"# Goals for {path.name}: {len(frame)} rows looked at, {len(frame.columns)} columns."
+    yield "# Fit with: counterpoise fit THIS_FILE. All keys: docs/guide/goals_file.md."
+    yield ""
+    yield "alpha = 0.1    # the worst-off fraction of the rows that counts; 1 is the plain error"
+    yield "seed = 0       # of splits, models and draws"
+    yield '# output = "run"    # the run folder; default: the name of this file'
+    yield ""
+    yield "# What must hold on the rows where the mixture is chosen, called train here, as text. The test rows tell"
+    yield "# with which confidence each holds. Take away the # of those you want, and set the numbers."
+    yield "goals = ["
+    if len(classes) == 2:  # noqa: PLR2004
+        for goal in _suggested(frame, groups):
+            yield f"    # {_toml(goal)},"
+    yield "]"
+    if len(classes) > 2:  # noqa: PLR2004
+        yield f"# {target} has {len(classes)} classes: goals need data.positive, and count all others as negative."
+
+
+def _suggested(frame: Any, groups: Sequence[str]) -> Iterator[str]:
+    yield "recall(train) >= 0.8"
+    yield "false_positive_rate(train) <= 0.1"
+    for name in groups:
+        counts = frame[name].value_counts()
+        if len(counts) < 2:  # noqa: PLR2004
+            continue
+        most, next_most = (f"positive_rate(train, {written_name(name)}={_value(one)})" for one in counts.index[:2])
+        yield f"{next_most} >= 0.8 * {most}"
+
+
+def _value(value: Any) -> str:
+    from counterpoise._language.wording import text_of  # noqa: PLC0415 - beside its one use
+
+    return written_value(text_of(value))
+
+
+def _roles(frame: Any, target: str, classes: Any, groups: Sequence[str]) -> Iterator[str]:
+    counts = ", ".join(f"{label!r}: {int((frame[target] == label).sum())}" for label in classes.tolist()[:6])
+    yield f"target = {_toml(target)}"
+    yield f"# classes: {counts}{' ...' if len(classes) > 6 else ''}"  # noqa: PLR2004
+    if len(classes) == 2:  # noqa: PLR2004
+        yield f"positive = {_toml(classes[-1].item())}"
+    yield f"groups = {_toml(list(groups))}"
+    yield "use_groups_as_features = false"
+    yield '# weights = "COLUMN"     # sample weights'
+    yield '# baseline = "COLUMN"    # what the deployed model predicts, for goals such as churn(train) <= 0.03'
+
+
+def _columns(frame: Any, features: Sequence[str], refused: Sequence[str]) -> Iterator[str]:
+    """Yield what the columns look like, and which of them to leave out or to read otherwise."""
+    is_text = {name: frame[name].dtype.name == "category" for name in features}
+    names = [name for name in features if is_text[name] and frame[name].nunique() > _UNIQUE * len(frame)]
+    codes = [
+        name
+        for name in features
+        if not is_text[name] and frame[name].dtype.kind in "iu" and 2 < frame[name].nunique() <= _FEW  # noqa: PLR2004
+    ]
+    odd = sorted({text for name in features if is_text[name] for text in frame[name].cat.categories} & set(_ODD_TEXTS))
+    missing = [name for name in features if frame[name].isna().any()]
+    yield f"drop = {_toml([*refused, *names])}" + (
+        "    # no numbers or texts, or different in each row" if names else ""
+    )
+    yield f"missing = {_toml(odd)}    # texts that stand for a missing value"
+    if codes:
+        yield f"# categorical = {_toml(codes)}    # whole numbers of few values: codes of categories?"
+    yield f"# {sum(is_text.values())} columns of texts, {len(features) - sum(is_text.values())} of numbers."
+    if missing:
+        yield f"# with missing values: {', '.join(missing)}"
+
+
+def _method() -> Iterator[str]:
+    yield from (
+        "",
+        "[splits]    # of the rows: the rest trains the models",
+        "validation = 0.2    # the mixture is chosen on these, inside the goals",
+        "test = 0.2          # the audit is made on these",
+        "",
+        "[method]",
+        'name = "adalpboost"',
+        "",
+        "[method.parameters]",
+        "n_estimators = 100",
+    )
+
+
+def _toml(value: Any) -> str:
+    """Return a value as TOML; basic strings of TOML and of JSON are the same for printable text."""
+    import json  # noqa: PLC0415 - beside its one use
+
+    return json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,217 @@
+"""Using a finished run: measure, predict, audit, and choose another mixture."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from counterpoise.certify import Audit
+from counterpoise.goals import Goal, as_goals
+from counterpoise.persist import write_atomically
+from counterpoise.results import ResultsTable
+from counterpoise.runs.data import TEST, Data, Part, data_files, load_data, read_part
+from counterpoise.runs.errors import DataError, RunFolderError
+from counterpoise.runs.fit import checked_goals
+from counterpoise.runs.fitting import Work, inside_goals, last_step, mixes
+from counterpoise.runs.folder import CHECKPOINT, GOALS, SETTINGS, Run, Writer, fingerprints, read_json
+from counterpoise.runs.goals_file import goals_of
+from counterpoise.runs.measuring import Judge
+from counterpoise.runs.reading import column_names, read_frame
+from counterpoise.runs.settings import GoalSettings
+from counterpoise.runs.summary import Summary, summarize_run
+
+
+def evaluate_run(run: Run, data_path: str | Path) -> Summary:
+    """Return error, loss of the tail and how the goals stand on another labelled file; nothing is written.
+
+    Parameters
+    ----------
+    run : Run
+        From ``open_run`` or ``fit_run``.
+    data_path : path
+        A CSV or Parquet file with the columns of the run and its target.
+    """
+    judge = _judge(run, Path(data_path))
+    rows = [*judge.loss_rows(TEST), *judge.goal_rows(TEST)]
+    return summarize_run(run.settings, ResultsTable(tuple(rows)), run.texts(), TEST)._replace(
+        split=Path(data_path).name
+    )
+
+
+def predict_run(
+    run: Run, data_path: str | Path, output_path: str | Path, *, probabilities: bool = False, ids: str | None = None
+) -> int:
+    """Predict the rows of a file, write one row for each, and return how many there are.
+
+    Parameters
+    ----------
+    run : Run
+    data_path : path
+        A CSV or Parquet file with the features of the run.
+    output_path : path
+        Parquet by its ending, else CSV.
+    probabilities : bool, default=False
+        Add a column for each class: of a mixture, how likely a draw says it.
+    ids : str, optional
+        A column that tells people apart: one person gets one answer, whatever the other columns say. It is written too.
+    """
+    import pandas as pd  # noqa: PLC0415 - heavy, and optional
+
+    path, model = Path(data_path), run.model()
+    part = read_part([path], run.columns, run.settings, labelled=False)
+    keys = None
+    if ids is not None:
+        if not hasattr(last_step(model), "_key"):
+            raise ValueError("ids are for randomized classifiers; this run's model decides without draws.")
+        if ids not in column_names(path):
+            raise DataError(f"{path} has no column {ids!r} of ids.")
+        keys = np.asarray(read_frame(path, [ids])[ids])
+    made: dict[str, Any] = {} if ids is None else {ids: keys}
+    made["prediction"] = model.predict(part.X) if keys is None else model.predict(part.X, ids=keys)
+    if probabilities:
+        if not hasattr(model, "predict_proba"):
+            raise ValueError(f"The method {run.settings.method.name!r} tells no probabilities.")
+        shares = model.predict_proba(part.X)
+        made |= {f"probability {label}": shares[:, place] for place, label in enumerate(model.classes_)}
+    _write_frame(pd.DataFrame(made), Path(output_path))
+    return len(part)
+
+
+def certify_run(
+    run: Run, data_path: str | Path | None = None, *, confidence: float | None = None, goals: Any = None
+) -> Audit:
+    """Audit the run's model on rows that no one fitted or chose on: its own test rows, or those of a file.
+
+    Parameters
+    ----------
+    run : Run
+    data_path : path, optional
+        Default: the test rows of the run's own data files.
+    confidence : float in (0, 1), optional
+        For goals that carry none. Default: that of the run.
+    goals : goals or their texts, optional
+        Default: those of the run.
+    """
+    asked = goals_of(run.settings) if goals is None else as_goals(goals)
+    if not asked:
+        raise ValueError("An audit needs at least one goal; the run has none. Give some with goals.")
+    if confidence is not None:
+        run = run._replace(settings=run.settings.model_copy(update={"confidence": confidence}))
+    if data_path is not None:
+        return _judge(run, Path(data_path)).audit(TEST, asked)
+    data = _own_data(run)
+    if TEST not in data.splits:
+        raise DataError("The run has no test rows: give a data file.")
+    return Judge(run.settings, data, run.model(), asked).audit(TEST, asked)
+
+
+def rebalance_run(run: Run, *, alpha: float | None = None, goals: Any = None, output: str | Path) -> Run:
+    """Choose the mixture of a run's models anew, for another tail or other goals; nothing is trained.
+
+    Parameters
+    ----------
+    run : Run
+        Of a method that mixes models. Its data files must be where they were.
+    alpha : float in (0, 1], optional
+        Default: as before.
+    goals : goals or their texts, optional
+        They replace those of the run.
+    output : path
+        The new run folder.
+    """
+    model = run.model()
+    if not mixes(model):
+        raise ValueError(f"The method {run.settings.method.name!r} has no mixture to choose anew.")
+    changes: dict[str, Any] = {} if alpha is None else {"alpha": _checked_alpha(alpha)}
+    if goals is not None:
+        changes["goals"] = [_goal_settings(goal) for goal in as_goals(goals)]
+    settings = run.settings.model_copy(update=changes)
+    files = data_files(settings, run.sources)
+    prints = fingerprints(settings, files)
+    writer = Writer(Path(output))
+    if writer.is_done(prints):
+        return Run(writer.folder, settings)
+    data = _own_data(run)
+    work = Work(
+        settings,
+        data,
+        checked_goals(settings, data),
+        writer.folder / CHECKPOINT,
+        lambda _progress: None,
+        lambda _: None,
+    )
+    model = inside_goals(work, model, alpha=float(settings.alpha))
+    judge = Judge(settings, data, model, work.goals)
+    rows, texts = judge.everything(0.0)
+    texts["commands"] = [f"counterpoise rebalance {run.folder.name} --output {writer.folder.name}"]
+    writer.begin((run.folder / GOALS).read_bytes(), settings, data.columns, prints, run.sources)
+    writer.log(f"mixture of {run.folder.name} chosen anew")
+    writer.save_model(model)
+    writer.finish(rows, texts, prints)
+    return Run(writer.folder, settings)
+
+
+def _checked_alpha(alpha: float) -> float:
+    from counterpoise._checks import check_alpha  # noqa: PLC0415 - beside its one use
+
+    return check_alpha(alpha)
+
+
+def _goal_settings(goal: Goal) -> GoalSettings:
+    return GoalSettings(goal=str(goal.with_confidence(None)), confidence=goal.confidence)
+
+
+def _own_data(run: Run) -> Data:
+    """Return the data that the run was fitted on, after checking that its files are the same."""
+    prints = fingerprints(run.settings, data_files(run.settings, run.sources))
+    if prints.run != read_json(run.folder / SETTINGS)["fingerprint"]:
+        raise RunFolderError(f"The data files of the run in {run.folder} have changed since it was fitted.")
+    return load_data(run.settings, run.sources)
+
+
+def _judge(run: Run, path: Path) -> Judge:
+    """Return what measures the run's model on the rows of a file."""
+    model = run.model()
+    part = read_part([path], run.columns, run.settings)
+    part = _with_deployed(run, part)
+    classes = np.asarray(last_step(model).classes_)
+    foreign = set(np.unique(part.labels).tolist()) - set(classes.tolist())
+    if foreign:
+        raise DataError(
+            f"Column {run.settings.data.target!r} of {path} must hold the classes {classes.tolist()[:10]}; it holds "
+            f"{min(foreign, key=str)!r}."
+        )
+    positive = run.settings.data.positive
+    known = classes[1] if positive is None and len(classes) == 2 else positive  # noqa: PLR2004
+    extra = {
+        name: _with_deployed(
+            run, read_part([run.sources / file for file in one.files], run.columns, run.settings, labelled=one.labelled)
+        )
+        for name, one in run.settings.datasets.items()
+    }
+    data = Data(path.stem, run.columns, classes, known, {TEST: part}, extra)
+    return Judge(run.settings, data, model, goals_of(run.settings))
+
+
+def _with_deployed(run: Run, part: Part) -> Part:
+    name = run.settings.data.baseline_model
+    if name is None:
+        return part
+    from counterpoise.persist import load  # noqa: PLC0415 - only where asked
+
+    return replace(part, baseline=np.asarray(load(run.sources / name).predict(part.X)))
+
+
+def _write_frame(frame: Any, path: Path) -> None:
+    import io  # noqa: PLC0415 - beside its one use
+
+    buffer = io.BytesIO()
+    if path.suffix.lower() in {".parquet", ".pq"}:
+        frame.to_parquet(buffer, index=False)
+    else:
+        frame.to_csv(buffer, index=False)
+    try:
+        write_atomically(path, [buffer.getvalue()])
+    except OSError as error:
+        raise RunFolderError(f"{path} cannot be written: {error.strerror or error}.") from error

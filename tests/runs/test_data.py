@@ -1,0 +1,180 @@
+"""Data files: CSV and Parquet alike, splits that cover the rows once, and what is said about bad ones."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from counterpoise.persist import save
+from counterpoise.runs import DataError, Settings
+from counterpoise.runs.data import load_data
+from counterpoise.runs.preprocess import preprocessor
+from counterpoise.runs.reading import read_frame
+
+
+def settings(**data):
+    more = {key: data.pop(key) for key in ("splits", "datasets", "method", "preprocessing", "goals") if key in data}
+    return Settings(data={"files": "loans.csv", "target": "paid", **data}, **more)
+
+
+def test_csv_and_parquet_give_the_same_frames(loans_folder, loans):
+    names = list(loans(1).columns)
+    csv, parquet = (read_frame(loans_folder / f"loans.{end}", names) for end in ("csv", "parquet"))
+    pd.testing.assert_frame_equal(csv, parquet)
+    expected = loans()
+    assert csv["job"].isna().tolist() == expected["job"].isna().tolist()
+    np.testing.assert_array_equal(csv["income"].to_numpy(), expected["income"].to_numpy())
+    assert csv["job"].dtype.name == "category"
+    assert csv["age"].dtype.kind == "i"
+
+
+def test_splits_cover_each_row_once_and_ignore_labels(loans_folder, loans):
+    data = load_data(settings(splits={"validation": 0.3, "test": 0.2}), loans_folder)
+    assert {name: len(part) for name, part in data.splits.items()} == {"train": 300, "validation": 180, "test": 120}
+    rows = pd.concat([part.X.assign(paid=part.y) for part in data.splits.values()])
+    expected = loans()
+    assert sorted(rows["age"].tolist()) == sorted(expected["age"].tolist())
+    assert (rows["paid"] == "yes").sum() == (expected["paid"] == "yes").sum()
+    assert data.positive == "yes"
+
+
+def test_methods_that_choose_nothing_have_no_validation_rows(loans_folder):
+    assert list(load_data(settings(method={"name": "logistic"}), loans_folder).splits) == ["train", "test"]
+
+
+def test_splits_from_files_and_extra_datasets(loans_folder):
+    asked = settings(
+        splits={"test_files": "more.csv", "validation": 0.5},
+        datasets={"mail": {"files": "mail.csv", "labelled": False}},
+        baseline="today",
+        groups=["sex"],
+        weights="weight",
+    )
+    data = load_data(asked, loans_folder)
+    assert [len(part) for part in data.splits.values()] == [300, 300, 200]
+    assert data.extra["mail"].y is None
+    assert len(data.extra["mail"].baseline) == 100
+    assert data.columns.features == ["age", "income", "job"]
+    assert set(data.splits["test"].groups["sex"]) == {"F", "M"}
+
+
+def test_several_files_are_one_table(loans_folder):
+    data = load_data(settings(files=["loans.csv", "more.csv"], splits={"test": 0, "validation": 0}), loans_folder)
+    assert len(data.splits["train"]) == 800
+
+
+def test_numbers_named_categorical_become_texts_and_missing_groups_a_group(tmp_path):
+    pd.DataFrame({"code": [1, 2, 3, 1] * 5, "g": ["a", None] * 10, "x": range(20), "y": [0, 1] * 10}).to_csv(
+        tmp_path / "t.csv", index=False
+    )
+    asked = Settings(
+        data={"files": "t.csv", "target": "y", "categorical": "code", "groups": "g"},
+        splits={"test": 0, "validation": 0},
+    )
+    part = load_data(asked, tmp_path).splits["train"]
+    assert part.X["code"].cat.categories.tolist() == ["1", "2", "3"]
+    assert set(part.groups["g"]) == {"a", "(missing)"}
+
+
+@pytest.mark.parametrize("features", ["trees", "scaled"])
+def test_preprocessing_keeps_or_fills_what_is_missing(features, loans_folder):
+    asked = settings(drop=["today", "weight"])
+    data = load_data(asked, loans_folder)
+    prepare = preprocessor(asked.preprocessing, data.columns, features, takes_missing=True)
+    train = data.splits["train"].X
+    made = prepare.fit_transform(train)
+    assert np.isnan(made).any() == (features == "trees")
+    if features == "scaled":
+        np.testing.assert_allclose(made[:, -2:].std(axis=0), 1)
+        assert made.shape[1] == 2 + 2 + 3 + 1  # numbers; sex; job and its missing values
+    odd = train.head(1).assign(job=pd.Categorical(["astronaut"]))
+    assert prepare.transform(odd).shape == (1, made.shape[1])
+
+
+BAD_FILES = {
+    b"": "it is empty",
+    b"age,paid\n": "it has a header only",
+    b"age,paid\n1,yes\n1,yes,no\n": "cannot be read as CSV: .*Expected 2 columns, got 3",
+    b"age,paid,age\n1,yes,2\n": "'age' is there 2 times",
+    "age,paid\n1,caf\xe9\n".encode("latin-1"): "must be UTF-8 text; column 'paid' is not",
+    "\xe9,paid\n1,yes\n".encode("latin-1"): "must be UTF-8 text; its header is not",
+    b"age,payed\n1,yes\n": "data.target: .* has no column 'paid'. Did you mean 'payed'?",
+    b"paid\nyes\nno\n": "must have a column to learn from",
+    b"age,paid\n1,yes\n2,yes\n3,yes\n": "must hold at least two classes; it holds 'yes' only",
+    b"age,paid\n1,yes\n2,\n3,no\n": "must hold a label in each row; 1 of 3 are missing",
+    b"age,paid\n1,0.5\n2,0.7\n": "must hold classes; it holds fractions such as 0.5",
+    b"age,paid\n2020-01-01,yes\n2020-01-02,no\n": "Column 'age' .* must hold numbers or texts; it holds date32",
+    b"age,paid\n1,yes\n2,no\n": "must have rows for 3 splits; there are 2",
+    b"age,paid\n" + b"1,yes\n" * 40 + b"2,no\n": "must hold every class of 'paid'",
+    b"age,paid\ninf,yes\n2,no\n3,yes\n": "must hold finite numbers; it holds infinity",
+    b"\x00\x01\x02\xff" * 50: "must be UTF-8 text|cannot be read as CSV|has no column",
+}
+
+
+@pytest.mark.parametrize("content", BAD_FILES)
+def test_a_bad_file_is_refused_in_one_sentence(content, tmp_path):
+    (tmp_path / "loans.csv").write_bytes(content)
+    with pytest.raises(DataError, match=BAD_FILES[content]) as caught:
+        load_data(settings(), tmp_path)
+    assert "\n" not in str(caught.value)
+
+
+BAD_SETTINGS = {
+    "missing file": ({"files": "none.csv"}, "There is no data file"),
+    "folder": ({"files": "."}, "it is a folder"),
+    "torn Parquet": ({"files": "torn.parquet"}, "cannot be read as Parquet"),
+    "no Parquet": ({"files": "fake.parquet"}, "cannot be read as Parquet"),
+    "group": ({"groups": "sexe"}, "data.groups: .* has no column 'sexe'. Did you mean 'sex'?"),
+    "drop": ({"drop": "agee"}, "data.drop: .* no column 'agee'"),
+    "columns": ({"columns": ["age", "incme"]}, "data.columns: .* Did you mean 'income'?"),
+    "weights": ({"weights": "wait"}, "data.weights: .* no column 'wait'"),
+    "text weights": ({"weights": "job"}, "must hold weights, numbers of at least 0; it holds texts"),
+    "missing weights": ({"weights": "income"}, "must hold a finite weight in each row"),
+    "negative weights": ({"files": "weights.csv", "weights": "negative"}, "weights of at least 0; got -1"),
+    "zero weights": ({"files": "weights.csv", "weights": "zero"}, "must hold a weight above 0; got zeros only"),
+    "positive": ({"positive": "maybe"}, "data.positive must be a class of column 'paid': 'no', 'yes'; got 'maybe'"),
+    "baseline": ({"baseline": "job"}, "must hold a label in each row"),
+    "foreign baseline": ({"baseline": "sex"}, "data.baseline: rows 'train' hold the label 'F'"),
+    "model": ({"baseline_model": "loans.csv"}, "loans.csv"),
+    "no model": ({"baseline_model": "none.cp"}, "none.cp"),
+    "other columns": ({"datasets": {"mail": {"files": "weights.csv"}}}, "weights.csv has no column 'weight'"),
+    "unlabelled": ({"datasets": {"mail": {"files": "mail.csv"}}}, "mail.csv has no column 'paid'"),
+    "text in numbers": ({"splits": {"test_files": "texts.csv"}}, "Column 'age' .* must hold numbers as in training"),
+    "foreign label": ({"splits": {"test_files": "label.csv"}}, "rows 'test' hold the label 'perhaps'"),
+    "missing values": ({"preprocessing": {"missing": "refuse"}}, 'missing = "refuse", but column'),
+    "too many classes": ({"target": "id", "files": "ids.csv"}, "must hold classes; it has 1500 different values"),
+}
+
+
+@pytest.fixture(scope="module")
+def bad_folder(tmp_path_factory, loans):
+    folder = tmp_path_factory.mktemp("bad")
+    frame = loans(60)
+    frame.to_csv(folder / "loans.csv", index=False)
+    frame.drop(columns="paid").to_csv(folder / "mail.csv", index=False)
+    frame.assign(age="old").to_csv(folder / "texts.csv", index=False)
+    frame.assign(paid="perhaps").to_csv(folder / "label.csv", index=False)
+    frame[["age", "income", "paid"]].assign(negative=-1, zero=0).to_csv(folder / "weights.csv", index=False)
+    pd.DataFrame({"id": range(1500), "x": 1.0}).to_csv(folder / "ids.csv", index=False)
+    frame.to_parquet(folder / "whole.parquet")
+    content = (folder / "whole.parquet").read_bytes()
+    (folder / "torn.parquet").write_bytes(content[: len(content) // 2])
+    (folder / "fake.parquet").write_bytes(b"age,paid\n1,yes\n")
+    return folder
+
+
+@pytest.mark.parametrize("case", BAD_SETTINGS)
+def test_settings_that_do_not_fit_the_data_are_refused_in_one_sentence(case, bad_folder):
+    data, words = BAD_SETTINGS[case]
+    with pytest.raises((DataError, ValueError), match=words) as caught:
+        load_data(settings(**data), bad_folder)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_deployed_model_that_cannot_predict_these_rows(loans, tmp_path):
+    from sklearn.dummy import DummyClassifier  # noqa: PLC0415
+
+    frame = loans(60)
+    frame.to_csv(tmp_path / "loans.csv", index=False)
+    save(DummyClassifier(strategy="most_frequent").fit(frame, frame["sex"]), tmp_path / "other.cp")
+    with pytest.raises(DataError, match=r"other\.cp must predict one of"):
+        load_data(settings(baseline_model="other.cp"), tmp_path)

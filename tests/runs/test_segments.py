@@ -1,0 +1,54 @@
+"""The worst-off rows in words: the tail is that of the CVaR, and the segments count it right."""
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from counterpoise.metrics import cvar_loss
+from counterpoise.runs.data import Part
+from counterpoise.runs.segments import find_segments, tail_membership
+
+LOSSES = st.lists(st.sampled_from([0.0, 0.25, 0.5, 1.0]), min_size=1, max_size=30)
+
+
+@given(losses=LOSSES, alpha=st.floats(0.01, 1), data=st.data())
+def test_the_mean_loss_of_the_tail_is_the_cvar(losses, alpha, data):
+    losses = np.array(losses)
+    weights = np.array(data.draw(st.lists(st.integers(1, 4), min_size=losses.size, max_size=losses.size)), dtype=float)
+    member = tail_membership(losses, alpha, weights)
+    assert member.min() >= 0
+    assert member.max() <= 1
+    assert (member * weights).sum() == pytest.approx(alpha * weights.sum())
+    assert np.average(losses, weights=member * weights) == pytest.approx(cvar_loss(losses, alpha, weights))
+
+
+def rows(n_rows=2000):
+    rng = np.random.default_rng(0)
+    age = rng.integers(18, 80, n_rows).astype(float)
+    job = rng.choice(["clerk", "farmer"], n_rows)
+    frame = pd.DataFrame({"age": age, "job": pd.Categorical(job)})
+    frame.loc[:10, "age"] = np.nan
+    return Part(frame, None, {"sex": rng.choice(["F", "M"], n_rows).astype(object)}, None, None)
+
+
+def test_a_planted_segment_is_found_in_words_and_counts():
+    part = rows()
+    planted = ((part.X["age"] > 61) & (part.X["job"] == "farmer") & (part.groups["sex"] == "F")).to_numpy()
+    losses = np.where(planted, 0.9, 0.1)
+    worst = find_segments(part, losses, float(planted.mean()))[0]
+    assert worst.n_rows == planted.sum()
+    assert worst.share == pytest.approx(1)
+    assert worst.part == pytest.approx(1)
+    assert re.search(r"age above 61\.5", worst.text)
+    assert "job is farmer" in worst.text or "job is not clerk" in worst.text
+    assert "sex is F" in worst.text or "sex is not M" in worst.text
+    assert f"{planted.sum()} rows, 100 % of them in the worst" in worst.text
+
+
+def test_equal_losses_have_no_worst_segment():
+    assert find_segments(rows(), np.full(2000, 0.3), 0.1) == []
+    assert find_segments(rows(30), np.linspace(0, 1, 30), 0.1) == []

@@ -1,0 +1,148 @@
+"""A finished run in use: evaluate, predict, certify, rebalance; and the goals file to start from."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from counterpoise.goals import InfeasibleGoals
+from counterpoise.runs import (
+    DataError,
+    RunFolderError,
+    certify_run,
+    evaluate_run,
+    fit_run,
+    open_run,
+    predict_run,
+    read_goals_file,
+    rebalance_run,
+    starting_file,
+    write_new,
+)
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory, loans_folder):
+    folder = tmp_path_factory.mktemp("use")
+    (folder / "goals.toml").write_text(
+        f'alpha = 0.2\ngoals = ["recall(train) >= 0.5"]\n[data]\nfiles = "{loans_folder}/loans.csv"\ntarget = "paid"\n'
+        'drop = ["weight", "today"]\ngroups = "sex"\n[method.parameters]\nn_estimators = 8\n'
+    )
+    return fit_run(folder / "goals.toml")
+
+
+def test_evaluate_measures_other_rows(run, loans_folder):
+    found = evaluate_run(run, loans_folder / "more.csv")
+    frame = pd.read_csv(loans_folder / "more.csv")
+    said = predictions(run, loans_folder / "more.csv", loans_folder.parent / "evaluated.csv")["prediction"].to_numpy()
+    assert found.split == "more.csv"
+    assert found.goals[0].estimate == pytest.approx((said[frame["paid"] == "yes"] == "yes").mean())
+    assert found.all_met == (found.goals[0].violation == 0)
+    assert found.as_dict()["goals"][0]["goal"] == "recall(train) >= 0.5"
+    assert "loss of the worst 20 %" in str(found)
+
+
+def predictions(run, data, output, **more):
+    assert predict_run(run, data, output, **more) == len(pd.read_csv(data))
+    return pd.read_parquet(output) if output.suffix == ".parquet" else pd.read_csv(output)
+
+
+def test_predict_writes_a_row_for_each_and_sticks_to_its_answers(run, loans_folder, tmp_path):
+    csv = predictions(run, loans_folder / "mail.csv", tmp_path / "said.csv")
+    parquet = predictions(run, loans_folder / "mail.csv", tmp_path / "said.parquet", probabilities=True)
+    assert csv["prediction"].tolist() == parquet["prediction"].tolist()
+    np.testing.assert_allclose(parquet[["probability no", "probability yes"]].sum(axis=1), 1)
+    ids = predictions(run, loans_folder / "mail.csv", tmp_path / "ids.csv", ids="age")
+    assert list(ids.columns) == ["age", "prediction"]
+
+
+def test_predict_refuses_other_columns_and_unknown_ids(run, loans_folder, tmp_path):
+    frame = pd.read_csv(loans_folder / "mail.csv")
+    frame.drop(columns="age").to_csv(tmp_path / "less.csv", index=False)
+    with pytest.raises(DataError, match="has no column 'age'"):
+        predict_run(run, tmp_path / "less.csv", tmp_path / "said.csv")
+    frame.assign(age="old").to_csv(tmp_path / "texts.csv", index=False)
+    with pytest.raises(DataError, match="must hold numbers as in training; it holds 'old'"):
+        predict_run(run, tmp_path / "texts.csv", tmp_path / "said.csv")
+    with pytest.raises(DataError, match="has no column 'name' of ids"):
+        predict_run(run, loans_folder / "mail.csv", tmp_path / "said.csv", ids="name")
+    assert not (tmp_path / "said.csv").exists()
+
+
+def test_evaluate_refuses_rows_without_labels_or_with_others(run, loans_folder, tmp_path):
+    with pytest.raises(DataError, match="has no column 'paid'"):
+        evaluate_run(run, loans_folder / "mail.csv")
+    pd.read_csv(loans_folder / "more.csv").assign(paid="perhaps").to_csv(tmp_path / "odd.csv", index=False)
+    with pytest.raises(DataError, match=r"must hold the classes .* it holds 'perhaps'"):
+        evaluate_run(run, tmp_path / "odd.csv")
+
+
+def test_certify_audits_the_runs_own_test_rows_or_others(run, loans_folder):
+    own = certify_run(run)
+    (row,) = run.results().where(quantity="goal low", method="mixture", split="test", settings="goal 1")
+    assert own[0].low == pytest.approx(row.value)
+    other = certify_run(run, loans_folder / "more.csv", confidence=0.8, goals=["recall(train, sex=F) >= 0.5"])
+    assert other.confidence == pytest.approx(0.8)
+    assert str(other[0].goal.with_confidence(None)) == "recall(train, sex=F) >= 0.5"
+
+
+def test_rebalance_changes_the_mixture_and_trains_nothing(run, tmp_path):
+    other = rebalance_run(run, alpha=0.5, goals=["recall(train) >= 0.7"], output=tmp_path / "other")
+    assert other == open_run(tmp_path / "other")
+    assert (other.settings.alpha, other.settings.goals[0].goal) == (0.5, "recall(train) >= 0.7")
+    before, after = run.model()[-1], other.model()[-1]
+    assert len(before.estimators_) == len(after.estimators_)
+    assert not np.allclose(before.mixture_, after.mixture_)
+    assert after.check_goals()[0].holds
+    assert rebalance_run(run, alpha=0.5, goals=["recall(train) >= 0.7"], output=tmp_path / "other") == other
+    with pytest.raises(InfeasibleGoals, match="cannot hold"):
+        rebalance_run(run, goals=["recall(train) >= 0.99", "positive_rate(train) <= 0.1"], output=tmp_path / "none")
+    assert not (tmp_path / "none").exists()
+
+
+def test_a_model_without_a_mixture_has_none_to_change(goals_file, tmp_path):
+    path = goals_file(replace={"[method.parameters]\nn_estimators = 8": '[method]\nname = "constrained"'})
+    plain = fit_run(path)
+    with pytest.raises(ValueError, match="'constrained' has no mixture"):
+        rebalance_run(plain, alpha=0.5, output=tmp_path / "other")
+
+
+@pytest.mark.parametrize("end", ["csv", "parquet"])
+def test_the_starting_file_can_be_fitted_as_it_is(end, loans_folder, tmp_path):
+    text = starting_file(loans_folder / f"loans.{end}", "paid", groups=["sex"], beside=tmp_path)
+    write_new(tmp_path / "goals.toml", text.replace("n_estimators = 100", "n_estimators = 3"))
+    settings = read_goals_file(tmp_path / "goals.toml")
+    assert (settings.data.target, settings.data.positive, settings.data.groups) == ("paid", "yes", ["sex"])
+    assert fit_run(tmp_path / "goals.toml").summary().error < 0.5
+    with_goals = text.replace('    # "', '    "')
+    assert len(read_goals_file_text(with_goals, tmp_path).goals) == 3
+
+
+def read_goals_file_text(text, folder):
+    (folder / "other.toml").write_text(text)
+    return read_goals_file(folder / "other.toml")
+
+
+def test_the_starting_file_tells_what_it_saw(tmp_path):
+    frame = pd.DataFrame(
+        {"name": [f"person {k}" for k in range(40)], "job": ["clerk", "?"] * 20, "rooms": [1, 2, 3, 4] * 10}
+    )
+    frame["when"] = pd.Timestamp("2020-01-01")
+    frame["y"] = [0, 1] * 20
+    frame.to_parquet(tmp_path / "t.parquet")
+    settings = read_goals_file_text(starting_file(tmp_path / "t.parquet", "y", beside=tmp_path), tmp_path)
+    assert settings.data.drop == ["when", "name"]
+    assert settings.data.missing == ["?"]
+    assert settings.data.positive == 1
+    assert '# categorical = ["rooms"]' in (tmp_path / "other.toml").read_text()
+
+
+def test_init_refuses_what_it_cannot_start_from(loans_folder, tmp_path):
+    with pytest.raises(DataError, match=r"has no column 'payed'\. Did you mean 'paid'\?"):
+        starting_file(loans_folder / "loans.csv", "payed")
+    pd.DataFrame({"x": [1, 2], "y": [1, 1]}).to_csv(tmp_path / "one.csv", index=False)
+    with pytest.raises(DataError, match="at least two classes"):
+        starting_file(tmp_path / "one.csv", "y")
+    write_new(tmp_path / "new.toml", "alpha = 0.1\n")
+    with pytest.raises(RunFolderError, match="exists already and is left as it is"):
+        write_new(tmp_path / "new.toml", "other")
+    assert (tmp_path / "new.toml").read_text() == "alpha = 0.1\n"
