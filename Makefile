@@ -1,12 +1,15 @@
 # Two commands for a newcomer: `make demo` and `make test`. Each sets up its own .venv first.
 PYTHON ?= python3
 BIN := .venv/bin
+# Where the plain package is the large build for GPUs, name the one for processors as PyTorch's own pages say.
+TORCH ?= torch==2.13.0
 
-.PHONY: help demo test lint bench bench-full wheel-test clean
+.PHONY: help demo test test-networks lint bench bench-full wheel-test clean
 
 help:
-	@echo "make demo        show the tail of a pool of models on real data, as a table and a figure"
+	@echo "make demo        the whole story on data that ships inside scikit-learn, ends with a report"
 	@echo "make test        run the tests"
+	@echo "make test-networks  install PyTorch too, and run the tests of networks"
 	@echo "make lint        ruff, mypy, import contracts"
 	@echo "make bench       quick benchmarks against peers (make bench-full for all sizes)"
 	@echo "make wheel-test  build the wheel and run the tests against it"
@@ -17,10 +20,15 @@ help:
 	touch $@
 
 demo: .venv/installed
-	$(BIN)/python examples/demo.py
+	$(BIN)/counterpoise demo
 
 test: .venv/installed
 	$(BIN)/python -m pytest -q -n auto
+
+# The other tests have passed without PyTorch by then: nothing else may need it.
+test-networks: .venv/installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check "$(TORCH)" "safetensors>=0.4"
+	$(BIN)/python -m pytest -q -n auto $$(grep -rlE "torch" tests docs/guide --include=test_*.py --include=networks.md)
 
 lint: .venv/installed
 	$(BIN)/ruff check .

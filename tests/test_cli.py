@@ -1,18 +1,101 @@
-"""The command line: help, errors without a traceback."""
+"""The command line: help that reads like documentation, errors without a traceback, output for scripts."""
+
+import json
+import subprocess
+import sys
 
 import pytest
 
 from counterpoise.cli import main
+from counterpoise.cli.errors import sentence
+from counterpoise.cli.printing import Shown
+from counterpoise.cli.project import EXPERIMENTS, Name
+
+COMMANDS = (
+    *("demo", "init", "fit", "evaluate", "predict", "rebalance", "certify", "report", "reproduce", "bench"),
+    *("data", "data list", "data fetch"),
+)
 
 
-def test_help_names_the_commands(capsys):
-    with pytest.raises(SystemExit) as stopped:
-        main(["--help"])
-    assert stopped.value.code == 0
-    assert "reproduce" in capsys.readouterr().out
+def test_help_names_every_command_and_what_it_does(capsys):
+    assert main(["--help"]) == 0
+    shown = capsys.readouterr().out
+    for command in COMMANDS[:11]:
+        assert f"│ {command} " in shown
+    assert "Exit codes: 0 done" in shown
 
 
-def test_an_unknown_data_set_is_one_sentence_and_exit_code_2(capsys, tmp_path):
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_of_every_command_explains_every_option(command, capsys):
+    assert main([*command.split(), "--help"]) == 0
+    shown = capsys.readouterr().out
+    assert shown.startswith(f"Usage: counterpoise {command}")
+    rows = [line for line in shown.splitlines() if line.startswith(("│ --", "│ *"))]
+    assert all(len(line.strip("│ *").split("  ", 1)) == 2 for line in rows), "an option without words"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["fitt", "goals.toml"], 'Did you mean "fit"'),
+        (["fit"], "requires an argument"),
+        (["fit", "goals.toml", "--strickt"], "Did you mean --strict"),
+        (["rebalance", "run", "-o", "new", "--alpha", "much"], "--alpha"),
+        (["reproduce", "vadabost"], 'Did you mean "vadaboost"'),
+        (["data", "fetch", "addult"], "name must be one of"),
+        (["predict", "run", "data.csv"], "--output"),
+    ],
+)
+def test_a_slip_in_the_command_is_one_sentence_and_exit_code_2(arguments, words, capsys):
+    assert main(arguments) == 2
+    shown = capsys.readouterr().err
+    assert shown.startswith("counterpoise: ")
+    assert words in shown
+    assert shown.count("\n") == 1
+
+
+def test_an_unknown_data_set_of_an_experiment_leaves_no_folder_behind(capsys, tmp_path):
     assert main(["reproduce", "boosted-cvar", "--datasets", "compass", "--output", str(tmp_path / "new")]) == 2
-    assert "--datasets must be among acs-income, adult, compas, covertype; got 'compass'" in capsys.readouterr().err
+    assert "--datasets must be among acs-income, adult, " in capsys.readouterr().err
     assert not (tmp_path / "new").exists()
+
+
+def test_every_experiment_can_be_named():
+    assert set(EXPERIMENTS) == set(Name.__args__)
+
+
+def test_json_output_is_one_object_and_quiet_prints_nothing(capsys):
+    assert main(["data", "list", "--json"]) == 0
+    assert "adult" in json.loads(capsys.readouterr().out)["names"]
+    assert main(["data", "list", "--quiet"]) == 0
+    assert capsys.readouterr().out == ""
+
+
+def test_numbers_that_json_lacks_become_null(capsys):
+    Shown(json=True).answer("", {"a": float("nan"), "b": [float("inf"), 1.5], "c": None, "d": True})
+    assert json.loads(capsys.readouterr().out) == {"a": None, "b": [None, 1.5], "c": None, "d": True}
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_shell_completion_installs(shell, tmp_path, capsys):
+    script = tmp_path / "completion"
+    assert main(["--install-completion", "--shell", shell, "--output", str(script)]) == 0
+    text = script.read_text()
+    assert "counterpoise" in text
+    assert "rebalance" in text
+    assert capsys.readouterr().out
+
+
+def test_a_fault_of_our_own_says_so_and_how_to_see_more():
+    assert "fault of counterpoise" in sentence(RuntimeError("unreachable"))
+    assert "COUNTERPOISE_TRACEBACK=1" in sentence(KeyError("x"))
+
+
+def test_help_loads_nothing_heavy():
+    code = (
+        "import sys; from counterpoise.cli import main; main(['--help']);"
+        "heavy = {'numpy', 'scipy', 'sklearn', 'pandas', 'matplotlib', 'numba', 'pydantic'} & set(sys.modules);"
+        "sys.exit(f'loaded: {heavy}' if heavy else 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

@@ -1,0 +1,48 @@
+"""The command line: parse, call one function, print.
+
+Exit codes: 0 done; 1 the goals cannot be met together, or were not met and ``--strict`` asked for it; 2 bad input;
+130 stopped by Ctrl-C.
+"""
+
+import os
+import sys
+from collections.abc import Sequence
+
+DONE, NOT_MET, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
+_TRACEBACK = "COUNTERPOISE_TRACEBACK"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command and return its exit code.
+
+    Parameters
+    ----------
+    arguments : sequence of str, optional
+        By default those that the process was started with.
+
+    Returns
+    -------
+    int
+    """
+    try:
+        from counterpoise.cli.commands import app  # noqa: PLC0415 - needs an optional package
+    except ImportError as error:
+        return _refuse(ImportError(f"{error}. The command line needs more packages: pip install counterpoise[cli]"))
+    try:
+        tokens = sys.argv[1:] if arguments is None else list(arguments)
+        return int(app(tokens, exit_on_error=False, print_error=False) or DONE)
+    except KeyboardInterrupt:
+        sys.stderr.write("\ncounterpoise: stopped. What was finished is kept: the same command goes on from there.\n")
+        return INTERRUPTED
+    except Exception as error:
+        if os.environ.get(_TRACEBACK):
+            raise
+        return _refuse(error)
+
+
+def _refuse(error: Exception) -> int:
+    """Say what was wrong in one paragraph, and return the exit code."""
+    from counterpoise.cli.errors import exit_code, sentence  # noqa: PLC0415 - only where something is wrong
+
+    sys.stderr.write(f"counterpoise: {sentence(error)}\n")
+    return exit_code(error)

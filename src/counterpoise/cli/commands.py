@@ -1,0 +1,258 @@
+"""The commands on a user's own data: from a table and a goals file to a model, an audit and a report."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+from cyclopts import App, Parameter
+
+from counterpoise import __version__
+from counterpoise.cli import DONE, NOT_MET, project
+from counterpoise.cli.printing import PRINTED, Flag, Out, Shown, flowing
+
+app = App(
+    name="counterpoise",
+    help=(
+        "Classifiers that meet real-world goals: good for the worst-off part of the data, inside limits that you set."
+        "\n\n"
+        "Start with `counterpoise demo`, or with your own table: `counterpoise init DATA --target COLUMN` writes a "
+        "goals file, `counterpoise fit goals.toml` makes a run folder with a model and a report.\n\n"
+        "Exit codes: 0 done, 1 goals infeasible (or not met, with --strict), 2 bad input, 130 stopped by Ctrl-C."
+    ),
+    version=__version__,
+    help_format="plaintext",
+    result_action="return_value",
+)
+app.register_install_completion_command()
+for command in (project.demo, project.reproduce, project.bench, project.data):
+    app.command(command)
+
+
+@app.command
+@flowing
+def init(
+    data: Path,
+    /,
+    *,
+    target: str,
+    groups: Annotated[list[str] | None, Parameter(negative="")] = None,
+    output: Annotated[Path, Parameter(name=("--output", "-o"))] = Path("goals.toml"),
+    shown: Out = PRINTED,
+) -> int:
+    """Write a commented goals file by looking at a table.
+
+    The file says in comments what each setting does; change it, then run `counterpoise fit` on it. A file that exists
+    is never overwritten.
+
+    Parameters
+    ----------
+    data
+        A CSV or Parquet file.
+    target
+        The column to predict.
+    groups
+        Columns that goals speak of, such as sex; give the option once for each.
+    output
+        Where the goals file goes.
+    """
+    from counterpoise.runs import starting_file, write_new  # noqa: PLC0415 - heavy: only where the command runs
+
+    write_new(output, starting_file(data, target, groups=tuple(groups or ()), beside=output.parent))
+    shown.answer(f"{output}: read it, set your goals, then run: counterpoise fit {output}", {"goals_file": output})
+    return DONE
+
+
+@app.command
+@flowing
+def fit(
+    goals: Path,
+    /,
+    *,
+    output: Annotated[Path | None, Parameter(name=("--output", "-o"))] = None,
+    strict: Annotated[bool, Flag] = False,
+    shown: Out = PRINTED,
+) -> int:
+    """Fit what a goals file asks for, audit it on test rows and write a report.
+
+    The result is a run folder: the goals file as read, the model, a table of results, the report. A run that was
+    stopped (Ctrl-C, a crash) goes on where it was when the same command is given again; one that is whole says so.
+
+    Parameters
+    ----------
+    goals
+        The goals file (TOML); `counterpoise init` writes one.
+    output
+        The run folder. Default: the one that the goals file names, else the file's name without its ending.
+    strict
+        Exit with code 1 unless every goal is shown to hold on the test rows.
+    """
+    from counterpoise.report import write_report  # noqa: PLC0415
+    from counterpoise.runs import fit_run  # noqa: PLC0415
+
+    with shown.progress() as tell:
+        run = fit_run(goals, output=output, tell=tell)
+    report = write_report(run.folder)
+    return _told(run, shown, strict=strict, report=report)
+
+
+@app.command
+@flowing
+def evaluate(run: Path, data: Path, /, *, strict: Annotated[bool, Flag] = False, shown: Out = PRINTED) -> int:
+    """Measure a run's model on another labelled table.
+
+    Prints error, the loss of the worst-off fraction, and every goal of the run; writes nothing.
+
+    Parameters
+    ----------
+    run
+        A run folder.
+    data
+        A CSV or Parquet file with the columns of the run and its target.
+    strict
+        Exit with code 1 unless every goal is met on these rows.
+    """
+    from counterpoise.runs import evaluate_run, open_run  # noqa: PLC0415
+
+    found = evaluate_run(open_run(run), data)
+    shown.answer(str(found), found.as_dict())
+    return NOT_MET if strict and not found.all_met else DONE
+
+
+@app.command
+@flowing
+def predict(
+    run: Path,
+    data: Path,
+    /,
+    *,
+    output: Annotated[Path, Parameter(name=("--output", "-o"))],
+    probabilities: Annotated[bool, Flag] = False,
+    ids: str | None = None,
+    shown: Out = PRINTED,
+) -> int:
+    """Predict the rows of a table with a run's model.
+
+    A mixture draws one of its models for each row by a keyed hash of the row: the same row always gets the same answer.
+
+    Parameters
+    ----------
+    run
+        A run folder.
+    data
+        A CSV or Parquet file with the columns of the run.
+    output
+        Where the predictions go, one row for each of the table: CSV, or Parquet by its ending.
+    probabilities
+        Add a column for the probability of each class.
+    ids
+        A column that tells people apart: the same person then gets the same answer, whatever the other columns say.
+    """
+    from counterpoise.runs import open_run, predict_run  # noqa: PLC0415
+
+    n_rows = predict_run(open_run(run), data, output, probabilities=probabilities, ids=ids)
+    shown.answer(f"{n_rows} predictions in {output}", {"predictions": output, "rows": n_rows})
+    return DONE
+
+
+@app.command
+@flowing
+def rebalance(
+    run: Path,
+    /,
+    *,
+    output: Annotated[Path, Parameter(name=("--output", "-o"))],
+    alpha: float | None = None,
+    goal: Annotated[list[str] | None, Parameter(negative="")] = None,
+    strict: Annotated[bool, Flag] = False,
+    shown: Out = PRINTED,
+) -> int:
+    """Choose the mixture of a run's models anew, for another tail or other goals, without training.
+
+    Parameters
+    ----------
+    run
+        A run folder whose method mixes models.
+    output
+        The new run folder.
+    alpha
+        The worst-off fraction that counts. Default: as before.
+    goal
+        A goal as text, such as "recall(train) >= 0.9"; give the option once for each. They replace those of the run.
+    strict
+        Exit with code 1 unless every goal is shown to hold on the test rows.
+    """
+    from counterpoise.report import write_report  # noqa: PLC0415
+    from counterpoise.runs import open_run, rebalance_run  # noqa: PLC0415
+
+    new = rebalance_run(open_run(run), alpha=alpha, goals=goal, output=output)
+    return _told(new, shown, strict=strict, report=write_report(new.folder))
+
+
+@app.command
+@flowing
+def certify(
+    run: Path,
+    data: Path | None = None,
+    /,
+    *,
+    confidence: float | None = None,
+    goal: Annotated[list[str] | None, Parameter(negative="")] = None,
+    strict: Annotated[bool, Flag] = False,
+    shown: Out = PRINTED,
+) -> int:
+    """Audit a run's model: which goals hold on the population, and how surely.
+
+    All verdicts are right together with the confidence asked for, if the rows are independent draws from the
+    population that no one fitted or chose on.
+
+    Parameters
+    ----------
+    run
+        A run folder.
+    data
+        A CSV or Parquet file of rows that no one fitted or chose on. Default: the run's own test rows.
+    confidence
+        Between 0 and 1, for goals that carry none. Default: 0.95.
+    goal
+        A goal as text to audit in place of the run's; give the option once for each.
+    strict
+        Exit with code 1 unless every goal is shown to hold.
+    """
+    from counterpoise.runs import certify_run, open_run  # noqa: PLC0415
+
+    audit = certify_run(open_run(run), data, confidence=confidence, goals=goal)
+    rows = [row._asdict() | {"goal": str(row.goal.with_confidence(None)), "counts": dict(row.counts)} for row in audit]
+    shown.answer(str(audit), {"holds": audit.holds, "confidence": audit.confidence, "goals": rows})
+    return NOT_MET if strict and not audit.holds else DONE
+
+
+@app.command
+@flowing
+def report(
+    run: Path,
+    /,
+    *,
+    output: Annotated[Path | None, Parameter(name=("--output", "-o"))] = None,
+    shown: Out = PRINTED,
+) -> int:
+    """Write a run's report again: one HTML page with everything in it.
+
+    Parameters
+    ----------
+    run
+        A run folder.
+    output
+        Where the page goes. Default: report.html in the run folder.
+    """
+    from counterpoise.report import write_report  # noqa: PLC0415
+    from counterpoise.runs import open_run  # noqa: PLC0415
+
+    path = write_report(open_run(run).folder, output)
+    shown.answer(f"report: {path}", {"report": path})
+    return DONE
+
+
+def _told(run: Any, shown: Shown, *, strict: bool, report: Path) -> int:
+    """Print what a run came to, and return its exit code."""
+    summary = run.summary()
+    shown.answer(f"{summary}\n\nreport: {report}", summary.as_dict() | {"folder": run.folder, "report": report})
+    return NOT_MET if strict and not summary.all_hold else DONE
