@@ -17,6 +17,8 @@ _CLOSE = 1.5  # points by which a mean may differ from the published one without
 _PERCENT = 100.0
 _TITLES = {"stump": "Table 1: decision stumps", "cart": "Table 2: CART"}
 
+_TIE = 1e-9  # means of the same errors in another order differ by rounding
+
 
 class Line(NamedTuple):
     """One data set in one table: test errors in percent, one row for each method and a column for each repeat."""
@@ -122,7 +124,7 @@ def _is_star(line: Line, method: str) -> bool:
 
 def _verdict(lines: list[Line]) -> str:
     def count(means: list[tuple[float, float]]) -> int:
-        return sum(vada <= ada for vada, ada in means)
+        return sum(vada <= ada + _TIE for vada, ada in means)
 
     ours = count([(line.of("VadaBoost"), line.of("AdaBoost")) for line in lines])
     places = lines[0].methods.index("VadaBoost"), lines[0].methods.index("AdaBoost")
@@ -143,11 +145,42 @@ def _notes(lines: dict[str, list[Line]]) -> str:
     head = ["## How the data sets were made", ""]
     made = [f"- {task.name}: {task.note}." for task in TASKS if task.note]
     off = [
-        f"- {line.task.name}, {learner}: up to {np.abs(line.means - np.array(line.published)).max():.1f} points off."
+        f"- {line.task.name}, {learner}: up to {np.abs(line.means - np.array(line.published)).max():.1f} points off. "
+        f"{_WHY.get((line.task.name, learner), 'Why, we do not know.')}"
         for learner, found in lines.items()
         for line in found
         if not _is_close(line)
     ]
     return "\n".join(
-        [*head, *made, *(["", "Further than 1.5 points from the published means:", "", *off] if off else [])]
+        [*head, *made, *(["", f"Further than {_CLOSE} points from the published means:", "", *off] if off else [])]
     )
+
+
+_SMALL_TREES = (
+    "The paper does not say how large its trees are. Ours grow until a node has fewer than 10 samples; AdaBoost with "
+    "trees of depth {depth} has {error} % here (20 splits), against {published} % published."
+)
+# Errors of AdaBoost measured with this protocol on 20 splits, other settings as in the tables.
+_WHY = {
+    ("a5a", "cart"): _SMALL_TREES.format(depth=7, error="17.6", published="17.59"),
+    ("abalone", "cart"): _SMALL_TREES.format(depth=3, error="22.0", published="21.87"),
+    ("musk", "cart"): _SMALL_TREES.format(depth=3, error="2.1", published="2.36"),
+    ("wine", "cart"): _SMALL_TREES.format(depth=3, error="22.1", published="21.94"),
+    ("ringnorm", "stump"): (
+        "The error falls with the number of rows, which the paper does not give: AdaBoost has 16.7 % with 400 rows, "
+        "14.4 % with 500, 9.7 % with 700 (20 splits)."
+    ),
+    ("ringnorm", "cart"): (
+        "The error falls with the number of rows, which the paper does not give: AdaBoost has 10.2 % with 500 rows, "
+        "6.9 % with 700 (20 splits)."
+    ),
+    ("waveform", "cart"): (
+        "Ours are lower, and the error falls with the number of rows, which the paper does not give: AdaBoost has 12.5 % "
+        "with 1,000 rows, 10.8 % with 2,000, 10.5 % with 3,000 (20 splits)."
+    ),
+    ("splice", "stump"): (
+        "The paper's version is that of the IDA benchmark, which codes letters by numbers that are not documented; "
+        "how letters are coded matters little to ours (6.2 % with indicators, 20 splits), so that the rows "
+        "must differ: that version has fewer, and 1,000 of them for training."
+    ),
+}
