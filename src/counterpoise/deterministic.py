@@ -7,7 +7,7 @@ at each threshold and the single models, and says what it costs or gains.
 """
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from counterpoise.randomized import RandomizedClassifier
 
 _MAX_THRESHOLDS = 64  # of the vote; where shares take more values, these are spread evenly over the rows
-_SAME = 9  # digits to which two shares of the mixture are the same: sums of them are not exact
+_ROOM = 1e-9  # shares of the mixture closer than this are the same: sums of them depend on their order
+_SAME = 9  # digits to which two risks, errors or violations are the same
 
 
 @dataclass(frozen=True)
@@ -91,47 +92,69 @@ class DeterministicRule:
         return "\n".join([*lines, *map(str, self.checks)])
 
 
+class _Candidate(NamedTuple):
+    """A rule as it is ranked, less being better, and its place among those of its kind."""
+
+    rank: tuple[float, float, float]  # violation, risk, mean error; rounded
+    value: float  # the risk
+    place: int
+
+
 def best_rule(source: "RandomizedClassifier", selection: Selection, answers: Answers) -> DeterministicRule:
-    """Return the deterministic rule of least violation, then least risk; a vote before a single model."""
-    goals, mixture = source.goals_, source.mixture_
+    """Return the rule of least violation, then least risk, then least mean error, and of equals the simpler.
+
+    Where every rule has a risk of 1, as at an alpha below all errors, the mean error is what still tells them apart. A
+    single model is simpler than a vote, and a vote the simpler the nearer its threshold is to one half.
+    """
+    mixture, n_models = source.mixture_, selection.n_models
     game = source._game(selection, source.alpha_)  # noqa: SLF001 - of our own kind
-    singles = _ranked(game)
-    found: dict[str, Any] = {"kind": "single", "threshold": None, "model": singles[2]}
-    value, checks = singles[1], answers.checks(goals, np.eye(selection.n_models)[singles[2]])
+    best = _best(game, selection, np.arange(n_models))
+    found: dict[str, Any] = {"kind": "single", "threshold": None, "model": best.place}
     if answers.positive is not None and len(source.classes_) == 2:  # noqa: PLR2004 - a threshold tells two classes apart
-        thresholds = _thresholds(answers.positives[TRAIN], mixture)
+        thresholds = _thresholds(answers, mixture)
         votes = _votes(answers, mixture, thresholds)
         voting = _voting_selection(selection, votes, source)
-        vote = _ranked(source._game(voting, source.alpha_))  # noqa: SLF001 - as above
-        if vote <= (singles[0], singles[1], len(thresholds)):
-            found = {"kind": "vote", "threshold": float(thresholds[vote[2]]), "model": None}
-            value, checks = vote[1], votes.checks(goals, np.eye(len(thresholds))[vote[2]])
+        vote = _best(source._game(voting, source.alpha_), voting, np.abs(thresholds - 0.5))  # noqa: SLF001 - as above
+        if vote.rank < best.rank:
+            best, answers, n_models = vote, votes, thresholds.size
+            found = {"kind": "vote", "threshold": float(thresholds[vote.place]), "model": None}
     return DeterministicRule(
         **found,
         classes_=source.classes_,
-        value=value,
+        value=best.value,
         mixture_value=game.value(mixture),
-        checks=tuple(checks),
+        checks=tuple(answers.checks(source.goals_, np.eye(1, n_models, best.place)[0])),
         source=source,
     )
 
 
-def _ranked(game: Game) -> tuple[float, float, int]:
-    """Return violation, risk and place of the best candidate."""
-    violations, values = game.violations().round(_SAME), game.single_values()
-    best = np.lexsort((values, violations))[0]
-    return float(violations[best]), float(values[best]), int(best)
+def _best(game: Game, selection: Selection, oddness: AnyArray) -> _Candidate:
+    """Return the best of the rules that the columns of the losses stand for; of equals the least odd."""
+    values = game.single_values()
+    errors = np.average(selection.losses, axis=0, weights=selection.sample_weight)
+    ranks = np.column_stack([game.violations(), values, errors]).round(_SAME)
+    place = int(np.lexsort((oddness, *ranks.T[::-1]))[0])
+    violation, risk, error = ranks[place].tolist()
+    return _Candidate((violation, risk, error), float(values[place]), place)
 
 
-def _thresholds(bits: BitRows, mixture: FloatArray) -> FloatArray:
-    """Return thresholds between the shares of the mixture that say yes to a row; one half where there is no other."""
-    shares = np.unique(_shares(bits, mixture).round(_SAME))
-    if shares.size < 2:  # noqa: PLR2004 - nothing between them
-        return np.array([0.5])
-    between = (shares[1:] + shares[:-1]) / 2
-    if between.size > _MAX_THRESHOLDS:
-        between = np.unique(np.quantile(_shares(bits, mixture), np.linspace(0, 1, _MAX_THRESHOLDS)))
-    return between
+def _thresholds(answers: Answers, mixture: FloatArray) -> FloatArray:
+    """Return thresholds between the shares of the mixture that say yes to a row of any dataset.
+
+    Each lies in the middle of a gap, so that shares added up in another order fall on the same side of it. Where there
+    is no gap it is one half, less what rounding may take from it.
+    """
+    shares = {name: np.sort(_shares(bits, mixture)) for name, bits in answers.positives.items()}
+    known = np.unique(np.concatenate(list(shares.values())))
+    places = np.flatnonzero(np.diff(known) > _ROOM)
+    if places.size == 0:
+        return np.array([0.5 - _ROOM])
+    between = (known[places] + known[places + 1]) / 2
+    if between.size <= _MAX_THRESHOLDS:
+        return np.asarray(between)
+    n_below = np.searchsorted(shares[TRAIN], between)
+    wanted = np.linspace(n_below[0], n_below[-1], _MAX_THRESHOLDS)
+    return np.asarray(between[np.unique(np.searchsorted(n_below, wanted))])
 
 
 def _shares(bits: BitRows, mixture: FloatArray) -> FloatArray:

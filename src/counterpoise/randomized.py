@@ -203,7 +203,8 @@ class RandomizedClassifier(PooledClassifier):
         """Return the best deterministic rule that the mixture leads to, with what it loses.
 
         Candidates are the mixture's weighted vote, for two classes at every threshold, and each single model. Best is
-        the least risk among those that meet the goals, or, where none does, the least total violation.
+        the least risk among those that meet the goals, or, where none does, the least total violation; of rules with
+        the same risk the one of least mean error, then a single model before a vote.
 
         Parameters
         ----------
