@@ -353,6 +353,37 @@ def test_moved_images_are_learned_too():
     assert not same_state(first.state_, clone(first).set_params(augment=None).fit(X, y).state_)
 
 
+@pytest.mark.parametrize(
+    ("machine", "n_threads", "expected"), [("aarch64", 2, 4), ("aarch64", 1, 1), ("aarch64", 3, 3), ("x86_64", 2, 2)]
+)
+def test_waiting_threads_sleep_on_arm_where_all_processors_are_used(machine, n_threads, expected, monkeypatch):
+    monkeypatch.setattr(training.platform, "machine", lambda: machine)
+    monkeypatch.setattr(training, "available_cpus", lambda: 2)
+    place = training.find_place(check_settings(tiny()))
+    torch.set_num_threads(n_threads)
+    try:
+        with training.on(place, small=False, trains=True):
+            found = torch.get_num_threads()
+        assert (found, torch.get_num_threads()) == (expected, n_threads)
+        with training.on(place, small=False):
+            assert torch.get_num_threads() == n_threads
+    finally:
+        torch.set_num_threads(1)
+
+
+def test_convolutions_by_several_threads_are_the_same_bit_for_bit():
+    X, y = digit_images(150)
+    torch.set_num_threads(2)
+    try:
+        first, second = (
+            tiny(n_iterations=6, warmup_epochs=0).set_params(module=networks.WideResNet(10)).fit(X, y) for _ in range(2)
+        )
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(1)
+    assert same_state(first.state_, second.state_)
+
+
 # A fitted model as a value
 
 
