@@ -175,8 +175,8 @@ _WHY = {
         "6.9 % with 700 (20 splits)."
     ),
     ("waveform", "cart"): (
-        "Ours are lower, and the error falls with the number of rows, which the paper does not give: AdaBoost has 12.5 % "
-        "with 1,000 rows, 10.8 % with 2,000, 10.5 % with 3,000 (20 splits)."
+        "Ours are lower, and the error falls with the number of rows, which the paper does not give: AdaBoost has "
+        "12.5 % with 1,000 rows, 10.8 % with 2,000, 10.5 % with 3,000 (20 splits)."
     ),
     ("splice", "stump"): (
         "The paper's version is that of the IDA benchmark, which codes letters by numbers that are not documented; "
