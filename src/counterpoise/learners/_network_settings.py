@@ -18,6 +18,7 @@ class Settings(NamedTuple):
     batch_size: int
     learning_rate: float
     momentum: float
+    nesterov: bool
     weight_decay: float
     decay_at: tuple[int, ...]
     decay: float
@@ -40,6 +41,7 @@ def check_settings(learner: Any) -> Settings:
         check_count(learner.batch_size, "batch_size"),
         check_positive(learner.learning_rate, "learning_rate"),
         check_fraction(learner.momentum, "momentum"),
+        _check_nesterov(learner.nesterov, learner.momentum),
         _check_decay_of_weights(learner.weight_decay),
         _check_places(learner.decay_at),
         check_positive(learner.decay, "decay"),
@@ -59,6 +61,12 @@ def _check_epochs(value: Any) -> int:
     if not _is_whole(value) or value < 0:
         raise ValueError(f"warmup_epochs must be a whole number of at least 0; got {value!r}.")
     return int(value)
+
+
+def _check_nesterov(value: Any, momentum: float) -> bool:
+    if not isinstance(value, bool) or (value and momentum == 0):
+        raise ValueError(f"nesterov must be False, or True with a momentum above 0; got {value!r} with {momentum!r}.")
+    return value
 
 
 def _check_decay_of_weights(value: Any) -> float:

@@ -213,6 +213,7 @@ class Trainer:
             [self._master_of.get(id(parameter), parameter) for parameter in trained],
             lr=self._rate,
             momentum=settings.momentum,
+            nesterov=settings.nesterov,
             weight_decay=settings.weight_decay,
             fused=True,
         )

@@ -72,6 +72,8 @@ class NetworkLearner(ClassifierMixin, BaseEstimator):
         The first learning rate, and that of the warm-up.
     momentum : float in [0, 1), default=0.9
         The momentum; each fit or round starts from rest.
+    nesterov : bool, default=False
+        Nesterov's form of the momentum.
     weight_decay : float >= 0, default=0.0
         The penalty on the squares of the parameters, as torch counts it.
     decay_at : tuple of int, default=(400,)
@@ -131,6 +133,7 @@ class NetworkLearner(ClassifierMixin, BaseEstimator):
         batch_size: int = 128,
         learning_rate: float = 0.01,
         momentum: float = 0.9,
+        nesterov: bool = False,
         weight_decay: float = 0.0,
         decay_at: tuple[int, ...] = (400,),
         decay: float = 0.1,
@@ -147,6 +150,7 @@ class NetworkLearner(ClassifierMixin, BaseEstimator):
         self.batch_size = batch_size
         self.learning_rate = learning_rate
         self.momentum = momentum
+        self.nesterov = nesterov
         self.weight_decay = weight_decay
         self.decay_at = decay_at
         self.decay = decay
