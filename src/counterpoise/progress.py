@@ -23,8 +23,8 @@ class Progress(NamedTuple):
     left: float  # seconds, as the mean over the parts so far has it
 
     def __str__(self) -> str:
-        times = f"{duration(self.elapsed)} so far, about {duration(self.left)} left"
-        return f"{self.done} of {self.total}: {self.part}; {times}"
+        left = f", about {duration(self.left)} left" if self.done < self.total else ""
+        return f"{self.done} of {self.total}: {self.part}; {duration(self.elapsed)} so far{left}"
 
 
 Tell: TypeAlias = Callable[[Progress], None]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from counterpoise.metrics import cvar_loss
 from counterpoise.runs.data import Part
-from counterpoise.runs.segments import find_segments, tail_membership
+from counterpoise.runs.segments import find_segments, tail_membership, why_no_segments
 
 LOSSES = st.lists(st.sampled_from([0.0, 0.25, 0.5, 1.0]), min_size=1, max_size=30)
 
@@ -46,7 +46,15 @@ def test_a_planted_segment_is_found_in_words_and_counts():
     assert re.search(r"age above 61\.5", worst.text)
     assert "job is farmer" in worst.text or "job is not clerk" in worst.text
     assert "sex is F" in worst.text or "sex is not M" in worst.text
-    assert f"{planted.sum()} rows, 100 % of them in the worst" in worst.text
+    assert worst.lift == pytest.approx(1 / planted.mean())
+    assert not re.search(r"rows|%", worst.text)  # numbers have columns of their own
+
+
+def test_it_is_told_why_segments_are_not_looked_for():
+    assert why_no_segments(2000, 1.0) == "alpha is 1, so no tail was asked for"
+    assert why_no_segments(39, 0.1) == "39 rows are too few to tell segments apart"
+    assert why_no_segments(40, 0.1) == ""
+    assert find_segments(rows(), np.linspace(0, 1, 2000), 1.0) == []
 
 
 def test_equal_losses_have_no_worst_segment():

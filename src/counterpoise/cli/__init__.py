@@ -9,6 +9,7 @@ import sys
 from collections.abc import Sequence
 
 DONE, NOT_MET, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
+_NO_READER = 141  # what a shell shows for a program that ended because nobody read on
 _TRACEBACK = "COUNTERPOISE_TRACEBACK"
 
 
@@ -26,14 +27,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     try:
         from counterpoise.cli.commands import app  # noqa: PLC0415 - needs an optional package
-    except ImportError as error:
-        return _refuse(ImportError(f"{error}. The command line needs more packages: pip install counterpoise[cli]"))
-    try:
+
         tokens = sys.argv[1:] if arguments is None else list(arguments)
         return int(app(tokens, exit_on_error=False, print_error=False) or DONE)
     except KeyboardInterrupt:
         sys.stderr.write("\ncounterpoise: stopped. What was finished is kept: the same command goes on from there.\n")
         return INTERRUPTED
+    except BrokenPipeError:  # as in: counterpoise data list | head -1
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else Python complains when it ends
+        return _NO_READER
     except Exception as error:
         if os.environ.get(_TRACEBACK):
             raise

@@ -21,6 +21,7 @@ app = App(
     version=__version__,
     help_format="plaintext",
     result_action="return_value",
+    suppress_keyboard_interrupt=False,  # main says what is kept
 )
 app.register_install_completion_command()
 for command in (project.demo, project.reproduce, project.bench, project.data):
@@ -85,13 +86,11 @@ def fit(
     strict
         Exit with code 1 unless every goal is shown to hold on the test rows.
     """
-    from counterpoise.report import write_report  # noqa: PLC0415
     from counterpoise.runs import fit_run  # noqa: PLC0415
 
     with shown.progress() as tell:
-        run = fit_run(goals, output=output, tell=tell)
-    report = write_report(run.folder)
-    return _told(run, shown, strict=strict, report=report)
+        run = fit_run(goals, output=output, tell=tell, on_event=shown.say)
+    return _told(run, shown, strict=strict)
 
 
 @app.command
@@ -180,14 +179,12 @@ def rebalance(
     strict
         Exit with code 1 unless every goal is shown to hold on the test rows.
     """
-    from counterpoise.report import write_report  # noqa: PLC0415
     from counterpoise.runs import open_run, rebalance_run  # noqa: PLC0415
 
-    new = rebalance_run(open_run(run), alpha=alpha, goals=goal, output=output)
-    return _told(new, shown, strict=strict, report=write_report(new.folder))
+    return _told(rebalance_run(open_run(run), alpha=alpha, goals=goal, output=output), shown, strict=strict)
 
 
-@app.command
+@app.command(usage="Usage: counterpoise certify [OPTIONS] RUN [DATA]")
 @flowing
 def certify(
     run: Path,
@@ -211,17 +208,18 @@ def certify(
     data
         A CSV or Parquet file of rows that no one fitted or chose on. Default: the run's own test rows.
     confidence
-        Between 0 and 1, for goals that carry none. Default: 0.95.
+        Between 0 and 1, for goals that carry none. Default: that of the run.
     goal
         A goal as text to audit in place of the run's; give the option once for each.
     strict
         Exit with code 1 unless every goal is shown to hold.
     """
     from counterpoise.runs import certify_run, open_run  # noqa: PLC0415
+    from counterpoise.runs.summary import audit_text  # noqa: PLC0415
 
     audit = certify_run(open_run(run), data, confidence=confidence, goals=goal)
     rows = [row._asdict() | {"goal": str(row.goal.with_confidence(None)), "counts": dict(row.counts)} for row in audit]
-    shown.answer(str(audit), {"holds": audit.holds, "confidence": audit.confidence, "goals": rows})
+    shown.answer(audit_text(audit), {"holds": audit.holds, "confidence": audit.confidence, "goals": rows})
     return NOT_MET if strict and not audit.holds else DONE
 
 
@@ -251,8 +249,12 @@ def report(
     return DONE
 
 
-def _told(run: Any, shown: Shown, *, strict: bool, report: Path) -> int:
-    """Print what a run came to, and return its exit code."""
-    summary = run.summary()
+def _told(run: Any, shown: Shown, *, strict: bool) -> int:
+    """Write the report where there is none yet, print what a run came to, and return its exit code."""
+    from counterpoise.report import write_report  # noqa: PLC0415
+
+    summary, report = run.summary(), run.report
+    if not report.is_file():
+        write_report(run.folder)
     shown.answer(f"{summary}\n\nreport: {report}", summary.as_dict() | {"folder": run.folder, "report": report})
     return NOT_MET if strict and not summary.all_hold else DONE

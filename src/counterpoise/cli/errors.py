@@ -6,7 +6,7 @@ from typing import Any
 
 from counterpoise.cli import BAD_INPUT, NOT_MET
 
-_EXPECTED = (ValueError, TypeError, OSError, ImportError, MemoryError, UnicodeError)
+_EXPECTED = (ValueError, TypeError, OSError, ImportError)
 
 
 def exit_code(error: Exception) -> int:
@@ -18,24 +18,36 @@ def exit_code(error: Exception) -> int:
 
 def sentence(error: Exception) -> str:
     """Return what the user reads in place of a traceback."""
-    if isinstance(error, OSError) and error.errno == errno.ENOSPC:
-        return f"The disk is full; nothing half-written was left behind ({_place(error)}). Make room and run it again."
-    if isinstance(error, PermissionError):
-        return f"No permission for {_place(error)}. Choose another place with --output, or change its rights."
-    if isinstance(error, IsADirectoryError):
-        return f"{_place(error)} is a folder; a file was expected."
+    if isinstance(error, ModuleNotFoundError):
+        return f"{error}. The command line needs more packages: pip install counterpoise[cli]"
     if isinstance(error, MemoryError):
         return f"There is not enough memory for this ({error}). Use fewer columns or rows, or a smaller max_bins."
+    if isinstance(error, OSError) and error.errno is not None:  # of the system: ours carry no number
+        return _of_system(error)
     if isinstance(error, (*_EXPECTED, _parse_errors())):
-        return str(error) or type(error).__name__
+        return " ".join([_first_line(error), *getattr(error, "__notes__", ())])
     return (
         f"Unexpected {type(error).__name__}: {error}. This is a fault of counterpoise; "
         "set COUNTERPOISE_TRACEBACK=1 and run it again to see where."
     )
 
 
-def _place(error: OSError) -> str:
-    return str(error.filename) if error.filename else "the file"
+def _of_system(error: OSError) -> str:
+    place = str(error.filename) if error.filename else "the file"
+    if error.errno == errno.ENOSPC:
+        return f"The disk is full; nothing half-written was left behind ({place}). Make room and run it again."
+    if isinstance(error, PermissionError):
+        return f"No permission for {place}. Choose another place with --output, or change its rights."
+    if isinstance(error, IsADirectoryError):
+        return f"{place} is a folder; a file was expected."
+    return f"{place}: {error.strerror}."
+
+
+def _first_line(error: Exception) -> str:
+    """Return the first line of a message; below it a goal's text is shown with a mark at the place."""
+    first, *more = str(error).splitlines() or [type(error).__name__]
+    goal = more[0].strip() if more and first.startswith("Cannot read the goal") else ""
+    return f"{first} In: {goal}" if goal else first
 
 
 def _parse_errors() -> Any:

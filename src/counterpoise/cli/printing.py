@@ -3,6 +3,7 @@
 import inspect
 import json
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -11,7 +12,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 if TYPE_CHECKING:
-    from counterpoise.progress import Tell
+    from counterpoise.progress import Progress, Tell
+
+_PAUSE = 5.0  # seconds between two lines on progress
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,14 +41,14 @@ class Shown:
 
     @contextmanager
     def progress(self) -> "Iterator[Tell]":
-        """Show how far long work is: a bar with the time left in a terminal, else a line for each part."""
+        """Show how far long work is: a bar with the time left in a terminal, else a line now and then."""
         if self.quiet or self.json:
             yield lambda _progress: None
         elif sys.stdout.isatty():
             with _bar() as tell:
                 yield tell
         else:
-            yield lambda progress: _print(str(progress))
+            yield _now_and_then()
 
 
 Flag = Parameter(negative="", show_default=False)
@@ -64,18 +67,30 @@ def flowing(function: Callable[..., Any]) -> Callable[..., Any]:
     return function
 
 
+def _now_and_then() -> "Tell":
+    """Return what prints how far work is when some seconds have gone by, and at its end: logs stay short."""
+    printed = time.monotonic()
+
+    def tell(progress: "Progress") -> None:
+        nonlocal printed
+        if progress.done == progress.total or time.monotonic() - printed > _PAUSE:
+            printed = time.monotonic()
+            _print(str(progress))
+
+    return tell
+
+
 @contextmanager
 def _bar() -> "Iterator[Tell]":
-    from rich.progress import (  # noqa: PLC0415 - heavy, and for terminals only
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeRemainingColumn,
-    )
+    from rich import progress as rich  # noqa: PLC0415 - heavy, and for terminals only
 
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, transient=True) as bar:
+    columns = (
+        rich.TextColumn("{task.description}"),
+        rich.BarColumn(),
+        rich.MofNCompleteColumn(),
+        rich.TimeRemainingColumn(),
+    )
+    with rich.Progress(*columns, transient=True) as bar:
         task = bar.add_task("starting", total=None)
         yield lambda done: bar.update(task, completed=done.done, total=done.total, description=done.part)
 

@@ -2,16 +2,14 @@
 
 from pathlib import Path
 
-from counterpoise.persist import write_atomically
 from counterpoise.report.record import read_record
+from counterpoise.runs.output import REPORT, check_place, write_output
 
 __all__ = ["write_report"]
 
-_NAME = "report.html"
 
-
-def write_report(run_folder: str | Path) -> Path:
-    """Write ``report.html`` into a run folder, and return its path.
+def write_report(run_folder: str | Path, output: str | Path | None = None) -> Path:
+    """Write the report of a run folder, and return its path.
 
     The page holds all it needs: no script, no network, no font. It is a function of ``results.csv``, ``texts.json``,
     ``settings.json`` and ``environment.json``, so the same files give the same bytes; no model and no data are read.
@@ -20,6 +18,8 @@ def write_report(run_folder: str | Path) -> Path:
     ----------
     run_folder : path
         What ``counterpoise fit`` wrote.
+    output : path, optional
+        Where the page goes. Default: ``report.html`` in the run folder.
 
     Returns
     -------
@@ -31,6 +31,8 @@ def write_report(run_folder: str | Path) -> Path:
         Where the folder or one of its files is missing.
     ValueError
         Where one of the files is something else.
+    RunFolderError
+        Where the page cannot be written.
     ImportError
         Where jinja2 or matplotlib is not installed.
 
@@ -52,11 +54,13 @@ def write_report(run_folder: str | Path) -> Path:
     """
     folder = Path(run_folder)
     record = read_record(folder)
+    path = folder / REPORT if output is None else Path(output)
+    check_place(path)
     try:
         from counterpoise.report.contents import render  # noqa: PLC0415 - needs optional packages
 
         page = render(record)
     except ModuleNotFoundError as error:
         raise ImportError(f"A report needs jinja2 and matplotlib: pip install counterpoise[cli] ({error}).") from error
-    write_atomically(folder / _NAME, [page.encode("utf-8", errors="replace")])  # a lone surrogate is no text
-    return folder / _NAME
+    write_output(path, page.encode("utf-8", errors="replace"))  # a lone surrogate is no text
+    return path

@@ -12,6 +12,10 @@ class DataError(ValueError):
     """A data file that cannot be read or used; names the file, the column, and what to do."""
 
 
+class ColumnError(DataError):
+    """A column of dates, lists or the like, which a run can do without."""
+
+
 class RunFolderError(OSError):
     """A run folder that is not there, not whole, something else, or cannot be written."""
 

@@ -1,11 +1,12 @@
 """Fitting a run: read, check, fit, measure, write; going on where an earlier fit was stopped."""
 
+import shlex
 import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from counterpoise.goals import Goal, bind
+from counterpoise.goals import Goal, InfeasibleGoals, bind
 from counterpoise.progress import Progress, Tell
 from counterpoise.runs.data import Data, data_files, load_data
 from counterpoise.runs.errors import DataError, RunFolderError
@@ -75,8 +76,10 @@ def fit_run(
         writer.log(event)
         on_event(event)
 
-    say("goes on" if resumes else "begins")
-    _fit(Work(settings, data, goals, folder / CHECKPOINT, tell, say), writer, prints, path.name)
+    counts = ", ".join(f"{len(part)} {name}" for name, part in data.splits.items())
+    say(f"{'goes on' if resumes else 'begins'}: {counts} rows, {len(data.columns.features)} features")
+    command = ["counterpoise", "fit", path.name, *([] if output is None else ["--output", folder.name])]
+    _fit(Work(settings, data, goals, folder / CHECKPOINT, tell, say), writer, prints, shlex.join(command))
     return Run(folder, settings)
 
 
@@ -92,11 +95,12 @@ def checked_goals(settings: Settings, data: Data) -> tuple[Goal, ...]:
             try:
                 bind([goal.with_confidence(None)], tables, classes=data.classes, pos_label=data.positive)
             except ValueError as error:
-                raise DataError(f"The goal {goal} cannot be asked of the {split} rows: {error}") from error
+                reason = str(error).partition(" This is asked by ")[0]  # which the sentence has said
+                raise DataError(f"The goal {goal} cannot be asked of the {split} rows: {reason}") from error
     return goals
 
 
-def _fit(work: Work, writer: Writer, prints: Prints, name: str) -> None:
+def _fit(work: Work, writer: Writer, prints: Prints, command: str) -> None:
     """Fit and measure; whatever stops it is in the log."""
     from counterpoise.persist import UnreadableModel, load  # noqa: PLC0415 - only where a run is fitted
 
@@ -112,14 +116,16 @@ def _fit(work: Work, writer: Writer, prints: Prints, name: str) -> None:
             model = fit_model(work)
             writer.save_model(model)
         seconds = time.monotonic() - started
-        work.say(f"fitted in {seconds:.1f} s")
+        work.say(f"fitted in {seconds:.1f} s; measures it on every split")
         judge = Judge(work.settings, work.data, model, work.goals, plain_model(work))
         rows, texts = judge.everything(seconds)
-        texts["commands"] = [f"counterpoise fit {name}", f"counterpoise report {writer.folder.name}"]
+        texts["commands"] = [command, shlex.join(["counterpoise", "report", writer.folder.name])]
         writer.finish(rows, texts, prints)
     except BaseException as error:
         with suppress(RunFolderError):  # a full disk takes no last words either
-            writer.log(f"stopped: {type(error).__name__}: {error}")
+            writer.log(f"stopped: {type(error).__name__}: {error}".removesuffix(": "))
+        if isinstance(error, InfeasibleGoals):
+            error.add_note("What was trained is kept: change the goals in the file and give the same command.")
         if isinstance(error, OSError) and not isinstance(error, RunFolderError):
             raise unwritten(work.checkpoint, error) from error
         raise

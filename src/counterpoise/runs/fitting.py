@@ -119,6 +119,7 @@ def _fit_mixture(work: Work) -> Any:
     model = _piped(prepare, estimator)
     if estimator.mixture != "optimal":
         return model
+    work.say("chooses the mixture")
     return inside_goals(work, model, alpha=work.settings.alpha)
 
 
@@ -128,11 +129,12 @@ def _fit_pool(work: Work) -> Any:
     pool = []
     for number, asked in enumerate(method.models, start=1):
         pool.append((asked.title or f"{number}: {describe(asked)}", _pool_member(work, asked, number)))
-        pace.step(number, describe(asked))
+        pace.step(number, asked.title or describe(asked))
     parts = {"alpha": work.settings.alpha, "pos_label": work.pos_label}
     mixture = make(method, seed=work.settings.seed, estimators=pool, **parts)
     part = data.splits[data.chosen_on]
     mixture.fit(part.X, part.y, part.weights, sensitive_features=part.groups or None)
+    work.say("chooses the mixture")
     return inside_goals(work, mixture)
 
 

@@ -9,6 +9,7 @@
     log.txt           one line an event
     checkpoint/       what is fitted so far; removed when done
     done.json         written last: the run is whole
+    report.html       what ``counterpoise.report`` makes of the rest
 
 Every file is written beside its place and renamed. A run without ``done.json`` is one that can go on.
 """
@@ -19,6 +20,7 @@ import os
 import platform
 import shutil
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -29,6 +31,7 @@ from counterpoise.results import ResultRow, ResultsTable, append_rows, read_rows
 from counterpoise.runs.columns import Columns
 from counterpoise.runs.errors import DataError, RunFolderError
 from counterpoise.runs.methods import training_needs_alpha
+from counterpoise.runs.output import REPORT
 from counterpoise.runs.settings import Settings
 from counterpoise.runs.summary import Summary, summarize_run
 
@@ -61,7 +64,15 @@ class Run(NamedTuple):
 
     def summary(self) -> Summary:
         """Return what the run came to: each goal on the test rows, and the loss of the tail."""
-        return summarize_run(self.settings, self.results(), self.texts())
+        try:
+            return summarize_run(self.settings, self.results(), self.texts())
+        except (KeyError, IndexError, TypeError) as error:
+            raise RunFolderError(f"The results in {self.folder} are damaged. Fit the run again elsewhere.") from error
+
+    @property
+    def report(self) -> Path:
+        """Return where the report of the run is, once it is written."""
+        return self.folder / REPORT
 
     @property
     def columns(self) -> Columns:
@@ -70,8 +81,10 @@ class Run(NamedTuple):
 
     @property
     def sources(self) -> Path:
-        """Return the folder that data files are named from."""
-        return (self.folder / str(read_json(self.folder / SETTINGS)["sources"])).resolve()
+        """Return the folder that data files are named from, as short as the run folder was named."""
+        place = self.folder / str(read_json(self.folder / SETTINGS)["sources"])
+        short = Path(os.path.normpath(place))
+        return short if short.resolve() == place.resolve() else place.resolve()  # links on the way: no short name
 
 
 def open_run(folder: str | Path) -> Run:
@@ -98,6 +111,8 @@ def open_run(folder: str | Path) -> Run:
 def _settings(folder: Path) -> Settings:
     try:
         words = read_json(folder / SETTINGS)
+        Columns(**words["columns"])
+        (folder / words["sources"]).resolve()
         return Settings.model_validate({key: words[key] for key in Settings.model_fields})
     except (KeyError, TypeError, ValueError) as error:
         raise RunFolderError(f"{folder / SETTINGS} is damaged. Fit the run again in another folder.") from error
@@ -155,7 +170,7 @@ class Writer:
         if not known.is_file():
             if any(one.name != LOG and not one.name.endswith(".part") for one in self.folder.iterdir()):
                 raise RunFolderError(
-                    f"The run folder {self.folder} must be new or empty; it holds other files. Name another: output."
+                    f"The run folder {self.folder} must be new or empty; it holds other files. Choose another output."
                 )
             return False
         if not (self.folder / DONE).is_file():
@@ -172,7 +187,7 @@ class Writer:
         if before.get("training") != prints.training:
             shutil.rmtree(self.folder / CHECKPOINT, ignore_errors=True)
         if before.get("fingerprint") != prints.run:
-            for name in (MODEL, RESULTS, TEXTS):
+            for name in (MODEL, RESULTS, TEXTS, REPORT):
                 (self.folder / name).unlink(missing_ok=True)
         for left in self.folder.glob(".*.part") if self.folder.is_dir() else ():
             left.unlink()
@@ -211,6 +226,8 @@ class Writer:
         try:
             write_atomically(self.folder / name, [content])
         except OSError as error:
+            with suppress(OSError):  # it holds something already, or was never made
+                self.folder.rmdir()
             raise unwritten(self.folder / name, error) from error
 
     def log(self, event: str) -> None:
@@ -239,8 +256,10 @@ def read_json(path: Path) -> dict[str, Any]:
     """Return the object in a JSON file of a run folder."""
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise RunFolderError(f"{path} cannot be read: {error}.") from error
+    except OSError as error:
+        raise RunFolderError(f"{path} cannot be read: {error.strerror or error}.") from error
+    except ValueError as error:
+        raise RunFolderError(f"{path} cannot be read: it is no JSON.") from error
     if not isinstance(found, dict):
         raise RunFolderError(f"{path} must hold a JSON object; it holds {type(found).__name__}.")
     return found

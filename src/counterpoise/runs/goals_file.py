@@ -178,7 +178,9 @@ def _words(error: ValidationError, text: str, path: Path) -> str:
         return f"{where}: unknown key {key[-1]!r} in {table}.{hint} Known: {', '.join(known)}."
     if first["type"] == "missing":
         return f"{where}: {_dotted(key)} is missing; expected {_wanted(key)}."
-    return f"{where}, {_dotted(key)}: expected {_expected(first)}; got {_shown(first['input'])}."
+    kinds = {one["type"] for one in error.errors() if one["loc"][: len(key)] == first["loc"][: len(key)]}
+    expected = "a number" if kinds == {"int_type", "float_type"} else _expected(first)
+    return f"{where}, {_dotted(key)}: expected {expected}; got {_shown(first['input'])}."
 
 
 def _is_branch(part: Any) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from counterpoise.runs.errors import DataError, nearest
+from counterpoise.runs.errors import ColumnError, DataError, nearest
 
 _EMPTY_TEXTS = ("", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "#N/A")  # missing in any CSV file
 _BLOCK = 1 << 24  # bytes of a CSV file from which types are told
@@ -39,7 +39,7 @@ def read_frame(path: Path, columns: Sequence[str], *, missing: Sequence[str] = (
     known = column_names(path)
     for name in columns:
         if name not in known:
-            raise DataError(f"{path} has no column {name!r}.{nearest(name, known)} It has: {_listed(known)}.")
+            raise DataError(f"{path} has no column {name!r}.{nearest(name, known)} It has: {listed(known)}.")
     table = _guarded(path, lambda one: _read(one, list(columns), missing))
     if table.num_rows == 0:
         raise DataError(f"{path} must hold rows; it has a header only.")
@@ -114,7 +114,7 @@ def _as_column(column: Any, name: str, path: Path, missing: set[str]) -> Any:
     elif pa.types.is_boolean(kind) and column.null_count:
         column = column.cast(pa.int8())
     elif not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)):
-        raise DataError(
+        raise ColumnError(
             f"Column {name!r} of {path} must hold numbers or texts; it holds {kind}. Name it in data.drop, or turn it "
             "into numbers first."
         )
@@ -147,7 +147,8 @@ def _first_sentence(error: BaseException) -> str:
     return words[:300].rstrip(".") + "."
 
 
-def _listed(names: Iterable[str], most: int = 20) -> str:
-    listed = list(names)
-    more = f" and {len(listed) - most} more" if len(listed) > most else ""
-    return ", ".join(map(repr, listed[:most])) + more
+def listed(names: Iterable[str], most: int = 20) -> str:
+    """Return names for a message, the first of them where there are many."""
+    shown = list(names)
+    more = f" and {len(shown) - most} more" if len(shown) > most else ""
+    return ", ".join(map(repr, shown[:most])) + more

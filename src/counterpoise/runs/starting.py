@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from counterpoise._language.wording import written_name, written_value
-from counterpoise.persist import write_atomically
 from counterpoise.runs.columns import labels_of
-from counterpoise.runs.errors import DataError, RunFolderError, nearest
-from counterpoise.runs.reading import column_names, read_frame
+from counterpoise.runs.errors import ColumnError, DataError, RunFolderError, nearest
+from counterpoise.runs.output import write_output
+from counterpoise.runs.reading import column_names, listed, read_frame
 
 _FEW = 12  # different whole numbers that may be codes of categories
 _UNIQUE = 0.9  # share of different texts from which a column is a name or a number of a person
@@ -56,7 +56,7 @@ def starting_file(
     known = column_names(path)
     for name in (target, *groups):
         if name not in known:
-            raise DataError(f"{path} has no column {name!r}.{nearest(name, known)} It has: {', '.join(known)}.")
+            raise DataError(f"{path} has no column {name!r}.{nearest(name, known)} It has: {listed(known)}.")
     frame, refused = _look(path, known)
     if target in refused:
         raise DataError(f"Column {target!r} of {path} must hold classes; it holds neither numbers nor texts.")
@@ -64,8 +64,10 @@ def starting_file(
     classes = np.unique(labels)
     if len(classes) < 2:  # noqa: PLR2004
         raise DataError(f"Column {target!r} of {path} must hold at least two classes; got {classes.tolist()!r} only.")
-    source = os.path.relpath(path, Path(beside) if beside is not None else path.parent)
     features = [name for name in frame.columns if name != target and name not in groups]
+    if not features:
+        raise DataError(f"{path} must have a column to learn from beside the target and the groups; it has none.")
+    source = os.path.relpath(path, Path(beside) if beside is not None else path.parent)
     lines = [*_top(path, frame, classes, target, groups), "", "[data]", f"files = {_toml(source)}"]
     lines += [*_roles(frame, target, classes, groups), *_columns(frame, features, refused), *_method()]
     return "\n".join(lines) + "\n"
@@ -76,26 +78,24 @@ def write_new(path: str | Path, text: str) -> None:
     path = Path(path)
     if path.exists():
         raise RunFolderError(f"{path} exists already and is left as it is. Name another with --output.")
-    try:
-        write_atomically(path, [text.encode()])
-    except OSError as error:
-        raise RunFolderError(f"{path} cannot be written: {error.strerror or error}.") from error
+    write_output(path, text.encode())
 
 
 def _look(path: Path, known: Sequence[str]) -> tuple[Any, list[str]]:
     """Return the columns that can be used, and the names of the others."""
-    refused = []
-    kept = []
-    for name in known:
-        try:
-            read_frame(path, [name])
-        except DataError as error:
-            if "must hold numbers or texts" not in str(error):
-                raise
-            refused.append(name)
-        else:
-            kept.append(name)
-    return read_frame(path, kept).iloc[:_LOOKED_AT], refused
+    try:
+        return read_frame(path, known).iloc[:_LOOKED_AT], []
+    except ColumnError:
+        refused = [name for name in known if not _usable(path, name)]
+        return read_frame(path, [name for name in known if name not in refused]).iloc[:_LOOKED_AT], refused
+
+
+def _usable(path: Path, name: str) -> bool:
+    try:
+        read_frame(path, [name])
+    except ColumnError:
+        return False
+    return True
 
 
 def _top(path: Path, frame: Any, classes: Any, target: str, groups: Sequence[str]) -> Iterator[str]:

@@ -1,10 +1,14 @@
 """What a run came to, in a few lines."""
 
+import re
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
+from counterpoise.certify import Audit
 from counterpoise.results import ResultsTable
 from counterpoise.runs.settings import Settings
 
+_SPLITS = ("train", "validation", "test")
 _VERDICTS = {1.0: "holds", 0.0: "undecided", -1.0: "fails"}
 
 
@@ -48,17 +52,16 @@ class Summary(NamedTuple):
         }
 
     def __str__(self) -> str:
-        tail = f"{100 * self.alpha:g} %"
-        lines = [f"on {self.split} rows: error {self.error:.4f}, loss of the worst {tail} {self.cvar:.4f}"]
+        rows = f"{self.split} rows" if self.split in _SPLITS else f"rows of {self.split}"
+        found = {f"on the {rows}": (self.error, self.cvar)}
         if self.first_cvar is not None and self.first_error is not None:
-            lines.append(
-                f"plain training: error {self.first_error:.4f}, loss of the worst {tail} {self.first_cvar:.4f}"
-            )
-        width = max((len(line.goal) for line in self.goals), default=0)
-        lines += [
-            f"{line.goal:<{width}}  {line.verdict:<9}  {line.estimate:.4f} (bound {line.bound:.4f})"
-            for line in self.goals
-        ]
+            found["plain training"] = (self.first_error, self.first_cvar)
+        tail = f"loss of the worst {100 * self.alpha:g} %"
+        lines = [f"{name}: error {error:.4f}, {tail} {cvar:.4f}" for name, (error, cvar) in found.items()]
+        if self.goals:
+            cells = [(one.verdict, f"{one.estimate:.4f}", f"{one.bound:.4f}", one.goal) for one in self.goals]
+            table = _table([("verdict", "estimate", "bound", "goal"), *cells])
+            lines += ["", *table, *_remarks([one.goal for one in self.goals])]
         return "\n".join(lines)
 
 
@@ -88,3 +91,37 @@ def summarize_run(
 
 
 _PARTS = ("estimate", "bound", "verdict", "violation")
+
+
+def audit_text(audit: Audit) -> str:
+    """Return an audit as a table with the goals last, where a narrow terminal may break them."""
+    head = ("verdict", "estimate", "low", "high", "bound", "margin", "rows", "goal")
+    goals = [str(row.goal.with_confidence(None)) for row in audit]
+    cells = [
+        (
+            row.verdict,
+            *(f"{number:.4f}" for number in (row.estimate, row.low, row.high, row.bound, row.margin)),
+            ", ".join(str(count) for _, count in row.counts),
+            goal,
+        )
+        for row, goal in zip(audit, goals, strict=True)
+    ]
+    notes = [f"{goal}: {row.note}." for row, goal in zip(audit, goals, strict=True) if row.note]
+    surely = f"All verdicts are right together with confidence {audit.confidence:.4g}."
+    return "\n".join([*_table([head, *cells]), *notes, *_remarks(goals), surely])
+
+
+def _table(lines: Sequence[Sequence[str]]) -> list[str]:
+    """Return aligned lines: words first and last, numbers between them."""
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    return [
+        "  ".join([first.ljust(widths[0]), *map(str.rjust, numbers, widths[1:-1]), last])
+        for first, *numbers, last in lines
+    ]
+
+
+def _remarks(goals: Iterable[str]) -> list[str]:
+    """Return what must be known to read the numbers."""
+    if any("(" in re.split("<=|>=", goal)[-1] for goal in goals):
+        return ["(Rates on both sides: the estimate is the left side less the rates on the right.)"]
+    return []

@@ -1,5 +1,7 @@
 """Using a finished run: measure, predict, audit, and choose another mixture."""
 
+import shlex
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -8,18 +10,20 @@ import numpy as np
 
 from counterpoise.certify import Audit
 from counterpoise.goals import Goal, as_goals
-from counterpoise.persist import write_atomically
 from counterpoise.results import ResultsTable
 from counterpoise.runs.data import TEST, Data, Part, data_files, load_data, read_part
-from counterpoise.runs.errors import DataError, RunFolderError
+from counterpoise.runs.errors import DataError, RunFolderError, nearest
 from counterpoise.runs.fit import checked_goals
 from counterpoise.runs.fitting import Work, inside_goals, last_step, mixes
 from counterpoise.runs.folder import CHECKPOINT, GOALS, SETTINGS, Run, Writer, fingerprints, read_json
 from counterpoise.runs.goals_file import goals_of
 from counterpoise.runs.measuring import Judge
+from counterpoise.runs.output import check_place, write_output
 from counterpoise.runs.reading import column_names, read_frame
-from counterpoise.runs.settings import GoalSettings
+from counterpoise.runs.settings import GoalSettings, Settings
 from counterpoise.runs.summary import Summary, summarize_run
+
+_DIGITS = 12  # of a probability in a file: the rest is rounding, as in 0.9999999999999996
 
 
 def evaluate_run(run: Run, data_path: str | Path) -> Summary:
@@ -58,7 +62,9 @@ def predict_run(
     """
     import pandas as pd  # noqa: PLC0415 - heavy, and optional
 
-    path, model = Path(data_path), run.model()
+    path = Path(data_path)
+    check_place(Path(output_path), read=path)
+    model = run.model()
     part = read_part([path], run.columns, run.settings, labelled=False)
     keys = None
     if ids is not None:
@@ -72,7 +78,7 @@ def predict_run(
     if probabilities:
         if not hasattr(model, "predict_proba"):
             raise ValueError(f"The method {run.settings.method.name!r} tells no probabilities.")
-        shares = model.predict_proba(part.X)
+        shares = np.round(model.predict_proba(part.X), _DIGITS)
         made |= {f"probability {label}": shares[:, place] for place, label in enumerate(model.classes_)}
     _write_frame(pd.DataFrame(made), Path(output_path))
     return len(part)
@@ -93,11 +99,11 @@ def certify_run(
     goals : goals or their texts, optional
         Default: those of the run.
     """
-    asked = goals_of(run.settings) if goals is None else as_goals(goals)
+    asked = goals_of(run.settings) if goals is None else _known_goals(goals, run.settings)
     if not asked:
         raise ValueError("An audit needs at least one goal; the run has none. Give some with goals.")
     if confidence is not None:
-        run = run._replace(settings=run.settings.model_copy(update={"confidence": confidence}))
+        asked = tuple(goal if goal.confidence is not None else goal.with_confidence(confidence) for goal in asked)
     if data_path is not None:
         return _judge(run, Path(data_path)).audit(TEST, asked)
     data = _own_data(run)
@@ -125,7 +131,7 @@ def rebalance_run(run: Run, *, alpha: float | None = None, goals: Any = None, ou
         raise ValueError(f"The method {run.settings.method.name!r} has no mixture to choose anew.")
     changes: dict[str, Any] = {} if alpha is None else {"alpha": _checked_alpha(alpha)}
     if goals is not None:
-        changes["goals"] = [_goal_settings(goal) for goal in as_goals(goals)]
+        changes["goals"] = [_goal_settings(goal) for goal in _known_goals(goals, run.settings)]
     settings = run.settings.model_copy(update=changes)
     files = data_files(settings, run.sources)
     prints = fingerprints(settings, files)
@@ -144,12 +150,33 @@ def rebalance_run(run: Run, *, alpha: float | None = None, goals: Any = None, ou
     model = inside_goals(work, model, alpha=float(settings.alpha))
     judge = Judge(settings, data, model, work.goals)
     rows, texts = judge.everything(0.0)
-    texts["commands"] = [f"counterpoise rebalance {run.folder.name} --output {writer.folder.name}"]
+    texts["commands"] = [_command(run, settings, changes, writer.folder)]
     writer.begin((run.folder / GOALS).read_bytes(), settings, data.columns, prints, run.sources)
     writer.log(f"mixture of {run.folder.name} chosen anew")
     writer.save_model(model)
     writer.finish(rows, texts, prints)
     return Run(writer.folder, settings)
+
+
+def _known_goals(goals: Any, settings: Settings) -> tuple[Goal, ...]:
+    """Return goals after checking that the run has the datasets that they speak of."""
+    asked, known = tuple(as_goals(goals)), ("train", *settings.datasets)
+    for goal in asked:
+        for name in goal.datasets:
+            if name not in known:
+                listed = ", ".join(map(repr, known))
+                raise ValueError(f"Unknown dataset {name!r} in the goal {goal}.{nearest(name, known)} Known: {listed}.")
+    return asked
+
+
+def _command(run: Run, settings: Settings, changes: Mapping[str, Any], folder: Path) -> str:
+    """Return what a user would type to choose this mixture."""
+    words = ["counterpoise", "rebalance", run.folder.name, "--output", folder.name]
+    if "alpha" in changes:
+        words += ["--alpha", f"{settings.alpha:g}"]
+    if "goals" in changes:
+        words += [word for goal in goals_of(settings) for word in ("--goal", str(goal))]
+    return shlex.join(words)
 
 
 def _checked_alpha(alpha: float) -> float:
@@ -211,7 +238,4 @@ def _write_frame(frame: Any, path: Path) -> None:
         frame.to_parquet(buffer, index=False)
     else:
         frame.to_csv(buffer, index=False)
-    try:
-        write_atomically(path, [buffer.getvalue()])
-    except OSError as error:
-        raise RunFolderError(f"{path} cannot be written: {error.strerror or error}.") from error
+    write_output(path, buffer.getvalue())

@@ -1,0 +1,51 @@
+"""A small table as CSV and Parquet, a goals file and one fitted run; every test works on its own copy."""
+
+import shutil
+
+from sklearn.datasets import load_breast_cancer
+
+from counterpoise.cli import main
+
+GOALS = """
+alpha = 0.2
+goals = ["recall(train) >= 0.5", "error_rate(train, size=large) <= 0.5"]
+
+[data]
+files = "tumours.csv"
+target = "diagnosis"
+groups = "size"
+
+[method]
+name = "adalpboost"
+
+[method.parameters]
+n_estimators = 5
+"""
+COLUMNS = ["mean radius", "mean texture", "mean smoothness", "worst area", "worst symmetry"]
+
+
+def tumours():
+    """Return five numbers about each tumour, its size as text, some values missing, and the diagnosis."""
+    found = load_breast_cancer(as_frame=True)
+    frame = found.data[COLUMNS].copy()
+    frame["size"] = (frame["mean radius"] > 13).map({True: "large", False: "small"})
+    frame.loc[::17, "mean texture"] = None
+    frame["diagnosis"] = found.target.map({0: "malignant", 1: "benign"})
+    return frame
+
+
+def make_run(folder):
+    """Write the table, the goals file and the run into a folder, and return it."""
+    tumours().to_csv(folder / "tumours.csv", index=False)
+    tumours().to_parquet(folder / "tumours.parquet", index=False)
+    (folder / "goals.toml").write_text(GOALS)
+    assert main(["fit", str(folder / "goals.toml"), "-o", str(folder / "run"), "--quiet"]) == 0
+    return folder
+
+
+def own_copy(fitted, tmp_path, monkeypatch):
+    """Return a copy of such a folder, made the current one."""
+    folder = tmp_path / "work"
+    shutil.copytree(fitted, folder)
+    monkeypatch.chdir(folder)
+    return folder

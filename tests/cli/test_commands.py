@@ -1,0 +1,220 @@
+"""Every command from a table to a report, as a user gives them: text, JSON, exit codes, stopping and going on."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+from fitted_run import make_run, own_copy
+
+from counterpoise.boosting.checkpoint import rounds_done
+from counterpoise.cli import main
+from counterpoise.results import read_rows
+from counterpoise.runs import open_run
+
+
+@pytest.fixture(scope="module")
+def fitted(tmp_path_factory):
+    return make_run(tmp_path_factory.mktemp("fitted"))
+
+
+@pytest.fixture
+def here(fitted, tmp_path, monkeypatch):
+    return own_copy(fitted, tmp_path, monkeypatch)
+
+
+def said(capsys, *arguments, code=0):
+    """Run a command, and return what it printed; nothing may be left on stderr."""
+    assert main(list(arguments)) == code
+    shown = capsys.readouterr()
+    assert shown.err == ""
+    return shown.out
+
+
+def answer(capsys, *arguments, code=0):
+    """Run a command with ``--json``, and return the object."""
+    return json.loads(said(capsys, *arguments, "--json", code=code))
+
+
+def refusal(capsys, *arguments, code):
+    """Run a command that ends with one sentence, and return it."""
+    assert main(list(arguments)) == code
+    shown = capsys.readouterr()
+    assert shown.err.startswith("counterpoise: ")
+    assert shown.err.count("\n") == 1
+    return shown.err
+
+
+@pytest.mark.parametrize("end", ["csv", "parquet"])
+def test_from_a_table_to_a_report(end, here, capsys):
+    told = said(capsys, "init", f"tumours.{end}", "--target", "diagnosis", "--groups", "size", "-o", "mine.toml")
+    assert told == "mine.toml: read it, set your goals, then run: counterpoise fit mine.toml\n"
+    text = (here / "mine.toml").read_text().replace("n_estimators = 100", "n_estimators = 4")
+    (here / "mine.toml").write_text(text.replace('    # "recall(train) >= 0.8"', '    "recall(train) >= 0.8"'))
+    told = said(capsys, "fit", "mine.toml").splitlines()
+    assert told[0] == "begins: 341 train, 114 validation, 114 test rows, 5 features"
+    assert told[1].startswith("4 of 4: round 4, loss ")
+    assert "verdict    estimate   bound  goal" in told
+    assert told[-1] == f"report: {os.path.join('mine', 'report.html')}"  # noqa: PTH118 - as printed
+    assert "<html" in (here / "mine" / "report.html").read_text(encoding="utf-8")
+    assert not (here / "mine" / "checkpoint").exists()
+
+
+def test_a_second_fit_says_that_it_is_done_and_changes_nothing(here, capsys):
+    before = {path.name: path.stat().st_mtime_ns for path in (here / "run").iterdir()}
+    said(capsys, "report", "run")
+    told = said(capsys, "fit", "goals.toml", "-o", "run")
+    assert told.startswith("run is done already: same settings, same data\n")
+    after = {path.name: path.stat().st_mtime_ns for path in (here / "run").iterdir()}
+    assert {name for name in after if after[name] != before.get(name)} == {"report.html"}
+
+
+def test_fit_answers_with_json_that_has_every_goal(here, capsys):
+    found = answer(capsys, "fit", "goals.toml", "-o", "run")
+    assert found["split"] == "test"
+    assert [line["goal"] for line in found["goals"]] == [
+        "recall(train) >= 0.5",
+        "error_rate(train, size=large) <= 0.5",
+    ]
+    assert found["all_hold"] == all(line["verdict"] == "holds" for line in found["goals"])
+    assert found["folder"] == "run"
+    assert (here / found["report"]).is_file()
+    assert said(capsys, "fit", "goals.toml", "-o", "run", "--quiet") == ""
+
+
+def test_strict_gives_1_where_a_goal_is_not_shown_to_hold(here, capsys):
+    hard = ["--goal", "recall(train) >= 0.999"]
+    assert answer(capsys, "certify", "run", *hard)["holds"] is False
+    assert answer(capsys, "certify", "run", *hard, "--strict", code=1)["goals"][0]["verdict"] != "holds"
+    assert answer(capsys, "certify", "run", "--goal", "recall(train) >= 0.1", "--strict")["holds"] is True
+    said(capsys, "rebalance", "run", "-o", "other", "--goal", "error_rate(train) <= 0.11", "--strict", code=1)
+    assert (here / "other" / "done.json").is_file()
+    said(capsys, "fit", "goals.toml", "-o", "run", "--strict", "--quiet")
+    frame = pd.read_csv(here / "tumours.csv")
+    frame["diagnosis"] = np.where(frame["diagnosis"] == "benign", "malignant", "benign")
+    frame.to_csv(here / "reversed.csv", index=False)
+    assert answer(capsys, "evaluate", "run", "reversed.csv", "--strict", code=1)["all_met"] is False
+    assert answer(capsys, "evaluate", "run", "tumours.csv", "--strict")["all_met"] is True
+
+
+@pytest.mark.usefixtures("here")
+def test_certify_prints_a_table_that_ends_with_the_goals(capsys):
+    told = said(capsys, "certify", "run", "tumours.parquet", "--confidence", "0.9").splitlines()
+    assert told[0].split() == ["verdict", "estimate", "low", "high", "bound", "margin", "rows", "goal"]
+    assert told[1].endswith("212  recall(train) >= 0.5")
+    assert told[-1] == "All verdicts are right together with confidence 0.9."
+    sides = said(capsys, "certify", "run", "--goal", "recall(train, size=large) >= recall(train, size=small) - 0.9")
+    assert "the estimate is the left side less the rates on the right" in sides
+
+
+@pytest.mark.usefixtures("here")
+def test_a_confidence_moves_the_ends_of_the_runs_own_audit(capsys):
+    wide, narrow = (answer(capsys, "certify", "run", "--confidence", one)["goals"][0] for one in ("0.99", "0.8"))
+    assert wide["low"] < narrow["low"] < narrow["estimate"] < narrow["high"] < wide["high"]
+    assert wide["estimate"] == narrow["estimate"]
+
+
+def test_impossible_goals_give_1_and_leave_a_run_that_other_goals_finish(here, capsys):
+    text = (here / "goals.toml").read_text()
+    asked = 'goals = ["recall(train) >= 0.9", "positive_rate(train) <= 0.05"]'
+    (here / "hard.toml").write_text(text.replace(text.splitlines()[2], asked))
+    assert main(["fit", "hard.toml"]) == 1
+    told = capsys.readouterr().err
+    assert "cannot hold" in told
+    assert told.endswith("What was trained is kept: change the goals in the file and give the same command.\n")
+    assert not {"model.cp", "results.csv", "done.json", "report.html"} & {
+        path.name for path in (here / "hard").iterdir()
+    }
+    assert not list((here / "hard").rglob("*.part"))
+    assert "is not whole" in refusal(capsys, "evaluate", "hard", "tumours.csv", code=2)
+    (here / "hard.toml").write_text(text)
+    assert said(capsys, "fit", "hard.toml").startswith("goes on: ")
+
+
+def test_predict_takes_columns_in_any_order_and_ignores_others(here, capsys):
+    frame = pd.read_csv(here / "tumours.csv").drop(columns="diagnosis")
+    frame.iloc[:, ::-1].assign(name="x", more=1.5).to_parquet(here / "other.parquet", index=False)
+    told = said(capsys, "predict", "run", "tumours.csv", "-o", "one.csv")
+    assert told == "569 predictions in one.csv\n"
+    assert answer(capsys, "predict", "run", "other.parquet", "-o", "two.parquet") == {
+        "predictions": "two.parquet",
+        "rows": 569,
+    }
+    one, two = pd.read_csv(here / "one.csv"), pd.read_parquet(here / "two.parquet")
+    assert one["prediction"].tolist() == two["prediction"].tolist()
+    said(capsys, "predict", "run", "tumours.csv", "-o", "shares.csv", "--probabilities")
+    shares = pd.read_csv(here / "shares.csv")
+    assert list(shares) == ["prediction", "probability benign", "probability malignant"]
+    np.testing.assert_allclose(shares.iloc[:, 1:].sum(axis=1), 1.0)
+    truth = pd.read_csv(here / "tumours.csv")["diagnosis"]
+    assert (one["prediction"] == truth).mean() > 0.8
+
+
+def test_rebalance_trains_nothing_and_can_be_repeated_from_its_report(here, capsys, monkeypatch):
+    def never(*_arguments, **_more):
+        pytest.fail("something was trained")
+
+    monkeypatch.setattr("counterpoise.learners.HistogramTree.fit", never)
+    found = answer(capsys, "rebalance", "run", "-o", "other", "--alpha", "0.5", "--goal", "recall(train) >= 0.8")
+    assert (found["alpha"], found["goals"][0]["goal"]) == (0.5, "recall(train) >= 0.8")
+    (command,) = open_run(here / "other").texts()["commands"]
+    assert command == "counterpoise rebalance run --output other --alpha 0.5 --goal 'recall(train) >= 0.8'"
+    assert (here / "other" / "report.html").is_file()
+
+
+def test_a_report_goes_where_it_is_asked_for(here, capsys):
+    assert answer(capsys, "report", "run", "-o", "page.html") == {"report": "page.html"}
+    said(capsys, "report", "run", "--quiet")
+    assert (here / "page.html").read_bytes() == (here / "run" / "report.html").read_bytes()
+
+
+def numbers(folder):
+    """Return all results but times, which differ between runs."""
+    return {row.run: row.value for row in read_rows(folder / "results.csv") if row.quantity != "seconds"}
+
+
+PATIENT = """
+import signal, sys, time
+from counterpoise.cli import main
+from counterpoise.runs import fitting
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have set it to be ignored
+step = fitting._Pace.step
+fitting._Pace.step = lambda *arguments: (step(*arguments), time.sleep(0.1))
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such signal")
+def test_ctrl_c_gives_130_and_the_same_command_ends_with_the_same_result(here, capsys):
+    text = (here / "goals.toml").read_text()
+    (here / "long.toml").write_text(text.replace("n_estimators = 5", "n_estimators = 25"))
+    process = subprocess.Popen(
+        [sys.executable, "-c", PATIENT, "fit", "long.toml"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    while process.poll() is None and rounds_done(here / "long" / "checkpoint") < 3:
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    _, told = process.communicate()
+    assert process.returncode == 130
+    assert told == "\ncounterpoise: stopped. What was finished is kept: the same command goes on from there.\n"
+    assert not (here / "long" / "done.json").exists()
+    assert said(capsys, "fit", "long.toml").startswith("goes on: ")
+    said(capsys, "fit", "long.toml", "-o", "fresh", "--quiet")
+    assert numbers(here / "long") == numbers(here / "fresh")
+
+
+def test_a_reader_that_stops_early_is_no_error():
+    process = subprocess.Popen(
+        [sys.executable, "-c", "from counterpoise.cli import main; raise SystemExit(main(['data', 'list']))"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    process.stdout.close()
+    assert process.stderr.read() == b""
+    process.stderr.close()
+    assert process.wait() == 141
