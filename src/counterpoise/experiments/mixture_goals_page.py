@@ -129,7 +129,7 @@ worst-off tenth are decided wrongly. The mixture decides rightly about some of t
 0.3 single models can be below 1. The mixture pays with a higher mean error than the best single models have: see the
 last table. The deterministic rule is a single model or a weighted vote of the mixture. A vote is no mixture of the
 models, and can be better than all mixtures where alpha is well above the error; at 0.1, where all rules have 1, it is
-just one that meets the goals."""
+the one of least error among those that meet the goals."""
 
 
 def _goals(numbers: Numbers) -> str:
