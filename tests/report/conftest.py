@@ -17,3 +17,11 @@ def run_folder(built, tmp_path):
     for name in FILES:
         (tmp_path / name).write_bytes((built / name).read_bytes())
     return tmp_path
+
+
+@pytest.fixture
+def undrawn(monkeypatch):
+    """Leave the figures out, which take most of the time, where a test is about words."""
+    markupsafe = pytest.importorskip("markupsafe", reason="jinja2 is not installed")
+    figures = pytest.importorskip("counterpoise.report.figures", reason="matplotlib is not installed")
+    monkeypatch.setattr(figures, "draw", lambda *_, **__: markupsafe.Markup("<svg></svg>"))

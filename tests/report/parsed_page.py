@@ -2,7 +2,7 @@
 
 from html.parser import HTMLParser
 
-VOID = {"meta", "br", "hr", "img", "link", "input", "col"}
+VOID = {"meta", "br", "hr", "img", "link", "input", "col", "wbr"}
 OUTSIDE = ("src", "srcset", "action", "data", "poster", "background", "xlink:href")
 
 
@@ -34,7 +34,9 @@ class Page(HTMLParser):
         assert self.open.pop() == tag, f"</{tag}> closes another"
 
     def handle_data(self, data):
-        if not self.open or self.open[-1] != "style":
+        if self.tags and self.tags[-1][0] == "wbr" and self.words:  # a word goes on
+            self.words[-1] += data
+        elif not self.open or self.open[-1] != "style":
             self.words.append(data)
 
     def _keep(self, tag, found):

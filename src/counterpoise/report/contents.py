@@ -4,7 +4,7 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from counterpoise.report import group_rates, overview, sections
+from counterpoise.report import aims, frontiers, group_rates, listings, overview, sections
 from counterpoise.report.record import Record
 from counterpoise.report.wording import fraction
 
@@ -18,6 +18,7 @@ def render(record: Record) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.filters["breakable"] = listings.breakable
     return environment.get_template("template.html").render(_contents(record))
 
 
@@ -35,14 +36,19 @@ def _contents(record: Record) -> dict[str, Any]:
         "curve_table": sections.curve_table(record),
         "rates": group_rates.rate_table(record),
         "rate_panels": group_rates.rate_panels(record),
-        "frontiers": sections.frontier_panels(record),
+        "aim": aims.aim_of(record),
+        "objective": aims.objective_table(record),
+        "met_on": str(record.texts.get("met_on") or ""),
+        "why": record.why,
+        "frontiers": frontiers.frontier_panels(record),
         "mixture": sections.mixture(record),
         "tail": sections.tail_table(record),
-        "tail_part": "rows" if record.alpha is None else fraction(record.alpha),
+        "tail_part": "part" if record.tail is None else fraction(record.tail),
         "description": overview.description(record),
         "commands": overview.lines_of(record.texts.get("commands")),
         "data": overview.data_table(record),
+        "classes": overview.class_table(record),
         "times": overview.times_table(record),
-        "settings": overview.settings_table(record),
-        "environment": overview.listing("Environment", record.environment),
+        "settings": listings.settings_listing(record),
+        "environment": listings.listing("Environment", record.environment),
     }

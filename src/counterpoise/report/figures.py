@@ -1,7 +1,7 @@
 """The figures of a report: small, one message each, drawn by the displays."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,6 +14,7 @@ from counterpoise.report.svg import FAINT, INK, MUTED, SERIES, draw
 from counterpoise.report.wording import fraction, number, percent, shortened
 
 _LABEL = 20  # letters of a name beside an axis
+_SIDEWAYS = 40  # letters of a name along the upright axis
 _ROW = 0.2  # inches, for each dot
 _FRAME = 0.62  # inches, for the axis below
 _STYLES = ({"linestyle": "-"}, {"linestyle": "--"}, {"linestyle": ":"})  # lines differ without colour too
@@ -90,10 +91,15 @@ def rate_figure(name: str, rate: str, dots: Sequence[Dot]) -> Markup:
 
 
 def frontier_figure(
-    name: str, text: str, points: Sequence[tuple[float, float, float]], alpha: float, bound: float
+    name: str,
+    text: str,
+    points: Sequence[tuple[float, float, float]],
+    aim: str,
+    show: Callable[[float], str],
+    bound: float,
 ) -> Markup:
-    """Draw the least risk against the bound of a goal, from triples of bound, value and proven lower value."""
-    found = Tradeoff(tuple(TradeoffPoint(*point, math.nan, 0, None) for point in points), None, alpha)
+    """Draw how small the aim can be against the bound of a goal: triples of bound, value and proven lower value."""
+    found = Tradeoff(tuple(TradeoffPoint(*point, math.nan, 0, None) for point in points), None, 1.0)
 
     def fill(ax: Any) -> None:
         TradeoffDisplay(tradeoff=found).plot(ax, color=SERIES[0])
@@ -101,10 +107,10 @@ def frontier_figure(
         if math.isfinite(bound):
             ax.axvline(bound, color=INK, linewidth=1, linestyle=(0, (3, 2)))
         ax.set_xlabel("bound of the goal" + (f"; asked: {number(bound)}" if math.isfinite(bound) else ""))
-        ax.set_ylabel(f"least share wrong, worst {100 * alpha:g} %")
+        ax.set_ylabel(shortened(f"least {aim.removeprefix('the ')}", _SIDEWAYS), parse_math=False)
 
-    told = "; ".join(f"bound {number(edge)}: {percent(value)}" for edge, value, _ in some(points))
-    return draw(name, f"Least risk against the bound of {text}", f"{told}.", fill)
+    told = "; ".join(f"bound {number(edge)}: {show(value)}" for edge, value, _ in some(points))
+    return draw(name, f"Least {aim} against the bound of {text}", f"{told}.", fill)
 
 
 def some(points: Sequence[tuple[float, float, float]], most: int = 5) -> list[tuple[float, float, float]]:

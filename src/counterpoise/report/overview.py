@@ -2,9 +2,10 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from counterpoise.report.aims import aim_of, asked_lines, objective_fact, objective_sentence
 from counterpoise.report.record import FIRST, MIXTURE, Record
 from counterpoise.report.sections import GoalCard, Table, measured, noun
 from counterpoise.report.wording import (
@@ -21,7 +22,7 @@ from counterpoise.report.wording import (
     tail_sentence,
 )
 
-_INNER = ("asked", "training", "sources")  # settings that others repeat, or that lead to places on a disk
+_PAIR = 2  # goals that are spoken of as "both" and "either"
 
 
 class Headline(NamedTuple):
@@ -41,19 +42,29 @@ class Fact(NamedTuple):
 
 
 def headline(record: Record, cards: Sequence[GoalCard]) -> Headline:
-    """Return whether the goals hold and what the tail costs, in plain words."""
+    """Return whether the goals hold, how small the objective is and what it costs, in plain words."""
     verdict, title, told = _goals_in_words(cards, record.judged)
     mixture, first = (record.value("error", method=method, split=record.judged) for method in (MIXTURE, FIRST))
     sentences = [
         *told,
+        objective_sentence(record),
         _tail(record),
-        cost_sentence(mixture=mixture, first=first, rows=record.judged, noun=noun(record)),
+        cost_sentence(
+            mixture=mixture, first=first, rows=record.judged, noun=noun(record), asked=_what_costs(record, cards)
+        ),
     ]
     return Headline(verdict, title, [sentence for sentence in sentences if sentence])
 
 
+def _what_costs(record: Record, cards: Sequence[GoalCard]) -> str:
+    """Return what was wanted beside few errors; nothing where the model was not chosen for it."""
+    tail = "The tail" if aim_of(record).is_tail else ""
+    inside = bool(cards) and bool(record.texts.get("met_on"))
+    return f"{tail} and the goals" if tail and inside else tail
+
+
 def _tail(record: Record) -> str:
-    alpha = record.alpha
+    alpha = record.tail
     if alpha is None:
         return ""
     mixture, first = (
@@ -63,31 +74,64 @@ def _tail(record: Record) -> str:
 
 
 def _goals_in_words(cards: Sequence[GoalCard], split: str) -> tuple[Verdict, str, list[str]]:
+    """Return the worst verdict, how many goals have which, and sentences on those that are not shown to hold."""
     if not cards:
         return UNKNOWN, "No goals were asked for", []
     tally = Counter(card.verdict for card in cards)
     worst = next(verdict for verdict in (FAILS, UNDECIDED, UNKNOWN, HOLDS) if tally[verdict])
+    title = _all_alike(worst, len(cards)) if tally[worst] == len(cards) else _counted(tally, len(cards))
     if worst is HOLDS:
-        title = f"All {many(len(cards), 'goal')} hold" if len(cards) > 1 else "The goal holds"
         return worst, title, [f"The {split} rows show it{_confidence(cards)}."]
+    named = {verdict: [card.name for card in cards if card.verdict is verdict] for verdict in tally}
+    sentences = []
+    if tally[FAILS]:
+        sentences.append(f"{_subject(named[FAILS])} shown by the {split} rows to fail{_confidence(cards)}.")
+    if tally[UNDECIDED]:
+        sentences.append(_undecided(cards, named[UNDECIDED], split))
+    if tally[UNKNOWN]:
+        sentences.append(f"{_subject(named[UNKNOWN])} not measured on the {split} rows.")
+    return worst, title, sentences
+
+
+def _all_alike(verdict: Verdict, n_goals: int) -> str:
+    """Return a title for goals of one verdict."""
+    one, more = {
+        HOLDS: ("holds", "hold"),
+        FAILS: ("fails", "fail"),
+        UNDECIDED: ("is undecided", "are undecided"),
+        UNKNOWN: ("was not measured", "were not measured"),
+    }[verdict]
+    if n_goals == 1:
+        return f"The goal {one}"
+    return f"{'Both' if n_goals == _PAIR else f'All {n_goals}'} goals {more}"
+
+
+def _counted(tally: Mapping[Verdict, int], n_goals: int) -> str:
     words = {FAILS: "fails" if tally[FAILS] == 1 else "fail", UNDECIDED: "undecided", UNKNOWN: "not measured"}
-    title = ", ".join(
+    return ", ".join(
         [
-            f"{tally[HOLDS]} of {many(len(cards), 'goal')} {'holds' if tally[HOLDS] == 1 else 'hold'}",
+            f"{tally[HOLDS]} of {many(n_goals, 'goal')} {'holds' if tally[HOLDS] == 1 else 'hold'}",
             *(f"{tally[verdict]} {word}" for verdict, word in words.items() if tally[verdict]),
         ]
     )
-    told = {
-        FAILS: f"shown by the {split} rows to fail{_confidence(cards)}",
-        UNDECIDED: f"undecided: the {split} rows leave both possible",
-        UNKNOWN: f"not measured on the {split} rows",
-    }
-    sentences = [
-        f"{_listed([card.name for card in cards if card.verdict is verdict])} {text}."
-        for verdict, text in told.items()
-        if tally[verdict]
-    ]
-    return worst, title, sentences
+
+
+def _undecided(cards: Sequence[GoalCard], names: Sequence[str], split: str) -> str:
+    """Return how the rows themselves stand, and which goals they leave open."""
+    n_met = _n_met(cards)
+    if n_met is None:
+        return f"{_subject(names)} undecided: the {split} rows leave both possible."
+    if len(cards) == 1:
+        return f"On the {split} rows as they are it is {'met' if n_met else 'missed'}; they are too few to be sure."
+    standing = f"{n_met} of {len(cards)} goals {'is' if n_met == 1 else 'are'} met"
+    which = _listed(names) if len(names) < len(cards) else "either" if len(names) == _PAIR else "any"
+    return f"On the {split} rows as they are {standing}; they are too few to be sure of {which}."
+
+
+def _n_met(cards: Sequence[GoalCard]) -> int | None:
+    """Return how many goals are met on the rows as they are; None where that was not measured."""
+    met = [card.is_met for card in cards if card.is_met is not None]
+    return sum(met) if len(met) == len(cards) else None
 
 
 def _confidence(cards: Sequence[GoalCard]) -> str:
@@ -96,10 +140,14 @@ def _confidence(cards: Sequence[GoalCard]) -> str:
 
 
 def _listed(names: Sequence[str]) -> str:
-    """Return names as the subject of a sentence."""
     *others, last = names
-    subject = f"{', '.join(others)} and {last} are" if others else f"{last} is"
-    return subject[0].upper() + subject[1:]
+    return f"{', '.join(others)} and {last}" if others else last
+
+
+def _subject(names: Sequence[str]) -> str:
+    """Return names and a verb as the beginning of a sentence."""
+    words = f"{_listed(names)} {'are' if len(names) > 1 else 'is'}"
+    return words[0].upper() + words[1:]
 
 
 def facts(record: Record, cards: Sequence[GoalCard]) -> list[Fact]:
@@ -107,10 +155,14 @@ def facts(record: Record, cards: Sequence[GoalCard]) -> list[Fact]:
     split, found = record.judged, []
     if cards:
         holding = sum(card.verdict is HOLDS for card in cards)
-        found.append(Fact("Goals that hold", f"{holding} of {len(cards)}", f"on the {split} rows"))
+        n_met = _n_met(cards)
+        beside = f"on the {split} rows" if n_met is None else f"{n_met} met on the {split} rows as they are"
+        found.append(Fact("Goals shown to hold", f"{holding} of {len(cards)}", beside))
+    objective = objective_fact(record)
+    found += [Fact(*objective)] if objective else []
     quantities: list[tuple[str, str, float | None]] = [("Wrong, all rows", "error", None)]
-    if record.alpha is not None:
-        quantities.insert(0, (f"Wrong, worst-off {fraction(record.alpha)}", "cvar", record.alpha))
+    if record.tail is not None:
+        quantities.insert(0, (f"Wrong, worst-off {fraction(record.tail)}", "cvar", record.tail))
     for label, quantity, alpha in quantities:
         ours, first = (record.value(quantity, method=method, split=split, alpha=alpha) for method in (MIXTURE, FIRST))
         if math.isfinite(ours):
@@ -132,11 +184,7 @@ def asked(record: Record, cards: Sequence[GoalCard]) -> list[tuple[str, str]]:
         "Method": str(record.texts.get("method") or _part(record.settings, "method", "name")),
     }
     lines += [(term, text) for term, text in known.items() if text]
-    if record.alpha is not None:
-        lines.append(
-            ("Least wrong for", f"the worst-off {fraction(record.alpha)} of the rows (alpha = {record.alpha:g})")
-        )
-    return [*lines, *((f"Inside {card.name}", card.text) for card in cards)]
+    return [*lines, *asked_lines(record), *((f"Inside {card.name}", card.text) for card in cards)]
 
 
 def _part(settings: Mapping[str, Any], table: str, key: str) -> str:
@@ -147,14 +195,12 @@ def _part(settings: Mapping[str, Any], table: str, key: str) -> str:
 
 
 def data_table(record: Record) -> Table:
-    """Return how many rows each split has, of which classes, and the plain errors there."""
-    shares = list(dict.fromkeys(row.settings for row in record.named("class share")))
+    """Return how many rows each split has, and the plain errors there."""
     methods = measured(record)
     rows = [
         [
             split,
             count(record.value("rows", method="data", split=split)),
-            *(percent(record.value("class share", method="data", split=split, settings=label)) for label in shares),
             *(percent(record.value("error", method=method, split=split)) for method in methods),
         ]
         for split in record.splits
@@ -162,27 +208,31 @@ def data_table(record: Record) -> Table:
     heads = (
         "rows of",
         "rows",
-        *(f"class {label}" for label in shares),
         *(f"wrong: {name}" for name in methods.values()),
     )
-    return Table("Rows, classes and plain errors", heads, rows)
+    return Table("Rows and plain errors", heads, rows)
+
+
+def class_table(record: Record) -> Table | None:
+    """Return the share of each class in the rows of each split."""
+    labels = dict.fromkeys(row.settings for row in record.named("class share"))
+    rows = [
+        [
+            label,
+            *(
+                percent(record.value("class share", method="data", split=split, settings=label))
+                for split in record.splits
+            ),
+        ]
+        for label in labels
+    ]
+    return Table("Classes", ("class", *(f"{split} rows" for split in record.splits)), rows) if rows else None
 
 
 def times_table(record: Record) -> Table | None:
     """Return how long the run took."""
     rows = [[row.method, f"{row.value:,.2f}"] for row in record.named("seconds")]
     return Table("Time", ("part", "seconds"), rows) if rows else None
-
-
-def settings_table(record: Record) -> Table:
-    """Return all settings; of those that a run keeps for itself only the fingerprint."""
-    shown = {key: value for key, value in record.settings.items() if key not in _INNER}
-    return listing("Settings", shown)
-
-
-def listing(caption: str, words: Mapping[str, Any]) -> Table:
-    """Return nested settings as a table of dotted keys and values."""
-    return Table(caption, ("key", "value"), [list(line) for line in _flat(words)], wide=(1,))
 
 
 def description(record: Record) -> list[str]:
@@ -197,16 +247,3 @@ def lines_of(words: Any) -> list[str]:
     if words is None:
         return []
     return [str(line) for line in (words if isinstance(words, list) else [words])]
-
-
-def _flat(words: Any, path: str = "") -> Iterator[tuple[str, str]]:
-    if isinstance(words, Mapping):
-        for key, value in words.items():
-            yield from _flat(value, f"{path}.{key}" if path else str(key))
-    elif isinstance(words, list) and any(isinstance(entry, (Mapping, list)) for entry in words):
-        for place, entry in enumerate(words):
-            yield from _flat(entry, f"{path}[{place}]")
-    elif isinstance(words, list):
-        yield path, ", ".join(map(str, words))
-    else:
-        yield path, "" if words is None else str(words)

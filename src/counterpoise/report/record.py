@@ -12,7 +12,7 @@ from counterpoise.results import ResultRow, read_rows
 
 FILES = ("results.csv", "texts.json", "settings.json", "environment.json")
 SPLITS = ("train", "validation", "test")
-MIXTURE, FIRST, AVERAGE = "mixture", "first model", "average"
+MIXTURE, FIRST, AVERAGE, DEPLOYED = "mixture", "first model", "average", "deployed model"
 _DIGITS = 9  # of a tail fraction: 0.1 + 0.2 is 0.3
 
 Words: TypeAlias = Mapping[str, Any]
@@ -72,6 +72,17 @@ class Record:
             return float(asked)
         measured = (row.alpha for row in self.named("tail part", "frontier value") if row.alpha is not None)
         return next(measured, None)
+
+    @property
+    def tail(self) -> float | None:
+        """Return the tail fraction where it is a part of the rows, not all."""
+        return None if self.alpha is None or self.alpha >= 1 else self.alpha
+
+    @property
+    def why(self) -> dict[str, str]:
+        """Return why parts of the page are missing."""
+        found = self.texts.get("why")
+        return {str(part): str(reason) for part, reason in found.items()} if isinstance(found, Mapping) else {}
 
     @property
     def is_mixture(self) -> bool:

@@ -8,11 +8,11 @@ from markupsafe import Markup
 
 from counterpoise.report import figures, wording
 from counterpoise.report.record import AVERAGE, FIRST, MIXTURE, Record
-from counterpoise.report.wording import Verdict, count, fraction, many, number, percent, verdict_of
+from counterpoise.report.wording import Noted, Verdict, count, fraction, many, number, percent, standing, verdict_of
 
 _SOME_ALPHAS = (0.01, 0.05, 0.1, 0.2, 0.5, 1.0)  # shown in numbers beside the curve
-_MOST_MODELS = 30  # in the table of the mixture; the rest is summed up
-_MOST_POINTS = 7  # of a frontier, in numbers
+_MOST_MODELS = 15  # in the table of the mixture; the rest is summed up
+_BOTH_SIDES = "There are rates on both sides: the estimate is the left side less the rates on the right."
 _NOTHING = 1e-12  # shares of the mixture above this count
 
 
@@ -21,7 +21,7 @@ class Table(NamedTuple):
 
     caption: str
     heads: Sequence[str]
-    rows: Sequence[Sequence[str | Verdict]]
+    rows: Sequence[Sequence[str | Noted]]
     wide: Sequence[int] = ()  # columns of words, aligned left
 
 
@@ -32,6 +32,8 @@ class GoalCard(NamedTuple):
     text: str
     confidence: str
     verdict: Verdict
+    is_met: bool | None  # on the rows that count, as they are; None where that was not measured
+    note: str  # on how to read its numbers
     figure: Markup
     table: Table
 
@@ -67,7 +69,7 @@ def goal_cards(record: Record) -> list[GoalCard]:
 def _goal_card(record: Record, place: int, name: str, entry: Mapping[str, Any]) -> GoalCard:
     text = str(entry.get("text", name))
     bound = _goal_value(record, name, "bound", record.judged)
-    lines: list[list[str | Verdict]] = []
+    lines: list[list[str | Noted]] = []
     dots = []
     for split in record.splits:
         estimate, low, high, margin, rows, verdict = (
@@ -77,17 +79,22 @@ def _goal_card(record: Record, place: int, name: str, entry: Mapping[str, Any]) 
         if all(map(math.isnan, (estimate, low, high, verdict))):
             continue
         numbers = [number(part) for part in (estimate, low, high, margin)]
-        lines.append([split, verdict_of(verdict), *numbers, count(rows), number(plain)])
+        judged = Noted(verdict_of(verdict), standing(_goal_value(record, name, "violation", split)))
+        lines.append([split, judged, *numbers, count(rows), number(plain)])
         dots.append(figures.Dot(split, estimate, low, high, plain))
     heads = ("rows of", "verdict", "estimate", "low", "high", "margin", "rows", "plain training")
     confidence = "" if entry.get("confidence") is None else f"{entry['confidence']:g}"
     level = f", confidence {confidence}" if confidence else ""
+    violation = _goal_value(record, name, "violation", record.judged)
+    goal = _parsed(text)
     return GoalCard(
         name=name,
         text=text,
         confidence=confidence,
         verdict=verdict_of(_goal_value(record, name, "verdict", record.judged)),
-        figure=figures.goal_figure(f"goal-{place + 1}", text, dots, bound, _sense(text)),
+        is_met=None if math.isnan(violation) else violation <= 0,
+        note=_BOTH_SIDES if goal is not None and goal.right.terms else "",
+        figure=figures.goal_figure(f"goal-{place + 1}", text, dots, bound, "" if goal is None else goal.sense),
         table=Table(f"{name}: bound {number(bound)}{level}", heads, lines, wide=(1,)),
     )
 
@@ -96,14 +103,19 @@ def _goal_value(record: Record, name: str, part: str, split: str) -> float:
     return record.value(f"goal {part}", split=split, settings=name)
 
 
-def _sense(text: str) -> str:
-    """Return the sense of a goal, or nothing where it is no goal of ours."""
+def _parsed(text: str) -> Any:
+    """Return a goal, or None where the text is no goal of ours."""
     from counterpoise.goals import parse_goal  # noqa: PLC0415 - only where there are goals
 
     try:
-        return str(parse_goal(text).sense)
+        return parse_goal(text)
     except ValueError:
-        return ""
+        return None
+
+
+def is_ratio(text: str) -> bool:
+    """Tell whether a goal is on a ratio, such as precision."""
+    return hasattr(getattr(_parsed(text), "left", None), "denominator")
 
 
 def verdict_table(record: Record, cards: Sequence[GoalCard]) -> Table:
@@ -111,7 +123,7 @@ def verdict_table(record: Record, cards: Sequence[GoalCard]) -> Table:
     order = [record.judged, *(split for split in record.splits if split != record.judged)]
     known = [{str(line[0]): line[1] for line in card.table.rows} for card in cards]
     rows = [
-        [f"{card.name}: {card.text}", *(found.get(split, wording.UNKNOWN) for split in order)]
+        [f"{card.name}: {card.text}", *(found.get(split, Noted(wording.UNKNOWN, "")) for split in order)]
         for card, found in zip(cards, known, strict=True)
     ]
     return Table("Verdicts", ("goal", *(f"{split} rows" for split in order)), rows, wide=range(1, len(order) + 1))
@@ -129,71 +141,45 @@ def curve_panels(record: Record) -> list[Panel]:
                 alphas, values = zip(*points, strict=True)
                 curves[label] = (alphas, values)
         if curves:
-            figure = figures.cvar_figure(f"cvar-{place + 1}", split, curves, record.alpha)
+            figure = figures.cvar_figure(f"cvar-{place + 1}", split, curves, record.tail)
             panels.append(Panel(split, figure))
     return panels
 
 
 def curve_table(record: Record) -> Table:
-    """Return the CVaR at some tail fractions on the rows that count: the asked one, and those near round numbers."""
+    """Return the CVaR at some tail fractions on the rows that count: alpha, and those near round numbers."""
     methods = measured(record)
     known = {row.alpha for row in record.named("cvar") if row.split == record.judged and row.alpha}
     levels = {min(known, key=lambda alpha: abs(math.log(alpha / level))) for level in _SOME_ALPHAS if known}
     rows = []
-    if record.alpha in known and record.alpha is not None:
-        levels.add(record.alpha)
+    if record.tail in known and record.tail is not None:
+        levels.add(record.tail)
     for level in sorted(levels):
         values = [record.value("cvar", method=method, split=record.judged, alpha=level) for method in methods]
-        rows.append([f"{fraction(level)}{' (asked)' if level == record.alpha else ''}", *map(percent, values)])
+        rows.append([f"{fraction(level)}{' (alpha)' if level == record.tail else ''}", *map(percent, values)])
     heads = ("worst-off", *methods.values())
     return Table(f"Share wrong on the worst-off part of the {record.judged} rows", heads, rows)
 
 
-def frontier_panels(record: Record) -> list[Panel]:
-    """Return the frontier of each goal for which there is one."""
-    return [
-        panel
-        for place, (name, entry) in enumerate(record.entries("goals").items())
-        if (panel := _frontier_panel(record, place, name, str(entry.get("text", name)))) is not None
-    ]
+class Model(NamedTuple):
+    """A model of a mixture."""
 
-
-def _frontier_panel(record: Record, place: int, name: str, text: str) -> Panel | None:
-    prefix = f"{name} bound="
-    rows = [row for row in record.named("frontier value", "frontier lower") if row.settings.startswith(prefix)]
-    found: dict[float, dict[str, float]] = {}
-    for row in rows:
-        found.setdefault(float(row.settings.removeprefix(prefix)), {})[row.quantity] = row.value
-    points = [
-        (bound, parts.get("frontier value", math.nan), parts.get("frontier lower", math.nan))
-        for bound, parts in sorted(found.items())
-    ]
-    points = [point for point in points if math.isfinite(point[1])]
-    alpha = next((row.alpha for row in rows if row.alpha is not None), None)
-    if not points or alpha is None:
-        return None
-    figure = figures.frontier_figure(
-        f"frontier-{place + 1}", text, points, alpha, _goal_value(record, name, "bound", record.judged)
-    )
-    shown = figures.some(points, _MOST_POINTS)
-    lines = [[number(bound), percent(value), percent(lower)] for bound, value, lower in shown]
-    table = Table(
-        f"Frontier of {name}", ("bound", f"least share wrong, worst {fraction(alpha)}", "proven: not below"), lines
-    )
-    return Panel(
-        f"{name}: {text}", figure, table, note=f"Found on the {rows[0].split} rows, where the model was chosen."
-    )
+    title: str
+    description: str
+    share: str
+    error: str
+    bar: float  # length, in terms of the largest share
 
 
 class Mixture(NamedTuple):
     """The models of a mixture with their shares, largest first."""
 
-    models: Sequence[tuple[str, str, str, str, float]]  # title, description, share, error, share as a number
+    models: Sequence[Model]
     note: str
 
 
 def mixture(record: Record) -> Mixture | None:
-    """Return the models that carry weight."""
+    """Return the models that carry weight; what is true of each of them is said once."""
     shares = {row.method: row.value for row in record.named("share")}
     words = record.entries("models")
     active = sorted((name for name in shares if shares[name] > _NOTHING), key=lambda name: -shares[name])
@@ -204,24 +190,28 @@ def mixture(record: Record) -> Mixture | None:
         entry = words.get(name, {})
         error = percent(record.value("error", method=name, split=record.judged))
         title, description = str(entry.get("title") or name), str(entry.get("description") or "")
-        models.append((title, description, percent(shares[name]), error, shares[name]))
-    note = f"{len(active)} of {many(len(shares), 'model')} {'carries' if len(active) == 1 else 'carry'} weight."
-    if len(active) > _MOST_MODELS:
-        rest = sum(shares[name] for name in active[_MOST_MODELS:])
-        note += f" The {len(active) - _MOST_MODELS} with the smallest shares, {percent(rest)} together, are not listed."
-    return Mixture(models, note)
+        models.append(Model(title, description, percent(shares[name]), error, shares[name] / shares[active[0]]))
+    notes = [f"{len(active)} of {many(len(shares), 'model')} {'carries' if len(active) == 1 else 'carry'} weight."]
+    if len({model.description for model in models}) == 1 and len(models) > 1:
+        notes += [f"Each is: {models[0].description}."] if models[0].description else []
+        models = [model._replace(description="") for model in models]
+    rest = [shares[name] for name in active[_MOST_MODELS:]]
+    if rest:
+        notes.append(f"The {len(models)} largest are listed; the others have {percent(sum(rest))} together.")
+    return Mixture(models, " ".join(notes))
 
 
 def tail_table(record: Record) -> Table | None:
     """Return the segments in which the worst-off rows lie."""
-    names = dict.fromkeys(row.settings for row in record.named("tail part"))
     words = record.entries("segments")
     rows = []
-    for name in names:
-        row = next(row for row in record.named("tail part") if row.settings == name)
-        share = record.value("tail share of segment", split=row.split, settings=name, alpha=row.alpha)
-        size = record.value("segment rows", split=row.split, settings=name, alpha=row.alpha)
-        text = str(words.get(name, {}).get("text", name))
-        rows.append([text, count(size), percent(share), percent(row.value)])
-    heads = ("segment", "rows", "of these in the tail", "part of the tail")
+    for row in record.named("tail part"):
+        where: dict[str, Any] = {"split": row.split, "settings": row.settings, "alpha": row.alpha}
+        share, size, lift = (
+            record.value(part, **where) for part in ("tail share of segment", "segment rows", "tail lift")
+        )
+        text = str(words.get(row.settings, {}).get("text", row.settings))
+        times = f"{lift:.1f}" if math.isfinite(lift) else wording.MISSING
+        rows.append([text, count(size), percent(share), times, percent(row.value)])
+    heads = ("segment", "rows", "of these worst-off", "times the average", "part of all worst-off")
     return Table("Where the worst-off rows are", heads, rows) if rows else None

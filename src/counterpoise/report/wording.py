@@ -4,6 +4,7 @@ import math
 from typing import NamedTuple
 
 MISSING = "\N{EN DASH}"
+_LAST_DIGIT = 0.0001  # of a number as it is shown
 _EQUAL = 5e-4  # shares that differ by less are shown as equal: half of the last digit
 
 
@@ -21,6 +22,13 @@ UNDECIDED = Verdict("undecided", "?", "undecided")
 UNKNOWN = Verdict("unknown", MISSING, "not measured")
 
 
+class Noted(NamedTuple):
+    """A verdict on the population, and beside it how the rows themselves stand."""
+
+    verdict: Verdict
+    note: str
+
+
 def verdict_of(value: float) -> Verdict:
     """Return the verdict that a number in the results table stands for.
 
@@ -29,6 +37,20 @@ def verdict_of(value: float) -> Verdict:
     ['holds', 'undecided', 'fails', 'not measured']
     """
     return {1.0: HOLDS, 0.0: UNDECIDED, -1.0: FAILS}.get(value, UNKNOWN)
+
+
+def standing(violation: float) -> str:
+    """Return how a goal stands on the rows themselves, given how far outside its bound they are.
+
+    >>> from counterpoise.report.wording import standing
+    >>> standing(0.0), standing(0.0192), standing(0.00001), standing(float("nan"))
+    ('met on these rows', 'missed by 0.0192', 'missed by less than 0.0001', '')
+    """
+    if not _finite(violation):
+        return ""
+    if violation <= 0:
+        return "met on these rows"
+    return f"missed by {number(violation)}" if violation >= _LAST_DIGIT else f"missed by less than {_LAST_DIGIT}"
 
 
 def number(value: float) -> str:
@@ -93,15 +115,16 @@ def tail_sentence(*, mixture: float, first: float, alpha: float, rows: str, noun
     return f"{head}; plain training {percent(first)}, {points(gain)} {'more' if gain > 0 else 'less'}."
 
 
-def cost_sentence(*, mixture: float, first: float, rows: str, noun: str) -> str:
-    """Return what the care for the worst-off costs over all rows."""
+def cost_sentence(*, mixture: float, first: float, rows: str, noun: str, asked: str) -> str:
+    """Return how wrong the model is over all rows, and that it costs what was asked; nothing for no such wish."""
     cost = mixture - first
     if not _finite(cost):
         return f"Over all {rows} rows the {noun} gets {percent(mixture)} wrong." if _finite(mixture) else ""
     both = f"over all {rows} rows the {noun} gets {percent(mixture)} wrong, plain training {percent(first)}"
-    if cost > _EQUAL:
-        return f"The tail costs {points(cost)} of plain error: {both}."
-    return f"The tail costs no plain error: {both}."
+    if not asked:
+        return f"{both[0].upper()}{both[1:]}."
+    verb = "cost" if " and " in asked else "costs"
+    return f"{asked} {verb} {points(cost) + ' of' if cost > _EQUAL else 'no'} plain error: {both}."
 
 
 def _finite(value: float) -> bool:

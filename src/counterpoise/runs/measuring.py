@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -9,23 +10,25 @@ import numpy as np
 
 from counterpoise._types import AnyArray, FloatArray
 from counterpoise.certify import Audit, audit
-from counterpoise.frontier import tradeoff
-from counterpoise.goals import Goal, Ratio, Table
+from counterpoise.frontier import TradeoffPoint, tradeoff
+from counterpoise.goals import Goal, Rate, Ratio, Table
 from counterpoise.metrics import cvar_curve, rate_table
 from counterpoise.pool import failures, pool_codes
 from counterpoise.results import ResultRow
 from counterpoise.runs.data import TEST, Data, Part
 from counterpoise.runs.fitting import last_step, mixes, seen_by_last
 from counterpoise.runs.methods import METHODS, describe
-from counterpoise.runs.segments import find_segments
-from counterpoise.runs.settings import Settings
+from counterpoise.runs.objectives import CVAR, OWN, WORST_GROUP, aim_of, aim_words, worst_group_loss
+from counterpoise.runs.segments import find_segments, why_no_segments
+from counterpoise.runs.settings import MethodSettings, Settings
 
-MIXTURE, FIRST, AVERAGE = "mixture", "first model", "average"
+MIXTURE, FIRST, AVERAGE, DEPLOYED = "mixture", "first model", "average", "deployed model"
 VERDICTS = {"holds": 1.0, "undecided": 0.0, "fails": -1.0}
-_ALPHAS = np.geomspace(0.01, 1.0, 30)
+_ALPHAS = (*np.geomspace(0.01, 1.0, 30), 0.05, 0.1, 0.2, 0.5)  # a smooth curve, and round numbers to quote
 _POINTS = 21  # of a frontier
 _FRONTIER_TOL = 1e-4  # gap of its points: a figure shows no less
 _RATIO_RANGE = 0.1  # on either side of a ratio's bound, whose range is not known beforehand
+_ROUNDING = 1e-9  # by which an estimate may seem outside its bound: sums over rows are not exact
 _RATES = ("n_samples", "positive_rate", "error_rate", "recall", "false_positive_rate", "precision", "churn")
 
 
@@ -43,6 +46,7 @@ class Judge:
         self.settings, self.data, self.model, self.goals, self.plain = settings, data, model, goals, plain
         self.alphas = np.unique([*_ALPHAS, float(settings.alpha)])
         self.alphas[-1] = 1.0
+        self.aim = aim_of(model)
         self._decided: dict[str, AnyArray] = {}
         self._asked: tuple[str, AnyArray] | None = None  # the split whose losses were found last, by all models
 
@@ -61,15 +65,12 @@ class Judge:
         predict_seconds = time.monotonic() - started
         rows = [self.row("data", "columns", "", len(self.data.columns.features))]
         for split in self.data.splits:
-            rows += [*self.data_rows(split), *self.loss_rows(split), *self.goal_rows(split)]
-        rows += [*self.group_rows(judged), *self.frontier_rows(), *self.share_rows(judged)]
-        segments = find_segments(self.data.splits[judged], self.row_losses(judged)[MIXTURE], float(self.settings.alpha))
-        for number, one in enumerate(segments, start=1):
-            where = {"settings": f"segment {number}", "alpha": float(self.settings.alpha)}
-            parts = {"tail share of segment": one.share, "tail part": one.part, "segment rows": one.n_rows}
-            rows += [self.row(MIXTURE, name, judged, value, **where) for name, value in parts.items()]
+            rows += [*self.data_rows(split), *self.loss_rows(split), *self.objective_rows(split)]
+            rows += self.goal_rows(split)
+        segments, words = self.segment_rows(judged)
+        rows += [*self.group_rows(judged), *self.frontier_rows(), *self.share_rows(judged), *segments]
         rows += [self.row("fit", "seconds", "", seconds), self.row("predict", "seconds", judged, predict_seconds)]
-        return Measured(rows, self.texts(judged) | {"segments": _named("segment", (one.text for one in segments))})
+        return Measured(rows, self.texts(judged) | {"segments": words, "why": self.reasons(rows, judged)})
 
     def decisions(self, split: str) -> AnyArray:
         """Return what the model decides about a split or an extra dataset, asked once."""
@@ -109,14 +110,13 @@ class Judge:
 
     def audit(self, split: str, goals: Iterable[Goal], first: Any = None) -> Audit:
         """Return the audit of the decisions, or of another model's, with a split in the place of ``train``."""
-        parts = {"train": self.data.splits[split], **self.data.extra}
+        parts = self._datasets(split)
         said = {
             name: self.decisions(split if name == "train" else name) if first is None else np.asarray(first(part.X))
             for name, part in parts.items()
         }
-        binary = len(self.data.classes) == 2  # noqa: PLR2004
-        tables = {name: part.table() if binary else _of_two(part, self.data.positive) for name, part in parts.items()}
-        if not binary:
+        tables = self._tables(parts)
+        if not self._is_binary:
             said = {name: labels == self.data.positive for name, labels in said.items()}
         asked = {name for goal in goals for name in goal.datasets}
         return audit(
@@ -124,8 +124,29 @@ class Judge:
             {name: labels for name, labels in said.items() if name in asked},
             {name: table for name, table in tables.items() if name in asked},
             confidence=self.settings.confidence,
-            pos_label=self.data.positive if binary else True,
+            pos_label=self._pos_label,
         )
+
+    def objective_rows(self, split: str) -> Iterator[ResultRow]:
+        """Yield what was made small, where it is a rate or the worst group's loss, in expectation over the draws."""
+        if self.aim == WORST_GROUP:
+            part = self.data.splits[split]
+            found = self.row_losses(split)
+            if part.baseline is not None:
+                found[DEPLOYED] = (part.baseline != part.labels).astype(np.float64)
+            for method in (MIXTURE, FIRST, DEPLOYED):
+                if method in found:
+                    yield self.row(method, "objective", split, worst_group_loss(found[method], part))
+        if not isinstance(self.aim, Rate):
+            return
+        parts = {name: part for name, part in self._datasets(split).items() if name in self.aim.datasets}
+        for method in (MIXTURE, FIRST, DEPLOYED):
+            said = {name: self._positive_shares(method, split if name == "train" else name) for name in parts}
+            if any(shares is None for shares in said.values()):
+                continue
+            with suppress(ValueError):  # a rate has no value on a split that lacks the rows it is out of
+                value = self.aim.expected_value(said, self._tables(parts), pos_label=self._pos_label)
+                yield self.row(method, "objective", split, value)
 
     def goal_rows(self, split: str) -> Iterator[ResultRow]:
         """Yield how each goal stands on a split, for the model and for plain training."""
@@ -151,19 +172,28 @@ class Judge:
                     yield self.row(MIXTURE, f"group {name}", split, value, settings=f"group {place}")
 
     def frontier_rows(self) -> Iterator[ResultRow]:
-        """Yield the least risk for many bounds of each goal."""
-        estimator = last_step(self.model)
-        if not mixes(self.model) or estimator.objective_ != "cvar":
+        """Yield the least of what was made small for many bounds of each goal; alpha where it is the tail's loss."""
+        if not mixes(self.model):
             return
+        estimator = last_step(self.model)
+        alpha = estimator.alpha_ if self.aim == CVAR else None
         for number, goal in enumerate(estimator.goals_, start=1):
-            bounds = None
-            if isinstance(goal.left, Ratio):
-                bounds = np.clip(goal.bound + np.linspace(-_RATIO_RANGE, _RATIO_RANGE, _POINTS), 0.0, None)
-            for point in tradeoff(estimator, goal, bounds, n_points=_POINTS, tol=_FRONTIER_TOL):
-                where = {"alpha": estimator.alpha_, "settings": f"goal {number} bound={point.bound!r}"}
+            for bound, point in sorted(_frontier(estimator, goal).items()):
+                where = {"alpha": alpha, "settings": f"goal {number} bound={bound!r}"}
                 for name in ("value", "lower"):
-                    if not np.isnan(point.value):
-                        yield self.row(MIXTURE, f"frontier {name}", self.data.chosen_on, getattr(point, name), **where)
+                    yield self.row(MIXTURE, f"frontier {name}", self.data.chosen_on, getattr(point, name), **where)
+
+    def segment_rows(self, split: str) -> tuple[list[ResultRow], list[dict[str, str]]]:
+        """Return which segments of a split the tail is made of: their numbers, and their words."""
+        alpha, part = float(self.settings.alpha), self.data.splits[split]
+        segments = find_segments(part, self.row_losses(split)[MIXTURE], alpha)
+        rows = []
+        for number, one in enumerate(segments, start=1):
+            where = {"settings": f"segment {number}", "alpha": alpha}
+            parts = {"tail share of segment": one.share, "tail part": one.part, "segment rows": one.n_rows}
+            parts["tail lift"] = one.lift
+            rows += [self.row(MIXTURE, name, split, value, **where) for name, value in parts.items()]
+        return rows, _named("segment", (one.text for one in segments))
 
     def share_rows(self, split: str) -> Iterator[ResultRow]:
         """Yield the share of each model in the mixture and its error."""
@@ -178,6 +208,8 @@ class Judge:
         """Return the words that belong to the rows."""
         data = self.data
         counts = ", ".join(f"{len(part)} {name}" for name, part in data.splits.items())
+        positive = "" if data.positive is None else f", positive class {data.positive}"
+        kinds = {"numeric": len(data.columns.numeric), "categorical": len(data.columns.categorical)}
         goals = [
             {
                 "name": f"goal {number}",
@@ -190,12 +222,43 @@ class Judge:
             "goals": goals,
             "groups": _named("group", (found.group for found in self._rates(judged)), start=0),
             "models": self._model_texts(),
-            "method": describe(self.settings.method),
+            "method": _method_text(self.settings.method),
+            "objective": aim_words(self.aim),
+            "met_on": self._met_on(),
             "data": [
-                f"{data.name}: {counts} rows; target {self.settings.data.target}, positive class {data.positive}.",
-                f"{len(data.columns.numeric)} numeric and {len(data.columns.categorical)} categorical features.",
+                f"{data.name}: {counts} rows; target {self.settings.data.target}{positive}.",
+                f"Features: {' and '.join(f'{count} {kind}' for kind, count in kinds.items() if count)}.",
             ],
         }
+
+    def reasons(self, rows: Iterable[ResultRow], judged: str) -> dict[str, str]:
+        """Return for each part of a report that has no rows why it has none."""
+        known = {row.quantity for row in rows}
+        found = {
+            "groups": ("group positive_rate", self._why_no_groups()),
+            "frontier": ("frontier value", self._why_no_frontier()),
+            "segments": ("tail part", why_no_segments(len(self.data.splits[judged]), float(self.settings.alpha))),
+        }
+        none_stands_out = "no segment that a few conditions describe has notably more of them than the other rows"
+        return {part: why or none_stands_out for part, (quantity, why) in found.items() if quantity not in known}
+
+    def _why_no_groups(self) -> str:
+        return f"there are {len(self.data.classes)} classes, and data.positive names none of them as the positive one"
+
+    def _why_no_frontier(self) -> str:
+        if not self.goals:
+            return "no goals were asked for"
+        if not mixes(self.model):
+            return "it needs a mixture, whose models can be weighed anew for another bound without training"
+        if not last_step(self.model).goals_:
+            return "the goals are judged only; the mixture was chosen without them"
+        return "no mixture of these models meets the bounds tried"
+
+    def _met_on(self) -> str:
+        """Return the split on which the draws meet the goals by construction, nothing where there is none."""
+        estimator = last_step(self.model)
+        inside = mixes(self.model) and estimator.goals_ and estimator.decision != "vote"
+        return self.data.chosen_on if inside and self.aim != OWN else ""
 
     def _model_texts(self) -> list[dict[str, str]]:
         estimator, asked = last_step(self.model), self.settings.method
@@ -220,6 +283,38 @@ class Judge:
             self._asked = split, failures(codes, np.searchsorted(estimator.classes_, part.labels))
         return self._asked[1], estimator.mixture_
 
+    @property
+    def _is_binary(self) -> bool:
+        return len(self.data.classes) == 2  # noqa: PLR2004
+
+    @property
+    def _pos_label(self) -> Any:
+        return self.data.positive if self._is_binary else True
+
+    def _datasets(self, split: str) -> dict[str, Part]:
+        """Return what goals call their datasets, with a split in the place of ``train``."""
+        return {"train": self.data.splits[split], **self.data.extra}
+
+    def _tables(self, parts: dict[str, Part]) -> dict[str, Table]:
+        return {
+            name: part.table() if self._is_binary else _of_two(part, self.data.positive) for name, part in parts.items()
+        }
+
+    def _positive_shares(self, method: str, name: str) -> FloatArray | None:
+        """Return how likely a method says the positive class of each row; None where it says nothing about them."""
+        part, positive = {**self.data.splits, **self.data.extra}[name], self.data.positive
+        if method == DEPLOYED:
+            said = part.baseline
+        elif method == FIRST:
+            first = self._first_model()
+            said = None if first is None else np.asarray(first(part.X))
+        elif mixes(self.model) and last_step(self.model).decision != "vote":
+            place = last_step(self.model).classes_.tolist().index(positive)
+            return np.asarray(self.model.predict_proba(part.X)[:, place])
+        else:
+            said = self.decisions(name)
+        return None if said is None else (said == positive).astype(np.float64)
+
     def _first_model(self) -> Any:
         if not mixes(self.model):
             return None if self.plain is None else self.plain.predict
@@ -240,6 +335,27 @@ class Judge:
         return rate_table(said, y, part.groups or None, **more)
 
 
+def _frontier(estimator: Any, goal: Goal) -> dict[float, TradeoffPoint]:
+    """Return points by their bound, the goal's own among them."""
+    options: dict[str, Any] = {"n_points": _POINTS, "tol": _FRONTIER_TOL}
+    if isinstance(goal.left, Ratio):
+        near = np.clip(goal.bound + np.linspace(-_RATIO_RANGE, _RATIO_RANGE, _POINTS), 0.0, None)
+        points = [*tradeoff(estimator, goal, near, **options)]
+    else:
+        points = [*tradeoff(estimator, goal, **options), *tradeoff(estimator, goal, [goal.bound], **options)]
+    return {point.bound: point for point in points if not np.isnan(point.value)}
+
+
+def _method_text(asked: MethodSettings) -> str:
+    """Return the method in words; its objective has its own."""
+    title = METHODS[asked.name].title
+    others = {name: value for name, value in asked.parameters.items() if name != "objective"}
+    parameters = describe(asked.model_copy(update={"parameters": others})).removeprefix(title)
+    models = f" of {len(asked.models)} models" if asked.models else ""
+    learner = f", base learner: {describe(asked.learner)}" if asked.learner else ""
+    return title + models + parameters + learner
+
+
 def _expected(losses: AnyArray, mixture: FloatArray) -> FloatArray:
     total = np.zeros(len(losses))
     for model in np.flatnonzero(mixture):
@@ -255,7 +371,7 @@ def _of_two(part: Part, positive: Any) -> Table:
 
 def _violation(found: Any) -> float:
     outside = found.estimate - found.bound if found.goal.sense == "<=" else found.bound - found.estimate
-    return max(float(outside), 0.0)
+    return float(outside) if outside > _ROUNDING else 0.0
 
 
 def _named(kind: str, texts: Iterable[str], *, start: int = 1) -> list[dict[str, str]]:

@@ -15,6 +15,7 @@ from counterpoise.runs.data import Part
 _DEPTH = 3
 _MOST = 5  # segments told
 _LEAST_ROWS = 20
+_FEWEST = 2 * _LEAST_ROWS  # rows that can be two segments
 _LEAST_SHARE = 0.01  # of all rows that a segment has
 _NOTABLE = 1.2  # times the average share of the tail that is worth telling
 _ENOUGH = 200_000  # rows to find segments on
@@ -24,10 +25,11 @@ _SEED = 0  # of the choice among more
 class Segment(NamedTuple):
     """Rows that share a few properties, and how much of the tail they are."""
 
-    text: str
+    text: str  # the properties
     n_rows: int
     share: float  # of its rows that are in the tail
     part: float  # of the tail that lies in it
+    lift: float  # its share of rows in the tail, in terms of that of all rows
 
 
 class _Feature(NamedTuple):
@@ -47,7 +49,7 @@ def find_segments(part: Part, losses: FloatArray, alpha: float) -> list[Segment]
         part, membership = part.rows(rows), membership[rows]
     features, matrix = _features(part)
     least = max(_LEAST_ROWS, int(_LEAST_SHARE * rows.size))
-    if not 0 < membership.mean() < 1 or rows.size < 2 * least:
+    if not 0 < membership.mean() < 1 or rows.size < _FEWEST:
         return []
     tree = DecisionTreeRegressor(max_depth=_DEPTH, min_samples_leaf=least, random_state=_SEED).fit(matrix, membership)
     leaves = tree.apply(matrix)
@@ -57,9 +59,17 @@ def find_segments(part: Part, losses: FloatArray, alpha: float) -> list[Segment]
         inside = leaves == leaf
         share, count = float(membership[inside].mean()), int(inside.sum())
         if path and share >= _NOTABLE * average:
-            text = _sentence(path, count, share, alpha, share / average)
-            found.append(Segment(text, count, share, float(membership[inside].sum() / membership.sum())))
+            part_of_tail = float(membership[inside].sum() / membership.sum())
+            text = " and ".join(_conditions(path))
+            found.append(Segment(text, count, share, part_of_tail, share / float(average)))
     return sorted(found, key=lambda one: -one.share)[:_MOST]
+
+
+def why_no_segments(n_rows: int, alpha: float) -> str:
+    """Return why segments are not looked for; nothing where they are."""
+    if alpha >= 1:
+        return "alpha is 1, so no tail was asked for"
+    return f"{n_rows} rows are too few to tell segments apart" if n_rows < _FEWEST else ""
 
 
 def tail_membership(losses: FloatArray, alpha: float, weights: FloatArray | None = None) -> FloatArray:
@@ -116,14 +126,6 @@ class _Condition(NamedTuple):
     threshold: float
     below: bool
     or_missing: bool
-
-
-def _sentence(path: tuple[_Condition, ...], n_rows: int, share: float, alpha: float, ratio: float) -> str:
-    words = " and ".join(_conditions(path))
-    return (
-        f"{words}: {n_rows} rows, {100 * share:.0f} % of them in the worst {100 * alpha:g} %, "
-        f"{ratio:.1f} times the average"
-    )
 
 
 def _conditions(path: tuple[_Condition, ...]) -> Iterator[str]:

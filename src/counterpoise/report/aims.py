@@ -1,0 +1,111 @@
+"""What a run made as small as possible: in words, and how small it is."""
+
+import math
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from counterpoise.report.record import DEPLOYED, FIRST, MIXTURE, Record
+from counterpoise.report.sections import Table, noun
+from counterpoise.report.wording import fraction, number, percent
+
+_TAIL, _ERROR, _RATE, _GROUP, _OWN = "tail", "error", "rate", "worst-group", "own"
+
+
+class Aim(NamedTuple):
+    """What was made small: the loss of the tail or of all rows, a rate, the worst group's loss, or the method's own."""
+
+    kind: str
+    text: str  # as the subject of a sentence
+
+    @property
+    def is_tail(self) -> bool:
+        """Tell whether the worst-off were the aim."""
+        return self.kind == _TAIL
+
+    @property
+    def has_values(self) -> bool:
+        """Tell whether the results table has it as a quantity of its own."""
+        return self.kind in {_RATE, _GROUP}
+
+    @property
+    def is_code(self) -> bool:
+        """Tell whether the text is that of a rate."""
+        return self.kind == _RATE
+
+    @property
+    def show(self) -> Callable[[float], str]:
+        """Return how its values are written: a rate may be any sum of rates, the others are shares."""
+        return number if self.kind == _RATE else percent
+
+
+def aim_of(record: Record) -> Aim:
+    """Return the aim of a run; of one that does not tell, the tail."""
+    told = record.texts.get("objective")
+    words = told if isinstance(told, Mapping) else {"kind": "cvar"}
+    if words.get("kind") == _RATE:
+        return Aim(_RATE, str(words.get("text", "")))
+    if words.get("kind") == _GROUP:
+        return Aim(_GROUP, "the share wrong in the worst group")
+    if words.get("kind") != "cvar" or record.alpha is None:
+        return Aim(_OWN, "")
+    if record.tail is None:
+        return Aim(_ERROR, "the share wrong of all rows")
+    return Aim(_TAIL, f"the share wrong of the worst-off {fraction(record.tail)}")
+
+
+def asked_lines(record: Record) -> list[tuple[str, str]]:
+    """Return what was to be small, as terms and their meaning."""
+    aim = aim_of(record)
+    tail = "" if record.tail is None else f"the worst-off {fraction(record.tail)} of the rows (alpha = {record.tail:g})"
+    if aim.is_tail:
+        return [("Least wrong for", tail)]
+    lines = [("As small as possible", aim.text)] if aim.text else []
+    return [*lines, ("Also measured for", tail)] if tail else lines
+
+
+def objective_table(record: Record) -> Table | None:
+    """Return the objective on every split, for each method it was measured for."""
+    aim = aim_of(record)
+    methods = _methods(record)
+    if not aim.has_values or not methods:
+        return None
+    rows = [
+        [split, *(aim.show(record.value("objective", method=method, split=split)) for method in methods)]
+        for split in record.splits
+    ]
+    return Table(aim.text, ("rows of", *methods.values()), rows)
+
+
+def objective_sentence(record: Record) -> str:
+    """Return how small the objective is on the rows that count, and beside it for others."""
+    aim, split = aim_of(record), record.judged
+    ours = record.value("objective", split=split)
+    if not aim.has_values or not math.isfinite(ours):
+        return ""
+    others = ", ".join(_others(record, aim))
+    return f"The objective, {aim.text}, is {aim.show(ours)} on the {split} rows{f' ({others})' if others else ''}."
+
+
+def objective_fact(record: Record) -> tuple[str, str, str] | None:
+    """Return the objective on the rows that count as label, value and what is beside it."""
+    aim = aim_of(record)
+    ours = record.value("objective", split=record.judged)
+    if not aim.has_values or not math.isfinite(ours):
+        return None
+    label = aim.text if aim.is_code else "Wrong, worst group"
+    return label, aim.show(ours), ", ".join(_others(record, aim))
+
+
+def _others(record: Record, aim: Aim) -> list[str]:
+    values = {
+        name: record.value("objective", method=method, split=record.judged)
+        for method, name in _methods(record).items()
+        if method != MIXTURE
+    }
+    return [f"{name}: {aim.show(value)}" for name, value in values.items() if math.isfinite(value)]
+
+
+def _methods(record: Record) -> dict[str, str]:
+    names = {MIXTURE: noun(record), FIRST: "plain training", DEPLOYED: "deployed model"}
+    known = {row.method for row in record.named("objective")}
+    return {method: name for method, name in names.items() if method in known}

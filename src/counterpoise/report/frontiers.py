@@ -1,0 +1,55 @@
+"""The price of the goals in a report: how small the objective can be for other bounds."""
+
+import math
+
+from counterpoise.report import figures
+from counterpoise.report.aims import Aim, aim_of
+from counterpoise.report.record import Record
+from counterpoise.report.sections import Panel, Table, is_ratio
+from counterpoise.report.wording import number
+
+_MOST_POINTS = 7  # in numbers
+
+
+def frontier_panels(record: Record) -> list[Panel]:
+    """Return the frontier of each goal for which there is one."""
+    aim = aim_of(record)
+    return [
+        panel
+        for place, (name, entry) in enumerate(record.entries("goals").items())
+        if (panel := _panel(record, aim, place, name, str(entry.get("text", name)))) is not None
+    ]
+
+
+def _panel(record: Record, aim: Aim, place: int, name: str, text: str) -> Panel | None:
+    points = _points(record, name)
+    if not points:
+        return None
+    bound = record.value("goal bound", split=record.judged, settings=name)
+    figure = figures.frontier_figure(f"frontier-{place + 1}", text, points, aim.text, aim.show, bound)
+    asked = [point for point in points if math.isclose(point[0], bound, abs_tol=1e-12)]
+    shown = sorted({*figures.some(points, _MOST_POINTS), *asked})
+    lines = [
+        [number(edge) + (" (asked)" if (edge, value, lower) in asked else ""), aim.show(value), aim.show(lower)]
+        for edge, value, lower in shown
+    ]
+    heads = ("bound", f"least {aim.text}", "proven: not below")
+    split = record.named("frontier value")[0].split
+    note = f"Found on the {split} rows, where the mixture was chosen."
+    if not is_ratio(text):  # of which a few bounds near the asked one were tried
+        note += " No mixture of these models meets a bound beyond the tight end of the curve."
+    return Panel(f"{name}: {text}", figure, Table(f"Frontier of {name}", heads, lines), note)
+
+
+def _points(record: Record, name: str) -> list[tuple[float, float, float]]:
+    """Return bound, least value and proven lower value, by bound."""
+    prefix = f"{name} bound="
+    found: dict[float, dict[str, float]] = {}
+    for row in record.named("frontier value", "frontier lower"):
+        if row.settings.startswith(prefix):
+            found.setdefault(float(row.settings.removeprefix(prefix)), {})[row.quantity] = row.value
+    points = [
+        (bound, parts.get("frontier value", math.nan), parts.get("frontier lower", math.nan))
+        for bound, parts in sorted(found.items())
+    ]
+    return [point for point in points if math.isfinite(point[1])]

@@ -1,0 +1,38 @@
+"""What a fit made as small as possible: read from its model, in words, and measured."""
+
+from typing import Any
+
+import numpy as np
+
+from counterpoise._types import FloatArray
+from counterpoise.goals import Dataset, Rate, as_objective, error_rate
+from counterpoise.pool import group_codes
+from counterpoise.runs.data import Part
+from counterpoise.runs.fitting import last_step, mixes
+
+CVAR, WORST_GROUP, RATE, OWN = "cvar", "worst-group", "rate", "own"  # OWN: what the method does by itself
+
+
+def aim_of(model: Any) -> str | Rate:
+    """Return what a model was chosen or trained to make small: one of the words above, or a rate."""
+    estimator = last_step(model)
+    if mixes(model):
+        is_chosen = getattr(estimator, "mixture", "optimal") == "optimal"
+        return estimator.objective_ if is_chosen else OWN
+    if hasattr(estimator, "objective_value_"):  # trained inside goals, for the error unless another rate is named
+        return error_rate(Dataset("train")) if estimator.objective is None else as_objective(estimator.objective)
+    return OWN
+
+
+def aim_words(aim: str | Rate) -> dict[str, str]:
+    """Return the kind of an aim, and the text of a rate."""
+    return {"kind": RATE, "text": str(aim)} if isinstance(aim, Rate) else {"kind": aim}
+
+
+def worst_group_loss(losses: FloatArray, part: Part) -> float:
+    """Return the average loss of the group that has the largest."""
+    groups, _ = group_codes(part.groups, len(part))
+    weights = np.ones(len(part)) if part.weights is None else part.weights
+    total = np.bincount(groups, weights)
+    shares = np.divide(np.bincount(groups, weights * losses), total, out=np.zeros(total.size), where=total > 0)
+    return float(shares.max())

@@ -1,0 +1,153 @@
+"""What a report says of other objectives than the tail, of the rows as they are, and of settings."""
+
+import math
+
+import pytest
+from parsed_page import Page
+from run_folders import ALPHA, build_plain_run, row, write_folder
+
+from counterpoise.report import write_report
+from counterpoise.report.wording import number, percent
+
+pytest.importorskip("jinja2", reason="jinja2 is not installed")
+pytest.importorskip("matplotlib", reason="matplotlib is not installed")
+
+pytestmark = pytest.mark.usefixtures("undrawn")
+
+RATE = "false_positive_rate(train)"
+GOALS = ("recall(train) >= 0.8", "churn(train) <= 0.1")
+VALUES = {  # method: on train, validation and test rows
+    "mixture": (0.0611, 0.0522, 0.0733),
+    "first model": (0.0812, 0.0923, 0.1034),
+    "deployed model": (0.0141, 0.0252, 0.0363),
+}
+SPLITS = ("train", "validation", "test")
+
+
+def objective_rows():
+    """Yield an objective on three splits for three methods, errors, and two undecided goals, one of them missed."""
+    for method, values in VALUES.items():
+        for split, value in zip(SPLITS, values, strict=True):
+            yield row(method, "objective", split, value)
+            if method != "deployed model":
+                yield row(method, "error", split, value / 2)
+                yield row(method, "cvar", split, value / 2, alpha=1.0)
+    for place, violation in enumerate((0.0, 0.0192)):
+        parts = {"estimate": 0.8, "low": 0.7, "high": 0.9, "bound": 0.8, "margin": -0.1, "verdict": 0, "rows": 40}
+        for part, value in (parts | {"violation": violation}).items():
+            for split in SPLITS:
+                yield row("mixture", f"goal {part}", split, value, settings=f"goal {place + 1}")
+    for bound, value in ((0.7, 0.031), (0.8, 0.0522), (0.9, 0.0777)):
+        for part in ("value", "lower"):
+            where = f"goal 1 bound={bound!r}"
+            yield row("mixture", f"frontier {part}", "validation", value, settings=where)
+
+
+def page_of(folder, *, objective, alpha=1.0, rows=None, **texts):
+    goals = [{"name": f"goal {place + 1}", "text": text, "confidence": 0.95} for place, text in enumerate(GOALS)]
+    texts = {"goals": goals, "objective": objective, **texts}
+    write_folder(folder, list(objective_rows()) if rows is None else rows, texts, {"alpha": alpha})
+    return Page(write_report(folder).read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize(
+    ("objective", "name", "show"),
+    [
+        ({"kind": "rate", "text": RATE}, RATE, number),
+        ({"kind": "worst-group"}, "the share wrong in the worst group", percent),
+    ],
+)
+def test_another_objective_is_named_and_shown_on_every_split(tmp_path, objective, name, show):
+    page = page_of(tmp_path, objective=objective, met_on="validation")
+    ours, first, deployed = (" ".join(show(values[2]).split()) for values in VALUES.values())
+    others = f"(plain training: {first}, deployed model: {deployed})"
+    assert f"The objective, {name}, is {ours} on the test rows {others}." in page.text
+    assert f"As small as possible {name}" in page.text
+    for values in VALUES.values():
+        for value in values:
+            assert " ".join(show(value).split()) in page.text
+    assert "worst-off 100" not in page.text
+    assert "costs" not in page.text.partition("What was asked")[0]
+    assert f"How small {name} can be" in " ".join(page.text.split())
+    assert f"bound least {name} proven: not below" in page.text
+    assert f"0.8000 (asked) {' '.join(show(0.0522).split())}" in page.text
+
+
+def test_an_alpha_of_one_is_the_plain_error(tmp_path):
+    page = page_of(tmp_path, objective={"kind": "cvar"})
+    head = page.text.partition("Do the goals hold?")[0]
+    assert "As small as possible the share wrong of all rows" in head
+    assert "worst-off 100" not in page.text
+    assert "worst-off" not in head.replace("Worst-off rows", "")
+    assert "(alpha)" not in page.text
+    assert "How small is the objective?" not in page.text
+
+
+def test_a_method_with_an_aim_of_its_own_was_not_asked_for_the_tail(tmp_path):
+    page = page_of(tmp_path, objective={"kind": "own"}, alpha=ALPHA)
+    assert "Least wrong for" not in page.text
+    assert "Also measured for the worst-off 10 % of the rows (alpha = 0.1)" in page.text
+
+
+def test_verdicts_say_whether_the_rows_themselves_meet_the_bound(tmp_path):
+    page = page_of(tmp_path, objective={"kind": "rate", "text": RATE}, met_on="validation")
+    told = "On the test rows as they are 1 of 2 goals is met; they are too few to be sure of either."
+    assert f"Both goals are undecided {told}" in page.text
+    assert "Goals shown to hold 0 of 2 1 met on the test rows as they are" in page.text
+    assert page.text.count("? undecided met on these rows") == 6  # three splits, in two tables
+    assert page.text.count("? undecided missed by 0.0192") == 6
+    assert "On the validation rows the mixture was chosen inside the goals" in page.text
+    assert "met by construction" in page.text
+
+
+def test_goals_that_nothing_was_chosen_inside_are_not_met_by_construction(tmp_path):
+    assert "by construction" not in page_of(tmp_path, objective={"kind": "own"}).text
+
+
+def test_one_goal_alone_is_met_or_missed(tmp_path):
+    rows = [found for found in objective_rows() if "goal 1" not in found.settings]
+    rows = [found._replace(settings=found.settings.replace("goal 2", "goal 1")) for found in rows]
+    texts = {"goals": [{"name": "goal 1", "text": GOALS[1]}]}
+    write_folder(tmp_path, rows, texts, {"alpha": 1.0})
+    text = Page(write_report(tmp_path).read_text(encoding="utf-8")).text
+    assert "The goal is undecided On the test rows as they are it is missed; they are too few to be sure." in text
+
+
+def test_reasons_stand_in_the_place_of_what_is_missing(tmp_path):
+    why = {"groups": "there are 10 classes", "frontier": "no goals were asked for", "segments": "alpha is 1"}
+    rows = [row("mixture", "error", "test", 0.1)]
+    text = page_of(tmp_path, objective={"kind": "cvar"}, rows=rows, goals=[], why=why).text
+    assert "No rates by group were measured: there are 10 classes." in text
+    assert "No frontier was computed: no goals were asked for." in text
+    assert "The worst-off rows were not described: alpha is 1." in text
+
+
+def test_settings_that_were_not_set_are_left_out_and_the_others_grouped(tmp_path):
+    folder = build_plain_run(tmp_path)
+    (folder / "settings.json").write_text(
+        '{"alpha": 0.1, "output": null, "data": {"target": "kind", "drop": [], "weights": null, "max_long_key": 3},'
+        ' "method": {"name": "pool", "parameters": {}, "learner": null, "enforce_goals": true, "models": ['
+        ' {"name": "tree", "title": null, "parameters": {"max_depth": 2}}, {"name": "svm", "parameters": {}}]},'
+        ' "goals": [{"goal": "recall(train) >= 0.5", "confidence": null}]}',
+        encoding="utf-8",
+    )
+    page = Page(write_report(folder).read_text(encoding="utf-8"))
+    told = page.text.partition("Settings key value")[2].partition("Run it again")[0]
+    assert told.strip() == (
+        "alpha 0.1 data target kind max_long_key 3 method name pool enforce_goals true models 1 "
+        "name = tree; parameters.max_depth = 2 models 2 svm goals 1 recall(train) >= 0.5"
+    )
+    assert "max_<wbr>long_<wbr>key" in (folder / "report.html").read_text(encoding="utf-8")
+
+
+def test_models_of_one_kind_are_described_once_and_many_are_summed_up(tmp_path):
+    shares = [0.2, *[0.8 / 20] * 20]
+    rows = [row("mixture", "error", "test", 0.1)]
+    rows += [row(f"model {place}", "share", "", share) for place, share in enumerate(shares, start=1)]
+    models = [{"name": f"model {place}", "title": f"round {place}", "description": "a stump"} for place in range(1, 22)]
+    page = page_of(tmp_path, objective={"kind": "cvar"}, rows=rows, goals=[], models=models)
+    assert page.text.count("a stump") == 1
+    assert "21 of 21 models carry weight. Each is: a stump." in page.text
+    rest = math.fsum(shares[15:])
+    assert f"The 15 largest are listed; the others have {' '.join(percent(rest).split())} together." in page.text
+    assert "what it is" not in page.text

@@ -1,0 +1,149 @@
+"""What is measured of other objectives than the tail, and what is said where nothing is."""
+
+import numpy as np
+import pytest
+
+from counterpoise.runs import fit_run
+from counterpoise.runs.data import load_data
+
+POOL = """
+alpha = {alpha}
+goals = ["recall(train) >= 0.7", "precision(train) >= 0.5"]
+[data]
+files = "{folder}/loans.csv"
+target = "paid"
+drop = ["weight"]
+baseline = "today"
+groups = "sex"
+[method]
+name = "pool"
+{more}
+[[method.models]]
+name = "logistic"
+[[method.models]]
+name = "tree"
+parameters = {{max_depth = 2}}
+[[method.models]]
+name = "naive_bayes"
+"""
+
+
+@pytest.fixture(scope="module")
+def fit_pool(tmp_path_factory, loans_folder):
+    """Return a function that fits a pool and returns the run and its data; equal runs are fitted once."""
+    known = {}
+
+    def fit(more="", alpha=1.0):
+        if (more, alpha) not in known:
+            path = tmp_path_factory.mktemp("pool") / "goals.toml"
+            path.write_text(POOL.format(folder=loans_folder, more=more, alpha=alpha))
+            run = fit_run(path)
+            known[more, alpha] = run, load_data(run.settings, loans_folder)
+        return known[more, alpha]
+
+    return fit
+
+
+def objective(run, method, split):
+    (found,) = run.results().where(quantity="objective", method=method, split=split)
+    return found.value
+
+
+def test_a_rate_is_measured_on_every_split_for_all_who_decide(fit_pool):
+    run, data = fit_pool('parameters = {objective = "false_positive_rate(train)"}')
+    model = run.model()
+    for split, part in data.splits.items():
+        said = model.predict_proba(part.X)[part.y == "no", 1].mean()
+        first = (model.estimators_[0].predict(part.X) == "yes")[part.y == "no"].mean()
+        today = (part.baseline == "yes")[part.y == "no"].mean()
+        assert objective(run, "mixture", split) == pytest.approx(said)
+        assert objective(run, "first model", split) == pytest.approx(first)
+        assert objective(run, "deployed model", split) == pytest.approx(today)
+    assert objective(run, "mixture", "validation") == pytest.approx(model.value_)
+    texts = run.texts()
+    assert texts["objective"] == {"kind": "rate", "text": "false_positive_rate(train)"}
+    assert texts["method"] == "mixture of a pool of 3 models"
+    assert texts["why"] == {"segments": "alpha is 1, so no tail was asked for"}
+    assert texts["met_on"] == "validation"
+
+
+@pytest.mark.parametrize("aim", ["false_positive_rate(train)", "worst-group", "cvar"])
+def test_the_frontier_is_that_of_the_objective_and_has_the_asked_bound(fit_pool, aim):
+    run, _ = fit_pool(f'parameters = {{objective = "{aim}"}}')
+    for goal, asked in (("goal 1", 0.7), ("goal 2", 0.5)):
+        found = [row for row in run.results().where(quantity="frontier value") if row.settings.startswith(goal)]
+        values = {float(row.settings.partition("bound=")[2]): row.value for row in found}
+        assert len(values) == len(found) >= 2
+        assert values[asked] == pytest.approx(run.model().value_, abs=2e-4)
+        assert (np.diff([values[bound] for bound in sorted(values)]) >= -2e-4).all()  # at least: tighter to the right
+        assert {row.alpha for row in found} == {1.0 if aim == "cvar" else None}
+        assert {row.split for row in found} == {"validation"}
+
+
+def test_the_worst_group_is_measured(fit_pool):
+    run, data = fit_pool('parameters = {objective = "worst-group"}')
+    model = run.model()
+    for split, part in data.splits.items():
+        wrong = 1 - model.predict_proba(part.X)[np.arange(len(part)), (part.y == "yes").astype(int)]
+        groups = [part.groups["sex"] == sex for sex in "FM"]
+        assert objective(run, "mixture", split) == pytest.approx(max(wrong[rows].mean() for rows in groups))
+        today = max((part.baseline != part.y)[rows].mean() for rows in groups)
+        assert objective(run, "deployed model", split) == pytest.approx(today)
+    assert objective(run, "mixture", "validation") == pytest.approx(model.value_)
+    assert run.texts()["objective"] == {"kind": "worst-group"}
+
+
+def test_the_tail_has_no_other_objective_and_is_measured_at_round_fractions(fit_pool):
+    run, _ = fit_pool(alpha=0.15)
+    assert len(run.results().where(quantity="objective")) == 0
+    assert run.texts()["objective"] == {"kind": "cvar"}
+    alphas = {row.alpha for row in run.results().where(quantity="cvar")}
+    assert {0.01, 0.05, 0.1, 0.15, 0.2, 0.5, 1.0} <= alphas
+
+
+def test_goals_that_are_judged_only_have_no_frontier(fit_pool):
+    run, _ = fit_pool("enforce_goals = false")
+    texts = run.texts()
+    assert texts["why"]["frontier"] == "the goals are judged only; the mixture was chosen without them"
+    assert texts["met_on"] == ""
+
+
+def test_a_model_trained_inside_goals_has_its_rate(goals_file):
+    path = goals_file(replace={"[method.parameters]\nn_estimators = 8": '[method]\nname = "constrained"'})
+    run = fit_run(path)
+    texts, results = run.texts(), run.results()
+    assert texts["objective"] == {"kind": "rate", "text": "error_rate(train)"}
+    assert texts["why"]["frontier"].startswith("it needs a mixture")
+    for split in ("train", "test"):
+        (error,) = results.where(quantity="error", method="mixture", split=split)
+        assert objective(run, "mixture", split) == pytest.approx(error.value)
+    assert len(results.where(quantity="objective", method="deployed model")) == 0
+
+
+@pytest.mark.parametrize(
+    "method",
+    ['name = "adaboost"\nenforce_goals = false', 'name = "adalpboost"\nenforce_goals = false\n{mixture}'],
+)
+def test_what_is_not_chosen_has_an_aim_of_its_own(goals_file, method):
+    numbers = "n_estimators = 4" + (', mixture = "average"' if "{mixture}" in method else "")
+    method = method.replace("{mixture}", "") + f"\nparameters = {{ {numbers} }}"
+    run = fit_run(goals_file(replace={"[method.parameters]\nn_estimators = 8": f"[method]\n{method}"}))
+    assert run.texts()["objective"] == {"kind": "own"}
+    assert run.texts()["met_on"] == ""
+    assert len(run.results().where(quantity="objective")) == 0
+
+
+def test_more_than_two_classes_have_a_reason_for_no_groups(tmp_path):
+    from sklearn.datasets import load_iris  # noqa: PLC0415 - heavy
+
+    X, y = load_iris(return_X_y=True, as_frame=True)
+    X.assign(kind=np.array(["setosa", "versicolor", "virginica"])[y]).to_csv(tmp_path / "iris.csv", index=False)
+    text = '[data]\nfiles = "iris.csv"\ntarget = "kind"\n[method.parameters]\nn_estimators = 4\n'
+    (tmp_path / "iris.toml").write_text(text)
+    texts = fit_run(tmp_path / "iris.toml").texts()
+    assert texts["why"] == {
+        "groups": "there are 3 classes, and data.positive names none of them as the positive one",
+        "frontier": "no goals were asked for",
+        "segments": "30 rows are too few to tell segments apart",
+    }
+    assert texts["data"] == ["iris: 90 train, 30 validation, 30 test rows; target kind.", "Features: 4 numeric."]
