@@ -26,7 +26,7 @@ def result_rows(kept: KeptLosses) -> Iterator[ResultRow]:
     about = kept.settings
     losses = Losses(kept.losses("validation"), kept.losses("test"))
     step = f"eta={about['eta']:g}" if about["alpha"] is None else f"beta={about['beta']:g}"
-    sizes = "/".join(str(size) for size in kept.sizes.values())
+    sizes = "/".join(str(kept.sizes[name]) for name in ("train", "validation", "test"))
     settings = f"T={kept.n_rounds} {step} rows={sizes} {about['schedule']}"
 
     def row(method: str, alpha: float, quantity: str, value: float, extra: str = "") -> ResultRow:

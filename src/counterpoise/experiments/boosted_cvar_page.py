@@ -81,7 +81,8 @@ models' zero-one losses in the files `losses_*.npz` beside this page."""
 _SCHEDULES = """### What plain training reaches
 
 The paper's schedule is 34 epochs in all: too short for this network. The same code with longer schedules, one network
-each (numbers in `schedules.csv`):"""
+each (numbers in `schedules.csv`). Of the kept losses those of the thirtieth network come from a second warm-up by the
+same schedule: the first was not at hand any more."""
 
 _NO_IMAGES = """## Images
 

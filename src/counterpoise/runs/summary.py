@@ -56,8 +56,11 @@ class Summary(NamedTuple):
         found = {f"on the {rows}": (self.error, self.cvar)}
         if self.first_cvar is not None and self.first_error is not None:
             found["plain training"] = (self.first_error, self.first_cvar)
-        tail = f"loss of the worst {100 * self.alpha:g} %"
-        lines = [f"{name}: error {error:.4f}, {tail} {cvar:.4f}" for name, (error, cvar) in found.items()]
+        tail = "" if self.alpha == 1 else f", loss of the worst {100 * self.alpha:g} %"
+        lines = [
+            f"{name}: error {error:.4f}{tail}" + (f" {cvar:.4f}" if tail else "")
+            for name, (error, cvar) in found.items()
+        ]
         if self.goals:
             cells = [(one.verdict, f"{one.estimate:.4f}", f"{one.bound:.4f}", one.goal) for one in self.goals]
             table = _table([("verdict", "estimate", "bound", "goal"), *cells])
