@@ -204,7 +204,8 @@ def _legend(figure: Any, axes: list[Any]) -> None:
     """Put one legend below all panels, with everything that any of them shows."""
     shown = [pair for place in axes for pair in zip(*place.get_legend_handles_labels(), strict=True)]
     by_label = {label: handle for handle, label in shown}
-    figure.legend(by_label.values(), by_label.keys(), loc="outside lower center", ncols=len(by_label), frameon=False)
+    n_columns = min(len(by_label), 4)  # more do not fit beside each other
+    figure.legend(by_label.values(), by_label.keys(), loc="outside lower center", ncols=n_columns, frameon=False)
 
 
 def _band(place: Any, rows: list[Any], color: str, line: str, label: str) -> None:
