@@ -11,7 +11,8 @@ from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, make_classification
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
-from sklearn.preprocessing import scale
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler, scale
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from counterpoise import ConstrainedClassifier
@@ -28,6 +29,8 @@ from counterpoise.goals import (
     positive_rate,
     recall,
 )
+from counterpoise.solvers import ramp as solvers_ramp
+from counterpoise.solvers import solve_svm
 
 TRAIN = Dataset("train")
 PARITY = "positive_rate(train, group=b) >= 0.8 * positive_rate(train, group=a)"
@@ -128,6 +131,35 @@ def test_goals_of_four_kinds_hold_together_on_real_data():
     assert len(checks) == 7
     assert max(check.violation for check in checks) <= 1e-3
     assert model.score(features, labels) > 0.93
+
+
+@pytest.mark.parametrize("seed", [19, 27])
+def test_two_goals_of_which_one_has_no_price_at_first_are_met_in_few_steps(seed, monkeypatch):
+    """Its multiplier is rounding in the search for a start: a hinge of no weight must not lead the bias astray."""
+    features, labels = load_breast_cancer(return_X_y=True)
+    labels = 1 - labels
+    old = np.random.default_rng(0).permutation(len(labels))[:100]
+    rest = np.setdiff1d(np.arange(len(labels)), old)
+    deployed = make_pipeline(StandardScaler(), LogisticRegression(C=0.1, class_weight={0: 1, 1: 5}))
+    deployed.fit(features[old], labels[old])
+    rows = np.random.default_rng(seed).permutation(rest)[:281]
+    scaled = StandardScaler().fit(features[rows]).transform(features)
+    patients = {"patients": Table(scaled[rest], baseline=deployed.predict(features[rest]))}
+    steps = []
+
+    def counted(*args, **settings):
+        found = solve_svm(*args, **settings)
+        steps.append(found.n_iter)
+        return found
+
+    monkeypatch.setattr(solvers_ramp, "solve_svm", counted)
+    goals = ["false_negative_rate(train) <= 0.02", "churn(patients) <= 0.03"]
+    model = ConstrainedClassifier(objective="false_positive_rate(train)", goals=goals, decision="ramp")
+    model.fit(scaled[rows], labels[rows], datasets=patients)
+    assert max(steps) <= 100
+    assert model.gap_ <= model.tol
+    checks = model.check_goals(scaled[rows], labels[rows], datasets=patients)
+    assert max(check.violation for check in checks) <= 1e-6
 
 
 def test_goals_of_four_kinds_hold_together_on_adult():

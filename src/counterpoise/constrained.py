@@ -83,6 +83,10 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
     Scale the features to similar sizes first, with ``StandardScaler`` for instance: the norm that is regularized counts
     all of them alike, and scores move by whole units between clearly negative and clearly positive.
 
+    Every loop has a bound: at most ``max_majorizations`` convex programs, and 25 in a search for a start, each of at
+    most 1000 support vector machines, and those of 1000 Newton steps or 5000 sweeps. Where one is reached, the goals
+    still hold, and ``history_`` says what gap is left.
+
     Examples
     --------
     >>> from sklearn.datasets import load_breast_cancer

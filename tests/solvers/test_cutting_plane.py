@@ -118,6 +118,23 @@ def test_it_stops_when_the_value_is_high_enough_or_the_answers_run_out():
     assert few.lower <= greatest <= few.upper
 
 
+@pytest.mark.parametrize("chooser", ["level", "maximum"])
+def test_it_ends_with_the_gap_that_an_oracle_at_its_limit_leaves(chooser):
+    exact, greatest = quadratic(4, 2)
+    accuracies = []
+
+    def limited(point, accuracy):
+        accuracies.append(accuracy)
+        answer = exact(point, 0.0)
+        return answer._replace(lower=answer.lower - 0.05, upper=answer.upper + 0.05)
+
+    found = maximize_concave(limited, 2, radius=RADIUS, tol=1e-6, chooser=chooser)
+    assert sum(accuracy < 0.1 for accuracy in accuracies) == 3
+    assert found.n_iter == len(accuracies) < 50
+    assert found.lower <= greatest <= found.upper
+    assert found.gap > 0.05
+
+
 def test_a_rate_constraint_on_a_support_vector_machine_holds_at_the_multiplier_found():
     """Least hinge errors subject to a hinge bound on the positive rate: the Lagrangian's maximum is the least value."""
     rng = np.random.default_rng(0)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from oracles import least_svm_value, svm_value
 from sklearn.datasets import load_breast_cancer, load_digits
@@ -205,6 +205,38 @@ def test_any_start_ends_at_the_same_value(seed, fit_bias):
     found = solve_svm(X, up, down, regularization, fit_bias=fit_bias, tol=1e-7, start=other)
     assert found.gap <= 1e-7 * (1 + 1e-6)
     certificate(X, up, down, regularization, found, fit_bias=fit_bias)
+
+
+def extreme_problem(seed):
+    """Return columns of several scales, next to no regularization, and weights down to rounding, alike or spread."""
+    rng = np.random.default_rng(seed)
+    n_rows, n_columns = int(rng.integers(1, 60)), int(rng.integers(1, 12))
+    X = rng.normal(size=(n_rows, n_columns)) * 10 ** rng.uniform(-1, 3, size=n_columns)
+    share = rng.choice([0.0, 0.3, 0.6, 1.0], size=2)
+    weights = rng.exponential(size=(2, n_rows)) * (rng.random((2, n_rows)) < share[:, None]) / n_rows
+    weights *= rng.choice([1.0, 1e-16], size=(2, 1)) * 10 ** rng.uniform(rng.choice([-7.0, 0.0]), 0.0, size=(2, n_rows))
+    return X, *weights, float(10 ** rng.uniform(-10, -4))
+
+
+@settings(max_examples=60)
+@given(st.integers(0, 10**6))
+@example(269)
+@example(384)
+def test_a_start_far_off_costs_few_steps_where_next_to_nothing_is_curved(seed):
+    """The rows on the kinks and the regularization then give no scale for a step."""
+    X, up, down, regularization = extreme_problem(seed)
+    opposite = solve_svm(X, down, up, regularization, tol=1e-2)
+    found = solve_svm(X, up, down, regularization, tol=1e-4, start=opposite, max_iter=200)
+    assert found.gap <= 1e-4
+
+
+def test_rows_of_hardly_any_weight_do_not_send_the_bias_off():
+    X, up, down = blobs()
+    both = solve_svm(X, up, up + down, 1e-3, tol=1e-2)
+    found = solve_svm(X, up, 1e-17 * down, 1e-3, tol=1e-3, start=both)
+    products = X @ found.coefficients
+    assert products.min() - 1.0 <= found.bias <= products.max() + 1.0
+    assert found.gap <= 1e-3
 
 
 def test_many_rows_are_begun_on_a_sample_of_them(monkeypatch):

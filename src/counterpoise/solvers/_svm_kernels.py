@@ -174,8 +174,8 @@ def replies(
     return n_free, hinges
 
 
-@kernel([float64(_floats, _floats, _floats, float64, _floats, _floats, float64)])
-def hinge_slope(
+@kernel([types.UniTuple(float64, 2)(_floats, _floats, _floats, float64, _floats, _floats, float64)])
+def smoothed_hinges(
     centre: FloatArray,
     scores: FloatArray,
     change: FloatArray,
@@ -183,13 +183,16 @@ def hinge_slope(
     up: FloatArray,
     down: FloatArray,
     softness: float,
-) -> float:
-    """Return the slope of the smoothed hinges at ``scores + step * change`` along ``change``."""
-    slope = 0.0
+) -> tuple[float, float]:
+    """Return the smoothed hinges at ``scores + step * change``, and their slope along ``change``."""
+    value = slope = 0.0
     for k in range(scores.size):
-        score = scores[k] + step * change[k]
-        slope -= change[k] * _reply(centre[k], score, (up[k] + down[k]) / softness, up[k], down[k])
-    return slope
+        score, total = scores[k] + step * change[k], up[k] + down[k]
+        dual = _reply(centre[k], score, total / softness, up[k], down[k])
+        distance = dual - centre[k]
+        value += (total - abs(dual - (up[k] - down[k]))) / 2 - dual * score - softness / 2 * distance * distance / total
+        slope -= change[k] * dual
+    return value, slope
 
 
 @kernel(

@@ -28,6 +28,8 @@ _LEVEL = 0.5  # where the level lies between the bounds
 _FIRST = 100.0  # times the tolerance: the accuracy of the first answer, when nothing is known yet
 _FREE = 1e30  # what daqp takes for no bound
 _MAX_ITER = 1000
+_MAX_MISSES = 3  # an oracle that has reached its limits will not do better the next time, and is slow in it
+_ROUNDING = 1e-9  # part of an accuracy that does not make a miss
 
 
 class Answer(NamedTuple):
@@ -93,7 +95,7 @@ def maximize_concave(
     chooser : {"auto", "mass", "level", "maximum"}, default="auto"
         How the next point is chosen; "auto" is "mass" for one multiplier and "level" for more.
     max_iter : int, default=1000
-        Stop after so many answers, whatever the gap.
+        Stop after so many answers, whatever the gap; and after three that are less accurate than was asked for.
 
     Returns
     -------
@@ -123,10 +125,14 @@ def maximize_concave(
     model = _Model(size, radius)
     for offset, slope in zip(*cuts, strict=True) if cuts is not None else ():
         model.add_cut(float(offset), slope)
+    n_misses = 0
     while True:
-        model.add(point, _checked(oracle(point, accuracy), size))
+        answer = _checked(oracle(point, accuracy), size)
+        model.add(point, answer)
+        n_misses += answer.upper - answer.lower > (1 + _ROUNDING) * accuracy
         top = model.maximize()
-        if top.height - model.lower <= tol or model.lower >= stop_above or len(model.points) >= limit:
+        is_enough = top.height - model.lower <= tol or model.lower >= stop_above
+        if is_enough or len(model.points) >= limit or n_misses >= _MAX_MISSES:
             return model.solution(top)
         point, level = _CHOOSERS[chooser](model, top)
         accuracy = max((level - model.lower) / 2, tol / 4)

@@ -31,7 +31,8 @@ from counterpoise.solvers.svm_newton import WARM, Point, minimize_by_newton, sta
 from counterpoise.solvers.svm_rows import GramRows, LinearRows, linear_rows
 
 _WIDE = 500  # columns from which coordinate ascent is faster
-_MAX_ITER = 5000
+_MAX_STEPS = 1000  # of Newton's method; tens are usual, and rows of size 1e3 with a regularization of 1e-10 took 642
+_MAX_SWEEPS = 5000  # of coordinate ascent
 _MATRIX = 2  # dimensions
 _ASYMMETRY = 1e-8  # of a Gram matrix, as a part of its largest entry
 
@@ -47,7 +48,7 @@ def solve_svm(
     start: SVMSolution | None = None,
     stop_above: float = np.inf,
     stop_below: float = -np.inf,
-    max_iter: int = _MAX_ITER,
+    max_iter: int | None = None,
     method: str = "auto",
 ) -> SVMSolution:
     """Minimize two weighted hinges a row plus a ridge on the coefficients.
@@ -73,8 +74,8 @@ def solve_svm(
         new intervals.
     stop_above, stop_below : float, optional
         Stop also when ``lower`` is at least ``stop_above``, or ``value`` at most ``stop_below``.
-    max_iter : int, default=5000
-        Stop after so many Newton steps or sweeps, whatever the gap.
+    max_iter : int, optional
+        Stop after so many Newton steps or sweeps, whatever the gap; by default after 1000 or 5000 of them.
     method : {"auto", "newton", "ascent"}, default="auto"
         Newton's method or dual coordinate ascent; "auto" takes the latter from 500 columns on.
 
@@ -88,24 +89,27 @@ def solve_svm(
     Two rows that should score high and one that should score low:
 
     >>> from counterpoise.solvers import solve_svm
-    >>> X = [[2.0], [1.0], [-1.0]]
+    >>> X = [[3.0], [2.0], [0.0]]
     >>> found = solve_svm(X, up=[1, 1, 0], down=[0, 0, 1], regularization=0.1, tol=1e-6)
     >>> found.coefficients.round(3).tolist(), round(found.bias, 3), round(found.value, 4)
-    ([0.5], 0.0, 0.0125)
+    ([0.5], 0.5, 0.0125)
     """
     matrix = _check_matrix(X)
     method = check_choice(method, "method", ("auto", "newton", "ascent"))
     n_rows, n_columns = matrix.shape
     index, problem = _problem(up, down, n_rows, regularization, fit_bias)
     _check_start(start, n_rows, n_columns)
-    bounds, limit = Bounds(check_positive(tol, "tol"), stop_above, stop_below), check_count(max_iter, "max_iter")
+    by_ascent = method == "ascent" or (method == "auto" and n_columns >= _WIDE)
+    most = _MAX_SWEEPS if by_ascent else _MAX_STEPS
+    limit = most if max_iter is None else check_count(max_iter, "max_iter")
+    bounds = Bounds(check_positive(tol, "tol"), stop_above, stop_below)
     rows = linear_rows(matrix, index)
     duals, bias = _first_duals(problem, index, start)
     bounds.offer(np.zeros(n_columns), 0.0, problem.hinges(np.zeros(index.size)))
     bounds.offer_duals(np.zeros(index.size), problem.proven(np.zeros(index.size), 0.0))
     if bounds.done:
         n_iter = 0
-    elif method == "ascent" or (method == "auto" and n_columns >= _WIDE):
+    elif by_ascent:
         n_iter = maximize_by_ascent(rows, problem, bounds, duals, bias, limit)
     else:
         point = starting_point(rows, problem) if start is None else Point(start.coefficients, bias, duals, WARM)
@@ -124,7 +128,7 @@ def solve_kernel_svm(
     start: SVMSolution | None = None,
     stop_above: float = np.inf,
     stop_below: float = -np.inf,
-    max_iter: int = _MAX_ITER,
+    max_iter: int = _MAX_SWEEPS,
 ) -> SVMSolution:
     """Solve the same problem in the feature space of a kernel, by dual coordinate ascent on its Gram matrix.
 
@@ -133,8 +137,10 @@ def solve_kernel_svm(
     gram : array of shape (n_rows, n_rows)
         The kernel of all pairs of rows: symmetric and positive semidefinite (which is not checked: it would cost
         more than the solution).
-    up, down, regularization, fit_bias, tol, start, stop_above, stop_below, max_iter
+    up, down, regularization, fit_bias, tol, start, stop_above, stop_below
         As for ``solve_svm``.
+    max_iter : int, default=5000
+        Stop after so many sweeps, whatever the gap.
 
     Returns
     -------

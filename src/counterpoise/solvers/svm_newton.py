@@ -27,9 +27,11 @@ _COARSE, _COARSE_STEPS = 0.01, 50  # that solution's gap, as a part of all weigh
 _SHARPEN = 0.3  # softness from one stage to the next
 _SHARPEST = 1e-5
 _SETTLED = 0.1  # a stage ends when Newton's step promises less than this part of the gap
+_NEXT_TO_NOTHING = 1e-6  # part of the weight of all rows that does not make a curvature
 _RIDGE, _RIDGE_FACTOR = 1e-12, 100.0  # part of the diagonal added before factorizing, and its growth on failure
 _FLAT = 0.1  # a line search ends at a slope of this part of the first one
 _MOST_TRIALS = 60
+_ROUNDING = 1e-14  # part of the value and of all weight by which the value may rise in a step
 _TINY = 1e-300
 
 
@@ -65,7 +67,7 @@ def starting_point(rows: LinearRows, problem: Problem) -> Point:
 
 
 def minimize_by_newton(rows: LinearRows, problem: Problem, bounds: Bounds, point: Point, max_iter: int) -> int:
-    """Improve the bounds until they are good enough; return the number of Newton steps."""
+    """Improve the bounds until they are good enough or the steps run out; return the number of Newton steps."""
     scores = rows.scores(point.coefficients) - point.bias
     for n_iter in range(max_iter):
         reply = _best_reply(rows, problem, point, scores)
@@ -127,24 +129,37 @@ def _distance(problem: Problem, point: Point, duals: FloatArray) -> float:
 
 def _newton_step(rows: LinearRows, problem: Problem, point: Point, reply: _Reply) -> FloatArray:
     """Return the step in coefficients and bias."""
-    n_columns, free = rows.n_columns, reply.free
-    stiffness = (problem.up + problem.down)[free] / point.softness
+    n_columns, total = rows.n_columns, problem.up + problem.down
+    curved = _curved_rows(total, reply.free)
+    stiffness = total[curved] / point.softness
     slope = np.append(
         problem.regularization * point.coefficients - reply.summed, reply.duals.sum() if problem.fit_bias else 0.0
     )
     curvature = np.zeros((n_columns + 1, n_columns + 1))
-    curvature[:-1, :-1] = rows.products(free, stiffness)
-    curvature[:-1, -1] = curvature[-1, :-1] = -rows.state(stiffness, free)
+    curvature[:-1, :-1] = rows.products(curved, stiffness)
+    curvature[:-1, -1] = curvature[-1, :-1] = -rows.state(stiffness, curved)
     curvature[-1, -1] = stiffness.sum()
     np.einsum("ii->i", curvature)[:-1] += problem.regularization
-    if not problem.fit_bias or free.size == 0:
+    if not problem.fit_bias:
         curvature[-1, :-1] = curvature[:-1, -1] = 0.0
-        curvature[-1, -1] = (problem.up + problem.down).sum() / point.softness
     return -_solve_positive(curvature, slope)
 
 
+def _curved_rows(total: FloatArray, free: IntArray) -> IntArray:
+    """Return the rows whose curvature counts: the free ones, or all where those weigh next to nothing.
+
+    The curvature of all rows bounds that of the smoothed problem everywhere, so its step lowers the value. That of
+    nearly none has no scale: the step in the bias, which nothing regularizes, can be 1e13, harmless for weights that
+    are rounding and too far off to return from for the next ones.
+    """
+    return free if total[free].sum() > _NEXT_TO_NOTHING * total.sum() else np.arange(total.size)
+
+
 def _solve_positive(matrix: FloatArray, right: FloatArray) -> FloatArray:
-    """Solve with a positive semidefinite matrix, its diagonal raised by as little as the factorization needs."""
+    """Solve with a positive semidefinite matrix, its diagonal raised by as little as the factorization needs.
+
+    The seventh attempt at the latest succeeds: the ridge is then the largest entry, and rounding is far below it.
+    """
     diagonal = np.einsum("ii->i", matrix)
     ridge = _RIDGE * diagonal.max()
     while True:
@@ -156,20 +171,28 @@ def _solve_positive(matrix: FloatArray, right: FloatArray) -> FloatArray:
 
 
 def _line_search(problem: Problem, point: Point, scores: FloatArray, step: FloatArray, change: FloatArray) -> float:
-    """Return a length at which the smoothed value is nearly flat along the step."""
+    """Return a length at which the smoothed value is nearly flat along the step, and not above where it began.
+
+    The slope alone does not tell: past a sharp kink the value can rise for long at a small part of the first slope.
+    """
     moved = step[:-1]
 
-    def slope(length: float) -> float:
-        ridge = problem.regularization * float((point.coefficients + length * moved) @ moved)
-        hinges = kernels.hinge_slope(point.centre, scores, change, length, problem.up, problem.down, point.softness)
-        return ridge + float(hinges)
+    def along(length: float) -> tuple[float, float]:
+        reached = point.coefficients + length * moved
+        value, slope = kernels.smoothed_hinges(
+            point.centre, scores, change, length, problem.up, problem.down, point.softness
+        )
+        ridge = problem.regularization / 2 * float(reached @ reached)
+        return value + ridge, slope + problem.regularization * float(reached @ moved)
 
-    flat = _FLAT * abs(slope(0.0))
+    first, steepest = along(0.0)
+    weight = float(problem.up.sum() + problem.down.sum())
+    most, flat = first + _ROUNDING * (abs(first) + weight), _FLAT * abs(steepest)
     low, high, length = 0.0, np.inf, 1.0
     for _ in range(_MOST_TRIALS):
-        found = slope(length)
-        if abs(found) <= flat:
-            break
-        low, high = (low, length) if found > 0 else (length, high)
+        value, slope = along(length)
+        if abs(slope) <= flat and value <= most:
+            return length
+        low, high = (low, length) if slope > 0 else (length, high)
         length = (low + high) / 2 if high < np.inf else 2 * length
-    return length
+    return low  # the value falls all the way to it
