@@ -27,7 +27,7 @@ test: .venv/installed
 
 # The other tests have passed without PyTorch by then: nothing else may need it.
 test-networks: .venv/installed
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check "$(TORCH)" "safetensors>=0.4"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check "$(TORCH)"
 	$(BIN)/python -m pytest -q -n auto $$(grep -rlE "torch" tests docs/guide --include=test_*.py --include=networks.md)
 
 lint: .venv/installed
