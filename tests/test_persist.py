@@ -55,7 +55,8 @@ MODELS = {
 
 def classifiers(package):
     """Return the names of the public classes of a package that are fitted."""
-    return {name for name in package.__all__ if hasattr(getattr(package, name), "fit")}
+    public = {name: getattr(package, name) for name in package.__all__}
+    return {name for name, one in public.items() if isinstance(one, type) and hasattr(one, "fit")}
 
 
 def round_trip(model, tmp_path, **settings):
