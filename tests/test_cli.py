@@ -77,7 +77,8 @@ def test_numbers_that_json_lacks_become_null(capsys):
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_shell_completion_installs(shell, tmp_path, capsys):
+def test_shell_completion_installs(shell, tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))  # the shell's own start-up file gets a line
     script = tmp_path / "completion"
     assert main(["--install-completion", "--shell", shell, "--output", str(script)]) == 0
     text = script.read_text()

@@ -1,7 +1,7 @@
 """The commands on a user's own data: from a table and a goals file to a model, an audit and a report."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from cyclopts import App, Parameter
 
@@ -23,9 +23,30 @@ app = App(
     result_action="return_value",
     suppress_keyboard_interrupt=False,  # main says what is kept
 )
-app.register_install_completion_command()
 for command in (project.demo, project.reproduce, project.bench, project.data):
     app.command(command)
+
+
+@app.command(name="--install-completion")
+@flowing
+def install_completion(
+    *,
+    shell: Literal["bash", "zsh", "fish", "powershell"] | None = None,
+    output: Annotated[Path | None, Parameter(name=("--output", "-o"))] = None,
+    shown: Out = PRINTED,
+) -> int:
+    """Install shell completion, so that the tab key completes commands and options.
+
+    Parameters
+    ----------
+    shell
+        Default: the one that runs now.
+    output
+        Where the script goes. Default: where the shell looks for it.
+    """
+    path = app.install_completion(shell=shell, output=output)  # cyclopts has a command for it, which loads slowly
+    shown.answer(f"completion script: {path}. Start a new shell to use it.", {"script": path})
+    return DONE
 
 
 @app.command
