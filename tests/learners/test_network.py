@@ -1,14 +1,10 @@
 """NetworkLearner: draws by weight, one warm-up for all rounds, the same bits from the same seed, clear errors."""
 
 import pickle
-import sys
 import threading
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from scipy.stats import chisquare
 from sklearn.base import clone
 from sklearn.datasets import load_digits, make_blobs
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -62,69 +58,7 @@ def test_scikit_learn_contract(estimator, check):
     check(estimator)
 
 
-# Draws
-
-
-weight_vectors = st.lists(st.sampled_from([0.0, 0.5, 1.0, 7.0]), min_size=2, max_size=40).filter(
-    lambda weights: sum(map(bool, weights)) > 1
-)
-
-
-@given(weight_vectors, st.integers(0, 2**31))
-def test_rows_are_drawn_in_proportion_to_their_weights_and_those_without_never(weights, seed):
-    weights = np.array(weights)
-    n_draws = 4000
-    drawn = data.Sampler.of(weights, "cpu").draw((n_draws // 8, 8), data.make_generator(seed, 0, "cpu"))
-    counts = np.bincount(drawn.numpy().ravel(), minlength=weights.size)
-    held = weights > 0
-    assert counts[~held].sum() == 0
-    assert chisquare(counts[held], n_draws * weights[held] / weights.sum()).pvalue > 1e-6
-
-
-def test_the_upper_end_of_the_unit_interval_stops_at_the_last_row_of_weight(monkeypatch):
-    monkeypatch.setattr(torch, "rand", lambda shape, **_: torch.ones(shape, dtype=torch.float64))
-    assert data.Sampler.of(np.array([1.0, 2.0, 0.0]), "cpu").draw((3,), None).tolist() == [1, 1, 1]
-
-
-@given(st.integers(1, 50), st.integers(1, 4), st.integers(1, 20), st.integers(0, 99))
-def test_each_epoch_holds_each_row_once_in_batches_of_one_size(n_rows, n_epochs, batch_size, seed):
-    tables = list(data.epochs(n_rows, n_epochs, batch_size, data.make_generator(seed, 0, "cpu")))
-    assert all(table.shape[1] == batch_size for table in tables)
-    stream = torch.cat([table.ravel() for table in tables])
-    assert stream.numel() == -(-n_rows * n_epochs // batch_size) * batch_size
-    for epoch in stream[: n_rows * n_epochs].view(n_epochs, n_rows):
-        assert sorted(epoch.tolist()) == list(range(n_rows))
-
-
-@given(st.integers(0, 2**31), st.integers(1, 7), st.integers(1, 7), st.sampled_from([np.uint8, np.float32]))
-def test_crops_and_flips_are_those_of_a_plain_loop(seed, height, width, dtype):
-    rng = np.random.default_rng(seed)
-    images = rng.integers(1, 255, (5, height, width, 2)).astype(dtype)
-    flips, downs, rights = rng.integers(2, size=5), rng.integers(9, size=5), rng.integers(9, size=5)
-    moves = torch.from_numpy((flips * 9 + downs) * 9 + rights)
-    places = data.move_places(height, width, "cpu")
-    found = data.crop_and_flip(torch.from_numpy(images), moves, places).numpy()
-    for image, flip, down, right, moved in zip(images, flips, downs, rights, found, strict=True):
-        part = np.pad(image, ((4, 4), (4, 4), (0, 0)))[down : down + height, right : right + width]
-        np.testing.assert_array_equal(moved, part[:, ::-1] if flip else part)
-
-
-# Inputs
-
-
-@pytest.mark.parametrize("shape", [(50, 3), (20, 3, 4, 5), (20, 3, 7)])
-def test_bytes_and_floats_reach_the_network_alike_standardized(shape):
-    X = np.random.default_rng(0).integers(0, 256, shape).astype(np.uint8)
-    X[:, 1] = 7
-    standard = data.standard_of(X)
-    first, second = (
-        next(data.Inputs(rows, standard, "cpu", torch.float32).batches(99)).numpy() for rows in (X, X.astype(float))
-    )
-    np.testing.assert_allclose(first, second, atol=1e-5)
-    assert first.shape == shape
-    axes = (0, *range(2, X.ndim))
-    np.testing.assert_allclose(first.mean(axis=axes), 0, atol=1e-5)
-    np.testing.assert_allclose(first.std(axis=axes), [1, 0, 1], atol=1e-5)
+# Training
 
 
 def test_features_far_from_zero_and_of_any_scale_are_learned():
@@ -133,14 +67,11 @@ def test_features_far_from_zero_and_of_any_scale_are_learned():
     assert model.score(X * [1e-6, 1, 1e6, 1] + [0, 1e9, 0, 0], y) > 0.95
 
 
-# Training
-
-
-@pytest.mark.parametrize("momentum", [0.9, 0.0])
-def test_steps_are_those_of_plain_sgd(momentum):
+@pytest.mark.parametrize(("momentum", "nesterov"), [(0.9, False), (0.9, True), (0.0, False)])
+def test_steps_are_those_of_plain_sgd(momentum, nesterov):
     """The oracle is a loop over the same batches with torch's unfused optimizer and its own schedule."""
     X, codes, _ = blobs()
-    learner = tiny(momentum=momentum, weight_decay=0.01, decay_at=(3, 6), n_iterations=9)
+    learner = tiny(momentum=momentum, nesterov=nesterov, weight_decay=0.01, decay_at=(3, 6), n_iterations=9)
     settings = check_settings(learner)
     module = training.build(learner.module, (4,), 3)
     reference = training.build(learner.module, (4,), 3)
@@ -152,7 +83,8 @@ def test_steps_are_those_of_plain_sgd(momentum):
         trainer.start(first, codes)
         trainer.train(weights, data.make_generator(seed, 1, "cpu"))
     rows = data.Sampler.of(weights, "cpu").draw((9, 32), data.make_generator(5, 1, "cpu"))
-    optimizer = torch.optim.SGD(reference.parameters(), lr=0.1, momentum=momentum, weight_decay=0.01, foreach=False)
+    how = {"momentum": momentum, "nesterov": nesterov, "weight_decay": 0.01}
+    optimizer = torch.optim.SGD(reference.parameters(), lr=0.1, foreach=False, **how)
     schedule = torch.optim.lr_scheduler.MultiStepLR(optimizer, [3, 6], gamma=0.1)
     for batch in rows:
         optimizer.zero_grad()
@@ -424,100 +356,6 @@ def test_a_state_that_does_not_fit_is_refused():
     model.state_ = {name: value for name, value in model.state_.items() if name != "1.bias"}
     with pytest.raises(ValueError, match=r"does not hold all parameters.*1\.bias is missing"):
         model.predict(X)
-
-
-# Errors
-
-BAD_SETTINGS = {
-    "iterations": ({"n_iterations": 0}, "n_iterations must be at least 1; got 0"),
-    "epochs": ({"warmup_epochs": -1}, "warmup_epochs must be a whole number of at least 0; got -1"),
-    "batch": ({"batch_size": 0}, "batch_size must be at least 1; got 0"),
-    "rate": ({"learning_rate": 0.0}, "learning_rate must be finite and above 0; got 0.0"),
-    "momentum": ({"momentum": 1.0}, r"momentum must lie in \[0, 1\); got 1.0"),
-    "weight decay": ({"weight_decay": -1}, "weight_decay must be a finite number of at least 0; got -1"),
-    "falling places": ({"decay_at": (20, 10)}, r"decay_at must list iterations .* increasing.*got \(20, 10\)"),
-    "equal places": ({"decay_at": (10, 10)}, "decay_at must list iterations"),
-    "one place": ({"decay_at": 400}, "decay_at must list iterations.*got 400"),
-    "decay": ({"decay": float("nan")}, "decay must be finite and above 0; got nan"),
-    "augment": ({"augment": "mixup"}, "augment, where not None, must be one of 'crop-flip'; got 'mixup'"),
-    "augment of a table": ({"augment": "crop-flip"}, r"is for images of shape .*got X of shape \(120, 4\)"),
-    "device": ({"device": "tpu"}, "device must be 'auto', 'cpu', 'cuda' or 'cuda:0' and so on; got 'tpu'"),
-    "far device": ({"device": "cuda:99"}, "device='cuda:99' does not exist: torch sees"),
-    "precision": ({"precision": "float16"}, "precision must be one of 'auto', 'float32', 'bfloat16'; got 'float16'"),
-    "capture": ({"capture": "yes"}, "capture must be 'auto', True or False; got 'yes'"),
-    "capture on CPU": ({"capture": True}, "capture=True needs a CUDA device"),
-    "no output": ({"module": lambda *_: torch.nn.Flatten(0)}, r"a column for each of 3 classes.*it returned \(8,\)"),
-    "wide output": ({"module": lambda n, _: torch.nn.Linear(n, 9)}, r"shape \(batch, 3\).*it returned \(2, 9\)"),
-    "wrong input": ({"module": lambda _, k: torch.nn.Linear(99, k)}, r"fails on a batch of shape \(2, 4\)"),
-    "nothing to train": ({"module": lambda *_: Fixed()}, "has no parameters to train"),
-    "convolutions on a table": ({"module": networks.WideResNet()}, "WideResNet is a network for images of shape"),
-    "odd depth": ({"module": networks.WideResNet(27)}, "depth must be 6 n [+] 4 for a whole n.*got 27"),
-}
-
-
-class Fixed(torch.nn.Module):
-    def forward(self, x):
-        return x[:, :3]
-
-
-@pytest.mark.parametrize("case", BAD_SETTINGS)
-def test_bad_settings_get_one_clear_sentence(case):
-    settings, text = BAD_SETTINGS[case]
-    X, y, _ = blobs()
-    with pytest.raises(ValueError, match=text):
-        tiny().set_params(**settings).fit(X, y)
-
-
-@pytest.mark.parametrize(
-    ("module", "text"),
-    [("wrn", "module must be a factory, called with the shape"), (lambda *_: "net", "returned str")],
-)
-def test_what_makes_no_network_is_refused(module, text):
-    X, y, _ = blobs()
-    with pytest.raises(TypeError, match=text):
-        tiny().set_params(module=module).fit(X, y)
-
-
-@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device")
-def test_cuda_where_there_is_none_is_refused():
-    X, y, _ = blobs()
-    with pytest.raises(ValueError, match="device='cuda' does not exist: torch sees 0 CUDA devices here"):
-        tiny(device="cuda").fit(X, y)
-
-
-BAD_ROWS = {
-    "NaN in X": ({"X": [[0.0, 1], [1, np.nan], [2, 3]]}, "contains NaN"),
-    "one class": ({"y": [1, 1, 1]}, "at least two classes to tell apart; got one class only"),
-    "NaN weight": ({"sample_weight": [1, np.nan, 1]}, "sample_weight must be finite everywhere; found NaN"),
-    "negative weight": ({"sample_weight": [1, -1, 1]}, "sample_weight must not be negative; got a weight of -1.0"),
-    "no weight": ({"sample_weight": [0, 0, 0]}, "sample_weight must have at least one weight above zero"),
-}
-
-
-@pytest.mark.parametrize("case", BAD_ROWS)
-def test_bad_rows_get_one_clear_sentence(case):
-    rows, text = BAD_ROWS[case]
-    with pytest.raises(ValueError, match=text):
-        tiny().fit(**({"X": [[0.0, 1], [1, 2], [2, 3]], "y": [0, 1, 0]} | rows))
-
-
-def test_codes_and_places_that_do_not_belong_are_refused():
-    X, codes, classes = blobs()
-    prepared = tiny().prepare(X)
-    with pytest.raises(ValueError, match="codes must lie from 0 to 1; got 0 to 2"):
-        tiny().fit_codes(prepared, codes, classes[:2], np.ones(120))
-    with pytest.raises(ValueError, match="prepared for another device or precision"):
-        tiny(precision="bfloat16").fit_codes(prepared, codes, classes, np.ones(120))
-
-
-def test_without_torch_the_error_says_how_to_get_it(monkeypatch):
-    for name in [name for name in sys.modules if name.startswith("counterpoise.learners._network_")]:
-        monkeypatch.delitem(sys.modules, name)
-        monkeypatch.delattr(sys.modules["counterpoise.learners"], name.rsplit(".", 1)[1])
-    monkeypatch.setitem(sys.modules, "torch", None)
-    X, y, _ = blobs()
-    with pytest.raises(ImportError, match=r"NetworkLearner needs torch.*pip install counterpoise\[torch\]"):
-        tiny().fit(X, y)
 
 
 # CUDA
