@@ -1,4 +1,4 @@
-"""Steps of the network learner: captured in bfloat16 against eager float32 on CUDA, else against scikit-learn.
+"""Steps of the network learner: captured bfloat16, compiled or not, against eager float32 on CUDA, else scikit-learn.
 
 Usage: python bench/network.py [--full] [--output PATH]
 Alone it needs neither highspy nor daqp, so that it runs on a bare machine with a GPU.
@@ -15,6 +15,7 @@ import harness
 import numpy as np
 import torch
 from harness import Benchmark
+from sklearn.base import clone
 from sklearn.neural_network import MLPClassifier
 from torch import nn
 
@@ -65,7 +66,7 @@ class Run:
         self.module = build(learner.module, rows.shape, n_classes)
         self.trainer = Trainer(rows.inputs, self.module, n_classes, settings, rows.place)
         self.first = self.trainer.state()
-        self.trainer.capture()
+        self.trainer.make_ready()
 
     def train(self) -> dict[str, np.ndarray]:
         """Train from the first parameters for the learner's number of steps and return the last ones."""
@@ -114,18 +115,18 @@ def _seconds(function: Callable[[], Any]) -> float:
     return time.perf_counter() - start
 
 
-def captured_against_eager(name: str, network: Any, n_steps: int) -> Benchmark:
+def captured_against_eager(name: str, network: Any, n_steps: int, *, compiled: bool = False) -> Benchmark:
     """Compare the captured step in bfloat16 with the eager one in float32, from the same start and draws."""
     given = images(N_IMAGES)
     learner = NetworkLearner(
         network, n_iterations=n_steps, batch_size=BATCH, learning_rate=0.1, weight_decay=5e-4, augment="crop-flip",
         decay_at=(2 * n_steps // 3,),
     )  # fmt: skip
-    ours = Run(learner, given)
+    ours = Run(clone(learner).set_params(compile=compiled), given)
     plain = Run(learner.set_params(precision="float32", capture=False), given)
     plain.train()
     return Benchmark(
-        name=f"{n_steps} steps of {name}",
+        name=f"{n_steps} steps of {name}{', compiled' if compiled else ''}",
         size=f"batch {BATCH}, {torch.cuda.get_device_name()}",
         ours=ours.train,
         floor=lambda _: floor(ours, n_steps),
@@ -170,6 +171,7 @@ def quick() -> Iterator[Benchmark]:
     """Yield what runs in about a minute."""
     if torch.cuda.is_available():
         yield captured_against_eager("WRN-28-1", networks.WideResNet(28, 1), 300)
+        yield captured_against_eager("WRN-28-1", networks.WideResNet(28, 1), 300, compiled=True)
     else:
         yield perceptron_against_scikit_learn(6400, 20, 10)
 
@@ -179,6 +181,7 @@ def full() -> Iterator[Benchmark]:
     yield perceptron_against_scikit_learn(12_800, 50, 20)
     if torch.cuda.is_available():
         yield captured_against_eager("WRN-28-1", networks.WideResNet(28, 1), 1000)
+        yield captured_against_eager("WRN-28-1", networks.WideResNet(28, 1), 1000, compiled=True)
         yield captured_against_eager("ResNet-18", networks.ResNet18(), 300)
         yield captured_against_eager("WRN-28-10", networks.WideResNet(28, 10), 100)
 

@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+import counterpoise
 from counterpoise.cli import main
 from counterpoise.cli.errors import sentence
 from counterpoise.cli.printing import Shown
@@ -100,3 +101,12 @@ def test_help_loads_nothing_heavy():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_the_package_runs_as_a_module():
+    command = [sys.executable, "-m", "counterpoise"]
+    done = subprocess.run([*command, "--version"], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout.strip()) == (0, counterpoise.__version__)
+    refused = subprocess.run([*command, "fitt"], capture_output=True, text=True, check=False)
+    assert refused.returncode == 2
+    assert refused.stderr.startswith("counterpoise: ")

@@ -13,7 +13,7 @@ from counterpoise.experiments.kept_losses import PARTS, KeptLosses
 from counterpoise.learners.networks import Perceptron
 from counterpoise.results import append_rows, read_rows
 
-TINY = Plan("cifar10", "tiny", Perceptron((8,)), 4, 1, 5, (3,))
+TINY = Plan("cifar10", "cifar10", "tiny", Perceptron((8,)), 4, 1, 5, (3,))
 
 
 def toy_images(n_train=200, n_test=60):
@@ -36,7 +36,7 @@ def needs_torch():
 
 
 def boosted(run, images, limit, state, output=None, say=lambda _line: None):
-    return run_rounds(run, images, limit, state=state, output=output, device="cpu", say=say)
+    return run_rounds(run, images, limit, run.plan.make_learner("cpu"), state=state, output=output, say=say)
 
 
 def same_losses(kept, other):
@@ -179,7 +179,9 @@ def test_the_table_and_the_page_are_made_of_kept_losses(tmp_path, monkeypatch):
     page = boosted_cvar_page.write_page(table).read_text(encoding="utf-8")
     assert "## cifar10, tiny" in page
     assert "| method | alpha 0.01 | alpha 0.02 | alpha 0.05 | alpha 0.1 | alpha 0.2 | alpha 0.5 |" in page
-    assert (tmp_path / "cifar10.png").stat().st_size > 5000
+    assert "; Regularized LPBoost: `T=6 beta=100 " in page
+    assert f"The test accuracy of ERM is {1 - made_up()[1].losses('test')[:, 0].mean():.4f} (seed 0), " in page
+    assert (tmp_path / "cifar10_tiny.png").stat().st_size > 5000
 
 
 def test_a_page_without_kept_losses_says_how_to_make_them(tmp_path):
@@ -195,10 +197,14 @@ def test_reproduce_boosts_where_images_and_a_device_are_there(tmp_path, monkeypa
     told = []
     monkeypatch.setattr(boosted_cvar_networks, "_has_cuda", lambda: True)
     monkeypatch.setattr(boosted_cvar_networks, "load_images", lambda _name, _places: toy_images())
-    monkeypatch.setitem(PLANS, "cifar10", TINY._replace(n_rounds=2))
+    other = TINY._replace(name="cifar10-other", learner="other", learning_rate=0.02, warmup_decay_at=(1,))
+    plans = {plan.name: plan._replace(n_rounds=2) for plan in (TINY, other)}
+    monkeypatch.setattr(boosted_cvar_networks, "PLANS", plans)
     boosted_cvar_networks.reproduce(tmp_path, ["cifar10"], tell=told.append)
-    assert (told[-1].done, told[-1].total) == (4, 4)
-    assert {row.method for row in read_rows(tmp_path / "networks.csv")} == set(boosted_cvar.METHODS)
+    assert [(one.done, one.total) for one in told if one.done == one.total] == [(4, 4), (4, 4)]
+    rows = read_rows(tmp_path / "networks.csv")
+    for learner in ("tiny", "other"):
+        assert {row.method for row in rows.where(learner=learner)} == set(boosted_cvar.METHODS)
 
 
 def test_reproduce_goes_on_without_the_images(tmp_path, monkeypatch):

@@ -1,6 +1,7 @@
 """NetworkLearner: draws by weight, one warm-up for all rounds, the same bits from the same seed, clear errors."""
 
 import pickle
+import shutil
 import threading
 
 import numpy as np
@@ -93,6 +94,44 @@ def test_steps_are_those_of_plain_sgd(momentum, nesterov):
         schedule.step()
     for name, value in reference.state_dict().items():
         np.testing.assert_allclose(trainer.state()[name], value.numpy(), atol=1e-6)
+
+
+def test_the_warm_up_has_its_own_rate_that_falls_after_epochs():
+    """The oracle is a loop over the same epochs with torch's unfused optimizer."""
+    X, codes, _ = blobs(128)
+    learner = tiny(warmup_epochs=5, warmup_learning_rate=0.2, warmup_decay_at=(2, 4), learning_rate=0.01)
+    settings = check_settings(learner)
+    module, reference = (training.build(learner.module, (4,), 3) for _ in range(2))
+    inputs = data.Inputs(X, data.standard_of(X), "cpu", torch.float32)
+    trainer = training.Trainer(inputs, module, 3, settings, training.find_place(settings))
+    trainer.start(trainer.state(), codes)
+    trainer.warm_up(data.make_generator(5, 0, "cpu"))
+    optimizer = torch.optim.SGD(reference.parameters(), lr=0.2, momentum=0.9, foreach=False)
+    schedule = torch.optim.lr_scheduler.MultiStepLR(optimizer, [2, 4], gamma=0.1)
+    for _, rows in data.epochs(128, 5, 32, data.make_generator(5, 0, "cpu")):
+        for batch in rows:
+            optimizer.zero_grad()
+            loss = torch.nn.functional.cross_entropy(reference(inputs.values[batch]), torch.from_numpy(codes)[batch])
+            loss.backward()
+            optimizer.step()
+        schedule.step()
+    for name, value in reference.state_dict().items():
+        np.testing.assert_allclose(trainer.state()[name], value.numpy(), atol=1e-6)
+
+
+def test_the_rate_of_the_warm_up_is_that_of_the_rounds_by_default():
+    X, y, _ = blobs()
+    assert same_state(tiny().fit(X, y).state_, tiny(warmup_learning_rate=0.1).fit(X, y).state_)
+    assert not same_state(tiny().fit(X, y).state_, tiny(warmup_learning_rate=0.2).fit(X, y).state_)
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of torch, when it loads its compiler
+@pytest.mark.skipif(shutil.which("g++") is None, reason="torch.compile needs a C++ compiler")
+def test_a_compiled_step_learns_as_a_plain_one_does():
+    X, y, _ = blobs()
+    plain, compiled = (tiny(compile=value).fit(X, y) for value in (False, True))
+    for name, value in plain.state_.items():
+        np.testing.assert_allclose(compiled.state_[name], value, atol=1e-4)
 
 
 def test_a_long_round_is_drawn_in_parts(monkeypatch):
@@ -372,6 +411,7 @@ def test_a_captured_step_learns_as_an_eager_one_does():
         .score(X, y)
         for capture, precision in ((False, "float32"), (True, "float32"), (True, "bfloat16"))
     ]
+    scores += [tiny(**settings, compile=True).set_params(module=networks.WideResNet(10)).fit(X, y).score(X, y)]
     assert min(scores) > 0.9
     assert max(scores) - min(scores) < 0.05
 

@@ -33,7 +33,11 @@ def test_the_upper_end_of_the_unit_interval_stops_at_the_last_row_of_weight(monk
 
 @given(st.integers(1, 50), st.integers(1, 4), st.integers(1, 20), st.integers(0, 99))
 def test_each_epoch_holds_each_row_once_in_batches_of_one_size(n_rows, n_epochs, batch_size, seed):
-    tables = list(data.epochs(n_rows, n_epochs, batch_size, data.make_generator(seed, 0, "cpu")))
+    numbered = list(data.epochs(n_rows, n_epochs, batch_size, data.make_generator(seed, 0, "cpu")))
+    tables = [table for _, table in numbered]
+    ends = np.cumsum([table.numel() for table in tables])
+    assert all(end <= n_rows * (number + 1) for (number, _), end in zip(numbered[:-1], ends[:-1], strict=True))
+    assert numbered[-1][0] == n_epochs - 1
     assert all(table.shape[1] == batch_size for table in tables)
     stream = torch.cat([table.ravel() for table in tables])
     assert stream.numel() == -(-n_rows * n_epochs // batch_size) * batch_size

@@ -34,6 +34,8 @@ BAD_SETTINGS = {
     "falling places": ({"decay_at": (20, 10)}, r"decay_at must list iterations .* increasing.*got \(20, 10\)"),
     "equal places": ({"decay_at": (10, 10)}, "decay_at must list iterations"),
     "one place": ({"decay_at": 400}, "decay_at must list iterations.*got 400"),
+    "rate of the warm-up": ({"warmup_learning_rate": -1.0}, "warmup_learning_rate, where not None, must be finite"),
+    "places of the warm-up": ({"warmup_decay_at": (2, 1)}, r"warmup_decay_at must list epochs .*as in \(60, 80\)"),
     "decay": ({"decay": float("nan")}, "decay must be finite and above 0; got nan"),
     "augment": ({"augment": "mixup"}, "augment, where not None, must be one of 'crop-flip'; got 'mixup'"),
     "augment of a table": ({"augment": "crop-flip"}, r"is for images of shape .*got X of shape \(120, 4\)"),
@@ -41,6 +43,7 @@ BAD_SETTINGS = {
     "far device": ({"device": "cuda:99"}, "device='cuda:99' does not exist: torch sees"),
     "precision": ({"precision": "float16"}, "precision must be one of 'auto', 'float32', 'bfloat16'; got 'float16'"),
     "capture": ({"capture": "yes"}, "capture must be 'auto', True or False; got 'yes'"),
+    "compile": ({"compile": "yes"}, "compile must be True or False; got 'yes'"),
     "capture on CPU": ({"capture": True}, "capture=True needs a CUDA device"),
     "no output": ({"module": lambda *_: torch.nn.Flatten(0)}, r"a column for each of 3 classes.*it returned \(8,\)"),
     "wide output": ({"module": lambda n, _: torch.nn.Linear(n, 9)}, r"shape \(batch, 3\).*it returned \(2, 9\)"),
@@ -79,6 +82,19 @@ def test_cuda_where_there_is_none_is_refused():
     X, y, _ = blobs()
     with pytest.raises(ValueError, match="device='cuda' does not exist: torch sees 0 CUDA devices here"):
         tiny(device="cuda").fit(X, y)
+
+
+def test_a_step_that_cannot_be_compiled_is_refused(monkeypatch):
+    def compiled(_function, **_how):
+        def fail(*_arguments):
+            raise torch._dynamo.exc.TorchDynamoException("InvalidCxxCompiler: none found\nand a page of advice")
+
+        return fail
+
+    monkeypatch.setattr(torch, "compile", compiled)
+    X, y, _ = blobs()
+    with pytest.raises(RuntimeError, match=r"compile=True needs .* none found Use compile=False\.$"):
+        tiny(compile=True).fit(X, y)
 
 
 BAD_ROWS = {

@@ -39,6 +39,7 @@ from counterpoise.progress import Progress, Tell
 
 ADALPBOOST, LPBOOST = "adalpboost", "lpboost"
 _BATCH = 128
+_RATE = 0.1  # the first learning rate of Appendix B, and of all warm-ups
 _LP_ALPHA = 0.1  # where both methods are run
 _MARGIN = 1.25  # how much longer than the last round the next may take
 _VALIDATION = 0.1  # of the training rows
@@ -47,8 +48,9 @@ Say = Callable[[str], None]
 
 
 class Plan(NamedTuple):
-    """A data set with the network and the schedule that Appendix B gives for it."""
+    """A data set with a network and a schedule."""
 
+    name: str
     dataset: str
     learner: str
     module: Any
@@ -56,33 +58,51 @@ class Plan(NamedTuple):
     warmup_epochs: int
     n_iterations: int
     decay_at: tuple[int, ...]
+    learning_rate: float = 0.1
+    warmup_decay_at: tuple[int, ...] = ()
 
     @property
     def schedule(self) -> str:
         """Return what else must be known to run it again."""
-        decay = "/".join(map(str, self.decay_at))
-        return f"warmup={self.warmup_epochs} iterations={self.n_iterations} decay={decay}"
+        warmup = f"warmup={self.warmup_epochs}"
+        if self.warmup_decay_at:
+            warmup += f" warmup_decay={_listed(self.warmup_decay_at)}"
+        rate = "" if self.learning_rate == _RATE else f" rate={self.learning_rate:g}"
+        return f"{warmup} iterations={self.n_iterations}{rate} decay={_listed(self.decay_at)}"
 
-    def make_learner(self, device: str = "auto") -> NetworkLearner:
+    def make_learner(self, device: str = "auto", *, compiled: bool = False) -> NetworkLearner:
         """Return the base learner."""
         return NetworkLearner(
             self.module,
             n_iterations=self.n_iterations,
             warmup_epochs=self.warmup_epochs,
+            warmup_learning_rate=_RATE,
+            warmup_decay_at=self.warmup_decay_at,
             batch_size=_BATCH,
-            learning_rate=0.1,
+            learning_rate=self.learning_rate,
             momentum=0.9,
             weight_decay=0.0005,
             decay_at=self.decay_at,
             augment="crop-flip",
             device=device,
+            compile=compiled,
         )
 
 
-PLANS = {
-    "cifar10": Plan("cifar10", "WRN-28-1", WideResNet(28, 1), 100, 20, 5_000, (2_000, 4_000)),
-    "cifar100": Plan("cifar100", "WRN-28-10", WideResNet(28, 10), 50, 40, 10_000, (4_000, 8_000)),
-}
+def _listed(places: tuple[int, ...]) -> str:
+    return "/".join(map(str, places))
+
+
+_PAPER_10 = Plan("cifar10", "cifar10", "WRN-28-1", WideResNet(28, 1), 100, 20, 5_000, (2_000, 4_000))
+_PAPER_100 = Plan("cifar100", "cifar100", "WRN-28-10", WideResNet(28, 10), 50, 40, 10_000, (4_000, 8_000))
+_LONG_10 = _PAPER_10._replace(
+    name="cifar10-long",
+    learner="WRN-28-1, long warm-up",
+    warmup_epochs=130,
+    warmup_decay_at=(80, 112),
+    learning_rate=0.02,
+)
+PLANS = {plan.name: plan for plan in (_PAPER_10, _LONG_10, _PAPER_100)}  # Appendix B's, and one with a longer warm-up
 
 
 class Part(NamedTuple):
@@ -127,7 +147,8 @@ class Run(NamedTuple):
     def settings(self) -> dict[str, Any]:
         """Return what decides the rounds."""
         step = {"eta": ETA} if self.method == ADALPBOOST else {"beta": BETA}
-        names = {"dataset": self.plan.dataset, "learner": self.plan.learner, "schedule": self.plan.schedule}
+        plan = self.plan
+        names = {"plan": plan.name, "dataset": plan.dataset, "learner": plan.learner, "schedule": plan.schedule}
         return names | {"method": self.method, "alpha": self.alpha, "seed": self.seed} | step
 
     @property
@@ -157,7 +178,7 @@ class Limit(NamedTuple):
 
 
 def run_rounds(
-    run: Run, data: Images, limit: Limit, *, state: Path, output: Path | None = None, device: str = "auto", say: Say
+    run: Run, data: Images, limit: Limit, learner: NetworkLearner, *, state: Path, output: Path | None = None, say: Say
 ) -> KeptLosses:
     """Boost up to the limit from where ``state`` is, and return all losses.
 
@@ -169,12 +190,12 @@ def run_rounds(
         The rows.
     limit : Limit
         Rounds and seconds.
+    learner : NetworkLearner
+        The plan's, for some device.
     state : Path
         Folder of the losses so far and of the warmed-up network. It must not be removed between calls.
     output : Path, optional
         Folder that gets a copy of the losses after every round.
-    device : str, default="auto"
-        As ``NetworkLearner`` has it.
     say : callable
         Told a line after every round.
 
@@ -184,7 +205,7 @@ def run_rounds(
     """
     kept = _restored(run, data, state)
     warm = _WarmUp(run, state)
-    fit: Any = make_fit(run.plan.make_learner(device), data.train.X, data.train.codes, data.classes, run.round_seed)
+    fit: Any = make_fit(learner, data.train.X, data.train.codes, data.classes, run.round_seed)
     fit.prepared.shared = warm.read()
     history = _history_of(kept, limit.n_rounds)
     clock = _Clock(run.plan, len(data.train.codes), is_warm=fit.prepared.shared is not None)
@@ -268,7 +289,7 @@ class _WarmUp:
     """The warmed-up network on disk, the same for all methods of one plan and seed."""
 
     def __init__(self, run: Run, state: Path) -> None:
-        self.path = state / f"warmup_{run.plan.dataset}_seed{run.seed}.npz"
+        self.path = state / f"warmup_{run.plan.name}_seed{run.seed}.npz"
         self.about = json.dumps([run.plan.learner, run.plan.schedule])
 
     def read(self) -> dict[str, FloatArray] | None:
@@ -300,9 +321,9 @@ def reproduce(
         None where there are no kept losses.
     """
     if datasets and _has_cuda():
-        for name in datasets:
-            for seed in range(n_seeds):
-                _run_all(PLANS[name], seed, output, tell)
+        for plan in PLANS.values():
+            for seed in range(n_seeds if plan.dataset in datasets else 0):
+                _run_all(plan, seed, output, tell)
     return write_results(output)
 
 
@@ -320,6 +341,7 @@ def _run_all(plan: Plan, seed: int, output: Path, tell: Tell) -> None:
         data = split_images(load_images(plan.dataset, places(None)), seed)
     except DataNotAvailable:
         return
+    learner = plan.make_learner(compiled=find_spec("triton") is not None)
     started = time.monotonic()
     done, total = 0, 2 * plan.n_rounds
 
@@ -328,20 +350,18 @@ def _run_all(plan: Plan, seed: int, output: Path, tell: Tell) -> None:
         done += line.startswith("round")
         elapsed = time.monotonic() - started
         tell(
-            Progress(
-                done, total, f"{plan.dataset}, seed {seed}, {line}", elapsed, elapsed / max(done, 1) * (total - done)
-            )
+            Progress(done, total, f"{plan.name}, seed {seed}, {line}", elapsed, elapsed / max(done, 1) * (total - done))
         )
 
     for run in (Run(plan, seed=seed), Run(plan, LPBOOST, _LP_ALPHA, seed)):
-        run_rounds(run, data, Limit(plan.n_rounds), state=output / "state", output=output, say=say)
+        run_rounds(run, data, Limit(plan.n_rounds), learner, state=output / "state", output=output, say=say)
 
 
 def _parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="python -m counterpoise.experiments.boosted_cvar_networks", description=__doc__
     )
-    parser.add_argument("--dataset", choices=list(PLANS), default="cifar10")
+    parser.add_argument("--plan", choices=list(PLANS), default="cifar10", help="data set, network and schedule")
     parser.add_argument("--data", type=Path, required=True, metavar="FOLDER", help="where the images are")
     parser.add_argument("--state", type=Path, required=True, metavar="FOLDER", help="kept from one call to the next")
     parser.add_argument("--output", type=Path, metavar="FOLDER", help="gets a copy of the losses after every round")
@@ -351,6 +371,7 @@ def _parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--alpha", type=float, help="tail fraction of LPBoost's weights (default: 0.1)")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--device", default="auto")
+    parser.add_argument("--compile", action="store_true", help="fuse the operations of a step (a minute; needs triton)")
     options = parser.parse_args(arguments)
     if options.method == ADALPBOOST and options.alpha is not None:
         parser.error("--alpha is for --method lpboost: the weights of adalpboost have none")
@@ -362,7 +383,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     started = time.monotonic()
     options = _parsed(arguments)
     alpha = None if options.method == ADALPBOOST else options.alpha or _LP_ALPHA
-    plan = PLANS[options.dataset]
+    plan = PLANS[options.plan]
     limit = Limit(options.rounds or plan.n_rounds, 60 * options.minutes, started)
     try:
         data = split_images(load_images(plan.dataset, places(options.data)), options.seed)
@@ -370,9 +391,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             Run(plan, options.method, alpha, options.seed),
             data,
             limit,
+            plan.make_learner(options.device, compiled=options.compile),
             state=options.state,
             output=options.output,
-            device=options.device,
             say=_say,
         )
     except (ValueError, OSError, ImportError) as error:

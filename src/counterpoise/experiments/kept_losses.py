@@ -100,4 +100,4 @@ def _check_whole(kept: KeptLosses, found: str) -> None:
 def losses_file(settings: dict[str, Any]) -> str:
     """Return the name of the file for a run with these settings."""
     alpha = "" if settings["alpha"] is None else f"_{settings['alpha']:g}"
-    return f"losses_{settings['dataset']}_{settings['method']}{alpha}_seed{settings['seed']}.npz"
+    return f"losses_{settings['plan']}_{settings['method']}{alpha}_seed{settings['seed']}.npz"

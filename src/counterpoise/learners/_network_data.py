@@ -134,8 +134,8 @@ class Sampler(NamedTuple):
         return torch.searchsorted(self.edges, uniforms * self.edges[-1], right=True).clamp_(max=self.last)
 
 
-def epochs(n_rows: int, n_epochs: int, batch_size: int, generator: Any) -> Iterator[Any]:
-    """Yield tables of shuffled rows, a batch a line, in which each row comes once in each epoch.
+def epochs(n_rows: int, n_epochs: int, batch_size: int, generator: Any) -> Iterator[tuple[int, Any]]:
+    """Yield the number of an epoch and a table of shuffled rows, a batch a line, with each row once in each epoch.
 
     Epochs follow each other within a batch; the very last batch is filled up with further rows, so that all
     batches have one size.
@@ -152,7 +152,7 @@ def epochs(n_rows: int, n_epochs: int, batch_size: int, generator: Any) -> Itera
         n_whole = len(stream) // batch_size
         left = stream[n_whole * batch_size :]
         if n_whole:
-            yield stream[: n_whole * batch_size].view(n_whole, batch_size)
+            yield number, stream[: n_whole * batch_size].view(n_whole, batch_size)
 
 
 def make_generator(seed: int, key: int, device: Any) -> Any:

@@ -56,7 +56,7 @@ class PreparedRows:
             check_output(module, factory, self.shape, n_classes)
             kept = self._trainer = Trainer(self.inputs, module, n_classes, settings, self.place)
             first = kept.state()
-            kept.capture()
+            kept.make_ready()
             kept.start(first, codes)
         if self.shared is None:
             with own_randomness(self.seed, self.place.device):

@@ -15,6 +15,8 @@ class Settings(NamedTuple):
 
     n_iterations: int
     warmup_epochs: int
+    warmup_learning_rate: float
+    warmup_decay_at: tuple[int, ...]
     batch_size: int
     learning_rate: float
     momentum: float
@@ -26,29 +28,38 @@ class Settings(NamedTuple):
     device: str
     precision: str
     capture: bool | str
+    compile: bool
     predict_batch_size: int
 
     def rate(self, iteration: int) -> float:
         """Return the learning rate of an iteration, counted from 0."""
         return self.learning_rate * self.decay ** sum(iteration >= place for place in self.decay_at)
 
+    def warmup_rate(self, epoch: int) -> float:
+        """Return the learning rate of an epoch of the warm-up, counted from 0."""
+        return self.warmup_learning_rate * self.decay ** sum(epoch >= place for place in self.warmup_decay_at)
+
 
 def check_settings(learner: Any) -> Settings:
     """Return the settings of a learner, or say which one cannot be."""
+    learning_rate, warmup_rate = check_positive(learner.learning_rate, "learning_rate"), learner.warmup_learning_rate
     return Settings(
         check_count(learner.n_iterations, "n_iterations"),
         _check_epochs(learner.warmup_epochs),
+        learning_rate if warmup_rate is None else check_positive(warmup_rate, "warmup_learning_rate, where not None,"),
+        _check_places(learner.warmup_decay_at, "warmup_decay_at", "epochs", "(60, 80)"),
         check_count(learner.batch_size, "batch_size"),
-        check_positive(learner.learning_rate, "learning_rate"),
+        learning_rate,
         check_fraction(learner.momentum, "momentum"),
         _check_nesterov(learner.nesterov, learner.momentum),
         _check_decay_of_weights(learner.weight_decay),
-        _check_places(learner.decay_at),
+        _check_places(learner.decay_at, "decay_at", "iterations", "(2000, 4000)"),
         check_positive(learner.decay, "decay"),
         None if learner.augment is None else check_choice(learner.augment, "augment, where not None,", (CROP_FLIP,)),
         _check_device(learner.device),
         check_choice(learner.precision, "precision", _PRECISIONS),
         _check_capture(learner.capture),
+        _check_compile(learner.compile),
         check_count(learner.predict_batch_size, "predict_batch_size"),
     )
 
@@ -75,13 +86,12 @@ def _check_decay_of_weights(value: Any) -> float:
     return float(value)
 
 
-def _check_places(values: Any) -> tuple[int, ...]:
-    """Return the iterations at which the learning rate falls."""
+def _check_places(values: Any, name: str, unit: str, example: str) -> tuple[int, ...]:
+    """Return the iterations, or epochs, at which the learning rate falls."""
     places = tuple(values) if isinstance(values, (tuple, list)) or hasattr(values, "tolist") else (None,)
     if not all(map(_is_whole, places)) or list(places) != sorted(set(places)) or (places and places[0] < 1):
         raise ValueError(
-            f"decay_at must list iterations of at least 1 in increasing order, as in (2000, 4000), or be (); "
-            f"got {values!r}."
+            f"{name} must list {unit} of at least 1 in increasing order, as in {example}, or be (); got {values!r}."
         )
     return tuple(int(place) for place in places)
 
@@ -97,4 +107,10 @@ def _check_device(value: Any) -> str:
 def _check_capture(value: Any) -> bool | str:
     if not isinstance(value, bool) and not (isinstance(value, str) and value == "auto"):
         raise ValueError(f"capture must be 'auto', True or False; got {value!r}.")
+    return value
+
+
+def _check_compile(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError(f"compile must be True or False; got {value!r}.")  # noqa: TRY004 - as of all settings
     return value

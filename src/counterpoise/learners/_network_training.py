@@ -219,6 +219,7 @@ class Trainer:
         )
         self._make_tables()
         self._is_small = is_small(self.module)
+        self._loss: Any = torch.compile(self._loss_of, dynamic=False) if settings.compile else self._loss_of
         self._graph: Any = None
 
     def _make_tables(self) -> None:
@@ -259,11 +260,10 @@ class Trainer:
             yield name, self._master_of.get(id(tensor), tensor)
 
     def warm_up(self, generator: Any) -> None:
-        """Train on all rows, each once in an epoch, at the first learning rate."""
-        n_epochs, size = self.settings.warmup_epochs, self.settings.batch_size
-        rates = torch.tensor(self.settings.learning_rate, device=self.place.device)
-        tables = epochs(len(self.inputs), n_epochs, size, generator)
-        self._run(((rows, rates.expand(len(rows))) for rows in tables), generator)
+        """Train on all rows, each once in an epoch."""
+        settings = self.settings
+        tables = epochs(len(self.inputs), settings.warmup_epochs, settings.batch_size, generator)
+        self._run(((rows, settings.warmup_rate(epoch)) for epoch, rows in tables), generator)
 
     def train(self, weights: AnyArray, generator: Any) -> None:
         """Train on batches drawn by weight, with the learning rate falling on schedule."""
@@ -294,34 +294,54 @@ class Trainer:
         else:
             self._graph.replay()
 
-    def capture(self) -> None:
-        """Make one step a graph, where that is wanted. It trains on anything: ``start`` comes after it."""
-        if not self.place.captures:
-            return
+    def make_ready(self) -> None:
+        """Compile a step and make it a graph, where that is wanted. It trains on anything: ``start`` comes after it."""
         self.module.train()
+        with on(self.place, small=self._is_small, trains=True):
+            if self.settings.compile:
+                self._compile()
+            if self.place.captures:
+                self._capture()
+
+    def _compile(self) -> None:
+        """Take a step, the first of which compiles."""
+        from torch._dynamo.exc import TorchDynamoException  # noqa: PLC0415 - takes longer to load than torch itself
+
+        try:
+            self._step()
+        except TorchDynamoException as error:
+            raise RuntimeError(
+                "compile=True needs a network that torch.compile takes and a C++ compiler, on CUDA triton too; "
+                f"got {type(error).__name__}: {str(error).splitlines()[0]} Use compile=False."
+            ) from error
+        finally:
+            self._step_number.zero_()
+
+    def _capture(self) -> None:
         stream = torch.cuda.Stream(self.place.device)
         stream.wait_stream(torch.cuda.current_stream(self.place.device))
-        with on(self.place, small=self._is_small, trains=True):
-            with torch.cuda.stream(stream):
-                for _ in range(_WARM_STEPS):
-                    self._step_number.zero_()
-                    self._step()
-            torch.cuda.current_stream(self.place.device).wait_stream(stream)
-            self._step_number.zero_()
-            graph = torch.cuda.CUDAGraph()
-            with torch.cuda.graph(graph, stream=stream):
+        with torch.cuda.stream(stream):
+            for _ in range(_WARM_STEPS):
+                self._step_number.zero_()
                 self._step()
-        self._graph = graph
+        torch.cuda.current_stream(self.place.device).wait_stream(stream)
+        self._step_number.zero_()
+        self._graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(self._graph, stream=stream):
+            self._step()
 
     def _step(self) -> None:
         """Take one step of SGD on the batch that the counter points to, without a word to the host."""
         rows = self._rows.index_select(0, self._step_number).view(-1)
         moves = None if self._moves is None else self._moves.index_select(0, self._step_number).view(-1)
-        logits = self.module(self.inputs.batch(rows, moves, self._places))
-        functional.cross_entropy(logits.float(), self._labels.index_select(0, rows)).backward()
+        self._loss(rows, moves).backward()
         self._rate.copy_(self._rates.index_select(0, self._step_number).view(()))
         self._update()
         self._step_number.add_(1)
+
+    def _loss_of(self, rows: Any, moves: Any) -> Any:
+        logits = self.module(self.inputs.batch(rows, moves, self._places))
+        return functional.cross_entropy(logits.float(), self._labels.index_select(0, rows))
 
     def _update(self) -> None:
         reached = [pair for pair in zip(self._masters, self._copies, strict=True) if pair[1].grad is not None]

@@ -66,10 +66,14 @@ class NetworkLearner(ClassifierMixin, BaseEstimator):
         Steps of SGD in a fit, or in a round of boosting.
     warmup_epochs : int, default=3
         Epochs of training on all rows alike before; in boosting once for all rounds. 0 starts from random parameters.
+    warmup_learning_rate : float > 0, default=None
+        The first learning rate of the warm-up; None is ``learning_rate``.
+    warmup_decay_at : tuple of int, default=()
+        The epochs of the warm-up after which its learning rate is multiplied by ``decay``.
     batch_size : int, default=128
         Rows in a step.
     learning_rate : float > 0, default=0.01
-        The first learning rate, and that of the warm-up.
+        The first learning rate of a fit or round.
     momentum : float in [0, 1), default=0.9
         The momentum; each fit or round starts from rest.
     nesterov : bool, default=False
@@ -88,6 +92,9 @@ class NetworkLearner(ClassifierMixin, BaseEstimator):
         What the network computes in; parameters are kept and updated in float32. ``"auto"`` is bfloat16 on CUDA.
     capture : {"auto", True, False}, default="auto"
         Whether a step is captured as a CUDA graph and replayed; ``"auto"`` does so on CUDA.
+    compile : bool, default=False
+        Whether ``torch.compile`` fuses the operations of a step first: a minute at the start that pays off over many
+        rounds of a deep network. It needs a C++ compiler, and on CUDA triton.
     predict_batch_size : int, default=2048
         Rows that the network is asked about at once.
     random_state : int, RandomState or None, default=None
@@ -130,6 +137,8 @@ class NetworkLearner(ClassifierMixin, BaseEstimator):
         *,
         n_iterations: int = 500,
         warmup_epochs: int = 3,
+        warmup_learning_rate: float | None = None,
+        warmup_decay_at: tuple[int, ...] = (),
         batch_size: int = 128,
         learning_rate: float = 0.01,
         momentum: float = 0.9,
@@ -141,12 +150,15 @@ class NetworkLearner(ClassifierMixin, BaseEstimator):
         device: str = "auto",
         precision: str = "auto",
         capture: bool | str = "auto",
+        compile: bool = False,  # noqa: A002 - as torch calls it
         predict_batch_size: int = 2048,
         random_state: Any = None,
     ) -> None:
         self.module = module
         self.n_iterations = n_iterations
         self.warmup_epochs = warmup_epochs
+        self.warmup_learning_rate = warmup_learning_rate
+        self.warmup_decay_at = warmup_decay_at
         self.batch_size = batch_size
         self.learning_rate = learning_rate
         self.momentum = momentum
@@ -158,6 +170,7 @@ class NetworkLearner(ClassifierMixin, BaseEstimator):
         self.device = device
         self.precision = precision
         self.capture = capture
+        self.compile = compile
         self.predict_batch_size = predict_batch_size
         self.random_state = random_state
 
