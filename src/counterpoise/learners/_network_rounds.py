@@ -54,10 +54,11 @@ class PreparedRows:
         if kept is None or (kept.settings, kept.n_classes) != (settings, n_classes):
             module = build(factory, self.shape, n_classes, self.seed)
             check_output(module, factory, self.shape, n_classes)
-            kept = self._trainer = Trainer(self.inputs, module, n_classes, settings, self.place)
+            kept = Trainer(self.inputs, module, n_classes, settings, self.place)
             first = kept.state()
             kept.make_ready()
             kept.start(first, codes)
+            self._trainer = kept
         if self.shared is None:
             with own_randomness(self.seed, self.place.device):
                 kept.warm_up(make_generator(self.seed, _WARM_UP, self.place.device))
