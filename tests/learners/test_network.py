@@ -2,7 +2,9 @@
 
 import pickle
 import shutil
+import sysconfig
 import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -126,7 +128,10 @@ def test_the_rate_of_the_warm_up_is_that_of_the_rounds_by_default():
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of torch, when it loads its compiler
-@pytest.mark.skipif(shutil.which("g++") is None, reason="torch.compile needs a C++ compiler")
+@pytest.mark.skipif(
+    shutil.which("g++") is None or not Path(sysconfig.get_paths()["include"], "Python.h").exists(),
+    reason="torch.compile needs a C++ compiler and Python's headers",
+)
 def test_a_compiled_step_learns_as_a_plain_one_does():
     X, y, _ = blobs()
     plain, compiled = (tiny(compile=value).fit(X, y) for value in (False, True))
