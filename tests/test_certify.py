@@ -266,7 +266,7 @@ def test_a_report_is_a_table():
             lambda: certify([1], "recall(train) >= 0.5", None, [1], datasets={"train": Table([[1]])}),
             "'train' is X and y themselves",
         ),
-        (lambda: certify([1, 0], "recall(train) >= 0.5"), "Unknown dataset 'train'"),
+        (lambda: certify([1, 0], "recall(train) >= 0.5"), "needs held-out rows: pass X and y, or datasets"),
         (lambda: split_three_ways(100, parts=(0.5, 0.5), seed=0), "three fractions, to train, choose and certify on"),
     ],
 )

@@ -43,6 +43,8 @@ def test_help_of_every_command_explains_every_option(command, capsys):
         (["fit", "goals.toml", "--strickt"], "Did you mean --strict"),
         (["rebalance", "run", "-o", "new", "--alpha", "much"], "--alpha"),
         (["reproduce", "vadabost"], 'Did you mean "vadaboost"'),
+        (["reproduce", "confidence", "--seeds", "0"], "--seeds must be at least 1; got 0"),
+        (["reproduce", "confidence", "--jobs", "0"], "--jobs must be at least 1; got 0"),
         (["data", "fetch", "addult"], "name must be one of"),
         (["predict", "run", "data.csv"], "--output"),
     ],
@@ -59,6 +61,14 @@ def test_an_unknown_data_set_of_an_experiment_leaves_no_folder_behind(capsys, tm
     assert main(["reproduce", "boosted-cvar", "--datasets", "compass", "--output", str(tmp_path / "new")]) == 2
     assert "--datasets must be among acs-income, adult, " in capsys.readouterr().err
     assert not (tmp_path / "new").exists()
+
+
+def test_results_go_where_the_help_says(capsys, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("counterpoise.experiments.confidence_coverage.reproduce", lambda folder, **_: folder / "table")
+    monkeypatch.setattr("counterpoise.experiments.confidence_coverage_page.write_page", lambda table: table)
+    assert main(["reproduce", "confidence"]) == 0
+    assert capsys.readouterr().out == "page: results/confidence/table\n"
 
 
 def test_every_experiment_can_be_named():

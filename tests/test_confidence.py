@@ -136,6 +136,9 @@ def test_a_weighted_bound_is_where_the_bernstein_bound_of_the_residuals_is_zero(
     ("call", "text"),
     [
         (lambda: binomial_bounds(3, 2, confidence=0.9), "successes must lie between 0 and the 2 trials; got 3"),
+        (lambda: binomial_bounds(2.5, 9, confidence=0.9), "successes must be a whole number; got 2.5"),
+        (lambda: weighted_mean_bounds([], confidence=0.9), "values must hold at least one row; got none"),
+        (lambda: weighted_mean_bounds(0.5, confidence=0.9), r"values must have shape \(1,\), one for each row"),
         (lambda: binomial_bounds(0, 0, confidence=0.9), "n_trials must be at least 1"),
         (
             lambda: binomial_bounds(0, 1, confidence=1.0),
@@ -148,3 +151,8 @@ def test_a_weighted_bound_is_where_the_bernstein_bound_of_the_residuals_is_zero(
 def test_bad_input_gets_one_clear_sentence(call, text):
     with pytest.raises(ValueError, match=text):
         call()
+
+
+def test_successes_that_are_no_number_are_refused():
+    with pytest.raises(TypeError, match=r"successes must be a whole number.*got '3'"):
+        binomial_bounds("3", 9, confidence=0.9)

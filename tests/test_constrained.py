@@ -256,6 +256,7 @@ def test_a_kernel_meets_a_goal_that_a_line_cannot():
             "'mail' must be bound to a counterpoise.goals.Table; got ndarray",
         ),
         (lambda: ConstrainedClassifier().fit(X, Y, datasets={"train": Table(X)}), ValueError, "'train' is X and y"),
+        (lambda: ConstrainedClassifier().fit(X, Y, datasets=[X]), TypeError, "datasets must be a dict .*; got list"),
         (lambda: MODEL.check_goals(X, Y, datasets={"train": Table(X)}), ValueError, "'train' is X and y"),
         (lambda: fitted(pos_label=2), ValueError, r"pos_label must be one of the classes \[0, 1\]; got 2"),
         (lambda: fitted(kernel="cubic"), ValueError, "kernel must be one of 'linear'.*got 'cubic'"),

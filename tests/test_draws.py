@@ -1,7 +1,9 @@
 """Sticky draws: the same for the same person, anywhere, and exact over many."""
 
+import datetime as dt
 import subprocess
 import sys
+from decimal import Decimal
 
 import numpy as np
 import pytest
@@ -80,6 +82,33 @@ def test_ids_are_values_too():
     assert id_uniforms(["1"], KEY, 1)[0] != first[0]
 
 
+def test_decimals_are_numbers():
+    np.testing.assert_array_equal(id_uniforms([Decimal(1), Decimal("2.5")], KEY, 2), id_uniforms([1, 2.5], KEY, 2))
+    rows = np.array([[Decimal("1.0")], [Decimal("1.00")], [1]], dtype=object)
+    np.testing.assert_array_equal(row_uniforms(rows, KEY), row_uniforms(np.ones((3, 1)), KEY))
+
+
+def test_a_time_is_the_same_in_any_unit_zone_and_company():
+    paris = dt.timezone(dt.timedelta(hours=1))
+    noon = dt.datetime(2020, 1, 1, 12, tzinfo=dt.UTC)
+    rows = np.array([[noon], [noon.astimezone(paris)]], dtype=object)
+    np.testing.assert_array_equal(
+        row_uniforms(rows, KEY), np.concatenate([row_uniforms(row[None], KEY) for row in rows])
+    )
+    day = np.array([["2020-01-01"], ["2021-07-01"]], dtype="datetime64[D]")
+    as_objects = day.astype("datetime64[s]").astype(object)
+    for other in (*(day.astype(f"datetime64[{unit}]") for unit in ("s", "ms", "us", "ns")), as_objects):
+        np.testing.assert_array_equal(row_uniforms(other, KEY), row_uniforms(day.astype("datetime64[s]"), KEY))
+
+
+def test_ids_of_arrow_are_values_too():
+    arrow = pytest.importorskip("pyarrow", reason="columns of Arrow")
+    for ids in ([7, 8, 9], ["a", "b", "c"]):
+        expected = id_uniforms(ids, KEY, 3)
+        np.testing.assert_array_equal(id_uniforms(arrow.array(ids), KEY, 3), expected)
+        np.testing.assert_array_equal(id_uniforms(arrow.chunked_array([ids]), KEY, 3), expected)
+
+
 def test_another_key_draws_independently():
     rows = np.random.default_rng(1).normal(size=(5000, 2))
     first, second = row_uniforms(rows, KEY), row_uniforms(rows, make_key(0))
@@ -113,8 +142,17 @@ def test_only_models_with_a_share_are_drawn(shares):
         ([1, 2, 3], "one id for each of the 2 rows of X; got 3"),
         ([1, None], "must not be missing"),
         ([1, np.nan], "must not be missing"),
+        (np.array([[1], [2]]), r"ids must be one-dimensional.*got shape \(2, 1\). Pass a single column"),
+        ("ab", "ids must be one-dimensional.*got str"),
+        ({"a": 1, "b": 2}, "ids must be one-dimensional.*got dict"),
     ],
 )
 def test_bad_ids_get_one_clear_sentence(ids, text):
     with pytest.raises(ValueError, match=text):
         id_uniforms(ids, KEY, 2)
+
+
+@pytest.mark.parametrize(("state", "kind"), [(np.random.default_rng(0), TypeError), (-1, ValueError), ("a", TypeError)])
+def test_what_is_no_random_state_gets_one_clear_sentence(state, kind):
+    with pytest.raises(kind, match=r"random_state must be None, a whole number from 0 to .* or a RandomState; got "):
+        make_key(state)

@@ -150,6 +150,8 @@ BAD_TEXT = {
     "recall(train) - recall(train) <= 1": "A goal needs a rate that does not cancel; got 0 <= 1",
     "recall(train) <= recall(train) + 0.1": r"does not cancel; got recall\(train\) <= recall\(train\) \+ 0.1, whatever",
     "1e999 <= recall(train)": "must be finite; got inf",
+    "recall(train) \u2265 0.9": "character 15: a goal is written with <= or >=, found '\u2265'",
+    "recall(train) >= 90%": "character 20: found '%'; write a share as a number, 0.9 for 90 %",
 }
 
 
@@ -170,9 +172,10 @@ def test_any_text_is_a_goal_or_an_error_of_the_text(words):
             assert parse_goal(str(goal)) == goal
 
 
-def test_a_syntax_error_shows_the_place():
+@pytest.mark.parametrize("written", ["recall(train) => 0.9", "recall(train)\n\t=> 0.9"])
+def test_a_syntax_error_shows_the_place(written):
     with pytest.raises(GoalSyntaxError) as caught:
-        parse_goal("recall(train) => 0.9")
+        parse_goal(written)
     *_, text, caret = str(caught.value).split("\n")
     assert text[caret.index("^")] == ">"
 
@@ -348,6 +351,8 @@ def test_helpers_compare_every_pair_of_groups():
     [
         (lambda: demographic_parity([TRAIN]), "two Datasets or more"),
         (lambda: demographic_parity(["F", "M"]), "two Datasets or more"),
+        (lambda: demographic_parity(TRAIN), "two Datasets or more"),
+        (lambda: eighty_percent_rule([TRAIN, MAIL], ratio="most"), r"ratio must lie in \(0, 1\]; got 'most'"),
         (lambda: demographic_parity([TRAIN, MAIL], within=1.5), r"within must lie in \[0, 1\)"),
         (lambda: eighty_percent_rule([TRAIN, MAIL], ratio=0), r"ratio must lie in \(0, 1\]"),
     ],

@@ -36,6 +36,10 @@ def test_the_papers_example_of_50000_samples_needs_about_500_rounds():
     assert 500 <= guarantees.hedge_rounds(50_000, 0.1) <= 600
 
 
+def test_one_sample_needs_one_round():
+    assert guarantees.hedge_rounds(1, 0.1) == 1
+
+
 @given(ALPHAS, st.floats(0.01, 1))
 def test_theorem_4_schedules_are_consistent(alpha, delta):
     n_rounds = guarantees.regularized_lpboost_rounds(alpha, delta)

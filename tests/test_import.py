@@ -1,5 +1,6 @@
 """The package is light to import, and says what it has."""
 
+import inspect
 import subprocess
 import sys
 
@@ -29,3 +30,14 @@ def test_submodules_load_on_first_use():
 def test_an_unknown_name_lists_the_known_ones(module, text):
     with pytest.raises(AttributeError, match=text):
         _ = module.minimise
+
+
+def test_a_package_without_its_dependencies_says_which_extra_brings_them():
+    code = "import sys, counterpoise; sys.modules['pydantic'] = None; counterpoise.runs.fit_run"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert 'counterpoise.runs needs pydantic, which is not installed: pip install "counterpoise[cli]"' in done.stderr
+
+
+def test_signatures_are_short_enough_to_read_in_help():
+    parameter = inspect.signature(cp.metrics.cvar_loss).parameters["losses"]
+    assert str(parameter) == "losses: counterpoise._types.ArrayLike"

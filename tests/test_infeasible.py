@@ -53,6 +53,7 @@ CONFLICTS = [
     ["f1_score(train) >= 0.9", "recall(train) <= 0.5"],
     ["correct(cases.positives) >= 1", "positive_rate(cases) <= 0.2"],
     ["wins_minus_losses(mail) >= 0.3", "churn(mail) <= 0.2"],
+    ["wins_minus_losses(mail) / churn(mail) >= 0.5", "error_rate(mail) >= 0.9"],
     ["recall(train) >= 1.2"],
     ["accuracy(train) >= 0.9", "error_rate(train, group=a) >= 0.5"],
     ["recall(train, group=a) <= recall(train, group=b) - 0.6", "recall(train, group=a) >= 0.5"],
@@ -132,3 +133,29 @@ def test_among_dozens_of_goals_a_searched_conflict_leaves_out_the_harmless():
     goals += [f"coverage(part{place}) <= 0.99" for place in range(10)]
     found = raised([*goals, "correct(old) >= 1", "correct(new) >= 1"], X, Y, datasets=tables)
     assert {"correct(old) >= 1", "correct(new) >= 1"} == set(map(str, found.conflict))
+
+
+def test_nearest_bounds_of_goals_with_a_confidence_can_be_certified_together():
+    labels = np.repeat([0, 1], 200)
+    tables = {"train": Table(None, labels)}
+    goals = as_goals([f"{text} with confidence 0.9" for text in ("recall(train) >= 0.9", "coverage(train) <= 0.3")])
+    harmless = as_goals("accuracy(train) >= 0.1 with confidence 0.9")  # it shares the risk
+    found = raised([*goals, *harmless], RNG.normal(size=(400, 2)), labels)
+    assert found.proven
+    assert set(found.conflict) == set(goals)
+    for goal, bound in found.nearest_bounds.items():
+        others = [*(other for other in goals if other != goal), *harmless]
+        for easier, is_possible in ((1e-6, True), (-0.01, False)):
+            asked = bind([moved(goal, bound, easier), *others], tables, classes=[0, 1])
+            solved = linprog(np.zeros(400), A_ub=asked.weights["train"], b_ub=asked.bounds, bounds=(0, 1))
+            assert (solved.status == 0) == is_possible
+
+
+def test_a_goal_with_a_confidence_that_was_searched_for_in_vain_is_met_at_its_nearest_bound():
+    rows = RNG.normal(size=(200, 2))
+    labels = (rows[:, 0] * rows[:, 1] > 0).astype(int)
+    found = raised("error_rate(train) <= 0.2 with confidence 0.9", rows, labels)
+    (goal,) = found.conflict
+    model = ConstrainedClassifier(goals=moved(goal, found.nearest_bounds[goal], 0.01), decision="ramp")
+    assert not found.proven
+    assert model.fit(rows, labels).check_goals(rows, labels)[0].holds

@@ -124,3 +124,9 @@ def test_groups_are_combinations_of_all_columns():
     assert np.isnan(table[1].recall)
     assert "-" in str(table).split("\n")[2].split()
     assert len(rate_table([0, 1], [0, 1])) == 1
+
+
+def test_the_smallest_alpha_of_all_is_the_worst_sample():
+    losses = np.random.default_rng(0).random(50)
+    assert cvar_loss(losses, 5e-324) == losses.max()
+    assert cvar_curve(losses, [5e-324, 1e-320]) == pytest.approx([losses.max()] * 2)

@@ -15,6 +15,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from counterpoise import MixtureClassifier
 from counterpoise.goals import Table
+from counterpoise.pool import group_codes
 
 
 @pytest.fixture(scope="module")
@@ -213,3 +214,25 @@ def test_texts_are_rows_too():
     pool = [make_pipeline(CountVectorizer(), MultinomialNB(alpha=a)).fit(texts[:30], y[:30]) for a in (0.1, 1.0)]
     model = MixtureClassifier(pool, random_state=0).fit(texts, y)
     assert model.predict(["good", "bad"]).tolist() == [1, 0]
+
+
+def test_tables_of_arrow_are_rows_too(noisy):
+    pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    X, y, _ = noisy
+    names = [f"x{place}" for place in range(X.shape[1])]
+    table = pa.table(dict(zip(names, X[:300].T, strict=True)))
+    models = [make_pipeline(StandardScaler(), LogisticRegression(C=c)).fit(table, y[:300]) for c in (0.01, 1.0)]
+    mixture = MixtureClassifier(models, alpha=0.3, random_state=0).fit(table, y[:300])
+    np.testing.assert_array_equal(mixture.predict(table.slice(100, 50)), mixture.predict(table)[100:150])
+
+
+def test_rows_of_unknown_group_are_one_group():
+    unknown = [None, float("nan"), "a", "b", None]
+    codes, names = group_codes({"sex": np.array(unknown, dtype=object), "age": [1, 1.0, 1, 1, 2]}, 5)
+    assert [names[code] for code in codes] == [
+        "sex=(missing), age=1",
+        "sex=(missing), age=1",
+        "sex=a, age=1",
+        "sex=b, age=1",
+        "sex=(missing), age=2",
+    ]

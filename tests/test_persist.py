@@ -246,7 +246,7 @@ def test_a_type_that_is_not_trusted_is_refused_by_name_and_taken_when_named(tmp_
 def test_without_skops_the_message_says_what_to_install(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "skops.io", None)
     model = make_pipeline(StandardScaler(), cp.AdaBoostClassifier(n_estimators=2)).fit(NUMBERS, CODES)
-    with pytest.raises(UnstorableModel, match=r"needs skops: pip install counterpoise\[models\]"):
+    with pytest.raises(UnstorableModel, match=r'needs skops: pip install "counterpoise\[models\]"'):
         cp.save(model, tmp_path / "model.cp")
 
 

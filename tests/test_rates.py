@@ -241,10 +241,10 @@ BAD = {
         lambda: recall().value([0, 1], Table(None, [0, 1], sample_weight=[1, 0])),
         "no row of positive weight.*labelled positive is empty",
     ),
-    "no labels": (lambda: recall().value([0, 1, 1], UNLABELLED), "Dataset 'train' needs labels: pass y in its Table"),
+    "no labels": (lambda: recall().value([0, 1, 1], UNLABELLED), "Dataset 'train' needs labels: pass y"),
     "no baseline": (
         lambda: churn().value([0, 1, 1], TABLE),
-        "'train' needs the deployed model's predictions: pass base",
+        "'train' needs the deployed model's predictions: pass baseline in a Table, of another name.*data.baseline",
     ),
     "NaN label": (lambda: Table(None, y=[0.0, np.nan]), "y must hold a label for each row; 1 of 2 are missing"),
     "None label": (lambda: Table(None, y=np.array(["a", None], dtype=object)), "1 of 2 are missing"),
@@ -291,6 +291,19 @@ BAD = {
         "predictions must cover dataset 'mail'; got 'train' only",
     ),
     "infinite number": (lambda: recall() * float("inf"), "must be finite; got inf"),
+    "a very long number": (lambda: recall() >= 10**400, "must be finite; got inf"),
+    "two columns of one name": (
+        lambda: positive_rate(a=1).value([0, 1], Table(pd.DataFrame([[1, 2], [1, 2]], columns=["a", "a"]))),
+        "X must have one column 'a' to select rows by; got 2 of that name",
+    ),
+    "a number too large for the column": (
+        lambda: positive_rate(a=70000).value([0], Table(None, sensitive_features={"a": np.ones(1, np.float16)})),
+        "Unknown value '70000'",
+    ),
+    "a missing time": (
+        lambda: positive_rate(a="NaT").value([0], Table(None, sensitive_features={"a": np.array(["NaT"], "M8[s]")})),
+        "Unknown value 'NaT'",
+    ),
     "overflow": (lambda: 1e308 * recall() * 10, "must be finite; got inf"),
 }
 
@@ -314,7 +327,7 @@ WRONG_TYPE = {
     "less than": (lambda: recall() < 0.5, r"written with <= or >=; got recall\(train\) < 0.5"),
     "more than": (lambda: recall() > 0.5, r"written with <= or >=; got recall\(train\) > 0.5"),
     "a flag": (lambda: recall() + True, "unsupported operand"),
-    "a word": (lambda: recall() <= "high", "not supported between"),
+    "a word": (lambda: recall() <= "high", r"compares a rate with a number .*; got recall\(train\) <= 'high'"),
     "a word times": (lambda: {} * recall(), "unsupported operand"),
     "data": (lambda: recall([[1.0]]), "A rate speaks of a Dataset or of its name.*bound later"),
     "a number as a name": (lambda: Dataset(3), "name of a dataset must be a non-empty string; got 3"),
@@ -333,7 +346,7 @@ WRONG_TYPE = {
     ),
     "mixed labels": (
         lambda: recall().value([0, 1], Table(None, y=np.array([0, "a"], object))),
-        "Labels must be of one kind",
+        "Labels must be of one kind, those of the data and those predicted; got int and str",
     ),
 }
 
@@ -348,6 +361,13 @@ def test_what_is_no_rate_is_refused_with_a_sentence(case):
 def test_dividing_by_zero_is_refused():
     with pytest.raises(ZeroDivisionError, match=r"\(recall\(train\)\) / 0"):
         _ = recall() / 0
+    with pytest.raises(ZeroDivisionError, match=r"\(true_positives\(train\)\) / 0"):
+        _ = precision() / 0
+
+
+def test_rows_of_next_to_no_weight_have_rates_too():
+    table = Table(None, sensitive_features={"a": [1, 1, 2]}, sample_weight=[1e-20, 1e-20, 1e300])
+    assert positive_rate(a=1).value([1, 0, 0], table) == 0.5
 
 
 def test_a_label_outside_the_classes_is_named():

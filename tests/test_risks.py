@@ -119,12 +119,28 @@ def test_mean_variance_weights_are_the_slopes_of_the_cost_by_the_margins(losses,
         (lambda: MeanVariance(2.0), ValueError, r"penalty must lie in \[0, 1\].*got 2.0"),
         (lambda: MeanVariance(0.5).value([-1.0, 1.0]), ValueError, "losses must not be negative.*got -1.0"),
         (lambda: ball_risk("renyi", 1.0), ValueError, "divergence must be one of 'empirical-likelihood'.*got 'renyi'"),
+        (lambda: ball_risk(["kl"], 1.0), ValueError, r"divergence must be one of.*got \['kl'\]"),
+        (lambda: MeanVariance(0.5).step_cost([1.0, 2.0], [1], 0.1), ValueError, r"wrong must have shape \(2,\)"),
         (lambda: Mean().value([]), ValueError, "losses must hold at least one sample"),
     ],
 )
 def test_bad_input_gets_one_clear_sentence(call, error, text):
     with pytest.raises(error, match=text):
         call()
+
+
+@pytest.mark.parametrize("name", ["empirical-likelihood", "kl", "chi-square", "cvar"])
+def test_an_infinite_ball_holds_the_worst_sample_alone(name):
+    risk = ball_risk(name, math.inf)
+    assert risk.value([1.0, 4.0, 2.0]) == 4.0
+    np.testing.assert_array_equal(risk.weights([1.0, 4.0, 2.0]), [0, 1, 0])
+
+
+def test_a_large_loss_without_weight_does_not_matter_to_mean_variance():
+    losses, weights, risk = [1e300, 1e-30, 3e-30], [0, 1, 1], MeanVariance(0.5)
+    np.testing.assert_allclose(risk.weights(losses, weights), [0, *risk.weights([1.0, 3.0])])
+    assert risk.value(losses, weights) == pytest.approx(1e-60 * risk.value([1.0, 3.0]))
+    assert risk.value([1e200, 1.0]) == math.inf
 
 
 def test_losses_of_zero_weigh_the_same_in_mean_variance():

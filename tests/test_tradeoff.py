@@ -120,6 +120,8 @@ def test_wrong_arguments_are_refused(fitted):
         tradeoff(losses, [1.0, 2.0], [0.1])
     with pytest.raises(ValueError, match="bounds must be a non-empty"):
         tradeoff(losses, losses.mean(axis=0), [])
+    with pytest.raises(TypeError, match="MixtureClassifier, which is not fitted"):
+        tradeoff(MixtureClassifier(fitted.estimators), "recall(train) >= 0.5")
     with pytest.raises(ValueError, match="one goal; got 2"):
         tradeoff(fitted, ["recall(train) >= 0.5", "error_rate(train) <= 0.5"])
     impossible = fitted.rebalance(goals=())
@@ -139,3 +141,26 @@ def test_limits_path_agrees_with_single_solves():
             minimize_cvar(losses, 0.1, rows=matrix, bounds=bounds, tol=1e-6).value, abs=2e-6
         )
         assert (matrix @ found.mixture <= np.array(bounds) + 1e-8).all()
+
+
+@pytest.mark.parametrize("text", ["recall(train, sex=F) >= 0.6", "false_positive_rate(train) <= 0.3"])
+def test_a_goal_with_a_confidence_costs_what_a_mixture_inside_it_costs(fitted, text):
+    found = tradeoff(fitted, f"{text} with confidence 0.9", n_points=4)
+    for point in found:
+        again = fitted.rebalance(goals=[*fitted.goals_, found.goal.with_bound(point.bound)])
+        assert again.value_ == pytest.approx(point.value, abs=2e-4)
+    tighter = 0.01 if found.goal.sense == ">=" else -0.01
+    beyond = tradeoff(fitted, found.goal, [found.bounds[0] + tighter, float(found.goal.sense == ">=")])
+    assert np.isnan(beyond.values).all()  # out of the mixture's reach, and of any number of rows
+    with pytest.raises(InfeasibleGoals) as caught:
+        fitted.rebalance(goals=[*fitted.goals_, found.goal.with_bound(beyond[0].bound)])
+    assert caught.value.nearest_bounds[caught.value.conflict[-1]] == pytest.approx(found.bounds[0], abs=1e-6)
+
+
+def test_a_ratio_may_carry_a_confidence(fitted):
+    goal = "precision(train) >= 0.6 with confidence 0.9"
+    found = tradeoff(fitted, goal, [0.6, 0.7])
+    for point in found:
+        again = fitted.rebalance(goals=[*fitted.goals_, found.goal.with_bound(point.bound)])
+        assert again.value_ == pytest.approx(point.value, abs=2e-4)
+        assert again.check_goals()[1].value > point.bound

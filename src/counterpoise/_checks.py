@@ -13,6 +13,7 @@ from counterpoise._types import AnyArray, ArrayLike, FloatArray
 
 _MATRIX = 2  # dimensions
 _TINY = 1e-6  # by which a mixture may miss the simplex: rounding in float32
+_LEAST_ALPHA = 1e-300  # what is smaller means the same, the worst sample, but 1 / alpha would be infinite
 _CHUNK_BYTES = 1 << 22  # checks walk a large array in pieces of this size, so that they need no memory
 
 
@@ -25,7 +26,7 @@ def check_alpha(alpha: Any) -> float:
             f"alpha must lie in (0, 1], the fraction of the samples that form the tail; got {alpha!r}. "
             "Use alpha=1 for the average."
         )
-    return float(alpha)
+    return max(float(alpha), _LEAST_ALPHA)
 
 
 def check_alphas(alphas: ArrayLike) -> FloatArray:
@@ -35,9 +36,7 @@ def check_alphas(alphas: ArrayLike) -> FloatArray:
         raise ValueError(
             f"alphas must be a non-empty one-dimensional array of tail fractions; got shape {vector.shape}."
         )
-    for alpha in vector.tolist():
-        check_alpha(float(alpha))
-    return vector.astype(np.float64)
+    return np.array([check_alpha(float(alpha)) for alpha in vector.tolist()])
 
 
 def check_positive(value: Any, name: str) -> float:
@@ -95,7 +94,22 @@ def as_numbers(values: ArrayLike, name: str) -> AnyArray:
     return array
 
 
+def is_frame(X: Any) -> bool:
+    """Tell whether X is a data frame, which pipelines may want as it is; a table of Arrow is read as an array."""
+    return hasattr(X, "columns") and not hasattr(X, "column_names")
+
+
 def value_range(array: AnyArray, name: str) -> tuple[float, float]:
+    """Return the least and the largest entry after checking that all are finite, and their difference too."""
+    least, largest = finite_range(array, name)
+    if math.isinf(largest - least):
+        raise ValueError(
+            f"{name} must differ by less than 1.8e308; got entries from {least!r} to {largest!r}. Divide them first."
+        )
+    return least, largest
+
+
+def finite_range(array: AnyArray, name: str) -> tuple[float, float]:
     """Return the least and the largest entry after checking that all are finite."""
     if array.dtype.kind != "f":
         return float(array.min()), float(array.max())
@@ -142,12 +156,12 @@ def check_sample_weight(sample_weight: ArrayLike | None, n_samples: int) -> Floa
     return np.asarray(vector / vector.max())  # so that sums of weights of any size stay finite
 
 
-def check_mixture(mixture: ArrayLike, n_models: int) -> FloatArray:
+def check_mixture(mixture: ArrayLike, n_models: int, name: str = "mixture") -> FloatArray:
     """Return ``mixture`` as a distribution over the models."""
-    vector = check_vector(mixture, "mixture", n_models, "one weight for each model")
+    vector = check_vector(mixture, name, n_models, "one weight for each model")
     if vector.min() < -_TINY or abs(vector.sum() - 1.0) > _TINY:
         raise ValueError(
-            "mixture must be a distribution over the models: entries >= 0 that sum to 1; "
+            f"{name} must be a distribution over the models: entries >= 0 that sum to 1; "
             f"got a least entry of {float(vector.min())!r} and a sum of {float(vector.sum())!r}."
         )
     return vector

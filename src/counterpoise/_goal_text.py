@@ -85,14 +85,17 @@ def _tokens(text: str) -> list[Token]:
 
 
 def _foreign(character: str) -> str:
-    if character in "<>":
+    if character in "<>\u2264\u2265":
         return f"a goal is written with <= or >=, found {character!r}"
+    if character == "%":
+        return "found '%'; write a share as a number, 0.9 for 90 %"
     found = "an unfinished quote" if character in "'\"" else repr(character)
     return f"found {found}; put names and values with special characters in quotes"
 
 
 def _error(text: str, place: int, problem: str) -> GoalSyntaxError:
-    return GoalSyntaxError(f"Cannot read the goal at character {place + 1}: {problem}.\n    {text}\n    {' ' * place}^")
+    line = re.sub(r"\s", " ", text)  # a text over several lines, or with tabs, would put the mark elsewhere
+    return GoalSyntaxError(f"Cannot read the goal at character {place + 1}: {problem}.\n    {line}\n    {' ' * place}^")
 
 
 class _Reader:

@@ -29,18 +29,16 @@ def stacked_weights(bound: BoundGoals, names: list[str], sizes: Mapping[str, int
 
 def require_possible(bound: BoundGoals, tables: Mapping[str, Table]) -> None:
     """Raise ``InfeasibleGoals`` where no predictions at all, by whatever classifier, meet the goals."""
-    names = list(bound.weights)
-    sizes = {name: tables[name].n_samples for name in names}
-    conflict = find_conflict(stacked_weights(bound, names, sizes), bound.bounds)
+    sizes = {name: tables[name].n_samples for name in bound.weights}
+    conflict = find_conflict(stacked_weights(bound, list(sizes), sizes), bound.bounds)
     if conflict is None:
         return
     members = conflict.members
 
     def can_hold(place: int, limit: float) -> bool:
-        others = [bound.goals[other] for other in members if other != place]
-        relaxed = bind([bound.goals[place].with_bound(limit), *others], dict(tables), classes=np.array(bound.classes))
-        sizes = {name: tables[name].n_samples for name in relaxed.weights}
-        return find_conflict(stacked_weights(relaxed, list(sizes), sizes), relaxed.bounds) is None
+        relaxed = _with_bound(bound, place, limit, tables)
+        weights = stacked_weights(relaxed, list(sizes), sizes)
+        return find_conflict(weights[members], relaxed.bounds[members]) is None
 
     raise conflict_error(conflict, bound.goals, bound.bounds, can_hold)
 
@@ -55,23 +53,23 @@ def conflict_error(
     nearest = {}
     for place in conflict.members.tolist():
         goal = goals[place]
-        if isinstance(goal.left, Ratio):
-            nearest[goal] = _nearest_ratio(goal, partial(can_hold, place))
+        if isinstance(goal.left, Ratio) or goal.confidence is not None:
+            nearest[goal] = _nearest(goal, partial(can_hold, place))
         else:
             relaxed = float(conflict.nearest[place] - bounds[place])
             nearest[goal] = goal.bound + (relaxed if goal.sense == "<=" else -relaxed)
     return InfeasibleGoals([goals[place] for place in conflict.members], conflict.least_violation, nearest)
 
 
-def _nearest_ratio(goal: Goal, can_hold: Callable[[float], bool]) -> float:
-    """Return the nearest bound of a goal on a ratio, which is not linear in its bound, by bisection."""
-    impossible, possible = goal.bound, 0.0
-    if goal.sense == "<=":
-        possible = max(2 * goal.bound, 1.0)
-        for _ in range(_DOUBLINGS):
-            if can_hold(possible):
-                break
-            possible *= 2
+def _nearest(goal: Goal, can_hold: Callable[[float], bool]) -> float:
+    """Return the nearest bound that can hold, by bisection: ratios and confidences are not linear in their bound."""
+    looser = 1.0 if goal.sense == "<=" else -1.0
+    step = 1.0
+    for _ in range(_DOUBLINGS):
+        if can_hold(goal.bound + looser * step):
+            break
+        step *= 2
+    impossible, possible = goal.bound, goal.bound + looser * step
     for _ in range(_HALVINGS):
         middle = (impossible + possible) / 2
         impossible, possible = (impossible, middle) if can_hold(middle) else (middle, possible)
@@ -92,7 +90,7 @@ def find_start(problem: RampProblem, bound: BoundGoals, tables: Mapping[str, Tab
     searcher = _Searcher(problem)
     search = searcher.least_violation(np.arange(problem.n_constraints))
     if search.state.violation > _MET:
-        raise searcher.as_error(bound, search)
+        raise searcher.as_error(bound, search, tables)
     return search.state.point
 
 
@@ -143,7 +141,7 @@ class _Searcher:
             self._free = minimize_ramp(self.problem.without_constraints(), zero, Plan()).state.point
         return self._free
 
-    def as_error(self, bound: BoundGoals, search: _Search) -> InfeasibleGoals:
+    def as_error(self, bound: BoundGoals, search: _Search, tables: Mapping[str, Table]) -> InfeasibleGoals:
         """Return the error for goals that no point was found for, with as small a conflict as searching finds."""
         members, search = self._priced(search)
         if members.size <= _MAX_DELETIONS:
@@ -154,7 +152,7 @@ class _Searcher:
             if not isinstance(goal.left, Ratio):  # whose bound is not in units of the excess
                 missed = self._least_excess(int(place), members[members != place])
                 if missed is not None:
-                    nearest[goal] = goal.bound + (missed if goal.sense == "<=" else -missed)
+                    nearest[goal] = _moved(bound, int(place), missed, tables)
         conflict = [bound.goals[place] for place in members]
         return InfeasibleGoals(conflict, search.state.violation, nearest, proven=False)
 
@@ -185,6 +183,25 @@ class _Searcher:
         swapped = RampProblem(problem.machine, problem.weights[rows], problem.constants[rows], problem.regularization)
         state = minimize_ramp(swapped, start.point, Plan()).state
         return max(state.value - problem.ridge(state.point), 0.0)
+
+
+def _moved(bound: BoundGoals, place: int, missed: float, tables: Mapping[str, Table]) -> float:
+    """Return the bound of a goal at which its constraint is relaxed by what was missed."""
+    goal = bound.goals[place]
+    if goal.confidence is None:
+        return goal.bound + (missed if goal.sense == "<=" else -missed)
+
+    def is_enough(limit: float) -> bool:
+        relaxed = _with_bound(bound, place, limit, tables)
+        return bool(relaxed.bounds[place] >= bound.bounds[place] + missed - _MET)
+
+    return _nearest(goal, is_enough)
+
+
+def _with_bound(bound: BoundGoals, place: int, limit: float, tables: Mapping[str, Table]) -> BoundGoals:
+    """Return the goals with another number on the right side of one; those with a confidence still share the risk."""
+    goals = [*bound.goals[:place], bound.goals[place].with_bound(limit), *bound.goals[place + 1 :]]
+    return bind(goals, dict(tables), classes=np.array(bound.classes))
 
 
 def _searched(problem: RampProblem, start: FloatArray) -> _Search:

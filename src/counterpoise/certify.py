@@ -15,7 +15,7 @@ from counterpoise._language.classes import two_classes
 from counterpoise._language.evaluation import Prepared, prepare
 from counterpoise._language.population import margin_of, shortage, standing, tightened_goal
 from counterpoise._language.rows import DEFAULT
-from counterpoise._language.tables import as_tables, table_of
+from counterpoise._language.tables import as_tables, table_of, with_train
 from counterpoise._types import AnyArray, ArrayLike, IntArray
 from counterpoise.datasets.splits import split_rows
 from counterpoise.goals import Goal, Table, as_goals, check_denominators
@@ -122,11 +122,10 @@ def certify(
     precision(train) >= 0.95    0.9022  0.8224  0.9543  0.9500  -0.1276  undecided    92
     All verdicts are right together with confidence 0.95.
     """
-    tables = dict(datasets or {})
-    if not all(part is None for part in (X, y, sensitive_features)):
-        if DEFAULT in tables:
-            raise ValueError("The dataset 'train' is X and y themselves: give the others in datasets another name.")
-        tables[DEFAULT] = Table(X, y, sensitive_features, sample_weight=sample_weight)
+    given = any(part is not None for part in (X, y, sensitive_features))
+    tables = with_train(Table(X, y, sensitive_features, sample_weight=sample_weight) if given else None, datasets)
+    if not tables:
+        raise ValueError("An audit needs held-out rows: pass X and y, or datasets; got neither.")
     listed = as_goals(goals)
     names = dict.fromkeys(name for goal in listed for name in goal.datasets)
     predictions = {name: _predicted(model, name, table_of(tables, name)) for name in names}
@@ -144,6 +143,19 @@ def audit(goals: Any, predictions: Any, data: Any, *, confidence: float | None =
         A single table is the dataset ``train``.
     confidence, pos_label
         As for ``certify``.
+
+    Returns
+    -------
+    Audit
+        As from ``certify``.
+
+    Examples
+    --------
+    >>> from counterpoise.certify import audit
+    >>> from counterpoise.goals import Table
+    >>> found = audit("recall(train) >= 0.8", [0, 1] * 100, Table(None, y=[0, 1] * 100))
+    >>> found.holds, round(found[0].low, 3)
+    (True, 0.97)
     """
     level = _CONFIDENCE if confidence is None else check_confidence(confidence)
     listed = [goal if goal.confidence is not None else goal.with_confidence(level) for goal in as_goals(goals)]
@@ -184,6 +196,16 @@ def tightened(
         How many goals the audit has: each gets its part of the risk.
     pos_label : label, optional
         The positive class; by default the last of the sorted classes.
+
+    Returns
+    -------
+    Goal
+        With another bound, and no confidence.
+
+    Raises
+    ------
+    ValueError
+        If there are too few rows for any classifier to pass; the message says how many it takes.
 
     Examples
     --------
@@ -227,6 +249,11 @@ def split_three_ways(n_rows: int, *, parts: Sequence[float] = (0.5, 0.25, 0.25),
     parts : three fractions that sum to 1, default=(0.5, 0.25, 0.25)
     seed : int
         The same seed gives the same split.
+
+    Returns
+    -------
+    ThreeParts
+        The row numbers ``train``, ``choose`` and ``certify``, each in ascending order.
 
     Examples
     --------

@@ -6,7 +6,8 @@ probability at most ``1 - confidence``; both are right together with probability
 """
 
 import math
-from typing import NamedTuple
+from numbers import Real
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import betainc, betainccinv
@@ -33,7 +34,7 @@ class Bounds(NamedTuple):
     high: float
 
 
-def binomial_bounds(successes: float, n_trials: int, *, confidence: float) -> Bounds:
+def binomial_bounds(successes: Any, n_trials: int, *, confidence: float) -> Bounds:
     """Return the exact bounds of Clopper and Pearson on a probability.
 
     The high end is the largest p under which so few successes, or fewer, have probability ``1 - confidence`` or more.
@@ -47,6 +48,11 @@ def binomial_bounds(successes: float, n_trials: int, *, confidence: float) -> Bo
     confidence : float in (0, 1)
         Of each end by itself. A two-sided interval of 95 % has ends of 97.5 %.
 
+    Returns
+    -------
+    Bounds
+        The ends ``low`` and ``high``.
+
     Examples
     --------
     Nobody of 59 was harmed; so with confidence 0.95 at most one in twenty is:
@@ -56,15 +62,32 @@ def binomial_bounds(successes: float, n_trials: int, *, confidence: float) -> Bo
     0.0495
     """
     n_trials, risk = check_count(n_trials, "n_trials"), 1.0 - check_confidence(confidence)
-    if not 0 <= successes <= n_trials:
+    if isinstance(successes, bool) or not isinstance(successes, Real):
+        raise TypeError(f"successes must be a whole number, how many of the trials succeeded; got {successes!r}.")
+    count = float(successes)
+    if not 0 <= count <= n_trials:
         raise ValueError(f"successes must lie between 0 and the {n_trials} trials; got {successes!r}.")
-    return Bounds(1.0 - upper_share(n_trials - successes, n_trials, risk), upper_share(successes, n_trials, risk))
+    if not count.is_integer():
+        raise ValueError(
+            f"successes must be a whole number; got {successes!r}. For weighted rows use weighted_mean_bounds."
+        )
+    return Bounds(1.0 - upper_share(n_trials - count, n_trials, risk), upper_share(count, n_trials, risk))
 
 
 def rows_needed(share: float, *, confidence: float) -> int:
     """Return how many rows without a single failure show that at most that share fails.
 
     With fewer rows no outcome can show it. It is the least n with ``(1 - share) ** n <= 1 - confidence``.
+
+    Parameters
+    ----------
+    share : float in (0, 1)
+        The share of failures to be shown.
+    confidence : float in (0, 1)
+
+    Returns
+    -------
+    int
 
     Examples
     --------
@@ -95,6 +118,11 @@ def weighted_mean_bounds(
     span : pair of float
         Between which all values of the population lie, known beforehand.
 
+    Returns
+    -------
+    Bounds
+        The ends ``low`` and ``high``.
+
     Notes
     -----
     A candidate r is the true mean exactly where ``z = weight * (value - r)`` has expectation 0. With weights up to W
@@ -114,7 +142,9 @@ def weighted_mean_bounds(
     >>> round(low, 3), round(high, 3)  # around 0.6
     (0.54, 0.663)
     """
-    n_samples = len(np.asarray(values))
+    n_samples = np.size(values)
+    if n_samples == 0:
+        raise ValueError("values must hold at least one row; got none.")
     points = check_vector(values, "values", n_samples, "one for each row")
     if not span[0] <= points.min() <= points.max() <= span[1]:
         raise ValueError(f"values must lie in the span {span}; got some from {points.min()} to {points.max()}.")

@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from counterpoise._checks import check_choice, check_count, check_positive, check_sample_weight, check_vector
 from counterpoise._infeasible import find_start, stacked_weights
+from counterpoise._language.tables import with_train
 from counterpoise._types import AnyArray, ArrayLike, FloatArray
 from counterpoise.draws import id_uniforms, make_key, row_uniforms
 from counterpoise.goals import BoundGoals, GoalCheck, Table, as_goals, bind, bind_objective, error_rate
@@ -77,6 +78,10 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
         Proven for the last convex program: no solution of it is below ``lower_``.
     history_ : list of Majorization
         Objective, violation, bounds and multipliers after each convex program.
+    n_iter_ : int
+        The number of convex programs.
+    n_features_in_, feature_names_in_ : int and array
+        Number of features, and their names where ``X`` had them.
 
     Notes
     -----
@@ -225,7 +230,7 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
             One for each goal: its value, bound, violation and whether it holds; for ``decision="ramp"`` in expectation.
         """
         check_is_fitted(self)
-        tables = _with_train(Table(X, y, sensitive_features, sample_weight=sample_weight), datasets)
+        tables = with_train(Table(X, y, sensitive_features, sample_weight=sample_weight), datasets)
         used = {name for goal in self.goals_ for name in goal.datasets}
         given = {name: table.X for name, table in tables.items() if name in used}
         scores = {name: self._scores(_checked_dataset(self, rows, name)) for name, rows in given.items()}
@@ -276,7 +281,7 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
             )
         weights = check_sample_weight(sample_weight, len(labels))
         named = X if hasattr(X, "columns") else checked  # goals may speak of the columns of a data frame
-        tables = _with_train(Table(named, labels, sensitive_features, sample_weight=weights), datasets)
+        tables = with_train(Table(named, labels, sensitive_features, sample_weight=weights), datasets)
         total = float(len(labels)) if weights is None else float(np.asarray(sample_weight, dtype=np.float64).sum())
         return _Rows(tables, {TRAIN: checked}, total)
 
@@ -355,13 +360,6 @@ def _checked_dataset(model: ConstrainedClassifier, X: Any, name: str) -> Any:
 
 def _checked(model: ConstrainedClassifier, X: Any) -> Any:
     return validate_data(model, X, reset=False, accept_sparse="csr", dtype=_FLOATS)
-
-
-def _with_train(train: Table, datasets: Mapping[str, Table] | None) -> dict[str, Table]:
-    """Return all datasets by name."""
-    if TRAIN in (datasets or {}):
-        raise ValueError("The dataset 'train' is X and y themselves: give the others in datasets another name.")
-    return {TRAIN: train, **(datasets or {})}
 
 
 def _signs(classes: AnyArray, pos_label: Any) -> AnyArray:

@@ -10,7 +10,9 @@ The hash sees values, not types: 1, 1.0, True and float32 1.0 are one value, a d
 import hashlib
 import math
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from decimal import Decimal
 from numbers import Integral, Real
 from typing import Any
 
@@ -28,7 +30,14 @@ def make_key(random_state: Any) -> bytes:
     """Return a secret key: fresh from the system if ``random_state`` is None, else determined by it."""
     if random_state is None:
         return secrets.token_bytes(_KEY_BYTES)
-    generator = random_state if isinstance(random_state, np.random.RandomState) else np.random.RandomState(random_state)
+    if isinstance(random_state, np.random.RandomState):
+        return bytes(random_state.bytes(_KEY_BYTES))
+    try:
+        generator = np.random.RandomState(random_state)
+    except (TypeError, ValueError) as error:
+        raise type(error)(
+            f"random_state must be None, a whole number from 0 to 2**32 - 1 or a RandomState; got {random_state!r}."
+        ) from error
     return bytes(generator.bytes(_KEY_BYTES))
 
 
@@ -46,7 +55,11 @@ def row_uniforms(X: Any, key: bytes) -> FloatArray:
 
 def id_uniforms(ids: Any, key: bytes, n_rows: int) -> FloatArray:
     """Return a number in [0, 1) for every id."""
-    values = list(ids)
+    shape = getattr(ids, "shape", (n_rows,))
+    if isinstance(ids, (str, bytes, Mapping)) or len(shape) != 1:
+        got = f"shape {tuple(shape)}" if hasattr(ids, "shape") else type(ids).__name__
+        raise ValueError(f"ids must be one-dimensional, one id for each row of X; got {got}. Pass a single column.")
+    values = ids.to_pylist() if hasattr(ids, "to_pylist") else list(ids)  # those of Arrow are wrapped one by one
     if len(values) != n_rows:
         raise ValueError(f"ids must hold one id for each of the {n_rows} rows of X; got {len(values)}.")
     return _uniforms((_id_bytes(value) for value in values), key, _ID)
@@ -101,12 +114,23 @@ def _object_codes(values: AnyArray) -> AnyArray:
 
 
 def _code(value: Any) -> int:
+    """Return the code of a value; equal values have equal codes, or it would matter which of them came first."""
     if _is_missing(value):
         value = math.nan
-    if isinstance(value, (Real, np.bool_)):
+    if isinstance(value, (Real, Decimal, np.bool_)):
         return int(_float_codes(np.array([float(value)]))[0])
-    digest = hashlib.blake2b(str(value).encode(), digest_size=_HASH_BYTES).digest()
+    digest = hashlib.blake2b(_text(value).encode(), digest_size=_HASH_BYTES).digest()
     return int.from_bytes(digest, "little")
+
+
+def _text(value: Any) -> str:
+    """Return a text for what is no number, for times the same in any unit and time zone."""
+    if isinstance(value, np.datetime64):
+        value = value.astype("datetime64[us]").item()
+    if isinstance(value, datetime):
+        value = value if value.tzinfo is None else value.astimezone(UTC)
+        value = value.isoformat(timespec="microseconds")
+    return str(value)
 
 
 def _is_missing(value: Any) -> bool:
@@ -122,7 +146,7 @@ def _id_bytes(value: Any) -> bytes:
         raise ValueError("ids must not be missing: a person without an id would share a draw with all such.")
     if isinstance(value, Integral):  # not through a float: large ids must stay apart
         return b"number " + str(int(value)).encode()
-    if isinstance(value, Real):
+    if isinstance(value, (Real, Decimal)):
         number = float(value)
         return b"number " + (str(int(number)) if number.is_integer() else repr(number)).encode()
     return b"text " + str(value).encode()

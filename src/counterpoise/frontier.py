@@ -139,39 +139,51 @@ def tradeoff(
         level = model.alpha_ if alpha is None else check_alpha(alpha)
         game = model._game(model.selection_, level)  # noqa: SLF001 - of our own kind
         goals = _rows_of_model(model, goal)
-        limits = _Limits(goals.rows, goals.bounds, goals.row_slopes[0], goals.bound_slopes[0], goals.goals[0].bound)
+        limits = _Limits(goals.rows, goals.bounds, goals)
+    elif hasattr(model, "fit"):
+        raise TypeError(
+            f"model must be a fitted classifier that mixes models, or their losses; got {type(model).__name__}, which "
+            "is not fitted or mixes none."
+        )
     else:
         level = _ALPHA if alpha is None else check_alpha(alpha)
         game, goals = Game(check_losses(model), level, None, None), None
-        row = _check_row(goal, game.losses.shape[1])
-        limits = _Limits(row[None], np.zeros(1), np.zeros(row.size), 1.0, 0.0)
-    levels = _default_bounds(game, limits, goals, n_points) if bounds is None else _check_bounds(bounds)
+        limits = _Limits(_check_row(goal, game.losses.shape[1])[None], np.zeros(1), None)
+    levels = _default_bounds(game, limits, n_points) if bounds is None else _check_bounds(bounds)
     return Tradeoff(_points(game, limits, levels, tol), None if goals is None else goals.goals[0], level)
 
 
 class _Limits(NamedTuple):
-    """Rows and bounds of which the first depends, affinely, on the goal's own bound."""
+    """Rows and bounds, the first of which are those of the goal whose bound varies."""
 
     rows: FloatArray
     bounds: FloatArray
-    row_slope: FloatArray
-    bound_slope: float
-    origin: float  # the goal's bound for which rows and bounds are written
+    goals: GoalRows | None  # None where the first row was given as such
 
-    def at(self, bound: float) -> tuple[FloatArray, FloatArray]:
-        """Return rows and bounds for another bound of the goal."""
-        rows, bounds = self.rows.copy(), self.bounds.copy()
-        rows[0] += (bound - self.origin) * self.row_slope
-        bounds[0] += (bound - self.origin) * self.bound_slope
-        return rows, bounds
+    def at(self, bound: float) -> tuple[FloatArray, FloatArray] | None:
+        """Return rows and bounds for another bound of the goal, or None where these rows can never show it."""
+        if self.goals is None:
+            return self.rows, np.array([bound])
+        if not self.goals.can_show(0, bound):
+            return None
+        other = self.goals.with_bound(0, bound)
+        return other.rows, other.bounds
+
+    def own_bound(self, side: float) -> float:
+        """Return the goal's bound for which the right side of its row has a value."""
+        if self.goals is None:
+            return side
+        needed = self.goals.needed(0, self.goals.goals[0].bound)
+        return self.goals.own_bound(0, needed + (side - float(self.bounds[0])) / float(self.goals.bound_slopes[0]))
 
 
 def _points(game: Game, limits: _Limits, levels: FloatArray, tol: float) -> tuple[TradeoffPoint, ...]:
     order = np.argsort(levels, kind="stable")  # neighbours start from each other
-    sets = [limits.at(float(levels[number])) for number in order]
-    solved = limits_path(game.losses, game.alpha, sets, sample_weight=game.sample_weight, tol=tol)
-    found = dict(zip(order.tolist(), solved, strict=True))
-    return tuple(_point(float(level), found[number], game.shift) for number, level in enumerate(levels))
+    sets = {number: limits.at(float(levels[number])) for number in order.tolist()}
+    possible = {number: one for number, one in sets.items() if one is not None}
+    solved = limits_path(game.losses, game.alpha, [*possible.values()], sample_weight=game.sample_weight, tol=tol)
+    found = dict(zip(possible, solved, strict=True))
+    return tuple(_point(float(level), found.get(number), game.shift) for number, level in enumerate(levels))
 
 
 def _point(bound: float, found: MixtureSolution | None, shift: float) -> TradeoffPoint:
@@ -209,9 +221,10 @@ def _check_bounds(bounds: ArrayLike) -> FloatArray:
     return levels
 
 
-def _default_bounds(game: Game, limits: _Limits, goals: GoalRows | None, n_points: int) -> FloatArray:
+def _default_bounds(game: Game, limits: _Limits, n_points: int) -> FloatArray:
     """Return bounds from the tightest possible to where the goal costs nothing."""
-    if limits.row_slope.any():
+    goals = limits.goals
+    if goals is not None and goals.row_slopes[0].any():
         raise ValueError("The goal is on a ratio, whose range under a mixture is not known beforehand: pass bounds.")
     rows, bounds = limits.rows[1:], limits.bounds[1:]
     try:
@@ -220,5 +233,4 @@ def _default_bounds(game: Game, limits: _Limits, goals: GoalRows | None, n_point
         raise (error if goals is None else goals.infeasible(error)) from error
     tightest = minimize_cvar(limits.rows[:1], 1.0, rows=rows, bounds=bounds).value
     loosest = max(float(limits.rows[0] @ free.mixture), tightest)
-    sides = np.linspace(tightest, loosest, n_points)
-    return np.asarray(limits.origin + (sides - limits.bounds[0]) / limits.bound_slope)
+    return np.linspace(limits.own_bound(tightest), limits.own_bound(loosest), n_points)

@@ -5,15 +5,28 @@ Every rate of a randomized classifier is linear in its mixture, so a goal on any
 predictions. Those are kept as bits, so that other goals, bounds or alphas ask no model again.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from counterpoise._infeasible import conflict_error
+from counterpoise._language.binding import Views
+from counterpoise._language.classes import Classes
+from counterpoise._language.population import Share, can_certify, certified_bound, needed_bound, standing
 from counterpoise._types import AnyArray, BoolArray, FloatArray
-from counterpoise.goals import Goal, GoalCheck, InfeasibleGoals, Ratio, Table, bind, bind_objective
+from counterpoise.goals import (
+    Goal,
+    GoalCheck,
+    InfeasibleGoals,
+    Ratio,
+    Table,
+    bind,
+    bind_objective,
+    risks,
+    with_margins,
+)
 from counterpoise.solvers.conflicts import find_conflict
 from counterpoise.solvers.result import InfeasibleRows
 from counterpoise.solvers.rows import BitRows, pack
@@ -36,13 +49,17 @@ class RateRow(NamedTuple):
 
 
 class GoalRows(NamedTuple):
-    """Goals as ``rows @ mixture <= bounds``, and how rows and bounds change with each goal's own bound."""
+    """Goals as ``rows @ mixture <= bounds``, and how rows and bounds change with each goal's own bound.
+
+    They are affine in the bound that the rows must meet, which is the goal's own unless it carries a confidence.
+    """
 
     goals: tuple[Goal, ...]
     rows: FloatArray  # (n_goals, n_models)
     bounds: FloatArray  # (n_goals,)
     row_slopes: FloatArray  # zero but for ratios, whose bound multiplies the denominator
     bound_slopes: FloatArray
+    shares: tuple[Share | None, ...]  # that decide about a goal with a confidence; None: its margin is fixed
 
     def first(self, n_models: int) -> "GoalRows":
         """Return the same goals on the first models only."""
@@ -54,12 +71,30 @@ class GoalRows(NamedTuple):
 
     def with_bound(self, place: int, bound: float) -> "GoalRows":
         """Return the same rows with another number on the right side of one goal."""
-        step = bound - self.goals[place].bound
+        step = self.needed(place, bound) - self.needed(place, self.goals[place].bound)
         goals = (*self.goals[:place], self.goals[place].with_bound(bound), *self.goals[place + 1 :])
         rows, bounds = self.rows.copy(), self.bounds.copy()
         rows[place] += step * self.row_slopes[place]
         bounds[place] += step * self.bound_slopes[place]
         return self._replace(goals=goals, rows=rows, bounds=bounds)
+
+    def needed(self, place: int, bound: float) -> float:
+        """Return what the rows must meet if the goal had another bound, but for a margin that is always the same."""
+        share = self.shares[place]
+        return bound if share is None else needed_bound(self.goals[place].with_bound(bound), share, self._risk(place))
+
+    def own_bound(self, place: int, needed: float) -> float:
+        """Return the tightest bound of the goal for which ``needed`` is enough."""
+        share = self.shares[place]
+        return needed if share is None else certified_bound(self.goals[place], share, needed, self._risk(place))
+
+    def can_show(self, place: int, bound: float) -> bool:
+        """Tell whether the rows are enough to certify the goal with another bound, were all of them to keep it."""
+        share = self.shares[place]
+        return share is None or can_certify(self.goals[place].with_bound(bound), share, self._risk(place))
+
+    def _risk(self, place: int) -> float:
+        return risks(self.goals)[place]
 
     def infeasible(self, error: InfeasibleRows) -> InfeasibleGoals:
         """Return which goals conflict on every mixture, given the proof that some do."""
@@ -101,8 +136,9 @@ class Positive(NamedTuple):
             return None
         unknown = ~np.isin(labels, self.classes)
         if unknown.any():
+            label = labels[unknown].tolist()[0]
             raise ValueError(
-                f"{part} of dataset {name!r} holds the label {labels[unknown][0]!r}, which is not among the classes "
+                f"{part} of dataset {name!r} holds the label {label!r}, which is not among the classes "
                 f"{self.classes.tolist()}."
             )
         return np.asarray(labels == self.classes[self.place])
@@ -153,17 +189,20 @@ class Answers:
         """Return the goals as rows of the linear program, or None where there are none."""
         if not goals:
             return None
-        rows, bounds = self._bound(goals)
+        views = Views(self.tables, Classes(*self._labels(goals[0])))
+        asked = with_margins(goals, views)
+        rows, bounds = self._bound(asked)
         row_slopes = np.zeros_like(rows)
         bound_slopes = np.array([1.0 if goal.sense == "<=" else -1.0 for goal in goals])
         ratios = [place for place, goal in enumerate(goals) if isinstance(goal.left, Ratio)]
         if ratios:  # affine in their bound: two points tell the slope
-            moved = self._bound(tuple(goals[place].with_bound(goals[place].bound + 1.0) for place in ratios))
+            moved = self._bound([asked[place].with_bound(asked[place].bound + 1.0) for place in ratios])
             row_slopes[ratios] = moved[0] - rows[ratios]
             bound_slopes[ratios] = moved[1] - bounds[ratios]
-        return GoalRows(goals, rows, bounds, row_slopes, bound_slopes)
+        shares = tuple(None if goal.confidence is None else standing(goal, views, None).share() for goal in goals)
+        return GoalRows(goals, rows, bounds, row_slopes, bound_slopes, shares)
 
-    def _bound(self, goals: tuple[Goal, ...]) -> tuple[FloatArray, FloatArray]:
+    def _bound(self, goals: Sequence[Goal]) -> tuple[FloatArray, FloatArray]:
         bound = bind(goals, self.tables, classes=self._labels(goals[0]))
         return self._weighted(bound.weights, len(goals)), bound.bounds
 

@@ -15,7 +15,7 @@ from counterpoise._checks import check_fraction
 from counterpoise._goal_text import GoalSyntaxError, read_comparison, read_expression
 from counterpoise._language.binding import BoundRates, Views, bind_rates
 from counterpoise._language.classes import Classes, two_classes
-from counterpoise._language.expressions import Goal, GoalCheck, Rate, Ratio, as_rate
+from counterpoise._language.expressions import Goal, GoalCheck, Rate, Ratio, as_rate, is_number
 from counterpoise._language.population import standing, tightened_goal
 from counterpoise._language.rows import Dataset
 from counterpoise._language.tables import Table, as_tables
@@ -231,7 +231,7 @@ def bind(goals: Any, data: Any, *, classes: ArrayLike | None = None, pos_label: 
     listed, tables = as_goals(goals), as_tables(data)
     signs = _classes(tables, classes, pos_label)
     check_denominators(listed, tables, signs)
-    asked = _with_margins(listed, Views(tables, signs))
+    asked = with_margins(listed, Views(tables, signs))
     return BoundGoals(listed, bind_rates([goal.linear for goal in asked], tables, signs, listed), signs)
 
 
@@ -246,15 +246,18 @@ def _classes(tables: Mapping[str, Table], classes: ArrayLike | None, pos_label: 
     return two_classes(known, classes=classes, pos_label=pos_label)
 
 
-def _with_margins(goals: Sequence[Goal], views: Views) -> list[Goal]:
+def with_margins(goals: Sequence[Goal], views: Views) -> list[Goal]:
     """Return the goals with the bounds that rows of this number must meet to certify those that carry a confidence."""
-    n_confident = sum(goal.confidence is not None for goal in goals)
     return [
-        goal
-        if goal.confidence is None
-        else tightened_goal(goal, standing(goal, views, None), (1.0 - goal.confidence) / n_confident)
-        for goal in goals
+        goal if goal.confidence is None else tightened_goal(goal, standing(goal, views, None), risk)
+        for goal, risk in zip(goals, risks(goals), strict=True)
     ]
+
+
+def risks(goals: Sequence[Goal]) -> list[float]:
+    """Return the risk that each goal may take, so that all those that carry a confidence are certified together."""
+    n_confident = sum(goal.confidence is not None for goal in goals)
+    return [0.0 if goal.confidence is None else (1.0 - goal.confidence) / n_confident for goal in goals]
 
 
 def check_denominators(goals: Sequence[Goal], tables: Mapping[str, Table], classes: Classes) -> None:
@@ -275,6 +278,17 @@ def check_denominators(goals: Sequence[Goal], tables: Mapping[str, Table], class
 def demographic_parity(groups: Sequence[Dataset], *, within: float = 0.05) -> list[Goal]:
     """Ask that positive predictions be about as frequent in each group: no two rates differ by more than ``within``.
 
+    Parameters
+    ----------
+    groups : sequence of Dataset
+        Two or more, as ``Dataset.by`` gives them.
+    within : float in [0, 1), default=0.05
+
+    Returns
+    -------
+    list of Goal
+        Two for each pair of groups.
+
     Examples
     --------
     >>> from counterpoise.goals import Dataset, demographic_parity
@@ -287,12 +301,12 @@ def demographic_parity(groups: Sequence[Dataset], *, within: float = 0.05) -> li
 
 
 def equal_opportunity(groups: Sequence[Dataset], *, within: float = 0.05) -> list[Goal]:
-    """Ask that no two groups' recalls differ by more than ``within`` (Hardt et al. 2016)."""
+    """Ask that no two groups' recalls differ by more than ``within`` (Hardt et al. 2016); as ``demographic_parity``."""
     return _alike(recall, groups, within)
 
 
 def equalized_odds(groups: Sequence[Dataset], *, within: float = 0.05) -> list[Goal]:
-    """Ask that no two groups' recalls and no two false positive rates differ by more than ``within``."""
+    """Ask that no two groups' recalls and false positive rates differ by more; see ``demographic_parity``."""
     return _alike(recall, groups, within) + _alike(false_positive_rate, groups, within)
 
 
@@ -305,7 +319,7 @@ def eighty_percent_rule(groups: Sequence[Dataset], *, ratio: float = 0.8) -> lis
     >>> print(eighty_percent_rule(Dataset("train").by(sex=["F", "M"]))[0])
     positive_rate(train, sex=F) >= 0.8 * positive_rate(train, sex=M)
     """
-    if not 0.0 < ratio <= 1.0:
+    if not is_number(ratio) or not 0.0 < ratio <= 1.0:
         raise ValueError(f"ratio must lie in (0, 1]; got {ratio!r}.")
     return [positive_rate(one) >= ratio * positive_rate(other) for one, other in _pairs(groups)]
 
@@ -316,8 +330,8 @@ def _alike(rate: Callable[[Dataset], Rate], groups: Sequence[Dataset], within: f
 
 
 def _pairs(groups: Sequence[Dataset]) -> list[tuple[Dataset, Dataset]]:
-    found = list(permutations(groups, 2))
-    if not found or not all(isinstance(group, Dataset) for group in groups):
+    found = list(permutations(groups, 2)) if isinstance(groups, Iterable) else []
+    if not found or not all(isinstance(group, Dataset) for pair in found for group in pair):
         raise TypeError(f"groups must be two Datasets or more, as train.by(sex=['F', 'M']) gives; got {groups!r}.")
     return found
 

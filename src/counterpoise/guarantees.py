@@ -40,6 +40,10 @@ def hedge_eta(n_samples: float, n_rounds: int) -> float:
     n_rounds : int >= 1
         Number of base models.
 
+    Returns
+    -------
+    float
+
     Examples
     --------
     >>> from counterpoise.guarantees import hedge_eta
@@ -51,6 +55,15 @@ def hedge_eta(n_samples: float, n_rounds: int) -> float:
 
 def hedge_delta(n_samples: float, n_rounds: int) -> float:
     """Return by how much AdaBoost + Average may exceed the learner's guarantee after so many rounds (eq. 21).
+
+    Parameters
+    ----------
+    n_samples, n_rounds
+        As for ``hedge_eta``.
+
+    Returns
+    -------
+    float
 
     Examples
     --------
@@ -64,13 +77,24 @@ def hedge_delta(n_samples: float, n_rounds: int) -> float:
 def hedge_rounds(n_samples: float, delta: float) -> int:
     """Return the number of rounds after which AdaBoost + Average is within ``delta`` of the learner's guarantee.
 
+    Parameters
+    ----------
+    n_samples : float >= 1
+        As for ``hedge_eta``.
+    delta : float > 0
+        The excess over the guarantee that is allowed.
+
+    Returns
+    -------
+    int
+
     Examples
     --------
     >>> from counterpoise.guarantees import hedge_rounds
     >>> hedge_rounds(50_000, delta=0.1)
     541
     """
-    return math.ceil(math.log(_check_samples(n_samples)) / (2 * check_positive(delta, "delta") ** 2))
+    return max(1, math.ceil(math.log(_check_samples(n_samples)) / (2 * check_positive(delta, "delta") ** 2)))
 
 
 def hedge_bound(worst_weighted_loss: float, n_samples: float, n_rounds: int, eta: float | None = None) -> float:
@@ -107,6 +131,17 @@ def hedge_bound(worst_weighted_loss: float, n_samples: float, n_rounds: int, eta
 def regularized_lpboost_beta(alpha: float, delta: float) -> float:
     """Return the regularization of Theorem 4, ``max(2 / delta * log(1 / alpha), 1 / 2)``.
 
+    Parameters
+    ----------
+    alpha : float in (0, 1]
+        The tail fraction.
+    delta : float > 0
+        The excess over the learner's guarantee that is allowed.
+
+    Returns
+    -------
+    float
+
     Examples
     --------
     >>> from counterpoise.guarantees import regularized_lpboost_beta
@@ -118,6 +153,15 @@ def regularized_lpboost_beta(alpha: float, delta: float) -> float:
 
 def regularized_lpboost_rounds(alpha: float, delta: float) -> int:
     """Return the number of rounds of Theorem 4, ``max(32 / delta^2 * log(1 / alpha), 8 / delta)``.
+
+    Parameters
+    ----------
+    alpha, delta
+        As for ``regularized_lpboost_beta``.
+
+    Returns
+    -------
+    int
 
     Examples
     --------
@@ -131,6 +175,17 @@ def regularized_lpboost_rounds(alpha: float, delta: float) -> int:
 
 def regularized_lpboost_delta(alpha: float, n_rounds: int) -> float:
     """Return by how much Regularized LPBoost may exceed the learner's guarantee after so many rounds (Theorem 4).
+
+    Parameters
+    ----------
+    alpha : float in (0, 1]
+        The tail fraction.
+    n_rounds : int >= 1
+        Number of base models.
+
+    Returns
+    -------
+    float
 
     Examples
     --------

@@ -196,6 +196,11 @@ def rate_table(
     pos_label : label, optional
         The positive class; by default the last of the sorted classes.
 
+    Returns
+    -------
+    RateTable
+        One ``RateRow`` for all rows, then one for each group; ``print`` shows a table.
+
     Examples
     --------
     >>> from counterpoise.metrics import rate_table

@@ -126,13 +126,14 @@ def as_game(selection: Selection, alpha: float, outlier_fraction: float = 0.0) -
 
 
 def group_losses(selection: Selection) -> FloatArray:
-    """Return the average loss of every model on every group, shape (n_groups, n_models)."""
+    """Return the average loss of every model on every group that weighs anything, shape (n_groups, n_models)."""
     groups = selection.groups
     assert groups is not None  # noqa: S101 - callers checked
     weight = np.ones(groups.size) if selection.sample_weight is None else selection.sample_weight
-    share = weight / np.bincount(groups, weight)[groups]
+    totals = np.bincount(groups, weight)
+    share = np.divide(weight, totals[groups], out=np.zeros(weight.size), where=weight > 0)
     columns = [np.bincount(groups, share * column) for column in selection.losses.T]
-    return np.column_stack(columns)
+    return np.asarray(np.column_stack(columns)[totals > 0])
 
 
 def _without_outliers(
@@ -152,7 +153,8 @@ def outliers(losses: AnyArray, sample_weight: FloatArray | None, fraction: float
     order = np.argsort(-losses, kind="stable")
     reached = np.cumsum(weight[order])
     is_outlier = np.zeros(losses.size, dtype=np.bool_)
-    is_outlier[order[reached <= fraction * reached[-1] * (1 + 1e-12)]] = True
+    is_within = reached <= fraction * reached[-1] * (1 + 1e-12)
+    is_outlier[order[is_within & (reached < reached[-1])]] = True  # some weight is always left
     return is_outlier
 
 

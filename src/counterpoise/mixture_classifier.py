@@ -76,6 +76,8 @@ class MixtureClassifier(RandomizedClassifier):
         The price of each goal: how fast the risk would fall if its linear form were relaxed; 0 where it costs nothing.
     max_models_cost_ : float
         How much more risk the mixture has than the best one of any number of models.
+    alpha_, objective_, selection_, n_features_in_, feature_names_in_
+        As for ``AdaLPBoostClassifier``.
 
     Examples
     --------
@@ -356,7 +358,7 @@ def _all_classes(labels: AnyArray, named: list[tuple[str, Any]]) -> AnyArray:
         known.append(array)
     found = np.unique(np.concatenate(known))
     if found.size < 2:  # noqa: PLR2004
-        raise ValueError(f"y must hold at least two classes to tell apart; got one class only: {found[0]!r}.")
+        raise ValueError(f"y must hold at least two classes to tell apart; got one class only: {found.tolist()[0]!r}.")
     return found
 
 

@@ -12,6 +12,8 @@ from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import _check_feature_names, _check_n_features, check_array, check_is_fitted
 
+from counterpoise._checks import is_frame
+from counterpoise._language import tables
 from counterpoise._types import AnyArray, ByteArray, IntArray
 
 _CHUNK = 65_536  # rows asked about at once: what a model needs on the way (probabilities, distances) stays small
@@ -51,7 +53,7 @@ def codes_of(predicted: Any, n_samples: int, classes: AnyArray, name: str, order
 def _places(labels: AnyArray, classes: AnyArray, name: str) -> IntArray:
     if is_text(labels) != is_text(classes):
         raise ValueError(
-            f"{name} predicted the label {labels[0]!r}, which is not among the classes {classes.tolist()}: "
+            f"{name} predicted the label {labels.tolist()[0]!r}, which is not among the classes {classes.tolist()}: "
             "texts and numbers are different labels."
         )
     codes = np.minimum(np.searchsorted(classes, labels), len(classes) - 1)
@@ -61,8 +63,8 @@ def _places(labels: AnyArray, classes: AnyArray, name: str) -> IntArray:
         if labels.dtype.kind == "f" and labels.min() >= 0 and labels.max() <= 1:
             hint = " If these are probabilities, return labels instead, or a column for each class."
         raise ValueError(
-            f"{name} predicted the label {labels[unknown][0]!r}, which is not among the classes {classes.tolist()} "
-            f"that it was trained on.{hint}"
+            f"{name} predicted the label {labels[unknown].tolist()[0]!r}, which is not among the classes "
+            f"{classes.tolist()} that it was trained on.{hint}"
         )
     return codes.astype(np.int64)
 
@@ -110,41 +112,14 @@ def n_rows(X: Any) -> int:
 
 def take_rows(X: Any, rows: Any) -> Any:
     """Return some rows of an array, a sparse matrix or a data frame."""
-    return X.iloc[rows] if hasattr(X, "iloc") else X[rows]
-
-
-def is_frame(X: Any) -> bool:
-    """Tell whether X is a data frame, which base pipelines may want as it is."""
-    return hasattr(X, "columns")
+    if hasattr(X, "iloc"):
+        return X.iloc[rows]
+    return X.take(np.arange(n_rows(X))[rows]) if hasattr(X, "column_names") else X[rows]  # pyarrow's tables, and others
 
 
 def group_codes(sensitive_features: Any, n_samples: int) -> tuple[IntArray, list[str]]:
     """Return the group of each row and the groups' names, from an array, a data frame or a dict of columns."""
-    columns = _columns(sensitive_features)
-    for name, values in columns.items():
-        if len(values) != n_samples:
-            raise ValueError(
-                f"sensitive_features must have one row for each of the {n_samples} samples; "
-                f"column {name!r} has {len(values)}."
-            )
-    codes, names = np.zeros(n_samples, dtype=np.int64), [""]
-    for name, values in columns.items():  # one column after another: rows are many, groups few
-        levels, places = np.unique(values.astype(str), return_inverse=True)
-        names = [f"{first}{', ' if first else ''}{name}={level}" for first in names for level in levels.tolist()]
-        present, codes = np.unique(codes * len(levels) + places, return_inverse=True)
-        names = [names[place] for place in present.tolist()]
-    return codes.astype(np.int64), names
-
-
-def _columns(sensitive_features: Any) -> dict[str, AnyArray]:
-    if isinstance(sensitive_features, dict):
-        return {str(name): np.asarray(values) for name, values in sensitive_features.items()}
-    if hasattr(sensitive_features, "columns"):
-        return {str(name): np.asarray(sensitive_features[name]) for name in sensitive_features.columns}
-    array = np.asarray(sensitive_features)
-    if array.ndim <= 1:
-        return {"group": np.atleast_1d(array)}
-    return {f"group{column}": array[:, column] for column in range(array.shape[1])}
+    return tables.group_codes(tables.Table(np.empty((n_samples, 0)), sensitive_features=sensitive_features))
 
 
 class PooledClassifier(ClassifierMixin, BaseEstimator):
@@ -159,25 +134,27 @@ class PooledClassifier(ClassifierMixin, BaseEstimator):
             raise ValueError(
                 f"y must have shape ({n_samples},), one label for each row of X; got shape {labels.shape}."
             )
-        codes = np.minimum(np.searchsorted(self.classes_, labels), len(self.classes_) - 1)
-        unknown = self.classes_[codes] != labels
+        try:
+            codes = np.minimum(np.searchsorted(self.classes_, labels), len(self.classes_) - 1)
+            unknown = self.classes_[codes] != labels
+        except TypeError:  # objects that cannot be compared with the classes, such as None or text with numbers
+            known = set(self.classes_.tolist())
+            unknown = np.array([label not in known for label in labels.tolist()])
         if unknown.any():
-            raise ValueError(
-                f"y holds the label {labels[unknown][0]!r}, which is not among the classes {self.classes_.tolist()}."
-            )
+            label = labels[unknown].tolist()[0]
+            raise ValueError(f"y holds the label {label!r}, which is not among the classes {self.classes_.tolist()}.")
         return codes.astype(np.int64)
 
     def _input_dtype(self) -> str | None:
-        """Return what arrays are converted to: None leaves them to the models."""
+        """Return what arrays and data frames are converted to: None leaves them to the models."""
         return None
 
     def _check_predict_input(self, X: Any) -> Any:
         check_is_fitted(self)
-        if is_frame(X):
-            _check_feature_names(self, X, reset=False)
+        _check_feature_names(self, X, reset=False)
+        if is_frame(X) and self._input_dtype() is None:
             _check_n_features(self, X, reset=False)
             return X
-        _check_feature_names(self, X, reset=False)
         tags = self.__sklearn_tags__().input_tags
         X = check_array(
             X,

@@ -8,7 +8,8 @@ import numpy as np
 from joblib import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
-from counterpoise._checks import check_alpha, check_mixture, check_sample_weight
+from counterpoise._checks import check_alpha, check_mixture, check_sample_weight, is_frame
+from counterpoise._language.tables import with_train
 from counterpoise._types import AnyArray, ArrayLike, ByteArray, FloatArray, IntArray
 from counterpoise.deterministic import DeterministicRule, best_rule
 from counterpoise.draws import id_uniforms, pick, row_uniforms
@@ -19,7 +20,6 @@ from counterpoise.pool import (
     PooledClassifier,
     failures,
     group_codes,
-    is_frame,
     n_rows,
     pool_codes,
     predict_codes,
@@ -263,18 +263,13 @@ class RandomizedClassifier(PooledClassifier):
 
     def _with_datasets(self, answers: Answers, datasets: Mapping[str, Table] | None) -> Answers:
         """Ask all models about the rows of other datasets."""
-        for name, table in (datasets or {}).items():
+        for name, table in with_train(None, datasets).items():
             answers = answers.with_dataset(name, *self._dataset_bits(name, table, answers))
         return answers
 
-    def _dataset_bits(self, name: str, table: Any, answers: Answers) -> tuple[Table, Any]:
+    def _dataset_bits(self, name: str, table: Table, answers: Answers) -> tuple[Table, Any]:
         if name == TRAIN:
             raise ValueError("The dataset 'train' is X and y themselves: give the others in datasets another name.")
-        if not isinstance(table, Table):
-            raise TypeError(
-                f"Dataset {name!r} must be bound to a counterpoise.goals.Table; got {type(table).__name__}. "
-                "Write Table(X, y, sensitive_features=..., baseline=...)."
-            )
         if answers.positive is None:
             raise ValueError(
                 f"Goals on dataset {name!r} speak of a positive class, but there are {len(self.classes_)} classes: "

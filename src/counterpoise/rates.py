@@ -88,7 +88,17 @@ METRICS = {
 def positive_rate(dataset: Dataset | str = DEFAULT, /, **where: Any) -> Rate:
     """Return the share of positive predictions.
 
-    Every rate takes a ``Dataset`` or its name (by default ``train``), and conditions on columns as ``Dataset.where``.
+    Parameters
+    ----------
+    dataset : Dataset or str, default="train"
+        The rows, or their name.
+    **where
+        Conditions on columns, as for ``Dataset.where``.
+
+    Returns
+    -------
+    Rate
+        It can be added, scaled, and compared to make a goal. All metrics here take the same arguments.
 
     Examples
     --------
@@ -136,7 +146,16 @@ def false_negatives(dataset: Dataset | str = DEFAULT, /, **where: Any) -> Rate:
 
 
 def error_rate(dataset: Dataset | str = DEFAULT, /, **where: Any) -> Rate:
-    """Return the share of wrong predictions."""
+    """Return the share of wrong predictions.
+
+    Arguments are those of ``positive_rate``.
+
+    Examples
+    --------
+    >>> from counterpoise.goals import error_rate
+    >>> print(error_rate("train", age=30) <= 0.2)
+    error_rate(train, age=30) <= 0.2
+    """
     return _rate("error_rate", dataset, where)
 
 
@@ -155,7 +174,16 @@ def correct(dataset: Dataset | str = DEFAULT, /, **where: Any) -> Rate:
 
 
 def recall(dataset: Dataset | str = DEFAULT, /, **where: Any) -> Rate:
-    """Return the share of positive predictions among the rows labelled positive."""
+    """Return the share of positive predictions among the rows labelled positive.
+
+    Arguments are those of ``positive_rate``.
+
+    Examples
+    --------
+    >>> from counterpoise.goals import recall
+    >>> print(recall("train", sex="F") >= 0.9)
+    recall(train, sex=F) >= 0.9
+    """
     return _rate("recall", dataset, where)
 
 
@@ -180,7 +208,16 @@ def true_negative_rate(dataset: Dataset | str = DEFAULT, /, **where: Any) -> Rat
 
 
 def churn(dataset: Dataset | str = DEFAULT, /, **where: Any) -> Rate:
-    """Return the share of predictions that differ from the baseline's; needs no labels."""
+    """Return the share of predictions that differ from the baseline's; needs no labels.
+
+    Arguments are those of ``positive_rate``.
+
+    Examples
+    --------
+    >>> from counterpoise.goals import churn
+    >>> print(churn("mail") <= 0.03)
+    churn(mail) <= 0.03
+    """
     return _rate("churn", dataset, where)
 
 
@@ -200,7 +237,16 @@ def wins_minus_losses(dataset: Dataset | str = DEFAULT, /, **where: Any) -> Rate
 
 
 def precision(dataset: Dataset | str = DEFAULT, /, **where: Any) -> Ratio:
-    """Return the share of rows labelled positive among the positive predictions, a ratio: #TP / (#TP + #FP)."""
+    """Return the share of rows labelled positive among the positive predictions, a ratio: #TP / (#TP + #FP).
+
+    Arguments are those of ``positive_rate``.
+
+    Examples
+    --------
+    >>> from counterpoise.goals import precision
+    >>> print(precision("train") >= 0.9)
+    precision(train) >= 0.9
+    """
     rows = as_dataset(dataset).where(**where)
     return Ratio(true_positives(rows), positive_rate(rows), f"precision({rows})")
 

@@ -125,7 +125,17 @@ def append_rows(path: str | Path, rows: Iterable[AnyRow]) -> None:
 
 
 def read_rows(path: str | Path) -> ResultsTable:
-    """Return the table at ``path``; see ``append_rows`` for an example."""
+    """Return the table at ``path``; see ``append_rows`` for an example.
+
+    Parameters
+    ----------
+    path : path
+        A CSV file that ``append_rows`` wrote.
+
+    Returns
+    -------
+    ResultsTable
+    """
     path = Path(path)
     if not path.is_file():
         raise FileNotFoundError(f"path must be a results table; there is no file {path}. append_rows makes one.")
@@ -175,6 +185,16 @@ def summarize(rows: Iterable[ResultRow], by: Sequence[str] = _BY) -> list[Summar
 
 def as_markdown(summaries: Sequence[Summary], *, digits: int = 4) -> str:
     """Return summaries as a Markdown table, numbers with ``digits`` decimals.
+
+    Parameters
+    ----------
+    summaries : sequence of Summary
+        From ``summarize``.
+    digits : int, default=4
+
+    Returns
+    -------
+    str
 
     Examples
     --------

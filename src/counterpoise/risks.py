@@ -22,16 +22,19 @@ import numpy as np
 
 from counterpoise._checks import (
     check_alpha,
+    check_choice,
     check_losses,
     check_penalty,
     check_sample_weight,
     check_vector,
     value_range,
 )
-from counterpoise._types import ArrayLike, FloatArray
-from counterpoise.solvers.worst_case import check_radius, worst_case_weights
+from counterpoise._types import ArrayLike, BoolArray, FloatArray
+from counterpoise.solvers.worst_case import DIVERGENCES, check_radius, worst_case_weights
 
 __all__ = ["KL", "CVaR", "ChiSquare", "EmpiricalLikelihood", "Mean", "MeanVariance", "Risk", "ball_risk"]
+
+_LEAST_TAIL = 1e-300  # fraction of an infinite radius: the worst sample alone
 
 
 @runtime_checkable
@@ -174,18 +177,27 @@ class ChiSquare(_Ball):
 def ball_risk(divergence: str, radius: float) -> Risk:
     """Return the risk of the given divergence; for ``"cvar"`` that of the tail ``exp(-radius)``.
 
+    Parameters
+    ----------
+    divergence : {"empirical-likelihood", "kl", "chi-square", "cvar"}
+        What the radius measures.
+    radius : float >= 0
+        The size of the ball around the samples' own weights.
+
+    Returns
+    -------
+    Risk
+
     Examples
     --------
     >>> from counterpoise.risks import ball_risk
     >>> ball_risk("kl", 0.1)
     KL(radius=0.1)
     """
+    check_choice(divergence, "divergence", DIVERGENCES)
     if divergence == "cvar":
-        return CVaR(math.exp(-check_radius(radius)))
+        return CVaR(max(math.exp(-check_radius(radius)), _LEAST_TAIL))
     kinds = {"empirical-likelihood": EmpiricalLikelihood, "kl": KL, "chi-square": ChiSquare}
-    if divergence not in kinds:
-        known = ", ".join(map(repr, (*kinds, "cvar")))
-        raise ValueError(f"divergence must be one of {known}; got {divergence!r}.")
     return kinds[divergence](radius)
 
 
@@ -231,8 +243,11 @@ class MeanVariance:
     def cost(self, losses: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Return ``mean^2 + penalty * variance``: cost (3) over n^2, under the samples' own weights."""
         vector, base = _checked(losses, sample_weight)
-        mean = float(base @ vector)
-        return mean**2 + self.penalty * float(base @ (vector - mean) ** 2)
+        vector, base = vector[base > 0], base[base > 0]
+        largest = float(vector.max()) or 1.0
+        mean = float(base @ (vector / largest))
+        variance = float(base @ (vector / largest - mean) ** 2)
+        return largest * largest * (mean**2 + self.penalty * variance)  # infinite where the square of a loss is
 
     def step_cost(
         self, losses: ArrayLike, wrong: ArrayLike, vote: float, sample_weight: ArrayLike | None = None
@@ -242,18 +257,23 @@ class MeanVariance:
         The losses of the samples where ``wrong`` is true grow by ``exp(vote)``, the others shrink by as much.
         """
         moved, base = _scaled(losses, sample_weight)
-        moved = moved * np.exp(np.where(np.asarray(wrong, dtype=bool), vote, -vote))
+        moved = moved * np.exp(np.where(_flags(wrong, moved.size), vote, -vote))
         square = float((moved[base > 0] ** 2 / base[base > 0]).sum())
         return (1.0 - self.penalty) * float(moved.sum()) ** 2 + self.penalty * square
 
     def bound(self, losses: ArrayLike, wrong: ArrayLike, vote: float, sample_weight: ArrayLike | None = None) -> float:
         """Return U of eq. (5): at least ``step_cost`` at every vote, and equal to it at 0 (Theorem 3)."""
         mixed = self._mixed(*_scaled(losses, sample_weight))
-        return float(mixed @ np.exp(np.where(np.asarray(wrong, dtype=bool), 2.0 * vote, -2.0 * vote)))
+        return float(mixed @ np.exp(np.where(_flags(wrong, mixed.size), 2.0 * vote, -2.0 * vote)))
 
     def _mixed(self, scaled: FloatArray, base: FloatArray) -> FloatArray:
         squares = np.divide(scaled**2, base, out=np.zeros(base.size), where=base > 0)
         return np.asarray(self.penalty * squares + (1.0 - self.penalty) * scaled)
+
+
+def _flags(wrong: ArrayLike, n_samples: int) -> BoolArray:
+    given = check_vector(wrong, "wrong", n_samples, "true for each sample that the model is wrong on")
+    return np.asarray(given != 0.0)
 
 
 def _checked(losses: ArrayLike, sample_weight: ArrayLike | None) -> tuple[FloatArray, FloatArray]:
@@ -269,8 +289,8 @@ def _checked(losses: ArrayLike, sample_weight: ArrayLike | None) -> tuple[FloatA
 def _scaled(losses: ArrayLike, sample_weight: ArrayLike | None) -> tuple[FloatArray, FloatArray]:
     """Return the losses times the samples' own weights, scaled to sum to 1, and those weights."""
     vector, base = _checked(losses, sample_weight)
-    largest = float(vector.max())
+    largest = float(vector[base > 0].max())
     if largest == 0.0:
         return base.copy(), base
-    share = base * (vector / largest)
+    share = base * (np.minimum(vector, largest) / largest)  # one without weight may be larger, and counts for nothing
     return np.asarray(share / share.sum()), base

@@ -9,7 +9,8 @@ from sklearn.ensemble import AdaBoostClassifier as ScikitAdaBoost
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from counterpoise import AdaBoostClassifier, VadaBoostClassifier
+from counterpoise import AdaBoostClassifier, RLPBoostClassifier, VadaBoostClassifier
+from counterpoise.boosting.additive import logistic_probabilities
 from counterpoise.boosting.penalized import PENALTIES
 from counterpoise.boosting.vadaboost import VadaBoostStep
 from counterpoise.learners import HistogramTree, Stump
@@ -98,6 +99,18 @@ def test_penalty_zero_gives_half_of_adaboosts_first_vote():
     assert vada.votes_[0] == pytest.approx(ada.votes_[0] / 2)
 
 
+@pytest.mark.parametrize(
+    "booster", [AdaBoostClassifier(), RLPBoostClassifier(C="auto"), VadaBoostClassifier(penalty="auto")]
+)
+def test_held_out_samples_keep_their_weights(booster):
+    """Many samples with turned labels, but next to no weight, do not tell when to stop and what to choose."""
+    X, y = make_classification(1500, 6, n_informative=5, n_redundant=0, flip_y=0, random_state=6)
+    turned = np.random.default_rng(0).random(1500) < 0.8
+    booster.set_params(estimator=HistogramTree(max_depth=2), n_estimators=30, patience=30, validation_fraction=0.5)
+    booster.set_params(random_state=0).fit(X, np.where(turned, 1 - y, y), np.where(turned, 1e-9, 1.0))
+    assert booster.score(X, y) > 0.87
+
+
 @pytest.mark.parametrize("booster", [AdaBoostClassifier, VadaBoostClassifier])
 def test_patience_keeps_the_rounds_up_to_the_least_error(booster):
     X, y = make_classification(600, 10, flip_y=0.3, random_state=2)
@@ -127,6 +140,20 @@ def test_more_classes_are_boosted_one_against_the_others():
     assert len(model.ensembles_) == 10
     assert model.decision_function(X).shape == (1797, 10)
     assert model.score(X[1200:], y[1200:]) > 0.85
+
+
+def test_classes_that_all_deny_a_sample_by_far_still_share_its_probability():
+    """The logistic link of each is 0 to the last float, but not so their ratios."""
+    odds = np.array([[-2000.0, -2000.0 + np.log(2), -2000.0]])
+    np.testing.assert_allclose(logistic_probabilities(odds), [[0.25, 0.5, 0.25]], rtol=1e-9)
+
+
+def test_stages_are_scored_on_a_column_of_labels_as_on_a_row():
+    X, y = make_classification(60, 5, flip_y=0.2, random_state=4)
+    model = AdaBoostClassifier(Stump(), n_estimators=4).fit(X, y)
+    assert list(model.staged_score(X, y[:, None])) == list(model.staged_score(X, y))
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        list(model.staged_score(X, y[:5]))
 
 
 def test_a_perfect_model_ends_the_boosting_with_a_finite_vote():

@@ -48,6 +48,21 @@ def test_it_is_one_with_a_regressor_too(estimator, check):
     check(estimator)
 
 
+class ImageTree(DecisionTreeClassifier):
+    """A tree that takes rows of any shape."""
+
+    def fit(self, X, y, sample_weight=None):
+        return super().fit(X.reshape(len(X), -1), y, sample_weight)
+
+    def predict(self, X):
+        return super().predict(X.reshape(len(X), -1))
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.three_d_array = True
+        return tags
+
+
 def noisy(seed, n_samples=150):
     return make_classification(n_samples, 5, flip_y=0.25, random_state=seed)
 
@@ -85,6 +100,33 @@ def test_the_line_search_finds_the_least_robust_loss(loss, divergence):
     assert found.state.value == pytest.approx(least.fun, rel=2e-3)
     assert found.state.value == pytest.approx(robust.at(margins + found.step * sides).value, rel=1e-12)
     assert robust.line_search(found.state, -sides, are_signs=True).step < 0.1 * found.step
+
+
+@pytest.mark.parametrize("loss", ["exponential", "logistic"])
+@pytest.mark.parametrize("learner", [HistogramTree(max_depth=5), DecisionTreeRegressor(max_depth=5, random_state=0)])
+def test_a_model_that_is_wrong_only_where_the_worst_weights_are_zero_is_no_perfect_one(loss, learner):
+    """The weights of a small tail are 0 outside of it, and a tree may be right on all of the tail."""
+    X, y = make_classification(150, 5, flip_y=0.05, random_state=1)
+    settings = {"n_estimators": 30, "radius": 2.0, "divergence": "cvar", "loss": loss, "learning_rate": 0.5}
+    model = DROBoostClassifier(learner, **settings).fit(X, y)
+    assert len(model.votes_) > 4
+    assert (np.diff(model.robust_losses_) <= 1e-12).all()
+
+
+@pytest.mark.parametrize(("loss", "divergence"), KINDS)
+@given(
+    seed=st.integers(0, 999), radius=st.sampled_from([0.0, 0.1, 5.0, np.inf]), power=st.sampled_from([0, 1, 30, 300])
+)
+def test_the_line_search_never_rises_and_ends_on_any_weights(loss, divergence, seed, radius, power):
+    rng = np.random.default_rng(seed)
+    own = np.maximum(rng.random(8) ** power, 1e-290)
+    margins, is_signs = rng.normal(scale=seed % 3, size=8), seed % 2 == 0
+    sides = rng.choice([-1.0, 1.0, 1.0], size=8) if is_signs else 10.0 ** rng.integers(-5, 5) * rng.normal(size=8)
+    robust = RobustLoss(LOSSES[loss], divergence, radius, own / own.sum())
+    state = robust.at(margins)
+    found = robust.line_search(state, sides, are_signs=is_signs)
+    assert found.state.value <= state.value
+    assert found.state.value == pytest.approx(robust.at(margins + found.step * sides).value, rel=1e-9)
 
 
 def test_at_radius_zero_with_whole_steps_it_is_adaboost():
@@ -143,6 +185,11 @@ def test_weights_count_as_repeats_where_they_are_whole_multiples():
     assert sample_count(own) == pytest.approx(1 / (own @ own))
 
 
+def test_a_sample_of_next_to_no_weight_does_not_multiply_the_others():
+    own = np.array([1e-9, 1.0, 1.0, 1.0, 1.0])
+    assert sample_count(own / own.sum()) == pytest.approx(4)
+
+
 @pytest.mark.parametrize("learner", [Stump(), DecisionTreeRegressor(max_depth=2, random_state=0)])
 def test_doubling_a_weight_is_repeating_the_sample(learner):
     X, y = noisy(5)
@@ -158,6 +205,8 @@ def test_cross_validation_takes_a_multiple_of_the_calibrated_radius():
     model = DROBoostClassifier(Stump(), n_estimators=15, radius="cv", learning_rate=0.5, random_state=0).fit(X, y)
     factor = model.radius_ / calibrated_radius(300, 0.9, model.degrees_of_freedom_)
     assert np.isclose(factor, RADIUS_FACTORS).any()
+    with pytest.raises(ValueError, match=r"radius='cv' needs 3 samples of each class.*the class 1 has 2\. Use radius="):
+        model.fit(X[:9], [0, 0, 0, 0, 0, 0, 0, 1, 1])
     again = DROBoostClassifier(Stump(), n_estimators=15, radius="cv", learning_rate=0.5, random_state=0).fit(X, y)
     assert again.radius_ == model.radius_
 
@@ -238,6 +287,20 @@ def test_a_perfect_model_ends_the_boosting_with_a_finite_vote():
         assert len(model.votes_) == 1
         assert np.isfinite(model.decision_function(X)).all()
         assert model.score(X, X[:, 0] > 9) == 1
+
+
+def test_where_every_loss_is_at_its_least_the_boosting_ends():
+    """The squared loss of a perfect model with a whole step is 0: no sample pulls any more."""
+    X = np.arange(20.0)[:, None]
+    model = DROBoostClassifier(Stump(), loss="squared", learning_rate=1).fit(X, X[:, 0] > 9)
+    np.testing.assert_allclose(model.votes_, [1.0])
+    np.testing.assert_allclose(model.robust_losses_, [1.0, 0.0])
+
+
+def test_images_reach_a_learner_that_takes_them():
+    X = np.random.default_rng(0).normal(size=(60, 2, 3))
+    y = X[:, 1, 0] + X[:, 0, 2] > 0
+    assert DROBoostClassifier(ImageTree(max_depth=2), n_estimators=5).fit(X, y).score(X, y) > 0.8
 
 
 def test_callbacks_see_the_rounds_and_may_stop_them():

@@ -6,7 +6,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
-from counterpoise import AdaLPBoostClassifier, LPBoostClassifier
+from counterpoise import AdaLPBoostClassifier, LPBoostClassifier, VadaBoostClassifier
 
 
 class SaysSomethingElse(ClassifierMixin, BaseEstimator):
@@ -65,7 +65,7 @@ BAD = {
     ),
     "groups too short": (
         lambda: AdaLPBoostClassifier(reweigh="groups").fit(GOOD_X, GOOD_Y, sensitive_features=[0, 1]),
-        "sensitive_features must have one row for each of the 10 samples; column 'group' has 2",
+        "sensitive_features must have one row for each of the 10 samples; column 'group' has .*2",
     ),
     "unknown labels": (
         lambda: AdaLPBoostClassifier(SaysSomethingElse()).fit(GOOD_X, GOOD_Y),
@@ -90,6 +90,12 @@ BAD = {
         ),
         "ids are for decision='sticky'",
     ),
+    "text for numbers in y_val": (
+        lambda: AdaLPBoostClassifier().fit(
+            GOOD_X, GOOD_Y, X_val=GOOD_X, y_val=np.array(["no", "yes"] * 5, dtype=object)
+        ),
+        r"y holds the label 'no', which is not among the classes \[0, 1\]",
+    ),
     "rebalance half": (
         lambda: AdaLPBoostClassifier(n_estimators=1).fit(GOOD_X, GOOD_Y).rebalance(GOOD_X),
         "X came without y",
@@ -108,3 +114,10 @@ def test_bad_input_gets_one_clear_sentence(case):
 def test_a_learner_that_is_no_classifier_is_refused(learner):
     with pytest.raises(TypeError, match="estimator must be a classifier"):
         AdaLPBoostClassifier(learner).fit(GOOD_X, GOOD_Y)
+
+
+@pytest.mark.parametrize("booster", [AdaLPBoostClassifier, VadaBoostClassifier])
+@pytest.mark.parametrize("callbacks", [None, print, "bar", [3]])
+def test_what_are_no_callbacks_is_refused_before_the_first_round(booster, callbacks):
+    with pytest.raises(TypeError, match=r"callbacks must be a sequence of functions of a Round, \(\) for none; got "):
+        booster(callbacks=callbacks).fit(GOOD_X, GOOD_Y)

@@ -86,6 +86,17 @@ def test_data_frames_are_told_by_names_types_and_values():
     assert len({text_of(other) for other in [frame, *others]}) == 9
 
 
+def test_categories_of_polars_are_told_by_their_names_and_order():
+    polars = pytest.importorskip("polars", reason="data frames of polars")
+    frames = [
+        polars.DataFrame({"c": polars.Series(values, dtype=kind)})
+        for values in (["u", "v"], ["v", "u"])
+        for kind in (polars.Categorical, polars.Enum(["u", "v"]), polars.Enum(["v", "u"]))
+    ]
+    assert text_of(frames[0]) == text_of(frames[0].clone())
+    assert len({text_of(frame) for frame in frames}) == 6
+
+
 class Plain:
     def __init__(self, number):
         self.number = number

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from counterpoise.boosting.rounds import History, Round
 from counterpoise.boosting.rules import hedge, hedge_groups, lp_dual, regularized_dual, without_outliers
+from counterpoise.mixing import outliers
 
 
 def history_of(losses, start=None):
@@ -69,3 +70,8 @@ def test_a_group_of_outliers_only_drops_out():
     losses[0] = 1
     weights = without_outliers(hedge_groups(1.0, (np.arange(10) > 0).astype(np.int64)), 0.1)(history_of(losses))
     np.testing.assert_allclose(weights, np.r_[0, np.full(9, 1 / 9)])
+
+
+def test_some_weight_is_left_whatever_is_called_an_outlier():
+    kept = ~outliers(np.array([1, 0, 1, 0]), np.array([1.0, 0.0, 2.0, 1.0]), np.nextafter(1, 0))
+    assert kept.tolist() == [False, False, False, True]

@@ -149,7 +149,7 @@ def test_a_damaged_file_is_refused(data_folder, cache, tmp_path):
 
 def test_parquet_without_pyarrow_names_the_extra(data_folder, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
-    with pytest.raises(ImportError, match=r"spambase.parquet is a Parquet file: pip install counterpoise\[data\]"):
+    with pytest.raises(ImportError, match=r'spambase.parquet is a Parquet file: pip install "counterpoise\[data\]"'):
         load("spambase", folder=data_folder)
 
 

@@ -1,4 +1,4 @@
-"""NetworkLearner: draws by weight, one warm-up for all rounds, the same bits from the same seed, clear errors."""
+"""NetworkLearner: draws by weight, the same bits from the same seed, the paper's networks, models as values."""
 
 import pickle
 import shutil
@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from sklearn.base import clone
-from sklearn.datasets import load_digits, make_blobs
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from tiny_networks import blobs, digit_images, same_state, tiny
 
-from counterpoise import AdaBoostClassifier, AdaLPBoostClassifier
+from counterpoise import AdaLPBoostClassifier
 from counterpoise.learners import NetworkLearner, networks
 
 torch = pytest.importorskip("torch", reason="networks need torch")
@@ -33,27 +33,6 @@ def one_thread():
     torch.set_num_threads(1)
     yield
     torch.set_num_threads(n_threads)
-
-
-def tiny(**settings):
-    """Return a learner that fits in milliseconds."""
-    small = {"n_iterations": 40, "batch_size": 32, "learning_rate": 0.1, "decay_at": (30,), "device": "cpu"}
-    return NetworkLearner(networks.Perceptron((8,)), **({"random_state": 0} | small | settings))
-
-
-def blobs(n_samples=120, centers=3):
-    X, codes = make_blobs(n_samples, centers=centers, n_features=4, random_state=0)
-    return X, codes, np.arange(centers)
-
-
-def digit_images(n_samples):
-    """Return bytes of shape (n_samples, 1, 8, 8) and labels."""
-    digits = load_digits()
-    return (digits.images[:n_samples, None] * 15).astype(np.uint8), digits.target[:n_samples]
-
-
-def same_state(first, second):
-    return first.keys() == second.keys() and all(np.array_equal(first[name], second[name]) for name in first)
 
 
 @parametrize_with_checks([tiny()], expected_failed_checks=lambda _: EXPECTED_FAILURES)
@@ -219,68 +198,6 @@ def test_parameters_that_no_gradient_reaches_stay(precision):
     first = training.build(Unused, (4,), 3, seed=model._seed())
     np.testing.assert_allclose(model.state_["idle.weight"], first.idle.weight.detach().numpy(), atol=0.01)
     assert model.score(X, y) > 0.9
-
-
-# Rounds
-
-
-def test_all_rounds_start_from_one_warm_up():
-    X, codes, classes = blobs()
-    prepared = tiny(random_state=7).prepare(X)
-    assert prepared.shared is None
-    tiny(random_state=1).fit_codes(prepared, codes, classes, np.ones(120))
-    warm = prepared.shared
-    tiny(random_state=2).fit_codes(prepared, codes, classes, np.arange(120.0))
-    assert prepared.shared is warm
-    resumed = tiny(random_state=99).prepare(X)  # the seed of a warm-up that is given does not matter
-    resumed.shared = {name: value.copy() for name, value in warm.items()}
-    first, second = tiny(random_state=3), tiny(random_state=3)
-    np.testing.assert_array_equal(
-        first.fit_codes(prepared, codes, classes, np.ones(120)), second.fit_codes(resumed, codes, classes, np.ones(120))
-    )
-    assert same_state(first.state_, second.state_)
-
-
-def test_boosting_uses_the_fast_protocol_and_its_seeds():
-    X, y, classes = blobs()
-    model, again = (AdaLPBoostClassifier(tiny(), n_estimators=3, random_state=5).fit(X, y) for _ in range(2))
-    assert all(
-        same_state(*pair) for pair in zip(*([m.state_ for m in b.estimators_] for b in (model, again)), strict=True)
-    )
-    prepared = tiny(random_state=model._round_seed(0)).prepare(X)
-    learner = tiny(random_state=model._round_seed(1))
-    predicted = learner.fit_codes(prepared, y, classes, np.full(120, 1 / 120))
-    assert same_state(learner.state_, model.estimators_[0].state_)
-    np.testing.assert_array_equal(predicted, model.estimators_[0].predict(X))
-
-
-def test_more_rounds_do_not_change_the_first():
-    X, y, _ = blobs()
-    few, many = (AdaLPBoostClassifier(tiny(), n_estimators=n, eta=1.0, random_state=5).fit(X, y) for n in (1, 2))
-    assert same_state(few.estimators_[0].state_, many.estimators_[0].state_)
-
-
-def test_boosting_by_votes_takes_networks():
-    X, y, _ = blobs()
-    assert AdaBoostClassifier(tiny(), n_estimators=2, random_state=0).fit(X, y).score(X, y) > 0.95
-
-
-@pytest.mark.parametrize("n_axes", [3, 4])
-def test_images_reach_the_networks_of_a_booster(n_axes):
-    X, y = digit_images(300)
-    X = X if n_axes == 4 else X[:, 0]
-    learner = tiny(n_iterations=80, warmup_epochs=1)
-    model = AdaLPBoostClassifier(learner, n_estimators=2, validation_fraction=0.2, random_state=0).fit(X, y)
-    assert model.estimators_[0].input_shape_ == X.shape[1:]
-    assert (model.predict(X) == y).mean() > 0.8
-    with pytest.raises(ValueError, match="rows of shape"):
-        model.predict(X[..., :5])
-
-
-def test_other_boosters_still_refuse_images():
-    X, y = digit_images(60)
-    with pytest.raises(ValueError, match="dim 4"):
-        AdaLPBoostClassifier(n_estimators=1).fit(X, y)
 
 
 # Networks

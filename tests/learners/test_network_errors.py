@@ -4,7 +4,7 @@ import sys
 
 import numpy as np
 import pytest
-from sklearn.datasets import make_blobs
+from tiny_networks import blobs
 
 from counterpoise.learners import NetworkLearner, networks
 
@@ -16,11 +16,6 @@ def tiny(**settings):
     return NetworkLearner(
         networks.Perceptron((8,)), **({"n_iterations": 3, "decay_at": (), "device": "cpu"} | settings)
     )
-
-
-def blobs():
-    X, codes = make_blobs(120, centers=3, n_features=4, random_state=0)
-    return X, codes, np.arange(3)
 
 
 BAD_SETTINGS = {
@@ -128,5 +123,5 @@ def test_without_torch_the_error_says_how_to_get_it(monkeypatch):
         monkeypatch.delattr(sys.modules["counterpoise.learners"], name.rsplit(".", 1)[1])
     monkeypatch.setitem(sys.modules, "torch", None)
     X, y, _ = blobs()
-    with pytest.raises(ImportError, match=r"NetworkLearner needs torch.*pip install counterpoise\[torch\]"):
+    with pytest.raises(ImportError, match=r'NetworkLearner needs torch.*pip install "counterpoise\[torch\]"'):
         tiny().fit(X, y)

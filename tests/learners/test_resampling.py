@@ -103,9 +103,10 @@ def test_sparse_rows_are_the_same_as_dense_ones():
     np.testing.assert_array_equal(dense.predict(X), sparse.predict(csr_array(X)))
 
 
-def test_data_frames_reach_the_estimator_as_they_are():
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_data_frames_reach_the_estimator_as_they_are(library):
     X, y = three_blobs()
-    frame = pytest.importorskip("pandas").DataFrame(X, columns=["height", "girth"])
+    frame = pytest.importorskip(library).DataFrame({"height": X[:, 0], "girth": X[:, 1]})
     chosen = make_column_transformer((StandardScaler(), ["girth"]))
     model = Resampled(make_pipeline(chosen, KNeighborsClassifier()), random_state=0).fit(frame, y)
     assert model.feature_names_in_.tolist() == ["height", "girth"]

@@ -101,3 +101,10 @@ def test_constant_features_are_never_split_by_and_change_nothing():
     np.testing.assert_array_equal(wide.tree_.feature, np.array([1, 3, 4, -1])[plain.tree_.feature])
     np.testing.assert_array_equal(wide.predict_proba(padded), plain.predict_proba(X))
     np.testing.assert_array_equal(Stump().fit(np.full((500, 2), 1.0), y).tree_.feature, [-1])
+
+
+@pytest.mark.parametrize("name", ["max_depth", "min_samples_leaf", "min_samples_split"])
+def test_a_limit_beyond_all_sizes_is_no_other_than_a_large_one(name):
+    X, y = np.arange(8.0)[:, None], [0, 0, 0, 0, 1, 1, 1, 0]
+    huge, large = (HistogramTree(**{name: limit}).fit(X, y) for limit in (10**30, 1000))
+    np.testing.assert_array_equal(huge.predict(X), large.predict(X))

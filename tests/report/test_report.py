@@ -17,7 +17,7 @@ from scipy import stats
 from counterpoise import report
 from counterpoise.displays import RATES
 from counterpoise.metrics import rate_table
-from counterpoise.report import figures, group_rates, write_report
+from counterpoise.report import figures, group_rates, svg, write_report
 from counterpoise.report.record import Record, read_record
 from counterpoise.report.wording import count, number, percent
 from counterpoise.results import append_rows, read_rows
@@ -80,6 +80,24 @@ def test_figures_and_tables_can_be_heard(page):
     assert tags.count("caption") == tags.count("table")
     assert all("scope" in found for tag, found in page.tags if tag == "th")
     assert dict(page.tags)["html"] == {"lang": "en"}
+
+
+def test_the_name_of_an_upright_axis_is_no_longer_than_the_figure(monkeypatch):
+    from matplotlib.figure import Figure  # noqa: PLC0415 - optional
+
+    drawn = []
+    monkeypatch.setattr(figures, "draw", lambda *given, **_: drawn.append(given[3]))
+    points = [(0.7, 0.5, 0.5), (0.8, 0.6, 0.6)]
+    for least in ("least share wrong of the worst-off 10 %", "least " + "false_positive_rate(train, sex=F) + " * 3):
+        figures.frontier_figure("frontier-1", GOALS[0], points, least, percent, 0.8)
+    for fill in drawn:
+        with svg._plain_style():
+            figure = Figure(figsize=(svg._WIDTH, 2.2), layout="constrained")
+            axes = figure.subplots()
+            fill(axes)
+            figure.canvas.draw()
+            label = axes.yaxis.label.get_window_extent()
+        assert 0 <= label.y0 < label.y1 <= figure.bbox.y1
 
 
 def test_every_number_of_every_goal_is_shown(built, page):
@@ -351,6 +369,6 @@ def test_a_folder_that_is_no_run_is_named(tmp_path, run_folder):
 
 def test_a_missing_package_is_named(run_folder, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    with pytest.raises(ImportError, match=r"needs jinja2 and matplotlib: pip install counterpoise\[cli\]"):
+    with pytest.raises(ImportError, match=r'needs jinja2 and matplotlib: pip install "counterpoise\[cli\]"'):
         write_report(run_folder)
     assert not (run_folder / "report.html").exists()

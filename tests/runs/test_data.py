@@ -1,5 +1,8 @@
 """Data files: CSV and Parquet alike, splits that cover the rows once, and what is said about bad ones."""
 
+import os
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -8,7 +11,7 @@ from counterpoise.persist import save
 from counterpoise.runs import DataError, Settings
 from counterpoise.runs.data import load_data
 from counterpoise.runs.preprocess import preprocessor
-from counterpoise.runs.reading import read_frame
+from counterpoise.runs.reading import column_names, read_frame
 
 
 def settings(**data):
@@ -62,6 +65,122 @@ def test_several_files_are_one_table(loans_folder):
     assert len(data.splits["train"]) == 800
 
 
+def table(folder, name, **columns):
+    """Write a table of forty rows of two classes that has some more columns."""
+    frame = pd.DataFrame({"age": range(40), "paid": ["no", "yes"] * 20} | columns)
+    frame.to_parquet(folder / name) if name.endswith("parquet") else frame.to_csv(folder / name, index=False)
+
+
+def test_texts_that_look_like_numbers_in_a_later_file_stay_texts(tmp_path):
+    table(tmp_path, "loans.csv", region=["01", "A3"] * 20, paid=["1", "none"] * 20, wed=["true", "-"] * 20)
+    table(tmp_path, "later.csv", region=["01", "02"] * 20, paid=["1"] * 40, wed=["true"] * 40)
+    asked = settings(splits={"test_files": "later.csv", "validation": 0.2}, groups="wed", positive="1")
+    data = load_data(asked, tmp_path)
+    later = data.splits["test"]
+    assert set(later.X["region"]) == {"01", "02"}
+    assert set(later.labels) == {"1"}
+    assert set(later.groups["wed"]) == {"true"}
+
+
+def test_files_of_which_one_has_texts_and_one_numbers(tmp_path):
+    table(tmp_path, "loans.csv", region=["01", "A3"] * 20)
+    table(tmp_path, "digits.csv", region=["01", "02"] * 20)
+    table(tmp_path, "numbers.parquet", region=[1, 2] * 20)
+    table(tmp_path, "empty.csv", region=None)
+    with pytest.raises(DataError, match=r"'region' must be of one kind in all files; .* Name it in data\.categorical"):
+        load_data(settings(files=["loans.csv", "digits.csv"]), tmp_path)
+
+    def regions(*files, **data):
+        asked = settings(files=["loans.csv", *files], splits={"test": 0, "validation": 0}, **data)
+        return load_data(asked, tmp_path).splits["train"].X["region"]
+
+    assert set(regions("digits.csv", "numbers.parquet", categorical="region")) == {"01", "02", "1", "2", "A3"}
+    assert set(regions("empty.csv").dropna()) == {"01", "A3"}
+    assert regions("empty.csv").isna().sum() == 40
+
+
+@pytest.mark.parametrize("separator", [";", "\t", "|"])
+def test_other_separators_than_commas_are_named(separator, tmp_path):
+    (tmp_path / "loans.csv").write_text("\ufeffage,paid\n1,yes\n".replace(",", separator), encoding="utf-8")
+    with pytest.raises(
+        DataError, match="must have commas between columns; its header has " + re.escape(repr(separator))
+    ):
+        load_data(settings(), tmp_path)
+
+
+def test_an_index_that_pandas_wrote_is_no_column(loans, tmp_path):
+    frame = loans().sample(frac=1, random_state=0)
+    frame.to_csv(tmp_path / "loans.csv")
+    frame.to_parquet(tmp_path / "loans.parquet")
+    for end in ("csv", "parquet"):
+        assert column_names(tmp_path / f"loans.{end}") == list(frame.columns)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
+def test_a_pipe_is_no_file(tmp_path):
+    os.mkfifo(tmp_path / "loans.csv")
+    with pytest.raises(DataError, match=r"it is a pipe or a device\. Save its content first"):
+        load_data(settings(), tmp_path)
+
+
+def test_texts_of_several_lines(tmp_path, monkeypatch):
+    monkeypatch.setattr("counterpoise.runs.reading._BLOCK", 100)
+    table(tmp_path, "loans.csv", note=["one\ntwo, three"] * 40)
+    assert set(read_frame(tmp_path / "loans.csv", ["note", "paid"])["note"]) == {"one\ntwo, three"}
+
+
+def test_truth_values_beside_categories_are_numbers_for_trees(tmp_path):
+    table(tmp_path, "loans.csv", wed=[True, False] * 20, job=["clerk", "farmer"] * 20)
+    data = load_data(settings(), tmp_path)
+    prepare = preprocessor(settings().preprocessing, data.columns, "trees", takes_missing=True)
+    made = prepare.fit_transform(data.splits["train"].X)
+    assert made.dtype.kind == "f"
+    assert set(made[:, data.columns.features.index("wed") + 1 - len(data.columns.features)]) == {0, 1}
+
+
+FOLDS = np.array(["train", "validation", "test", "train", "train"] * 8)
+
+
+@pytest.mark.parametrize("end", ["csv", "parquet"])
+def test_a_column_says_which_rows_are_which(end, tmp_path):
+    table(tmp_path, f"loans.{end}", fold=pd.Categorical(FOLDS))
+    data = load_data(settings(files=f"loans.{end}", splits={"column": "fold"}), tmp_path)
+    assert data.columns.features == ["age"]
+    for split, part in data.splits.items():
+        assert part.X["age"].tolist() == np.flatnonzero(split == FOLDS).tolist()
+
+
+def test_fractions_split_what_the_column_leaves_to_training(tmp_path):
+    table(tmp_path, "loans.csv", fold=["train", "train", "train", "test"] * 10)
+    data = load_data(settings(splits={"column": "fold", "validation": 0.5}), tmp_path)
+    assert {name: len(part) for name, part in data.splits.items()} == {"train": 15, "validation": 15, "test": 10}
+    assert set(data.splits["test"].X["age"] % 4) == {3}
+
+
+BAD_FOLDS = {
+    "another word": ({"fold": ["train", "dev"] * 20}, {}, "must hold train, validation or test; it holds 'dev'"),
+    "numbers": ({"fold": [0, 1] * 20}, {}, "must hold train, validation or test; it holds 0"),
+    "missing": ({"fold": ["train", None] * 20}, {}, "it holds a missing value"),
+    "no training": ({"fold": ["test"] * 40}, {}, "must hold train in some rows; it holds it in none"),
+    "twice": ({"fold": FOLDS}, {"test": 0.2}, r"splits\.test: column 'fold' has test rows already"),
+    "no column": ({"folds": FOLDS}, {}, r"splits\.column: .* has no column 'fold'\. Did you mean 'folds'"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_FOLDS)
+def test_a_column_of_splits_that_does_not_say_it_is_refused(case, tmp_path):
+    columns, splits, words = BAD_FOLDS[case]
+    table(tmp_path, "loans.csv", **columns)
+    with pytest.raises(DataError, match=words):
+        load_data(settings(splits={"column": "fold", **splits}), tmp_path)
+
+
+def test_a_split_whose_weights_are_all_zero_is_refused(tmp_path):
+    table(tmp_path, "loans.csv", fold=FOLDS, w=(FOLDS != "test").astype(int))
+    with pytest.raises(DataError, match=r"data\.weights: rows 'test' must have a weight above 0; all 8 have 0"):
+        load_data(settings(splits={"column": "fold"}, weights="w"), tmp_path)
+
+
 def test_numbers_named_categorical_become_texts_and_missing_groups_a_group(tmp_path):
     pd.DataFrame({"code": [1, 2, 3, 1] * 5, "g": ["a", None] * 10, "x": range(20), "y": [0, 1] * 10}).to_csv(
         tmp_path / "t.csv", index=False
@@ -102,7 +221,7 @@ BAD_FILES = {
     b"age,paid\n1,yes\n2,yes\n3,yes\n": "must hold at least two classes; it holds 'yes' only",
     b"age,paid\n1,yes\n2,\n3,no\n": "must hold a label in each row; 1 of 3 are missing",
     b"age,paid\n1,0.5\n2,0.7\n": "must hold classes; it holds fractions such as 0.5",
-    b"age,paid\n2020-01-01,yes\n2020-01-02,no\n": "Column 'age' .* must hold numbers or texts; it holds date32",
+    b"age,paid\n2020-01-01,yes\n2020-01-02,no\n": "it holds date32.* in data.drop, or store days since",
     b"age,paid\n1,yes\n2,no\n": "must have rows for 3 splits; there are 2",
     b"age,paid\n" + b"1,yes\n" * 40 + b"2,no\n": "must hold every class of 'paid'",
     b"age,paid\ninf,yes\n2,no\n3,yes\n": "must hold finite numbers; it holds infinity",

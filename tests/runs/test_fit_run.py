@@ -5,8 +5,10 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.tree import DecisionTreeClassifier
 
 from counterpoise.metrics import cvar_loss
+from counterpoise.persist import save
 from counterpoise.runs import DataError, RunFolderError, fit_run, open_run
 from counterpoise.runs.data import load_data
 
@@ -148,6 +150,23 @@ def test_goals_on_an_unlabelled_dataset(goals_file):
     assert run.summary().goals[0].goal == "coverage(mail) <= 0.6"
 
 
+def test_with_the_deployed_model_in_the_pool_no_churn_is_too_little(goals_file, loans, tmp_path):
+    frame = loans()[["age", "sex", "paid"]]
+    frame.to_csv(tmp_path / "loans.csv", index=False)
+    deployed = DecisionTreeClassifier(max_depth=1).fit(frame[["age"]], frame["paid"])
+    save(deployed, tmp_path / "deployed.cp")
+    text = (
+        'goals = ["churn(train) <= 0"]\n[data]\nfiles = "loans.csv"\ntarget = "paid"\ngroups = "sex"\n'
+        'baseline_model = "deployed.cp"\n[method]\nname = "pool"\n[[method.models]]\nname = "logistic"\n'
+        '[[method.models]]\nname = "deployed"\n'
+    )
+    run = fit_run(goals_file(text))
+    assert run.model().mixture_.tolist() == [0, 1]
+    assert run.texts()["models"][1]["title"] == "deployed model"
+    assert (run.model().predict(frame[["age"]]) == deployed.predict(frame[["age"]])).all()
+    assert run.summary().all_met
+
+
 def test_more_than_two_classes(tmp_path):
     from sklearn.datasets import load_iris  # noqa: PLC0415
 
@@ -163,6 +182,17 @@ def test_more_than_two_classes(tmp_path):
         'goals = ["recall(train) >= 0.5"]\n' + text.replace("[method", 'positive = "virginica"\n[method')
     )
     assert fit_run(tmp_path / "goal.toml").summary().goals[0].estimate > 0.5
+
+
+def test_goals_on_one_of_many_classes_are_checked_before_anything_is_trained(tmp_path):
+    frame = pd.DataFrame({"x": np.arange(90.0), "y": np.resize(["low", "mid", "high"], 90)})
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    (tmp_path / "goals.toml").write_text(
+        'goals = ["recall(train, sex=F) >= 0.5"]\n[data]\nfiles = "t.csv"\ntarget = "y"\npositive = "high"\n'
+    )
+    with pytest.raises(DataError, match=r"cannot be asked of the train rows: Unknown column 'sex'"):
+        fit_run(tmp_path / "goals.toml")
+    assert not (tmp_path / "goals").exists()
 
 
 BAD_GOALS = {

@@ -67,6 +67,14 @@ WRONG = {  # text of the file -> what the error says
     DATA + '[method]\n[[method.models]]\nname = "tree"': 'models are for the method "pool"',
     DATA + '[method]\nname = "pool"\n[[method.models]]\nname = "logistc"': "unknown model 'logistc'. Did you mean",
     DATA + '[method]\nname = "pool"\n[[method.models]]\nname = "pool"': "unknown model 'pool'",
+    DATA + '[method]\nname = "pool"\n[[method.models]]\nname = "deployed"': (
+        r"method.models\[1\]: 'deployed' is the model in the file that data.baseline_model names; it names none"
+    ),
+    DATA + 'baseline_model = "b.cp"\n[method]\nname = "pool"\n[[method.models]]\nname = "deployed"\n'
+    "parameters = {C = 1}": "the deployed model is taken as it is; got parameters",
+    DATA + '[method]\nname = "deployed"': "unknown method 'deployed'",
+    DATA + '[method]\nlearner = {name = "deployed"}': "unknown model 'deployed'",
+    DATA + '[splits]\ncolumn = "y"': "splits.column: expected a column that is no feature and not the target; got 'y'",
     DATA + '[method]\nname = "svm"\nlearner = {name = "tree"}': "a learner is for boosters; got one with 'svm'",
     DATA + "[method]\nparameters = 3": "method.parameters: expected a table; got 3",
     DATA + "[method.parameters]\nn_estimater = 3": "unknown parameter of adalpboost 'n_estimater'. Did you mean",

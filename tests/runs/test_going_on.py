@@ -39,6 +39,21 @@ def test_impossible_goals_pass_through_and_other_goals_go_on_from_the_same_round
     assert numbers(tmp_path / "run") == numbers(tmp_path / "fresh")
 
 
+def test_a_damaged_model_of_a_pool_is_fitted_again(goals_file, tmp_path):
+    pool = '[method]\nname = "pool"\n[[method.models]]\nname = "logistic"\n[[method.models]]\nname = "tree"\n'
+    text = '{goals}\n[data]\nfiles = "{folder}/loans.csv"\ntarget = "paid"\ndrop = ["today", "weight"]\n' + pool
+    impossible = 'goals = ["recall(train) >= 0.99", "positive_rate(train) <= 0.1"]'
+    with pytest.raises(InfeasibleGoals):
+        fit_run(goals_file(text.replace("{goals}", impossible)), output=tmp_path / "run")
+    kept = tmp_path / "run" / CHECKPOINT / "model-002.cp"
+    kept.write_bytes(kept.read_bytes()[:100])
+    events = []
+    fit_run(goals_file(text.replace("{goals}", "goals = []")), output=tmp_path / "run", on_event=events.append)
+    assert "model-002.cp of the checkpoint cannot be read; the model is fitted again" in events
+    fit_run(goals_file(text.replace("{goals}", "goals = []")), output=tmp_path / "fresh")
+    assert numbers(tmp_path / "run") == numbers(tmp_path / "fresh")
+
+
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EROFS, errno.EACCES])
 def test_a_disk_that_cannot_be_written_is_one_sentence_and_the_run_goes_on_later(
     code, goals_file, tmp_path, monkeypatch

@@ -57,6 +57,13 @@ def test_it_is_told_why_segments_are_not_looked_for():
     assert find_segments(rows(), np.linspace(0, 1, 2000), 1.0) == []
 
 
+def test_numbers_too_large_for_trees_of_scikit_learn():
+    part = rows()
+    part.X["age"] *= 1e300
+    worst = find_segments(part, (part.X["age"] > 61e300).to_numpy().astype(float), 0.2)
+    assert all(one.n_rows > 0 for one in worst)
+
+
 def test_equal_losses_have_no_worst_segment():
     assert find_segments(rows(), np.full(2000, 0.3), 0.1) == []
     assert find_segments(rows(30), np.linspace(0, 1, 30), 0.1) == []

@@ -68,6 +68,61 @@ def test_predict_refuses_other_columns_and_unknown_ids(run, loans_folder, tmp_pa
     assert not (tmp_path / "said.csv").exists()
 
 
+def test_a_few_rows_get_the_answers_that_they_got_among_all(tmp_path, loans):
+    """CSV has no types: the texts 01 and 02 must not become numbers where no other text is near."""
+    frame = loans().assign(region=np.resize(["01", "02", "A3"], 600))[["age", "region", "paid"]]
+    frame["paid"] = np.where(np.isin(frame["region"], ["01"]), frame["paid"], "no")
+    frame.to_csv(tmp_path / "loans.csv", index=False)
+    few = frame["region"] != "A3"
+    frame[few].to_csv(tmp_path / "few.csv", index=False)
+    (tmp_path / "goals.toml").write_text(
+        'goals = []\n[data]\nfiles = "loans.csv"\ntarget = "paid"\n[method.parameters]\nn_estimators = 3\n'
+    )
+    run = fit_run(tmp_path / "goals.toml")
+    among_all, alone = (
+        predictions(run, tmp_path / f"{name}.csv", tmp_path / f"{name}.parquet", probabilities=True)
+        for name in ("loans", "few")
+    )
+    pd.testing.assert_frame_equal(among_all[few.to_numpy()].reset_index(drop=True), alone)
+
+
+def test_ids_are_written_as_they_stand_and_known_by_their_value(run, loans, tmp_path):
+    frame = loans(50, seed=3).assign(who=[f"{k:03}" for k in range(50)], number=range(50))
+    frame.to_csv(tmp_path / "new.csv", index=False)
+    frame.to_parquet(tmp_path / "new.parquet")
+    by_text = predictions(run, tmp_path / "new.csv", tmp_path / "a.parquet", ids="who")
+    assert by_text["who"].tolist() == frame["who"].tolist()
+    answers = []
+    for end in ("csv", "parquet"):
+        predict_run(run, tmp_path / f"new.{end}", tmp_path / "said.csv", ids="number")
+        answers.append((tmp_path / "said.csv").read_bytes())
+    assert answers[0] == answers[1]
+    said = run.model().predict(frame[run.columns.features], ids=frame["number"])
+    assert pd.read_csv(tmp_path / "said.csv")["prediction"].tolist() == said.tolist()
+    frame.rename(columns={"who": "prediction"}).to_csv(tmp_path / "new.csv", index=False)
+    with pytest.raises(DataError, match=r"column of ids of .* must not be called 'prediction'"):
+        predict_run(run, tmp_path / "new.csv", tmp_path / "b.csv", ids="prediction")
+
+
+def test_goals_that_rows_cannot_answer_are_told_with_the_file(run, loans, tmp_path):
+    loans().query("paid == 'no'").to_csv(tmp_path / "no.csv", index=False)
+    for use in (evaluate_run, certify_run):
+        with pytest.raises(DataError, match=r"The goals cannot be asked of the rows of .*no\.csv: There is no row"):
+            use(run, tmp_path / "no.csv")
+    with pytest.raises(DataError, match=r"of the test rows: .* name data\.baseline"):
+        certify_run(run, goals="churn(train) <= 0.1")
+
+
+def test_evaluate_refuses_a_deployed_model_that_says_something_else(loans, loans_folder, tmp_path):
+    (tmp_path / "goals.toml").write_text(
+        f'[data]\nfiles = "{loans_folder}/loans.csv"\ntarget = "paid"\nbaseline = "today"\n'
+        '[method]\nname = "stump"\nenforce_goals = false\n'
+    )
+    loans(60, seed=5).assign(today="perhaps").to_csv(tmp_path / "new.csv", index=False)
+    with pytest.raises(DataError, match=r"Column 'today' of .*new\.csv must hold the classes .* it holds 'perhaps'"):
+        evaluate_run(fit_run(tmp_path / "goals.toml"), tmp_path / "new.csv")
+
+
 def test_evaluate_refuses_rows_without_labels_or_with_others(run, loans_folder, tmp_path):
     with pytest.raises(DataError, match="has no column 'paid'"):
         evaluate_run(run, loans_folder / "mail.csv")
@@ -83,6 +138,11 @@ def test_certify_audits_the_runs_own_test_rows_or_others(run, loans_folder):
     other = certify_run(run, loans_folder / "more.csv", confidence=0.8, goals=["recall(train, sex=F) >= 0.5"])
     assert other.confidence == pytest.approx(0.8)
     assert str(other[0].goal.with_confidence(None)) == "recall(train, sex=F) >= 0.5"
+
+
+def test_an_audit_of_no_goal_says_how_to_give_one(run):
+    with pytest.raises(ValueError, match=r"needs at least one goal, as in recall.*--goal on the command line"):
+        certify_run(run, goals=())
 
 
 def test_rebalance_changes_the_mixture_and_trains_nothing(run, tmp_path):
@@ -134,6 +194,17 @@ def test_the_starting_file_tells_what_it_saw(tmp_path):
     assert settings.data.missing == ["?"]
     assert settings.data.positive == 1
     assert '# categorical = ["rooms"]' in (tmp_path / "other.toml").read_text()
+
+
+def test_the_starting_file_takes_odd_names_and_points_at_ids(tmp_path):
+    """A line break in a name, as spreadsheets have them, must not end a comment."""
+    odd = "income\n= [EUR]"
+    frame = pd.DataFrame({"id": range(40), odd: [1.5, None] * 20, "kind\nof": [0, 1, 2, 3] * 10})
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    text = starting_file(tmp_path / "t.csv", "kind\nof", beside=tmp_path)
+    assert read_goals_file_text(text, tmp_path).data.target == "kind\nof"
+    assert '# with missing values: ["income\\n= [EUR]"]' in text
+    assert '# different whole numbers in each row: ["id"].' in text
 
 
 def test_init_refuses_what_it_cannot_start_from(loans_folder, tmp_path):

@@ -87,3 +87,9 @@ def test_three_constraints_that_only_conflict_together():
 def test_an_unknown_domain_is_refused():
     with pytest.raises(ValueError, match="domain must be"):
         find_conflict([[1.0]], [0.0], domain="sphere")
+
+
+def test_a_constraint_that_holds_but_for_rounding_does_not_stop_the_search():
+    found = find_conflict([[-1.0], [1.0]], [-1.0 - 5e-9, 0.0])  # x >= 1 and a little more; x <= 0
+    assert found.members.tolist() == [0, 1]
+    assert found.nearest == pytest.approx([0.0, 1.0], abs=1e-7)

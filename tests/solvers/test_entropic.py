@@ -54,6 +54,17 @@ def test_value_tends_to_the_linear_program_as_beta_grows():
     assert -1e-6 <= excess[-1] <= np.log(400) / 1e5 + 1e-6
 
 
+@pytest.mark.parametrize(("beta", "scale"), [(1e12, 1.0), (1e300, 1.0), (1e308, 100.0), (10.0, 1e300)])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_without_regularization_to_speak_of_both_bounds_meet_at_the_linear_program(beta, scale, weighted):
+    rng = np.random.default_rng(0)
+    losses, weight = scale * rng.random((200, 10)), rng.exponential(size=200) if weighted else None
+    limit = minimize_cvar(losses, 0.1, sample_weight=weight, method="highs").value
+    found = regularized_weights(losses, 0.1, beta, sample_weight=weight)
+    assert found.lower - 1e-9 * scale <= limit <= found.value + 1e-9 * scale
+    assert found.gap <= 1e-6 * scale
+
+
 def test_small_beta_gives_equal_weights():
     losses = np.random.default_rng(1).random((50, 4))
     np.testing.assert_allclose(regularized_weights(losses, 0.1, 1e-6).weights, 1 / 50, rtol=1e-5)
@@ -86,7 +97,7 @@ BAD = {
     "infinite beta": (lambda: regularized_weights([[0.5]], 0.5, np.inf), "beta must be finite and above 0; got inf"),
     "alpha": (lambda: regularized_weights([[0.5]], 2, 1), r"alpha must lie in \(0, 1\].*got 2"),
     "NaN": (lambda: regularized_weights([[np.nan]], 0.5, 1), "losses must be finite everywhere; found NaN"),
-    "start": (lambda: regularized_weights([[0.5]], 0.5, 1, start=[0.4]), "mixture must be a distribution"),
+    "start": (lambda: regularized_weights([[0.5]], 0.5, 1, start=[0.4]), "start must be a distribution"),
 }
 
 

@@ -254,6 +254,16 @@ BAD = {
     "alpha above one": (lambda: minimize_cvar(TINY, 1.5), ValueError, r"alpha must lie in \(0, 1\].*got 1.5"),
     "alpha NaN": (lambda: minimize_cvar(TINY, float("nan")), ValueError, r"alpha must lie in \(0, 1\].*got nan"),
     "alpha of text": (lambda: minimize_cvar(TINY, "0.1"), TypeError, "alpha must be a number.*got '0.1'"),
+    "a range that overflows": (
+        lambda: minimize_cvar([[1e308], [-1e308]], 0.5),
+        ValueError,
+        r"losses must differ by less than 1.8e308; got entries from -1e\+308 to 1e\+308",
+    ),
+    "a start of another size": (
+        lambda: minimize_cvar(TINY, 0.5, start=[0.5, 0.5]),
+        ValueError,
+        r"start must have shape \(3,\), one weight for each model; got shape \(2,\)",
+    ),
     "empty": (lambda: minimize_cvar(np.empty((0, 3)), 0.5), ValueError, r"at least one sample.*got shape \(0, 3\)"),
     "no models": (lambda: minimize_cvar(np.empty((3, 0)), 0.5), ValueError, r"one model; got shape \(3, 0\)"),
     "a vector": (
@@ -310,7 +320,7 @@ BAD = {
     "start": (
         lambda: minimize_cvar(TINY, 0.5, start=[0.5, 0.5, 0.5], method="bundle"),
         ValueError,
-        "mixture must be a distribution over the models.*a sum of 1.5",
+        "start must be a distribution over the models.*a sum of 1.5",
     ),
     "no alphas": (lambda: cvar_path(TINY, []), ValueError, r"alphas must be a non-empty.*got shape \(0,\)"),
     "a bad alpha": (lambda: cvar_path(TINY, [0.5, 2.0]), ValueError, r"alpha must lie in \(0, 1\].*got 2.0"),
@@ -330,3 +340,16 @@ def test_the_smallest_problems_work(shape, method):
     found = minimize_cvar(np.ones(shape), 0.5, method=method)
     assert found.value == pytest.approx(1)
     assert found.gap == pytest.approx(0, abs=1e-12)
+
+
+@pytest.mark.parametrize("method", ["highs", "bundle"])
+def test_the_smallest_alpha_of_all_is_the_worst_sample(method):
+    losses = np.random.default_rng(0).random((60, 5))
+    found = minimize_cvar(losses, 5e-324, method=method)
+    assert found.value == pytest.approx((losses @ found.mixture).max())
+    assert found.gap <= 1e-4
+
+
+def test_rows_that_miss_by_little_show_by_how_much():
+    with pytest.raises(InfeasibleRows, match=r"ask for at most 0\.99999999, but every model has at least 1"):
+        minimize_cvar(TINY, 0.5, rows=[[1, 1, 1]], bounds=[1 - 1e-8])

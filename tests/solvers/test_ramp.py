@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from oracles import least_majorized_value
 from scipy.optimize import linprog
@@ -53,6 +53,7 @@ def random_case(seed: int) -> Case:
 
 
 @given(st.integers(0, 10**6))
+@example(105)  # where a price on what is exceeded buys a little of it
 @settings(max_examples=40)
 def test_every_step_stays_inside_the_constraints_and_never_raises_the_objective(seed):
     case = random_case(seed)
@@ -63,7 +64,7 @@ def test_every_step_stays_inside_the_constraints_and_never_raises_the_objective(
     assert max(step.violation for step in found.history) <= 1e-6
     value, excess = case.value(found.state.point)
     assert value == pytest.approx(found.state.value, abs=1e-9)
-    assert (excess <= 1e-6).all()
+    assert np.maximum(excess, 0.0).sum() <= 2e-9  # the result is inside, but for rounding
 
 
 @given(st.integers(0, 10**6))
@@ -115,6 +116,19 @@ def test_the_best_mean_is_the_optimum_of_its_linear_program(seed):
     assert shares.sum() == pytest.approx(1)
     mean = shares @ values
     assert mean[0] + radius * np.maximum(mean[1:], 0).sum() == pytest.approx(least, abs=1e-6)
+
+
+@given(st.integers(0, 10**6))
+def test_with_an_infinite_price_the_best_mean_exceeds_no_more_than_the_first_point(seed):
+    rng = np.random.default_rng(seed)
+    values = rng.normal(size=(int(rng.integers(1, 8)), int(rng.integers(2, 5))))
+    room = np.maximum(values[0, 1:], 0)
+    shares = best_mean(values, radius=np.inf)
+    total = np.ones((1, len(values)))
+    least = linprog(values[:, 0], A_ub=values[:, 1:].T, b_ub=room, A_eq=total, b_eq=[1.0], method="highs-ipm").fun
+    mean = shares @ values
+    assert mean[0] == pytest.approx(least, abs=1e-6)
+    assert (mean[1:] <= room + 1e-9).all()
 
 
 def test_a_start_outside_the_constraints_never_gets_further_out():

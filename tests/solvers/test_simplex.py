@@ -99,6 +99,18 @@ BAD = {
     "negative caps": (lambda: worst_mean([1.0, 2.0], [2.0, -0.5]), "caps must not be negative; got -0.5"),
     "NaN": (lambda: capped_softmax([1.0, np.nan], 1.0), "scores must be finite everywhere; found NaN"),
     "empty": (lambda: worst_weights([], 1.0), "losses must hold at least one entry; got none"),
+    "too few caps": (
+        lambda: project_capped([1.0, 2.0, 3.0], [1.0, 1.0]),
+        r"caps must have shape \(3,\), one cap for each sample; got shape \(2,\)",
+    ),
+    "negative prior": (
+        lambda: capped_softmax([1.0, 2.0], 1.0, prior=[-1.0, 1.0]),
+        "prior must not be negative; got -1.0",
+    ),
+    "prior where the caps are small": (
+        lambda: capped_softmax([1.0, 2.0], [1.0, 0.5], prior=[0.0, 1.0]),
+        "caps must sum to at least 1 over the samples whose prior is above zero; they sum to 0.5",
+    ),
     "a matrix": (lambda: project_capped(np.eye(2), 1.0), r"scores must have shape \(4,\).*got shape \(2, 2\)"),
 }
 

@@ -204,6 +204,16 @@ def test_without_a_useful_model_the_hinge_votes_vanish():
     found = minimize_hinge(-np.ones((5, 3)), C=2.0, tol=1e-8)
     np.testing.assert_allclose(found.votes, 0, atol=1e-7)
     assert found.value == pytest.approx(2.0)
+    assert minimize_hinge(-np.ones((5, 3)), C=1e12).value == pytest.approx(1e12)
+
+
+@pytest.mark.parametrize("solve", [maximize_soft_margin, minimize_hinge])
+def test_samples_of_next_to_no_weight_count_as_having_none(solve):
+    margins, weights = noisy_margins(60, 5), np.ones(60)
+    weights[::3] = 0.0
+    without = solve(margins, 3.0, sample_weight=weights)
+    weights[::3] = 1e-300
+    assert solve(margins, 3.0, sample_weight=weights).value == without.value
 
 
 def test_units_of_the_margins_do_not_matter():

@@ -113,6 +113,25 @@ def test_ties_share_equally_and_repeating_a_sample_is_doubling_its_weight(diverg
 
 
 @each_divergence
+def test_losses_that_must_not_be_written_are_read(divergence):
+    """As those of a column of a data frame."""
+    losses = np.array([1.0, 3.0, 0.5])
+    expected = worst_case_weights(losses, 0.3, divergence=divergence)
+    losses.flags.writeable = False
+    np.testing.assert_array_equal(worst_case_weights(losses, 0.3, divergence=divergence), expected)
+
+
+@pytest.mark.parametrize("divergence", DIVERGENCES[:3])
+@pytest.mark.parametrize("radius", [1e-3, 0.5, 30.0])
+def test_the_largest_loss_may_have_next_to_no_weight(divergence, radius):
+    losses = np.array([0.2, 1.0, 0.1, 0.0, 0.3])
+    base = np.array([0.5, 1e-21, 1e-12, 0.3, 0.2])
+    weights = worst_case_weights(losses, radius, divergence=divergence, sample_weight=base)
+    assert_distribution(weights)
+    assert divergence_of(weights, base / base.sum(), divergence) == pytest.approx(radius, rel=1e-8)
+
+
+@each_divergence
 @pytest.mark.parametrize(
     ("losses", "radius", "expected"),
     [

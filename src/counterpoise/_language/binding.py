@@ -16,7 +16,7 @@ import numpy as np
 from scipy import sparse
 
 from counterpoise._language.classes import Classes, is_positive
-from counterpoise._language.rows import Counted, Dataset
+from counterpoise._language.rows import DEFAULT, Counted, Dataset
 from counterpoise._language.tables import Table, rows_where, table_of
 from counterpoise._types import AnyArray, ArrayLike, BoolArray, FloatArray, IntArray
 
@@ -121,7 +121,7 @@ def _resolved(counted: Counted, views: "Views") -> tuple[IntArray, FloatArray, f
         raise ValueError(
             f"There is no row of positive weight to take a rate of: {_described(counted.out_of)} is empty."
         )
-    share = weights * (counted.coefficient / total)
+    share = counted.coefficient * (weights / total)  # the total of tiny weights has no reciprocal
     if counted.positive:
         return places, share, 0.0
     return places, -share, float(share.sum())  # a negative prediction counts as 1 - prediction
@@ -168,10 +168,20 @@ class Views:
         if key not in self._signs:
             labels = getattr(self._tables[rows.name], part)
             if labels is None:
-                need = "labels: pass y" if part == "y" else "the deployed model's predictions: pass baseline"
-                raise ValueError(f"Dataset {rows.name!r} needs {need} in its Table.")
+                raise ValueError(_missing(rows.name, part))
             self._signs[key] = is_positive(labels, self._classes, f"{part} of dataset {rows.name!r}")
         return self._signs[key]
+
+
+def _missing(name: str, part: str) -> str:
+    """Say what a dataset lacks and where it comes from, in Python or in a goals file."""
+    if part == "y":
+        return f"Dataset {name!r} needs labels: pass y{'' if name == DEFAULT else ' in its Table'}."
+    table = "a Table, of another name where train is X and y themselves" if name == DEFAULT else "its Table"
+    return (
+        f"Dataset {name!r} needs the deployed model's predictions: pass baseline in {table}, or name data.baseline or "
+        "data.baseline_model in the goals file."
+    )
 
 
 def _described(rows: Dataset) -> str:

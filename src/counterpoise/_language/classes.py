@@ -23,7 +23,7 @@ def is_positive(labels: AnyArray, classes: Classes, name: str) -> BoolArray:
     foreign = ~(positive | np.asarray(labels == classes.negative)) if classes.negative is not None else ~positive
     if foreign.any():
         raise ValueError(
-            f"{name} holds the label {labels[foreign][0]!r}, which is not among the classes "
+            f"{name} holds the label {labels[foreign].tolist()[0]!r}, which is not among the classes "
             f"{[known for known in classes if known is not None]!r}."
         )
     return positive
@@ -59,7 +59,10 @@ def _sorted(labels: set[Any]) -> list[Any]:
     try:
         return sorted(labels)
     except TypeError as error:
-        raise TypeError(f"Labels must be of one kind, to have an order; got {error}.") from error
+        kinds = sorted({type(label).__name__ for label in labels})
+        raise TypeError(
+            f"Labels must be of one kind, those of the data and those predicted; got {' and '.join(kinds)}."
+        ) from error
 
 
 def _with_positive(seen: list[Any], pos_label: Any) -> Classes:

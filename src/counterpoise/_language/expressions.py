@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from numbers import Real
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple, Self, cast
 
 from counterpoise._language.evaluation import Prepared, prepare
 from counterpoise._language.rows import Counted
@@ -37,6 +37,9 @@ class Expression:
 
     def __gt__(self, other: Any) -> "Goal":
         raise TypeError(f"A goal is written with <= or >=; got {self} > {other}.")
+
+    def __pos__(self) -> Self:
+        return self
 
     def value(self, predictions: Any, data: Any, *, pos_label: Any = None) -> float:
         """Return the indicator rate: what it is for these predicted labels.
@@ -109,9 +112,6 @@ class Rate(Expression):
 
     def __neg__(self) -> "Rate":
         return self * -1.0
-
-    def __pos__(self) -> "Rate":
-        return self
 
     def __sub__(self, other: Any) -> "Rate":
         subtracted = as_rate(other)
@@ -198,7 +198,7 @@ class Ratio(Expression):
 
     def __truediv__(self, other: Any) -> "Ratio":
         self._refuse_rates(other)
-        return self * (1.0 / other) if is_number(other) else NotImplemented
+        return Ratio(cast("Rate", self.numerator / other), self.denominator) if is_number(other) else NotImplemented
 
     def __rtruediv__(self, other: Any) -> "Ratio":
         self._refuse_rates(other)
@@ -206,17 +206,13 @@ class Ratio(Expression):
 
     def __add__(self, other: Any) -> "Ratio":
         self._refuse_rates(other)
-        return (
-            Ratio(self.numerator + other * self.denominator, self.denominator) if is_number(other) else NotImplemented
-        )
+        bottom = self.denominator
+        return Ratio(self.numerator + other * bottom, bottom) if is_number(other) else NotImplemented
 
     __radd__ = __add__
 
     def __neg__(self) -> "Ratio":
         return self * -1.0
-
-    def __pos__(self) -> "Ratio":
-        return self
 
     def __sub__(self, other: Any) -> "Ratio":
         self._refuse_rates(other)
@@ -378,9 +374,13 @@ def _rate(constant: float, terms: Iterable[Term]) -> Rate:
 
 
 def _finite(number: Any) -> float:
-    if not math.isfinite(number):
-        raise ValueError(f"The numbers in a goal must be finite; got {float(number)!r}.")
-    return float(number) + 0.0  # minus zero becomes zero
+    try:
+        value = float(number)
+    except OverflowError:  # a whole number of hundreds of digits
+        value = math.inf
+    if not math.isfinite(value):
+        raise ValueError(f"The numbers in a goal must be finite; got {value!r}.")
+    return value + 0.0  # minus zero becomes zero
 
 
 def _compared(left: "Rate | Ratio", sense: str, other: Any) -> Goal:
@@ -389,7 +389,9 @@ def _compared(left: "Rate | Ratio", sense: str, other: Any) -> Goal:
             f"A ratio can be bounded by a number only: {left} {sense} {other} is not linear once multiplied through."
         )
     right = as_rate(other)
-    return NotImplemented if right is None else Goal(left, sense, right)
+    if right is None:
+        raise TypeError(f"A goal compares a rate with a number or with other rates; got {left} {sense} {other!r}.")
+    return Goal(left, sense, right)
 
 
 def _in_parentheses(rate: Rate) -> str:

@@ -43,6 +43,7 @@ from counterpoise.confidence import (
 )
 
 _MOST_ROWS = 2**50
+_ROUNDING = 1e-9  # by which a share may seem to fail once more, or its bound to be passed
 
 
 class Share(NamedTuple):
@@ -185,9 +186,9 @@ def shortage(goal: Goal, found: Standing, risk: float) -> str | None:
 
 
 def _share_shortage(goal: Goal, found: Standing, share: Share, risk: float) -> str | None:
-    allowed = share.share_at(goal.bound) if goal.sense == "<=" else 1.0 - share.share_at(goal.bound)
-    if share.trials and upper_share(0, share.trials, risk) <= allowed:
+    if can_certify(goal, share, risk):
         return None
+    allowed = _allowed(goal, share)
     needed = _least(lambda n_rows: upper_share(0, n_rows, risk) <= allowed, 1)
     what = " that count in the ratio" if found.is_ratio else ""
     return _too_few(needed, [f"{needed} rows of {found.parts[0].rows}{what} (there are {share.trials:.0f})"])
@@ -220,23 +221,40 @@ def tightened_goal(goal: Goal, found: Standing, risk: float) -> Goal:
         raise ValueError(f"The goal {goal} cannot be certified here: {problem}.")
     share = found.share()
     if share is not None:
-        return goal.with_bound(share.value(_needed_share(goal, share, risk))).with_confidence(None)
+        return goal.with_bound(needed_bound(goal, share, risk)).with_confidence(None)
     end = found.bounds(risk).high if goal.sense == "<=" else found.bounds(risk).low
     if not math.isfinite(end - found.estimate):
         raise ValueError(f"The goal {goal} cannot be certified here: its ratio has no bound on rows such as these.")
     return goal.with_bound(goal.bound - (end - found.estimate)).with_confidence(None)
 
 
-def _needed_share(goal: Goal, share: Share, risk: float) -> float:
-    """Return the share among the trials nearest to the bound that still certifies the goal."""
-    n_rows = math.floor(share.trials)
-    at_bound = share.share_at(goal.bound)
-    allowed = at_bound if goal.sense == "<=" else 1.0 - at_bound
+def needed_bound(goal: Goal, share: Share, risk: float) -> float:
+    """Return the bound nearest to the goal's own that certifies it where the rows meet it."""
+    n_rows, allowed = math.floor(share.trials), _allowed(goal, share)
     least, most = 0, n_rows + 1  # failures: so few are enough, so many too many
     while most - least > 1:
         middle = (least + most) // 2
         least, most = (middle, most) if upper_share(middle, n_rows, risk) <= allowed else (least, middle)
-    return least / n_rows if goal.sense == "<=" else 1.0 - least / n_rows
+    return share.value(least / n_rows if goal.sense == "<=" else 1.0 - least / n_rows)
+
+
+def certified_bound(goal: Goal, share: Share, value: float, risk: float) -> float:
+    """Return the tightest bound that rows certify which reach a value: what ``needed_bound`` is at most that for."""
+    n_rows, at_value = math.floor(share.trials), share.share_at(value)
+    n_failures = math.ceil(n_rows * (at_value if goal.sense == "<=" else 1.0 - at_value) - _ROUNDING)
+    most = min(upper_share(n_failures, n_rows, risk) + _ROUNDING, 1.0)
+    return share.value(most if goal.sense == "<=" else 1.0 - most)
+
+
+def can_certify(goal: Goal, share: Share, risk: float) -> bool:
+    """Tell whether so many rows can certify the goal at all: without a single failure."""
+    return bool(share.trials) and upper_share(0, share.trials, risk) <= _allowed(goal, share)
+
+
+def _allowed(goal: Goal, share: Share) -> float:
+    """Return the share of failures that the goal's bound allows."""
+    at_bound = share.share_at(goal.bound)
+    return at_bound if goal.sense == "<=" else 1.0 - at_bound
 
 
 def _upper_sum(means: Sequence[tuple[Part, FloatArray]], risk: float) -> float:

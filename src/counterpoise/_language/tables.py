@@ -77,7 +77,10 @@ class Table:
         """Return a column by name, of the sensitive features first."""
         if name in self._own_columns:
             return self._own_columns[name]
-        return np.asarray(self.X[_frame_names(self.X)[name]])
+        values = np.asarray(self.X[_frame_names(self.X)[name]])
+        if values.shape != (self.n_samples,):
+            raise ValueError(f"X must have one column {name!r} to select rows by; got {values.shape[1]} of that name.")
+        return values
 
     def weights(self) -> FloatArray:
         """Return the weight of each row."""
@@ -87,10 +90,11 @@ class Table:
         """Return on which rows the column holds the value of that text; all false where it is unknown."""
         values = self.column(column)
         if values.dtype.kind in "biuf":
-            wanted = _truth(text) if values.dtype.kind == "b" else _number(text)
+            wanted = _truth(text) if values.dtype.kind == "b" else _number(text, values.dtype.kind)
         else:
             values, wanted = self.levels(column).codes, self.levels(column).place.get(text)
-        return np.zeros(self.n_samples, bool) if wanted is None else np.asarray(values == wanted)
+        with np.errstate(over="ignore"):  # a number too large for the column
+            return np.zeros(self.n_samples, bool) if wanted is None else np.asarray(values == wanted)
 
     def levels(self, column: str) -> "_Levels":
         """Return the distinct texts of a column and where each stands, found once."""
@@ -160,6 +164,21 @@ def as_tables(data: Any) -> dict[str, Table]:
                 "Write Table(X, y, sensitive_features=..., baseline=...)."
             )
     return dict(data)
+
+
+def with_train(train: Table | None, datasets: Any) -> dict[str, Table]:
+    """Return the datasets by name, with the rows X and y as ``train`` where there are any."""
+    if datasets is not None and not isinstance(datasets, Mapping):
+        raise TypeError(
+            "datasets must be a dict from names to Tables, as in datasets={'live': Table(X, baseline=...)}; got "
+            f"{type(datasets).__name__}."
+        )
+    others = as_tables(datasets or {})
+    if train is None:
+        return others
+    if DEFAULT in others:
+        raise ValueError("The dataset 'train' is X and y themselves: give the others in datasets another name.")
+    return {DEFAULT: train, **others}
 
 
 def table_of(tables: Mapping[str, Table], name: str) -> Table:
@@ -233,9 +252,9 @@ def _truth(text: str) -> bool | None:
     return True if text in _YES else False if text in _NO else None
 
 
-def _number(text: str) -> int | float | None:
-    readers: tuple[Callable[[str], int | float], ...] = (int, float)
-    for read in readers:  # whole numbers first: a float would round those above 2**53
+def _number(text: str, kind: str) -> int | float | None:
+    readers: tuple[Callable[[str], int | float], ...] = (float,) if kind == "f" else (int, float)
+    for read in readers:  # of whole numbers first: a float would round those above 2**53
         try:
             return read(text)
         except ValueError:
@@ -245,6 +264,8 @@ def _number(text: str) -> int | float | None:
 
 def _find_levels(values: AnyArray, column: str) -> _Levels:
     listed = values.tolist() if values.dtype.kind in "OUbiuf" else values.astype(str).tolist()
+    if values.dtype.kind in "mM":  # times
+        listed = [None if is_missing else text for text, is_missing in zip(listed, np.isnat(values), strict=True)]
     try:
         text = {value: text_of(value) for value in set(listed) if not _is_missing(value)}
     except TypeError as error:

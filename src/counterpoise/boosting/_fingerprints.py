@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from counterpoise._checks import is_frame
 from counterpoise._types import AnyArray
 from counterpoise.boosting.inputs import Rows
-from counterpoise.pool import is_frame
 
 _NO_MATTER = frozenset({"n_jobs", "verbose", "random_state"})  # of a learner: its random states are set in each round
 _CHUNK_BYTES = 1 << 24  # copied and hashed at once
@@ -127,11 +127,14 @@ def _arrays(values: Any) -> Iterator[AnyArray]:
 
 def _column_arrays(column: Any) -> Iterator[AnyArray]:
     yield np.asarray([str(column.dtype)])
-    if hasattr(column.dtype, "categories"):  # learners see the order of the categories, values do not tell it
-        yield np.asarray(column.dtype.categories)
-        yield np.asarray(column.cat.codes)
-    else:
+    categories = getattr(column.dtype, "categories", None)
+    if categories is None:
         yield np.asarray(column)
+    elif hasattr(column, "iloc"):  # learners see the order of the categories, values do not tell it
+        yield np.asarray(categories)
+        yield np.asarray(column.cat.codes)
+    else:  # polars, whose codes depend on what else the process has read
+        yield np.asarray(column, dtype=object)
 
 
 def _hash_array(hasher: Any, array: AnyArray) -> None:

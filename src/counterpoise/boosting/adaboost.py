@@ -53,6 +53,8 @@ class AdaBoostClassifier(AdditiveBooster):
         Their votes.
     ensembles_ : list of Ensemble
         Models and votes by class: one for two classes, else one for each class against the others.
+    n_features_in_, feature_names_in_ : int and array
+        Number of features, and their names where ``X`` had them.
 
     Examples
     --------

@@ -87,6 +87,13 @@ class AdaLPBoostClassifier(BoostedMixture):
         Loss of each model under the weights it was fitted to; the largest is the learner's guarantee g.
     eta_ : float
         The step size used.
+    alpha_, objective_ : float, and "cvar", "worst-group" or a Rate
+        The tail fraction, and what was minimized: others after ``rebalance``.
+    selection_ : Selection
+        The rows on which the mixture was chosen: ``losses`` of shape (n_samples, n_models), zero-one, and
+        ``sample_weight``.
+    n_features_in_, feature_names_in_ : int and array
+        Number of features, and their names where ``X`` had them.
 
     Examples
     --------

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
-from scipy.special import expit
-from sklearn.utils.validation import check_is_fitted
+from scipy.special import expit, log_expit, softmax
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
 from counterpoise._checks import check_count, check_vector
 from counterpoise._types import AnyArray, ArrayLike, ByteArray, FloatArray
@@ -71,7 +71,8 @@ class AdditiveBooster(Booster):
         sample_weight : array of shape (n_samples,), optional
             Non-negative; only their ratios matter.
         X_val, y_val : optional
-            Labelled samples that tell when to stop. Default: those that ``validation_fraction`` sets aside.
+            Labelled samples that tell when to stop. Default: those that ``validation_fraction`` sets aside, which keep
+            their weights.
 
         Returns
         -------
@@ -111,7 +112,7 @@ class AdditiveBooster(Booster):
 
         With more than two classes those of each against the others, scaled to sum to 1.
         """
-        return _probabilities(self.decision_function(X))
+        return logistic_probabilities(2.0 * self.decision_function(X))
 
     def staged_decision_function(self, X: Any) -> Iterator[FloatArray]:
         """Yield ``decision_function`` after the first round, the first two and so on."""
@@ -128,12 +129,14 @@ class AdditiveBooster(Booster):
     def staged_predict_proba(self, X: Any) -> Iterator[FloatArray]:
         """Yield ``predict_proba`` after the first round, the first two and so on."""
         for sums in self.staged_decision_function(X):
-            yield _probabilities(sums)
+            yield logistic_probabilities(2.0 * sums)
 
     def staged_score(self, X: Any, y: Any) -> Iterator[float]:
         """Yield the accuracy after the first round, the first two and so on."""
+        y = column_or_1d(y)
+        check_consistent_length(X, y)
         for labels in self.staged_predict(X):
-            yield float((labels == np.asarray(y)).mean())
+            yield float((labels == y).mean())
 
     def _step(self, start: FloatArray) -> Step:
         """Return the rules, given the samples' own weights."""
@@ -156,7 +159,9 @@ class AdditiveBooster(Booster):
         """Boost one class against the others."""
         codes = (train.codes == positive).astype(np.int64)
         fit = make_fit(self._learner(train), train.X, codes, classes, self._round_seed)
-        watch = None if held_out is None else HeldOut(fit.rows_like(held_out.X), held_out.codes == positive, classes)
+        watch = None
+        if held_out is not None:
+            watch = HeldOut(fit.rows_like(held_out.X), held_out.codes == positive, held_out.weights, classes)
         models, votes = self._boost(fit, train.weights, watch)
         return Ensemble(models, votes, classes)
 
@@ -199,19 +204,25 @@ class AdditiveBooster(Booster):
 class HeldOut:
     """Samples that no model is fitted to, and the votes for them so far."""
 
-    def __init__(self, X: Any, is_positive: AnyArray, classes: AnyArray) -> None:
+    def __init__(self, X: Any, is_positive: AnyArray, weights: FloatArray, classes: AnyArray) -> None:
         self.X, self.is_positive, self.classes = X, is_positive, classes
+        self.weights = weights / weights.max()  # equal ones are 1: their sums are exact, and equal errors are equal
         self.sums = np.zeros(len(is_positive))
         self.error, self.best_error, self.best_round = np.inf, np.inf, 0
 
     def afresh(self) -> "HeldOut":
         """Return the same samples without votes."""
-        return HeldOut(self.X, self.is_positive, self.classes)
+        return HeldOut(self.X, self.is_positive, self.weights, self.classes)
+
+    def error_of(self, sums: AnyArray) -> FloatArray:
+        """Return the weighted error of votes of shape (n_samples,) or (n_samples, n_ensembles)."""
+        wrong = (sums.T > 0) != self.is_positive
+        return np.asarray(wrong @ self.weights / self.weights.sum())
 
     def has_stalled(self, model: Any, vote: float, number: int, patience: int | None) -> bool:
         """Add a vote, and tell whether the error has not dropped for ``patience`` rounds."""
         self.sums += vote * (2.0 * predict_codes(model, self.X, self.classes) - 1.0)
-        self.error = float(((self.sums > 0) != self.is_positive).mean())
+        self.error = float(self.error_of(self.sums))
         if self.error < self.best_error:
             self.best_error, self.best_round = self.error, number
         return patience is not None and number - self.best_round >= patience
@@ -268,8 +279,9 @@ def _signs(ensemble: Ensemble, X: Any) -> FloatArray:
     return np.column_stack([2.0 * predict_codes(model, X, ensemble.classes) - 1.0 for model in ensemble.models])
 
 
-def _probabilities(sums: FloatArray) -> FloatArray:
-    each = expit(2.0 * sums)
-    if sums.ndim == 1:
+def logistic_probabilities(odds: FloatArray) -> FloatArray:
+    """Return the probabilities of both classes from log odds; or those of each class against the others, scaled."""
+    if odds.ndim == 1:
+        each = expit(odds)
         return np.column_stack([1.0 - each, each])
-    return np.asarray(each / each.sum(axis=1, keepdims=True))
+    return np.asarray(softmax(log_expit(odds), axis=1))  # where all classes are denied some probability is left

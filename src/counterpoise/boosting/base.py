@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from counterpoise._checks import check_alpha, check_choice, check_count, check_fraction
+from counterpoise._checks import check_alpha, check_choice, check_count, check_fraction, is_frame
 from counterpoise._types import AnyArray, ArrayLike, ByteArray, IntArray
 from counterpoise.boosting._fingerprints import data_texts, setting_texts
 from counterpoise.boosting.checkpoint import Checkpoint, Run, SavedRound, Seeds, opened
@@ -20,7 +20,7 @@ from counterpoise.draws import make_key
 from counterpoise.goal_rows import TRAIN, Answers, find_positive, part_of
 from counterpoise.goals import Table, as_goals
 from counterpoise.mixing import MIXTURES, Choice, Game, Selection, as_game, choose_mixture
-from counterpoise.pool import is_frame, pool_codes, predict_codes
+from counterpoise.pool import pool_codes, predict_codes
 from counterpoise.randomized import CVAR, DECISIONS, WORST_GROUP, Evidence, RandomizedClassifier
 
 

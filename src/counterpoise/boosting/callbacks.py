@@ -14,8 +14,8 @@ from counterpoise.boosting.rounds import Round
 class ProgressBar:
     """A progress bar in the terminal, with time left and the loss of the newest model under its weights.
 
-    Needs the package ``rich`` (``pip install counterpoise[progress]``). Use it as a context manager, so that the bar
-    ends with the fit.
+    Needs the package ``rich`` (``pip install "counterpoise[progress]"``). Use it as a context manager, so that the bar
+    ends with the fit; outside of its ``with`` block, or in another process, it counts rounds and shows nothing.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ class ProgressBar:
         try:
             from rich.progress import Progress  # noqa: PLC0415 - an optional package
         except ImportError as error:
-            raise ImportError("ProgressBar needs the package rich: pip install counterpoise[progress].") from error
+            raise ImportError('ProgressBar needs the package rich: pip install "counterpoise[progress]".') from error
         self._progress = Progress(disable=self.quiet)
         self._progress.start()
         self._task = self._progress.add_task("boosting", total=self.total)
@@ -55,13 +55,18 @@ class ProgressBar:
     ) -> None:
         self._progress.stop()
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave the terminal behind: copies, as cross-validation makes them, and saved models do not show anything."""
+        return {**self.__dict__, "_progress": None}
+
     def resume(self, n_rounds: int) -> None:
         """Begin after rounds that were restored; they do not count in the time left."""
         self.n_rounds = n_rounds
-        text = f"restored {n_rounds} rounds"
-        self._progress.reset(self._task, completed=n_rounds, description=text)
+        if self._progress is not None:
+            self._progress.reset(self._task, completed=n_rounds, description=f"restored {n_rounds} rounds")
 
     def __call__(self, done: Round) -> None:
         self.n_rounds = done.number
-        text = f"round {done.number}, loss {done.weighted_loss:.3f}"
-        self._progress.update(self._task, completed=done.number, description=text)
+        if self._progress is not None:
+            text = f"round {done.number}, loss {done.weighted_loss:.3f}"
+            self._progress.update(self._task, completed=done.number, description=text)

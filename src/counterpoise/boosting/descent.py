@@ -97,6 +97,8 @@ def descend(
     models, votes, weights, robust_losses = [], [], [], [state.value]
     for number in range(1, n_rounds + 1):
         if number > 1:
+            if not state.slopes.any():  # every loss is at its least: nothing pulls
+                break
             model, values = directions(-state.slopes * labels, number)
         sides = labels * values
         found = robust.line_search(state, sides, are_signs=directions.are_signs)

@@ -18,13 +18,12 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from scipy.special import expit
 from sklearn.model_selection import StratifiedKFold, train_test_split
 from sklearn.utils import get_tags
 
 from counterpoise._checks import check_choice, check_positive
 from counterpoise._types import AnyArray, FloatArray
-from counterpoise.boosting.additive import AdditiveBooster, Ensemble
+from counterpoise.boosting.additive import AdditiveBooster, Ensemble, logistic_probabilities
 from counterpoise.boosting.descent import Descent, Watch, descend
 from counterpoise.boosting.directions import dimension, direction_learner, make_directions, model_values
 from counterpoise.boosting.inputs import Booster, Rows, part_of
@@ -38,6 +37,7 @@ from counterpoise.solvers.worst_case import DIVERGENCES, check_radius
 DRO_LOSSES = ("exponential", "logistic", "squared")
 RADIUS_FACTORS = (0.0, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0)  # of the calibrated radius, that "cv" tries
 _FOLDS = 3
+_MOST_REPEATS = 1e6  # far beyond, every float is a whole multiple: a sample of next to no weight is no unit to count in
 _AUTO_FRACTION = 0.2  # that "auto" holds out ...
 _ENOUGH, _ENOUGH_OF_A_CLASS = 500, 10  # ... where there are so many samples
 
@@ -79,7 +79,7 @@ class DROBoostClassifier(AdditiveBooster):
 
     Attributes
     ----------
-    classes_, estimators_, votes_, ensembles_
+    classes_, estimators_, votes_, ensembles_, n_features_in_, feature_names_in_
         As for ``AdaBoostClassifier``; the votes are steps.
     descents_ : list of Descent
         For each ensemble the radius, the robust loss before and after each round, the sample weights of each round and
@@ -166,10 +166,9 @@ class DROBoostClassifier(AdditiveBooster):
             yield self._probabilities(sums)
 
     def _probabilities(self, sums: FloatArray) -> FloatArray:
-        if self.loss == "squared":
-            each = np.clip((1.0 + sums) / 2, 0.0, 1.0)
-        else:
-            each = expit(2.0 * sums if self.loss == "exponential" else sums)
+        if self.loss != "squared":
+            return logistic_probabilities(2.0 * sums if self.loss == "exponential" else sums)
+        each = np.clip((1.0 + sums) / 2, 0.0, 1.0)
         if sums.ndim == 1:
             return np.column_stack([1.0 - each, each])
         total = each.sum(axis=1, keepdims=True)
@@ -200,6 +199,7 @@ class DROBoostClassifier(AdditiveBooster):
         learner = direction_learner(self.estimator)
         tags.input_tags.sparse = get_tags(learner).input_tags.sparse
         tags.input_tags.allow_nan = may_take_missing(learner)
+        tags.input_tags.three_d_array = get_tags(learner).input_tags.three_d_array
         return tags
 
     def _input_dtype(self) -> str | None:
@@ -218,6 +218,8 @@ class DROBoostClassifier(AdditiveBooster):
         return part_of(rows, kept), part_of(rows, held)
 
     def _fit_ensembles(self, train: Rows, held_out: Rows | None) -> list[Ensemble]:
+        if self.radius == "cv":
+            self._check_folds(train)
         self.descents_: list[Descent] = []
         ensembles = super()._fit_ensembles(train, held_out)
         degrees = [self._degrees_of_freedom(descent.models[0]) for descent in self.descents_]
@@ -286,6 +288,14 @@ class DROBoostClassifier(AdditiveBooster):
             return float(self.degrees_of_freedom)
         return float(dimension(model, self.n_features_in_))
 
+    def _check_folds(self, train: Rows) -> None:
+        counts = np.bincount(train.codes)
+        if counts.min() < _FOLDS:
+            raise ValueError(
+                f"radius='cv' needs {_FOLDS} samples of each class to train on, one for each fold; the class "
+                f"{self.classes_.tolist()[counts.argmin()]!r} has {counts.min()}. Use radius='calibrated', or a number."
+            )
+
     def _factor_by_folds(self, train: Rows, positive: int, classes: AnyArray) -> float:
         """Return the multiple of the calibrated radius with the least held-out loss, the smallest on ties."""
         labels = _labels(train, positive)
@@ -303,11 +313,11 @@ class DROBoostClassifier(AdditiveBooster):
 def sample_count(own: FloatArray) -> float:
     """Return how many samples the weights stand for.
 
-    Whole multiples of the least weight are repeats and are counted; other weights count by Kish's effective number,
-    ``1 / sum w_i^2`` for weights of sum 1.
+    Whole multiples of the least weight, up to a million, are repeats and are counted; other weights count by Kish's
+    effective number, ``1 / sum w_i^2`` for weights of sum 1.
     """
     repeats = own / own.min()
-    if np.allclose(repeats, np.round(repeats), rtol=1e-9):
+    if repeats.max() <= _MOST_REPEATS and np.allclose(repeats, np.round(repeats), rtol=1e-9):
         return float(repeats.sum())
     return float(1.0 / (own @ own))
 

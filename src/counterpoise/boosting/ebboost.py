@@ -81,7 +81,7 @@ class EBBoostClassifier(PenalizedBooster):
 
     Attributes
     ----------
-    classes_, votes_, ensembles_
+    classes_, votes_, ensembles_, n_features_in_, feature_names_in_
         As for ``AdaBoostClassifier``.
     estimators_ : list of Stump
         The stumps. A side says the class that lowers the cost, which need not be the heavier one there.

@@ -1,5 +1,6 @@
 """What all boosters do with their input: check it once, weigh it, set part of it aside."""
 
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -8,11 +9,13 @@ from sklearn.utils import get_tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, column_or_1d, validate_data
 
-from counterpoise._checks import check_fraction
+from counterpoise._checks import check_fraction, is_frame
 from counterpoise._types import AnyArray, FloatArray, IntArray
 from counterpoise.boosting.learner import base_learner
 from counterpoise.learners.resampling import may_take_missing
-from counterpoise.pool import PooledClassifier, group_codes, is_frame, n_rows, take_rows
+from counterpoise.pool import PooledClassifier, group_codes, n_rows, take_rows
+
+_WEIGHTLESS = 1e-300  # part of the largest weight: nothing can be divided by what is lighter
 
 
 class Rows(NamedTuple):
@@ -53,16 +56,23 @@ class Booster(PooledClassifier):
         if fraction is not None and not check_fraction(fraction, "validation_fraction") > 0:
             raise ValueError("validation_fraction must be above 0, or None to set no samples aside; got 0.")
 
+    def _check_callbacks(self) -> None:
+        given = self.callbacks
+        if not isinstance(given, Iterable) or not all(map(callable, given)):
+            raise TypeError(f"callbacks must be a sequence of functions of a Round, () for none; got {given!r}.")
+
     def _check_rows(self, X: Any, y: Any, sample_weight: Any, sensitive_features: Any) -> Rows:
+        self._check_callbacks()
         X, y = self._check_training_input(X, y)
         self.classes_, codes = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:  # noqa: PLR2004
             raise ValueError(
-                f"y must hold at least two classes to tell apart; got one class only: {self.classes_[0]!r}."
+                f"y must hold at least two classes to tell apart; got one class only: {self.classes_.tolist()[0]!r}."
             )
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        if not weights.sum() > 0:
+        if not weights.max() > 0:
             raise ValueError("sample_weight must have at least one weight above zero; got zeros only.")
+        weights = weights / weights.max()  # so that sums of weights of any size stay finite
         groups = None if sensitive_features is None else group_codes(sensitive_features, codes.size)[0]
         return self._weighted_rows(X, codes.astype(np.int64), weights, groups)
 
@@ -88,13 +98,14 @@ class Booster(PooledClassifier):
 
     def _weighted_rows(self, X: Any, codes: IntArray, weights: FloatArray, groups: IntArray | None) -> Rows:
         """Leave out samples of weight zero, so that they cannot matter to any learner."""
-        live = weights > 0
+        live = weights > _WEIGHTLESS
         if not live.all():
             X, codes, weights = take_rows(X, np.flatnonzero(live)), codes[live], weights[live]
             groups = None if groups is None else np.unique(groups[live], return_inverse=True)[1]
         absent = np.setdiff1d(np.arange(len(self.classes_)), codes)
         if absent.size:
-            raise ValueError(f"Every sample of the class {self.classes_[absent[0]]!r} has a weight of zero.")
+            lost = self.classes_.tolist()[absent[0]]
+            raise ValueError(f"Every sample of the class {lost!r} has a weight of zero, or next to zero.")
         return Rows(X, codes, weights / weights.sum(), groups, np.flatnonzero(live))
 
     def _with_validation(
@@ -122,9 +133,10 @@ class Booster(PooledClassifier):
     def _split(self, rows: Rows) -> tuple[Rows, Rows]:
         counts = np.bincount(rows.codes)
         if counts.min() < 2:  # noqa: PLR2004
+            rare = self.classes_.tolist()[counts.argmin()]
             raise ValueError(
                 f"validation_fraction={self.validation_fraction} needs two samples of each class at least, one for "
-                f"either part; the class {self.classes_[counts.argmin()]!r} has one. Pass X_val and y_val instead."
+                f"either part; the class {rare!r} has one. Pass X_val and y_val instead."
             )
         seed = int(self._seeds.generate_state(1)[0])
         parts = train_test_split(
@@ -137,8 +149,8 @@ class Booster(PooledClassifier):
         absent = np.setdiff1d(np.arange(len(self.classes_)), codes)
         if absent.size:
             raise ValueError(
-                f"{name} must hold every class, or the mixture would be chosen blindly for some; "
-                f"it has no sample of the class {self.classes_[absent[0]]!r}."
+                f"{name} must hold every class, or what is chosen on it would be chosen blindly for some; "
+                f"it has no sample of the class {self.classes_.tolist()[absent[0]]!r}."
             )
 
     def _mixes_groups(self) -> bool:

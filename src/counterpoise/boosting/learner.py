@@ -58,8 +58,11 @@ class LearnerFit:
     def __call__(self, weights: FloatArray, number: int) -> tuple[Any, ByteArray]:
         """Return the model of a round, and where it errs."""
         model = fresh_copy(self.learner, self.random_seeds(number))
-        # Weights of mean 1: regularized learners compare the weighted loss with their penalty.
-        model.fit(self.X, self.labels, **{self.argument: weights * weights.size})
+        if np.ptp(self.codes[weights > 0]) == 0:  # one class alone weighs: many learners refuse what is no question
+            model = Resampled(model).fit(self.X, self.labels, sample_weight=weights)
+        else:
+            # Weights of mean 1: regularized learners compare the weighted loss with their penalty.
+            model.fit(self.X, self.labels, **{self.argument: weights * weights.size})
         return model, (predict_codes(model, self.X, self.classes) != self.codes).astype(np.uint8)
 
     def rows_like(self, X: Any) -> Any:

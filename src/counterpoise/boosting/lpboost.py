@@ -49,6 +49,8 @@ class LPBoostClassifier(BoostedMixture):
     ----------
     classes_, estimators_, mixture_, n_models_, value_, gap_, goals_, multipliers_, weighted_losses_
         As for ``AdaLPBoostClassifier``.
+    alpha_, objective_, selection_, n_features_in_, feature_names_in_
+        As for ``AdaLPBoostClassifier``.
     beta_ : float or None
         The regularization used.
 

@@ -93,7 +93,7 @@ def _errors(models: list[Any], tried: Sequence[Solution], held_out: HeldOut) -> 
     """Return the held-out error of each solution."""
     codes = [predict_codes(model, held_out.X, held_out.classes) for model in models]
     sums = (2.0 * np.column_stack(codes) - 1.0) @ np.column_stack([found.votes for found in tried])
-    return np.asarray(((sums > 0) != held_out.is_positive[:, None]).mean(axis=0))
+    return held_out.error_of(sums)
 
 
 class RLPBoostClassifier(MarginBooster):
@@ -126,7 +126,7 @@ class RLPBoostClassifier(MarginBooster):
 
     Attributes
     ----------
-    classes_, estimators_, votes_, ensembles_
+    classes_, estimators_, votes_, ensembles_, n_features_in_, feature_names_in_
         As for ``AdaBoostClassifier``.
     C_ : float or list of float
         The C used; with more than two classes and ``"auto"``, that of each class.
@@ -191,7 +191,7 @@ class RQPBoostClassifier(MarginBooster):
 
     Attributes
     ----------
-    classes_, estimators_, votes_, ensembles_
+    classes_, estimators_, votes_, ensembles_, n_features_in_, feature_names_in_
         As for ``AdaBoostClassifier``.
     C_ : float or list of float
         The C used; with more than two classes and ``"auto"``, that of each class.

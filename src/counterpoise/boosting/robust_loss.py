@@ -11,10 +11,12 @@ from counterpoise.losses import MarginLoss, exponential, squared
 from counterpoise.solvers.worst_case import ball_around
 
 _LONGEST = 12.0  # step: half the log odds of a model that is wrong once in ten billion
-_SHORTEST = 1e-3  # first guess of a step
+_SHORTEST = 1e-3  # first guess of a step; both in units of the direction's largest value
+_MOST_ODDS = 1e300  # of being right, that are finite
 _FLAT = 0.02  # part of the slope at the start that may be left at the end of a line search
 _ROUNDING = 1e-13  # part of the robust loss below which it has not fallen
-_MOST_TRIES = 40  # false position takes two or three
+_MOST_TRIES = 40  # false position takes two or three ...
+_BISECT_FROM = 8  # ... or very many, where one end is far up an exponential: from here on the bracket is halved
 
 
 class State(NamedTuple):
@@ -75,26 +77,29 @@ class RobustLoss:
         """Return the step to the least robust loss along a direction; 0 where it does not fall.
 
         The robust loss is convex, so its slope along the direction rises and its zero is sought. The search ends where
-        a fiftieth of the first slope is left and the robust loss is below that at the start. Where losses are equal the
-        worst weights are not unique and the first slope is only that of some: the robust loss may still rise at once.
+        a fiftieth of the first slope is left and the robust loss is below that at the start, or at the longest step.
+        Where losses are equal the worst weights are not unique and the first slope is only that of some: the robust
+        loss may still rise at once. A model may be wrong only where the worst weights are 0 at the start, but not on
+        the way: whether the robust loss falls for ever is told from the direction, not from the slopes.
         """
         falls, rises, largest = by_side(state.slopes, sides)
         first = rises - falls
         if not first < 0.0:
             return Found(0.0, state)
+        longest = _LONGEST / largest
+        if self.loss is not squared and float(sides.min()) > 0.0:
+            return Found(longest, self.along(state, sides, longest, are_signs=are_signs), is_endless=True)
         # AdaBoost's step, at which the loss is least where the weights stay and the direction says -1 and +1 only.
-        fixed = max(math.log(falls / rises) / 2, _SHORTEST) / largest if rises > 0.0 else 1.0
-        if rises == 0.0 and self.loss is not squared:
-            step = _LONGEST / largest
-            return Found(step, self.along(state, sides, step, are_signs=are_signs), is_endless=True)
-        bracket, best = _Bracket(first), Found(0.0, state)
-        step = max(fixed * self._part, _SHORTEST)
+        half_odds = math.log(min(falls / rises, _MOST_ODDS)) / 2 if rises > 0.0 else 1.0
+        fixed, longest = max(half_odds, _SHORTEST) / largest, longest if are_signs else math.inf
+        bracket, best = _Bracket(first, longest), Found(0.0, state)
+        step = min(max(fixed * self._part, _SHORTEST / largest), longest)
         for _ in range(_MOST_TRIES):
             there = self.along(state, sides, step, are_signs=are_signs)
             slope = dot(there.slopes, sides)
             if there.value < best.state.value - _ROUNDING * abs(state.value):
                 best = Found(step, there)
-            if abs(slope) <= -_FLAT * first and best.step == step:
+            if (abs(slope) <= -_FLAT * first or (slope < 0.0 and step == longest)) and best.step == step:
                 break
             step = bracket.narrow(step, slope)
         self._part = best.step / fixed if best.step > 0.0 else 1.0
@@ -102,15 +107,17 @@ class RobustLoss:
 
 
 class _Bracket:
-    """False position for the zero of a rising function, with the end that stays halved (Illinois)."""
+    """False position for the zero of a rising function, with the end that stays halved (Illinois), then bisection."""
 
-    def __init__(self, slope: float) -> None:
+    def __init__(self, slope: float, longest: float) -> None:
         self.low, self.low_slope = 0.0, slope
-        self.high, self.high_slope = math.inf, math.nan
+        self.high, self.high_slope, self.longest = math.inf, math.nan, longest
         self.rose = False  # whether the low end moved last
+        self.n_tries = 0
 
     def narrow(self, step: float, slope: float) -> float:
         """Take in a step and its slope, and return the next to try."""
+        self.n_tries += 1
         if slope < 0.0:
             self.high_slope /= 2 if self.rose else 1
             self.low, self.low_slope, self.rose = step, slope, True
@@ -118,5 +125,7 @@ class _Bracket:
             self.low_slope /= 1 if self.rose or self.high == math.inf else 2
             self.high, self.high_slope, self.rose = step, slope, False
         if self.high == math.inf:
-            return 2.0 * step
+            return min(2.0 * step, self.longest)
+        if self.n_tries >= _BISECT_FROM:
+            return (self.low + self.high) / 2
         return self.low + (self.high - self.low) * self.low_slope / (self.low_slope - self.high_slope)

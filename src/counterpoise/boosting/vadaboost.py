@@ -65,7 +65,7 @@ class VadaBoostClassifier(PenalizedBooster):
 
     Attributes
     ----------
-    classes_, estimators_, votes_, ensembles_
+    classes_, estimators_, votes_, ensembles_, n_features_in_, feature_names_in_
         As for ``AdaBoostClassifier``.
     penalty_ : float or list of float
         The penalty used; with more than two classes and ``"auto"``, that of each class.

@@ -19,7 +19,7 @@ def exit_code(error: Exception) -> int:
 def sentence(error: Exception) -> str:
     """Return what the user reads in place of a traceback."""
     if isinstance(error, ModuleNotFoundError):
-        return f"{error}. The command line needs more packages: pip install counterpoise[cli]"
+        return f'{error}. The command line needs more packages: pip install "counterpoise[cli]"'
     if isinstance(error, MemoryError):
         return f"There is not enough memory for this ({error}). Use fewer columns or rows, or a smaller max_bins."
     if isinstance(error, OSError) and error.errno is not None:  # of the system: ours carry no number

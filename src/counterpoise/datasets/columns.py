@@ -74,7 +74,7 @@ def _read_parquet(path: Path) -> Columns:
         parquet: Any = import_module("pyarrow.parquet")
     except ImportError as error:
         raise ImportError(
-            f"{path.name} is a Parquet file: pip install counterpoise[data], which brings pyarrow."
+            f'{path.name} is a Parquet file: pip install "counterpoise[data]", which brings pyarrow.'
         ) from error
     table = parquet.read_table(path).combine_chunks()
     return {name: _from_arrow(table.column(name).chunk(0)) for name in table.column_names}

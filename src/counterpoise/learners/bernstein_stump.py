@@ -156,6 +156,11 @@ class LeastErrorStump(Stump):
     max_bins, min_samples_leaf, categorical_features
         As for ``Stump``; ``min_samples_leaf`` must be 1.
 
+    Attributes
+    ----------
+    classes_, tree_, n_features_in_, feature_names_in_
+        As for ``HistogramTree``.
+
     Examples
     --------
     >>> from counterpoise.learners import LeastErrorStump

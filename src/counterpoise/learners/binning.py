@@ -11,8 +11,9 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import scipy.sparse
+from sklearn.utils import check_array
 
-from counterpoise._checks import as_numbers, check_count
+from counterpoise._checks import as_numbers, check_count, is_frame
 from counterpoise._types import AnyArray, ArrayLike, BoolArray, ByteArray, FloatArray, IntArray
 from counterpoise.learners import _bin_kernels
 from counterpoise.learners._bin_kernels import HAS_BAD_CODE, HAS_INFINITY, HAS_MISSING, MISSING_BIN
@@ -144,6 +145,8 @@ def bin_like(X: Any, binned: BinnedFeatures) -> BinnedFeatures:
 
 def as_matrix(X: Any, n_features: int | None = None) -> Any:
     """Return ``X`` as a matrix of real numbers, dense or in compressed rows, not copied where it is one."""
+    if is_frame(X):  # whose columns may be of several types, and have their own ways to be missing
+        X = check_array(X, ensure_all_finite=False, ensure_min_samples=0, ensure_min_features=0)
     matrix = X.tocsr() if scipy.sparse.issparse(X) else as_numbers(X, "X")
     if matrix.ndim != _MATRIX or 0 in matrix.shape:
         raise ValueError(

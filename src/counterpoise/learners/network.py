@@ -46,7 +46,7 @@ def _parts() -> tuple[Any, Any, Any]:
         if error.name != "torch":
             raise
         raise ImportError(
-            "NetworkLearner needs torch, which is not installed: pip install counterpoise[torch]."
+            'NetworkLearner needs torch, which is not installed: pip install "counterpoise[torch]".'
         ) from error
     return _network_data, _network_training, _network_rounds
 

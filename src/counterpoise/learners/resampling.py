@@ -14,7 +14,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from counterpoise._checks import check_count, check_sample_weight
+from counterpoise._checks import check_count, check_sample_weight, is_frame
 from counterpoise._types import AnyArray, ArrayLike, FloatArray, IntArray
 
 
@@ -131,7 +131,7 @@ class Resampled(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     def _border(self, X: Any) -> dict[str, Any]:
         """Let through what the estimator takes; a data frame as it is, for pipelines that choose columns by name."""
-        if hasattr(X, "iloc"):
+        if is_frame(X):
             return {"skip_check_array": True}
         tags = get_tags(self.estimator).input_tags
         return {

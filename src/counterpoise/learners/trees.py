@@ -23,7 +23,7 @@ from counterpoise.learners._tree import Tree, check_tree, leaves_of_bins, leaves
 from counterpoise.learners.binning import BinnedFeatures, as_matrix, bin_features
 
 _MOST_CLASSES = 1 << 16  # codes are kept in two bytes
-_NO_LIMIT = 1 << 62  # levels
+_NO_LIMIT = 1 << 61  # levels or rows: more than there can be, and twice as many fit into 64 bits
 _BYTE_CLASSES = 256  # that fit into one
 _BORDER = {"accept_sparse": "csr", "ensure_all_finite": "allow-nan"}  # what validate_data lets through
 
@@ -182,11 +182,14 @@ class HistogramTree(ClassifierMixin, BaseEstimator):
 
     def _limits(self) -> Limits:
         return Limits(
-            _NO_LIMIT if self.max_depth is None else check_count(self.max_depth, "max_depth"),
-            check_count(self.min_samples_leaf, "min_samples_leaf"),
-            check_count(self.min_samples_split, "min_samples_split"),
+            _NO_LIMIT if self.max_depth is None else self._limit("max_depth"),
+            self._limit("min_samples_leaf"),
+            self._limit("min_samples_split"),
             _check_gain(self.min_gain),
         )
+
+    def _limit(self, name: str) -> int:
+        return min(check_count(getattr(self, name), name), _NO_LIMIT)
 
     def predict_codes(self, X: Any) -> AnyArray:
         """Return the place in ``classes_`` of each predicted label.
@@ -249,6 +252,11 @@ class Stump(HistogramTree):
         The least number of samples of positive weight on each side.
     categorical_features : array of int or of bool, default=None
         The features whose values are codes of categories, whole numbers from 0 to 254: their indices, or a mask.
+
+    Attributes
+    ----------
+    classes_, tree_, n_features_in_, feature_names_in_
+        As for ``HistogramTree``.
 
     Examples
     --------

@@ -43,6 +43,7 @@ CLASSES = {
     "ResNet18": "counterpoise.learners.networks",
     "Resampled": "counterpoise.learners.resampling",
     "Selection": "counterpoise.mixing",
+    "Share": "counterpoise._language.population",
     "SoftMarginSolution": "counterpoise.solvers.soft_margin",
     "Stump": "counterpoise.learners.trees",
     "Table": "counterpoise._language.tables",

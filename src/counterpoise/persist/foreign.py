@@ -102,7 +102,7 @@ def _skops(kind: type[ValueError], why: str) -> Any:
     try:
         import skops.io  # noqa: PLC0415 - an optional package
     except ImportError as error:
-        raise kind(f"{why}, which needs skops: pip install counterpoise[models]") from error
+        raise kind(f'{why}, which needs skops: pip install "counterpoise[models]"') from error
     return skops.io
 
 

@@ -23,7 +23,7 @@ def save(model: Any, path: str | os.PathLike[str], *, trusted: Sequence[str] = (
     ----------
     model : fitted estimator
         A classifier or learner of counterpoise, a scikit-learn ``Pipeline`` around one, or a model of scikit-learn.
-        Models of scikit-learn need skops: ``pip install counterpoise[models]``. Callbacks are not stored.
+        Models of scikit-learn need skops: ``pip install "counterpoise[models]"``. Callbacks are not stored.
     path : path
         The file; any name does.
     trusted : sequence of str, default=()
@@ -74,6 +74,14 @@ def load(path: str | os.PathLike[str], *, trusted: Sequence[str] = ()) -> Any:
     ------
     UnreadableModel
         If the file is not there, not of ``save``, of a newer format, damaged, altered, or holds what is not trusted.
+
+    Examples
+    --------
+    >>> import counterpoise as cp
+    >>> cp.load("no-such-file.cp")
+    Traceback (most recent call last):
+    ...
+    counterpoise.persist.errors.UnreadableModel: There is no file no-such-file.cp: check its name, ...
     """
     target = Path(path)
     if target.is_dir():
@@ -99,6 +107,17 @@ def dumps(value: Any, *, trusted: Sequence[str] = ()) -> bytes:
         Shared parts stay shared.
     trusted : sequence of str, default=()
         As for ``save``.
+
+    Returns
+    -------
+    bytes
+        Equal values give equal bytes.
+
+    Examples
+    --------
+    >>> from counterpoise.persist import dumps, loads
+    >>> loads(dumps({"alpha": 0.1, "labels": ("no", "yes")}))
+    {'alpha': 0.1, 'labels': ('no', 'yes')}
     """
     encoder = Encoder()
     try:
@@ -123,6 +142,11 @@ def loads(data: bytes, *, trusted: Sequence[str] = ()) -> Any:
         What ``dumps`` returned.
     trusted : sequence of str, default=()
         As for ``load``.
+
+    Returns
+    -------
+    object
+        Equal to the one given to ``dumps``, which has an example.
 
     Raises
     ------

@@ -28,6 +28,11 @@ class Aim(NamedTuple):
         return self.kind in {_RATE, _GROUP}
 
     @property
+    def least(self) -> str:
+        """Return its least value in words."""
+        return f"least {self.text.removeprefix('the ')}"
+
+    @property
     def is_code(self) -> bool:
         """Tell whether the text is that of a rate."""
         return self.kind == _RATE

@@ -1,6 +1,7 @@
 """The figures of a report: small, one message each, drawn by the displays."""
 
 import math
+import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -14,7 +15,7 @@ from counterpoise.report.svg import FAINT, INK, MUTED, SERIES, draw
 from counterpoise.report.wording import fraction, number, percent, shortened
 
 _LABEL = 20  # letters of a name beside an axis
-_SIDEWAYS = 40  # letters of a name along the upright axis
+_UPRIGHT = 25  # letters along the upright axis, which is short
 _ROW = 0.2  # inches, for each dot
 _FRAME = 0.62  # inches, for the axis below
 _STYLES = ({"linestyle": "-"}, {"linestyle": "--"}, {"linestyle": ":"})  # lines differ without colour too
@@ -94,11 +95,11 @@ def frontier_figure(
     name: str,
     text: str,
     points: Sequence[tuple[float, float, float]],
-    aim: str,
+    least: str,
     show: Callable[[float], str],
     bound: float,
 ) -> Markup:
-    """Draw how small the aim can be against the bound of a goal: triples of bound, value and proven lower value."""
+    """Draw how small the objective can be against a goal's bound: triples of bound, value and proven lower value."""
     found = Tradeoff(tuple(TradeoffPoint(*point, math.nan, 0, None) for point in points), None, 1.0)
 
     def fill(ax: Any) -> None:
@@ -107,10 +108,10 @@ def frontier_figure(
         if math.isfinite(bound):
             ax.axvline(bound, color=INK, linewidth=1, linestyle=(0, (3, 2)))
         ax.set_xlabel("bound of the goal" + (f"; asked: {number(bound)}" if math.isfinite(bound) else ""))
-        ax.set_ylabel(shortened(f"least {aim.removeprefix('the ')}", _SIDEWAYS), parse_math=False)
+        ax.set_ylabel(textwrap.fill(shortened(least, 2 * _UPRIGHT), _UPRIGHT), parse_math=False)
 
     told = "; ".join(f"bound {number(edge)}: {show(value)}" for edge, value, _ in some(points))
-    return draw(name, f"Least {aim} against the bound of {text}", f"{told}.", fill)
+    return draw(name, f"The {least} against the bound of {text}", f"{told}.", fill)
 
 
 def some(points: Sequence[tuple[float, float, float]], most: int = 5) -> list[tuple[float, float, float]]:

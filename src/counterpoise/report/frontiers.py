@@ -26,14 +26,14 @@ def _panel(record: Record, aim: Aim, place: int, name: str, text: str) -> Panel 
     if not points:
         return None
     bound = record.value("goal bound", split=record.judged, settings=name)
-    figure = figures.frontier_figure(f"frontier-{place + 1}", text, points, aim.text, aim.show, bound)
+    figure = figures.frontier_figure(f"frontier-{place + 1}", text, points, aim.least, aim.show, bound)
     asked = [point for point in points if math.isclose(point[0], bound, abs_tol=1e-12)]
     shown = sorted({*figures.some(points, _MOST_POINTS), *asked})
     lines = [
         [number(edge) + (" (asked)" if (edge, value, lower) in asked else ""), aim.show(value), aim.show(lower)]
         for edge, value, lower in shown
     ]
-    heads = ("bound", f"least {aim.text}", "proven: not below")
+    heads = ("bound", aim.least, "proven: not below")
     split = record.named("frontier value")[0].split
     note = f"Found on the {split} rows, where the mixture was chosen."
     if not is_ratio(text):  # of which a few bounds near the asked one were tried

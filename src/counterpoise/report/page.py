@@ -61,6 +61,8 @@ def write_report(run_folder: str | Path, output: str | Path | None = None) -> Pa
 
         page = render(record)
     except ModuleNotFoundError as error:
-        raise ImportError(f"A report needs jinja2 and matplotlib: pip install counterpoise[cli] ({error}).") from error
+        raise ImportError(
+            f'A report needs jinja2 and matplotlib: pip install "counterpoise[cli]" ({error}).'
+        ) from error
     write_output(path, page.encode("utf-8", errors="replace"))  # a lone surrogate is no text
     return path

@@ -51,4 +51,4 @@ _HOME = {
     "write_new": "starting",
 }
 
-__getattr__, __dir__ = lazy(__name__, _HOME)
+__getattr__, __dir__ = lazy(__name__, _HOME, extra="cli")

@@ -9,17 +9,19 @@ import numpy as np
 from counterpoise._language.wording import text_of
 from counterpoise._types import AnyArray, FloatArray
 from counterpoise.runs.errors import DataError, nearest
-from counterpoise.runs.settings import DataSettings
+from counterpoise.runs.reading import listed
+from counterpoise.runs.settings import DataSettings, Settings
 
 MISSING_GROUP = "(missing)"  # the group of rows whose group is not known
 _MOST_CLASSES = 1000
 
 
 class Columns(NamedTuple):
-    """The features by their kind, in the order of the files."""
+    """The features by their kind, in the order of the files, and all columns that held texts in training."""
 
     numeric: list[str]
     categorical: list[str]
+    texts: Sequence[str] = ()  # the target and the groups too
 
     @property
     def features(self) -> list[str]:
@@ -27,15 +29,15 @@ class Columns(NamedTuple):
         return [*self.numeric, *self.categorical]
 
 
-def feature_names(known: Sequence[str], asked: DataSettings, path: Path) -> list[str]:
+def feature_names(known: Sequence[str], settings: Settings, path: Path) -> list[str]:
     """Return which columns of a file are features: those asked for, or all that have no other part."""
-    for key in ("target", "weights", "baseline", "columns", "drop", "groups", "categorical"):
-        value = getattr(asked, key)
+    asked, split = settings.data, settings.splits.column
+    keys = ("target", "weights", "baseline", "columns", "drop", "groups", "categorical")
+    for key, value in {**{f"data.{key}": getattr(asked, key) for key in keys}, "splits.column": split}.items():
         for name in [value] if isinstance(value, str) else value or []:
             if name not in known:
-                listed = ", ".join(map(repr, known[:20])) + (" ..." if len(known) > 20 else "")  # noqa: PLR2004
-                raise DataError(f"data.{key}: {path} has no column {name!r}.{nearest(name, known)} It has: {listed}.")
-    others = {asked.target, asked.weights, asked.baseline, *asked.drop}
+                raise DataError(f"{key}: {path} has no column {name!r}.{nearest(name, known)} It has: {listed(known)}.")
+    others = {asked.target, asked.weights, asked.baseline, split, *asked.drop}
     if not asked.use_groups_as_features and asked.columns is None:
         others |= set(asked.groups)
     names = [name for name in (asked.columns or known) if name not in others]
@@ -46,8 +48,11 @@ def feature_names(known: Sequence[str], asked: DataSettings, path: Path) -> list
 
 def find_columns(frame: Any, names: Sequence[str], asked: DataSettings) -> Columns:
     """Return which features are categories: texts, and those that the goals file names."""
-    is_category = {name: frame[name].dtype.name == "category" or name in asked.categorical for name in names}
-    return Columns([name for name in names if not is_category[name]], [name for name in names if is_category[name]])
+    texts = [name for name in frame.columns if frame[name].dtype.name == "category"]
+    is_category = {name: name in texts or name in asked.categorical for name in names}
+    return Columns(
+        [name for name in names if not is_category[name]], [name for name in names if is_category[name]], texts
+    )
 
 
 def features_of(frame: Any, columns: Columns, path: Path) -> Any:
@@ -64,7 +69,7 @@ def features_of(frame: Any, columns: Columns, path: Path) -> Any:
         else:
             made[name] = _finite(frame[name].to_numpy(), name, path)
     for name in columns.categorical:
-        made[name] = _as_texts(frame[name])
+        made[name] = as_texts(frame[name])
     return pd.DataFrame(made, copy=False)
 
 
@@ -74,7 +79,7 @@ def _finite(values: AnyArray, name: str, path: Path) -> AnyArray:
     return values
 
 
-def _as_texts(column: Any) -> Any:
+def as_texts(column: Any) -> Any:
     """Return a column as a categorical of texts, whether it held texts or numbers."""
     import pandas as pd  # noqa: PLC0415
 
@@ -111,8 +116,8 @@ def check_classes(labels: AnyArray, positive: Any, name: str, path: Path) -> Any
     if len(classes) > _MOST_CLASSES:
         raise DataError(f"Column {name!r} of {path} must hold classes; it has {len(classes)} different values.")
     if positive is not None and positive not in classes.tolist():
-        listed = ", ".join(map(repr, classes.tolist()[:10]))
-        raise DataError(f"data.positive must be a class of column {name!r}: {listed}; got {positive!r}.")
+        known = listed(classes.tolist(), most=10)
+        raise DataError(f"data.positive must be a class of column {name!r}: {known}; got {positive!r}.")
     return classes
 
 

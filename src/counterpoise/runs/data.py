@@ -1,6 +1,6 @@
 """The data of a run: files read, parts played, rows split, extra datasets and the deployed model's predictions."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -44,6 +44,11 @@ class Part:
         """Return the rows as goals see them, with other features for the models where given."""
         return Table(self.X if X is None else X, self.y, self.groups or None, self.baseline, sample_weight=self.weights)
 
+    def of_two(self, positive: Any) -> "Part":
+        """Return the rows with labels that say whether they are of the positive class."""
+        y, baseline = (None if labels is None else labels == positive for labels in (self.y, self.baseline))
+        return replace(self, y=y, baseline=baseline)
+
     def rows(self, places: AnyArray) -> "Part":
         """Return some of the rows."""
         y, weights, baseline = (None if one is None else one[places] for one in (self.y, self.weights, self.baseline))
@@ -59,6 +64,7 @@ class Data(NamedTuple):
     positive: Any  # None where there are more than two classes and none is named
     splits: dict[str, Part]  # train, and validation and test where there are such rows
     extra: dict[str, Part]
+    deployed: Any = None  # the deployed model, where its file is named
 
     @property
     def chosen_on(self) -> str:
@@ -79,24 +85,30 @@ def load_data(settings: Settings, folder: Path) -> Data:
     """Read what the settings name, with paths relative to ``folder``, and split it."""
     asked = settings.data
     main = [folder / name for name in asked.files]
-    names = parts_of.feature_names(column_names(main[0]), asked, main[0])
-    frame = _read_all(main, _wanted(settings, names), asked.missing)
+    names = parts_of.feature_names(column_names(main[0]), settings, main[0])
+    frame = _read_all(main, _wanted(settings, names), settings)
     columns = parts_of.find_columns(frame, names, asked)
     whole = _part(frame, columns, settings, main[0])
+    named = _named_rows(frame, settings.splits.column, main[0])
     del frame
     classes = parts_of.check_classes(whole.labels, asked.positive, asked.target, main[0])
-    splits = _split(whole, settings)
+    splits = _split(whole, settings, named)
     for split in (VALIDATION, TEST):
         files = getattr(settings.splits, f"{split}_files")
         if files is not None:
             splits[split] = read_part([folder / name for name in files], columns, settings)
-    extra = {
+    extra = extra_parts(settings, columns, folder)
+    data = Data(main[0].stem, columns, classes, _positive(classes, asked.positive), splits, extra)
+    _check_labels(data, settings)
+    return with_baseline_model(data, settings, folder)
+
+
+def extra_parts(settings: Settings, columns: Columns, folder: Path) -> dict[str, Part]:
+    """Read the further rows that goals can name."""
+    return {
         name: read_part([folder / file for file in one.files], columns, settings, labelled=one.labelled)
         for name, one in settings.datasets.items()
     }
-    data = Data(main[0].stem, columns, classes, _positive(classes, asked.positive), splits, extra)
-    _check_labels(data, settings)
-    return _with_baseline_model(data, settings, folder)
 
 
 def read_part(files: Sequence[Path], columns: Columns, settings: Settings, *, labelled: bool = True) -> Part:
@@ -107,31 +119,49 @@ def read_part(files: Sequence[Path], columns: Columns, settings: Settings, *, la
     wanted = [*columns.features, *(name for name in optional if name in known)]
     if labelled:
         wanted.append(asked.target)
-    frame = _read_all(files, list(dict.fromkeys(wanted)), asked.missing)
+    frame = _read_all(files, list(dict.fromkeys(wanted)), settings, columns.texts)
     return _part(frame, columns, settings, files[0], labelled=labelled)
 
 
 def _wanted(settings: Settings, features: Sequence[str]) -> list[str]:
     asked = settings.data
-    others = [asked.target, *asked.groups, asked.weights, asked.baseline]
+    others = [asked.target, *asked.groups, asked.weights, asked.baseline, settings.splits.column]
     return list(dict.fromkeys([*features, *(name for name in others if name is not None)]))
 
 
-def _read_all(files: Sequence[Path], names: Sequence[str], missing: Sequence[str]) -> Any:
-    frames = [read_frame(path, names, missing=missing) for path in files]
+def _read_all(files: Sequence[Path], names: Sequence[str], settings: Settings, texts: Collection[str] = ()) -> Any:
+    asked = settings.data
+    frames = [read_frame(path, names, missing=asked.missing, texts=texts) for path in files]
     if len(frames) == 1:
         return frames[0]
+    is_text = {name: [frame[name].dtype.name == "category" for frame in frames] for name in names}
+    mixed = [name for name in names if any(is_text[name]) and not all(is_text[name])]
+    for name in mixed:
+        numbers = any(frame[name].dtype.name != "category" and frame[name].notna().any() for frame in frames)
+        if numbers and name not in asked.categorical:
+            where = files[is_text[name].index(True)]
+            raise DataError(
+                f"Column {name!r} must be of one kind in all files; it holds texts in {where}, numbers in others. Name "
+                "it in data.categorical if it holds categories, or mend the files."
+            )
+    if mixed:
+        frames = [read_frame(path, names, missing=asked.missing, texts=[*texts, *mixed]) for path in files]
+    return _joined(frames, {name for name in names if any(is_text[name])})
+
+
+def _joined(frames: Sequence[Any], texts: Collection[str]) -> Any:
     import pandas as pd  # noqa: PLC0415 - heavy, and optional
     from pandas.api.types import union_categoricals  # noqa: PLC0415
 
     joined = {}
-    for name in names:
+    for name in frames[0].columns:
         columns = [frame[name] for frame in frames]
-        kinds = {column.dtype.name == "category" for column in columns}
-        if len(kinds) > 1:
-            raise DataError(f"Column {name!r} must be of one kind in all files; it holds numbers in some of {files}.")
-        texts = kinds == {True}
-        joined[name] = union_categoricals(columns, sort_categories=True) if texts else np.concatenate(columns)
+        if name in texts:
+            pieces = [parts_of.as_texts(one) for one in columns]
+            known = sorted(set().union(*(one.categories for one in pieces)))
+            joined[name] = union_categoricals([one.set_categories(known) for one in pieces])
+        else:
+            joined[name] = np.concatenate(columns)
     return pd.DataFrame(joined, copy=False)
 
 
@@ -159,24 +189,42 @@ def _refuse_missing(X: Any, path: Path) -> None:
         )
 
 
-def _split(whole: Part, settings: Settings) -> dict[str, Part]:
-    """Split rows at random, whatever their labels: only so is each part a plain draw, as an audit needs it."""
-    asked = settings.splits
+def _named_rows(frame: Any, column: str | None, path: Path) -> dict[str, AnyArray]:
+    """Return which rows a column puts into which split; without one all may train."""
+    if column is None:
+        return {TRAIN: np.arange(len(frame))}
+    values = frame[column].astype(object)
+    foreign = values[~values.isin((TRAIN, VALIDATION, TEST))]
+    if len(foreign):
+        got = "a missing value" if foreign.isna().iloc[0] else repr(foreign.iloc[0])
+        raise DataError(f"splits.column: {column!r} of {path} must hold train, validation or test; it holds {got}.")
+    found = {split: np.flatnonzero(values == split) for split in (TRAIN, VALIDATION, TEST)}
+    if not found[TRAIN].size:
+        raise DataError(f"splits.column: {column!r} of {path} must hold train in some rows; it holds it in none.")
+    return {split: rows for split, rows in found.items() if rows.size}
+
+
+def _split(whole: Part, settings: Settings, named: dict[str, AnyArray]) -> dict[str, Part]:
+    """Split the rows that may train at random, whatever their labels: only so is each part a plain draw of them."""
+    asked, rows = settings.splits, named[TRAIN]
     chooses = METHODS[settings.method.name].does == "mixes"
     shares = {}
     for name, default in ((VALIDATION, _SET_ASIDE if chooses else 0), (TEST, _SET_ASIDE)):
-        given = getattr(asked, name)
-        in_files = getattr(asked, f"{name}_files") is not None
-        share = 0 if in_files else default if given is None else float(given)
+        given, files = getattr(asked, name), getattr(asked, f"{name}_files")
+        if name in named and not (given is None and files is None):
+            raise DataError(f"splits.{name}: column {asked.column!r} has {name} rows already. Take one of them away.")
+        share = 0 if name in named or files is not None else default if given is None else float(given)
         if share > 0:
             shares[name] = share
-    if not shares:
-        return {TRAIN: whole}
-    if len(whole) <= len(shares):
-        raise DataError(f"The data must have rows for {len(shares) + 1} splits; there are {len(whole)}.")
-    shares = {TRAIN: 1 - sum(shares.values()), **shares}
-    places = split_rows(np.zeros(len(whole)), list(shares.values()), seed=settings.seed, stratify=False)
-    return {name: whole.rows(rows) for name, rows in zip(shares, places, strict=True)}
+    if shares and len(rows) <= len(shares):
+        raise DataError(f"The data must have rows for {len(shares) + 1} splits; there are {len(rows)}.")
+    if shares:
+        shares = {TRAIN: 1 - sum(shares.values()), **shares}
+        places = split_rows(np.zeros(len(rows)), list(shares.values()), seed=settings.seed, stratify=False)
+        named = named | {name: rows[chosen] for name, chosen in zip(shares, places, strict=True)}
+    elif len(rows) == len(whole):
+        return {TRAIN: whole}  # not a copy of it
+    return {name: whole.rows(named[name]) for name in (TRAIN, VALIDATION, TEST) if name in named}
 
 
 def _positive(classes: AnyArray, asked: Any) -> Any:
@@ -189,6 +237,8 @@ def _check_labels(data: Data, settings: Settings) -> None:
     """Check that all rows speak of the same classes, and that each is there to learn from and to choose on."""
     known = set(data.classes.tolist())
     for name, part in {**data.splits, **data.extra}.items():
+        if part.weights is not None and not part.weights.any():
+            raise DataError(f"data.weights: rows {name!r} must have a weight above 0; all {len(part)} have 0.")
         for what, labels in (("target", part.y), ("baseline", part.baseline)):
             foreign = set() if labels is None else set(np.unique(labels).tolist()) - known
             if foreign:
@@ -205,7 +255,8 @@ def _check_labels(data: Data, settings: Settings) -> None:
             )
 
 
-def _with_baseline_model(data: Data, settings: Settings, folder: Path) -> Data:
+def with_baseline_model(data: Data, settings: Settings, folder: Path) -> Data:
+    """Return the rows with what the deployed model says of them, where the settings name its file."""
     name = settings.data.baseline_model
     if name is None:
         return data
@@ -223,4 +274,5 @@ def _with_baseline_model(data: Data, settings: Settings, folder: Path) -> Data:
         return replace(part, baseline=said)
 
     splits = {key: asked(part) for key, part in data.splits.items()}
-    return data._replace(splits=splits, extra={key: asked(part) for key, part in data.extra.items()})
+    extra = {key: asked(part) for key, part in data.extra.items()}
+    return data._replace(splits=splits, extra=extra, deployed=model)

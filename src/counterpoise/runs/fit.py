@@ -88,12 +88,12 @@ def checked_goals(settings: Settings, data: Data) -> tuple[Goal, ...]:
     goals = goals_of(settings)
     if goals and data.positive is None:
         raise DataError(f"Goals speak of a positive class: name one of {data.classes.tolist()[:10]} in data.positive.")
-    for split, part in data.splits.items():
-        tables = {"train": part.table(), **{name: one.table() for name, one in data.extra.items()}}
-        is_binary = len(data.classes) == 2  # noqa: PLR2004
-        for goal in goals if is_binary else ():
+    for split, part in data.splits.items() if goals else ():
+        parts = {"train": part, **data.extra}
+        tables = {name: one.of_two(data.positive).table() for name, one in parts.items()}
+        for goal in goals:
             try:
-                bind([goal.with_confidence(None)], tables, classes=data.classes, pos_label=data.positive)
+                bind([goal.with_confidence(None)], tables, classes=[False, True])
             except ValueError as error:
                 reason = str(error).partition(" This is asked by ")[0]  # which the sentence has said
                 raise DataError(f"The goal {goal} cannot be asked of the {split} rows: {reason}") from error

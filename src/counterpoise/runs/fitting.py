@@ -10,7 +10,7 @@ from counterpoise.goals import Goal
 from counterpoise.progress import Progress, Tell
 from counterpoise.runs.data import TRAIN as TRAINING
 from counterpoise.runs.data import VALIDATION, Data
-from counterpoise.runs.methods import METHODS, POOL, describe, make, training_needs_alpha
+from counterpoise.runs.methods import DEPLOYED, METHODS, POOL, describe, make, training_needs_alpha
 from counterpoise.runs.preprocess import category_places, preprocessor, wanted_features
 from counterpoise.runs.settings import MethodSettings, ModelSettings, Settings
 
@@ -140,11 +140,16 @@ def _fit_pool(work: Work) -> Any:
 
 def _pool_member(work: Work, asked: ModelSettings, number: int) -> Any:
     """Return a model of the pool: from the checkpoint where it was fitted before, else fitted and kept there."""
-    from counterpoise.persist import load, save  # noqa: PLC0415 - only where asked
+    from counterpoise.persist import UnreadableModel, load, save  # noqa: PLC0415 - only where asked
 
+    if asked.name == DEPLOYED:
+        return work.data.deployed
     path = work.checkpoint / f"model-{number:03}.cp"
     if path.exists():
-        return load(path)
+        try:
+            return load(path)
+        except UnreadableModel:  # damaged, or of another version of the library
+            work.say(f"{path.name} of the checkpoint cannot be read; the model is fitted again")
     tail = {"alpha": work.settings.alpha} if METHODS[asked.name].does == "mixes" else {}
     model = _fit_pipeline(work, asked, make(asked, seed=work.settings.seed + number, **tail))
     work.checkpoint.mkdir(parents=True, exist_ok=True)

@@ -90,6 +90,15 @@ class Run(NamedTuple):
 def open_run(folder: str | Path) -> Run:
     """Return a finished run.
 
+    Parameters
+    ----------
+    folder : path
+        What ``fit_run`` or ``rebalance_run`` wrote.
+
+    Returns
+    -------
+    Run
+
     Raises
     ------
     RunFolderError

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ValidationError
 
 from counterpoise.goals import Goal, GoalSyntaxError, UnknownName, parse_goal
 from counterpoise.runs.errors import GoalsFileError, nearest
-from counterpoise.runs.methods import METHODS, check_method
+from counterpoise.runs.methods import DEPLOYED, METHODS, check_method
 from counterpoise.runs.settings import MethodSettings, Settings, SplitSettings
 
 _TRAIN = "train"  # what goals call the rows of the run itself
@@ -133,6 +133,9 @@ def _check_data(settings: Settings, place: _Place) -> None:
     data = settings.data
     if data.baseline is not None and data.baseline_model is not None:
         raise place.error(("data", "baseline_model"), "expected baseline or baseline_model; got both.")
+    if settings.splits.column in (data.target, *(data.columns or ())):
+        message = f"expected a column that is no feature and not the target; got {settings.splits.column!r}."
+        raise place.error(("splits", "column"), message)
     for key in ("columns", "groups", "drop", "categorical"):
         names = getattr(data, key) or []
         if data.target in names and key != "drop":
@@ -140,6 +143,10 @@ def _check_data(settings: Settings, place: _Place) -> None:
         twice = next((name for name in names if names.count(name) > 1), None)
         if twice is not None:
             raise place.error(("data", key), f"expected each column once; got {twice!r} twice.")
+    for number, model in enumerate(settings.method.models):
+        if model.name == DEPLOYED and data.baseline_model is None:
+            message = f"{DEPLOYED!r} is the model in the file that data.baseline_model names; it names none."
+            raise place.error(("method", "models", number), message)
     if data.target in data.drop:
         raise place.error(("data", "drop"), f"expected columns beside the target; got the target {data.target!r}.")
 

@@ -3,7 +3,6 @@
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,7 +16,7 @@ from counterpoise.pool import failures, pool_codes
 from counterpoise.results import ResultRow
 from counterpoise.runs.data import TEST, Data, Part
 from counterpoise.runs.fitting import last_step, mixes, seen_by_last
-from counterpoise.runs.methods import METHODS, describe
+from counterpoise.runs.methods import METHODS, describe, kind_of
 from counterpoise.runs.objectives import CVAR, OWN, WORST_GROUP, aim_of, aim_words, worst_group_loss
 from counterpoise.runs.segments import find_segments, why_no_segments
 from counterpoise.runs.settings import MethodSettings, Settings
@@ -265,7 +264,7 @@ class Judge:
         if not mixes(self.model):
             return []
         if asked.models:
-            words = [(one.title or METHODS[one.name].title, describe(one)) for one in asked.models]
+            words = [(one.title or kind_of(one).title, describe(one)) for one in asked.models]
         else:
             learner = describe(asked.learner) if asked.learner else "histogram tree"
             words = [(f"round {number}", learner) for number in range(1, len(estimator.estimators_) + 1)]
@@ -297,7 +296,7 @@ class Judge:
 
     def _tables(self, parts: dict[str, Part]) -> dict[str, Table]:
         return {
-            name: part.table() if self._is_binary else _of_two(part, self.data.positive) for name, part in parts.items()
+            name: (part if self._is_binary else part.of_two(self.data.positive)).table() for name, part in parts.items()
         }
 
     def _positive_shares(self, method: str, name: str) -> FloatArray | None:
@@ -361,12 +360,6 @@ def _expected(losses: AnyArray, mixture: FloatArray) -> FloatArray:
     for model in np.flatnonzero(mixture):
         total += mixture[model] * losses[:, model]
     return np.minimum(total, 1.0)
-
-
-def _of_two(part: Part, positive: Any) -> Table:
-    """Return the rows with labels that say whether they are of the positive class."""
-    y, baseline = (None if labels is None else labels == positive for labels in (part.y, part.baseline))
-    return replace(part, y=y, baseline=baseline).table()
 
 
 def _violation(found: Any) -> float:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from counterpoise.runs.errors import nearest
 from counterpoise.runs.settings import MethodSettings, ModelSettings
 
-POOL = "pool"
+POOL, DEPLOYED = "pool", "deployed"
 _SAID_ELSEWHERE = {
     "alpha": "alpha at the top of the file",
     "goals": "goals at the top of the file",
@@ -76,6 +76,7 @@ METHODS = {
     "svm": Kind("sklearn.svm", "SVC", "scaled", "plain", "support vector machine"),
 }
 _ONLY_METHODS = (POOL, "constrained")
+_AS_IT_IS = Kind("", "", "each", "plain", "deployed model")  # read from its file: neither made nor fitted
 
 Found = Iterator[tuple[Sequence[Any], str]]  # keys below the table, and what is wrong there
 
@@ -83,6 +84,11 @@ Found = Iterator[tuple[Sequence[Any], str]]  # keys below the table, and what is
 def models() -> list[str]:
     """Return the names that can stand in a pool or be a base learner."""
     return [name for name in METHODS if name not in _ONLY_METHODS]
+
+
+def kind_of(asked: ModelSettings | MethodSettings) -> Kind:
+    """Return what a method or a model of a pool is."""
+    return _AS_IT_IS if asked.name == DEPLOYED else METHODS[asked.name]
 
 
 def make(asked: ModelSettings | MethodSettings, *, seed: int, **parts: Any) -> Any:
@@ -97,13 +103,13 @@ def make(asked: ModelSettings | MethodSettings, *, seed: int, **parts: Any) -> A
 def training_needs_alpha(asked: MethodSettings) -> bool:
     """Tell whether models depend on alpha; those of AdaLPBoost do not, unless something stops its rounds by it."""
     fixed = asked.name == "lpboost" or bool({"patience", "mixture"} & set(asked.parameters))
-    return fixed or any(METHODS[one.name].does == "mixes" for one in asked.models)
+    return fixed or any(kind_of(one).does == "mixes" for one in asked.models)
 
 
 def describe(asked: ModelSettings | MethodSettings) -> str:
     """Return a method or model in words, with the parameters that were set."""
     chosen = ", ".join(f"{name} = {value!r}" for name, value in asked.parameters.items())
-    return METHODS[asked.name].title + (f" with {chosen}" if chosen else "")
+    return kind_of(asked).title + (f" with {chosen}" if chosen else "")
 
 
 def check_method(asked: MethodSettings) -> Found:
@@ -121,15 +127,20 @@ def check_method(asked: MethodSettings) -> Found:
     if asked.learner is not None:
         named.append((("learner",), asked.learner))  # type: ignore[arg-type]  # keys of another length
     for key, one in named:
-        if one.name not in models():
-            yield (*key, "name"), _unknown("model", one.name, models())
+        known = models() if one is asked.learner else [*models(), DEPLOYED]
+        if one.name not in known:
+            yield (*key, "name"), _unknown("model", one.name, known)
             return
         yield from (((*key, *inner), message) for inner, message in _check_parameters(one))
     yield from _check_parameters(asked)
 
 
 def _check_parameters(asked: ModelSettings | MethodSettings) -> Found:
-    kind = METHODS[asked.name]
+    kind = kind_of(asked)
+    if kind is _AS_IT_IS:
+        if asked.parameters:
+            yield ("parameters",), "the deployed model is taken as it is; got parameters."
+        return
     accepted = _class_of(kind)([]) if asked.name == POOL else _class_of(kind)()
     names = [name for name in accepted.get_params(deep=False) if name not in _SAID_ELSEWHERE]
     for name in asked.parameters:

@@ -70,5 +70,6 @@ def _numbers(*, keep: bool, scale: bool) -> Any:
     from sklearn.preprocessing import StandardScaler  # noqa: PLC0415
 
     imputer = SimpleImputer(strategy="median", keep_empty_features=True)
-    steps = [*([] if keep else [imputer]), *([StandardScaler()] if scale else [])]
-    return make_pipeline(*steps) if steps else "passthrough"
+    # one that does not scale still makes numbers of truth values, where "passthrough" would make objects of all columns
+    scaler = StandardScaler() if scale else StandardScaler(copy=False, with_mean=False, with_std=False)
+    return scaler if keep else make_pipeline(imputer, scaler)

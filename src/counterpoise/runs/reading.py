@@ -4,7 +4,8 @@ Texts become categoricals, numbers stay as narrow as they are, a missing number 
 a truth value is refused.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+import re
+from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,18 +14,25 @@ from counterpoise.runs.errors import ColumnError, DataError, nearest
 _EMPTY_TEXTS = ("", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "#N/A")  # missing in any CSV file
 _BLOCK = 1 << 24  # bytes of a CSV file from which types are told
 _PARQUET = (".parquet", ".pq")
+_NO_COLUMN = re.compile(r"|__index_level_\d+__")  # the index that pandas writes beside the columns
+_OTHER_SEPARATORS = (";", "\t", "|")
 
 
 def column_names(path: Path) -> list[str]:
-    """Return the columns of a file, after checking that it is one that can be read."""
-    names: list[str] = _guarded(path, _names)
+    """Return the columns of a file that have a name, after checking that it is one that can be read."""
+    names: list[str] = [name for name in _guarded(path, _names) if not _NO_COLUMN.fullmatch(name)]
+    other = next((mark for mark in _OTHER_SEPARATORS if len(names) == 1 and mark in names[0]), None)
+    if other is not None and not _is_parquet(path):
+        raise DataError(
+            f"{path} must have commas between columns; its header has {other!r}. Save it with commas, or as Parquet."
+        )
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
         raise DataError(f"{path} must have each column once; {twice!r} is there {names.count(twice)} times.")
     return names
 
 
-def read_frame(path: Path, columns: Sequence[str], *, missing: Sequence[str] = ()) -> Any:
+def read_frame(path: Path, columns: Sequence[str], *, missing: Sequence[str] = (), texts: Collection[str] = ()) -> Any:
     """Return some columns of a file as a pandas data frame.
 
     Parameters
@@ -35,12 +43,14 @@ def read_frame(path: Path, columns: Sequence[str], *, missing: Sequence[str] = (
         Those wanted, in this order.
     missing : sequence of str
         Texts that stand for a missing value, beside empty ones.
+    texts : collection of str
+        Columns of texts: CSV has no types, and a few rows of ``01`` and ``02`` look like numbers.
     """
     known = column_names(path)
     for name in columns:
         if name not in known:
             raise DataError(f"{path} has no column {name!r}.{nearest(name, known)} It has: {listed(known)}.")
-    table = _guarded(path, lambda one: _read(one, list(columns), missing))
+    table = _guarded(path, lambda one: _read(one, list(columns), missing, texts))
     if table.num_rows == 0:
         raise DataError(f"{path} must hold rows; it has a header only.")
     return _as_frame(table, path, set(missing))
@@ -54,6 +64,8 @@ def _guarded(path: Path, read: Callable[[Path], Any]) -> Any:
         raise DataError(f"{path} must be a CSV or Parquet file; it is a folder.")
     if not path.exists():
         raise DataError(f"There is no data file {path}.")
+    if not path.is_file():
+        raise DataError(f"{path} must be a CSV or Parquet file; it is a pipe or a device. Save its content first.")
     if path.stat().st_size == 0:
         raise DataError(f"{path} must be a CSV or Parquet file; it is empty.")
     try:
@@ -76,19 +88,22 @@ def _names(path: Path) -> list[str]:
         return list(stream.schema.names)
 
 
-def _read(path: Path, columns: list[str], missing: Sequence[str]) -> Any:
+def _read(path: Path, columns: list[str], missing: Sequence[str], texts: Collection[str]) -> Any:
     if _is_parquet(path):
         import pyarrow.parquet as pq  # noqa: PLC0415
 
         return pq.read_table(path, columns=columns, partitioning=None)
+    import pyarrow as pa  # noqa: PLC0415
     from pyarrow import csv  # noqa: PLC0415
 
     convert = csv.ConvertOptions(
         include_columns=columns,
+        column_types={name: pa.string() for name in columns if name in texts},
         null_values=[*_EMPTY_TEXTS, *missing],
         strings_can_be_null=True,
     )
-    return csv.read_csv(path, read_options=csv.ReadOptions(block_size=_BLOCK), convert_options=convert)
+    read, parse = csv.ReadOptions(block_size=_BLOCK), csv.ParseOptions(newlines_in_values=True)
+    return csv.read_csv(path, read_options=read, parse_options=parse, convert_options=convert)
 
 
 def _as_frame(table: Any, path: Path, missing: set[str]) -> Any:
@@ -103,7 +118,7 @@ def _as_column(column: Any, name: str, path: Path, missing: set[str]) -> Any:
     import pyarrow as pa  # noqa: PLC0415
 
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
-    if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
+    if not _is_parquet(path) and (pa.types.is_binary(kind) or pa.types.is_large_binary(kind)):
         raise DataError(f"{path} must be UTF-8 text; column {name!r} is not. Save the file as UTF-8.")
     if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
         return _as_categories(column, missing)
@@ -114,9 +129,10 @@ def _as_column(column: Any, name: str, path: Path, missing: set[str]) -> Any:
     elif pa.types.is_boolean(kind) and column.null_count:
         column = column.cast(pa.int8())
     elif not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)):
+        days = pa.types.is_date(kind) or pa.types.is_timestamp(kind)
+        first = "store days since a fixed day in its place" if days else "turn it into numbers first"
         raise ColumnError(
-            f"Column {name!r} of {path} must hold numbers or texts; it holds {kind}. Name it in data.drop, or turn it "
-            "into numbers first."
+            f"Column {name!r} of {path} must hold numbers or texts; it holds {kind}. Name it in data.drop, or {first}."
         )
     return column.to_numpy()
 
@@ -147,7 +163,7 @@ def _first_sentence(error: BaseException) -> str:
     return words[:300].rstrip(".") + "."
 
 
-def listed(names: Iterable[str], most: int = 20) -> str:
+def listed(names: Iterable[Any], most: int = 20) -> str:
     """Return names for a message, the first of them where there are many."""
     shown = list(names)
     more = f" and {len(shown) - most} more" if len(shown) > most else ""

@@ -20,6 +20,7 @@ _LEAST_SHARE = 0.01  # of all rows that a segment has
 _NOTABLE = 1.2  # times the average share of the tail that is worth telling
 _ENOUGH = 200_000  # rows to find segments on
 _SEED = 0  # of the choice among more
+_LARGEST = float(np.finfo(np.float32).max)  # that trees of scikit-learn take
 
 
 class Segment(NamedTuple):
@@ -98,7 +99,7 @@ def _features(part: Part) -> tuple[list[_Feature], AnyArray]:
     for name in frame.columns:
         column = frame[name]
         if column.dtype.kind in "biuf":
-            values = column.to_numpy().astype(np.float32)
+            values = np.clip(column.to_numpy(), -_LARGEST, _LARGEST).astype(np.float32)
             features.append(_Feature(name, None, bool(np.isnan(values).any())))
             columns.append(values)
             continue

@@ -53,6 +53,7 @@ class DatasetSettings(_Table):
 class SplitSettings(_Table):
     """The table ``splits``: which rows train, choose and test. What is not set aside trains."""
 
+    column: Name | None = None  # that says train, validation or test of each row
     validation: Fraction | None = None  # default: 0.2, or none where the method chooses nothing
     test: Fraction | None = None  # default: 0.2
     validation_files: Names | None = None  # in place of a fraction

@@ -114,7 +114,7 @@ def _top(path: Path, frame: Any, classes: Any, target: str, groups: Sequence[str
             yield f"    # {_toml(goal)},"
     yield "]"
     if len(classes) > 2:  # noqa: PLR2004
-        yield f"# {target} has {len(classes)} classes: goals need data.positive, and count all others as negative."
+        yield f"# {_toml(target)} has {len(classes)} classes: goals need data.positive, and take all others as one."
 
 
 def _suggested(frame: Any, groups: Sequence[str]) -> Iterator[str]:
@@ -155,17 +155,20 @@ def _columns(frame: Any, features: Sequence[str], refused: Sequence[str]) -> Ite
         for name in features
         if not is_text[name] and frame[name].dtype.kind in "iu" and 2 < frame[name].nunique() <= _FEW  # noqa: PLR2004
     ]
+    ids = [name for name in features if frame[name].dtype.kind in "iu" and frame[name].nunique() == len(frame)]
     odd = sorted({text for name in features if is_text[name] for text in frame[name].cat.categories} & set(_ODD_TEXTS))
     missing = [name for name in features if frame[name].isna().any()]
     yield f"drop = {_toml([*refused, *names])}" + (
         "    # no numbers or texts, or different in each row" if names else ""
     )
+    if ids:
+        yield f"# different whole numbers in each row: {_toml(ids)}. If they only number the rows, add them to drop."
     yield f"missing = {_toml(odd)}    # texts that stand for a missing value"
     if codes:
         yield f"# categorical = {_toml(codes)}    # whole numbers of few values: codes of categories?"
     yield f"# {sum(is_text.values())} columns of texts, {len(features) - sum(is_text.values())} of numbers."
     if missing:
-        yield f"# with missing values: {', '.join(missing)}"
+        yield f"# with missing values: {_toml(missing)}"
 
 
 def _method() -> Iterator[str]:
@@ -174,6 +177,7 @@ def _method() -> Iterator[str]:
         "[splits]    # of the rows: the rest trains the models",
         "validation = 0.2    # the mixture is chosen on these, inside the goals",
         "test = 0.2          # the audit is made on these",
+        '# column = "COLUMN" # or a column that says train, validation or test of each row',
         "",
         "[method]",
         'name = "adalpboost"',

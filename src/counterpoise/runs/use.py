@@ -1,8 +1,8 @@
 """Using a finished run: measure, predict, audit, and choose another mixture."""
 
 import shlex
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy as np
 from counterpoise.certify import Audit
 from counterpoise.goals import Goal, as_goals
 from counterpoise.results import ResultsTable
-from counterpoise.runs.data import TEST, Data, Part, data_files, load_data, read_part
+from counterpoise.runs.data import TEST, Data, data_files, extra_parts, load_data, read_part, with_baseline_model
 from counterpoise.runs.errors import DataError, RunFolderError, nearest
 from counterpoise.runs.fit import checked_goals
 from counterpoise.runs.fitting import Work, inside_goals, last_step, mixes
@@ -35,9 +35,14 @@ def evaluate_run(run: Run, data_path: str | Path) -> Summary:
         From ``open_run`` or ``fit_run``.
     data_path : path
         A CSV or Parquet file with the columns of the run and its target.
+
+    Returns
+    -------
+    Summary
     """
     judge = _judge(run, Path(data_path))
-    rows = [*judge.loss_rows(TEST), *judge.goal_rows(TEST)]
+    with _asked_of(f"rows of {data_path}"):
+        rows = [*judge.loss_rows(TEST), *judge.goal_rows(TEST)]
     return summarize_run(run.settings, ResultsTable(tuple(rows)), run.texts(), TEST)._replace(
         split=Path(data_path).name
     )
@@ -59,6 +64,10 @@ def predict_run(
         Add a column for each class: of a mixture, how likely a draw says it.
     ids : str, optional
         A column that tells people apart: one person gets one answer, whatever the other columns say. It is written too.
+
+    Returns
+    -------
+    int
     """
     import pandas as pd  # noqa: PLC0415 - heavy, and optional
 
@@ -72,16 +81,24 @@ def predict_run(
             raise ValueError("ids are for randomized classifiers; this run's model decides without draws.")
         if ids not in column_names(path):
             raise DataError(f"{path} has no column {ids!r} of ids.")
-        keys = np.asarray(read_frame(path, [ids])[ids])
-    made: dict[str, Any] = {} if ids is None else {ids: keys}
-    made["prediction"] = model.predict(part.X) if keys is None else model.predict(part.X, ids=keys)
+        keys = np.asarray(read_frame(path, [ids], texts=[ids])[ids])
+    by = {} if keys is None else {"ids": [_id(key) for key in keys]}
+    made: dict[str, Any] = {"prediction": model.predict(part.X, **by)}
     if probabilities:
         if not hasattr(model, "predict_proba"):
             raise ValueError(f"The method {run.settings.method.name!r} tells no probabilities.")
         shares = np.round(model.predict_proba(part.X), _DIGITS)
         made |= {f"probability {label}": shares[:, place] for place, label in enumerate(model.classes_)}
-    _write_frame(pd.DataFrame(made), Path(output_path))
+    if ids in made:
+        raise DataError(f"The column of ids of {path} must not be called {ids!r}: predictions are. Rename it first.")
+    _write_frame(pd.DataFrame(made if ids is None else {ids: keys, **made}), Path(output_path))
     return len(part)
+
+
+def _id(key: Any) -> Any:
+    """Return an id by its value: ``12`` in a CSV file is the number that a Parquet file holds, ``012`` is a text."""
+    is_number = isinstance(key, str) and key.removeprefix("-").isdecimal() and str(int(key)) == key
+    return int(key) if is_number else key
 
 
 def certify_run(
@@ -98,18 +115,38 @@ def certify_run(
         For goals that carry none. Default: that of the run.
     goals : goals or their texts, optional
         Default: those of the run.
+
+    Returns
+    -------
+    Audit
+        As from ``counterpoise.certify.certify``.
     """
     asked = goals_of(run.settings) if goals is None else _known_goals(goals, run.settings)
     if not asked:
-        raise ValueError("An audit needs at least one goal; the run has none. Give some with goals.")
+        raise ValueError(
+            "An audit needs at least one goal, as in recall(train) >= 0.8; there is none in the run's goals file. "
+            "Give it here: --goal on the command line, goals in Python."
+        )
     if confidence is not None:
         asked = tuple(goal if goal.confidence is not None else goal.with_confidence(confidence) for goal in asked)
     if data_path is not None:
-        return _judge(run, Path(data_path)).audit(TEST, asked)
+        judge = _judge(run, Path(data_path))
+        with _asked_of(f"rows of {data_path}"):
+            return judge.audit(TEST, asked)
     data = _own_data(run)
     if TEST not in data.splits:
         raise DataError("The run has no test rows: give a data file.")
-    return Judge(run.settings, data, run.model(), asked).audit(TEST, asked)
+    with _asked_of("test rows"):
+        return Judge(run.settings, data, run.model(), asked).audit(TEST, asked)
+
+
+@contextmanager
+def _asked_of(rows: str) -> Iterator[None]:
+    """Say which rows they are that goals cannot be asked of."""
+    try:
+        yield
+    except ValueError as error:
+        raise DataError(f"The goals cannot be asked of the {rows}: {error}") from error
 
 
 def rebalance_run(run: Run, *, alpha: float | None = None, goals: Any = None, output: str | Path) -> Run:
@@ -125,6 +162,11 @@ def rebalance_run(run: Run, *, alpha: float | None = None, goals: Any = None, ou
         They replace those of the run.
     output : path
         The new run folder.
+
+    Returns
+    -------
+    Run
+        The new one.
     """
     model = run.model()
     if not mixes(model):
@@ -199,35 +241,20 @@ def _own_data(run: Run) -> Data:
 
 def _judge(run: Run, path: Path) -> Judge:
     """Return what measures the run's model on the rows of a file."""
-    model = run.model()
+    model, asked = run.model(), run.settings.data
     part = read_part([path], run.columns, run.settings)
-    part = _with_deployed(run, part)
     classes = np.asarray(last_step(model).classes_)
-    foreign = set(np.unique(part.labels).tolist()) - set(classes.tolist())
-    if foreign:
-        raise DataError(
-            f"Column {run.settings.data.target!r} of {path} must hold the classes {classes.tolist()[:10]}; it holds "
-            f"{min(foreign, key=str)!r}."
-        )
-    positive = run.settings.data.positive
-    known = classes[1] if positive is None and len(classes) == 2 else positive  # noqa: PLR2004
-    extra = {
-        name: _with_deployed(
-            run, read_part([run.sources / file for file in one.files], run.columns, run.settings, labelled=one.labelled)
-        )
-        for name, one in run.settings.datasets.items()
-    }
+    for name, labels in ((asked.target, part.labels), (asked.baseline, part.baseline)):
+        foreign = set() if labels is None else set(np.unique(labels).tolist()) - set(classes.tolist())
+        if foreign:
+            raise DataError(
+                f"Column {name!r} of {path} must hold the classes {classes.tolist()[:10]}; it holds "
+                f"{min(foreign, key=str)!r}."
+            )
+    known = classes[1] if asked.positive is None and len(classes) == 2 else asked.positive  # noqa: PLR2004
+    extra = extra_parts(run.settings, run.columns, run.sources)
     data = Data(path.stem, run.columns, classes, known, {TEST: part}, extra)
-    return Judge(run.settings, data, model, goals_of(run.settings))
-
-
-def _with_deployed(run: Run, part: Part) -> Part:
-    name = run.settings.data.baseline_model
-    if name is None:
-        return part
-    from counterpoise.persist import load  # noqa: PLC0415 - only where asked
-
-    return replace(part, baseline=np.asarray(load(run.sources / name).predict(part.X)))
+    return Judge(run.settings, with_baseline_model(data, run.settings, run.sources), model, goals_of(run.settings))
 
 
 def _write_frame(frame: Any, path: Path) -> None:

@@ -11,11 +11,12 @@ from counterpoise._compiled import kernel
 from counterpoise._types import FloatArray
 
 _floats = float64[::1]
+_given_floats = types.Array(float64, 1, "C", readonly=True)  # may be a column of a data frame
 _two, _three = types.UniTuple(float64, 2), types.UniTuple(float64, 3)
 _SMALL, _LARGE = 1e-150, 1e150  # products between them can take one more factor
 
 
-@kernel([void(_floats, float64, float64, float64, _floats)])
+@kernel([void(_given_floats, float64, float64, float64, _floats)])
 def fill_gaps(losses: FloatArray, largest: float, spread: float, tied: float, gaps: FloatArray) -> None:
     """Set the gaps to the distances from the largest loss over the spread; those below ``tied`` to 0."""
     for i in range(losses.size):

@@ -93,8 +93,8 @@ def start_with_ridge(program: Program, near: FloatArray | None) -> Point:
     caps = program.caps
     if near is None:
         slopes = np.maximum(caps @ program.margins, 0.0)
-        best = caps.sum() / max(float(slopes @ (slopes / program.ridge)), _FLOOR)
-        near = min(best, 0.5) * caps
+        total, square = float(caps.sum()), float(slopes @ (slopes / program.ridge))
+        near = (0.5 if 2.0 * total >= square else total / square) * caps
     typical = near.sum() / caps.sum() * caps  # far below the caps where hardly any slack is needed
     multipliers = np.clip(near, _OFF_BOUND * typical, (1.0 - _OFF_BOUND) * caps)
     slopes = multipliers @ program.margins

@@ -117,13 +117,17 @@ class _Program:
         slack = -sp.eye_array(members.size)
         cost = np.concatenate([np.zeros(self.matrix.shape[1]), self.scale[members]])
         found = self._minimum(cost, sp.hstack([self.scaled[members], slack]), self._limits(members))
-        is_rounding = found <= _TOLERANCE * self.scale[members].max(initial=1.0)
-        return None if is_rounding else found
+        return None if found <= self._rounding(members) else found
 
     def least_value(self, one: int, others: IntArray) -> float:
-        """Return the least value of a constraint's left side where the others hold."""
+        """Return the least value of a constraint's left side where the others hold, but for rounding."""
         cost = self.matrix[[one]].toarray().ravel()
-        return self._minimum(cost, self.scaled[others], self._limits(others))
+        room = self._rounding(others) / self.scale[others]
+        return self._minimum(cost, self.scaled[others], self._limits(others) + room)
+
+    def _rounding(self, members: IntArray) -> float:
+        """Return the sum of violations that is rounding."""
+        return float(_TOLERANCE * self.scale[members].max(initial=1.0))
 
     def _limits(self, members: IntArray) -> FloatArray:
         return np.asarray(self.bounds[members] / self.scale[members])

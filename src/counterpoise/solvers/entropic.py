@@ -26,10 +26,11 @@ from counterpoise._checks import (
 from counterpoise._types import AnyArray, ArrayLike, FloatArray
 from counterpoise.solvers._simplex_quadratic import minimize_on_simplex
 from counterpoise.solvers.rows import load_rows
-from counterpoise.solvers.simplex import capped_softmax
+from counterpoise.solvers.simplex import capped_softmax, worst_mean
 
 _FIRST_BETA = 30.0  # at losses in [0, 1] Newton's method converges from anywhere below this
 _BETA_FACTOR = 4.0  # from one beta to the next: the last optimum is then a good start
+_LAST_BETA = 1e8  # and not above this: no loss moves by more than log(n) / 1e8, and Newton's steps drown in rounding
 _ARMIJO = 1e-3  # part of the predicted fall that a step must deliver
 _SHORTEST = 1e-10  # step
 _NOISE = 1e-13  # rounding of a value of the function
@@ -76,7 +77,8 @@ def regularized_weights(
     alpha : float in (0, 1]
         Tail fraction.
     beta : float > 0
-        The larger, the less regularization.
+        The larger, the less regularization. From 1e8, divided by the range of the losses, on it is below rounding: the
+        weights are then those for 1e8.
     sample_weight : array of shape (n_samples,), optional
         Non-negative; caps are then in proportion to it, and the entropy is relative to it.
     tol : float, default=1e-6
@@ -106,13 +108,13 @@ def regularized_weights(
     matrix = check_losses(losses)
     mass = check_sample_weight(sample_weight, matrix.shape[0])
     n_models = matrix.shape[1]
-    mixture = np.full(n_models, 1.0 / n_models) if start is None else check_mixture(start, n_models)
+    mixture = np.full(n_models, 1.0 / n_models) if start is None else check_mixture(start, n_models, "start")
     game = _Game(matrix, alpha, mass)
     n_iter = 0
+    scaled = game.scaled(beta)
     # A start that the caller knows to be good needs no detour through smaller betas.
-    for step_beta in _betas(beta * game.span) if start is None else [beta * game.span]:
-        last = step_beta == beta * game.span
-        aim = tol / game.span if last else 0.1 / step_beta
+    for step_beta in _betas(scaled) if start is None else [scaled]:
+        aim = tol / game.span if step_beta == scaled else 0.1 / step_beta
         mixture, n_done = _newton(game, mixture, step_beta, aim, max_iter - n_iter)
         n_iter += n_done
     return game.certified(mixture, beta, n_iter)
@@ -149,6 +151,10 @@ class _Game:
         self.caps = mass / (alpha * mass.sum())
         self.prior = mass / mass.mean()
 
+    def scaled(self, beta: float) -> float:
+        """Return ``beta`` for losses in [0, 1], as far as it makes a difference."""
+        return min(beta * self.span, _LAST_BETA)
+
     def at(self, mixture: FloatArray, beta: float) -> _Point:
         scores = np.empty(self.rows.n_rows)
         self.rows.scores(mixture, scores)
@@ -175,13 +181,16 @@ class _Game:
 
     def certified(self, mixture: FloatArray, beta: float, n_iter: int) -> RegularizedSolution:
         """Return both players' vectors with the bounds computed from them alone."""
-        point = self.at(mixture, beta * self.span)
-        regularizer = self.entropy(point.weights) / beta
+        weights = self.at(mixture, self.scaled(beta)).weights
+        entropy = self.entropy(weights)
         scores = np.empty(self.rows.n_rows)
         self.rows.scores(mixture, scores)
-        value = float(point.weights @ scores) + regularizer
-        lower = float(self.rows.columns(point.weights).min()) + regularizer
-        return RegularizedSolution(point.weights, mixture, value, lower, n_iter)
+        value = float(weights @ scores) + entropy * self.span / self.scaled(beta)
+        kept = self.scaled(beta) / (beta * self.span)
+        if kept < 1:  # beyond the last beta: the best reply is convex in 1 / beta, and without entropy the worst mean
+            value = kept * value + (1 - kept) * worst_mean(scores, self.caps)
+        lower = float(self.rows.columns(weights).min()) + entropy / beta
+        return RegularizedSolution(weights, mixture, value, lower, n_iter)
 
 
 def _newton(game: _Game, mixture: FloatArray, beta: float, tol: float, max_iter: int) -> tuple[FloatArray, int]:

@@ -117,6 +117,8 @@ def minimize_cvar(
     alpha, tol = check_alpha(alpha), check_positive(tol, "tol")
     max_iter = check_count(max_iter, "max_iter")
     problem = _check_problem(losses, sample_weight, rows, bounds)
+    if start is not None:
+        start = check_mixture(start, problem.losses.shape[1], "start")
     if _use_highs(method, problem.losses):
         return solve_weights_lp(problem.losses, alpha, sample_weight=sample_weight, rows=rows, bounds=bounds)
     with _Bundle(problem, tol=tol, max_iter=max_iter, callback=callback) as bundle:
@@ -277,7 +279,7 @@ class _Bundle:
         for cut in self.cuts:
             self.master.add((cut.slope - self.shift) / self.span)
 
-    def solve(self, alpha: float, *, start: ArrayLike | None) -> MixtureSolution:
+    def solve(self, alpha: float, *, start: FloatArray | None) -> MixtureSolution:
         """Alternate between a cut at the point and the point nearest to the best one below the level."""
         point = self._feasible(start)
         best, value, lower = point, np.inf, -np.inf
@@ -298,9 +300,9 @@ class _Bundle:
         self._drop_inactive(model, spare=0)
         return self._certified(best, model, alpha, n_iter)
 
-    def _feasible(self, start: ArrayLike | None) -> FloatArray:
+    def _feasible(self, start: FloatArray | None) -> FloatArray:
         n_models = self.oracle.n_models
-        point = np.full(n_models, 1.0 / n_models) if start is None else check_mixture(start, n_models)
+        point = np.full(n_models, 1.0 / n_models) if start is None else start
         projected = self.master.project(point, np.inf)
         return self.master.inside if projected is None else projected
 

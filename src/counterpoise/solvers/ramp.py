@@ -9,8 +9,8 @@ Problem 2 of Goh, Cotter, Gupta and Friedlander (2016). A row with score z is pr
 Ramps are not convex. Around the scores of the current point each is bounded from above by a hinge or by 1, exactly
 there (their Figure 1); the convex program that results is solved through its multipliers (``cutting_plane``), each of
 whose steps is a support vector machine (``svm``); and so on from its solution (their Algorithm 1). The current point
-takes part in every convex program, so no step raises the objective or breaks a constraint, whatever accuracy the
-solvers reach.
+takes part in every convex program, so no step raises the objective, and the result breaks no constraint, whatever
+accuracy the solvers reach.
 """
 
 from collections.abc import Callable
@@ -268,8 +268,8 @@ def minimize_ramp(problem: RampProblem, start: FloatArray, plan: Plan) -> RampSo
     ----------
     problem : RampProblem
     start : array
-        Coefficients, then the bias. Where it satisfies the constraints, so do all points after it; where it does
-        not, the sum of what they are exceeded by never rises.
+        Coefficients, then the bias. Where it satisfies the constraints, so does the result; where it does not, the sum
+        of what they are exceeded by never rises.
     plan : Plan
         Tolerances and limits.
 
@@ -277,7 +277,8 @@ def minimize_ramp(problem: RampProblem, start: FloatArray, plan: Plan) -> RampSo
     -------
     RampSolution
     """
-    state, history = problem.at(start), list[Majorization]()
+    first, history = problem.at(start), list[Majorization]()
+    state = kept = first  # kept: the last state that exceeds the constraints no more than the start
     multipliers, tol = np.zeros(problem.n_constraints), max(_LOOSE, plan.tol)
     last: SVMSolution | None = None
     points: list[FloatArray] = []
@@ -286,15 +287,16 @@ def minimize_ramp(problem: RampProblem, start: FloatArray, plan: Plan) -> RampSo
         majorizer.add(state.point, state.scores)
         for point in points:  # those that made up the last solution are near the next
             majorizer.add(point, problem.machine.scores(point))
-        better, step = _solve(majorizer, multipliers, plan, tol)
+        better, step = _solve(majorizer, first, multipliers, plan, tol)
         last, points = majorizer.last, step.points
         gained = _merit(state, plan) - _merit(better, plan)
         multipliers, state = step.done.multipliers, better if gained >= 0 else state
+        kept = state if _stays(state, first) else kept
         history.append(step.done._replace(value=state.value, violation=state.violation))
         if plan.stop(state) or (gained <= plan.tol and tol <= plan.tol):
             break
         tol = float(np.clip(_TIGHTER * gained, _CLOSEST * plan.tol, tol))
-    return RampSolution(state, multipliers, history)
+    return RampSolution(kept, multipliers, history)
 
 
 def _merit(state: State, plan: Plan) -> float:
@@ -302,12 +304,17 @@ def _merit(state: State, plan: Plan) -> float:
     return plan.focus * state.value + (0.0 if state.violation <= _FEASIBLE else plan.radius * state.violation)
 
 
+def _stays(state: State, first: State) -> bool:
+    """Tell whether a point exceeds the constraints no more than the start, but for rounding."""
+    return state.violation <= max(first.violation, _FEASIBLE)
+
+
 class _Step(NamedTuple):
     done: Majorization
     points: list[FloatArray]  # whose mean is the new point
 
 
-def _solve(majorizer: _Majorizer, multipliers: FloatArray, plan: Plan, tol: float) -> tuple[State, _Step]:
+def _solve(majorizer: _Majorizer, first: State, multipliers: FloatArray, plan: Plan, tol: float) -> tuple[State, _Step]:
     """Solve the convex program, and return the next state and how it came about."""
     problem, n_known = majorizer.problem, len(majorizer.points)
     if not problem.n_constraints:
@@ -325,10 +332,15 @@ def _solve(majorizer: _Majorizer, multipliers: FloatArray, plan: Plan, tol: floa
     )
     values = np.array(majorizer.values)
     shares = best_mean(values, radius=plan.radius)
+    better = problem.at(shares @ np.array(majorizer.points))
+    if not _stays(better, first):  # by next to nothing; a mean that does not exceed may be as good
+        firm = best_mean(values, radius=np.inf)
+        if float(firm @ values[:, 0]) - found.lower <= tol:
+            shares, better = firm, problem.at(firm @ np.array(majorizer.points))
     gap = float(shares @ values[:, 0]) - found.lower
     done = Majorization(0.0, 0.0, found.lower, gap, len(majorizer.points) - n_known, found.multipliers)
     used = [majorizer.points[place] for place in np.flatnonzero(shares > _USED)]
-    return problem.at(shares @ np.array(majorizer.points)), _Step(done, used)
+    return better, _Step(done, used)
 
 
 def best_mean(values: FloatArray, *, radius: float) -> FloatArray:
@@ -339,7 +351,9 @@ def best_mean(values: FloatArray, *, radius: float) -> FloatArray:
     values : array of shape (n_points, 1 + n_constraints)
         Of each point the objective, then by how much it exceeds each constraint.
     radius : float
-        Price of what is still exceeded where no mean of the points is feasible.
+        Price of what is still exceeded where no mean of the points is feasible. Between points that are close the
+        objective can gain more than any price for what is next to nothing; with an infinite one the mean exceeds no
+        constraint by more than the first point does.
 
     Returns
     -------
@@ -358,15 +372,19 @@ def best_mean(values: FloatArray, *, radius: float) -> FloatArray:
     from scipy.optimize import linprog  # noqa: PLC0415 - slow to import
 
     n_points, n_constraints = values.shape[0], values.shape[1] - 1
+    is_firm = np.isinf(radius)
     found = linprog(
-        np.concatenate([values[:, 0], np.full(n_constraints, radius)]),
+        np.concatenate([values[:, 0], np.full(n_constraints, 0.0 if is_firm else radius)]),
         A_ub=np.column_stack([values[:, 1:].T, -np.eye(n_constraints)]),
-        b_ub=np.zeros(n_constraints),
+        b_ub=np.maximum(values[0, 1:], 0.0) if is_firm else np.zeros(n_constraints),
         A_eq=np.concatenate([np.ones(n_points), np.zeros(n_constraints)])[None],
         b_eq=[1.0],
+        bounds=[(0.0, None)] * n_points + [(0.0, 0.0 if is_firm else None)] * n_constraints,
         method="highs",
         options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
     )
+    if found.x is None and is_firm:  # HiGHS may give up where there is next to no room; the first point has its place
+        return np.asarray(np.eye(1, n_points)[0])
     if found.x is None:
         raise RuntimeError(f"HiGHS stopped on a feasible and bounded linear program: {found.message}")
     shares = np.maximum(found.x[:n_points], 0.0)

@@ -65,5 +65,5 @@ class InfeasibleRows(ValueError):  # noqa: N818 - named for the state it reports
         named = ", ".join(f"{row} (multiplier {multipliers[row]:.4g})" for row in self.rows)
         super().__init__(
             f"No mixture satisfies rows @ mixture <= bounds: row {named} together ask for at most "
-            f"{allowed:.6g}, but every model has at least {least:.6g}. Relax one of these bounds."
+            f"{allowed:.10g}, but every model has at least {least:.10g}. Relax one of these bounds."
         )

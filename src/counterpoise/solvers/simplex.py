@@ -51,6 +51,16 @@ def worst_weights(losses: ArrayLike, caps: ArrayLike) -> FloatArray:
 def worst_mean(losses: ArrayLike, caps: ArrayLike) -> float:
     """Return the largest ``weights @ losses`` over the capped simplex: the CVaR where caps are 1/(alpha n).
 
+    Parameters
+    ----------
+    losses : array of shape (n_samples,)
+    caps : float, or array of shape (n_samples,)
+        The largest weights.
+
+    Returns
+    -------
+    float
+
     Examples
     --------
     >>> from counterpoise.solvers import worst_mean
@@ -139,7 +149,14 @@ def capped_softmax(scores: ArrayLike, caps: ArrayLike, *, prior: ArrayLike | Non
     vector = _vector(scores, "scores")
     limits = _caps(caps, vector.size)
     base = np.ones(vector.size) if prior is None else check_vector(prior, "prior", vector.size, "one for each sample")
+    if base.min() < 0:
+        raise ValueError(f"prior must not be negative; got {float(base.min())!r}.")
     live = np.flatnonzero((base > 0) & (limits > 0))
+    if limits[live].sum() < 1.0 - _SLACK:
+        raise ValueError(
+            "caps must sum to at least 1 over the samples whose prior is above zero; "
+            f"they sum to {float(limits[live].sum())!r}."
+        )
     scores_, logs, caps_ = vector[live], np.log(base[live]), limits[live]
     order = _cap_order(scores_, logs - np.log(caps_), _edge(scores_, caps_)[0])
     n_full = _count_full(scores_[order], logs[order], caps_[order])
@@ -205,7 +222,8 @@ def _vector(values: ArrayLike, name: str) -> FloatArray:
 
 
 def _caps(caps: ArrayLike, size: int) -> FloatArray:
-    limits = check_vector(np.broadcast_to(caps, (size,)), "caps", size, "one cap for each sample")
+    given = np.broadcast_to(caps, (size,)) if np.ndim(caps) == 0 else caps
+    limits = check_vector(given, "caps", size, "one cap for each sample")
     if limits.min() < 0:
         raise ValueError(f"caps must not be negative; got {float(limits.min())!r}.")
     total = float(limits.sum())

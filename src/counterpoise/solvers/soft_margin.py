@@ -37,6 +37,7 @@ from counterpoise.solvers.simplex import project_capped, worst_mean, worst_weigh
 
 _MATRIX = 2  # dimensions
 _UNREACHED = 2.0  # weights sum to 1: a cap above that never binds
+_NO_WEIGHT = 1e-100  # part of all sample weight below which a sample counts as having none: quotients stay finite
 _MAX_ITER = 200
 
 
@@ -272,6 +273,7 @@ def _merged(margins: ArrayLike, sample_weight: ArrayLike | None) -> _Problem:
     mass = check_sample_weight(sample_weight, len(matrix))
     mass = np.ones(len(matrix)) if mass is None else mass
     shares = mass / mass.sum()
+    shares[shares < _NO_WEIGHT] = 0.0
     live = np.flatnonzero(shares)
     first_column, columns = _distinct(matrix[live].T)
     first_row, rows = _distinct(matrix[live][:, first_column])

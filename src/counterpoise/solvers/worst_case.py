@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from counterpoise._checks import check_choice, check_losses, check_sample_weight, value_range
+from counterpoise._checks import check_choice, check_losses, check_sample_weight, finite_range
 from counterpoise._types import AnyArray, ArrayLike, BoolArray, FloatArray
 from counterpoise.solvers import _ball_kernels
 from counterpoise.solvers.simplex import worst_weights
@@ -92,7 +92,7 @@ def worst_case_weights(
     check_choice(divergence, "divergence", DIVERGENCES)
     checked = check_losses(losses, ndim=1)
     mass = check_sample_weight(sample_weight, checked.size)
-    value_range(checked, "losses")
+    finite_range(checked, "losses")  # whose difference may be infinite: see ``ball_around``
     return ball_around(checked, mass).worst(check_radius(radius), divergence).weights
 
 
@@ -278,36 +278,41 @@ def _clipped_weights(ball: Ball, radius: float, start: float) -> Worst:
     """Return weights ``base * max(edge - gaps, 0)`` up to a factor, for the one edge at the radius.
 
     With the mass m of the gaps below the edge, their mean and variance, ``edge = mean + sqrt(variance / (m (1 + 2
-    radius) - 1))``. The search finds which those are, the formula then the edge to rounding.
+    radius) - 1))``. The search finds which those are, the formula then the weights to rounding. It is taken from the
+    gap of the heaviest sample, from which the mean may differ by less than the floats tell apart.
     """
-    mean, variance = _ball_kernels.mean_and_variance(ball.gaps, *ball.mass)
-    edge = mean + math.sqrt(variance / (2.0 * radius))
-    if edge < 1.0:  # some weights are 0
+    heaviest = float(ball.gaps[0 if ball.is_equal else ball.base.argmax()])
+    heights = heaviest - ball.gaps
+    mean, variance = _ball_kernels.mean_and_variance(heights, *ball.mass)
+    root = math.sqrt(variance / (2.0 * radius))
+    heights += root - mean
+    edge = heaviest + (root - mean)
+    if heights.min() >= 0.0:
+        return Worst(np.multiply(ball.base, heights, out=heights), edge)
 
-        def divergence(log_edge: float) -> tuple[float, float]:
-            mass, first, second = _ball_kernels.clipped(ball.gaps, *ball.mass, math.exp(log_edge))
-            ratio = second / (first * first)
-            return (ratio - 1.0) / 2, (1.0 - mass * ratio) / first
+    def divergence(log_edge: float) -> tuple[float, float]:
+        mass, first, second = _ball_kernels.clipped(ball.gaps, *ball.mass, math.exp(log_edge))
+        ratio = second / first / first  # the square of a mean may be below the smallest float
+        return (ratio - 1.0) / 2, (1.0 - mass * ratio) / first
 
-        guess = start if start > 0.0 else edge
-        near = math.exp(
-            _falling_root(divergence, radius, math.log(guess), math.log(_LEAST), 0.0, n_samples=ball.gaps.size)
-        )
-        edge = _edge_of(ball, radius, near)
-    weights = edge - ball.gaps
-    np.maximum(weights, 0.0, out=weights)
-    return Worst(np.multiply(ball.base, weights, out=weights), edge)
+    guess = start if start > 0.0 else max(edge, _LEAST)
+    edge = math.exp(_falling_root(divergence, radius, math.log(guess), math.log(_LEAST), 0.0, n_samples=ball.gaps.size))
+    held = ball.gaps <= edge  # with what is so near it that the floats do not tell
+    heights[~held] = 0.0
+    heights[held] = _heights(ball.gaps[held], ball.base[held], radius, float(ball.base[~held].sum()), edge)
+    return Worst(np.multiply(ball.base, heights, out=heights), edge)
 
 
-def _edge_of(ball: Ball, radius: float, edge: float) -> float:
-    """Return the edge at the radius given one that separates the right gaps from the others."""
-    held = ball.gaps < edge
-    gaps, base = ball.gaps[held], ball.base[held]
+def _heights(gaps: FloatArray, base: FloatArray, radius: float, outside: float, edge: float) -> FloatArray:
+    """Return ``max(edge - gaps, 0)`` at the radius, given the base weight outside, and about the edge."""
+    heights = gaps[base.argmax()] - gaps
     inside = float(base.sum())
-    mean = float(base @ gaps) / inside
-    variance = float(base @ (gaps - mean) ** 2) / inside
-    slack = 2.0 * radius * inside - float(ball.base[~held].sum())  # m (1 + 2 radius) - 1
-    return mean + math.sqrt(variance / slack) if slack > 0.0 else edge
+    mean = float(base @ heights) / inside
+    variance = float(base @ (heights - mean) ** 2) / inside
+    slack = 2.0 * radius * inside - outside  # m (1 + 2 radius) - 1
+    if not (slack > 0.0 and variance > 0.0):  # by rounding: the edge that was found is as good as it gets
+        return np.asarray(np.maximum(edge - gaps, 0.0))
+    return np.asarray(np.maximum(heights + (math.sqrt(variance / slack) - mean), 0.0))
 
 
 def _capped_weights(ball: Ball, radius: float, _start: float) -> Worst:
