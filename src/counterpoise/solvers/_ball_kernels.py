@@ -13,6 +13,7 @@ from counterpoise._types import FloatArray
 _floats = float64[::1]
 _given_floats = types.Array(float64, 1, "C", readonly=True)  # may be a column of a data frame
 _two, _three = types.UniTuple(float64, 2), types.UniTuple(float64, 3)
+_BLOCK = 256  # added up apart: sums of many equal weights would all be rounded to one side
 _SMALL, _LARGE = 1e-150, 1e150  # products between them can take one more factor
 
 
@@ -66,11 +67,14 @@ def floored(gaps: FloatArray, mass: FloatArray, step: int, mean: float, floor: f
 def tilted(gaps: FloatArray, mass: FloatArray, step: int, rate: float) -> tuple[float, float, float]:
     """Return the sum of the weights ``mass * exp(-rate * gaps)``, and under them the means of gaps and squared gaps."""
     total, first, second = 0.0, 0.0, 0.0
-    for i in range(gaps.size):
-        weight = mass[i * step] * np.exp(-rate * gaps[i])
-        total += weight
-        first += weight * gaps[i]
-        second += weight * gaps[i] * gaps[i]
+    for start in range(0, gaps.size, _BLOCK):
+        block, block_first, block_second = 0.0, 0.0, 0.0
+        for i in range(start, min(start + _BLOCK, gaps.size)):
+            weight = mass[i * step] * np.exp(-rate * gaps[i])
+            block += weight
+            block_first += weight * gaps[i]
+            block_second += weight * gaps[i] * gaps[i]
+        total, first, second = total + block, first + block_first, second + block_second
     return total, first / total, second / total
 
 
