@@ -1,11 +1,9 @@
-"""ConstrainedClassifier: what it promises about goals, data and scikit-learn."""
+"""ConstrainedClassifier: what it promises about goals, decisions and scikit-learn."""
 
 import pickle
 
 import numpy as np
-import pandas as pd
 import pytest
-import scipy.sparse as sp
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, make_classification
@@ -14,13 +12,13 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler, scale
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from two_groups import GROUP, MODEL, PARITY, X, Y, fitted
 
 from counterpoise import ConstrainedClassifier
 from counterpoise.datasets import DataNotAvailable, load
 from counterpoise.goals import (
     Dataset,
     Table,
-    UnknownName,
     as_goals,
     churn,
     coverage,
@@ -33,28 +31,6 @@ from counterpoise.solvers import ramp as solvers_ramp
 from counterpoise.solvers import solve_svm
 
 TRAIN = Dataset("train")
-PARITY = "positive_rate(train, group=b) >= 0.8 * positive_rate(train, group=a)"
-
-
-def two_groups(n_samples=400, seed=0):
-    """Return rows, labels and groups whose labels differ in how often they are positive."""
-    rng = np.random.default_rng(seed)
-    group = np.where(rng.random(n_samples) < 0.5, "a", "b")
-    X = rng.normal(size=(n_samples, 4))
-    X[:, 1] += group == "a"
-    y = (X[:, 0] + X[:, 1] + 0.7 * rng.normal(size=n_samples) > 0.6).astype(int)
-    return X, y, group
-
-
-X, Y, GROUP = two_groups()
-
-
-def fitted(**settings):
-    settings = {"goals": PARITY, "random_state": 0, **settings}
-    return ConstrainedClassifier(**settings).fit(X, Y, sensitive_features=GROUP)
-
-
-MODEL = fitted()
 
 
 # What is promised about goals
@@ -208,137 +184,6 @@ def test_a_kernel_meets_a_goal_that_a_line_cannot():
     model = ConstrainedClassifier(goals=goals, kernel="rbf", decision="ramp").fit(rows, labels)
     assert max(check.violation for check in model.check_goals(rows, labels)) <= 1e-6
     assert model.score(rows, labels) > 0.85
-
-
-# What is promised about data
-
-
-@pytest.mark.parametrize(
-    ("fit", "kind", "text"),
-    [
-        (lambda: ConstrainedClassifier().fit(X, np.arange(400) % 3), ValueError, "Only binary classification.*3 class"),
-        (lambda: ConstrainedClassifier().fit(X, np.ones(400)), ValueError, "y has 1 class: 1.0"),
-        (lambda: ConstrainedClassifier().fit(np.where(X > 2, np.nan, X), Y), ValueError, "contains NaN"),
-        (lambda: ConstrainedClassifier().fit(X, Y, np.zeros(400)), ValueError, "at least one weight above zero"),
-        (lambda: ConstrainedClassifier().fit(X, Y, -np.ones(400)), ValueError, "must not be negative"),
-        (
-            lambda: ConstrainedClassifier(goals="recall(train) >= 0.5").fit(X, Y, (Y == 0).astype(float)),
-            ValueError,
-            "no row of positive weight.*labelled positive is empty.*asked by recall",
-        ),
-        (lambda: fitted(goals="recall(trian) >= 0.5"), UnknownName, "Unknown dataset 'trian'. Did you mean 'train'"),
-        (
-            lambda: fitted(goals="recall(train, sex=a) >= 0.5"),
-            UnknownName,
-            "Unknown column 'sex'.*is the column 'group'",
-        ),
-        (lambda: fitted(goals="recall(train, group=c) >= 0.5"), UnknownName, "Unknown value 'c'.*Known: 'a', 'b'"),
-        (lambda: fitted(goals=3), TypeError, "goals must be goals or their texts"),
-        (lambda: fitted(objective="precision(train)"), TypeError, "a ratio, which is not linear"),
-        (
-            lambda: fitted(goals="churn(train) <= 0.1"),
-            ValueError,
-            "needs the deployed model's predictions: pass baseline",
-        ),
-        (
-            lambda: ConstrainedClassifier(goals="coverage(mail) <= 0.1").fit(X, Y, datasets={"mail": Table(X[:, :2])}),
-            ValueError,
-            "Dataset 'mail': X has 2 features, but ConstrainedClassifier is expecting 4",
-        ),
-        (
-            lambda: ConstrainedClassifier(goals="recall(old) >= 0.1").fit(X, Y, datasets={"old": Table(None, Y)}),
-            ValueError,
-            "Dataset 'old' needs features to score its rows by: pass X",
-        ),
-        (
-            lambda: ConstrainedClassifier(goals="coverage(mail) <= 0.1").fit(X, Y, datasets={"mail": X}),
-            TypeError,
-            "'mail' must be bound to a counterpoise.goals.Table; got ndarray",
-        ),
-        (lambda: ConstrainedClassifier().fit(X, Y, datasets={"train": Table(X)}), ValueError, "'train' is X and y"),
-        (lambda: ConstrainedClassifier().fit(X, Y, datasets=[X]), TypeError, "datasets must be a dict .*; got list"),
-        (lambda: MODEL.check_goals(X, Y, datasets={"train": Table(X)}), ValueError, "'train' is X and y"),
-        (lambda: fitted(pos_label=2), ValueError, r"pos_label must be one of the classes \[0, 1\]; got 2"),
-        (lambda: fitted(kernel="cubic"), ValueError, "kernel must be one of 'linear'.*got 'cubic'"),
-        (lambda: fitted(decision="vote"), ValueError, "decision must be one of 'threshold', 'ramp'; got 'vote'"),
-        (lambda: fitted(solver="sgd"), ValueError, "solver must be one of"),
-        (lambda: fitted(regularization=0), ValueError, "regularization must be finite and above 0; got 0"),
-        (lambda: fitted(gamma=-1), ValueError, "gamma must be finite and above 0; got -1"),
-        (lambda: fitted(tol=0), ValueError, "tol must be finite and above 0; got 0"),
-        (lambda: fitted(max_majorizations=0), ValueError, "max_majorizations must be at least 1; got 0"),
-        (lambda: MODEL.predict(X, ids=range(400)), ValueError, "ids are for decision='ramp'"),
-    ],
-)
-def test_what_cannot_be_gets_one_clear_sentence(fit, kind, text):
-    with pytest.raises(kind, match=text):
-        fit()
-
-
-def test_one_text_a_goal_and_a_list_are_the_same():
-    goal = positive_rate(TRAIN.where(group="b")) >= 0.8 * positive_rate(TRAIN.where(group="a"))
-    for goals in (goal, [PARITY], (goal,)):
-        np.testing.assert_array_equal(fitted(goals=goals).coef_, MODEL.coef_)
-
-
-def test_sparse_rows_and_single_precision_give_the_same_classifier():
-    sparse = ConstrainedClassifier(goals=PARITY).fit(sp.csr_array(X), Y, sensitive_features=GROUP)
-    single = ConstrainedClassifier(goals=PARITY).fit(X.astype(np.float32), Y, sensitive_features=GROUP)
-    for other, rows in ((sparse, sp.csr_array(X)), (single, X.astype(np.float32))):
-        assert other.objective_value_ == pytest.approx(MODEL.objective_value_, abs=2 * MODEL.tol)
-        assert (other.predict(rows) == MODEL.predict(X)).mean() > 0.97
-
-
-def test_sparse_and_dense_datasets_may_be_mixed():
-    goals = [PARITY, "coverage(mail) <= 0.3"]
-    models = [
-        ConstrainedClassifier(goals=goals).fit(X, Y, sensitive_features=GROUP, datasets={"mail": Table(mail)})
-        for mail in (X[:50], sp.csr_array(X[:50]))
-    ]
-    values = [model.objective_value_ for model in models]
-    assert values[0] == pytest.approx(values[1], abs=2 * MODEL.tol)
-
-
-def test_goals_may_speak_of_the_columns_of_a_data_frame():
-    frame = pd.DataFrame(X, columns=list("pqrs")).assign(is_b=(GROUP == "b").astype(float))
-    goal = "positive_rate(train, is_b=1) >= 0.8 * positive_rate(train, is_b=0)"
-    model = ConstrainedClassifier(goals=goal, decision="ramp").fit(frame, Y)
-    assert model.check_goals(frame, Y)[0].violation <= 1e-6
-    assert model.feature_names_in_.tolist() == [*"pqrs", "is_b"]
-
-
-def test_the_first_class_as_positive_equals_relabelled_data():
-    goals = [PARITY, "recall(train) >= 0.8"]
-    named = np.where(Y == 1, "approve", "reject")
-    first = ConstrainedClassifier(goals=goals, pos_label="approve").fit(X, named, sensitive_features=GROUP)
-    other = ConstrainedClassifier(goals=goals).fit(X, Y, sensitive_features=GROUP)
-    assert first.objective_value_ == pytest.approx(other.objective_value_, abs=2 * first.tol)
-    assert ((first.predict(X) == "approve") == (other.predict(X) == 1)).mean() > 0.97
-    checks = [model.check_goals(X, labels, sensitive_features=GROUP) for model, labels in ((first, named), (other, Y))]
-    for one, two in zip(*checks, strict=True):
-        assert one.value == pytest.approx(two.value, abs=0.02)
-
-
-@pytest.mark.parametrize("regularization", [None, 0.01])
-def test_whole_sample_weights_equal_repeated_rows(regularization):
-    times = np.random.default_rng(0).integers(0, 4, size=len(Y))
-    settings = {"goals": PARITY, "regularization": regularization}
-    weighted = ConstrainedClassifier(**settings).fit(X, Y, times, sensitive_features=GROUP)
-    repeated = ConstrainedClassifier(**settings).fit(
-        np.repeat(X, times, axis=0), np.repeat(Y, times), sensitive_features=np.repeat(GROUP, times)
-    )
-    assert weighted.objective_value_ == pytest.approx(repeated.objective_value_, abs=2 * weighted.tol)
-    np.testing.assert_allclose(weighted.decision_function(X), repeated.decision_function(X), atol=0.05)
-
-
-def test_without_an_intercept_goals_still_hold():
-    model = fitted(fit_intercept=False, decision="ramp")
-    assert model.intercept_[0] == 0
-    assert model.check_goals(X, Y, sensitive_features=GROUP)[0].violation <= 1e-6
-
-
-@pytest.mark.parametrize("solver", ["level", "maximum", "mass"])
-def test_solvers_of_the_multipliers_agree(solver):
-    assert fitted(solver=solver).objective_value_ == pytest.approx(MODEL.objective_value_, abs=0.01)
 
 
 # What is promised about decisions

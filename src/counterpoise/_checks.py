@@ -14,6 +14,7 @@ from counterpoise._types import AnyArray, ArrayLike, FloatArray
 _MATRIX = 2  # dimensions
 _TINY = 1e-6  # by which a mixture may miss the simplex: rounding in float32
 _LEAST_ALPHA = 1e-300  # what is smaller means the same, the worst sample, but 1 / alpha would be infinite
+_SEEDS = 2**32  # that a RandomState can start from
 _CHUNK_BYTES = 1 << 22  # checks walk a large array in pieces of this size, so that they need no memory
 
 
@@ -81,6 +82,17 @@ def check_count(value: Any, name: str) -> int:
     if value < 1:
         raise ValueError(f"{name} must be at least 1; got {value!r}.")
     return int(value)
+
+
+def check_random_state(random_state: Any) -> None:
+    """Check that it is None, a seed that all of numpy takes, or a RandomState."""
+    if random_state is None or isinstance(random_state, np.random.RandomState):
+        return
+    is_whole = isinstance(random_state, Integral)
+    if not is_whole or not 0 <= random_state < _SEEDS:
+        raise (ValueError if is_whole else TypeError)(
+            f"random_state must be None, a whole number from 0 to 2**32 - 1 or a RandomState; got {random_state!r}."
+        )
 
 
 def as_numbers(values: ArrayLike, name: str) -> AnyArray:

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from counterpoise._checks import check_random_state
 from counterpoise._types import AnyArray, FloatArray, IntArray
 
 _KEY_BYTES = 32
@@ -28,17 +29,12 @@ _ROW, _ID = b"row", b"id"  # so that a row of one column and an id of the same v
 
 def make_key(random_state: Any) -> bytes:
     """Return a secret key: fresh from the system if ``random_state`` is None, else determined by it."""
+    check_random_state(random_state)
     if random_state is None:
         return secrets.token_bytes(_KEY_BYTES)
     if isinstance(random_state, np.random.RandomState):
         return bytes(random_state.bytes(_KEY_BYTES))
-    try:
-        generator = np.random.RandomState(random_state)
-    except (TypeError, ValueError) as error:
-        raise type(error)(
-            f"random_state must be None, a whole number from 0 to 2**32 - 1 or a RandomState; got {random_state!r}."
-        ) from error
-    return bytes(generator.bytes(_KEY_BYTES))
+    return bytes(np.random.RandomState(random_state).bytes(_KEY_BYTES))
 
 
 def pick(uniforms: FloatArray, mixture: FloatArray) -> IntArray:

@@ -1,5 +1,6 @@
 """Folders from which a fit cannot go on as if it had never been interrupted are refused, with what is wrong."""
 
+import errno
 import json
 import shutil
 from pathlib import Path
@@ -11,6 +12,7 @@ from sklearn.base import clone
 from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
 
+from counterpoise import persist
 from counterpoise.boosting.checkpoint import Checkpoint, UnusableCheckpoint, _fingerprint, rounds_done
 from counterpoise.learners import HistogramTree
 
@@ -116,6 +118,8 @@ DAMAGE = {
     r"has a manifest\.json that is torn or of something else": [
         lambda folder: truncated(folder / "manifest.json", 50),
         lambda folder: (folder / "manifest.json").write_text("[]"),
+        lambda folder: (folder / "manifest.json").write_text("[" * 100_000),
+        lambda folder: rewritten(folder, version=float("inf")),
         lambda folder: rewritten(folder, format="other"),
     ],
     r"has a manifest\.json that was altered": [
@@ -178,6 +182,28 @@ def test_fit_more_does_not_take_over_the_rounds_of_another_fit(tmp_path):
 def test_two_fits_cannot_write_to_one_folder(folder):
     with Checkpoint(folder), pytest.raises(UnusableCheckpoint, match=r"Another fit \(process \d+\) is writing to"):
         go_on(folder)
+    assert len(go_on(folder).estimators_) == 7
+
+
+def test_a_folder_that_is_removed_during_the_fit_is_told_and_not_made_anew(tmp_path):
+    folder = tmp_path / "gone"
+
+    def remove(_progress):
+        shutil.rmtree(folder)
+
+    with pytest.raises(UnusableCheckpoint, match="gone was removed or moved while this fit was writing to it"):
+        ada(checkpoint=folder, callbacks=[remove]).fit(X, Y)
+    assert not folder.exists()
+
+
+def test_a_full_disk_names_the_folder_and_the_fit_goes_on_when_there_is_room(folder, monkeypatch):
+    def full(_path, _chunks):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(persist, "write_atomically", full)
+        with pytest.raises(OSError, match=r"The checkpoint .*copy .* round-00004\.cp, .*No space left.* after round 3"):
+            go_on(folder)
     assert len(go_on(folder).estimators_) == 7
 
 

@@ -6,7 +6,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
-from counterpoise import AdaLPBoostClassifier, LPBoostClassifier, VadaBoostClassifier
+from counterpoise import AdaLPBoostClassifier, LPBoostClassifier, RLPBoostClassifier, VadaBoostClassifier
 
 
 class SaysSomethingElse(ClassifierMixin, BaseEstimator):
@@ -18,6 +18,11 @@ class SaysSomethingElse(ClassifierMixin, BaseEstimator):
 
     def predict(self, X):
         return np.full(len(X), 99)
+
+
+def rare_class():
+    """Return 100 samples of two classes, two samples of the second."""
+    return np.arange(100.0).reshape(-1, 1), np.where(np.arange(100) < 98, "common", "rare")
 
 
 GOOD_X, GOOD_Y = np.arange(20.0).reshape(10, 2), np.array([0, 1] * 5)
@@ -79,6 +84,26 @@ BAD = {
         lambda: AdaLPBoostClassifier(validation_fraction=0.5).fit(GOOD_X[:4], [0, 0, 0, 1]),
         "needs two samples of each class at least.*the class .*1.* has one",
     ),
+    "a fraction that sets too few aside": (
+        lambda: AdaLPBoostClassifier(validation_fraction=0.01).fit(GOOD_X, GOOD_Y),
+        "validation_fraction=0.01 of 10 samples sets 1 aside and leaves 9, but either part needs .* 2 classes",
+    ),
+    "a fraction that leaves too few": (
+        lambda: VadaBoostClassifier(validation_fraction=0.9).fit(GOOD_X, GOOD_Y),
+        "validation_fraction=0.9 of 10 samples sets 9 aside and leaves 1, but .*pass X_val and y_val instead",
+    ),
+    "a fraction that leaves none": (
+        lambda: VadaBoostClassifier(validation_fraction=0.999).fit(GOOD_X, GOOD_Y),
+        "sets 10 aside and leaves 0, but",
+    ),
+    "a fraction that leaves no sample of a class": (
+        lambda: VadaBoostClassifier(validation_fraction=0.9, random_state=0).fit(*rare_class()),
+        "sets 90 aside and leaves 10, but .*there is none of the class 'rare' left to train on",
+    ),
+    "a fraction that sets no sample of a class aside": (
+        lambda: VadaBoostClassifier(validation_fraction=0.1, random_state=0).fit(*rare_class()),
+        "sets 10 aside and leaves 90, but .*there is none of the class 'rare' set aside",
+    ),
     "y_val alone": (lambda: AdaLPBoostClassifier().fit(GOOD_X, GOOD_Y, y_val=GOOD_Y), "X_val and y_val go together"),
     "unknown y_val": (
         lambda: AdaLPBoostClassifier().fit(GOOD_X, GOOD_Y, X_val=GOOD_X, y_val=GOOD_Y + 1),
@@ -121,3 +146,13 @@ def test_a_learner_that_is_no_classifier_is_refused(learner):
 def test_what_are_no_callbacks_is_refused_before_the_first_round(booster, callbacks):
     with pytest.raises(TypeError, match=r"callbacks must be a sequence of functions of a Round, \(\) for none; got "):
         booster(callbacks=callbacks).fit(GOOD_X, GOOD_Y)
+
+
+@pytest.mark.parametrize("booster", [AdaLPBoostClassifier, VadaBoostClassifier, RLPBoostClassifier])
+@pytest.mark.parametrize(
+    ("state", "kind"),
+    [(-1, ValueError), (2**32, ValueError), ("a", TypeError), ("7", TypeError), (np.random.MT19937(0), TypeError)],
+)
+def test_what_is_no_random_state_is_refused(booster, state, kind):
+    with pytest.raises(kind, match=r"random_state must be None, a whole number from 0 to .* or a RandomState; got "):
+        booster(random_state=state).fit(GOOD_X, GOOD_Y)

@@ -109,6 +109,13 @@ def test_an_image_with_other_pixels_than_it_states_is_refused(height, word, tmp_
         read_png(path)
 
 
+def test_a_size_beyond_any_memory_is_refused(tmp_path):
+    path = tmp_path / "batch.png"
+    path.write_bytes(with_size(png_bytes(PIXELS), 2**31 - 1, 2**31 - 1))
+    with pytest.raises(ChecksumMismatch, match=r"batch\.png must be a whole PNG"):
+        read_png(path)
+
+
 def test_an_unknown_filter_is_refused(tmp_path):
     data = zlib.compress(b"\0" + bytes(15) + b"\5" + bytes(15))
     header = struct.pack(">IIBBBBB", 5, 2, 8, 2, 0, 0, 0)

@@ -144,6 +144,32 @@ def test_a_torn_file_of_losses_is_one_sentence(cut, tmp_path):
         KeptLosses.read(path)
 
 
+def test_any_altered_byte_of_a_file_of_losses_is_one_sentence_or_of_no_matter(tmp_path):
+    run, kept = made_up()
+    path = tmp_path / run.file
+    kept.write(path)
+    content = path.read_bytes()
+    n_refused = 0
+    for place in range(0, len(content), 3):
+        path.write_bytes(content[:place] + bytes([content[place] ^ 0xFF]) + content[place + 1 :])
+        try:
+            found = KeptLosses.read(path)
+        except ValueError as error:
+            assert "it is damaged or another file" in str(error)  # noqa: PT017 - some bytes, such as dates, do not matter
+            n_refused += 1
+        else:
+            assert same_losses(found, kept)
+    assert n_refused > len(content) / 10
+
+
+@pytest.mark.usefixtures("needs_torch")
+@pytest.mark.parametrize("content", [b"", b"PK", b"not an archive"])
+def test_a_torn_warm_up_is_one_sentence(content, images, tmp_path):
+    (tmp_path / "warmup_cifar10_seed0.npz").write_bytes(content)
+    with pytest.raises(ValueError, match=r"seed0\.npz must hold a warmed-up network; it is damaged.*another --state"):
+        boosted(Run(TINY), images, Limit(1), tmp_path)
+
+
 def test_a_file_with_fewer_losses_than_it_states_is_refused(tmp_path):
     run, kept = made_up()
     kept.packed["test"].pop()
@@ -235,3 +261,17 @@ def test_a_command_without_data_is_one_sentence_and_exit_code_2(tmp_path, monkey
     with pytest.raises(SystemExit):
         boosted_cvar_networks.main(["--data", str(tmp_path), "--state", str(tmp_path), "--alpha", "0.1"])
     assert "--alpha is for --method lpboost" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("option", "text"),
+    [
+        (["--rounds", "0"], "--rounds must be above 0; got 0"),
+        (["--minutes", "nan"], "--minutes must be above 0; got nan"),
+        (["--method", "lpboost", "--alpha", "0"], "--alpha must lie above 0 and be at most 1; got 0"),
+    ],
+)
+def test_numbers_out_of_range_are_refused_and_not_taken_for_defaults(option, text, tmp_path, capsys):
+    with pytest.raises(SystemExit):
+        boosted_cvar_networks.main(["--data", str(tmp_path), "--state", str(tmp_path), *option])
+    assert text in capsys.readouterr().err

@@ -200,6 +200,59 @@ def test_parameters_that_no_gradient_reaches_stay(precision):
     assert model.score(X, y) > 0.9
 
 
+class SkipsAtTimes(torch.nn.Module):
+    """A network whose second layer is passed by in all steps but the first."""
+
+    def __init__(self, n_features, n_classes):
+        super().__init__()
+        self.used, self.rare = torch.nn.Linear(n_features, n_classes), torch.nn.Linear(n_features, n_classes)
+        self.register_buffer("n_steps", torch.zeros((), dtype=torch.int64))
+
+    def forward(self, x):
+        self.n_steps += self.training
+        return self.used(x) + self.rare(x) if self.n_steps <= 1 else self.used(x)
+
+
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+def test_a_layer_that_a_step_passes_by_stays_as_it_is(precision):
+    X, y, _ = blobs()
+    once, often = (
+        tiny(precision=precision, n_iterations=n, warmup_epochs=0, decay_at=())
+        .set_params(module=SkipsAtTimes)
+        .fit(X, y)
+        for n in (1, 5)
+    )
+    np.testing.assert_array_equal(once.state_["rare.weight"], often.state_["rare.weight"])
+    assert not np.array_equal(once.state_["used.weight"], often.state_["used.weight"])
+
+
+class Double(torch.nn.Module):
+    """A network that computes in float64, whatever comes in."""
+
+    def __init__(self, n_features, n_classes):
+        super().__init__()
+        self.layer = torch.nn.Linear(n_features, n_classes).double()
+
+    def forward(self, x):
+        return self.layer(x.double())
+
+
+def lazy(_shape, n_classes):
+    return torch.nn.Sequential(
+        torch.nn.LazyLinear(8), torch.nn.LazyBatchNorm1d(), torch.nn.ReLU(), torch.nn.LazyLinear(n_classes)
+    )
+
+
+@pytest.mark.filterwarnings("ignore:Lazy modules are a new feature")
+@pytest.mark.parametrize("factory", [Double, lazy])
+def test_networks_that_choose_their_precision_or_learn_their_shape_late_predict_as_trained(factory):
+    X, codes, classes = blobs()
+    model = tiny().set_params(module=factory)
+    predicted = model.fit_codes(model.prepare(X), codes, classes, np.ones(120))
+    np.testing.assert_array_equal(model.predict_codes(X), predicted)
+    assert (predicted == codes).mean() > 0.9
+
+
 # Networks
 
 

@@ -71,3 +71,27 @@ def test_bytes_and_floats_reach_the_network_alike_standardized(shape):
     axes = (0, *range(2, X.ndim))
     np.testing.assert_allclose(first.mean(axis=axes), 0, atol=1e-5)
     np.testing.assert_allclose(first.std(axis=axes), [1, 0, 1], atol=1e-5)
+
+
+@pytest.mark.parametrize("size", [1e-310, 1e-200, 1.23e23, 1e200, 1e307])
+def test_features_of_any_size_are_standardized(size):
+    X = np.random.default_rng(0).normal(size=(50, 3))
+    X[:, 1] *= size
+    X[:, 2] = size
+    rows = next(data.Inputs(X, data.standard_of(X), "cpu", torch.float32).batches(99)).numpy()
+    np.testing.assert_allclose(rows.mean(axis=0), 0, atol=1e-5)
+    np.testing.assert_allclose(rows.std(axis=0), [1, 1, 0], atol=1e-5)
+
+
+def test_rows_far_from_those_of_training_stay_finite():
+    standard = data.standard_of(np.random.default_rng(0).normal(size=(50, 2)))
+    rows = next(data.Inputs(np.array([[1e60, -1e308]]), standard, "cpu", torch.float32).batches(1))
+    assert torch.isfinite(torch.nn.Linear(2, 3)(rows)).all()
+    assert rows[0, 0] > 1e9
+    assert rows[0, 1] < -1e9
+
+
+@pytest.mark.parametrize("size", [5e-324, 1e308])
+def test_weights_of_any_size_are_drawn_alike(size):
+    drawn = data.Sampler.of(np.full(4, size), "cpu").draw((4000,), data.make_generator(0, 0, "cpu"))
+    assert chisquare(np.bincount(drawn.numpy(), minlength=4)).pvalue > 1e-6

@@ -45,6 +45,11 @@ BAD_SETTINGS = {
     "wrong input": ({"module": lambda _, k: torch.nn.Linear(99, k)}, r"fails on a batch of shape \(2, 4\)"),
     "nothing to train": ({"module": lambda *_: Fixed()}, "has no parameters to train"),
     "convolutions on a table": ({"module": networks.WideResNet()}, "WideResNet is a network for images of shape"),
+    "two outputs": ({"module": lambda *_: Odd(lambda x: (x, x))}, "each of 3 classes.*it returned a tuple"),
+    "own error": ({"module": lambda *_: Odd(lambda x: {}[x.ndim])}, r"fails on a batch of shape \(2, 4\): 2"),
+    "state beside tensors": ({"module": lambda *_: Odd(lambda x: x[:, :3])}, "must keep its state in tensors: make it"),
+    "divergence": ({"learning_rate": 1e30}, r"'1\.weight' is no longer so: training diverged\. Use a learning_rate"),
+    "divergence of the warm-up": ({"warmup_learning_rate": 1e30}, "diverged.* and in the warm-up below 1e[+]30"),
     "odd depth": ({"module": networks.WideResNet(27)}, "depth must be 6 n [+] 4 for a whole n.*got 27"),
 }
 
@@ -52,6 +57,20 @@ BAD_SETTINGS = {
 class Fixed(torch.nn.Module):
     def forward(self, x):
         return x[:, :3]
+
+
+class Odd(torch.nn.Module):
+    """A network that does anything, with a parameter and a state that is no tensor."""
+
+    def __init__(self, answer):
+        super().__init__()
+        self.answer, self.layer = answer, torch.nn.Linear(4, 3)
+
+    def forward(self, x):
+        return self.answer(x)
+
+    def get_extra_state(self):
+        return {"answer": 42}
 
 
 @pytest.mark.parametrize("case", BAD_SETTINGS)
@@ -64,7 +83,14 @@ def test_bad_settings_get_one_clear_sentence(case):
 
 @pytest.mark.parametrize(
     ("module", "text"),
-    [("wrn", "module must be a factory, called with the shape"), (lambda *_: "net", "returned str")],
+    [
+        ("wrn", "module must be a factory, called with the shape"),
+        (lambda *_: "net", "returned str"),
+        (networks.Perceptron, r"module must be a factory.*Perceptron'>\. Write networks\.Perceptron\(\)"),
+        (torch.nn.Linear(4, 3), "module must be a factory.*got a Linear itself"),
+        (lambda: torch.nn.Linear(4, 3), "module must be a factory"),
+        (networks.Perceptron(8), r"hidden must list the widths of the layers, as in \(64, 64\); got 8"),
+    ],
 )
 def test_what_makes_no_network_is_refused(module, text):
     X, y, _ = blobs()
@@ -94,7 +120,8 @@ def test_a_step_that_cannot_be_compiled_is_refused(monkeypatch):
 
 BAD_ROWS = {
     "NaN in X": ({"X": [[0.0, 1], [1, np.nan], [2, 3]]}, "contains NaN"),
-    "one class": ({"y": [1, 1, 1]}, "at least two classes to tell apart; got one class only"),
+    "one class": ({"y": [1, 1, 1]}, "at least two classes to tell apart; got one class only: 1\\.$"),
+    "empty images": ({"X": np.empty((3, 1, 0, 4))}, r"rows with something in them; got .* \(3, 1, 0, 4\)"),
     "NaN weight": ({"sample_weight": [1, np.nan, 1]}, "sample_weight must be finite everywhere; found NaN"),
     "negative weight": ({"sample_weight": [1, -1, 1]}, "sample_weight must not be negative; got a weight of -1.0"),
     "no weight": ({"sample_weight": [0, 0, 0]}, "sample_weight must have at least one weight above zero"),

@@ -2,11 +2,12 @@
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from tiny_networks import blobs, digit_images, same_state, tiny
 
 from counterpoise import AdaBoostClassifier, AdaLPBoostClassifier
 
-pytest.importorskip("torch", reason="networks need torch")
+torch = pytest.importorskip("torch", reason="networks need torch")
 
 
 def test_all_rounds_start_from_one_warm_up():
@@ -24,6 +25,29 @@ def test_all_rounds_start_from_one_warm_up():
         first.fit_codes(prepared, codes, classes, np.ones(120)), second.fit_codes(resumed, codes, classes, np.ones(120))
     )
     assert same_state(first.state_, second.state_)
+
+
+class Noisy(torch.nn.Module):
+    """A network that draws random numbers whenever it is asked, the trial before training included."""
+
+    def __init__(self, n_features, n_classes):
+        super().__init__()
+        self.layer = torch.nn.Linear(n_features, n_classes)
+
+    def forward(self, x):
+        return self.layer(x + torch.randn_like(x))
+
+
+def test_a_round_draws_the_same_whether_it_is_the_first_of_its_process():
+    X, codes, classes = blobs()
+    learner = tiny(n_iterations=5, decay_at=()).set_params(module=Noisy)
+    first, later, resumed = (clone(learner).set_params(random_state=seed) for seed in (1, 2, 2))
+    prepared, elsewhere = learner.prepare(X), learner.prepare(X)
+    first.fit_codes(prepared, codes, classes, np.ones(120))
+    later.fit_codes(prepared, codes, classes, np.ones(120))
+    elsewhere.shared = prepared.shared
+    resumed.fit_codes(elsewhere, codes, classes, np.ones(120))
+    assert same_state(later.state_, resumed.state_)
 
 
 def test_boosting_uses_the_fast_protocol_and_its_seeds():

@@ -106,11 +106,35 @@ def test_ids_are_written_as_they_stand_and_known_by_their_value(run, loans, tmp_
 
 def test_goals_that_rows_cannot_answer_are_told_with_the_file(run, loans, tmp_path):
     loans().query("paid == 'no'").to_csv(tmp_path / "no.csv", index=False)
-    for use in (evaluate_run, certify_run):
-        with pytest.raises(DataError, match=r"The goals cannot be asked of the rows of .*no\.csv: There is no row"):
-            use(run, tmp_path / "no.csv")
+    with pytest.raises(DataError, match=r"The goals cannot be asked of the rows of .*no\.csv: There is no row"):
+        certify_run(run, tmp_path / "no.csv")
     with pytest.raises(DataError, match=r"of the test rows: .* name data\.baseline"):
         certify_run(run, goals="churn(train) <= 0.1")
+
+
+def test_evaluate_measures_what_rows_of_one_class_can_answer(loans, loans_folder, tmp_path):
+    """The goal in the middle speaks of rows that are not there; errors and the other goals are told all the same."""
+    (tmp_path / "goals.toml").write_text(
+        'goals = ["coverage(train) <= 0.9", "recall(train) >= 0.4", "false_positive_rate(train, sex=M) <= 0.9"]\n'
+        f'[data]\nfiles = "{loans_folder}/loans.csv"\ntarget = "paid"\ndrop = ["weight", "today"]\ngroups = "sex"\n'
+        "[method.parameters]\nn_estimators = 3\n"
+    )
+    run = fit_run(tmp_path / "goals.toml")
+    loans().query("paid == 'yes' and sex == 'F'").to_csv(tmp_path / "yes.csv", index=False)
+    women = evaluate_run(run, tmp_path / "yes.csv").goals
+    assert [one.note[:17] for one in women] == ["", "", "Unknown value 'M'"]
+    loans().query("paid == 'no' and sex == 'M'").to_csv(tmp_path / "no.csv", index=False)
+    found = evaluate_run(run, tmp_path / "no.csv")
+    said = predictions(run, tmp_path / "no.csv", tmp_path / "said.csv")["prediction"]
+    first, second, third = found.goals
+    assert first.estimate == third.estimate == pytest.approx((said == "yes").mean())
+    assert (second.verdict, second.bound, second.goal) == ("not asked", 0.4, "recall(train) >= 0.4")
+    assert np.isnan([second.estimate, second.violation]).all()
+    assert second.note.startswith("There is no row of positive weight")
+    assert not found.all_met
+    assert not found.all_hold
+    assert "recall(train) >= 0.4: There is no row of positive weight to take a rate of: dataset 'train'" in str(found)
+    assert "not asked         -  0.4000  recall(train) >= 0.4" in str(found)
 
 
 def test_evaluate_refuses_a_deployed_model_that_says_something_else(loans, loans_folder, tmp_path):

@@ -89,6 +89,19 @@ def test_worst_mean_is_what_the_worst_weights_attain_and_no_others_exceed(scores
         assert other @ scores <= worst + 1e-9
 
 
+@pytest.mark.parametrize("weigh", MAPS)
+@pytest.mark.parametrize("dtype", [np.float64, np.float16])
+@given(scores=SCORES)
+def test_a_cap_of_infinity_is_no_cap(weigh, dtype, scores):
+    """A weight is at most 1 anyway; beside finite caps too."""
+    np.testing.assert_array_equal(weigh(scores, np.inf), weigh(scores, 1.0))
+    caps = np.where(np.arange(scores.size) % 2 == 0, np.inf, 0.25).astype(dtype)
+    weights = weigh(scores, caps)
+    assert_in_capped_simplex(weights, caps)
+    np.testing.assert_array_equal(weights, weigh(scores, np.minimum(caps, 1.0)))
+    assert worst_mean(scores, np.inf) == scores.max()
+
+
 def test_projection_leaves_a_point_of_the_set_alone():
     inside = np.array([0.2, 0.5, 0.3, 0.0])
     np.testing.assert_allclose(project_capped(inside, 0.5), inside, atol=1e-15)
@@ -96,6 +109,7 @@ def test_projection_leaves_a_point_of_the_set_alone():
 
 BAD = {
     "caps too small": (lambda: project_capped([1.0, 2.0], 0.3), "caps must sum to at least 1.*they sum to 0.6"),
+    "unknown caps": (lambda: worst_mean([1.0, 2.0], np.nan), "caps must be finite everywhere; found NaN"),
     "negative caps": (lambda: worst_mean([1.0, 2.0], [2.0, -0.5]), "caps must not be negative; got -0.5"),
     "NaN": (lambda: capped_softmax([1.0, np.nan], 1.0), "scores must be finite everywhere; found NaN"),
     "empty": (lambda: worst_weights([], 1.0), "losses must hold at least one entry; got none"),

@@ -18,6 +18,7 @@ from scipy import sparse
 from counterpoise._language.classes import Classes, is_positive
 from counterpoise._language.rows import DEFAULT, Counted, Dataset
 from counterpoise._language.tables import Table, rows_where, table_of
+from counterpoise._language.wording import NoRows
 from counterpoise._types import AnyArray, ArrayLike, BoolArray, FloatArray, IntArray
 
 
@@ -118,9 +119,7 @@ def _resolved(counted: Counted, views: "Views") -> tuple[IntArray, FloatArray, f
     _, out_of = views.rows(counted.out_of)
     total = float(out_of.sum())
     if not total > 0:
-        raise ValueError(
-            f"There is no row of positive weight to take a rate of: {_described(counted.out_of)} is empty."
-        )
+        raise NoRows(f"There is no row of positive weight to take a rate of: {_described(counted.out_of)} is empty.")
     share = counted.coefficient * (weights / total)  # the total of tiny weights has no reciprocal
     if counted.positive:
         return places, share, 0.0
@@ -175,8 +174,13 @@ class Views:
 
 def _missing(name: str, part: str) -> str:
     """Say what a dataset lacks and where it comes from, in Python or in a goals file."""
+    if part == "y" and name == DEFAULT:
+        return f"Dataset {name!r} needs labels: pass y."
     if part == "y":
-        return f"Dataset {name!r} needs labels: pass y{'' if name == DEFAULT else ' in its Table'}."
+        return (
+            f"Dataset {name!r} needs labels: pass y in its Table, or set labelled = true in datasets.{name} of the "
+            "goals file; without them ask what needs no labels, as coverage or churn."
+        )
     table = "a Table, of another name where train is X and y themselves" if name == DEFAULT else "its Table"
     return (
         f"Dataset {name!r} needs the deployed model's predictions: pass baseline in {table}, or name data.baseline or "

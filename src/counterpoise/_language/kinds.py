@@ -14,6 +14,7 @@ import numpy as np
 
 from counterpoise._language.binding import Linear, Views
 from counterpoise._language.rows import Counted, Dataset
+from counterpoise._language.wording import NoRows
 from counterpoise._types import BoolArray, FloatArray, IntArray
 
 _KINDS = np.array(list(product((False, True), repeat=3)))  # label, baseline, prediction
@@ -88,7 +89,7 @@ class _Sums(NamedTuple):
 def _sums(rows: Dataset, counted: Sequence[Counted], views: Views, predicted: FloatArray | None) -> _Sums:
     places, weights = views.rows(rows)
     if not places.size or not weights.max() > 0:
-        raise ValueError(f"There is no row of positive weight to take a rate of: {rows} is empty.")
+        raise NoRows(f"There is no row of positive weight to take a rate of: {rows} is empty.")
     codes = 4 * _is_in(places, rows, "label", counted, views) + 2 * _is_in(places, rows, "baseline", counted, views)
     powers = (np.ones(places.size), weights, weights**2)
     if predicted is None:

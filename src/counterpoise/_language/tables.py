@@ -7,7 +7,7 @@ import numpy as np
 
 from counterpoise._checks import check_sample_weight
 from counterpoise._language.rows import DEFAULT, Dataset
-from counterpoise._language.wording import text_of, unknown
+from counterpoise._language.wording import UnknownValue, text_of, unknown
 from counterpoise._types import AnyArray, ArrayLike, BoolArray, FloatArray, IntArray
 
 _YES, _NO = ("True", "true", "1"), ("False", "false", "0")  # texts of a boolean
@@ -45,6 +45,11 @@ class Table:
         *,
         sample_weight: ArrayLike | None = None,
     ) -> None:
+        if isinstance(X, Mapping):
+            raise TypeError(
+                f"X of a Table must be an array, a sparse matrix or a data frame; got a {type(X).__name__} of columns. "
+                "Make it a data frame, as pandas.DataFrame does, or pass it as sensitive_features if it is for where."
+            )
         self.X = X
         self._own_columns = _named_columns(sensitive_features)
         self.n_samples = _n_samples(X, y, baseline, self._own_columns)
@@ -128,7 +133,8 @@ def rows_where(table: Table, rows: Dataset) -> BoolArray | None:
             raise unknown("column", column, table.columns, where=where + _columns_hint(table))
         matched = table.matches(column, text)
         if not matched.any():
-            raise unknown("value", text, table.levels(column).place, where=f" of column {column!r}{where}")
+            known = table.levels(column).place
+            raise UnknownValue(str(unknown("value", text, known, where=f" of column {column!r}{where}")))
         found = matched if found is None else found & matched
     return found
 

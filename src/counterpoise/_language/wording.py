@@ -20,6 +20,14 @@ class UnknownName(ValueError):  # noqa: N818 - named for what it reports, as Inf
     """A dataset, column, value or metric that does not exist; the message lists the known ones and the nearest."""
 
 
+class NoRows(ValueError):  # noqa: N818 - named for what it reports
+    """Data in which no row is such as a rate is taken of: they cannot answer, though nothing about them is wrong."""
+
+
+class UnknownValue(UnknownName, NoRows):
+    """A value that no row holds in its column."""
+
+
 def unknown(kind: str, word: str, known: Iterable[str], *, where: str = "") -> UnknownName:
     """Return the error for a word that is not among the known ones.
 

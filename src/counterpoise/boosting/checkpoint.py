@@ -226,12 +226,31 @@ class Checkpoint:
         return f"{_MAGIC} {self._manifest['fingerprint']} {name} {hashlib.sha256(payload).hexdigest()}".encode()
 
     def _write(self, name: str, *chunks: bytes) -> None:
-        persist.write_atomically(self.folder / name, chunks)
+        if not self._is_there():
+            raise UnusableCheckpoint(
+                f"The checkpoint {self.folder} was removed or moved while this fit was writing to it, so that later "
+                "rounds would be of no use in it: fit again, and leave the folder until the fit ends."
+            )
+        try:
+            persist.write_atomically(self.folder / name, chunks)
+        except OSError as error:
+            raise OSError(
+                error.errno,
+                f"The checkpoint {self.folder} must take a file of {sum(map(len, chunks))} bytes, {name}, and cannot "
+                f"({error.strerror}): make room and fit again, which goes on after round {self.n_rounds}",
+            ) from error
         handle = os.open(self.folder, os.O_RDONLY)
         try:
             os.fsync(handle)  # the new name too must survive a crash of the machine
         finally:
             os.close(handle)
+
+    def _is_there(self) -> bool:
+        """Tell whether the folder is still the one that was locked."""
+        try:
+            return os.path.samestat(os.fstat(self._lock), (self.folder / _LOCK).stat())
+        except FileNotFoundError:
+            return False
 
     def _refusal(self, what: str) -> UnusableCheckpoint:
         return _refusal(self.folder, what)
@@ -288,7 +307,7 @@ def _checked_manifest(folder: Path, data: bytes) -> dict[str, Any]:
     try:
         manifest = json.loads(data)
         known, version = manifest["format"] == _FORMAT, int(manifest["version"])
-    except (ValueError, TypeError, KeyError):
+    except (ValueError, TypeError, KeyError, OverflowError, RecursionError):
         known, version = False, 0
     if not known:
         raise _refusal(folder, f"has a {_MANIFEST} that is torn or of something else")

@@ -1,5 +1,6 @@
 """What all boosters do with their input: check it once, weigh it, set part of it aside."""
 
+import math
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
@@ -9,7 +10,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, column_or_1d, validate_data
 
-from counterpoise._checks import check_fraction, is_frame
+from counterpoise._checks import check_fraction, check_random_state, is_frame
 from counterpoise._types import AnyArray, FloatArray, IntArray
 from counterpoise.boosting.learner import base_learner
 from counterpoise.learners.resampling import may_take_missing
@@ -102,9 +103,8 @@ class Booster(PooledClassifier):
         if not live.all():
             X, codes, weights = take_rows(X, np.flatnonzero(live)), codes[live], weights[live]
             groups = None if groups is None else np.unique(groups[live], return_inverse=True)[1]
-        absent = np.setdiff1d(np.arange(len(self.classes_)), codes)
-        if absent.size:
-            lost = self.classes_.tolist()[absent[0]]
+        lost = self._absent_class(codes)
+        if lost is not None:
             raise ValueError(f"Every sample of the class {lost!r} has a weight of zero, or next to zero.")
         return Rows(X, codes, weights / weights.sum(), groups, np.flatnonzero(live))
 
@@ -138,19 +138,37 @@ class Booster(PooledClassifier):
                 f"validation_fraction={self.validation_fraction} needs two samples of each class at least, one for "
                 f"either part; the class {rare!r} has one. Pass X_val and y_val instead."
             )
+        n_aside = math.ceil(float(self.validation_fraction) * rows.codes.size)
+        n_least = min(n_aside, rows.codes.size - n_aside)
+        if n_least < len(self.classes_):
+            raise ValueError(self._bad_split(rows, n_aside, "."))
         seed = int(self._seeds.generate_state(1)[0])
-        parts = train_test_split(
-            np.arange(rows.codes.size), test_size=self.validation_fraction, random_state=seed, stratify=rows.codes
-        )
-        self._check_all_classes(rows.codes[parts[1]], "the validation split")
+        parts = train_test_split(np.arange(rows.codes.size), test_size=n_aside, random_state=seed, stratify=rows.codes)
+        for part, where in zip(parts, ("left to train on", "set aside"), strict=True):
+            absent = self._absent_class(rows.codes[part])
+            if absent is not None:
+                raise ValueError(self._bad_split(rows, n_aside, f": there is none of the class {absent!r} {where}."))
         return part_of(rows, parts[0]), part_of(rows, parts[1])
 
-    def _check_all_classes(self, codes: IntArray, name: str) -> None:
+    def _bad_split(self, rows: Rows, n_aside: int, what: str) -> str:
+        n_samples = rows.codes.size
+        return (
+            f"validation_fraction={self.validation_fraction} of {n_samples} samples sets {n_aside} aside and leaves "
+            f"{n_samples - n_aside}, but either part needs a sample of each of the {len(self.classes_)} classes{what} "
+            "Choose another fraction, or pass X_val and y_val instead."
+        )
+
+    def _absent_class(self, codes: IntArray) -> Any:
+        """Return a class of which there is no sample, None where there is one of each."""
         absent = np.setdiff1d(np.arange(len(self.classes_)), codes)
-        if absent.size:
+        return self.classes_.tolist()[absent[0]] if absent.size else None
+
+    def _check_all_classes(self, codes: IntArray, name: str) -> None:
+        absent = self._absent_class(codes)
+        if absent is not None:
             raise ValueError(
                 f"{name} must hold every class, or what is chosen on it would be chosen blindly for some; "
-                f"it has no sample of the class {self.classes_.tolist()[absent[0]]!r}."
+                f"it has no sample of the class {absent!r}."
             )
 
     def _mixes_groups(self) -> bool:
@@ -171,6 +189,7 @@ def part_of(rows: Rows, part: AnyArray) -> Rows:
 
 def seed_sequence(random_state: Any) -> np.random.SeedSequence:
     """Return seeds for rounds and splits: from the system if None, else determined by the random state."""
+    check_random_state(random_state)
     if isinstance(random_state, np.random.RandomState):
         return np.random.SeedSequence(int(random_state.randint(2**31)))
     return np.random.SeedSequence(random_state)

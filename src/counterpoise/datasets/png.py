@@ -30,7 +30,7 @@ def read_png(path: Path) -> ByteArray:
         width, height = _size(chunks)
         data = b"".join(content for kind, content in chunks if kind == b"IDAT")
         image = _unfiltered(_inflated(data, height * (1 + _CHANNELS * width)).reshape(height, -1))
-    except (ValueError, zlib.error) as error:
+    except (ValueError, OverflowError, zlib.error) as error:
         raise ChecksumMismatch(
             f"the file {path} must be a whole PNG image of 8-bit RGB pixels; {error}. "
             "It is damaged, incomplete or another kind of file: delete it and get it again."

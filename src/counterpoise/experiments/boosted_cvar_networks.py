@@ -31,7 +31,7 @@ from counterpoise.datasets.images import load_images
 from counterpoise.experiments.boosted_cvar import BETA, ETA
 from counterpoise.experiments.boosted_cvar_losses import write_results
 from counterpoise.experiments.boosted_cvar_plans import BATCH, PLANS, Plan
-from counterpoise.experiments.kept_losses import KeptLosses, losses_file
+from counterpoise.experiments.kept_losses import DAMAGED, KeptLosses, losses_file
 from counterpoise.learners import NetworkLearner
 from counterpoise.persist import write_atomically
 from counterpoise.pool import predict_codes
@@ -235,8 +235,15 @@ class _WarmUp:
     def read(self) -> dict[str, FloatArray] | None:
         if not self.path.is_file():
             return None
-        with np.load(self.path, allow_pickle=False) as arrays:
-            found = {name: arrays[name] for name in arrays.files}
+        content = io.BytesIO(self.path.read_bytes())
+        try:
+            with np.load(content, allow_pickle=False) as arrays:
+                found = {name: arrays[name] for name in arrays.files}
+        except DAMAGED as error:
+            raise ValueError(
+                f"the file {self.path} must hold a warmed-up network; it is damaged or another file ({error}). "
+                "Use another --state folder."
+            ) from error
         about = str(found.pop("about", ""))
         if about != self.about:
             raise ValueError(f"{self.path} must be of {self.about}; it is of {about}. Use another --state folder.")
@@ -315,6 +322,11 @@ def _parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
     options = parser.parse_args(arguments)
     if options.method == ADALPBOOST and options.alpha is not None:
         parser.error("--alpha is for --method lpboost: the weights of adalpboost have none")
+    if options.alpha is not None and not 0 < options.alpha <= 1:
+        parser.error(f"--alpha must lie above 0 and be at most 1; got {options.alpha:g}")
+    for name, value in (("rounds", options.rounds), ("minutes", options.minutes)):
+        if value is not None and not value > 0:
+            parser.error(f"--{name} must be above 0; got {value:g}")
     return options
 
 
@@ -322,9 +334,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Boost for some minutes; return 0, or 2 after one sentence where something is wrong with what is given."""
     started = time.monotonic()
     options = _parsed(arguments)
-    alpha = None if options.method == ADALPBOOST else options.alpha or _LP_ALPHA
+    alpha = None if options.method == ADALPBOOST else _LP_ALPHA if options.alpha is None else options.alpha
     plan = PLANS[options.plan]
-    limit = Limit(options.rounds or plan.n_rounds, 60 * options.minutes, started)
+    limit = Limit(plan.n_rounds if options.rounds is None else options.rounds, 60 * options.minutes, started)
     try:
         data = split_images(load_images(plan.dataset, places(options.data)), options.seed)
         run_rounds(

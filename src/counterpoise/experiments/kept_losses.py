@@ -7,6 +7,7 @@ is also where an interrupted run goes on: the weights of the next round follow f
 import io
 import json
 import zipfile
+import zlib
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
@@ -16,6 +17,8 @@ import numpy as np
 from counterpoise._types import ByteArray, FloatArray
 from counterpoise.persist import write_atomically
 
+# What numpy and zipfile raise where the bytes of a file of arrays are others than were written.
+DAMAGED = (ValueError, KeyError, TypeError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error)
 PARTS = ("train", "validation", "test")
 _FORMAT = "counterpoise losses 1"
 _MEMORY = "memory_"  # before the names of what a rule keeps for the next round
@@ -79,7 +82,7 @@ class KeptLosses:
                     name.removeprefix(_MEMORY): arrays[name] for name in arrays.files if name.startswith(_MEMORY)
                 }
                 _check_whole(kept, about["format"])
-        except (ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile) as error:
+        except DAMAGED as error:
             raise ValueError(
                 f"the file {path} must hold kept losses of this version; it is damaged or another file ({error}). "
                 "Delete it to start from the first round."

@@ -21,6 +21,9 @@ N_MOVES = 2 * _SIDE * _SIDE  # crops and flips
 _IMAGES = 4  # dimensions of an array of images
 _CHUNK = 4096  # rows standardized at once: what they need on the way stays small
 _CONSTANT = 1e-10  # a feature that varies less than this part of its size is constant up to rounding
+_ORDINARY = 300  # binary digits: squares of numbers between 2**-300 and 2**300 neither overflow nor vanish
+_EXTREME = 1000  # binary digits: powers of two up to here are normal numbers
+_FAR = 1e15  # deviations: no training row is as far, and sums of such values stay finite in float32
 GLOBAL_STATE = threading.RLock()  # torch's generators and flags are one for all threads
 
 
@@ -32,16 +35,27 @@ class Standard(NamedTuple):
 
 
 def standard_of(X: AnyArray) -> Standard:
-    """Return mean and deviation along the second axis; a constant feature keeps its scale."""
+    """Return mean and deviation along the second axis; a constant feature keeps its scale, up to rounding."""
     axes = (0, *range(2, X.ndim))
     chunks = [X[start : start + _CHUNK] for start in range(0, len(X), _CHUNK)]
     n_values = X.size // X.shape[1]
+    unit = _units(chunks, axes)
+    if (unit != 1).any():
+        chunks = [chunk / _along(unit, X.ndim) for chunk in chunks]
     centre = np.sum([chunk.sum(axis=axes, dtype=np.float64) for chunk in chunks], axis=0) / n_values
     middle = _along(centre, X.ndim)
     squares = np.sum([np.square(chunk - middle).sum(axis=axes) for chunk in chunks], axis=0)
     scale = np.sqrt(squares / n_values)
-    scale[scale <= _CONSTANT * np.abs(centre)] = 1.0
-    return Standard(centre, scale)
+    rounding = _CONSTANT * np.abs(centre)  # where it is above 1, what is left of a constant must not look large
+    return Standard(centre * unit, np.where(scale <= rounding, np.maximum(1.0, rounding * unit), scale * unit))
+
+
+def _units(chunks: list[AnyArray], axes: tuple[int, ...]) -> FloatArray:
+    """Return the number to measure each feature in: 1, or a power of two where squares leave the range of floats."""
+    bounds = [chunk.astype(np.float64) for part in chunks for chunk in (part.min(axis=axes), part.max(axis=axes))]
+    digits = np.frexp(np.abs(bounds).max(axis=0))[1]
+    digits = np.where(np.abs(digits) > _ORDINARY, digits, 0).clip(-_EXTREME, _EXTREME)
+    return np.asarray(np.ldexp(1.0, digits))
 
 
 def _along(vector: FloatArray, ndim: int) -> FloatArray:
@@ -84,10 +98,13 @@ class Inputs:
 
 
 def _standardized(X: AnyArray, standard: Standard) -> AnyArray:
+    """Return the rows in float32, with values that no layer could add up brought to where it can."""
     result = np.empty(X.shape, dtype=np.float32)
     centre, scale = _along(standard.centre, X.ndim), _along(standard.scale, X.ndim)
     for start in range(0, len(X), _CHUNK):
-        result[start : start + _CHUNK] = (X[start : start + _CHUNK] - centre) / scale
+        with np.errstate(over="ignore"):
+            values = (X[start : start + _CHUNK] - centre) / scale
+        result[start : start + _CHUNK] = values.clip(-_FAR, _FAR)
     return result
 
 
@@ -125,7 +142,8 @@ class Sampler(NamedTuple):
     @classmethod
     def of(cls, weights: AnyArray, device: Any) -> "Sampler":
         """Return the sampler of some weights, of any scale."""
-        edges = np.cumsum(weights, dtype=np.float64)
+        # By a power of two, which rounds nothing: sums of the largest floats overflow, parts of the least vanish.
+        edges = np.cumsum(np.ldexp(weights, -int(np.frexp(weights.max())[1])), dtype=np.float64)
         return cls(torch.from_numpy(edges).to(device), int(np.flatnonzero(weights)[-1]))
 
     def draw(self, shape: tuple[int, ...], generator: Any) -> Any:

@@ -3,8 +3,17 @@
 This file needs torch.
 """
 
+import numpy as np
+
 from counterpoise._types import AnyArray, FloatArray
-from counterpoise.learners._network_data import Inputs, Standard, make_generator, own_randomness, standard_of
+from counterpoise.learners._network_data import (
+    GLOBAL_STATE,
+    Inputs,
+    Standard,
+    make_generator,
+    own_randomness,
+    standard_of,
+)
 from counterpoise.learners._network_settings import Settings
 from counterpoise.learners._network_training import Factory, State, Trainer, build, check_output, find_place
 
@@ -28,6 +37,8 @@ class PreparedRows:
                 f"augment={settings.augment!r} is for images of shape (n_samples, channels, height, width); "
                 f"got X of shape {X.shape}."
             )
+        if X.size == 0:
+            raise ValueError(f"X must have rows with something in them; got an array of shape {X.shape}.")
         self.place = find_place(settings)
         self.shape: tuple[int, ...] = X.shape[1:]
         self.standard: Standard = standard_of(X)
@@ -40,12 +51,14 @@ class PreparedRows:
         self, factory: Factory, settings: Settings, codes: AnyArray, n_classes: int, weights: FloatArray, seed: int
     ) -> tuple[State, AnyArray]:
         """Train from the warmed-up start on rows drawn by weight; return the parameters and the predicted codes."""
-        with own_randomness(seed, self.place.device):
-            trainer = self._trainer_for(factory, settings, codes, n_classes)
+        with GLOBAL_STATE:
+            with own_randomness(self.seed, self.place.device):  # a round draws the same whether it made the trainer
+                trainer = self._trainer_for(factory, settings, codes, n_classes)
             assert self.shared is not None  # noqa: S101 - the line before warmed up
-            trainer.start(self.shared, codes)
-            trainer.train(weights, make_generator(seed, _ROUND, self.place.device))
-            return trainer.state(), trainer.predict_codes()
+            with own_randomness(seed, self.place.device):
+                trainer.start(self.shared, codes)
+                trainer.train(weights, make_generator(seed, _ROUND, self.place.device))
+                return _finite_state(trainer), trainer.predict_codes()
 
     def _trainer_for(self, factory: Factory, settings: Settings, codes: AnyArray, n_classes: int) -> Trainer:
         if find_place(settings) != self.place:
@@ -62,5 +75,18 @@ class PreparedRows:
         if self.shared is None:
             with own_randomness(self.seed, self.place.device):
                 kept.warm_up(make_generator(self.seed, _WARM_UP, self.place.device))
-            self.shared = kept.state()
+            self.shared = _finite_state(kept)
         return kept
+
+
+def _finite_state(trainer: Trainer) -> State:
+    """Return the parameters and buffers after training, or say that it failed: NaN would predict the first class."""
+    state, settings = trainer.state(), trainer.settings
+    for name, parameter in trainer.module.named_parameters():
+        if parameter.requires_grad and not np.isfinite(state[name]).all():
+            raise ValueError(
+                f"The network must keep finite parameters, and {name!r} is no longer so: training diverged. Use a "
+                f"learning_rate below {settings.learning_rate:g}, and in the warm-up below "
+                f"{settings.warmup_learning_rate:g}."
+            )
+    return state

@@ -5,6 +5,7 @@ counter of steps. So a step is the same sequence of kernels every time; captured
 the host, in all rounds. Where nothing is captured the same function runs as it is.
 """
 
+import inspect
 import platform
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -15,6 +16,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 from torch.nn.modules.batchnorm import _BatchNorm
+from torch.nn.modules.lazy import LazyModuleMixin
 
 from counterpoise._types import AnyArray
 from counterpoise.learners._network_data import (
@@ -125,6 +127,7 @@ def _threads_that_sleep() -> Iterator[None]:
 
 def build(factory: Factory, shape: tuple[int, ...], n_classes: int, seed: int = 0) -> nn.Module:
     """Return a fresh network on the CPU, or say what is wrong with the factory."""
+    _check_factory(factory)
     with own_randomness(seed, torch.device("cpu")):
         module = factory(shape[0] if len(shape) == 1 else shape, n_classes)
     if not isinstance(module, nn.Module):
@@ -133,9 +136,27 @@ def build(factory: Factory, shape: tuple[int, ...], n_classes: int, seed: int = 
             f"number of classes; {factory!r} returned {type(module).__name__}."
         )
     for layer in module.modules():
-        if isinstance(layer, _BatchNorm) and layer.momentum is not None:
+        is_lazy = isinstance(layer, LazyModuleMixin)  # resets its counter when it learns its shape
+        if isinstance(layer, _BatchNorm) and layer.momentum is not None and not is_lazy:
             layer.num_batches_tracked = None  # nothing reads it, and counting takes a kernel for each layer
     return module
+
+
+def _check_factory(factory: Factory) -> None:
+    """Say so where a network, or the class of a factory, is given in place of a factory."""
+    given = f"a {type(factory).__name__} itself" if isinstance(factory, nn.Module) else repr(factory)
+    try:
+        inspect.signature(factory).bind(None, None)
+        takes_two = not isinstance(factory, nn.Module)
+    except TypeError:
+        takes_two = False
+    except ValueError:  # of a callable that does not tell its arguments
+        takes_two = True
+    if not takes_two:
+        raise TypeError(
+            "module must be a factory, called with the shape of a row and the number of classes; "
+            f"got {given}. Write networks.Perceptron(), or a function that returns a torch.nn.Module."
+        )
 
 
 def check_output(module: nn.Module, factory: Factory, shape: tuple[int, ...], n_classes: int) -> None:
@@ -146,17 +167,20 @@ def check_output(module: nn.Module, factory: Factory, shape: tuple[int, ...], n_
     try:
         with torch.no_grad():
             found = module.eval()(trial)
-    except RuntimeError as error:
+    except Exception as error:  # a network is anyone's code
         raise ValueError(
             f"The network of module={factory!r} fails on a batch of shape {tuple(trial.shape)}: {error}"
         ) from error
     if getattr(found, "shape", None) != (_TRIAL_ROWS, n_classes):
         raise ValueError(
             f"The network of module={factory!r} must return a column for each of {n_classes} classes, shape (batch, "
-            f"{n_classes}); for a batch of {_TRIAL_ROWS} it returned {tuple(getattr(found, 'shape', ())) or found!r}."
+            f"{n_classes}); for a batch of {_TRIAL_ROWS} it returned "
+            f"{tuple(found.shape) if isinstance(found, torch.Tensor) else f'a {type(found).__name__}'}."
         )
     if not any(parameter.requires_grad for parameter in module.parameters()):
         raise ValueError(f"The network of module={factory!r} has no parameters to train.")
+    if not all(isinstance(value, torch.Tensor) for value in module.state_dict().values()):
+        raise ValueError(f"The network of module={factory!r} must keep its state in tensors: make it buffers.")
 
 
 def to_place(module: nn.Module, place: Place, *, is_image: bool) -> nn.Module:
@@ -174,9 +198,12 @@ def to_place(module: nn.Module, place: Place, *, is_image: bool) -> nn.Module:
 
 def with_state(module: nn.Module, state: State) -> nn.Module:
     """Return the network with parameters that share their memory with the arrays."""
+    own = module.state_dict()
     tensors = {
         name: torch.from_numpy(array if array.flags.writeable else array.copy()) for name, array in state.items()
     }
+    for name in tensors.keys() & own.keys():  # a network may compute in another precision of its own
+        tensors[name] = tensors[name].to(own[name].dtype)
     # Not strict: torch would ask for the counters of batches that ``build`` left out.
     missing = module.load_state_dict(tensors, strict=False, assign=True).missing_keys
     if missing:
@@ -205,9 +232,8 @@ class Trainer:
         trained = [parameter for parameter in self.module.parameters() if parameter.requires_grad]
         self._copies = [parameter for parameter in trained if parameter.dtype != torch.float32]
         self._masters = [parameter.detach().float().requires_grad_() for parameter in self._copies]
+        self._gradients = [torch.zeros_like(master) for master in self._masters]
         self._master_of = dict(zip(map(id, self._copies), self._masters, strict=True))
-        for master in self._masters:
-            master.grad = torch.zeros_like(master)
         self._rate = torch.zeros((), device=place.device)
         self._optimizer = torch.optim.SGD(
             [self._master_of.get(id(parameter), parameter) for parameter in trained],
@@ -344,7 +370,9 @@ class Trainer:
         return functional.cross_entropy(logits.float(), self._labels.index_select(0, rows))
 
     def _update(self) -> None:
-        reached = [pair for pair in zip(self._masters, self._copies, strict=True) if pair[1].grad is not None]
+        for master, copy, gradient in zip(self._masters, self._copies, self._gradients, strict=True):
+            master.grad = None if copy.grad is None else gradient  # a layer that a step passed by stays as it is
+        reached = [pair for pair in zip(self._masters, self._copies, strict=True) if pair[0].grad is not None]
         _copy_all([master.grad for master, _ in reached], [copy.grad for _, copy in reached])
         self._optimizer.step()
         with torch.no_grad():

@@ -85,7 +85,8 @@ class NetworkLearner(ClassifierMixin, BaseEstimator):
     decay : float > 0, default=0.1
         The factor.
     augment : {None, "crop-flip"}, default=None
-        ``"crop-flip"`` pads images by 4 pixels, takes a random part of their size and mirrors every other one.
+        ``"crop-flip"`` pads images by 4 pixels, bytes by 0 and floats by their mean, takes a random part of their size
+        and mirrors every other one.
     device : str, default="auto"
         ``"cpu"``, ``"cuda"``, ``"cuda:1"``; ``"auto"`` is the present CUDA device where there is one.
     precision : {"auto", "float32", "bfloat16"}, default="auto"
@@ -239,7 +240,8 @@ class NetworkLearner(ClassifierMixin, BaseEstimator):
             The predicted codes, as bytes if there are at most 256 classes.
         """
         if len(classes) < 2:  # noqa: PLR2004
-            raise ValueError(f"y must hold at least two classes to tell apart; got one class only: {classes[0]!r}.")
+            only = classes.tolist()[0]
+            raise ValueError(f"y must hold at least two classes to tell apart; got one class only: {only!r}.")
         if codes.min() < 0 or codes.max() >= len(classes):
             raise ValueError(f"codes must lie from 0 to {len(classes) - 1}; got {codes.min()} to {codes.max()}.")
         check_sample_weight(weights, len(prepared.inputs))

@@ -40,6 +40,8 @@ class Perceptron:
         """Return a fresh network."""
         from counterpoise.learners._network_models import perceptron  # noqa: PLC0415 - torch loads on use
 
+        if not isinstance(self.hidden, (tuple, list)):
+            raise TypeError(f"hidden must list the widths of the layers, as in (64, 64); got {self.hidden!r}.")
         widths = [check_count(width, "hidden") for width in self.hidden]
         n_features = shape if isinstance(shape, int) else math.prod(shape)
         return perceptron([n_features, *widths, n_classes])

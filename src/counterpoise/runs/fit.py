@@ -2,13 +2,13 @@
 
 import shlex
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
 from counterpoise.goals import Goal, InfeasibleGoals, bind
 from counterpoise.progress import Progress, Tell
-from counterpoise.runs.data import Data, data_files, load_data
+from counterpoise.runs.data import Data, Part, data_files, load_data
 from counterpoise.runs.errors import DataError, RunFolderError
 from counterpoise.runs.fitting import Work, fit_model, plain_model
 from counterpoise.runs.folder import CHECKPOINT, MODEL, Prints, Run, Writer, fingerprints, unwritten
@@ -89,15 +89,24 @@ def checked_goals(settings: Settings, data: Data) -> tuple[Goal, ...]:
     if goals and data.positive is None:
         raise DataError(f"Goals speak of a positive class: name one of {data.classes.tolist()[:10]} in data.positive.")
     for split, part in data.splits.items() if goals else ():
-        parts = {"train": part, **data.extra}
-        tables = {name: one.of_two(data.positive).table() for name, one in parts.items()}
-        for goal in goals:
-            try:
-                bind([goal.with_confidence(None)], tables, classes=[False, True])
-            except ValueError as error:
-                reason = str(error).partition(" This is asked by ")[0]  # which the sentence has said
-                raise DataError(f"The goal {goal} cannot be asked of the {split} rows: {reason}") from error
+        for goal, error in zip(goals, why_not_asked(goals, part, data), strict=True):
+            if error is not None:
+                raise DataError(f"The goal {goal} cannot be asked of the {split} rows: {error}") from error
     return goals
+
+
+def why_not_asked(goals: Iterable[Goal], part: Part, data: Data) -> Iterator[ValueError | None]:
+    """Yield for each goal why it cannot be asked of these rows, in the place of ``train``; None where it can."""
+    parts = {"train": part, **data.extra}
+    tables = {name: one.of_two(data.positive).table() for name, one in parts.items()}
+    for goal in goals:
+        try:
+            bind([goal.with_confidence(None)], tables, classes=[False, True])
+        except ValueError as error:
+            reason = str(error).partition(" This is asked by ")[0]  # which is said where the reason is told
+            yield type(error)(reason)
+        else:
+            yield None
 
 
 def _fit(work: Work, writer: Writer, prints: Prints, command: str) -> None:

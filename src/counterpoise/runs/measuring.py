@@ -1,7 +1,7 @@
 """Every number about a fitted run, as rows of the results table, and the words that belong to them."""
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 from typing import Any, NamedTuple
 
@@ -147,20 +147,24 @@ class Judge:
                 value = self.aim.expected_value(said, self._tables(parts), pos_label=self._pos_label)
                 yield self.row(method, "objective", split, value)
 
-    def goal_rows(self, split: str) -> Iterator[ResultRow]:
-        """Yield how each goal stands on a split, for the model and for plain training."""
-        if not self.goals:
+    def goal_rows(self, split: str, unasked: Collection[str] = ()) -> Iterator[ResultRow]:
+        """Yield how each goal stands on a split, but for some by name, for the model and for plain training."""
+        numbered = {f"goal {number}": goal for number, goal in enumerate(self.goals, start=1)}
+        asked = {name: goal for name, goal in numbered.items() if name not in unasked}
+        if not asked:
             return
-        for number, found in enumerate(self.audit(split, self.goals), start=1):
+        for goal, found in zip(asked, self.audit(split, asked.values()), strict=True):
             parts = {name: getattr(found, name) for name in ("estimate", "low", "high", "bound", "margin")}
             parts |= {"verdict": VERDICTS[found.verdict], "violation": _violation(found)}
             parts["rows"] = sum(count for _, count in found.counts)
             for name, value in parts.items():
-                yield self.row(MIXTURE, f"goal {name}", split, value, settings=f"goal {number}")
+                yield self.row(MIXTURE, f"goal {name}", split, value, settings=goal)
         first = self._first_model()
-        for number, found in enumerate(self.audit(split, self.goals, first) if first else (), start=1):
+        if first is None:
+            return
+        for goal, found in zip(asked, self.audit(split, asked.values(), first), strict=True):
             for name, value in (("estimate", found.estimate), ("violation", _violation(found))):
-                yield self.row(FIRST, f"goal {name}", split, value, settings=f"goal {number}")
+                yield self.row(FIRST, f"goal {name}", split, value, settings=goal)
 
     def group_rows(self, split: str) -> Iterator[ResultRow]:
         """Yield the rates of every group."""

@@ -1,10 +1,12 @@
 """What a run came to, in a few lines."""
 
+import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from counterpoise.certify import Audit
+from counterpoise.goals import parse_goal
 from counterpoise.results import ResultsTable
 from counterpoise.runs.settings import Settings
 
@@ -16,10 +18,11 @@ class GoalLine(NamedTuple):
     """One goal on the rows that judge."""
 
     goal: str
-    estimate: float
+    estimate: float  # NaN where the rows cannot answer
     bound: float
-    verdict: str  # "holds", "undecided" or "fails" on the population, with the confidence asked for
+    verdict: str  # "holds", "undecided" or "fails" on the population, with the confidence asked for; or "not asked"
     violation: float  # of the estimate itself
+    note: str = ""  # why it is not asked
 
 
 class Summary(NamedTuple):
@@ -62,25 +65,36 @@ class Summary(NamedTuple):
             for name, (error, cvar) in found.items()
         ]
         if self.goals:
-            cells = [(one.verdict, f"{one.estimate:.4f}", f"{one.bound:.4f}", one.goal) for one in self.goals]
+            cells = [(one.verdict, _number(one.estimate), _number(one.bound), one.goal) for one in self.goals]
             table = _table([("verdict", "estimate", "bound", "goal"), *cells])
-            lines += ["", *table, *_remarks([one.goal for one in self.goals])]
+            notes = [f"{one.goal}: {one.note}" for one in self.goals if one.note]
+            lines += ["", *table, *notes, *_remarks([one.goal for one in self.goals])]
         return "\n".join(lines)
 
 
 def summarize_run(
-    settings: Settings, results: ResultsTable, texts: dict[str, Any], split: str | None = None
+    settings: Settings,
+    results: ResultsTable,
+    texts: dict[str, Any],
+    split: str | None = None,
+    unasked: Mapping[str, str] | None = None,
 ) -> Summary:
-    """Return the summary of a results table, by default on the test rows or, without any, the last split there is."""
+    """Return the summary of a results table, by default on the test rows or, without any, the last split there is.
+
+    ``unasked`` tells by the names of goals why they have no rows in the table.
+    """
     splits = dict.fromkeys(row.split for row in results.where(quantity="error", method="mixture"))
     judged = split or ("test" if "test" in splits else list(splits)[-1])
     values = {(row.quantity, row.method, row.settings, row.alpha): row.value for row in results.where(split=judged)}
     alpha = float(settings.alpha)
 
     def goal(entry: dict[str, Any]) -> GoalLine:
+        if unasked and entry["name"] in unasked:
+            bound = parse_goal(entry["text"]).bound
+            return GoalLine(entry["text"], math.nan, bound, "not asked", math.nan, unasked[entry["name"]])
         parts = {name: values["goal " + name, "mixture", entry["name"], None] for name in _PARTS}
-        verdict = _VERDICTS[parts.pop("verdict")]
-        return GoalLine(goal=entry["text"], verdict=verdict, **parts)
+        verdict = _VERDICTS[parts["verdict"]]
+        return GoalLine(entry["text"], parts["estimate"], parts["bound"], verdict, parts["violation"])
 
     return Summary(
         judged,
@@ -112,6 +126,10 @@ def audit_text(audit: Audit) -> str:
     notes = [f"{goal}: {row.note}." for row, goal in zip(audit, goals, strict=True) if row.note]
     surely = f"All verdicts are right together with confidence {audit.confidence:.4g}."
     return "\n".join([*_table([head, *cells]), *notes, *_remarks(goals), surely])
+
+
+def _number(value: float) -> str:
+    return "-" if math.isnan(value) else f"{value:.4f}"
 
 
 def _table(lines: Sequence[Sequence[str]]) -> list[str]:

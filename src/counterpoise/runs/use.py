@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from counterpoise._language.wording import NoRows
 from counterpoise.certify import Audit
 from counterpoise.goals import Goal, as_goals
 from counterpoise.results import ResultsTable
 from counterpoise.runs.data import TEST, Data, data_files, extra_parts, load_data, read_part, with_baseline_model
 from counterpoise.runs.errors import DataError, RunFolderError, nearest
-from counterpoise.runs.fit import checked_goals
+from counterpoise.runs.fit import checked_goals, why_not_asked
 from counterpoise.runs.fitting import Work, inside_goals, last_step, mixes
 from counterpoise.runs.folder import CHECKPOINT, GOALS, SETTINGS, Run, Writer, fingerprints, read_json
 from counterpoise.runs.goals_file import goals_of
@@ -39,13 +40,15 @@ def evaluate_run(run: Run, data_path: str | Path) -> Summary:
     Returns
     -------
     Summary
+        A goal that these rows cannot answer, as recall where no row is positive, is "not asked", and its note says why.
     """
     judge = _judge(run, Path(data_path))
+    errors = enumerate(why_not_asked(judge.goals, judge.data.splits[TEST], judge.data), start=1)
+    unasked = {f"goal {number}": str(error) for number, error in errors if isinstance(error, NoRows)}
     with _asked_of(f"rows of {data_path}"):
-        rows = [*judge.loss_rows(TEST), *judge.goal_rows(TEST)]
-    return summarize_run(run.settings, ResultsTable(tuple(rows)), run.texts(), TEST)._replace(
-        split=Path(data_path).name
-    )
+        rows = [*judge.loss_rows(TEST), *judge.goal_rows(TEST, unasked)]
+    found = summarize_run(run.settings, ResultsTable(tuple(rows)), run.texts(), TEST, unasked)
+    return found._replace(split=Path(data_path).name)
 
 
 def predict_run(

@@ -8,7 +8,7 @@ from bisect import bisect_left
 
 import numpy as np
 
-from counterpoise._checks import check_vector
+from counterpoise._checks import as_numbers, check_vector
 from counterpoise._types import ArrayLike, BoolArray, FloatArray, IntArray
 from counterpoise.solvers import _kernels
 
@@ -26,7 +26,7 @@ def worst_weights(losses: ArrayLike, caps: ArrayLike) -> FloatArray:
     losses : array of shape (n_samples,)
         Finite.
     caps : float or array of shape (n_samples,)
-        Largest weight of each sample; for the CVaR at level alpha this is 1/(alpha n).
+        Largest weight of each sample; for the CVaR at level alpha this is 1/(alpha n). Infinity, for none, counts as 1.
 
     Returns
     -------
@@ -55,7 +55,7 @@ def worst_mean(losses: ArrayLike, caps: ArrayLike) -> float:
     ----------
     losses : array of shape (n_samples,)
     caps : float, or array of shape (n_samples,)
-        The largest weights.
+        The largest weights; infinity for none.
 
     Returns
     -------
@@ -83,7 +83,7 @@ def project_capped(scores: ArrayLike, caps: ArrayLike) -> FloatArray:
     scores : array of shape (n_samples,)
         Finite.
     caps : float or array of shape (n_samples,)
-        Largest weight of each sample.
+        Largest weight of each sample; infinity for none.
 
     Returns
     -------
@@ -131,7 +131,7 @@ def capped_softmax(scores: ArrayLike, caps: ArrayLike, *, prior: ArrayLike | Non
     scores : array of shape (n_samples,)
         Finite.
     caps : float or array of shape (n_samples,)
-        Largest weight of each sample.
+        Largest weight of each sample; infinity for none.
     prior : array of shape (n_samples,), optional
         Non-negative; the entropy is then relative to it. Default: equal for all.
 
@@ -222,7 +222,8 @@ def _vector(values: ArrayLike, name: str) -> FloatArray:
 
 
 def _caps(caps: ArrayLike, size: int) -> FloatArray:
-    given = np.broadcast_to(caps, (size,)) if np.ndim(caps) == 0 else caps
+    given = as_numbers(np.broadcast_to(caps, (size,)) if np.ndim(caps) == 0 else caps, "caps")
+    given = np.where(given == np.inf, 1.0, given)  # no weight is larger
     limits = check_vector(given, "caps", size, "one cap for each sample")
     if limits.min() < 0:
         raise ValueError(f"caps must not be negative; got {float(limits.min())!r}.")
