@@ -10,20 +10,8 @@ from typing import NamedTuple
 
 import pandas as pd
 import pytest
-from fitted_run import make_run, own_copy
 
 from counterpoise.cli import main
-
-
-@pytest.fixture(scope="module")
-def fitted(tmp_path_factory):
-    return make_run(tmp_path_factory.mktemp("fitted"))
-
-
-@pytest.fixture
-def here(fitted, tmp_path, monkeypatch):
-    return own_copy(fitted, tmp_path, monkeypatch)
-
 
 FIT = "fit goals.toml -o new"
 PREDICT = "predict run tumours.csv -o said.csv"

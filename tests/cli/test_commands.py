@@ -10,22 +10,11 @@ import time
 import numpy as np
 import pandas as pd
 import pytest
-from fitted_run import make_run, own_copy
 
 from counterpoise.boosting.checkpoint import rounds_done
 from counterpoise.cli import main
 from counterpoise.results import read_rows
 from counterpoise.runs import open_run
-
-
-@pytest.fixture(scope="module")
-def fitted(tmp_path_factory):
-    return make_run(tmp_path_factory.mktemp("fitted"))
-
-
-@pytest.fixture
-def here(fitted, tmp_path, monkeypatch):
-    return own_copy(fitted, tmp_path, monkeypatch)
 
 
 def said(capsys, *arguments, code=0):

@@ -2,6 +2,7 @@
 
 import shutil
 
+import pytest
 from sklearn.datasets import load_breast_cancer
 
 from counterpoise.cli import main
@@ -34,8 +35,10 @@ def tumours():
     return frame
 
 
-def make_run(folder):
-    """Write the table, the goals file and the run into a folder, and return it."""
+@pytest.fixture(scope="session")
+def fitted(tmp_path_factory):
+    """Return a folder with the table, the goals file and the run; nobody writes there."""
+    folder = tmp_path_factory.mktemp("fitted")
     tumours().to_csv(folder / "tumours.csv", index=False)
     tumours().to_parquet(folder / "tumours.parquet", index=False)
     (folder / "goals.toml").write_text(GOALS)
@@ -43,8 +46,9 @@ def make_run(folder):
     return folder
 
 
-def own_copy(fitted, tmp_path, monkeypatch):
-    """Return a copy of such a folder, made the current one."""
+@pytest.fixture
+def here(fitted, tmp_path, monkeypatch):
+    """Return a copy of that folder, made the current one."""
     folder = tmp_path / "work"
     shutil.copytree(fitted, folder)
     monkeypatch.chdir(folder)
