@@ -13,7 +13,7 @@ from counterpoise._types import AnyArray, ArrayLike, FloatArray
 
 _MATRIX = 2  # dimensions
 _TINY = 1e-6  # by which a mixture may miss the simplex: rounding in float32
-_LEAST_ALPHA = 1e-300  # what is smaller means the same, the worst sample, but 1 / alpha would be infinite
+LEAST_ALPHA = 1e-300  # what is smaller means the same, the worst sample, but 1 / alpha would be infinite
 _SEEDS = 2**32  # that a RandomState can start from
 _CHUNK_BYTES = 1 << 22  # checks walk a large array in pieces of this size, so that they need no memory
 
@@ -27,7 +27,7 @@ def check_alpha(alpha: Any) -> float:
             f"alpha must lie in (0, 1], the fraction of the samples that form the tail; got {alpha!r}. "
             "Use alpha=1 for the average."
         )
-    return max(float(alpha), _LEAST_ALPHA)
+    return max(float(alpha), LEAST_ALPHA)
 
 
 def check_alphas(alphas: ArrayLike) -> FloatArray:

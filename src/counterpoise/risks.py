@@ -21,6 +21,7 @@ from typing import ClassVar, Protocol, runtime_checkable
 import numpy as np
 
 from counterpoise._checks import (
+    LEAST_ALPHA,
     check_alpha,
     check_choice,
     check_losses,
@@ -33,8 +34,6 @@ from counterpoise._types import ArrayLike, BoolArray, FloatArray
 from counterpoise.solvers.worst_case import DIVERGENCES, check_radius, worst_case_weights
 
 __all__ = ["KL", "CVaR", "ChiSquare", "EmpiricalLikelihood", "Mean", "MeanVariance", "Risk", "ball_risk"]
-
-_LEAST_TAIL = 1e-300  # fraction of an infinite radius: the worst sample alone
 
 
 @runtime_checkable
@@ -196,7 +195,7 @@ def ball_risk(divergence: str, radius: float) -> Risk:
     """
     check_choice(divergence, "divergence", DIVERGENCES)
     if divergence == "cvar":
-        return CVaR(max(math.exp(-check_radius(radius)), _LEAST_TAIL))
+        return CVaR(max(math.exp(-check_radius(radius)), LEAST_ALPHA))
     kinds = {"empirical-likelihood": EmpiricalLikelihood, "kl": KL, "chi-square": ChiSquare}
     return kinds[divergence](radius)
 
