@@ -216,3 +216,13 @@ def check_rows(rows: ArrayLike | None, bounds: ArrayLike | None, n_models: int) 
             "Leave out the row of a bound that does not bind."
         )
     return matrix.astype(np.float64), limits.astype(np.float64)
+
+
+def check_row_scale(row_scale: ArrayLike | None, n_rows: int) -> FloatArray | None:
+    """Return the scales of constraint rows, or None where none are given."""
+    if row_scale is None or not n_rows:
+        return None
+    vector = check_vector(row_scale, "row_scale", n_rows, "one scale for each row of rows")
+    if not vector.min() > 0:
+        raise ValueError(f"row_scale must be positive; got a scale of {float(vector.min())!r}.")
+    return vector

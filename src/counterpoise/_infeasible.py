@@ -1,21 +1,19 @@
 """A start inside the goals; or, where there is none, which goals conflict, with bounds in the goals' own units."""
 
-from collections.abc import Callable, Mapping
-from functools import partial
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
+from counterpoise._language.advice import Bounds, Constraints, bisected, explain
 from counterpoise._types import FloatArray, IntArray
 from counterpoise.goals import BoundGoals, Goal, InfeasibleGoals, Ratio, Table, bind
-from counterpoise.solvers.conflicts import Conflict, find_conflict
 from counterpoise.solvers.ramp import Plan, RampProblem, State, minimize_ramp
+from counterpoise.solvers.result import FEASIBLE, constraint_scale
 
-_DOUBLINGS = 40
-_HALVINGS = 30  # of an interval: its end is then known to nine digits
 _EVEN = 0.5  # the probability that a score of 0 stands for
-_MET = 1e-9  # violations below this are rounding
+_CANCELLED = 1e-12  # part of the weights below which their sum is rounding
 _MARGIN = 1e-3  # by how much inside the goals a start is looked for
 _SEARCH = 25  # majorizations of a search
 _MAX_DELETIONS = 12  # goals among which the smallest conflict is looked for one by one
@@ -29,51 +27,27 @@ def stacked_weights(bound: BoundGoals, names: list[str], sizes: Mapping[str, int
 
 def require_possible(bound: BoundGoals, tables: Mapping[str, Table]) -> None:
     """Raise ``InfeasibleGoals`` where no predictions at all, by whatever classifier, meet the goals."""
-    sizes = {name: tables[name].n_samples for name in bound.weights}
-    conflict = find_conflict(stacked_weights(bound, list(sizes), sizes), bound.bounds)
-    if conflict is None:
-        return
-    members = conflict.members
-
-    def can_hold(place: int, limit: float) -> bool:
-        relaxed = _with_bound(bound, place, limit, tables)
-        weights = stacked_weights(relaxed, list(sizes), sizes)
-        return find_conflict(weights[members], relaxed.bounds[members]) is None
-
-    raise conflict_error(conflict, bound.goals, bound.bounds, can_hold)
+    found = explain(_AnyPredictions(bound, tables))
+    if found is not None:
+        raise found
 
 
-def conflict_error(
-    conflict: Conflict, goals: tuple[Goal, ...], bounds: FloatArray, can_hold: Callable[[int, float], bool]
-) -> InfeasibleGoals:
-    """Return the error for goals that conflict, with the nearest bounds in the goals' own units.
+class _AnyPredictions(NamedTuple):
+    """Goals as constraints on predictions between 0 and 1, each its own variable."""
 
-    ``can_hold(place, limit)`` tells whether the goal at that place could hold with another bound beside the others.
-    """
-    nearest = {}
-    for place in conflict.members.tolist():
-        goal = goals[place]
-        if isinstance(goal.left, Ratio) or goal.confidence is not None:
-            nearest[goal] = _nearest(goal, partial(can_hold, place))
-        else:
-            relaxed = float(conflict.nearest[place] - bounds[place])
-            nearest[goal] = goal.bound + (relaxed if goal.sense == "<=" else -relaxed)
-    return InfeasibleGoals([goals[place] for place in conflict.members], conflict.least_violation, nearest)
+    bound: BoundGoals
+    tables: Mapping[str, Table]
 
+    @property
+    def goals(self) -> tuple[Goal, ...]:
+        return self.bound.goals
 
-def _nearest(goal: Goal, can_hold: Callable[[float], bool]) -> float:
-    """Return the nearest bound that can hold, by bisection: ratios and confidences are not linear in their bound."""
-    looser = 1.0 if goal.sense == "<=" else -1.0
-    step = 1.0
-    for _ in range(_DOUBLINGS):
-        if can_hold(goal.bound + looser * step):
-            break
-        step *= 2
-    impossible, possible = goal.bound, goal.bound + looser * step
-    for _ in range(_HALVINGS):
-        middle = (impossible + possible) / 2
-        impossible, possible = (impossible, middle) if can_hold(middle) else (middle, possible)
-    return possible
+    def constraints(self, bounds: Bounds) -> Constraints:
+        other = _with_bounds(self.bound, bounds, self.tables) if bounds else self.bound
+        sizes = {name: self.tables[name].n_samples for name in other.weights}
+        matrix = stacked_weights(other, list(sizes), sizes)
+        reach = np.asarray(abs(matrix).sum(axis=1)).ravel()
+        return Constraints(matrix, other.bounds, constraint_scale(reach, other.bounds, other.sizes), "box")
 
 
 def find_start(problem: RampProblem, bound: BoundGoals, tables: Mapping[str, Table]) -> FloatArray:
@@ -89,16 +63,17 @@ def find_start(problem: RampProblem, bound: BoundGoals, tables: Mapping[str, Tab
     require_possible(bound, tables)
     searcher = _Searcher(problem)
     search = searcher.least_violation(np.arange(problem.n_constraints))
-    if search.state.violation > _MET:
+    if search.state.violation > FEASIBLE:
         raise searcher.as_error(bound, search, tables)
     return search.state.point
 
 
 def _constant_start(problem: RampProblem) -> FloatArray | None:
     """Return a point without coefficients that meets the constraints, the most even one, where there is one."""
-    slopes = np.asarray(problem.weights.sum(axis=1)).ravel()[1:]
+    slopes, sizes = (np.asarray(one.sum(axis=1)).ravel()[1:] for one in (problem.weights, abs(problem.weights)))
+    slopes = np.where(np.abs(slopes) > _CANCELLED * sizes, slopes, 0.0)
     room = -problem.constants[1:]  # slopes * probability <= room
-    if (room[slopes == 0] < 0).any():
+    if (room[slopes == 0] < -FEASIBLE).any():
         return None
     with np.errstate(divide="ignore", invalid="ignore"):  # where a slope is 0, which is left out below
         limits = room / slopes
@@ -131,7 +106,7 @@ class _Searcher:
         if constant is not None:
             return _Search(problem.at(constant), np.zeros(members.size))
         best = _searched(problem, np.zeros(problem.machine.size))
-        if best.state.violation > _MET:
+        if best.state.violation > FEASIBLE:
             best = min(best, _searched(problem, self._unconstrained()), key=lambda one: one.state.violation)
         return best
 
@@ -146,21 +121,34 @@ class _Searcher:
         members, search = self._priced(search)
         if members.size <= _MAX_DELETIONS:
             members, search = self._smallest(members, search)
-        nearest = {}
-        for place in members:
-            goal = bound.goals[place]
-            if not isinstance(goal.left, Ratio):  # whose bound is not in units of the excess
-                missed = self._least_excess(int(place), members[members != place])
-                if missed is not None:
-                    nearest[goal] = _moved(bound, int(place), missed, tables)
         conflict = [bound.goals[place] for place in members]
-        return InfeasibleGoals(conflict, search.state.violation, nearest, proven=False)
+        nearest = self._nearest(bound, members, tables)
+        joint = {} if nearest else self._joint(bound, tables)
+        return InfeasibleGoals(conflict, search.state.violation, nearest, proven=False, joint_bounds=joint)
+
+    def _nearest(self, bound: BoundGoals, members: IntArray, tables: Mapping[str, Table]) -> dict[Goal, float]:
+        """Return the nearest bounds found for members beside all other goals; ratios have other units than excess."""
+        everything, nearest = np.arange(self.problem.n_constraints), {}
+        for place in members.tolist():
+            if not isinstance(bound.goals[place].left, Ratio):
+                missed = self._least_excess(place, everything[everything != place])
+                if missed is not None:
+                    nearest[bound.goals[place]] = _moved(bound, place, missed, tables)
+        return nearest
+
+    def _joint(self, bound: BoundGoals, tables: Mapping[str, Table]) -> dict[Goal, float]:
+        """Return the bounds that the point of least total violation meets, unless a ratio is among those it misses."""
+        excess = self.least_violation(np.arange(self.problem.n_constraints)).state.excess
+        missed = np.flatnonzero(excess > FEASIBLE).tolist()
+        if any(isinstance(bound.goals[place].left, Ratio) for place in missed):
+            return {}
+        return {bound.goals[place]: _moved(bound, place, float(excess[place]), tables) for place in missed}
 
     def _priced(self, search: _Search) -> tuple[IntArray, _Search]:
         """Return the constraints that are exceeded or have a price, if these alone are out of reach too; else all."""
-        priced = np.flatnonzero((search.state.excess > _MET) | (search.multipliers > _MET))
+        priced = np.flatnonzero((search.state.excess > FEASIBLE) | (search.multipliers > FEASIBLE))
         reduced = self.least_violation(priced)
-        if reduced.state.violation > _MET:
+        if reduced.state.violation > FEASIBLE:
             return priced, reduced
         return np.arange(self.problem.n_constraints), search
 
@@ -169,14 +157,14 @@ class _Searcher:
         for candidate in members:
             rest = members[members != candidate]
             reduced = self.least_violation(rest)
-            if reduced.state.violation > _MET:
+            if reduced.state.violation > FEASIBLE:
                 members, search = rest, reduced
         return members, search
 
     def _least_excess(self, one: int, others: IntArray) -> float | None:
-        """Return the least found by which one constraint is exceeded where the others hold, or None if they do not."""
+        """Return the least found by which one constraint is exceeded where all others hold, or None if they do not."""
         start = self.least_violation(others).state
-        if start.violation > _MET:
+        if start.violation > FEASIBLE:
             return None
         problem = self.problem
         rows = np.concatenate([[one], others]) + 1
@@ -192,15 +180,16 @@ def _moved(bound: BoundGoals, place: int, missed: float, tables: Mapping[str, Ta
         return goal.bound + (missed if goal.sense == "<=" else -missed)
 
     def is_enough(limit: float) -> bool:
-        relaxed = _with_bound(bound, place, limit, tables)
-        return bool(relaxed.bounds[place] >= bound.bounds[place] + missed - _MET)
+        relaxed = _with_bounds(bound, {place: limit}, tables)
+        return bool(relaxed.bounds[place] >= bound.bounds[place] + missed - FEASIBLE)
 
-    return _nearest(goal, is_enough)
+    found = bisected(goal, is_enough)
+    return goal.bound if found is None else found
 
 
-def _with_bound(bound: BoundGoals, place: int, limit: float, tables: Mapping[str, Table]) -> BoundGoals:
-    """Return the goals with another number on the right side of one; those with a confidence still share the risk."""
-    goals = [*bound.goals[:place], bound.goals[place].with_bound(limit), *bound.goals[place + 1 :]]
+def _with_bounds(bound: BoundGoals, bounds: Bounds, tables: Mapping[str, Table]) -> BoundGoals:
+    """Return the goals with other numbers on the right side of some; those with a confidence still share the risk."""
+    goals = [goal.with_bound(bounds.get(place, goal.bound)) for place, goal in enumerate(bound.goals)]
     return bind(goals, dict(tables), classes=np.array(bound.classes))
 
 

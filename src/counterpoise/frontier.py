@@ -181,7 +181,9 @@ def _points(game: Game, limits: _Limits, levels: FloatArray, tol: float) -> tupl
     order = np.argsort(levels, kind="stable")  # neighbours start from each other
     sets = {number: limits.at(float(levels[number])) for number in order.tolist()}
     possible = {number: one for number, one in sets.items() if one is not None}
-    solved = limits_path(game.losses, game.alpha, [*possible.values()], sample_weight=game.sample_weight, tol=tol)
+    scale = None if limits.goals is None else limits.goals.scale
+    given: dict[str, Any] = {"sample_weight": game.sample_weight, "row_scale": scale, "tol": tol}
+    solved = limits_path(game.losses, game.alpha, [*possible.values()], **given)
     found = dict(zip(possible, solved, strict=True))
     return tuple(_point(float(level), found.get(number), game.shift) for number, level in enumerate(levels))
 
@@ -226,11 +228,15 @@ def _default_bounds(game: Game, limits: _Limits, n_points: int) -> FloatArray:
     goals = limits.goals
     if goals is not None and goals.row_slopes[0].any():
         raise ValueError("The goal is on a ratio, whose range under a mixture is not known beforehand: pass bounds.")
-    rows, bounds = limits.rows[1:], limits.bounds[1:]
+    given: dict[str, Any] = {
+        "rows": limits.rows[1:],
+        "bounds": limits.bounds[1:],
+        "row_scale": None if goals is None else goals.scale[1:],
+    }
     try:
-        free = minimize_cvar(game.losses, game.alpha, sample_weight=game.sample_weight, rows=rows, bounds=bounds)
+        free = minimize_cvar(game.losses, game.alpha, sample_weight=game.sample_weight, **given)
     except InfeasibleRows as error:
         raise (error if goals is None else goals.infeasible(error)) from error
-    tightest = minimize_cvar(limits.rows[:1], 1.0, rows=rows, bounds=bounds).value
+    tightest = minimize_cvar(limits.rows[:1], 1.0, **given).value
     loosest = max(float(limits.rows[0] @ free.mixture), tightest)
     return np.linspace(limits.own_bound(tightest), limits.own_bound(loosest), n_points)

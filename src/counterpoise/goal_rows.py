@@ -5,16 +5,18 @@ Every rate of a randomized classifier is linear in its mixture, so a goal on any
 predictions. Those are kept as bits, so that other goals, bounds or alphas ask no model again.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from counterpoise._infeasible import conflict_error
-from counterpoise._language.binding import Views
+from counterpoise._language.advice import Bounds, Constraints, explain
+from counterpoise._language.binding import Views, tally_rates
 from counterpoise._language.classes import Classes
 from counterpoise._language.population import Share, can_certify, certified_bound, needed_bound, standing
+from counterpoise._language.rows import Dataset
 from counterpoise._types import AnyArray, BoolArray, FloatArray
 from counterpoise.goals import (
     Goal,
@@ -22,17 +24,18 @@ from counterpoise.goals import (
     InfeasibleGoals,
     Ratio,
     Table,
-    bind,
-    bind_objective,
+    as_objective,
+    check_denominators,
     risks,
     with_margins,
 )
-from counterpoise.solvers.conflicts import find_conflict
-from counterpoise.solvers.result import InfeasibleRows
+from counterpoise.solvers import minimize_cvar
+from counterpoise.solvers.result import InfeasibleRows, constraint_scale
 from counterpoise.solvers.rows import BitRows, pack
 
 TRAIN = "train"  # the dataset that is the rows on which the mixture is chosen
 _BINARY = 2
+_LEAST_REACH = 1e-7  # part of its row's largest entry to which a ratio's scale falls: beyond, rounding would bind
 _MOST_GROUPS = 100  # distinct values of a feature that may still be groups of people, and not a measurement
 _GLANCE = 10_000  # rows that show most measurements to be one
 
@@ -60,6 +63,32 @@ class GoalRows(NamedTuple):
     row_slopes: FloatArray  # zero but for ratios, whose bound multiplies the denominator
     bound_slopes: FloatArray
     shares: tuple[Share | None, ...]  # that decide about a goal with a confidence; None: its margin is fixed
+    sizes: FloatArray | None = None  # of the terms that the entries of each row are sums and differences of
+
+    @property
+    def scale(self) -> FloatArray:
+        """Return what rows and bounds are divided by where it is asked whether they hold.
+
+        A ratio is multiplied through by its denominator, and where other goals keep that small, so is what counts.
+        """
+        scale = constraint_scale(np.abs(self.rows).max(axis=1), self.bounds, self.sizes)
+        for place in np.flatnonzero(self.row_slopes.any(axis=1)).tolist():
+            scale[place] = min(scale[place], max(self._reach(place), _LEAST_REACH * scale[place]))
+        return scale
+
+    def as_limits(self) -> dict[str, Any]:
+        """Return the goals as arguments of a solver."""
+        return {"rows": self.rows, "bounds": self.bounds, "row_scale": self.scale}
+
+    def _reach(self, place: int) -> float:
+        """Return how large a ratio's denominator can be where the other goals hold."""
+        sign = -1.0 if self.goals[place].sense == "<=" else 1.0
+        divisor = sign * (self.row_slopes[place] - self.bound_slopes[place])
+        rows, bounds = (np.delete(one, place, axis=0) for one in (self.rows, self.bounds))
+        try:
+            return -minimize_cvar(-divisor[None], 1.0, rows=rows, bounds=bounds).value
+        except InfeasibleRows:
+            return float(divisor.max())
 
     def first(self, n_models: int) -> "GoalRows":
         """Return the same goals on the first models only."""
@@ -96,18 +125,19 @@ class GoalRows(NamedTuple):
     def _risk(self, place: int) -> float:
         return risks(self.goals)[place]
 
+    def constraints(self, bounds: Bounds) -> Constraints:
+        """Return the goals as constraints on the mixture, with other numbers on the right sides of some."""
+        other = self
+        for place, bound in bounds.items():
+            other = other.with_bound(place, bound)
+        return Constraints(other.rows, other.bounds, other.scale, "simplex")
+
     def infeasible(self, error: InfeasibleRows) -> InfeasibleGoals:
         """Return which goals conflict on every mixture, given the proof that some do."""
-        conflict = find_conflict(self.rows, self.bounds, domain="simplex")
-        if conflict is None:  # by less than the tolerance of that search: the multipliers tell as much
+        found = explain(self)
+        if found is None:  # by rounding of one solver against the other: the multipliers tell as much
             return InfeasibleGoals([self.goals[place] for place in error.rows], error.violation)
-        members = conflict.members
-
-        def can_hold(place: int, bound: float) -> bool:
-            other = self.with_bound(place, bound)
-            return find_conflict(other.rows[members], other.bounds[members], domain="simplex") is None
-
-        return conflict_error(conflict, self.goals, self.bounds, can_hold)
+        return found
 
 
 class Positive(NamedTuple):
@@ -190,26 +220,34 @@ class Answers:
         if not goals:
             return None
         views = Views(self.tables, Classes(*self._labels(goals[0])))
-        asked = with_margins(goals, views)
-        rows, bounds = self._bound(asked)
+        check_denominators(goals, self.tables, views.classes)
+        asked, count = with_margins(goals, views), self._counter(views)
+        rows, bounds = _tallied(asked, views, count, goals)
         row_slopes = np.zeros_like(rows)
         bound_slopes = np.array([1.0 if goal.sense == "<=" else -1.0 for goal in goals])
         ratios = [place for place, goal in enumerate(goals) if isinstance(goal.left, Ratio)]
         if ratios:  # affine in their bound: two points tell the slope
-            moved = self._bound([asked[place].with_bound(asked[place].bound + 1.0) for place in ratios])
+            moved = _tallied([asked[place].with_bound(asked[place].bound + 1.0) for place in ratios], views, count)
             row_slopes[ratios] = moved[0] - rows[ratios]
             bound_slopes[ratios] = moved[1] - bounds[ratios]
         shares = tuple(None if goal.confidence is None else standing(goal, views, None).share() for goal in goals)
-        return GoalRows(goals, rows, bounds, row_slopes, bound_slopes, shares)
-
-    def _bound(self, goals: Sequence[Goal]) -> tuple[FloatArray, FloatArray]:
-        bound = bind(goals, self.tables, classes=self._labels(goals[0]))
-        return self._weighted(bound.weights, len(goals)), bound.bounds
+        sizes = np.array([goal.linear.size for goal in asked])
+        return GoalRows(goals, rows, bounds, row_slopes, bound_slopes, shares, sizes)
 
     def rate_row(self, objective: Any) -> RateRow:
         """Return a rate, or its text, as a linear function of the mixture."""
-        bound = bind_objective(objective, self.tables, classes=self._labels(objective))
-        return RateRow(float(bound.constants[0]), self._weighted(bound.weights, 1)[0])
+        views, rate = Views(self.tables, Classes(*self._labels(objective))), as_objective(objective)
+        return RateRow(rate.constant, tally_rates([rate], views, self._counter(views))[0])
+
+    def _counter(self, views: Views) -> Callable[[Dataset], FloatArray]:
+        """Return what counts the weight of the rows that each model calls positive, every set of rows once."""
+
+        @cache
+        def count(rows: Dataset) -> FloatArray:
+            places, weights = views.rows(rows)
+            return self.positives[rows.name].only(places).totals(weights)
+
+        return count
 
     def checks(self, goals: tuple[Goal, ...], mixture: FloatArray) -> list[GoalCheck]:
         """Return how each goal stands for the mixture, in expectation over its draws."""
@@ -241,15 +279,6 @@ class Answers:
             )
         return self.positive.labels
 
-    def _weighted(self, weights: Mapping[str, Any], n_rates: int) -> FloatArray:
-        """Return ``weights @ positives``, summed over datasets; time and memory grow with the rows that count."""
-        total: FloatArray | None = None
-        for name, matrix in weights.items():
-            part = np.array([_product(matrix, number, self.positives[name]) for number in range(n_rates)])
-            total = part if total is None else total + part
-        assert total is not None  # noqa: S101 - every rate counts rows of some dataset
-        return total
-
     def _check_loaded(self) -> None:
         """Check what came from a file."""
         for name, bits in self.positives.items():
@@ -268,13 +297,12 @@ class Answers:
         return {"tables": tables, "positives": self.positives, "positive": self.positive}
 
 
-def _product(matrix: Any, number: int, bits: BitRows) -> FloatArray:
-    start, stop = matrix.indptr[number : number + 2]
-    places, amounts = matrix.indices[start:stop], matrix.data[start:stop]
-    counted = bits if places.size == bits.n_rows else BitRows(bits.packed[places], bits.n_models)
-    if places.size == bits.n_rows:
-        amounts = amounts[np.argsort(places)]
-    return counted.columns(np.maximum(amounts, 0.0)) - counted.columns(np.maximum(-amounts, 0.0))
+def _tallied(
+    asked: Sequence[Goal], views: Views, count: Callable[[Dataset], FloatArray], names: Sequence[Goal] | None = None
+) -> tuple[FloatArray, FloatArray]:
+    """Return goals as rows and bounds; ``names`` are what an error calls them."""
+    linear = [goal.linear for goal in asked]
+    return tally_rates(linear, views, count, names), -np.array([rate.constant for rate in linear])
 
 
 def _changed(table: Table, **parts: Any) -> Table:

@@ -11,11 +11,14 @@ from dataclasses import dataclass
 from itertools import permutations
 from typing import Any
 
+import numpy as np
+
 from counterpoise._checks import check_fraction
 from counterpoise._goal_text import GoalSyntaxError, read_comparison, read_expression
 from counterpoise._language.binding import BoundRates, Views, bind_rates
 from counterpoise._language.classes import Classes, two_classes
 from counterpoise._language.expressions import Goal, GoalCheck, Rate, Ratio, as_rate, is_number
+from counterpoise._language.infeasible import InfeasibleGoals
 from counterpoise._language.population import standing, tightened_goal
 from counterpoise._language.rows import Dataset
 from counterpoise._language.tables import Table, as_tables
@@ -46,6 +49,7 @@ from counterpoise.rates import (
     wins,
     wins_minus_losses,
 )
+from counterpoise.solvers.result import FEASIBLE
 
 __all__ = [
     "BoundGoals",
@@ -93,8 +97,6 @@ __all__ = [
     "wins",
     "wins_minus_losses",
 ]
-
-_ROUNDING = 1e-9  # by which a denominator may seem negative: sums over rows are not exact
 
 
 def parse_goal(text: str) -> Goal:
@@ -177,6 +179,7 @@ class BoundGoals:
     goals: tuple[Goal, ...]
     rates: BoundRates
     classes: Classes
+    sizes: FloatArray  # of the terms that each goal's weights are sums and differences of
 
     @property
     def weights(self) -> dict[str, Any]:
@@ -232,7 +235,10 @@ def bind(goals: Any, data: Any, *, classes: ArrayLike | None = None, pos_label: 
     signs = _classes(tables, classes, pos_label)
     check_denominators(listed, tables, signs)
     asked = with_margins(listed, Views(tables, signs))
-    return BoundGoals(listed, bind_rates([goal.linear for goal in asked], tables, signs, listed), signs)
+    linear = [goal.linear for goal in asked]
+    return BoundGoals(
+        listed, bind_rates(linear, tables, signs, listed), signs, np.array([rate.size for rate in linear])
+    )
 
 
 def bind_objective(objective: Any, data: Any, *, classes: ArrayLike | None = None, pos_label: Any = None) -> BoundRates:
@@ -268,7 +274,7 @@ def check_denominators(goals: Sequence[Goal], tables: Mapping[str, Table], class
     bound = bind_rates([goal.left.denominator for goal in ratios], tables, classes, ratios)  # type: ignore[union-attr]
     least = bound.constants + sum(weights.minimum(0).sum(axis=1) for weights in bound.weights.values())
     for goal, value in zip(ratios, least.tolist(), strict=True):
-        if value < -_ROUNDING:
+        if value < -FEASIBLE:
             raise ValueError(
                 f"The goal {goal} cannot be multiplied through: its denominator falls to {value:.4g} for some "
                 "predictions, and the comparison would turn round. Use a denominator that is never negative."
@@ -334,55 +340,3 @@ def _pairs(groups: Sequence[Dataset]) -> list[tuple[Dataset, Dataset]]:
     if not found or not all(isinstance(group, Dataset) for pair in found for group in pair):
         raise TypeError(f"groups must be two Datasets or more, as train.by(sex=['F', 'M']) gives; got {groups!r}.")
     return found
-
-
-class InfeasibleGoals(ValueError):  # noqa: N818 - named for the state it reports
-    """Goals that no classifier of the kind asked for can meet together.
-
-    Attributes
-    ----------
-    conflict : tuple of Goal
-        The smallest set of goals found that cannot hold together; without any one of them the others can.
-    least_violation : float
-        The least total by which these goals must be missed.
-    nearest_bounds : dict from Goal to float
-        For each goal the nearest number on its right side (``Goal.bound``) that can be met while the others hold.
-    proven : bool
-        True where no classifier whatsoever, or no mixture of the given models, can meet them; False where none of the
-        kind asked for was found.
-
-    Examples
-    --------
-    >>> from counterpoise.goals import InfeasibleGoals, as_goals
-    >>> goals = as_goals(["recall(train) >= 0.95", "positive_rate(train) <= 0.1"])
-    >>> print(InfeasibleGoals(goals, 0.06, {goals[0]: 0.71, goals[1]: 0.16}))  # doctest: +NORMALIZE_WHITESPACE
-    These goals cannot hold together: recall(train) >= 0.95 and positive_rate(train) <= 0.1. The least total violation
-    is 0.06. The nearest bounds that can be met, one at a time: recall(train) >= 0.71, or positive_rate(train) <= 0.16.
-    """
-
-    def __init__(
-        self,
-        conflict: Iterable[Goal],
-        least_violation: float,
-        nearest_bounds: Mapping[Goal, float] | None = None,
-        proven: bool = True,
-    ) -> None:
-        self.conflict = tuple(conflict)
-        self.least_violation = float(least_violation)
-        self.nearest_bounds = dict(nearest_bounds or {})
-        self.proven = proven
-        super().__init__(self.conflict, self.least_violation, self.nearest_bounds, proven)  # as pickle passes them
-
-    def __str__(self) -> str:
-        goals = " and ".join(map(str, self.conflict))
-        if not self.proven:
-            start, least = f"No classifier of this kind was found that meets {goals}", "The least total violation found"
-        elif len(self.conflict) > 1:
-            start, least = f"These goals cannot hold together: {goals}", "The least total violation"
-        else:
-            start, least = f"This goal cannot hold: {goals}", "The least total violation"
-        message = f"{start}. {least} is {self.least_violation:.4g}."
-        nearest = [str(goal.with_bound(float(f"{bound:.4g}"))) for goal, bound in self.nearest_bounds.items()]
-        if nearest:
-            message += f" The nearest bounds that can be met, one at a time: {', or '.join(nearest)}."
-        return message

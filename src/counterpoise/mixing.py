@@ -13,11 +13,10 @@ from counterpoise._types import AnyArray, BoolArray, ByteArray, FloatArray, IntA
 from counterpoise.goal_rows import GoalRows, RateRow
 from counterpoise.metrics import cvar_loss
 from counterpoise.solvers import minimize_cvar
-from counterpoise.solvers.result import InfeasibleRows
+from counterpoise.solvers.result import FEASIBLE, InfeasibleRows
 
 MIXTURES = ("optimal", "average", "first")
 _SHARE = 1e-10  # of the mixture, below which a model is never drawn in practice: rounding of the solver
-_MET = 1e-9  # by which a row may pass its bound: sums over rows are not exact
 
 
 class Selection(NamedTuple):
@@ -83,13 +82,17 @@ class Game(NamedTuple):
 
     def solve(self) -> Choice:
         """Return the best mixture, or raise ``InfeasibleGoals``."""
-        rows, bounds = (None, None) if self.goals is None else (self.goals.rows, self.goals.bounds)
+        goals = self.goals
+        limits = {} if goals is None else goals.as_limits()
         try:
-            found = minimize_cvar(self.losses, self.alpha, sample_weight=self.sample_weight, rows=rows, bounds=bounds)
+            found = minimize_cvar(self.losses, self.alpha, sample_weight=self.sample_weight, **limits)
         except InfeasibleRows as error:
-            assert self.goals is not None  # noqa: S101 - there are no other rows
-            raise self.goals.infeasible(error) from error
-        return Choice(_cleaned(found.mixture), self.shift + found.value, found.gap, found.multipliers)
+            assert goals is not None  # noqa: S101 - there are no other rows
+            raise goals.infeasible(error) from error
+        mixture = _cleaned(found.mixture)
+        if goals is not None and _excess(mixture, **limits) > max(_excess(found.mixture, **limits), FEASIBLE):
+            mixture = found.mixture  # a goal needs the least of shares
+        return Choice(mixture, self.shift + found.value, found.gap, found.multipliers)
 
     def value(self, mixture: FloatArray) -> float:
         """Return the risk of a mixture."""
@@ -107,7 +110,7 @@ class Game(NamedTuple):
         if self.goals is None:
             return np.zeros(self.losses.shape[1])
         excess = self.goals.rows - self.goals.bounds[:, None]
-        return np.asarray(np.where(excess > _MET, excess, 0.0).sum(axis=0))
+        return np.asarray(np.where(excess > FEASIBLE * self.goals.scale[:, None], excess, 0.0).sum(axis=0))
 
     def only(self, models: IntArray) -> "Game":
         """Return the same problem for some of the models."""
@@ -161,3 +164,8 @@ def outliers(losses: AnyArray, sample_weight: FloatArray | None, fraction: float
 def _cleaned(mixture: FloatArray) -> FloatArray:
     mixture = np.where(mixture > _SHARE, mixture, 0.0)
     return np.asarray(mixture / mixture.sum())
+
+
+def _excess(mixture: FloatArray, rows: FloatArray, bounds: FloatArray, row_scale: FloatArray) -> float:
+    """Return the largest part of its scale by which a goal is missed."""
+    return float(((rows @ mixture - bounds) / row_scale).max())

@@ -48,7 +48,7 @@ def _filled_corner(game: Game, best: Choice, max_models: int) -> Choice | None:
     if game.goals is None:
         return None
     cost = game.single_values()[None]
-    corner = solve_weights_lp(cost, 1.0, rows=game.goals.rows, bounds=game.goals.bounds).mixture > 0
+    corner = solve_weights_lp(cost, 1.0, **game.goals.as_limits()).mixture > 0
     by_share = np.argsort(-(best.mixture + corner), kind="stable")  # those of the corner first
     return _solved(game, np.sort(by_share[:max_models])) if corner.sum() <= max_models else None
 

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from counterpoise.solvers.conflicts import find_conflict, merge_columns
+from counterpoise.solvers import minimize_cvar
+from counterpoise.solvers.conflicts import find_conflict, least_point, least_relaxation, merge_columns
 
 
 def holds(matrix, bounds, domain, members):
@@ -45,21 +46,58 @@ def test_a_conflict_is_found_where_there_is_one_and_cannot_be_made_smaller(probl
 
 
 @given(constraints())
-def test_the_nearest_bound_is_the_least_that_resolves_the_conflict(problem):
+def test_the_least_relaxation_is_enough_beside_all_others_and_no_less_is(problem):
     matrix, bounds, domain = problem
-    found = find_conflict(matrix, bounds, domain=domain)
-    if found is None:
+    conflict = find_conflict(matrix, bounds, domain=domain)
+    everything = range(len(bounds))
+    for place in everything:
+        amount = least_relaxation(matrix, bounds, place, (np.zeros(matrix.shape[1]), 1.0), domain=domain)
+        others = [other for other in everything if other != place]
+        assert (amount is None) == (not holds(matrix, bounds, domain, others))
+        if amount is not None:
+            relaxed = bounds.copy()
+            relaxed[place] += amount
+            assert holds(matrix, relaxed, domain, everything)
+            relaxed[place] -= 1e-3
+            assert not holds(matrix, relaxed, domain, everything)
+            assert conflict is None or amount > 0
+
+
+@given(constraints(), st.integers(0, 2**32 - 1), st.sampled_from([1.0, 1e-3, 1e-6]))
+def test_the_least_relaxation_of_a_ratio_is_exact_however_small_its_denominator(problem, seed, size):
+    """Against bisection over plain linear programs whose rows are scaled up by what the denominator is small by."""
+    matrix, bounds, domain = problem
+    if domain == "box":
         return
-    assert found.least_violation > 0
-    for member in found.members:
-        relaxed = bounds.copy()
-        relaxed[member] = found.nearest[member]
-        assert holds(matrix, relaxed, domain, found.members)
-        relaxed[member] -= 1e-3
-        assert not holds(matrix, relaxed, domain, found.members)
-        assert found.nearest[member] - bounds[member] >= -1e-7
-    others = np.setdiff1d(np.arange(len(bounds)), found.members)
-    assert np.array_equal(found.nearest[others], bounds[others])
+    rng = np.random.default_rng(seed)
+    divisor = size * rng.uniform(0.2, 1.0, matrix.shape[1])
+    ratio = divisor * rng.uniform(0.5, 1.0, matrix.shape[1])  # ratio / divisor <= 0, multiplied through
+    amount = least_relaxation(
+        np.vstack([matrix, ratio]), np.append(bounds, 0.0), len(bounds), (divisor, 0.0), domain="simplex"
+    )
+    if amount is None:
+        assert not holds(matrix, bounds, domain, range(len(bounds)))
+        return
+    for step, is_possible in ((1e-4, True), (-1e-4, False)):
+        rows = np.vstack([matrix, (ratio - (amount + step) * divisor) / size])
+        assert holds(rows, np.append(bounds, 0.0), domain, range(len(rows))) == is_possible
+
+
+@given(constraints())
+def test_the_least_point_has_the_least_priced_sum_of_violations(problem):
+    matrix, bounds, domain = problem
+    prices, n = np.arange(1.0, len(bounds) + 1), matrix.shape[1]
+    values = least_point(matrix, bounds, prices, np.ones((1, n)), domain=domain)
+    limits, total = ((0, 1), {}) if domain == "box" else ((0, None), {"A_eq": [[1.0] * n + [0.0] * len(bounds)]})
+    best = linprog(
+        np.append(np.zeros(n), prices),
+        A_ub=np.hstack([matrix, -np.eye(len(bounds))]),
+        b_ub=bounds,
+        bounds=[limits] * n + [(0, None)] * len(bounds),
+        **(total | {"b_eq": [1.0]} if total else {}),
+    )
+    assert prices @ np.maximum(values[:-1] - bounds, 0.0) == pytest.approx(best.fun, abs=1e-7)
+    assert domain == "box" or values[-1] == pytest.approx(1.0)
 
 
 @given(constraints(), st.integers(0, 2**32 - 1))
@@ -81,7 +119,12 @@ def test_three_constraints_that_only_conflict_together():
     found = find_conflict(matrix, np.array([-1.5, 0.6, 0.6, 2.0]))
     assert found.members.tolist() == [0, 1, 2]
     assert found.least_violation == pytest.approx(0.3)
-    assert found.nearest == pytest.approx([-1.2, 0.9, 0.9, 2.0])
+
+
+def test_the_least_violation_is_that_of_the_conflict_alone():
+    found = find_conflict([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0]], [0.2, -0.9, -5.0])  # two conflicts of their own
+    assert found.members.tolist() == [2]
+    assert found.least_violation == pytest.approx(5.0)
 
 
 def test_an_unknown_domain_is_refused():
@@ -90,6 +133,25 @@ def test_an_unknown_domain_is_refused():
 
 
 def test_a_constraint_that_holds_but_for_rounding_does_not_stop_the_search():
-    found = find_conflict([[-1.0], [1.0]], [-1.0 - 5e-9, 0.0])  # x >= 1 and a little more; x <= 0
-    assert found.members.tolist() == [0, 1]
-    assert found.nearest == pytest.approx([0.0, 1.0], abs=1e-7)
+    matrix, bounds = [[-1.0], [1.0]], [-1.0 - 5e-10, 0.0]  # x >= 1 and a little more; x <= 0
+    assert find_conflict(matrix, bounds).members.tolist() == [0, 1]
+    assert least_relaxation(matrix, bounds, 1, ([0.0], 1.0)) == pytest.approx(1.0, abs=1e-7)
+
+
+@pytest.mark.parametrize("excess", [-1e-3, -1e-9, -1e-16, 0.0, 1e-16, 9e-10])
+def test_what_one_solver_holds_for_rounding_the_others_do_too(excess):
+    """The master, the program over weights, the bundle and the search for conflicts decide alike."""
+    rows, bounds = np.array([[1.0, 1.0, 1.0], [1e-12, 2e-12, 3e-12]]), np.array([1.0 - excess, 1e-12])
+    assert find_conflict(rows, bounds, domain="simplex") is None
+    for method in ("highs", "bundle"):
+        found = minimize_cvar(np.eye(3), 1.0, rows=rows, bounds=bounds, method=method)
+        assert found.mixture == pytest.approx([1.0, 0.0, 0.0], abs=1e-6)
+        assert abs(found.gap) <= 1e-4
+
+
+def test_entries_that_are_rounding_beside_the_scale_bind_nothing():
+    rows, scale = np.array([[1.1e-16, 0.0, -1.1e-16]]), np.array([1e-4])
+    assert find_conflict(rows, [0.0], scale=scale, domain="simplex") is None
+    for method in ("highs", "bundle"):
+        given = {"rows": rows, "bounds": [-1e-16], "row_scale": scale, "method": method}
+        assert minimize_cvar([[0.0, 1.0, 1.0]], 1.0, **given).mixture == pytest.approx([1.0, 0.0, 0.0], abs=1e-3)

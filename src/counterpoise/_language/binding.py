@@ -8,7 +8,8 @@ because a negative prediction counts as ``1 - prediction``. Constants and weight
 and sample weights alone, so they are found once and serve any classifier.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
@@ -20,6 +21,7 @@ from counterpoise._language.rows import DEFAULT, Counted, Dataset
 from counterpoise._language.tables import Table, rows_where, table_of
 from counterpoise._language.wording import NoRows
 from counterpoise._types import AnyArray, ArrayLike, BoolArray, FloatArray, IntArray
+from counterpoise.solvers.sums import exact_sum
 
 
 class Linear(Protocol):
@@ -96,15 +98,38 @@ def bind_rates(
     views = Views(tables, classes)
     for number, rate in enumerate(rates):
         constants[number] = rate.constant
-        try:
+        with _asked_by(rate if names is None else names[number]):
             for counted in rate.counted:
                 places, amounts, constant = _resolved(counted, views)
                 constants[number] += constant
                 parts.setdefault(counted.rows.name, []).append(_Entries(number, places, amounts))
-        except ValueError as error:
-            name = rate if names is None else names[number]
-            raise type(error)(f"{error} This is asked by {name}.") from error
     return BoundRates(constants, {name: _stacked(part, len(rates), tables[name]) for name, part in parts.items()})
+
+
+def tally_rates(
+    rates: Sequence[Linear],
+    views: "Views",
+    count: Callable[[Dataset], FloatArray],
+    names: Sequence[object] | None = None,
+) -> FloatArray:
+    """Return the value of each rate, without its constant, for each of several classifiers; ``names`` as above.
+
+    ``count(rows)`` is the weight of the rows that each classifier calls positive. What is counted out of the same rows
+    is added up before it is divided: rates that are equal in whole numbers of rows are equal here to the last bit.
+    """
+    found = []
+    for number, rate in enumerate(rates):
+        with _asked_by(rate if names is None else names[number]):
+            found.append(_tally(rate, views, count))
+    return np.array(found)
+
+
+def _tally(rate: Linear, views: "Views", count: Callable[[Dataset], FloatArray]) -> FloatArray:
+    sums: dict[Dataset, FloatArray] = {}
+    for coefficient, positive, rows, out_of in rate.counted:
+        said = count(rows) if positive else views.total(rows) - count(rows)
+        sums[out_of] = sums.get(out_of, np.zeros(1)) + coefficient * said
+    return np.asarray(sum(said / views.divisor(out_of) for out_of, said in sums.items()))
 
 
 class _Entries(NamedTuple):
@@ -116,11 +141,7 @@ class _Entries(NamedTuple):
 def _resolved(counted: Counted, views: "Views") -> tuple[IntArray, FloatArray, float]:
     """Return the rows that count, their signed weights, and the constant."""
     places, weights = views.rows(counted.rows)
-    _, out_of = views.rows(counted.out_of)
-    total = float(out_of.sum())
-    if not total > 0:
-        raise NoRows(f"There is no row of positive weight to take a rate of: {_described(counted.out_of)} is empty.")
-    share = counted.coefficient * (weights / total)  # the total of tiny weights has no reciprocal
+    share = counted.coefficient * (weights / views.divisor(counted.out_of))  # tiny totals have no reciprocal
     if counted.positive:
         return places, share, 0.0
     return places, -share, float(share.sum())  # a negative prediction counts as 1 - prediction
@@ -140,18 +161,41 @@ class Views:
 
     def __init__(self, tables: Mapping[str, Table], classes: Classes) -> None:
         self._tables = tables
-        self._classes = classes
+        self.classes = classes
         self._signs: dict[tuple[str, str], BoolArray] = {}
         self._found: dict[Dataset, tuple[IntArray, FloatArray]] = {}
+        self._totals: dict[Dataset, float] = {}
+        self._uneven: dict[str, FloatArray | None] = {}
 
     def rows(self, rows: Dataset) -> tuple[IntArray, FloatArray]:
         """Return the places of the rows that are meant, and their weights."""
         if rows not in self._found:
             table, mask = table_of(self._tables, rows.name), self._mask(rows)
             places = np.arange(table.n_samples) if mask is None else np.flatnonzero(mask)
-            weights = np.ones(places.size) if table.sample_weight is None else table.sample_weight[places]
-            self._found[rows] = places, weights
+            weights = self._weights(rows.name)
+            self._found[rows] = places, np.ones(places.size) if weights is None else weights[places]
         return self._found[rows]
+
+    def total(self, rows: Dataset) -> float:
+        """Return what the rows weigh."""
+        if rows not in self._totals:
+            self._totals[rows] = exact_sum(self.rows(rows)[1])
+        return self._totals[rows]
+
+    def divisor(self, rows: Dataset) -> float:
+        """Return what the rows weigh, of which there must be some."""
+        total = self.total(rows)
+        if not total > 0:
+            raise NoRows(f"There is no row of positive weight to take a rate of: {_described(rows)} is empty.")
+        return total
+
+    def _weights(self, name: str) -> FloatArray | None:
+        """Return the weights of a table's rows, or None where all are equal: then rows are counted, which is exact."""
+        if name not in self._uneven:
+            weights = self._tables[name].sample_weight
+            is_even = weights is None or (np.ptp(weights) == 0 and weights.size > 0 and weights[0] > 0)
+            self._uneven[name] = None if is_even else weights
+        return self._uneven[name]
 
     def _mask(self, rows: Dataset) -> BoolArray | None:
         found = rows_where(self._tables[rows.name], rows)
@@ -168,8 +212,17 @@ class Views:
             labels = getattr(self._tables[rows.name], part)
             if labels is None:
                 raise ValueError(_missing(rows.name, part))
-            self._signs[key] = is_positive(labels, self._classes, f"{part} of dataset {rows.name!r}")
+            self._signs[key] = is_positive(labels, self.classes, f"{part} of dataset {rows.name!r}")
         return self._signs[key]
+
+
+@contextmanager
+def _asked_by(name: object) -> Iterator[None]:
+    """Add to an error which goal or rate asked."""
+    try:
+        yield
+    except ValueError as error:
+        raise type(error)(f"{error} This is asked by {name}.") from error
 
 
 def _missing(name: str, part: str) -> str:

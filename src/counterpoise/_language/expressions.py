@@ -11,8 +11,8 @@ from counterpoise._language.rows import Counted
 from counterpoise._language.terms import Term, canonical, merged, written_sum
 from counterpoise._language.wording import written_number
 from counterpoise.guarantees import check_confidence
+from counterpoise.solvers.result import FEASIBLE
 
-_ROUNDING = 1e-9  # by which a rate may pass its bound: sums over rows are not exact
 _ZERO = 1e-12  # below it the sum over rows in a denominator is rounding: one row in 10^9 counts more
 
 
@@ -100,6 +100,11 @@ class Rate(Expression):
     def datasets(self) -> tuple[str, ...]:
         """Return the names of the datasets, in the order of their first mention."""
         return tuple(dict.fromkeys(term.rows.name for term in self.terms))
+
+    @property
+    def size(self) -> float:
+        """Return how large the terms can be together: their rounding is a tiny part of this, and not of their sum."""
+        return sum(term.size for term in self.terms)
 
     def at(self, prepared: Prepared) -> float:
         return prepared.value(self)
@@ -318,7 +323,7 @@ class Goal:
     def at(self, prepared: Prepared) -> "GoalCheck":
         """Evaluate the goal for predictions that were checked already."""
         value, bound = self.left.at(prepared), self.right.at(prepared)
-        holds = self.linear.at(prepared) <= _ROUNDING
+        holds = self.linear.at(prepared) <= FEASIBLE * self.linear.size
         return GoalCheck(self, value, bound, 0.0 if holds else abs(value - bound), holds)
 
     def __bool__(self) -> bool:

@@ -93,9 +93,10 @@ class Decoder:
 def _restored(kind: Any, state: dict[str, Any]) -> Any:
     """Return an object with that state, made without ``__init__``."""
     if issubclass(kind, tuple):
-        if tuple(state) != kind._fields:
+        whole = {**state, **{name: value for name, value in kind._field_defaults.items() if name not in state}}
+        if tuple(whole) != kind._fields:  # files of earlier versions may lack what has a default
             raise UnreadableModel(f"its {kind.__name__} has other parts than it must have")
-        return tuple.__new__(kind, state.values())
+        return tuple.__new__(kind, whole.values())
     missing = _needed(kind) - state.keys()
     if missing:
         raise UnreadableModel(f"its {kind.__name__} lacks {', '.join(sorted(missing))}")

@@ -45,7 +45,7 @@ def bit_scores(packed: ByteArray, tables: FloatArray, scores: FloatArray) -> Non
 def bit_columns(packed: ByteArray, weights: FloatArray, tables: FloatArray) -> None:
     """Add to ``tables[g, b]`` the weight of the rows whose byte in group ``g`` is ``b``."""
     for i in range(packed.shape[0]):
-        if weights[i] > 0.0:
+        if weights[i] != 0.0:
             for g in range(packed.shape[1]):
                 tables[g, packed[i, g]] += weights[i]
 

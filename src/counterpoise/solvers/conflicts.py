@@ -11,10 +11,10 @@ import scipy.sparse as sp
 
 from counterpoise._checks import check_choice
 from counterpoise._types import ArrayLike, FloatArray, IntArray
+from counterpoise.solvers.result import FEASIBLE, constraint_scale
 
-__all__ = ["Conflict", "find_conflict", "merge_columns"]
+__all__ = ["Conflict", "can_hold", "find_conflict", "least_point", "least_relaxation", "merge_columns"]
 
-_TOLERANCE = 1e-8  # violations below this, in constraints scaled to size 1, are rounding
 _DOMAINS = ("box", "simplex")
 
 Domain = Literal["box", "simplex"]
@@ -27,17 +27,27 @@ class Conflict(NamedTuple):
     """
 
     members: IntArray  # indices of constraints, ascending
-    least_violation: float  # of all constraints together: the least sum of what they are exceeded by
-    nearest: FloatArray  # for each constraint the least bound that can hold beside the other members; else its own
+    least_violation: float  # of the members: the least sum of what they are exceeded by
 
 
-def find_conflict(matrix: Any, bounds: ArrayLike, *, domain: Domain = "box") -> Conflict | None:
+def can_hold(matrix: Any, bounds: ArrayLike, *, scale: ArrayLike | None = None, domain: Domain = "box") -> bool:
+    """Tell whether some x in the domain has ``matrix @ x <= bounds``, up to ``FEASIBLE``; arguments as below."""
+    program = _Program(matrix, bounds, scale, domain)
+    return program.holding(np.arange(program.n_constraints)) is not None
+
+
+def find_conflict(
+    matrix: Any, bounds: ArrayLike, *, scale: ArrayLike | None = None, domain: Domain = "box"
+) -> Conflict | None:
     """Return why no x in the domain has ``matrix @ x <= bounds``, or None where one has.
 
     Parameters
     ----------
     matrix : array or sparse array of shape (n_constraints, n_variables)
     bounds : array of shape (n_constraints,)
+    scale : array of shape (n_constraints,), optional
+        What each constraint is divided by: up to ``FEASIBLE`` of it may be missed. Default: how large its left side can
+        be.
     domain : {"box", "simplex"}
         Each entry of x between 0 and 1, or all of them non-negative with sum 1.
 
@@ -51,20 +61,66 @@ def find_conflict(matrix: Any, bounds: ArrayLike, *, domain: Domain = "box") -> 
 
     >>> from counterpoise.solvers.conflicts import find_conflict
     >>> found = find_conflict([[-1.0], [1.0], [1.0]], [-0.9, 0.95, 0.2])
-    >>> found.members.tolist(), round(found.least_violation, 6), found.nearest.round(6).tolist()
-    ([0, 2], 0.7, [-0.2, 0.95, 0.9])
+    >>> found.members.tolist(), round(found.least_violation, 6)
+    ([0, 2], 0.7)
     """
-    check_choice(domain, "domain", _DOMAINS)
-    program = _Program(sp.csr_array(matrix), np.asarray(bounds, dtype=np.float64), domain)
+    program = _Program(matrix, bounds, scale, domain)
     everything = np.arange(program.n_constraints)
-    least = program.least_violation(everything)
-    if least is None:
+    if program.holding(everything) is not None:
         return None
     members = _irreducible(program, everything)
-    nearest = program.bounds.copy()
-    for member in members:
-        nearest[member] = program.least_value(int(member), members[members != member])
-    return Conflict(members, least, nearest)
+    excess = program.matrix @ program.least_point(members, np.ones(members.size)) - program.bounds
+    return Conflict(members, float(np.maximum(excess[members], 0.0).sum()))
+
+
+def least_relaxation(
+    matrix: Any,
+    bounds: ArrayLike,
+    place: int,
+    slope: tuple[ArrayLike, float],
+    *,
+    scale: ArrayLike | None = None,
+    domain: Domain = "box",
+) -> float | None:
+    """Return by how little one constraint must be relaxed to hold beside all others, or None where that is no help.
+
+    Relaxed by ``amount`` it reads ``(matrix[place] - amount * slope[0]) @ x <= bounds[place] + amount * slope[1]``,
+    where ``slope[0] @ x + slope[1]`` is not negative in the domain: the least ratio of two linear functions, which is
+    a linear program by itself after Charnes and Cooper (1962). It may be negative, where the constraint has room.
+
+    Examples
+    --------
+    x >= 0.9 and x <= 0.2 conflict; the first can hold as x >= 0.2.
+
+    >>> from counterpoise.solvers.conflicts import least_relaxation
+    >>> round(least_relaxation([[-1.0], [1.0]], [-0.9, 0.2], 0, ([0.0], 1.0)), 6)
+    0.7
+    """
+    program = _Program(matrix, bounds, scale, domain, np.asarray(slope[0], dtype=np.float64)[None])
+    return program.least_relaxation(place, float(slope[1]))
+
+
+def least_point(
+    matrix: Any,
+    bounds: ArrayLike,
+    prices: ArrayLike,
+    extra: FloatArray,
+    *,
+    scale: ArrayLike | None = None,
+    domain: Domain = "box",
+) -> FloatArray:
+    """Return ``matrix @ x`` and then ``extra @ x`` at an x where ``prices @ max(matrix @ x - bounds, 0)`` is least.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from counterpoise.solvers.conflicts import least_point
+    >>> least_point([[-1.0], [1.0]], [-0.9, 0.2], [1.0, 2.0], np.array([[5.0]])).round(6).tolist()
+    [-0.2, 0.2, 1.0]
+    """
+    program = _Program(matrix, bounds, scale, domain, extra)
+    point = program.least_point(np.arange(program.n_constraints), np.asarray(prices, dtype=np.float64))
+    return np.concatenate([program.matrix @ point, program.extra @ point])
 
 
 def merge_columns(matrix: Any) -> Any:
@@ -99,64 +155,122 @@ def merge_columns(matrix: Any) -> Any:
 
 
 class _Program:
-    """Constraints scaled so that tolerances mean something, and the linear programs over some of them."""
+    """Constraints scaled so that ``FEASIBLE`` means the same for all, and the linear programs over some of them.
 
-    def __init__(self, matrix: Any, bounds: FloatArray, domain: Domain) -> None:
-        self.matrix = merge_columns(matrix) if domain == "box" else matrix
-        self.bounds, self.domain = bounds, domain
-        size = np.asarray(abs(self.matrix).sum(axis=1)).ravel()
-        self.scale = np.where(size > 0, size, np.maximum(np.abs(bounds), 1.0))
+    ``extra`` are more rows over the same variables, which limit nothing by themselves.
+    """
+
+    def __init__(
+        self,
+        matrix: Any,
+        bounds: ArrayLike,
+        scale: ArrayLike | None,
+        domain: Domain,
+        extra: FloatArray | None = None,
+    ) -> None:
+        self.domain = check_choice(domain, "domain", _DOMAINS)
+        self.bounds = np.asarray(bounds, dtype=np.float64)
+        rows = sp.csr_array(matrix) if extra is None else sp.vstack([sp.csr_array(matrix), extra]).tocsr()
+        rows = merge_columns(rows) if domain == "box" else rows
+        self.n_variables = rows.shape[1]
+        self.matrix, self.extra = rows[: self.bounds.size], rows[self.bounds.size :].toarray()
+        reach = abs(self.matrix).sum(axis=1) if domain == "box" else abs(self.matrix).max(axis=1).toarray()
+        own = constraint_scale(np.asarray(reach).ravel(), self.bounds)
+        self.scale = own if scale is None else np.asarray(scale, dtype=np.float64)
         self.scaled = sp.csr_array(sp.diags_array(1.0 / self.scale) @ self.matrix)
+        self.limits = self.bounds / self.scale
 
     @property
     def n_constraints(self) -> int:
         return int(self.bounds.size)
 
-    def least_violation(self, members: IntArray) -> float | None:
-        """Return the least sum of violations, or None where there need be none."""
+    def holding(self, members: IntArray) -> FloatArray | None:
+        """Return a point at which the largest violation of the members is least, or None if it is not rounding."""
+        if not members.size:
+            return self._cleaned(np.ones(self.n_variables))
+        slack = np.full((members.size, 1), -1.0)
+        cost = np.append(np.zeros(self.n_variables), 1.0)
+        point = self._solved(cost, sp.hstack([self.scaled[members], slack]), self.limits[members])[:-1]
+        point = self._cleaned(point)
+        excess = self.scaled[members] @ point - self.limits[members]
+        return point if excess.max() <= FEASIBLE else None
+
+    def least_point(self, members: IntArray, prices: FloatArray) -> FloatArray:
+        """Return a point where the priced sum of what the members are exceeded by is least."""
         slack = -sp.eye_array(members.size)
-        cost = np.concatenate([np.zeros(self.matrix.shape[1]), self.scale[members]])
-        found = self._minimum(cost, sp.hstack([self.scaled[members], slack]), self._limits(members))
-        return None if found <= self._rounding(members) else found
+        cost = np.concatenate([np.zeros(self.n_variables), self.scale[members] * prices])
+        found = self._solved(cost, sp.hstack([self.scaled[members], slack]), self.limits[members])
+        return self._cleaned(found[: self.n_variables])
 
-    def least_value(self, one: int, others: IntArray) -> float:
-        """Return the least value of a constraint's left side where the others hold, but for rounding."""
-        cost = self.matrix[[one]].toarray().ravel()
-        room = self._rounding(others) / self.scale[others]
-        return self._minimum(cost, self.scaled[others], self._limits(others) + room)
+    def least_relaxation(self, place: int, constant: float) -> float | None:
+        """Return the least ``(matrix[place] @ x - bounds[place]) / (extra @ x + constant)`` where the others hold."""
+        others = np.delete(np.arange(self.n_constraints), place)
+        inside = self.holding(others)
+        if inside is None:
+            return None
+        limits = np.maximum(self.limits[others], self.scaled[others] @ inside)  # that they hold but for rounding
+        # In the variables x / divisor and 1 / divisor the ratio, its limits and the domain are linear.
+        cost = np.append(self.matrix[[place]].toarray().ravel(), -self.bounds[place])
+        rows = sp.hstack([self.scaled[others], -limits[:, None]])
+        divisor = np.append(self.extra.ravel(), constant)
+        found = self._solved(cost, rows, np.zeros(others.size), divisor)
+        return None if found is None else float(cost @ found)
 
-    def _rounding(self, members: IntArray) -> float:
-        """Return the sum of violations that is rounding."""
-        return float(_TOLERANCE * self.scale[members].max(initial=1.0))
+    def _cleaned(self, point: FloatArray) -> FloatArray:
+        if self.domain == "box":
+            return np.clip(point, 0.0, 1.0)
+        point = np.maximum(point, 0.0)
+        return np.asarray(point / point.sum())
 
-    def _limits(self, members: IntArray) -> FloatArray:
-        return np.asarray(self.bounds[members] / self.scale[members])
+    def _solved(self, cost: FloatArray, rows: Any, limits: FloatArray, divisor: FloatArray | None = None) -> Any:
+        """Return the minimizer of ``cost @ x`` under ``rows @ x <= limits``, the first variables in the domain.
 
-    def _minimum(self, cost: FloatArray, rows: Any, limits: FloatArray) -> float:
+        With a divisor the last variable is what the domain is multiplied by, and ``divisor @ x = 1``; None where no
+        point of the domain has a divisor above zero.
+        """
         from scipy.optimize import linprog  # noqa: PLC0415 - slow to import, and needed in trouble only
 
-        n_variables, n_slacks = self.matrix.shape[1], cost.size - self.matrix.shape[1]
-        is_box = self.domain == "box"
-        total = None if is_box else np.concatenate([np.ones(n_variables), np.zeros(n_slacks)])[None]
+        domain = self._domain(cost.size, is_scaled=divisor is not None)
+        above, equal, totals = domain
+        if divisor is not None:
+            equal, totals = np.vstack([equal, divisor[None]]), np.append(totals, 1.0)
+        upper = 1.0 if self.domain == "box" and divisor is None else None
         found = linprog(
             cost,
-            A_ub=rows if limits.size else None,
-            b_ub=limits if limits.size else None,
-            A_eq=total,
-            b_eq=None if is_box else [1.0],
-            bounds=[(0.0, 1.0 if is_box else None)] * n_variables + [(0.0, None)] * n_slacks,
+            A_ub=sp.vstack([rows, above]),
+            b_ub=np.concatenate([limits, np.zeros(above.shape[0])]),
+            A_eq=equal if len(equal) else None,
+            b_eq=totals if len(equal) else None,
+            bounds=[(0.0, upper)] * self.n_variables + [(0.0, None)] * (cost.size - self.n_variables),
             method="highs",
-            options={"primal_feasibility_tolerance": 1e-10},
+            options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
         )
+        if found.status == _INFEASIBLE and divisor is not None:
+            return None
         if found.status != 0:
             raise RuntimeError(f"HiGHS stopped on a feasible and bounded linear program: {found.message}")
-        return float(found.fun)
+        return found.x
+
+    def _domain(self, n_columns: int, *, is_scaled: bool) -> tuple[Any, FloatArray, FloatArray]:
+        """Return rows that are at most 0, and rows that equal given totals: what makes up the domain."""
+        n_variables = self.n_variables
+        nothing, none = sp.csr_array((0, n_columns)), np.empty((0, n_columns))
+        if self.domain == "box":
+            within = sp.hstack([sp.eye_array(n_variables), -np.ones((n_variables, 1))]) if is_scaled else nothing
+            return within, none, np.empty(0)
+        total = np.append(np.ones(n_variables), np.zeros(n_columns - n_variables))
+        if is_scaled:
+            total[-1] = -1.0
+        return nothing, total[None], np.array([0.0 if is_scaled else 1.0])
+
+
+_INFEASIBLE = 2  # scipy's status
 
 
 def _irreducible(program: _Program, members: IntArray) -> IntArray:
     """Drop one constraint after the other where the rest still conflicts (the deletion filter)."""
     for candidate in members:
         rest = members[members != candidate]
-        if program.least_violation(rest) is not None:
+        if program.holding(rest) is None:
             members = rest
     return members

@@ -10,9 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from counterpoise._types import BoolArray, FloatArray
-from counterpoise.solvers.result import InfeasibleRows
+from counterpoise.solvers.result import FEASIBLE, InfeasibleRows, constraint_scale
 
-_FEASIBLE = 1e-9  # rows, scaled to entries of at most 1, hold to this
 _MISMATCH = 1e-7  # of the two objectives of a linear program that was solved
 _SPARE = 32  # rows beside the doubled ones
 _FREE = 1e30  # what daqp takes for no bound
@@ -29,12 +28,15 @@ class ModelMinimum(NamedTuple):
 
 
 class Master:
-    """Cuts ``slope @ mixture <= v`` and rows ``rows @ mixture <= bounds`` on the simplex."""
+    """Cuts ``slope @ mixture <= v`` and rows ``rows @ mixture <= bounds`` on the simplex.
 
-    def __init__(self, n_models: int, rows: FloatArray, bounds: FloatArray) -> None:
+    Rows and bounds are kept scaled. Bounds that no mixture meets but for rounding are those that it does meet: nothing
+    that follows needs a tolerance of its own.
+    """
+
+    def __init__(self, n_models: int, rows: FloatArray, bounds: FloatArray, scale: FloatArray | None = None) -> None:
         self.n_models = n_models
-        self.row_scale = np.maximum(np.abs(rows).max(axis=1, initial=0.0), np.abs(bounds) * 1e-6)
-        self.row_scale[self.row_scale == 0] = 1.0
+        self.row_scale = constraint_scale(np.abs(rows).max(axis=1, initial=0.0), bounds) if scale is None else scale
         self.rows, self.bounds = rows / self.row_scale[:, None], bounds / self.row_scale
         # One matrix, grown by doubling: the equality, the rows, then the cuts.
         self._matrix = np.vstack([np.ones((1, n_models)), self.rows])
@@ -113,7 +115,7 @@ class Master:
         """Return the point on the simplex to the last bit, or None where it then violates a row."""
         mixture = np.maximum(point, 0.0)
         mixture /= mixture.sum()
-        return mixture if self._violation(mixture) <= _FEASIBLE / 2 else None
+        return mixture if self._violation(mixture) <= FEASIBLE / 2 else None
 
     def _violation(self, mixture: FloatArray) -> float:
         return float((self.rows @ mixture - self.bounds).max(initial=0.0))
@@ -151,20 +153,21 @@ class Master:
         return ModelMinimum(mixture, shares, multipliers, lower)
 
     def _require_feasible_rows(self, rows: FloatArray, bounds: FloatArray) -> None:
-        """Minimize the largest violation; its multipliers prove infeasibility where it is above zero."""
+        """Minimize the largest violation; its multipliers prove infeasibility where it is more than rounding."""
         for row, bound in zip(self.rows, self.bounds.tolist(), strict=True):
             self._add_row(row, -1.0, bound)
         self._lp.run()
-        violation = self._lp.getInfo().objective_function_value
-        duals = np.maximum(-np.array(self._lp.getSolution().row_dual)[1:], 0.0)
-        if violation > _FEASIBLE:
-            multipliers = np.where(duals > _FEASIBLE, duals, 0.0) / self.row_scale
-            raise InfeasibleRows(rows, bounds, multipliers / multipliers.sum())
-        last = self.n_models
-        point = np.maximum(np.array(self._lp.getSolution().col_value)[:last], 0.0)
+        solution, last = self._lp.getSolution(), self.n_models
+        point = np.maximum(np.array(solution.col_value)[:last], 0.0)
         self.inside = point / point.sum()
-        for row in range(len(rows)):  # from here on the last variable is the model's value alone
-            self._lp.changeCoeff(row + 1, last, 0.0)
+        if self._violation(self.inside) > FEASIBLE:
+            duals = np.maximum(-np.array(solution.row_dual)[1:], 0.0)
+            multipliers = np.where(duals > FEASIBLE, duals, 0.0) / self.row_scale
+            raise InfeasibleRows(rows, bounds, multipliers / multipliers.sum())
+        self.bounds = np.maximum(self.bounds, self.rows @ self.inside)
+        for row, bound in enumerate(self.bounds.tolist(), start=1):
+            self._lp.changeRowBounds(row, -np.inf, bound)
+            self._lp.changeCoeff(row, last, 0.0)  # from here on the last variable is the model's value alone
 
 
 _HIGHS_OPTIONS = {

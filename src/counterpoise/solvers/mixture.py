@@ -12,7 +12,7 @@ a path of falling alphas: each solve starts from those of the one before.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
@@ -24,6 +24,7 @@ from counterpoise._checks import (
     check_losses,
     check_mixture,
     check_positive,
+    check_row_scale,
     check_rows,
     check_sample_weight,
 )
@@ -53,6 +54,7 @@ def minimize_cvar(
     sample_weight: ArrayLike | None = None,
     rows: ArrayLike | None = None,
     bounds: ArrayLike | None = None,
+    row_scale: ArrayLike | None = None,
     tol: float = 1e-4,
     start: ArrayLike | None = None,
     callback: Callback | None = None,
@@ -74,7 +76,10 @@ def minimize_cvar(
     sample_weight : array of shape (n_samples,), optional
         Non-negative; only their ratios matter.
     rows, bounds : arrays of shape (n_rows, n_models) and (n_rows,), optional
-        Linear constraints on the mixture.
+        Linear constraints on the mixture. They hold to 1e-9 of their scale.
+    row_scale : array of shape (n_rows,), optional
+        Positive. Default: the largest entry of each row. Name a larger one where the entries are differences of equal
+        things, so that what rounding leaves of them binds nothing.
     tol : float, default=1e-4
         Stop when ``value - lower`` is at most this, in units of the losses.
     start : array of shape (n_models,), optional
@@ -116,11 +121,12 @@ def minimize_cvar(
     """
     alpha, tol = check_alpha(alpha), check_positive(tol, "tol")
     max_iter = check_count(max_iter, "max_iter")
-    problem = _check_problem(losses, sample_weight, rows, bounds)
+    problem = _check_problem(losses, sample_weight, rows, bounds, row_scale)
     if start is not None:
         start = check_mixture(start, problem.losses.shape[1], "start")
     if _use_highs(method, problem.losses):
-        return solve_weights_lp(problem.losses, alpha, sample_weight=sample_weight, rows=rows, bounds=bounds)
+        settings = {"sample_weight": sample_weight, "rows": rows, "bounds": bounds, "row_scale": row_scale}
+        return solve_weights_lp(problem.losses, alpha, **settings)
     with _Bundle(problem, tol=tol, max_iter=max_iter, callback=callback) as bundle:
         return bundle.solve(alpha, start=start)
 
@@ -180,6 +186,7 @@ def limits_path(
     limits: Sequence[tuple[ArrayLike, ArrayLike]],
     *,
     sample_weight: ArrayLike | None = None,
+    row_scale: ArrayLike | None = None,
     tol: float = 1e-4,
     max_iter: int = _MAX_ITER,
 ) -> list[MixtureSolution | None]:
@@ -189,8 +196,8 @@ def limits_path(
 
     Parameters
     ----------
-    losses, alpha, sample_weight, tol, max_iter
-        As for ``minimize_cvar``; the last two apply to each set.
+    losses, alpha, sample_weight, row_scale, tol, max_iter
+        As for ``minimize_cvar``; the last three apply to each set.
     limits : sequence of pairs (rows, bounds)
         Solved in the order given: neighbours should be alike.
 
@@ -209,15 +216,17 @@ def limits_path(
     alpha, tol, max_iter = check_alpha(alpha), check_positive(tol, "tol"), check_count(max_iter, "max_iter")
     problem = _check_problem(losses, sample_weight, None, None)
     sets = [check_rows(rows, bounds, problem.losses.shape[1]) for rows, bounds in limits]
+    scale = None if row_scale is None or not sets else check_row_scale(row_scale, len(sets[0][1]))
     found: list[MixtureSolution | None] = []
     start = None
     with _Bundle(problem, tol=tol, max_iter=max_iter, callback=None) as bundle:
         for rows, bounds in sets:
             try:
                 if _suits_highs(*problem.losses.shape):
-                    solved = solve_weights_lp(losses, alpha, sample_weight=sample_weight, rows=rows, bounds=bounds)
+                    given = {"sample_weight": sample_weight, "rows": rows, "bounds": bounds, "row_scale": scale}
+                    solved = solve_weights_lp(losses, alpha, **given)
                 else:
-                    bundle.limit(rows, bounds)
+                    bundle.limit(rows, bounds, scale)
                     solved = bundle.solve(alpha, start=start)
             except InfeasibleRows:
                 found.append(None)
@@ -233,14 +242,21 @@ class _Problem:
     sample_weight: FloatArray | None
     rows: FloatArray
     bounds: FloatArray
+    row_scale: FloatArray | None
 
 
 def _check_problem(
-    losses: ArrayLike, sample_weight: ArrayLike | None, rows: ArrayLike | None, bounds: ArrayLike | None
+    losses: ArrayLike,
+    sample_weight: ArrayLike | None,
+    rows: ArrayLike | None,
+    bounds: ArrayLike | None,
+    row_scale: ArrayLike | None = None,
 ) -> _Problem:
     matrix = check_losses(losses)
     n_samples, n_models = matrix.shape
-    return _Problem(matrix, check_sample_weight(sample_weight, n_samples), *check_rows(rows, bounds, n_models))
+    limits = check_rows(rows, bounds, n_models)
+    scale = check_row_scale(row_scale, len(limits[1]))
+    return _Problem(matrix, check_sample_weight(sample_weight, n_samples), *limits, scale)
 
 
 def _use_highs(method: str, losses: AnyArray) -> bool:
@@ -258,8 +274,9 @@ class _Bundle:
     """The level bundle method on one loss matrix, for one alpha after another."""
 
     def __init__(self, problem: _Problem, *, tol: float, max_iter: int, callback: Callback | None) -> None:
-        self.problem, self.tol, self.max_iter, self.callback = problem, tol, max_iter, callback
-        self.master = Master(problem.losses.shape[1], problem.rows, problem.bounds)  # first: it may raise
+        self.tol, self.max_iter, self.callback = tol, max_iter, callback
+        # First: it may raise.
+        self.master = Master(problem.losses.shape[1], problem.rows, problem.bounds, problem.row_scale)
         self.oracle = TailOracle(problem.losses, problem.sample_weight)
         # The master sees a game with values in [0, 1], whatever the units of the losses.
         self.shift = self.oracle.low
@@ -272,10 +289,9 @@ class _Bundle:
     def __exit__(self, *_: object) -> None:
         self.oracle.close()
 
-    def limit(self, rows: FloatArray, bounds: FloatArray) -> None:
+    def limit(self, rows: FloatArray, bounds: FloatArray, scale: FloatArray | None) -> None:
         """Put other constraints in place of the present ones; the cuts stay."""
-        self.master = Master(self.oracle.n_models, rows, bounds)
-        self.problem = replace(self.problem, rows=rows, bounds=bounds)
+        self.master = Master(self.oracle.n_models, rows, bounds, scale)
         for cut in self.cuts:
             self.master.add((cut.slope - self.shift) / self.span)
 
@@ -335,7 +351,7 @@ class _Bundle:
         """Return both players' vectors with the bounds computed from them alone."""
         shares = model.shares[model.shares > 0]
         weights = self.oracle.mean_weights(self.cuts, shares)
-        multipliers = model.multipliers * self.span / self.master.row_scale
-        lower = lower_bound(self.oracle.columns(weights), multipliers, self.problem.rows, self.problem.bounds)
+        prices = model.multipliers * self.span
+        lower = lower_bound(self.oracle.columns(weights), prices, self.master.rows, self.master.bounds)
         value = self.oracle.value(mixture, alpha)
-        return MixtureSolution(mixture, weights, multipliers, value, lower, n_iter)
+        return MixtureSolution(mixture, weights, prices / self.master.row_scale, value, lower, n_iter)

@@ -22,13 +22,13 @@ import scipy.sparse as sp
 
 from counterpoise._types import FloatArray, IntArray
 from counterpoise.solvers.cutting_plane import Answer, maximize_concave
+from counterpoise.solvers.result import FEASIBLE
 from counterpoise.solvers.svm import solve_kernel_svm, solve_svm
 from counterpoise.solvers.svm_bounds import SVMSolution
 
 __all__ = ["KernelMachine", "LinearMachine", "Majorization", "RampProblem", "RampSolution", "minimize_ramp", "ramp"]
 
 _HALF = 0.5
-_FEASIBLE = 1e-9  # an excess below this is rounding
 _LOOSE = 0.1  # accuracy of the first convex program, in units of the rates
 _USED = 1e-6  # shares below this are forgotten
 _CLOSEST = 0.5  # of the tolerance: the accuracy of the last convex programs
@@ -301,12 +301,12 @@ def minimize_ramp(problem: RampProblem, start: FloatArray, plan: Plan) -> RampSo
 
 def _merit(state: State, plan: Plan) -> float:
     """Return what must not rise: the objective where the point is feasible, else the violation with it."""
-    return plan.focus * state.value + (0.0 if state.violation <= _FEASIBLE else plan.radius * state.violation)
+    return plan.focus * state.value + (0.0 if state.violation <= FEASIBLE else plan.radius * state.violation)
 
 
 def _stays(state: State, first: State) -> bool:
     """Tell whether a point exceeds the constraints no more than the start, but for rounding."""
-    return state.violation <= max(first.violation, _FEASIBLE)
+    return state.violation <= max(first.violation, FEASIBLE)
 
 
 class _Step(NamedTuple):

@@ -10,7 +10,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from counterpoise._checks import check_alpha, check_losses, check_rows, check_sample_weight, value_range
+from counterpoise._checks import (
+    check_alpha,
+    check_losses,
+    check_row_scale,
+    check_rows,
+    check_sample_weight,
+    value_range,
+)
 from counterpoise._types import ArrayLike, FloatArray
 from counterpoise.solvers.master import Master, lower_bound
 from counterpoise.solvers.result import MixtureSolution
@@ -26,6 +33,7 @@ def solve_weights_lp(
     sample_weight: ArrayLike | None = None,
     rows: ArrayLike | None = None,
     bounds: ArrayLike | None = None,
+    row_scale: ArrayLike | None = None,
 ) -> MixtureSolution:
     """Solve the mixture problem through the linear program over sample weights.
 
@@ -40,7 +48,7 @@ def solve_weights_lp(
     >>> solve_weights_lp([[0, 1], [0, 1], [1, 0], [1, 0]], alpha=0.5).mixture.round(3).tolist()
     [0.5, 0.5]
     """
-    game = _scaled_game(losses, alpha, sample_weight, rows, bounds)
+    game = _scaled_game(losses, alpha, sample_weight, rows, bounds, row_scale)
     (n_samples, n_models), n_rows = game.losses.shape, len(game.rows)
     for_each_model = [sp.csr_matrix(game.losses.T), sp.csr_matrix(game.rows.T), -np.ones((n_models, 1))]
     total = np.concatenate([np.ones(n_samples), np.zeros(n_rows + 1)])
@@ -63,6 +71,7 @@ def solve_mixture_lp(
     sample_weight: ArrayLike | None = None,
     rows: ArrayLike | None = None,
     bounds: ArrayLike | None = None,
+    row_scale: ArrayLike | None = None,
 ) -> MixtureSolution:
     """Solve the mixture problem through the linear program over mixtures, with a slack for each sample.
 
@@ -79,7 +88,7 @@ def solve_mixture_lp(
     >>> round(solve_mixture_lp([[0, 1], [0, 1], [1, 0], [1, 0]], alpha=0.5).value, 9)
     0.5
     """
-    game = _scaled_game(losses, alpha, sample_weight, rows, bounds)
+    game = _scaled_game(losses, alpha, sample_weight, rows, bounds, row_scale)
     (n_samples, n_models), n_rows = game.losses.shape, len(game.rows)
     for_each_sample = [sp.csr_matrix(-game.losses), np.ones((n_samples, 1)), sp.identity(n_samples)]
     on_mixture = [np.vstack([game.rows, np.ones((1, n_models))]), np.zeros((n_rows + 1, n_samples + 1))]
@@ -132,6 +141,7 @@ def _scaled_game(
     sample_weight: ArrayLike | None,
     rows: ArrayLike | None,
     bounds: ArrayLike | None,
+    row_scale: ArrayLike | None,
 ) -> _Game:
     matrix = check_losses(losses).astype(np.float64)
     n_samples, n_models = matrix.shape
@@ -140,7 +150,8 @@ def _scaled_game(
     caps = mass / (check_alpha(alpha) * mass.sum())
     low, high = value_range(matrix, "losses")
     span = (high - low) or 1.0
-    master = Master(n_models, *check_rows(rows, bounds, n_models))  # raises where the rows cannot hold
+    limits = check_rows(rows, bounds, n_models)
+    master = Master(n_models, *limits, check_row_scale(row_scale, len(limits[1])))  # raises where they cannot hold
     return _Game((matrix - low) / span, caps, master.rows, master.bounds, low, span, master.row_scale)
 
 

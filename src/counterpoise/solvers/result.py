@@ -6,6 +6,37 @@ import numpy as np
 
 from counterpoise._types import FloatArray
 
+# Constraints hold up to this part of their scale: what is less is rounding, for every solver, search and certificate.
+FEASIBLE = 1e-9
+# Part of the size of its terms below which the scale of a constraint does not fall: where the terms cancel in every
+# model, what is left is their rounding, about 1e-16 of them, and must stay far below ``FEASIBLE``.
+_LEAST_SCALE = 1e-4
+_FAR = 1e-6  # part of a bound that may set the scale: one that is a million times larger than the row never binds
+
+
+def constraint_scale(entries: FloatArray, bounds: FloatArray, sizes: FloatArray | None = None) -> FloatArray:
+    """Return what ``row @ x <= bound`` is divided by, so that ``FEASIBLE`` means the same for all constraints.
+
+    Parameters
+    ----------
+    entries : array of shape (n_rows,)
+        How large the left side of each constraint can be.
+    bounds : array of shape (n_rows,)
+    sizes : array of shape (n_rows,), optional
+        How large the terms are whose sum or difference each row is. Default: as large as the row.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from counterpoise.solvers.result import constraint_scale
+    >>> constraint_scale(np.array([0.3, 1e-16]), np.array([0.2, 0.0]), sizes=np.array([1.0, 2.0]))
+    array([3.e-01, 2.e-04])
+    """
+    scale = np.maximum(entries, np.abs(bounds) * _FAR)
+    if sizes is not None:
+        scale = np.maximum(scale, _LEAST_SCALE * sizes)
+    return np.asarray(np.where(scale > 0, scale, 1.0))
+
 
 class MixtureSolution(NamedTuple):
     """Both players' strategies and the bounds that they prove on the value.

@@ -13,8 +13,9 @@ from typing import Protocol
 import numpy as np
 
 from counterpoise._checks import check_count, value_range
-from counterpoise._types import AnyArray, ByteArray, FloatArray
+from counterpoise._types import AnyArray, ByteArray, FloatArray, IntArray
 from counterpoise.solvers import _kernels
+from counterpoise.solvers.sums import exact_parts
 
 _CHUNK = 8192  # rows handled at once: their floats stay in the cache
 _MIN_SHARD = 16_384  # below this many rows a second thread costs more than it saves
@@ -52,6 +53,14 @@ class BitRows:
         tables = np.zeros((self.packed.shape[1], 256))
         _kernels.bit_columns(self.packed, weights, tables)
         return (tables @ _BIT_OF_BYTE).ravel()[: self.n_models]
+
+    def totals(self, weights: FloatArray) -> FloatArray:
+        """Return ``weights @ losses`` for non-negative weights, the same to the last bit in any order of the rows."""
+        return np.asarray(sum(self.columns(np.ascontiguousarray(part)) for part in exact_parts(weights)))
+
+    def only(self, places: IntArray) -> "BitRows":
+        """Return some of the rows, given by their places in ascending order."""
+        return self if places.size == self.n_rows else BitRows(self.packed[places], self.n_models)
 
     def _check_loaded(self) -> None:
         """Check what came from a file: the kernels believe these sizes."""
