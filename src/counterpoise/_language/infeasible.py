@@ -6,7 +6,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from counterpoise._language.expressions import Goal
 
 _DIGITS = 4  # of a bound as it is printed, ...
-_LEAST_UNIT = -8  # ... the last of them at most this power of ten: finer bounds are met up to rounding
+_LEAST_UNIT = -7  # ... the last of them at most this power of ten: finer bounds are met up to rounding
 
 
 class InfeasibleGoals(ValueError):  # noqa: N818 - named for the state it reports

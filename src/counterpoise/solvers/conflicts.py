@@ -230,26 +230,26 @@ class _Program:
         """
         from scipy.optimize import linprog  # noqa: PLC0415 - slow to import, and needed in trouble only
 
-        domain = self._domain(cost.size, is_scaled=divisor is not None)
-        above, equal, totals = domain
+        above, equal, totals = self._domain(cost.size, is_scaled=divisor is not None)
         if divisor is not None:
             equal, totals = np.vstack([equal, divisor[None]]), np.append(totals, 1.0)
         upper = 1.0 if self.domain == "box" and divisor is None else None
-        found = linprog(
-            cost,
-            A_ub=sp.vstack([rows, above]),
-            b_ub=np.concatenate([limits, np.zeros(above.shape[0])]),
-            A_eq=equal if len(equal) else None,
-            b_eq=totals if len(equal) else None,
-            bounds=[(0.0, upper)] * self.n_variables + [(0.0, None)] * (cost.size - self.n_variables),
-            method="highs",
-            options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
-        )
-        if found.status == _INFEASIBLE and divisor is not None:
+        for presolve in (True, False):  # where constraints leave a point, presolve may find nothing there
+            found = linprog(
+                cost,
+                A_ub=sp.vstack([rows, above]),
+                b_ub=np.concatenate([limits, np.zeros(above.shape[0])]),
+                A_eq=equal if len(equal) else None,
+                b_eq=totals if len(equal) else None,
+                bounds=[(0.0, upper)] * self.n_variables + [(0.0, None)] * (cost.size - self.n_variables),
+                method="highs",
+                options={**_LINPROG_OPTIONS, "presolve": presolve},
+            )
+            if found.status == 0:
+                return found.x
+        if divisor is not None:
             return None
-        if found.status != 0:
-            raise RuntimeError(f"HiGHS stopped on a feasible and bounded linear program: {found.message}")
-        return found.x
+        raise RuntimeError(f"HiGHS stopped on a feasible and bounded linear program: {found.message}")
 
     def _domain(self, n_columns: int, *, is_scaled: bool) -> tuple[Any, FloatArray, FloatArray]:
         """Return rows that are at most 0, and rows that equal given totals: what makes up the domain."""
@@ -264,7 +264,7 @@ class _Program:
         return nothing, total[None], np.array([0.0 if is_scaled else 1.0])
 
 
-_INFEASIBLE = 2  # scipy's status
+_LINPROG_OPTIONS = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
 
 
 def _irreducible(program: _Program, members: IntArray) -> IntArray:

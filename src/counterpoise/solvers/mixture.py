@@ -32,6 +32,7 @@ from counterpoise._types import AnyArray, ArrayLike, FloatArray
 from counterpoise.solvers.master import Master, ModelMinimum, lower_bound
 from counterpoise.solvers.reference import solve_weights_lp
 from counterpoise.solvers.result import InfeasibleRows, MixtureSolution, Progress
+from counterpoise.solvers.rows import is_zero_one
 from counterpoise.solvers.tail import Cut, TailOracle
 
 _LEVEL = 0.8  # where the level lies between lower and value while the lower bound still rises ...
@@ -40,7 +41,7 @@ _STALLED = 0.1  # a rise of the lower bound below this part of the gap
 _SPARE_CUTS = 50  # cuts kept beyond two for each model before inactive ones are dropped
 _SMALL = 4000  # losses in a problem that HiGHS solves at once
 _MANY_MODELS = 200  # from here on the master takes long, and HiGHS is faster ...
-_FEW_SAMPLES = 10  # ... where there are at most so many samples for each model
+_FEW_SAMPLES, _FEW_REAL_SAMPLES = 10, 3  # ... with at most so many samples for each model; real losses have no zeros
 _ROUNDING = 1e-13  # a gap of this part of the losses' range is rounding
 _MAX_ITER = 2000
 
@@ -168,7 +169,7 @@ def cvar_path(
     levels, tol = check_alphas(alphas), check_positive(tol, "tol")
     max_iter = check_count(max_iter, "max_iter")
     problem = _check_problem(losses, sample_weight, rows, bounds)
-    if _suits_highs(*problem.losses.shape):
+    if _suits_highs(problem.losses):
         settings = {"sample_weight": sample_weight, "rows": rows, "bounds": bounds}
         return [solve_weights_lp(problem.losses, float(level), **settings) for level in levels]
     found: dict[int, MixtureSolution] = {}
@@ -218,11 +219,11 @@ def limits_path(
     sets = [check_rows(rows, bounds, problem.losses.shape[1]) for rows, bounds in limits]
     scale = None if row_scale is None or not sets else check_row_scale(row_scale, len(sets[0][1]))
     found: list[MixtureSolution | None] = []
-    start = None
+    start, suits_highs = None, _suits_highs(problem.losses)
     with _Bundle(problem, tol=tol, max_iter=max_iter, callback=None) as bundle:
         for rows, bounds in sets:
             try:
-                if _suits_highs(*problem.losses.shape):
+                if suits_highs:
                     given = {"sample_weight": sample_weight, "rows": rows, "bounds": bounds, "row_scale": scale}
                     solved = solve_weights_lp(losses, alpha, **given)
                 else:
@@ -262,12 +263,16 @@ def _check_problem(
 def _use_highs(method: str, losses: AnyArray) -> bool:
     if method not in ("auto", "bundle", "highs"):
         raise ValueError(f"method must be 'auto', 'bundle' or 'highs'; got {method!r}.")
-    return method == "highs" or (method == "auto" and _suits_highs(*losses.shape))
+    return method == "highs" or (method == "auto" and _suits_highs(losses))
 
 
-def _suits_highs(n_samples: int, n_models: int) -> bool:
-    is_wide = n_models > _MANY_MODELS and n_samples <= _FEW_SAMPLES * n_models
-    return is_wide or n_samples * n_models <= _SMALL
+def _suits_highs(losses: AnyArray) -> bool:
+    n_samples, n_models = losses.shape
+    if n_samples * n_models <= _SMALL:
+        return True
+    if n_models <= _MANY_MODELS or n_samples > _FEW_SAMPLES * n_models:
+        return False
+    return n_samples <= _FEW_REAL_SAMPLES * n_models or is_zero_one(losses)
 
 
 class _Bundle:

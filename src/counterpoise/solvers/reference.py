@@ -175,16 +175,17 @@ def _solve(
     entries = model.a_matrix_
     entries.format_ = highspy.MatrixFormat.kRowwise
     entries.start_, entries.index_, entries.value_ = by_row.indptr, by_row.indices, by_row.data
-    lp = highspy.Highs()
-    for option, setting in _HIGHS_OPTIONS.items():
-        lp.setOptionValue(option, setting)
-    lp.passModel(model)
-    lp.run()
-    solution = lp.getSolution()
-    if not (solution.value_valid and solution.dual_valid):
-        raise RuntimeError(f"HiGHS stopped with {lp.getModelStatus()} on a feasible and bounded linear program.")
-    n_iter = int(lp.getInfo().simplex_iteration_count)
-    return np.array(solution.col_value), np.array(solution.row_dual), n_iter
+    for presolve in ("choose", "off"):  # where constraints leave a point, presolve may call that unbounded
+        lp = highspy.Highs()
+        for option, setting in {**_HIGHS_OPTIONS, "presolve": presolve}.items():
+            lp.setOptionValue(option, setting)
+        lp.passModel(model)
+        lp.run()
+        solution = lp.getSolution()
+        if solution.value_valid and solution.dual_valid:
+            n_iter = int(lp.getInfo().simplex_iteration_count)
+            return np.array(solution.col_value), np.array(solution.row_dual), n_iter
+    raise RuntimeError(f"HiGHS stopped with {lp.getModelStatus()} on a feasible and bounded linear program.")
 
 
 _HIGHS_OPTIONS = {

@@ -107,7 +107,7 @@ def pack(losses: AnyArray) -> ByteArray | None:
     packed = np.empty((n_rows, (n_models + 7) // 8), dtype=np.uint8)
     for place in _chunk_slices(n_rows):
         chunk = np.ascontiguousarray(losses[place])
-        if not _is_zero_one(chunk):
+        if not is_zero_one(chunk):
             return None
         bits = chunk if chunk.dtype in (np.bool_, np.uint8) else chunk.astype(np.bool_)
         packed[place] = np.packbits(bits, axis=1, bitorder="little")
@@ -117,7 +117,8 @@ def pack(losses: AnyArray) -> ByteArray | None:
 _NOT_LOWEST_BITS = np.uint64(0xFEFEFEFEFEFEFEFE)
 
 
-def _is_zero_one(chunk: AnyArray) -> bool:
+def is_zero_one(chunk: AnyArray) -> bool:
+    """Tell whether all losses are 0 or 1."""
     if chunk.dtype == np.bool_:
         return True
     if chunk.dtype == np.uint8 and chunk.size % 8 == 0:  # the common large case, eight at a time
