@@ -20,10 +20,11 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import scipy.sparse as sp
 
-from counterpoise._types import FloatArray, IntArray
+from counterpoise._types import ArrayLike, FloatArray, IntArray
 from counterpoise.solvers.cutting_plane import Answer, maximize_concave
 from counterpoise.solvers.svm import solve_kernel_svm, solve_svm
 from counterpoise.solvers.svm_bounds import SVMSolution
+from counterpoise.solvers.svm_gram import Gram, check_gram
 
 __all__ = ["KernelMachine", "LinearMachine", "Majorization", "RampProblem", "RampSolution", "minimize_ramp", "ramp"]
 
@@ -94,11 +95,11 @@ class LinearMachine:
 
 
 class KernelMachine:
-    """Rows in the feature space of a kernel, given by the kernel of all pairs."""
+    """Rows in the feature space of a kernel, given by the kernel of all pairs, which is checked here once."""
 
-    def __init__(self, gram: FloatArray, *, fit_bias: bool = True) -> None:
-        self.gram, self.fit_bias = gram, fit_bias
-        self.n_rows = int(gram.shape[0])
+    def __init__(self, gram: ArrayLike | Gram, *, fit_bias: bool = True) -> None:
+        self.gram, self.fit_bias = check_gram(gram), fit_bias
+        self.n_rows = int(self.gram.matrix.shape[0])
 
     @property
     def size(self) -> int:
@@ -110,10 +111,10 @@ class KernelMachine:
         return solve_kernel_svm(self.gram, up, down, regularization, fit_bias=self.fit_bias, tol=tol, start=start)
 
     def scores(self, point: FloatArray) -> FloatArray:
-        return np.asarray(self.gram @ point[:-1] - point[-1])
+        return np.asarray(self.gram.matrix @ point[:-1] - point[-1])
 
     def square(self, point: FloatArray) -> float:
-        return float(point[:-1] @ self.gram @ point[:-1])
+        return float(point[:-1] @ self.gram.matrix @ point[:-1])
 
 
 class RampProblem:
