@@ -8,7 +8,7 @@ and where the goals contradict each other that is proven instead.
 """
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -47,7 +47,7 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
         Of the kernel; by default 1 / n_features.
     regularization : float > 0, optional
         Weight of the squared norm of the coefficients, halved, beside the rates. Default: 1 over the number of training
-        rows (or over their total weight), as LIBLINEAR's C = 1.
+        rows (or over their total weight). With hinges for ramps that is C = 2 in LIBLINEAR: see the guide.
     fit_intercept : bool, default=True
         Whether scores have an offset, which is not regularized.
     decision : {"threshold", "ramp"}, default="threshold"
@@ -59,6 +59,9 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
         Largest number of convex programs.
     tol : float, default=1e-3
         Stop when one of them lowers the objective by less.
+    max_multiplier : float > 0, default=1000
+        The largest price of a goal, the paper's V. Goals hold with any; but one below the price that a goal needs
+        leaves the objective higher, and ``gap_`` tells. ``guarantees.rate_generalization_bound`` says what it is for.
     pos_label : label, optional
         The positive class; by default the last of the sorted classes.
     random_state : int or RandomState, optional
@@ -75,7 +78,7 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
     objective_value_ : float
         The objective at the end, regularization included.
     lower_, gap_ : float
-        Proven for the last convex program: no solution of it is below ``lower_``.
+        Proven for the last convex program: no solution of it is below ``lower_``, its own at most ``gap_`` above.
     history_ : list of Majorization
         Objective, violation, bounds and multipliers after each convex program.
     n_iter_ : int
@@ -103,6 +106,8 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
     True
     """
 
+    _added_later: ClassVar[dict[str, Any]] = {"max_multiplier": 1e3}  # of files without it
+
     def __init__(
         self,
         *,
@@ -116,6 +121,7 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
         solver: str = "auto",
         max_majorizations: int = 20,
         tol: float = 1e-3,
+        max_multiplier: float = 1e3,
         pos_label: Any = None,
         random_state: Any = None,
     ) -> None:
@@ -129,6 +135,7 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
         self.solver = solver
         self.max_majorizations = max_majorizations
         self.tol = tol
+        self.max_multiplier = max_multiplier
         self.pos_label = pos_label
         self.random_state = random_state
 
@@ -169,7 +176,7 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
         rows = self._check_rows(X, y, sample_weight, sensitive_features, datasets)
         self.goals_ = as_goals(self.goals)
         problem, bound = self._problem(rows)
-        plan = Plan(tol=self.tol, max_majorizations=self.max_majorizations, chooser=_SOLVERS[self.solver])
+        plan = Plan(self.tol, self.max_majorizations, self.max_multiplier, chooser=_SOLVERS[self.solver])
         start = find_start(problem, bound, rows.tables)
         self._set_solution(minimize_ramp(problem, start, plan))
         self._key = make_key(self.random_state)
@@ -264,6 +271,7 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
         check_choice(self.solver, "solver", tuple(_SOLVERS))
         check_count(self.max_majorizations, "max_majorizations")
         check_positive(self.tol, "tol")
+        check_positive(self.max_multiplier, "max_multiplier")
         for name in ("gamma", "regularization"):
             if getattr(self, name) is not None:
                 check_positive(getattr(self, name), name)

@@ -187,7 +187,7 @@ class Majorization(NamedTuple):
     value: float  # of the objective after it
     violation: float  # sum of what the constraints are exceeded by
     lower: float  # proven for the convex program: no point of it is better
-    gap: float  # of the convex program
+    gap: float  # of the convex program: how far its point is above, what exceeds a constraint at the highest price
     n_machines: int  # support vector machines that were solved
     multipliers: FloatArray
 
@@ -248,7 +248,8 @@ class _Majorizer:
 class Plan:
     """How far to go.
 
-    ``radius`` is the largest multiplier; ``focus`` what the objective counts, 0 to look for a feasible point only.
+    ``radius`` is the largest multiplier, the V of the paper's Appendix C; ``focus`` what the objective counts, 0 to
+    look for a feasible point only.
     """
 
     tol: float = 1e-3
@@ -334,11 +335,11 @@ def _solve(majorizer: _Majorizer, first: State, multipliers: FloatArray, plan: P
     values = np.array(majorizer.values)
     shares = best_mean(values, radius=plan.radius)
     better = problem.at(shares @ np.array(majorizer.points))
-    if not _stays(better, first):  # by next to nothing; a mean that does not exceed may be as good
-        firm = best_mean(values, radius=np.inf)
-        if float(firm @ values[:, 0]) - found.lower <= tol:
-            shares, better = firm, problem.at(firm @ np.array(majorizer.points))
-    gap = float(shares @ values[:, 0]) - found.lower
+    if not _stays(better, first):  # by next to nothing, or because no price up to the radius is high enough
+        shares = best_mean(values, radius=np.inf)
+        better = problem.at(shares @ np.array(majorizer.points))
+    excess = float(np.maximum(shares @ values[:, 1:], 0.0).sum())
+    gap = max(float(shares @ values[:, 0]) + plan.radius * excess - found.lower, 0.0)  # below 0 by rounding alone
     done = Majorization(0.0, 0.0, found.lower, gap, len(majorizer.points) - n_known, found.multipliers)
     used = [majorizer.points[place] for place in np.flatnonzero(shares > _USED)]
     return better, _Step(done, used)

@@ -78,11 +78,11 @@ def _least_shift(matrix: FloatArray, largest: float, name: str) -> float:
     for rounding in _ROUNDING:
         shift, raised = rounding * len(matrix), matrix / largest
         raised.flat[:: len(matrix) + 1] += shift
-        _, n_positive = lapack.dpotrf(raised.T, lower=True, clean=False, overwrite_a=True)
-        if n_positive == 0:
+        _, failed_at = lapack.dpotrf(raised.T, lower=True, clean=False, overwrite_a=True)
+        if failed_at == 0:
             return shift
     raise ValueError(
         f"{name} must be positive semidefinite, as the kernel of all pairs of rows is; the part of its first "
-        f"{n_positive} rows and columns is not. Take a kernel that is, such as 'rbf', and compute it in double "
+        f"{failed_at} rows and columns is not. Take a kernel that is, such as 'rbf', and compute it in double "
         "precision from rows of similar sizes."
     )
