@@ -54,8 +54,8 @@ class DROBoostClassifier(AdditiveBooster):
         Largest number of rounds.
     radius : float >= 0, "calibrated" or "cv", default="calibrated"
         Size of the ball. ``"calibrated"`` is ``guarantees.calibrated_radius`` at ``confidence``, of the samples that
-        are not held out; ``"cv"`` takes the multiple of it with the least held-out loss in a threefold cross-validation.
-        0 is boosting of the mean loss.
+        are not held out; ``"cv"`` takes the multiple of it with the least held-out loss in a threefold
+        cross-validation. 0 is boosting of the mean loss.
     confidence : float in (0, 1), default=0.9
         Probability with which the calibrated ball holds a distribution for which the true best score is optimal.
     degrees_of_freedom : float, optional

@@ -118,9 +118,9 @@ def _table_1(rows: ResultsTable) -> str:
 def _radius_of_the_default() -> str:
     n_kept, radius = default_radius(N_TRAIN)
     return (
-        f"At confidence {CONFIDENCE:g} and {DEGREES_OF_FREEDOM} degrees of freedom Theorem 1 gives the radius {RADII[0]:g} "
-        f"for {N_TRAIN:,} rows: the first of the paths below.\nDRO-Boosting in the table holds out a fifth of the rows, so "
-        f"that its own radius is that for the {n_kept:,} others, {radius:.4f}."
+        f"At confidence {CONFIDENCE:g} and {DEGREES_OF_FREEDOM} degrees of freedom Theorem 1 gives the radius "
+        f"{RADII[0]:g} for {N_TRAIN:,} rows: the first of the paths below.\nDRO-Boosting in the table holds out a "
+        f"fifth of the rows, so that its own radius is that for the {n_kept:,} others, {radius:.4f}."
     )
 
 
