@@ -9,8 +9,8 @@ Problem 2 of Goh, Cotter, Gupta and Friedlander (2016). A row with score z is pr
 Ramps are not convex. Around the scores of the current point each is bounded from above by a hinge or by 1, exactly
 there (their Figure 1); the convex program that results is solved through its multipliers (``cutting_plane``), each of
 whose steps is a support vector machine (``svm``); and so on from its solution (their Algorithm 1). The current point
-takes part in every convex program, so no step raises the objective, and the result breaks no constraint, whatever
-accuracy the solvers reach.
+takes part in every convex program, so from a start that breaks no constraint no step raises the objective, and the
+result breaks none, whatever accuracy the solvers reach.
 """
 
 from collections.abc import Callable
