@@ -186,6 +186,27 @@ def test_a_kernel_meets_a_goal_that_a_line_cannot():
     assert model.score(rows, labels) > 0.85
 
 
+@pytest.mark.parametrize("largest", [0.01, 0.1, 1.0, 1000.0])
+@pytest.mark.parametrize("seed", range(4))
+def test_goals_hold_and_no_gap_is_below_zero_whatever_the_largest_multiplier(largest, seed):
+    rng = np.random.default_rng(seed)
+    rows, group = rng.normal(size=(120, 3)), np.where(rng.random(120) < 0.4, "a", "b")
+    labels = (rows[:, 0] + rng.normal(size=120) > 0.3 * seed * (group == "a")).astype(int)
+    goals = [PARITY] if seed % 2 else ["recall(train) >= 0.9", "positive_rate(train) <= 0.6"]
+    model = ConstrainedClassifier(goals=goals, max_multiplier=largest, decision="ramp")
+    model.fit(rows, labels, sensitive_features=group)
+    assert all(check.holds for check in model.check_goals(rows, labels, sensitive_features=group))
+    assert model.multipliers_.max() <= largest
+    assert min(step.gap for step in model.history_) >= 0.0
+
+
+def test_a_largest_multiplier_that_does_not_bind_changes_next_to_nothing():
+    needed = MODEL.multipliers_.max()
+    capped = fitted(max_multiplier=2 * needed)
+    assert capped.objective_value_ == pytest.approx(MODEL.objective_value_, abs=2 * MODEL.tol)
+    assert fitted(max_multiplier=needed / 10).gap_ > 10 * MODEL.tol
+
+
 # What is promised about decisions
 
 

@@ -8,6 +8,7 @@ from two_groups import GROUP, MODEL, PARITY, X, Y, fitted
 
 from counterpoise import ConstrainedClassifier
 from counterpoise.goals import Dataset, Table, UnknownName, positive_rate
+from counterpoise.persist import UnreadableModel, dumps, loads
 
 TRAIN = Dataset("train")
 
@@ -59,11 +60,18 @@ TRAIN = Dataset("train")
         (lambda: MODEL.check_goals(X, Y, datasets={"train": Table(X)}), ValueError, "'train' is X and y"),
         (lambda: fitted(pos_label=2), ValueError, r"pos_label must be one of the classes \[0, 1\]; got 2"),
         (lambda: fitted(kernel="cubic"), ValueError, "kernel must be one of 'linear'.*got 'cubic'"),
+        (lambda: fitted(kernel="sigmoid"), ValueError, "'sigmoid' is not taken any more.*Fit again with kernel='rbf'"),
+        (
+            lambda: ConstrainedClassifier(kernel="rbf").fit(np.column_stack([X, 1e6 * Y]), Y),
+            ValueError,
+            "kernel of all pairs of rows, 'rbf', must be positive semidefinite.*rows of similar sizes",
+        ),
         (lambda: fitted(decision="vote"), ValueError, "decision must be one of 'threshold', 'ramp'; got 'vote'"),
         (lambda: fitted(solver="sgd"), ValueError, "solver must be one of"),
         (lambda: fitted(regularization=0), ValueError, "regularization must be finite and above 0; got 0"),
         (lambda: fitted(gamma=-1), ValueError, "gamma must be finite and above 0; got -1"),
         (lambda: fitted(tol=0), ValueError, "tol must be finite and above 0; got 0"),
+        (lambda: fitted(max_multiplier=0), ValueError, "max_multiplier must be finite and above 0; got 0"),
         (lambda: fitted(max_majorizations=0), ValueError, "max_majorizations must be at least 1; got 0"),
         (lambda: MODEL.predict(X, ids=range(400)), ValueError, "ids are for decision='ramp'"),
     ],
@@ -138,3 +146,27 @@ def test_without_an_intercept_goals_still_hold():
 @pytest.mark.parametrize("solver", ["level", "maximum", "mass"])
 def test_solvers_of_the_multipliers_agree(solver):
     assert fitted(solver=solver).objective_value_ == pytest.approx(MODEL.objective_value_, abs=0.01)
+
+
+def test_a_model_saved_with_a_kernel_that_is_not_taken_any_more_says_what_to_do():
+    model = ConstrainedClassifier(kernel="rbf").fit(X[:100], Y[:100]).set_params(kernel="sigmoid")
+    with pytest.raises(UnreadableModel, match=r"kernel='sigmoid' is not taken any more.*Fit again with kernel='rbf'"):
+        loads(dumps(model))
+    with pytest.raises(ValueError, match="'sigmoid' is not taken any more"):  # of one that was pickled, for instance
+        model.predict(X)
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "poly"])
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+def test_kernels_of_rows_in_single_precision_are_computed_in_double(kernel, form):
+    """In single precision eigenvalues of zero come out far below it: equal rows have many."""
+    rows, labels = np.repeat(X[:40], 3, axis=0).astype(np.float32), np.repeat(Y[:40], 3)
+    single = ConstrainedClassifier(kernel=kernel, goals="recall(train) >= 0.9").fit(form(rows), labels)
+    double = ConstrainedClassifier(kernel=kernel, goals="recall(train) >= 0.9").fit(rows.astype(np.float64), labels)
+    assert 0.0 <= single.gap_ <= single.tol
+    np.testing.assert_allclose(single.decision_function(form(rows)), double.decision_function(rows), atol=1e-6)
+
+
+def test_a_kernel_of_differences_does_not_depend_on_where_zero_lies():
+    near, far = (ConstrainedClassifier(kernel="rbf").fit(X[:100] + shift, Y[:100]) for shift in (0.0, 2.0**20))
+    np.testing.assert_allclose(far.decision_function(X + 2.0**20), near.decision_function(X), atol=1e-6)

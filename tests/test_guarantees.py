@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chi2
 
-from counterpoise import guarantees
+from counterpoise import ConstrainedClassifier, guarantees
 
 SAMPLES, ROUNDS, ALPHAS = st.integers(2, 10**7), st.integers(1, 10_000), st.floats(1e-4, 0.99)
 
@@ -81,6 +81,31 @@ def test_the_bound_on_rates_is_the_papers_theorem_1():
         400, norm=2.0, regularization=0.5, coefficient_sum=coefficient_sum, n_datasets=3, delta=0.1
     )
     assert found == pytest.approx(e / 20)
+
+
+@given(
+    *(st.floats(0.1, 10), st.floats(1e-3, 10), st.lists(st.floats(0, 3), min_size=1, max_size=4), st.floats(0, 1e3)),
+    *(st.integers(1, 5), st.floats(0.01, 0.5), st.integers(1, 10**6)),
+)
+def test_the_bound_on_rates_grows_with_the_largest_multiplier_as_the_theorem_says(
+    norm, regularization, sums, largest, n_datasets, delta, n_samples
+):
+    """B = objective + V * constraints, E = 1 + 4 X^2 B / lambda + sqrt(8 log(4 k / delta)), over sqrt(n)."""
+    b = 1.0 + largest * sum(sums)
+    e = 1 + 4 * norm**2 / regularization * b + math.sqrt(8 * math.log(4 * n_datasets / delta))
+    found = guarantees.rate_generalization_bound(
+        n_samples, norm=norm, regularization=regularization, coefficient_sum=b, n_datasets=n_datasets, delta=delta
+    )
+    assert found == pytest.approx(e / math.sqrt(n_samples))
+
+
+@pytest.mark.parametrize("n_samples", [10, 10**4, 10**8])
+def test_the_bound_on_rates_says_nothing_at_the_defaults(n_samples):
+    largest = ConstrainedClassifier().max_multiplier
+    bound = guarantees.rate_generalization_bound(
+        n_samples, norm=1.0, regularization=1 / n_samples, coefficient_sum=1 + largest, n_datasets=1, delta=0.05
+    )
+    assert bound > 1.0
 
 
 def test_new_rows_exceed_the_rates_of_a_ridge_of_that_size_by_less_than_the_bound():

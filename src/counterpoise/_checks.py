@@ -58,12 +58,14 @@ def check_fraction(value: Any, name: str) -> float:
     return float(value)
 
 
-def check_penalty(value: Any) -> float:
-    """Return ``value`` as a float after checking that it is a number in [0, 1]."""
+def check_penalty(value: Any, most: float = 1.0) -> float:
+    """Return ``value`` as a float after checking that it is a number in [0, most]."""
     if isinstance(value, bool) or not isinstance(value, Real):
-        raise TypeError(f"penalty must be a number in [0, 1]; got {value!r}.")
-    if not 0.0 <= float(value) <= 1.0:
-        raise ValueError(f"penalty must lie in [0, 1], from the mean alone to as much variance; got {value!r}.")
+        raise TypeError(f"penalty must be a number in [0, {most:g}]; got {value!r}.")
+    if not 0.0 <= float(value) <= most:
+        raise ValueError(
+            f"penalty must lie in [0, {most:g}], from the mean alone at 0 to as much variance at 1; got {value!r}."
+        )
     return float(value)
 
 

@@ -8,12 +8,11 @@ and where the goals contradict each other that is proven instead.
 """
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.metrics.pairwise import pairwise_kernels
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -23,11 +22,11 @@ from counterpoise._language.tables import with_train
 from counterpoise._types import AnyArray, ArrayLike, FloatArray
 from counterpoise.draws import id_uniforms, make_key, row_uniforms
 from counterpoise.goals import BoundGoals, GoalCheck, Table, as_goals, bind, bind_objective, error_rate
+from counterpoise.row_kernels import LINEAR, check_kernel, gram_of, kernel_of
 from counterpoise.solvers.ramp import KernelMachine, LinearMachine, Plan, RampProblem, RampSolution, minimize_ramp, ramp
 
 TRAIN = "train"
 _BINARY = 2
-_KERNELS = ("linear", "rbf", "poly", "sigmoid")
 _SOLVERS = {"auto": "level", "level": "level", "maximum": "maximum", "mass": "mass"}
 _FLOATS = [np.float64, np.float32]
 
@@ -41,13 +40,14 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
         What is minimized: any linear combination of rates. Default: ``error_rate(train)``.
     goals : goals or their texts, default=()
         What must hold on the training data: see ``counterpoise.goals``.
-    kernel : {"linear", "rbf", "poly", "sigmoid"}, default="linear"
-        Linear scores, or scores in the feature space of a kernel, for some thousands of rows.
-    gamma : float, optional
+    kernel : {"linear", "rbf", "poly"}, default="linear"
+        Linear scores, or scores in the feature space of a kernel, for some thousands of rows:
+        ``exp(-gamma * |x - z|**2)`` or ``(gamma * <x, z> + 1)**3``.
+    gamma : float > 0, optional
         Of the kernel; by default 1 / n_features.
     regularization : float > 0, optional
         Weight of the squared norm of the coefficients, halved, beside the rates. Default: 1 over the number of training
-        rows (or over their total weight), as LIBLINEAR's C = 1.
+        rows (or over their total weight). With hinges for ramps that is C = 2 in LIBLINEAR: see the guide.
     fit_intercept : bool, default=True
         Whether scores have an offset, which is not regularized.
     decision : {"threshold", "ramp"}, default="threshold"
@@ -59,6 +59,9 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
         Largest number of convex programs.
     tol : float, default=1e-3
         Stop when one of them lowers the objective by less.
+    max_multiplier : float > 0, default=1000
+        The largest price of a goal, the paper's V. Goals hold with any; but one below the price that a goal needs
+        leaves the objective higher, and ``gap_`` tells. ``guarantees.rate_generalization_bound`` says what it is for.
     pos_label : label, optional
         The positive class; by default the last of the sorted classes.
     random_state : int or RandomState, optional
@@ -75,7 +78,7 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
     objective_value_ : float
         The objective at the end, regularization included.
     lower_, gap_ : float
-        Proven for the last convex program: no solution of it is below ``lower_``.
+        Proven for the last convex program: no solution of it is below ``lower_``, its own at most ``gap_`` above.
     history_ : list of Majorization
         Objective, violation, bounds and multipliers after each convex program.
     n_iter_ : int
@@ -103,6 +106,8 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
     True
     """
 
+    _added_later: ClassVar[dict[str, Any]] = {"max_multiplier": 1e3}  # of files without it
+
     def __init__(
         self,
         *,
@@ -116,6 +121,7 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
         solver: str = "auto",
         max_majorizations: int = 20,
         tol: float = 1e-3,
+        max_multiplier: float = 1e3,
         pos_label: Any = None,
         random_state: Any = None,
     ) -> None:
@@ -129,6 +135,7 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
         self.solver = solver
         self.max_majorizations = max_majorizations
         self.tol = tol
+        self.max_multiplier = max_multiplier
         self.pos_label = pos_label
         self.random_state = random_state
 
@@ -169,7 +176,7 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
         rows = self._check_rows(X, y, sample_weight, sensitive_features, datasets)
         self.goals_ = as_goals(self.goals)
         problem, bound = self._problem(rows)
-        plan = Plan(tol=self.tol, max_majorizations=self.max_majorizations, chooser=_SOLVERS[self.solver])
+        plan = Plan(self.tol, self.max_majorizations, self.max_multiplier, chooser=_SOLVERS[self.solver])
         start = find_start(problem, bound, rows.tables)
         self._set_solution(minimize_ramp(problem, start, plan))
         self._key = make_key(self.random_state)
@@ -243,26 +250,28 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
 
     def _scores(self, rows: Any) -> FloatArray:
         """Return the scores of checked rows."""
-        if self.kernel == "linear":
+        if self.kernel == LINEAR:
             return np.asarray(rows @ self.coef_[0] + self.intercept_[0], dtype=np.float64)
-        scores = self._kernel(rows, self.support_rows_) @ self.dual_coef_[0] + self.intercept_[0]
-        return np.asarray(scores, dtype=np.float64)
+        kernel = kernel_of(rows, self.support_rows_, self.kernel, self.gamma)
+        return np.asarray(kernel @ self.dual_coef_[0] + self.intercept_[0])
 
     def _check_loaded(self) -> None:
         """Check what came from a file."""
+        check_kernel(self.kernel)
         if hasattr(self, "classes_"):
-            is_linear = self.kernel == "linear"
+            is_linear = self.kernel == LINEAR
             found = self.coef_[0] if is_linear else self.dual_coef_[0]
             n_wanted = self.n_features_in_ if is_linear else self.support_rows_.shape[0]
             check_vector(found, "coef_ or dual_coef_", n_wanted, "one for each feature or row")
             check_vector(self.intercept_, "intercept_", 1, "the offset")
 
     def _check_parameters(self) -> None:
-        check_choice(self.kernel, "kernel", _KERNELS)
+        check_kernel(self.kernel)
         check_choice(self.decision, "decision", ("threshold", "ramp"))
         check_choice(self.solver, "solver", tuple(_SOLVERS))
         check_count(self.max_majorizations, "max_majorizations")
         check_positive(self.tol, "tol")
+        check_positive(self.max_multiplier, "max_multiplier")
         for name in ("gamma", "regularization"):
             if getattr(self, name) is not None:
                 check_positive(getattr(self, name), name)
@@ -307,19 +316,15 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
         return RampProblem(self._machine(stacked), weights, constants, regularization), bound
 
     def _machine(self, stacked: Any) -> Any:
-        if self.kernel == "linear":
+        if self.kernel == LINEAR:
             return LinearMachine(stacked, fit_bias=self.fit_intercept)
-        return KernelMachine(np.ascontiguousarray(self._kernel(stacked, stacked)), fit_bias=self.fit_intercept)
-
-    def _kernel(self, rows: Any, others: Any) -> FloatArray:
-        named = {} if self.gamma is None else {"gamma": self.gamma}
-        return np.asarray(pairwise_kernels(rows, others, metric=self.kernel, **named))
+        return KernelMachine(gram_of(stacked, self.kernel, self.gamma), fit_bias=self.fit_intercept)
 
     def _set_solution(self, found: RampSolution) -> None:
         point = found.state.point
         for name in ("coef_", "dual_coef_", "support_rows_"):  # of an earlier fit with another kernel
             self.__dict__.pop(name, None)
-        if self.kernel == "linear":
+        if self.kernel == LINEAR:
             self.coef_ = point[None, :-1].copy()
         else:
             self.dual_coef_, self.support_rows_ = point[None, :-1].copy(), self._stacked

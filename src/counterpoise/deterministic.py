@@ -1,9 +1,9 @@
 """The best deterministic rule that a mixture leads to, and what it loses.
 
 A deterministic classifier has a tail risk of ``min(1, error / alpha)`` (Proposition 1 of Zhai et al. 2021), and its
-rates move in steps, so a single model loses against the mixture. A weighted vote may also gain: it is no mixture of the
-models, and can be right where most of them are. Where one rule for all is required, this finds the best among the vote
-at each threshold and the single models, and says what it costs or gains.
+rates move in steps, so a single model that meets the goals does not gain on the mixture. A weighted vote may: it is no
+mixture of the models, and can be right where most of them are. Where one rule for all is required, this finds the best
+among the vote at up to 64 thresholds and the single models, and says what it costs or gains.
 """
 
 from dataclasses import dataclass, field
@@ -57,7 +57,7 @@ class DeterministicRule:
 
     @property
     def loss(self) -> float:
-        """Return how much more risk the rule has than the mixture; negative where a vote gains."""
+        """Return how much more risk the rule has than the mixture; negative where it gains, as a vote may."""
         return self.value - self.mixture_value
 
     @property

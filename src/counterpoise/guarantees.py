@@ -301,7 +301,12 @@ def rate_generalization_bound(
 
         E = 1 + 4 norm**2 coefficient_sum / regularization + sqrt(8 log(4 n_datasets / delta))
 
-    It holds for optimal solutions of the convex programs with multipliers up to some V, and the bias of least size.
+    It speaks of exact solutions of the convex programs in which no multiplier exceeds a V that was fixed before the
+    rows were seen, with the bias of least size. ``ConstrainedClassifier(max_multiplier=V)`` solves these to within its
+    tolerance, with any of the best biases, and keeps the goals where V is too small to: for its classifier the figure
+    is a guide and no proof. At its defaults, V = 1000 and a regularization of 1/n, it is above 1 for rows of norm 1,
+    however many, and says nothing. To say something it needs a V near the multipliers that the goals have, and more
+    regularization.
 
     Parameters
     ----------
@@ -313,7 +318,7 @@ def rate_generalization_bound(
         Of the coefficients.
     coefficient_sum : float > 0
         Coefficients of all positive and negative rates, without signs: those of the objective, plus V times those of
-        the constraints.
+        the constraints, where V is the largest multiplier allowed.
     n_datasets : int >= 1
         Number of datasets.
     delta : float in (0, 1)
@@ -326,10 +331,14 @@ def rate_generalization_bound(
 
     Examples
     --------
+    An error rate subject to a bound on another rate, with multipliers up to 1, and up to 1000:
+
     >>> from counterpoise.guarantees import rate_generalization_bound
-    >>> settings = dict(norm=1.0, regularization=0.1, coefficient_sum=2.0, n_datasets=2, delta=0.05)
-    >>> [round(rate_generalization_bound(n, **settings), 3) for n in (10_000, 1_000_000)]
+    >>> settings = dict(norm=1.0, regularization=0.1, n_datasets=2, delta=0.05)
+    >>> [round(rate_generalization_bound(n, coefficient_sum=1 + 1 * 1, **settings), 3) for n in (10_000, 1_000_000)]
     [0.874, 0.087]
+    >>> round(rate_generalization_bound(1_000_000, coefficient_sum=1 + 1000 * 1, **settings), 1)
+    40.0
     """
     share = _check_probability(delta, "delta")
     slope = check_positive(norm, "norm") ** 2 * check_positive(coefficient_sum, "coefficient_sum")

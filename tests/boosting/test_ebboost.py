@@ -3,11 +3,12 @@
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from scipy.optimize import minimize_scalar
 from sklearn.datasets import load_breast_cancer, load_iris, make_classification
 
-from counterpoise import EBBoostClassifier
+from counterpoise import EBBoostClassifier, VadaBoostClassifier
 from counterpoise.boosting.adaboost import AdaBoostStep
 from counterpoise.boosting.ebboost import EBBoostStep
 from counterpoise.boosting.penalized import PENALTIES
@@ -23,15 +24,33 @@ def cost(weights, start, penalty, vote=0.0, losses=0):
 
 
 @settings(max_examples=25)
-@given(seed=st.integers(0, 1000), penalty=st.floats(0, 1))
+@given(seed=st.integers(0, 1000), penalty=st.floats(0, 1) | st.floats(1, 100))
+@example(seed=0, penalty=1e6)
 def test_the_cost_never_rises(seed, penalty):
     X, y = make_classification(120, 5, flip_y=0.2, random_state=seed)
     start = np.random.default_rng(seed).dirichlet(np.full(120, 5.0))
     model = EBBoostClassifier(n_estimators=15, penalty=penalty).fit(X, y, start)
     margins = [(2 * y - 1) * sums for sums in model.staged_decision_function(X)]
     costs = [1.0, *(cost(start * np.exp(-margin), start, penalty) for margin in margins)]
-    assert (np.diff(costs) <= 1e-12).all()
+    assert (np.diff(costs) <= 1e-12 * max(penalty, 1.0)).all()
     assert costs[1] < 1
+
+
+@settings(max_examples=60)
+@given(seed=st.integers(0, 10_000), penalty=st.floats(1, 100))
+def test_above_1_the_vote_is_the_step_of_least_cost(seed, penalty):
+    """Right and wrong samples of any sizes, one of them nearly all of the start weights among them."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(2, 30))
+    start = rng.dirichlet(np.full(n, rng.choice([0.2, 1.0, 20.0]))) + 1e-9
+    start /= start.sum()
+    weights = start * rng.exponential(size=n) ** rng.choice([0.5, 3.0])
+    weights /= weights.sum()
+    losses = rng.integers(0, 2, n).astype(np.uint8)
+    losses[:2] = 0, 1
+    vote = EBBoostStep(penalty, start).vote(weights, losses)
+    best = minimize_scalar(lambda step: cost(weights, start, penalty, step, losses), bounds=(0, 15), method="bounded")
+    assert cost(weights, start, penalty, vote, losses) <= best.fun * (1 + 1e-9)
 
 
 @settings(max_examples=60)
@@ -136,7 +155,15 @@ NOISE_X = np.zeros((10, 1))
 BAD = {
     "penalty": (
         lambda: EBBoostClassifier(penalty=-0.1).fit(NOISE_X, [0, 1] * 5),
-        r"penalty must lie in \[0, 1\].*got -0.1",
+        r"penalty must lie in \[0, 1e\+06\].*got -0.1",
+    ),
+    "infinite penalty": (
+        lambda: EBBoostClassifier(penalty=np.inf).fit(NOISE_X, [0, 1] * 5),
+        r"penalty must lie in \[0, 1e\+06\].*got inf",
+    ),
+    "a penalty above 1 where a bound needs it below": (
+        lambda: VadaBoostClassifier(penalty=1.5).fit(NOISE_X, [0, 1] * 5),
+        r"penalty must lie in \[0, 1\].*got 1.5",
     ),
     "penalty word": (
         lambda: EBBoostClassifier(penalty="best").fit(NOISE_X, [0, 1] * 5),

@@ -1,11 +1,14 @@
 """The reproduction runs, can be resumed, and its page is made of its table."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from counterpoise.datasets import TableData
 from counterpoise.experiments import boosted_cvar, boosted_cvar_page
-from counterpoise.results import read_rows
+from counterpoise.experiments.boosted_cvar_pattern import in_short, pattern_of, table
+from counterpoise.results import ResultRow, read_rows
 
 TINY = boosted_cvar.Protocol("toy", "tree", 6, (0.5, 0.2, 0.3), lp_alphas=(0.1,))
 
@@ -73,6 +76,44 @@ def test_the_network_gets_its_categories_as_zeros_and_ones():
     assert features.shape == (600, 7)  # three numbers and four categories
     assert set(np.unique(features[:, 3:])) == {0.0, 1.0}
     np.testing.assert_allclose(features[:400, :3].mean(axis=0), 0, atol=1e-6)
+
+
+def made_up_rows(erm, average, ada, lp):
+    """Return rows of CVaR at alphas 0.05, 0.1 and 0.2, two seeds around each mean."""
+    for method, values in zip(boosted_cvar.METHODS, (erm, average, ada, lp), strict=True):
+        for alpha, value in zip((0.05, 0.1, 0.2), values, strict=False):
+            for seed, moved in enumerate((value - 0.01, value + 0.01)):
+                yield ResultRow("boosted-cvar", "toy", "tree", method, seed, alpha, "cvar", "test", moved)
+
+
+SHOWS = made_up_rows([1.0, 0.9, 0.5], [0.6, 0.6, 0.6], [0.6, 0.6, 0.51], [0.61])
+LACKS = made_up_rows([1.0, 0.8, 0.4], [0.9, 0.75, 0.5], [0.95, 0.76, 0.45], [0.9])
+
+
+def test_what_the_page_says_of_the_pattern_follows_from_the_figures():
+    shows, lacks = (pattern_of("toy", name, rows) for name, rows in (("tree", SHOWS), ("network", LACKS)))
+    assert shows.lacks == []
+    assert lacks.lacks == [
+        "AdaLPBoost is 0.040 below ERM at alpha 0.1",
+        "AdaLPBoost is 0.050 above the lower of ERM and the average at alpha 0.2",
+        "Regularized LPBoost is 0.050 away from AdaLPBoost at alpha 0.05",
+    ]
+    assert in_short([shows]) == "All 1 runs here show it."
+    assert in_short([shows, lacks]) == "Of 2 runs here 1 show it, and 1 not: toy with network."
+    assert "1 of 2 do. The others:" in table([shows, lacks])
+    assert "- toy with network: AdaLPBoost is 0.040 below" in table([shows, lacks])
+
+
+def test_the_stored_page_says_what_its_tables_say():
+    """Not a word of it is written by hand: the page is what its generator makes of the tables beside it."""
+    folder = Path(__file__).parents[2] / "docs" / "results" / "boosted_cvar"
+    rows = [read_rows(folder / name) for name in ("results.csv", "networks.csv")]
+    patterns = [boosted_cvar_page._pattern(one, *pair) for one in rows for pair in boosted_cvar_page._pairs(one)]
+    page = (folder / "README.md").read_text(encoding="utf-8")
+    assert table(patterns) in page
+    assert in_short(patterns) in page
+    without = {(one.dataset, one.learner) for one in patterns if one.lacks}
+    assert {("cifar10", "WRN-28-1"), ("cifar10", "WRN-28-1, long warm-up")} <= without
 
 
 def test_an_unknown_learner_lists_the_known_ones():

@@ -5,8 +5,10 @@ import pytest
 from scipy.optimize import minimize
 from scipy.stats import chi2
 
+from counterpoise.boosting.dro import DROBoostClassifier
 from counterpoise.datasets import TableData
 from counterpoise.experiments import dro_boosting, dro_boosting_page, dro_coverage
+from counterpoise.learners import HistogramTree
 from counterpoise.results import read_rows
 
 BIRTHS = (36, 17, 48, 6, 303)  # New York, Illinois, Texas, California, Mexico
@@ -58,6 +60,23 @@ def test_a_run_writes_its_table_and_page_and_goes_on_where_it_was(toy, tmp_path)
     assert "Nearest to the published test row" in page
     assert "| 0.1 | AdaBoost |" in page
     assert all((tmp_path / name).stat().st_size > 5000 for name in ("path.png", "coverage.png"))
+
+
+@pytest.mark.parametrize("n_train", [500, 503, 999])
+def test_the_radius_that_the_page_names_is_that_of_a_default_fit(n_train):
+    rng = np.random.default_rng(n_train)
+    X = rng.normal(size=(n_train, 2))
+    y = (X[:, 0] + rng.normal(size=n_train) > 0).astype(int)
+    model = DROBoostClassifier(HistogramTree(max_depth=2), n_estimators=2, degrees_of_freedom=30).fit(X, y)
+    n_kept, radius = dro_boosting.default_radius(n_train)
+    assert model.descents_[0].weights[0].size == n_kept
+    assert model.radius_ == pytest.approx(radius)
+
+
+def test_the_page_names_the_radius_of_the_default_fit_and_that_of_the_paths():
+    said = dro_boosting_page._radius_of_the_default()
+    assert "radius 0.0067 for 3,000 rows" in said
+    assert "for the 2,400 others, 0.0084" in said
 
 
 def test_regions_of_birth():

@@ -10,7 +10,7 @@ from counterpoise.experiments.running import run_parts
 from counterpoise.experiments.vadaboost_data import TASKS, Task
 from counterpoise.learners import HistogramTree
 from counterpoise.progress import Progress
-from counterpoise.results import ResultRow, read_rows
+from counterpoise.results import ResultRow, ResultsTable, read_rows
 
 TOYS = tuple(
     Task(name, lambda seed, rows=rows: twonorm(rows, random_state=seed), (5.0,) * 5, (40.0,) * 4, "made up")
@@ -31,7 +31,7 @@ def test_a_run_goes_on_where_it_was_and_writes_its_page(toys, tmp_path):
     told = []
     table = vadaboost.reproduce(tmp_path, n_seeds=1, datasets=toys, n_jobs=1, tell=told.append)
     first = read_rows(table).rows
-    assert [progress.done for progress in told] == [1, 2, 3, 4]
+    assert [progress.done for progress in told] == [1, 2, 3, 4, 5, 6]
     assert {row.method for row in first} == {*vadaboost.METHODS, "all"}
     vadaboost.reproduce(tmp_path, n_seeds=3, datasets=toys, n_jobs=1)
     both = read_rows(table)
@@ -43,6 +43,8 @@ def test_a_run_goes_on_where_it_was_and_writes_its_page(toys, tmp_path):
     assert "3 repeats of 2 data sets" in page
     assert "- small, cart: up to" in page  # 40 percent is far from what twonorm has
     assert "VadaBoost is at or below AdaBoost on" in page
+    assert "feature at the edges of 32 bins only" in page
+    assert "Test error of AdaBoost with 256 bins less that with 32" in page
     assert (tmp_path / "bound.png").stat().st_size > 5000
 
 
@@ -64,6 +66,25 @@ def test_the_paired_test_and_the_least_mean():
     line = vadaboost_page.Line(TOYS[0], ("AdaBoost", "VadaBoost", "RLP-Boost"), (5.0, 5.0, 5.0), errors)
     assert vadaboost_page._is_least(line, "AdaBoost")
     assert [vadaboost_page._is_star(line, method) for method in line.methods] == [True, True, False]
+
+
+def test_the_page_says_what_more_bins_do():
+    rows = [
+        ResultRow("vadaboost", "wisc", learner, "AdaBoost", seed, None, "error", "test", value)
+        for learner, values in (("cart", (0.1, 0.2, 0.3)), (vadaboost.FINE, (0.05, 0.16, 0.24)))
+        for seed, value in enumerate(values)
+    ]
+    finer = vadaboost_page._finer_errors(ResultsTable(tuple(rows)))
+    assert finer["wisc"].error == pytest.approx(15.0)
+    assert str(finer["wisc"]) == "-5.00 ± 0.58"
+    assert "than two standard errors: wisc -5.00 ± 0.58 (of 1 data sets)" in vadaboost_page._bins_note(finer)
+    assert vadaboost_page._bins_note({}).endswith("have 256 bins.)")
+
+
+def test_trees_of_256_bins_are_those_of_the_table_but_for_their_bins():
+    fine, coarse = (vadaboost.make_models(learner, 0)["AdaBoost"].estimator for learner in (vadaboost.FINE, "cart"))
+    assert (fine.max_bins, coarse.max_bins) == (256, 32)
+    assert fine.get_params() | {"max_bins": 32} == coarse.get_params()
 
 
 def test_a_remembering_tree_is_the_tree_it_remembers():

@@ -124,6 +124,20 @@ def test_without_bias_it_matches_liblinear():
     assert value == pytest.approx(found.value, abs=1e-6)
 
 
+@pytest.mark.parametrize("times", [0.1, 1.0, 10.0])
+def test_a_regularization_of_r_on_n_rows_is_liblinears_c_of_2_over_r_n(times):
+    """At the default of ``ConstrainedClassifier``, 1/n, that is C = 2; the coefficients there are twice ours."""
+    X, positive = scaled_cancer()
+    n_rows = len(X)
+    regularization, C = times / n_rows, 2.0 / times
+    found = solve_svm(X, positive / n_rows, ~positive / n_rows, regularization, fit_bias=False, tol=1e-9)
+    settings = {"loss": "hinge", "fit_intercept": False, "tol": 1e-8, "max_iter": 10**6, "random_state": 0}
+    peer = LinearSVC(C=C, **settings).fit(X, positive)
+    np.testing.assert_allclose(found.coefficients, peer.coef_[0] / 2, atol=1e-3 * np.abs(found.coefficients).max())
+    other = LinearSVC(C=C / 2, **settings).fit(X, positive)
+    assert np.abs(found.coefficients - other.coef_[0] / 2).max() > 0.02 * np.abs(found.coefficients).max()
+
+
 @pytest.mark.parametrize("kernel", ["linear", "rbf"])
 def test_with_a_free_bias_it_matches_libsvm(kernel):
     X, positive = scaled_cancer()

@@ -38,7 +38,7 @@ DRO_LOSSES = ("exponential", "logistic", "squared")
 RADIUS_FACTORS = (0.0, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0)  # of the calibrated radius, that "cv" tries
 _FOLDS = 3
 _MOST_REPEATS = 1e6  # far beyond, every float is a whole multiple: a sample of next to no weight is no unit to count in
-_AUTO_FRACTION = 0.2  # that "auto" holds out ...
+AUTO_FRACTION = 0.2  # that "auto" holds out ...
 _ENOUGH, _ENOUGH_OF_A_CLASS = 500, 10  # ... where there are so many samples
 
 
@@ -53,8 +53,9 @@ class DROBoostClassifier(AdditiveBooster):
     n_estimators : int, default=100
         Largest number of rounds.
     radius : float >= 0, "calibrated" or "cv", default="calibrated"
-        Size of the ball. ``"calibrated"`` is ``guarantees.calibrated_radius`` at ``confidence``; ``"cv"`` takes the
-        multiple of it with the least held-out loss in a threefold cross-validation. 0 is boosting of the mean loss.
+        Size of the ball. ``"calibrated"`` is ``guarantees.calibrated_radius`` at ``confidence``, of the samples that
+        are not held out; ``"cv"`` takes the multiple of it with the least held-out loss in a threefold
+        cross-validation. 0 is boosting of the mean loss.
     confidence : float in (0, 1), default=0.9
         Probability with which the calibrated ball holds a distribution for which the true best score is optimal.
     degrees_of_freedom : float, optional
@@ -214,7 +215,7 @@ class DROBoostClassifier(AdditiveBooster):
             return rows, None
         seed = int(self._seeds.generate_state(1)[0])
         places = np.arange(rows.codes.size)
-        kept, held = train_test_split(places, test_size=_AUTO_FRACTION, random_state=seed, stratify=rows.codes)
+        kept, held = train_test_split(places, test_size=AUTO_FRACTION, random_state=seed, stratify=rows.codes)
         return part_of(rows, kept), part_of(rows, held)
 
     def _fit_ensembles(self, train: Rows, held_out: Rows | None) -> list[Ensemble]:

@@ -1,14 +1,15 @@
 """EBBoost: boosting of stumps that takes, in every round, the best step of all on mean and variance of the loss.
 
 Shivaswamy and Jebara, NIPS 2011, Algorithm 3 (Empirical Bernstein boosting, AISTATS 2010). With weights w on the
-simplex, penalty p in [0, 1] and a stump that is right on I and wrong on J, let W and S be sums of the weights and of
+simplex, penalty p >= 0 and a stump that is right on I and wrong on J, let W and S be sums of the weights and of
 their squares, and ::
 
     A = (1 - p) W_I^2 + p n S_I,    B = (1 - p) W_J^2 + p n S_J
 
 The vote that lowers cost (3) of the paper most is ``log(A / B) / 4``, and leaves ``2 sqrt(A B) + 2 (1 - p) W_I W_J``
 of it. A round takes the stump for which that is least. ``VadaBoostClassifier`` descends on the same cost through an
-upper bound, with any learner; here no bound is in between, but the search is over stumps only.
+upper bound, with any learner; here no bound is in between, but the search is over stumps only. That bound needs p <= 1;
+A and B are at least ``W_I^2`` and ``W_J^2`` for any p, so steps and costs are as above for larger ones too.
 
 With sample weights q that sum to 1, ``n w_i^2`` reads ``w_i^2 / q_i``: repeating a sample and doubling its weight are
 then the same. At penalty 0 the cost is the square of AdaBoost's, and the steps are AdaBoost's with the stump of least
@@ -16,7 +17,7 @@ error.
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -50,7 +51,7 @@ class EBBoostStep:
 
     def _part(self, weight: float, square: float) -> float:
         """Return A or B, from the sums of weights and of squares over the samples they are made of."""
-        return (1.0 - self.penalty) * weight**2 + self.penalty * square
+        return weight**2 + self.penalty * max(square - weight**2, 0.0)
 
 
 class EBBoostClassifier(PenalizedBooster):
@@ -60,9 +61,10 @@ class EBBoostClassifier(PenalizedBooster):
     ----------
     n_estimators : int, default=500
         Largest number of rounds.
-    penalty : float in [0, 1] or "auto", default=0.5
-        Weight of the variance beside the mean. ``"auto"`` takes the one of a grid with the least error on held-out
-        samples (of equals that with the fewest models), and needs some.
+    penalty : float in [0, 1e6] or "auto", default=0.5
+        Weight of the variance beside the mean. The larger it is, the shorter are the first steps. ``"auto"`` takes the
+        one of a grid from 0 to 1 with the least error on held-out samples (of equals that with the fewest models), and
+        needs some.
     patience : int, optional, default=100
         Stop when the error on held-out samples has not dropped for so many rounds, and keep the rounds up to its least.
         Without held-out samples all rounds are run.
@@ -73,7 +75,7 @@ class EBBoostClassifier(PenalizedBooster):
         values is cut between all of them.
     categorical_features : array of int or of bool, optional
         The features whose values are codes of categories, whole numbers from 0 to 254: their indices, or a mask. At
-        penalty 0 and 1 the best subset of categories is found, between them a good one.
+        penalty 0 and 1 the best subset of categories is found, at others a good one.
     random_state : int or RandomState, optional
         Fixes the split; the stumps need no chance.
     callbacks : sequence of callables, default=()
@@ -97,6 +99,10 @@ class EBBoostClassifier(PenalizedBooster):
     >>> bool(model.score(X[400:], y[400:]) > 0.93)
     True
     """
+
+    _most_penalty: ClassVar[float] = (
+        1e6  # losses that are equal, as at first, have no variance: votes are of size 1 / p
+    )
 
     def __init__(
         self,

@@ -1,6 +1,6 @@
 """What the boosters with a penalty on the variance share: checking the penalty, and choosing it on held-out samples."""
 
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 from counterpoise._checks import check_choice, check_penalty
 from counterpoise._types import FloatArray
@@ -12,7 +12,9 @@ PENALTIES = (0.0, 0.1, 0.25, 0.5, 1.0)  # that "auto" tries, AdaBoost's cost amo
 
 
 class PenalizedBooster(AdditiveBooster):
-    """An additive booster with a parameter ``penalty``; a subclass gives the rules at a penalty."""
+    """An additive booster with a parameter ``penalty``; a subclass gives the rules at a penalty, and the largest."""
+
+    _most_penalty: ClassVar[float] = 1.0
 
     def _fit_at(self, penalty: float, fit: Fit, start: FloatArray, held_out: HeldOut | None) -> Votes:
         """Boost at a penalty, given the samples' own weights."""
@@ -23,7 +25,7 @@ class PenalizedBooster(AdditiveBooster):
         if isinstance(self.penalty, str):
             check_choice(self.penalty, "penalty, where it is a word,", ("auto",))
         else:
-            check_penalty(self.penalty)
+            check_penalty(self.penalty, self._most_penalty)
 
     def _fit_ensembles(self, train: Rows, held_out: Rows | None) -> list[Ensemble]:
         if self.penalty == "auto" and held_out is None:

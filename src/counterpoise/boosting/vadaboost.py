@@ -10,9 +10,9 @@ The learner is given weights ``u_i = p n w_i^2 + (1 - p) w_i``, where ``w_i`` is
 is ``log(U_right / U_wrong) / 4``. With sample weights q that sum to 1, ``n w_i^2`` reads ``w_i^2 / q_i``: repeating a
 sample and doubling its weight are then the same.
 
-At penalty 0 it descends on AdaBoost's cost with shorter steps and needs at most twice as many rounds (Theorem 5). At
-penalty 1 the learner sees ``w_i^2``, which are AdaBoost's weights for ``2 f``: the models are AdaBoost's, and their
-votes half of its.
+At penalty 0 it descends on AdaBoost's cost with shorter steps, and needs at most twice as many rounds where all models
+have one error rate (Theorem 5). At penalty 1 the learner sees ``w_i^2``, which are AdaBoost's weights for ``2 f``: the
+models are AdaBoost's, and their votes half of its. Above 1 the bound does not hold; ``EBBoostClassifier`` needs none.
 """
 
 from collections.abc import Sequence

@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from counterpoise.experiments import boosted_cvar_pattern
 from counterpoise.experiments.boosted_cvar import LP_ALPHAS, METHODS, ROUND_ALPHAS
+from counterpoise.experiments.boosted_cvar_pattern import Pattern, in_short, means_over_seeds, pattern_of
 from counterpoise.results import ResultRow, ResultsTable, Summary, read_rows, summarize
 
 SHOWN_ALPHAS = (0.02, 0.05, 0.1, 0.2, 0.3, 0.5)
@@ -21,44 +23,71 @@ def write_page(table: Path) -> Path:
 
     Images are shown where ``networks.csv`` is there too.
     """
-    parts = _table_parts(table) if table.exists() else []
-    parts += _image_parts(table.parent / "networks.csv")
+    networks = table.parent / "networks.csv"
+    tables, images = (read_rows(path) if path.exists() else ResultsTable(()) for path in (table, networks))
+    patterns = [_pattern(rows, *pair) for rows in (tables, images) for pair in _pairs(rows)]
+    parts = [_head(patterns, tables), *_figures(tables, table.parent)]
+    if patterns:
+        parts.append(boosted_cvar_pattern.table(patterns))
+    parts += [*(_section(tables, *pair) for pair in _pairs(tables)), *_image_parts(images, table.parent)]
     page = table.parent / "README.md"
-    page.write_text("\n\n".join([_HEAD, *parts]) + "\n", encoding="utf-8")
+    page.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
     return page
 
 
-def _table_parts(table: Path) -> list[str]:
-    """Return the sections on tables, after writing their figures."""
-    rows = read_rows(table)
-    pairs = sorted({(row.dataset, row.learner) for row in rows.rows})
+def _pairs(rows: ResultsTable) -> list[tuple[str, str]]:
+    return sorted({(row.dataset, row.learner) for row in rows})
+
+
+def _pattern(rows: ResultsTable, dataset: str, learner: str) -> Pattern:
+    return pattern_of(dataset, learner, _plain(rows, dataset, learner, "cvar"))
+
+
+def _figures(rows: ResultsTable, folder: Path) -> list[str]:
+    """Write the figures of the tables, and return what shows them."""
+    pairs = _pairs(rows)
+    if not pairs:
+        return []
     figures = {
         "cvar.png": ("Test CVaR zero-one loss against alpha, with 95 % intervals", _draw_curves(rows, pairs, "cvar")),
         "error.png": ("Average test loss against alpha", _draw_curves(rows, pairs, "error")),
         "rounds.png": ("Test CVaR of AdaLPBoost against the number of base models", _draw_rounds(rows, pairs)),
     }
     for name, (_, figure) in figures.items():
-        figure.savefig(table.parent / name, dpi=110)
-    pictures = [f"![{caption}]({name})\n\n*{caption}.*" for name, (caption, _) in figures.items()]
-    return [*pictures, _pattern(rows, pairs), *(_section(rows, *pair) for pair in pairs)]
+        figure.savefig(folder / name, dpi=110)
+    return [f"![{caption}]({name})\n\n*{caption}.*" for name, (caption, _) in figures.items()]
 
 
-def _image_parts(table: Path) -> list[str]:
+def _image_parts(rows: ResultsTable, folder: Path) -> list[str]:
     """Return the sections on images, after writing their figures."""
-    if not table.exists():
+    if not len(rows):
         return [_NO_IMAGES]
-    rows = read_rows(table)
-    parts = [_IMAGES]
-    for dataset, learner in sorted({(row.dataset, row.learner) for row in rows}):
+    parts = [_IMAGES + _out_of_reach(rows)]
+    for dataset, learner in _pairs(rows):
         name = f"{_file_name(dataset, learner)}.png"
-        _draw_images(rows, dataset, learner).savefig(table.parent / name, dpi=110)
+        _draw_images(rows, dataset, learner).savefig(folder / name, dpi=110)
         first = rows.where(dataset=dataset, learner=learner, method="ERM", quantity="error").rows
         caption = f"{dataset}, {learner}: test CVaR and average loss against alpha, and CVaR against base models"
         errors = sorted({row.seed: row.value for row in first}.items())
         told = ", ".join(f"{1 - error:.4f} (seed {seed})" for seed, error in errors)
         section = _section(rows, dataset, learner, IMAGE_ALPHAS)
         parts += [section, f"The test accuracy of ERM is {told}.", f"![{caption}]({name})\n\n*{caption}.*"]
-    return parts + _schedule_parts(table.parent / "schedules.csv")
+    return parts + _schedule_parts(folder / "schedules.csv")
+
+
+def _out_of_reach(rows: ResultsTable) -> str:
+    """Say at which of the shown alphas no mixture is below the worst, where there are such."""
+    least = {
+        alpha: min((row.value for row in rows.where(quantity="cvar") if _same(row.alpha, alpha)), default=0.0)
+        for alpha in IMAGE_ALPHAS
+    }
+    stuck = " and ".join(f"{alpha:g}" for alpha, value in least.items() if value >= 1.0 - _ROUNDING)
+    if not stuck:
+        return ""
+    return (
+        f" At alpha {stuck}\nno mixture shown is below 1: as many of the test images are missed by all models that "
+        "carry weight in it."
+    )
 
 
 def _file_name(dataset: str, learner: str) -> str:
@@ -82,8 +111,7 @@ _IMAGES = """## Images
 Mixtures are chosen on 10 % of the training rows. WRN-28-1 on CIFAR-10 was boosted twice: by the schedule of the paper's
 Appendix B, and from a longer warm-up with its own decay of the learning rate, after which the rounds start at a lower
 rate. The paper's counterparts of the figures are 1(b) and 3 (left), 2(a) (middle) and 4(a) (right). Every number is in
-`networks.csv`, which is made of the models' zero-one losses in the files `losses_*.npz` beside this page. At alpha 0.01
-no mixture is below 1: as many of the test images are missed by all models that carry weight."""
+`networks.csv`, which is made of the models' zero-one losses in the files `losses_*.npz` beside this page."""
 
 _SCHEDULES = """### What plain training reaches
 
@@ -100,43 +128,32 @@ makes them where CIFAR-10 and a CUDA device are at hand."""
 
 _HEAD = f"""# Boosted CVaR Classification
 
-Made by `{_COMMAND}`; every number is in `results.csv` beside this page. Zhai et al. (2021) print
-figures and no numbers; what is compared is their pattern: AdaLPBoost follows the lower of ERM and AdaBoost + Average,
-far below ERM at small alpha and with it at large alpha, and Regularized LPBoost nearly coincides with it.
-
-The tail is bought with the average (second figure). On COMPAS, where a third of the labels cannot be predicted from
-these features, the least CVaR is hardly below that of a coin flip, 0.5, and the mixture that has it is nearly one."""
-
-
-def _pattern(rows: ResultsTable, pairs: list[tuple[str, str]]) -> str:
-    lines = [
-        "## The pattern in numbers",
-        "",
-        "Differences of test CVaR, means over seeds. *Gain*: ERM minus AdaLPBoost, the least over alpha <= 0.1.",
-        "*Excess*: AdaLPBoost above the lower of ERM and AdaBoost + Average, the largest over alpha >= 0.2.",
-        "*Distance*: of Regularized LPBoost from AdaLPBoost, the largest over the alphas at which it was trained.",
-        "",
-        "| data set | learner | gain | excess | distance |",
-        "|---|---|---:|---:|---:|",
-    ]
-    for dataset, learner in pairs:
-        found = _plain(rows, dataset, learner, "cvar")
-        erm, average, ada, lp = (_means([row for row in found if row.method == method]) for method in METHODS)
-        gain = min(erm[alpha] - ada[alpha] for alpha in ada if alpha <= _SMALL_ALPHA)
-        excess = max(ada[alpha] - min(erm[alpha], average[alpha]) for alpha in ada if alpha >= _LARGE_ALPHA)
-        distance = f"{max(abs(lp[alpha] - ada[alpha]) for alpha in lp):.3f}" if lp else ""
-        lines.append(f"| {dataset} | {learner} | {gain:.3f} | {excess:.3f} | {distance} |")
-    return "\n".join(lines)
+Made by `{_COMMAND}`; every number is in `results.csv` beside this page, those of images in
+`networks.csv`. Zhai et al. (2021) print figures and no numbers; what is compared is their pattern: AdaLPBoost follows
+the lower of ERM and AdaBoost + Average, far below ERM at small alpha and with it at large alpha, and Regularized
+LPBoost nearly coincides with it."""
+COMPAS, _ADALPBOOST = "compas", METHODS.index("AdaLPBoost")
+_COIN = 0.5  # the loss of a coin flip, at any alpha
+_ROUNDING = 1e-9
 
 
-_SMALL_ALPHA, _LARGE_ALPHA = 0.1 + 1e-9, 0.2 - 1e-9
+def _head(patterns: list[Pattern], rows: ResultsTable) -> str:
+    told = f"\n{in_short(patterns)}" if patterns else ""
+    return f"{_HEAD}{told}\n\nThe tail is bought with the average (second figure).{_on_compas(rows)}"
 
 
-def _means(rows: list[Any]) -> dict[float, float]:
-    by_alpha: dict[float, list[float]] = {}
-    for row in rows:
-        by_alpha.setdefault(round(row.alpha, 9), []).append(row.value)
-    return {alpha: float(np.mean(values)) for alpha, values in by_alpha.items()}
+def _on_compas(rows: ResultsTable) -> str:
+    """Say how the least CVaR there compares with that of a coin flip."""
+    learners = [learner for dataset, learner in _pairs(rows) if dataset == COMPAS]
+    if not learners:
+        return ""
+    curves = [means_over_seeds(_plain(rows, COMPAS, learner, "cvar"))[_ADALPBOOST] for learner in learners]
+    least = min(min(curve.values()) for curve in curves)
+    error = float(np.mean([row.value for row in rows.where(dataset=COMPAS, method="ERM", quantity="error")]))
+    return (
+        f" On COMPAS, where ERM errs on {100 * error:.0f} % of the\ntest rows, the least CVaR of AdaLPBoost at any "
+        f"alpha is {least:.3f}, {'below' if least < _COIN else 'not below'} that of a coin flip, {_COIN:g}."
+    )
 
 
 def _section(rows: ResultsTable, dataset: str, learner: str, shown: tuple[float, ...] = SHOWN_ALPHAS) -> str:
@@ -174,8 +191,8 @@ def _plain(rows: ResultsTable, dataset: str, learner: str, quantity: str) -> lis
     return [row for row in found if "rounds=" not in row.settings]
 
 
-def _same(alpha: float, other: float) -> bool:
-    return math.isclose(alpha, other, abs_tol=1e-9)  # alphas come from a grid of floats
+def _same(alpha: float | None, other: float) -> bool:
+    return alpha is not None and math.isclose(alpha, other, abs_tol=1e-9)  # alphas come from a grid of floats
 
 
 def _cell(values: list[float]) -> str:

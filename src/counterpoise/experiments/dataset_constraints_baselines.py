@@ -22,7 +22,9 @@ _ROOM = 0.75  # what the hinges of the pseudo-row may reach: 1/2 + 1/4
 # The rate 1/2 of all hinges at zero coefficients, over the room of 1/4 that the constraints have there: at the optimum
 # no multiplier is larger.
 _RADIUS = 2.0
-_CONSTANT = 10.0  # the column of the bias, so regularized a hundred times less than the others
+# The column of the bias, which is regularized a million times less than the others: about 1e-10 of the mean hinge, far
+# below the tolerance. It must be a column, because the pseudo-row has no bias.
+_CONSTANT = 1000.0
 _MET = 1e-12  # a goal missed by less is met: sums over rows are not exact
 
 
@@ -62,6 +64,7 @@ def zafar_svm(
     ``min of regularization / 2 * |w|**2 + mean hinge  subject to  -c <= <w, x-bar> <= c``, as Appendix D has it: with
     the pseudo-row ``x-bar / (4 c)``, whose score is z, the two sides are ``max(0, 1/2 + z) <= 3/4`` and
     ``max(0, 1/2 - z) <= 3/4``. For given multipliers of these it is one more row of a weighted support vector machine.
+    The bias, which that row must not have, is a column of 1000, so regularized a million times less than a coefficient.
 
     Parameters
     ----------

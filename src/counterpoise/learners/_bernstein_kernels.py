@@ -10,6 +10,10 @@ The reverse stump has ``-E`` and ``-F``. With ``A = (1-p) ((W + E)/2)^2 + p (S +
 same of ``-E`` and ``-F``, for what is wrong, the sum ``A + B + (1-p) (W^2 - E^2)/2`` is the same for all stumps: the
 cost before the step. The cost after the best step is ``2 sqrt(A B) + (1-p) (W^2 - E^2)/2``, so its decrease, the gain,
 is ``(sqrt A - sqrt B)^2``, and two running sums over the bins tell it.
+
+Neither is below zero for any penalty ``p >= 0``: over any samples the square of the sum of ``w`` is at most the sum of
+``w^2 / q``, because the start weights sum to 1 at the most. So they are computed as ``W^2 + p (S - W^2)``, with the
+sums over the samples in question.
 """
 
 from typing import TypeAlias
@@ -60,7 +64,7 @@ def _wrong(edge: float, spread: float, sums: Sums) -> float:
     weight, square = 0.5 * (total - edge), 0.5 * (squares - spread)
     weight = 0.0 if weight <= _ROUNDING * total else weight
     square = 0.0 if square <= _ROUNDING * squares else square
-    return (1.0 - penalty) * weight * weight + penalty * square
+    return weight * weight + penalty * max(square - weight * weight, 0.0)
 
 
 @njit(nogil=True, error_model="numpy")

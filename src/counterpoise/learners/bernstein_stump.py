@@ -36,7 +36,7 @@ class BernsteinStumps:
     Of stumps of equal cost the one of the lowest feature is taken, then that of the lowest bin with missing values on
     the right. A constant is taken only where it beats every stump. Categories are split where some linear function of
     weights and squared weights would have its best split: of all subsets that is the best at penalty 0 and 1, and a
-    heuristic between them, where the cost is linear in neither.
+    heuristic at others, where the cost is linear in neither.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ class BernsteinStumps:
         0 or 1: the class of each sample.
     start : float array of shape (n_samples,)
         The samples' own weights q, above zero, that sum to 1: ``w^2 / q`` stands where the paper has ``n w^2``.
-    penalty : float in [0, 1]
+    penalty : float >= 0
         Weight of the variance beside the mean.
 
     Examples

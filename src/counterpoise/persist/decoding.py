@@ -91,12 +91,16 @@ class Decoder:
 
 
 def _restored(kind: Any, state: dict[str, Any]) -> Any:
-    """Return an object with that state, made without ``__init__``."""
+    """Return an object with that state, made without ``__init__``.
+
+    Parameters that its class has got since the file was written are as the class's ``_added_later`` says.
+    """
     if issubclass(kind, tuple):
         whole = {**state, **{name: value for name, value in kind._field_defaults.items() if name not in state}}
         if tuple(whole) != kind._fields:  # files of earlier versions may lack what has a default
             raise UnreadableModel(f"its {kind.__name__} has other parts than it must have")
         return tuple.__new__(kind, whole.values())
+    state = getattr(kind, "_added_later", {}) | state
     missing = _needed(kind) - state.keys()
     if missing:
         raise UnreadableModel(f"its {kind.__name__} lacks {', '.join(sorted(missing))}")

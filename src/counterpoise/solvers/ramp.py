@@ -9,8 +9,8 @@ Problem 2 of Goh, Cotter, Gupta and Friedlander (2016). A row with score z is pr
 Ramps are not convex. Around the scores of the current point each is bounded from above by a hinge or by 1, exactly
 there (their Figure 1); the convex program that results is solved through its multipliers (``cutting_plane``), each of
 whose steps is a support vector machine (``svm``); and so on from its solution (their Algorithm 1). The current point
-takes part in every convex program, so no step raises the objective, and the result breaks no constraint, whatever
-accuracy the solvers reach.
+takes part in every convex program, so from a start that breaks no constraint no step raises the objective, and the
+result breaks none, whatever accuracy the solvers reach.
 """
 
 from collections.abc import Callable
@@ -20,11 +20,12 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import scipy.sparse as sp
 
-from counterpoise._types import FloatArray, IntArray
+from counterpoise._types import ArrayLike, FloatArray, IntArray
 from counterpoise.solvers.cutting_plane import Answer, maximize_concave
 from counterpoise.solvers.result import FEASIBLE
 from counterpoise.solvers.svm import solve_kernel_svm, solve_svm
 from counterpoise.solvers.svm_bounds import SVMSolution
+from counterpoise.solvers.svm_gram import Gram, check_gram
 
 __all__ = ["KernelMachine", "LinearMachine", "Majorization", "RampProblem", "RampSolution", "minimize_ramp", "ramp"]
 
@@ -94,11 +95,11 @@ class LinearMachine:
 
 
 class KernelMachine:
-    """Rows in the feature space of a kernel, given by the kernel of all pairs."""
+    """Rows in the feature space of a kernel, given by the kernel of all pairs, which is checked here once."""
 
-    def __init__(self, gram: FloatArray, *, fit_bias: bool = True) -> None:
-        self.gram, self.fit_bias = gram, fit_bias
-        self.n_rows = int(gram.shape[0])
+    def __init__(self, gram: ArrayLike | Gram, *, fit_bias: bool = True) -> None:
+        self.gram, self.fit_bias = check_gram(gram), fit_bias
+        self.n_rows = int(self.gram.matrix.shape[0])
 
     @property
     def size(self) -> int:
@@ -110,10 +111,10 @@ class KernelMachine:
         return solve_kernel_svm(self.gram, up, down, regularization, fit_bias=self.fit_bias, tol=tol, start=start)
 
     def scores(self, point: FloatArray) -> FloatArray:
-        return np.asarray(self.gram @ point[:-1] - point[-1])
+        return np.asarray(self.gram.matrix @ point[:-1] - point[-1])
 
     def square(self, point: FloatArray) -> float:
-        return float(point[:-1] @ self.gram @ point[:-1])
+        return float(point[:-1] @ self.gram.matrix @ point[:-1])
 
 
 class RampProblem:
@@ -186,7 +187,7 @@ class Majorization(NamedTuple):
     value: float  # of the objective after it
     violation: float  # sum of what the constraints are exceeded by
     lower: float  # proven for the convex program: no point of it is better
-    gap: float  # of the convex program
+    gap: float  # of the convex program: how far its point is above, what exceeds a constraint at the highest price
     n_machines: int  # support vector machines that were solved
     multipliers: FloatArray
 
@@ -247,7 +248,8 @@ class _Majorizer:
 class Plan:
     """How far to go.
 
-    ``radius`` is the largest multiplier; ``focus`` what the objective counts, 0 to look for a feasible point only.
+    ``radius`` is the largest multiplier, the V of the paper's Appendix C; ``focus`` what the objective counts, 0 to
+    look for a feasible point only.
     """
 
     tol: float = 1e-3
@@ -333,11 +335,11 @@ def _solve(majorizer: _Majorizer, first: State, multipliers: FloatArray, plan: P
     values = np.array(majorizer.values)
     shares = best_mean(values, radius=plan.radius)
     better = problem.at(shares @ np.array(majorizer.points))
-    if not _stays(better, first):  # by next to nothing; a mean that does not exceed may be as good
-        firm = best_mean(values, radius=np.inf)
-        if float(firm @ values[:, 0]) - found.lower <= tol:
-            shares, better = firm, problem.at(firm @ np.array(majorizer.points))
-    gap = float(shares @ values[:, 0]) - found.lower
+    if not _stays(better, first):  # by next to nothing, or because no price up to the radius is high enough
+        shares = best_mean(values, radius=np.inf)
+        better = problem.at(shares @ np.array(majorizer.points))
+    excess = float(np.maximum(shares @ values[:, 1:], 0.0).sum())
+    gap = max(float(shares @ values[:, 0]) + plan.radius * excess - found.lower, 0.0)  # below 0 by rounding alone
     done = Majorization(0.0, 0.0, found.lower, gap, len(majorizer.points) - n_known, found.multipliers)
     used = [majorizer.points[place] for place in np.flatnonzero(shares > _USED)]
     return better, _Step(done, used)

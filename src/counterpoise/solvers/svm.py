@@ -27,6 +27,7 @@ from counterpoise._checks import as_numbers, check_choice, check_count, check_po
 from counterpoise._types import ArrayLike, FloatArray, IntArray
 from counterpoise.solvers.svm_ascent import maximize_by_ascent
 from counterpoise.solvers.svm_bounds import Bounds, Problem, SVMSolution
+from counterpoise.solvers.svm_gram import Gram, check_gram
 from counterpoise.solvers.svm_newton import WARM, Point, minimize_by_newton, starting_point
 from counterpoise.solvers.svm_rows import GramRows, LinearRows, linear_rows
 
@@ -34,7 +35,6 @@ _WIDE = 500  # columns from which coordinate ascent is faster
 _MAX_STEPS = 1000  # of Newton's method; tens are usual, and rows of size 1e3 with a regularization of 1e-10 took 642
 _MAX_SWEEPS = 5000  # of coordinate ascent
 _MATRIX = 2  # dimensions
-_ASYMMETRY = 1e-8  # of a Gram matrix, as a part of its largest entry
 
 
 def solve_svm(
@@ -118,7 +118,7 @@ def solve_svm(
 
 
 def solve_kernel_svm(
-    gram: ArrayLike,
+    gram: ArrayLike | Gram,
     up: ArrayLike,
     down: ArrayLike,
     regularization: float,
@@ -134,9 +134,9 @@ def solve_kernel_svm(
 
     Parameters
     ----------
-    gram : array of shape (n_rows, n_rows)
-        The kernel of all pairs of rows: symmetric and positive semidefinite (which is not checked: it would cost
-        more than the solution).
+    gram : array of shape (n_rows, n_rows) or Gram
+        The kernel of all pairs of rows: symmetric and positive semidefinite, but for rounding, for which ``lower``
+        allows. Where several problems are solved on the same rows, ``svm_gram.check_gram`` checks that once for all.
     up, down, regularization, fit_bias, tol, start, stop_above, stop_below
         As for ``solve_svm``.
     max_iter : int, default=5000
@@ -154,12 +154,12 @@ def solve_kernel_svm(
     >>> solve_kernel_svm(gram, up=[1, 0], down=[0, 1], regularization=0.1).coefficients.round(3).tolist()
     [0.5, -0.5]
     """
-    matrix = _check_gram(gram)
-    n_rows = matrix.shape[0]
+    checked = check_gram(gram)
+    n_rows = checked.matrix.shape[0]
     index, problem = _problem(up, down, n_rows, regularization, fit_bias)
     _check_start(start, n_rows, n_rows)
     bounds, limit = Bounds(check_positive(tol, "tol"), stop_above, stop_below), check_count(max_iter, "max_iter")
-    rows = GramRows(matrix, index)
+    rows = GramRows(checked, index)
     duals, bias = _first_duals(problem, index, start)
     bounds.offer(np.zeros(n_rows), 0.0, problem.hinges(np.zeros(index.size)))
     bounds.offer_duals(np.zeros(index.size), problem.proven(np.zeros(index.size), 0.0))
@@ -191,13 +191,16 @@ def _first_duals(problem: Problem, index: IntArray, start: SVMSolution | None) -
 
 
 def _certified(rows: LinearRows | GramRows, problem: Problem, bounds: Bounds, n_rows: int, n_iter: int) -> SVMSolution:
-    """Return the best vectors with the bounds computed from them alone."""
+    """Return the best vectors with the bounds computed from them alone.
+
+    Rounding alone can put the lower bound above the value, and counts for nothing there.
+    """
     products, square = rows.evaluate(bounds.coefficients)
     value = problem.regularization / 2 * square + problem.hinges(products - bounds.bias)
     lower = problem.proven(bounds.duals, rows.square(bounds.duals))
     duals = np.zeros(n_rows)
     duals[rows.index] = bounds.duals
-    return SVMSolution(bounds.coefficients, bounds.bias, duals, value, lower, n_iter)
+    return SVMSolution(bounds.coefficients, bounds.bias, duals, value, min(lower, value), n_iter)
 
 
 def _check_matrix(X: Any) -> Any:
@@ -218,16 +221,6 @@ def _check_matrix(X: Any) -> Any:
     if matrix.nnz:
         value_range(matrix.data, "X")
     return matrix.astype(kind, copy=False)
-
-
-def _check_gram(gram: ArrayLike) -> FloatArray:
-    matrix = np.ascontiguousarray(as_numbers(gram, "gram"), dtype=np.float64)
-    if matrix.ndim != _MATRIX or matrix.shape[0] != matrix.shape[1] or not matrix.size:
-        raise ValueError(f"gram must have shape (n_rows, n_rows), one of each row; got shape {matrix.shape}.")
-    low, high = value_range(matrix, "gram")
-    if np.abs(matrix - matrix.T).max() > _ASYMMETRY * max(abs(low), abs(high)):
-        raise ValueError("gram must be symmetric, the kernel of all pairs of rows; got a matrix that is not.")
-    return matrix
 
 
 def _check_start(start: SVMSolution | None, n_rows: int, n_coefficients: int) -> None:

@@ -6,6 +6,7 @@ import numpy as np
 
 from counterpoise._types import AnyArray, FloatArray, IntArray
 from counterpoise.solvers import _svm_kernels as kernels
+from counterpoise.solvers.svm_gram import Gram
 
 _CHUNK = 8192  # rows handled at once: their floats stay in the cache
 
@@ -68,8 +69,8 @@ class LinearRows:
 class GramRows:
     """Rows of a Gram matrix, whose state is the score of each of them."""
 
-    def __init__(self, gram: FloatArray, index: IntArray) -> None:
-        self.matrix, self.index = (gram, np.diagonal(gram).copy()), index
+    def __init__(self, gram: Gram, index: IntArray) -> None:
+        self.matrix, self.slack, self.index = (gram.matrix, np.diagonal(gram.matrix).copy()), gram.slack, index
 
     def state(self, weights: FloatArray) -> FloatArray:
         """Return the scores of all rows of the matrix for the given duals."""
@@ -88,8 +89,8 @@ class GramRows:
         return found
 
     def square(self, weights: FloatArray) -> float:
-        """Return the squared norm of the weighted sum of the rows in feature space."""
-        return float(weights @ self.scores(self.state(weights)))
+        """Return the squared norm of the weighted sum of the rows in feature space, or more, for rounding."""
+        return float(weights @ self.scores(self.state(weights)) + self.slack * (weights @ weights))
 
     def evaluate(self, coefficients: FloatArray) -> tuple[FloatArray, float]:
         """Return the product of each row with the classifier, and the squared norm of the classifier."""
