@@ -153,6 +153,10 @@ class Views:
             self._found[rows] = places, weights
         return self._found[rows]
 
+    def heaviest(self, name: str) -> float | None:
+        """Return the most that a row of a dataset's population can weigh; None where all rows weigh the same."""
+        return table_of(self._tables, name).heaviest(name)
+
     def _mask(self, rows: Dataset) -> BoolArray | None:
         found = rows_where(self._tables[rows.name], rows)
         for wanted, part in ((rows.label, "y"), (rows.baseline, "baseline")):

@@ -133,6 +133,10 @@ def _check_data(settings: Settings, place: _Place) -> None:
     data = settings.data
     if data.baseline is not None and data.baseline_model is not None:
         raise place.error(("data", "baseline_model"), "expected baseline or baseline_model; got both.")
+    for key, one in {("data",): data, **{("datasets", name): one for name, one in settings.datasets.items()}}.items():
+        if one.largest_weight is not None and data.weights is None:
+            message = "expected data.weights, the column whose weights it limits; got a limit alone."
+            raise place.error((*key, "largest_weight"), message)
     if settings.splits.column in (data.target, *(data.columns or ())):
         message = f"expected a column that is no feature and not the target; got {settings.splits.column!r}."
         raise place.error(("splits", "column"), message)
