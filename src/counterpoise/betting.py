@@ -23,12 +23,12 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import logsumexp
+from scipy.optimize import brentq
 
 from counterpoise._types import FloatArray, IntArray
 
-_HALVINGS = 40  # of the span: the end is then known to 1e-12 of it
-_FEW_HALVINGS = 12  # for the ends of cells, which may lie farther out
+_ACCURACY = 1e-11  # of a bound, in units of the span; it is moved out by so much
+_STEEP = 10.0  # logarithms, beyond which it does not matter by how much a wealth is too large or too small
 _POWERS = (0.0, 0.5, 1.0)  # of the gap in the stakes: with 0 alone, means near the high end would be bounded badly
 _RATIO = 1.5  # of one stake to the next: the best one is then missed by a fifth, which costs little
 _LEVELS = 64  # of weights: more cost more and give less than 1 %
@@ -126,8 +126,8 @@ class _Edges(NamedTuple):
 def _edges(sample: WeightedSample, risk: float) -> _Edges:
     """Return cells from the low end of the span to where the wealth is enough whatever that of another sample."""
     wealth, level = _Wealth.of(sample, risk), -math.log(risk)
-    least = -_Wealth.of(sample.negated(), risk).least(level, _FEW_HALVINGS)
-    most = wealth.least(level - math.log(_FLOOR), _FEW_HALVINGS)
+    least = -_Wealth.of(sample.negated(), risk).least(level)
+    most = wealth.least(level - math.log(_FLOOR))
     edges = np.append(sample.span[0], np.linspace(least, most, _CELLS))
     return _Edges(edges, np.maximum.accumulate(wealth.logs(edges)))  # they grow but for rounding
 
@@ -156,12 +156,17 @@ class _Wealth(NamedTuple):
         changes = stakes[:, :, None] * (self.sample.weights * won)[:, None, :]
         with np.errstate(divide="ignore"):  # all may be lost
             logs = np.log1p(np.maximum(changes, -1.0)) @ self.sample.counts
-        return np.asarray(logsumexp(np.insert(logs, 0, 0.0, axis=1), axis=1) - math.log(logs.shape[1] + 1.0))
+        total = np.logaddexp.reduce(logs, axis=1, initial=0.0)  # with a stake of 0
+        return np.asarray(total - math.log(logs.shape[1] + 1.0))
 
-    def least(self, level: float, n_halvings: int = _HALVINGS) -> float:
-        """Return the least mean found at which the wealth has that logarithm; the high end where there is none."""
+    def least(self, level: float) -> float:
+        """Return the least mean at which the wealth has that logarithm; the high end where there is none."""
         low, high = self.sample.span
-        for _ in range(n_halvings):
-            middle = (low + high) / 2
-            low, high = (low, middle) if self.logs(np.array([middle]))[0] >= level else (middle, high)
-        return high
+
+        def ahead(mean: float) -> float:  # clipped, as secants of what grows without bound are of no use
+            return float(np.clip(self.logs(np.array([mean]))[0] - level, -_STEEP, _STEEP))
+
+        if ahead(high) < 0:
+            return high
+        digit = _ACCURACY * (high - low)
+        return min(float(brentq(ahead, low, high, xtol=digit)) + digit, high)

@@ -38,11 +38,13 @@ class _Table(BaseModel):
 
 
 class _Weighed(_Table):
-    largest_weight: Annotated[Number, Field(gt=0)] | None = None  # that a row of the population can have
+    largest_weight: Annotated[Number, Field(gt=0, allow_inf_nan=False)] | None = (
+        None  # that a row of the population can have
+    )
 
     @model_serializer(mode="wrap")
     def _as_before(self, words: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Leave out what is not set: runs without it keep the fingerprints that they had before there was such a key."""
+        """Leave it out where it is not set: such runs keep the fingerprints from before there was this key."""
         found: dict[str, Any] = words(self)
         if self.largest_weight is None:
             del found["largest_weight"]
