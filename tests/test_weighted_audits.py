@@ -126,7 +126,7 @@ def test_only_the_ratio_of_weights_and_limit_matters():
 def test_an_audit_says_which_limit_it_rests_on():
     decided, table = POPULATIONS["by group"].drawn(np.random.default_rng(0), 200)
     told = str(audit([*GOALS.values()], decided, table)).splitlines()[-1]
-    assert told.endswith("with confidence 0.95. This holds if no row of train weighs more than 5.")
+    assert told.endswith("with confidence 0.95 if no row of train weighs more than 5.")
     assert repr(table) == "Table(n_samples=200, labelled, largest_weight=5, columns=['group'])"
     plain = Table(None, table.y, table.column("group"))
     assert str(audit(GOALS["one rate"], decided, plain)).endswith("with confidence 0.95.")

@@ -58,19 +58,19 @@ class Audit(tuple[GoalAudit, ...]):
         return 1.0 - sum(_risk(row.goal, len(self)) for row in self)
 
     @property
-    def assumed(self) -> str:
-        """Return what the verdicts rest on where rows are weighted; nothing where they are not."""
+    def promise(self) -> str:
+        """Return how surely the verdicts are right, and where rows are weighted, if what."""
         limits = dict.fromkeys(limit for row in self for limit in row.largest_weights)
         told = " and ".join(f"no row of {name} weighs more than {most:g}" for name, most in limits)
-        return f"This holds if {told}." if told else ""
+        surely = f"All verdicts are right together with confidence {self.confidence:.4g}"
+        return f"{surely} if {told}." if told else f"{surely}."
 
     def __str__(self) -> str:
         lines = [_COLUMNS, *(_shown(row) for row in self)]
         widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
         table = ["  ".join(map(_padded, line, widths, range(len(line)))).rstrip() for line in lines]
         notes = [f"{row.goal.with_confidence(None)}: {row.note}." for row in self if row.note]
-        surely = f"All verdicts are right together with confidence {self.confidence:.4g}. {self.assumed}".rstrip()
-        return "\n".join([*table, *notes, surely])
+        return "\n".join([*table, *notes, self.promise])
 
 
 def certify(

@@ -252,15 +252,16 @@ def certify(
     from counterpoise.runs.summary import audit_text  # noqa: PLC0415
 
     audit = certify_run(open_run(run), data, confidence=confidence, goals=goal, largest_weight=largest_weight)
-    by_dataset = ("counts", "largest_weights")
-    rows = [
-        row._asdict()
-        | {"goal": str(row.goal.with_confidence(None))}
-        | {name: dict(getattr(row, name)) for name in by_dataset}
-        for row in audit
-    ]
+    rows = [_audit_words(row) for row in audit]
     shown.answer(audit_text(audit), {"holds": audit.holds, "confidence": audit.confidence, "goals": rows})
     return NOT_MET if strict and not audit.holds else DONE
+
+
+def _audit_words(row: Any) -> dict[str, Any]:
+    """Return one goal of an audit for JSON; the largest weight only where rows have weights."""
+    found: dict[str, Any] = row._asdict() | {"goal": str(row.goal.with_confidence(None)), "counts": dict(row.counts)}
+    limits = dict(found.pop("largest_weights"))
+    return found | {"largest_weights": limits} if limits else found
 
 
 @app.command
