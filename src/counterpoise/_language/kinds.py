@@ -123,8 +123,9 @@ def _by_kind(kinds: IntArray, weights: FloatArray, heaviest: float | None) -> _S
     counts, totals = (np.bincount(kinds, one, len(_KINDS)).astype(np.float64) for one in (np.ones(kinds.size), weights))
     if heaviest is None:
         return _Sums(counts, totals, None, np.ones(1))
-    levels = weight_levels(weights / heaviest)
-    return _Sums(counts, totals, spread(weights / heaviest, kinds, len(_KINDS), levels), levels)
+    parts = weights / heaviest
+    levels = weight_levels(parts)
+    return _Sums(counts, totals, spread(parts, kinds, len(_KINDS), levels), levels)
 
 
 def _is_in(places: IntArray, rows: Dataset, part: str, counted: Sequence[Counted], views: Views) -> IntArray:
