@@ -15,6 +15,7 @@ _MATRIX = 2  # dimensions
 _TINY = 1e-6  # by which a mixture may miss the simplex: rounding in float32
 LEAST_ALPHA = 1e-300  # what is smaller means the same, the worst sample, but 1 / alpha would be infinite
 _SEEDS = 2**32  # that a RandomState can start from
+EQUAL = 1.0 - 1e-9  # weights that differ by no more than such a factor are equal but for rounding
 _CHUNK_BYTES = 1 << 22  # checks walk a large array in pieces of this size, so that they need no memory
 
 
@@ -168,6 +169,22 @@ def check_sample_weight(sample_weight: ArrayLike | None, n_samples: int) -> Floa
     if vector.max() == 0:
         raise ValueError("sample_weight must have at least one weight above zero; got zeros only.")
     return np.asarray(vector / vector.max())  # so that sums of weights of any size stay finite
+
+
+def check_largest_weight(largest_weight: Any, sample_weight: ArrayLike | None) -> tuple[float, float]:
+    """Return the limit on a population's weights and the heaviest weight given, after checking that it is a limit."""
+    limit = check_positive(largest_weight, "largest_weight")
+    if sample_weight is None:
+        raise ValueError(f"largest_weight is the most that sample_weight can be; got {limit:g} and no sample_weight.")
+    weights = np.asarray(sample_weight, dtype=np.float64)
+    row = int(weights.argmax())
+    heaviest = float(weights[row])
+    if limit < EQUAL * heaviest:
+        raise ValueError(
+            f"largest_weight must be at least as large as every weight of the population; got {limit:g}, but row {row} "
+            f"weighs {heaviest:g}. Name the most that any row can weigh, known before these were drawn."
+        )
+    return max(limit, heaviest), heaviest
 
 
 def check_mixture(mixture: ArrayLike, n_models: int, name: str = "mixture") -> FloatArray:

@@ -39,6 +39,7 @@ class GoalAudit(NamedTuple):
     verdict: str  # "holds", "fails" or "undecided"
     counts: tuple[tuple[str, int], ...]  # the rows that each rate is out of; of a ratio, those that count
     note: str  # why it is undecided, where no predictions on so many rows could have decided it
+    largest_weights: tuple[tuple[str, float], ...] = ()  # that rows of each weighted dataset are taken to have
 
 
 class Audit(tuple[GoalAudit, ...]):
@@ -56,12 +57,20 @@ class Audit(tuple[GoalAudit, ...]):
         """Return the probability with which all verdicts are right together, at least."""
         return 1.0 - sum(_risk(row.goal, len(self)) for row in self)
 
+    @property
+    def promise(self) -> str:
+        """Return how surely the verdicts are right, and where rows are weighted, if what."""
+        limits = dict.fromkeys(limit for row in self for limit in row.largest_weights)
+        told = " and ".join(f"no row of {name} weighs more than {most:g}" for name, most in limits)
+        surely = f"All verdicts are right together with confidence {self.confidence:.4g}"
+        return f"{surely} if {told}." if told else f"{surely}."
+
     def __str__(self) -> str:
         lines = [_COLUMNS, *(_shown(row) for row in self)]
         widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
         table = ["  ".join(map(_padded, line, widths, range(len(line)))).rstrip() for line in lines]
         notes = [f"{row.goal.with_confidence(None)}: {row.note}." for row in self if row.note]
-        return "\n".join([*table, *notes, f"All verdicts are right together with confidence {self.confidence:.4g}."])
+        return "\n".join([*table, *notes, self.promise])
 
 
 def certify(
@@ -74,6 +83,7 @@ def certify(
     datasets: Mapping[str, Table] | None = None,
     confidence: float | None = None,
     sample_weight: ArrayLike | None = None,
+    largest_weight: float | None = None,
     pos_label: Any = None,
 ) -> Audit:
     """Audit a classifier on rows that it was not fitted or chosen on.
@@ -96,6 +106,9 @@ def certify(
         For goals that carry none; default 0.95.
     sample_weight : array of shape (n_samples,), optional
         Non-negative weights of the rows X; rates are then weighted, on the population too.
+    largest_weight : float, optional
+        The most that a row of the population can weigh, in the units of ``sample_weight``, known before the rows were
+        drawn. Needed unless all weights are equal; the verdicts are right for every population that keeps to it.
     pos_label : label, optional
         The positive class; by default the last of the sorted classes.
 
@@ -122,8 +135,9 @@ def certify(
     precision(train) >= 0.95    0.9022  0.8224  0.9543  0.9500  -0.1276  undecided    92
     All verdicts are right together with confidence 0.95.
     """
-    given = any(part is not None for part in (X, y, sensitive_features))
-    tables = with_train(Table(X, y, sensitive_features, sample_weight=sample_weight) if given else None, datasets)
+    weighed: dict[str, Any] = {"sample_weight": sample_weight, "largest_weight": largest_weight}
+    given = any(part is not None for part in (X, y, sensitive_features, *weighed.values()))
+    tables = with_train(Table(X, y, sensitive_features, **weighed) if given else None, datasets)
     if not tables:
         raise ValueError("An audit needs held-out rows: pass X and y, or datasets; got neither.")
     listed = as_goals(goals)
@@ -179,8 +193,9 @@ def tightened(
 
     Fit or choose inside this goal, then audit. For a plain rate the bound is exact: the audit says "holds" where, and
     only where, the tightened goal is met on its rows; for a ratio such as precision too, if as many rows count in it as
-    for the predictions given. A goal on several rates depends on each of them: its bound is moved by the margin that
-    the predictions would need, and is a plan.
+    for the predictions given. For weighted rows it is so if failures fall on heavy and on light rows alike. A goal on
+    several rates depends on each of them: its bound is moved by the margin that the predictions would need, and is a
+    plan.
 
     Parameters
     ----------
@@ -279,7 +294,9 @@ def _audited(goal: Goal, prepared: Prepared, risk: float) -> GoalAudit:
     verdict = "holds" if margin >= 0 else "fails" if fails else "undecided"
     counts = tuple((str(rows), count) for rows, count in found.counts())
     note = shortage(goal, found, risk) or "" if verdict == "undecided" else ""
-    return GoalAudit(goal, found.estimate, *bounds, goal.bound, margin, verdict, counts, note)
+    limits = ((name, prepared.tables[name].largest_weight) for name in goal.datasets)
+    largest = tuple((name, most) for name, most in limits if most is not None)
+    return GoalAudit(goal, found.estimate, *bounds, goal.bound, margin, verdict, counts, note, largest)
 
 
 def _predicted(model: Any, name: str, table: Table) -> AnyArray:

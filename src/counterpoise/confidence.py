@@ -1,4 +1,4 @@
-"""Bounds on a population's rates from a sample of it: exact for shares, empirical Bernstein for weighted means.
+"""Bounds on a population's rates from a sample of it: exact for shares, by betting for weighted means.
 
 The rows are independent draws from the population, and what is measured on them (a classifier) was fixed before they
 were seen. Every end of an interval here is a bound by itself: the low end is too high, or the high end too low, with
@@ -12,8 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import betainc, betainccinv
 
-from counterpoise._checks import check_count, check_sample_weight, check_vector
+from counterpoise._checks import EQUAL, check_count, check_largest_weight, check_sample_weight, check_vector
 from counterpoise._types import ArrayLike, FloatArray
+from counterpoise.betting import few_cells, upper_weighted_mean
 from counterpoise.guarantees import check_confidence
 
 __all__ = ["Bounds", "binomial_bounds", "rows_needed", "weighted_mean_bounds"]
@@ -104,43 +105,42 @@ def weighted_mean_bounds(
     sample_weight: ArrayLike | None = None,
     *,
     confidence: float,
+    largest_weight: float | None = None,
     span: tuple[float, float] = (0.0, 1.0),
 ) -> Bounds:
     """Return bounds on the population's weighted mean ``E[weight * value] / E[weight]``.
+
+    They hold for every population whose values lie in the span and whose weights are at most ``largest_weight``: also
+    where a few heavy rows, none of which was drawn, decide about the mean.
 
     Parameters
     ----------
     values : array of shape (n_samples,)
     sample_weight : array of shape (n_samples,), optional
-        Non-negative. The heaviest row given is taken to be as heavy as any in the population.
+        Non-negative.
     confidence : float in (0, 1)
         Of each end by itself.
+    largest_weight : float, optional
+        The most that a row of the population can weigh, in the units of ``sample_weight``, known beforehand. Without it
+        all rows must weigh the same.
     span : pair of float
         Between which all values of the population lie, known beforehand.
 
     Returns
     -------
     Bounds
-        The ends ``low`` and ``high``.
-
-    Notes
-    -----
-    A candidate r is the true mean exactly where ``z = weight * (value - r)`` has expectation 0. With weights up to W
-    and values in a span of length s, z lies in an interval of length ``R = W s``. By Maurer and Pontil 2009, Theorem 4,
-    with L = log(2 / (1 - confidence)) and V the sample variance of z::
-
-        E[z] <= U(r) = mean(z) + sqrt(2 V L / n) + 7 R L / (3 (n - 1))
-
-    but for a probability of ``1 - confidence``. The high end is the largest r in the span with ``U(r) >= 0``, so it is
-    below the true mean only where the bound fails there. U is convex in r (a mean, a norm and a constant) and not
-    negative at the low end of the span; so if it is negative at the high end it has one root, which bisection finds.
+        The ends ``low`` and ``high``; how they are found is in ``counterpoise.betting``.
 
     Examples
     --------
     >>> from counterpoise.confidence import weighted_mean_bounds
-    >>> low, high = weighted_mean_bounds([0, 1, 1, 1] * 250, [2, 1, 1, 1] * 250, confidence=0.95)
+    >>> values, weights = [0, 1, 1, 1] * 250, [2, 1, 1, 1] * 250
+    >>> low, high = weighted_mean_bounds(values, weights, confidence=0.95, largest_weight=2)
     >>> round(low, 3), round(high, 3)  # around 0.6
-    (0.54, 0.663)
+    (0.548, 0.653)
+    >>> low, high = weighted_mean_bounds(values, weights, confidence=0.95, largest_weight=20)
+    >>> round(low, 3), round(high, 3)
+    (0.541, 0.656)
     """
     n_samples = np.size(values)
     if n_samples == 0:
@@ -148,26 +148,25 @@ def weighted_mean_bounds(
     points = check_vector(values, "values", n_samples, "one for each row")
     if not span[0] <= points.min() <= points.max() <= span[1]:
         raise ValueError(f"values must lie in the span {span}; got some from {points.min()} to {points.max()}.")
-    given = check_sample_weight(sample_weight, n_samples)
-    weights = np.ones(n_samples) if given is None else given
-    sample = WeightedSample(points, weights, weights**2, n_samples, float(weights.max()), span)
+    if span[0] == span[1]:
+        return Bounds(*span)
+    sample = few_cells(points, _weights(sample_weight, n_samples, largest_weight), span)
     risk = 1.0 - check_confidence(confidence)
     return Bounds(-upper_weighted_mean(sample.negated(), risk), upper_weighted_mean(sample, risk))
 
 
-class WeightedSample(NamedTuple):
-    """Values with the sums of the weights, and of their squares, of the rows that have them."""
-
-    values: FloatArray
-    totals: FloatArray
-    squares: FloatArray
-    n_rows: float
-    heaviest: float
-    span: tuple[float, float]
-
-    def negated(self) -> "WeightedSample":
-        """Return the sample with the values' signs turned."""
-        return self._replace(values=-self.values, span=(-self.span[1], -self.span[0]))
+def _weights(sample_weight: ArrayLike | None, n_samples: int, largest_weight: float | None) -> FloatArray:
+    """Return the weights as parts of the largest there can be."""
+    weights = check_sample_weight(sample_weight, n_samples)
+    if largest_weight is not None:
+        limit, heaviest = check_largest_weight(largest_weight, sample_weight)
+        return np.asarray(weights) * (heaviest / limit)
+    if weights is not None and weights.min() < EQUAL:
+        raise ValueError(
+            "largest_weight must be given where weights differ: rows that were not drawn may be heavier than these. "
+            "Name the most that a row of the population can weigh, known beforehand."
+        )
+    return np.ones(n_samples)
 
 
 def upper_share(successes: float, n_trials: float, risk: float) -> float:
@@ -218,27 +217,6 @@ def _upper_signed(levels: FloatArray, by_level: FloatArray, risk: float) -> floa
     if change < 0:
         return change * (1.0 - upper_share(zero, n_rows, risk / 2))
     return change * upper_share(moved, n_rows, risk / 2)
-
-
-def upper_weighted_mean(sample: WeightedSample, risk: float) -> float:
-    """Return the high end that ``weighted_mean_bounds`` explains."""
-    low, high = sample.span
-    if sample.n_rows <= 1 or _bernstein(sample, high, risk) >= 0:
-        return high
-    for _ in range(_HALVINGS):
-        middle = (low + high) / 2
-        low, high = (middle, high) if _bernstein(sample, middle, risk) >= 0 else (low, middle)
-    return high
-
-
-def _bernstein(sample: WeightedSample, candidate: float, risk: float) -> float:
-    """Return U(r): an upper bound on the expectation of ``weight * (value - r)``."""
-    offsets, n_rows = sample.values - candidate, sample.n_rows
-    mean = float(sample.totals @ offsets) / n_rows
-    variance = max(float(sample.squares @ offsets**2) - n_rows * mean**2, 0.0) / (n_rows - 1)
-    size = math.log(2.0 / risk)
-    reach = sample.heaviest * (sample.span[1] - sample.span[0])
-    return mean + math.sqrt(2.0 * variance * size / n_rows) + 7.0 * reach * size / (3.0 * (n_rows - 1))
 
 
 class Step(NamedTuple):

@@ -16,7 +16,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from counterpoise._checks import check_choice, check_count, check_positive, check_sample_weight, check_vector
+from counterpoise._checks import check_choice, check_count, check_positive, check_vector
 from counterpoise._infeasible import find_start, stacked_weights
 from counterpoise._language.tables import with_train
 from counterpoise._types import AnyArray, ArrayLike, FloatArray
@@ -147,6 +147,7 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
         *,
         sensitive_features: Any = None,
         datasets: Mapping[str, Table] | None = None,
+        largest_weight: float | None = None,
     ) -> Self:
         """Train inside the goals.
 
@@ -162,6 +163,8 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
             Columns of the training rows that goals speak of; a bare array is the column ``group``.
         datasets : dict from names to Table, optional
             Other datasets that goals or objective speak of.
+        largest_weight : float, optional
+            The most that a row of the population can weigh, for goals that carry a confidence: as for ``Table``.
 
         Returns
         -------
@@ -173,7 +176,8 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
             Where the goals cannot hold together.
         """
         self._check_parameters()
-        rows = self._check_rows(X, y, sample_weight, sensitive_features, datasets)
+        weighed = {"sample_weight": sample_weight, "largest_weight": largest_weight}
+        rows = self._check_rows(X, y, weighed, sensitive_features, datasets)
         self.goals_ = as_goals(self.goals)
         problem, bound = self._problem(rows)
         plan = Plan(self.tol, self.max_majorizations, self.max_multiplier, chooser=_SOLVERS[self.solver])
@@ -277,7 +281,7 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
                 check_positive(getattr(self, name), name)
 
     def _check_rows(
-        self, X: Any, y: Any, sample_weight: Any, sensitive_features: Any, datasets: Mapping[str, Table] | None
+        self, X: Any, y: Any, weighed: dict[str, Any], sensitive_features: Any, datasets: Mapping[str, Table] | None
     ) -> "_Rows":
         checked, labels = validate_data(self, X, y, accept_sparse="csr", dtype=_FLOATS)
         check_classification_targets(labels)
@@ -288,10 +292,10 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
                 f"y has {len(self.classes_)} class{'es' if len(self.classes_) > 1 else ''}: "
                 f"{', '.join(map(repr, self.classes_[:10].tolist()))}."
             )
-        weights = check_sample_weight(sample_weight, len(labels))
         named = X if hasattr(X, "columns") else checked  # goals may speak of the columns of a data frame
-        tables = with_train(Table(named, labels, sensitive_features, sample_weight=weights), datasets)
-        total = float(len(labels)) if weights is None else float(np.asarray(sample_weight, dtype=np.float64).sum())
+        tables = with_train(Table(named, labels, sensitive_features, **weighed), datasets)
+        weights = weighed["sample_weight"]
+        total = float(len(labels)) if weights is None else float(np.asarray(weights, dtype=np.float64).sum())
         return _Rows(tables, {TRAIN: checked}, total)
 
     def _problem(self, rows: "_Rows") -> tuple[RampProblem, BoundGoals]:

@@ -15,8 +15,9 @@ import numpy as np
 from counterpoise._language.advice import Bounds, Constraints, explain
 from counterpoise._language.binding import Views, tally_rates
 from counterpoise._language.classes import Classes
-from counterpoise._language.population import Share, can_certify, certified_bound, needed_bound, standing
+from counterpoise._language.population import standing
 from counterpoise._language.rows import Dataset
+from counterpoise._language.shares import AnyShare, can_certify, certified_bound, needed_bound
 from counterpoise._types import AnyArray, BoolArray, FloatArray
 from counterpoise.goals import (
     Goal,
@@ -62,7 +63,7 @@ class GoalRows(NamedTuple):
     bounds: FloatArray  # (n_goals,)
     row_slopes: FloatArray  # zero but for ratios, whose bound multiplies the denominator
     bound_slopes: FloatArray
-    shares: tuple[Share | None, ...]  # that decide about a goal with a confidence; None: its margin is fixed
+    shares: tuple[AnyShare | None, ...]  # that decide about a goal with a confidence; None: its margin is fixed
     sizes: FloatArray | None = None  # of the terms that the entries of each row are sums and differences of
 
     @property
@@ -309,7 +310,7 @@ def _changed(table: Table, **parts: Any) -> Table:
     """Return the same table with some parts replaced."""
     has = {"X": table.X, "y": table.y, "baseline": table.baseline, "sample_weight": table.sample_weight}
     columns = table._own_columns or None  # noqa: SLF001 - the only way to all their names
-    return Table(**{"sensitive_features": columns, **has, **parts})
+    return Table(**{"sensitive_features": columns, **has, **parts}).weighed_as(table)
 
 
 def _without_features(table: Table) -> Table:
@@ -343,4 +344,4 @@ def part_of(table: Table, places: AnyArray, y: AnyArray, sample_weight: FloatArr
     """Return some rows of a table with their labels and weights, and features only where they are a data frame's."""
     columns = {name: values[places] for name, values in table._own_columns.items()}  # noqa: SLF001 - as above
     X = table.X.iloc[places] if hasattr(table.X, "iloc") else None
-    return Table(X, y, columns or None, sample_weight=sample_weight)
+    return Table(X, y, columns or None, sample_weight=sample_weight).weighed_as(table, places)

@@ -24,7 +24,7 @@ from counterpoise.goal_rows import TRAIN, Answers, find_positive
 from counterpoise.goals import Goal, Rate, Table, as_goals
 from counterpoise.mixing import Choice, Selection
 from counterpoise.pool import codes_of, is_text, n_rows, pool_codes
-from counterpoise.randomized import DECISIONS, Evidence, RandomizedClassifier, as_aim
+from counterpoise.randomized import DECISIONS, Evidence, RandomizedClassifier, Weighed, as_aim
 from counterpoise.sparse_mixing import choose_few
 
 _PAIR = 2
@@ -127,6 +127,7 @@ class MixtureClassifier(RandomizedClassifier):
         *,
         sensitive_features: Any = None,
         datasets: Mapping[str, Table] | None = None,
+        largest_weight: float | None = None,
     ) -> Self:
         """Ask every model once, and choose the mixture. No model is trained.
 
@@ -142,6 +143,8 @@ class MixtureClassifier(RandomizedClassifier):
             Columns that goals speak of, and the groups of ``objective="worst-group"``.
         datasets : dict from names to Table, optional
             Other datasets that goals or objective speak of.
+        largest_weight : float, optional
+            The most that a row of the population can weigh, for goals that carry a confidence: as for ``Table``.
 
         Returns
         -------
@@ -158,7 +161,8 @@ class MixtureClassifier(RandomizedClassifier):
         self._set_pool(labels)
         self._key, self._generator = make_key(self.random_state), _generator(self.random_state)
         empty = Answers({}, {}, find_positive(self.classes_, self.pos_label))
-        evidence = self._asked_about(X, labels, sample_weight, sensitive_features, empty, TRAIN)
+        weighed = Weighed(sample_weight, largest_weight)
+        evidence = self._asked_about(X, labels, weighed, sensitive_features, empty, TRAIN)
         answers = self._with_datasets(evidence.answers, datasets)
         self._settle(evidence._replace(answers=answers), check_alpha(self.alpha), goals, aim)
         return self

@@ -30,6 +30,13 @@ DECISIONS = ("sticky", "sample", "vote")
 CVAR, WORST_GROUP = "cvar", "worst-group"
 
 
+class Weighed(NamedTuple):
+    """Weights as given, and the most that a row of the population can weigh."""
+
+    sample_weight: ArrayLike | None
+    largest_weight: float | None = None
+
+
 class Evidence(NamedTuple):
     """What a mixture is chosen on: losses of the models on labelled rows, and their answers on all datasets."""
 
@@ -121,6 +128,7 @@ class RandomizedClassifier(PooledClassifier):
         sample_weight: ArrayLike | None = None,
         sensitive_features: Any = None,
         datasets: Mapping[str, Table] | None = None,
+        largest_weight: float | None = None,
     ) -> Self:
         """Return a classifier with the same models and another mixture; nothing is trained.
 
@@ -142,6 +150,8 @@ class RandomizedClassifier(PooledClassifier):
             worst of these groups; a small labelled set is enough.
         datasets : dict from names to Table, optional
             Other datasets that goals or objective speak of; those given before are known.
+        largest_weight : float, optional
+            The most that a row of the population can weigh, for goals that carry a confidence: as for ``Table``.
 
         Returns
         -------
@@ -157,7 +167,7 @@ class RandomizedClassifier(PooledClassifier):
         level = self.alpha_ if alpha is None else check_alpha(alpha)
         asked = self.goals_ if goals is None else as_goals(goals)
         aim = self._aim(objective, by_groups=sensitive_features is not None and not asked)
-        evidence = self._evidence(X, y, sample_weight, sensitive_features, datasets)
+        evidence = self._evidence(X, y, Weighed(sample_weight, largest_weight), sensitive_features, datasets)
         other = copy.copy(self)
         given = {"alpha": alpha, "goals": goals, "objective": objective}
         params = self.get_params(deep=False)
@@ -188,7 +198,7 @@ class RandomizedClassifier(PooledClassifier):
             One for each goal: its value, bound, violation and whether it holds.
         """
         check_is_fitted(self)
-        evidence = self._evidence(X, y, sample_weight, sensitive_features, datasets)
+        evidence = self._evidence(X, y, Weighed(sample_weight), sensitive_features, datasets)
         return evidence.answers.checks(self.goals_, self.mixture_)
 
     def to_deterministic(
@@ -199,6 +209,7 @@ class RandomizedClassifier(PooledClassifier):
         sample_weight: ArrayLike | None = None,
         sensitive_features: Any = None,
         datasets: Mapping[str, Table] | None = None,
+        largest_weight: float | None = None,
     ) -> DeterministicRule:
         """Return the best deterministic rule that the mixture leads to, with what it loses.
 
@@ -208,7 +219,7 @@ class RandomizedClassifier(PooledClassifier):
 
         Parameters
         ----------
-        X, y, sample_weight, sensitive_features, datasets
+        X, y, sample_weight, sensitive_features, datasets, largest_weight
             As for ``rebalance``: the rows on which the rule is chosen. Default: those of ``fit``.
 
         Returns
@@ -217,7 +228,7 @@ class RandomizedClassifier(PooledClassifier):
             With ``predict``, and what it loses in the tail and in the goals.
         """
         check_is_fitted(self)
-        evidence = self._evidence(X, y, sample_weight, sensitive_features, datasets)
+        evidence = self._evidence(X, y, Weighed(sample_weight, largest_weight), sensitive_features, datasets)
         selection = self._select_on(evidence, self.goals_, self.objective_)
         return best_rule(self, selection, evidence.answers)
 
@@ -227,19 +238,19 @@ class RandomizedClassifier(PooledClassifier):
         return as_aim(objective)
 
     def _evidence(
-        self, X: Any, y: Any, sample_weight: Any, sensitive_features: Any, datasets: Mapping[str, Table] | None
+        self, X: Any, y: Any, weighed: Weighed, sensitive_features: Any, datasets: Mapping[str, Table] | None
     ) -> Evidence:
         """Return what was kept from fit, with what is given in its place."""
         kept = self._kept
         if X is None:
-            if y is not None or sample_weight is not None:
-                raise ValueError("y or sample_weight came without X; pass X and y together, or neither.")
+            if any(part is not None for part in (y, *weighed)):
+                raise ValueError("y or weights came without X; pass X and y together, or neither.")
             if sensitive_features is not None:
                 kept = self._regrouped(kept, sensitive_features)
         elif y is None:
             raise ValueError("X came without y; mixtures are chosen and checked on labelled rows.")
         else:
-            kept = self._asked_about(X, y, sample_weight, sensitive_features, kept.answers)
+            kept = self._asked_about(X, y, weighed, sensitive_features, kept.answers)
         return kept._replace(answers=self._with_datasets(kept.answers, datasets))
 
     def _regrouped(self, kept: Evidence, sensitive_features: Any) -> Evidence:
@@ -247,17 +258,17 @@ class RandomizedClassifier(PooledClassifier):
         return kept._replace(groups=groups, answers=kept.answers.with_columns(TRAIN, sensitive_features))
 
     def _asked_about(
-        self, X: Any, y: Any, sample_weight: Any, sensitive_features: Any, answers: Answers, name: str | None = None
+        self, X: Any, y: Any, weighed: Weighed, sensitive_features: Any, answers: Answers, name: str | None = None
     ) -> Evidence:
         """Ask all models about labelled rows, which become the dataset ``train``; ``name`` is as for ``_ask``."""
         checked = self._check_predict_input(X)
         n_samples = n_rows(checked)
         codes = self._codes_of(y, n_samples)
-        weight = check_sample_weight(sample_weight, n_samples)
+        weight = check_sample_weight(weighed.sample_weight, n_samples)
         groups = None if sensitive_features is None else group_codes(sensitive_features, n_samples)[0]
         predicted = self._ask(checked, name)
         features = X if is_frame(X) else np.empty((n_samples, 0))
-        table = Table(features, self.classes_[codes], sensitive_features, sample_weight=weight)
+        table = Table(features, self.classes_[codes], sensitive_features, **weighed._asdict())
         bits = None if answers.positive is None else answers.positive.bits(predicted)
         return Evidence(failures(predicted, codes), weight, groups, answers.with_dataset(TRAIN, table, bits))
 

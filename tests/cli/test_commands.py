@@ -101,6 +101,22 @@ def test_certify_prints_a_table_that_ends_with_the_goals(capsys):
     assert "the estimate is the left side less the rates on the right" in sides
 
 
+def test_the_largest_weight_is_asked_for_told_and_changed(here, capsys):
+    frame = pd.read_csv(here / "tumours.csv")
+    frame.assign(weight=np.arange(len(frame)) % 3 + 1).to_csv(here / "weighted.csv", index=False)
+    goals = (here / "goals.toml").read_text().replace("tumours.csv", "weighted.csv")
+    (here / "w.toml").write_text(goals.replace("groups", 'weights = "weight"\ngroups').replace("= 5", "= 2"))
+    assert "needs largest_weight" in refusal(capsys, "fit", "w.toml", code=2)
+    (here / "w.toml").write_text((here / "w.toml").read_text().replace("weights", "largest_weight = 3\nweights"))
+    said(capsys, "fit", "w.toml", "--quiet")
+    near, far = (answer(capsys, "certify", "w", *more)["goals"][0] for more in ((), ("--largest-weight", "30")))
+    assert [one["largest_weights"] for one in (near, far)] == [{"train": 3}, {"train": 30}]
+    assert near["low"] > far["low"]
+    assert said(capsys, "certify", "w").splitlines()[-1].endswith("if no row of train weighs more than 3.")
+    told = answer(capsys, "evaluate", "w", "weighted.csv", "--largest-weight", "30")
+    assert {line["verdict"] for line in told["goals"]} <= {"holds", "undecided"}
+
+
 @pytest.mark.usefixtures("here")
 def test_a_confidence_moves_the_ends_of_the_runs_own_audit(capsys):
     wide, narrow = (answer(capsys, "certify", "run", "--confidence", one)["goals"][0] for one in ("0.99", "0.8"))

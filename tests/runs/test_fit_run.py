@@ -129,7 +129,9 @@ def test_every_kind_of_method_fits_and_loads(method, goals_file, tmp_path):
 
 
 def test_weights_count_in_every_number(goals_file, loans_folder):
-    path = goals_file(replace={'drop = ["today", "weight"]': 'drop = ["today"]\nweights = "weight"'})
+    path = goals_file(
+        replace={'drop = ["today", "weight"]': 'drop = ["today"]\nweights = "weight"\nlargest_weight = 3'}
+    )
     run = fit_run(path)
     part = load_data(run.settings, loans_folder).splits["validation"]
     wrong = 1 - run.model().predict_proba(part.X)[np.arange(len(part)), (part.y == "yes").astype(int)]

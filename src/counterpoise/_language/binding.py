@@ -165,15 +165,14 @@ class Views:
         self._signs: dict[tuple[str, str], BoolArray] = {}
         self._found: dict[Dataset, tuple[IntArray, FloatArray]] = {}
         self._totals: dict[Dataset, float] = {}
-        self._uneven: dict[str, FloatArray | None] = {}
 
     def rows(self, rows: Dataset) -> tuple[IntArray, FloatArray]:
         """Return the places of the rows that are meant, and their weights."""
         if rows not in self._found:
             table, mask = table_of(self._tables, rows.name), self._mask(rows)
             places = np.arange(table.n_samples) if mask is None else np.flatnonzero(mask)
-            weights = self._weights(rows.name)
-            self._found[rows] = places, np.ones(places.size) if weights is None else weights[places]
+            weights = np.ones(places.size) if table.sample_weight is None else table.sample_weight[places]
+            self._found[rows] = places, weights
         return self._found[rows]
 
     def total(self, rows: Dataset) -> float:
@@ -189,13 +188,9 @@ class Views:
             raise NoRows(f"There is no row of positive weight to take a rate of: {_described(rows)} is empty.")
         return total
 
-    def _weights(self, name: str) -> FloatArray | None:
-        """Return the weights of a table's rows, or None where all are equal: then rows are counted, which is exact."""
-        if name not in self._uneven:
-            weights = self._tables[name].sample_weight
-            is_even = weights is None or (np.ptp(weights) == 0 and weights.size > 0 and weights[0] > 0)
-            self._uneven[name] = None if is_even else weights
-        return self._uneven[name]
+    def heaviest(self, name: str) -> float | None:
+        """Return the most that a row of a dataset's population can weigh; None where all rows weigh the same."""
+        return table_of(self._tables, name).heaviest(name)
 
     def _mask(self, rows: Dataset) -> BoolArray | None:
         found = rows_where(self._tables[rows.name], rows)

@@ -2,7 +2,7 @@
 
 Every rate is a constant plus, for each part of the data that it counts out of, the (weighted) mean of what the rows of
 that part contribute; a row's contribution depends on its kind alone. So eight counts a part, which add up over shards,
-are all that a bound on the population's rates needs.
+are all that a bound on the population's rates needs; for weighted rows the same at each of a few weights.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,9 +16,9 @@ from counterpoise._language.binding import Linear, Views
 from counterpoise._language.rows import Counted, Dataset
 from counterpoise._language.wording import NoRows
 from counterpoise._types import BoolArray, FloatArray, IntArray
+from counterpoise.betting import WeightedSample, spread, weight_levels
 
 _KINDS = np.array(list(product((False, True), repeat=3)))  # label, baseline, prediction
-_ROUNDING = 1e-9  # by which sums of equal weights may differ
 _DIGITS = 12  # contributions that agree to so many decimals are one: their sums are not exact
 
 
@@ -29,8 +29,8 @@ class Part(NamedTuple):
     values: FloatArray  # (n_rates, n_kinds), of the kinds that can occur here
     counts: FloatArray  # (n_kinds,): numbers of rows
     totals: FloatArray  # (n_kinds,): sums of their weights
-    squares: FloatArray  # (n_kinds,): sums of the squares of their weights
-    heaviest: float  # the largest weight of a row
+    spread: FloatArray | None  # (n_kinds, n_levels): numbers of rows by weight; None where all weigh the same
+    levels: FloatArray  # (n_levels,): those weights, as parts of the largest that the population can hold
 
     @property
     def n_rows(self) -> int:
@@ -39,8 +39,20 @@ class Part(NamedTuple):
 
     @property
     def is_weighted(self) -> bool:
-        """Tell whether some rows weigh more than others."""
-        return not np.allclose(self.totals, self.counts * self.heaviest, rtol=_ROUNDING, atol=0.0)
+        """Tell whether some rows of the population may weigh more than others."""
+        return self.spread is not None
+
+    def sample(self, values: FloatArray, factors: FloatArray | None = None) -> WeightedSample:
+        """Return the rows with a value for each kind, and their weights, multiplied where factors (<= 1) say so."""
+        numbers = self.counts[:, None] if self.spread is None else self.spread
+        weights = np.outer(np.ones(values.size) if factors is None else factors, self.levels)
+        span = (float(values.min()), float(values.max()))
+        return WeightedSample(np.repeat(values, self.levels.size), weights.ravel(), numbers.ravel(), span)
+
+    def only(self, kinds: BoolArray) -> "Part":
+        """Return the rows of some kinds."""
+        spread = None if self.spread is None else self.spread[kinds]
+        return Part(self.rows, self.values[:, kinds], self.counts[kinds], self.totals[kinds], spread, self.levels)
 
 
 def parts_of(rates: Sequence[Linear], views: Views, predictions: Mapping[str, FloatArray] | None) -> list[Part]:
@@ -63,8 +75,7 @@ def parts_of(rates: Sequence[Linear], views: Views, predictions: Mapping[str, Fl
             values[number] += one.coefficient * _is_counted(one)
         possible = _matches(rows)
         sums = _sums(rows, [one for _, one in here], views, None if predictions is None else predictions[rows.name])
-        counts, totals, squares = sums.by_kind[:, possible]
-        found.append(Part(rows, np.round(values[:, possible], _DIGITS), counts, totals, squares, sums.heaviest))
+        found.append(Part(rows, np.round(values, _DIGITS), *sums).only(possible))
     return found
 
 
@@ -82,8 +93,12 @@ def _is_counted(counted: Counted) -> BoolArray:
 
 
 class _Sums(NamedTuple):
-    by_kind: FloatArray  # (3, n_kinds): counts, totals and squares of the weights
-    heaviest: float
+    """The last fields of a ``Part``."""
+
+    counts: FloatArray
+    totals: FloatArray
+    spread: FloatArray | None
+    levels: FloatArray
 
 
 def _sums(rows: Dataset, counted: Sequence[Counted], views: Views, predicted: FloatArray | None) -> _Sums:
@@ -91,12 +106,26 @@ def _sums(rows: Dataset, counted: Sequence[Counted], views: Views, predicted: Fl
     if not places.size or not weights.max() > 0:
         raise NoRows(f"There is no row of positive weight to take a rate of: {rows} is empty.")
     codes = 4 * _is_in(places, rows, "label", counted, views) + 2 * _is_in(places, rows, "baseline", counted, views)
-    powers = (np.ones(places.size), weights, weights**2)
-    if predicted is None:
-        halves = [np.bincount(codes, power, minlength=len(_KINDS)) / 2 for power in powers]
-        return _Sums(np.array([half + np.roll(half, 1) for half in halves]), float(weights.max()))
-    kinds = codes + predicted[places].astype(np.int64)
-    return _Sums(np.array([np.bincount(kinds, power, minlength=len(_KINDS)) for power in powers]), float(weights.max()))
+    kinds = codes if predicted is None else codes + predicted[places].astype(np.int64)
+    found = _by_kind(kinds, weights, views.heaviest(rows.name))
+    if predicted is not None:
+        return found
+    spread = None if found.spread is None else _halved(found.spread)
+    return _Sums(_halved(found.counts), _halved(found.totals), spread, found.levels)
+
+
+def _halved(sums: FloatArray) -> FloatArray:
+    """Return what the sums would be if half of the rows, all of them predicted negative, were predicted positive."""
+    return np.asarray((sums + np.roll(sums, 1, axis=0)) / 2)
+
+
+def _by_kind(kinds: IntArray, weights: FloatArray, heaviest: float | None) -> _Sums:
+    counts, totals = (np.bincount(kinds, one, len(_KINDS)).astype(np.float64) for one in (np.ones(kinds.size), weights))
+    if heaviest is None:
+        return _Sums(counts, totals, None, np.ones(1))
+    parts = weights / heaviest
+    levels = weight_levels(parts)
+    return _Sums(counts, totals, spread(parts, kinds, len(_KINDS), levels), levels)
 
 
 def _is_in(places: IntArray, rows: Dataset, part: str, counted: Sequence[Counted], views: Views) -> IntArray:

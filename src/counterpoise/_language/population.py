@@ -15,10 +15,13 @@ Its bounds are, in order of preference, and chosen by the goal and not by the ou
 2. Two disjoint groups of one dataset, two kinds of rows in each: the sum of two independent shares, exact but for the
    rounding of ``confidence.upper_sum_of_two``. Most goals on fairness are of this form.
 3. Other linear combinations: each part's mean is bounded for an equal share of the risk (union bound). The parts may
-   overlap or come from several datasets; weighted ones are bounded by empirical Bernstein.
-4. A ratio on one part, rows weighted or of more kinds: a weighted mean of ``top / bottom`` over the rows where bottom
-   is not 0, by empirical Bernstein.
+   overlap or come from several datasets.
+4. A ratio on one part, rows of more kinds: a weighted mean of ``top / bottom`` over the rows where bottom is not 0.
 5. Any other ratio: bounds on top and bottom, for half of the risk each.
+
+Rows may have weights, with a limit known beforehand; rates are then ratios of expected weights. The same list holds
+with the bounds of ``betting`` in the place of exact ones: on one share of the weight, on the sum of two means of
+disjoint groups, on each mean of another combination.
 """
 
 import math
@@ -31,49 +34,12 @@ from counterpoise._language.binding import Views
 from counterpoise._language.expressions import Goal, Rate, Ratio
 from counterpoise._language.kinds import Part, are_disjoint, parts_of
 from counterpoise._language.rows import Dataset
+from counterpoise._language.shares import AnyShare, Share, WeightedShare, allowed_failures, can_certify, needed_bound
 from counterpoise._types import FloatArray
-from counterpoise.confidence import (
-    Bounds,
-    Step,
-    WeightedSample,
-    upper_mean,
-    upper_share,
-    upper_sum_of_two,
-    upper_weighted_mean,
-)
+from counterpoise.betting import WeightedSample, upper_weighted_mean, upper_weighted_sum
+from counterpoise.confidence import Bounds, Step, upper_mean, upper_sum_of_two
 
 _MOST_ROWS = 2**50
-_ROUNDING = 1e-9  # by which a share may seem to fail once more, or its bound to be passed
-
-
-class Share(NamedTuple):
-    """A quantity that depends on one share p: ``(p top[0] + (1 - p) top[1]) / (p bottom[0] + (1 - p) bottom[1])``.
-
-    It rises with p.
-    """
-
-    hits: float
-    trials: float
-    top: tuple[float, float]
-    bottom: tuple[float, float]
-
-    def value(self, share: float) -> float:
-        """Return the quantity at a share."""
-        top = share * self.top[0] + (1.0 - share) * self.top[1]
-        bottom = share * self.bottom[0] + (1.0 - share) * self.bottom[1]
-        return top / bottom if bottom else math.copysign(math.inf, top)
-
-    def share_at(self, value: float) -> float:
-        """Return the share at which the quantity has a value, or the nearest there is."""
-        if not self.value(0.0) < value < self.value(1.0):
-            return float(value >= self.value(1.0))
-        at_one, at_zero = (one - value * other for one, other in zip(self.top, self.bottom, strict=True))
-        return at_zero / (at_zero - at_one)
-
-    def bounds(self, risk: float) -> Bounds:
-        """Return the exact bounds."""
-        least = 1.0 - upper_share(self.trials - self.hits, self.trials, risk)
-        return Bounds(self.value(least), self.value(upper_share(self.hits, self.trials, risk)))
 
 
 class Standing(NamedTuple):
@@ -105,12 +71,11 @@ class Standing(NamedTuple):
                 return Bounds(-upper_weighted_mean(sample.negated(), risk), upper_weighted_mean(sample, risk))
         return _quotient(self._linear(0, risk / 2), self._linear(1, risk / 2))
 
-    def share(self) -> Share | None:
+    def share(self) -> AnyShare | None:
         """Return the one share that decides, where there is one."""
-        if len(self.parts) != 1 or self.parts[0].is_weighted:
+        if len(self.parts) != 1:
             return None
-        pairs, counts = self._pairs(), self.parts[0].counts
-        kinds, places = np.unique(pairs.T, axis=0, return_inverse=True)
+        part, (kinds, places) = self.parts[0], np.unique(self._pairs().T, axis=0, return_inverse=True)
         counting = np.flatnonzero(kinds.any(axis=1))
         if counting.size != 2:  # noqa: PLR2004 - two kinds are one share
             return None
@@ -120,10 +85,13 @@ class Standing(NamedTuple):
             return None
         if turn < 0:
             one, other = other, one
-        by_kind = np.bincount(places.ravel(), counts)
         (top_one, bottom_one), (top_other, bottom_other) = kinds[one].tolist(), kinds[other].tolist()
-        hits, misses = float(by_kind[one]), float(by_kind[other])
-        return Share(hits, hits + misses, (top_one, top_other), (bottom_one, bottom_other))
+        ends = (top_one, top_other), (bottom_one, bottom_other)
+        is_hit, is_miss = (places.ravel() == kind for kind in (one, other))
+        if part.spread is not None:
+            return WeightedShare(part.levels, part.spread[is_hit].sum(axis=0), part.spread[is_miss].sum(axis=0), *ends)
+        hits, misses = (float(part.counts[is_kind].sum()) for is_kind in (is_hit, is_miss))
+        return Share(hits, hits + misses, *ends)
 
     def counts(self) -> list[tuple[Dataset, int]]:
         """Return the numbers of rows that the bounds rest on, for each part of the data."""
@@ -185,11 +153,11 @@ def shortage(goal: Goal, found: Standing, risk: float) -> str | None:
     return _too_few(needed, [f"{count} rows of {part.rows} (there are {part.n_rows})" for part, count in wanted])
 
 
-def _share_shortage(goal: Goal, found: Standing, share: Share, risk: float) -> str | None:
+def _share_shortage(goal: Goal, found: Standing, share: AnyShare, risk: float) -> str | None:
     if can_certify(goal, share, risk):
         return None
-    allowed = _allowed(goal, share)
-    needed = _least(lambda n_rows: upper_share(0, n_rows, risk) <= allowed, 1)
+    allowed = allowed_failures(goal, share)
+    needed = _least(lambda n_rows: share.can_show(allowed, risk, n_rows), 1)
     what = " that count in the ratio" if found.is_ratio else ""
     return _too_few(needed, [f"{needed} rows of {found.parts[0].rows}{what} (there are {share.trials:.0f})"])
 
@@ -228,38 +196,12 @@ def tightened_goal(goal: Goal, found: Standing, risk: float) -> Goal:
     return goal.with_bound(goal.bound - (end - found.estimate)).with_confidence(None)
 
 
-def needed_bound(goal: Goal, share: Share, risk: float) -> float:
-    """Return the bound nearest to the goal's own that certifies it where the rows meet it."""
-    n_rows, allowed = math.floor(share.trials), _allowed(goal, share)
-    least, most = 0, n_rows + 1  # failures: so few are enough, so many too many
-    while most - least > 1:
-        middle = (least + most) // 2
-        least, most = (middle, most) if upper_share(middle, n_rows, risk) <= allowed else (least, middle)
-    return share.value(least / n_rows if goal.sense == "<=" else 1.0 - least / n_rows)
-
-
-def certified_bound(goal: Goal, share: Share, value: float, risk: float) -> float:
-    """Return the tightest bound that rows certify which reach a value: what ``needed_bound`` is at most that for."""
-    n_rows, at_value = math.floor(share.trials), share.share_at(value)
-    n_failures = math.ceil(n_rows * (at_value if goal.sense == "<=" else 1.0 - at_value) - _ROUNDING)
-    most = min(upper_share(n_failures, n_rows, risk) + _ROUNDING, 1.0)
-    return share.value(most if goal.sense == "<=" else 1.0 - most)
-
-
-def can_certify(goal: Goal, share: Share, risk: float) -> bool:
-    """Tell whether so many rows can certify the goal at all: without a single failure."""
-    return bool(share.trials) and upper_share(0, share.trials, risk) <= _allowed(goal, share)
-
-
-def _allowed(goal: Goal, share: Share) -> float:
-    """Return the share of failures that the goal's bound allows."""
-    at_bound = share.share_at(goal.bound)
-    return at_bound if goal.sense == "<=" else 1.0 - at_bound
-
-
 def _upper_sum(means: Sequence[tuple[Part, FloatArray]], risk: float) -> float:
     """Return an upper bound on the sum of the parts' means."""
     if len(means) == 2 and are_disjoint(means[0][0].rows, means[1][0].rows):  # noqa: PLR2004
+        (one, values), (other, other_values) = means
+        if one.is_weighted:  # and so is the other, of the same dataset
+            return upper_weighted_sum(one.sample(values), other.sample(other_values), risk)
         steps = [_as_step(part, values) for part, values in means]
         if steps[0] is not None and steps[1] is not None:
             least = sum(float(values.min()) for _, values in means)
@@ -269,18 +211,16 @@ def _upper_sum(means: Sequence[tuple[Part, FloatArray]], risk: float) -> float:
 
 def _as_step(part: Part, values: FloatArray) -> Step | None:
     """Return a mean of two values as its least value plus a step; None for one that is more than that."""
-    if part.is_weighted or np.unique(values).size != 2:  # noqa: PLR2004
+    if np.unique(values).size != 2:  # noqa: PLR2004
         return None
     hits = float(part.counts[values == values.max()].sum())
     return Step(hits, float(part.counts.sum()), float(np.ptp(values)))
 
 
 def _upper(part: Part, values: FloatArray, risk: float) -> float:
-    if not part.is_weighted:
-        return upper_mean(values, part.counts, risk)
-    span = (float(values.min()), float(values.max()))
-    sample = WeightedSample(values, part.totals, part.squares, part.n_rows, part.heaviest, span)
-    return upper_weighted_mean(sample, risk)
+    if part.is_weighted:
+        return upper_weighted_mean(part.sample(values), risk)
+    return upper_mean(values, part.counts, risk)
 
 
 def _proportions(part: Part, pairs: FloatArray) -> WeightedSample | None:
@@ -289,15 +229,8 @@ def _proportions(part: Part, pairs: FloatArray) -> WeightedSample | None:
     if top[bottom == 0].any() or bottom.min() < 0:
         return None
     inside = bottom > 0
-    values, bottom = top[inside] / bottom[inside], bottom[inside]
-    return WeightedSample(
-        values,
-        part.totals[inside] * bottom,
-        part.squares[inside] * bottom**2,
-        float(part.counts[inside].sum()),
-        part.heaviest * float(bottom.max()),
-        (float(values.min()), float(values.max())),
-    )
+    values, factors = top[inside] / bottom[inside], bottom[inside] / bottom.max()
+    return part.only(inside).sample(values, factors)
 
 
 def _quotient(top: Bounds, bottom: Bounds) -> Bounds:
@@ -310,5 +243,6 @@ def _quotient(top: Bounds, bottom: Bounds) -> Bounds:
 def _all_of(part: Part, values: FloatArray, factor: float) -> Part:
     counts = np.zeros(values.size)
     counts[np.argmin(values)] = round(part.n_rows * factor)
-    sums = (counts / part.n_rows * amount.sum() for amount in (part.totals, part.squares))
-    return part._replace(**dict(zip(("counts", "totals", "squares"), (counts, *sums), strict=True)))
+    shares = counts / part.n_rows
+    spread = None if part.spread is None else np.outer(shares, part.spread.sum(axis=0))
+    return part._replace(counts=counts, totals=shares * part.totals.sum(), spread=spread)

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from counterpoise._checks import check_sample_weight
+from counterpoise._checks import EQUAL, check_largest_weight, check_positive, check_sample_weight
 from counterpoise._language.rows import DEFAULT, Dataset
 from counterpoise._language.wording import UnknownValue, text_of, unknown
 from counterpoise._types import AnyArray, ArrayLike, BoolArray, FloatArray, IntArray
@@ -28,6 +28,10 @@ class Table:
         The labels that the deployed model predicts, for churn, wins and losses.
     sample_weight : array of shape (n_samples,), optional
         Non-negative; every rate on these rows is then a weighted rate.
+    largest_weight : float, optional
+        The most that a row of the population can weigh, in the units of ``sample_weight``, known before the rows were
+        drawn. What is said about the population (audits, goals with a confidence) needs it unless all weights are
+        equal: rows that were not drawn may weigh more than these.
 
     Examples
     --------
@@ -35,6 +39,9 @@ class Table:
     >>> Table([[1.0], [2.0], [3.0]], y=[0, 1, 1], sensitive_features={"sex": ["F", "M", "F"]})
     Table(n_samples=3, labelled, columns=['sex'])
     """
+
+    largest_weight: float | None = None  # files of earlier versions have none
+    _unit = 1.0  # what the heaviest row weighs, whose weight is kept as 1
 
     def __init__(
         self,
@@ -44,6 +51,7 @@ class Table:
         baseline: ArrayLike | None = None,
         *,
         sample_weight: ArrayLike | None = None,
+        largest_weight: float | None = None,
     ) -> None:
         if isinstance(X, Mapping):
             raise TypeError(
@@ -58,6 +66,8 @@ class Table:
         self.y = _labels(y, "y", self.n_samples)
         self.baseline = _labels(baseline, "baseline", self.n_samples)
         self.sample_weight = check_sample_weight(sample_weight, self.n_samples)
+        if largest_weight is not None:
+            self.largest_weight, self._unit = check_largest_weight(largest_weight, sample_weight)
         for name, values in self._own_columns.items():
             if values.shape != (self.n_samples,):
                 raise ValueError(
@@ -91,6 +101,29 @@ class Table:
         """Return the weight of each row."""
         return np.ones(self.n_samples) if self.sample_weight is None else self.sample_weight
 
+    def heaviest(self, name: str) -> float | None:
+        """Return the most that a row of the population can weigh, in the units of the weights kept.
+
+        None where all rows weigh the same. Weights that differ without a limit are refused, with the dataset's name.
+        """
+        if self.largest_weight is not None:
+            return max(self.largest_weight / self._unit, 1.0)
+        if self.sample_weight is None or self.sample_weight.min() >= EQUAL:
+            return None
+        raise ValueError(
+            f"Dataset {name!r} needs largest_weight, the most that a row of its population can weigh: its weights "
+            f"differ (the lightest is {self.sample_weight.min():.3g} times the heaviest), and rows that were not drawn "
+            "may be heavier still. Name it: largest_weight beside sample_weight, data.largest_weight in a goals file, "
+            "--largest-weight where a run is audited; or leave the weights out."
+        )
+
+    def weighed_as(self, table: "Table", places: Any = slice(None)) -> "Table":
+        """Return the table with the limit on the weights of another, of whose rows it has those at some places."""
+        if table.largest_weight is not None and table.sample_weight is not None:
+            self.largest_weight = table.largest_weight
+            self._unit = table._unit * float(table.sample_weight[places].max())  # noqa: SLF001 - of its own kind
+        return self
+
     def matches(self, column: str, text: str) -> BoolArray:
         """Return on which rows the column holds the value of that text; all false where it is unknown."""
         values = self.column(column)
@@ -112,10 +145,15 @@ class Table:
         parts = [self.y, self.baseline, self.sample_weight, *self._own_columns.values()]
         if any(part is not None and part.shape != (self.n_samples,) for part in parts):
             raise ValueError(f"a table of {self.n_samples} rows has columns of other lengths")
+        if self.largest_weight is not None:
+            check_positive(self.largest_weight, "largest_weight")
+            check_positive(self._unit, "the heaviest weight")
         self._codes = {}
 
     def __repr__(self) -> str:
         has = [word for word, part in (("labelled", self.y), ("with baseline", self.baseline)) if part is not None]
+        if self.largest_weight is not None:
+            has.append(f"largest_weight={self.largest_weight:g}")
         return f"Table({', '.join([f'n_samples={self.n_samples}', *has, f'columns={self.columns}'])})"
 
 

@@ -55,6 +55,7 @@ class BoostedMixture(Booster, RandomizedClassifier):
         X_val: Any = None,
         y_val: Any = None,
         sensitive_features_val: Any = None,
+        largest_weight: float | None = None,
     ) -> Self:
         """Fit the base models and choose their mixture.
 
@@ -75,6 +76,8 @@ class BoostedMixture(Booster, RandomizedClassifier):
             the training samples. Goals call them ``train``: they are met where the mixture is chosen.
         sensitive_features_val : optional
             The groups of ``X_val``, and the columns that goals speak of there.
+        largest_weight : float, optional
+            The most that a row of the population can weigh, for goals that carry a confidence: as for ``Table``.
 
         Returns
         -------
@@ -91,7 +94,9 @@ class BoostedMixture(Booster, RandomizedClassifier):
             self._draw_seeds(saved)
             train, held_out = self._with_validation(rows, X_val, y_val, sensitive_features_val)
             given = (X, y, sensitive_features) if X_val is None else (X_val, y_val, sensitive_features_val)
-            self._table, self._datasets = _goal_table(*given), dict(datasets or {})
+            limit = None if X_val is not None else largest_weight  # those rows weigh the same
+            self._table, self._datasets = _goal_table(*given, sample_weight, limit), dict(datasets or {})
+            self._check_weights(held_out or train)
             self._start(train, held_out, saved)
             self._run_rounds(self.n_estimators, saved)
         return self._mix()
@@ -153,6 +158,12 @@ class BoostedMixture(Booster, RandomizedClassifier):
         if self.checkpoint is not None and not isinstance(self.checkpoint, (str, os.PathLike)):
             raise TypeError(f"checkpoint must be the path of a folder, or None; got {self.checkpoint!r}.")
         self._check_validation_fraction()
+
+    def _check_weights(self, rows: Rows) -> None:
+        """Refuse weights without a limit before the rounds, where goals on them carry a confidence."""
+        is_confident = any(goal.confidence is not None and TRAIN in goal.datasets for goal in as_goals(self.goals))
+        if is_confident and self._table.largest_weight is None:
+            Table(None, rows.codes, sample_weight=rows.weights).heaviest(TRAIN)
 
     def _draw_seeds(self, saved: Checkpoint | None) -> None:
         self._key, self._seeds = make_key(self.random_state), seed_sequence(self.random_state)
@@ -310,9 +321,13 @@ class BoostedMixture(Booster, RandomizedClassifier):
         self.mixture = "optimal"
 
 
-def _goal_table(X: Any, y: Any, sensitive_features: Any) -> Table:
-    """Return the columns that goals speak of, those of X only where they have names."""
-    return Table(X if is_frame(X) else np.empty((len(np.asarray(y)), 0)), None, sensitive_features)
+def _goal_table(
+    X: Any, y: Any, sensitive_features: Any, sample_weight: ArrayLike | None, largest_weight: float | None
+) -> Table:
+    """Return the columns that goals speak of, those of X only where they have names, and the limit on the weights."""
+    features = X if is_frame(X) else np.empty((len(np.asarray(y)), 0))
+    weights = None if largest_weight is None else sample_weight
+    return Table(features, None, sensitive_features, sample_weight=weights, largest_weight=largest_weight)
 
 
 def _unequal(weights: AnyArray) -> AnyArray | None:

@@ -116,7 +116,15 @@ def fit(
 
 @app.command
 @flowing
-def evaluate(run: Path, data: Path, /, *, strict: Annotated[bool, Flag] = False, shown: Out = PRINTED) -> int:
+def evaluate(
+    run: Path,
+    data: Path,
+    /,
+    *,
+    largest_weight: float | None = None,
+    strict: Annotated[bool, Flag] = False,
+    shown: Out = PRINTED,
+) -> int:
     """Measure a run's model on another labelled table.
 
     Prints error, the loss of the worst-off fraction, and every goal of the run; writes nothing.
@@ -127,12 +135,14 @@ def evaluate(run: Path, data: Path, /, *, strict: Annotated[bool, Flag] = False,
         A run folder.
     data
         A CSV or Parquet file with the columns of the run and its target.
+    largest_weight
+        The most that a row of the population can weigh, where rows have weights. Default: what the goals file says.
     strict
         Exit with code 1 unless every goal is met on these rows.
     """
     from counterpoise.runs import evaluate_run, open_run  # noqa: PLC0415
 
-    found = evaluate_run(open_run(run), data)
+    found = evaluate_run(open_run(run), data, largest_weight=largest_weight)
     shown.answer(str(found), found.as_dict())
     return NOT_MET if strict and not found.all_met else DONE
 
@@ -214,6 +224,7 @@ def certify(
     *,
     confidence: float | None = None,
     goal: Annotated[list[str] | None, Parameter(negative="")] = None,
+    largest_weight: float | None = None,
     strict: Annotated[bool, Flag] = False,
     shown: Out = PRINTED,
 ) -> int:
@@ -232,16 +243,25 @@ def certify(
         Between 0 and 1, for goals that carry none. Default: that of the run.
     goal
         A goal as text to audit in place of the run's; give the option once for each.
+    largest_weight
+        The most that a row of the population can weigh, where rows have weights. Default: what the goals file says.
     strict
         Exit with code 1 unless every goal is shown to hold.
     """
     from counterpoise.runs import certify_run, open_run  # noqa: PLC0415
     from counterpoise.runs.summary import audit_text  # noqa: PLC0415
 
-    audit = certify_run(open_run(run), data, confidence=confidence, goals=goal)
-    rows = [row._asdict() | {"goal": str(row.goal.with_confidence(None)), "counts": dict(row.counts)} for row in audit]
+    audit = certify_run(open_run(run), data, confidence=confidence, goals=goal, largest_weight=largest_weight)
+    rows = [_audit_words(row) for row in audit]
     shown.answer(audit_text(audit), {"holds": audit.holds, "confidence": audit.confidence, "goals": rows})
     return NOT_MET if strict and not audit.holds else DONE
+
+
+def _audit_words(row: Any) -> dict[str, Any]:
+    """Return one goal of an audit for JSON; the largest weight only where rows have weights."""
+    found: dict[str, Any] = row._asdict() | {"goal": str(row.goal.with_confidence(None)), "counts": dict(row.counts)}
+    limits = dict(found.pop("largest_weights"))
+    return found | {"largest_weights": limits} if limits else found
 
 
 @app.command

@@ -35,6 +35,7 @@ VIOLATED, MET_AND_VIOLATED = "violated", "met on held-out rows and violated"
 CERTIFIED, CERTIFIED_AND_VIOLATED = "certified", "certified and violated"
 QUANTITIES = (VIOLATED, MET_AND_VIOLATED, CERTIFIED, CERTIFIED_AND_VIOLATED)
 _HALF = 0.5
+_MOST_HOURS = 99.0  # a week, as the census writes them
 _N_THRESHOLDS = 200
 
 
@@ -74,8 +75,9 @@ class Population(NamedTuple):
 
     def table(self, rows: IntArray, baseline: AnyArray, *, weighted: bool) -> Table:
         """Return some of the rows, as goals see them."""
-        weights = self.weights[rows] if weighted else None
-        return Table(None, self.y[rows], {"sex": self.sex[rows]}, baseline[rows], sample_weight=weights)
+        weights, largest = (self.weights[rows], _MOST_HOURS) if weighted else (None, None)
+        sex = {"sex": self.sex[rows]}
+        return Table(None, self.y[rows], sex, baseline[rows], sample_weight=weights, largest_weight=largest)
 
 
 class Block(NamedTuple):

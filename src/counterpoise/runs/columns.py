@@ -121,8 +121,8 @@ def check_classes(labels: AnyArray, positive: Any, name: str, path: Path) -> Any
     return classes
 
 
-def weights_of(frame: Any, name: str, path: Path) -> FloatArray:
-    """Return the sample weights: numbers, none missing or negative, not all zero."""
+def weights_of(frame: Any, name: str, path: Path, largest: float | None = None) -> FloatArray:
+    """Return the sample weights: numbers, none missing, negative or above the largest there can be, not all zero."""
     if frame[name].dtype.name == "category":
         raise DataError(f"Column {name!r} of {path} must hold weights, numbers of at least 0; it holds texts.")
     values = frame[name].to_numpy().astype(np.float64)
@@ -132,6 +132,11 @@ def weights_of(frame: Any, name: str, path: Path) -> FloatArray:
         raise DataError(f"Column {name!r} of {path} must hold weights of at least 0; got {values.min():g}.")
     if values.max() == 0:
         raise DataError(f"Column {name!r} of {path} must hold a weight above 0; got zeros only.")
+    if largest is not None and values.max() > largest:
+        raise DataError(
+            f"Column {name!r} of {path} must hold weights of at most {largest:g}, the largest_weight named; row "
+            f"{values.argmax() + 1} weighs {values.max():g}. Name the most that any row of the population can weigh."
+        )
     return np.asarray(values)
 
 

@@ -30,6 +30,7 @@ class Part:
     groups: dict[str, AnyArray]
     weights: FloatArray | None
     baseline: AnyArray | None
+    largest_weight: float | None = None  # that a row of their population can have
 
     def __len__(self) -> int:
         return len(self.X)
@@ -42,7 +43,8 @@ class Part:
 
     def table(self, X: Any = None) -> Table:
         """Return the rows as goals see them, with other features for the models where given."""
-        return Table(self.X if X is None else X, self.y, self.groups or None, self.baseline, sample_weight=self.weights)
+        weighed: dict[str, Any] = {"sample_weight": self.weights, "largest_weight": self.largest_weight}
+        return Table(self.X if X is None else X, self.y, self.groups or None, self.baseline, **weighed)
 
     def of_two(self, positive: Any) -> "Part":
         """Return the rows with labels that say whether they are of the positive class."""
@@ -52,7 +54,8 @@ class Part:
     def rows(self, places: AnyArray) -> "Part":
         """Return some of the rows."""
         y, weights, baseline = (None if one is None else one[places] for one in (self.y, self.weights, self.baseline))
-        return Part(self.X.iloc[places], y, parts_of.taken(self.groups, places), weights, baseline)
+        groups = parts_of.taken(self.groups, places)
+        return Part(self.X.iloc[places], y, groups, weights, baseline, self.largest_weight)
 
 
 class Data(NamedTuple):
@@ -88,7 +91,7 @@ def load_data(settings: Settings, folder: Path) -> Data:
     names = parts_of.feature_names(column_names(main[0]), settings, main[0])
     frame = _read_all(main, _wanted(settings, names), settings)
     columns = parts_of.find_columns(frame, names, asked)
-    whole = _part(frame, columns, settings, main[0])
+    whole = _part(frame, columns, settings, main[0], largest_weight=asked.largest_weight)
     named = _named_rows(frame, settings.splits.column, main[0])
     del frame
     classes = parts_of.check_classes(whole.labels, asked.positive, asked.target, main[0])
@@ -96,7 +99,8 @@ def load_data(settings: Settings, folder: Path) -> Data:
     for split in (VALIDATION, TEST):
         files = getattr(settings.splits, f"{split}_files")
         if files is not None:
-            splits[split] = read_part([folder / name for name in files], columns, settings)
+            named_files = [folder / name for name in files]
+            splits[split] = read_part(named_files, columns, settings, largest_weight=asked.largest_weight)
     extra = extra_parts(settings, columns, folder)
     data = Data(main[0].stem, columns, classes, _positive(classes, asked.positive), splits, extra)
     _check_labels(data, settings)
@@ -105,13 +109,22 @@ def load_data(settings: Settings, folder: Path) -> Data:
 
 def extra_parts(settings: Settings, columns: Columns, folder: Path) -> dict[str, Part]:
     """Read the further rows that goals can name."""
-    return {
-        name: read_part([folder / file for file in one.files], columns, settings, labelled=one.labelled)
-        for name, one in settings.datasets.items()
-    }
+    parts = {}
+    for name, one in settings.datasets.items():
+        limit = settings.data.largest_weight if one.largest_weight is None else one.largest_weight
+        files = [folder / file for file in one.files]
+        parts[name] = read_part(files, columns, settings, labelled=one.labelled, largest_weight=limit)
+    return parts
 
 
-def read_part(files: Sequence[Path], columns: Columns, settings: Settings, *, labelled: bool = True) -> Part:
+def read_part(
+    files: Sequence[Path],
+    columns: Columns,
+    settings: Settings,
+    *,
+    labelled: bool = True,
+    largest_weight: float | None = None,
+) -> Part:
     """Read further rows with the columns of a run; groups, weights and baseline where they are there."""
     asked = settings.data
     known = column_names(files[0])
@@ -120,7 +133,7 @@ def read_part(files: Sequence[Path], columns: Columns, settings: Settings, *, la
     if labelled:
         wanted.append(asked.target)
     frame = _read_all(files, list(dict.fromkeys(wanted)), settings, columns.texts)
-    return _part(frame, columns, settings, files[0], labelled=labelled)
+    return _part(frame, columns, settings, files[0], labelled=labelled, largest_weight=largest_weight)
 
 
 def _wanted(settings: Settings, features: Sequence[str]) -> list[str]:
@@ -165,7 +178,15 @@ def _joined(frames: Sequence[Any], texts: Collection[str]) -> Any:
     return pd.DataFrame(joined, copy=False)
 
 
-def _part(frame: Any, columns: Columns, settings: Settings, path: Path, *, labelled: bool = True) -> Part:
+def _part(
+    frame: Any,
+    columns: Columns,
+    settings: Settings,
+    path: Path,
+    *,
+    labelled: bool = True,
+    largest_weight: float | None = None,
+) -> Part:
     asked = settings.data
     X = parts_of.features_of(frame, columns, path)
     if settings.preprocessing.missing == "refuse":
@@ -175,8 +196,9 @@ def _part(frame: Any, columns: Columns, settings: Settings, path: Path, *, label
         X,
         parts_of.labels_of(frame, asked.target, path) if labelled else None,
         parts_of.groups_of(frame, asked.groups),
-        None if weights is None else parts_of.weights_of(frame, weights, path),
+        None if weights is None else parts_of.weights_of(frame, weights, path, largest_weight),
         None if baseline is None else parts_of.labels_of(frame, baseline, path),
+        None if weights is None else largest_weight,
     )
 
 

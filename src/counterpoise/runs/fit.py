@@ -102,6 +102,8 @@ def why_not_asked(goals: Iterable[Goal], part: Part, data: Data) -> Iterator[Val
     for goal in goals:
         try:
             bind([goal.with_confidence(None)], tables, classes=[False, True])
+            for name in goal.datasets:
+                tables[name].heaviest(name)
         except ValueError as error:
             reason = str(error).partition(" This is asked by ")[0]  # which is said where the reason is told
             yield type(error)(reason)

@@ -133,6 +133,7 @@ def _check_data(settings: Settings, place: _Place) -> None:
     data = settings.data
     if data.baseline is not None and data.baseline_model is not None:
         raise place.error(("data", "baseline_model"), "expected baseline or baseline_model; got both.")
+    _check_weights(settings, place)
     if settings.splits.column in (data.target, *(data.columns or ())):
         message = f"expected a column that is no feature and not the target; got {settings.splits.column!r}."
         raise place.error(("splits", "column"), message)
@@ -149,6 +150,17 @@ def _check_data(settings: Settings, place: _Place) -> None:
             raise place.error(("method", "models", number), message)
     if data.target in data.drop:
         raise place.error(("data", "drop"), f"expected columns beside the target; got the target {data.target!r}.")
+
+
+def _check_weights(settings: Settings, place: _Place) -> None:
+    if settings.data.weights is not None:
+        return
+    message = "expected data.weights too, the column whose weights it limits; got a limit alone."
+    if settings.data.largest_weight is not None:
+        raise place.error(("data", "largest_weight"), message)
+    for name, one in settings.datasets.items():
+        if one.largest_weight is not None:
+            raise place.error(("datasets", name, "largest_weight"), message)
 
 
 def _check_splits(splits: SplitSettings, place: _Place) -> None:

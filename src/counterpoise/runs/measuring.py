@@ -231,6 +231,7 @@ class Judge:
             "data": [
                 f"{data.name}: {counts} rows; target {self.settings.data.target}{positive}.",
                 f"Features: {' and '.join(f'{count} {kind}' for kind, count in kinds.items() if count)}.",
+                *_weight_words(self.settings),
             ],
         }
 
@@ -357,6 +358,15 @@ def _method_text(asked: MethodSettings) -> str:
     models = f" of {len(asked.models)} models" if asked.models else ""
     learner = f", base learner: {describe(asked.learner)}" if asked.learner else ""
     return title + models + parameters + learner
+
+
+def _weight_words(settings: Settings) -> Iterator[str]:
+    """Yield what the verdicts on weighted rows rest on."""
+    parts = {"": settings.data, **{f" of {name}": one for name, one in settings.datasets.items()}}
+    for where, one in parts.items():
+        if one.largest_weight is not None:
+            most = f"none is taken to weigh more than {one.largest_weight:g}"
+            yield f"Rows{where} are weighted by {settings.data.weights}; {most}."
 
 
 def _expected(losses: AnyArray, mixture: FloatArray) -> FloatArray:

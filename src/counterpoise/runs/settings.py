@@ -6,7 +6,18 @@ goals is checked in ``goals_file``.
 
 from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, StrictFloat, StrictInt, StrictStr
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    StrictBool,
+    StrictFloat,
+    StrictInt,
+    StrictStr,
+    model_serializer,
+)
 
 Label: TypeAlias = StrictStr | StrictInt | StrictFloat | StrictBool
 Number: TypeAlias = StrictInt | StrictFloat
@@ -26,7 +37,21 @@ class _Table(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class DataSettings(_Table):
+class _Weighed(_Table):
+    largest_weight: Annotated[Number, Field(gt=0, allow_inf_nan=False)] | None = (
+        None  # that a row of the population can have
+    )
+
+    @model_serializer(mode="wrap")
+    def _as_before(self, words: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leave it out where it is not set: such runs keep the fingerprints from before there was this key."""
+        found: dict[str, Any] = words(self)
+        if self.largest_weight is None:
+            del found["largest_weight"]
+        return found
+
+
+class DataSettings(_Weighed):
     """The table ``data``: files, and what their columns are."""
 
     files: Annotated[Names, Field(min_length=1)]  # CSV or Parquet, of the same columns; relative to the goals file
@@ -43,7 +68,7 @@ class DataSettings(_Table):
     baseline_model: Name | None = None  # or its model file
 
 
-class DatasetSettings(_Table):
+class DatasetSettings(_Weighed):
     """A table ``datasets.NAME``: further rows that goals can name."""
 
     files: Annotated[Names, Field(min_length=1)]

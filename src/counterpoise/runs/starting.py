@@ -142,7 +142,8 @@ def _roles(frame: Any, target: str, classes: Any, groups: Sequence[str]) -> Iter
         yield f"positive = {_toml(classes[-1].item())}"
     yield f"groups = {_toml(list(groups))}"
     yield "use_groups_as_features = false"
-    yield '# weights = "COLUMN"     # sample weights'
+    yield '# weights = "COLUMN"     # sample weights, and with goals'
+    yield "# largest_weight = 20    # the most that a row of the population can weigh"
     yield '# baseline = "COLUMN"    # what the deployed model predicts, for goals such as churn(train) <= 0.03'
 
 

@@ -124,8 +124,7 @@ def audit_text(audit: Audit) -> str:
         for row, goal in zip(audit, goals, strict=True)
     ]
     notes = [f"{goal}: {row.note}." for row, goal in zip(audit, goals, strict=True) if row.note]
-    surely = f"All verdicts are right together with confidence {audit.confidence:.4g}."
-    return "\n".join([*_table([head, *cells]), *notes, *_remarks(goals), surely])
+    return "\n".join([*_table([head, *cells]), *notes, *_remarks(goals), audit.promise])
 
 
 def _number(value: float) -> str:

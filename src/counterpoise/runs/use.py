@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from counterpoise._checks import check_positive
 from counterpoise._language.wording import NoRows
 from counterpoise.certify import Audit
 from counterpoise.goals import Goal, as_goals
@@ -27,7 +28,7 @@ from counterpoise.runs.summary import Summary, summarize_run
 _DIGITS = 12  # of a probability in a file: the rest is rounding, as in 0.9999999999999996
 
 
-def evaluate_run(run: Run, data_path: str | Path) -> Summary:
+def evaluate_run(run: Run, data_path: str | Path, *, largest_weight: float | None = None) -> Summary:
     """Return error, loss of the tail and how the goals stand on another labelled file; nothing is written.
 
     Parameters
@@ -36,13 +37,15 @@ def evaluate_run(run: Run, data_path: str | Path) -> Summary:
         From ``open_run`` or ``fit_run``.
     data_path : path
         A CSV or Parquet file with the columns of the run and its target.
+    largest_weight : float, optional
+        The most that a row of the population can weigh. Default: what the goals file says.
 
     Returns
     -------
     Summary
         A goal that these rows cannot answer, as recall where no row is positive, is "not asked", and its note says why.
     """
-    judge = _judge(run, Path(data_path))
+    judge = _judge(_limited(run, largest_weight), Path(data_path))
     errors = enumerate(why_not_asked(judge.goals, judge.data.splits[TEST], judge.data), start=1)
     unasked = {f"goal {number}": str(error) for number, error in errors if isinstance(error, NoRows)}
     with _asked_of(f"rows of {data_path}"):
@@ -105,7 +108,12 @@ def _id(key: Any) -> Any:
 
 
 def certify_run(
-    run: Run, data_path: str | Path | None = None, *, confidence: float | None = None, goals: Any = None
+    run: Run,
+    data_path: str | Path | None = None,
+    *,
+    confidence: float | None = None,
+    goals: Any = None,
+    largest_weight: float | None = None,
 ) -> Audit:
     """Audit the run's model on rows that no one fitted or chose on: its own test rows, or those of a file.
 
@@ -118,6 +126,8 @@ def certify_run(
         For goals that carry none. Default: that of the run.
     goals : goals or their texts, optional
         Default: those of the run.
+    largest_weight : float, optional
+        The most that a row of the population can weigh. Default: what the goals file says.
 
     Returns
     -------
@@ -132,15 +142,29 @@ def certify_run(
         )
     if confidence is not None:
         asked = tuple(goal if goal.confidence is not None else goal.with_confidence(confidence) for goal in asked)
+    limited = _limited(run, largest_weight)
     if data_path is not None:
-        judge = _judge(run, Path(data_path))
+        judge = _judge(limited, Path(data_path))
         with _asked_of(f"rows of {data_path}"):
             return judge.audit(TEST, asked)
-    data = _own_data(run)
+    data = _own_data(run, limited.settings)
     if TEST not in data.splits:
         raise DataError("The run has no test rows: give a data file.")
     with _asked_of("test rows"):
         return Judge(run.settings, data, run.model(), asked).audit(TEST, asked)
+
+
+def _limited(run: Run, largest_weight: float | None) -> Run:
+    """Return the run with another limit on the weights of its rows, where one is given."""
+    if largest_weight is None:
+        return run
+    asked = run.settings.data
+    if asked.weights is None:
+        raise ValueError(
+            f"largest_weight is for weighted rows; got {largest_weight:g}, and data.weights names no column."
+        )
+    data = asked.model_copy(update={"largest_weight": check_positive(largest_weight, "largest_weight")})
+    return run._replace(settings=run.settings.model_copy(update={"data": data}))
 
 
 @contextmanager
@@ -234,18 +258,18 @@ def _goal_settings(goal: Goal) -> GoalSettings:
     return GoalSettings(goal=str(goal.with_confidence(None)), confidence=goal.confidence)
 
 
-def _own_data(run: Run) -> Data:
-    """Return the data that the run was fitted on, after checking that its files are the same."""
+def _own_data(run: Run, settings: Settings | None = None) -> Data:
+    """Return the data that the run was fitted on, after checking that its files are the same; as others read them."""
     prints = fingerprints(run.settings, data_files(run.settings, run.sources))
     if prints.run != read_json(run.folder / SETTINGS)["fingerprint"]:
         raise RunFolderError(f"The data files of the run in {run.folder} have changed since it was fitted.")
-    return load_data(run.settings, run.sources)
+    return load_data(settings or run.settings, run.sources)
 
 
 def _judge(run: Run, path: Path) -> Judge:
     """Return what measures the run's model on the rows of a file."""
     model, asked = run.model(), run.settings.data
-    part = read_part([path], run.columns, run.settings)
+    part = read_part([path], run.columns, run.settings, largest_weight=asked.largest_weight)
     classes = np.asarray(last_step(model).classes_)
     for name, labels in ((asked.target, part.labels), (asked.baseline, part.baseline)):
         foreign = set() if labels is None else set(np.unique(labels).tolist()) - set(classes.tolist())

@@ -1,0 +1,113 @@
+"""Weighted rows in a run: the goals file names the most that a row can weigh, or goals are refused before the fit."""
+
+import json
+
+import pytest
+
+from counterpoise.runs import DataError, GoalsFileError, certify_run, evaluate_run, fit_run, read_goals_file
+
+PLAIN = 'drop = ["today", "weight"]'
+WEIGHTED = 'drop = ["today"]\nweights = "weight"'
+LIMITED = f"{WEIGHTED}\nlargest_weight = 5"
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory, loans_folder):
+    folder = tmp_path_factory.mktemp("weighted")
+    text = (
+        'goals = ["recall(train) >= 0.5 with confidence 0.8", "coverage(mail) <= 0.9"]\n[data]\n'
+        f'files = "{loans_folder}/loans.csv"\ntarget = "paid"\n{LIMITED}\n[datasets.mail]\n'
+        f'files = "{loans_folder}/mail.csv"\nlabelled = false\nlargest_weight = 3\n'
+        "[method.parameters]\nn_estimators = 3\n"
+    )
+    (folder / "goals.toml").write_text(text)
+    return fit_run(folder / "goals.toml")
+
+
+def test_goals_on_weighted_rows_need_the_limit_before_anything_is_fitted(goals_file):
+    path = goals_file(replace={PLAIN: WEIGHTED})
+    told = r"The goal recall\(train\) >= 0.5 cannot be asked of the train rows: Dataset 'train' needs largest_weight"
+    with pytest.raises(DataError, match=told):
+        fit_run(path)
+    assert not (path.parent / "goals").exists()
+    no_goals = read_goals_file(goals_file(replace={PLAIN: WEIGHTED, '"recall(train) >= 0.5"': ""}))
+    assert no_goals.data.largest_weight is None
+
+
+def test_the_limit_is_in_the_audit_the_results_and_the_report(run):
+    audit = certify_run(run)
+    assert [row.largest_weights for row in audit] == [(("train", 5.0),), (("mail", 3.0),)]
+    assert "no row of train weighs more than 5 and no row of mail weighs more than 3." in str(audit)
+    assert [line for line in run.texts()["data"] if "weighted" in line] == [
+        "Rows are weighted by weight; none is taken to weigh more than 5.",
+        "Rows of mail are weighted by weight; none is taken to weigh more than 3.",
+    ]
+    assert json.loads((run.folder / "settings.json").read_text())["data"]["largest_weight"] == 5
+
+
+def test_another_limit_can_be_tried_on_a_finished_run(run, loans_folder):
+    for path in (None, loans_folder / "more.csv"):
+        near, far = (certify_run(run, path, largest_weight=most) for most in (3, 50))
+        assert near[0].largest_weights == (("train", 3.0),)
+        assert near[0].margin > far[0].margin
+    assert evaluate_run(run, loans_folder / "more.csv", largest_weight=3).goals[0].verdict in {"holds", "undecided"}
+    with pytest.raises(ValueError, match="largest_weight must be finite and above 0"):
+        certify_run(run, largest_weight=0)
+
+
+def test_rows_heavier_than_the_limit_are_refused(run, loans, tmp_path):
+    loans(50).assign(weight=range(50)).to_csv(tmp_path / "heavy.csv", index=False)
+    told = (
+        r"Column 'weight' of .*heavy.csv must hold weights of at most 5, the largest_weight named; row 50 weighs 49\."
+    )
+    with pytest.raises(DataError, match=told):
+        certify_run(run, tmp_path / "heavy.csv")
+    with pytest.raises(DataError, match="row 50 weighs 49"):
+        evaluate_run(run, tmp_path / "heavy.csv")
+
+
+def test_a_limit_without_weights_means_nothing(goals_file, loans_folder):
+    path = goals_file(replace={PLAIN: f"{PLAIN}\nlargest_weight = 5"})
+    with pytest.raises(GoalsFileError, match=r"goals.toml, line 8, data.largest_weight: expected data.weights too"):
+        read_goals_file(path)
+    mail = f'[datasets.mail]\nfiles = "{loans_folder}/mail.csv"\nlargest_weight = 5\n[method.par'
+    with pytest.raises(GoalsFileError, match=r"datasets.mail.largest_weight: expected data.weights too"):
+        read_goals_file(goals_file(replace={"[method.par": mail}))
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("largest_wieght = 5", r"unknown key 'largest_wieght' in the table data. Did you mean 'largest_weight'\?"),
+        ("largest_weight = 0", "data.largest_weight: expected a number greater than 0; got 0"),
+        ('largest_weight = "5"', "data.largest_weight: expected a number; got '5'"),
+        ("largest_weight = inf", "data.largest_weight: expected a finite number; got inf"),
+    ],
+)
+def test_a_limit_that_is_none_is_told(goals_file, line, told):
+    with pytest.raises(GoalsFileError, match=told):
+        read_goals_file(goals_file(replace={PLAIN: f"{WEIGHTED}\n{line}"}))
+
+
+def test_equal_weights_need_nothing(goals_file, loans, tmp_path):
+    loans().assign(weight=0.3).to_csv(tmp_path / "loans.csv", index=False)
+    head, method = 'goals = ["recall(train) >= 0.5"]\n[data]\nfiles = "loans.csv"\ntarget = "paid"\n', "tree"
+    found = []
+    for name, columns in (("plain", PLAIN), ("same", WEIGHTED)):
+        tail = f'\n[method]\nname = "{method}"\nenforce_goals = false\n[method.parameters]\nmax_depth = 3\n'
+        found.append(certify_run(fit_run(goals_file(head + columns + tail, f"{name}.toml"))))
+    assert found[0] == found[1]
+
+
+def test_settings_without_a_limit_are_as_they_were(goals_file):
+    """Their fingerprints too: a run of before is known again."""
+    settings = read_goals_file(goals_file())
+    assert "largest_weight" not in json.dumps(settings.model_dump(mode="json"))
+
+
+def test_the_trained_goals_use_the_limit_too(goals_file):
+    """``constrained`` is fitted inside them, on weighted rows."""
+    goals = {'"recall(train) >= 0.5"': '"recall(train) >= 0.5 with confidence 0.8"', PLAIN: LIMITED}
+    method = {"[method.parameters]\nn_estimators = 8": '[method]\nname = "constrained"'}
+    model = fit_run(goals_file(replace=goals | method)).model()
+    assert str(model[-1].goals_[0]) == "recall(train) >= 0.5 with confidence 0.8"
