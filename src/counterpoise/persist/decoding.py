@@ -93,20 +93,25 @@ class Decoder:
 def _restored(kind: Any, state: dict[str, Any]) -> Any:
     """Return an object with that state, made without ``__init__``.
 
-    Parameters that its class has got since the file was written are as the class's ``_added_later`` says.
+    What its class has got since the file was written is as the defaults of a named tuple, or ``_added_later``, say.
     """
     if issubclass(kind, tuple):
-        whole = {**state, **{name: value for name, value in kind._field_defaults.items() if name not in state}}
-        if tuple(whole) != kind._fields:  # files of earlier versions may lack what has a default
+        state = _completed(state, kind._field_defaults)
+        if tuple(state) != kind._fields:
             raise UnreadableModel(f"its {kind.__name__} has other parts than it must have")
-        return tuple.__new__(kind, whole.values())
-    state = getattr(kind, "_added_later", {}) | state
+        return tuple.__new__(kind, state.values())
+    state = _completed(state, getattr(kind, "_added_later", {}))
     missing = _needed(kind) - state.keys()
     if missing:
         raise UnreadableModel(f"its {kind.__name__} lacks {', '.join(sorted(missing))}")
     made = kind.__new__(kind)
     made.__dict__.update(state)
     return made
+
+
+def _completed(state: dict[str, Any], later: dict[str, Any]) -> dict[str, Any]:
+    """Return the state with what files of earlier versions lack, behind what they have."""
+    return state | {name: value for name, value in later.items() if name not in state}
 
 
 def _needed(kind: Any) -> set[str]:
