@@ -138,9 +138,9 @@ def weighted_mean_bounds(
     >>> low, high = weighted_mean_bounds(values, weights, confidence=0.95, largest_weight=2)
     >>> round(low, 3), round(high, 3)  # around 0.6
     (0.548, 0.653)
-    >>> low, high = weighted_mean_bounds(values, weights, confidence=0.95, largest_weight=20)
+    >>> low, high = weighted_mean_bounds(values, weights, confidence=0.95, largest_weight=50)
     >>> round(low, 3), round(high, 3)
-    (0.541, 0.656)
+    (0.489, 0.682)
     """
     n_samples = np.size(values)
     if n_samples == 0:
