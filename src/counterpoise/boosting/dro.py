@@ -3,8 +3,8 @@
 Blanchet, Zhang, Kang and Hu, Algorithm 1. The robust loss of a score F is ``max weights @ losses`` over weights within
 ``radius`` of the samples' own (``solvers.worst_case``). Each round takes its worst weights, fits the base learner to
 the subgradient there (``directions``), searches along the model for the least robust loss (``robust_loss``), and stops
-where nothing improves (``descent``). The radius is calibrated so that the ball holds what a sample of this size may
-have missed (Theorem 1).
+where nothing improves (``descent``). The radius is calibrated so that, as the sample grows, the ball holds with a given
+probability a distribution for which the true best score is optimal (Theorem 1).
 
 Two things are ours. A round goes only ``learning_rate`` of the way that the line search finds: the robust loss is
 convex, so it still falls in every round, and on the paper's data the test accuracy is higher. And the number of rounds,
