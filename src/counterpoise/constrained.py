@@ -8,7 +8,7 @@ and where the goals contradict each other that is proven instead.
 """
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -17,11 +17,12 @@ from sklearn.metrics.pairwise import pairwise_kernels
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from counterpoise._checks import check_choice, check_count, check_positive, check_sample_weight, check_vector
+from counterpoise._checks import check_choice, check_count, check_positive, check_sample_weight, check_vector, is_frame
 from counterpoise._infeasible import find_start, stacked_weights
 from counterpoise._language.tables import with_train
+from counterpoise._secret import SecretParameter
 from counterpoise._types import AnyArray, ArrayLike, FloatArray
-from counterpoise.draws import id_uniforms, make_key, row_uniforms
+from counterpoise.draws import Draws, check_key, draws_of, make_key
 from counterpoise.goals import BoundGoals, GoalCheck, Table, as_goals, bind, bind_objective, error_rate
 from counterpoise.solvers.ramp import KernelMachine, LinearMachine, Plan, RampProblem, RampSolution, minimize_ramp, ramp
 
@@ -61,8 +62,10 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
         Stop when one of them lowers the objective by less.
     pos_label : label, optional
         The positive class; by default the last of the sorted classes.
+    key : bytes, optional
+        Secret of the sticky draws, as for ``MixtureClassifier``.
     random_state : int or RandomState, optional
-        Key of the sticky draws.
+        Fixes the key where none is given.
 
     Attributes
     ----------
@@ -103,6 +106,9 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
     True
     """
 
+    key = SecretParameter()
+    _newer_parameters: ClassVar = {"key": None}  # than some files of saved models
+
     def __init__(
         self,
         *,
@@ -117,6 +123,7 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
         max_majorizations: int = 20,
         tol: float = 1e-3,
         pos_label: Any = None,
+        key: bytes | None = None,
         random_state: Any = None,
     ) -> None:
         self.objective = objective
@@ -130,6 +137,7 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
         self.max_majorizations = max_majorizations
         self.tol = tol
         self.pos_label = pos_label
+        self.key = key
         self.random_state = random_state
 
     def fit(
@@ -172,7 +180,9 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
         plan = Plan(tol=self.tol, max_majorizations=self.max_majorizations, chooser=_SOLVERS[self.solver])
         start = find_start(problem, bound, rows.tables)
         self._set_solution(minimize_ramp(problem, start, plan))
-        self._key = make_key(self.random_state)
+        key = check_key(self.key) or make_key(self.random_state)
+        seen = X if is_frame(X) else rows.known[TRAIN]
+        self._draws = Draws.learned(key, seen, rows.tables[TRAIN].sample_weight)
         return self
 
     def decision_function(self, X: Any) -> FloatArray:
@@ -205,8 +215,10 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
             if ids is not None:
                 raise ValueError("ids are for decision='ramp'; this classifier has decision='threshold'.")
             return np.asarray(self.classes_[(scores > 0).astype(np.int64)])
-        uniforms = row_uniforms(rows, self._key) if ids is None else id_uniforms(ids, self._key, len(scores))
-        return np.asarray(self.classes_[(uniforms < ramp(scores)).astype(np.int64)])
+        draws = draws_of(self)
+        assert draws is not None  # noqa: S101 - it is fitted
+        is_second = draws.uniforms(X, rows, ids) < ramp(scores)
+        return np.asarray(self.classes_[is_second.astype(np.int64)])
 
     def check_goals(
         self,
@@ -263,6 +275,7 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
         check_choice(self.solver, "solver", tuple(_SOLVERS))
         check_count(self.max_majorizations, "max_majorizations")
         check_positive(self.tol, "tol")
+        check_key(self.key)
         for name in ("gamma", "regularization"):
             if getattr(self, name) is not None:
                 check_positive(getattr(self, name), name)

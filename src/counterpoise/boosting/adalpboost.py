@@ -58,8 +58,11 @@ class AdaLPBoostClassifier(BoostedMixture):
     decision : {"sticky", "sample", "vote"}, default="sticky"
         How ``predict`` decides: by a draw that is fixed for each row or id, by a fresh draw, or by weighted vote. The
         vote is deterministic, hence no better in the tail than its error allows (Proposition 1).
+    key : bytes, optional
+        Secret of the sticky draws, 16 to 64 bytes, never shown. Default: made from ``random_state``, which whoever
+        knows it can repeat, or drawn by the system where that is None.
     random_state : int or RandomState, optional
-        Fixes the models' seeds, the split and the key of the sticky draws.
+        Fixes the models' seeds, the split and, where none is given, the key of the sticky draws.
     n_jobs : int, optional
         Threads in which models are evaluated.
     callbacks : sequence of callables, default=()
@@ -124,6 +127,7 @@ class AdaLPBoostClassifier(BoostedMixture):
         goals: Any = (),
         decision: str = "sticky",
         pos_label: Any = None,
+        key: bytes | None = None,
         random_state: Any = None,
         n_jobs: int | None = None,
         callbacks: Sequence[Callback] = (),
@@ -141,6 +145,7 @@ class AdaLPBoostClassifier(BoostedMixture):
         self.goals = goals
         self.decision = decision
         self.pos_label = pos_label
+        self.key = key
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.callbacks = callbacks

@@ -96,6 +96,8 @@ def _restored(kind: Any, state: dict[str, Any]) -> Any:
         if tuple(state) != kind._fields:
             raise UnreadableModel(f"its {kind.__name__} has other parts than it must have")
         return tuple.__new__(kind, state.values())
+    for name, value in getattr(kind, "_newer_parameters", {}).items():
+        state.setdefault(name, value)  # a file that is older than the parameter
     missing = _needed(kind) - state.keys()
     if missing:
         raise UnreadableModel(f"its {kind.__name__} lacks {', '.join(sorted(missing))}")
