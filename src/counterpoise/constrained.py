@@ -30,6 +30,7 @@ TRAIN = "train"
 _BINARY = 2
 _KERNELS = ("linear", "rbf", "poly", "sigmoid")
 _SOLVERS = {"auto": "level", "level": "level", "maximum": "maximum", "mass": "mass"}
+_ZERO = 1e-9  # scores nearer to zero are zero: products round otherwise for batches of other sizes
 _FLOATS = [np.float64, np.float32]
 
 
@@ -256,9 +257,11 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
     def _scores(self, rows: Any) -> FloatArray:
         """Return the scores of checked rows."""
         if self.kernel == "linear":
-            return np.asarray(rows @ self.coef_[0] + self.intercept_[0], dtype=np.float64)
-        scores = self._kernel(rows, self.support_rows_) @ self.dual_coef_[0] + self.intercept_[0]
-        return np.asarray(scores, dtype=np.float64)
+            scores = rows @ self.coef_[0] + self.intercept_[0]
+        else:
+            scores = self._kernel(rows, self.support_rows_) @ self.dual_coef_[0] + self.intercept_[0]
+        scores = np.asarray(scores, dtype=np.float64)
+        return np.where(np.abs(scores) < _ZERO, 0.0, scores)
 
     def _check_loaded(self) -> None:
         """Check what came from a file."""

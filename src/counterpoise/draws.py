@@ -9,7 +9,7 @@ the version of the scheme that it was fitted with, so that its answers never cha
 """
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -65,13 +65,13 @@ class Draws:
     def by_row(self, X: Any) -> FloatArray:
         """Return a number in [0, 1) for every row of an array, sparse matrix or data frame."""
         if self.version == _FIRST:
-            return _uniforms(first.row_messages(X), self.key, _ROW)
+            return _uniforms([first.row_messages(X)], self.key, _ROW)
         return row_uniforms(X, self.key, self.grid)
 
     def by_id(self, ids: Any, n_rows: int) -> FloatArray:
         """Return a number in [0, 1) for every id."""
         if self.version == _FIRST:
-            return _uniforms(map(first.id_message, id_values(ids, n_rows)), self.key, _ID)
+            return _uniforms([map(first.id_message, id_values(ids, n_rows))], self.key, _ID)
         return id_uniforms(ids, self.key, n_rows)
 
     def _check_loaded(self) -> None:
@@ -116,17 +116,16 @@ def row_uniforms(X: Any, key: bytes, grid: Grid | None = None) -> FloatArray:
 
 def id_uniforms(ids: Any, key: bytes, n_rows: int) -> FloatArray:
     """Return a number in [0, 1) for every id."""
-    return _uniforms(id_messages(id_values(ids, n_rows)), key, _ID)
+    return _uniforms([id_messages(id_values(ids, n_rows))], key, _ID)
 
 
-def _uniforms(messages: Iterable[bytes], key: bytes, kind: bytes) -> FloatArray:
-    digests = b"".join(_digests(messages, hashlib.blake2b(key=key, digest_size=_HASH_BYTES, person=kind)))
+def _uniforms(messages: Iterable[Iterable[bytes]], key: bytes, kind: bytes) -> FloatArray:
+    start = hashlib.blake2b(key=key, digest_size=_HASH_BYTES, person=kind)
+    digests = []
+    for some in messages:
+        for message in some:
+            hasher = start.copy()
+            hasher.update(message)
+            digests.append(hasher.digest())
     # The top 53 bits: exactly the numbers that a float in [0, 1) can hold evenly.
-    return (np.frombuffer(digests, dtype="<u8") >> np.uint64(11)).astype(np.float64) * 2.0**-53
-
-
-def _digests(messages: Iterable[bytes], start: Any) -> Iterator[bytes]:
-    for message in messages:
-        hasher = start.copy()
-        hasher.update(message)
-        yield hasher.digest()
+    return (np.frombuffer(b"".join(digests), dtype="<u8") >> np.uint64(11)).astype(np.float64) * 2.0**-53

@@ -8,8 +8,8 @@ into another cell. Rounding to digits of the number itself would merge account n
 
 What is learned from the rows of ``fit`` (``Grid``), column by column:
 
-- the scale, as the mean binary exponent of the numbers that have a fraction: exact in any order, and no outlier,
-  infinity or missing value moves it. Columns that have none are rounded to 17 bits of each number;
+- the scale, as the mean binary exponent of the numbers that have a fraction: no outlier, infinity or missing value
+  moves it far. That of columns that have none is 1, the unit of whole numbers;
 - whether most numbers have a fraction. Then a large one (1e12) that is nearly whole is so by chance;
 - whether those are all float32 numbers. Sums in float32 differ by 1e-7 to 1e-5 of the scale, and at 1e-5 one row in ten
   would draw anew. Such columns get the coarsest cells in which the rows of ``fit`` stay apart, at most a quarter of the
@@ -26,29 +26,30 @@ from counterpoise._draws.ids import id_message, is_missing, is_number
 from counterpoise._types import AnyArray, BoolArray, FloatArray
 
 _NEAR = 1e-9  # from a whole number, absolutely or relative to its size
-_BITS = 17  # of a column's scale, or of a number where it is not known
+_BITS = 17  # of a column's scale
 _COARSER = (15, 12, 9, 6, 3)  # bits less that columns of float32 are tried with
 _APART = 0.99  # of the rows that differ must differ in coarser cells too
 _FLOOR = 2.0**-17  # of the widest cell: sums with the numbers of one column leave noise in the others
 _CHUNK = 1 << 15  # values handled at once: as floats they stay in the cache
+_FRAME_CHUNK = 1 << 18  # of data frames, whose every column costs time
 _LEARNED, _COMPARED = 1 << 24, 1 << 20  # values that scales are learned from, and of rows that must stay apart
 _HALF = 0.4999  # so that rounding in sums of weights decides nothing where a half is exact
 _FEW = 100  # rows that are looked at in any case
-_MANTISSA = 2**53  # whole numbers up to this are floats
+_SINGLES, _DOUBLES = 2**24, 2**53  # whole numbers up to these are float32 and float64 numbers
 _CODE = np.dtype("<u8")
 
 
 class Grid(NamedTuple):
     """How finely each column is looked at."""
 
-    cells: FloatArray  # width, a power of two; NaN where no scale is known
+    cells: FloatArray  # width, a power of two
     near: FloatArray  # at most so far from a whole number, absolutely; -1 where none counts as whole
     near_large: FloatArray  # and relative to its size
 
     @classmethod
     def unknown(cls, n_columns: int) -> Self:
         """Return what is used where nothing was learned."""
-        return cls(np.full(n_columns, np.nan), np.full(n_columns, _NEAR), np.full(n_columns, _NEAR))
+        return cls(np.full(n_columns, 2.0**-_BITS), np.full(n_columns, _NEAR), np.full(n_columns, _NEAR))
 
     def _check_loaded(self) -> None:
         """Check what came from a file."""
@@ -56,24 +57,22 @@ class Grid(NamedTuple):
             raise ValueError("its parts must be numbers for each column")
 
 
-def row_messages(X: Any, grid: Grid | None = None) -> Iterator[bytes]:
-    """Yield every row of an array, sparse matrix or data frame as bytes."""
+def row_messages(X: Any, grid: Grid | None = None) -> Iterator[list[bytes]]:
+    """Yield the rows of an array, sparse matrix or data frame as bytes, some at a time."""
     grid = Grid.unknown(_n_columns(X)) if grid is None else grid
     if grid.cells.size != _n_columns(X):
         raise ValueError(
             f"X must have {grid.cells.size} columns, as at fit; got {_n_columns(X)}. Reshape your data: "
             "X.reshape(1, -1) is a single row."
         )
-    X = _as_block(X)
     for place in _places(X):
         codes = _codes(_taken(X, place), grid)
         data, width = codes.tobytes(), codes.shape[1] * _CODE.itemsize
-        yield from (data[row * width : (row + 1) * width] for row in range(len(codes)))
+        yield [data[row * width : (row + 1) * width] for row in range(len(codes))]
 
 
 def learn_grid(X: Any, sample_weight: FloatArray | None = None) -> Grid:
     """Return how finely the columns of the rows of ``fit`` shall be looked at."""
-    X = _as_block(X)
     weights = np.ones(X.shape[0]) if sample_weight is None else sample_weight
     found = _Numbers(*np.zeros((4, _n_columns(X))))
     for place in _places(X, most=_LEARNED):
@@ -106,11 +105,9 @@ class _Numbers(NamedTuple):
     def grid(self) -> Grid:
         is_measured = self.n_fractions > _HALF * self.n_numbers
         is_single = is_measured & (self.n_doubles == 0)
-        with np.errstate(invalid="ignore"):
-            mean = self.exponents / self.n_fractions  # NaN where there are none
+        mean = self.exponents / np.where(self.n_fractions > 0, self.n_fractions, 1.0)
         cells = 2.0 ** (np.ceil(mean - _HALF) - _BITS)
-        if not np.isnan(cells).all():
-            cells = np.maximum(cells, _FLOOR * np.nanmax(cells))
+        cells = np.maximum(cells, _FLOOR * cells.max(initial=0.0))
         return Grid(cells, np.where(is_single, -1.0, _NEAR), np.where(is_measured, 0.0, _NEAR))
 
 
@@ -128,30 +125,33 @@ def _coarsest(X: Any, grid: Grid, is_single: BoolArray) -> Grid:
 
 def _n_different(X: Any, grid: Grid) -> int:
     chunks = (_taken(X, place) for place in _places(X, most=_COMPARED))
-    return len({message for chunk in chunks for message in row_messages(chunk, grid)})
+    return len({message for chunk in chunks for some in row_messages(chunk, grid) for message in some})
 
 
 def _n_columns(X: Any) -> int:
     return int(np.prod(X.shape[1:]))
 
 
-def _as_block(X: Any) -> Any:
-    """Return a data frame of one numpy type as the array that it is: much faster than column by column."""
-    is_block = hasattr(X, "iloc") and len({*X.dtypes}) == 1 and isinstance(X.dtypes.iloc[0], np.dtype)
-    return X.to_numpy() if is_block else X
-
-
 def _places(X: Any, most: int | None = None) -> Iterator[slice]:
     """Yield where some rows at a time are; with ``most`` only about so many values, of rows evenly spread."""
     width = max(1, _n_columns(X))
+    most_values = _FRAME_CHUNK if hasattr(X, "columns") else _CHUNK
     step = 1 if most is None else -(-X.shape[0] // max(_FEW, most // width))
-    size = step * max(1, _CHUNK // width)
+    size = step * max(1, most_values // width)
     for start in range(0, X.shape[0], size):
         yield slice(start, start + size, step)
 
 
 def _taken(X: Any, place: slice) -> Any:
-    return X.iloc[place] if hasattr(X, "iloc") else X[place]
+    """Return some rows, those of a data frame of plain numbers as an array unless whole ones would lose digits."""
+    if not hasattr(X, "iloc"):
+        return X[place]
+    rows = X.iloc[place]
+    if not all(isinstance(kind, np.dtype) and kind.kind in "biuf" for kind in X.dtypes):
+        return rows
+    block = rows.to_numpy(dtype=np.float64)
+    is_wide = any(kind.kind in "iu" and kind.itemsize == _CODE.itemsize for kind in X.dtypes)
+    return rows if is_wide and not (_sizes(block) <= _DOUBLES).all() else block
 
 
 def _columns(chunk: Any) -> list[AnyArray]:
@@ -205,7 +205,7 @@ def _sparse_codes(rows: Any, grid: Grid) -> AnyArray:
     rows.sum_duplicates()
     codes = np.zeros(rows.shape, dtype=_CODE)  # the code of zero is zero
     of_row = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
-    codes[of_row, rows.indices] = _number_codes(rows.data, Grid(*(part[rows.indices] for part in grid)))
+    codes[of_row, rows.indices] = _number_codes(rows.data[None], Grid(*(part[rows.indices] for part in grid)))[0]
     return codes
 
 
@@ -221,33 +221,52 @@ def _column_codes(column: AnyArray, grid: Grid) -> AnyArray:
 
 def _number_codes(values: AnyArray, grid: Grid) -> AnyArray:
     """Return the bits of rounded numbers, with one zero and one NaN."""
-    floats = values.astype(np.float64, copy=False)
-    with np.errstate(invalid="ignore", over="ignore"):
-        rounded = np.rint(floats)
-        is_whole = np.abs(floats - rounded) <= grid.near + grid.near_large * np.abs(floats)
-        if not is_whole.all():
-            rounded = np.where(is_whole, rounded, _in_cells(floats, grid))
-    rounded += 0.0  # -0.0 + 0.0 is 0.0
-    rounded[np.isnan(rounded)] = np.nan
+    is_kept = values.dtype.kind in "biu" and not (grid.near < 0).any()
+    rounded = values.astype(np.float64) if is_kept else _rounded(values, grid)
     codes = rounded.view(np.uint64).astype(_CODE, copy=False)
     if values.dtype.kind in "iu" and values.dtype.itemsize == _CODE.itemsize:
         _tell_apart(values, codes, grid)
     return codes
 
 
-def _in_cells(floats: FloatArray, grid: Grid) -> FloatArray:
-    """Return numbers as float32 ones, rounded to their cells; those that are whole by then stay so."""
-    singles = floats.astype(np.float32).astype(np.float64)
-    cells = grid.cells
-    if np.isnan(cells).any():
-        cells = np.where(np.isnan(cells), 2.0 ** (np.frexp(singles)[1] - _BITS), cells)
-    is_whole = (singles == np.rint(singles)) & (grid.near >= 0)
-    return np.where(is_whole, singles, np.rint(singles / cells) * cells)
+def _rounded(values: AnyArray, grid: Grid) -> FloatArray:
+    """Return numbers in their cells; in usual cells the small ones that are nearly whole end up whole by that alone."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        rounded = _in_cells(values, grid.cells)
+        is_odd = ~((_sizes(rounded) < _SINGLES) & (grid.cells <= 1.0) & (grid.cells > 2 * _NEAR))
+        if is_odd.any():  # large numbers, missing ones, cells of other widths
+            parts = Grid(*(part[is_odd] for part in grid))
+            rounded[:, is_odd] = _near_whole(values[:, is_odd], rounded[:, is_odd], parts)
+    rounded += 0.0  # -0.0 + 0.0 is 0.0
+    return rounded
+
+
+def _sizes(values: FloatArray) -> FloatArray:
+    """Return the largest size of a number in each column; NaN where one is missing."""
+    return np.asarray(np.maximum(values.max(axis=0, initial=0.0), -values.min(axis=0, initial=0.0)))
+
+
+def _in_cells(values: AnyArray, cells: FloatArray) -> FloatArray:
+    rounded = values.astype(np.float32, copy=False).astype(np.float64)
+    rounded *= 1.0 / cells  # exact: a power of two
+    np.rint(rounded, out=rounded)
+    rounded *= cells
+    return rounded
+
+
+def _near_whole(values: AnyArray, rounded: FloatArray, grid: Grid) -> FloatArray:
+    """Return the whole number where one is near, else what is rounded already unless it is whole as a float32."""
+    floats, singles = values.astype(np.float64), values.astype(np.float32).astype(np.float64)
+    whole = np.rint(floats)
+    is_whole = np.abs(floats - whole) <= grid.near + grid.near_large * np.abs(floats)
+    stays = (singles == np.rint(singles)) & (grid.near >= 0)
+    kept = np.where(is_whole, whole, np.where(stays, singles, rounded))
+    return np.where(np.isnan(floats), np.nan, kept)
 
 
 def _tell_apart(values: AnyArray, codes: AnyArray, grid: Grid) -> None:
     """Give whole numbers that no float holds codes of their own."""
-    is_large = ((values > _MANTISSA) | (values < -_MANTISSA)) & (grid.near >= 0)
+    is_large = ((values > _DOUBLES) | (values < -_DOUBLES)) & (grid.near >= 0)
     for place in np.flatnonzero(is_large).tolist():
         value = int(values.flat[place])
         if int(float(value)) != value:
