@@ -233,7 +233,7 @@ class Checkpoint:
                 "rounds would be of no use in it: fit again, and leave the folder until the fit ends."
             )
         try:
-            persist.write_atomically(self.folder / name, chunks)
+            persist.write_atomically(self.folder / name, chunks, private=name == _MANIFEST)  # which may hold a key
         except OSError as error:
             raise OSError(
                 error.errno,
