@@ -16,11 +16,12 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from counterpoise._checks import check_choice, check_count, check_positive, check_vector
+from counterpoise._checks import check_choice, check_count, check_positive, check_vector, is_frame
 from counterpoise._infeasible import find_start, stacked_weights
 from counterpoise._language.tables import with_train
+from counterpoise._secret import SecretParameter
 from counterpoise._types import AnyArray, ArrayLike, FloatArray
-from counterpoise.draws import id_uniforms, make_key, row_uniforms
+from counterpoise.draws import Draws, check_key, draws_of, make_key
 from counterpoise.goals import BoundGoals, GoalCheck, Table, as_goals, bind, bind_objective, error_rate
 from counterpoise.row_kernels import LINEAR, check_kernel, gram_of, kernel_of
 from counterpoise.solvers.ramp import KernelMachine, LinearMachine, Plan, RampProblem, RampSolution, minimize_ramp, ramp
@@ -28,6 +29,7 @@ from counterpoise.solvers.ramp import KernelMachine, LinearMachine, Plan, RampPr
 TRAIN = "train"
 _BINARY = 2
 _SOLVERS = {"auto": "level", "level": "level", "maximum": "maximum", "mass": "mass"}
+_ZERO = 1e-9  # scores nearer to zero are zero: products round otherwise for batches of other sizes
 _FLOATS = [np.float64, np.float32]
 
 
@@ -64,8 +66,10 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
         leaves the objective higher, and ``gap_`` tells. ``guarantees.rate_generalization_bound`` says what it is for.
     pos_label : label, optional
         The positive class; by default the last of the sorted classes.
+    key : bytes, optional
+        Secret of the sticky draws, as for ``MixtureClassifier``.
     random_state : int or RandomState, optional
-        Key of the sticky draws.
+        Fixes the key where none is given.
 
     Attributes
     ----------
@@ -106,7 +110,8 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
     True
     """
 
-    _added_later: ClassVar[dict[str, Any]] = {"max_multiplier": 1e3}  # of files without it
+    key = SecretParameter()
+    _added_later: ClassVar[dict[str, Any]] = {"max_multiplier": 1e3, "key": None}  # of files without them
 
     def __init__(
         self,
@@ -123,6 +128,7 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
         tol: float = 1e-3,
         max_multiplier: float = 1e3,
         pos_label: Any = None,
+        key: bytes | None = None,
         random_state: Any = None,
     ) -> None:
         self.objective = objective
@@ -137,6 +143,7 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
         self.tol = tol
         self.max_multiplier = max_multiplier
         self.pos_label = pos_label
+        self.key = key
         self.random_state = random_state
 
     def fit(
@@ -183,7 +190,9 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
         plan = Plan(self.tol, self.max_majorizations, self.max_multiplier, chooser=_SOLVERS[self.solver])
         start = find_start(problem, bound, rows.tables)
         self._set_solution(minimize_ramp(problem, start, plan))
-        self._key = make_key(self.random_state)
+        key = check_key(self.key) or make_key(self.random_state)
+        seen = X if is_frame(X) else rows.known[TRAIN]
+        self._draws = Draws.learned(key, seen, rows.tables[TRAIN].sample_weight)
         return self
 
     def decision_function(self, X: Any) -> FloatArray:
@@ -216,8 +225,10 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
             if ids is not None:
                 raise ValueError("ids are for decision='ramp'; this classifier has decision='threshold'.")
             return np.asarray(self.classes_[(scores > 0).astype(np.int64)])
-        uniforms = row_uniforms(rows, self._key) if ids is None else id_uniforms(ids, self._key, len(scores))
-        return np.asarray(self.classes_[(uniforms < ramp(scores)).astype(np.int64)])
+        draws = draws_of(self)
+        assert draws is not None  # noqa: S101 - it is fitted
+        is_second = draws.uniforms(X, rows, ids) < ramp(scores)
+        return np.asarray(self.classes_[is_second.astype(np.int64)])
 
     def check_goals(
         self,
@@ -255,9 +266,12 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
     def _scores(self, rows: Any) -> FloatArray:
         """Return the scores of checked rows."""
         if self.kernel == LINEAR:
-            return np.asarray(rows @ self.coef_[0] + self.intercept_[0], dtype=np.float64)
-        kernel = kernel_of(rows, self.support_rows_, self.kernel, self.gamma)
-        return np.asarray(kernel @ self.dual_coef_[0] + self.intercept_[0])
+            scores = rows @ self.coef_[0] + self.intercept_[0]
+        else:
+            kernel = kernel_of(rows, self.support_rows_, self.kernel, self.gamma)
+            scores = kernel @ self.dual_coef_[0] + self.intercept_[0]
+        scores = np.asarray(scores, dtype=np.float64)
+        return np.where(np.abs(scores) < _ZERO, 0.0, scores)
 
     def _check_loaded(self) -> None:
         """Check what came from a file."""
@@ -276,6 +290,7 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
         check_count(self.max_majorizations, "max_majorizations")
         check_positive(self.tol, "tol")
         check_positive(self.max_multiplier, "max_multiplier")
+        check_key(self.key)
         for name in ("gamma", "regularization"):
             if getattr(self, name) is not None:
                 check_positive(getattr(self, name), name)

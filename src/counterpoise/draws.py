@@ -4,37 +4,102 @@ A randomized classifier that draws afresh can be queried until it says yes. A st
 keyed hash of the row, or of an id: the same person always gets the same answer, in any batch, process or
 machine, and without the key nobody can tell which. Over people the numbers are uniform, so the mixture is exact.
 
-The hash sees values, not types: 1, 1.0, True and float32 1.0 are one value, a dense and a sparse row the same row.
+The hash sees values, not types, and no noise of computation: ``_draws.rows`` and ``_draws.ids`` say how. A model keeps
+the version of the scheme that it was fitted with, so that its answers never change.
 """
 
 import hashlib
-import math
-import secrets
-from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime
-from decimal import Decimal
-from numbers import Integral, Real
-from typing import Any
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, Self
 
 import numpy as np
 
-from counterpoise._checks import check_random_state
-from counterpoise._types import AnyArray, FloatArray, IntArray
+from counterpoise._checks import is_frame
+from counterpoise._draws import first
+from counterpoise._draws.ids import id_messages, id_values
+from counterpoise._draws.keys import apart_from, check_key, derived_key, make_key
+from counterpoise._draws.rows import Grid, learn_grid, row_messages
+from counterpoise._secret import Secret
+from counterpoise._types import FloatArray, IntArray
 
-_KEY_BYTES = 32
+__all__ = ["Draws", "check_key", "derived_key", "draws_of", "id_uniforms", "make_key", "pick", "row_uniforms"]
+
+_FIRST, _PRESENT = 1, 2  # versions of the scheme
 _HASH_BYTES = 8
-_CHUNK = 4096  # rows made dense and hashed at once
 _ROW, _ID = b"row", b"id"  # so that a row of one column and an id of the same value draw independently
 
 
-def make_key(random_state: Any) -> bytes:
-    """Return a secret key: fresh from the system if ``random_state`` is None, else determined by it."""
-    check_random_state(random_state)
-    if random_state is None:
-        return secrets.token_bytes(_KEY_BYTES)
-    if isinstance(random_state, np.random.RandomState):
-        return bytes(random_state.bytes(_KEY_BYTES))
-    return bytes(np.random.RandomState(random_state).bytes(_KEY_BYTES))
+@dataclass(frozen=True, eq=False)
+class Draws:
+    """What a fitted classifier draws with.
+
+    Attributes
+    ----------
+    key : bytes
+        Without it nobody can tell what is drawn.
+    grid : Grid or None
+        How finely the columns of a row are looked at; None where nothing was learned.
+    version : int
+        Of the scheme; models of an older one keep it.
+    """
+
+    key: bytes = field(repr=False)
+    grid: Grid | None = field(default=None, repr=False)
+    version: int = _PRESENT
+
+    @classmethod
+    def learned(cls, key: Secret, X: Any, sample_weight: FloatArray | None = None, models: Iterable[Any] = ()) -> Self:
+        """Return draws for rows like those of ``fit``, independent of the draws of models inside."""
+        return cls(apart_from(key, keys_inside(models)), learn_grid(X, sample_weight))
+
+    def uniforms(self, X: Any, checked: Any, ids: Any = None) -> FloatArray:
+        """Return a number in [0, 1) for every row, by itself or by its id.
+
+        A data frame counts as it was given, column by column: as an array its whole numbers may have lost digits.
+        """
+        if ids is not None:
+            return self.by_id(ids, checked.shape[0])
+        return self.by_row(X if is_frame(X) and self.version > _FIRST else checked)
+
+    def by_row(self, X: Any) -> FloatArray:
+        """Return a number in [0, 1) for every row of an array, sparse matrix or data frame."""
+        if self.version == _FIRST:
+            return _uniforms([first.row_messages(X)], self.key, _ROW)
+        return row_uniforms(X, self.key, self.grid)
+
+    def by_id(self, ids: Any, n_rows: int) -> FloatArray:
+        """Return a number in [0, 1) for every id."""
+        if self.version == _FIRST:
+            return _uniforms([map(first.id_message, id_values(ids, n_rows))], self.key, _ID)
+        return id_uniforms(ids, self.key, n_rows)
+
+    def _check_loaded(self) -> None:
+        """Check what came from a file."""
+        if not isinstance(self.key, bytes) or self.version not in (_FIRST, _PRESENT):
+            raise ValueError("it lacks a key, or is of a version that is not known")
+        if self.grid is not None and not isinstance(self.grid, Grid):
+            raise ValueError("it holds something else where the scales of columns must be")
+
+
+def draws_of(model: Any) -> Draws | None:
+    """Return what a fitted classifier draws with; None where it draws nothing."""
+    state = getattr(model, "__dict__", {})
+    found = state.get("_draws")
+    if found is None and isinstance(state.get("_key"), bytes):  # fitted before there were versions
+        return Draws(state["_key"], version=_FIRST)
+    return found if isinstance(found, Draws) else None
+
+
+def keys_inside(models: Iterable[Any]) -> set[bytes]:
+    """Return the keys that models, and models inside them, draw with."""
+    found: set[bytes] = set()
+    for model in models:
+        draws = draws_of(model)
+        found |= set() if draws is None else {draws.key}
+        inner = [step for _, step in getattr(model, "steps", ())]
+        found |= keys_inside([*inner, *getattr(model, "estimators_", ())])
+    return found
 
 
 def pick(uniforms: FloatArray, mixture: FloatArray) -> IntArray:
@@ -44,105 +109,23 @@ def pick(uniforms: FloatArray, mixture: FloatArray) -> IntArray:
     return np.minimum(np.searchsorted(edges, uniforms, side="right"), last).astype(np.int64)
 
 
-def row_uniforms(X: Any, key: bytes) -> FloatArray:
+def row_uniforms(X: Any, key: bytes, grid: Grid | None = None) -> FloatArray:
     """Return a number in [0, 1) for every row of an array, sparse matrix or data frame."""
-    return _uniforms((row.tobytes() for row in _rows(X)), key, _ROW)
+    return _uniforms(row_messages(X, grid), key, _ROW)
 
 
 def id_uniforms(ids: Any, key: bytes, n_rows: int) -> FloatArray:
     """Return a number in [0, 1) for every id."""
-    shape = getattr(ids, "shape", (n_rows,))
-    if isinstance(ids, (str, bytes, Mapping)) or len(shape) != 1:
-        got = f"shape {tuple(shape)}" if hasattr(ids, "shape") else type(ids).__name__
-        raise ValueError(f"ids must be one-dimensional, one id for each row of X; got {got}. Pass a single column.")
-    values = ids.to_pylist() if hasattr(ids, "to_pylist") else list(ids)  # those of Arrow are wrapped one by one
-    if len(values) != n_rows:
-        raise ValueError(f"ids must hold one id for each of the {n_rows} rows of X; got {len(values)}.")
-    return _uniforms((_id_bytes(value) for value in values), key, _ID)
+    return _uniforms([id_messages(id_values(ids, n_rows))], key, _ID)
 
 
-def _uniforms(messages: Iterator[bytes], key: bytes, kind: bytes) -> FloatArray:
+def _uniforms(messages: Iterable[Iterable[bytes]], key: bytes, kind: bytes) -> FloatArray:
     start = hashlib.blake2b(key=key, digest_size=_HASH_BYTES, person=kind)
-    digests = bytearray()
-    for message in messages:
-        hasher = start.copy()
-        hasher.update(message)
-        digests += hasher.digest()
+    digests = []
+    for some in messages:
+        for message in some:
+            hasher = start.copy()
+            hasher.update(message)
+            digests.append(hasher.digest())
     # The top 53 bits: exactly the numbers that a float in [0, 1) can hold evenly.
-    return (np.frombuffer(bytes(digests), dtype="<u8") >> np.uint64(11)).astype(np.float64) * 2.0**-53
-
-
-def _rows(X: Any) -> Iterator[AnyArray]:
-    """Yield every row as 64-bit codes of its values, little-endian."""
-    for chunk in _dense_chunks(X):
-        codes = _float_codes(chunk) if chunk.dtype.kind in "biuf" else _object_codes(chunk)
-        yield from np.ascontiguousarray(codes).astype("<u8", copy=False)
-
-
-def _dense_chunks(X: Any) -> Iterator[AnyArray]:
-    for start in range(0, X.shape[0], _CHUNK):
-        place = slice(start, start + _CHUNK)
-        if hasattr(X, "toarray"):
-            yield X[place].toarray()
-        elif hasattr(X, "iloc"):
-            yield X.iloc[place].to_numpy()
-        else:
-            yield np.asarray(X[place])
-
-
-def _float_codes(values: AnyArray) -> AnyArray:
-    """Return the bits of the values as float64, with one zero and one NaN."""
-    floats = values.astype(np.float64) + 0.0  # -0.0 + 0.0 is 0.0
-    floats[np.isnan(floats)] = np.nan
-    return floats.view(np.uint64)
-
-
-def _object_codes(values: AnyArray) -> AnyArray:
-    """Return codes column by column: the bits of numbers, a hash of anything else."""
-    codes = np.empty(values.shape, dtype=np.uint64)
-    for column in range(values.shape[1]):
-        known: dict[Any, int] = {}
-        for row, value in enumerate(values[:, column]):
-            if value not in known:
-                known[value] = _code(value)
-            codes[row, column] = known[value]
-    return codes
-
-
-def _code(value: Any) -> int:
-    """Return the code of a value; equal values have equal codes, or it would matter which of them came first."""
-    if _is_missing(value):
-        value = math.nan
-    if isinstance(value, (Real, Decimal, np.bool_)):
-        return int(_float_codes(np.array([float(value)]))[0])
-    digest = hashlib.blake2b(_text(value).encode(), digest_size=_HASH_BYTES).digest()
-    return int.from_bytes(digest, "little")
-
-
-def _text(value: Any) -> str:
-    """Return a text for what is no number, for times the same in any unit and time zone."""
-    if isinstance(value, np.datetime64):
-        value = value.astype("datetime64[us]").item()
-    if isinstance(value, datetime):
-        value = value if value.tzinfo is None else value.astimezone(UTC)
-        value = value.isoformat(timespec="microseconds")
-    return str(value)
-
-
-def _is_missing(value: Any) -> bool:
-    if value is None or type(value).__name__ in ("NAType", "NaTType"):  # pandas, which need not be installed
-        return True
-    return isinstance(value, Real) and math.isnan(value)
-
-
-def _id_bytes(value: Any) -> bytes:
-    if isinstance(value, np.generic):
-        value = value.item()
-    if _is_missing(value):
-        raise ValueError("ids must not be missing: a person without an id would share a draw with all such.")
-    if isinstance(value, Integral):  # not through a float: large ids must stay apart
-        return b"number " + str(int(value)).encode()
-    if isinstance(value, (Real, Decimal)):
-        number = float(value)
-        return b"number " + (str(int(number)) if number.is_integer() else repr(number)).encode()
-    return b"text " + str(value).encode()
+    return (np.frombuffer(b"".join(digests), dtype="<u8") >> np.uint64(11)).astype(np.float64) * 2.0**-53

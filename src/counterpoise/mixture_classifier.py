@@ -19,7 +19,7 @@ from sklearn.utils.validation import _check_feature_names, _check_n_features, ch
 
 from counterpoise._checks import check_alpha, check_choice, check_count
 from counterpoise._types import AnyArray, ArrayLike, FloatArray, IntArray
-from counterpoise.draws import make_key
+from counterpoise.draws import Draws, check_key, make_key
 from counterpoise.goal_rows import TRAIN, Answers, find_positive
 from counterpoise.goals import Goal, Rate, Table, as_goals
 from counterpoise.mixing import Choice, Selection
@@ -56,8 +56,11 @@ class MixtureClassifier(RandomizedClassifier):
         others count as negative in goals; the loss still tells all classes apart.
     n_jobs : int, optional
         Threads in which models are asked.
+    key : bytes, optional
+        Secret of the sticky draws, 16 to 64 bytes, never shown. Default: made from ``random_state``, which whoever
+        knows it can repeat, or drawn by the system where that is None.
     random_state : int or RandomState, optional
-        Key of the sticky draws.
+        Fixes the key, where none is given, and fresh draws.
 
     Attributes
     ----------
@@ -107,6 +110,7 @@ class MixtureClassifier(RandomizedClassifier):
         max_models: int | None = None,
         pos_label: Any = None,
         n_jobs: int | None = None,
+        key: bytes | None = None,
         random_state: Any = None,
     ) -> None:
         self.estimators = estimators
@@ -117,6 +121,7 @@ class MixtureClassifier(RandomizedClassifier):
         self.max_models = max_models
         self.pos_label = pos_label
         self.n_jobs = n_jobs
+        self.key = key
         self.random_state = random_state
 
     def fit(
@@ -159,10 +164,12 @@ class MixtureClassifier(RandomizedClassifier):
         goals, aim = as_goals(self.goals), as_aim(self.objective)
         X, labels = self._check_rows(X, y)
         self._set_pool(labels)
-        self._key, self._generator = make_key(self.random_state), _generator(self.random_state)
+        drawn, self._generator = make_key(self.random_state), _generator(self.random_state)
         empty = Answers({}, {}, find_positive(self.classes_, self.pos_label))
         weighed = Weighed(sample_weight, largest_weight)
         evidence = self._asked_about(X, labels, weighed, sensitive_features, empty, TRAIN)
+        key = check_key(self.key) or drawn
+        self._draws = Draws.learned(key, _as_columns(X), evidence.sample_weight, self.estimators_)
         answers = self._with_datasets(evidence.answers, datasets)
         self._settle(evidence._replace(answers=answers), check_alpha(self.alpha), goals, aim)
         return self
@@ -170,6 +177,7 @@ class MixtureClassifier(RandomizedClassifier):
     def _check_parameters(self) -> None:
         check_alpha(self.alpha)
         check_choice(self.decision, "decision", DECISIONS)
+        check_key(self.key)
         if self.max_models is not None:
             check_count(self.max_models, "max_models")
 
@@ -235,10 +243,9 @@ class MixtureClassifier(RandomizedClassifier):
         self.max_models_cost_ = choice.cost
         return choice
 
-    def _uniforms(self, X: Any, ids: Any) -> FloatArray:
+    def _uniforms(self, X: Any, checked: Any, ids: Any) -> FloatArray:
         self._require_models()
-        rows = np.asarray(X)[:, None] if len(X.shape) == 1 else X  # texts are rows of one column
-        return super()._uniforms(rows, ids)
+        return super()._uniforms(X, _as_columns(checked), ids)
 
     def _shares(self, X: Any) -> FloatArray:
         self._require_models()
@@ -370,6 +377,10 @@ def _as_rows(X: Any) -> Any:
     if issparse(X):
         return X.tocsr()  # of some formats no rows can be taken
     return X if hasattr(X, "shape") else np.asarray(X)
+
+
+def _as_columns(X: Any) -> Any:
+    return np.asarray(X)[:, None] if len(X.shape) == 1 else X  # texts are rows of one column
 
 
 def _generator(random_state: Any) -> np.random.Generator:

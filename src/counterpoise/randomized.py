@@ -2,7 +2,7 @@
 
 import copy
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -10,9 +10,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from counterpoise._checks import check_alpha, check_mixture, check_sample_weight, is_frame
 from counterpoise._language.tables import with_train
+from counterpoise._secret import SecretParameter
 from counterpoise._types import AnyArray, ArrayLike, ByteArray, FloatArray, IntArray
 from counterpoise.deterministic import DeterministicRule, best_rule
-from counterpoise.draws import id_uniforms, pick, row_uniforms
+from counterpoise.draws import draws_of, pick
 from counterpoise.goal_rows import TRAIN, Answers
 from counterpoise.goals import Goal, GoalCheck, Rate, Table, as_goals, as_objective
 from counterpoise.mixing import Choice, Game, Selection, as_game
@@ -57,9 +58,12 @@ class Evidence(NamedTuple):
 class RandomizedClassifier(PooledClassifier):
     """What every classifier that mixes models shares: drawing, probabilities and the choice of another mixture.
 
-    A subclass has parameters ``alpha``, ``decision``, ``goals``, ``random_state``, ``n_jobs``; its ``fit`` sets
-    ``classes_``, ``estimators_``, ``_key``, ``_generator`` and calls ``_settle``.
+    A subclass has parameters ``alpha``, ``decision``, ``goals``, ``key``, ``random_state``, ``n_jobs``; its ``fit``
+    sets ``classes_``, ``estimators_``, ``_draws``, ``_generator`` and calls ``_settle``.
     """
+
+    key = SecretParameter()
+    _added_later: ClassVar = {"key": None}  # than some files of saved models
 
     def predict(self, X: Any, ids: Any = None) -> AnyArray:
         """Decide about every row.
@@ -77,12 +81,12 @@ class RandomizedClassifier(PooledClassifier):
         array of shape (n_samples,)
             Class labels.
         """
-        X = self._check_predict_input(X)
+        checked = self._check_predict_input(X)
         if ids is not None and self.decision != "sticky":
             raise ValueError(f"ids are for decision='sticky'; this classifier has decision={self.decision!r}.")
         if self.decision == "vote":
-            return np.asarray(self.classes_[self._shares(X).argmax(axis=1)])
-        return np.asarray(self.classes_[self._drawn_codes(X, self._uniforms(X, ids))])
+            return np.asarray(self.classes_[self._shares(checked).argmax(axis=1)])
+        return np.asarray(self.classes_[self._drawn_codes(checked, self._uniforms(X, checked, ids))])
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Return the probability that a draw from the mixture says each class: the mixture itself.
@@ -335,6 +339,8 @@ class RandomizedClassifier(PooledClassifier):
         """Check what came from a file."""
         if not hasattr(self, "classes_"):
             return  # not fitted
+        if draws_of(self) is None:
+            raise ValueError("it has no key to draw with")
         n_models = len(self.estimators_)
         check_mixture(self.mixture_, n_models)
         pools = {part.losses.shape[1] for part in (self._kept, self.selection_)}
@@ -348,10 +354,12 @@ class RandomizedClassifier(PooledClassifier):
         """Return what is asked for predictions: the models, or what stands for them."""
         return list(self.estimators_)
 
-    def _uniforms(self, X: Any, ids: Any) -> FloatArray:
+    def _uniforms(self, X: Any, checked: Any, ids: Any) -> FloatArray:
         if self.decision == "sample":
-            return np.asarray(self._generator.random(n_rows(X)))
-        return row_uniforms(X, self._key) if ids is None else id_uniforms(ids, self._key, n_rows(X))
+            return np.asarray(self._generator.random(n_rows(checked)))
+        draws = draws_of(self)
+        assert draws is not None  # noqa: S101 - it is fitted
+        return draws.uniforms(X, checked, ids)
 
     def _drawn_codes(self, X: Any, uniforms: FloatArray) -> IntArray:
         """Ask of each model only the rows that drew it."""

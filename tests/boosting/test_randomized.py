@@ -133,10 +133,10 @@ def test_sticky_shares_are_those_of_the_mixture(fitted):
 
 
 def test_each_model_decides_its_share_of_the_people(fitted):
-    from counterpoise.draws import pick, row_uniforms  # noqa: PLC0415
+    from counterpoise.draws import pick  # noqa: PLC0415
 
     rows = np.random.default_rng(2).normal(size=(100_000, 12))
-    shares = np.bincount(pick(row_uniforms(rows, fitted._key), fitted.mixture_), minlength=30) / 100_000
+    shares = np.bincount(pick(fitted._draws.by_row(rows), fitted.mixture_), minlength=30) / 100_000
     error = np.sqrt(fitted.mixture_ * (1 - fitted.mixture_) / 100_000)
     assert (np.abs(shares - fitted.mixture_) <= 3 * error + 1e-12).all()
 

@@ -50,10 +50,10 @@ def test_the_folder_is_whole_and_keeps_the_goals_file(done):
     names = {path.name for path in done.folder.iterdir()}
     assert names == {
         *("goals.toml", "settings.json", "model.cp", "results.csv"),
-        *("texts.json", "environment.json", "log.txt", "done.json"),
+        *("texts.json", "environment.json", "log.txt", "done.json", "draws.key"),
     }
     assert (done.folder / "goals.toml").read_bytes() == (done.folder.parent / "goals.toml").read_bytes()
-    for name in names - {"model.cp", "results.csv", "goals.toml", "log.txt"}:
+    for name in names - {"model.cp", "results.csv", "goals.toml", "log.txt", "draws.key"}:
         assert isinstance(json.loads((done.folder / name).read_text()), dict)
     assert open_run(done.folder).settings == done.settings
 

@@ -3,6 +3,7 @@
 import errno
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -25,6 +26,14 @@ def numbers(folder):
     return {row.run: row.value for row in read_rows(folder / "results.csv") if row.quantity != "seconds"}
 
 
+def fit_afresh(path, run):
+    """Fit in another folder what a run was to become, with its key: what is measured are the decisions drawn."""
+    fresh = run.parent / "fresh"
+    fresh.mkdir()
+    shutil.copy(run / "draws.key", fresh)
+    fit_run(path, output=fresh)
+
+
 def test_impossible_goals_pass_through_and_other_goals_go_on_from_the_same_rounds(goals_file, tmp_path):
     path = goals_file(replace={'"recall(train) >= 0.5"': '"recall(train) >= 0.99", "positive_rate(train) <= 0.1"'})
     with pytest.raises(InfeasibleGoals, match="cannot hold"):
@@ -35,7 +44,7 @@ def test_impossible_goals_pass_through_and_other_goals_go_on_from_the_same_round
     events = []
     fit_run(goals_file(), output=tmp_path / "run", on_event=events.append)
     assert events[0].startswith("goes on: ")
-    fit_run(goals_file(), output=tmp_path / "fresh")
+    fit_afresh(goals_file(), tmp_path / "run")
     assert numbers(tmp_path / "run") == numbers(tmp_path / "fresh")
 
 
@@ -50,7 +59,7 @@ def test_a_damaged_model_of_a_pool_is_fitted_again(goals_file, tmp_path):
     events = []
     fit_run(goals_file(text.replace("{goals}", "goals = []")), output=tmp_path / "run", on_event=events.append)
     assert "model-002.cp of the checkpoint cannot be read; the model is fitted again" in events
-    fit_run(goals_file(text.replace("{goals}", "goals = []")), output=tmp_path / "fresh")
+    fit_afresh(goals_file(text.replace("{goals}", "goals = []")), tmp_path / "run")
     assert numbers(tmp_path / "run") == numbers(tmp_path / "fresh")
 
 
@@ -96,7 +105,7 @@ def test_another_alpha_goes_on_from_the_same_rounds(goals_file, tmp_path):
     rounds = []
     fit_run(other, output=tmp_path / "run", tell=lambda progress: rounds.append(progress.done))
     assert rounds[0] > 1
-    fit_run(other, output=tmp_path / "fresh")
+    fit_afresh(other, tmp_path / "run")
     assert numbers(tmp_path / "run") == numbers(tmp_path / "fresh")
 
 
@@ -111,7 +120,7 @@ def test_an_interrupt_leaves_a_run_that_goes_on_to_the_same_result(goals_file, t
     rounds = []
     fit_run(goals_file(), output=tmp_path / "run", tell=lambda progress: rounds.append(progress.done))
     assert rounds[0] > 1
-    fit_run(goals_file(), output=tmp_path / "fresh")
+    fit_afresh(goals_file(), tmp_path / "run")
     assert numbers(tmp_path / "run") == numbers(tmp_path / "fresh")
     assert not (tmp_path / "run" / CHECKPOINT).exists()
 
@@ -140,7 +149,7 @@ def test_a_killed_fit_goes_on_to_the_same_result(goals_file, tmp_path):
     moments = random.Random(0)  # noqa: S311 - moments are no secret
     assert sum(killed(path, folder, moments.uniform(0.0, 0.3)) for _ in range(3)) >= 1
     fit_run(path, output=folder)
-    fit_run(path, output=tmp_path / "fresh")
+    fit_afresh(path, folder)
     assert numbers(folder) == numbers(tmp_path / "fresh")
     said = [open_run(one).model().predict for one in (folder, tmp_path / "fresh")]
     rows = load_data(open_run(folder).settings, tmp_path).splits["test"].X

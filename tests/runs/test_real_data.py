@@ -24,11 +24,12 @@ def test_an_example_fits_from_parquet_and_from_csv_alike(name, tmp_path):
     text = (EXAMPLES / f"{name}.toml").read_text().replace("n_estimators = 60", "n_estimators = 10")
     found = {}
     for end in ("parquet", "csv"):
-        (tmp_path / end).mkdir()
+        (tmp_path / end / "run").mkdir(parents=True)
+        (tmp_path / end / "run" / "draws.key").write_text("5e" * 32)  # the same decisions are drawn
         data = tmp_path / end / f"{name}.{end}"
         frame.to_parquet(data) if end == "parquet" else frame.to_csv(data, index=False)
         (tmp_path / end / "goals.toml").write_text(text.replace(".parquet", f".{end}"))
-        run = fit_run(tmp_path / end / "goals.toml")
+        run = fit_run(tmp_path / end / "goals.toml", output=tmp_path / end / "run")
         found[end] = {row.run: row.value for row in run.results() if row.quantity != "seconds"}
         assert len(run.summary().goals) == 3
         assert run.summary().all_met or max(line.violation for line in run.summary().goals) < 0.05

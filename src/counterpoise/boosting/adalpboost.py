@@ -5,8 +5,8 @@ Hedge weights, which do not depend on alpha; the mixture then solves the primal 
 held-out samples. Another alpha needs another mixture and no training.
 
 After T rounds at the step size of Theorem 5 even the plain average of the models has a training CVaR, at every alpha,
-of at most ``g + sqrt(log(n) / (2 T))``, where g is the largest weighted loss of a model under its own weights; a mixture
-that is chosen on the training samples is no worse. Regularized LPBoost (``LPBoostClassifier``) is close to it and needs
+of at most ``g + sqrt(log(n) / (2 T))``, where g is the largest weighted loss of a model under its own weights; a
+mixture that is chosen on the training samples is no worse. Regularized LPBoost (``LPBoostClassifier``) is close to it and needs
 training for each alpha.
 """
 
@@ -58,8 +58,11 @@ class AdaLPBoostClassifier(BoostedMixture):
     decision : {"sticky", "sample", "vote"}, default="sticky"
         How ``predict`` decides: by a draw that is fixed for each row or id, by a fresh draw, or by weighted vote. The
         vote is deterministic, hence no better in the tail than its error allows (Proposition 1).
+    key : bytes, optional
+        Secret of the sticky draws, 16 to 64 bytes, never shown. Default: made from ``random_state``, which whoever
+        knows it can repeat, or drawn by the system where that is None.
     random_state : int or RandomState, optional
-        Fixes the models' seeds, the split and the key of the sticky draws.
+        Fixes the models' seeds, the split and, where none is given, the key of the sticky draws.
     n_jobs : int, optional
         Threads in which models are evaluated.
     callbacks : sequence of callables, default=()
@@ -124,6 +127,7 @@ class AdaLPBoostClassifier(BoostedMixture):
         goals: Any = (),
         decision: str = "sticky",
         pos_label: Any = None,
+        key: bytes | None = None,
         random_state: Any = None,
         n_jobs: int | None = None,
         callbacks: Sequence[Callback] = (),
@@ -141,6 +145,7 @@ class AdaLPBoostClassifier(BoostedMixture):
         self.goals = goals
         self.decision = decision
         self.pos_label = pos_label
+        self.key = key
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.callbacks = callbacks

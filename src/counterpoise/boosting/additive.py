@@ -4,7 +4,7 @@ An additive ensemble decides by the sign of ``f(x) = sum over rounds of vote * G
 +1. Everything that a round needs to know of it is where it agrees with the labels, so rules see losses, as elsewhere.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
@@ -100,8 +100,7 @@ class AdditiveBooster(Booster):
             Above zero for the second class; or for each class.
         """
         X = self._check_predict_input(X)
-        sums = [_signs(ensemble, X) @ ensemble.votes for ensemble in self.ensembles_]
-        return self._shaped(sums)
+        return self._shaped([added_up(_signs(one, X), one.votes) for one in self.ensembles_])
 
     def predict(self, X: Any) -> AnyArray:
         """Return the label of each sample."""
@@ -117,7 +116,7 @@ class AdditiveBooster(Booster):
     def staged_decision_function(self, X: Any) -> Iterator[FloatArray]:
         """Yield ``decision_function`` after the first round, the first two and so on."""
         X = self._check_predict_input(X)
-        running = [np.cumsum(_signs(one, X) * one.votes, axis=1) for one in self.ensembles_]
+        running = [np.cumsum(np.column_stack([*_signs(one, X)]) * one.votes, axis=1) for one in self.ensembles_]
         for last in range(max(sums.shape[1] for sums in running)):
             yield self._shaped([sums[:, min(last, sums.shape[1] - 1)] for sums in running])
 
@@ -275,8 +274,18 @@ def _reweighed(weights: FloatArray, vote: float, losses: ByteArray) -> FloatArra
     return np.asarray(moved / moved.sum())
 
 
-def _signs(ensemble: Ensemble, X: Any) -> FloatArray:
-    return np.column_stack([2.0 * predict_codes(model, X, ensemble.classes) - 1.0 for model in ensemble.models])
+def added_up(values: Iterable[FloatArray], votes: FloatArray) -> FloatArray:
+    """Return the sum of what each model says times its vote, the same for a row in any batch.
+
+    A product of matrices adds up in another order for batches of other sizes, and votes that cancel out would then
+    fall to either side of zero.
+    """
+    return np.asarray(sum(vote * said for said, vote in zip(values, votes.tolist(), strict=True)))
+
+
+def _signs(ensemble: Ensemble, X: Any) -> Iterator[FloatArray]:
+    for model in ensemble.models:
+        yield np.asarray(2.0 * predict_codes(model, X, ensemble.classes) - 1.0)
 
 
 def logistic_probabilities(odds: FloatArray) -> FloatArray:

@@ -16,7 +16,7 @@ from counterpoise.boosting.inputs import Booster, Rows, seed_sequence
 from counterpoise.boosting.learner import base_learner, make_fit
 from counterpoise.boosting.rounds import Fit, History, Round, Rule, boost
 from counterpoise.boosting.rules import without_outliers
-from counterpoise.draws import make_key
+from counterpoise.draws import Draws, check_key, make_key
 from counterpoise.goal_rows import TRAIN, Answers, find_positive, part_of
 from counterpoise.goals import Table, as_goals
 from counterpoise.mixing import MIXTURES, Choice, Game, Selection, as_game, choose_mixture
@@ -32,11 +32,11 @@ class _Best(NamedTuple):
 
 
 # What only ``fit_more`` needs: the samples and what refers to them.
-_NOT_SAVED = ("_history", "_fit_round", "_reweigh", "_train", "_held_out", "_table", "_datasets")
+_NOT_SAVED = ("_drawn_key", "_history", "_fit_round", "_reweigh", "_train", "_held_out", "_table", "_datasets")
 # What the rounds do not depend on. Goals and what goes with them are for the mixture at the end, and a fit may fail on
 # them after all its rounds: others can then be tried on the same ones.
 _NOT_OF_ROUNDS = frozenset(
-    {"n_estimators", "n_jobs", "callbacks", "checkpoint", "goals", "pos_label", "mixture", "decision"}
+    {"n_estimators", "n_jobs", "callbacks", "checkpoint", "goals", "pos_label", "mixture", "decision", "key"}
 )
 _IMPROVEMENT = 1e-3  # a fall of the risk that counts: above the solver's gap, below what matters
 
@@ -99,6 +99,8 @@ class BoostedMixture(Booster, RandomizedClassifier):
             self._check_weights(held_out or train)
             self._start(train, held_out, saved)
             self._run_rounds(self.n_estimators, saved)
+        key = check_key(self.key) or self._drawn_key
+        self._draws = Draws.learned(key, rows.X, rows.weights, self._history.models)
         return self._mix()
 
     def fit_more(self, n_estimators: int) -> Self:
@@ -150,6 +152,7 @@ class BoostedMixture(Booster, RandomizedClassifier):
         check_count(self.n_estimators, "n_estimators")
         check_fraction(self.outlier_fraction, "outlier_fraction")
         check_choice(self.decision, "decision", DECISIONS)
+        check_key(self.key)
         check_choice(self.mixture, "mixture", MIXTURES)
         if as_goals(self.goals) and self.mixture != "optimal":
             raise ValueError(f"Goals need mixture='optimal', which is free to meet them; got mixture={self.mixture!r}.")
@@ -166,9 +169,9 @@ class BoostedMixture(Booster, RandomizedClassifier):
             Table(None, rows.codes, sample_weight=rows.weights).heaviest(TRAIN)
 
     def _draw_seeds(self, saved: Checkpoint | None) -> None:
-        self._key, self._seeds = make_key(self.random_state), seed_sequence(self.random_state)
+        self._drawn_key, self._seeds = make_key(self.random_state), seed_sequence(self.random_state)
         if self.random_state is None and saved is not None and saved.seeds is not None:
-            self._key, self._seeds = saved.seeds.key, np.random.SeedSequence(saved.seeds.entropy)
+            self._drawn_key, self._seeds = saved.seeds.key, np.random.SeedSequence(saved.seeds.entropy)
         self._generator = np.random.default_rng(self._seeds)
 
     def _start(self, train: Rows, held_out: Rows | None, saved: Checkpoint | None) -> None:
@@ -192,7 +195,7 @@ class BoostedMixture(Booster, RandomizedClassifier):
         """Return what decides the rounds, for a checkpoint to compare."""
         settings = setting_texts(self._round_settings())
         data = data_texts(self.classes_, self._train, self._held_out)
-        return Run(settings, data, Seeds(self._entropy(), self._key) if self.random_state is None else None)
+        return Run(settings, data, Seeds(self._entropy(), self._drawn_key) if self.random_state is None else None)
 
     def _entropy(self) -> int:
         assert isinstance(self._seeds.entropy, int)  # noqa: S101 - as the system draws it

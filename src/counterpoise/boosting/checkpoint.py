@@ -27,6 +27,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from counterpoise import __version__, persist
+from counterpoise._secret import Secret
 from counterpoise._types import AnyArray, ByteArray, FloatArray
 from counterpoise.boosting._folder_lock import Held, lock
 
@@ -50,7 +51,7 @@ class Seeds(NamedTuple):
     """What the system drew where ``random_state`` is None: entropy of the rounds, key of the sticky draws."""
 
     entropy: int
-    key: bytes
+    key: Secret
 
 
 class Run(NamedTuple):
@@ -147,7 +148,7 @@ class Checkpoint:
     def seeds(self) -> Seeds | None:
         """Return what the system drew for these rounds, or None where a setting decides it or nothing is saved."""
         saved = None if self._manifest is None else self._manifest["seeds"]
-        return None if saved is None else Seeds(saved["entropy"], bytes.fromhex(saved["key"]))
+        return None if saved is None else Seeds(saved["entropy"], Secret.fromhex(saved["key"]))
 
     def claim(self, run: Run, n_done: int = 0) -> None:
         """Check that the folder's rounds are of this run, ``n_done`` of which it has itself, or begin it."""
@@ -232,7 +233,7 @@ class Checkpoint:
                 "rounds would be of no use in it: fit again, and leave the folder until the fit ends."
             )
         try:
-            persist.write_atomically(self.folder / name, chunks)
+            persist.write_atomically(self.folder / name, chunks, private=name == _MANIFEST)  # which may hold a key
         except OSError as error:
             raise OSError(
                 error.errno,

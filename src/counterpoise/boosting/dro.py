@@ -23,7 +23,7 @@ from sklearn.utils import get_tags
 
 from counterpoise._checks import check_choice, check_positive
 from counterpoise._types import AnyArray, FloatArray
-from counterpoise.boosting.additive import AdditiveBooster, Ensemble, logistic_probabilities
+from counterpoise.boosting.additive import AdditiveBooster, Ensemble, added_up, logistic_probabilities
 from counterpoise.boosting.descent import Descent, Watch, descend
 from counterpoise.boosting.directions import dimension, direction_learner, make_directions, model_values
 from counterpoise.boosting.inputs import Booster, Rows, part_of
@@ -143,12 +143,12 @@ class DROBoostClassifier(AdditiveBooster):
             Above zero for the second class; or for each class.
         """
         X = self._check_predict_input(X)
-        return self._shaped([_values(ensemble, X) @ ensemble.votes for ensemble in self.ensembles_])
+        return self._shaped([added_up(_values(one, X), one.votes) for one in self.ensembles_])
 
     def staged_decision_function(self, X: Any) -> Iterator[FloatArray]:
         """Yield ``decision_function`` after the first round, the first two and so on."""
         X = self._check_predict_input(X)
-        running = [np.cumsum(_values(one, X) * one.votes, axis=1) for one in self.ensembles_]
+        running = [np.cumsum(np.column_stack([*_values(one, X)]) * one.votes, axis=1) for one in self.ensembles_]
         for last in range(max(sums.shape[1] for sums in running)):
             yield self._shaped([sums[:, min(last, sums.shape[1] - 1)] for sums in running])
 
@@ -327,8 +327,9 @@ def _labels(rows: Rows, positive: int) -> FloatArray:
     return np.where(rows.codes == positive, 1.0, -1.0)
 
 
-def _values(ensemble: Ensemble, X: Any) -> FloatArray:
-    return np.column_stack([model_values(model, X, ensemble.classes) for model in ensemble.models])
+def _values(ensemble: Ensemble, X: Any) -> Iterator[FloatArray]:
+    for model in ensemble.models:
+        yield model_values(model, X, ensemble.classes)
 
 
 def _one_or_all(values: list[Any]) -> Any:

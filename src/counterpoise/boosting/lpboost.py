@@ -42,7 +42,7 @@ class LPBoostClassifier(BoostedMixture):
         exceeds this. Default: run all rounds.
     mixture, validation_fraction, patience, outlier_fraction, goals, decision, pos_label
         As for ``AdaLPBoostClassifier``.
-    random_state, n_jobs, callbacks, checkpoint
+    key, random_state, n_jobs, callbacks, checkpoint
         As for ``AdaLPBoostClassifier``.
 
     Attributes
@@ -79,6 +79,7 @@ class LPBoostClassifier(BoostedMixture):
         goals: Any = (),
         decision: str = "sticky",
         pos_label: Any = None,
+        key: bytes | None = None,
         random_state: Any = None,
         n_jobs: int | None = None,
         callbacks: Sequence[Callback] = (),
@@ -96,6 +97,7 @@ class LPBoostClassifier(BoostedMixture):
         self.goals = goals
         self.decision = decision
         self.pos_label = pos_label
+        self.key = key
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.callbacks = callbacks

@@ -6,13 +6,14 @@ from collections.abc import Iterable
 from pathlib import Path
 
 _NEW_FILE = 0o666  # what open() asks for: the umask takes its share
+_PRIVATE = 0o600  # for the owner alone, where the system knows such a thing
 
 
-def write_atomically(path: Path, chunks: Iterable[bytes]) -> None:
+def write_atomically(path: Path, chunks: Iterable[bytes], *, private: bool = False) -> None:
     """Write ``chunks`` to a temporary file beside ``path``, flush it to disk and rename it.
 
     The temporary file lies in the same folder, because a rename is atomic only inside one file system. A file that is
-    replaced keeps its permissions.
+    replaced keeps its permissions; a private one is for its owner alone.
 
     Examples
     --------
@@ -32,7 +33,7 @@ def write_atomically(path: Path, chunks: Iterable[bytes]) -> None:
             stream.writelines(chunks)
             stream.flush()
             os.fsync(stream.fileno())
-        Path(name).chmod(_permissions(path))
+        Path(name).chmod(_PRIVATE if private else _permissions(path))
         Path(name).replace(path)
     except BaseException:  # an interrupt too must leave no part behind
         Path(name).unlink(missing_ok=True)

@@ -1,10 +1,11 @@
-"""Values of other libraries that fitted models hold, as plain parts and back: random states and sparse matrices."""
+"""Values that fitted models hold, as plain parts and back: random states, sparse matrices and secrets."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from counterpoise._secret import Secret
 from counterpoise.persist.errors import UnreadableModel
 
 _MT_WORDS = 624  # of the Mersenne twister's state, among which its position must lie
@@ -79,6 +80,7 @@ FORMS = {
     "SeedSequence": Form(_seeds_apart, _seeds_together),
     "Generator": Form(_generator_apart, _generator_together),
     "RandomState": Form(_random_state_apart, _random_state_together),
+    "secret": Form(lambda secret: (bytes(secret),), Secret),
     "sparse rows": Form(_sparse_apart, _sparse_together),
 }
 
@@ -86,6 +88,8 @@ FORMS = {
 def form_of(value: Any) -> str | None:
     """Return the name of the form of a value, or None where it has none."""
     kind = type(value)
+    if kind is Secret:
+        return "secret"
     if kind in (np.random.SeedSequence, np.random.Generator, np.random.RandomState):
         return kind.__name__
     is_sparse = kind.__module__.startswith("scipy.sparse") and hasattr(value, "tocsr")

@@ -2,14 +2,17 @@
 
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from counterpoise.draws import derived_key
 from counterpoise.goal_rows import TRAIN
 from counterpoise.goals import Goal
 from counterpoise.progress import Progress, Tell
 from counterpoise.runs.data import TRAIN as TRAINING
 from counterpoise.runs.data import VALIDATION, Data
+from counterpoise.runs.keys import run_key
 from counterpoise.runs.methods import DEPLOYED, METHODS, POOL, describe, make, training_needs_alpha
 from counterpoise.runs.preprocess import category_places, preprocessor, wanted_features
 from counterpoise.runs.settings import MethodSettings, ModelSettings, Settings
@@ -32,6 +35,11 @@ class Work(NamedTuple):
         """Return the positive class where it is not the usual one of two."""
         return None if self.settings.data.positive is None else self.data.positive
 
+    def key(self, purpose: str = "") -> bytes:
+        """Return the key of the run's draws, or another one for the draws of a model inside."""
+        key = run_key(self.checkpoint.parent)
+        return derived_key(key, purpose) if purpose else key
+
     @property
     def enforced(self) -> tuple[Goal, ...]:
         """Return the goals that the model must meet."""
@@ -45,7 +53,7 @@ def fit_model(work: Work) -> Any:
         return _fit_pool(work)
     if METHODS[method.name].does == "mixes":
         return _fit_mixture(work)
-    estimator = make(method, seed=work.settings.seed, **_learner(work, method))
+    estimator = make(method, seed=work.settings.seed, key=work.key, **_learner(work, method))
     if METHODS[method.name].does == "trains":
         estimator.set_params(goals=work.enforced, pos_label=work.pos_label)
     return _fit_pipeline(work, method, estimator)
@@ -105,7 +113,8 @@ def _fit_mixture(work: Work) -> Any:
     parts = {"pos_label": work.pos_label, **_learner(work, method)}
     if training_needs_alpha(method):  # else the rounds serve any alpha, also that of another try
         parts["alpha"] = work.settings.alpha
-    estimator = make(method, seed=work.settings.seed, checkpoint=str(work.checkpoint), callbacks=[pace], **parts)
+    kept = {"checkpoint": str(work.checkpoint), "callbacks": [pace]}
+    estimator = make(method, seed=work.settings.seed, key=work.key, **kept, **parts)
     pace.total = estimator.n_estimators
     train = data.splits[TRAINING]
     prepare = _preprocessor(work, method, estimator)
@@ -131,7 +140,7 @@ def _fit_pool(work: Work) -> Any:
         pool.append((asked.title or f"{number}: {describe(asked)}", _pool_member(work, asked, number)))
         pace.step(number, asked.title or describe(asked))
     parts = {"alpha": work.settings.alpha, "pos_label": work.pos_label}
-    mixture = make(method, seed=work.settings.seed, estimators=pool, **parts)
+    mixture = make(method, seed=work.settings.seed, key=work.key, estimators=pool, **parts)
     part = data.splits[data.chosen_on]
     mixture.fit(part.X, part.y, part.weights, sensitive_features=part.groups or None)
     work.say("chooses the mixture")
@@ -151,7 +160,8 @@ def _pool_member(work: Work, asked: ModelSettings, number: int) -> Any:
         except UnreadableModel:  # damaged, or of another version of the library
             work.say(f"{path.name} of the checkpoint cannot be read; the model is fitted again")
     tail = {"alpha": work.settings.alpha} if METHODS[asked.name].does == "mixes" else {}
-    model = _fit_pipeline(work, asked, make(asked, seed=work.settings.seed + number, **tail))
+    key = partial(work.key, f"model {number}")
+    model = _fit_pipeline(work, asked, make(asked, seed=work.settings.seed + number, key=key, **tail))
     work.checkpoint.mkdir(parents=True, exist_ok=True)
     save(model, path)
     return model
@@ -194,7 +204,8 @@ def _learner(work: Work, method: MethodSettings) -> dict[str, Any]:
     if not METHODS[method.name].boosts:
         return {}
     asked = method.learner or ModelSettings(name="histogram_tree", parameters={"max_depth": 6})
-    return {"estimator": _told_categories(work, asked, make(asked, seed=work.settings.seed))}
+    learner = make(asked, seed=work.settings.seed, key=partial(work.key, "learner"))
+    return {"estimator": _told_categories(work, asked, learner)}
 
 
 def _told_categories(work: Work, asked: MethodSettings | ModelSettings, estimator: Any) -> Any:

@@ -2,6 +2,7 @@
 
     goals.toml        the goals file as read, byte for byte
     settings.json     the checked settings with defaults filled in, the types of columns, fingerprints
+    draws.key         the key of the draws, for nobody but the owner (``runs.keys``); the model has it too
     model.cp          the fitted model (``counterpoise.load``): takes frames with the columns of the data files
     results.csv       every number, one long table (``counterpoise.results``)
     texts.json        the words that belong to its rows
@@ -30,6 +31,7 @@ from counterpoise.persist import write_atomically
 from counterpoise.results import ResultRow, ResultsTable, append_rows, read_rows
 from counterpoise.runs.columns import Columns
 from counterpoise.runs.errors import DataError, RunFolderError
+from counterpoise.runs.keys import KEY
 from counterpoise.runs.methods import training_needs_alpha
 from counterpoise.runs.output import REPORT
 from counterpoise.runs.settings import Settings
@@ -177,7 +179,7 @@ class Writer:
             raise RunFolderError(f"The run folder {self.folder} must be a folder; there is a file of that name.")
         known = self.folder / SETTINGS
         if not known.is_file():
-            if any(one.name != LOG and not one.name.endswith(".part") for one in self.folder.iterdir()):
+            if any(one.name not in (LOG, KEY) and not one.name.endswith(".part") for one in self.folder.iterdir()):
                 raise RunFolderError(
                     f"The run folder {self.folder} must be new or empty; it holds other files. Choose another output."
                 )

@@ -4,7 +4,7 @@ A method is looked up by name in one table. Its parameters are those of its clas
 say (alpha, goals, seed, ...). Everything is checked before data are read.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
 from typing import Any, NamedTuple
 
@@ -16,6 +16,7 @@ _SAID_ELSEWHERE = {
     "alpha": "alpha at the top of the file",
     "goals": "goals at the top of the file",
     "random_state": "seed at the top of the file",
+    "key": "nothing: a run draws its own and keeps it",
     "pos_label": "data.positive",
     "estimator": "method.learner",
     "estimators": "method.models",
@@ -91,12 +92,16 @@ def kind_of(asked: ModelSettings | MethodSettings) -> Kind:
     return _AS_IT_IS if asked.name == DEPLOYED else METHODS[asked.name]
 
 
-def make(asked: ModelSettings | MethodSettings, *, seed: int, **parts: Any) -> Any:
-    """Return the unfitted estimator; ``parts`` are what other keys of the file say, and win."""
+def make(
+    asked: ModelSettings | MethodSettings, *, seed: int, key: Callable[[], bytes] | None = None, **parts: Any
+) -> Any:
+    """Return the unfitted estimator, with a key if it draws; ``parts`` are what other keys of the file say, and win."""
     kind = METHODS[asked.name]
     made = _class_of(kind)(**parts, **kind.defaults | asked.parameters)
     if "random_state" in made.get_params(deep=False):
         made.set_params(random_state=seed)
+    if key is not None and "key" in made.get_params(deep=False):
+        made.set_params(key=key())
     return made
 
 

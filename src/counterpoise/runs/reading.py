@@ -56,6 +56,14 @@ def read_frame(path: Path, columns: Sequence[str], *, missing: Sequence[str] = (
     return _as_frame(table, path, set(missing))
 
 
+def read_column(path: Path, name: str) -> Any:
+    """Return one column as Arrow holds it, with the type of a Parquet file; of a CSV file as texts."""
+    import pyarrow as pa  # noqa: PLC0415 - heavy, and optional
+
+    column = _guarded(path, lambda one: _read(one, [name], (), (name,)))[name]
+    return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+
+
 def _guarded(path: Path, read: Callable[[Path], Any]) -> Any:
     """Return what ``read`` returns; whatever goes wrong is said in one sentence."""
     import pyarrow as pa  # noqa: PLC0415 - heavy, and optional

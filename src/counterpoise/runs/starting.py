@@ -103,7 +103,7 @@ def _top(path: Path, frame: Any, classes: Any, target: str, groups: Sequence[str
     yield "# Fit with: counterpoise fit THIS_FILE. All keys: docs/guide/goals_file.md."
     yield ""
     yield "alpha = 0.1    # the worst-off fraction of the rows that counts; 1 is the plain error"
-    yield "seed = 0       # of splits, models and draws"
+    yield "seed = 0       # of splits and models; draws have a key of their own"
     yield '# output = "run"    # the run folder; default: the name of this file'
     yield ""
     yield "# What must hold on the rows where the mixture is chosen, called train here, as text. The test rows tell"

@@ -11,6 +11,7 @@ import numpy as np
 from counterpoise._checks import check_positive
 from counterpoise._language.wording import NoRows
 from counterpoise.certify import Audit
+from counterpoise.draws import draws_of
 from counterpoise.goals import Goal, as_goals
 from counterpoise.results import ResultsTable
 from counterpoise.runs.data import TEST, Data, data_files, extra_parts, load_data, read_part, with_baseline_model
@@ -19,9 +20,10 @@ from counterpoise.runs.fit import checked_goals, why_not_asked
 from counterpoise.runs.fitting import Work, inside_goals, last_step, mixes
 from counterpoise.runs.folder import CHECKPOINT, GOALS, SETTINGS, Run, Writer, fingerprints, read_json
 from counterpoise.runs.goals_file import goals_of
+from counterpoise.runs.ids import read_ids
+from counterpoise.runs.keys import keep_key
 from counterpoise.runs.measuring import Judge
 from counterpoise.runs.output import check_place, write_output
-from counterpoise.runs.reading import column_names, read_frame
 from counterpoise.runs.settings import GoalSettings, Settings
 from counterpoise.runs.summary import Summary, summarize_run
 
@@ -81,14 +83,12 @@ def predict_run(
     check_place(Path(output_path), read=path)
     model = run.model()
     part = read_part([path], run.columns, run.settings, labelled=False)
-    keys = None
+    written, by = {}, {}
     if ids is not None:
-        if not hasattr(last_step(model), "_key"):
+        draws = draws_of(last_step(model))
+        if draws is None:
             raise ValueError("ids are for randomized classifiers; this run's model decides without draws.")
-        if ids not in column_names(path):
-            raise DataError(f"{path} has no column {ids!r} of ids.")
-        keys = np.asarray(read_frame(path, [ids], texts=[ids])[ids])
-    by = {} if keys is None else {"ids": [_id(key) for key in keys]}
+        written[ids], by["ids"] = read_ids(path, ids, draws)
     made: dict[str, Any] = {"prediction": model.predict(part.X, **by)}
     if probabilities:
         if not hasattr(model, "predict_proba"):
@@ -97,14 +97,8 @@ def predict_run(
         made |= {f"probability {label}": shares[:, place] for place, label in enumerate(model.classes_)}
     if ids in made:
         raise DataError(f"The column of ids of {path} must not be called {ids!r}: predictions are. Rename it first.")
-    _write_frame(pd.DataFrame(made if ids is None else {ids: keys, **made}), Path(output_path))
+    _write_frame(pd.DataFrame(written | made), Path(output_path))
     return len(part)
-
-
-def _id(key: Any) -> Any:
-    """Return an id by its value: ``12`` in a CSV file is the number that a Parquet file holds, ``012`` is a text."""
-    is_number = isinstance(key, str) and key.removeprefix("-").isdecimal() and str(int(key)) == key
-    return int(key) if is_number else key
 
 
 def certify_run(
@@ -222,6 +216,9 @@ def rebalance_run(run: Run, *, alpha: float | None = None, goals: Any = None, ou
     texts["commands"] = [_command(run, settings, changes, writer.folder)]
     writer.begin((run.folder / GOALS).read_bytes(), settings, data.columns, prints, run.sources)
     writer.log(f"mixture of {run.folder.name} chosen anew")
+    draws = draws_of(last_step(model))
+    assert draws is not None  # noqa: S101 - it is a mixture
+    keep_key(writer.folder, draws.key)
     writer.save_model(model)
     writer.finish(rows, texts, prints)
     return Run(writer.folder, settings)
