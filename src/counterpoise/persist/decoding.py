@@ -99,7 +99,7 @@ def _restored(kind: Any, state: dict[str, Any]) -> Any:
         if tuple(state) != kind._fields:
             raise UnreadableModel(f"its {kind.__name__} has other parts than it must have")
         return tuple.__new__(kind, state.values())
-    state = getattr(kind, "_added_later", {}) | state
+    state |= {name: value for name, value in getattr(kind, "_added_later", {}).items() if name not in state}
     missing = _needed(kind) - state.keys()
     if missing:
         raise UnreadableModel(f"its {kind.__name__} lacks {', '.join(sorted(missing))}")
