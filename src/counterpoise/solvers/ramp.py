@@ -30,6 +30,7 @@ from counterpoise.solvers.svm_gram import Gram, check_gram
 __all__ = ["KernelMachine", "LinearMachine", "Majorization", "RampProblem", "RampSolution", "minimize_ramp", "ramp"]
 
 _HALF = 0.5
+_NEARLY = 1e-6  # a point may exceed by this for a while, where the room inside is next to nothing
 _LOOSE = 0.1  # accuracy of the first convex program, in units of the rates
 _USED = 1e-6  # shares below this are forgotten
 _CLOSEST = 0.5  # of the tolerance: the accuracy of the last convex programs
@@ -336,8 +337,9 @@ def _solve(majorizer: _Majorizer, first: State, multipliers: FloatArray, plan: P
     shares = best_mean(values, radius=plan.radius)
     better = problem.at(shares @ np.array(majorizer.points))
     if not _stays(better, first):  # by next to nothing, or because no price up to the radius is high enough
-        shares = best_mean(values, radius=np.inf)
-        better = problem.at(shares @ np.array(majorizer.points))
+        firm = best_mean(values, radius=np.inf)
+        if better.violation > first.violation + _NEARLY or float(firm @ values[:, 0]) - found.lower <= tol:
+            shares, better = firm, problem.at(firm @ np.array(majorizer.points))
     excess = float(np.maximum(shares @ values[:, 1:], 0.0).sum())
     gap = max(float(shares @ values[:, 0]) + plan.radius * excess - found.lower, 0.0)  # below 0 by rounding alone
     done = Majorization(0.0, 0.0, found.lower, gap, len(majorizer.points) - n_known, found.multipliers)
