@@ -1,9 +1,11 @@
 """Files made to do harm, with all checksums right: refused in one sentence, nothing run, nothing read out of bounds."""
 
 import io
+import os
 import re
 import zipfile
 from importlib.util import find_spec
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,7 +16,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassif
 from sklearn.tree import DecisionTreeClassifier
 
 import counterpoise as cp
-from counterpoise.persist import UnreadableModel, dumps, load, loads
+from counterpoise.persist import UnreadableModel, UnstorableModel, dumps, load, loads
 from counterpoise.persist.foreign import check_foreign
 
 needs_skops = pytest.mark.skipif(find_spec("skops") is None, reason="skops is not installed")
@@ -211,6 +213,18 @@ CRAFTED = {
         with_entries(nodes=[["tuple"], ["form", "SeedSequence", 0, [0], 10**12, 0]], root=[1]),
         "a seed sequence has an impossible size",
     ),
+    "seed of a million bits": (
+        with_entries(nodes=[["tuple"], ["int", "f" * 250_000], ["form", "SeedSequence", [1], [0], 4, 0]], root=[2]),
+        "a seed sequence of more than 1000 seeds, or of one above 4096 bits",
+    ),
+    "a million seeds": (
+        with_entries(nodes=[["tuple", *range(10**6)], ["form", "SeedSequence", 0, [0], 4, 0]], root=[1]),
+        "a seed sequence of more than 1000 seeds",
+    ),
+    "keys that collide": (
+        node_of("dict", *(key for number in range(100_000) for key in (number * (2**61 - 1), 0))),
+        "a dict has more than 2000 keys that are no texts",
+    ),
 }
 
 
@@ -259,6 +273,26 @@ def test_a_matrix_that_points_outside_is_refused():
 
     with pytest.raises(UnreadableModel, match=r"a part of the kind 'form' is not as it must be"):
         loads(crafted(astray, whole))
+
+
+@pytest.mark.parametrize("value", [np.random.SeedSequence(2**5000), dict.fromkeys(range(3000))], ids=["seed", "keys"])
+def test_what_could_not_be_read_is_not_written(value):
+    with pytest.raises(UnstorableModel, match=r"cannot be stored: it is .*more than"):
+        dumps(value)
+
+
+def test_a_manifest_that_grows_beyond_all_models_is_refused():
+    whole = crafted(lambda *_: '{"format": "counterpoise", "x": "' + "x" * 100_000 + '"}', packing=zipfile.ZIP_DEFLATED)
+    with pytest.raises(UnreadableModel, match=r"its member 'manifest\.json' would unpack to far more than it is"):
+        loads(whole)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes with names")
+def test_pipes_and_devices_are_refused(tmp_path):
+    os.mkfifo(tmp_path / "model.cp")
+    for path in (tmp_path / "model.cp", Path("/dev/zero")):
+        with pytest.raises(UnreadableModel, match="cannot be read: it is a pipe or a device"):
+            load(path)
 
 
 def test_missing_files_and_folders_are_refused(tmp_path):

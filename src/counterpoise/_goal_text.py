@@ -12,9 +12,11 @@ a dataset the rows are those of ``train``.
 
 import operator
 import re
+from collections.abc import Callable, Sequence
+from functools import reduce
 from typing import Any, NamedTuple
 
-from counterpoise._language.expressions import Expression
+from counterpoise._language.expressions import Expression, Rate, Ratio, as_rate
 from counterpoise._language.rows import DEFAULT, RESTRICTIONS, Dataset
 from counterpoise._language.wording import NUMBER, WORD, UnknownName, unknown, without_quotes
 from counterpoise.guarantees import check_confidence
@@ -23,8 +25,11 @@ from counterpoise.rates import named
 _TOKEN = re.compile(
     rf"(?P<number>{NUMBER})|(?P<word>{WORD})|(?P<quoted>'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\")|(?P<sign><=|>=|[-+*/().,=])"
 )
+_LONG = 100_000  # characters; the longest goals, on a thousand groups, have half of them
+_SHOWN = 100  # characters of the text on either side of what is wrong in it
+_MOST_WORK = 100_000  # terms passed over in sums and products: a sum of a thousand passes over a thousand
 _DEEP = 50  # parentheses inside parentheses; no goal needs more, and Python's stack is finite
-_SUMS = {"+": operator.add, "-": operator.sub}
+_SUMS: dict[str, Callable[[Any], Any]] = {"+": operator.pos, "-": operator.neg}
 _PRODUCTS = {"*": operator.mul, "/": operator.truediv}
 
 
@@ -94,8 +99,31 @@ def _foreign(character: str) -> str:
 
 
 def _error(text: str, place: int, problem: str) -> GoalSyntaxError:
-    line = re.sub(r"\s", " ", text)  # a text over several lines, or with tabs, would put the mark elsewhere
-    return GoalSyntaxError(f"Cannot read the goal at character {place + 1}: {problem}.\n    {line}\n    {' ' * place}^")
+    first, last = max(0, place - _SHOWN), place + _SHOWN
+    line = re.sub(r"\s", " ", text[first:last])  # several lines, or tabs, would put the mark elsewhere
+    shown = f"{'...' if first else ''}{line}{'...' if last < len(text) else ''}"
+    mark = " " * (place - first + (3 if first else 0))
+    return GoalSyntaxError(f"Cannot read the goal at character {place + 1}: {problem}.\n    {shown}\n    {mark}^")
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 2 * _SHOWN else f"{text[: 2 * _SHOWN]}..."
+
+
+def _size(value: Any) -> int:
+    """Return of how many terms a rate or ratio is made."""
+    if isinstance(value, Ratio):
+        return len(value.numerator.terms) + len(value.denominator.terms)
+    return len(value.terms) if isinstance(value, Rate) else 0
+
+
+def _total(parts: Sequence[Any]) -> Any:
+    """Return a sum. Rates are added at once: one after the other takes a time that grows with the square of them."""
+    rates = [rate for rate in map(as_rate, parts) if rate is not None]
+    if len(rates) < len(parts) or not any(isinstance(part, Rate) for part in parts):  # with a ratio, or numbers only
+        return reduce(operator.add, parts)
+    constant = reduce(operator.add, (rate.constant for rate in rates))
+    return 1.0 * Rate(constant, tuple(term for rate in rates for term in rate.terms))
 
 
 class _Reader:
@@ -104,17 +132,22 @@ class _Reader:
     def __init__(self, text: str) -> None:
         if not isinstance(text, str):
             raise TypeError(f"A goal's text must be a string; got {type(text).__name__}.")
+        if len(text) > _LONG:
+            raise GoalSyntaxError(f"A goal's text must have at most {_LONG} characters; got {len(text)}.")
         self._text = text
         self._tokens = _tokens(text)
         self._at = 0
         self._depth = 0
+        self._work = 0
 
     def sum(self) -> Any:
-        found = self._product()
+        parts = [self._product()]
+        self._count(_size(parts[0]))
         while self._next.text in _SUMS and self._next.kind == "sign":
-            combine = _SUMS[self._advance().text]
-            found = combine(found, self._product())
-        return found
+            signed = _SUMS[self._advance().text]
+            parts.append(signed(self._product()))
+            self._count(_size(parts[-1]) or _size(parts[0]))  # numbers are added to a ratio one by one
+        return _total(parts)
 
     def confidence(self) -> float | None:
         if self._next.text != "with":
@@ -135,6 +168,7 @@ class _Reader:
         found = self._factor()
         while self._next.text in _PRODUCTS and self._next.kind == "sign":
             token = self._advance()
+            self._count(_size(found))
             try:
                 found = _PRODUCTS[token.text](found, self._factor())
             except ZeroDivisionError:
@@ -160,6 +194,11 @@ class _Reader:
         self._depth -= 1
         return found
 
+    def _count(self, n_terms: int) -> None:
+        self._work += n_terms
+        if self._work > _MOST_WORK:
+            raise self._wrong(self._next, "the goal has too many terms, or too much is multiplied")
+
     def _metric(self, name: Token) -> Any:
         self.take("(")
         rows = self._rows()
@@ -167,7 +206,7 @@ class _Reader:
         try:
             return named(name.text, rows)
         except UnknownName as error:
-            raise UnknownName(f"{error} At character {name.place + 1} of {self._text!r}.") from None
+            raise UnknownName(f"{error} At character {name.place + 1} of {_short(self._text)!r}.") from None
 
     def _rows(self) -> Dataset:
         if self._is_sign(")"):
@@ -179,7 +218,7 @@ class _Reader:
             self._advance()
             word = self._name("one of " + ", ".join(RESTRICTIONS))
             if word not in RESTRICTIONS:
-                raise unknown("restriction", word, RESTRICTIONS, where=f" in {self._text!r}")
+                raise unknown("restriction", word, RESTRICTIONS, where=f" in {_short(self._text)!r}")
             rows = getattr(rows, word)
         if self._is_sign(","):
             self._advance()
@@ -187,12 +226,15 @@ class _Reader:
         return rows
 
     def _conditions(self, rows: Dataset) -> Dataset:
+        asked: dict[str, str] = {}
         while True:
             column = self._name("the name of a column")
             self.take("=")
-            rows = rows.where(**{column: self._value()})
+            value = self._value()
+            if asked.setdefault(column, value) != value:
+                return rows.where(**asked).where(**{column: value})  # which says what is wrong
             if not self._is_sign(","):
-                return rows
+                return rows.where(**asked)
             self._advance()
 
     def _name(self, what: str) -> str:

@@ -20,6 +20,7 @@ from counterpoise.persist import write_atomically
 __all__ = ["COLUMNS", "ResultRow", "ResultsTable", "Summary", "append_rows", "as_markdown", "read_rows", "summarize"]
 
 _LEVEL = 0.95  # of the intervals
+_SHOWN = 200  # characters of a line in a message
 _BY = ("experiment", "dataset", "learner", "method", "alpha", "quantity", "split")
 
 
@@ -139,10 +140,15 @@ def read_rows(path: str | Path) -> ResultsTable:
     path = Path(path)
     if not path.is_file():
         raise FileNotFoundError(f"path must be a results table; there is no file {path}. append_rows makes one.")
-    with path.open(encoding="utf-8", newline="") as stream:
-        lines = csv.reader(stream)
-        _check_header(next(lines, []), path)
-        return ResultsTable(tuple(_parsed(line, lines.line_num, path) for line in lines))
+    try:
+        with path.open(encoding="utf-8", newline="") as stream:
+            lines = csv.reader(stream)
+            _check_header(next(lines, []), path)
+            return ResultsTable(tuple(_parsed(line, lines.line_num, path) for line in lines))
+    except csv.Error as error:  # a value without an end, say
+        raise ValueError(
+            f"{path} must be a results table, as append_rows writes it; it is no CSV ({error})."
+        ) from error
 
 
 def summarize(rows: Iterable[ResultRow], by: Sequence[str] = _BY) -> list[Summary]:
@@ -309,5 +315,5 @@ def _parsed(line: Sequence[str], number: int, path: Path) -> ResultRow:
     except ValueError as error:
         raise ValueError(
             f"{path}, line {number}: expected {len(COLUMNS)} values, with numbers for seed, alpha and value; "
-            f"got {line}. Mend or delete that line."
+            f"got {str(line)[:_SHOWN]}. Mend or delete that line."
         ) from error

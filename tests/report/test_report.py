@@ -242,6 +242,7 @@ def test_the_same_files_give_the_same_bytes_whatever_the_style(built, run_folder
         again = write_report(str(run_folder)).read_bytes()
     assert again == (built / "report.html").read_bytes()
     assert sorted(path.name for path in run_folder.iterdir()) == [
+        "done.json",
         "environment.json",
         "report.html",
         "results.csv",

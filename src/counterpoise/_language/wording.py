@@ -13,6 +13,7 @@ WORD = r"[^\W\d]\w*"
 _PLAIN_NAME = re.compile(WORD)
 _PLAIN_VALUE = re.compile(rf"{WORD}|-?{NUMBER}")
 _SHOWN = 10  # known words listed in a message
+_LONG = 200  # characters of an unknown one
 _WHOLE = 1e16  # floats below it that are whole are written as integers; above it their digits are not exact
 
 
@@ -42,7 +43,8 @@ def unknown(kind: str, word: str, known: Iterable[str], *, where: str = "") -> U
     hint = f" Did you mean {next(name for name in words if name.lower() == near[0])!r}?" if near else ""
     more = f" and {len(words) - _SHOWN} more" if len(words) > _SHOWN else ""
     listed = ", ".join(map(repr, words[:_SHOWN])) or "none"
-    return UnknownName(f"Unknown {kind} {word!r}{where}.{hint} Known: {listed}{more}.")
+    shown = word if len(word) <= _LONG else f"{word[:_LONG]}..."
+    return UnknownName(f"Unknown {kind} {shown!r}{where}.{hint} Known: {listed}{more}.")
 
 
 def written_name(name: str) -> str:

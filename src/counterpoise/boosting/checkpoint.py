@@ -5,7 +5,7 @@ A folder holds::
     manifest.json     whose rounds these are: settings, data, seeds where the system drew them, and a fingerprint of all
     round-00001.cp    a round: model, losses, what the rule remembers; its header has the fingerprint and a checksum
     shared.cp         what the learner learned once for all rounds, where it keeps such a thing
-    lock              held by the process that writes
+    .counterpoise.lock    while a process writes
 
 Every file is written beside its place, flushed to disk and renamed, and only then the next round begins. So a kill, at
 any moment, leaves the rounds 1 to k and perhaps a file ``.part``, which the next fit removes. What no kill can leave,
@@ -29,13 +29,16 @@ import numpy as np
 from counterpoise import __version__, persist
 from counterpoise._secret import Secret
 from counterpoise._types import AnyArray, ByteArray, FloatArray
-from counterpoise.boosting._folder_lock import Held, lock
+from counterpoise.persist.files import opened as opened_file
+from counterpoise.persist.files import read_file
+from counterpoise.persist.locks import FolderLock, Held
 
 _FORMAT, _VERSION = "counterpoise checkpoint", 1
-_MANIFEST, _SHARED, _LOCK = "manifest.json", "shared.cp", "lock"
+_MANIFEST, _SHARED = "manifest.json", "shared.cp"
 _ROUND = re.compile(r"round-(\d{5,})\.cp")
 _PART = re.compile(r"\.(manifest\.json|shared\.cp|round-\d{5,}\.cp)\..*\.part")
 _MAGIC = "counterpoise-round"
+_MOST_MANIFEST = 1 << 25  # bytes: settings and checksums as texts
 _LONG = 120  # characters of a setting that a message shows
 _HINTS = {
     name: f"; {name}='theory' follows n_estimators: give the number itself to go on with more rounds"
@@ -121,12 +124,12 @@ class Checkpoint:
         self.folder = folder
         self.n_rounds = 0
         self._manifest: dict[str, Any] | None = None
+        self._lock = FolderLock(folder)
 
     def __enter__(self) -> Self:
         _survey(self.folder)  # before anything is written into a folder that is not ours
-        self.folder.mkdir(parents=True, exist_ok=True)
         try:
-            self._lock = lock(self.folder / _LOCK)
+            self._lock.__enter__()
         except Held as error:
             raise UnusableCheckpoint(
                 f"Another fit (process {error.holder}) is writing to the checkpoint {self.folder}: wait for its end, "
@@ -135,14 +138,14 @@ class Checkpoint:
         try:
             self._open()
         except BaseException:
-            os.close(self._lock)
+            self._lock.__exit__(None, None, None)
             raise
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        os.close(self._lock)
+        self._lock.__exit__(kind, error, trace)
 
     @property
     def seeds(self) -> Seeds | None:
@@ -210,13 +213,14 @@ class Checkpoint:
                 path.unlink()
         self.n_rounds = _survey(self.folder)  # again: another process may have been at work before the lock
         path = self.folder / _MANIFEST
-        self._manifest = _checked_manifest(self.folder, path.read_bytes()) if path.exists() else None
+        self._manifest = _checked_manifest(self.folder, read_file(path, _MOST_MANIFEST)) if path.exists() else None
 
     def _write_checked(self, name: str, payload: bytes) -> None:
         self._write(name, self._header(name, payload), b"\n", payload)
 
     def _read_checked(self, name: str) -> dict[str, Any]:
-        header, _, payload = (self.folder / name).read_bytes().partition(b"\n")
+        with opened_file(self.folder / name) as stream:
+            header, _, payload = stream.read().partition(b"\n")
         if header != self._header(name, payload):
             raise self._refusal(f"has the file {name}, which is torn, altered or of another run")
         values: dict[str, Any] = persist.loads(payload)
@@ -227,7 +231,7 @@ class Checkpoint:
         return f"{_MAGIC} {self._manifest['fingerprint']} {name} {hashlib.sha256(payload).hexdigest()}".encode()
 
     def _write(self, name: str, *chunks: bytes) -> None:
-        if not self._is_there():
+        if not self._lock.is_there():
             raise UnusableCheckpoint(
                 f"The checkpoint {self.folder} was removed or moved while this fit was writing to it, so that later "
                 "rounds would be of no use in it: fit again, and leave the folder until the fit ends."
@@ -240,18 +244,6 @@ class Checkpoint:
                 f"The checkpoint {self.folder} must take a file of {sum(map(len, chunks))} bytes, {name}, and cannot "
                 f"({error.strerror}): make room and fit again, which goes on after round {self.n_rounds}",
             ) from error
-        handle = os.open(self.folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)  # the new name too must survive a crash of the machine
-        finally:
-            os.close(handle)
-
-    def _is_there(self) -> bool:
-        """Tell whether the folder is still the one that was locked."""
-        try:
-            return os.path.samestat(os.fstat(self._lock), (self.folder / _LOCK).stat())
-        except FileNotFoundError:
-            return False
 
     def _refusal(self, what: str) -> UnusableCheckpoint:
         return _refusal(self.folder, what)
@@ -275,14 +267,15 @@ def _survey(folder: Path) -> int:
         raise UnusableCheckpoint(f"checkpoint must be a folder; {folder} is a file.")
     # Hidden files are let be: systems leave their own, and our parts are among them.
     names = sorted(path.name for path in folder.iterdir() if not path.name.startswith("."))
-    foreign = [name for name in names if name not in {_MANIFEST, _SHARED, _LOCK} and not _ROUND.fullmatch(name)]
+    foreign = [name for name in names if name not in {_MANIFEST, _SHARED} and not _ROUND.fullmatch(name)]
     if foreign:
         raise _refusal(folder, f"holds {foreign[0]!r}, which is no part of a checkpoint")
     rounds = [name for name in names if _ROUND.fullmatch(name)]
     if (rounds or _SHARED in names) and _MANIFEST not in names:
         raise _refusal(folder, f"lacks {_MANIFEST}, which tells whose rounds it holds")
+    known = set(rounds)
     for number in range(1, len(rounds) + 1):
-        if _round_name(number) not in rounds:
+        if _round_name(number) not in known:
             raise _refusal(folder, f"lacks {_round_name(number)} but holds {rounds[-1]}")
     return len(rounds)
 

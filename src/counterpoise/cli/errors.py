@@ -6,6 +6,7 @@ from typing import Any
 
 from counterpoise.cli import BAD_INPUT, NOT_MET
 
+_LONGEST = 10_000  # characters: a name in a hostile file may have a million
 _EXPECTED = (ValueError, TypeError, OSError, ImportError)
 
 
@@ -18,6 +19,11 @@ def exit_code(error: Exception) -> int:
 
 def sentence(error: Exception) -> str:
     """Return what the user reads in place of a traceback."""
+    words = _words(error)
+    return words if len(words) <= _LONGEST else f"{words[:_LONGEST]}..."
+
+
+def _words(error: Exception) -> str:
     if isinstance(error, ModuleNotFoundError):
         return f'{error}. The command line needs more packages: pip install "counterpoise[cli]"'
     if isinstance(error, MemoryError):

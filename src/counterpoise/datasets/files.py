@@ -78,16 +78,21 @@ def find_file(file: str, looked_in: list[Place]) -> Path | None:
 
 def verified(path: Path) -> Path:
     """Return ``path`` after checking that its bytes are those that the loader knows."""
-    check_sha256(path.read_bytes(), path.name, f"the file {path}")
+    with path.open("rb") as stream:
+        got = hashlib.file_digest(stream, "sha256").hexdigest()
+    _check_digest(got, path.stat().st_size, path.name, f"the file {path}")
     return path
 
 
 def check_sha256(content: bytes, file: str, meaning: str) -> None:
     """Raise ``ChecksumMismatch`` unless ``content`` has the sha256 that the table holds for ``file``."""
-    got = hashlib.sha256(content).hexdigest()
+    _check_digest(hashlib.sha256(content).hexdigest(), len(content), file, meaning)
+
+
+def _check_digest(got: str, size: int, file: str, meaning: str) -> None:
     if got != SHA256[file]:
         raise ChecksumMismatch(
-            f"{meaning} must have the sha256 {SHA256[file]}; got {got} ({len(content)} bytes). "
+            f"{meaning} must have the sha256 {SHA256[file]}; got {got} ({size} bytes). "
             "It is damaged, incomplete or another version: delete it and get it again."
         )
 

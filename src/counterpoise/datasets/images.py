@@ -161,14 +161,13 @@ def _files(recipe: ImageRecipe, ending: str) -> list[str]:
 def _bin_rows(folder: Path, recipe: ImageRecipe, batch: Batch) -> ByteArray:
     """Return a batch of the publisher: on every row the labels, then the three planes."""
     path = folder / f"{batch.name}.bin"
-    content = np.frombuffer(path.read_bytes(), dtype=np.uint8)
-    width = recipe.label_bytes + _N_BYTES
-    if content.size != batch.n_rows * width:
+    width, size = recipe.label_bytes + _N_BYTES, path.stat().st_size
+    if size != batch.n_rows * width:
         raise ChecksumMismatch(
             f"the file {path} must have {batch.n_rows * width} bytes, {batch.n_rows} images of {width}; "
-            f"got {content.size}. It is incomplete or another file: delete it and get it again."
+            f"got {size}. It is incomplete or another file: delete it and get it again."
         )
-    return content.reshape(batch.n_rows, width)
+    return np.frombuffer(path.read_bytes(), dtype=np.uint8).reshape(batch.n_rows, width)
 
 
 def _png_rows(folder: Path, batch: Batch, labels: ByteArray) -> ByteArray:
@@ -200,7 +199,7 @@ def _labels(folder: Path, recipe: ImageRecipe) -> dict[str, ByteArray]:
 def _label_list(path: Path, n_rows: int) -> ByteArray:
     try:
         labels = np.array(json.loads(path.read_text(encoding="utf-8")))
-    except ValueError:  # no text, no JSON, or a ragged list
+    except (ValueError, RecursionError):  # no text, no JSON, or lists in lists
         labels = np.empty(0)
     if labels.shape != (n_rows,) or labels.dtype.kind != "i" or labels.min() < 0 or labels.max() > 9:  # noqa: PLR2004
         raise ChecksumMismatch(

@@ -14,6 +14,7 @@ _SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _HEADER = struct.Struct(">IIBBBBB")  # width, height, depth, color, compression, filtering, interlacing
 _RGB_8 = (8, 2, 0, 0, 0)  # the last five of these
 _CHANNELS = 3
+_MOST_PIXELS = 1 << 26  # a batch of images has 10 million
 _FRAME = 12  # bytes of a chunk beside its content: length, kind, checksum
 
 
@@ -59,7 +60,7 @@ def _size(chunks: list[tuple[bytes, bytes]]) -> tuple[int, int]:
     if kind != b"IHDR" or len(header) != _HEADER.size:
         raise ValueError(f"its first chunk is {kind!r} with {len(header)} bytes")
     width, height, *form = _HEADER.unpack(header)
-    if tuple(form) != _RGB_8 or width == 0 or height == 0:
+    if tuple(form) != _RGB_8 or not 0 < width * height <= _MOST_PIXELS:
         raise ValueError(f"its header says {width} x {height} pixels of depth {form[0]}, color {form[1]}, {form[2:]}")
     return width, height
 

@@ -9,5 +9,6 @@
 from counterpoise.persist.atomic import write_atomically
 from counterpoise.persist.errors import UnreadableModel, UnstorableModel
 from counterpoise.persist.models import dumps, load, loads, save
+from counterpoise.persist.steps import watched
 
-__all__ = ["UnreadableModel", "UnstorableModel", "dumps", "load", "loads", "save", "write_atomically"]
+__all__ = ["UnreadableModel", "UnstorableModel", "dumps", "load", "loads", "save", "watched", "write_atomically"]

@@ -5,6 +5,8 @@ import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
+from counterpoise.persist.steps import step
+
 _NEW_FILE = 0o666  # what open() asks for: the umask takes its share
 _PRIVATE = 0o600  # for the owner alone, where the system knows such a thing
 
@@ -26,6 +28,7 @@ def write_atomically(path: Path, chunks: Iterable[bytes], *, private: bool = Fal
     ...     path.read_text(), len(list(Path(folder).iterdir()))
     ('good day', 1)
     """
+    step("write", path)
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
     try:
@@ -34,10 +37,12 @@ def write_atomically(path: Path, chunks: Iterable[bytes], *, private: bool = Fal
             stream.flush()
             os.fsync(stream.fileno())
         Path(name).chmod(_PRIVATE if private else _permissions(path))
+        step("rename", path)
         Path(name).replace(path)
     except BaseException:  # an interrupt too must leave no part behind
         Path(name).unlink(missing_ok=True)
         raise
+    _flush_names(path.parent)
 
 
 def _permissions(path: Path) -> int:
@@ -46,3 +51,15 @@ def _permissions(path: Path) -> int:
     umask = os.umask(0)  # the only way to read it is to set it
     os.umask(umask)
     return _NEW_FILE & ~umask
+
+
+def _flush_names(folder: Path) -> None:
+    """Let the new name too survive a crash of the machine, where a folder can be flushed; on Windows it cannot."""
+    try:
+        handle = os.open(folder, os.O_RDONLY)
+    except PermissionError:
+        return
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -20,8 +20,8 @@ _NAME_AT = 30  # bytes before the name of a zip's first member
 _DIGEST = 64  # hexadecimal digits of a SHA-256
 _LONG_AGO = (1980, 1, 1, 0, 0, 0)  # no time of writing: equal models are equal files
 _MOST_MEMBERS = 1000
-_MOST_RATIO = 200  # by which the manifest may grow when unpacked; nothing else is packed
-_MOST_MANIFEST = 1 << 30  # bytes
+_MOST_RATIO = 20  # by which the manifest may grow when unpacked, where models have 5 or 6; nothing else is packed
+_MOST_MANIFEST = 1 << 27  # bytes, of which 2,000 trees take less than a million
 _STORED, _DEFLATED = zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED
 _ENCRYPTED = 1  # bit of the flags
 
@@ -33,7 +33,7 @@ def write_container(manifest: dict[str, Any], members: dict[str, bytes]) -> byte
     text = json.dumps(head, ensure_ascii=True, allow_nan=False, separators=(",", ":")).encode()
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w") as archive:
-        # Small as a rule by a factor of five to ten; where it is suspiciously more, as it is.
+        # Where it would get smaller by a suspicious factor, as it is.
         packing = _DEFLATED if len(text) <= _MOST_RATIO * len(zlib.compress(text)) else _STORED
         archive.writestr(zipfile.ZipInfo(_MANIFEST, _LONG_AGO), text, packing)
         for name, content in members.items():

@@ -8,7 +8,7 @@ import numpy as np
 from counterpoise._types import AnyArray
 from counterpoise.persist.classes import known_class
 from counterpoise.persist.errors import UnreadableModel
-from counterpoise.persist.extents import Extents
+from counterpoise.persist.extents import Extents, check_keys
 from counterpoise.persist.packs import Unpacker
 from counterpoise.persist.values import FORMS
 
@@ -70,6 +70,7 @@ class Decoder:
 
     def _dict(self, *children: Any) -> dict[Any, Any]:
         values = self._all(children)
+        check_keys(values[::2])
         return dict(zip(values[::2], values[1::2], strict=True))
 
     def _objects(self, codes: Any, *children: Any) -> AnyArray:

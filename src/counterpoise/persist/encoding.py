@@ -13,7 +13,7 @@ import numpy as np
 from counterpoise._types import AnyArray
 from counterpoise.persist.classes import is_known
 from counterpoise.persist.errors import UnstorableModel
-from counterpoise.persist.extents import Extents
+from counterpoise.persist.extents import Extents, check_keys
 from counterpoise.persist.foreign import is_foreign
 from counterpoise.persist.packs import Packer
 from counterpoise.persist.values import FORMS, form_of
@@ -88,6 +88,10 @@ class Encoder:
         return [self.encode(part, f"[{place}]") for place, part in enumerate(values)]
 
     def _pairs(self, values: dict[Any, Any]) -> Iterator[Child]:
+        try:
+            check_keys(values)
+        except ValueError as error:
+            raise self._refusal(f"more than a file can hold: {error}") from error
         for key, value in values.items():
             yield self.encode(key, "key")
             yield self.encode(value, f"[{key!r}]")

@@ -4,10 +4,18 @@ A few bytes can describe a tuple of two times a tuple of two times and so on. It
 compare or hash it would take for ever, or overflow the stack.
 """
 
+from collections.abc import Iterable
 from typing import Any
 
+_MOST_KEYS = 2000  # of a dict that are no texts: whoever chooses numbers can have them all collide
 _DEEPEST = 100  # models are some ten deep
 _LARGEST = 10**8  # parts
+
+
+def check_keys(keys: Iterable[Any]) -> None:
+    """Raise a ValueError where the keys of a dict might take a time that grows with the square of their number."""
+    if sum(type(key) is not str for key in keys) > _MOST_KEYS:
+        raise ValueError(f"a dict has more than {_MOST_KEYS} keys that are no texts")
 
 
 class Extents:

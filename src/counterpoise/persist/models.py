@@ -10,6 +10,7 @@ from counterpoise.persist.container import read_container, write_container
 from counterpoise.persist.decoding import Decoder
 from counterpoise.persist.encoding import Encoder
 from counterpoise.persist.errors import UnreadableModel, UnstorableModel
+from counterpoise.persist.files import opened
 from counterpoise.persist.foreign import MEMBER, read_foreign, write_foreign
 from counterpoise.persist.packs import Unpacker
 
@@ -87,7 +88,8 @@ def load(path: str | os.PathLike[str], *, trusted: Sequence[str] = ()) -> Any:
     if target.is_dir():
         raise UnreadableModel(f"{target} is a folder, not a model: give the name of a file in it.")
     try:
-        data = target.read_bytes()
+        with opened(target) as stream:
+            data = stream.read()
     except FileNotFoundError:
         raise UnreadableModel(f"There is no file {target}: check its name, or save the model first.") from None
     except OSError as error:

@@ -10,6 +10,8 @@ from counterpoise.persist.errors import UnreadableModel
 
 _MT_WORDS = 624  # of the Mersenne twister's state, among which its position must lie
 _MOST_POOL = 64  # words of a seed sequence; numpy's own is 4
+_MOST_BITS = 4096  # of a seed: numpy takes it apart in a time that grows with the square of them
+_MOST_SEEDS = 1000
 Parts = tuple[Any, ...]
 
 
@@ -20,13 +22,23 @@ class Form(NamedTuple):
     together: Callable[..., Any]
 
 
+def _check_seeds(entropy: Any) -> None:
+    seeds = entropy if isinstance(entropy, (list, tuple)) else [entropy]
+    if len(seeds) > _MOST_SEEDS or any(isinstance(one, int) and one.bit_length() > _MOST_BITS for one in seeds):
+        raise TypeError(f"a seed sequence of more than {_MOST_SEEDS} seeds, or of one above {_MOST_BITS} bits")
+
+
 def _seeds_apart(seeds: np.random.SeedSequence) -> Parts:
+    _check_seeds(seeds.entropy)
+    _check_seeds(seeds.spawn_key)
     return seeds.entropy, tuple(seeds.spawn_key), seeds.pool_size, seeds.n_children_spawned
 
 
 def _seeds_together(entropy: Any, spawn_key: Any, pool_size: Any, n_spawned: Any) -> np.random.SeedSequence:
     if type(pool_size) is not int or pool_size > _MOST_POOL:
         raise UnreadableModel("a seed sequence has an impossible size")
+    _check_seeds(entropy)
+    _check_seeds(spawn_key)
     return np.random.SeedSequence(entropy, spawn_key=spawn_key, pool_size=pool_size, n_children_spawned=n_spawned)
 
 

@@ -46,7 +46,7 @@ def write_report(run_folder: str | Path, output: str | Path | None = None) -> Pa
     ...        "quantity": "error", "split": "test", "value": 0.1}
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     append_rows(Path(folder) / "results.csv", [row])
-    ...     for name in ("texts", "settings", "environment"):
+    ...     for name in ("texts", "settings", "environment", "done"):
     ...         _ = (Path(folder) / f"{name}.json").write_text(json.dumps({}))
     ...     page = write_report(folder)
     ...     page.name, "Audit of a classifier on loans" in page.read_text(encoding="utf-8")

@@ -8,9 +8,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from counterpoise.persist.files import read_file
 from counterpoise.results import ResultRow, read_rows
 
 FILES = ("results.csv", "texts.json", "settings.json", "environment.json")
+_DONE = "done.json"  # what is in a folder with it never changes again
+_MOST_BYTES = 1 << 25  # of a file of words
 SPLITS = ("train", "validation", "test")
 MIXTURE, FIRST, AVERAGE, DEPLOYED = "mixture", "first model", "average", "deployed model"
 _DIGITS = 9  # of a tail fraction: 0.1 + 0.2 is 0.3
@@ -104,10 +107,10 @@ def read_record(folder: Path) -> Record:
     """Read the four files of a run folder that a report needs."""
     if not folder.is_dir():
         raise FileNotFoundError(f"run_folder must be the folder of a run; there is no folder {folder}.")
-    missing = [name for name in FILES if not (folder / name).is_file()]
+    missing = [name for name in (_DONE, *FILES) if not (folder / name).is_file()]
     if missing:
         raise FileNotFoundError(
-            f"run_folder must be the folder of a finished run, with {', '.join(FILES)}; {folder} lacks "
+            f"run_folder must be the folder of a finished run, with {', '.join((_DONE, *FILES))}; {folder} lacks "
             f"{', '.join(missing)}. Run counterpoise fit first."
         )
     rows = read_rows(folder / FILES[0]).latest().rows
@@ -116,9 +119,13 @@ def read_record(folder: Path) -> Record:
 
 def _read_words(path: Path) -> Words:
     try:
-        words = json.loads(path.read_text(encoding="utf-8"))
+        words = json.loads(read_file(path, _MOST_BYTES))
     except ValueError as error:  # not JSON, or not UTF-8
         raise ValueError(f"{path} must be JSON, as counterpoise fit writes it: {error}.") from error
+    except RecursionError as error:
+        raise ValueError(f"{path} must be JSON, as counterpoise fit writes it: it is nested too deeply.") from error
+    except OSError as error:
+        raise ValueError(f"{path} cannot be read: {error.strerror}.") from error
     if not isinstance(words, dict):
         raise ValueError(f"{path} must hold a JSON object; got {type(words).__name__}.")  # noqa: TRY004 - of a file
     return words

@@ -8,8 +8,7 @@ import numpy as np
 
 from counterpoise._language.wording import text_of
 from counterpoise._types import AnyArray, FloatArray
-from counterpoise.runs.errors import DataError, nearest
-from counterpoise.runs.reading import listed
+from counterpoise.runs.errors import DataError, listed, nearest
 from counterpoise.runs.settings import DataSettings, Settings
 
 MISSING_GROUP = "(missing)"  # the group of rows whose group is not known
@@ -32,10 +31,10 @@ class Columns(NamedTuple):
 def feature_names(known: Sequence[str], settings: Settings, path: Path) -> list[str]:
     """Return which columns of a file are features: those asked for, or all that have no other part."""
     asked, split = settings.data, settings.splits.column
-    keys = ("target", "weights", "baseline", "columns", "drop", "groups", "categorical")
+    keys, there = ("target", "weights", "baseline", "columns", "drop", "groups", "categorical"), set(known)
     for key, value in {**{f"data.{key}": getattr(asked, key) for key in keys}, "splits.column": split}.items():
         for name in [value] if isinstance(value, str) else value or []:
-            if name not in known:
+            if name not in there:
                 raise DataError(f"{key}: {path} has no column {name!r}.{nearest(name, known)} It has: {listed(known)}.")
     others = {asked.target, asked.weights, asked.baseline, split, *asked.drop}
     if not asked.use_groups_as_features and asked.columns is None:
@@ -49,7 +48,8 @@ def feature_names(known: Sequence[str], settings: Settings, path: Path) -> list[
 def find_columns(frame: Any, names: Sequence[str], asked: DataSettings) -> Columns:
     """Return which features are categories: texts, and those that the goals file names."""
     texts = [name for name in frame.columns if frame[name].dtype.name == "category"]
-    is_category = {name: name in texts or name in asked.categorical for name in names}
+    categories = {*texts, *asked.categorical}
+    is_category = {name: name in categories for name in names}
     return Columns(
         [name for name in names if not is_category[name]], [name for name in names if is_category[name]], texts
     )

@@ -1,7 +1,12 @@
 """What can be wrong with a goals file, with data and with a run folder: one sentence each."""
 
 import difflib
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from itertools import islice
+from typing import Any
+
+_LOOKED_AT = 10_000  # known words: a table may have a hundred thousand columns
 
 
 class GoalsFileError(ValueError):
@@ -29,5 +34,30 @@ def nearest(word: str, known: Iterable[str]) -> str:
     >>> nearest("targt", ["target", "groups"]), nearest("zzz", ["target"])
     (" Did you mean 'target'?", '')
     """
-    near = difflib.get_close_matches(word, list(known), n=1)
+    near = difflib.get_close_matches(word, list(islice(known, _LOOKED_AT)), n=1)
     return f" Did you mean {near[0]!r}?" if near else ""
+
+
+def twice_in(names: Sequence[str]) -> str | None:
+    """Return the first name that is there more than once, or None.
+
+    Examples
+    --------
+    >>> from counterpoise.runs.errors import twice_in
+    >>> twice_in(["age", "sex", "job", "sex", "age"]), twice_in(["age", "sex"])
+    ('age', None)
+    """
+    return next((name for name, count in Counter(names).items() if count > 1), None)
+
+
+def short(value: Any, most: int = 200) -> str:
+    """Return a value as text for a message, the first characters of it where there are many."""
+    words = str(value)
+    return words if len(words) <= most else words[:most] + "..."
+
+
+def listed(names: Iterable[Any], most: int = 20) -> str:
+    """Return names for a message, the first of them where there are many."""
+    shown = list(names)
+    more = f" and {len(shown) - most} more" if len(shown) > most else ""
+    return ", ".join(map(repr, shown[:most])) + more

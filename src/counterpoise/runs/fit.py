@@ -9,11 +9,12 @@ from pathlib import Path
 from counterpoise.goals import Goal, InfeasibleGoals, bind
 from counterpoise.progress import Progress, Tell
 from counterpoise.runs.data import Data, Part, data_files, load_data
-from counterpoise.runs.errors import DataError, RunFolderError
+from counterpoise.runs.errors import DataError, RunFolderError, short
 from counterpoise.runs.fitting import Work, fit_model, plain_model
-from counterpoise.runs.folder import CHECKPOINT, MODEL, Prints, Run, Writer, fingerprints, unwritten
+from counterpoise.runs.folder import CHECKPOINT, MODEL, Prints, Run, Writer, fingerprints
 from counterpoise.runs.goals_file import goals_of, parse_goals_file, read_bytes
 from counterpoise.runs.measuring import Judge
+from counterpoise.runs.output import unwritten
 from counterpoise.runs.settings import Settings
 
 
@@ -35,7 +36,7 @@ def fit_run(
     """Fit what a goals file asks for and write the run folder.
 
     A fit that was stopped, by Ctrl-C or a crash, goes on where it was when it is called again with the same file; one
-    that is whole is returned as it is.
+    that is whole is returned as it is. One process writes to a run folder at a time, and others are refused.
 
     Parameters
     ----------
@@ -55,7 +56,7 @@ def fit_run(
     Raises
     ------
     GoalsFileError, DataError, RunFolderError
-        For bad input, before anything is written, or a folder that cannot be written.
+        For bad input, before anything is written, a folder that cannot be written, or that another process writes to.
     InfeasibleGoals
         Where no mixture meets the goals. What was trained is kept for other goals.
     """
@@ -65,22 +66,28 @@ def fit_run(
     folder = Path(output) if output is not None else path.parent / (settings.output or path.stem)
     prints = fingerprints(settings, data_files(settings, path.parent))
     writer = Writer(folder)
-    if writer.is_done(prints):
-        on_event(f"{folder} is done already: same settings, same data")
-        return Run(folder, settings)
-    data = load_data(settings, path.parent)
-    goals = checked_goals(settings, data)
-    resumes = writer.begin(content, settings, data.columns, prints, path.parent)
+    command = ["counterpoise", "fit", path.name, *([] if output is None else ["--output", folder.name])]
 
     def say(event: str) -> None:
         writer.log(event)
         on_event(event)
 
-    counts = ", ".join(f"{len(part)} {name}" for name, part in data.splits.items())
-    say(f"{'goes on' if resumes else 'begins'}: {counts} rows, {len(data.columns.features)} features")
-    command = ["counterpoise", "fit", path.name, *([] if output is None else ["--output", folder.name])]
-    _fit(Work(settings, data, goals, folder / CHECKPOINT, tell, say), writer, prints, shlex.join(command))
+    with writer.claim(prints) as is_to_do:
+        if is_to_do:
+            data = load_data(settings, path.parent)
+            goals = checked_goals(settings, data)
+            work = Work(settings, data, goals, folder / CHECKPOINT, tell, say, writer.save_model)
+            _begin(work, writer, content, prints, path.parent)
+            _fit(work, writer, prints, shlex.join(command))
+        else:
+            on_event(f"{folder} is done already: same settings, same data")
     return Run(folder, settings)
+
+
+def _begin(work: Work, writer: Writer, content: bytes, prints: Prints, sources: Path) -> None:
+    resumes = writer.begin(content, work.settings, work.data.columns, prints, sources)
+    counts = ", ".join(f"{len(part)} {name}" for name, part in work.data.splits.items())
+    work.say(f"{'goes on' if resumes else 'begins'}: {counts} rows, {len(work.data.columns.features)} features")
 
 
 def checked_goals(settings: Settings, data: Data) -> tuple[Goal, ...]:
@@ -91,7 +98,7 @@ def checked_goals(settings: Settings, data: Data) -> tuple[Goal, ...]:
     for split, part in data.splits.items() if goals else ():
         for goal, error in zip(goals, why_not_asked(goals, part, data), strict=True):
             if error is not None:
-                raise DataError(f"The goal {goal} cannot be asked of the {split} rows: {error}") from error
+                raise DataError(f"The goal {short(goal)} cannot be asked of the {split} rows: {error}") from error
     return goals
 
 

@@ -18,6 +18,7 @@ from counterpoise.runs.preprocess import category_places, preprocessor, wanted_f
 from counterpoise.runs.settings import MethodSettings, ModelSettings, Settings
 
 Say = Callable[[str], None]
+Keep = Callable[[Any, str], None]  # a model, and the name of its file in the run folder
 
 
 class Work(NamedTuple):
@@ -29,6 +30,7 @@ class Work(NamedTuple):
     checkpoint: Path
     tell: Tell
     say: Say
+    keep: Keep
 
     @property
     def pos_label(self) -> Any:
@@ -149,7 +151,7 @@ def _fit_pool(work: Work) -> Any:
 
 def _pool_member(work: Work, asked: ModelSettings, number: int) -> Any:
     """Return a model of the pool: from the checkpoint where it was fitted before, else fitted and kept there."""
-    from counterpoise.persist import UnreadableModel, load, save  # noqa: PLC0415 - only where asked
+    from counterpoise.persist import UnreadableModel, load  # noqa: PLC0415 - only where asked
 
     if asked.name == DEPLOYED:
         return work.data.deployed
@@ -162,8 +164,7 @@ def _pool_member(work: Work, asked: ModelSettings, number: int) -> Any:
     tail = {"alpha": work.settings.alpha} if METHODS[asked.name].does == "mixes" else {}
     key = partial(work.key, f"model {number}")
     model = _fit_pipeline(work, asked, make(asked, seed=work.settings.seed + number, key=key, **tail))
-    work.checkpoint.mkdir(parents=True, exist_ok=True)
-    save(model, path)
+    work.keep(model, f"{work.checkpoint.name}/{path.name}")
     return model
 
 

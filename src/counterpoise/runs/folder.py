@@ -9,10 +9,12 @@
     environment.json  versions, platform, time
     log.txt           one line an event
     checkpoint/       what is fitted so far; removed when done
-    done.json         written last: the run is whole
+    done.json         written last: the run is whole, and never changes again
     report.html       what ``counterpoise.report`` makes of the rest
+    .counterpoise.lock    while someone writes
 
-Every file is written beside its place and renamed. A run without ``done.json`` is one that can go on.
+Every file is written beside its place and renamed, by the one process that holds the lock. A run without ``done.json``
+is one that can go on: whatever a kill leaves, at whichever moment, is taken up by the next fit or removed.
 """
 
 import hashlib
@@ -20,27 +22,33 @@ import json
 import os
 import platform
 import shutil
-from collections.abc import Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from counterpoise.persist import write_atomically
+from counterpoise.persist.files import opened, read_file, without_waiting
+from counterpoise.persist.locks import LOCK, FolderLock
+from counterpoise.persist.steps import step
 from counterpoise.results import ResultRow, ResultsTable, append_rows, read_rows
 from counterpoise.runs.columns import Columns
 from counterpoise.runs.errors import DataError, RunFolderError
 from counterpoise.runs.keys import KEY
 from counterpoise.runs.methods import training_needs_alpha
-from counterpoise.runs.output import REPORT
+from counterpoise.runs.output import OWN, REPORT, alone_in, unwritten
 from counterpoise.runs.settings import Settings
 from counterpoise.runs.summary import Summary, summarize_run
 
-GOALS, SETTINGS, MODEL, RESULTS = "goals.toml", "settings.json", "model.cp", "results.csv"
-TEXTS, ENVIRONMENT, LOG, CHECKPOINT, DONE = "texts.json", "environment.json", "log.txt", "checkpoint", "done.json"
+GOALS, SETTINGS, MODEL, RESULTS, TEXTS, ENVIRONMENT, LOG, DONE = OWN
+CHECKPOINT = "checkpoint"
+_PART = ".part"  # the ending of what a kill may leave half written or half removed
 _FORMAT = 1
 _CHUNK = 1 << 20
+_MOST_JSON = 1 << 25  # bytes: those of a run with 100,000 columns are a few million
+_TRAINED_BY = ("counterpoise", "numpy", "scikit-learn")  # packages of other versions may train other models
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "highspy", "pandas", "pyarrow", "pydantic", "skops")
 
 
@@ -112,11 +120,24 @@ def open_run(folder: str | Path) -> Run:
     if not (folder / SETTINGS).is_file():
         raise RunFolderError(f"{folder} is no run folder: it has no {SETTINGS}.")
     if not (folder / DONE).is_file():
-        raise RunFolderError(f"The run in {folder} is not whole. Let it go on with: counterpoise fit GOALS.")
+        raise RunFolderError(
+            f"The run in {folder} is not whole: wait for the end of its fit, or let it go on with: "
+            "counterpoise fit GOALS."
+        )
     absent = [name for name in (GOALS, MODEL, RESULTS, TEXTS, ENVIRONMENT) if not (folder / name).is_file()]
     if absent:
         raise RunFolderError(f"The run in {folder} is damaged: it lacks {', '.join(absent)}. Fit it again elsewhere.")
-    return Run(folder, _settings(folder))
+    run = Run(folder, _settings(folder))
+    _check_finished(folder)
+    return run
+
+
+def _check_finished(folder: Path) -> None:
+    """Check that the run that was finished is the one that the settings are of."""
+    if read_json(folder / DONE).get("fingerprint") != read_json(folder / SETTINGS).get("fingerprint"):
+        raise RunFolderError(
+            f"The run in {folder} is damaged: {DONE} is of another run than {SETTINGS}. Fit it again elsewhere."
+        )
 
 
 def _settings(folder: Path) -> Settings:
@@ -136,14 +157,18 @@ class Prints(NamedTuple):
     training: str
 
 
-def fingerprints(settings: Settings, files: Iterable[Path]) -> Prints:
-    """Return hashes of settings and of the bytes of data files; the output folder plays no role."""
+def fingerprints(settings: Settings, files: Iterable[Path], *, origin: str = "") -> Prints:
+    """Return hashes of settings and of the bytes of data files; the output folder plays no role.
+
+    ``origin`` is the fingerprint of the run whose models were taken: LPBoost of another alpha trains others.
+    """
     data = [_hash_of(path) for path in files]
     asked = settings.model_dump(mode="json", exclude={"output"})
     training = {key: value for key, value in asked.items() if key not in {"goals", "alpha", "confidence"}}
     if training_needs_alpha(settings.method):
         training["alpha"] = asked["alpha"]
-    return Prints(_hash([_FORMAT, asked, data]), _hash([_FORMAT, training, data]))
+    taken = [origin] if origin else []
+    return Prints(_hash([_FORMAT, asked, data, *taken]), _hash([_FORMAT, training, data, *taken]))
 
 
 def _hash(values: Any) -> str:
@@ -153,7 +178,7 @@ def _hash(values: Any) -> str:
 def _hash_of(path: Path) -> str:
     found = hashlib.sha256()
     try:
-        with path.open("rb") as stream:
+        with opened(path) as stream:
             while chunk := stream.read(_CHUNK):
                 found.update(chunk)
     except FileNotFoundError as error:
@@ -170,8 +195,22 @@ class Writer:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self._lock: FolderLock | None = None
 
-    def is_done(self, prints: Prints) -> bool:
+    @contextmanager
+    def claim(self, prints: Prints) -> Iterator[bool]:
+        """Keep all others from writing to the folder, and tell whether the run is still to be made.
+
+        A run that is whole never changes, so that one is told without the lock. One that is not may be by the time that
+        the lock is held, so it is looked at again. Nothing is written outside of this context.
+        """
+        if self._is_done(prints):
+            yield False
+            return
+        with alone_in(self.folder) as self._lock:
+            yield not self._is_done(prints)
+
+    def _is_done(self, prints: Prints) -> bool:
         """Tell whether the folder holds this run, whole; refuse one that holds something else."""
         if not self.folder.exists():
             return False
@@ -179,75 +218,127 @@ class Writer:
             raise RunFolderError(f"The run folder {self.folder} must be a folder; there is a file of that name.")
         known = self.folder / SETTINGS
         if not known.is_file():
-            if any(one.name not in (LOG, KEY) and not one.name.endswith(".part") for one in self.folder.iterdir()):
+            if any(one.name not in (LOG, LOCK, KEY) and one.suffix != _PART for one in self.folder.iterdir()):
                 raise RunFolderError(
                     f"The run folder {self.folder} must be new or empty; it holds other files. Choose another output."
                 )
             return False
         if not (self.folder / DONE).is_file():
             return False
+        _check_finished(self.folder)
         if read_json(known).get("fingerprint") != prints.run:
             raise RunFolderError(
                 f"{self.folder} holds a run with other settings or data. Name another folder with output, or delete it."
             )
         return True
 
-    def begin(self, content: bytes, settings: Settings, columns: Columns, prints: Prints, sources: Path) -> bool:
+    def begin(
+        self,
+        content: bytes,
+        settings: Settings,
+        columns: Columns,
+        prints: Prints,
+        sources: Path,
+        *,
+        origin: str = "",
+    ) -> bool:
         """Write what is known before the fit; return whether an earlier fit of the same run goes on."""
         before = read_json(self.folder / SETTINGS) if (self.folder / SETTINGS).is_file() else {}
-        if before.get("training") != prints.training:
-            shutil.rmtree(self.folder / CHECKPOINT, ignore_errors=True)
+        goes_on = before.get("training") == prints.training
+        if goes_on:
+            self._check_versions()
+        for left in [*self.folder.glob(f".*{_PART}"), *([] if goes_on else [self.folder / CHECKPOINT])]:
+            self._remove(left)
         if before.get("fingerprint") != prints.run:
             for name in (MODEL, RESULTS, TEXTS, REPORT):
-                (self.folder / name).unlink(missing_ok=True)
-        for left in self.folder.glob(".*.part") if self.folder.is_dir() else ():
-            left.unlink()
-        self.write(GOALS, content)
+                self._remove(self.folder / name)
         words = {
             **settings.model_dump(mode="json"),
             "columns": columns._asdict(),
             "fingerprint": prints.run,
             "training": prints.training,
+            "origin": origin,
             "sources": os.path.relpath(sources.resolve(), self.folder.resolve()),
         }
-        self.write(SETTINGS, _as_json(words))
+        self.write(SETTINGS, _as_json(words))  # first: by it a folder is known as one of ours
+        self.write(GOALS, content)
         self.write(ENVIRONMENT, _as_json(environment()))
-        return before.get("training") == prints.training and (self.folder / CHECKPOINT).exists()
+        return goes_on and (self.folder / CHECKPOINT).exists()
 
-    def save_model(self, model: Any) -> None:
-        """Write the model."""
+    def save_model(self, model: Any, name: str = MODEL) -> None:
+        """Write a model."""
         from counterpoise.persist import dumps  # noqa: PLC0415 - only where a model was fitted
 
-        self.write(MODEL, dumps(model))
+        self.write(name, dumps(model))
 
     def finish(self, rows: Iterable[ResultRow], texts: Mapping[str, Any], prints: Prints) -> None:
-        """Write the results, say that the run is whole, and drop the checkpoint."""
+        """Write the results, drop the checkpoint, and say that the run is whole."""
+        self._remove(self.folder / RESULTS)
         try:
-            (self.folder / RESULTS).unlink(missing_ok=True)
             append_rows(self.folder / RESULTS, rows)
         except OSError as error:
             raise unwritten(self.folder / RESULTS, error) from error
         self.write(TEXTS, _as_json(texts))
+        self._remove(self.folder / CHECKPOINT)
         self.log("done")
         self.write(DONE, _as_json({"fingerprint": prints.run}))
-        shutil.rmtree(self.folder / CHECKPOINT, ignore_errors=True)
 
     def write(self, name: str, content: bytes) -> None:
         """Write one file of the folder."""
+        self._check_alone()
         try:
             write_atomically(self.folder / name, [content])
         except OSError as error:
-            with suppress(OSError):  # it holds something already, or was never made
-                self.folder.rmdir()
             raise unwritten(self.folder / name, error) from error
 
     def log(self, event: str) -> None:
         """Add a line to the log."""
+        self._check_alone()
+        path = self.folder / LOG
+        step("append", path)
         try:
-            with (self.folder / LOG).open("a", encoding="utf-8") as stream:
+            with open(path, "a", encoding="utf-8", opener=without_waiting) as stream:
                 stream.write(f"{_now()} {event}\n")
         except OSError as error:
-            raise unwritten(self.folder / LOG, error) from error
+            raise unwritten(path, error) from error
+
+    def _remove(self, path: Path) -> None:
+        """Remove a file or a folder; one that is half removed goes by a name that nobody reads."""
+        if not path.exists():
+            return
+        self._check_alone()
+        try:
+            step("remove", path)
+            if not path.is_dir():
+                path.unlink()
+                return
+            if path.suffix != _PART:
+                path = path.rename(path.with_name(f".{path.name}{_PART}"))
+                step("remove", path)
+            shutil.rmtree(path, ignore_errors=True)
+        except OSError as error:
+            raise unwritten(path, error) from error
+
+    def _check_alone(self) -> None:
+        """Check that the folder is still the one that was locked: another may have been made by its name."""
+        if self._lock is None or not self._lock.is_there():
+            raise RunFolderError(
+                f"The run folder {self.folder} was removed or moved while it was written to. Give the same command "
+                "again, and leave the folder until it ends."
+            )
+
+    def _check_versions(self) -> None:
+        """Refuse to mix models that were trained by one version with those of another."""
+        is_trained = (self.folder / CHECKPOINT).exists() or (self.folder / MODEL).exists()
+        if not is_trained or not (self.folder / ENVIRONMENT).is_file():
+            return
+        was, now = read_json(self.folder / ENVIRONMENT), environment()
+        for name in _TRAINED_BY:
+            if was.get(name) != now.get(name):
+                raise RunFolderError(
+                    f"The run in {self.folder} was begun with {name} {was.get(name)}, and this is {now.get(name)}, "
+                    "whose models may differ: install that version, or name another folder with output."
+                )
 
 
 def environment() -> dict[str, str]:
@@ -266,11 +357,11 @@ def environment() -> dict[str, str]:
 def read_json(path: Path) -> dict[str, Any]:
     """Return the object in a JSON file of a run folder."""
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        found = json.loads(read_file(path, _MOST_JSON))
     except OSError as error:
         raise RunFolderError(f"{path} cannot be read: {error.strerror or error}.") from error
-    except ValueError as error:
-        raise RunFolderError(f"{path} cannot be read: it is no JSON.") from error
+    except (ValueError, RecursionError) as error:  # no JSON, no UTF-8, digits without end or lists in lists in lists
+        raise RunFolderError(f"{path} cannot be read: it is no JSON of a known kind.") from error
     if not isinstance(found, dict):
         raise RunFolderError(f"{path} must hold a JSON object; it holds {type(found).__name__}.")
     return found
@@ -282,9 +373,3 @@ def _as_json(words: Mapping[str, Any]) -> bytes:
 
 def _now() -> str:
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def unwritten(path: Path, error: OSError) -> RunFolderError:
-    """Return the error for a file or folder that cannot be written."""
-    reason = error.strerror or str(error)
-    return RunFolderError(f"{path} cannot be written: {reason}. The run goes on with the same command once it can.")

@@ -1,21 +1,24 @@
 """Reading a goals file: TOML, checked by pydantic, with errors that say where, what was wanted and what was got."""
 
-import re
 import tomllib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
 
 from counterpoise.goals import Goal, GoalSyntaxError, UnknownName, parse_goal
-from counterpoise.runs.errors import GoalsFileError, nearest
+from counterpoise.persist.files import read_file
+from counterpoise.runs.errors import GoalsFileError, listed, nearest, short, twice_in
 from counterpoise.runs.methods import DEPLOYED, METHODS, check_method
 from counterpoise.runs.settings import MethodSettings, Settings, SplitSettings
+from counterpoise.runs.toml_shape import too_deep
 
 _TRAIN = "train"  # what goals call the rows of the run itself
 _RESERVED = ("train", "validation", "test")
 _SHOWN = 60  # characters of a value in a message
+_MOST_BITS = 64  # of a whole number: those of TOML
+_MOST_BYTES = 1 << 20  # of a goals file: room for the names of 50,000 columns
 
 
 def read_goals_file(path: str | Path) -> Settings:
@@ -57,7 +60,7 @@ def read_bytes(path: str | Path) -> bytes:
     if not path.exists():
         raise GoalsFileError(f"There is no goals file {path}. Write one with: counterpoise init DATA --target COLUMN.")
     try:
-        return path.read_bytes()
+        return read_file(path, _MOST_BYTES)
     except OSError as error:
         raise GoalsFileError(f"{path} cannot be read: {error.strerror}.") from error
 
@@ -68,16 +71,33 @@ def parse_goals_file(content: bytes, path: Path) -> Settings:
         text = content.decode("utf-8")
     except UnicodeDecodeError as error:
         raise GoalsFileError(f"{path} must be UTF-8 text; byte {error.start} is not.") from error
+    deep = too_deep(text)
+    if deep:
+        raise GoalsFileError(f"{path}, {deep}.")
     try:
         given = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise GoalsFileError(f"{path} must be TOML: {error}.") from error
+    except ValueError as error:  # of Python, for a number of thousands of digits
+        raise _long_number(path) from error
+    if _has_long_number(given):
+        raise _long_number(path)
     try:
         settings = Settings.model_validate(given)
     except ValidationError as error:
         raise GoalsFileError(_words(error, text, path)) from error
     _check_together(settings, _Place(path, text))
     return settings
+
+
+def _long_number(path: Path) -> GoalsFileError:
+    return GoalsFileError(f"{path} must be TOML: a whole number has at most {_MOST_BITS} bits.")
+
+
+def _has_long_number(value: Any) -> bool:
+    if isinstance(value, dict | list):
+        return any(map(_has_long_number, value.values() if isinstance(value, dict) else value))
+    return isinstance(value, int) and value.bit_length() > _MOST_BITS
 
 
 def goals_of(settings: Settings) -> tuple[Goal, ...]:
@@ -102,6 +122,7 @@ class _Place:
 def _check_together(settings: Settings, place: _Place) -> None:
     """Check what depends on several keys, or on what methods and goals there are."""
     _check_data(settings, place)
+    _check_files(settings, place)
     _check_splits(settings.splits, place)
     for key, message in check_method(settings.method):
         raise place.error(("method", *key), message)
@@ -141,7 +162,7 @@ def _check_data(settings: Settings, place: _Place) -> None:
         names = getattr(data, key) or []
         if data.target in names and key != "drop":
             raise place.error(("data", key), f"expected columns beside the target; got the target {data.target!r}.")
-        twice = next((name for name in names if names.count(name) > 1), None)
+        twice = twice_in(names)
         if twice is not None:
             raise place.error(("data", key), f"expected each column once; got {twice!r} twice.")
     for number, model in enumerate(settings.method.models):
@@ -163,6 +184,21 @@ def _check_weights(settings: Settings, place: _Place) -> None:
             raise place.error(("datasets", name, "largest_weight"), message)
 
 
+def _check_files(settings: Settings, place: _Place) -> None:
+    for key, files in _file_lists(settings):
+        twice = twice_in(files)
+        if twice is not None:
+            raise place.error(key, f"expected each file once; got {twice!r} twice.")
+
+
+def _file_lists(settings: Settings) -> Iterator[tuple[tuple[str, ...], list[str]]]:
+    yield ("data", "files"), settings.data.files
+    for split in ("validation_files", "test_files"):
+        yield ("splits", split), getattr(settings.splits, split) or []
+    for name, dataset in settings.datasets.items():
+        yield ("datasets", name, "files"), dataset.files
+
+
 def _check_splits(splits: SplitSettings, place: _Place) -> None:
     for name in ("validation", "test"):
         if getattr(splits, name) is not None and getattr(splits, f"{name}_files") is not None:
@@ -180,9 +216,10 @@ def _check_goal(text: str, known: Iterable[str], place: _Place, key: Sequence[An
         raise place.error(key, f"expected a goal such as recall(train) >= 0.9; got {_shown(text)}. {reason}") from error
     for name in goal.datasets:
         if name not in known:
-            listed = ", ".join(map(repr, sorted(known)))
-            hint = nearest(name, known)
-            raise place.error(key, f"unknown dataset {name!r} in the goal {goal}.{hint} Known: {listed}.")
+            hint, names = nearest(name, known), listed(sorted(known))
+            raise place.error(
+                key, f"unknown dataset {_shown(name)} in the goal {short(goal, _SHOWN)}.{hint} Known: {names}."
+            )
 
 
 def _words(error: ValidationError, text: str, path: Path) -> str:
@@ -194,7 +231,7 @@ def _words(error: ValidationError, text: str, path: Path) -> str:
         known = _known_keys(key[:-1])
         table = f"the table {_dotted(key[:-1])}" if len(key) > 1 else "a goals file"
         hint = nearest(str(key[-1]), known)
-        return f"{where}: unknown key {key[-1]!r} in {table}.{hint} Known: {', '.join(known)}."
+        return f"{where}: unknown key {_shown(key[-1])} in {table}.{hint} Known: {', '.join(known)}."
     if first["type"] == "missing":
         return f"{where}: {_dotted(key)} is missing; expected {_wanted(key)}."
     kinds = {one["type"] for one in error.errors() if one["loc"][: len(key)] == first["loc"][: len(key)]}
@@ -210,6 +247,8 @@ def _is_branch(part: Any) -> bool:
 def _expected(error: Any) -> str:
     if str(error["type"]).endswith("too_short"):
         return "at least one entry or character"
+    if error["type"] == "string_too_long":
+        return f"text of at most {error['ctx']['max_length']} characters"
     words = str(error["msg"]).removeprefix("Input should be ").removeprefix("Value error, ")
     simple = {"a valid string": "text", "a valid integer": "a whole number", "a valid number": "a number"}
     simple |= {"a valid boolean": "true or false", "a valid list": "a list", "a valid dictionary": "a table"}
@@ -249,15 +288,15 @@ def _line(text: str, key: Sequence[Any]) -> str:
     names = [str(part) for part in key if isinstance(part, str)]
     if not names:
         return ""
-    header = ".".join(names[:-1])
-    table = ""
+    header, table = ".".join(names[:-1]), ""
     for number, line in enumerate(text.splitlines(), start=1):
-        opened = re.match(r"\s*\[\[?\s*([^\]]+?)\s*\]\]?", line)
-        if opened and "=" not in line.split("]")[0]:
-            table = opened[1].replace('"', "")
+        opened, bracket, _ = line.strip().partition("]")
+        before, equals, _ = line.partition("=")
+        if bracket and opened.startswith("[") and "=" not in opened:
+            table = opened.strip("[ \t").replace('"', "")
             if table == ".".join(names):
                 return f", line {number}"
-        elif table == header and re.match(rf"\s*[\"']?{re.escape(names[-1])}[\"']?\s*=", line):
+        elif equals and table == header and before.strip().strip("\"'") == names[-1]:
             return f", line {number}"
     return ""
 
@@ -265,10 +304,11 @@ def _line(text: str, key: Sequence[Any]) -> str:
 def _dotted(key: Sequence[Any]) -> str:
     words = ""
     for part in key:
-        words += f"[{part + 1}]" if isinstance(part, int) else f".{part}" if words else str(part)
+        words += (
+            f"[{part + 1}]" if isinstance(part, int) else f".{short(part, _SHOWN)}" if words else short(part, _SHOWN)
+        )
     return words
 
 
 def _shown(value: Any) -> str:
-    words = repr(value)
-    return words if len(words) <= _SHOWN else words[:_SHOWN] + "..."
+    return short(repr(value), _SHOWN)

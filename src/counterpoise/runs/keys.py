@@ -9,6 +9,7 @@ from pathlib import Path
 from counterpoise._secret import Secret
 from counterpoise.draws import check_key, make_key
 from counterpoise.persist import write_atomically
+from counterpoise.persist.files import read_file
 from counterpoise.runs.errors import RunFolderError
 
 KEY = "draws.key"  # hexadecimal digits in one line, for nobody but the owner
@@ -21,8 +22,7 @@ def run_key(folder: Path) -> Secret:
     if not path.exists():
         keep_key(folder, make_key(None))
     try:
-        with path.open("rb") as stream:
-            key = check_key(bytes.fromhex(stream.read(_MOST).decode("ascii")))
+        key = check_key(bytes.fromhex(read_file(path, _MOST).decode("ascii")))
     except OSError as error:
         raise RunFolderError(f"{path} cannot be read: {error.strerror or error}.") from error
     except ValueError:

@@ -1,11 +1,34 @@
-"""Files where a user wants them: in a folder that is there, whole or not at all."""
+"""Files where a user wants them: in a folder that is there, whole or not at all, by one writer at a time."""
 
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
 
 from counterpoise.persist import write_atomically
+from counterpoise.persist.locks import FolderLock, Held
 from counterpoise.runs.errors import RunFolderError
+from counterpoise.runs.keys import KEY
 
-REPORT = "report.html"  # in a run folder
+_SETTINGS = "settings.json"  # by which a run folder is known
+OWN = ("goals.toml", _SETTINGS, "model.cp", "results.csv", "texts.json", "environment.json", "log.txt", "done.json")
+REPORT = "report.html"
+_WAIT = 10.0  # seconds for others: whoever writes one file, and not a whole run, has done so by then
+
+
+@contextmanager
+def alone_in(folder: Path, *, wait: float = 0.0) -> Iterator[FolderLock]:
+    """Keep all others from writing to a run folder; refuse where another still does after ``wait`` seconds."""
+    with ExitStack() as stack:
+        try:
+            lock = stack.enter_context(FolderLock(folder, wait=wait))
+        except Held as error:
+            raise RunFolderError(
+                f"Another process ({error.holder}) is writing to the run folder {folder}: wait for its end, or name "
+                "another folder with output."
+            ) from None
+        except OSError as error:
+            raise unwritten(folder, error) from error
+        yield lock
 
 
 def check_place(path: Path, *, read: Path | None = None) -> None:
@@ -14,14 +37,27 @@ def check_place(path: Path, *, read: Path | None = None) -> None:
         raise RunFolderError(f"{path} is a folder; --output must name a file.")
     if not path.parent.is_dir():
         raise RunFolderError(f"There is no folder {path.parent} for {path.name}. Make it first, or name another place.")
+    if path.name in (*OWN, KEY) and _is_run(path.parent):
+        raise RunFolderError(f"{path} is a part of the run itself; --output must name another file.")
     if read is not None and path.exists() and path.samefile(read):
         raise RunFolderError(f"{path} is the data file itself; --output must name another file.")
 
 
 def write_output(path: Path, content: bytes) -> None:
-    """Write a file that a user asked for."""
+    """Write a file that a user asked for; into a run folder while nobody else writes there."""
     check_place(path)
-    try:
-        write_atomically(path, [content])
-    except OSError as error:
-        raise RunFolderError(f"{path} cannot be written: {error.strerror or error}.") from error
+    with alone_in(path.parent, wait=_WAIT) if _is_run(path.parent) else nullcontext():
+        try:
+            write_atomically(path, [content])
+        except OSError as error:
+            raise RunFolderError(f"{path} cannot be written: {error.strerror or error}.") from error
+
+
+def _is_run(folder: Path) -> bool:
+    return (folder / _SETTINGS).is_file()
+
+
+def unwritten(path: Path, error: OSError) -> RunFolderError:
+    """Return the error for a file or folder that cannot be written."""
+    reason = error.strerror or str(error)
+    return RunFolderError(f"{path} cannot be written: {reason}. The run goes on with the same command once it can.")

@@ -4,18 +4,22 @@ Texts become categoricals, numbers stay as narrow as they are, a missing number 
 a truth value is refused.
 """
 
+import os
 import re
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Any
 
-from counterpoise.runs.errors import ColumnError, DataError, nearest
+from counterpoise.persist.files import opened
+from counterpoise.runs.errors import ColumnError, DataError, listed, nearest, twice_in
 
 _EMPTY_TEXTS = ("", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "#N/A")  # missing in any CSV file
 _BLOCK = 1 << 24  # bytes of a CSV file from which types are told
 _PARQUET = (".parquet", ".pq")
 _NO_COLUMN = re.compile(r"|__index_level_\d+__")  # the index that pandas writes beside the columns
 _OTHER_SEPARATORS = (";", "\t", "|")
+_MOST_COLUMNS = 100_000  # each costs some fifty microseconds, however few its rows
+_NUMBER = 8  # bytes
 
 
 def column_names(path: Path) -> list[str]:
@@ -26,7 +30,7 @@ def column_names(path: Path) -> list[str]:
         raise DataError(
             f"{path} must have commas between columns; its header has {other!r}. Save it with commas, or as Parquet."
         )
-    twice = next((name for name in names if names.count(name) > 1), None)
+    twice = twice_in(names)
     if twice is not None:
         raise DataError(f"{path} must have each column once; {twice!r} is there {names.count(twice)} times.")
     return names
@@ -47,13 +51,30 @@ def read_frame(path: Path, columns: Sequence[str], *, missing: Sequence[str] = (
         Columns of texts: CSV has no types, and a few rows of ``01`` and ``02`` look like numbers.
     """
     known = column_names(path)
+    there = set(known)
     for name in columns:
-        if name not in known:
+        if name not in there:
             raise DataError(f"{path} has no column {name!r}.{nearest(name, known)} It has: {listed(known)}.")
-    table = _guarded(path, lambda one: _read(one, list(columns), missing, texts))
+    table = _table(path, columns, missing, texts)
+    return _as_frame({name: _as_column(table[name], name, path, set(missing)) for name in table.column_names})
+
+
+def read_usable(path: Path, columns: Sequence[str]) -> tuple[Any, list[str]]:
+    """Return as a data frame those columns that hold numbers or texts, and the names of the others."""
+    table, usable, refused = _table(path, columns), {}, []
+    for name in columns:
+        try:
+            usable[name] = _as_column(table[name], name, path, set())
+        except ColumnError:
+            refused.append(name)
+    return _as_frame(usable), refused
+
+
+def _table(path: Path, columns: Sequence[str], missing: Sequence[str] = (), texts: Collection[str] = ()) -> Any:
+    table = _guarded(path, lambda one: _read(one, list(columns), missing, frozenset(texts)))
     if table.num_rows == 0:
         raise DataError(f"{path} must hold rows; it has a header only.")
-    return _as_frame(table, path, set(missing))
+    return table
 
 
 def read_column(path: Path, name: str) -> Any:
@@ -89,18 +110,50 @@ def _names(path: Path) -> list[str]:
     if _is_parquet(path):
         import pyarrow.parquet as pq  # noqa: PLC0415
 
-        return list(pq.read_schema(path).names)
+        names = list(pq.read_schema(path).names)
+        _check_width(path, len(names))
+        return names
     from pyarrow import csv  # noqa: PLC0415
 
+    with opened(path) as header:
+        _check_width(path, header.readline(_BLOCK).partition(b"\r")[0].count(b",") + 1)
     with csv.open_csv(path, read_options=csv.ReadOptions(block_size=_BLOCK)) as stream:
         return list(stream.schema.names)
 
 
+def _check_width(path: Path, n_columns: int) -> None:
+    if n_columns > _MOST_COLUMNS:
+        raise DataError(f"{path} must have at most {_MOST_COLUMNS} columns; it has {n_columns}.")
+
+
+def _read_parquet(path: Path, columns: list[str]) -> Any:
+    """Read a Parquet file, which may say in a few bytes what takes far more than there is memory."""
+    import pyarrow as pa  # noqa: PLC0415
+    import pyarrow.parquet as pq  # noqa: PLC0415
+
+    n_rows = pq.read_metadata(path).num_rows
+    if n_rows * len(columns) * _NUMBER > _memory():
+        raise DataError(
+            f"{path} says that it has {n_rows} rows, of which {len(columns)} columns take more than the memory here. "
+            "Use fewer columns or rows."
+        )
+    schema = pq.read_schema(path)
+    # A text that is there a million times is kept once.
+    texts = [name for name in columns if pa.types.is_string(schema.field(name).type)]
+    return pq.read_table(path, columns=columns, partitioning=None, read_dictionary=texts)
+
+
+def _memory() -> float:
+    """Return the bytes of memory that the machine has, where the system tells."""
+    try:
+        return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    except (AttributeError, ValueError):  # Windows has no such call
+        return float("inf")
+
+
 def _read(path: Path, columns: list[str], missing: Sequence[str], texts: Collection[str]) -> Any:
     if _is_parquet(path):
-        import pyarrow.parquet as pq  # noqa: PLC0415
-
-        return pq.read_table(path, columns=columns, partitioning=None)
+        return _read_parquet(path, columns)
     import pyarrow as pa  # noqa: PLC0415
     from pyarrow import csv  # noqa: PLC0415
 
@@ -114,10 +167,9 @@ def _read(path: Path, columns: list[str], missing: Sequence[str], texts: Collect
     return csv.read_csv(path, read_options=read, parse_options=parse, convert_options=convert)
 
 
-def _as_frame(table: Any, path: Path, missing: set[str]) -> Any:
+def _as_frame(columns: dict[str, Any]) -> Any:
     import pandas as pd  # noqa: PLC0415 - heavy, and optional
 
-    columns = {name: _as_column(table[name], name, path, missing) for name in table.column_names}
     return pd.DataFrame(columns, copy=False)
 
 
@@ -169,10 +221,3 @@ def _is_parquet(path: Path) -> bool:
 def _first_sentence(error: BaseException) -> str:
     words = " ".join(str(error).split())
     return words[:300].rstrip(".") + "."
-
-
-def listed(names: Iterable[Any], most: int = 20) -> str:
-    """Return names for a message, the first of them where there are many."""
-    shown = list(names)
-    more = f" and {len(shown) - most} more" if len(shown) > most else ""
-    return ", ".join(map(repr, shown[:most])) + more

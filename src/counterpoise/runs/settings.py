@@ -21,7 +21,7 @@ from pydantic import (
 
 Label: TypeAlias = StrictStr | StrictInt | StrictFloat | StrictBool
 Number: TypeAlias = StrictInt | StrictFloat
-Name: TypeAlias = Annotated[StrictStr, Field(min_length=1)]
+Name: TypeAlias = Annotated[StrictStr, Field(min_length=1, max_length=4096)]  # of a column or a file
 Fraction: TypeAlias = Annotated[StrictFloat | StrictInt, Field(ge=0, lt=1)]
 Confidence: TypeAlias = Annotated[StrictFloat, Field(gt=0, lt=1)]
 
@@ -115,7 +115,7 @@ class MethodSettings(_Table):
 class GoalSettings(_Table):
     """A goal as text, with how surely it must hold on the population."""
 
-    goal: Name
+    goal: Annotated[StrictStr, Field(min_length=1)]
     confidence: Confidence | None = None
 
 

@@ -9,9 +9,9 @@ import numpy as np
 
 from counterpoise._language.wording import written_name, written_value
 from counterpoise.runs.columns import labels_of
-from counterpoise.runs.errors import ColumnError, DataError, RunFolderError, nearest
+from counterpoise.runs.errors import DataError, RunFolderError, listed, nearest
 from counterpoise.runs.output import write_output
-from counterpoise.runs.reading import column_names, listed, read_frame
+from counterpoise.runs.reading import column_names, read_usable
 
 _FEW = 12  # different whole numbers that may be codes of categories
 _UNIQUE = 0.9  # share of different texts from which a column is a name or a number of a person
@@ -57,7 +57,8 @@ def starting_file(
     for name in (target, *groups):
         if name not in known:
             raise DataError(f"{path} has no column {name!r}.{nearest(name, known)} It has: {listed(known)}.")
-    frame, refused = _look(path, known)
+    frame, refused = read_usable(path, known)
+    frame = frame.iloc[:_LOOKED_AT]
     if target in refused:
         raise DataError(f"Column {target!r} of {path} must hold classes; it holds neither numbers nor texts.")
     labels = labels_of(frame, target, path)
@@ -79,23 +80,6 @@ def write_new(path: str | Path, text: str) -> None:
     if path.exists():
         raise RunFolderError(f"{path} exists already and is left as it is. Name another with --output.")
     write_output(path, text.encode())
-
-
-def _look(path: Path, known: Sequence[str]) -> tuple[Any, list[str]]:
-    """Return the columns that can be used, and the names of the others."""
-    try:
-        return read_frame(path, known).iloc[:_LOOKED_AT], []
-    except ColumnError:
-        refused = [name for name in known if not _usable(path, name)]
-        return read_frame(path, [name for name in known if name not in refused]).iloc[:_LOOKED_AT], refused
-
-
-def _usable(path: Path, name: str) -> bool:
-    try:
-        read_frame(path, [name])
-    except ColumnError:
-        return False
-    return True
 
 
 def _top(path: Path, frame: Any, classes: Any, target: str, groups: Sequence[str]) -> Iterator[str]:

@@ -189,39 +189,37 @@ def rebalance_run(run: Run, *, alpha: float | None = None, goals: Any = None, ou
     Run
         The new one.
     """
-    model = run.model()
-    if not mixes(model):
-        raise ValueError(f"The method {run.settings.method.name!r} has no mixture to choose anew.")
     changes: dict[str, Any] = {} if alpha is None else {"alpha": _checked_alpha(alpha)}
     if goals is not None:
         changes["goals"] = [_goal_settings(goal) for goal in _known_goals(goals, run.settings)]
     settings = run.settings.model_copy(update=changes)
-    files = data_files(settings, run.sources)
-    prints = fingerprints(settings, files)
+    origin = str(read_json(run.folder / SETTINGS)["fingerprint"])
+    prints = fingerprints(settings, data_files(settings, run.sources), origin=origin)
     writer = Writer(Path(output))
-    if writer.is_done(prints):
-        return Run(writer.folder, settings)
-    data = _own_data(run)
-    work = Work(
-        settings,
-        data,
-        checked_goals(settings, data),
-        writer.folder / CHECKPOINT,
-        lambda _progress: None,
-        lambda _: None,
-    )
-    model = inside_goals(work, model, alpha=float(settings.alpha))
-    judge = Judge(settings, data, model, work.goals)
-    rows, texts = judge.everything(0.0)
-    texts["commands"] = [_command(run, settings, changes, writer.folder)]
-    writer.begin((run.folder / GOALS).read_bytes(), settings, data.columns, prints, run.sources)
-    writer.log(f"mixture of {run.folder.name} chosen anew")
-    draws = draws_of(last_step(model))
-    assert draws is not None  # noqa: S101 - it is a mixture
-    keep_key(writer.folder, draws.key)
-    writer.save_model(model)
-    writer.finish(rows, texts, prints)
+    with writer.claim(prints) as is_to_do:
+        if is_to_do:
+            model = run.model()
+            if not mixes(model):
+                raise ValueError(f"The method {run.settings.method.name!r} has no mixture to choose anew.")
+            data = _own_data(run)
+            goals = checked_goals(settings, data)
+            work = Work(settings, data, goals, writer.folder / CHECKPOINT, _unheard, _unheard, writer.save_model)
+            model = inside_goals(work, model, alpha=float(settings.alpha))
+            rows, texts = Judge(settings, data, model, goals).everything(0.0)
+            texts["commands"] = [_command(run, settings, changes, writer.folder)]
+            content = (run.folder / GOALS).read_bytes()
+            writer.begin(content, settings, data.columns, prints, run.sources, origin=origin)
+            writer.log(f"mixture of {run.folder.name} chosen anew")
+            draws = draws_of(last_step(model))
+            assert draws is not None  # noqa: S101 - it is a mixture
+            keep_key(writer.folder, draws.key)
+            writer.save_model(model)
+            writer.finish(rows, texts, prints)
     return Run(writer.folder, settings)
+
+
+def _unheard(_event: Any) -> None:
+    """Tell nobody."""
 
 
 def _known_goals(goals: Any, settings: Settings) -> tuple[Goal, ...]:
@@ -257,8 +255,9 @@ def _goal_settings(goal: Goal) -> GoalSettings:
 
 def _own_data(run: Run, settings: Settings | None = None) -> Data:
     """Return the data that the run was fitted on, after checking that its files are the same; as others read them."""
-    prints = fingerprints(run.settings, data_files(run.settings, run.sources))
-    if prints.run != read_json(run.folder / SETTINGS)["fingerprint"]:
+    words = read_json(run.folder / SETTINGS)
+    prints = fingerprints(run.settings, data_files(run.settings, run.sources), origin=words.get("origin", ""))
+    if prints.run != words["fingerprint"]:
         raise RunFolderError(f"The data files of the run in {run.folder} have changed since it was fitted.")
     return load_data(settings or run.settings, run.sources)
 
