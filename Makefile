@@ -4,7 +4,7 @@ BIN := .venv/bin
 # Where the plain package is the large build for GPUs, name the one for processors as PyTorch's own pages say.
 TORCH ?= torch==2.13.0
 
-.PHONY: help demo test test-networks lint bench bench-full wheel-test clean
+.PHONY: help demo test test-networks lint bench bench-full reproduce wheel-test clean
 
 help:
 	@echo "make demo        the whole story on data that ships inside scikit-learn, ends with a report"
@@ -12,6 +12,7 @@ help:
 	@echo "make test-networks  install PyTorch too, and run the tests of networks"
 	@echo "make lint        ruff, mypy, import contracts"
 	@echo "make bench       quick benchmarks against peers (make bench-full for all sizes)"
+	@echo "make reproduce PAPER=vadaboost  a paper's experiments on real data; ARGS='--seeds 2' and the like go with it"
 	@echo "make wheel-test  build the wheel and run the tests against it"
 
 .venv/installed: pyproject.toml
@@ -42,8 +43,11 @@ bench: .venv/installed
 bench-full: .venv/installed
 	$(BIN)/python bench/run.py --full
 
+reproduce: .venv/installed
+	$(BIN)/python -m papers $(PAPER) $(ARGS)
+
 # What packaging can break: files, entry points, imports. The numerics are the same source, tested before.
-NUMERICS := solvers learners boosting experiments
+NUMERICS := solvers learners boosting papers
 wheel-test: .venv/installed
 	rm -rf dist .venv-wheel
 	$(BIN)/python -m build --wheel --outdir dist .

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import multinomial
 
-from counterpoise.betting import (
+from counterpoise.theory.betting import (
     WeightedSample,
     few_cells,
     is_below,
@@ -17,8 +17,8 @@ from counterpoise.betting import (
     upper_weighted_sum,
     weight_levels,
 )
-from counterpoise.confidence import weighted_mean_bounds
-from counterpoise.guarantees import empirical_bernstein_bound
+from counterpoise.theory.confidence import weighted_mean_bounds
+from counterpoise.theory.guarantees import empirical_bernstein_bound
 
 RISK = 0.25  # so large that few rows say something
 

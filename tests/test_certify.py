@@ -12,9 +12,10 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from counterpoise.certify import audit, certify, split_three_ways, tightened
-from counterpoise.confidence import rows_needed
+from counterpoise.datasets import split_three_ways
 from counterpoise.goals import Dataset, GoalSyntaxError, Table, bind, parse_goal, positive_rate, precision, recall
+from counterpoise.goals.audit import audit, certify, tightened
+from counterpoise.theory.confidence import rows_needed
 
 TRAIN = Dataset("train")
 

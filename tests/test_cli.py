@@ -10,10 +10,9 @@ import counterpoise
 from counterpoise.cli import main
 from counterpoise.cli.errors import sentence
 from counterpoise.cli.printing import Shown
-from counterpoise.cli.project import EXPERIMENTS, Name
 
 COMMANDS = (
-    *("demo", "init", "fit", "evaluate", "predict", "rebalance", "certify", "report", "reproduce", "bench"),
+    *("demo", "init", "fit", "evaluate", "predict", "rebalance", "certify", "report", "bench"),
     *("data", "data list", "data fetch"),
 )
 
@@ -42,9 +41,6 @@ def test_help_of_every_command_explains_every_option(command, capsys):
         (["fit"], "requires an argument"),
         (["fit", "goals.toml", "--strickt"], "Did you mean --strict"),
         (["rebalance", "run", "-o", "new", "--alpha", "much"], "--alpha"),
-        (["reproduce", "vadabost"], 'Did you mean "vadaboost"'),
-        (["reproduce", "confidence", "--seeds", "0"], "--seeds must be at least 1; got 0"),
-        (["reproduce", "confidence", "--jobs", "0"], "--jobs must be at least 1; got 0"),
         (["data", "fetch", "addult"], "name must be one of"),
         (["predict", "run", "data.csv"], "--output"),
     ],
@@ -55,24 +51,6 @@ def test_a_slip_in_the_command_is_one_sentence_and_exit_code_2(arguments, words,
     assert shown.startswith("counterpoise: ")
     assert words in shown
     assert shown.count("\n") == 1
-
-
-def test_an_unknown_data_set_of_an_experiment_leaves_no_folder_behind(capsys, tmp_path):
-    assert main(["reproduce", "boosted-cvar", "--datasets", "compass", "--output", str(tmp_path / "new")]) == 2
-    assert "--datasets must be among acs-income, adult, " in capsys.readouterr().err
-    assert not (tmp_path / "new").exists()
-
-
-def test_results_go_where_the_help_says(capsys, monkeypatch, tmp_path):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("counterpoise.experiments.confidence_coverage.reproduce", lambda folder, **_: folder / "table")
-    monkeypatch.setattr("counterpoise.experiments.confidence_coverage_page.write_page", lambda table: table)
-    assert main(["reproduce", "confidence"]) == 0
-    assert capsys.readouterr().out == "page: results/confidence/table\n"
-
-
-def test_every_experiment_can_be_named():
-    assert set(EXPERIMENTS) == set(Name.__args__)
 
 
 def test_json_output_is_one_object_and_quiet_prints_nothing(capsys):

@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 CODE = (
-    "from counterpoise._compiled import kernel; from numba import int64; "
+    "from counterpoise._base.compiled import kernel; from numba import int64; "
     "print(kernel([int64(int64)])(eval('lambda x: x + 1'))(2))"
 )
 

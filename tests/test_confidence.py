@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom, binomtest, multinomial
 
-from counterpoise.confidence import (
+from counterpoise.theory.confidence import (
     Step,
     binomial_bounds,
     rows_needed,

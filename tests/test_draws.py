@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from counterpoise.draws import id_uniforms, make_key, pick, row_uniforms
+from counterpoise.mixtures.draws import id_uniforms, make_key, pick, row_uniforms
 
 KEY = bytes(range(32))
 
@@ -29,7 +29,7 @@ EXPECTED_IDS = [0.13449942560725558, 0.23333392359289784]
 
 def test_another_process_draws_the_same():
     code = (
-        "import numpy as np; from counterpoise.draws import row_uniforms; "
+        "import numpy as np; from counterpoise.mixtures.draws import row_uniforms; "
         "print(row_uniforms(np.arange(12.0).reshape(4, 3), bytes(range(32))).tolist())"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

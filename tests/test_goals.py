@@ -37,7 +37,7 @@ from counterpoise.goals import (
     recall,
     win_loss_ratio,
 )
-from counterpoise.rates import METRICS, RATIOS
+from counterpoise.goals.rates import METRICS, RATIOS
 
 TRAIN, MAIL = Dataset("train"), Dataset("mail")
 NAMES = st.one_of(st.sampled_from(["train", "sex", "a b", "it's", "x=1", "9"]), st.text(min_size=1, max_size=4))

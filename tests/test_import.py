@@ -40,4 +40,4 @@ def test_a_package_without_its_dependencies_says_which_extra_brings_them():
 
 def test_signatures_are_short_enough_to_read_in_help():
     parameter = inspect.signature(cp.metrics.cvar_loss).parameters["losses"]
-    assert str(parameter) == "losses: counterpoise._types.ArrayLike"
+    assert str(parameter) == "losses: counterpoise._base.types.ArrayLike"

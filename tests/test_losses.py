@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from counterpoise import losses
-from counterpoise.losses import LOSSES
+from counterpoise.theory.losses import LOSSES
 
 MARGINS = st.floats(-20, 20)
 KINKS = {"zero-one": [0.0], "hinge": [0.5], "ramp": [-0.5, 0.5]}

@@ -96,7 +96,7 @@ def test_a_large_pool_meets_the_goals_and_the_certificate_closes(fitted, noisy, 
 
 
 def test_rebalance_asks_no_model(fitted):
-    with mock.patch("counterpoise.pool.predict_codes", side_effect=AssertionError("a model was asked")):
+    with mock.patch("counterpoise.mixtures.pool.predict_codes", side_effect=AssertionError("a model was asked")):
         looser = fitted.rebalance(goals=[goal.with_bound(goal.bound) for goal in GOALS[1:]])
         milder = fitted.rebalance(alpha=0.5)
         free = fitted.rebalance(goals=())

@@ -15,7 +15,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from counterpoise import MixtureClassifier
 from counterpoise.goals import Table
-from counterpoise.pool import group_codes
+from counterpoise.mixtures.pool import group_codes
 
 
 @pytest.fixture(scope="module")
@@ -172,7 +172,7 @@ def test_stored_predictions_decide_about_no_other_rows(noisy, pool):
 
 def test_long_rows_are_asked_in_chunks(noisy, pool):
     X, y, _ = noisy
-    with mock.patch("counterpoise.pool._CHUNK", 700):
+    with mock.patch("counterpoise.mixtures.pool._CHUNK", 700):
         chunked = MixtureClassifier([*pool, pool[0].predict(X)], n_jobs=2).fit(X, y)
     whole = MixtureClassifier([*pool, pool[0].predict(X)]).fit(X, y)
     np.testing.assert_array_equal(chunked.selection_.losses, whole.selection_.losses)

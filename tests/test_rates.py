@@ -14,7 +14,7 @@ from oracles import random_decisions, rates_by_counting
 
 from counterpoise import goals, rates
 from counterpoise.goals import Dataset, Table, accuracy, churn, error_rate, positive_rate, precision, recall
-from counterpoise.rates import METRICS, RATIOS
+from counterpoise.goals.rates import METRICS, RATIOS
 
 TRAIN = Dataset("train")
 SEEDS = st.integers(0, 10_000)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from counterpoise.results import COLUMNS, ResultRow, ResultsTable, append_rows, as_markdown, read_rows, summarize
+from counterpoise.runs.results import COLUMNS, ResultRow, ResultsTable, append_rows, as_markdown, read_rows, summarize
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)  # any text that UTF-8 can hold
 ROWS = st.lists(

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from counterpoise.metrics import cvar_loss
-from counterpoise.risks import KL, ChiSquare, CVaR, EmpiricalLikelihood, Mean, MeanVariance, Risk, ball_risk
+from counterpoise.theory.risks import KL, ChiSquare, CVaR, EmpiricalLikelihood, Mean, MeanVariance, Risk, ball_risk
 
 WORST = [Mean(), CVaR(0.3), EmpiricalLikelihood(0.1), KL(0.1), ChiSquare(0.1)]
 ALL = [*WORST, MeanVariance(0.4)]

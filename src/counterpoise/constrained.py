@@ -16,14 +16,14 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from counterpoise._checks import check_choice, check_count, check_positive, check_vector, is_frame
-from counterpoise._infeasible import find_start, stacked_weights
-from counterpoise._language.tables import with_train
-from counterpoise._secret import SecretParameter
-from counterpoise._types import AnyArray, ArrayLike, FloatArray
-from counterpoise.draws import Draws, check_key, draws_of, make_key
+from counterpoise._base.checks import check_choice, check_count, check_positive, check_vector, is_frame
+from counterpoise._base.secret import SecretParameter
+from counterpoise._base.types import AnyArray, ArrayLike, FloatArray
 from counterpoise.goals import BoundGoals, GoalCheck, Table, as_goals, bind, bind_objective, error_rate
-from counterpoise.row_kernels import LINEAR, check_kernel, gram_of, kernel_of
+from counterpoise.goals.conflicts import find_start, stacked_weights
+from counterpoise.goals.tables import with_train
+from counterpoise.learners.row_kernels import LINEAR, check_kernel, gram_of, kernel_of
+from counterpoise.mixtures.draws import Draws, check_key, draws_of, make_key
 from counterpoise.solvers.ramp import KernelMachine, LinearMachine, Plan, RampProblem, RampSolution, minimize_ramp, ramp
 
 TRAIN = "train"

@@ -9,12 +9,11 @@ from typing import Any, Self
 
 import numpy as np
 
-from counterpoise._checks import check_alphas, check_choice, check_losses
-from counterpoise._types import AnyArray, ArrayLike, FloatArray
-from counterpoise.confidence import binomial_bounds
-from counterpoise.frontier import Tradeoff, tradeoff
-from counterpoise.guarantees import check_confidence
+from counterpoise._base.checks import check_alphas, check_choice, check_confidence, check_losses
+from counterpoise._base.types import AnyArray, ArrayLike, FloatArray
 from counterpoise.metrics import RateRow, cvar_curve, rate_table
+from counterpoise.mixtures.tradeoff import Tradeoff, tradeoff
+from counterpoise.theory.confidence import binomial_bounds
 
 __all__ = ["RATES", "CVaRCurveDisplay", "RateDisplay", "TradeoffDisplay", "count_bounds"]
 

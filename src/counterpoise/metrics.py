@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from counterpoise._checks import (
+from counterpoise._base.checks import (
     check_alpha,
     check_alphas,
     check_losses,
@@ -19,9 +19,9 @@ from counterpoise._checks import (
     check_sample_weight,
     value_range,
 )
-from counterpoise._language.classes import is_positive, two_classes
-from counterpoise._language.tables import Table, group_codes
-from counterpoise._types import ArrayLike, BoolArray, FloatArray, IntArray
+from counterpoise._base.types import ArrayLike, BoolArray, FloatArray, IntArray
+from counterpoise.goals.classes import is_positive, two_classes
+from counterpoise.goals.tables import Table, group_codes
 
 _CHUNK = 65_536  # rows multiplied at once, so that no float copy of a byte matrix is made
 

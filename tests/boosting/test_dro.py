@@ -18,11 +18,11 @@ from counterpoise.boosting.directions import SignDirections, ValueDirections, di
 from counterpoise.boosting.dro import RADIUS_FACTORS, sample_count
 from counterpoise.boosting.robust_loss import RobustLoss
 from counterpoise.datasets import DataNotAvailable, load, split_rows
-from counterpoise.guarantees import calibrated_radius
 from counterpoise.learners import HistogramTree, Stump
-from counterpoise.losses import LOSSES
-from counterpoise.risks import ball_risk
 from counterpoise.solvers import worst_case_weights
+from counterpoise.theory.guarantees import calibrated_radius
+from counterpoise.theory.losses import LOSSES
+from counterpoise.theory.risks import ball_risk
 
 KINDS = [("exponential", "empirical-likelihood"), ("logistic", "kl"), ("squared", "chi-square"), ("logistic", "cvar")]
 CHECKED = [

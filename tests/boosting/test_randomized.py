@@ -17,11 +17,11 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from counterpoise import AdaLPBoostClassifier, LPBoostClassifier
-from counterpoise.guarantees import hedge_bound
 from counterpoise.learners import Resampled
 from counterpoise.metrics import cvar_loss
-from counterpoise.mixing import choose_mixture
+from counterpoise.mixtures.game import choose_mixture
 from counterpoise.solvers import solve_weights_lp
+from counterpoise.theory.guarantees import hedge_bound
 
 ALPHAS = (0.02, 0.1, 0.3, 0.7, 1.0)
 
@@ -133,7 +133,7 @@ def test_sticky_shares_are_those_of_the_mixture(fitted):
 
 
 def test_each_model_decides_its_share_of_the_people(fitted):
-    from counterpoise.draws import pick  # noqa: PLC0415
+    from counterpoise.mixtures.draws import pick  # noqa: PLC0415
 
     rows = np.random.default_rng(2).normal(size=(100_000, 12))
     shares = np.bincount(pick(fitted._draws.by_row(rows), fitted.mixture_), minlength=30) / 100_000
@@ -176,7 +176,7 @@ def test_sample_draws_afresh_and_vote_is_the_argmax(noisy):
 
 def test_rebalance_trains_and_evaluates_nothing(fitted):
     before = fitted.mixture_.copy()
-    with mock.patch("counterpoise.pool.predict_codes", side_effect=AssertionError("a model was evaluated")):
+    with mock.patch("counterpoise.mixtures.pool.predict_codes", side_effect=AssertionError("a model was evaluated")):
         for model in fitted.estimators_:
             model.fit = mock.Mock(side_effect=AssertionError("a model was fitted"))
         other = fitted.rebalance(alpha=0.5)

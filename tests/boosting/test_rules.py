@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from counterpoise.boosting.rounds import History, Round
 from counterpoise.boosting.rules import hedge, hedge_groups, lp_dual, regularized_dual, without_outliers
-from counterpoise.mixing import outliers
+from counterpoise.mixtures.game import outliers
 
 
 def history_of(losses, start=None):

@@ -13,8 +13,8 @@ import pytest
 
 from counterpoise.boosting.checkpoint import rounds_done
 from counterpoise.cli import main
-from counterpoise.results import read_rows
 from counterpoise.runs import open_run
+from counterpoise.runs.results import read_rows
 
 
 def said(capsys, *arguments, code=0):

@@ -10,11 +10,12 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.tree import DecisionTreeClassifier
 
 from counterpoise import MixtureClassifier, tradeoff
-from counterpoise.certify import audit, split_three_ways
+from counterpoise.datasets import split_three_ways
 from counterpoise.displays import RATES
 from counterpoise.goals import Table, as_goals
+from counterpoise.goals.audit import audit
 from counterpoise.metrics import cvar_curve, rate_table
-from counterpoise.results import ResultRow, append_rows
+from counterpoise.runs.results import ResultRow, append_rows
 
 ALPHA = 0.1
 ALPHAS = np.unique([*np.geomspace(0.01, 1.0, 30), ALPHA])

@@ -20,7 +20,7 @@ from counterpoise.metrics import rate_table
 from counterpoise.report import figures, group_rates, svg, write_report
 from counterpoise.report.record import Record, read_record
 from counterpoise.report.wording import count, number, percent
-from counterpoise.results import append_rows, read_rows
+from counterpoise.runs.results import append_rows, read_rows
 
 pytest.importorskip("jinja2", reason="jinja2 is not installed")
 matplotlib = pytest.importorskip("matplotlib", reason="matplotlib is not installed")

@@ -14,11 +14,11 @@ import pytest
 
 from counterpoise.boosting.checkpoint import rounds_done
 from counterpoise.goals import InfeasibleGoals
-from counterpoise.results import read_rows
 from counterpoise.runs import RunFolderError, fit_run, open_run
 from counterpoise.runs import folder as run_folder
 from counterpoise.runs.data import load_data
 from counterpoise.runs.folder import CHECKPOINT, DONE
+from counterpoise.runs.results import read_rows
 
 
 def numbers(folder):

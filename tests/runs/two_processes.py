@@ -20,9 +20,9 @@ import pandas as pd
 
 from counterpoise.cli.errors import exit_code, sentence
 from counterpoise.persist import watched
-from counterpoise.results import read_rows
 from counterpoise.runs import RunFolderError, fit_run, open_run, rebalance_run
 from counterpoise.runs.folder import DONE, SETTINGS
+from counterpoise.runs.results import read_rows
 
 DATA = 'alpha = 0.5\n[data]\nfiles = "t.csv"\ntarget = "y"\n[method]\n'
 BOOST = DATA + 'learner = {name = "stump"}\nparameters = {n_estimators = 2}\n'

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from counterpoise._checks import is_frame
-from counterpoise._types import AnyArray
+from counterpoise._base.checks import is_frame
+from counterpoise._base.types import AnyArray
 from counterpoise.boosting.inputs import Rows
 
 _NO_MATTER = frozenset({"n_jobs", "verbose", "random_state"})  # of a learner: its random states are set in each round

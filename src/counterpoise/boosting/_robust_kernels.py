@@ -2,8 +2,8 @@
 
 from numba import float64, types
 
-from counterpoise._compiled import kernel
-from counterpoise._types import FloatArray
+from counterpoise._base.compiled import kernel
+from counterpoise._base.types import FloatArray
 
 _floats = float64[::1]
 

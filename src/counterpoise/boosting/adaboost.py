@@ -8,7 +8,7 @@ descent on the mean of ``exp(-y f(x))``. ``VadaBoostClassifier`` also penalizes 
 from collections.abc import Sequence
 from typing import Any
 
-from counterpoise._types import ByteArray, FloatArray
+from counterpoise._base.types import ByteArray, FloatArray
 from counterpoise.boosting.additive import AdditiveBooster, Step, log_odds
 from counterpoise.boosting.rounds import Callback
 

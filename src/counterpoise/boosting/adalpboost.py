@@ -14,12 +14,12 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
-from counterpoise._checks import check_choice, check_positive
-from counterpoise._types import IntArray
+from counterpoise._base.checks import check_choice, check_positive
+from counterpoise._base.types import IntArray
 from counterpoise.boosting.base import BoostedMixture
 from counterpoise.boosting.rounds import Callback, History, Rule
 from counterpoise.boosting.rules import hedge, hedge_groups
-from counterpoise.guarantees import hedge_eta
+from counterpoise.theory.guarantees import hedge_eta
 
 _REWEIGH = ("samples", "groups")
 

@@ -11,12 +11,12 @@ import numpy as np
 from scipy.special import expit, log_expit, softmax
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
-from counterpoise._checks import check_count, check_vector
-from counterpoise._types import AnyArray, ArrayLike, ByteArray, FloatArray
+from counterpoise._base.checks import check_count, check_vector
+from counterpoise._base.types import AnyArray, ArrayLike, ByteArray, FloatArray
 from counterpoise.boosting.inputs import Booster, Rows, seed_sequence
 from counterpoise.boosting.learner import base_learner, make_fit
 from counterpoise.boosting.rounds import Fit, History, Round, boost
-from counterpoise.pool import predict_codes
+from counterpoise.mixtures.pool import predict_codes
 
 _PERFECT = 1e-10  # error at which a model counts as perfect: its vote stays finite, and no round can follow
 _CHANCE = 1e-12  # a vote below this is rounding: the model is no better than chance

@@ -8,20 +8,20 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from counterpoise._checks import check_alpha, check_choice, check_count, check_fraction, is_frame
-from counterpoise._types import AnyArray, ArrayLike, ByteArray, IntArray
+from counterpoise._base.checks import check_alpha, check_choice, check_count, check_fraction, is_frame
+from counterpoise._base.types import AnyArray, ArrayLike, ByteArray, IntArray
 from counterpoise.boosting._fingerprints import data_texts, setting_texts
 from counterpoise.boosting.checkpoint import Checkpoint, Run, SavedRound, Seeds, opened
 from counterpoise.boosting.inputs import Booster, Rows, seed_sequence
 from counterpoise.boosting.learner import base_learner, make_fit
 from counterpoise.boosting.rounds import Fit, History, Round, Rule, boost
 from counterpoise.boosting.rules import without_outliers
-from counterpoise.draws import Draws, check_key, make_key
-from counterpoise.goal_rows import TRAIN, Answers, find_positive, part_of
 from counterpoise.goals import Table, as_goals
-from counterpoise.mixing import MIXTURES, Choice, Game, Selection, as_game, choose_mixture
-from counterpoise.pool import pool_codes, predict_codes
-from counterpoise.randomized import CVAR, DECISIONS, WORST_GROUP, Evidence, RandomizedClassifier
+from counterpoise.mixtures.answers import TRAIN, Answers, find_positive, part_of
+from counterpoise.mixtures.draws import Draws, check_key, make_key
+from counterpoise.mixtures.game import MIXTURES, Choice, Game, Selection, as_game, choose_mixture
+from counterpoise.mixtures.pool import pool_codes, predict_codes
+from counterpoise.mixtures.randomized import CVAR, DECISIONS, WORST_GROUP, Evidence, RandomizedClassifier
 
 
 class _Best(NamedTuple):

@@ -7,7 +7,7 @@ A fit that goes on from a checkpoint does not call them for the rounds that it r
 from types import TracebackType
 from typing import Any, Self
 
-from counterpoise._checks import check_count
+from counterpoise._base.checks import check_count
 from counterpoise.boosting.rounds import Round
 
 

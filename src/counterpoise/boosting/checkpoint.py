@@ -27,8 +27,8 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from counterpoise import __version__, persist
-from counterpoise._secret import Secret
-from counterpoise._types import AnyArray, ByteArray, FloatArray
+from counterpoise._base.secret import Secret
+from counterpoise._base.types import AnyArray, ByteArray, FloatArray
 from counterpoise.persist.files import opened as opened_file
 from counterpoise.persist.files import read_file
 from counterpoise.persist.locks import FolderLock, Held

@@ -5,12 +5,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from counterpoise._types import AnyArray, FloatArray
+from counterpoise._base.types import AnyArray, FloatArray
 from counterpoise.boosting._robust_kernels import dot
 from counterpoise.boosting.directions import Directions, model_values
 from counterpoise.boosting.robust_loss import RobustLoss
 from counterpoise.boosting.rounds import Callback, Round
-from counterpoise.losses import MarginLoss
+from counterpoise.theory.losses import MarginLoss
 
 
 class Descent(NamedTuple):

@@ -13,9 +13,9 @@ import numpy as np
 from sklearn.base import is_classifier, is_regressor
 from sklearn.pipeline import Pipeline
 
-from counterpoise._types import AnyArray, FloatArray
+from counterpoise._base.types import AnyArray, FloatArray
 from counterpoise.boosting.learner import LearnerFit, base_learner, fresh_copy, make_fit, weight_argument
-from counterpoise.pool import predict_codes
+from counterpoise.mixtures.pool import predict_codes
 
 _NO_CLASSES = np.empty(0)  # a regressor has none
 

@@ -21,18 +21,18 @@ import numpy as np
 from sklearn.model_selection import StratifiedKFold, train_test_split
 from sklearn.utils import get_tags
 
-from counterpoise._checks import check_choice, check_positive
-from counterpoise._types import AnyArray, FloatArray
+from counterpoise._base.checks import check_choice, check_confidence, check_positive
+from counterpoise._base.types import AnyArray, FloatArray
 from counterpoise.boosting.additive import AdditiveBooster, Ensemble, added_up, logistic_probabilities
 from counterpoise.boosting.descent import Descent, Watch, descend
 from counterpoise.boosting.directions import dimension, direction_learner, make_directions, model_values
 from counterpoise.boosting.inputs import Booster, Rows, part_of
 from counterpoise.boosting.robust_loss import RobustLoss
 from counterpoise.boosting.rounds import Callback
-from counterpoise.guarantees import calibrated_radius, check_confidence
 from counterpoise.learners.resampling import may_take_missing
-from counterpoise.losses import LOSSES
 from counterpoise.solvers.worst_case import DIVERGENCES, check_radius
+from counterpoise.theory.guarantees import calibrated_radius
+from counterpoise.theory.losses import LOSSES
 
 DRO_LOSSES = ("exponential", "logistic", "squared")
 RADIUS_FACTORS = (0.0, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0)  # of the calibrated radius, that "cv" tries

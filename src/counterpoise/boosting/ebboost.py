@@ -21,7 +21,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from counterpoise._types import ArrayLike, ByteArray, FloatArray
+from counterpoise._base.types import ArrayLike, ByteArray, FloatArray
 from counterpoise.boosting.additive import HeldOut, Votes, log_odds
 from counterpoise.boosting.penalized import PenalizedBooster
 from counterpoise.boosting.rounds import Callback, Fit

@@ -10,11 +10,11 @@ from sklearn.utils import get_tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, column_or_1d, validate_data
 
-from counterpoise._checks import check_fraction, check_random_state, is_frame
-from counterpoise._types import AnyArray, FloatArray, IntArray
+from counterpoise._base.checks import check_fraction, check_random_state, is_frame
+from counterpoise._base.types import AnyArray, FloatArray, IntArray
 from counterpoise.boosting.learner import base_learner
 from counterpoise.learners.resampling import may_take_missing
-from counterpoise.pool import PooledClassifier, group_codes, n_rows, take_rows
+from counterpoise.mixtures.pool import PooledClassifier, group_codes, n_rows, take_rows
 
 _WEIGHTLESS = 1e-300  # part of the largest weight: nothing can be divided by what is lighter
 

@@ -9,10 +9,10 @@ from sklearn.base import clone, is_classifier
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import has_fit_parameter
 
-from counterpoise._types import AnyArray, ByteArray, FloatArray, IntArray
+from counterpoise._base.types import AnyArray, ByteArray, FloatArray, IntArray
 from counterpoise.learners import HistogramTree, Resampled
 from counterpoise.learners.binning import BinnedFeatures, bin_like
-from counterpoise.pool import predict_codes
+from counterpoise.mixtures.pool import predict_codes
 
 _DEFAULT_DEPTH = 6  # deep enough to be accurate alone, as the paper's "unfair learner" is
 

@@ -14,13 +14,13 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
-from counterpoise._checks import check_choice, check_fraction, check_positive
-from counterpoise._types import IntArray
+from counterpoise._base.checks import check_choice, check_fraction, check_positive
+from counterpoise._base.types import IntArray
 from counterpoise.boosting.base import BoostedMixture
 from counterpoise.boosting.rounds import Callback, History, Rule
 from counterpoise.boosting.rules import lp_dual, regularized_dual
-from counterpoise.guarantees import regularized_lpboost_beta, regularized_lpboost_delta
 from counterpoise.solvers import minimize_cvar
+from counterpoise.theory.guarantees import regularized_lpboost_beta, regularized_lpboost_delta
 
 
 class LPBoostClassifier(BoostedMixture):

@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from counterpoise._checks import check_choice, check_positive
-from counterpoise._types import AnyArray, ByteArray, FloatArray
+from counterpoise._base.checks import check_choice, check_positive
+from counterpoise._base.types import AnyArray, ByteArray, FloatArray
 from counterpoise.boosting.adaboost import AdaBoostStep
 from counterpoise.boosting.additive import AdditiveBooster, Ensemble, HeldOut, Votes
 from counterpoise.boosting.inputs import Rows
 from counterpoise.boosting.rounds import Callback, Fit
-from counterpoise.pool import predict_codes
+from counterpoise.mixtures.pool import predict_codes
 from counterpoise.solvers.soft_margin import (
     HingeSolution,
     SoftMarginSolution,

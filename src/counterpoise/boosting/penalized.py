@@ -2,8 +2,8 @@
 
 from typing import Any, ClassVar, cast
 
-from counterpoise._checks import check_choice, check_penalty
-from counterpoise._types import FloatArray
+from counterpoise._base.checks import check_choice, check_penalty
+from counterpoise._base.types import FloatArray
 from counterpoise.boosting.additive import AdditiveBooster, Ensemble, HeldOut, Votes
 from counterpoise.boosting.inputs import Rows
 from counterpoise.boosting.rounds import Fit

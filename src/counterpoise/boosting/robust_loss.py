@@ -5,10 +5,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from counterpoise._types import FloatArray
+from counterpoise._base.types import FloatArray
 from counterpoise.boosting._robust_kernels import by_side, dot
-from counterpoise.losses import MarginLoss, exponential, squared
 from counterpoise.solvers.worst_case import ball_around
+from counterpoise.theory.losses import MarginLoss, exponential, squared
 
 _LONGEST = 12.0  # step: half the log odds of a model that is wrong once in ten billion
 _SHORTEST = 1e-3  # first guess of a step; both in units of the direction's largest value

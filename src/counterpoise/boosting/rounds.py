@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from counterpoise._types import ByteArray, FloatArray
+from counterpoise._base.types import ByteArray, FloatArray
 
 Fit = Callable[[FloatArray, int], tuple[Any, ByteArray]]  # weights, round -> model, its zero-one losses
 Rule = Callable[["History"], FloatArray]  # the rounds so far -> weights of the next

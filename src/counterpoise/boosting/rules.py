@@ -6,9 +6,9 @@ kept but in ``History.memory``, so that the same history, its memory included, l
 
 import numpy as np
 
-from counterpoise._types import FloatArray, IntArray
+from counterpoise._base.types import FloatArray, IntArray
 from counterpoise.boosting.rounds import History, Rule
-from counterpoise.mixing import outliers
+from counterpoise.mixtures.game import outliers
 from counterpoise.solvers import minimize_cvar, regularized_weights
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 if TYPE_CHECKING:
-    from counterpoise.progress import Progress, Tell
+    from counterpoise._base.progress import Progress, Tell
 
 _PAUSE = 5.0  # seconds between two lines on progress
 

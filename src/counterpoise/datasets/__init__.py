@@ -3,42 +3,6 @@
 Each name loads its module on first use.
 """
 
-from typing import TYPE_CHECKING
+from counterpoise._base.lazy import lazy
 
-from counterpoise._lazy import lazy
-
-if TYPE_CHECKING:
-    from counterpoise.datasets.files import ChecksumMismatch, DataNotAvailable
-    from counterpoise.datasets.images import ImageData
-    from counterpoise.datasets.loading import dataset_names, load
-    from counterpoise.datasets.splits import split_rows
-    from counterpoise.datasets.synthetic import ringnorm, twonorm, waveform
-    from counterpoise.datasets.table import TableData
-
-__all__ = [
-    "ChecksumMismatch",
-    "DataNotAvailable",
-    "ImageData",
-    "TableData",
-    "dataset_names",
-    "load",
-    "ringnorm",
-    "split_rows",
-    "twonorm",
-    "waveform",
-]
-
-_HOME = {
-    "ChecksumMismatch": "files",
-    "DataNotAvailable": "files",
-    "ImageData": "images",
-    "TableData": "table",
-    "dataset_names": "loading",
-    "load": "loading",
-    "ringnorm": "synthetic",
-    "split_rows": "splits",
-    "twonorm": "synthetic",
-    "waveform": "synthetic",
-}
-
-__getattr__, __dir__ = lazy(__name__, _HOME)
+__getattr__, __dir__, __all__ = lazy(__name__, __file__)

@@ -2,8 +2,8 @@
 
 from numba import int64, types, uint8
 
-from counterpoise._compiled import kernel
-from counterpoise._types import ByteArray
+from counterpoise._base.compiled import kernel
+from counterpoise._base.types import ByteArray
 
 _BYTES = types.Array(uint8, 2, "C")
 _GIVEN = types.Array(uint8, 2, "C", readonly=True)

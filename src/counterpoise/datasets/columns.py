@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from counterpoise._types import AnyArray, FloatArray, IntArray
+from counterpoise._base.types import AnyArray, FloatArray, IntArray
 
 MISSING = "?"  # the mark of a missing category in the UCI files
 

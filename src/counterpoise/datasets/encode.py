@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from counterpoise._types import AnyArray, IntArray
+from counterpoise._base.types import AnyArray, IntArray
 from counterpoise.datasets.columns import Category, Column, Columns, as_floats, as_strings
 from counterpoise.datasets.table import TableData
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from counterpoise._types import ArrayLike, BoolArray, ByteArray, IntArray
+from counterpoise._base.types import ArrayLike, BoolArray, ByteArray, IntArray
 from counterpoise.datasets.checksums import MD5
 from counterpoise.datasets.files import ChecksumMismatch, Place, not_available
 from counterpoise.datasets.png import read_png

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from counterpoise._types import ByteArray
+from counterpoise._base.types import ByteArray
 from counterpoise.datasets.files import ChecksumMismatch
 
 _SIGNATURE = b"\x89PNG\r\n\x1a\n"

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from counterpoise._types import IntArray
+from counterpoise._base.types import IntArray
 from counterpoise.datasets.columns import Category, Column, Columns, as_strings
 from counterpoise.datasets.encode import Group, Recipe, from_images, from_sparse_rows
 from counterpoise.datasets.fetch import covertype, mnist, openml, published

@@ -3,11 +3,11 @@
 import math
 from collections.abc import Sequence
 from numbers import Integral
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from counterpoise._types import AnyArray, ArrayLike, FloatArray, IntArray
+from counterpoise._base.types import AnyArray, ArrayLike, FloatArray, IntArray
 
 _ROUNDING = 1e-9  # by which fractions such as 0.7 + 0.2 + 0.1 may miss 1
 
@@ -114,3 +114,39 @@ def _check_counts(counts: AnyArray, names: AnyArray | None, n_parts: int) -> Non
         f"each class must have at least {n_parts} rows, one for each part; class {names[least].item()!r} has "
         f"{counts[least]}. Merge or drop that class, use fewer parts, or pass stratify=False."
     )
+
+
+class ThreeParts(NamedTuple):
+    """Row numbers to train on, to choose on (a mixture, a threshold, a model), and to certify on."""
+
+    train: IntArray
+    choose: IntArray
+    certify: IntArray
+
+
+def split_three_ways(n_rows: int, *, parts: Sequence[float] = (0.5, 0.25, 0.25), seed: int) -> ThreeParts:
+    """Split rows at random into those to train on, to choose on and to certify on.
+
+    Labels play no role: only so are the rows of each part plain draws from the population, as an audit needs them.
+
+    Parameters
+    ----------
+    n_rows : int
+    parts : three fractions that sum to 1, default=(0.5, 0.25, 0.25)
+    seed : int
+        The same seed gives the same split.
+
+    Returns
+    -------
+    ThreeParts
+        The row numbers ``train``, ``choose`` and ``certify``, each in ascending order.
+
+    Examples
+    --------
+    >>> from counterpoise.goals.audit import split_three_ways
+    >>> [len(rows) for rows in split_three_ways(1000, seed=0)]
+    [500, 250, 250]
+    """
+    if len(parts) != len(ThreeParts._fields):
+        raise ValueError(f"parts must be three fractions, to train, choose and certify on; got {len(parts)}.")
+    return ThreeParts(*split_rows(np.zeros(n_rows), parts, seed=seed, stratify=False))

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from counterpoise._checks import check_count
-from counterpoise._types import FloatArray, IntArray
+from counterpoise._base.checks import check_count
+from counterpoise._base.types import FloatArray, IntArray
 
 _NORM_FEATURES = 20
 _WAVE_FEATURES = 21

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from counterpoise._types import AnyArray, ArrayLike, BoolArray
+from counterpoise._base.types import AnyArray, ArrayLike, BoolArray
 
 _MANY_CLASSES = 12  # above this a repr that lists them all is no longer read
 

@@ -21,8 +21,8 @@ from typing import TypeAlias
 import numpy as np
 from numba import float64, int64, njit, types, uint8, uint64, void
 
-from counterpoise._compiled import kernel
-from counterpoise._types import ByteArray, FloatArray, IntArray
+from counterpoise._base.compiled import kernel
+from counterpoise._base.types import ByteArray, FloatArray, IntArray
 
 TIE = 1.0 + 1e-12  # gains closer than this factor are equal: rounding must not choose between stumps
 _ROUNDING = 1e-14  # part of the whole below which a sum of wrong masses is left over from subtraction

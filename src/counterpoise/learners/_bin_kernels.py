@@ -4,8 +4,8 @@ import math
 
 from numba import float64, int64, njit, types, uint8, void
 
-from counterpoise._compiled import kernel
-from counterpoise._types import BoolArray, ByteArray, FloatArray
+from counterpoise._base.compiled import kernel
+from counterpoise._base.types import BoolArray, ByteArray, FloatArray
 
 MISSING_BIN = 255
 HAS_MISSING, HAS_INFINITY, HAS_BAD_CODE = 1, 2, 4  # what was met in a feature

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from counterpoise._types import AnyArray, ByteArray, FloatArray, IntArray
+from counterpoise._base.types import AnyArray, ByteArray, FloatArray, IntArray
 from counterpoise.learners import _split_kernels, _tree_kernels
 from counterpoise.learners._threads import Workers
 from counterpoise.learners._tree import Nodes, Tree, leaves_of_bins

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch.nn import functional
 
-from counterpoise._types import AnyArray, FloatArray
+from counterpoise._base.types import AnyArray, FloatArray
 
 PADDING = 4  # of a random crop, in pixels: the field's habit for images of 32 x 32
 _SIDE = 2 * PADDING + 1  # places that a crop can have along an axis

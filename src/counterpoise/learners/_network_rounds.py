@@ -5,7 +5,7 @@ This file needs torch.
 
 import numpy as np
 
-from counterpoise._types import AnyArray, FloatArray
+from counterpoise._base.types import AnyArray, FloatArray
 from counterpoise.learners._network_data import (
     GLOBAL_STATE,
     Inputs,

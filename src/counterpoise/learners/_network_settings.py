@@ -4,7 +4,7 @@ import math
 from numbers import Integral, Real
 from typing import Any, NamedTuple
 
-from counterpoise._checks import check_choice, check_count, check_fraction, check_positive
+from counterpoise._base.checks import check_choice, check_count, check_fraction, check_positive
 
 CROP_FLIP = "crop-flip"
 _PRECISIONS = ("auto", "float32", "bfloat16")

@@ -18,7 +18,7 @@ from torch.nn import functional
 from torch.nn.modules.batchnorm import _BatchNorm
 from torch.nn.modules.lazy import LazyModuleMixin
 
-from counterpoise._types import AnyArray
+from counterpoise._base.types import AnyArray
 from counterpoise.learners._network_data import (
     GLOBAL_STATE,
     N_MOVES,

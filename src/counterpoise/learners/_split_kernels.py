@@ -13,8 +13,8 @@ from typing import TypeAlias
 import numpy as np
 from numba import float64, int64, njit, types, uint8, uint64, void
 
-from counterpoise._compiled import kernel
-from counterpoise._types import AnyArray, ByteArray, FloatArray, IntArray
+from counterpoise._base.compiled import kernel
+from counterpoise._base.types import AnyArray, ByteArray, FloatArray, IntArray
 from counterpoise.learners._tree_kernels import subtract
 
 _TIE = 1.0 + 1e-9  # gains closer than this factor are equal: rounding must not choose between features

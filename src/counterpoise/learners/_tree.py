@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from counterpoise._types import AnyArray, ByteArray, FloatArray, IntArray
+from counterpoise._base.types import AnyArray, ByteArray, FloatArray, IntArray
 from counterpoise.learners import _tree_kernels, _walk_kernels
 from counterpoise.learners._threads import Workers
 from counterpoise.learners.binning import BinnedFeatures, as_floats, row_chunks

@@ -12,8 +12,8 @@ thread in the order of the rows and the number of threads does not change a bit 
 import numpy as np
 from numba import boolean, float64, int64, njit, types, uint8, uint16, uint32, uint64, void
 
-from counterpoise._compiled import kernel
-from counterpoise._types import AnyArray, ByteArray, FloatArray, IntArray
+from counterpoise._base.compiled import kernel
+from counterpoise._base.types import AnyArray, ByteArray, FloatArray, IntArray
 
 _BLOCK = 8192  # rows added for all features before the next: their weights stay in the cache
 _LIGHT = 1e-3  # a child lighter than this part of its parent is added up whatever its number of rows: exact sums

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import int64, njit
 
-from counterpoise._types import AnyArray, ByteArray, FloatArray, IntArray
+from counterpoise._base.types import AnyArray, ByteArray, FloatArray, IntArray
 
 # Numba counts the references to every array that a call hands over. Inlined, the loop over nodes has hardly any calls
 # left, which saves a seventh of the time of a tree of 361 leaves on 3,248 x 11.

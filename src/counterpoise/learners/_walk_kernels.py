@@ -3,8 +3,8 @@
 import numpy as np
 from numba import float64, int64, types, uint8, uint32, uint64, void
 
-from counterpoise._compiled import kernel
-from counterpoise._types import AnyArray, ByteArray, FloatArray, IntArray
+from counterpoise._base.compiled import kernel
+from counterpoise._base.types import AnyArray, ByteArray, FloatArray, IntArray
 
 _MISSING_BIN = 255
 

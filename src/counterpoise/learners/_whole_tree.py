@@ -9,8 +9,8 @@ level by level at the end. A numeric feature that can no longer split a node is 
 import numpy as np
 from numba import float64, int64, types, uint8, uint16, uint64
 
-from counterpoise._compiled import kernel
-from counterpoise._types import AnyArray, ByteArray, FloatArray, IntArray
+from counterpoise._base.compiled import kernel
+from counterpoise._base.types import AnyArray, ByteArray, FloatArray, IntArray
 from counterpoise.learners._split_kernels import Limits, best_of_feature, divide_bins, to_beat
 from counterpoise.learners._tree_kernels import (
     add_to,

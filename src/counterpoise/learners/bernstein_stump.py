@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from counterpoise._types import AnyArray, ByteArray, FloatArray
+from counterpoise._base.types import AnyArray, ByteArray, FloatArray
 from counterpoise.learners import _bernstein_kernels
 from counterpoise.learners._threads import Workers
 from counterpoise.learners._tree import Nodes, Tree

@@ -13,8 +13,8 @@ import numpy as np
 import scipy.sparse
 from sklearn.utils import check_array
 
-from counterpoise._checks import as_numbers, check_count, is_frame
-from counterpoise._types import AnyArray, ArrayLike, BoolArray, ByteArray, FloatArray, IntArray
+from counterpoise._base.checks import as_numbers, check_count, is_frame
+from counterpoise._base.types import AnyArray, ArrayLike, BoolArray, ByteArray, FloatArray, IntArray
 from counterpoise.learners import _bin_kernels
 from counterpoise.learners._bin_kernels import HAS_BAD_CODE, HAS_INFINITY, HAS_MISSING, MISSING_BIN
 from counterpoise.learners._threads import Workers

@@ -22,8 +22,8 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from counterpoise._checks import check_sample_weight
-from counterpoise._types import AnyArray, ArrayLike, FloatArray
+from counterpoise._base.checks import check_sample_weight
+from counterpoise._base.types import AnyArray, ArrayLike, FloatArray
 from counterpoise.learners._network_settings import Settings, check_settings
 from counterpoise.learners.networks import Perceptron
 

@@ -9,7 +9,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from counterpoise._checks import check_count
+from counterpoise._base.checks import check_count
 
 Shape = int | tuple[int, ...]  # of a row: its features, or (channels, height, width)
 

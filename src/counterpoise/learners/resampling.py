@@ -14,8 +14,8 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from counterpoise._checks import check_count, check_sample_weight, is_frame
-from counterpoise._types import AnyArray, ArrayLike, FloatArray, IntArray
+from counterpoise._base.checks import check_count, check_sample_weight, is_frame
+from counterpoise._base.types import AnyArray, ArrayLike, FloatArray, IntArray
 
 
 def _estimator_has_proba(self: "Resampled") -> bool:

@@ -16,8 +16,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from counterpoise._checks import check_count, check_sample_weight
-from counterpoise._types import AnyArray, ArrayLike, FloatArray
+from counterpoise._base.checks import check_count, check_sample_weight
+from counterpoise._base.types import AnyArray, ArrayLike, FloatArray
 from counterpoise.learners._growing import Limits, grow
 from counterpoise.learners._tree import Tree, check_tree, leaves_of_bins, leaves_of_rows
 from counterpoise.learners.binning import BinnedFeatures, as_matrix, bin_features

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from counterpoise._types import AnyArray
+from counterpoise._base.types import AnyArray
 from counterpoise.persist.classes import known_class
 from counterpoise.persist.errors import UnreadableModel
 from counterpoise.persist.extents import Extents, check_keys

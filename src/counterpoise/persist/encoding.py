@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from counterpoise._types import AnyArray
+from counterpoise._base.types import AnyArray
 from counterpoise.persist.classes import is_known
 from counterpoise.persist.errors import UnstorableModel
 from counterpoise.persist.extents import Extents, check_keys

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from counterpoise._types import AnyArray, ByteArray
+from counterpoise._base.types import AnyArray, ByteArray
 from counterpoise.persist.errors import UnreadableModel, UnstorableModel
 
 _KINDS = "biufcUSMm"  # of numpy's types: those that np.save writes without pickle

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from markupsafe import Markup
 
-from counterpoise._types import ArrayLike
+from counterpoise._base.types import ArrayLike
 from counterpoise.displays import CVaRCurveDisplay, RateDisplay, TradeoffDisplay
-from counterpoise.frontier import Tradeoff, TradeoffPoint
+from counterpoise.mixtures.tradeoff import Tradeoff, TradeoffPoint
 from counterpoise.report.svg import FAINT, INK, MUTED, SERIES, draw
 from counterpoise.report.wording import fraction, number, percent, shortened
 

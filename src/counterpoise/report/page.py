@@ -41,7 +41,7 @@ def write_report(run_folder: str | Path, output: str | Path | None = None) -> Pa
     >>> import json, tempfile
     >>> from pathlib import Path
     >>> from counterpoise.report import write_report
-    >>> from counterpoise.results import append_rows
+    >>> from counterpoise.runs.results import append_rows
     >>> row = {"experiment": "run", "dataset": "loans", "learner": "", "method": "mixture", "seed": 0,
     ...        "quantity": "error", "split": "test", "value": 0.1}
     >>> with tempfile.TemporaryDirectory() as folder:

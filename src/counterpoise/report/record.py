@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from counterpoise.persist.files import read_file
-from counterpoise.results import ResultRow, read_rows
+from counterpoise.runs.results import ResultRow, read_rows
 
 FILES = ("results.csv", "texts.json", "settings.json", "environment.json")
 _DONE = "done.json"  # what is in a folder with it never changes again

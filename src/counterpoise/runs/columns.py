@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from counterpoise._language.wording import text_of
-from counterpoise._types import AnyArray, FloatArray
+from counterpoise._base.types import AnyArray, FloatArray
+from counterpoise.goals.wording import text_of
 from counterpoise.runs.errors import DataError, listed, nearest
 from counterpoise.runs.settings import DataSettings, Settings
 

@@ -6,10 +6,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from counterpoise.draws import derived_key
-from counterpoise.goal_rows import TRAIN
+from counterpoise._base.progress import Progress, Tell
 from counterpoise.goals import Goal
-from counterpoise.progress import Progress, Tell
+from counterpoise.mixtures.answers import TRAIN
+from counterpoise.mixtures.draws import derived_key
 from counterpoise.runs.data import TRAIN as TRAINING
 from counterpoise.runs.data import VALIDATION, Data
 from counterpoise.runs.keys import run_key

@@ -4,7 +4,7 @@
     settings.json     the checked settings with defaults filled in, the types of columns, fingerprints
     draws.key         the key of the draws, for nobody but the owner (``runs.keys``); the model has it too
     model.cp          the fitted model (``counterpoise.load``): takes frames with the columns of the data files
-    results.csv       every number, one long table (``counterpoise.results``)
+    results.csv       every number, one long table (``counterpoise.runs.results``)
     texts.json        the words that belong to its rows
     environment.json  versions, platform, time
     log.txt           one line an event
@@ -33,12 +33,12 @@ from counterpoise.persist import write_atomically
 from counterpoise.persist.files import opened, read_file, without_waiting
 from counterpoise.persist.locks import LOCK, FolderLock
 from counterpoise.persist.steps import step
-from counterpoise.results import ResultRow, ResultsTable, append_rows, read_rows
 from counterpoise.runs.columns import Columns
 from counterpoise.runs.errors import DataError, RunFolderError
 from counterpoise.runs.keys import KEY
 from counterpoise.runs.methods import training_needs_alpha
 from counterpoise.runs.output import OWN, REPORT, alone_in, unwritten
+from counterpoise.runs.results import ResultRow, ResultsTable, append_rows, read_rows
 from counterpoise.runs.settings import Settings
 from counterpoise.runs.summary import Summary, summarize_run
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from counterpoise.draws import Draws
+from counterpoise.mixtures.draws import Draws
 from counterpoise.runs.errors import DataError
 from counterpoise.runs.reading import column_names, read_column, read_frame
 

@@ -6,8 +6,8 @@ To let a new run draw as another one, copy the file into its folder before the f
 
 from pathlib import Path
 
-from counterpoise._secret import Secret
-from counterpoise.draws import check_key, make_key
+from counterpoise._base.secret import Secret
+from counterpoise.mixtures.draws import check_key, make_key
 from counterpoise.persist import write_atomically
 from counterpoise.persist.files import read_file
 from counterpoise.runs.errors import RunFolderError

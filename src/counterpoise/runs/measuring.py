@@ -7,17 +7,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from counterpoise._types import AnyArray, FloatArray
-from counterpoise.certify import Audit, audit
-from counterpoise.frontier import TradeoffPoint, tradeoff
+from counterpoise._base.types import AnyArray, FloatArray
 from counterpoise.goals import Goal, Rate, Ratio, Table
+from counterpoise.goals.audit import Audit, audit
 from counterpoise.metrics import cvar_curve, rate_table
-from counterpoise.pool import failures, pool_codes
-from counterpoise.results import ResultRow
+from counterpoise.mixtures.pool import failures, pool_codes
+from counterpoise.mixtures.tradeoff import TradeoffPoint, tradeoff
 from counterpoise.runs.data import TEST, Data, Part
 from counterpoise.runs.fitting import last_step, mixes, seen_by_last
 from counterpoise.runs.methods import METHODS, describe, kind_of
 from counterpoise.runs.objectives import CVAR, OWN, WORST_GROUP, aim_of, aim_words, worst_group_loss
+from counterpoise.runs.results import ResultRow
 from counterpoise.runs.segments import find_segments, why_no_segments
 from counterpoise.runs.settings import MethodSettings, Settings
 

@@ -45,7 +45,7 @@ _NEIGHBOURS = {"n_neighbors": 15, "algorithm": "brute"}  # a search tree cannot 
 METHODS = {
     "adalpboost": Kind(_BOOSTING + "adalpboost", "AdaLPBoostClassifier", "trees", "mixes", "AdaLPBoost", boosts=True),
     "lpboost": Kind(_BOOSTING + "lpboost", "LPBoostClassifier", "trees", "mixes", "LPBoost", boosts=True),
-    POOL: Kind("counterpoise.mixture_classifier", "MixtureClassifier", "each", "mixes", "mixture of a pool"),
+    POOL: Kind("counterpoise.mixtures.mixture", "MixtureClassifier", "each", "mixes", "mixture of a pool"),
     "constrained": Kind(
         "counterpoise.constrained", "ConstrainedClassifier", "scaled", "trains", "linear model trained inside goals"
     ),

@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from counterpoise._types import FloatArray
+from counterpoise._base.types import FloatArray
 from counterpoise.goals import Dataset, Rate, as_objective, error_rate
-from counterpoise.pool import group_codes
+from counterpoise.mixtures.pool import group_codes
 from counterpoise.runs.data import Part
 from counterpoise.runs.fitting import last_step, mixes
 

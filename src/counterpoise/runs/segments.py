@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from counterpoise._types import AnyArray, FloatArray
+from counterpoise._base.types import AnyArray, FloatArray
 from counterpoise.runs.data import Part
 
 _DEPTH = 3

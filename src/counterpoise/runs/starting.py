@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from counterpoise._language.wording import written_name, written_value
+from counterpoise.goals.wording import written_name, written_value
 from counterpoise.runs.columns import labels_of
 from counterpoise.runs.errors import DataError, RunFolderError, listed, nearest
 from counterpoise.runs.output import write_output
@@ -113,7 +113,7 @@ def _suggested(frame: Any, groups: Sequence[str]) -> Iterator[str]:
 
 
 def _value(value: Any) -> str:
-    from counterpoise._language.wording import text_of  # noqa: PLC0415 - beside its one use
+    from counterpoise.goals.wording import text_of  # noqa: PLC0415 - beside its one use
 
     return written_value(text_of(value))
 

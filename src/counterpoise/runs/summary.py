@@ -5,9 +5,9 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from counterpoise.certify import Audit
 from counterpoise.goals import parse_goal
-from counterpoise.results import ResultsTable
+from counterpoise.goals.audit import Audit
+from counterpoise.runs.results import ResultsTable
 from counterpoise.runs.settings import Settings
 
 _SPLITS = ("train", "validation", "test")

@@ -8,12 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from counterpoise._checks import check_positive
-from counterpoise._language.wording import NoRows
-from counterpoise.certify import Audit
-from counterpoise.draws import draws_of
+from counterpoise._base.checks import check_positive
 from counterpoise.goals import Goal, as_goals
-from counterpoise.results import ResultsTable
+from counterpoise.goals.audit import Audit
+from counterpoise.goals.wording import NoRows
+from counterpoise.mixtures.draws import draws_of
 from counterpoise.runs.data import TEST, Data, data_files, extra_parts, load_data, read_part, with_baseline_model
 from counterpoise.runs.errors import DataError, RunFolderError, nearest
 from counterpoise.runs.fit import checked_goals, why_not_asked
@@ -24,6 +23,7 @@ from counterpoise.runs.ids import read_ids
 from counterpoise.runs.keys import keep_key
 from counterpoise.runs.measuring import Judge
 from counterpoise.runs.output import check_place, write_output
+from counterpoise.runs.results import ResultsTable
 from counterpoise.runs.settings import GoalSettings, Settings
 from counterpoise.runs.summary import Summary, summarize_run
 
@@ -126,7 +126,7 @@ def certify_run(
     Returns
     -------
     Audit
-        As from ``counterpoise.certify.certify``.
+        As from ``counterpoise.goals.audit.certify``.
     """
     asked = goals_of(run.settings) if goals is None else _known_goals(goals, run.settings)
     if not asked:
@@ -244,7 +244,7 @@ def _command(run: Run, settings: Settings, changes: Mapping[str, Any], folder: P
 
 
 def _checked_alpha(alpha: float) -> float:
-    from counterpoise._checks import check_alpha  # noqa: PLC0415 - beside its one use
+    from counterpoise._base.checks import check_alpha  # noqa: PLC0415 - beside its one use
 
     return check_alpha(alpha)
 

@@ -7,8 +7,8 @@ sample i, so a step of 0 means equal masses and needs one entry only.
 import numpy as np
 from numba import float64, int64, types, void
 
-from counterpoise._compiled import kernel
-from counterpoise._types import FloatArray
+from counterpoise._base.compiled import kernel
+from counterpoise._base.types import FloatArray
 
 _floats = float64[::1]
 _given_floats = types.Array(float64, 1, "C", readonly=True)  # may be a column of a data frame

@@ -20,7 +20,7 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
 
-from counterpoise._types import AnyArray, FloatArray
+from counterpoise._base.types import AnyArray, FloatArray
 
 _BOUNDARY = 0.99  # part of the way to the boundary that a step goes
 _SINGLE = 1e-4  # part of the first gap down to which single precision will do

@@ -9,8 +9,8 @@ then cost neither memory nor a second copy of each loop.
 import numpy as np
 from numba import float64, int64, types, uint8, void
 
-from counterpoise._compiled import kernel
-from counterpoise._types import ByteArray, FloatArray
+from counterpoise._base.compiled import kernel
+from counterpoise._base.types import ByteArray, FloatArray
 
 _bytes = uint8[::1]
 _bytes2 = uint8[:, ::1]

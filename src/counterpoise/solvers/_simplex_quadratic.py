@@ -4,7 +4,7 @@ import numpy as np
 from scipy.linalg import LinAlgError, cholesky, solve_triangular
 from scipy.optimize import nnls
 
-from counterpoise._types import FloatArray
+from counterpoise._base.types import FloatArray
 
 _EQUALITY = 5  # daqp's mark for an equality
 

@@ -14,8 +14,8 @@ from typing import Any
 from numba import float32, float64, int32, int64, types, void
 from numba.extending import overload, register_jitable
 
-from counterpoise._compiled import kernel
-from counterpoise._types import AnyArray, FloatArray, IntArray
+from counterpoise._base.compiled import kernel
+from counterpoise._base.types import AnyArray, FloatArray, IntArray
 
 Matrix = tuple[AnyArray, ...]
 

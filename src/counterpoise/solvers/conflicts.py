@@ -9,8 +9,8 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from counterpoise._checks import check_choice
-from counterpoise._types import ArrayLike, FloatArray, IntArray
+from counterpoise._base.checks import check_choice
+from counterpoise._base.types import ArrayLike, FloatArray, IntArray
 from counterpoise.solvers.result import FEASIBLE, constraint_scale
 
 __all__ = ["Conflict", "can_hold", "find_conflict", "least_point", "least_relaxation", "merge_columns"]

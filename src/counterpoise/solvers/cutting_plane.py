@@ -21,8 +21,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from counterpoise._checks import check_choice, check_count, check_positive, check_vector
-from counterpoise._types import ArrayLike, FloatArray
+from counterpoise._base.checks import check_choice, check_count, check_positive, check_vector
+from counterpoise._base.types import ArrayLike, FloatArray
 
 _LEVEL = 0.5  # where the level lies between the bounds
 _FIRST = 100.0  # times the tolerance: the accuracy of the first answer, when nothing is known yet

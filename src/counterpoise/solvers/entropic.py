@@ -16,14 +16,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from counterpoise._checks import (
+from counterpoise._base.checks import (
     check_alpha,
     check_losses,
     check_mixture,
     check_positive,
     check_sample_weight,
 )
-from counterpoise._types import AnyArray, ArrayLike, FloatArray
+from counterpoise._base.types import AnyArray, ArrayLike, FloatArray
 from counterpoise.solvers._simplex_quadratic import minimize_on_simplex
 from counterpoise.solvers.rows import load_rows
 from counterpoise.solvers.simplex import capped_softmax, worst_mean

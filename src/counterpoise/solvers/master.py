@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from counterpoise._types import BoolArray, FloatArray
+from counterpoise._base.types import BoolArray, FloatArray
 from counterpoise.solvers.result import FEASIBLE, InfeasibleRows, constraint_scale
 
 _MISMATCH = 1e-7  # of the two objectives of a linear program that was solved

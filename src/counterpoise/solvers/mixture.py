@@ -17,7 +17,7 @@ from typing import Self
 
 import numpy as np
 
-from counterpoise._checks import (
+from counterpoise._base.checks import (
     check_alpha,
     check_alphas,
     check_count,
@@ -28,7 +28,7 @@ from counterpoise._checks import (
     check_rows,
     check_sample_weight,
 )
-from counterpoise._types import AnyArray, ArrayLike, FloatArray
+from counterpoise._base.types import AnyArray, ArrayLike, FloatArray
 from counterpoise.solvers.master import Master, ModelMinimum, lower_bound
 from counterpoise.solvers.reference import solve_weights_lp
 from counterpoise.solvers.result import InfeasibleRows, MixtureSolution, Progress

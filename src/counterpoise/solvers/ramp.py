@@ -20,7 +20,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import scipy.sparse as sp
 
-from counterpoise._types import ArrayLike, FloatArray, IntArray
+from counterpoise._base.types import ArrayLike, FloatArray, IntArray
 from counterpoise.solvers.cutting_plane import Answer, maximize_concave
 from counterpoise.solvers.result import FEASIBLE
 from counterpoise.solvers.svm import solve_kernel_svm, solve_svm

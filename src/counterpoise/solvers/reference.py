@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from counterpoise._checks import (
+from counterpoise._base.checks import (
     check_alpha,
     check_losses,
     check_row_scale,
@@ -18,7 +18,7 @@ from counterpoise._checks import (
     check_sample_weight,
     value_range,
 )
-from counterpoise._types import ArrayLike, FloatArray
+from counterpoise._base.types import ArrayLike, FloatArray
 from counterpoise.solvers.master import Master, lower_bound
 from counterpoise.solvers.result import MixtureSolution
 from counterpoise.solvers.simplex import project_capped, worst_mean

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from counterpoise._types import FloatArray
+from counterpoise._base.types import FloatArray
 
 # Constraints hold up to this part of their scale: what is less is rounding, for every solver, search and certificate.
 FEASIBLE = 1e-9

@@ -12,8 +12,8 @@ from typing import Protocol
 
 import numpy as np
 
-from counterpoise._checks import check_count, value_range
-from counterpoise._types import AnyArray, ByteArray, FloatArray, IntArray
+from counterpoise._base.checks import check_count, value_range
+from counterpoise._base.types import AnyArray, ByteArray, FloatArray, IntArray
 from counterpoise.solvers import _kernels
 from counterpoise.solvers.sums import exact_parts
 

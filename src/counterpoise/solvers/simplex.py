@@ -8,8 +8,8 @@ from bisect import bisect_left
 
 import numpy as np
 
-from counterpoise._checks import as_numbers, check_vector
-from counterpoise._types import ArrayLike, BoolArray, FloatArray, IntArray
+from counterpoise._base.checks import as_numbers, check_vector
+from counterpoise._base.types import ArrayLike, BoolArray, FloatArray, IntArray
 from counterpoise.solvers import _kernels
 
 _FAR = 1e300  # no score is farther from another: differences stay finite

@@ -23,8 +23,8 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from counterpoise._checks import as_numbers, check_count, check_positive, check_sample_weight, value_range
-from counterpoise._types import AnyArray, ArrayLike, FloatArray, IntArray
+from counterpoise._base.checks import as_numbers, check_count, check_positive, check_sample_weight, value_range
+from counterpoise._base.types import AnyArray, ArrayLike, FloatArray, IntArray
 from counterpoise.solvers._interior_point import (
     Point,
     Program,

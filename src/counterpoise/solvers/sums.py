@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from counterpoise._types import FloatArray
+from counterpoise._base.types import FloatArray
 
 
 def exact_parts(weights: FloatArray) -> list[FloatArray]:

@@ -23,8 +23,8 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 
-from counterpoise._checks import as_numbers, check_choice, check_count, check_positive, check_vector, value_range
-from counterpoise._types import ArrayLike, FloatArray, IntArray
+from counterpoise._base.checks import as_numbers, check_choice, check_count, check_positive, check_vector, value_range
+from counterpoise._base.types import ArrayLike, FloatArray, IntArray
 from counterpoise.solvers.svm_ascent import maximize_by_ascent
 from counterpoise.solvers.svm_bounds import Bounds, Problem, SVMSolution
 from counterpoise.solvers.svm_gram import Gram, check_gram

@@ -12,7 +12,7 @@ coefficients, and the centre of the pull follows after each round.
 
 import numpy as np
 
-from counterpoise._types import FloatArray
+from counterpoise._base.types import FloatArray
 from counterpoise.solvers import _svm_kernels as kernels
 from counterpoise.solvers.svm_bounds import Bounds, Problem, balanced
 from counterpoise.solvers.svm_rows import GramRows, LinearRows

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from counterpoise._types import FloatArray, IntArray
+from counterpoise._base.types import FloatArray, IntArray
 
 _ROUNDING = 1e-14  # a gap of this part of the value is rounding
 

@@ -9,8 +9,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import lapack
 
-from counterpoise._checks import as_numbers, value_range
-from counterpoise._types import ArrayLike, FloatArray
+from counterpoise._base.checks import as_numbers, value_range
+from counterpoise._base.types import ArrayLike, FloatArray
 
 _MATRIX = 2  # dimensions
 _ASYMMETRY = 1e-8  # as a part of the largest entry

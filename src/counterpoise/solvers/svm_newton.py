@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from counterpoise._types import FloatArray, IntArray
+from counterpoise._base.types import FloatArray, IntArray
 from counterpoise.solvers import _svm_kernels as kernels
 from counterpoise.solvers.svm_bounds import Bounds, Problem, balanced
 from counterpoise.solvers.svm_rows import LinearRows

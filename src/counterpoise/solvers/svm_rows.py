@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from counterpoise._types import AnyArray, FloatArray, IntArray
+from counterpoise._base.types import AnyArray, FloatArray, IntArray
 from counterpoise.solvers import _svm_kernels as kernels
 from counterpoise.solvers.svm_gram import Gram
 

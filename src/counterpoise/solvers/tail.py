@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from counterpoise._types import AnyArray, ByteArray, FloatArray
+from counterpoise._base.types import AnyArray, ByteArray, FloatArray
 from counterpoise.solvers import _kernels
 from counterpoise.solvers.rows import Rows, load_rows, shard_slices
 

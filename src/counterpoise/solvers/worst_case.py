@@ -22,8 +22,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from counterpoise._checks import check_choice, check_losses, check_sample_weight, finite_range
-from counterpoise._types import AnyArray, ArrayLike, BoolArray, FloatArray
+from counterpoise._base.checks import check_choice, check_losses, check_sample_weight, finite_range
+from counterpoise._base.types import AnyArray, ArrayLike, BoolArray, FloatArray
 from counterpoise.solvers import _ball_kernels
 from counterpoise.solvers.simplex import worst_weights
 

@@ -1,0 +1,1 @@
+"""Boosted CVaR classification: Zhai, Dan, Suggala, Kolter and Ravikumar 2021."""

@@ -1,0 +1,47 @@
+"""Results of ``networks`` as functions of its kept losses, made on any machine."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from counterpoise.metrics import cvar_loss
+from counterpoise.runs.results import ResultRow, append_rows
+from counterpoise.solvers import minimize_cvar
+from papers.boosted_cvar.curves import ERROR_ALPHAS, EXPERIMENT, Losses, against_rounds, curves
+from papers.kept_losses import KeptLosses
+
+
+def write_results(output: Path) -> Path | None:
+    """Write ``networks.csv`` anew from the kept losses in the folder, and return its path, or None without any."""
+    kept = [KeptLosses.read(path) for path in sorted(output.glob("losses_*.npz"))]
+    table = output / "networks.csv"
+    table.unlink(missing_ok=True)
+    if not kept:
+        return None
+    append_rows(table, [row for one in kept for row in result_rows(one)])
+    return table
+
+
+def result_rows(kept: KeptLosses) -> Iterator[ResultRow]:
+    """Yield the measurements that follow from kept losses, mixtures chosen on the validation rows."""
+    about = kept.settings
+    losses = Losses(kept.losses("validation"), kept.losses("test"))
+    step = f"eta={about['eta']:g}" if about["alpha"] is None else f"beta={about['beta']:g}"
+    sizes = "/".join(str(kept.sizes[name]) for name in ("train", "validation", "test"))
+    settings = f"T={kept.n_rounds} {step} rows={sizes} {about['schedule']}"
+
+    def row(method: str, alpha: float, quantity: str, value: float, extra: str = "") -> ResultRow:
+        text = f"{settings}{extra}"
+        names = (EXPERIMENT, about["dataset"], about["learner"], method, about["seed"])
+        return ResultRow(*names, alpha, quantity, "test", float(value), text)
+
+    if about["alpha"] is not None:
+        mixture = minimize_cvar(losses.chosen_on, about["alpha"]).mixture
+        value = cvar_loss(losses.judged_on, about["alpha"], mixture=mixture)
+        yield row("Regularized LPBoost", about["alpha"], "cvar", value)
+        return
+    for method, alpha, cvar, error in curves(losses):
+        yield row(method, alpha, "cvar", cvar)
+        if alpha in ERROR_ALPHAS:
+            yield row(method, alpha, "error", error)
+    for n_rounds, alpha, cvar in against_rounds(losses):
+        yield row("AdaLPBoost", alpha, "cvar", cvar, f" rounds={n_rounds}")

@@ -1,0 +1,106 @@
+"""The pattern of Boosted CVaR Classification's figures in numbers, and which of our runs show it."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+
+from counterpoise.runs.results import ResultRow
+from papers.boosted_cvar.curves import METHODS
+
+_SMALL_ALPHA = 0.1 + 1e-9
+_FAR, _NEAR = 0.1, 0.02  # of CVaR: how far below ERM is far, and how near is near
+Means: TypeAlias = Mapping[float, float]  # test CVaR by alpha
+
+
+class At(NamedTuple):
+    """A difference of test CVaR, and the alpha that has it."""
+
+    value: float
+    alpha: float
+
+    def __str__(self) -> str:
+        return f"{self.value:.3f}"
+
+
+class Pattern(NamedTuple):
+    """What one run shows of the three things that the paper's figures show."""
+
+    dataset: str
+    learner: str
+    gain: At  # ERM minus AdaLPBoost, the least over small alphas
+    excess: At  # AdaLPBoost above the lower of ERM and AdaBoost + Average, the largest
+    distance: At | None  # of Regularized LPBoost from AdaLPBoost, the largest; None where it was not trained
+
+    @property
+    def run(self) -> str:
+        """Return its name in a sentence."""
+        return f"{self.dataset} with {self.learner}"
+
+    @property
+    def lacks(self) -> list[str]:
+        """Return what it does not show, in words."""
+        said = []
+        if self.gain.value < _FAR:
+            said.append(f"AdaLPBoost is {self.gain} below ERM at alpha {self.gain.alpha:g}")
+        if self.excess.value > _NEAR:
+            said.append(
+                f"AdaLPBoost is {self.excess} above the lower of ERM and the average at alpha {self.excess.alpha:g}"
+            )
+        if self.distance is not None and self.distance.value > _NEAR:
+            said.append(f"Regularized LPBoost is {self.distance} away from AdaLPBoost at alpha {self.distance.alpha:g}")
+        return said
+
+
+def pattern_of(dataset: str, learner: str, rows: Iterable[ResultRow]) -> Pattern:
+    """Return the pattern of a run, given its rows of CVaR with all base models."""
+    erm, average, ada, lp = means_over_seeds(rows)
+    gain = min(At(erm[alpha] - ada[alpha], alpha) for alpha in ada if alpha <= _SMALL_ALPHA)
+    excess = max(At(ada[alpha] - min(erm[alpha], average[alpha]), alpha) for alpha in ada)
+    distance = max((At(abs(lp[alpha] - ada[alpha]), alpha) for alpha in lp), default=None)
+    return Pattern(dataset, learner, gain, excess, distance)
+
+
+def means_over_seeds(rows: Iterable[ResultRow]) -> list[Means]:
+    """Return the mean test CVaR at each alpha, of each method in turn."""
+    values: dict[str, dict[float, list[float]]] = {method: {} for method in METHODS}
+    for row in rows:
+        values[row.method].setdefault(round(float(row.alpha or 0.0), 9), []).append(row.value)
+    return [{alpha: float(np.mean(found)) for alpha, found in values[method].items()} for method in METHODS]
+
+
+def table(patterns: Sequence[Pattern]) -> str:
+    """Return the section with the numbers, and what they say."""
+    lines = [
+        "## The pattern in numbers",
+        "",
+        "Differences of test CVaR, means over seeds. *Gain*: ERM minus AdaLPBoost, the least over alpha <= 0.1.",
+        "*Excess*: AdaLPBoost above the lower of ERM and AdaBoost + Average, the largest over all alphas.",
+        "*Distance*: of Regularized LPBoost from AdaLPBoost, the largest over the alphas at which it was trained.",
+        "",
+        "| data set | learner | gain | excess | distance |",
+        "|---|---|---:|---:|---:|",
+    ]
+    lines += [
+        f"| {one.dataset} | {one.learner} | {one.gain} | {one.excess} | {one.distance or ''} |" for one in patterns
+    ]
+    return "\n".join([*lines, "", *_verdict(patterns)])
+
+
+def _verdict(patterns: Sequence[Pattern]) -> list[str]:
+    shown = [one for one in patterns if not one.lacks]
+    lines = [
+        f"A run shows the pattern if it gains {_FAR:g} or more, with an excess and a distance of at most {_NEAR:g}:",
+        f"{len(shown)} of {len(patterns)} do." + (" The others:" if len(shown) < len(patterns) else ""),
+    ]
+    others = [f"- {one.run}: {'; '.join(one.lacks)}." for one in patterns if one.lacks]
+    return [*lines, "", *others] if others else lines
+
+
+def in_short(patterns: Sequence[Pattern]) -> str:
+    """Return one sentence on how many runs show the pattern, and which do not."""
+    others = [one.run for one in patterns if one.lacks]
+    n_shown = len(patterns) - len(others)
+    if not others:
+        return f"All {n_shown} runs here show it."
+    return f"Of {len(patterns)} runs here {n_shown} show it, and {len(others)} not: {'; '.join(others)}."

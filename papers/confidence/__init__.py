@@ -1,0 +1,1 @@
+"""How often goals that were certified on a sample hold on its population."""

@@ -1,0 +1,1 @@
+"""Dataset constraints: Goh, Cotter, Gupta and Friedlander 2016."""

@@ -1,0 +1,1 @@
+"""DRO-Boosting: Blanchet, Zhang, Kang and Hu."""

@@ -1,0 +1,1 @@
+"""Twenty models on ACS Income, mixed under six goals."""

@@ -1,0 +1,1 @@
+"""VadaBoost and its relatives: Shivaswamy and Jebara 2011."""

@@ -1,0 +1,261 @@
+"""Checks of parameters and arrays.
+
+Every message has one shape: what was expected of which argument, what was got, what to do.
+"""
+
+import math
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+from counterpoise._base.types import AnyArray, ArrayLike, FloatArray
+
+_MATRIX = 2  # dimensions
+_TINY = 1e-6  # by which a mixture may miss the simplex: rounding in float32
+LEAST_ALPHA = 1e-300  # what is smaller means the same, the worst sample, but 1 / alpha would be infinite
+_SEEDS = 2**32  # that a RandomState can start from
+EQUAL = 1.0 - 1e-9  # weights that differ by no more than such a factor are equal but for rounding
+_CHUNK_BYTES = 1 << 22  # checks walk a large array in pieces of this size, so that they need no memory
+
+
+def check_alpha(alpha: Any) -> float:
+    """Return ``alpha`` as a float after checking that it is a number in (0, 1]."""
+    if isinstance(alpha, bool) or not isinstance(alpha, Real):
+        raise TypeError(f"alpha must be a number in (0, 1], the tail fraction; got {alpha!r}.")
+    if not 0.0 < float(alpha) <= 1.0:  # NaN fails too
+        raise ValueError(
+            f"alpha must lie in (0, 1], the fraction of the samples that form the tail; got {alpha!r}. "
+            "Use alpha=1 for the average."
+        )
+    return max(float(alpha), LEAST_ALPHA)
+
+
+def check_alphas(alphas: ArrayLike) -> FloatArray:
+    """Return ``alphas`` as a vector after checking each of them."""
+    vector = as_numbers(alphas, "alphas")
+    if vector.ndim != 1 or vector.size == 0:
+        raise ValueError(
+            f"alphas must be a non-empty one-dimensional array of tail fractions; got shape {vector.shape}."
+        )
+    return np.array([check_alpha(float(alpha)) for alpha in vector.tolist()])
+
+
+def check_positive(value: Any, name: str) -> float:
+    """Return ``value`` as a float after checking that it is a finite number above zero."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise TypeError(f"{name} must be a number above 0; got {value!r}.")
+    if not 0.0 < float(value) < math.inf:
+        raise ValueError(f"{name} must be finite and above 0; got {value!r}.")
+    return float(value)
+
+
+def check_fraction(value: Any, name: str) -> float:
+    """Return ``value`` as a float after checking that it is a number in [0, 1)."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise TypeError(f"{name} must be a number in [0, 1); got {value!r}.")
+    if not 0.0 <= float(value) < 1.0:
+        raise ValueError(f"{name} must lie in [0, 1); got {value!r}.")
+    return float(value)
+
+
+def check_penalty(value: Any, most: float = 1.0) -> float:
+    """Return ``value`` as a float after checking that it is a number in [0, most]."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise TypeError(f"penalty must be a number in [0, {most:g}]; got {value!r}.")
+    if not 0.0 <= float(value) <= most:
+        raise ValueError(
+            f"penalty must lie in [0, {most:g}], from the mean alone at 0 to as much variance at 1; got {value!r}."
+        )
+    return float(value)
+
+
+def check_choice(value: Any, name: str, allowed: tuple[str, ...]) -> str:
+    """Return ``value`` after checking that it is one of the allowed words."""
+    if not isinstance(value, str) or value not in allowed:
+        words = ", ".join(repr(word) for word in allowed)
+        raise ValueError(f"{name} must be one of {words}; got {value!r}.")
+    return value
+
+
+def check_count(value: Any, name: str) -> int:
+    """Return ``value`` as an int after checking that it is a whole number of at least 1."""
+    if isinstance(value, bool) or not isinstance(value, Integral):
+        raise TypeError(f"{name} must be a whole number of at least 1; got {value!r}.")
+    if value < 1:
+        raise ValueError(f"{name} must be at least 1; got {value!r}.")
+    return int(value)
+
+
+def check_random_state(random_state: Any) -> None:
+    """Check that it is None, a seed that all of numpy takes, or a RandomState."""
+    if random_state is None or isinstance(random_state, np.random.RandomState):
+        return
+    is_whole = isinstance(random_state, Integral)
+    if not is_whole or not 0 <= random_state < _SEEDS:
+        raise (ValueError if is_whole else TypeError)(
+            f"random_state must be None, a whole number from 0 to 2**32 - 1 or a RandomState; got {random_state!r}."
+        )
+
+
+def as_numbers(values: ArrayLike, name: str) -> AnyArray:
+    """Return ``values`` as a numeric or boolean array, not copied where it is one."""
+    try:
+        array = np.asarray(values)
+    except ValueError as error:  # ragged nested sequences
+        raise ValueError(f"{name} must be a rectangular array of numbers; got {type(values).__name__}.") from error
+    if array.dtype.kind not in "biuf":
+        raise TypeError(f"{name} must hold real numbers; got dtype {array.dtype}.")
+    return array
+
+
+def is_frame(X: Any) -> bool:
+    """Tell whether X is a data frame, which pipelines may want as it is; a table of Arrow is read as an array."""
+    return hasattr(X, "columns") and not hasattr(X, "column_names")
+
+
+def value_range(array: AnyArray, name: str) -> tuple[float, float]:
+    """Return the least and the largest entry after checking that all are finite, and their difference too."""
+    least, largest = finite_range(array, name)
+    if math.isinf(largest - least):
+        raise ValueError(
+            f"{name} must differ by less than 1.8e308; got entries from {least!r} to {largest!r}. Divide them first."
+        )
+    return least, largest
+
+
+def finite_range(array: AnyArray, name: str) -> tuple[float, float]:
+    """Return the least and the largest entry after checking that all are finite."""
+    if array.dtype.kind != "f":
+        return float(array.min()), float(array.max())
+    least, largest = math.inf, -math.inf
+    for piece in _pieces(array):
+        low, high = float(piece.min()), float(piece.max())  # both are NaN if any entry is
+        if not (math.isfinite(low) and math.isfinite(high)):
+            _raise_not_finite(piece, name)
+        least, largest = min(least, low), max(largest, high)
+    return least, largest
+
+
+def _pieces(array: AnyArray) -> list[AnyArray]:
+    n_pieces = max(1, array.nbytes // _CHUNK_BYTES)
+    return np.array_split(array, n_pieces) if array.ndim else [array]
+
+
+def _raise_not_finite(piece: AnyArray, name: str) -> None:
+    bad = piece[~np.isfinite(piece)]
+    kind = "NaN" if np.isnan(bad).any() else "infinity"
+    raise ValueError(f"{name} must be finite everywhere; found {kind}. Drop or impute those entries first.")
+
+
+def check_losses(losses: ArrayLike, *, ndim: int | None = 2) -> AnyArray:
+    """Return ``losses`` as an array of the wanted dimension; its values are not looked at."""
+    array = as_numbers(losses, "losses")
+    wanted = {1: "(n_samples,)", 2: "(n_samples, n_models)", None: "(n_samples,) or (n_samples, n_models)"}[ndim]
+    if array.ndim != ndim and not (ndim is None and array.ndim in (1, 2)):
+        raise ValueError(f"losses must have shape {wanted}; got shape {array.shape}.")
+    if array.size == 0:
+        raise ValueError(f"losses must hold at least one sample and one model; got shape {array.shape}.")
+    return array
+
+
+def check_sample_weight(sample_weight: ArrayLike | None, n_samples: int) -> FloatArray | None:
+    """Return the sample weights as floats, or None where all samples weigh the same."""
+    if sample_weight is None:
+        return None
+    vector = check_vector(sample_weight, "sample_weight", n_samples, "one weight for each sample")
+    if vector.min() < 0:
+        raise ValueError(f"sample_weight must not be negative; got a weight of {float(vector.min())!r}.")
+    if vector.max() == 0:
+        raise ValueError("sample_weight must have at least one weight above zero; got zeros only.")
+    return np.asarray(vector / vector.max())  # so that sums of weights of any size stay finite
+
+
+def check_largest_weight(largest_weight: Any, sample_weight: ArrayLike | None) -> tuple[float, float]:
+    """Return the limit on a population's weights and the heaviest weight given, after checking that it is a limit."""
+    limit = check_positive(largest_weight, "largest_weight")
+    if sample_weight is None:
+        raise ValueError(f"largest_weight is the most that sample_weight can be; got {limit:g} and no sample_weight.")
+    weights = np.asarray(sample_weight, dtype=np.float64)
+    row = int(weights.argmax())
+    heaviest = float(weights[row])
+    if limit < EQUAL * heaviest:
+        raise ValueError(
+            f"largest_weight must be at least as large as every weight of the population; got {limit:g}, but row {row} "
+            f"weighs {heaviest:g}. Name the most that any row can weigh, known before these were drawn."
+        )
+    return max(limit, heaviest), heaviest
+
+
+def check_mixture(mixture: ArrayLike, n_models: int, name: str = "mixture") -> FloatArray:
+    """Return ``mixture`` as a distribution over the models."""
+    vector = check_vector(mixture, name, n_models, "one weight for each model")
+    if vector.min() < -_TINY or abs(vector.sum() - 1.0) > _TINY:
+        raise ValueError(
+            f"{name} must be a distribution over the models: entries >= 0 that sum to 1; "
+            f"got a least entry of {float(vector.min())!r} and a sum of {float(vector.sum())!r}."
+        )
+    return vector
+
+
+def check_vector(values: ArrayLike, name: str, length: int, meaning: str) -> FloatArray:
+    """Return a finite float vector of the given length."""
+    array = as_numbers(values, name)
+    if array.shape != (length,):
+        raise ValueError(f"{name} must have shape ({length},), {meaning}; got shape {array.shape}.")
+    vector = array.astype(np.float64)
+    value_range(vector, name)
+    return vector
+
+
+def check_rows(rows: ArrayLike | None, bounds: ArrayLike | None, n_models: int) -> tuple[FloatArray, FloatArray]:
+    """Return the constraints ``rows @ mixture <= bounds``, empty where none are given."""
+    if rows is None and bounds is None:
+        return np.empty((0, n_models)), np.empty(0)
+    if rows is None or bounds is None:
+        given, missing = ("rows", "bounds") if bounds is None else ("bounds", "rows")
+        raise ValueError(f"rows and bounds go together, as in rows @ mixture <= bounds; got {given} without {missing}.")
+    matrix = as_numbers(rows, "rows")
+    if matrix.ndim != _MATRIX or matrix.shape[1] != n_models:
+        raise ValueError(
+            f"rows must have shape (n_rows, {n_models}), one column for each model; got shape {matrix.shape}."
+        )
+    limits = as_numbers(bounds, "bounds")
+    if limits.shape != (matrix.shape[0],):
+        raise ValueError(
+            f"bounds must have shape ({matrix.shape[0]},), one bound for each row of rows; got shape {limits.shape}."
+        )
+    if matrix.size and not np.isfinite(matrix).all():
+        bad = int(np.flatnonzero(~np.isfinite(matrix).all(axis=1))[0])
+        raise ValueError(f"rows must be finite everywhere; row {bad} holds NaN or infinity.")
+    if not np.isfinite(limits).all():
+        bad = int(np.flatnonzero(~np.isfinite(limits))[0])
+        raise ValueError(
+            f"bounds must be finite everywhere; bound {bad} is {float(limits[bad])!r}. "
+            "Leave out the row of a bound that does not bind."
+        )
+    return matrix.astype(np.float64), limits.astype(np.float64)
+
+
+def check_row_scale(row_scale: ArrayLike | None, n_rows: int) -> FloatArray | None:
+    """Return the scales of constraint rows, or None where none are given."""
+    if row_scale is None or not n_rows:
+        return None
+    vector = check_vector(row_scale, "row_scale", n_rows, "one scale for each row of rows")
+    if not vector.min() > 0:
+        raise ValueError(f"row_scale must be positive; got a scale of {float(vector.min())!r}.")
+    return vector
+
+
+def check_confidence(confidence: Any, name: str = "confidence") -> float:
+    """Return ``confidence`` as a float after checking that it is a number in (0, 1)."""
+    return check_probability(confidence, name)
+
+
+def check_probability(value: Any, name: str) -> float:
+    """Return a number in (0, 1) as a float."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise TypeError(f"{name} must be a number in (0, 1), a probability; got {value!r}.")
+    if not 0.0 < float(value) < 1.0:
+        raise ValueError(f"{name} must lie in (0, 1), both ends excluded; got {value!r}.")
+    return float(value)

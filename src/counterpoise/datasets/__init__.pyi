@@ -1,0 +1,12 @@
+from counterpoise.datasets.files import ChecksumMismatch as ChecksumMismatch
+from counterpoise.datasets.files import DataNotAvailable as DataNotAvailable
+from counterpoise.datasets.images import ImageData as ImageData
+from counterpoise.datasets.loading import dataset_names as dataset_names
+from counterpoise.datasets.loading import load as load
+from counterpoise.datasets.splits import ThreeParts as ThreeParts
+from counterpoise.datasets.splits import split_rows as split_rows
+from counterpoise.datasets.splits import split_three_ways as split_three_ways
+from counterpoise.datasets.synthetic import ringnorm as ringnorm
+from counterpoise.datasets.synthetic import twonorm as twonorm
+from counterpoise.datasets.synthetic import waveform as waveform
+from counterpoise.datasets.table import TableData as TableData

@@ -1,0 +1,179 @@
+"""What to offer where goals conflict: bounds that can be met, with every other goal kept.
+
+A goal is a linear constraint on a mixture, or on predictions, whose row and bound are affine in the goal's own bound.
+So the nearest bound of one goal beside all others is the least ratio of two linear functions: a linear program, exact
+for rates and for ratios however small their denominators. Goals with a confidence move in steps and are searched by
+bisection. Every bound offered was tried: with it in place the constraints can hold.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from counterpoise._base.types import FloatArray
+from counterpoise.goals.expressions import Goal, Ratio
+from counterpoise.goals.infeasible import InfeasibleGoals, rounded_to_safety
+from counterpoise.solvers.conflicts import Domain, can_hold, find_conflict, least_point, least_relaxation
+from counterpoise.solvers.result import FEASIBLE
+
+_DIGITS, _DECIMALS = 10, 12  # to which a bound is offered, where that can be met
+_ROOM = (0.0, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6)  # what a solver may have missed by, the least that is enough is taken
+_DOUBLINGS = 40
+_HALVINGS = 30  # of an interval: its end is then known to nine digits
+_PASSES = 6  # of the search for a joint change where ratios take part
+_LONGER = (1.0, 1 + 1e-8, 1 + 1e-5, 2.0, 4.0, 16.0, 256.0)  # joint moves, where they are not quite enough
+
+Bounds = Mapping[int, float]  # other numbers for the right sides of some goals, by place
+
+
+class Constraints(NamedTuple):
+    """Goals as ``matrix @ x <= bounds`` for x in a domain."""
+
+    matrix: Any
+    bounds: FloatArray
+    scale: FloatArray
+    domain: Domain
+
+    def can_hold(self) -> bool:
+        """Tell whether they can hold together."""
+        return can_hold(self.matrix, self.bounds, scale=self.scale, domain=self.domain)
+
+    def row(self, place: int) -> FloatArray:
+        """Return the entries of one row."""
+        row = self.matrix[[place]]
+        return np.asarray(row.toarray() if hasattr(row, "toarray") else row, dtype=np.float64).ravel()
+
+
+class Limits(Protocol):
+    """Goals as constraints, for any numbers on their right sides."""
+
+    @property
+    def goals(self) -> tuple[Goal, ...]: ...
+    def constraints(self, bounds: Bounds) -> Constraints: ...
+
+
+def explain(limits: Limits) -> InfeasibleGoals | None:
+    """Return which goals conflict and what could be met instead, or None where all can hold together."""
+    whole = limits.constraints({})
+    conflict = find_conflict(whole.matrix, whole.bounds, scale=whole.scale, domain=whole.domain)
+    if conflict is None:
+        return None
+    goals = limits.goals
+    found = {place: nearest_bound(limits, place, {}) for place in conflict.members.tolist()}
+    single = {goals[place]: bound for place, bound in found.items() if bound is not None}
+    joint = {} if single else {goals[place]: bound for place, bound in joint_bounds(limits).items()}
+    members = [goals[place] for place in conflict.members]
+    return InfeasibleGoals(members, conflict.least_violation, single, joint_bounds=joint)
+
+
+def nearest_bound(limits: Limits, place: int, others: Bounds) -> float | None:
+    """Return the nearest bound of a goal that can be met beside all others, or None where there is none."""
+
+    def is_met(bound: float) -> bool:
+        return limits.constraints({**others, place: bound}).can_hold()
+
+    goal = limits.goals[place]
+    found = bisected(goal, is_met) if goal.confidence is not None else _solved(limits, place, others)
+    if found is None:
+        return None
+    return _tried(goal, max(found, goal.bound) if goal.sense == "<=" else min(found, goal.bound), is_met)
+
+
+def _solved(limits: Limits, place: int, others: Bounds) -> float | None:
+    goal, now = limits.goals[place], limits.constraints(others)
+    bound = others.get(place, goal.bound)
+    slope = _slope(limits, place, {**others, place: bound}, now)
+    amount = least_relaxation(now.matrix, now.bounds, place, slope, scale=now.scale, domain=now.domain)
+    return None if amount is None else bound + looser(goal) * amount
+
+
+def _slope(limits: Limits, place: int, bounds: Bounds, now: Constraints) -> tuple[FloatArray, float]:
+    """Return what a unit of the goal's bound takes from the entries of its row and adds to the row's bound."""
+    goal = limits.goals[place]
+    if not isinstance(goal.left, Ratio):
+        return np.zeros(now.matrix.shape[1]), 1.0
+    moved = limits.constraints({**bounds, place: bounds[place] + looser(goal)})
+    return now.row(place) - moved.row(place), float(moved.bounds[place] - now.bounds[place])
+
+
+def looser(goal: Goal) -> float:
+    """Return the direction in which a bound asks for less."""
+    return 1.0 if goal.sense == "<=" else -1.0
+
+
+def _tried(goal: Goal, found: float, is_met: Callable[[float], bool]) -> float | None:
+    """Return the bound, shortened where that can be met, with as little more room as it needs."""
+    for room in _ROOM:
+        bound = found + looser(goal) * room * max(1.0, abs(found))
+        for offered in (float(f"{round(bound, _DECIMALS):.{_DIGITS}g}"), bound):
+            if is_met(offered):
+                return offered
+    return None
+
+
+def bisected(goal: Goal, is_met: Callable[[float], bool]) -> float | None:
+    """Return the nearest bound that is met, where it is not affine in what must be solved; None where none is."""
+    step = 1.0
+    for _ in range(_DOUBLINGS):
+        if is_met(goal.bound + looser(goal) * step):
+            break
+        step *= 2
+    else:
+        return None
+    impossible, possible = goal.bound, goal.bound + looser(goal) * step
+    for _ in range(_HALVINGS):
+        middle = (impossible + possible) / 2
+        impossible, possible = (impossible, middle) if is_met(middle) else (middle, possible)
+    return possible
+
+
+def joint_bounds(limits: Limits) -> dict[int, float]:
+    """Return bounds for as few goals as it takes that can be met together, by the least sum of moves.
+
+    That sum is one linear program. Ratios enter it with their denominators as they were in the solution before, and the
+    best of a few passes is taken. Then each bound is drawn in as far as the others let it, as printed.
+    """
+    goals = limits.goals
+    moves = min(_joint_moves(limits), key=lambda one: sum(one.values()), default={})
+    found, before = _joined(limits, moves), None
+    while found != before:  # each round draws bounds in, by whole digits
+        before = dict(found)
+        for place in before:
+            nearest = nearest_bound(limits, place, found)
+            if nearest is None:
+                return {}
+            found[place] = rounded_to_safety(goals[place], nearest)
+    return {place: bound for place, bound in found.items() if bound != goals[place].bound}
+
+
+def _joined(limits: Limits, moves: Bounds) -> dict[int, float]:
+    """Return the bounds after the moves, lengthened until they can be met: goals with a confidence go in steps."""
+    goals = limits.goals
+    for factor in _LONGER:
+        found = {place: goals[place].bound + looser(goals[place]) * move * factor for place, move in moves.items()}
+        if limits.constraints(found).can_hold():
+            return found
+    return {}
+
+
+def _joint_moves(limits: Limits) -> list[Bounds]:
+    """Return by how much which goals must move together, one answer for each pass over the denominators of ratios."""
+    now, n_goals = limits.constraints({}), len(limits.goals)
+    slopes = [_slope(limits, place, {place: goal.bound}, now) for place, goal in enumerate(limits.goals)]
+    rows = np.array([row for row, _ in slopes])
+    constants = np.array([constant for _, constant in slopes])
+    size = np.abs(rows).max(axis=1) if now.domain == "simplex" else np.abs(rows).sum(axis=1)
+    divisors = size + np.abs(constants)
+    divisors = np.where(divisors > 0, divisors, 1.0)
+    found: list[Bounds] = []
+    for _ in range(_PASSES if rows.any() else 1):
+        values = least_point(now.matrix, now.bounds, 1.0 / divisors, rows, scale=now.scale, domain=now.domain)
+        excess = values[:n_goals] - now.bounds
+        moved = np.flatnonzero(excess > FEASIBLE * now.scale)
+        at_point = values[n_goals:] + constants
+        if (at_point[moved] <= 0).any():
+            break  # a ratio without a denominator: no bound is enough there
+        found.append(dict(zip(moved.tolist(), (excess[moved] / at_point[moved]).tolist(), strict=True)))
+        divisors = np.where(at_point > 0, at_point, divisors)
+    return found

@@ -1,0 +1,291 @@
+"""Audits: which goals hold on the population, as rows show that no one fitted or chose on, and how surely.
+
+Any classifier can be audited; nothing is trained. What is proven, and how, is in ``theory.confidence`` and
+``goals.population``: verdicts on all goals are right together with the confidence asked for, whatever the
+population, if the rows are independent draws from it and the classifier was fixed before they were looked at.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from counterpoise._base.checks import check_confidence
+from counterpoise._base.types import AnyArray, ArrayLike
+from counterpoise.goals.binding import Views
+from counterpoise.goals.bound import check_denominators
+from counterpoise.goals.classes import two_classes
+from counterpoise.goals.evaluation import Prepared, prepare
+from counterpoise.goals.expressions import Goal
+from counterpoise.goals.population import margin_of, shortage, standing, tightened_goal
+from counterpoise.goals.reading import as_goals
+from counterpoise.goals.rows import DEFAULT
+from counterpoise.goals.tables import Table, as_tables, table_of, with_train
+
+__all__ = ["Audit", "GoalAudit", "audit", "certify", "tightened"]
+
+_CONFIDENCE = 0.95
+_COLUMNS = ("goal", "estimate", "low", "high", "bound", "margin", "verdict", "rows")
+
+
+class GoalAudit(NamedTuple):
+    """What held-out rows show about one goal."""
+
+    goal: Goal  # with the confidence it was audited at
+    estimate: float  # of the left side less the rates on the right, on the rows themselves
+    low: float  # the population's value is above
+    high: float  # and below; each end fails with the goal's share of the risk at most
+    bound: float  # the number on the right side
+    margin: float  # how far inside the bound the population surely is; negative where it may be outside
+    verdict: str  # "holds", "fails" or "undecided"
+    counts: tuple[tuple[str, int], ...]  # the rows that each rate is out of; of a ratio, those that count
+    note: str  # why it is undecided, where no predictions on so many rows could have decided it
+    largest_weights: tuple[tuple[str, float], ...] = ()  # that rows of each weighted dataset are taken to have
+
+
+class Audit(tuple[GoalAudit, ...]):
+    """One ``GoalAudit`` for each goal; ``print`` shows a table."""
+
+    __slots__ = ()
+
+    @property
+    def holds(self) -> bool:
+        """Tell whether every goal is shown to hold."""
+        return all(row.verdict == "holds" for row in self)
+
+    @property
+    def confidence(self) -> float:
+        """Return the probability with which all verdicts are right together, at least."""
+        return 1.0 - sum(_risk(row.goal, len(self)) for row in self)
+
+    @property
+    def promise(self) -> str:
+        """Return how surely the verdicts are right, and where rows are weighted, if what."""
+        limits = dict.fromkeys(limit for row in self for limit in row.largest_weights)
+        told = " and ".join(f"no row of {name} weighs more than {most:g}" for name, most in limits)
+        surely = f"All verdicts are right together with confidence {self.confidence:.4g}"
+        return f"{surely} if {told}." if told else f"{surely}."
+
+    def __str__(self) -> str:
+        lines = [_COLUMNS, *(_shown(row) for row in self)]
+        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+        table = ["  ".join(map(_padded, line, widths, range(len(line)))).rstrip() for line in lines]
+        notes = [f"{row.goal.with_confidence(None)}: {row.note}." for row in self if row.note]
+        return "\n".join([*table, *notes, self.promise])
+
+
+def certify(
+    model: Any,
+    goals: Any,
+    X: Any = None,
+    y: ArrayLike | None = None,
+    *,
+    sensitive_features: Any = None,
+    datasets: Mapping[str, Table] | None = None,
+    confidence: float | None = None,
+    sample_weight: ArrayLike | None = None,
+    largest_weight: float | None = None,
+    pos_label: Any = None,
+) -> Audit:
+    """Audit a classifier on rows that it was not fitted or chosen on.
+
+    Parameters
+    ----------
+    model : fitted classifier, callable, array, or dict of arrays by dataset
+        Anything with ``predict``, a function from X to labels, or the predicted labels themselves. A randomized
+        classifier is audited by the decisions it makes.
+    goals : goals or their texts
+        A goal may carry its own confidence: ``goal.with_confidence(0.99)``.
+    X, y : held-out rows and labels, optional
+        They take the place of the dataset ``train``. X is not needed where the predictions are given, nor y where no
+        goal asks for labels.
+    sensitive_features : data frame, dict of arrays or array, optional
+        Columns that goals speak of; a bare array is the column ``group``.
+    datasets : dict from names to Table, optional
+        Held-out rows of other datasets that goals speak of.
+    confidence : float in (0, 1), optional
+        For goals that carry none; default 0.95.
+    sample_weight : array of shape (n_samples,), optional
+        Non-negative weights of the rows X; rates are then weighted, on the population too.
+    largest_weight : float, optional
+        The most that a row of the population can weigh, in the units of ``sample_weight``, known before the rows were
+        drawn. Needed unless all weights are equal; the verdicts are right for every population that keeps to it.
+    pos_label : label, optional
+        The positive class; by default the last of the sorted classes.
+
+    Returns
+    -------
+    Audit
+        For each goal: estimate, interval, bound, margin, verdict and counts. With m goals each has an m-th of its risk,
+        so that all verdicts are right together with the least of the confidences. A verdict is wrong only if it says
+        that a goal holds that does not, or the reverse, and for one population only one of these can happen: so each
+        end of the interval may have the whole risk of the goal.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from counterpoise import certify
+    >>> from counterpoise.datasets import split_three_ways
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> parts = split_three_ways(len(y), seed=0)
+    >>> model = GaussianNB().fit(X[parts.train], y[parts.train])
+    >>> rows = parts.certify
+    >>> print(certify(model, ["recall(train) >= 0.9", "precision(train) >= 0.95"], X[rows], y[rows]))
+    goal                      estimate     low    high   bound   margin  verdict    rows
+    recall(train) >= 0.9        0.9765  0.9176  0.9971  0.9000   0.0176  holds        85
+    precision(train) >= 0.95    0.9022  0.8224  0.9543  0.9500  -0.1276  undecided    92
+    All verdicts are right together with confidence 0.95.
+    """
+    weighed: dict[str, Any] = {"sample_weight": sample_weight, "largest_weight": largest_weight}
+    given = any(part is not None for part in (X, y, sensitive_features, *weighed.values()))
+    tables = with_train(Table(X, y, sensitive_features, **weighed) if given else None, datasets)
+    if not tables:
+        raise ValueError("An audit needs held-out rows: pass X and y, or datasets; got neither.")
+    listed = as_goals(goals)
+    names = dict.fromkeys(name for goal in listed for name in goal.datasets)
+    predictions = {name: _predicted(model, name, table_of(tables, name)) for name in names}
+    return audit(listed, predictions, tables, confidence=confidence, pos_label=pos_label)
+
+
+def audit(goals: Any, predictions: Any, data: Any, *, confidence: float | None = None, pos_label: Any = None) -> Audit:
+    """Audit predicted labels; ``certify`` does so for a model.
+
+    Parameters
+    ----------
+    goals : goals or their texts
+    predictions : array of labels, or a dict of them by dataset
+    data : Table, or dict of Tables by dataset
+        A single table is the dataset ``train``.
+    confidence, pos_label
+        As for ``certify``.
+
+    Returns
+    -------
+    Audit
+        As from ``certify``.
+
+    Examples
+    --------
+    >>> from counterpoise.goals.audit import audit
+    >>> from counterpoise.goals import Table
+    >>> found = audit("recall(train) >= 0.8", [0, 1] * 100, Table(None, y=[0, 1] * 100))
+    >>> found.holds, round(found[0].low, 3)
+    (True, 0.97)
+    """
+    level = _CONFIDENCE if confidence is None else check_confidence(confidence)
+    listed = [goal if goal.confidence is not None else goal.with_confidence(level) for goal in as_goals(goals)]
+    if not listed:
+        raise ValueError("An audit needs at least one goal, as in recall(train) >= 0.9; got none.")
+    prepared = prepare(predictions, data, kind="labels", pos_label=pos_label)
+    check_denominators(listed, prepared.tables, prepared.classes)
+    return Audit(_audited(goal, prepared, _risk(goal, len(listed))) for goal in listed)
+
+
+def tightened(
+    goal: Goal | str,
+    data: Any,
+    *,
+    predictions: Any = None,
+    confidence: float | None = None,
+    n_goals: int = 1,
+    pos_label: Any = None,
+) -> Goal:
+    """Return the goal that a classifier must meet on the rows of an audit to pass it.
+
+    Fit or choose inside this goal, then audit. For a plain rate the bound is exact: the audit says "holds" where, and
+    only where, the tightened goal is met on its rows; for a ratio such as precision too, if as many rows count in it as
+    for the predictions given. For weighted rows it is so if failures fall on heavy and on light rows alike. A goal on
+    several rates depends on each of them: its bound is moved by the margin that the predictions would need, and is a
+    plan.
+
+    Parameters
+    ----------
+    goal : goal or its text
+    data : Table, or dict of Tables by dataset
+        The rows of the audit, or others of the same number: labels and groups give the counts.
+    predictions : array of labels, or dict of them by dataset, optional
+        Of a classifier like the one wanted. By default half of the rows are taken to be predicted positive, the
+        widest case for a rate.
+    confidence : float in (0, 1), optional
+        For a goal that carries none; default 0.95.
+    n_goals : int, default=1
+        How many goals the audit has: each gets its part of the risk.
+    pos_label : label, optional
+        The positive class; by default the last of the sorted classes.
+
+    Returns
+    -------
+    Goal
+        With another bound, and no confidence.
+
+    Raises
+    ------
+    ValueError
+        If there are too few rows for any classifier to pass; the message says how many it takes.
+
+    Examples
+    --------
+    >>> from counterpoise.goals.audit import tightened
+    >>> from counterpoise.goals import Table
+    >>> rows = Table(None, y=[0, 1] * 500)
+    >>> print(tightened("recall(train) >= 0.9", rows))
+    recall(train) >= 0.924
+    """
+    (wanted,) = as_goals(goal)
+    if wanted.confidence is None:
+        wanted = wanted.with_confidence(_CONFIDENCE if confidence is None else confidence)
+    if predictions is None:
+        tables = as_tables(data)
+        known = [labels for table in tables.values() for labels in (table.y, table.baseline)]
+        prepared = None
+        views = Views(tables, two_classes(known, pos_label=pos_label))
+    else:
+        prepared = prepare(predictions, data, kind="labels", pos_label=pos_label)
+        views = Views(prepared.tables, prepared.classes)
+    found = standing(wanted, views, None if prepared is None else prepared.predictions)
+    return tightened_goal(wanted, found, _risk(wanted, n_goals))
+
+
+def _risk(goal: Goal, n_goals: int) -> float:
+    """Return the goal's part of the risk: by the union bound all verdicts are right but for the largest of them."""
+    return (1.0 - float(goal.confidence or 0.0)) / n_goals
+
+
+def _audited(goal: Goal, prepared: Prepared, risk: float) -> GoalAudit:
+    found = standing(goal, Views(prepared.tables, prepared.classes), prepared.predictions)
+    bounds = found.bounds(risk)
+    margin = margin_of(goal, bounds)
+    fails = bounds.low > goal.bound if goal.sense == "<=" else bounds.high < goal.bound
+    verdict = "holds" if margin >= 0 else "fails" if fails else "undecided"
+    counts = tuple((str(rows), count) for rows, count in found.counts())
+    note = shortage(goal, found, risk) or "" if verdict == "undecided" else ""
+    limits = ((name, prepared.tables[name].largest_weight) for name in goal.datasets)
+    largest = tuple((name, most) for name, most in limits if most is not None)
+    return GoalAudit(goal, found.estimate, *bounds, goal.bound, margin, verdict, counts, note, largest)
+
+
+def _predicted(model: Any, name: str, table: Table) -> AnyArray:
+    ask: Callable[[Any], Any] | None = getattr(model, "predict", model if callable(model) else None)
+    if ask is not None:
+        if table.X is None:
+            raise ValueError(f"Dataset {name!r} has no X for the model to predict: pass X, or the predictions instead.")
+        return np.asarray(ask(table.X))
+    if isinstance(model, Mapping):
+        if name not in model:
+            raise ValueError(f"predictions must cover dataset {name!r}; got {', '.join(map(repr, model))} only.")
+        return np.asarray(model[name])
+    if name != DEFAULT:
+        raise ValueError(f"predictions must be a dict by dataset where goals speak of {name!r}; got one array.")
+    return np.asarray(model)
+
+
+def _shown(row: GoalAudit) -> tuple[str, ...]:
+    numbers = (f"{number:.4f}" for number in (row.estimate, row.low, row.high, row.bound, row.margin))
+    counts = ", ".join(str(count) for _, count in row.counts)
+    return (str(row.goal.with_confidence(None)), *numbers, row.verdict, counts)
+
+
+def _padded(text: str, width: int, place: int) -> str:
+    is_number = _COLUMNS[place] not in {"goal", "verdict"}
+    return text.rjust(width) if is_number else text.ljust(width)

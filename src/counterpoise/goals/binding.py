@@ -1,0 +1,245 @@
+"""From rates on named datasets to signed weights on the rows of given tables.
+
+With ``predictions`` the positive predictions of a classifier (indicators, ramp values or probabilities), every rate is
+
+    constant + sum over datasets of weights @ predictions,
+
+because a negative prediction counts as ``1 - prediction``. Constants and weights depend on the labels, groups, baseline
+and sample weights alone, so they are found once and serve any classifier.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from scipy import sparse
+
+from counterpoise._base.types import AnyArray, ArrayLike, BoolArray, FloatArray, IntArray
+from counterpoise.goals.classes import Classes, is_positive
+from counterpoise.goals.rows import DEFAULT, Counted, Dataset
+from counterpoise.goals.tables import Table, rows_where, table_of
+from counterpoise.goals.wording import NoRows
+from counterpoise.solvers.sums import exact_sum
+
+
+class Linear(Protocol):
+    """A linear function of positive predictions, before data are known."""
+
+    @property
+    def constant(self) -> float: ...
+    @property
+    def counted(self) -> tuple[Counted, ...]: ...
+
+
+@dataclass(frozen=True)
+class BoundRates:
+    """Rates as signed weights on rows: ``constants + sum over datasets of weights[name] @ predictions[name]``.
+
+    Attributes
+    ----------
+    constants : array of shape (n_rates,)
+    weights : dict from dataset names to sparse arrays of shape (n_rates, n_samples of that dataset)
+        Only the datasets that a rate speaks of; memory grows with the rows that count in some rate.
+    """
+
+    constants: FloatArray
+    weights: dict[str, Any]
+
+    def values(self, predictions: Mapping[str, ArrayLike]) -> FloatArray:
+        """Return the value of each rate.
+
+        Parameters
+        ----------
+        predictions : dict from dataset names to arrays of shape (n_samples,) or (n_samples, n_models)
+            How positive each prediction is, from 0 to 1.
+
+        Returns
+        -------
+        array of shape (n_rates,) or (n_rates, n_models)
+        """
+        return np.asarray(self.constants + self.weighted(predictions).T).T
+
+    def weighted(self, predictions: Mapping[str, ArrayLike]) -> FloatArray:
+        """Return the value of each rate without its constant; arguments and shape are those of ``values``."""
+        total: Any = np.zeros(len(self.constants))
+        for number, (name, weights) in enumerate(self.weights.items()):
+            part = weights @ self._rows_of(predictions, name, weights.shape[1])
+            total = total + part if number else part
+        return np.asarray(total)
+
+    def row_weights(self, multipliers: ArrayLike) -> dict[str, FloatArray]:
+        """Return the signed weight of each row in ``multipliers @ values``, by dataset."""
+        combined = np.asarray(multipliers, dtype=np.float64)
+        return {name: np.asarray(weights.T @ combined) for name, weights in self.weights.items()}
+
+    @staticmethod
+    def _rows_of(predictions: Mapping[str, ArrayLike], name: str, n_samples: int) -> AnyArray:
+        if name not in predictions:
+            raise ValueError(f"predictions must cover dataset {name!r}; got {', '.join(map(repr, predictions))} only.")
+        rows = np.asarray(predictions[name])
+        if rows.ndim not in {1, 2} or rows.shape[0] != n_samples:
+            raise ValueError(
+                f"predictions for dataset {name!r} must have {n_samples} rows, as its table; got shape {rows.shape}."
+            )
+        return rows
+
+
+def bind_rates(
+    rates: Sequence[Linear], tables: Mapping[str, Table], classes: Classes, names: Sequence[object] | None = None
+) -> BoundRates:
+    """Resolve rates into constants and signed weights on the rows of the tables.
+
+    ``names`` are what an error calls the rates: the goals that they belong to.
+    """
+    constants = np.zeros(len(rates))
+    parts: dict[str, list[_Entries]] = {}
+    views = Views(tables, classes)
+    for number, rate in enumerate(rates):
+        constants[number] = rate.constant
+        with _asked_by(rate if names is None else names[number]):
+            for counted in rate.counted:
+                places, amounts, constant = _resolved(counted, views)
+                constants[number] += constant
+                parts.setdefault(counted.rows.name, []).append(_Entries(number, places, amounts))
+    return BoundRates(constants, {name: _stacked(part, len(rates), tables[name]) for name, part in parts.items()})
+
+
+def tally_rates(
+    rates: Sequence[Linear],
+    views: "Views",
+    count: Callable[[Dataset], FloatArray],
+    names: Sequence[object] | None = None,
+) -> FloatArray:
+    """Return the value of each rate, without its constant, for each of several classifiers; ``names`` as above.
+
+    ``count(rows)`` is the weight of the rows that each classifier calls positive. What is counted out of the same rows
+    is added up before it is divided: rates that are equal in whole numbers of rows are equal here to the last bit.
+    """
+    found = []
+    for number, rate in enumerate(rates):
+        with _asked_by(rate if names is None else names[number]):
+            found.append(_tally(rate, views, count))
+    return np.array(found)
+
+
+def _tally(rate: Linear, views: "Views", count: Callable[[Dataset], FloatArray]) -> FloatArray:
+    sums: dict[Dataset, FloatArray] = {}
+    for coefficient, positive, rows, out_of in rate.counted:
+        said = count(rows) if positive else views.total(rows) - count(rows)
+        sums[out_of] = sums.get(out_of, np.zeros(1)) + coefficient * said
+    return np.asarray(sum(said / views.divisor(out_of) for out_of, said in sums.items()))
+
+
+class _Entries(NamedTuple):
+    number: int  # of the rate
+    places: IntArray  # of the rows
+    amounts: FloatArray
+
+
+def _resolved(counted: Counted, views: "Views") -> tuple[IntArray, FloatArray, float]:
+    """Return the rows that count, their signed weights, and the constant."""
+    places, weights = views.rows(counted.rows)
+    share = counted.coefficient * (weights / views.divisor(counted.out_of))  # tiny totals have no reciprocal
+    if counted.positive:
+        return places, share, 0.0
+    return places, -share, float(share.sum())  # a negative prediction counts as 1 - prediction
+
+
+def _stacked(parts: "list[_Entries]", n_rates: int, table: Table) -> Any:
+    numbers = np.repeat([part.number for part in parts], [len(part.places) for part in parts])
+    places = np.concatenate([part.places for part in parts])
+    amounts = np.concatenate([part.amounts for part in parts])
+    stacked = sparse.coo_array((amounts, (numbers, places)), shape=(n_rates, table.n_samples)).tocsr()
+    stacked.eliminate_zeros()
+    return stacked
+
+
+class Views:
+    """Rows of the tables, found once: what they take is of the order of the result."""
+
+    def __init__(self, tables: Mapping[str, Table], classes: Classes) -> None:
+        self._tables = tables
+        self.classes = classes
+        self._signs: dict[tuple[str, str], BoolArray] = {}
+        self._found: dict[Dataset, tuple[IntArray, FloatArray]] = {}
+        self._totals: dict[Dataset, float] = {}
+
+    def rows(self, rows: Dataset) -> tuple[IntArray, FloatArray]:
+        """Return the places of the rows that are meant, and their weights."""
+        if rows not in self._found:
+            table, mask = table_of(self._tables, rows.name), self._mask(rows)
+            places = np.arange(table.n_samples) if mask is None else np.flatnonzero(mask)
+            weights = np.ones(places.size) if table.sample_weight is None else table.sample_weight[places]
+            self._found[rows] = places, weights
+        return self._found[rows]
+
+    def total(self, rows: Dataset) -> float:
+        """Return what the rows weigh."""
+        if rows not in self._totals:
+            self._totals[rows] = exact_sum(self.rows(rows)[1])
+        return self._totals[rows]
+
+    def divisor(self, rows: Dataset) -> float:
+        """Return what the rows weigh, of which there must be some."""
+        total = self.total(rows)
+        if not total > 0:
+            raise NoRows(f"There is no row of positive weight to take a rate of: {_described(rows)} is empty.")
+        return total
+
+    def heaviest(self, name: str) -> float | None:
+        """Return the most that a row of a dataset's population can weigh; None where all rows weigh the same."""
+        return table_of(self._tables, name).heaviest(name)
+
+    def _mask(self, rows: Dataset) -> BoolArray | None:
+        found = rows_where(self._tables[rows.name], rows)
+        for wanted, part in ((rows.label, "y"), (rows.baseline, "baseline")):
+            if wanted is not None:
+                sign = self._sign(rows, part)
+                sign = sign if wanted else ~sign
+                found = sign if found is None else found & sign
+        return found
+
+    def _sign(self, rows: Dataset, part: str) -> BoolArray:
+        key = rows.name, part
+        if key not in self._signs:
+            labels = getattr(self._tables[rows.name], part)
+            if labels is None:
+                raise ValueError(_missing(rows.name, part))
+            self._signs[key] = is_positive(labels, self.classes, f"{part} of dataset {rows.name!r}")
+        return self._signs[key]
+
+
+@contextmanager
+def _asked_by(name: object) -> Iterator[None]:
+    """Add to an error which goal or rate asked."""
+    try:
+        yield
+    except ValueError as error:
+        raise type(error)(f"{error} This is asked by {name}.") from error
+
+
+def _missing(name: str, part: str) -> str:
+    """Say what a dataset lacks and where it comes from, in Python or in a goals file."""
+    if part == "y" and name == DEFAULT:
+        return f"Dataset {name!r} needs labels: pass y."
+    if part == "y":
+        return (
+            f"Dataset {name!r} needs labels: pass y in its Table, or set labelled = true in datasets.{name} of the "
+            "goals file; without them ask what needs no labels, as coverage or churn."
+        )
+    table = "a Table, of another name where train is X and y themselves" if name == DEFAULT else "its Table"
+    return (
+        f"Dataset {name!r} needs the deployed model's predictions: pass baseline in {table}, or name data.baseline or "
+        "data.baseline_model in the goals file."
+    )
+
+
+def _described(rows: Dataset) -> str:
+    words = [f"{column}={text}" for column, text in rows.conditions]
+    if rows.label is not None:
+        words.append(f"labelled {'positive' if rows.label else 'negative'}")
+    if rows.baseline is not None:
+        words.append(f"predicted {'positive' if rows.baseline else 'negative'} by the baseline")
+    return f"dataset {rows.name!r}" + (f" restricted to {' and '.join(words)}" if words else "")

@@ -1,0 +1,209 @@
+"""A start inside the goals; or, where there is none, which goals conflict, with bounds in the goals' own units."""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from counterpoise._base.types import FloatArray, IntArray
+from counterpoise.goals.advice import Bounds, Constraints, bisected, explain
+from counterpoise.goals.bound import BoundGoals, bind
+from counterpoise.goals.expressions import Goal, Ratio
+from counterpoise.goals.infeasible import InfeasibleGoals
+from counterpoise.goals.tables import Table
+from counterpoise.solvers.ramp import Plan, RampProblem, State, minimize_ramp
+from counterpoise.solvers.result import FEASIBLE, constraint_scale
+
+_EVEN = 0.5  # the probability that a score of 0 stands for
+_CANCELLED = 1e-12  # part of the weights below which their sum is rounding
+_MARGIN = 1e-3  # by how much inside the goals a start is looked for
+_SEARCH = 25  # majorizations of a search
+_MAX_DELETIONS = 12  # goals among which the smallest conflict is looked for one by one
+
+
+def stacked_weights(bound: BoundGoals, names: list[str], sizes: Mapping[str, int]) -> sp.csr_array:
+    """Return the goals' weights on the rows of all datasets, one below the other in the order of the names."""
+    parts = [bound.weights.get(name, sp.csr_array((len(bound.goals), sizes[name]))) for name in names]
+    return sp.csr_array(sp.hstack(parts))
+
+
+def require_possible(bound: BoundGoals, tables: Mapping[str, Table]) -> None:
+    """Raise ``InfeasibleGoals`` where no predictions at all, by whatever classifier, meet the goals."""
+    found = explain(_AnyPredictions(bound, tables))
+    if found is not None:
+        raise found
+
+
+class _AnyPredictions(NamedTuple):
+    """Goals as constraints on predictions between 0 and 1, each its own variable."""
+
+    bound: BoundGoals
+    tables: Mapping[str, Table]
+
+    @property
+    def goals(self) -> tuple[Goal, ...]:
+        return self.bound.goals
+
+    def constraints(self, bounds: Bounds) -> Constraints:
+        other = _with_bounds(self.bound, bounds, self.tables) if bounds else self.bound
+        sizes = {name: self.tables[name].n_samples for name in other.weights}
+        matrix = stacked_weights(other, list(sizes), sizes)
+        reach = np.asarray(abs(matrix).sum(axis=1)).ravel()
+        return Constraints(matrix, other.bounds, constraint_scale(reach, other.bounds, other.sizes), "box")
+
+
+def find_start(problem: RampProblem, bound: BoundGoals, tables: Mapping[str, Table]) -> FloatArray:
+    """Return a point that meets the goals, or raise ``InfeasibleGoals``.
+
+    The same decision for all rows, drawn with one probability, is tried first; then whether any predictions at all
+    meet the goals; then points of least total violation, by majorization-minimization without the objective. That may
+    end in a local minimum: a conflict that it reports was searched for, not proven.
+    """
+    found = _constant_start(problem)
+    if found is not None:
+        return found
+    require_possible(bound, tables)
+    searcher = _Searcher(problem)
+    search = searcher.least_violation(np.arange(problem.n_constraints))
+    if search.state.violation > FEASIBLE:
+        raise searcher.as_error(bound, search, tables)
+    return search.state.point
+
+
+def _constant_start(problem: RampProblem) -> FloatArray | None:
+    """Return a point without coefficients that meets the constraints, the most even one, where there is one."""
+    slopes, sizes = (np.asarray(one.sum(axis=1)).ravel()[1:] for one in (problem.weights, abs(problem.weights)))
+    slopes = np.where(np.abs(slopes) > _CANCELLED * sizes, slopes, 0.0)
+    room = -problem.constants[1:]  # slopes * probability <= room
+    if (room[slopes == 0] < -FEASIBLE).any():
+        return None
+    with np.errstate(divide="ignore", invalid="ignore"):  # where a slope is 0, which is left out below
+        limits = room / slopes
+    least = max(0.0, float(limits[slopes < 0].max(initial=0.0)))
+    most = min(1.0, float(limits[slopes > 0].min(initial=1.0)))
+    probability = float(np.clip(_EVEN, least, most))
+    if least > most or (not problem.machine.fit_bias and probability != _EVEN):
+        return None
+    return np.append(np.zeros(problem.machine.size - 1), _EVEN - probability)
+
+
+class _Search(NamedTuple):
+    """The best point that a search has found, and the price of each constraint there."""
+
+    state: State
+    multipliers: FloatArray
+
+
+class _Searcher:
+    """Searches for points that meet some of the constraints of a problem."""
+
+    def __init__(self, problem: RampProblem) -> None:
+        self.problem = problem
+        self._free: FloatArray | None = None
+
+    def least_violation(self, members: IntArray) -> _Search:
+        """Return the better of two searches, from the most even start and from the unconstrained solution."""
+        problem = self.problem.only(members)
+        constant = _constant_start(problem)
+        if constant is not None:
+            return _Search(problem.at(constant), np.zeros(members.size))
+        best = _searched(problem, np.zeros(problem.machine.size))
+        if best.state.violation > FEASIBLE:
+            best = min(best, _searched(problem, self._unconstrained()), key=lambda one: one.state.violation)
+        return best
+
+    def _unconstrained(self) -> FloatArray:
+        if self._free is None:
+            zero = np.zeros(self.problem.machine.size)
+            self._free = minimize_ramp(self.problem.without_constraints(), zero, Plan()).state.point
+        return self._free
+
+    def as_error(self, bound: BoundGoals, search: _Search, tables: Mapping[str, Table]) -> InfeasibleGoals:
+        """Return the error for goals that no point was found for, with as small a conflict as searching finds."""
+        members, search = self._priced(search)
+        if members.size <= _MAX_DELETIONS:
+            members, search = self._smallest(members, search)
+        conflict = [bound.goals[place] for place in members]
+        nearest = self._nearest(bound, members, tables)
+        joint = {} if nearest else self._joint(bound, tables)
+        return InfeasibleGoals(conflict, search.state.violation, nearest, proven=False, joint_bounds=joint)
+
+    def _nearest(self, bound: BoundGoals, members: IntArray, tables: Mapping[str, Table]) -> dict[Goal, float]:
+        """Return the nearest bounds found for members beside all other goals; ratios have other units than excess."""
+        everything, nearest = np.arange(self.problem.n_constraints), {}
+        for place in members.tolist():
+            if not isinstance(bound.goals[place].left, Ratio):
+                missed = self._least_excess(place, everything[everything != place])
+                if missed is not None:
+                    nearest[bound.goals[place]] = _moved(bound, place, missed, tables)
+        return nearest
+
+    def _joint(self, bound: BoundGoals, tables: Mapping[str, Table]) -> dict[Goal, float]:
+        """Return the bounds that the point of least total violation meets, unless a ratio is among those it misses."""
+        excess = self.least_violation(np.arange(self.problem.n_constraints)).state.excess
+        missed = np.flatnonzero(excess > FEASIBLE).tolist()
+        if any(isinstance(bound.goals[place].left, Ratio) for place in missed):
+            return {}
+        return {bound.goals[place]: _moved(bound, place, float(excess[place]), tables) for place in missed}
+
+    def _priced(self, search: _Search) -> tuple[IntArray, _Search]:
+        """Return the constraints that are exceeded or have a price, if these alone are out of reach too; else all."""
+        priced = np.flatnonzero((search.state.excess > FEASIBLE) | (search.multipliers > FEASIBLE))
+        reduced = self.least_violation(priced)
+        if reduced.state.violation > FEASIBLE:
+            return priced, reduced
+        return np.arange(self.problem.n_constraints), search
+
+    def _smallest(self, members: IntArray, search: _Search) -> tuple[IntArray, _Search]:
+        """Drop one constraint after the other without which still no point is found."""
+        for candidate in members:
+            rest = members[members != candidate]
+            reduced = self.least_violation(rest)
+            if reduced.state.violation > FEASIBLE:
+                members, search = rest, reduced
+        return members, search
+
+    def _least_excess(self, one: int, others: IntArray) -> float | None:
+        """Return the least found by which one constraint is exceeded where all others hold, or None if they do not."""
+        start = self.least_violation(others).state
+        if start.violation > FEASIBLE:
+            return None
+        problem = self.problem
+        rows = np.concatenate([[one], others]) + 1
+        swapped = RampProblem(problem.machine, problem.weights[rows], problem.constants[rows], problem.regularization)
+        state = minimize_ramp(swapped, start.point, Plan()).state
+        return max(state.value - problem.ridge(state.point), 0.0)
+
+
+def _moved(bound: BoundGoals, place: int, missed: float, tables: Mapping[str, Table]) -> float:
+    """Return the bound of a goal at which its constraint is relaxed by what was missed."""
+    goal = bound.goals[place]
+    if goal.confidence is None:
+        return goal.bound + (missed if goal.sense == "<=" else -missed)
+
+    def is_enough(limit: float) -> bool:
+        relaxed = _with_bounds(bound, {place: limit}, tables)
+        return bool(relaxed.bounds[place] >= bound.bounds[place] + missed - FEASIBLE)
+
+    found = bisected(goal, is_enough)
+    return goal.bound if found is None else found
+
+
+def _with_bounds(bound: BoundGoals, bounds: Bounds, tables: Mapping[str, Table]) -> BoundGoals:
+    """Return the goals with other numbers on the right side of some; those with a confidence still share the risk."""
+    goals = [goal.with_bound(bounds.get(place, goal.bound)) for place, goal in enumerate(bound.goals)]
+    return bind(goals, dict(tables), classes=np.array(bound.classes))
+
+
+def _searched(problem: RampProblem, start: FloatArray) -> _Search:
+    """Look for a feasible point by majorization-minimization without the objective."""
+    plan = Plan(
+        tol=1e-4,
+        max_majorizations=_SEARCH,
+        radius=1.0,
+        focus=0.0,
+        stop=lambda state: bool((state.excess <= _MARGIN).all()),
+    )
+    found = minimize_ramp(problem.shifted(_MARGIN), start, plan)
+    return _Search(problem.at(found.state.point), found.multipliers)

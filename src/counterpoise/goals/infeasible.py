@@ -1,0 +1,107 @@
+"""The error for goals that cannot be met, and the bounds that it offers."""
+
+from collections.abc import Iterable, Mapping
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+
+from counterpoise.goals.expressions import Goal
+
+_DIGITS = 4  # of a bound as it is printed, ...
+_LEAST_UNIT = -7  # ... the last of them at most this power of ten: finer bounds are met up to rounding
+
+
+class InfeasibleGoals(ValueError):  # noqa: N818 - named for the state it reports
+    """Goals that no classifier of the kind asked for can meet together.
+
+    Attributes
+    ----------
+    conflict : tuple of Goal
+        The smallest set of goals found that cannot hold together; without any one of them the others can.
+    least_violation : float
+        The least total by which these goals must be missed.
+    nearest_bounds : dict from Goal to float
+        For goals of the conflict the nearest number on the right side (``Goal.bound``) that can be met while *all*
+        other goals are kept as they are. Only those that this is enough for; none where no single bound is.
+    joint_bounds : dict from Goal to float
+        Where no single bound is enough: numbers for the right sides of several goals that can be met together, all
+        others kept. The sum of the moves is the least; where ratios or a search take part, the least that was found.
+    proven : bool
+        True where no classifier whatsoever, or no mixture of the given models, can meet them; False where none of the
+        kind asked for was found.
+
+    Examples
+    --------
+    Bounds are printed rounded to the side on which they can be met.
+
+    >>> from counterpoise.goals import InfeasibleGoals, as_goals
+    >>> goals = as_goals(["recall(train) >= 0.95", "positive_rate(train) <= 0.1"])
+    >>> print(InfeasibleGoals(goals, 0.06, {goals[0]: 0.71239, goals[1]: 0.16}))  # doctest: +NORMALIZE_WHITESPACE
+    These goals cannot hold together: recall(train) >= 0.95 and positive_rate(train) <= 0.1. The least total violation
+    is 0.06. The nearest bounds that can be met, one at a time and with all other goals kept: recall(train) >= 0.7123,
+    or positive_rate(train) <= 0.16.
+    """
+
+    __module__ = "counterpoise.goals"
+
+    def __init__(
+        self,
+        conflict: Iterable[Goal],
+        least_violation: float,
+        nearest_bounds: Mapping[Goal, float] | None = None,
+        proven: bool = True,
+        joint_bounds: Mapping[Goal, float] | None = None,
+    ) -> None:
+        self.conflict = tuple(conflict)
+        self.least_violation = float(least_violation)
+        self.nearest_bounds = dict(nearest_bounds or {})
+        self.joint_bounds = dict(joint_bounds or {})
+        self.proven = proven
+        # As pickle passes them.
+        super().__init__(self.conflict, self.least_violation, self.nearest_bounds, proven, self.joint_bounds)
+
+    @property
+    def joint_change(self) -> float:
+        """Return the sum of the moves from the goals' own bounds to ``joint_bounds``."""
+        return sum(abs(bound - goal.bound) for goal, bound in self.joint_bounds.items())
+
+    def __str__(self) -> str:
+        goals = " and ".join(map(str, self.conflict))
+        if not self.proven:
+            start, least = f"No classifier of this kind was found that meets {goals}", "The least total violation found"
+        elif len(self.conflict) > 1:
+            start, least = f"These goals cannot hold together: {goals}", "The least total violation"
+        else:
+            start, least = f"This goal cannot hold: {goals}", "The least total violation"
+        return f"{start}. {least} is {self.least_violation:.4g}.{self._advice()}"
+
+    def _advice(self) -> str:
+        if self.nearest_bounds:
+            offered = ", or ".join(_offered(self.nearest_bounds))
+            return f" The nearest bounds that can be met, one at a time and with all other goals kept: {offered}."
+        if self.joint_bounds:
+            offered = " and ".join(_offered(self.joint_bounds))
+            return (
+                " With all other goals kept no single bound is enough; the least change that is, "
+                f"{self.joint_change:.4g} in all: {offered}."
+            )
+        return ""
+
+
+def _offered(bounds: Mapping[Goal, float]) -> list[str]:
+    return [str(goal.with_bound(rounded_to_safety(goal, bound))) for goal, bound in bounds.items()]
+
+
+def rounded_to_safety(goal: Goal, bound: float) -> float:
+    """Return a bound with few digits that is met where ``bound`` is.
+
+    Examples
+    --------
+    >>> from counterpoise.goals.infeasible import rounded_to_safety
+    >>> from counterpoise.goals import recall
+    >>> rounded_to_safety(recall("train") >= 0.9, 0.71239), rounded_to_safety(recall("train") <= 0.1, 0.71231)
+    (0.7123, 0.7124)
+    """
+    exact = Decimal(repr(float(bound)))
+    if not exact:
+        return 0.0
+    unit = Decimal(1).scaleb(max(exact.adjusted() - _DIGITS + 1, _LEAST_UNIT))
+    return float(exact.quantize(unit, rounding=ROUND_CEILING if goal.sense == "<=" else ROUND_FLOOR))

@@ -1,0 +1,248 @@
+"""What rows say about a goal on the population that they were drawn from.
+
+The population's rate is conditional, as the goal reads: recall(train, sex=F) is the probability of a positive
+prediction given a positive label and sex F. Groups have random sizes; given its size, the rows of a group are
+independent draws from that part of the population, so every bound is taken at the sizes found and holds whatever they
+are.
+
+A goal's left side less the rates on its right is ``top / bottom``, with ``bottom = 1`` unless the goal is on a ratio.
+Its bounds are, in order of preference, and chosen by the goal and not by the outcome:
+
+1. One part of the data and two kinds of rows that count at all: one exact binomial. Every plain rate is of this form,
+   and so are precision, F1 and the win ratios: multiplied through, ``top - bound * bottom`` has the mean of two values
+   over the rows that count, the rows that add 0 to both sides do not change its sign, and given the number of the
+   others each is of the first kind with one probability.
+2. Two disjoint groups of one dataset, two kinds of rows in each: the sum of two independent shares, exact but for the
+   rounding of ``confidence.upper_sum_of_two``. Most goals on fairness are of this form.
+3. Other linear combinations: each part's mean is bounded for an equal share of the risk (union bound). The parts may
+   overlap or come from several datasets.
+4. A ratio on one part, rows of more kinds: a weighted mean of ``top / bottom`` over the rows where bottom is not 0.
+5. Any other ratio: bounds on top and bottom, for half of the risk each.
+
+Rows may have weights, with a limit known beforehand; rates are then ratios of expected weights. The same list holds
+with the bounds of ``betting`` in the place of exact ones: on one share of the weight, on the sum of two means of
+disjoint groups, on each mean of another combination.
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from counterpoise._base.types import FloatArray
+from counterpoise.goals.binding import Views
+from counterpoise.goals.expressions import Goal, Rate, Ratio
+from counterpoise.goals.kinds import Part, are_disjoint, parts_of
+from counterpoise.goals.rows import Dataset
+from counterpoise.goals.shares import AnyShare, Share, WeightedShare, allowed_failures, can_certify, needed_bound
+from counterpoise.theory.betting import WeightedSample, upper_weighted_mean, upper_weighted_sum
+from counterpoise.theory.confidence import Bounds, Step, upper_mean, upper_sum_of_two
+
+_MOST_ROWS = 2**50
+
+
+class Standing(NamedTuple):
+    """What a goal bounds, as given rows show it: ``top / bottom``, each a constant plus means over parts of data."""
+
+    constants: tuple[float, float]
+    parts: tuple[Part, ...]
+    is_ratio: bool
+
+    @property
+    def estimate(self) -> float:
+        """Return the value on the rows themselves."""
+        means = sum((part.values @ part.totals / part.totals.sum() for part in self.parts), np.zeros(2))
+        top, bottom = (means + self.constants).tolist()
+        if bottom:
+            return float(top / bottom)
+        return math.copysign(math.inf, top) if top else math.nan
+
+    def bounds(self, risk: float) -> Bounds:
+        """Return bounds on the population's value, each of which fails with probability ``risk`` at most."""
+        share = self.share()
+        if share is not None:
+            return share.bounds(risk) if share.trials else Bounds(-math.inf, math.inf)
+        if not self.is_ratio:
+            return self._linear(0, risk)
+        if len(self.parts) == 1:
+            sample = _proportions(self.parts[0], self._pairs())
+            if sample is not None:
+                return Bounds(-upper_weighted_mean(sample.negated(), risk), upper_weighted_mean(sample, risk))
+        return _quotient(self._linear(0, risk / 2), self._linear(1, risk / 2))
+
+    def share(self) -> AnyShare | None:
+        """Return the one share that decides, where there is one."""
+        if len(self.parts) != 1:
+            return None
+        part, (kinds, places) = self.parts[0], np.unique(self._pairs().T, axis=0, return_inverse=True)
+        counting = np.flatnonzero(kinds.any(axis=1))
+        if counting.size != 2:  # noqa: PLR2004 - two kinds are one share
+            return None
+        one, other = counting
+        turn = kinds[one, 0] * kinds[other, 1] - kinds[other, 0] * kinds[one, 1]
+        if turn == 0 or kinds[:, 1].min() < 0:
+            return None
+        if turn < 0:
+            one, other = other, one
+        (top_one, bottom_one), (top_other, bottom_other) = kinds[one].tolist(), kinds[other].tolist()
+        ends = (top_one, top_other), (bottom_one, bottom_other)
+        is_hit, is_miss = (places.ravel() == kind for kind in (one, other))
+        if part.spread is not None:
+            return WeightedShare(part.levels, part.spread[is_hit].sum(axis=0), part.spread[is_miss].sum(axis=0), *ends)
+        hits, misses = (float(part.counts[is_kind].sum()) for is_kind in (is_hit, is_miss))
+        return Share(hits, hits + misses, *ends)
+
+    def counts(self) -> list[tuple[Dataset, int]]:
+        """Return the numbers of rows that the bounds rest on, for each part of the data."""
+        share = self.share()
+        if share is not None:
+            return [(self.parts[0].rows, round(share.trials))]
+        return [(part.rows, part.n_rows) for part in self.parts]
+
+    def _pairs(self) -> FloatArray:
+        """Return what each kind of row adds to top and to bottom, for a single part: it carries the constants too."""
+        return np.asarray(self.parts[0].values + np.array(self.constants)[:, None])
+
+    def _linear(self, which: int, risk: float) -> Bounds:
+        """Return bounds on the top (0) or the bottom (1) alone."""
+        varying = [(part, part.values[which]) for part in self.parts if np.ptp(part.values[which])]
+        same = [float(part.values[which, 0]) for part in self.parts if not np.ptp(part.values[which])]
+        fixed = self.constants[which] + sum(same)
+        low = fixed - _upper_sum([(part, -values) for part, values in varying], risk)
+        return Bounds(low, fixed + _upper_sum(varying, risk))
+
+    def best(self, sense: str, factor: float = 1.0) -> "Standing":
+        """Return the most favourable outcome there could be, on so many times the rows."""
+        sign = 1.0 if sense == "<=" else -1.0
+        return self._replace(parts=tuple(_all_of(part, sign * part.values[0], factor) for part in self.parts))
+
+
+def standing(goal: Goal, views: Views, predictions: Mapping[str, FloatArray] | None) -> Standing:
+    """Return how a goal stands on rows; without predictions, if half of every kind of row were predicted positive."""
+    if isinstance(goal.left, Ratio):
+        rates = [goal.left.numerator, goal.left.denominator]
+    else:
+        rates = [goal.left - Rate(0.0, goal.right.terms), Rate(1.0)]
+    try:
+        parts = tuple(parts_of(rates, views, predictions))
+    except ValueError as error:
+        raise type(error)(f"{error} This is asked by {goal}.") from error
+    return Standing((rates[0].constant, rates[1].constant), parts, isinstance(goal.left, Ratio))
+
+
+def margin_of(goal: Goal, bounds: Bounds) -> float:
+    """Return how far inside the goal's bound the population surely is; negative where it may be outside."""
+    return goal.bound - bounds.high if goal.sense == "<=" else bounds.low - goal.bound
+
+
+def shortage(goal: Goal, found: Standing, risk: float) -> str | None:
+    """Say how many rows are needed where these are too few to certify the goal, whatever the predictions."""
+    share = found.share()
+    if share is not None:
+        return _share_shortage(goal, found, share, risk)
+    if found.is_ratio or margin_of(goal, found.best(goal.sense).bounds(risk)) >= 0:
+        return None
+    smallest = min(part.n_rows for part in found.parts)
+
+    def can_hold(n_rows: int) -> bool:
+        return margin_of(goal, found.best(goal.sense, n_rows / smallest).bounds(risk)) >= 0
+
+    needed = _least(can_hold, smallest)
+    wanted = [(part, math.ceil(part.n_rows * (needed or 0) / smallest)) for part in found.parts]
+    return _too_few(needed, [f"{count} rows of {part.rows} (there are {part.n_rows})" for part, count in wanted])
+
+
+def _share_shortage(goal: Goal, found: Standing, share: AnyShare, risk: float) -> str | None:
+    if can_certify(goal, share, risk):
+        return None
+    allowed = allowed_failures(goal, share)
+    needed = _least(lambda n_rows: share.can_show(allowed, risk, n_rows), 1)
+    what = " that count in the ratio" if found.is_ratio else ""
+    return _too_few(needed, [f"{needed} rows of {found.parts[0].rows}{what} (there are {share.trials:.0f})"])
+
+
+def _too_few(needed: int | None, wanted: list[str]) -> str:
+    if needed is None:
+        return "no number of rows is enough: a rate may come near such a bound but cannot be shown to keep it"
+    return f"too few rows: even without a single failure it takes {' and '.join(wanted)}"
+
+
+def _least(can_hold: Callable[[int], bool], start: int) -> int | None:
+    """Return the least number of rows that is enough, or None."""
+    most = start
+    while not can_hold(most):
+        most *= 2
+        if most > _MOST_ROWS:
+            return None
+    least = most // 2 if most > start else start - 1
+    while most - least > 1:
+        middle = (least + most) // 2
+        least, most = (least, middle) if can_hold(middle) else (middle, most)
+    return most
+
+
+def tightened_goal(goal: Goal, found: Standing, risk: float) -> Goal:
+    """Return the goal with the bound that rows such as these must meet to certify it."""
+    problem = shortage(goal, found, risk)
+    if problem is not None:
+        raise ValueError(f"The goal {goal} cannot be certified here: {problem}.")
+    share = found.share()
+    if share is not None:
+        return goal.with_bound(needed_bound(goal, share, risk)).with_confidence(None)
+    end = found.bounds(risk).high if goal.sense == "<=" else found.bounds(risk).low
+    if not math.isfinite(end - found.estimate):
+        raise ValueError(f"The goal {goal} cannot be certified here: its ratio has no bound on rows such as these.")
+    return goal.with_bound(goal.bound - (end - found.estimate)).with_confidence(None)
+
+
+def _upper_sum(means: Sequence[tuple[Part, FloatArray]], risk: float) -> float:
+    """Return an upper bound on the sum of the parts' means."""
+    if len(means) == 2 and are_disjoint(means[0][0].rows, means[1][0].rows):  # noqa: PLR2004
+        (one, values), (other, other_values) = means
+        if one.is_weighted:  # and so is the other, of the same dataset
+            return upper_weighted_sum(one.sample(values), other.sample(other_values), risk)
+        steps = [_as_step(part, values) for part, values in means]
+        if steps[0] is not None and steps[1] is not None:
+            least = sum(float(values.min()) for _, values in means)
+            return least + upper_sum_of_two(steps[0], steps[1], risk)
+    return sum(_upper(part, values, risk / len(means)) for part, values in means)
+
+
+def _as_step(part: Part, values: FloatArray) -> Step | None:
+    """Return a mean of two values as its least value plus a step; None for one that is more than that."""
+    if np.unique(values).size != 2:  # noqa: PLR2004
+        return None
+    hits = float(part.counts[values == values.max()].sum())
+    return Step(hits, float(part.counts.sum()), float(np.ptp(values)))
+
+
+def _upper(part: Part, values: FloatArray, risk: float) -> float:
+    if part.is_weighted:
+        return upper_weighted_mean(part.sample(values), risk)
+    return upper_mean(values, part.counts, risk)
+
+
+def _proportions(part: Part, pairs: FloatArray) -> WeightedSample | None:
+    """Return a ratio as a weighted mean of ``top / bottom``, unless some rows count in the top alone."""
+    top, bottom = pairs
+    if top[bottom == 0].any() or bottom.min() < 0:
+        return None
+    inside = bottom > 0
+    values, factors = top[inside] / bottom[inside], bottom[inside] / bottom.max()
+    return part.only(inside).sample(values, factors)
+
+
+def _quotient(top: Bounds, bottom: Bounds) -> Bounds:
+    """Return the least and the largest quotient; a bottom is never negative."""
+    divisors = max(bottom.low, 0.0), bottom.high
+    quotients = [one / other if other else math.copysign(math.inf, one) for one in top for other in divisors]
+    return Bounds(min(quotients), max(quotients))
+
+
+def _all_of(part: Part, values: FloatArray, factor: float) -> Part:
+    counts = np.zeros(values.size)
+    counts[np.argmin(values)] = round(part.n_rows * factor)
+    shares = counts / part.n_rows
+    spread = None if part.spread is None else np.outer(shares, part.spread.sum(axis=0))
+    return part._replace(counts=counts, totals=shares * part.totals.sum(), spread=spread)

@@ -1,0 +1,72 @@
+"""Goals and rates from whatever they are given as: themselves, their texts, lists of both."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from counterpoise.goals.expressions import Goal, Rate, Ratio, as_rate
+from counterpoise.goals.text import read_comparison, read_expression
+
+
+def parse_goal(text: str) -> Goal:
+    """Read a goal from its text form; ``parse_goal(str(goal)) == goal`` for every goal.
+
+    Examples
+    --------
+    >>> from counterpoise.goals import parse_goal
+    >>> parse_goal("recall(train, country='New Zealand') >= 0.9")
+    <Goal recall(train, country='New Zealand') >= 0.9>
+    >>> parse_goal("precison(train) >= 0.9")
+    Traceback (most recent call last):
+    ...
+    counterpoise.goals.wording.UnknownName: Unknown metric 'precison'. Did you mean 'precision'? ...
+    """
+    left, sign, right, confidence = read_comparison(text)
+    goal: Goal = left <= right if sign == "<=" else left >= right
+    return goal.with_confidence(confidence)
+
+
+def parse_rate(text: str) -> Rate:
+    """Read a rate, such as an objective, from its text form.
+
+    Examples
+    --------
+    >>> from counterpoise.goals import error_rate, false_positive_rate, parse_rate
+    >>> rate = parse_rate("error_rate(train) + 2 * false_positive_rate(mail)")
+    >>> rate == error_rate("train") + 2 * false_positive_rate("mail")
+    True
+    """
+    return as_objective(read_expression(text))
+
+
+def as_goals(goals: Any) -> tuple[Goal, ...]:
+    """Return goals, given any mixture of goals, their texts and nested lists of both, as a flat tuple.
+
+    Examples
+    --------
+    >>> from counterpoise.goals import Dataset, as_goals, eighty_percent_rule
+    >>> groups = Dataset("train").by(sex=["F", "M"])
+    >>> len(as_goals(["recall(train) >= 0.9", eighty_percent_rule(groups)]))
+    3
+    """
+    if isinstance(goals, Goal):
+        return (goals,)
+    if isinstance(goals, str):
+        return (parse_goal(goals),)
+    if not isinstance(goals, Iterable):
+        raise TypeError(f"goals must be goals or their texts, as in recall(train) >= 0.9; got {goals!r}.")
+    return tuple(goal for part in goals for goal in as_goals(part))
+
+
+def as_objective(objective: Any) -> Rate:
+    """Return what an estimator shall minimize, given a rate or its text; ratios are refused."""
+    if isinstance(objective, str):
+        return parse_rate(objective)
+    if isinstance(objective, Ratio):
+        raise TypeError(
+            f"{objective} is a ratio, which is not linear in the predictions, so it cannot be the objective. Minimize "
+            f"error_rate(train), and set a goal such as {objective} >= 0.9: a goal can be multiplied through."
+        )
+    rate = as_rate(objective)
+    if rate is None or not rate.terms:
+        raise TypeError(f"An objective must be a rate, as error_rate(train) is; got {objective!r}.")
+    return rate

@@ -1,0 +1,319 @@
+"""The data that a named dataset is bound to, and which of its rows meet a condition."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from counterpoise._base.checks import EQUAL, check_largest_weight, check_positive, check_sample_weight
+from counterpoise._base.types import AnyArray, ArrayLike, BoolArray, FloatArray, IntArray
+from counterpoise.goals.rows import DEFAULT, Dataset
+from counterpoise.goals.wording import UnknownValue, text_of, unknown
+
+_YES, _NO = ("True", "true", "1"), ("False", "false", "0")  # texts of a boolean
+
+
+class Table:
+    """Rows with what goals may ask of them: labels, columns, and the predictions of a baseline model.
+
+    Parameters
+    ----------
+    X : array, sparse matrix or data frame of shape (n_samples, n_features), or None
+        None where goals are only evaluated.
+    y : array of shape (n_samples,), optional
+        Labels; goals on unlabelled rows (coverage, churn) need none.
+    sensitive_features : data frame, dict of arrays, or array, optional
+        Columns for ``where``; looked at before those of X. A bare array is the column ``group``.
+    baseline : array of shape (n_samples,), optional
+        The labels that the deployed model predicts, for churn, wins and losses.
+    sample_weight : array of shape (n_samples,), optional
+        Non-negative; every rate on these rows is then a weighted rate.
+    largest_weight : float, optional
+        The most that a row of the population can weigh, in the units of ``sample_weight``, known before the rows were
+        drawn. What is said about the population (audits, goals with a confidence) needs it unless all weights are
+        equal: rows that were not drawn may weigh more than these.
+
+    Examples
+    --------
+    >>> from counterpoise.goals import Table
+    >>> Table([[1.0], [2.0], [3.0]], y=[0, 1, 1], sensitive_features={"sex": ["F", "M", "F"]})
+    Table(n_samples=3, labelled, columns=['sex'])
+    """
+
+    largest_weight: float | None = None  # files of earlier versions have none
+    _unit = 1.0  # what the heaviest row weighs, whose weight is kept as 1
+
+    def __init__(
+        self,
+        X: Any,
+        y: ArrayLike | None = None,
+        sensitive_features: Any = None,
+        baseline: ArrayLike | None = None,
+        *,
+        sample_weight: ArrayLike | None = None,
+        largest_weight: float | None = None,
+    ) -> None:
+        if isinstance(X, Mapping):
+            raise TypeError(
+                f"X of a Table must be an array, a sparse matrix or a data frame; got a {type(X).__name__} of columns. "
+                "Make it a data frame, as pandas.DataFrame does, or pass it as sensitive_features if it is for where."
+            )
+        self.X = X
+        self._own_columns = _named_columns(sensitive_features)
+        self.n_samples = _n_samples(X, y, baseline, self._own_columns)
+        if self.n_samples == 0:
+            raise ValueError("A Table needs at least one row; got none.")
+        self.y = _labels(y, "y", self.n_samples)
+        self.baseline = _labels(baseline, "baseline", self.n_samples)
+        self.sample_weight = check_sample_weight(sample_weight, self.n_samples)
+        if largest_weight is not None:
+            self.largest_weight, self._unit = check_largest_weight(largest_weight, sample_weight)
+        for name, values in self._own_columns.items():
+            if values.shape != (self.n_samples,):
+                raise ValueError(
+                    f"sensitive_features must have one row for each of the {self.n_samples} samples; "
+                    f"column {name!r} has shape {values.shape}."
+                )
+        self._codes: dict[str, _Levels] = {}
+
+    @property
+    def sensitive_columns(self) -> list[str]:
+        """Return the names of the sensitive features; a column that answers to two names only once."""
+        arrays = {id(values): name for name, values in self._own_columns.items()}
+        return list(arrays.values())
+
+    @property
+    def columns(self) -> list[str]:
+        """Return the names that ``where`` knows here."""
+        names = list(self._own_columns)
+        return names + [name for name in _frame_names(self.X) if name not in self._own_columns]
+
+    def column(self, name: str) -> AnyArray:
+        """Return a column by name, of the sensitive features first."""
+        if name in self._own_columns:
+            return self._own_columns[name]
+        values = np.asarray(self.X[_frame_names(self.X)[name]])
+        if values.shape != (self.n_samples,):
+            raise ValueError(f"X must have one column {name!r} to select rows by; got {values.shape[1]} of that name.")
+        return values
+
+    def weights(self) -> FloatArray:
+        """Return the weight of each row."""
+        return np.ones(self.n_samples) if self.sample_weight is None else self.sample_weight
+
+    def heaviest(self, name: str) -> float | None:
+        """Return the most that a row of the population can weigh, in the units of the weights kept.
+
+        None where all rows weigh the same. Weights that differ without a limit are refused, with the dataset's name.
+        """
+        if self.largest_weight is not None:
+            return max(self.largest_weight / self._unit, 1.0)
+        if self.sample_weight is None or self.sample_weight.min() >= EQUAL:
+            return None
+        raise ValueError(
+            f"Dataset {name!r} needs largest_weight, the most that a row of its population can weigh: its weights "
+            f"differ (the lightest is {self.sample_weight.min():.3g} times the heaviest), and rows that were not drawn "
+            "may be heavier still. Name it: largest_weight beside sample_weight, data.largest_weight in a goals file, "
+            "--largest-weight where a run is audited; or leave the weights out."
+        )
+
+    def weighed_as(self, table: "Table", places: Any = slice(None)) -> "Table":
+        """Return the table with the limit on the weights of another, of whose rows it has those at some places."""
+        if table.largest_weight is not None and table.sample_weight is not None:
+            self.largest_weight = table.largest_weight
+            self._unit = table._unit * float(table.sample_weight[places].max())  # noqa: SLF001 - of its own kind
+        return self
+
+    def matches(self, column: str, text: str) -> BoolArray:
+        """Return on which rows the column holds the value of that text; all false where it is unknown."""
+        values = self.column(column)
+        if values.dtype.kind in "biuf":
+            wanted = _truth(text) if values.dtype.kind == "b" else _number(text, values.dtype.kind)
+        else:
+            values, wanted = self.levels(column).codes, self.levels(column).place.get(text)
+        with np.errstate(over="ignore"):  # a number too large for the column
+            return np.zeros(self.n_samples, bool) if wanted is None else np.asarray(values == wanted)
+
+    def levels(self, column: str) -> "_Levels":
+        """Return the distinct texts of a column and where each stands, found once."""
+        if column not in self._codes:
+            self._codes[column] = _find_levels(self.column(column), column)
+        return self._codes[column]
+
+    def _check_loaded(self) -> None:
+        """Check what came from a file."""
+        parts = [self.y, self.baseline, self.sample_weight, *self._own_columns.values()]
+        if any(part is not None and part.shape != (self.n_samples,) for part in parts):
+            raise ValueError(f"a table of {self.n_samples} rows has columns of other lengths")
+        if self.largest_weight is not None:
+            check_positive(self.largest_weight, "largest_weight")
+            check_positive(self._unit, "the heaviest weight")
+        self._codes = {}
+
+    def __repr__(self) -> str:
+        has = [word for word, part in (("labelled", self.y), ("with baseline", self.baseline)) if part is not None]
+        if self.largest_weight is not None:
+            has.append(f"largest_weight={self.largest_weight:g}")
+        return f"Table({', '.join([f'n_samples={self.n_samples}', *has, f'columns={self.columns}'])})"
+
+
+class _Levels(NamedTuple):
+    place: dict[str, int]  # the number of each text, in sorted order
+    codes: IntArray  # the number of each row's text, -1 where the value is missing
+
+
+def rows_where(table: Table, rows: Dataset) -> BoolArray | None:
+    """Return the rows of the table that meet the conditions on columns, or None where there are none to meet."""
+    found: BoolArray | None = None
+    for column, text in rows.conditions:
+        where = f" in dataset {rows.name!r}"
+        if column not in table.columns:
+            raise unknown("column", column, table.columns, where=where + _columns_hint(table))
+        matched = table.matches(column, text)
+        if not matched.any():
+            known = table.levels(column).place
+            raise UnknownValue(str(unknown("value", text, known, where=f" of column {column!r}{where}")))
+        found = matched if found is None else found & matched
+    return found
+
+
+def _columns_hint(table: Table) -> str:
+    if table.columns == ["group"]:
+        return " (a bare array of sensitive_features is the column 'group'; a data frame or a dict names its columns)"
+    return "" if table.columns else " (pass sensitive_features, or X as a data frame)"
+
+
+def group_codes(table: Table) -> tuple[IntArray, list[str]]:
+    """Return the group of each row, by all columns of the sensitive features together, and the groups' names."""
+    codes, names = np.zeros(table.n_samples, dtype=np.int64), [""]
+    for column in table.sensitive_columns:  # one column after another: rows are many, groups few
+        levels = table.levels(column)
+        texts = ["(missing)", *levels.place]
+        names = [f"{first}{', ' if first else ''}{column}={text}" for first in names for text in texts]
+        present, codes = np.unique(codes * len(texts) + levels.codes + 1, return_inverse=True)
+        names = [names[place] for place in present.tolist()]
+    return codes, names if table.sensitive_columns else []
+
+
+def as_tables(data: Any) -> dict[str, Table]:
+    """Return the tables by name; a single table is ``train``."""
+    if isinstance(data, Table):
+        return {DEFAULT: data}
+    if not isinstance(data, Mapping):
+        raise TypeError(f"data must be a Table, or a dict from dataset names to Tables; got {type(data).__name__}.")
+    for name, table in data.items():
+        if not isinstance(table, Table):
+            raise TypeError(
+                f"Dataset {name!r} must be bound to a counterpoise.goals.Table; got {type(table).__name__}. "
+                "Write Table(X, y, sensitive_features=..., baseline=...)."
+            )
+    return dict(data)
+
+
+def with_train(train: Table | None, datasets: Any) -> dict[str, Table]:
+    """Return the datasets by name, with the rows X and y as ``train`` where there are any."""
+    if datasets is not None and not isinstance(datasets, Mapping):
+        raise TypeError(
+            "datasets must be a dict from names to Tables, as in datasets={'live': Table(X, baseline=...)}; got "
+            f"{type(datasets).__name__}."
+        )
+    others = as_tables(datasets or {})
+    if train is None:
+        return others
+    if DEFAULT in others:
+        raise ValueError("The dataset 'train' is X and y themselves: give the others in datasets another name.")
+    return {DEFAULT: train, **others}
+
+
+def table_of(tables: Mapping[str, Table], name: str) -> Table:
+    """Return the table of a dataset."""
+    if name not in tables:
+        raise unknown("dataset", name, tables)
+    return tables[name]
+
+
+def _named_columns(features: Any) -> dict[str, AnyArray]:
+    if features is None:
+        return {}
+    if isinstance(features, Mapping):
+        return {str(name): np.asarray(values) for name, values in features.items()}
+    names = _frame_names(features)
+    if names:
+        return {name: np.asarray(features[key]) for name, key in names.items()}
+    array = np.asarray(features)
+    if array.ndim == 1:
+        series_name = getattr(features, "name", None)  # a column taken out of a frame also keeps its own name
+        return {"group": array} | ({series_name: array} if isinstance(series_name, str) else {})
+    if array.ndim != 2:  # noqa: PLR2004 - a matrix
+        raise ValueError(
+            f"sensitive_features must have shape (n_samples,) or (n_samples, n_columns); got {array.shape}."
+        )
+    return {f"group{place}": array[:, place] for place in range(array.shape[1])}
+
+
+def _frame_names(X: Any) -> dict[str, Any]:
+    """Return the columns of a data frame by name; empty for anything else."""
+    kind = "column_names" if hasattr(X, "column_names") else "columns"  # those of pyarrow are the data themselves
+    names: Any = getattr(X, kind, ())
+    return {str(name): name for name in names}
+
+
+def _n_samples(X: Any, y: Any, baseline: Any, columns: Mapping[str, AnyArray]) -> int:
+    if X is not None:
+        return int(X.shape[0]) if hasattr(X, "shape") else len(X)
+    for values in (y, baseline, *columns.values()):
+        if values is not None:
+            return len(values)
+    raise ValueError("A Table needs rows: X, y, a baseline or sensitive_features; got none of them.")
+
+
+def _labels(values: ArrayLike | None, name: str, n_samples: int) -> AnyArray | None:
+    if values is None:
+        return None
+    labels = np.asarray(values)
+    if labels.shape != (n_samples,):
+        raise ValueError(f"{name} must have shape ({n_samples},), one label for each row; got shape {labels.shape}.")
+    if labels.dtype.kind == "f" and np.isnan(labels).any():
+        missing = int(np.isnan(labels).sum())
+    else:
+        missing = sum(map(_is_missing, labels.tolist())) if labels.dtype.kind == "O" else 0
+    if missing:
+        raise ValueError(
+            f"{name} must hold a label for each row; {missing} of {n_samples} are missing. "
+            "Put unlabelled rows into a Table of their own."
+        )
+    return labels
+
+
+def _is_missing(value: Any) -> bool:
+    try:
+        return value is None or not value == value  # noqa: PLR0124, SIM201 - only NaN differs from itself
+    except TypeError:  # pandas.NA has no truth value
+        return True
+
+
+def _truth(text: str) -> bool | None:
+    return True if text in _YES else False if text in _NO else None
+
+
+def _number(text: str, kind: str) -> int | float | None:
+    readers: tuple[Callable[[str], int | float], ...] = (float,) if kind == "f" else (int, float)
+    for read in readers:  # of whole numbers first: a float would round those above 2**53
+        try:
+            return read(text)
+        except ValueError:
+            continue
+    return None
+
+
+def _find_levels(values: AnyArray, column: str) -> _Levels:
+    listed = values.tolist() if values.dtype.kind in "OUbiuf" else values.astype(str).tolist()
+    if values.dtype.kind in "mM":  # times
+        listed = [None if is_missing else text for text, is_missing in zip(listed, np.isnat(values), strict=True)]
+    try:
+        text = {value: text_of(value) for value in set(listed) if not _is_missing(value)}
+    except TypeError as error:
+        raise TypeError(f"Column {column!r} must hold numbers or words to select rows by; {error}.") from error
+    place = {word: at for at, word in enumerate(sorted(set(text.values())))}
+    code = {value: place[word] for value, word in text.items()}
+    return _Levels(place, np.fromiter((code.get(value, -1) for value in listed), np.int64, count=len(listed)))

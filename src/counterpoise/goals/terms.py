@@ -1,0 +1,107 @@
+"""What a rate counts, as data: metrics, their terms on datasets, and the form in which equal rates are the same."""
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from counterpoise.goals.rows import Cell, Counted, Dataset
+from counterpoise.goals.wording import written_number
+
+
+class Count(NamedTuple):
+    """Predictions of one sign in one part of a dataset, counted with a coefficient."""
+
+    positive: bool  # the sign of the predictions that are counted
+    cell: Cell
+    coefficient: float = 1.0
+
+
+class Metric(NamedTuple):
+    """What a rate counts, and out of which part of its dataset."""
+
+    name: str
+    counts: tuple[Count, ...]
+    out_of: Cell = Cell()
+
+
+class Term(NamedTuple):
+    """A coefficient times a metric on a dataset."""
+
+    coefficient: float
+    metric: Metric
+    rows: Dataset
+
+    @property
+    def size(self) -> float:
+        """Return how large the term can be."""
+        return abs(self.coefficient) * max(abs(count.coefficient) for count in self.metric.counts)
+
+    def counted(self) -> Iterator[Counted]:
+        """Yield what is counted on which rows, out of which."""
+        out_of = self.metric.out_of.of(self.rows)
+        for count in self.metric.counts:
+            rows = count.cell.of(self.rows)
+            if rows is not None and out_of is not None:
+                yield Counted(self.coefficient * count.coefficient, count.positive, rows, out_of)
+
+    def __str__(self) -> str:
+        return f"{self.metric.name}({self.rows})"
+
+
+def merged(terms: Iterable[Term]) -> tuple[Term, ...]:
+    """Return the terms with those of one metric on one dataset added up, and without those that cancel."""
+    found: dict[tuple[Metric, Dataset], float] = {}
+    for coefficient, metric, rows in terms:
+        found[metric, rows] = found.get((metric, rows), 0.0) + coefficient
+    return tuple(Term(coefficient, *key) for key, coefficient in found.items() if coefficient)
+
+
+def canonical(constant: float, counted: Iterable[Counted]) -> frozenset[tuple[Any, float]]:
+    """Return coefficients of shares of rows and of positive predictions, which are the same for equal rates.
+
+    Rows labelled (or predicted) negative are written as all rows less the positive ones, and negative predictions as
+    all rows less those predicted positive. The key None is the constant.
+    """
+    parts: defaultdict[Any, list[float]] = defaultdict(list)
+    parts[None].append(constant)
+    for coefficient, positive, rows, out_of in counted:
+        for sign, part in _without_negatives(rows, out_of):
+            amount = sign * coefficient
+            if not positive:
+                parts[None if part == out_of else (False, part, out_of)].append(amount)
+            parts[True, part, out_of].append(amount if positive else -amount)
+    sums = {key: math.fsum(values) for key, values in parts.items()}  # exact, so that the order cannot matter
+    return frozenset((key, value) for key, value in sums.items() if value)
+
+
+def _without_negatives(rows: Dataset, out_of: Dataset) -> Iterator[tuple[float, Dataset]]:
+    """Write the rows as a sum of parts that are negative in no way, except as ``out_of`` is."""
+    if rows.label is False and out_of.label is None:
+        every, positive = replace(rows, label=None), replace(rows, label=True)
+    elif rows.baseline is False and out_of.baseline is None:
+        every, positive = replace(rows, baseline=None), replace(rows, baseline=True)
+    else:
+        yield 1.0, rows
+        return
+    yield from _without_negatives(every, out_of)
+    yield from ((-sign, part) for sign, part in _without_negatives(positive, out_of))
+
+
+def written_sum(constant: float, terms: Iterable[Term]) -> str:
+    """Return the text of a sum, from which the same constant and terms are read."""
+    pieces = [(term.coefficient, str(term)) for term in terms]
+    if constant or not pieces:
+        comes_first = bool(pieces) and pieces[0][0] < 0 < constant  # as in 1 - recall(train)
+        pieces.insert(0 if comes_first else len(pieces), (constant, ""))
+    first, *others = [_written_piece(*piece) for piece in pieces]
+    return first + "".join(f" - {text[1:]}" if text[0] == "-" else f" + {text}" for text in others)
+
+
+def _written_piece(coefficient: float, name: str) -> str:
+    if not name:
+        return written_number(coefficient)
+    if abs(coefficient) == 1:
+        return name if coefficient > 0 else f"-{name}"
+    return f"{written_number(coefficient)} * {name}"

@@ -1,0 +1,91 @@
+"""Words of the goal language: how names and values are written, and what to say when one is unknown."""
+
+import difflib
+import re
+from collections.abc import Iterable
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+NUMBER = r"(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?"
+WORD = r"[^\W\d]\w*"
+_PLAIN_NAME = re.compile(WORD)
+_PLAIN_VALUE = re.compile(rf"{WORD}|-?{NUMBER}")
+_SHOWN = 10  # known words listed in a message
+_LONG = 200  # characters of an unknown one
+_WHOLE = 1e16  # floats below it that are whole are written as integers; above it their digits are not exact
+
+
+class UnknownName(ValueError):  # noqa: N818 - named for what it reports, as InfeasibleGoals is
+    """A dataset, column, value or metric that does not exist; the message lists the known ones and the nearest."""
+
+
+class NoRows(ValueError):  # noqa: N818 - named for what it reports
+    """Data in which no row is such as a rate is taken of: they cannot answer, though nothing about them is wrong."""
+
+
+class UnknownValue(UnknownName, NoRows):
+    """A value that no row holds in its column."""
+
+
+def unknown(kind: str, word: str, known: Iterable[str], *, where: str = "") -> UnknownName:
+    """Return the error for a word that is not among the known ones.
+
+    Examples
+    --------
+    >>> from counterpoise.goals.wording import unknown
+    >>> print(unknown("column", "sec", ["age", "sex"], where=" in dataset 'train'"))
+    Unknown column 'sec' in dataset 'train'. Did you mean 'sex'? Known: 'age', 'sex'.
+    """
+    words = list(known)
+    near = difflib.get_close_matches(word.lower(), [name.lower() for name in words], n=1)
+    hint = f" Did you mean {next(name for name in words if name.lower() == near[0])!r}?" if near else ""
+    more = f" and {len(words) - _SHOWN} more" if len(words) > _SHOWN else ""
+    listed = ", ".join(map(repr, words[:_SHOWN])) or "none"
+    shown = word if len(word) <= _LONG else f"{word[:_LONG]}..."
+    return UnknownName(f"Unknown {kind} {shown!r}{where}.{hint} Known: {listed}{more}.")
+
+
+def written_name(name: str) -> str:
+    """Return a name as it stands in a goal's text, in quotes unless it is a plain word."""
+    return name if _PLAIN_NAME.fullmatch(name) else _in_quotes(name)
+
+
+def written_value(value: str) -> str:
+    """Return a value as it stands in a goal's text, in quotes unless it is a plain word or number."""
+    return value if _PLAIN_VALUE.fullmatch(value) else _in_quotes(value)
+
+
+def _in_quotes(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+def without_quotes(token: str) -> str:
+    """Return what stands between the quotes of a token; a quote inside was doubled."""
+    quote = token[0]
+    return token[1:-1].replace(quote * 2, quote)
+
+
+def written_number(value: float) -> str:
+    """Return the shortest text that reads back as the same number."""
+    return str(int(value)) if value == int(value) and abs(value) < _WHOLE else repr(value)
+
+
+def text_of(value: Any) -> str:
+    """Return the text by which a value is known in a goal: 1, 1.0 and "1" are all ``1``.
+
+    Examples
+    --------
+    >>> from counterpoise.goals.wording import text_of
+    >>> [text_of(value) for value in ("F", 1, 1.0, 2.5, True)]
+    ['F', '1', '1', '2.5', 'True']
+    """
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, bool) or not isinstance(value, Real):
+        return str(value)
+    if isinstance(value, Integral):
+        return str(int(value))
+    number = float(value)
+    return written_number(number) if np.isfinite(number) else repr(number)

@@ -1,0 +1,131 @@
+"""Sticky draws: which model of a mixture decides about a person.
+
+A randomized classifier that draws afresh can be queried until it says yes. A sticky one takes its random number from a
+keyed hash of the row, or of an id: the same person always gets the same answer, in any batch, process or
+machine, and without the key nobody can tell which. Over people the numbers are uniform, so the mixture is exact.
+
+The hash sees values, not types, and no noise of computation: ``_draws.rows`` and ``_draws.ids`` say how. A model keeps
+the version of the scheme that it was fitted with, so that its answers never change.
+"""
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+import numpy as np
+
+from counterpoise._base.checks import is_frame
+from counterpoise._base.secret import Secret
+from counterpoise._base.types import FloatArray, IntArray
+from counterpoise.mixtures.draws import first
+from counterpoise.mixtures.draws.ids import id_messages, id_values
+from counterpoise.mixtures.draws.keys import apart_from, check_key, derived_key, make_key
+from counterpoise.mixtures.draws.rows import Grid, learn_grid, row_messages
+
+__all__ = ["Draws", "check_key", "derived_key", "draws_of", "id_uniforms", "make_key", "pick", "row_uniforms"]
+
+_FIRST, _PRESENT = 1, 2  # versions of the scheme
+_HASH_BYTES = 8
+_ROW, _ID = b"row", b"id"  # so that a row of one column and an id of the same value draw independently
+
+
+@dataclass(frozen=True, eq=False)
+class Draws:
+    """What a fitted classifier draws with.
+
+    Attributes
+    ----------
+    key : bytes
+        Without it nobody can tell what is drawn.
+    grid : Grid or None
+        How finely the columns of a row are looked at; None where nothing was learned.
+    version : int
+        Of the scheme; models of an older one keep it.
+    """
+
+    key: bytes = field(repr=False)
+    grid: Grid | None = field(default=None, repr=False)
+    version: int = _PRESENT
+
+    @classmethod
+    def learned(cls, key: Secret, X: Any, sample_weight: FloatArray | None = None, models: Iterable[Any] = ()) -> Self:
+        """Return draws for rows like those of ``fit``, independent of the draws of models inside."""
+        return cls(apart_from(key, keys_inside(models)), learn_grid(X, sample_weight))
+
+    def uniforms(self, X: Any, checked: Any, ids: Any = None) -> FloatArray:
+        """Return a number in [0, 1) for every row, by itself or by its id.
+
+        A data frame counts as it was given, column by column: as an array its whole numbers may have lost digits.
+        """
+        if ids is not None:
+            return self.by_id(ids, checked.shape[0])
+        return self.by_row(X if is_frame(X) and self.version > _FIRST else checked)
+
+    def by_row(self, X: Any) -> FloatArray:
+        """Return a number in [0, 1) for every row of an array, sparse matrix or data frame."""
+        if self.version == _FIRST:
+            return _uniforms([first.row_messages(X)], self.key, _ROW)
+        return row_uniforms(X, self.key, self.grid)
+
+    def by_id(self, ids: Any, n_rows: int) -> FloatArray:
+        """Return a number in [0, 1) for every id."""
+        if self.version == _FIRST:
+            return _uniforms([map(first.id_message, id_values(ids, n_rows))], self.key, _ID)
+        return id_uniforms(ids, self.key, n_rows)
+
+    def _check_loaded(self) -> None:
+        """Check what came from a file."""
+        if not isinstance(self.key, bytes) or self.version not in (_FIRST, _PRESENT):
+            raise ValueError("it lacks a key, or is of a version that is not known")
+        if self.grid is not None and not isinstance(self.grid, Grid):
+            raise ValueError("it holds something else where the scales of columns must be")
+
+
+def draws_of(model: Any) -> Draws | None:
+    """Return what a fitted classifier draws with; None where it draws nothing."""
+    state = getattr(model, "__dict__", {})
+    found = state.get("_draws")
+    if found is None and isinstance(state.get("_key"), bytes):  # fitted before there were versions
+        return Draws(state["_key"], version=_FIRST)
+    return found if isinstance(found, Draws) else None
+
+
+def keys_inside(models: Iterable[Any]) -> set[bytes]:
+    """Return the keys that models, and models inside them, draw with."""
+    found: set[bytes] = set()
+    for model in models:
+        draws = draws_of(model)
+        found |= set() if draws is None else {draws.key}
+        inner = [step for _, step in getattr(model, "steps", ())]
+        found |= keys_inside([*inner, *getattr(model, "estimators_", ())])
+    return found
+
+
+def pick(uniforms: FloatArray, mixture: FloatArray) -> IntArray:
+    """Return for each number in [0, 1) the model whose share of the unit interval it falls into."""
+    edges = np.cumsum(mixture)
+    last = int(np.flatnonzero(mixture)[-1])  # rounding may leave the last edge just below 1
+    return np.minimum(np.searchsorted(edges, uniforms, side="right"), last).astype(np.int64)
+
+
+def row_uniforms(X: Any, key: bytes, grid: Grid | None = None) -> FloatArray:
+    """Return a number in [0, 1) for every row of an array, sparse matrix or data frame."""
+    return _uniforms(row_messages(X, grid), key, _ROW)
+
+
+def id_uniforms(ids: Any, key: bytes, n_rows: int) -> FloatArray:
+    """Return a number in [0, 1) for every id."""
+    return _uniforms([id_messages(id_values(ids, n_rows))], key, _ID)
+
+
+def _uniforms(messages: Iterable[Iterable[bytes]], key: bytes, kind: bytes) -> FloatArray:
+    start = hashlib.blake2b(key=key, digest_size=_HASH_BYTES, person=kind)
+    digests = []
+    for some in messages:
+        for message in some:
+            hasher = start.copy()
+            hasher.update(message)
+            digests.append(hasher.digest())
+    # The top 53 bits: exactly the numbers that a float in [0, 1) can hold evenly.
+    return (np.frombuffer(b"".join(digests), dtype="<u8") >> np.uint64(11)).astype(np.float64) * 2.0**-53

@@ -1,0 +1,171 @@
+"""The choice of a mixture: least risk of a pool of models, subject to goals.
+
+A randomized classifier draws one model for each person from its mixture. Every loss and every rate is then linear in
+the mixture, so with the models' losses and rates at hand the best mixture for any alpha and any goals is a small
+optimization and trains nothing.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from counterpoise._base.types import AnyArray, BoolArray, ByteArray, FloatArray, IntArray
+from counterpoise.metrics import cvar_loss
+from counterpoise.mixtures.answers import GoalRows, RateRow
+from counterpoise.solvers import minimize_cvar
+from counterpoise.solvers.result import FEASIBLE, InfeasibleRows
+
+MIXTURES = ("optimal", "average", "first")
+_SHARE = 1e-10  # of the mixture, below which a model is never drawn in practice: rounding of the solver
+
+
+class Selection(NamedTuple):
+    """The rows on which the mixture is chosen: the models' losses there, what the rows weigh, and what must hold."""
+
+    losses: ByteArray  # (n_samples, n_models), zero-one
+    sample_weight: FloatArray | None
+    groups: IntArray | None  # group code of each row where the worst group counts, else None
+    goals: GoalRows | None = None
+    rate: RateRow | None = None  # what is minimized instead of a risk of the losses
+
+    @property
+    def n_models(self) -> int:
+        """Return the number of models."""
+        return int(self.losses.shape[1])
+
+    def first(self, n_models: int) -> "Selection":
+        """Return the same rows with the losses of the first models only."""
+        goals = None if self.goals is None else self.goals.first(n_models)
+        rate = None if self.rate is None else self.rate.first(n_models)
+        return self._replace(losses=self.losses[:, :n_models], goals=goals, rate=rate)
+
+
+class Choice(NamedTuple):
+    """A mixture, and the risk it has on the rows where it was chosen."""
+
+    mixture: FloatArray
+    value: float
+    gap: float  # no mixture has a risk below value - gap; not a number where none was sought
+    multipliers: FloatArray  # of the goals: what the risk would gain for each unit of a bound
+    cost: float = 0.0  # of a limit on the number of models: how much more risk than without it
+
+
+def choose_mixture(
+    selection: Selection, *, alpha: float, kind: str = "optimal", outlier_fraction: float = 0.0
+) -> Choice:
+    """Choose the mixture: the optimal one, the average of all models, or the first model alone (ERM).
+
+    The risk is the CVaR at ``alpha``; where the selection has groups, the loss of the worst group; where it has a
+    rate, that rate.
+
+    Raises
+    ------
+    InfeasibleGoals
+        Where no mixture meets the goals.
+    """
+    game = as_game(selection, alpha, outlier_fraction)
+    if kind == "optimal":
+        return game.solve()
+    n_models = selection.n_models
+    mixture = np.full(n_models, 1 / n_models) if kind == "average" else np.eye(1, n_models)[0]
+    return Choice(mixture, game.value(mixture), np.nan, np.zeros(0))
+
+
+class Game(NamedTuple):
+    """``min over mixture of shift + CVaR_alpha(losses @ mixture)`` subject to goals: every risk in one form."""
+
+    losses: AnyArray
+    alpha: float
+    sample_weight: FloatArray | None
+    goals: GoalRows | None
+    shift: float = 0.0
+
+    def solve(self) -> Choice:
+        """Return the best mixture, or raise ``InfeasibleGoals``."""
+        goals = self.goals
+        limits = {} if goals is None else goals.as_limits()
+        try:
+            found = minimize_cvar(self.losses, self.alpha, sample_weight=self.sample_weight, **limits)
+        except InfeasibleRows as error:
+            assert goals is not None  # noqa: S101 - there are no other rows
+            raise goals.infeasible(error) from error
+        mixture = _cleaned(found.mixture)
+        if goals is not None and _excess(mixture, **limits) > max(_excess(found.mixture, **limits), FEASIBLE):
+            mixture = found.mixture  # a goal needs the least of shares
+        return Choice(mixture, self.shift + found.value, found.gap, found.multipliers)
+
+    def value(self, mixture: FloatArray) -> float:
+        """Return the risk of a mixture."""
+        return self.shift + cvar_loss(self.losses, self.alpha, self.sample_weight, mixture=mixture)
+
+    def single_values(self) -> FloatArray:
+        """Return the risk of each model alone."""
+        if self.losses.dtype == np.uint8:  # zero-one: Proposition 1 of Zhai et al. 2021
+            errors = np.average(self.losses, axis=0, weights=self.sample_weight)
+            return self.shift + np.minimum(errors / self.alpha, 1.0)
+        return self.shift + np.array([cvar_loss(column, self.alpha, self.sample_weight) for column in self.losses.T])
+
+    def violations(self) -> FloatArray:
+        """Return by how much each model alone misses the goals, in total."""
+        if self.goals is None:
+            return np.zeros(self.losses.shape[1])
+        excess = self.goals.rows - self.goals.bounds[:, None]
+        return np.asarray(np.where(excess > FEASIBLE * self.goals.scale[:, None], excess, 0.0).sum(axis=0))
+
+    def only(self, models: IntArray) -> "Game":
+        """Return the same problem for some of the models."""
+        goals = None if self.goals is None else self.goals.only(models)
+        return self._replace(losses=self.losses[:, models], goals=goals)
+
+
+def as_game(selection: Selection, alpha: float, outlier_fraction: float = 0.0) -> Game:
+    """Return the problem that the selection poses."""
+    if selection.rate is not None:  # one row of losses, in the units of the rate
+        return Game(selection.rate.row[None], 1.0, None, selection.goals, selection.rate.constant)
+    if selection.groups is not None:  # a tail of one group is the worst group
+        losses = group_losses(selection)
+        return Game(losses, 1 / len(losses), None, selection.goals)
+    return Game(*_without_outliers(selection, alpha, outlier_fraction), selection.goals)
+
+
+def group_losses(selection: Selection) -> FloatArray:
+    """Return the average loss of every model on every group that weighs anything, shape (n_groups, n_models)."""
+    groups = selection.groups
+    assert groups is not None  # noqa: S101 - callers checked
+    weight = np.ones(groups.size) if selection.sample_weight is None else selection.sample_weight
+    totals = np.bincount(groups, weight)
+    share = np.divide(weight, totals[groups], out=np.zeros(weight.size), where=weight > 0)
+    columns = [np.bincount(groups, share * column) for column in selection.losses.T]
+    return np.asarray(np.column_stack(columns)[totals > 0])
+
+
+def _without_outliers(
+    selection: Selection, alpha: float, fraction: float
+) -> tuple[ByteArray, float, FloatArray | None]:
+    """Drop the fraction of the rows with the highest average loss (DORO, Zhai et al. 2021b)."""
+    losses, weight = selection.losses, selection.sample_weight
+    if fraction == 0:
+        return losses, alpha, weight
+    keep = ~outliers(losses.mean(axis=1), weight, fraction)
+    return losses[keep], alpha, None if weight is None else weight[keep]
+
+
+def outliers(losses: AnyArray, sample_weight: FloatArray | None, fraction: float) -> BoolArray:
+    """Return which samples have the highest losses, up to ``fraction`` of the weight; earlier rows first on ties."""
+    weight = np.ones(losses.size) if sample_weight is None else sample_weight
+    order = np.argsort(-losses, kind="stable")
+    reached = np.cumsum(weight[order])
+    is_outlier = np.zeros(losses.size, dtype=np.bool_)
+    is_within = reached <= fraction * reached[-1] * (1 + 1e-12)
+    is_outlier[order[is_within & (reached < reached[-1])]] = True  # some weight is always left
+    return is_outlier
+
+
+def _cleaned(mixture: FloatArray) -> FloatArray:
+    mixture = np.where(mixture > _SHARE, mixture, 0.0)
+    return np.asarray(mixture / mixture.sum())
+
+
+def _excess(mixture: FloatArray, rows: FloatArray, bounds: FloatArray, row_scale: FloatArray) -> float:
+    """Return the largest part of its scale by which a goal is missed."""
+    return float(((rows @ mixture - bounds) / row_scale).max())

@@ -1,0 +1,168 @@
+"""Asking a pool of models: labels of any kind as class codes, one byte for each row and model.
+
+Whatever a model returns, strings, numbers, booleans or columns of probabilities, becomes the place of a class among the
+sorted ``classes``. An error says which model it was.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import _check_feature_names, _check_n_features, check_array, check_is_fitted
+
+from counterpoise._base.checks import is_frame
+from counterpoise._base.types import AnyArray, ByteArray, IntArray
+from counterpoise.goals import tables
+
+_CHUNK = 65_536  # rows asked about at once: what a model needs on the way (probabilities, distances) stays small
+_COLUMNS = 2  # dimensions
+
+
+def predict_codes(model: Any, X: Any, classes: AnyArray) -> IntArray:
+    """Return the predictions of a model as places in ``classes``, which are sorted."""
+    if hasattr(model, "predict_codes"):
+        return np.asarray(model.predict_codes(X))
+    return codes_of(model.predict(X), n_rows(X), classes, f"The base model {model!r}")
+
+
+def codes_of(predicted: Any, n_samples: int, classes: AnyArray, name: str, order: AnyArray | None = None) -> IntArray:
+    """Return predictions as places in the sorted ``classes``.
+
+    Parameters
+    ----------
+    predicted : labels of shape (n_samples,) or (n_samples, 1), or probabilities of shape (n_samples, n_classes)
+    order : the classes of the columns, where predictions are probabilities; default ``classes``
+    name : what an error calls the model
+    """
+    labels = np.asarray(predicted)
+    if labels.ndim == _COLUMNS and labels.shape[1] == 1:
+        labels = labels[:, 0]
+    order = classes if order is None else order
+    if labels.shape == (n_samples, len(order)) and labels.dtype.kind == "f" and labels.ndim == _COLUMNS:
+        labels = order[labels.argmax(axis=1)]
+    if labels.shape != (n_samples,):
+        raise ValueError(
+            f"{name} must predict one label for each of the {n_samples} rows, or a column of probabilities for each of "
+            f"{len(order)} classes; it returned shape {labels.shape}."
+        )
+    return _places(labels, classes, name)
+
+
+def _places(labels: AnyArray, classes: AnyArray, name: str) -> IntArray:
+    if is_text(labels) != is_text(classes):
+        raise ValueError(
+            f"{name} predicted the label {labels.tolist()[0]!r}, which is not among the classes {classes.tolist()}: "
+            "texts and numbers are different labels."
+        )
+    codes = np.minimum(np.searchsorted(classes, labels), len(classes) - 1)
+    unknown = classes[codes] != labels
+    if unknown.any():
+        hint = ""
+        if labels.dtype.kind == "f" and labels.min() >= 0 and labels.max() <= 1:
+            hint = " If these are probabilities, return labels instead, or a column for each class."
+        raise ValueError(
+            f"{name} predicted the label {labels[unknown].tolist()[0]!r}, which is not among the classes "
+            f"{classes.tolist()} that it was trained on.{hint}"
+        )
+    return codes.astype(np.int64)
+
+
+def is_text(labels: AnyArray) -> bool:
+    """Tell whether labels are texts: strings, or objects of which the first is one."""
+    return labels.dtype.kind in "US" or (labels.dtype.kind == "O" and labels.size > 0 and isinstance(labels[0], str))
+
+
+def pool_codes(models: Sequence[Any], X: Any, classes: AnyArray, n_jobs: int | None) -> AnyArray:
+    """Return the class code of every model on every row, in the smallest unsigned type, column by column in memory.
+
+    Rows are asked about in chunks, models and chunks in as many threads as ``n_jobs`` says.
+    """
+    n_samples = n_rows(X)
+    codes = np.empty((n_samples, len(models)), dtype=np.min_scalar_type(len(classes) - 1), order="F")
+    chunks = [slice(start, min(start + _CHUNK, n_samples)) for start in range(0, n_samples, _CHUNK)]
+
+    def fill(place: int, chunk: slice) -> None:
+        rows = X if len(chunks) == 1 else take_rows(X, chunk)
+        codes[chunk, place] = predict_codes(models[place], rows, classes)
+
+    tasks = [(place, chunk) for place in range(len(models)) for chunk in chunks]
+    Parallel(n_jobs=n_jobs, prefer="threads", require="sharedmem")(delayed(fill)(*task) for task in tasks)
+    return codes
+
+
+def zero_one_losses(models: Sequence[Any], X: Any, codes: IntArray, classes: AnyArray, n_jobs: int | None) -> ByteArray:
+    """Return which model fails on which row, one byte each, column by column in memory."""
+    return failures(pool_codes(models, X, classes, n_jobs), codes)
+
+
+def failures(predicted: AnyArray, codes: IntArray) -> ByteArray:
+    """Return where predicted codes, a column for each model, differ from the true ones, one byte each."""
+    losses = np.empty(predicted.shape, dtype=np.uint8, order="F")
+    for place in range(predicted.shape[1]):
+        np.not_equal(predicted[:, place], codes, out=losses[:, place].view(np.bool_))
+    return losses
+
+
+def n_rows(X: Any) -> int:
+    """Return the number of rows of an array, a sparse matrix, a data frame or binned features."""
+    return int(X.shape[0]) if hasattr(X, "shape") else len(X)
+
+
+def take_rows(X: Any, rows: Any) -> Any:
+    """Return some rows of an array, a sparse matrix or a data frame."""
+    if hasattr(X, "iloc"):
+        return X.iloc[rows]
+    return X.take(np.arange(n_rows(X))[rows]) if hasattr(X, "column_names") else X[rows]  # pyarrow's tables, and others
+
+
+def group_codes(sensitive_features: Any, n_samples: int) -> tuple[IntArray, list[str]]:
+    """Return the group of each row and the groups' names, from an array, a data frame or a dict of columns."""
+    return tables.group_codes(tables.Table(np.empty((n_samples, 0)), sensitive_features=sensitive_features))
+
+
+class PooledClassifier(ClassifierMixin, BaseEstimator):
+    """What every classifier made of other models shares: how it checks what it is given.
+
+    Its ``fit`` sets ``classes_``.
+    """
+
+    def _codes_of(self, y: Any, n_samples: int) -> IntArray:
+        labels = np.asarray(y)
+        if labels.shape != (n_samples,):
+            raise ValueError(
+                f"y must have shape ({n_samples},), one label for each row of X; got shape {labels.shape}."
+            )
+        try:
+            codes = np.minimum(np.searchsorted(self.classes_, labels), len(self.classes_) - 1)
+            unknown = self.classes_[codes] != labels
+        except TypeError:  # objects that cannot be compared with the classes, such as None or text with numbers
+            known = set(self.classes_.tolist())
+            unknown = np.array([label not in known for label in labels.tolist()])
+        if unknown.any():
+            label = labels[unknown].tolist()[0]
+            raise ValueError(f"y holds the label {label!r}, which is not among the classes {self.classes_.tolist()}.")
+        return codes.astype(np.int64)
+
+    def _input_dtype(self) -> str | None:
+        """Return what arrays and data frames are converted to: None leaves them to the models."""
+        return None
+
+    def _check_predict_input(self, X: Any) -> Any:
+        check_is_fitted(self)
+        _check_feature_names(self, X, reset=False)
+        if is_frame(X) and self._input_dtype() is None:
+            _check_n_features(self, X, reset=False)
+            return X
+        tags = self.__sklearn_tags__().input_tags
+        X = check_array(
+            X,
+            accept_sparse="csr" if tags.sparse else False,
+            dtype=self._input_dtype(),
+            ensure_all_finite="allow-nan" if tags.allow_nan else True,
+            allow_nd=tags.three_d_array,
+            estimator=self,
+        )
+        _check_n_features(self, X, reset=False)
+        return X

@@ -1,0 +1,242 @@
+"""The price of a goal: the exact frontier between a mixture's risk and the bound of one goal.
+
+For each bound the least risk is a linear program; along the bounds each starts from the solution and the cuts of the
+one before. As a function of the bound of a linear goal the least risk is convex and falls as the bound is loosened,
+because bounds shift the right side of a linear program.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from counterpoise._base.checks import as_numbers, check_alpha, check_count, check_losses, check_positive
+from counterpoise._base.types import ArrayLike, FloatArray
+from counterpoise.goals import Goal, as_goals
+from counterpoise.mixtures.answers import GoalRows
+from counterpoise.mixtures.game import Game
+from counterpoise.solvers import limits_path, minimize_cvar
+from counterpoise.solvers.result import InfeasibleRows, MixtureSolution
+
+_ALPHA = 0.1  # where only losses are given
+_SHOWN = 1e-9  # shares of the mixture above this count as carrying weight
+
+
+class TradeoffPoint(NamedTuple):
+    """The least risk under one bound, with its certificate; not numbers where no mixture meets the bound."""
+
+    bound: float
+    value: float  # risk of the mixture: an upper bound of the least risk
+    lower: float  # proven: no mixture within the bound has less
+    multiplier: float  # price: how fast the risk falls as the bound is loosened; of a ratio, its multiplied form
+    n_models: int  # that carry weight
+    mixture: FloatArray | None
+
+    @property
+    def gap(self) -> float:
+        """Return ``value - lower``."""
+        return self.value - self.lower
+
+
+@dataclass(frozen=True)
+class Tradeoff:
+    """Points of the frontier in the order of the bounds given; ``print`` shows a table, ``plot`` draws it."""
+
+    points: tuple[TradeoffPoint, ...]
+    goal: Goal | None
+    alpha: float
+
+    def __len__(self) -> int:
+        return len(self.points)
+
+    def __iter__(self) -> Iterator[TradeoffPoint]:
+        return iter(self.points)
+
+    def __getitem__(self, place: int) -> TradeoffPoint:
+        return self.points[place]
+
+    @property
+    def bounds(self) -> FloatArray:
+        """Return the bounds."""
+        return np.array([point.bound for point in self])
+
+    @property
+    def values(self) -> FloatArray:
+        """Return the least risk for each bound, not a number where none is possible."""
+        return np.array([point.value for point in self])
+
+    def __str__(self) -> str:
+        names = ("bound", "value", "lower", "multiplier", "n_models")
+        lines = ["  ".join(f"{name:>10}" for name in names)]
+        for point in self:
+            numbers = [f"{getattr(point, name):>10.4f}" for name in names[:-1]]
+            lines.append("  ".join([*numbers, f"{point.n_models:>10}"]))
+        return "\n".join(lines)
+
+    def plot(self, ax: Any = None, **kwargs: Any) -> Any:
+        """Draw the frontier with matplotlib, and return the axes; ``kwargs`` go to matplotlib's ``plot``."""
+        if ax is None:
+            from matplotlib.figure import Figure  # noqa: PLC0415 - heavy, and optional
+
+            ax = Figure(figsize=(6, 4), layout="constrained").subplots()
+        ax.plot(self.bounds, self.values, **{"marker": ".", "color": "tab:blue"} | kwargs)
+        label = "bound" if self.goal is None else f"bound b in {self.goal.left} {self.goal.sense} b"
+        ax.set_xlabel(label, parse_math=False)  # a group's name may hold dollar signs
+        ax.set_ylabel(f"least risk (alpha = {self.alpha:g})")
+        ax.grid(visible=True, alpha=0.3)
+        return ax
+
+
+def tradeoff(
+    model: Any,
+    goal: Any,
+    bounds: ArrayLike | None = None,
+    *,
+    alpha: float | None = None,
+    n_points: int = 50,
+    tol: float = 1e-6,
+) -> Tradeoff:
+    """Return the least risk for each of many bounds of a goal.
+
+    Parameters
+    ----------
+    model : fitted mixture, or array of shape (n_samples, n_models)
+        A classifier that mixes models, whose kept predictions and other goals are used and no model asked; or losses.
+    goal : goal or its text, or array of shape (n_models,) where losses are given
+        The goal whose bound varies: on the datasets of the model. One of the model's goals that differs in its bound
+        alone is replaced. With losses: the row of ``row @ mixture <= bound``.
+    bounds : array of shape (n_bounds,), optional
+        Numbers on the right side of the goal, in any order. Default: ``n_points`` from the tightest that any mixture
+        meets to the loosest that still costs something.
+    alpha : float in (0, 1], optional
+        Tail fraction. Default: that of the model; 0.1 for losses.
+    n_points : int, default=50
+        Number of bounds where none are given.
+    tol : float, default=1e-6
+        Largest gap between a value and its proven lower bound.
+
+    Returns
+    -------
+    Tradeoff
+        A tuple of ``TradeoffPoint`` in the order of the bounds, with a ``plot``.
+
+    Examples
+    --------
+    At most a part of the decisions may come from the second of two models that fail on different halves:
+
+    >>> from counterpoise import tradeoff
+    >>> losses = [[0, 1], [0, 1], [1, 0], [1, 0]]
+    >>> print(tradeoff(losses, [0, 1], [0.0, 0.25, 0.5, 0.75], alpha=0.5))
+         bound       value       lower  multiplier    n_models
+        0.0000      1.0000      1.0000      1.0000           1
+        0.2500      0.7500      0.7500      1.0000           2
+        0.5000      0.5000      0.5000      0.0000           2
+        0.7500      0.5000      0.5000      0.0000           2
+    """
+    tol, n_points = check_positive(tol, "tol"), check_count(n_points, "n_points")
+    if hasattr(model, "selection_"):
+        level = model.alpha_ if alpha is None else check_alpha(alpha)
+        game = model._game(model.selection_, level)  # noqa: SLF001 - of our own kind
+        goals = _rows_of_model(model, goal)
+        limits = _Limits(goals.rows, goals.bounds, goals)
+    elif hasattr(model, "fit"):
+        raise TypeError(
+            f"model must be a fitted classifier that mixes models, or their losses; got {type(model).__name__}, which "
+            "is not fitted or mixes none."
+        )
+    else:
+        level = _ALPHA if alpha is None else check_alpha(alpha)
+        game, goals = Game(check_losses(model), level, None, None), None
+        limits = _Limits(_check_row(goal, game.losses.shape[1])[None], np.zeros(1), None)
+    levels = _default_bounds(game, limits, n_points) if bounds is None else _check_bounds(bounds)
+    return Tradeoff(_points(game, limits, levels, tol), None if goals is None else goals.goals[0], level)
+
+
+class _Limits(NamedTuple):
+    """Rows and bounds, the first of which are those of the goal whose bound varies."""
+
+    rows: FloatArray
+    bounds: FloatArray
+    goals: GoalRows | None  # None where the first row was given as such
+
+    def at(self, bound: float) -> tuple[FloatArray, FloatArray] | None:
+        """Return rows and bounds for another bound of the goal, or None where these rows can never show it."""
+        if self.goals is None:
+            return self.rows, np.array([bound])
+        if not self.goals.can_show(0, bound):
+            return None
+        other = self.goals.with_bound(0, bound)
+        return other.rows, other.bounds
+
+    def own_bound(self, side: float) -> float:
+        """Return the goal's bound for which the right side of its row has a value."""
+        if self.goals is None:
+            return side
+        needed = self.goals.needed(0, self.goals.goals[0].bound)
+        return self.goals.own_bound(0, needed + (side - float(self.bounds[0])) / float(self.goals.bound_slopes[0]))
+
+
+def _points(game: Game, limits: _Limits, levels: FloatArray, tol: float) -> tuple[TradeoffPoint, ...]:
+    order = np.argsort(levels, kind="stable")  # neighbours start from each other
+    sets = {number: limits.at(float(levels[number])) for number in order.tolist()}
+    possible = {number: one for number, one in sets.items() if one is not None}
+    scale = None if limits.goals is None else limits.goals.scale
+    given: dict[str, Any] = {"sample_weight": game.sample_weight, "row_scale": scale, "tol": tol}
+    solved = limits_path(game.losses, game.alpha, [*possible.values()], **given)
+    found = dict(zip(possible, solved, strict=True))
+    return tuple(_point(float(level), found.get(number), game.shift) for number, level in enumerate(levels))
+
+
+def _point(bound: float, found: MixtureSolution | None, shift: float) -> TradeoffPoint:
+    if found is None:
+        return TradeoffPoint(bound, np.nan, np.nan, np.nan, 0, None)
+    count, price = int((found.mixture > _SHOWN).sum()), float(found.multipliers[0])
+    return TradeoffPoint(bound, shift + found.value, shift + found.lower, price, count, found.mixture)
+
+
+def _check_row(row: Any, n_models: int) -> FloatArray:
+    vector = as_numbers(row, "goal").astype(np.float64)
+    if vector.shape != (n_models,):
+        raise ValueError(
+            f"With losses, goal must be the row of row @ mixture <= bound, of shape ({n_models},); got shape "
+            f"{vector.shape}."
+        )
+    return np.asarray(vector)
+
+
+def _rows_of_model(model: Any, goal: Any) -> GoalRows:
+    """Return the goal and then the model's other goals as rows."""
+    listed = as_goals(goal)
+    if len(listed) != 1:
+        raise ValueError(f"A frontier is for one goal; got {len(listed)}.")
+    others = [other for other in model.goals_ if other.with_bound(listed[0].bound) != listed[0]]
+    found = model._kept.answers.goal_rows((listed[0], *others))  # noqa: SLF001 - of our own kind
+    assert isinstance(found, GoalRows)  # noqa: S101 - there is a goal
+    return found
+
+
+def _check_bounds(bounds: ArrayLike) -> FloatArray:
+    levels = as_numbers(bounds, "bounds").astype(np.float64)
+    if levels.ndim != 1 or levels.size == 0 or not np.isfinite(levels).all():
+        raise ValueError(f"bounds must be a non-empty one-dimensional array of finite numbers; got {bounds!r}.")
+    return levels
+
+
+def _default_bounds(game: Game, limits: _Limits, n_points: int) -> FloatArray:
+    """Return bounds from the tightest possible to where the goal costs nothing."""
+    goals = limits.goals
+    if goals is not None and goals.row_slopes[0].any():
+        raise ValueError("The goal is on a ratio, whose range under a mixture is not known beforehand: pass bounds.")
+    given: dict[str, Any] = {
+        "rows": limits.rows[1:],
+        "bounds": limits.bounds[1:],
+        "row_scale": None if goals is None else goals.scale[1:],
+    }
+    try:
+        free = minimize_cvar(game.losses, game.alpha, sample_weight=game.sample_weight, **given)
+    except InfeasibleRows as error:
+        raise (error if goals is None else goals.infeasible(error)) from error
+    tightest = minimize_cvar(limits.rows[:1], 1.0, **given).value
+    loosest = max(float(limits.rows[0] @ free.mixture), tightest)
+    return np.linspace(limits.own_bound(tightest), limits.own_bound(loosest), n_points)

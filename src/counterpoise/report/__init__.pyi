@@ -1,0 +1,1 @@
+from counterpoise.report.page import write_report as write_report

@@ -1,0 +1,16 @@
+from counterpoise._base.progress import Progress as Progress
+from counterpoise._base.progress import Tell as Tell
+from counterpoise.runs.errors import DataError as DataError
+from counterpoise.runs.errors import GoalsFileError as GoalsFileError
+from counterpoise.runs.errors import RunFolderError as RunFolderError
+from counterpoise.runs.fit import fit_run as fit_run
+from counterpoise.runs.folder import Run as Run
+from counterpoise.runs.folder import open_run as open_run
+from counterpoise.runs.goals_file import read_goals_file as read_goals_file
+from counterpoise.runs.settings import Settings as Settings
+from counterpoise.runs.starting import starting_file as starting_file
+from counterpoise.runs.starting import write_new as write_new
+from counterpoise.runs.use import certify_run as certify_run
+from counterpoise.runs.use import evaluate_run as evaluate_run
+from counterpoise.runs.use import predict_run as predict_run
+from counterpoise.runs.use import rebalance_run as rebalance_run

@@ -1,0 +1,1 @@
+"""Mathematics without data: losses, risks, guarantees, confidence."""

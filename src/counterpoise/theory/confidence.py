@@ -1,0 +1,316 @@
+"""Bounds on a population's rates from a sample of it: exact for shares, by betting for weighted means.
+
+The rows are independent draws from the population, and what is measured on them (a classifier) was fixed before they
+were seen. Every end of an interval here is a bound by itself: the low end is too high, or the high end too low, with
+probability at most ``1 - confidence``; both are right together with probability at least ``2 * confidence - 1``.
+"""
+
+import math
+from numbers import Real
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.special import betainc, betainccinv
+
+from counterpoise._base.checks import (
+    EQUAL,
+    check_confidence,
+    check_count,
+    check_largest_weight,
+    check_sample_weight,
+    check_vector,
+)
+from counterpoise._base.types import ArrayLike, FloatArray
+from counterpoise.theory.betting import few_cells, upper_weighted_mean
+
+__all__ = ["Bounds", "binomial_bounds", "rows_needed", "weighted_mean_bounds"]
+
+_HALVINGS = 60  # of an interval: its end is then known to the last digit
+_PAIR_HALVINGS = 16  # the same for the margin of a sum of two shares, to four digits
+_GUARD = 0.05  # part of the risk for the interval in which one of two shares is looked for
+_CELLS, _CHUNKS = 32, 160  # of that interval, and of the counts it makes likely: more cost more and give little
+_NEVER = 5.0  # square roots of the number of trials, by which a count differs with probability 2e-22 (Hoeffding)
+_ROUNDING = 1e-9  # by which two sums of shares may differ and be one
+_FAR = 5.5  # standard deviations, beyond which few counts lie; they are all counted against the bound
+
+
+class Bounds(NamedTuple):
+    """The ends of an interval, each of which holds with the confidence asked for."""
+
+    low: float
+    high: float
+
+
+def binomial_bounds(successes: Any, n_trials: int, *, confidence: float) -> Bounds:
+    """Return the exact bounds of Clopper and Pearson on a probability.
+
+    The high end is the largest p under which so few successes, or fewer, have probability ``1 - confidence`` or more.
+    Whatever the true p, it is exceeded with probability at most ``1 - confidence``: the counts under which the high
+    end falls below p are the lowest ones, and their probability under p is less than that.
+
+    Parameters
+    ----------
+    successes : int from 0 to n_trials
+    n_trials : int >= 1
+    confidence : float in (0, 1)
+        Of each end by itself. A two-sided interval of 95 % has ends of 97.5 %.
+
+    Returns
+    -------
+    Bounds
+        The ends ``low`` and ``high``.
+
+    Examples
+    --------
+    Nobody of 59 was harmed; so with confidence 0.95 at most one in twenty is:
+
+    >>> from counterpoise.theory.confidence import binomial_bounds
+    >>> round(binomial_bounds(0, 59, confidence=0.95).high, 4)
+    0.0495
+    """
+    n_trials, risk = check_count(n_trials, "n_trials"), 1.0 - check_confidence(confidence)
+    if isinstance(successes, bool) or not isinstance(successes, Real):
+        raise TypeError(f"successes must be a whole number, how many of the trials succeeded; got {successes!r}.")
+    count = float(successes)
+    if not 0 <= count <= n_trials:
+        raise ValueError(f"successes must lie between 0 and the {n_trials} trials; got {successes!r}.")
+    if not count.is_integer():
+        raise ValueError(
+            f"successes must be a whole number; got {successes!r}. For weighted rows use weighted_mean_bounds."
+        )
+    return Bounds(1.0 - upper_share(n_trials - count, n_trials, risk), upper_share(count, n_trials, risk))
+
+
+def rows_needed(share: float, *, confidence: float) -> int:
+    """Return how many rows without a single failure show that at most that share fails.
+
+    With fewer rows no outcome can show it. It is the least n with ``(1 - share) ** n <= 1 - confidence``.
+
+    Parameters
+    ----------
+    share : float in (0, 1)
+        The share of failures to be shown.
+    confidence : float in (0, 1)
+
+    Returns
+    -------
+    int
+
+    Examples
+    --------
+    >>> from counterpoise.theory.confidence import rows_needed
+    >>> rows_needed(0.05, confidence=0.95), rows_needed(0.001, confidence=0.95)
+    (59, 2995)
+    """
+    allowed = check_confidence(share, name="share")
+    return math.ceil(math.log(1.0 - check_confidence(confidence)) / math.log1p(-allowed))
+
+
+def weighted_mean_bounds(
+    values: ArrayLike,
+    sample_weight: ArrayLike | None = None,
+    *,
+    confidence: float,
+    largest_weight: float | None = None,
+    span: tuple[float, float] = (0.0, 1.0),
+) -> Bounds:
+    """Return bounds on the population's weighted mean ``E[weight * value] / E[weight]``.
+
+    They hold for every population whose values lie in the span and whose weights are at most ``largest_weight``: also
+    where a few heavy rows, none of which was drawn, decide about the mean.
+
+    Parameters
+    ----------
+    values : array of shape (n_samples,)
+    sample_weight : array of shape (n_samples,), optional
+        Non-negative.
+    confidence : float in (0, 1)
+        Of each end by itself.
+    largest_weight : float, optional
+        The most that a row of the population can weigh, in the units of ``sample_weight``, known beforehand. Without it
+        all rows must weigh the same.
+    span : pair of float
+        Between which all values of the population lie, known beforehand.
+
+    Returns
+    -------
+    Bounds
+        The ends ``low`` and ``high``; how they are found is in ``counterpoise.theory.betting``.
+
+    Examples
+    --------
+    >>> from counterpoise.theory.confidence import weighted_mean_bounds
+    >>> values, weights = [0, 1, 1, 1] * 250, [2, 1, 1, 1] * 250
+    >>> low, high = weighted_mean_bounds(values, weights, confidence=0.95, largest_weight=2)
+    >>> round(low, 3), round(high, 3)  # around 0.6
+    (0.548, 0.653)
+    >>> low, high = weighted_mean_bounds(values, weights, confidence=0.95, largest_weight=50)
+    >>> round(low, 3), round(high, 3)
+    (0.489, 0.682)
+    """
+    n_samples = np.size(values)
+    if n_samples == 0:
+        raise ValueError("values must hold at least one row; got none.")
+    points = check_vector(values, "values", n_samples, "one for each row")
+    if not span[0] <= points.min() <= points.max() <= span[1]:
+        raise ValueError(f"values must lie in the span {span}; got some from {points.min()} to {points.max()}.")
+    if span[0] == span[1]:
+        return Bounds(*span)
+    sample = few_cells(points, _weights(sample_weight, n_samples, largest_weight), span)
+    risk = 1.0 - check_confidence(confidence)
+    return Bounds(-upper_weighted_mean(sample.negated(), risk), upper_weighted_mean(sample, risk))
+
+
+def _weights(sample_weight: ArrayLike | None, n_samples: int, largest_weight: float | None) -> FloatArray:
+    """Return the weights as parts of the largest there can be."""
+    weights = check_sample_weight(sample_weight, n_samples)
+    if largest_weight is not None:
+        limit, heaviest = check_largest_weight(largest_weight, sample_weight)
+        return np.asarray(weights) * (heaviest / limit)
+    if weights is not None and weights.min() < EQUAL:
+        raise ValueError(
+            "largest_weight must be given where weights differ: rows that were not drawn may be heavier than these. "
+            "Name the most that a row of the population can weigh, known beforehand."
+        )
+    return np.ones(n_samples)
+
+
+def upper_share(successes: float, n_trials: float, risk: float) -> float:
+    """Return the exact upper bound on a probability; a lower one is 1 less that of the failures."""
+    if successes >= n_trials:
+        return 1.0
+    return float(betainccinv(successes + 1.0, n_trials - successes, risk))
+
+
+def upper_mean(values: FloatArray, counts: FloatArray, risk: float) -> float:
+    """Return an upper bound on the mean of a quantity with few possible values, by exact bounds on shares.
+
+    Two values: one share, one exact bound. A negative value, zero and a positive one: see ``_upper_signed``.
+    Otherwise, with possible values ``v_0 < ... < v_m``, the mean is ``v_0 + sum of (v_j - v_{j-1}) P(value >= v_j)``,
+    and each of the m shares gets an m-th of the risk: by the union bound they are all right but for the whole risk.
+
+    Parameters
+    ----------
+    values : array of shape (n_kinds,)
+        All that are possible, known beforehand.
+    counts : array of shape (n_kinds,)
+        How many rows have each value.
+    risk : float in (0, 1)
+    """
+    levels, places = np.unique(values, return_inverse=True)
+    by_level = np.bincount(places, counts).astype(np.float64)
+    if levels.size == 3 and levels[0] < 0 == levels[1]:  # noqa: PLR2004 - and so the third is positive
+        return _upper_signed(levels, by_level, risk)
+    n_rows, n_steps = counts.sum(), levels.size - 1
+    reached = np.cumsum(by_level[::-1])[::-1][1:].tolist()
+    bounds = [upper_share(count, n_rows, risk / n_steps) for count in reached]
+    return float(levels[0] + np.diff(levels) @ np.array(bounds))
+
+
+def _upper_signed(levels: FloatArray, by_level: FloatArray, risk: float) -> float:
+    """Bound ``q * v(p)``, with q the share of rows that are not zero and p the share of positive ones among those.
+
+    ``v(p) = p * positive + (1 - p) * negative``. Given their number the rows that are not zero are positive with
+    probability p independently, so both shares have exact bounds, for half of the risk each. Let p be at most its
+    bound P. Where ``v(P) < 0`` the result is wrong only if q is below its lower bound; where ``v(P) >= 0`` only if
+    ``v(p) > 0`` and q is above its upper bound. The sign of the true ``v(p)`` is fixed and in the first case negative,
+    so one of these two events alone can do harm, and one-sided bounds at half of the risk are enough.
+    """
+    negative, zero, positive = by_level.tolist()
+    n_rows, moved = negative + zero + positive, negative + positive
+    most = upper_share(positive, moved, risk / 2) if moved else 1.0
+    change = most * float(levels[2]) + (1.0 - most) * float(levels[0])
+    if change < 0:
+        return change * (1.0 - upper_share(zero, n_rows, risk / 2))
+    return change * upper_share(moved, n_rows, risk / 2)
+
+
+class Step(NamedTuple):
+    """A share that counts with a positive factor, and the sample it was seen on."""
+
+    hits: float
+    trials: float
+    factor: float
+
+
+def upper_sum_of_two(one: Step, other: Step, risk: float) -> float:
+    """Return an upper bound on ``a p + b q`` for two shares p and q seen on independent samples.
+
+    Let T be the same sum of the shares seen, and t its value. If ``a p + b q = theta`` then T is at most t with
+    probability ``F(p, q)``, so rejecting every theta whose largest F over such p and q is at most the risk errs
+    with that risk at most. Following Berger and Boos 1994, p is looked for in an exact interval of its own only, which
+    takes ``_GUARD`` of the risk. F falls in p and in q, as T grows with either; so on a cell ``[l, u]`` of that
+    interval F is at most its value at p = l and the q that belongs to u, and the largest over all cells is a bound, not
+    a guess. It falls in theta too, so bisection finds the end. T's distribution is summed over chunks of the first
+    count, each with the probability of its most favourable member.
+
+    Two exact bounds for half of the risk each would also do, and are half as wide again.
+    """
+    if one.trials < other.trials:  # the larger sample has the narrower interval
+        one, other = other, one
+    guard = risk * _GUARD / 2
+    least = 1.0 - upper_share(one.trials - one.hits, one.trials, guard)
+    pair = _pair(one, other, np.linspace(least, upper_share(one.hits, one.trials, guard), _CELLS + 1))
+
+    def is_rejected(theta: float) -> bool:
+        return _largest_tail(theta, pair) <= risk * (1.0 - _GUARD)
+
+    most = one.factor + other.factor
+    low, high = pair.seen, sum(step.factor * upper_share(step.hits, step.trials, risk / 2) for step in (one, other))
+    while high < most and not is_rejected(high):  # rare: two separate bounds are nearly always farther out
+        low, high = high, min(2.0 * high - pair.seen, most)
+    for _ in range(_PAIR_HALVINGS):
+        middle = (low + high) / 2
+        low, high = (low, middle) if is_rejected(middle) else (middle, high)
+    return high
+
+
+class _Pair(NamedTuple):
+    """Two shares, and what does not depend on their sum."""
+
+    one: Step
+    other: Step
+    seen: float  # the sum of the shares seen
+    edges: FloatArray  # of the cells in which the first share is looked for
+    reached: FloatArray  # (n_cells, n_points): the distribution of the first count at the low end of each cell
+    room: FloatArray  # (n_chunks,): the largest second count with which the sum is as small as seen
+
+
+def _pair(one: Step, other: Step, edges: FloatArray) -> _Pair:
+    seen = one.factor * one.hits / one.trials + other.factor * other.hits / other.trials
+    points = _chunks(edges, one.trials)
+    left = (seen - one.factor * (points[:-1] + 1.0) / one.trials) / other.factor
+    room = np.floor(other.trials * (left + _ROUNDING))  # ties count, rounding or not
+    return _Pair(one, other, seen, edges, _cdf(points, one.trials, edges[:-1, None]), room)
+
+
+def _largest_tail(theta: float, pair: _Pair) -> float:
+    """Return a bound on the probability of a sum as small as seen, over all shares whose sum is theta."""
+    least, most = ((theta - pair.one.factor * ends) / pair.other.factor for ends in (pair.edges[1:], pair.edges[:-1]))
+    possible = (least <= 1.0) & (most >= 0.0)
+    if not possible.any():
+        return 0.0
+    reached = pair.reached[possible]
+    tails = _cdf(pair.room, pair.other.trials, np.maximum(least[possible, None], 0.0))
+    outside = reached[:, 0] + 1.0 - reached[:, -1]
+    return float((outside + (np.diff(reached, axis=1) * tails).sum(axis=1)).max())
+
+
+def _chunks(edges: FloatArray, n_trials: float) -> FloatArray:
+    """Return counts between which, but for a negligible probability, those of a share among the edges lie."""
+    middle = float(np.clip(0.5, edges[0], edges[-1]))  # the share of the largest variance
+    spread = _FAR * math.sqrt(n_trials * middle * (1.0 - middle)) + _FAR
+    low, high = max(n_trials * edges[0] - spread, -1.0), min(n_trials * edges[-1] + spread, n_trials)
+    return np.unique(np.round(np.linspace(math.floor(low), math.ceil(high), _CHUNKS + 1)))
+
+
+def _cdf(counts: FloatArray, n_trials: float, share: FloatArray) -> FloatArray:
+    """Return the probability of at most so many successes."""
+    away = counts - n_trials * share
+    is_near = np.abs(away) < _NEVER * math.sqrt(n_trials)  # exact values far out would cost much and say nothing
+    found = np.where(away < 0, 0.0, 1.0)
+    near, shares = np.broadcast_to(counts, found.shape)[is_near], np.broadcast_to(share, found.shape)[is_near]
+    inside = np.clip(near, 0.0, n_trials - 1.0)
+    exact = betainc(n_trials - inside, inside + 1.0, 1.0 - shares)
+    found[is_near] = np.where(near < 0, 0.0, np.where(near >= n_trials, 1.0, exact))
+    return found

@@ -1,0 +1,295 @@
+"""The reproduction runs, can be resumed, its page is made of its table, and its baselines are what they claim."""
+
+import cvxpy as cp
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from oracles import svm_value
+
+from counterpoise.datasets import TableData
+from counterpoise.goals import Table, parse_goal
+from counterpoise.runs.results import ResultRow, append_rows, read_rows
+from papers.dataset_constraints import baselines, experiment, page
+from papers.dataset_constraints.baselines import mean_difference, plain_svm, shift_bias, zafar_svm
+
+
+def people(n_rows=500):
+    """Return rows with two groups, of which one is seldom positive, and an official split."""
+    rng = np.random.default_rng(0)
+    man = rng.random(n_rows) < 0.6
+    X = np.column_stack([man, rng.normal(size=(n_rows, 3))])
+    y = np.where(X[:, 1] + man + 0.5 * rng.normal(size=n_rows) > 0.8, 1, -1)
+    return TableData(
+        name="a9a",
+        X=sp.csr_array(X),
+        y=y,
+        feature_names=list("abcd"),
+        categorical=np.zeros(4, bool),
+        sensitive={"sex": np.where(man, "Male", "Female")},
+        split=np.where(np.arange(n_rows) < 0.7 * n_rows, "train", "test"),
+        description="made up",
+    )
+
+
+def incomes(n_rows=3000):
+    """Return noisy rows with a categorical column."""
+    rng = np.random.default_rng(1)
+    X = np.column_stack([rng.normal(size=(n_rows, 3)), rng.integers(0, 4, n_rows)])
+    y = (X[:, 0] - X[:, 1] ** 2 + (X[:, 3] == 2) + 0.5 * rng.normal(size=n_rows) > -0.5).astype(int)
+    return TableData(
+        name="acs-income",
+        X=X,
+        y=y,
+        feature_names=list("abcd"),
+        categorical=np.array([False, False, False, True]),
+        sensitive={},
+        split=None,
+        description="made up",
+    )
+
+
+@pytest.fixture
+def toys(monkeypatch):
+    loaded = []
+    made = {"a9a": people, "acs-income": incomes}
+    monkeypatch.setattr(experiment, "_loaded", lambda name: loaded.append(name) or made[name]())
+    for name, value in {
+        "KAPPAS": (0.5, 0.9),
+        "COVARIANCES": (0.5, 0.05),
+        "REDUCTION_RATIOS": (0.8,),
+        "TARGETS": (0.25,),
+        "REGULARIZATIONS": (1e-3, 1e-2),
+        "REGULARIZATION": 1e-3,
+        "N_OLD": 100,
+        "SIZES": {"train": 200, "fresh": 150, "live": 150},
+        "N_FOURIER": 20,
+    }.items():
+        monkeypatch.setattr(experiment, name, value)
+    monkeypatch.setattr(page, "_BASELINE", "regularization=0.001")
+    return loaded
+
+
+def without_fairlearn(name):
+    return None if name == "fairlearn" else object()
+
+
+def test_a_run_goes_on_where_it_was_and_writes_its_page(toys, tmp_path, monkeypatch):
+    monkeypatch.setattr(experiment, "find_spec", without_fairlearn)
+    told = []
+    with pytest.warns(UserWarning, match="fairlearn is not installed"):
+        table = experiment.reproduce(tmp_path, n_seeds=1, n_jobs=1, tell=told.append)
+    first = table.read_bytes()
+    assert [progress.part for progress in told] == ["fairness on a9a, repeat 0", "churn on acs-income, repeat 0"]
+    with pytest.warns(UserWarning, match="fairlearn is not installed"):
+        experiment.reproduce(tmp_path, n_seeds=2, datasets=["a9a"], n_jobs=1)
+    assert table.read_bytes().startswith(first)
+    assert {row.seed for row in read_rows(table)} == {0, 1}
+    assert toys == ["a9a", "acs-income", "a9a"]
+    written = page.write_page(table).read_text(encoding="utf-8")
+    assert "| ours, thresholded | kappa=0.9 | " in written
+    assert "| SVM, bias shifted | regularization=0.001 | " in written
+    assert "fairlearn was not installed and is left out." in written
+    assert "Repeats: 2; " in written
+    assert all((tmp_path / name).stat().st_size > 5000 for name in ("fairness.png", "churn.png"))
+
+
+def test_goals_hold_in_expectation_on_training_rows(toys):
+    fairness = list(experiment.measure_fairness(0))
+    ratios = {
+        row.settings: row.value
+        for row in fairness
+        if row.learner == experiment.WEAK
+        and (row.method, row.quantity, row.split) == (experiment.RANDOMIZED, "ratio", "train")
+    }
+    assert ratios["kappa=0.5"] >= 0.5 - 1e-6
+    assert ratios["kappa=0.9"] >= 0.9 - 1e-6
+    churned = list(experiment.measure_churn(0))
+    found = {
+        (row.settings, row.quantity): row.value
+        for row in churned
+        if row.method == experiment.RANDOMIZED and row.split == "train"
+    }
+    deployed = next(row.value for row in churned if (row.method, row.quantity) == (experiment.DEPLOYED, "recall"))
+    assert found["target=0.25", "churn"] <= 0.25 + 1e-6
+    assert found["target=0.25", "recall"] >= deployed - 1e-6
+    shifted = [row.value for row in churned if (row.method, row.quantity) == (experiment.SHIFTED, "recall")]
+    assert shifted[0] >= deployed - 1e-9  # on training rows, to which the bias was shifted
+    assert toys == ["a9a", "acs-income"]
+
+
+def test_a_target_that_cannot_be_met_is_reported_with_the_nearest(toys, tmp_path, monkeypatch):
+    monkeypatch.setattr(experiment, "TARGETS", (0.001, 0.25))
+    rows = list(experiment.measure_churn(0))
+    nearest = [row for row in rows if row.method == experiment.NEAREST]
+    assert [row.settings for row in nearest] == ["target=0.001"]
+    assert 0.001 < nearest[0].value < 0.2
+    append_rows(tmp_path / "results.csv", rows)
+    written = page.write_page(tmp_path / "results.csv").read_text(encoding="utf-8")
+    assert "no classifier inside the goals was found: target=0.001 in repeat 0 (nearest 0." in written
+    assert "Fairness" not in written
+    assert toys == ["acs-income"]
+
+
+def test_repeat_0_is_the_official_split_and_others_have_its_sizes():
+    data = people()
+    official, other = (experiment.fairness_split(data, seed) for seed in (0, 1))
+    assert np.array_equal(official["train"].y, data.y[:350])
+    assert [len(part.y) for part in other.values()] == [350, 150]
+    together = np.vstack([part.X.toarray() for part in other.values()])
+    assert np.array_equal(np.unique(together, axis=0), np.unique(data.X.toarray(), axis=0))
+    assert not np.array_equal(other["train"].y, data.y[:350])
+
+
+def test_active_sampling_prefers_rows_that_the_deployed_model_is_unsure_of():
+    positive = np.linspace(0.01, 0.99, 1000)
+    rows = np.arange(1000) + 5
+    drawn = experiment._unsure(np.column_stack([1 - positive, positive]), rows, 400, np.random.default_rng(0))
+    assert len(np.unique(drawn)) == 400
+    assert np.isin(drawn, rows).all()
+    doubt = positive * (1 - positive)
+    assert doubt[drawn - 5].mean() > 1.1 * doubt.mean()
+
+
+def test_the_datasets_of_churn_share_no_row_and_have_their_sizes(toys):
+    samples = experiment.churn_samples(incomes(), seed=3)
+    for part in samples.values():
+        assert {name: sample.X.shape for name, sample in part.items()} == {
+            "train": (200, 20),
+            "fresh": (150, 20),
+            "live": (150, 20),
+        }
+    rows = np.vstack([sample.X for part in samples.values() for sample in part.values()])
+    assert len(np.unique(rows, axis=0)) == len(rows)  # rows are continuous, so equal features were the same row
+    assert toys == []
+
+
+def test_rates_of_churn_by_hand():
+    def sample(y, baseline):
+        return experiment.Sample(np.empty((len(y), 0)), np.array(y), np.array(baseline))
+
+    part = {"train": sample([0, 1], [0, 0]), "fresh": sample([1, 1], [1, 0]), "live": sample([0, 0, 0], [1, 0, 1])}
+    found = {"train": np.array([0.25, 1.0]), "fresh": np.array([1.0, 0.5]), "live": np.array([0.0, 0.5, 1.0])}
+    rates = experiment.churn_rates(part, found)
+    assert rates == pytest.approx({"error": 0.75 / 4, "recall": 0.75, "churn": 0.5})
+
+
+@given(st.integers(0, 10_000), st.floats(0.01, 2.0), st.booleans())
+@settings(max_examples=25)
+def test_the_covariance_is_bounded_and_the_value_is_that_of_a_quadratic_program(seed, c, is_sparse):
+    rng = np.random.default_rng(seed)
+    X, positive, group = rng.normal(size=(40, 3)), rng.random(40) < 0.5, rng.random(40) < 0.5
+    X += 0.7 * np.outer(positive, rng.normal(size=3)) + 0.7 * np.outer(group, rng.normal(size=3))
+    positive[0], group[:2] = True, [True, False]
+    found = zafar_svm(sp.csr_array(X) if is_sparse else X, positive, group, c=c, regularization=0.05, tol=1e-5)
+    difference = mean_difference(X, group)
+    assert abs(found.coefficients @ difference) <= c * (1 + 1e-7)
+
+    def value(weights, bias, hinge, square):  # the bias is not regularized
+        signs = np.where(positive, 1.0, -1.0)
+        return 0.025 * square(weights) + hinge(0.5 - cp.multiply(signs, X @ weights - bias))
+
+    weights, bias = cp.Variable(3), cp.Variable()
+    program = cp.Problem(
+        cp.Minimize(value(weights, bias, lambda z: cp.sum(cp.pos(z)) / 40, cp.sum_squares)),
+        [cp.abs(difference @ weights) <= c],
+    )
+    best = program.solve(solver=cp.CLARABEL)
+    reached = value(found.coefficients, found.bias, lambda z: np.maximum(z.value, 0).mean(), lambda v: np.sum(v * v))
+    assert best - 1e-6 <= reached <= best + 2e-5
+
+
+def test_a_wide_covariance_bound_does_not_bind():
+    data = people()
+    men = data.sensitive["sex"] == "Male"
+    plain = plain_svm(data.X, data.y > 0, regularization=0.01, tol=1e-6)
+    wide = zafar_svm(data.X, data.y > 0, men, c=100.0, regularization=0.01, tol=1e-6)
+    assert np.allclose(wide.coefficients, plain.coefficients, atol=2e-3)
+    assert wide.bias == pytest.approx(plain.bias, abs=2e-3)
+
+
+@pytest.mark.parametrize("shift", [0.0, 5.0])
+def test_the_bias_is_not_regularized(shift):
+    """Where a feature lies away from zero, a bias makes up for it at no cost."""
+    data = people()
+    X, positive = data.X.toarray() + np.array([0, shift, 0, 0]), data.y > 0
+    plain = plain_svm(X, positive, regularization=0.5, tol=1e-7)
+    wide = zafar_svm(X, positive, data.sensitive["sex"] == "Male", c=100.0, regularization=0.5, tol=1e-7)
+    up, down = positive / len(positive), ~positive / len(positive)
+    values = [svm_value(X, up, down, 0.5, *found) for found in (plain, wide)]
+    assert values[1] == pytest.approx(values[0], abs=1e-6)
+
+
+def test_a_covariance_bound_must_be_above_zero():
+    data = people()
+    men = data.sensitive["sex"] == "Male"
+    with pytest.raises(ValueError, match="c must be"):
+        zafar_svm(data.X, data.y > 0, men, c=0.0, regularization=0.01)
+
+
+GOALS = (
+    "recall(train) >= 0.7",
+    "positive_rate(train) <= 0.4",
+    "positive_rate(train, sex=F) >= 0.8 * positive_rate(train, sex=M)",
+)
+
+
+@given(st.integers(0, 10_000), st.sampled_from(GOALS), st.sampled_from(["error_rate(train)", "positive_rate(train)"]))
+@settings(max_examples=60)
+def test_the_shifted_bias_is_the_best_of_all_thresholds(seed, goal, objective):
+    rng = np.random.default_rng(seed)
+    scores = rng.integers(0, 8, 20) / 8  # with ties
+    y = np.append([0, 1], rng.integers(0, 2, 18))
+    sex = np.append(["F", "M"], rng.choice(["F", "M"], 18))
+    table = Table(None, y, {"sex": sex})
+
+    def cost(threshold):
+        predicted = (scores > threshold).astype(int)
+        met = parse_goal(goal).evaluate(predicted, table).violation <= 1e-9
+        rate = (predicted != y).mean() if objective.startswith("error") else predicted.mean()
+        return rate if met else np.inf
+
+    found = shift_bias(scores, table, goal, objective=objective)
+    assert cost(found) == pytest.approx(min(cost(threshold) for threshold in (-1, *(np.arange(9) / 8 + 0.01))))
+
+
+def test_no_threshold_can_meet_what_no_predictions_can():
+    with pytest.raises(ValueError, match=r"No threshold on these scores meets error_rate\(train\) <= 0.1"):
+        shift_bias([0.1, 0.9], Table(None, y=[1, 0]), "error_rate(train) <= 0.1")
+
+
+def test_the_reduction_of_fairlearn_answers_with_the_probabilities_of_its_mixture():
+    pytest.importorskip("fairlearn")
+    data = people()
+    men = data.sensitive["sex"] == "Male"
+    decide = baselines.exponentiated_gradient(data.X, data.y > 0, men, ratio=0.9)
+    found = decide(data.X)
+    assert found.shape == (500,)
+    assert found.min() >= 0
+    assert found.max() <= 1 + 1e-9
+    assert found[~men].mean() / found[men].mean() > 0.7
+    assert ((found > 0.5) == (data.y > 0)).mean() > 0.6
+
+
+def test_errors_are_compared_at_equal_ratios():
+    def line(ratios, errors):
+        named = {"ratio": np.array(ratios), "error": np.array(errors)}
+        values = {(name, split): values for name, values in named.items() for split in ("train", "test")}
+        return page.Curve([f"kappa={ratio}" for ratio in ratios], values)
+
+    ours = line([0.8, 0.4, 0.6], [0.18, 0.14, 0.16])
+    said = page._against_zafar(ours, line([0.3, 0.5, 0.7], [0.1, 0.16, 0.16]))
+    assert "-1.00 to +1.00 on test rows" in said
+    assert page._against_zafar(ours, line([0.1], [0.2])) == "no ratio that both reach"
+
+
+def test_means_are_over_repeats_for_each_setting():
+    rows = [
+        ResultRow("dataset-constraints", "a9a", "linear", "SVM", seed, None, "error", "test", seed / 10, f"c={c}")
+        for seed in (1, 2)
+        for c in (3, 1)
+    ]
+    found = page.curve(page.ResultsTable(tuple(rows)), "a9a", "SVM")
+    assert found.numbers.tolist() == [3, 1]
+    assert found.of("error") == pytest.approx([0.15, 0.15])
