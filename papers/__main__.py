@@ -7,10 +7,16 @@ from types import ModuleType
 from typing import NamedTuple
 
 from counterpoise.runs import Progress
+from papers.boosted_cvar import experiment as boosted_cvar
+from papers.boosted_cvar import page as boosted_cvar_page
 from papers.confidence import experiment as confidence
 from papers.confidence import page as confidence_page
+from papers.dataset_constraints import experiment as dataset_constraints
+from papers.dataset_constraints import page as dataset_constraints_page
 from papers.dro_boosting import experiment as dro_boosting
 from papers.dro_boosting import page as dro_boosting_page
+from papers.mixture_goals import experiment as mixture_goals
+from papers.mixture_goals import page as mixture_goals_page
 from papers.vadaboost import experiment as vadaboost
 from papers.vadaboost import page as vadaboost_page
 
