@@ -4,7 +4,7 @@ A randomized classifier that draws afresh can be queried until it says yes. A st
 keyed hash of the row, or of an id: the same person always gets the same answer, in any batch, process or
 machine, and without the key nobody can tell which. Over people the numbers are uniform, so the mixture is exact.
 
-The hash sees values, not types, and no noise of computation: ``_draws.rows`` and ``_draws.ids`` say how. A model keeps
+The hash sees values, not types, and no noise of computation: ``_draws`` says how. A model keeps
 the version of the scheme that it was fitted with, so that its answers never change.
 """
 
@@ -19,7 +19,8 @@ from counterpoise._checks import is_frame
 from counterpoise._draws import first
 from counterpoise._draws.ids import id_messages, id_values
 from counterpoise._draws.keys import apart_from, check_key, derived_key, make_key
-from counterpoise._draws.rows import Grid, learn_grid, row_messages
+from counterpoise._draws.rows import Grid, row_messages
+from counterpoise._draws.scales import learn_grid
 from counterpoise._secret import Secret
 from counterpoise._types import FloatArray, IntArray
 
