@@ -196,14 +196,14 @@ def test_a_folder_that_is_removed_during_the_fit_is_told_and_not_made_anew(tmp_p
     assert not folder.exists()
 
 
-def test_a_full_disk_names_the_folder_and_the_fit_goes_on_when_there_is_room(folder, monkeypatch):
-    def full(_path, _chunks):
-        raise OSError(errno.ENOSPC, "No space left on device")
+def test_a_full_disk_names_the_folder_and_the_fit_goes_on_when_there_is_room(folder):
+    def full(_what, path):
+        if path.name == "round-00004.cp":
+            raise OSError(errno.ENOSPC, "No space left on device")
 
-    with monkeypatch.context() as patch:
-        patch.setattr(persist, "write_atomically", full)
-        with pytest.raises(OSError, match=r"The checkpoint .*copy .* round-00004\.cp, .*No space left.* after round 3"):
-            go_on(folder)
+    message = r"The checkpoint .*copy .* round-00004\.cp, .*No space left.* after round 3"
+    with persist.watched(full), pytest.raises(OSError, match=message):
+        go_on(folder)
     assert len(go_on(folder).estimators_) == 7
 
 

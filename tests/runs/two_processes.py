@@ -19,9 +19,12 @@ import numpy as np
 import pandas as pd
 
 from counterpoise.cli.errors import exit_code, sentence
+from counterpoise.mixtures.draws import draws_of
 from counterpoise.persist import watched
 from counterpoise.runs import RunFolderError, fit_run, open_run, rebalance_run
+from counterpoise.runs.fitting import last_step
 from counterpoise.runs.folder import DONE, SETTINGS
+from counterpoise.runs.keys import KEY
 from counterpoise.runs.results import read_rows
 
 DATA = 'alpha = 0.5\n[data]\nfiles = "t.csv"\ntarget = "y"\n[method]\n'
@@ -123,6 +126,7 @@ def facts(folder, rows):
     measured = {str(row.run): row.value for row in read_rows(folder / "results.csv") if row.quantity != "seconds"}
     files = {name: (folder / name).read_bytes() for name in ("goals.toml", DONE)}
     fingerprint = json.loads((folder / SETTINGS).read_text())["fingerprint"]
+    assert draws_of(last_step(model)).key.hex() == (folder / KEY).read_text().strip()
     names = sorted(path.name for path in folder.iterdir())
     return files, fingerprint, names, measured, model.predict_proba(rows).tolist()
 

@@ -27,7 +27,7 @@ _TOKEN = re.compile(
 )
 _LONG = 100_000  # characters; the longest goals, on a thousand groups, have half of them
 _SHOWN = 100  # characters of the text on either side of what is wrong in it
-_MOST_WORK = 100_000  # terms passed over in sums and products: a sum of a thousand passes over a thousand
+_MOST_WORK = 50_000  # terms passed over in sums and products: a sum of a thousand passes over a thousand
 _DEEP = 50  # parentheses inside parentheses; no goal needs more, and Python's stack is finite
 _SUMS: dict[str, Callable[[Any], Any]] = {"+": operator.pos, "-": operator.neg}
 _PRODUCTS = {"*": operator.mul, "/": operator.truediv}

@@ -78,9 +78,11 @@ class FolderLock:
     ) -> None:
         try:
             step("unlock", self._path)
-            if self.is_there():  # else the file of that name is the lock of another
+            if self.is_there():
                 with suppress(OSError):  # on Windows the lock itself removes it, once it is open no longer
                     self._path.unlink()
+            else:  # the folder of that name, and a lock in it, is of another
+                self._made = []
         finally:
             self._release()
 

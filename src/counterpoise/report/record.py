@@ -11,8 +11,8 @@ from typing import Any, TypeAlias
 from counterpoise.persist.files import read_file
 from counterpoise.runs.results import ResultRow, read_rows
 
-FILES = ("results.csv", "texts.json", "settings.json", "environment.json")
-_DONE = "done.json"  # what is in a folder with it never changes again
+_RESULTS, _WORDS = "results.csv", ("texts.json", "settings.json", "environment.json")
+FILES = ("done.json", _RESULTS, *_WORDS)  # what is in a folder with the first never changes again
 _MOST_BYTES = 1 << 25  # of a file of words
 SPLITS = ("train", "validation", "test")
 MIXTURE, FIRST, AVERAGE, DEPLOYED = "mixture", "first model", "average", "deployed model"
@@ -107,14 +107,14 @@ def read_record(folder: Path) -> Record:
     """Read the four files of a run folder that a report needs."""
     if not folder.is_dir():
         raise FileNotFoundError(f"run_folder must be the folder of a run; there is no folder {folder}.")
-    missing = [name for name in (_DONE, *FILES) if not (folder / name).is_file()]
+    missing = [name for name in FILES if not (folder / name).is_file()]
     if missing:
         raise FileNotFoundError(
-            f"run_folder must be the folder of a finished run, with {', '.join((_DONE, *FILES))}; {folder} lacks "
+            f"run_folder must be the folder of a finished run, with {', '.join(FILES)}; {folder} lacks "
             f"{', '.join(missing)}. Run counterpoise fit first."
         )
-    rows = read_rows(folder / FILES[0]).latest().rows
-    return Record(rows, *(_read_words(folder / name) for name in FILES[1:]))
+    rows = read_rows(folder / _RESULTS).latest().rows
+    return Record(rows, *(_read_words(folder / name) for name in _WORDS))
 
 
 def _read_words(path: Path) -> Words:

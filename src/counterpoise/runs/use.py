@@ -285,7 +285,11 @@ def _write_frame(frame: Any, path: Path) -> None:
 
     buffer = io.BytesIO()
     if path.suffix.lower() in {".parquet", ".pq"}:
-        frame.to_parquet(buffer, index=False)
+        import pyarrow as pa  # noqa: PLC0415 - heavy, and optional
+        from pyarrow import parquet  # noqa: PLC0415
+
+        # Without the types of pandas beside those of the file: it cannot read all that it writes.
+        parquet.write_table(pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata(None), buffer)
     else:
         frame.to_csv(buffer, index=False)
     write_output(path, buffer.getvalue())

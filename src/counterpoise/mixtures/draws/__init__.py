@@ -4,7 +4,7 @@ A randomized classifier that draws afresh can be queried until it says yes. A st
 keyed hash of the row, or of an id: the same person always gets the same answer, in any batch, process or
 machine, and without the key nobody can tell which. Over people the numbers are uniform, so the mixture is exact.
 
-The hash sees values, not types, and no noise of computation: ``_draws.rows`` and ``_draws.ids`` say how. A model keeps
+The hash sees values, not types, and no noise of computation: ``_draws`` says how. A model keeps
 the version of the scheme that it was fitted with, so that its answers never change.
 """
 
@@ -21,7 +21,8 @@ from counterpoise._base.types import FloatArray, IntArray
 from counterpoise.mixtures.draws import first
 from counterpoise.mixtures.draws.ids import id_messages, id_values
 from counterpoise.mixtures.draws.keys import apart_from, check_key, derived_key, make_key
-from counterpoise.mixtures.draws.rows import Grid, learn_grid, row_messages
+from counterpoise.mixtures.draws.rows import Grid, row_messages
+from counterpoise.mixtures.draws.scales import learn_grid
 
 __all__ = ["Draws", "check_key", "derived_key", "draws_of", "id_uniforms", "make_key", "pick", "row_uniforms"]
 

@@ -1,8 +1,9 @@
 """Ids as bytes: equal ids give equal bytes whatever type holds them, unequal ids do not, and nonsense is refused.
 
 Kinds are apart: numbers (truth values among them), texts (UUIDs among them), bytes, times without a zone, instants,
-times of day, spans. Numbers are told by all their digits, times by their distance from 1970 in attoseconds, the least
-unit that numpy has. A date is its midnight, as for numpy.
+times of day, spans. Numbers are told by all their digits; a float with a fraction by those of the shortest decimal that
+reads as it, so that 0.1 is one id as a float, as a decimal and in a file of texts. Times are told by their distance
+from 1970 in attoseconds, the least unit that numpy has; a date is its midnight, as for numpy.
 """
 
 import math
@@ -91,24 +92,24 @@ def is_number(value: Any) -> bool:
 
 
 def _number(value: Any) -> bytes:
-    """Return a number as its digits where it is whole, else as the float that it is or reads as, else as a fraction."""
+    """Return a number by what is written: its digits where it is whole, else those of a float or a decimal."""
     if isinstance(value, (Integral, np.bool_)):
         return _digits(int(value))
+    if isinstance(value, Decimal) and value.is_finite() and abs(int(value.as_tuple().exponent)) > _MOST_DIGITS:
+        raise _too_long()
     if not math.isfinite(value):
         raise _BadId("ids must be finite; one is infinite")
-    if isinstance(value, float):
-        return _digits(int(value)) if value.is_integer() else repr(float(value)).encode()
-    if isinstance(value, Decimal) and abs(int(value.as_tuple().exponent)) > _MOST_DIGITS:
-        raise _too_long()
+    if isinstance(value, (float, np.floating)) and value == float(value):
+        return _digits(int(value)) if float(value).is_integer() else repr(float(value)).encode()
     return _ratio(Fraction(value) if isinstance(value, Rational) else Fraction(*value.as_integer_ratio()))
 
 
 def _ratio(value: Fraction) -> bytes:
     if value.denominator == 1:
         return _digits(value.numerator)
-    nearest = float(value) if abs(value) < _LARGE else 0.0
-    if value in (Fraction(nearest), Fraction(repr(nearest))):  # 0.1 is the float 0.1, and what is written so
-        return repr(nearest).encode()
+    nearest = repr(float(value)) if abs(value) < _LARGE else "0"
+    if value == Fraction(nearest):  # such as 0.1, as which a float is written that is next to it
+        return nearest.encode()
     return _digits(value.numerator) + b"/" + _digits(value.denominator)
 
 

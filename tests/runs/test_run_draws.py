@@ -1,0 +1,206 @@
+"""Draws of a run: a key of its own, kept and never told; ids of every type that a file can hold."""
+
+import datetime as dt
+import os
+import shutil
+from decimal import Decimal
+from uuid import UUID
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from counterpoise.report import write_report
+from counterpoise.runs import GoalsFileError, RunFolderError, fit_run, open_run, predict_run, rebalance_run
+
+GOALS = """
+alpha = 0.2
+[data]
+files = "{folder}/loans.csv"
+target = "paid"
+drop = ["today", "weight"]
+groups = "sex"
+[method.parameters]
+n_estimators = 5
+"""
+POOL = """
+[data]
+files = "{folder}/loans.csv"
+target = "paid"
+columns = ["age", "income"]
+[method]
+name = "pool"
+[[method.models]]
+name = "adalpboost"
+parameters = { n_estimators = 3 }
+[[method.models]]
+name = "adalpboost"
+parameters = { n_estimators = 4 }
+"""
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory, loans_folder):
+    folder = tmp_path_factory.mktemp("draws")
+    (folder / "goals.toml").write_text(GOALS.replace("{folder}", str(loans_folder)))
+    return fit_run(folder / "goals.toml")
+
+
+def key_of(run):
+    return run.model()[-1]._draws.key
+
+
+def test_every_run_has_a_key_of_its_own_whatever_its_seed(run, loans_folder, tmp_path):
+    (tmp_path / "goals.toml").write_text(GOALS.replace("{folder}", str(loans_folder)))
+    other = fit_run(tmp_path / "goals.toml")
+    assert key_of(other) != key_of(run)
+    assert bytes.fromhex((run.folder / "draws.key").read_text()) == key_of(run)
+    np.testing.assert_array_equal(other.model()[-1].mixture_, run.model()[-1].mixture_)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="permissions of another kind")
+def test_the_key_is_for_its_owner_alone(run):
+    assert (run.folder / "draws.key").stat().st_mode & 0o777 == 0o600
+
+
+def test_the_key_is_in_no_other_file(run, tmp_path):
+    write_report(run.folder, tmp_path / "report.html")
+    told = [path for path in run.folder.rglob("*") if path.name not in ("draws.key", "model.cp")]
+    key = key_of(run)
+    for path in [*told, tmp_path / "report.html"]:
+        assert key.hex() not in path.read_text(encoding="utf-8")
+        assert repr(bytes(key)) not in path.read_text(encoding="utf-8")
+
+
+def test_a_rebalanced_run_and_one_made_again_keep_the_key(run, loans_folder, tmp_path):
+    other = rebalance_run(run, alpha=0.5, output=tmp_path / "milder")
+    assert key_of(other) == key_of(run) == bytes.fromhex((other.folder / "draws.key").read_text())
+    (tmp_path / "again").mkdir()
+    shutil.copy(other.folder / "draws.key", tmp_path / "again")
+    (tmp_path / "goals.toml").write_text(GOALS.replace("{folder}", str(loans_folder)).replace("= 5", "= 4"))
+    assert key_of(fit_run(tmp_path / "goals.toml", output=tmp_path / "again")) == key_of(run)
+
+
+def test_models_of_a_pool_draw_with_secret_keys_too(loans_folder, tmp_path):
+    (tmp_path / "goals.toml").write_text(POOL.replace("{folder}", str(loans_folder)))
+    first, second = (fit_run(tmp_path / "goals.toml", output=tmp_path / name).model() for name in ("first", "second"))
+    keys = [model._draws.key for model in (first, second)]
+    keys += [inner[-1]._draws.key for model in (first, second) for inner in model.estimators_]
+    assert len(set(keys)) == 6
+
+
+@pytest.mark.parametrize("content", ["", "0123", "no digits", "5e" * 100])
+def test_a_damaged_key_is_refused_and_not_shown(content, loans_folder, tmp_path):
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "draws.key").write_text(content)
+    (tmp_path / "goals.toml").write_text(GOALS.replace("{folder}", str(loans_folder)))
+    with pytest.raises(RunFolderError, match=r"draws.key must hold 16 to 64 bytes") as caught:
+        fit_run(tmp_path / "goals.toml", output=tmp_path / "run")
+    assert not content or content not in str(caught.value)
+
+
+def test_a_goals_file_holds_no_key(loans_folder, tmp_path):
+    (tmp_path / "goals.toml").write_text(GOALS.replace("{folder}", str(loans_folder)) + 'key = "0123456789abcdef"\n')
+    with pytest.raises(GoalsFileError, match="key is set by nothing: a run draws its own and keeps it"):
+        fit_run(tmp_path / "goals.toml")
+
+
+N_ROWS = 12
+MOMENTS = [dt.datetime(2020, 1, 1, 5) + dt.timedelta(days=40 * k, microseconds=k) for k in range(N_ROWS)]  # noqa: DTZ001
+DECIMALS = [Decimal(10**17 + k) / 100 for k in range(N_ROWS)]
+TYPES = {
+    **{f"whole {kind}": pa.array(range(N_ROWS), kind) for kind in (pa.int8(), pa.uint16(), pa.int32(), pa.int64())},
+    "wide": pa.array([2**63 + k for k in range(N_ROWS)], pa.uint64()),
+    **{f"float {kind}": pa.array([k / 4 for k in range(N_ROWS)], kind) for kind in (pa.float16(), pa.float32())},
+    "single": pa.array([k / 10 for k in range(N_ROWS)], pa.float32()),
+    "double": pa.array([10.0 ** (3 * k) / 7 for k in range(N_ROWS)]),
+    "decimal": pa.array(DECIMALS, pa.decimal128(20, 3)),
+    "wide decimal": pa.array([Decimal(10**40 + k) for k in range(N_ROWS)], pa.decimal256(60, 0)),
+    "truth": pa.array([k % 2 == 0 for k in range(N_ROWS)]),
+    "text": pa.array([f"p {k}" for k in range(N_ROWS)]),
+    "number text": pa.array([f"{k:03}" for k in range(N_ROWS)]),
+    "large text": pa.array([f"p{k}" for k in range(N_ROWS)], pa.large_string()),
+    "category": pa.array([f"p{k % 5}" for k in range(N_ROWS)]).dictionary_encode(),
+    "day": pa.array([one.date() for one in MOMENTS]),
+    "long day": pa.array([one.date() for one in MOMENTS], pa.date64()),
+    "moment": pa.array(MOMENTS, pa.timestamp("us")),
+    "nanosecond": pa.array(range(N_ROWS), pa.int64()).cast(pa.timestamp("ns")),
+    "instant": pa.array(MOMENTS, pa.timestamp("ms", "Europe/Paris")),
+    "clock": pa.array([one.time() for one in MOMENTS]),
+    "UUID": pa.array([UUID(int=k).bytes for k in range(N_ROWS)], pa.uuid()),
+}
+NO_TEXT = {  # what a CSV file cannot say
+    "bytes": pa.array([bytes([255, k]) for k in range(N_ROWS)]),
+    "few bytes": pa.array([bytes([255, k]) for k in range(N_ROWS)], pa.binary(2)),
+    "span": pa.array([dt.timedelta(days=k) for k in range(N_ROWS)]),
+}
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory, loans):
+    """Return a folder with rows and a column of ids of each type, as Parquet, and as CSV where that can say it."""
+    folder = tmp_path_factory.mktemp("ids")
+    rows = pa.Table.from_pandas(loans(N_ROWS, seed=3).drop(columns="paid"))
+    for name, column in {**TYPES, **NO_TEXT}.items():
+        rows = rows.append_column(name, column)
+    pq.write_table(rows, folder / "rows.parquet")
+    names = [name for name in rows.column_names if name not in NO_TEXT]
+    written = rows.select(names).to_pandas(types_mapper=pd.ArrowDtype)
+    written["UUID"] = [str(UUID(int=k)) for k in range(N_ROWS)]
+    written["single"] = written["single"].astype(np.float32)
+    written.to_csv(folder / "rows.csv", index=False)
+    return folder
+
+
+@pytest.mark.parametrize("name", [*TYPES, *NO_TEXT])
+def test_ids_of_every_type_draw_by_their_values(name, run, table, tmp_path):
+    drawn = []
+    for end in ("parquet", "csv") if name in TYPES else ("parquet",):
+        predict_run(run, table / f"rows.{end}", tmp_path / f"said.{end}", ids=name)
+        said = pd.read_parquet(tmp_path / "said.parquet") if end == "parquet" else pd.read_csv(tmp_path / "said.csv")
+        assert list(said.columns) == [name, "prediction"]
+        drawn.append(said["prediction"].tolist())
+    assert drawn == [drawn[0]] * len(drawn)
+
+
+def test_ids_of_a_file_draw_as_those_of_the_library(run, table):
+    from counterpoise.runs.ids import read_ids  # noqa: PLC0415 - beside its one use
+
+    draws = run.model()[-1]._draws
+    plain = {"wide": np.array([2**63 + k for k in range(N_ROWS)], dtype=np.uint64), "decimal": DECIMALS}
+    plain |= {"moment": np.array(MOMENTS, dtype="datetime64[us]"), "text": [f"p {k}" for k in range(N_ROWS)]}
+    plain |= {
+        "instant": pd.Series(MOMENTS).dt.as_unit("ms").dt.tz_localize("UTC"),
+        "bytes": NO_TEXT["bytes"].to_pylist(),
+    }
+    for name, ids in plain.items():
+        told = read_ids(table / "rows.parquet", name, draws).told
+        np.testing.assert_array_equal(draws.by_id(told, N_ROWS), draws.by_id(ids, N_ROWS))
+        assert len(set(draws.by_id(ids, N_ROWS))) == N_ROWS
+    for name in TYPES:
+        told = [draws.by_id(read_ids(table / f"rows.{end}", name, draws).told, N_ROWS) for end in ("csv", "parquet")]
+        np.testing.assert_array_equal(*told)
+
+
+def test_nested_and_missing_ids_of_a_file_are_refused(run, loans, tmp_path):
+    rows = pa.Table.from_pandas(loans(2, seed=3))
+    rows = rows.append_column("list", pa.array([[1], [2]])).append_column("some", pa.array([1, None]))
+    pq.write_table(rows, tmp_path / "rows.parquet")
+    for name, text in (("list", "one is of the type list at position 0"), ("some", "missing.* at position 1")):
+        with pytest.raises(ValueError, match=text):
+            predict_run(run, tmp_path / "rows.parquet", tmp_path / "said.csv", ids=name)
+    assert not (tmp_path / "said.csv").exists()
+
+
+def test_rows_of_a_run_draw_the_same_one_by_one_and_from_csv_and_parquet(run, loans, tmp_path):
+    frame = loans(40, seed=8)
+    answers = []
+    for end, write in (("csv", frame.to_csv), ("parquet", frame.to_parquet)):
+        write(tmp_path / f"rows.{end}", index=False)
+        predict_run(run, tmp_path / f"rows.{end}", tmp_path / "said.csv")
+        answers.append(pd.read_csv(tmp_path / "said.csv")["prediction"].tolist())
+    model, rows = open_run(run.folder).model(), pd.read_parquet(tmp_path / "rows.parquet")
+    answers.append([model.predict(rows.iloc[[place]]).tolist()[0] for place in range(40)])
+    assert answers[0] == answers[1] == answers[2]

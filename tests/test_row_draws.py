@@ -1,0 +1,219 @@
+"""Draws by row: the same for the same row, whatever holds it and with whatever noise it was computed."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.datasets import load_digits
+from sklearn.decomposition import PCA
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MinMaxScaler, QuantileTransformer, StandardScaler
+
+from counterpoise import AdaLPBoostClassifier, ConstrainedClassifier, MixtureClassifier
+from counterpoise.learners import Stump
+from counterpoise.mixtures.draws import Draws, make_key, row_uniforms
+
+KEY = make_key(0)
+DIGITS, LABELS = load_digits(return_X_y=True)
+TRANSFORMERS = {
+    "PCA": PCA(10),
+    "scaled PCA": make_pipeline(StandardScaler(), PCA(20)),
+    "StandardScaler": StandardScaler(),
+    "MinMaxScaler": MinMaxScaler(),
+    "QuantileTransformer": QuantileTransformer(n_quantiles=100),
+}
+
+
+def in_batches(ask, rows, size):
+    return np.concatenate([ask(rows[start : start + size]) for start in range(0, len(rows), size)])
+
+
+@pytest.mark.parametrize("name", TRANSFORMERS)
+def test_answers_behind_a_transformer_do_not_depend_on_the_batch(name):
+    """Sums of a BLAS differ in their last bits with the number of rows; hashed as they are, they would draw anew."""
+    rows = DIGITS * np.linspace(0.1, 3, 64)
+    booster = AdaLPBoostClassifier(Stump(), n_estimators=20, alpha=0.5, random_state=0)
+    model = make_pipeline(TRANSFORMERS[name], booster).fit(rows[:1000], LABELS[:1000])
+    whole = model.predict(rows)
+    for size, n_rows in ((1, 40), (2, 100), (7, 400), (64, 1797), (1000, 1797)):
+        np.testing.assert_array_equal(in_batches(model.predict, rows[:n_rows], size), whole[:n_rows])
+    transformed = in_batches(model[:-1].transform, rows[:400], 1)  # one at a time, then asked together
+    np.testing.assert_array_equal(booster.predict(transformed), whole[:400])
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(1, 12), st.floats(-6, 7), st.floats(0, 3))
+@settings(max_examples=30)
+def test_noise_of_float64_sums_never_draws_anew(seed, n_columns, size, spread):
+    """Columns of any scale and offset, with noise in the last bits of the largest column."""
+    rng = np.random.default_rng(seed)
+    scales = 10.0 ** (size + spread * rng.normal(size=n_columns))
+    rows = (rng.normal(size=(400, n_columns)) + rng.integers(-3, 4, n_columns)) * scales
+    noise = 4 * np.finfo(float).eps * np.abs(rows).max() * rng.uniform(-1, 1, rows.shape)
+    draws = Draws.learned(KEY, rows)
+    np.testing.assert_array_equal(draws.by_row(rows + noise), draws.by_row(rows))
+
+
+@pytest.mark.parametrize("n_columns", [4, 10, 50])
+def test_noise_of_float32_sums_hardly_ever_draws_anew(n_columns):
+    """In cells of 1e-5 of the scale it would in a tenth of the rows of ten columns."""
+    rng = np.random.default_rng(n_columns)
+    rows = rng.normal(size=(20_000, n_columns)).astype(np.float32)
+    draws = Draws.learned(KEY, rows)
+    noisy = (rows + rng.uniform(-2e-7, 2e-7, rows.shape)).astype(np.float32)
+    assert (draws.by_row(noisy) != draws.by_row(rows)).sum() <= 20
+    assert len(set(draws.by_row(rows))) > 0.98 * len(rows)
+
+
+def test_columns_that_only_noise_fills_do_not_count():
+    """As the last components of a PCA of columns that depend on each other, here large ones."""
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(2000, 5)) * 1e7
+    rows = np.column_stack([rows, rows @ rng.normal(size=(5, 3))])
+    found = PCA(8).fit(rows)
+    draws = Draws.learned(KEY, found.transform(rows))
+    one_by_one = in_batches(found.transform, rows[:500], 1)
+    np.testing.assert_array_equal(draws.by_row(one_by_one), draws.by_row(found.transform(rows))[:500])
+
+
+@pytest.mark.parametrize("size", [1e9, 1e12])
+def test_large_sums_that_are_nearly_whole_are_so_by_chance(size):
+    rng = np.random.default_rng(1)
+    rows = rng.normal(size=(5000, 4)) * size
+    draws = Draws.learned(KEY, rows)
+    noisy = rows * (1 + rng.uniform(-1e-15, 1e-15, rows.shape))
+    np.testing.assert_array_equal(draws.by_row(noisy), draws.by_row(rows))
+
+
+def n_draws(rows):
+    return len(set(Draws.learned(KEY, rows).by_row(rows)))
+
+
+def test_account_numbers_and_dates_do_not_merge():
+    numbers = 10**17 + np.arange(1000)
+    for accounts in (numbers, numbers.astype(np.uint64) + 2**63, numbers.astype(object), (10**14 + np.arange(1000.0))):
+        assert n_draws(accounts[:, None]) == 1000
+        assert n_draws(pd.DataFrame({"account": accounts, "score": 0.5})) == 1000
+        assert n_draws(pd.DataFrame({"account": accounts, "name": "x"})) == 1000
+    seconds = 1.7e9 + np.arange(1000)
+    assert n_draws(seconds[:, None]) == n_draws(seconds[:, None].astype("datetime64[s]")) == 1000
+
+
+@given(st.integers(-(2**63), 2**63 - 1))
+def test_a_whole_number_is_one_value_in_every_type_that_holds_it(number):
+    wholes = [np.array([[number]], dtype=object), np.array([[number]])]
+    if int(float(number)) == number:
+        wholes.append(np.array([[float(number)]]))
+        if abs(number) < 2**40:
+            wholes.append(np.array([[number + min(0.4, 1e-10 * max(1, abs(number)))]]))
+    if abs(number) <= 2**24:
+        wholes.append(np.array([[number]], dtype=np.float32))
+    assert len({row_uniforms(whole, KEY)[0] for whole in wholes}) == 1
+    assert row_uniforms(np.array([[number + 1]], dtype=object), KEY)[0] != row_uniforms(wholes[0], KEY)[0]
+
+
+def same_rows():
+    """Yield the same rows in every form that can hold them."""
+    polars, rng = pytest.importorskip("polars", reason="frames of polars"), np.random.default_rng(2)
+    floats = np.round(rng.normal(size=(300, 3)), 3) * [1, 100, 1]
+    floats[:, 2] = rng.integers(0, 2, 300)
+    singles = pd.DataFrame(floats, columns=list("abc"))
+    yield floats
+    yield floats.astype(np.float32)
+    yield np.asfortranarray(floats)
+    yield floats.astype(object)
+    yield sp.csr_matrix(floats)
+    yield sp.csr_array(floats.astype(np.float32))
+    yield singles
+    yield singles.astype({"a": np.float32, "c": bool})
+    yield singles.astype({"c": "Int64"})
+    yield singles.astype({"a": "float64[pyarrow]", "c": "uint8[pyarrow]"})
+    yield singles.astype({"c": "category"})
+    yield polars.from_pandas(singles).with_columns(polars.col("c").cast(polars.Int16))
+    yield polars.from_pandas(singles).to_arrow()
+
+
+def test_the_same_row_draws_the_same_in_any_type():
+    draws, expected = None, None
+    for rows in same_rows():
+        draws = draws or Draws.learned(KEY, rows)
+        expected = draws.by_row(rows) if expected is None else expected
+        np.testing.assert_array_equal(draws.by_row(rows), expected)
+    assert len(set(expected)) == 300
+
+
+def test_the_same_row_draws_the_same_from_csv_and_parquet(tmp_path):
+    rng = np.random.default_rng(3)
+    frame = pd.DataFrame({"a": rng.normal(size=500), "b": rng.integers(0, 9, 500), "c": rng.choice(["x", "y"], 500)})
+    frame["d"] = rng.lognormal(8, 2, 500).astype(np.float32)
+    frame.loc[::7, "a"] = np.nan
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    frame.to_parquet(tmp_path / "rows.parquet")
+    model = MixtureClassifier([zeros, ones], alpha=1.0, random_state=0).fit(frame, np.arange(500) % 2)
+    expected = model._draws.by_row(frame)
+    for rows in (pd.read_csv(tmp_path / "rows.csv"), pd.read_parquet(tmp_path / "rows.parquet")):
+        np.testing.assert_array_equal(model._draws.by_row(rows), expected)
+
+
+def zeros(X):
+    return np.zeros(X.shape[0], dtype=int)
+
+
+def ones(X):
+    return np.ones(X.shape[0], dtype=int)
+
+
+def test_odd_columns_have_a_scale_too():
+    """Constant, missing, infinite, tiny, mixed: none moves the scales of others, and rows stay apart by the others."""
+    rng = np.random.default_rng(4)
+    plain = rng.normal(size=(200, 2))
+    odd = np.column_stack([plain, np.full(200, 0.3), np.full(200, np.nan), np.full(200, np.inf), np.full(200, 1e-12)])
+    odd[0, 0], odd[1, 1] = np.inf, 1e300
+    assert n_draws(odd) == 200
+    texts = pd.DataFrame({"a": plain[:, 0], "b": [None, "x", 2.5, True] * 50, "c": pd.Timestamp("2020-01-01")})
+    assert n_draws(texts) == 200
+    learned = Draws.learned(KEY, plain).grid.cells
+    np.testing.assert_array_equal(Draws.learned(KEY, odd).grid.cells[:2], learned)
+    np.testing.assert_array_equal(Draws.learned(KEY, np.repeat(plain[::-1], 3, axis=0)).grid.cells, learned)
+    np.testing.assert_array_equal(Draws.learned(KEY, plain, np.full(200, 0.1)).grid.cells, learned)
+
+
+def test_neighbours_draw_independently():
+    """A step of a thousandth of the scale is another row."""
+    rows = np.random.default_rng(5).normal(size=(5000, 3))
+    draws = Draws.learned(KEY, rows)
+    first, second = draws.by_row(rows), draws.by_row(rows + np.array([1e-3, 0, 0]))
+    assert abs(np.corrcoef(first, second)[0, 1]) < 4 / np.sqrt(5000)
+
+
+def test_a_mixture_draws_independently_of_the_models_inside_it():
+    """With the same seed both would take the same numbers: who drew the inner mixture drew its first models too."""
+    rng = np.random.default_rng(6)
+    rows, labels = rng.normal(size=(4000, 2)), np.arange(4000) % 2
+    inner = MixtureClassifier([zeros, ones], alpha=1.0, random_state=0).fit(rows, labels)
+    inner.mixture_ = np.array([0.5, 0.5])
+    middle = MixtureClassifier([make_pipeline(inner), zeros], alpha=1.0, random_state=0).fit(rows, labels)
+    outer = MixtureClassifier([middle, inner], alpha=1.0, random_state=0).fit(rows, labels)
+    numbers = [model._draws.by_row(rows) for model in (inner, middle, outer)]
+    assert np.abs(np.corrcoef(numbers) - np.eye(3)).max() < 4 / np.sqrt(4000)
+
+
+def test_a_rebalanced_model_draws_as_before():
+    model = AdaLPBoostClassifier(Stump(), n_estimators=5, random_state=0).fit(DIGITS, LABELS)
+    other = model.rebalance(alpha=0.5)
+    np.testing.assert_array_equal(other._draws.by_row(DIGITS), model._draws.by_row(DIGITS))
+
+
+def test_scores_that_cancel_out_are_zero_in_any_batch():
+    """The score of each row is zero but for rounding, which depends on the batch."""
+    rng = np.random.default_rng(7)
+    rows = np.column_stack([rng.integers(1, 9, (400, 20)) / 10, np.zeros((400, 1))])
+    model = ConstrainedClassifier().fit(rows, np.arange(400) % 2)
+    model.coef_ = np.append(np.tile([0.1, -0.1], 10), 1.0)[None]
+    model.intercept_ = np.zeros(1)
+    rows[:, 1:20:2] = rng.permuted(rows[:, 0:20:2], axis=1)
+    whole = model.predict(rows)
+    assert set(whole) == {0}
+    for size in (1, 3, 50):
+        np.testing.assert_array_equal(in_batches(model.predict, rows, size), whole)
