@@ -143,7 +143,7 @@ def split_three_ways(n_rows: int, *, parts: Sequence[float] = (0.5, 0.25, 0.25),
 
     Examples
     --------
-    >>> from counterpoise.goals.audit import split_three_ways
+    >>> from counterpoise.datasets import split_three_ways
     >>> [len(rows) for rows in split_three_ways(1000, seed=0)]
     [500, 250, 250]
     """
