@@ -266,6 +266,8 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
     def _check_loaded(self) -> None:
         """Check what came from a file."""
         if hasattr(self, "classes_"):
+            if draws_of(self) is None:
+                raise ValueError("it has no key to draw with")
             is_linear = self.kernel == "linear"
             found = self.coef_[0] if is_linear else self.dual_coef_[0]
             n_wanted = self.n_features_in_ if is_linear else self.support_rows_.shape[0]
