@@ -277,6 +277,8 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
         """Check what came from a file."""
         check_kernel(self.kernel)
         if hasattr(self, "classes_"):
+            if draws_of(self) is None:
+                raise ValueError("it has no key to draw with")
             is_linear = self.kernel == LINEAR
             found = self.coef_[0] if is_linear else self.dual_coef_[0]
             n_wanted = self.n_features_in_ if is_linear else self.support_rows_.shape[0]

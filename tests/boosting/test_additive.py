@@ -9,7 +9,7 @@ from sklearn.ensemble import AdaBoostClassifier as ScikitAdaBoost
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from counterpoise import AdaBoostClassifier, RLPBoostClassifier, VadaBoostClassifier
+from counterpoise import AdaBoostClassifier, DROBoostClassifier, RLPBoostClassifier, VadaBoostClassifier
 from counterpoise.boosting.additive import logistic_probabilities
 from counterpoise.boosting.penalized import PENALTIES
 from counterpoise.boosting.vadaboost import VadaBoostStep
@@ -41,6 +41,23 @@ def test_adaboost_agrees_with_scikit_learn_round_by_round(depth):
     np.testing.assert_allclose(2 * ours.votes_, peer.estimator_weights_, rtol=1e-9)
     for mine, theirs in zip(ours.staged_predict(X), peer.staged_predict(X), strict=True):
         np.testing.assert_array_equal(mine, theirs)
+
+
+@pytest.mark.parametrize("booster", [AdaBoostClassifier(Stump()), DROBoostClassifier(Stump())])
+def test_votes_that_cancel_out_decide_the_same_in_any_batch(booster):
+    """A product of matrices rounds otherwise in batches of other sizes, so that a tie would go to either class."""
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 2, (600, 20)).astype(float)
+    model = booster.set_params(n_estimators=20).fit(X, (X.sum(axis=1) + rng.normal(size=600) > 10).astype(int))
+    (ensemble,) = model.ensembles_
+    tenths = rng.integers(1, 9, len(ensemble.votes))
+    tenths[0] += tenths.sum() % 2  # so that they can cancel out
+    model.ensembles_ = [ensemble._replace(votes=tenths / 10)]
+    whole = model.decision_function(X)
+    assert (np.abs(whole) < 1e-14).any()
+    for size in (1, 2, 3, 7, 64):
+        pieces = [model.decision_function(X[start : start + size]) for start in range(0, 600, size)]
+        np.testing.assert_array_equal(np.concatenate(pieces), whole)
 
 
 def cost(f_of_y, penalty):

@@ -80,8 +80,19 @@ CASES = {
         FIT, "data.files: expected each file once; got 'tumours.csv' twice", goals(DATA, f"[{(DATA + ',') * 70_000}]")
     ),
     "a file name without an end": Case(
-        FIT, "expected text of at most 4096 characters", goals(DATA, '"' + "a/" * 400_000 + '"')
+        FIT, "expected at most 4096 characters", goals(DATA, '"' + "a/" * 400_000 + '"')
     ),
+    "30,000 models": Case(
+        FIT,
+        "method.models: expected at most 1000 entries",
+        goals('name = "adalpboost"', 'name = "pool"\n' + '[[method.models]]\nname = "tree"\n' * 30_000),
+    ),
+    "25,000 datasets": Case(
+        FIT,
+        "datasets: expected at most 1000 entries",
+        goals("[data]", "".join(f"[datasets.d{at}]\nfiles = {DATA}\n" for at in range(25_000)) + "[data]"),
+    ),
+    "40,000 goals": Case(FIT, "goals: expected at most 10000 entries", goals(GOAL, ", ".join([GOAL] * 40_000))),
     "a zero byte in a file name": Case(FIT, "no file has a zero byte in its name", goals(DATA, '"a\\u0000b"')),
     # goals
     "parentheses in parentheses": Case(FIT, "nested too deeply", goals(GOAL, '"' + "(" * 90_000 + '"')),
@@ -133,6 +144,7 @@ CASES = {
     ),
     "done in lists in lists": Case(PREDICT, "run/done.json cannot be read", written("run/done.json", DEEP)),
     "done without an end": Case(PREDICT, "is not whole", endless("run/done.json")),
+    "a model of a terabyte": Case(PREDICT, "it has more bytes than there is memory", huge("run/model.cp")),
     "a model without an end": Case(PREDICT, "lacks model.cp", endless("run/model.cp")),
     "texts in lists in lists": Case("fit goals.toml -o run", "texts.json", written("run/texts.json", DEEP)),
     "report of texts in lists": Case("report run", "it is nested too deeply", written("run/texts.json", DEEP)),

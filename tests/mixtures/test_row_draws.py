@@ -143,6 +143,14 @@ def test_the_same_row_draws_the_same_in_any_type():
     assert len(set(expected)) == 300
 
 
+def test_sparse_rows_may_say_a_value_in_parts_and_are_left_as_they_are():
+    parts = sp.csr_array((np.array([0.5, 1.0, 2.0, 0.25]), np.array([1, 1, 0, 2]), np.array([0, 2, 4])), shape=(2, 3))
+    before = (parts.data.copy(), parts.indices.copy())
+    draws = Draws.learned(KEY, parts)
+    np.testing.assert_array_equal(draws.by_row(parts), draws.by_row(np.array([[0, 1.5, 0], [2, 0, 0.25]])))
+    np.testing.assert_array_equal(before, (parts.data, parts.indices))
+
+
 def test_the_same_row_draws_the_same_from_csv_and_parquet(tmp_path):
     rng = np.random.default_rng(3)
     frame = pd.DataFrame({"a": rng.normal(size=500), "b": rng.integers(0, 9, 500), "c": rng.choice(["x", "y"], 500)})

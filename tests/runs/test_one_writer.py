@@ -1,5 +1,6 @@
 """One process writes to a run folder at a time: others are refused, wherever they meet it and by whatever name."""
 
+import errno
 import json
 import os
 import shutil
@@ -109,6 +110,17 @@ def test_a_lock_that_is_something_else_is_one_sentence(make, small, tmp_path):
     with pytest.raises(RunFolderError, match=r"run cannot be written: .*\. The run goes on with the same command"):
         fit_run(small, output=tmp_path / "run")
     assert [path.name for path in (tmp_path / "run").iterdir()] == [LOCK]
+
+
+@pytest.mark.parametrize("code", [errno.EROFS, errno.EACCES, errno.ENOSPC])
+def test_a_place_that_takes_no_lock_is_one_sentence(code, small, tmp_path):
+    def refuse(what, _path):
+        assert what == "lock"
+        raise OSError(code, os.strerror(code))
+
+    with watched(refuse), pytest.raises(RunFolderError, match=f"run cannot be written: {os.strerror(code)}"):
+        fit_run(small, output=tmp_path / "run")
+    assert not (tmp_path / "run").exists()
 
 
 def test_two_that_make_a_folder_at_once(tmp_path):

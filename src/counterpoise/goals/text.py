@@ -119,6 +119,8 @@ def _size(value: Any) -> int:
 
 def _total(parts: Sequence[Any]) -> Any:
     """Return a sum. Rates are added at once: one after the other takes a time that grows with the square of them."""
+    if len(parts) == 1:
+        return parts[0]
     rates = [rate for rate in map(as_rate, parts) if rate is not None]
     if len(rates) < len(parts) or not any(isinstance(part, Rate) for part in parts):  # with a ratio, or numbers only
         return reduce(operator.add, parts)

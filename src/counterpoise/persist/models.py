@@ -94,6 +94,8 @@ def load(path: str | os.PathLike[str], *, trusted: Sequence[str] = ()) -> Any:
         raise UnreadableModel(f"There is no file {target}: check its name, or save the model first.") from None
     except OSError as error:
         raise UnreadableModel(f"{target} cannot be read: {error.strerror}.") from error
+    except MemoryError as error:
+        raise UnreadableModel(f"{target} cannot be read: it has more bytes than there is memory.") from error
     model = _decoded(data, str(target), trusted)
     if not _is_fitted(model):
         raise UnreadableModel(f"{target} holds a {type(model).__name__}, which is no fitted model.")

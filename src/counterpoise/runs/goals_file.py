@@ -247,8 +247,9 @@ def _is_branch(part: Any) -> bool:
 def _expected(error: Any) -> str:
     if str(error["type"]).endswith("too_short"):
         return "at least one entry or character"
-    if error["type"] == "string_too_long":
-        return f"text of at most {error['ctx']['max_length']} characters"
+    if str(error["type"]).endswith("too_long"):
+        unit = "characters" if str(error["type"]).startswith("string") else "entries"
+        return f"at most {error['ctx']['max_length']} {unit}"
     words = str(error["msg"]).removeprefix("Input should be ").removeprefix("Value error, ")
     simple = {"a valid string": "text", "a valid integer": "a whole number", "a valid number": "a number"}
     simple |= {"a valid boolean": "true or false", "a valid list": "a list", "a valid dictionary": "a table"}

@@ -108,7 +108,7 @@ class MethodSettings(_Table):
     name: Name = "adalpboost"
     parameters: dict[str, Any] = {}
     learner: ModelSettings | None = None  # the base learner of a booster
-    models: list[ModelSettings] = []  # of the method "pool"
+    models: Annotated[list[ModelSettings], Field(max_length=1000)] = []  # of the method "pool"
     enforce_goals: StrictBool = True  # false: goals are audited only
 
 
@@ -135,12 +135,12 @@ class Settings(_Table):
     """
 
     data: DataSettings
-    datasets: dict[str, DatasetSettings] = {}
+    datasets: Annotated[dict[str, DatasetSettings], Field(max_length=1000)] = {}
     splits: SplitSettings = SplitSettings()
     preprocessing: PreprocessingSettings = PreprocessingSettings()
     method: MethodSettings = MethodSettings()
     alpha: Annotated[Number, Field(gt=0, le=1)] = 0.1  # the worst-off fraction that counts
-    goals: list[Annotated[GoalSettings, BeforeValidator(_goal)]] = []
+    goals: Annotated[list[Annotated[GoalSettings, BeforeValidator(_goal)]], Field(max_length=10_000)] = []
     confidence: Confidence = 0.95  # of the audit, for goals that carry none
     seed: Annotated[StrictInt, Field(ge=0, lt=2**32)] = 0
     output: Name | None = None  # the run folder; default: the goals file's name without its ending

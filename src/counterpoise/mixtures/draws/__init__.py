@@ -77,8 +77,10 @@ class Draws:
 
     def _check_loaded(self) -> None:
         """Check what came from a file."""
-        if not isinstance(self.key, bytes) or self.version not in (_FIRST, _PRESENT):
-            raise ValueError("it lacks a key, or is of a version that is not known")
+        if not isinstance(self.key, bytes) or not 0 < len(self.key) <= hashlib.blake2b.MAX_KEY_SIZE:
+            raise ValueError("it lacks a key")
+        if self.version not in (_FIRST, _PRESENT):
+            raise ValueError(f"it draws by version {self.version!r}, which is not known: update counterpoise")
         if self.grid is not None and not isinstance(self.grid, Grid):
             raise ValueError("it holds something else where the scales of columns must be")
 

@@ -31,6 +31,8 @@ def places(X: Any, most: int | None = None) -> Iterator[slice]:
 
 def taken(X: Any, place: slice) -> Any:
     """Return some rows, those of a data frame of plain numbers as an array unless whole ones would lose digits."""
+    if hasattr(X, "tocsr"):
+        return _canonical(X[place].tocsr())
     if not hasattr(X, "iloc"):
         return X[place]
     rows = X.iloc[place]
@@ -38,7 +40,15 @@ def taken(X: Any, place: slice) -> Any:
         return rows
     block = rows.to_numpy(dtype=np.float64)
     is_wide = any(kind.kind in "iu" and kind.itemsize == CODE.itemsize for kind in X.dtypes)
-    return rows if is_wide and not (sizes(block) <= DOUBLES).all() else block
+    return rows if is_wide and (sizes(block, np.array([float(DOUBLES)])) > DOUBLES).any() else block
+
+
+def _canonical(rows: Any) -> Any:
+    """Return sparse rows with one entry for each value, and leave those given alone: a part shares their memory."""
+    if not rows.has_canonical_format:
+        rows = rows.copy()
+        rows.sum_duplicates()
+    return rows
 
 
 def columns_of(chunk: Any) -> list[AnyArray]:
@@ -63,6 +73,12 @@ def is_plain(chunk: Any) -> bool:
     return isinstance(chunk, np.ndarray) and chunk.dtype.kind in "biuf"
 
 
-def sizes(values: FloatArray) -> FloatArray:
-    """Return the largest size of a number in each column; NaN where one is missing."""
-    return np.asarray(np.maximum(values.max(axis=0, initial=0.0), -values.min(axis=0, initial=0.0)))
+def sizes(values: AnyArray, at_most: FloatArray) -> FloatArray:
+    """Return a number for each column that is as large as all its numbers, missing ones aside; exact from ``at_most``.
+
+    Over all columns the largest is found much faster, and where it is below ``at_most`` that is enough.
+    """
+    largest = max(float(values.max(initial=0)), -float(values.min(initial=0)))
+    if largest < at_most.min(initial=np.inf):  # not so where a number is missing
+        return np.full(at_most.size, largest)
+    return np.asarray(np.fmax.reduce(np.abs(values.astype(np.float64)), axis=0, initial=0.0))

@@ -91,10 +91,9 @@ def _n_different(X: Any, grid: Grid) -> int:
 def _counted(chunk: Any, weights: FloatArray) -> _Numbers:
     """Count the numbers in each column of some rows, by the rows' weights."""
     if hasattr(chunk, "tocsr"):  # zeros do not count
-        rows = chunk.tocsr()
-        each = np.repeat(weights, np.diff(rows.indptr))
-        parts = _Numbers.of(rows.data.astype(np.float64))
-        return _Numbers(*(np.bincount(rows.indices, each * part, n_columns(chunk)) for part in parts))
+        each = np.repeat(weights, np.diff(chunk.indptr))
+        parts = _Numbers.of(chunk.data.astype(np.float64))
+        return _Numbers(*(np.bincount(chunk.indices, each * part, n_columns(chunk)) for part in parts))
     if is_plain(chunk):
         values = chunk.reshape(len(chunk), -1).astype(np.float64)
     else:
