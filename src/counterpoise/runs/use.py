@@ -126,7 +126,7 @@ def certify_run(
     Returns
     -------
     Audit
-        As from ``counterpoise.certify``.
+        As from ``counterpoise.goals.audit``.
     """
     asked = goals_of(run.settings) if goals is None else _known_goals(goals, run.settings)
     if not asked:
