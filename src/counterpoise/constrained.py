@@ -20,7 +20,7 @@ from counterpoise._base.checks import check_choice, check_count, check_positive,
 from counterpoise._base.secret import SecretParameter
 from counterpoise._base.types import AnyArray, ArrayLike, FloatArray
 from counterpoise.goals import BoundGoals, GoalCheck, Table, as_goals, bind, bind_objective, error_rate
-from counterpoise.goals.conflicts import find_start, stacked_weights
+from counterpoise.goals.conflicts import Rebuild, find_start, stacked_weights
 from counterpoise.goals.tables import with_train
 from counterpoise.learners.row_kernels import LINEAR, check_kernel, gram_of, kernel_of
 from counterpoise.mixtures.draws import Draws, check_key, draws_of, make_key
@@ -186,9 +186,9 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
         weighed = {"sample_weight": sample_weight, "largest_weight": largest_weight}
         rows = self._check_rows(X, y, weighed, sensitive_features, datasets)
         self.goals_ = as_goals(self.goals)
-        problem, bound = self._problem(rows)
+        problem, bound, rebuild = self._problem(rows)
         plan = Plan(self.tol, self.max_majorizations, self.max_multiplier, chooser=_SOLVERS[self.solver])
-        start = find_start(problem, bound, rows.tables)
+        start = find_start(problem, bound, rows.tables, rebuild)
         self._set_solution(minimize_ramp(problem, start, plan))
         key = check_key(self.key) or make_key(self.random_state)
         seen = X if is_frame(X) else rows.known[TRAIN]
@@ -315,8 +315,11 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
         total = float(len(labels)) if weights is None else float(np.asarray(weights, dtype=np.float64).sum())
         return _Rows(tables, {TRAIN: checked}, total)
 
-    def _problem(self, rows: "_Rows") -> tuple[RampProblem, BoundGoals]:
-        """Return the problem over the rows of all datasets that goals and objective speak of."""
+    def _problem(self, rows: "_Rows") -> tuple[RampProblem, BoundGoals, Rebuild]:
+        """Return the problem over the rows of all datasets that goals and objective speak of, and how to make others.
+
+        Those differ in the bounds of the goals alone.
+        """
         classes = _signs(self.classes_, self.pos_label)
         self._positive = classes[1]
         bound = bind(self.goals_, rows.tables, classes=classes)
@@ -327,14 +330,18 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
         stacked = _stack([rows.checked(name, self) for name in used])
         sizes = {name: rows.tables[name].n_samples for name in used}
         parts = [objective.weights.get(name, sp.csr_array((1, sizes[name]))) for name in used]
-        weights = sp.vstack([sp.hstack(parts), stacked_weights(bound, used, sizes)])
-        constants = np.concatenate([objective.constants, -bound.bounds])
-        if self._positive == self.classes_[0]:  # scores speak of the second class: predictions p become 1 - p
-            constants = constants + np.asarray(weights.sum(axis=1)).ravel()
-            weights = -weights
         regularization = 1.0 / rows.total if self.regularization is None else float(self.regularization)
-        self._stacked = stacked
-        return RampProblem(self._machine(stacked), weights, constants, regularization), bound
+        self._stacked, machine = stacked, self._machine(stacked)
+
+        def build(asked: BoundGoals) -> RampProblem:
+            weights = sp.vstack([sp.hstack(parts), stacked_weights(asked, used, sizes)])
+            constants = np.concatenate([objective.constants, -asked.bounds])
+            if self._positive == self.classes_[0]:  # scores speak of the second class: predictions p become 1 - p
+                constants = constants + np.asarray(weights.sum(axis=1)).ravel()
+                weights = -weights
+            return RampProblem(machine, weights, constants, regularization)
+
+        return build(bound), bound, build
 
     def _machine(self, stacked: Any) -> Any:
         if self.kernel == LINEAR:

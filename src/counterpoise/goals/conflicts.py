@@ -1,16 +1,16 @@
 """A start inside the goals; or, where there is none, which goals conflict, with bounds in the goals' own units."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
 from counterpoise._base.types import FloatArray, IntArray
-from counterpoise.goals.advice import Bounds, Constraints, bisected, explain
+from counterpoise.goals.advice import Bounds, Constraints, bisected, explain, looser
 from counterpoise.goals.bound import BoundGoals, bind
 from counterpoise.goals.expressions import Goal, Ratio
-from counterpoise.goals.infeasible import InfeasibleGoals
+from counterpoise.goals.infeasible import InfeasibleGoals, rounded_to_safety
 from counterpoise.goals.tables import Table
 from counterpoise.solvers.ramp import Plan, RampProblem, State, minimize_ramp
 from counterpoise.solvers.result import FEASIBLE, constraint_scale
@@ -19,6 +19,8 @@ _EVEN = 0.5  # the probability that a score of 0 stands for
 _CANCELLED = 1e-12  # part of the weights below which their sum is rounding
 _MARGIN = 1e-3  # by how much inside the goals a start is looked for
 _SEARCH = 25  # majorizations of a search
+_STEP = 0.01  # the first move of a ratio's bound
+_FURTHER = (1.0, 1.02, 1.1, 1.3, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0)  # times a move that was not quite enough
 _MAX_DELETIONS = 12  # goals among which the smallest conflict is looked for one by one
 
 
@@ -26,13 +28,6 @@ def stacked_weights(bound: BoundGoals, names: list[str], sizes: Mapping[str, int
     """Return the goals' weights on the rows of all datasets, one below the other in the order of the names."""
     parts = [bound.weights.get(name, sp.csr_array((len(bound.goals), sizes[name]))) for name in names]
     return sp.csr_array(sp.hstack(parts))
-
-
-def require_possible(bound: BoundGoals, tables: Mapping[str, Table]) -> None:
-    """Raise ``InfeasibleGoals`` where no predictions at all, by whatever classifier, meet the goals."""
-    found = explain(_AnyPredictions(bound, tables))
-    if found is not None:
-        raise found
 
 
 class _AnyPredictions(NamedTuple):
@@ -53,22 +48,28 @@ class _AnyPredictions(NamedTuple):
         return Constraints(matrix, other.bounds, constraint_scale(reach, other.bounds, other.sizes), "box")
 
 
-def find_start(problem: RampProblem, bound: BoundGoals, tables: Mapping[str, Table]) -> FloatArray:
+Rebuild = Callable[[BoundGoals], RampProblem]  # the same problem under goals with other bounds
+
+
+def find_start(problem: RampProblem, bound: BoundGoals, tables: Mapping[str, Table], rebuild: Rebuild) -> FloatArray:
     """Return a point that meets the goals, or raise ``InfeasibleGoals``.
 
     The same decision for all rows, drawn with one probability, is tried first; then whether any predictions at all
     meet the goals; then points of least total violation, by majorization-minimization without the objective. That may
-    end in a local minimum: a conflict that it reports was searched for, not proven.
+    end in a local minimum: a conflict that it reports was searched for, not proven. Bounds are offered that this search
+    meets, so that a fit with them goes on.
     """
     found = _constant_start(problem)
     if found is not None:
         return found
-    require_possible(bound, tables)
     searcher = _Searcher(problem)
-    search = searcher.least_violation(np.arange(problem.n_constraints))
-    if search.state.violation > FEASIBLE:
-        raise searcher.as_error(bound, search, tables)
-    return search.state.point
+    error = explain(_AnyPredictions(bound, tables))
+    if error is None:
+        search = searcher.least_violation(np.arange(problem.n_constraints))
+        if search.state.violation <= FEASIBLE:
+            return search.state.point
+        error = searcher.as_error(bound, search)
+    raise _Adviser(searcher, bound, tables, rebuild).with_bounds(error)
 
 
 def _constant_start(problem: RampProblem) -> FloatArray | None:
@@ -119,33 +120,12 @@ class _Searcher:
             self._free = minimize_ramp(self.problem.without_constraints(), zero, Plan()).state.point
         return self._free
 
-    def as_error(self, bound: BoundGoals, search: _Search, tables: Mapping[str, Table]) -> InfeasibleGoals:
+    def as_error(self, bound: BoundGoals, search: _Search) -> InfeasibleGoals:
         """Return the error for goals that no point was found for, with as small a conflict as searching finds."""
         members, search = self._priced(search)
         if members.size <= _MAX_DELETIONS:
             members, search = self._smallest(members, search)
-        conflict = [bound.goals[place] for place in members]
-        nearest = self._nearest(bound, members, tables)
-        joint = {} if nearest else self._joint(bound, tables)
-        return InfeasibleGoals(conflict, search.state.violation, nearest, proven=False, joint_bounds=joint)
-
-    def _nearest(self, bound: BoundGoals, members: IntArray, tables: Mapping[str, Table]) -> dict[Goal, float]:
-        """Return the nearest bounds found for members beside all other goals; ratios have other units than excess."""
-        everything, nearest = np.arange(self.problem.n_constraints), {}
-        for place in members.tolist():
-            if not isinstance(bound.goals[place].left, Ratio):
-                missed = self._least_excess(place, everything[everything != place])
-                if missed is not None:
-                    nearest[bound.goals[place]] = _moved(bound, place, missed, tables)
-        return nearest
-
-    def _joint(self, bound: BoundGoals, tables: Mapping[str, Table]) -> dict[Goal, float]:
-        """Return the bounds that the point of least total violation meets, unless a ratio is among those it misses."""
-        excess = self.least_violation(np.arange(self.problem.n_constraints)).state.excess
-        missed = np.flatnonzero(excess > FEASIBLE).tolist()
-        if any(isinstance(bound.goals[place].left, Ratio) for place in missed):
-            return {}
-        return {bound.goals[place]: _moved(bound, place, float(excess[place]), tables) for place in missed}
+        return InfeasibleGoals([bound.goals[place] for place in members], search.state.violation, proven=False)
 
     def _priced(self, search: _Search) -> tuple[IntArray, _Search]:
         """Return the constraints that are exceeded or have a price, if these alone are out of reach too; else all."""
@@ -164,7 +144,7 @@ class _Searcher:
                 members, search = rest, reduced
         return members, search
 
-    def _least_excess(self, one: int, others: IntArray) -> float | None:
+    def least_excess(self, one: int, others: IntArray) -> float | None:
         """Return the least found by which one constraint is exceeded where all others hold, or None if they do not."""
         start = self.least_violation(others).state
         if start.violation > FEASIBLE:
@@ -174,6 +154,61 @@ class _Searcher:
         swapped = RampProblem(problem.machine, problem.weights[rows], problem.constants[rows], problem.regularization)
         state = minimize_ramp(swapped, start.point, Plan()).state
         return max(state.value - problem.ridge(state.point), 0.0)
+
+
+class _Adviser:
+    """Finds bounds that the search for a start meets: what no classifier rules out, this kind may still miss."""
+
+    def __init__(self, searcher: _Searcher, bound: BoundGoals, tables: Mapping[str, Table], rebuild: Rebuild) -> None:
+        self.searcher, self.bound, self.tables, self.rebuild = searcher, bound, tables, rebuild
+
+    def with_bounds(self, error: InfeasibleGoals) -> InfeasibleGoals:
+        """Return the error with bounds for its goals, one at a time; for several together where that is no help."""
+        places = [self.bound.goals.index(goal) for goal in error.conflict]
+        offered = {place: self._nearest(place, error) for place in places}
+        single = {self.bound.goals[place]: bound for place, bound in offered.items() if bound is not None}
+        joint = {} if single else self._joint()
+        return InfeasibleGoals(error.conflict, error.least_violation, single, error.proven, joint)
+
+    def _nearest(self, place: int, error: InfeasibleGoals) -> float | None:
+        goal, others = self.bound.goals[place], np.delete(np.arange(len(self.bound.goals)), place)
+        if isinstance(goal.left, Ratio):  # its excess is in other units than its bound
+            guess = error.nearest_bounds.get(goal, goal.bound + looser(goal) * _STEP)
+        else:
+            missed = self.searcher.least_excess(place, others)
+            if missed is None:
+                return None
+            guess = _moved(self.bound, place, missed, self.tables)
+        found = self._met({place: guess})
+        return None if found is None else found[place]
+
+    def _joint(self) -> dict[Goal, float]:
+        """Return the bounds that the point of least total violation meets, unless a ratio is among those it misses."""
+        excess = self.searcher.least_violation(np.arange(len(self.bound.goals))).state.excess
+        missed = np.flatnonzero(excess > FEASIBLE).tolist()
+        if any(isinstance(self.bound.goals[place].left, Ratio) for place in missed):
+            return {}
+        guesses = {place: _moved(self.bound, place, float(excess[place]), self.tables) for place in missed}
+        found = self._met(guesses)
+        return {} if found is None else {self.bound.goals[place]: bound for place, bound in found.items()}
+
+    def _met(self, guesses: Bounds) -> Bounds | None:
+        """Return the guesses as they would be printed, moved on until a point is found that meets them."""
+        for factor in _FURTHER:
+            bounds = {}
+            for place, guess in guesses.items():
+                goal = self.bound.goals[place]
+                bounds[place] = rounded_to_safety(goal, goal.bound + factor * (guess - goal.bound))
+            if self._is_met(bounds):
+                return bounds
+        return None
+
+    def _is_met(self, bounds: Bounds) -> bool:
+        problem = self.rebuild(_with_bounds(self.bound, bounds, self.tables))
+        if _constant_start(problem) is not None:
+            return True
+        search = _Searcher(problem).least_violation(np.arange(problem.n_constraints))
+        return search.state.violation <= FEASIBLE
 
 
 def _moved(bound: BoundGoals, place: int, missed: float, tables: Mapping[str, Table]) -> float:

@@ -254,7 +254,7 @@ class Goal:
 
     Made by comparing rates and numbers, or by ``parse_goal``. Two goals are equal where both sides are, so
     ``a <= b`` equals ``b >= a``. For an equality write two goals. A goal may carry the confidence with which it shall
-    hold on the population: ``evaluate`` looks at given rows only, ``counterpoise.goals.audit`` proves.
+    hold on the population: ``evaluate`` looks at given rows only, ``counterpoise.certify`` proves.
 
     Examples
     --------
