@@ -19,6 +19,7 @@ from counterpoise.solvers.result import FEASIBLE
 
 _DIGITS, _DECIMALS = 10, 12  # to which a bound is offered, where that can be met
 _ROOM = (0.0, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6)  # what a solver may have missed by, the least that is enough is taken
+_TIGHTER = 1e-5  # of a bound: enough to show what holds it
 _DOUBLINGS = 40
 _HALVINGS = 30  # of an interval: its end is then known to nine digits
 _PASSES = 6  # of the search for a joint change where ratios take part
@@ -64,7 +65,18 @@ def explain(limits: Limits) -> InfeasibleGoals | None:
     single = {goals[place]: bound for place, bound in found.items() if bound is not None}
     joint = {} if single else {goals[place]: bound for place, bound in joint_bounds(limits).items()}
     members = [goals[place] for place in conflict.members]
-    return InfeasibleGoals(members, conflict.least_violation, single, joint_bounds=joint)
+    held_by = {goals[place]: _held_by(limits, place, bound) for place, bound in found.items() if bound is not None}
+    return InfeasibleGoals(members, conflict.least_violation, single, joint_bounds=joint, held_by=held_by)
+
+
+def _held_by(limits: Limits, place: int, bound: float) -> tuple[Goal, ...]:
+    """Return the goals that keep a bound from being tighter: those that conflict with it if it is."""
+    goal = limits.goals[place]
+    tighter = bound - looser(goal) * _TIGHTER * max(1.0, abs(bound))
+    asked = limits.constraints({place: tighter})
+    conflict = find_conflict(asked.matrix, asked.bounds, scale=asked.scale, domain=asked.domain)
+    others = [] if conflict is None else conflict.members[conflict.members != place].tolist()
+    return tuple(limits.goals[other] for other in others)
 
 
 def nearest_bound(limits: Limits, place: int, others: Bounds) -> float | None:

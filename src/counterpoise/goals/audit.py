@@ -111,7 +111,7 @@ def certify(
         The most that a row of the population can weigh, in the units of ``sample_weight``, known before the rows were
         drawn. Needed unless all weights are equal; the verdicts are right for every population that keeps to it.
     pos_label : label, optional
-        The positive class; by default the last of the sorted classes.
+        The positive class; by default the model's own ``pos_label``, else the last of the sorted classes.
 
     Returns
     -------
@@ -145,7 +145,14 @@ def certify(
     listed = as_goals(goals)
     names = dict.fromkeys(name for goal in listed for name in goal.datasets)
     predictions = {name: _predicted(model, name, table_of(tables, name)) for name in names}
-    return audit(listed, predictions, tables, confidence=confidence, pos_label=pos_label)
+    positive = _positive_of(model) if pos_label is None else pos_label
+    return audit(listed, predictions, tables, confidence=confidence, pos_label=positive)
+
+
+def _positive_of(model: Any) -> Any:
+    """Return what a classifier, or the last step of a pipeline, calls the positive class; None where it does not."""
+    last = model.steps[-1][1] if hasattr(model, "steps") else model
+    return getattr(last, "pos_label", None)
 
 
 def audit(goals: Any, predictions: Any, data: Any, *, confidence: float | None = None, pos_label: Any = None) -> Audit:

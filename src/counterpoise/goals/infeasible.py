@@ -1,6 +1,6 @@
 """The error for goals that cannot be met, and the bounds that it offers."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 
 from counterpoise.goals.expressions import Goal
@@ -24,6 +24,8 @@ class InfeasibleGoals(ValueError):  # noqa: N818 - named for the state it report
     joint_bounds : dict from Goal to float
         Where no single bound is enough: numbers for the right sides of several goals that can be met together, all
         others kept. The sum of the moves is the least; where ratios or a search take part, the least that was found.
+    held_by : dict from Goal to tuple of Goal
+        For each nearest bound the goals beside which it cannot be tighter: of the conflict, and others.
     proven : bool
         True where no classifier whatsoever, or no mixture of the given models, can meet them; False where none of the
         kind asked for was found.
@@ -49,14 +51,16 @@ class InfeasibleGoals(ValueError):  # noqa: N818 - named for the state it report
         nearest_bounds: Mapping[Goal, float] | None = None,
         proven: bool = True,
         joint_bounds: Mapping[Goal, float] | None = None,
+        held_by: Mapping[Goal, Sequence[Goal]] | None = None,
     ) -> None:
         self.conflict = tuple(conflict)
         self.least_violation = float(least_violation)
         self.nearest_bounds = dict(nearest_bounds or {})
         self.joint_bounds = dict(joint_bounds or {})
+        self.held_by = dict(held_by or {})
         self.proven = proven
-        # As pickle passes them.
-        super().__init__(self.conflict, self.least_violation, self.nearest_bounds, proven, self.joint_bounds)
+        parts = self.conflict, self.least_violation, self.nearest_bounds, proven, self.joint_bounds, self.held_by
+        super().__init__(*parts)  # as pickle passes them
 
     @property
     def joint_change(self) -> float:
@@ -76,7 +80,8 @@ class InfeasibleGoals(ValueError):  # noqa: N818 - named for the state it report
     def _advice(self) -> str:
         if self.nearest_bounds:
             offered = ", or ".join(_offered(self.nearest_bounds))
-            return f" The nearest bounds that can be met, one at a time and with all other goals kept: {offered}."
+            kept = "one at a time and with all other goals kept"
+            return f"{self._others()} The nearest bounds that can be met, {kept}: {offered}."
         if self.joint_bounds:
             offered = " and ".join(_offered(self.joint_bounds))
             return (
@@ -84,6 +89,11 @@ class InfeasibleGoals(ValueError):  # noqa: N818 - named for the state it report
                 f"{self.joint_change:.4g} in all: {offered}."
             )
         return ""
+
+    def _others(self) -> str:
+        """Name the goals outside of the conflict that hold the bounds where they are."""
+        holding = dict.fromkeys(goal for held in self.held_by.values() for goal in held if goal not in self.conflict)
+        return f" Beside them stands {' and '.join(map(str, holding))}." if holding else ""
 
 
 def _offered(bounds: Mapping[Goal, float]) -> list[str]:

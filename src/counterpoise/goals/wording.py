@@ -39,12 +39,19 @@ def unknown(kind: str, word: str, known: Iterable[str], *, where: str = "") -> U
     Unknown column 'sec' in dataset 'train'. Did you mean 'sex'? Known: 'age', 'sex'.
     """
     words = list(known)
-    near = difflib.get_close_matches(word.lower(), [name.lower() for name in words], n=1)
+    lower = [name.lower() for name in words]
+    near = difflib.get_close_matches(word.lower(), lower, n=1) or [
+        name for name in lower if _begins(name, word.lower())
+    ]
     hint = f" Did you mean {next(name for name in words if name.lower() == near[0])!r}?" if near else ""
     more = f" and {len(words) - _SHOWN} more" if len(words) > _SHOWN else ""
     listed = ", ".join(map(repr, words[:_SHOWN])) or "none"
     shown = word if len(word) <= _LONG else f"{word[:_LONG]}..."
     return UnknownName(f"Unknown {kind} {shown!r}{where}.{hint} Known: {listed}{more}.")
+
+
+def _begins(name: str, word: str) -> bool:
+    return len(word) > 1 and name.startswith(word)
 
 
 def written_name(name: str) -> str:

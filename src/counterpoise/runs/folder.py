@@ -228,7 +228,8 @@ class Writer:
         _check_finished(self.folder)
         if read_json(known).get("fingerprint") != prints.run:
             raise RunFolderError(
-                f"{self.folder} holds a run with other settings or data. Name another folder with output, or delete it."
+                f"{self.folder} holds a run with other settings or data. Name another folder with output; for another "
+                "alpha or other goals of the same models, counterpoise rebalance trains nothing."
             )
         return True
 
@@ -269,7 +270,7 @@ class Writer:
         """Write a model."""
         from counterpoise.persist import dumps  # noqa: PLC0415 - only where a model was fitted
 
-        self.write(name, dumps(model))
+        self.write(name, dumps(model), private=True)  # it holds the key of the draws
 
     def finish(self, rows: Iterable[ResultRow], texts: Mapping[str, Any], prints: Prints) -> None:
         """Write the results, drop the checkpoint, and say that the run is whole."""
@@ -283,11 +284,11 @@ class Writer:
         self.log("done")
         self.write(DONE, _as_json({"fingerprint": prints.run}))
 
-    def write(self, name: str, content: bytes) -> None:
-        """Write one file of the folder."""
+    def write(self, name: str, content: bytes, *, private: bool = False) -> None:
+        """Write one file of the folder, a private one for the owner alone."""
         self._check_alone()
         try:
-            write_atomically(self.folder / name, [content])
+            write_atomically(self.folder / name, [content], private=private)
         except OSError as error:
             raise unwritten(self.folder / name, error) from error
 

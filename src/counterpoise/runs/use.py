@@ -13,6 +13,7 @@ from counterpoise.goals import Goal, as_goals
 from counterpoise.goals.audit import Audit
 from counterpoise.goals.wording import NoRows
 from counterpoise.mixtures.draws import draws_of
+from counterpoise.mixtures.draws.ids import BadId
 from counterpoise.runs.data import TEST, Data, data_files, extra_parts, load_data, read_part, with_baseline_model
 from counterpoise.runs.errors import DataError, RunFolderError, nearest
 from counterpoise.runs.fit import checked_goals, why_not_asked
@@ -89,7 +90,7 @@ def predict_run(
         if draws is None:
             raise ValueError("ids are for randomized classifiers; this run's model decides without draws.")
         written[ids], by["ids"] = read_ids(path, ids, draws)
-    made: dict[str, Any] = {"prediction": model.predict(part.X, **by)}
+    made: dict[str, Any] = {"prediction": _predicted(model, part.X, f"Column {ids!r} of {path}", **by)}
     if probabilities:
         if not hasattr(model, "predict_proba"):
             raise ValueError(f"The method {run.settings.method.name!r} tells no probabilities.")
@@ -99,6 +100,13 @@ def predict_run(
         raise DataError(f"The column of ids of {path} must not be called {ids!r}: predictions are. Rename it first.")
     _write_frame(pd.DataFrame(written | made), Path(output_path))
     return len(part)
+
+
+def _predicted(model: Any, X: Any, place: str, **by: Any) -> Any:
+    try:
+        return model.predict(X, **by)
+    except BadId as error:
+        raise DataError(f"{place} cannot tell people apart: {error}") from error
 
 
 def certify_run(
@@ -266,6 +274,11 @@ def _judge(run: Run, path: Path) -> Judge:
     """Return what measures the run's model on the rows of a file."""
     model, asked = run.model(), run.settings.data
     part = read_part([path], run.columns, run.settings, largest_weight=asked.largest_weight)
+    if asked.weights is not None and part.weights is None:
+        raise DataError(
+            f"{path} has no column {asked.weights!r}, by which the rows of this run weigh (data.weights): without it other "
+            "rates would be measured. Add it, with 1 in every row if all weigh the same."
+        )
     classes = np.asarray(last_step(model).classes_)
     for name, labels in ((asked.target, part.labels), (asked.baseline, part.baseline)):
         foreign = set() if labels is None else set(np.unique(labels).tolist()) - set(classes.tolist())

@@ -28,7 +28,7 @@ _LARGE = 2**1000  # what a float can hold, and a little less
 _EPOCH, _FIRST_DAY = datetime(1970, 1, 1, tzinfo=UTC), date(1970, 1, 1)
 
 
-class _BadId(ValueError):  # noqa: N818 - reads as what it is
+class BadId(ValueError):  # noqa: N818 - reads as what it is
     """What is wrong with an id; its place is known elsewhere."""
 
 
@@ -58,8 +58,8 @@ def id_messages(values: list[Any]) -> Iterator[bytes]:
     for place, value in enumerate(values):
         try:
             yield id_message(value)
-        except _BadId as error:
-            raise ValueError(f"{error} at position {place}, counted from 0.") from None
+        except BadId as error:
+            raise BadId(f"{error} at position {place}, counted from 0.") from None
 
 
 def id_message(value: Any) -> bytes:
@@ -69,7 +69,7 @@ def id_message(value: Any) -> bytes:
     if isinstance(value, str):
         return b"text " + str(value).encode(errors="surrogatepass")
     if is_missing(value):
-        raise _BadId("ids must not be missing, or all without one would share a draw; one is")
+        raise BadId("ids must not be missing, or all without one would share a draw; one is")
     if is_number(value):
         return b"number " + _number(value)
     return _other(value)
@@ -98,7 +98,7 @@ def _number(value: Any) -> bytes:
     if isinstance(value, Decimal) and value.is_finite() and abs(int(value.as_tuple().exponent)) > _MOST_DIGITS:
         raise _too_long()
     if not math.isfinite(value):
-        raise _BadId("ids must be finite; one is infinite")
+        raise BadId("ids must be finite; one is infinite")
     if isinstance(value, (float, np.floating)) and value == float(value):
         return _digits(int(value)) if float(value).is_integer() else repr(float(value)).encode()
     return _ratio(Fraction(value) if isinstance(value, Rational) else Fraction(*value.as_integer_ratio()))
@@ -119,8 +119,8 @@ def _digits(value: int) -> bytes:
     return str(value).encode()
 
 
-def _too_long() -> _BadId:
-    return _BadId(f"ids must be numbers of at most {_MOST_DIGITS} digits; one is longer,")
+def _too_long() -> BadId:
+    return BadId(f"ids must be numbers of at most {_MOST_DIGITS} digits; one is longer,")
 
 
 def _other(value: Any) -> bytes:
@@ -130,7 +130,7 @@ def _other(value: Any) -> bytes:
         return b"bytes " + bytes(value)
     if isinstance(value, (date, time, timedelta, np.datetime64, np.timedelta64)):
         return time_message(value)
-    raise _BadId(f"ids must be numbers, texts, times or bytes (make a text of anything else); one is {_name(value)}")
+    raise BadId(f"ids must be numbers, texts, times or bytes (make a text of anything else); one is {_name(value)}")
 
 
 def _name(value: Any) -> str:
@@ -156,7 +156,7 @@ def time_message(value: Any) -> bytes:
     if unit in _MONTHS:
         value, unit, step = value.astype("datetime64[D]"), "D", 1
     if unit not in _UNITS:
-        raise _BadId("ids that are spans must have a unit; one has none")
+        raise BadId("ids that are spans must have a unit; one has none")
     return (b"span %d" if is_span else b"time %d") % (int(value.view(np.int64)) * step * _UNITS[unit])
 
 
