@@ -1,3 +1,12 @@
+from counterpoise import boosting as boosting
+from counterpoise import datasets as datasets
+from counterpoise import displays as displays
+from counterpoise import goals as goals
+from counterpoise import learners as learners
+from counterpoise import metrics as metrics
+from counterpoise import persist as persist
+from counterpoise import runs as runs
+from counterpoise import solvers as solvers
 from counterpoise.boosting.adaboost import AdaBoostClassifier as AdaBoostClassifier
 from counterpoise.boosting.adalpboost import AdaLPBoostClassifier as AdaLPBoostClassifier
 from counterpoise.boosting.dro import DROBoostClassifier as DROBoostClassifier
@@ -10,10 +19,15 @@ from counterpoise.constrained import ConstrainedClassifier as ConstrainedClassif
 from counterpoise.displays import CVaRCurveDisplay as CVaRCurveDisplay
 from counterpoise.displays import RateDisplay as RateDisplay
 from counterpoise.displays import TradeoffDisplay as TradeoffDisplay
+from counterpoise.goals import rates as rates
 from counterpoise.goals.audit import certify as certify
 from counterpoise.mixtures.mixture import MixtureClassifier as MixtureClassifier
 from counterpoise.mixtures.tradeoff import tradeoff as tradeoff
 from counterpoise.persist import load as load
 from counterpoise.persist import save as save
+from counterpoise.theory import confidence as confidence
+from counterpoise.theory import guarantees as guarantees
+from counterpoise.theory import losses as losses
+from counterpoise.theory import risks as risks
 
 __version__: str

@@ -145,3 +145,14 @@ def test_the_least_violation_is_that_of_the_conflict():
         MixtureClassifier([y, 1 - y], goals=goals).fit(np.zeros((4, 1)), y)
     assert [str(goal) for goal in caught.value.conflict] == ["accuracy(train) >= 3"]
     assert caught.value.least_violation == pytest.approx(2.0)
+
+
+def test_goals_that_hold_an_offered_bound_where_it_is_are_named():
+    """Alone recall misses by little; the coverage beside it is what the bound offered has to pay for."""
+    y = np.tile([0, 1], 50)
+    said = [np.zeros(100, int), np.where(np.arange(100) < 96, y, 0), np.ones(100, int) * y * 0]
+    goals = ["recall(train) >= 0.99", "coverage(train) <= 0.1"]
+    with pytest.raises(InfeasibleGoals) as caught:
+        MixtureClassifier(said, alpha=1.0, goals=goals).fit(np.zeros((100, 1)), y)
+    assert [str(goal) for goal in caught.value.conflict] == ["recall(train) >= 0.99"]
+    assert "Beside them stands coverage(train) <= 0.1. The nearest bounds" in str(caught.value)

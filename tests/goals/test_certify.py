@@ -10,8 +10,9 @@ from scipy.stats import binomtest
 from sklearn.datasets import load_breast_cancer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
+from counterpoise import MixtureClassifier
 from counterpoise.datasets import split_three_ways
 from counterpoise.goals import Dataset, GoalSyntaxError, Table, bind, parse_goal, positive_rate, precision, recall
 from counterpoise.goals.audit import audit, certify, tightened
@@ -280,3 +281,13 @@ def test_three_parts_hold_every_row_once():
     parts = split_three_ways(1003, parts=(0.6, 0.2, 0.2), seed=3)
     assert sorted(np.concatenate(parts).tolist()) == list(range(1003))
     assert parts.certify.tolist() == split_three_ways(1003, parts=(0.6, 0.2, 0.2), seed=3).certify.tolist()
+
+
+def test_the_positive_class_is_the_models_own():
+    y = np.array(["paid", "default", "paid", "paid"] * 30)
+    said = np.where(np.arange(120) % 8 == 1, "paid", y)  # half of the defaults are missed
+    X = np.arange(120.0)[:, None]
+    model = MixtureClassifier([lambda rows: said[rows[:, 0].astype(int)]], alpha=1.0, pos_label="default").fit(X, y)
+    for audited in (model, make_pipeline(FunctionTransformer(), model)):
+        assert certify(audited, ["recall(train) >= 0.8"], X, y)[0].estimate == pytest.approx(0.5)
+    assert certify(model, ["recall(train) >= 0.8"], X, y, pos_label="paid")[0].estimate == pytest.approx(1.0)

@@ -6,7 +6,7 @@ import scipy.sparse as sp
 from scipy.optimize import linprog
 
 from counterpoise import ConstrainedClassifier
-from counterpoise.goals import InfeasibleGoals, Table, as_goals, bind
+from counterpoise.goals import InfeasibleGoals, Table, as_goals, bind, parse_goal
 
 RNG = np.random.default_rng(0)
 N = 40
@@ -61,7 +61,7 @@ CONFLICTS = [
 
 
 @pytest.mark.parametrize("conflict", CONFLICTS, ids=" and ".join)
-def test_a_proven_conflict_is_the_smallest_and_its_nearest_bounds_are_exact(conflict):
+def test_a_proven_conflict_is_the_smallest_and_a_fit_goes_on_with_the_bounds_it_offers(conflict):
     goals = as_goals([*HARMLESS[:2], *conflict, *HARMLESS[2:]])
     with pytest.raises(InfeasibleGoals) as caught:
         ConstrainedClassifier(goals=goals).fit(X, Y, sensitive_features=GROUP, datasets=DATA)
@@ -72,8 +72,12 @@ def test_a_proven_conflict_is_the_smallest_and_its_nearest_bounds_are_exact(conf
     for goal in found.conflict:
         others = [other for other in found.conflict if other != goal]
         assert not others or can_hold(others)
-        assert can_hold([*others, moved(goal, found.nearest_bounds[goal], 1e-6)])
-        assert not can_hold([*others, moved(goal, found.nearest_bounds[goal], -1e-3)])
+    for goal, bound in found.nearest_bounds.items():
+        typed = [parse_goal(str(other.with_bound(bound))) if other == goal else other for other in goals]
+        model = ConstrainedClassifier(goals=typed, decision="ramp")
+        model.fit(X, Y, sensitive_features=GROUP, datasets=DATA)
+        assert model.history_[-1].violation <= 1e-6
+    assert found.nearest_bounds
 
 
 def raised(goals, rows, labels, **settings):
@@ -143,12 +147,12 @@ def test_nearest_bounds_of_goals_with_a_confidence_can_be_certified_together():
     found = raised([*goals, *harmless], RNG.normal(size=(400, 2)), labels)
     assert found.proven
     assert set(found.conflict) == set(goals)
+    assert set(found.nearest_bounds) == set(goals)
     for goal, bound in found.nearest_bounds.items():
         others = [*(other for other in goals if other != goal), *harmless]
-        for easier, is_possible in ((1e-6, True), (-0.01, False)):
-            asked = bind([moved(goal, bound, easier), *others], tables, classes=[0, 1])
-            solved = linprog(np.zeros(400), A_ub=asked.weights["train"], b_ub=asked.bounds, bounds=(0, 1))
-            assert (solved.status == 0) == is_possible
+        asked = bind([goal.with_bound(bound), *others], tables, classes=[0, 1])
+        solved = linprog(np.zeros(400), A_ub=asked.weights["train"], b_ub=asked.bounds, bounds=(0, 1))
+        assert solved.status == 0
 
 
 def test_a_goal_with_a_confidence_that_was_searched_for_in_vain_is_met_at_its_nearest_bound():

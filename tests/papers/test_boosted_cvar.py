@@ -9,6 +9,7 @@ from counterpoise.datasets import TableData
 from counterpoise.runs.results import ResultRow, read_rows
 from papers.boosted_cvar import experiment as boosted_cvar
 from papers.boosted_cvar import page as boosted_cvar_page
+from papers.boosted_cvar.curves import METHODS
 from papers.boosted_cvar.pattern import in_short, pattern_of, table
 
 TINY = boosted_cvar.Protocol("toy", "tree", 6, (0.5, 0.2, 0.3), lp_alphas=(0.1,))
@@ -81,7 +82,7 @@ def test_the_network_gets_its_categories_as_zeros_and_ones():
 
 def made_up_rows(erm, average, ada, lp):
     """Return rows of CVaR at alphas 0.05, 0.1 and 0.2, two seeds around each mean."""
-    for method, values in zip(boosted_cvar.METHODS, (erm, average, ada, lp), strict=True):
+    for method, values in zip(METHODS, (erm, average, ada, lp), strict=True):
         for alpha, value in zip((0.05, 0.1, 0.2), values, strict=False):
             for seed, moved in enumerate((value - 0.01, value + 0.01)):
                 yield ResultRow("boosted-cvar", "toy", "tree", method, seed, alpha, "cvar", "test", moved)

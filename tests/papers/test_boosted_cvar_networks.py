@@ -11,6 +11,7 @@ from counterpoise.runs.results import append_rows, read_rows
 from papers.boosted_cvar import experiment as boosted_cvar
 from papers.boosted_cvar import networks as boosted_cvar_networks
 from papers.boosted_cvar import page as boosted_cvar_page
+from papers.boosted_cvar.curves import METHODS
 from papers.boosted_cvar.losses import result_rows, write_results
 from papers.boosted_cvar.networks import LPBOOST, PLANS, Limit, Plan, Run, run_rounds, split_images
 from papers.kept_losses import PARTS, KeptLosses
@@ -201,7 +202,7 @@ def test_the_table_and_the_page_are_made_of_kept_losses(tmp_path, monkeypatch):
     assert not table.exists()  # no table of tabular data was asked for
     assert "## cifar10, tiny" in boosted_cvar_page.write_page(table).read_text(encoding="utf-8")
     rows = read_rows(tmp_path / "networks.csv")
-    assert {row.method for row in rows} == set(boosted_cvar.METHODS)
+    assert {row.method for row in rows} == set(METHODS)
     tabular = [row._replace(dataset="toy", learner="tree") for row in result_rows(made_up()[1])]
     append_rows(table, tabular)
     page = boosted_cvar_page.write_page(table).read_text(encoding="utf-8")
@@ -232,7 +233,7 @@ def test_reproduce_boosts_where_images_and_a_device_are_there(tmp_path, monkeypa
     assert [(one.done, one.total) for one in told if one.done == one.total] == [(4, 4), (4, 4)]
     rows = read_rows(tmp_path / "networks.csv")
     for learner in ("tiny", "other"):
-        assert {row.method for row in rows.where(learner=learner)} == set(boosted_cvar.METHODS)
+        assert {row.method for row in rows.where(learner=learner)} == set(METHODS)
 
 
 def test_reproduce_goes_on_without_the_images(tmp_path, monkeypatch):

@@ -62,7 +62,9 @@ def test_every_run_has_a_key_of_its_own_whatever_its_seed(run, loans_folder, tmp
 
 @pytest.mark.skipif(os.name != "posix", reason="permissions of another kind")
 def test_the_key_is_for_its_owner_alone(run):
-    assert (run.folder / "draws.key").stat().st_mode & 0o777 == 0o600
+    for name in ("draws.key", "model.cp"):  # which holds it too
+        assert (run.folder / name).stat().st_mode & 0o777 == 0o600
+    assert not (run.folder / "log.txt").stat().st_mode & 0o111
 
 
 def test_the_key_is_in_no_other_file(run, tmp_path):

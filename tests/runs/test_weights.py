@@ -111,3 +111,11 @@ def test_the_trained_goals_use_the_limit_too(goals_file):
     method = {"[method.parameters]\nn_estimators = 8": '[method]\nname = "constrained"'}
     model = fit_run(goals_file(replace=goals | method)).model()
     assert str(model[-1].goals_[0]) == "recall(train) >= 0.5 with confidence 0.8"
+
+
+def test_rows_of_a_file_without_the_weights_are_not_measured_as_if_all_weighed_the_same(run, loans, tmp_path):
+    path = tmp_path / "plain.csv"
+    loans(40, seed=5).drop(columns="weight").to_csv(path, index=False)
+    for measure in (certify_run, evaluate_run):
+        with pytest.raises(DataError, match=r"plain\.csv has no column 'weight', by which the rows of this run weigh"):
+            measure(run, path)

@@ -19,31 +19,33 @@ def lazy(
     ``file`` is its ``__file__``, beside which the stub stands. ``extra`` names the optional dependencies without which
     its modules cannot be imported.
     """
-    home, is_inside = _homes(Path(file).with_name("__init__.pyi"))
+    home = _homes(Path(file).with_name("__init__.pyi"))
 
     def get(name: str) -> Any:
         if name not in home:
-            raise AttributeError(f"module {package!r} has no attribute {name!r}; it has {', '.join(home)}")
+            raise AttributeError(f"module {package!r} has no attribute {name!r}; it has {', '.join(sorted(home))}")
         try:
-            module = import_module(home[name])
+            return _found(home[name], name, package)
         except ModuleNotFoundError as error:
             if extra is None:
                 raise
             raise ModuleNotFoundError(
                 f'{package} needs {error.name}, which is not installed: pip install "counterpoise[{extra}]"'
             ) from error
-        return getattr(module, name) if is_inside[name] else module
 
     return get, lambda: sorted(home), sorted(home)
 
 
-def _homes(stub: Path) -> tuple[dict[str, str], dict[str, bool]]:
-    """Return the module of each name that a stub imports, and whether the name is inside it or is the module itself."""
-    home, is_inside = {}, {}
-    for line in ast.parse(stub.read_text(encoding="utf-8")).body:
-        if isinstance(line, ast.Import | ast.ImportFrom):
-            for one in line.names:
-                name = one.asname or one.name
-                home[name] = one.name if isinstance(line, ast.Import) else str(line.module)
-                is_inside[name] = isinstance(line, ast.ImportFrom)
-    return home, is_inside
+def _found(module: str, name: str, package: str) -> Any:
+    """Return a name inside a module, or the submodule of that name."""
+    if module != package:
+        inside = import_module(module)
+        if hasattr(inside, name):
+            return getattr(inside, name)
+    return import_module(f"{module}.{name}")
+
+
+def _homes(stub: Path) -> dict[str, str]:
+    """Return the module from which a stub imports each name."""
+    lines = ast.parse(stub.read_text(encoding="utf-8")).body
+    return {one.name: str(line.module) for line in lines if isinstance(line, ast.ImportFrom) for one in line.names}

@@ -40,18 +40,13 @@ def unknown(kind: str, word: str, known: Iterable[str], *, where: str = "") -> U
     """
     words = list(known)
     lower = [name.lower() for name in words]
-    near = difflib.get_close_matches(word.lower(), lower, n=1) or [
-        name for name in lower if _begins(name, word.lower())
-    ]
+    near = difflib.get_close_matches(word.lower(), lower, n=1)
+    near = near or [name for name in lower if len(word) > 1 and name.startswith(word.lower())]
     hint = f" Did you mean {next(name for name in words if name.lower() == near[0])!r}?" if near else ""
     more = f" and {len(words) - _SHOWN} more" if len(words) > _SHOWN else ""
     listed = ", ".join(map(repr, words[:_SHOWN])) or "none"
     shown = word if len(word) <= _LONG else f"{word[:_LONG]}..."
     return UnknownName(f"Unknown {kind} {shown!r}{where}.{hint} Known: {listed}{more}.")
-
-
-def _begins(name: str, word: str) -> bool:
-    return len(word) > 1 and name.startswith(word)
 
 
 def written_name(name: str) -> str:

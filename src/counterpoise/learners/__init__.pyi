@@ -1,3 +1,4 @@
+from counterpoise.learners import networks as networks
 from counterpoise.learners.bernstein_stump import LeastErrorStump as LeastErrorStump
 from counterpoise.learners.binning import BinnedFeatures as BinnedFeatures
 from counterpoise.learners.binning import bin_features as bin_features

@@ -100,7 +100,8 @@ def _restored(kind: Any, state: dict[str, Any]) -> Any:
         state = _completed(state, kind._field_defaults)
         if tuple(state) != kind._fields:
             raise UnreadableModel(
-                f"its {kind.__name__} has other parts than it must have, as if another version had written it; save the model again"
+                f"its {kind.__name__} has other parts than it must have, as if another version had written it; fit or "
+                "save the model again"
             )
         return tuple.__new__(kind, state.values())
     state = _completed(state, getattr(kind, "_added_later", {}))

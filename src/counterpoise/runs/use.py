@@ -276,8 +276,8 @@ def _judge(run: Run, path: Path) -> Judge:
     part = read_part([path], run.columns, run.settings, largest_weight=asked.largest_weight)
     if asked.weights is not None and part.weights is None:
         raise DataError(
-            f"{path} has no column {asked.weights!r}, by which the rows of this run weigh (data.weights): without it other "
-            "rates would be measured. Add it, with 1 in every row if all weigh the same."
+            f"{path} has no column {asked.weights!r}, by which the rows of this run weigh (data.weights): without it "
+            "other rates would be measured. Add it, with 1 in every row if all weigh the same."
         )
     classes = np.asarray(last_step(model).classes_)
     for name, labels in ((asked.target, part.labels), (asked.baseline, part.baseline)):
