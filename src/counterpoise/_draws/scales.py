@@ -73,14 +73,14 @@ class _Numbers(NamedTuple):
     def grid(self) -> Grid:
         mean = self.exponents / np.where(self.n_fractions > 0, self.n_fractions, 1.0)
         scales = 2.0 ** np.ceil(mean - _HALF)
-        return Grid(scales * 2.0**-BITS, np.where(self.are_measured(), _BEYOND * scales, 0.0))
+        return Grid.of(scales * 2.0**-BITS, np.where(self.are_measured(), _BEYOND * scales, 0.0))
 
 
 def _coarser(grid: Grid, are_singles: BoolArray) -> Iterator[Grid]:
     """Yield coarser cells to try, the coarsest first."""
     cells = np.maximum(grid.cells, _FLOOR * grid.cells.max(initial=0.0))
     for bits in _COARSER if are_singles.any() else (0,):
-        yield grid._replace(cells=np.where(are_singles, cells * 2.0**bits, cells))
+        yield Grid.of(np.where(are_singles, cells * 2.0**bits, cells), grid.measured)
 
 
 def _n_different(X: Any, grid: Grid) -> int:
