@@ -1,11 +1,12 @@
 """Rows of an array, a sparse matrix or a data frame: some at a time, or column by column."""
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from counterpoise._base.types import AnyArray, FloatArray
+from counterpoise._base.types import AnyArray, BoolArray, FloatArray
 
 CODE = np.dtype("<u8")
 DOUBLES = 2**53  # whole numbers up to this are float64 numbers
@@ -16,7 +17,7 @@ _FEW = 100  # rows that are looked at in any case
 
 def n_columns(X: Any) -> int:
     """Return the number of columns, of images that of all their values."""
-    return int(np.prod(X.shape[1:]))
+    return math.prod(X.shape[1:])
 
 
 def places(X: Any, most: int | None = None) -> Iterator[slice]:
@@ -40,7 +41,7 @@ def taken(X: Any, place: slice) -> Any:
         return rows
     block = rows.to_numpy(dtype=np.float64)
     is_wide = any(kind.kind in "iu" and kind.itemsize == CODE.itemsize for kind in X.dtypes)
-    return rows if is_wide and (sizes(block, np.array([float(DOUBLES)])) > DOUBLES).any() else block
+    return rows if is_wide and reach(block, np.array([float(DOUBLES)])).any() else block
 
 
 def _canonical(rows: Any) -> Any:
@@ -73,12 +74,9 @@ def is_plain(chunk: Any) -> bool:
     return isinstance(chunk, np.ndarray) and chunk.dtype.kind in "biuf"
 
 
-def sizes(values: AnyArray, at_most: FloatArray) -> FloatArray:
-    """Return a number for each column that is as large as all its numbers, missing ones aside; exact from ``at_most``.
-
-    Over all columns the largest is found much faster, and where it is below ``at_most`` that is enough.
-    """
-    largest = max(float(values.max(initial=0)), -float(values.min(initial=0)))
-    if largest < at_most.min(initial=np.inf):  # not so where a number is missing
-        return np.full(at_most.size, largest)
-    return np.asarray(np.fmax.reduce(np.abs(values.astype(np.float64)), axis=0, initial=0.0))
+def reach(values: AnyArray, limits: FloatArray) -> BoolArray:
+    """Tell for each column whether one of its numbers is as large as a limit, missing ones aside."""
+    largest = max(float(values.max(initial=0)), -float(values.min(initial=0)))  # of all columns: much faster
+    if not largest < limits.min(initial=np.inf):  # also where a number is missing
+        largest = np.fmax.reduce(np.abs(values.astype(np.float64)), axis=0, initial=0.0)
+    return np.asarray(largest >= limits)

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from counterpoise._base.types import AnyArray, FloatArray
-from counterpoise.mixtures.draws.access import CODE, DOUBLES, columns_of, is_plain, n_columns, places, sizes, taken
+from counterpoise.mixtures.draws.access import CODE, DOUBLES, columns_of, is_plain, n_columns, places, reach, taken
 from counterpoise.mixtures.draws.ids import id_message, is_missing, is_number
 
 BITS = 17  # of a column's scale
@@ -32,11 +32,21 @@ class Grid(NamedTuple):
 
     cells: FloatArray  # width, a power of two
     measured: FloatArray  # numbers up to this size are rounded even if whole; 0 where whole numbers mean something
+    limits: FloatArray  # from this size a number is looked at twice
+
+    @classmethod
+    def of(cls, cells: FloatArray, measured: FloatArray) -> Self:
+        """Return the grid of these cells.
+
+        In usual ones a small number that is nearly whole ends up whole when it is rounded.
+        """
+        is_usual = (cells <= 1.0) & (cells > 2 * _NEAR)
+        return cls(cells, measured, np.where(measured > 0, measured, np.where(is_usual, _SINGLES, 0.0)))
 
     @classmethod
     def unknown(cls, size: int) -> Self:
         """Return what is used where nothing was learned: a scale of 1, the unit of whole numbers."""
-        return cls(np.full(size, 2.0**-BITS), np.zeros(size))
+        return cls.of(np.full(size, 2.0**-BITS), np.zeros(size))
 
     def _check_loaded(self) -> None:
         """Check what came from a file."""
@@ -98,12 +108,10 @@ def _number_codes(values: AnyArray, grid: Grid) -> AnyArray:
 
 
 def _rounded(values: AnyArray, grid: Grid) -> FloatArray:
-    """Return numbers in their cells; in usual cells the small ones that are nearly whole end up whole by that alone."""
+    """Return numbers in their cells, or whole."""
     with np.errstate(invalid="ignore", over="ignore"):
         rounded = _in_cells(values, grid.cells)
-        is_usual = (grid.cells <= 1.0) & (grid.cells > 2 * _NEAR)
-        at_most = np.where(grid.measured > 0, grid.measured, np.where(is_usual, _SINGLES, 0.0))
-        is_odd = sizes(values, at_most) >= at_most
+        is_odd = reach(values, grid.limits)
         if is_odd.any():
             parts = Grid(*(part[is_odd] for part in grid))
             rounded[:, is_odd] = _near_whole(values[:, is_odd], rounded[:, is_odd], parts)

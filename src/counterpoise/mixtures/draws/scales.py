@@ -70,7 +70,7 @@ class _Numbers(NamedTuple):
     def grid(self) -> Grid:
         mean = self.exponents / np.where(self.n_fractions > 0, self.n_fractions, 1.0)
         scales = 2.0 ** np.ceil(mean - _HALF)
-        return Grid(scales * 2.0**-BITS, np.where(self.are_measured(), _BEYOND * scales, 0.0))
+        return Grid.of(scales * 2.0**-BITS, np.where(self.are_measured(), _BEYOND * scales, 0.0))
 
 
 def _coarser(grid: Grid, are_measured: BoolArray) -> Iterator[Grid]:
@@ -79,7 +79,7 @@ def _coarser(grid: Grid, are_measured: BoolArray) -> Iterator[Grid]:
     n_measured = int(are_measured.sum())
     most = 0 if n_measured == 0 else min(BITS - 2, max(0, BITS + 2 - math.ceil(_ENOUGH / n_measured)))
     for bits in [*range(most, 0, -_STEP), 0]:
-        yield grid._replace(cells=np.where(are_measured, cells * 2.0**bits, cells))
+        yield Grid.of(np.where(are_measured, cells * 2.0**bits, cells), grid.measured)
 
 
 def _n_different(X: Any, grid: Grid) -> int:
