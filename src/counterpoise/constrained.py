@@ -20,9 +20,10 @@ from counterpoise._base.checks import check_choice, check_count, check_positive,
 from counterpoise._base.secret import SecretParameter
 from counterpoise._base.types import AnyArray, ArrayLike, FloatArray
 from counterpoise.goals import BoundGoals, GoalCheck, Table, as_goals, bind, bind_objective, error_rate
+from counterpoise.goals.classes import signs_of
 from counterpoise.goals.conflicts import Rebuild, find_start, stacked_weights
 from counterpoise.goals.tables import with_train
-from counterpoise.learners.row_kernels import LINEAR, check_kernel, gram_of, kernel_of
+from counterpoise.learners.row_kernels import LINEAR, check_kernel, gram_of, kernel_of, stacked_rows
 from counterpoise.mixtures.draws import Draws, check_key, draws_of, make_key
 from counterpoise.solvers.ramp import KernelMachine, LinearMachine, Plan, RampProblem, RampSolution, minimize_ramp, ramp
 
@@ -320,14 +321,14 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
 
         Those differ in the bounds of the goals alone.
         """
-        classes = _signs(self.classes_, self.pos_label)
+        classes = signs_of(self.classes_, self.pos_label)
         self._positive = classes[1]
         bound = bind(self.goals_, rows.tables, classes=classes)
         objective = bind_objective(
             error_rate(TRAIN) if self.objective is None else self.objective, rows.tables, classes=classes
         )
         used = [name for name in rows.tables if name in bound.weights or name in objective.weights]
-        stacked = _stack([rows.checked(name, self) for name in used])
+        stacked = stacked_rows([rows.checked(name, self) for name in used])
         sizes = {name: rows.tables[name].n_samples for name in used}
         parts = [objective.weights.get(name, sp.csr_array((1, sizes[name]))) for name in used]
         regularization = 1.0 / rows.total if self.regularization is None else float(self.regularization)
@@ -393,21 +394,3 @@ def _checked_dataset(model: ConstrainedClassifier, X: Any, name: str) -> Any:
 
 def _checked(model: ConstrainedClassifier, X: Any) -> Any:
     return validate_data(model, X, reset=False, accept_sparse="csr", dtype=_FLOATS)
-
-
-def _signs(classes: AnyArray, pos_label: Any) -> AnyArray:
-    """Return the negative and the positive class."""
-    if pos_label is None:
-        return classes
-    if pos_label not in classes.tolist():
-        raise ValueError(f"pos_label must be one of the classes {classes.tolist()!r}; got {pos_label!r}.")
-    return classes if pos_label == classes[1] else classes[::-1]
-
-
-def _stack(parts: list[Any]) -> Any:
-    """Return the rows of all parts, sparse where one is."""
-    if len(parts) == 1:
-        return parts[0]
-    if any(sp.issparse(part) for part in parts):
-        return sp.csr_array(sp.vstack([sp.csr_array(part) for part in parts]))
-    return np.ascontiguousarray(np.vstack(parts))

@@ -70,3 +70,12 @@ def _with_positive(seen: list[Any], pos_label: Any) -> Classes:
     if len(others) > 1:
         raise ValueError(f"pos_label must be one of the classes {seen!r}; got {pos_label!r}.")
     return Classes(others[0] if others else None, pos_label)
+
+
+def signs_of(classes: AnyArray, pos_label: Any) -> AnyArray:
+    """Return the negative and the positive class."""
+    if pos_label is None:
+        return classes
+    if pos_label not in classes.tolist():
+        raise ValueError(f"pos_label must be one of the classes {classes.tolist()!r}; got {pos_label!r}.")
+    return classes if pos_label == classes[1] else classes[::-1]

@@ -3,22 +3,16 @@
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from numbers import Real
 from typing import Any, NamedTuple, Self, cast
 
 from counterpoise._base.checks import check_confidence
 from counterpoise.goals.evaluation import Prepared, prepare
 from counterpoise.goals.rows import Counted
-from counterpoise.goals.terms import Term, canonical, merged, written_sum
+from counterpoise.goals.terms import Term, canonical, finite, is_number, merged, written_sum
 from counterpoise.goals.wording import written_number
 from counterpoise.solvers.result import FEASIBLE
 
 _ZERO = 1e-12  # below it the sum over rows in a denominator is rounding: one row in 10^9 counts more
-
-
-def is_number(value: Any) -> bool:
-    """Tell whether a value may stand in a goal as a number."""
-    return isinstance(value, Real) and not isinstance(value, bool)
 
 
 class Expression:
@@ -132,7 +126,7 @@ class Rate(Expression):
             raise TypeError(f"The product of two rates is not linear, so no goal can hold it: ({self}) * ({other}).")
         if not is_number(other):
             return NotImplemented
-        factor = _finite(other)
+        factor = finite(other)
         scaled = [term._replace(coefficient=term.coefficient * factor) for term in self.terms]
         return _rate(self.constant * factor, scaled)
 
@@ -147,12 +141,12 @@ class Rate(Expression):
             return NotImplemented
         if other == 0:
             raise ZeroDivisionError(f"A rate cannot be divided by zero: ({self}) / 0.")
-        divisor = _finite(other)
+        divisor = finite(other)
         scaled = [term._replace(coefficient=term.coefficient / divisor) for term in self.terms]
         return _rate(self.constant / divisor, scaled)
 
     def __rtruediv__(self, other: Any) -> "Rate | Ratio":
-        return Rate(_finite(other)) / self if is_number(other) else NotImplemented
+        return Rate(finite(other)) / self if is_number(other) else NotImplemented
 
     def __eq__(self, other: object) -> bool:
         return self.canonical() == other.canonical() if isinstance(other, Rate) else NotImplemented
@@ -368,24 +362,14 @@ def as_rate(value: Any) -> "Rate | None":
     """Return a rate or a number as a rate, and None for anything else."""
     if isinstance(value, Rate):
         return value
-    return Rate(_finite(value)) if is_number(value) else None
+    return Rate(finite(value)) if is_number(value) else None
 
 
 def _rate(constant: float, terms: Iterable[Term]) -> Rate:
     found = merged(terms)
     for term in found:
-        _finite(term.coefficient)
-    return Rate(_finite(constant), found)
-
-
-def _finite(number: Any) -> float:
-    try:
-        value = float(number)
-    except OverflowError:  # a whole number of hundreds of digits
-        value = math.inf
-    if not math.isfinite(value):
-        raise ValueError(f"The numbers in a goal must be finite; got {value!r}.")
-    return value + 0.0  # minus zero becomes zero
+        finite(term.coefficient)
+    return Rate(finite(constant), found)
 
 
 def _compared(left: "Rate | Ratio", sense: str, other: Any) -> Goal:

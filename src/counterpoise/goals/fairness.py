@@ -4,9 +4,10 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import permutations
 
 from counterpoise._base.checks import check_fraction
-from counterpoise.goals.expressions import Goal, Rate, is_number
+from counterpoise.goals.expressions import Goal, Rate
 from counterpoise.goals.rates import false_positive_rate, positive_rate, recall
 from counterpoise.goals.rows import Dataset
+from counterpoise.goals.terms import is_number
 
 
 def demographic_parity(groups: Sequence[Dataset], *, within: float = 0.05) -> list[Goal]:

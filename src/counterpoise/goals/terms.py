@@ -4,6 +4,7 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from numbers import Real
 from typing import Any, NamedTuple
 
 from counterpoise.goals.rows import Cell, Counted, Dataset
@@ -105,3 +106,19 @@ def _written_piece(coefficient: float, name: str) -> str:
     if abs(coefficient) == 1:
         return name if coefficient > 0 else f"-{name}"
     return f"{written_number(coefficient)} * {name}"
+
+
+def is_number(value: Any) -> bool:
+    """Tell whether a value may stand in a goal as a number."""
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def finite(number: Any) -> float:
+    """Return a number as a float after checking that it is finite."""
+    try:
+        value = float(number)
+    except OverflowError:  # a whole number of hundreds of digits
+        value = math.inf
+    if not math.isfinite(value):
+        raise ValueError(f"The numbers in a goal must be finite; got {value!r}.")
+    return value + 0.0  # minus zero becomes zero

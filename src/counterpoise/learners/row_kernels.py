@@ -42,3 +42,12 @@ def kernel_of(rows: Any, others: Any, kernel: str, gamma: float | None) -> Float
 def gram_of(rows: Any, kernel: str, gamma: float | None) -> Gram:
     """Return the kernel of all pairs of some rows, checked."""
     return check_gram(kernel_of(rows, rows, kernel, gamma), f"The kernel of all pairs of rows, {kernel!r},")
+
+
+def stacked_rows(parts: list[Any]) -> Any:
+    """Return the rows of all parts, sparse where one is."""
+    if len(parts) == 1:
+        return parts[0]
+    if any(sp.issparse(part) for part in parts):
+        return sp.csr_array(sp.vstack([sp.csr_array(part) for part in parts]))
+    return np.ascontiguousarray(np.vstack(parts))

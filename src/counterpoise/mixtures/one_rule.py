@@ -7,7 +7,7 @@ among the vote at up to 64 thresholds and the single models, and says what it co
 """
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,9 +17,6 @@ from counterpoise.mixtures.answers import TRAIN, Answers
 from counterpoise.mixtures.game import Game, Selection
 from counterpoise.mixtures.pool import predict_codes
 from counterpoise.solvers.rows import BitRows, pack
-
-if TYPE_CHECKING:
-    from counterpoise.mixtures.randomized import RandomizedClassifier
 
 _MAX_THRESHOLDS = 64  # of the vote; where shares take more values, these are spread evenly over the rows
 _ROOM = 1e-9  # shares of the mixture closer than this are the same: sums of them depend on their order
@@ -100,7 +97,7 @@ class _Candidate(NamedTuple):
     place: int
 
 
-def best_rule(source: "RandomizedClassifier", selection: Selection, answers: Answers) -> DeterministicRule:
+def best_rule(source: Any, selection: Selection, answers: Answers) -> DeterministicRule:
     """Return the rule of least violation, then least risk, then least mean error, and of equals the simpler.
 
     Where every rule has a risk of 1, as at an alpha below all errors, the mean error is what still tells them apart. A
@@ -173,7 +170,7 @@ def _votes(answers: Answers, mixture: FloatArray, thresholds: FloatArray) -> Ans
     return Answers(answers.tables, positives, answers.positive)
 
 
-def _voting_selection(selection: Selection, votes: Answers, source: "RandomizedClassifier") -> Selection:
+def _voting_selection(selection: Selection, votes: Answers, source: Any) -> Selection:
     assert votes.positive is not None  # noqa: S101 - there are votes
     bits = votes.positives[TRAIN]
     said = np.unpackbits(bits.packed, axis=1, bitorder="little", count=bits.n_models)
