@@ -1,11 +1,11 @@
 """Loading a data set by its name."""
 
-import difflib
 import os
 from typing import Any, Literal, overload
 
 import numpy as np
 
+from counterpoise._base.words import did_you_mean
 from counterpoise.datasets.columns import Columns, read_columns
 from counterpoise.datasets.encode import Recipe
 from counterpoise.datasets.files import ChecksumMismatch, Place, cache_folder, find_file, not_available, places
@@ -82,9 +82,8 @@ def load(name: str, *, folder: str | os.PathLike[str] | None = None) -> TableDat
 def _recipe_of(name: Any) -> Recipe:
     if name in RECIPES:
         return RECIPES[name]
-    close = difflib.get_close_matches(str(name).lower(), dataset_names(), n=1)
-    advice = f" Did you mean {close[0]!r}?" if close else ""
-    raise ValueError(f"name must be one of {', '.join(dataset_names())}; got {name!r}.{advice}")
+    hint = did_you_mean(str(name), dataset_names())
+    raise ValueError(f"name must be one of {', '.join(dataset_names())}; got {name!r}.{hint}")
 
 
 def _fetched(name: str, recipe: Recipe, looked_in: list[Place]) -> Columns:

@@ -1,12 +1,13 @@
 """Words of the goal language: how names and values are written, and what to say when one is unknown."""
 
-import difflib
 import re
 from collections.abc import Iterable
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
+
+from counterpoise._base.words import did_you_mean
 
 NUMBER = r"(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?"
 WORD = r"[^\W\d]\w*"
@@ -39,10 +40,7 @@ def unknown(kind: str, word: str, known: Iterable[str], *, where: str = "") -> U
     Unknown column 'sec' in dataset 'train'. Did you mean 'sex'? Known: 'age', 'sex'.
     """
     words = list(known)
-    lower = [name.lower() for name in words]
-    near = difflib.get_close_matches(word.lower(), lower, n=1)
-    near = near or [name for name in lower if len(word) > 1 and name.startswith(word.lower())]
-    hint = f" Did you mean {next(name for name in words if name.lower() == near[0])!r}?" if near else ""
+    hint = did_you_mean(word, words)
     more = f" and {len(words) - _SHOWN} more" if len(words) > _SHOWN else ""
     listed = ", ".join(map(repr, words[:_SHOWN])) or "none"
     shown = word if len(word) <= _LONG else f"{word[:_LONG]}..."

@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from counterpoise._base.types import AnyArray, FloatArray
+from counterpoise._base.words import did_you_mean
 from counterpoise.goals.wording import text_of
-from counterpoise.runs.errors import DataError, listed, nearest
+from counterpoise.runs.errors import DataError, listed
 from counterpoise.runs.settings import DataSettings, Settings
 
 MISSING_GROUP = "(missing)"  # the group of rows whose group is not known
@@ -35,7 +36,9 @@ def feature_names(known: Sequence[str], settings: Settings, path: Path) -> list[
     for key, value in {**{f"data.{key}": getattr(asked, key) for key in keys}, "splits.column": split}.items():
         for name in [value] if isinstance(value, str) else value or []:
             if name not in there:
-                raise DataError(f"{key}: {path} has no column {name!r}.{nearest(name, known)} It has: {listed(known)}.")
+                raise DataError(
+                    f"{key}: {path} has no column {name!r}.{did_you_mean(name, known)} It has: {listed(known)}."
+                )
     others = {asked.target, asked.weights, asked.baseline, split, *asked.drop}
     if not asked.use_groups_as_features and asked.columns is None:
         others |= set(asked.groups)

@@ -1,12 +1,8 @@
 """What can be wrong with a goals file, with data and with a run folder: one sentence each."""
 
-import difflib
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from itertools import islice
 from typing import Any
-
-_LOOKED_AT = 10_000  # known words: a table may have a hundred thousand columns
 
 
 class GoalsFileError(ValueError):
@@ -23,19 +19,6 @@ class ColumnError(DataError):
 
 class RunFolderError(OSError):
     """A run folder that is not there, not whole, something else, or cannot be written."""
-
-
-def nearest(word: str, known: Iterable[str]) -> str:
-    """Return a hint at the known word nearest to one that is not known, empty where none is near.
-
-    Examples
-    --------
-    >>> from counterpoise.runs.errors import nearest
-    >>> nearest("targt", ["target", "groups"]), nearest("zzz", ["target"])
-    (" Did you mean 'target'?", '')
-    """
-    near = difflib.get_close_matches(word, list(islice(known, _LOOKED_AT)), n=1)
-    return f" Did you mean {near[0]!r}?" if near else ""
 
 
 def twice_in(names: Sequence[str]) -> str | None:

@@ -7,9 +7,10 @@ from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
 
+from counterpoise._base.words import did_you_mean
 from counterpoise.goals import Goal, GoalSyntaxError, UnknownName, parse_goal
 from counterpoise.persist.files import read_file
-from counterpoise.runs.errors import GoalsFileError, listed, nearest, short, twice_in
+from counterpoise.runs.errors import GoalsFileError, listed, short, twice_in
 from counterpoise.runs.methods import DEPLOYED, METHODS, check_method
 from counterpoise.runs.settings import MethodSettings, Settings, SplitSettings
 from counterpoise.runs.toml_shape import too_deep
@@ -216,7 +217,7 @@ def _check_goal(text: str, known: Iterable[str], place: _Place, key: Sequence[An
         raise place.error(key, f"expected a goal such as recall(train) >= 0.9; got {_shown(text)}. {reason}") from error
     for name in goal.datasets:
         if name not in known:
-            hint, names = nearest(name, known), listed(sorted(known))
+            hint, names = did_you_mean(name, known), listed(sorted(known))
             raise place.error(
                 key, f"unknown dataset {_shown(name)} in the goal {short(goal, _SHOWN)}.{hint} Known: {names}."
             )
@@ -230,7 +231,7 @@ def _words(error: ValidationError, text: str, path: Path) -> str:
     if first["type"] == "extra_forbidden":
         known = _known_keys(key[:-1])
         table = f"the table {_dotted(key[:-1])}" if len(key) > 1 else "a goals file"
-        hint = nearest(str(key[-1]), known)
+        hint = did_you_mean(str(key[-1]), known)
         return f"{where}: unknown key {_shown(key[-1])} in {table}.{hint} Known: {', '.join(known)}."
     if first["type"] == "missing":
         return f"{where}: {_dotted(key)} is missing; expected {_wanted(key)}."

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
 from typing import Any, NamedTuple
 
-from counterpoise.runs.errors import nearest
+from counterpoise._base.words import did_you_mean
 from counterpoise.runs.settings import MethodSettings, ModelSettings
 
 POOL, DEPLOYED = "pool", "deployed"
@@ -174,7 +174,7 @@ def _bad_value(estimator: Any) -> str:
 
 
 def _unknown(kind: str, name: str, known: Sequence[str]) -> str:
-    return f"unknown {kind} {name!r}.{nearest(name, known)} Known: {', '.join(known)}."
+    return f"unknown {kind} {name!r}.{did_you_mean(name, known)} Known: {', '.join(known)}."
 
 
 def _class_of(kind: Kind) -> Any:

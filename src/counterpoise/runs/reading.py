@@ -10,8 +10,9 @@ from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Any
 
+from counterpoise._base.words import did_you_mean
 from counterpoise.persist.files import opened
-from counterpoise.runs.errors import ColumnError, DataError, listed, nearest, twice_in
+from counterpoise.runs.errors import ColumnError, DataError, listed, twice_in
 
 _EMPTY_TEXTS = ("", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "#N/A")  # missing in any CSV file
 _BLOCK = 1 << 24  # bytes of a CSV file from which types are told
@@ -54,7 +55,7 @@ def read_frame(path: Path, columns: Sequence[str], *, missing: Sequence[str] = (
     there = set(known)
     for name in columns:
         if name not in there:
-            raise DataError(f"{path} has no column {name!r}.{nearest(name, known)} It has: {listed(known)}.")
+            raise DataError(f"{path} has no column {name!r}.{did_you_mean(name, known)} It has: {listed(known)}.")
     table = _table(path, columns, missing, texts)
     return _as_frame({name: _as_column(table[name], name, path, set(missing)) for name in table.column_names})
 

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from counterpoise._base.words import did_you_mean
 from counterpoise.goals.wording import written_name, written_value
 from counterpoise.runs.columns import labels_of
-from counterpoise.runs.errors import DataError, RunFolderError, listed, nearest
+from counterpoise.runs.errors import DataError, RunFolderError, listed
 from counterpoise.runs.output import write_output
 from counterpoise.runs.reading import column_names, read_usable
 
@@ -56,7 +57,7 @@ def starting_file(
     known = column_names(path)
     for name in (target, *groups):
         if name not in known:
-            raise DataError(f"{path} has no column {name!r}.{nearest(name, known)} It has: {listed(known)}.")
+            raise DataError(f"{path} has no column {name!r}.{did_you_mean(name, known)} It has: {listed(known)}.")
     frame, refused = read_usable(path, known)
     frame = frame.iloc[:_LOOKED_AT]
     if target in refused:

@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 
 from counterpoise._base.checks import check_positive
+from counterpoise._base.words import did_you_mean
 from counterpoise.goals import Goal, as_goals
 from counterpoise.goals.audit import Audit
 from counterpoise.goals.wording import NoRows
 from counterpoise.mixtures.draws import draws_of
 from counterpoise.mixtures.draws.ids import BadId
 from counterpoise.runs.data import TEST, Data, data_files, extra_parts, load_data, read_part, with_baseline_model
-from counterpoise.runs.errors import DataError, RunFolderError, nearest
+from counterpoise.runs.errors import DataError, RunFolderError
 from counterpoise.runs.fit import checked_goals, why_not_asked
 from counterpoise.runs.fitting import Work, inside_goals, last_step, mixes
 from counterpoise.runs.folder import CHECKPOINT, GOALS, SETTINGS, Run, Writer, fingerprints, read_json
@@ -237,7 +238,9 @@ def _known_goals(goals: Any, settings: Settings) -> tuple[Goal, ...]:
         for name in goal.datasets:
             if name not in known:
                 listed = ", ".join(map(repr, known))
-                raise ValueError(f"Unknown dataset {name!r} in the goal {goal}.{nearest(name, known)} Known: {listed}.")
+                raise ValueError(
+                    f"Unknown dataset {name!r} in the goal {goal}.{did_you_mean(name, known)} Known: {listed}."
+                )
     return asked
 
 
