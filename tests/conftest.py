@@ -18,7 +18,6 @@ def pytest_configure(config):
             "solvers._ball_kernels",
             "learners.trees",
             "learners.bernstein_stump",
-            "datasets._png_kernels",
         )
         for module in kernels:
             importlib.import_module(f"counterpoise.{module}")

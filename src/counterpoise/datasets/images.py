@@ -11,15 +11,15 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from counterpoise._base.types import ArrayLike, BoolArray, ByteArray, IntArray
 from counterpoise.datasets.checksums import MD5
 from counterpoise.datasets.files import ChecksumMismatch, Place, not_available
-from counterpoise.datasets.png import read_png
 
+_MOST_PIXELS = 1 << 26  # of a PNG image: a batch has 10 million
 _SHAPE = (3, 32, 32)
 _N_PIXELS = 32 * 32
 _N_BYTES = 3 * _N_PIXELS
@@ -168,6 +168,28 @@ def _bin_rows(folder: Path, recipe: ImageRecipe, batch: Batch) -> ByteArray:
             f"got {size}. It is incomplete or another file: delete it and get it again."
         )
     return np.frombuffer(path.read_bytes(), dtype=np.uint8).reshape(batch.n_rows, width)
+
+
+def read_png(path: Path) -> ByteArray:
+    """Return the pixels of an 8-bit RGB image, shape (height, width, 3)."""
+    try:
+        from PIL import Image  # noqa: PLC0415 - optional, and needed for such files alone
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError('PNG images need Pillow: pip install "counterpoise[images]"') from error
+    try:
+        with Image.open(path, formats=("PNG",)) as image:
+            _check_form(image)
+            return np.asarray(image)
+    except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
+        raise ChecksumMismatch(
+            f"the file {path} must be a whole PNG image of 8-bit RGB pixels; {error}. "
+            "It is damaged, incomplete or another kind of file: delete it and get it again."
+        ) from error
+
+
+def _check_form(image: Any) -> None:
+    if image.mode != "RGB" or image.width * image.height > _MOST_PIXELS:
+        raise ValueError(f"it has {image.width} x {image.height} pixels of mode {image.mode}")
 
 
 def _png_rows(folder: Path, batch: Batch, labels: ByteArray) -> ByteArray:
