@@ -3,7 +3,11 @@
 This file needs torch.
 """
 
+import copy
+
 import numpy as np
+import torch
+from torch import nn
 
 from counterpoise._base.types import AnyArray, FloatArray
 from counterpoise.learners._network_data import (
@@ -15,7 +19,17 @@ from counterpoise.learners._network_data import (
     standard_of,
 )
 from counterpoise.learners._network_settings import Settings
-from counterpoise.learners._network_training import Factory, State, Trainer, build, check_output, find_place
+from counterpoise.learners._network_training import (
+    Factory,
+    Place,
+    State,
+    Trainer,
+    build,
+    check_output,
+    find_place,
+    is_host,
+    is_small,
+)
 
 _WARM_UP, _ROUND = 0, 1  # streams of random numbers
 _IMAGES = 4  # dimensions
@@ -90,3 +104,14 @@ def _finite_state(trainer: Trainer) -> State:
                 f"{settings.warmup_learning_rate:g}."
             )
     return state
+
+
+def in_double(module: nn.Module, place: Place) -> tuple[nn.Module, Place]:
+    """Return a small network of plain layers to predict in float64, where that costs nothing; others as they are.
+
+    Sums in float32 depend on the size of the batch, and so could an answer.
+    """
+    is_plain = all(type(layer).__module__.startswith("torch.nn.") for layer in module.modules())
+    if not (is_plain and is_small(module) and is_host(place)):
+        return module, place
+    return copy.deepcopy(module).double(), place._replace(dtype=torch.float64)

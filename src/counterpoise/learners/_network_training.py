@@ -212,11 +212,12 @@ def with_state(module: nn.Module, state: State) -> nn.Module:
 
 
 def outputs(module: nn.Module, inputs: Inputs, size: int) -> Iterator[Any]:
-    """Yield the outputs for all rows in order, batch by batch, in float32."""
+    """Yield the outputs for all rows in order, batch by batch, in float32 or more."""
     module.eval()
     for batch in inputs.batches(size):
         with torch.no_grad():
-            yield module(batch).float()
+            found = module(batch)
+        yield found if found.dtype == torch.float64 else found.float()
 
 
 class Trainer:

@@ -273,10 +273,11 @@ class NetworkLearner(ClassifierMixin, BaseEstimator):
         X = validate_data(self, X, reset=False, **_BORDER)
         if X.shape[1:] != self.input_shape_:
             raise ValueError(f"X must have rows of shape {self.input_shape_}, as in fit; got {X.shape[1:]}.")
-        data, training, _ = _parts()
+        data, training, rounds = _parts()
         settings = check_settings(self)
         place, standard = training.find_place(settings), data.Standard(self.centre_, self.scale_)
-        network, size = self._network(training, place), settings.predict_batch_size
+        network, place = rounds.in_double(self._network(training, place), place)
+        size = settings.predict_batch_size
         for start in range(0, len(X), size):
             rows = data.Inputs(X[start : start + size], standard, place.device, place.dtype)
             with training.on(place, small=training.is_small(network)):
