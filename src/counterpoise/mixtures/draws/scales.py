@@ -28,7 +28,7 @@ _FLOOR = 2.0**-10  # of the widest cell
 _ENOUGH = 24  # bits that all measured columns shall tell together, of which a column has two beyond its scale
 _STEP = 2  # bits by which cells are made finer, one try after the other
 _APART = 0.99  # of the rows that differ must differ in coarser cells too
-_LEARNED, _COMPARED = 1 << 24, 1 << 20  # values that scales are learned from, and of rows that must stay apart
+_LEARNED, _COMPARED = 1 << 18, 1 << 16  # values that scales are learned from, and of rows that must stay apart
 
 
 def learn_grid(X: Any, sample_weight: FloatArray | None = None) -> Grid:
