@@ -329,7 +329,7 @@ def test_on_credit_default_it_is_ahead_of_adaboost():
 
 GOOD_X, GOOD_Y = np.arange(20.0).reshape(10, 2), np.array([0, 1] * 5)
 BAD = {
-    "radius": ({"radius": -0.1}, "radius must be at least 0.*got -0.1"),
+    "radius": ({"radius": -0.1}, "radius must lie in \\[0, inf\\].*got -0.1"),
     "radius word": ({"radius": "wide"}, "radius.*must be one of 'calibrated', 'cv'; got 'wide'"),
     "confidence": ({"confidence": 1.0}, r"confidence must lie in \(0, 1\).*got 1.0"),
     "degrees": ({"degrees_of_freedom": 0}, "degrees_of_freedom must be finite and above 0; got 0"),

@@ -352,7 +352,7 @@ def test_helpers_compare_every_pair_of_groups():
         (lambda: demographic_parity([TRAIN]), "two Datasets or more"),
         (lambda: demographic_parity(["F", "M"]), "two Datasets or more"),
         (lambda: demographic_parity(TRAIN), "two Datasets or more"),
-        (lambda: eighty_percent_rule([TRAIN, MAIL], ratio="most"), r"ratio must lie in \(0, 1\]; got 'most'"),
+        (lambda: eighty_percent_rule([TRAIN, MAIL], ratio="most"), r"ratio must be a number in \(0, 1\]; got 'most'"),
         (lambda: demographic_parity([TRAIN, MAIL], within=1.5), r"within must lie in \[0, 1\)"),
         (lambda: eighty_percent_rule([TRAIN, MAIL], ratio=0), r"ratio must lie in \(0, 1\]"),
     ],

@@ -190,8 +190,8 @@ def test_corollary_2_recovers_adaboosts_weights(margins):
 @pytest.mark.parametrize(
     ("call", "error", "text"),
     [
-        (lambda: worst_case_weights([1.0, 2.0], -0.1), ValueError, "radius must be at least 0.*got -0.1"),
-        (lambda: worst_case_weights([1.0, 2.0], np.nan), ValueError, "radius must be at least 0.*got nan"),
+        (lambda: worst_case_weights([1.0, 2.0], -0.1), ValueError, "radius must lie in \\[0, inf\\].*got -0.1"),
+        (lambda: worst_case_weights([1.0, 2.0], np.nan), ValueError, "radius must lie in \\[0, inf\\].*got nan"),
         (lambda: worst_case_weights([1.0, 2.0], "wide"), TypeError, "radius must be a number.*got 'wide'"),
         (lambda: worst_case_weights([1.0, 2.0], 1, divergence="js"), ValueError, "divergence must be one of.*got 'js'"),
         (lambda: worst_case_weights([1.0, np.nan], 1.0), ValueError, "losses must be finite everywhere; found NaN"),

@@ -114,7 +114,7 @@ def test_mean_variance_weights_are_the_slopes_of_the_cost_by_the_margins(losses,
     ("call", "error", "text"),
     [
         (lambda: CVaR(0.0), ValueError, r"alpha must lie in \(0, 1\].*got 0"),
-        (lambda: EmpiricalLikelihood(-1), ValueError, "radius must be at least 0.*got -1"),
+        (lambda: EmpiricalLikelihood(-1), ValueError, "radius must lie in \\[0, inf\\].*got -1"),
         (lambda: KL("a"), TypeError, "radius must be a number.*got 'a'"),
         (lambda: MeanVariance(2.0), ValueError, r"penalty must lie in \[0, 1\].*got 2.0"),
         (lambda: MeanVariance(0.5).value([-1.0, 1.0]), ValueError, "losses must not be negative.*got -1.0"),

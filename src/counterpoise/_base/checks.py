@@ -19,16 +19,31 @@ EQUAL = 1.0 - 1e-9  # weights that differ by no more than such a factor are equa
 _CHUNK_BYTES = 1 << 22  # checks walk a large array in pieces of this size, so that they need no memory
 
 
+_SPOKEN = {"(0, inf)": "above 0", "[0, inf)": "at least 0", "[1, inf)": "at least 1"}
+
+
+def check_number(value: Any, name: str, interval: str, meaning: str = "") -> float:
+    """Return ``value`` as a float after checking that it is a number in an interval such as ``"(0, 1]"``."""
+    is_number = isinstance(value, Real) and not isinstance(value, bool)
+    if is_number and _lies_in(float(value), interval):
+        return float(value)
+    where = f"be finite and {_SPOKEN[interval]}" if interval in _SPOKEN else f"lie in {interval}"
+    what = f"be a number {_SPOKEN.get(interval, 'in ' + interval)}"
+    wanted = ", ".join(filter(None, (where if is_number else what, meaning)))
+    raise (ValueError if is_number else TypeError)(f"{name} must {wanted}; got {value!r}.")
+
+
+def _lies_in(value: float, interval: str) -> bool:
+    """Tell whether a number lies in the interval; NaN lies in none."""
+    low, high = (float(end) for end in interval[1:-1].split(","))
+    above = low <= value if interval[0] == "[" else low < value
+    return above and (value <= high if interval[-1] == "]" else value < high)
+
+
 def check_alpha(alpha: Any) -> float:
     """Return ``alpha`` as a float after checking that it is a number in (0, 1]."""
-    if isinstance(alpha, bool) or not isinstance(alpha, Real):
-        raise TypeError(f"alpha must be a number in (0, 1], the tail fraction; got {alpha!r}.")
-    if not 0.0 < float(alpha) <= 1.0:  # NaN fails too
-        raise ValueError(
-            f"alpha must lie in (0, 1], the fraction of the samples that form the tail; got {alpha!r}. "
-            "Use alpha=1 for the average."
-        )
-    return max(float(alpha), LEAST_ALPHA)
+    tail = "the fraction of the samples that form the tail (1: the average of all)"
+    return max(check_number(alpha, "alpha", "(0, 1]", tail), LEAST_ALPHA)
 
 
 def check_alphas(alphas: ArrayLike) -> FloatArray:
@@ -43,31 +58,17 @@ def check_alphas(alphas: ArrayLike) -> FloatArray:
 
 def check_positive(value: Any, name: str) -> float:
     """Return ``value`` as a float after checking that it is a finite number above zero."""
-    if isinstance(value, bool) or not isinstance(value, Real):
-        raise TypeError(f"{name} must be a number above 0; got {value!r}.")
-    if not 0.0 < float(value) < math.inf:
-        raise ValueError(f"{name} must be finite and above 0; got {value!r}.")
-    return float(value)
+    return check_number(value, name, "(0, inf)")
 
 
 def check_fraction(value: Any, name: str) -> float:
     """Return ``value`` as a float after checking that it is a number in [0, 1)."""
-    if isinstance(value, bool) or not isinstance(value, Real):
-        raise TypeError(f"{name} must be a number in [0, 1); got {value!r}.")
-    if not 0.0 <= float(value) < 1.0:
-        raise ValueError(f"{name} must lie in [0, 1); got {value!r}.")
-    return float(value)
+    return check_number(value, name, "[0, 1)")
 
 
 def check_penalty(value: Any, most: float = 1.0) -> float:
     """Return ``value`` as a float after checking that it is a number in [0, most]."""
-    if isinstance(value, bool) or not isinstance(value, Real):
-        raise TypeError(f"penalty must be a number in [0, {most:g}]; got {value!r}.")
-    if not 0.0 <= float(value) <= most:
-        raise ValueError(
-            f"penalty must lie in [0, {most:g}], from the mean alone at 0 to as much variance at 1; got {value!r}."
-        )
-    return float(value)
+    return check_number(value, "penalty", f"[0, {most:g}]", "from the mean alone at 0 to as much variance at 1")
 
 
 def check_choice(value: Any, name: str, allowed: tuple[str, ...]) -> str:
@@ -78,13 +79,13 @@ def check_choice(value: Any, name: str, allowed: tuple[str, ...]) -> str:
     return value
 
 
-def check_count(value: Any, name: str) -> int:
-    """Return ``value`` as an int after checking that it is a whole number of at least 1."""
-    if isinstance(value, bool) or not isinstance(value, Integral):
-        raise TypeError(f"{name} must be a whole number of at least 1; got {value!r}.")
-    if value < 1:
-        raise ValueError(f"{name} must be at least 1; got {value!r}.")
-    return int(value)
+def check_count(value: Any, name: str, least: int = 1) -> int:
+    """Return ``value`` as an int after checking that it is a whole number of at least ``least``."""
+    is_whole = isinstance(value, Integral) and not isinstance(value, bool)
+    if is_whole and value >= least:
+        return int(value)
+    kind = "" if is_whole else "a whole number of "
+    raise (ValueError if is_whole else TypeError)(f"{name} must be {kind}at least {least}; got {value!r}.")
 
 
 def check_random_state(random_state: Any) -> None:
@@ -249,13 +250,4 @@ def check_row_scale(row_scale: ArrayLike | None, n_rows: int) -> FloatArray | No
 
 def check_confidence(confidence: Any, name: str = "confidence") -> float:
     """Return ``confidence`` as a float after checking that it is a number in (0, 1)."""
-    return check_probability(confidence, name)
-
-
-def check_probability(value: Any, name: str) -> float:
-    """Return a number in (0, 1) as a float."""
-    if isinstance(value, bool) or not isinstance(value, Real):
-        raise TypeError(f"{name} must be a number in (0, 1), a probability; got {value!r}.")
-    if not 0.0 < float(value) < 1.0:
-        raise ValueError(f"{name} must lie in (0, 1), both ends excluded; got {value!r}.")
-    return float(value)
+    return check_number(confidence, name, "(0, 1)", "both ends excluded")

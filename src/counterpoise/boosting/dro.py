@@ -21,7 +21,7 @@ import numpy as np
 from sklearn.model_selection import StratifiedKFold, train_test_split
 from sklearn.utils import get_tags
 
-from counterpoise._base.checks import check_choice, check_confidence, check_positive
+from counterpoise._base.checks import check_choice, check_confidence, check_number, check_positive
 from counterpoise._base.types import AnyArray, FloatArray
 from counterpoise.boosting.additive import AdditiveBooster, Ensemble, added_up, logistic_probabilities
 from counterpoise.boosting.descent import Descent, Watch, descend
@@ -186,8 +186,7 @@ class DROBoostClassifier(AdditiveBooster):
             check_radius(self.radius)
         if self.degrees_of_freedom is not None:
             check_positive(self.degrees_of_freedom, "degrees_of_freedom")
-        if check_positive(self.learning_rate, "learning_rate") > 1.0:
-            raise ValueError(f"learning_rate must lie in (0, 1], part of a step; got {self.learning_rate!r}.")
+        check_number(self.learning_rate, "learning_rate", "(0, 1]", "part of a step")
 
     def _check_validation_fraction(self) -> None:
         if isinstance(self.validation_fraction, str):

@@ -2,11 +2,11 @@
 
 import math
 from collections.abc import Sequence
-from numbers import Integral
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from counterpoise._base.checks import check_count
 from counterpoise._base.types import AnyArray, ArrayLike, FloatArray, IntArray
 
 _ROUNDING = 1e-9  # by which fractions such as 0.7 + 0.2 + 0.1 may miss 1
@@ -46,7 +46,7 @@ def split_rows(y: ArrayLike, parts: Sequence[float], *, seed: int, stratify: boo
     """
     fractions = _check_parts(parts)
     labels = _check_labels(y)
-    rng = np.random.default_rng(_check_seed(seed))
+    rng = np.random.default_rng(check_count(seed, "seed", 0))
     names, codes = np.unique(labels, return_inverse=True) if stratify else (None, np.zeros(len(labels), dtype=int))
     _check_counts(np.bincount(codes), names, len(fractions))
     return _deal(codes, fractions, rng)
@@ -96,12 +96,6 @@ def _check_labels(y: ArrayLike) -> AnyArray:
     if labels.ndim != 1 or labels.size == 0:
         raise ValueError(f"y must hold one label for each row, shape (n_rows,); got shape {labels.shape}.")
     return labels
-
-
-def _check_seed(seed: Any) -> int:
-    if isinstance(seed, bool) or not isinstance(seed, Integral) or seed < 0:
-        raise TypeError(f"seed must be a whole number of at least 0, so that the split can be repeated; got {seed!r}.")
-    return int(seed)
 
 
 def _check_counts(counts: AnyArray, names: AnyArray | None, n_parts: int) -> None:

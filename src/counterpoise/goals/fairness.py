@@ -3,11 +3,10 @@
 from collections.abc import Callable, Iterable, Sequence
 from itertools import permutations
 
-from counterpoise._base.checks import check_fraction
+from counterpoise._base.checks import check_fraction, check_number
 from counterpoise.goals.expressions import Goal, Rate
 from counterpoise.goals.rates import false_positive_rate, positive_rate, recall
 from counterpoise.goals.rows import Dataset
-from counterpoise.goals.terms import is_number
 
 
 def demographic_parity(groups: Sequence[Dataset], *, within: float = 0.05) -> list[Goal]:
@@ -54,8 +53,7 @@ def eighty_percent_rule(groups: Sequence[Dataset], *, ratio: float = 0.8) -> lis
     >>> print(eighty_percent_rule(Dataset("train").by(sex=["F", "M"]))[0])
     positive_rate(train, sex=F) >= 0.8 * positive_rate(train, sex=M)
     """
-    if not is_number(ratio) or not 0.0 < ratio <= 1.0:
-        raise ValueError(f"ratio must lie in (0, 1]; got {ratio!r}.")
+    check_number(ratio, "ratio", "(0, 1]")
     return [positive_rate(one) >= ratio * positive_rate(other) for one, other in _pairs(groups)]
 
 

@@ -1,10 +1,9 @@
 """The settings of a network learner, checked. This file does not need torch."""
 
-import math
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, NamedTuple
 
-from counterpoise._base.checks import check_choice, check_count, check_fraction, check_positive
+from counterpoise._base.checks import check_choice, check_count, check_fraction, check_number, check_positive
 
 CROP_FLIP = "crop-flip"
 _PRECISIONS = ("auto", "float32", "bfloat16")
@@ -45,14 +44,14 @@ def check_settings(learner: Any) -> Settings:
     learning_rate, warmup_rate = check_positive(learner.learning_rate, "learning_rate"), learner.warmup_learning_rate
     return Settings(
         check_count(learner.n_iterations, "n_iterations"),
-        _check_epochs(learner.warmup_epochs),
+        check_count(learner.warmup_epochs, "warmup_epochs", 0),
         learning_rate if warmup_rate is None else check_positive(warmup_rate, "warmup_learning_rate, where not None,"),
         _check_places(learner.warmup_decay_at, "warmup_decay_at", "epochs", "(60, 80)"),
         check_count(learner.batch_size, "batch_size"),
         learning_rate,
         check_fraction(learner.momentum, "momentum"),
         _check_nesterov(learner.nesterov, learner.momentum),
-        _check_decay_of_weights(learner.weight_decay),
+        check_number(learner.weight_decay, "weight_decay", "[0, inf)"),
         _check_places(learner.decay_at, "decay_at", "iterations", "(2000, 4000)"),
         check_positive(learner.decay, "decay"),
         None if learner.augment is None else check_choice(learner.augment, "augment, where not None,", (CROP_FLIP,)),
@@ -68,22 +67,10 @@ def _is_whole(value: Any) -> bool:
     return isinstance(value, Integral) and not isinstance(value, bool)
 
 
-def _check_epochs(value: Any) -> int:
-    if not _is_whole(value) or value < 0:
-        raise ValueError(f"warmup_epochs must be a whole number of at least 0; got {value!r}.")
-    return int(value)
-
-
 def _check_nesterov(value: Any, momentum: float) -> bool:
     if not isinstance(value, bool) or (value and momentum == 0):
         raise ValueError(f"nesterov must be False, or True with a momentum above 0; got {value!r} with {momentum!r}.")
     return value
-
-
-def _check_decay_of_weights(value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, Real) or not 0 <= float(value) < math.inf:
-        raise ValueError(f"weight_decay must be a finite number of at least 0; got {value!r}.")
-    return float(value)
 
 
 def _check_places(values: Any, name: str, unit: str, example: str) -> tuple[int, ...]:

@@ -8,7 +8,6 @@ Boosting bins the features once and fits many trees on them::
 """
 
 from dataclasses import replace
-from numbers import Real
 from typing import Any, Self
 
 import numpy as np
@@ -16,7 +15,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from counterpoise._base.checks import check_count, check_sample_weight
+from counterpoise._base.checks import check_count, check_number, check_sample_weight
 from counterpoise._base.types import AnyArray, ArrayLike, FloatArray
 from counterpoise.learners._growing import Limits, grow
 from counterpoise.learners._tree import Tree, check_tree, leaves_of_bins, leaves_of_rows
@@ -26,12 +25,6 @@ _MOST_CLASSES = 1 << 16  # codes are kept in two bytes
 _NO_LIMIT = 1 << 61  # levels or rows: more than there can be, and twice as many fit into 64 bits
 _BYTE_CLASSES = 256  # that fit into one
 _BORDER = {"accept_sparse": "csr", "ensure_all_finite": "allow-nan"}  # what validate_data lets through
-
-
-def _check_gain(min_gain: Any) -> float:
-    if isinstance(min_gain, bool) or not isinstance(min_gain, Real) or not 0 <= float(min_gain) < 1:
-        raise ValueError(f"min_gain must be a number in [0, 1), a decrease of the Gini impurity; got {min_gain!r}.")
-    return float(min_gain)
 
 
 class HistogramTree(ClassifierMixin, BaseEstimator):
@@ -185,7 +178,7 @@ class HistogramTree(ClassifierMixin, BaseEstimator):
             _NO_LIMIT if self.max_depth is None else self._limit("max_depth"),
             self._limit("min_samples_leaf"),
             self._limit("min_samples_split"),
-            _check_gain(self.min_gain),
+            check_number(self.min_gain, "min_gain", "[0, 1)", "a decrease of the Gini impurity"),
         )
 
     def _limit(self, name: str) -> int:

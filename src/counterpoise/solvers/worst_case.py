@@ -17,12 +17,11 @@ exact zeros.
 
 import math
 from collections.abc import Callable
-from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from counterpoise._base.checks import check_choice, check_losses, check_sample_weight, finite_range
+from counterpoise._base.checks import check_choice, check_losses, check_number, check_sample_weight, finite_range
 from counterpoise._base.types import AnyArray, ArrayLike, BoolArray, FloatArray
 from counterpoise.solvers import _ball_kernels
 from counterpoise.solvers.simplex import worst_weights
@@ -98,13 +97,7 @@ def worst_case_weights(
 
 def check_radius(radius: Any) -> float:
     """Return ``radius`` as a float after checking that it is a number of at least 0."""
-    if isinstance(radius, bool) or not isinstance(radius, Real):
-        raise TypeError(f"radius must be a number of at least 0, the size of the ball of weights; got {radius!r}.")
-    if not float(radius) >= 0.0:  # NaN fails too
-        raise ValueError(
-            f"radius must be at least 0, the size of the ball of weights; got {radius!r}. Use 0 for the samples' own."
-        )
-    return float(radius)
+    return check_number(radius, "radius", "[0, inf]", "the size of the ball of weights (0: the samples' own alone)")
 
 
 class Worst(NamedTuple):

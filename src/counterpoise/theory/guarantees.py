@@ -16,8 +16,8 @@ from counterpoise._base.checks import (
     check_confidence,
     check_count,
     check_losses,
+    check_number,
     check_positive,
-    check_probability,
     value_range,
 )
 from counterpoise._base.types import ArrayLike
@@ -280,13 +280,11 @@ def empirical_bernstein_bound(losses: ArrayLike, *, delta: float, complexity: fl
     if n < 2:  # noqa: PLR2004 - a variance needs two
         raise ValueError("losses must hold at least two samples, or they have no variance; got one.")
     mean, variance = float(vector.mean()), float(vector.var(ddof=1))
-    share = check_probability(delta, "delta")
+    share = check_confidence(delta, "delta")
     if complexity is None:
         size = math.log(2 / share)
         return mean + math.sqrt(2 * variance * size / n) + 7 * size / (3 * (n - 1))
-    if check_positive(complexity, "complexity") < 1:
-        raise ValueError(f"complexity must be at least 1, the size of a class of one function; got {complexity!r}.")
-    size = math.log(complexity / share)
+    size = math.log(check_number(complexity, "complexity", "[1, inf)", "the size of a class of functions") / share)
     return mean + math.sqrt(18 * variance * size / n) + 15 * size / (n - 1)
 
 
@@ -346,7 +344,7 @@ def rate_generalization_bound(
     >>> round(rate_generalization_bound(1_000_000, coefficient_sum=1 + 1000 * 1, **settings), 1)
     40.0
     """
-    share = check_probability(delta, "delta")
+    share = check_confidence(delta, "delta")
     slope = check_positive(norm, "norm") ** 2 * check_positive(coefficient_sum, "coefficient_sum")
     spread = math.sqrt(8 * math.log(4 * check_count(n_datasets, "n_datasets") / share))
     total = 1 + 4 * slope / check_positive(regularization, "regularization") + spread
@@ -354,7 +352,4 @@ def rate_generalization_bound(
 
 
 def _check_samples(n_samples: float) -> float:
-    n_samples = check_positive(n_samples, "n_samples")
-    if n_samples < 1:
-        raise ValueError(f"n_samples must be at least 1; got {n_samples!r}.")
-    return n_samples
+    return check_number(n_samples, "n_samples", "[1, inf)")
