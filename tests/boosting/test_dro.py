@@ -86,7 +86,7 @@ def test_the_robust_loss_never_rises_and_is_that_of_the_risk(loss, divergence, l
     losses = [LOSSES[loss].value(signs * score) for score in scores]
     np.testing.assert_allclose(model.robust_losses_, [risk.value(one) for one in losses], rtol=1e-8)
     for weights, one in zip(model.descents_[0].weights, losses, strict=False):
-        np.testing.assert_allclose(weights, risk.weights(one), atol=1e-8)
+        np.testing.assert_allclose(weights, risk.subgradient(one), atol=1e-8)
 
 
 @pytest.mark.parametrize(("loss", "divergence"), KINDS)
