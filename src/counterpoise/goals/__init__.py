@@ -22,7 +22,7 @@ from counterpoise.goals.rates import (
     false_negatives,
     false_positive_rate,
     false_positives,
-    losses,
+    loss_rate,
     negative_rate,
     positive_rate,
     precision,
@@ -33,7 +33,7 @@ from counterpoise.goals.rates import (
     true_positives,
     win_change_ratio,
     win_loss_ratio,
-    wins,
+    win_rate,
     wins_minus_losses,
 )
 from counterpoise.goals.reading import as_goals, as_objective, parse_goal, parse_rate
@@ -72,7 +72,7 @@ __all__ = [
     "false_negatives",
     "false_positive_rate",
     "false_positives",
-    "losses",
+    "loss_rate",
     "negative_rate",
     "parse_goal",
     "parse_rate",
@@ -85,6 +85,6 @@ __all__ = [
     "true_positives",
     "win_change_ratio",
     "win_loss_ratio",
-    "wins",
+    "win_rate",
     "wins_minus_losses",
 ]
