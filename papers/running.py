@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from counterpoise.runs import Progress, Tell
+from counterpoise.runs import RunProgress, Tell
 from counterpoise.runs.results import ResultRow, append_rows, read_rows
 
 Part = TypeVar("Part")
@@ -65,7 +65,7 @@ def run_parts(
     for done, (part, rows) in enumerate(_measured(parts, measure, n_jobs), start=1):
         append_rows(table, rows)
         elapsed = time.monotonic() - started
-        tell(Progress(done, len(parts), str(part), elapsed, elapsed / done * (len(parts) - done)))
+        tell(RunProgress(done, len(parts), str(part), elapsed, elapsed / done * (len(parts) - done)))
 
 
 def _measured(

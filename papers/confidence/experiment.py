@@ -17,7 +17,7 @@ from sklearn.compose import make_column_transformer
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from counterpoise.datasets import TableData, load
+from counterpoise.datasets import TableData, load_dataset
 from counterpoise.goals import Goal, Table, as_goals, bind
 from counterpoise.goals.audit import audit, tightened
 from counterpoise.runs import Tell
@@ -230,7 +230,7 @@ def _chosen(decisions: AnyArray, goals: Sequence[Goal], table: Table) -> int:
 
 @cache
 def _population(name: str) -> Population:
-    data: TableData = load(name)
+    data: TableData = load_dataset(name)
     encode = make_column_transformer(
         (OneHotEncoder(sparse_output=False), np.flatnonzero(data.categorical)), remainder=StandardScaler()
     )

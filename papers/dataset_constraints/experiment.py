@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from counterpoise.constrained import ConstrainedClassifier
-from counterpoise.datasets import TableData, load
+from counterpoise.datasets import TableData, load_dataset
 from counterpoise.goals import InfeasibleGoals, Table, churn, error_rate, false_positives, positive_rate, recall
 from counterpoise.runs import Tell
 from counterpoise.runs.results import ResultRow
@@ -119,7 +119,7 @@ def measure(part: Part) -> list[ResultRow]:
 
 @cache
 def _loaded(name: str) -> TableData:
-    return load(name)
+    return load_dataset(name)
 
 
 def measure_fairness(seed: int) -> Iterator[ResultRow]:

@@ -24,7 +24,7 @@ import numpy as np
 
 from counterpoise.boosting.adaboost import AdaBoostClassifier
 from counterpoise.boosting.dro import AUTO_FRACTION, DROBoostClassifier
-from counterpoise.datasets import TableData, load, split_rows
+from counterpoise.datasets import TableData, load_dataset, split_rows
 from counterpoise.learners import HistogramTree
 from counterpoise.runs import Tell
 from counterpoise.runs.results import ResultRow
@@ -108,7 +108,7 @@ def measure(part: Part) -> list[ResultRow]:
 
 @cache
 def _loaded(name: str) -> TableData:
-    return load(name)
+    return load_dataset(name)
 
 
 def credit(seed: int) -> Iterator[ResultRow]:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from counterpoise.datasets import TableData, load
+from counterpoise.datasets import TableData, load_dataset
 from counterpoise.goals import Table, as_goals, bind
 from counterpoise.metrics import cvar_loss
 from counterpoise.mixtures.mixture import MixtureClassifier
@@ -225,7 +225,7 @@ def _look(said: Mapping[str, AnyArray], tables: Mapping[str, Table]) -> Seen:
 
 @cache
 def _people(name: str) -> People:
-    data: TableData = load(name)
+    data: TableData = load_dataset(name)
     return as_people(data)
 
 
