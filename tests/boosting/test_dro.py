@@ -17,7 +17,7 @@ from counterpoise import AdaBoostClassifier, DROBoostClassifier
 from counterpoise.boosting.directions import SignDirections, ValueDirections, dimension, make_directions
 from counterpoise.boosting.dro import RADIUS_FACTORS, sample_count
 from counterpoise.boosting.robust_loss import RobustLoss
-from counterpoise.datasets import DataNotAvailable, load, split_rows
+from counterpoise.datasets import DataNotAvailable, load_dataset, split_rows
 from counterpoise.learners import HistogramTree, Stump
 from counterpoise.solvers import worst_case_weights
 from counterpoise.theory.guarantees import calibrated_radius
@@ -314,7 +314,7 @@ def test_callbacks_see_the_rounds_and_may_stop_them():
 
 def test_on_credit_default_it_is_ahead_of_adaboost():
     try:
-        data = load("credit-default")
+        data = load_dataset("credit-default")
     except DataNotAvailable as error:
         pytest.skip(str(error))
     gains = []

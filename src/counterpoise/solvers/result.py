@@ -93,6 +93,8 @@ class InfeasibleRows(ValueError):  # noqa: N818 - named for the state it reports
         The proof's margin: at least this weighted amount is violated by every mixture.
     """
 
+    __module__ = "counterpoise.solvers"
+
     def __init__(self, rows: FloatArray, bounds: FloatArray, multipliers: FloatArray) -> None:
         self.multipliers = multipliers
         self.rows = np.flatnonzero(multipliers)
