@@ -11,7 +11,7 @@ from mixture import pool
 
 from counterpoise import MixtureClassifier, tradeoff
 from counterpoise.goals import parse_goal
-from counterpoise.solvers import limits_path, minimize_cvar, solve_weights_lp
+from counterpoise.solvers import bounds_path, minimize_cvar, solve_weights_lp
 
 ALPHA = 0.1
 
@@ -77,7 +77,7 @@ def frontier(n_samples: int, n_models: int, n_points: int) -> Benchmark:
     def cold() -> Any:
         rows = [model._kept.answers.goal_rows((*model.goals_[:2], found.goal.with_bound(p.bound))) for p in found]  # noqa: SLF001 - the same problems
         losses = model.selection_.losses
-        return [limits_path(losses, ALPHA, [(one.rows, one.bounds)], tol=1e-6)[0] for one in rows]
+        return [bounds_path(losses, ALPHA, [(one.rows, one.bounds)], tol=1e-6)[0] for one in rows]
 
     return Benchmark(
         name=f"tradeoff, {n_points} bounds, tol=1e-06",

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from counterpoise._base.checks import check_positive
 from counterpoise.goals import Table, bind, bind_objective, error_rate
-from counterpoise.solvers.cutting_plane import Answer, maximize_concave
+from counterpoise.solvers import OracleAnswer, maximize_concave
 from counterpoise.solvers.ramp import best_mean
 from counterpoise.solvers.svm import solve_svm
 from papers.arrays import AnyArray, ArrayLike, BoolArray, FloatArray
@@ -98,7 +98,7 @@ def zafar_svm(
     points, values = [np.zeros(n_columns)], [np.array([_HALF, _HALF - _ROOM, _HALF - _ROOM])]
     last = None
 
-    def answer(multipliers: FloatArray, accuracy: float) -> Answer:
+    def answer(multipliers: FloatArray, accuracy: float) -> OracleAnswer:
         nonlocal last
         down[-1], up[-1] = multipliers
         last = solve_svm(rows, up, down, regularization, fit_bias=False, tol=accuracy, start=last)
@@ -107,7 +107,7 @@ def zafar_svm(
         points.append(last.coefficients)
         values.append(np.append(last.value - multipliers @ hinges, hinges - _ROOM))
         allowed = _ROOM * float(multipliers.sum())
-        return Answer(last.lower - allowed, last.value - allowed, hinges - _ROOM)
+        return OracleAnswer(last.lower - allowed, last.value - allowed, hinges - _ROOM)
 
     maximize_concave(answer, 2, radius=_RADIUS, tol=tol, chooser="level")
     # A mean of points has no larger hinges than they have on average, so it keeps the constraint; zero is among them.

@@ -17,7 +17,7 @@ from counterpoise._base.types import ArrayLike, FloatArray
 from counterpoise.goals import Goal, as_goals
 from counterpoise.mixtures.answers import GoalRows
 from counterpoise.mixtures.game import Game
-from counterpoise.solvers import limits_path, minimize_cvar
+from counterpoise.solvers import bounds_path, minimize_cvar
 from counterpoise.solvers.result import InfeasibleRows, MixtureSolution
 
 _ALPHA = 0.1  # where only losses are given
@@ -181,7 +181,7 @@ def _points(game: Game, limits: _Limits, levels: FloatArray, tol: float) -> tupl
     possible = {number: one for number, one in sets.items() if one is not None}
     scale = None if limits.goals is None else limits.goals.scale
     given: dict[str, Any] = {"sample_weight": game.sample_weight, "row_scale": scale, "tol": tol}
-    solved = limits_path(game.losses, game.alpha, [*possible.values()], **given)
+    solved = bounds_path(game.losses, game.alpha, [*possible.values()], **given)
     found = dict(zip(possible, solved, strict=True))
     return tuple(_point(float(level), found.get(number), game.shift) for number, level in enumerate(levels))
 

@@ -29,11 +29,11 @@ from counterpoise._base.checks import (
     check_sample_weight,
 )
 from counterpoise._base.types import AnyArray, ArrayLike, FloatArray
-from counterpoise.solvers.master import Master, ModelMinimum, lower_bound
-from counterpoise.solvers.reference import solve_weights_lp
+from counterpoise.solvers.planes import CuttingPlanes, ModelMinimum, Simplex
 from counterpoise.solvers.result import InfeasibleRows, MixtureSolution, Progress
 from counterpoise.solvers.rows import is_zero_one
 from counterpoise.solvers.tail import Cut, TailOracle
+from counterpoise.solvers.weights_program import solve_weights_lp
 
 _LEVEL = 0.8  # where the level lies between lower and value while the lower bound still rises ...
 _LEVEL_STALLED = 0.35  # ... and when it does not: then it is near the optimum, and the point should move
@@ -181,7 +181,7 @@ def cvar_path(
     return [found[place] for place in range(levels.size)]
 
 
-def limits_path(
+def bounds_path(
     losses: ArrayLike,
     alpha: float,
     limits: Sequence[tuple[ArrayLike, ArrayLike]],
@@ -209,8 +209,8 @@ def limits_path(
 
     Examples
     --------
-    >>> from counterpoise.solvers import limits_path
-    >>> path = limits_path([[0, 1], [0, 1], [1, 0], [1, 0]], 0.5, [([[1, 0]], [bound]) for bound in (-1, 0, 0.25, 1)])
+    >>> from counterpoise.solvers import bounds_path
+    >>> path = bounds_path([[0, 1], [0, 1], [1, 0], [1, 0]], 0.5, [([[1, 0]], [bound]) for bound in (-1, 0, 0.25, 1)])
     >>> [None if found is None else round(found.value, 3) for found in path]
     [None, 1.0, 0.75, 0.5]
     """
@@ -281,7 +281,7 @@ class _Bundle:
     def __init__(self, problem: _Problem, *, tol: float, max_iter: int, callback: Callback | None) -> None:
         self.tol, self.max_iter, self.callback = tol, max_iter, callback
         # First: it may raise.
-        self.master = Master(problem.losses.shape[1], problem.rows, problem.bounds, problem.row_scale)
+        self.planes = CuttingPlanes(Simplex(problem.losses.shape[1]), problem.rows, problem.bounds, problem.row_scale)
         self.oracle = TailOracle(problem.losses, problem.sample_weight)
         # The master sees a game with values in [0, 1], whatever the units of the losses.
         self.shift = self.oracle.low
@@ -296,9 +296,9 @@ class _Bundle:
 
     def limit(self, rows: FloatArray, bounds: FloatArray, scale: FloatArray | None) -> None:
         """Put other constraints in place of the present ones; the cuts stay."""
-        self.master = Master(self.oracle.n_models, rows, bounds, scale)
+        self.planes = CuttingPlanes(Simplex(self.oracle.n_models), rows, bounds, scale)
         for cut in self.cuts:
-            self.master.add((cut.slope - self.shift) / self.span)
+            self.planes.add((cut.slope - self.shift) / self.span)
 
     def solve(self, alpha: float, *, start: FloatArray | None) -> MixtureSolution:
         """Alternate between a cut at the point and the point nearest to the best one below the level."""
@@ -309,23 +309,23 @@ class _Bundle:
             self._add(cut)
             if cut.slope @ point < value:
                 best, value = point, float(cut.slope @ point)
-            model = self.master.minimize()
+            model = self.planes.minimize()
             last, lower = lower, self._unscaled(model.lower)
             if self._is_done(Progress(n_iter, value, lower)) or n_iter == self.max_iter:
                 break
             self._drop_inactive(model)
             part = _LEVEL if lower - last > _STALLED * (value - lower) else _LEVEL_STALLED
             level = self._scaled(lower + part * (value - lower))
-            projected = self.master.project(best, level)
-            point = model.mixture if projected is None else projected
+            projected = self.planes.project(best, level)
+            point = model.point if projected is None else projected
         self._drop_inactive(model, spare=0)
         return self._certified(best, model, alpha, n_iter)
 
     def _feasible(self, start: FloatArray | None) -> FloatArray:
         n_models = self.oracle.n_models
         point = np.full(n_models, 1.0 / n_models) if start is None else start
-        projected = self.master.project(point, np.inf)
-        return self.master.inside if projected is None else projected
+        projected = self.planes.project(point, np.inf)
+        return self.planes.inside if projected is None else projected
 
     def _scaled(self, value: float) -> float:
         return (value - self.shift) / self.span
@@ -335,7 +335,7 @@ class _Bundle:
 
     def _add(self, cut: Cut) -> None:
         self.cuts.append(cut)
-        self.master.add((cut.slope - self.shift) / self.span)
+        self.planes.add((cut.slope - self.shift) / self.span)
 
     def _is_done(self, progress: Progress) -> bool:
         stop = self.callback is not None and self.callback(progress)
@@ -349,7 +349,7 @@ class _Bundle:
             return
         used = model.shares > 0
         used[n_cuts - min(spare, n_models) :] = True
-        self.master.keep(used)
+        self.planes.keep(used)
         self.cuts = [cut for cut, is_used in zip(self.cuts, used, strict=True) if is_used]
 
     def _certified(self, mixture: FloatArray, model: ModelMinimum, alpha: float, n_iter: int) -> MixtureSolution:
@@ -357,6 +357,6 @@ class _Bundle:
         shares = model.shares[model.shares > 0]
         weights = self.oracle.mean_weights(self.cuts, shares)
         prices = model.multipliers * self.span
-        lower = lower_bound(self.oracle.columns(weights), prices, self.master.rows, self.master.bounds)
+        lower = self.planes.proven(self.oracle.columns(weights), prices)
         value = self.oracle.value(mixture, alpha)
-        return MixtureSolution(mixture, weights, prices / self.master.row_scale, value, lower, n_iter)
+        return MixtureSolution(mixture, weights, prices / self.planes.row_scale, value, lower, n_iter)

@@ -57,6 +57,11 @@ class MixtureSolution(NamedTuple):
         """Return ``value - lower``: the optimum is at most this far below ``value``."""
         return self.value - self.lower
 
+    def in_units(self, shift: float, span: float) -> "MixtureSolution":
+        """Return the solution for losses ``shift + span * losses``."""
+        value, lower = shift + span * self.value, shift + span * self.lower
+        return self._replace(multipliers=self.multipliers * span, value=value, lower=lower)
+
 
 class Progress(NamedTuple):
     """What a callback is told after each iteration."""
