@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from counterpoise._base.checks import as_numbers, check_alpha, check_count, check_losses, check_positive
+from counterpoise._base.text_table import text_table
 from counterpoise._base.types import ArrayLike, FloatArray
 from counterpoise.goals import Goal, as_goals
 from counterpoise.mixtures.answers import GoalRows
@@ -68,11 +69,8 @@ class Tradeoff:
 
     def __str__(self) -> str:
         names = ("bound", "value", "lower", "multiplier", "n_models")
-        lines = ["  ".join(f"{name:>10}" for name in names)]
-        for point in self:
-            numbers = [f"{getattr(point, name):>10.4f}" for name in names[:-1]]
-            lines.append("  ".join([*numbers, f"{point.n_models:>10}"]))
-        return "\n".join(lines)
+        lines = [(*(f"{getattr(point, name):.4f}" for name in names[:-1]), str(point.n_models)) for point in self]
+        return text_table([names, *lines], ">" * len(names), least=10)
 
     def plot(self, ax: Any = None, **kwargs: Any) -> Any:
         """Draw the frontier with matplotlib, and return the axes; ``kwargs`` go to matplotlib's ``plot``."""

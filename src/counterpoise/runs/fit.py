@@ -15,7 +15,7 @@ from counterpoise.runs.folder import CHECKPOINT, MODEL, Prints, Run, Writer, fin
 from counterpoise.runs.goals_file import goals_of, parse_goals_file, read_bytes
 from counterpoise.runs.measuring import Judge
 from counterpoise.runs.output import unwritten
-from counterpoise.runs.settings import Settings
+from counterpoise.runs.settings import RunSettings
 
 
 def _nothing(_progress: RunProgress) -> None:
@@ -90,7 +90,7 @@ def _begin(work: Work, writer: Writer, content: bytes, prints: Prints, sources: 
     work.say(f"{'goes on' if resumes else 'begins'}: {counts} rows, {len(work.data.columns.features)} features")
 
 
-def checked_goals(settings: Settings, data: Data) -> tuple[Goal, ...]:
+def checked_goals(settings: RunSettings, data: Data) -> tuple[Goal, ...]:
     """Return the goals after checking on all rows that what they speak of is there."""
     goals = goals_of(settings)
     if goals and data.positive is None:
