@@ -12,7 +12,7 @@ from mixture import pool
 from counterpoise import MixtureClassifier, tradeoff
 from counterpoise.goals import parse_goal
 from counterpoise.mixtures.goal_rows import goal_rows
-from counterpoise.solvers import limits_path, minimize_cvar, solve_weights_lp
+from counterpoise.solvers import bounds_path, minimize_cvar, solve_weights_lp
 
 ALPHA = 0.1
 
@@ -79,7 +79,7 @@ def frontier(n_samples: int, n_models: int, n_points: int) -> Benchmark:
         answers = model._kept.answers  # noqa: SLF001 - the same problems
         rows = [goal_rows(answers, (*model.goals_[:2], found.goal.with_bound(point.bound))) for point in found]
         losses = model.selection_.losses
-        return [limits_path(losses, ALPHA, [(one.rows, one.bounds)], tol=1e-6)[0] for one in rows]
+        return [bounds_path(losses, ALPHA, [(one.rows, one.bounds)], tol=1e-6)[0] for one in rows]
 
     return Benchmark(
         name=f"tradeoff, {n_points} bounds, tol=1e-06",

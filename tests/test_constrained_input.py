@@ -143,7 +143,7 @@ def test_without_an_intercept_goals_still_hold():
     assert model.check_goals(X, Y, sensitive_features=GROUP)[0].violation <= 1e-6
 
 
-@pytest.mark.parametrize("solver", ["level", "maximum", "mass"])
+@pytest.mark.parametrize("solver", ["level", "maximum", "center-of-mass"])
 def test_solvers_of_the_multipliers_agree(solver):
     assert fitted(solver=solver).objective_value_ == pytest.approx(MODEL.objective_value_, abs=0.01)
 

@@ -8,9 +8,8 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import scipy.sparse as sp
 
-from counterpoise._base.checks import check_positive
 from counterpoise.goals import Table, bind, bind_objective, error_rate
-from counterpoise.solvers.cutting_plane import Answer, maximize_concave
+from counterpoise.solvers import OracleAnswer, maximize_concave
 from counterpoise.solvers.ramp import best_mean
 from counterpoise.solvers.svm import solve_svm
 from papers.arrays import AnyArray, ArrayLike, BoolArray, FloatArray
@@ -91,14 +90,16 @@ def zafar_svm(
     >>> bool(abs(found.coefficients @ mean_difference(X, group)) <= 0.1)
     True
     """
-    pseudo = mean_difference(X, group) / (4.0 * check_positive(c, "c"))
+    if not c > 0:
+        raise ValueError(f"c must be above 0; got {c!r}.")
+    pseudo = mean_difference(X, group) / (4.0 * c)
     rows = _with_constant(X, pseudo)
     share, n_columns = 1.0 / len(positive), rows.shape[1]
     up, down = np.append(share * positive, 0.0), np.append(share * ~positive, 0.0)
     points, values = [np.zeros(n_columns)], [np.array([_HALF, _HALF - _ROOM, _HALF - _ROOM])]
     last = None
 
-    def answer(multipliers: FloatArray, accuracy: float) -> Answer:
+    def answer(multipliers: FloatArray, accuracy: float) -> OracleAnswer:
         nonlocal last
         down[-1], up[-1] = multipliers
         last = solve_svm(rows, up, down, regularization, fit_bias=False, tol=accuracy, start=last)
@@ -107,7 +108,7 @@ def zafar_svm(
         points.append(last.coefficients)
         values.append(np.append(last.value - multipliers @ hinges, hinges - _ROOM))
         allowed = _ROOM * float(multipliers.sum())
-        return Answer(last.lower - allowed, last.value - allowed, hinges - _ROOM)
+        return OracleAnswer(last.lower - allowed, last.value - allowed, hinges - _ROOM)
 
     maximize_concave(answer, 2, radius=_RADIUS, tol=tol, chooser="level")
     # A mean of points has no larger hinges than they have on average, so it keeps the constraint; zero is among them.

@@ -29,7 +29,7 @@ from counterpoise.solvers.ramp import KernelMachine, LinearMachine, Plan, RampPr
 
 TRAIN = "train"
 _BINARY = 2
-_SOLVERS = {"auto": "level", "level": "level", "maximum": "maximum", "mass": "mass"}
+_SOLVERS = ("auto", "level", "maximum", "center-of-mass")
 _ZERO = 1e-9  # scores nearer to zero are zero: products round otherwise for batches of other sizes
 _FLOATS = [np.float64, np.float32]
 
@@ -56,7 +56,7 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
     decision : {"threshold", "ramp"}, default="threshold"
         Predict by the sign of the score, or draw with probability ``ramp(score)``. Goals hold for the draws on the
         training data; by the sign usually nearly. A draw is sticky: the same row, or ``ids``, always has the same.
-    solver : {"auto", "level", "maximum", "mass"}, default="auto"
+    solver : {"auto", "level", "maximum", "center-of-mass"}, default="auto"
         How multipliers are chosen, see ``solvers.cutting_plane``.
     max_majorizations : int, default=20
         Largest number of convex programs.
@@ -188,7 +188,12 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
         rows = self._check_rows(X, y, weighed, sensitive_features, datasets)
         self.goals_ = as_goals(self.goals)
         problem, bound, rebuild = self._problem(rows)
-        plan = Plan(self.tol, self.max_majorizations, self.max_multiplier, chooser=_SOLVERS[self.solver])
+        plan = Plan(
+            self.tol,
+            self.max_majorizations,
+            self.max_multiplier,
+            chooser="level" if self.solver == "auto" else self.solver,
+        )
         start = find_start(problem, bound, rows.tables, rebuild)
         self._set_solution(minimize_ramp(problem, start, plan))
         key = check_key(self.key) or make_key(self.random_state)
@@ -289,7 +294,7 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
     def _check_parameters(self) -> None:
         check_kernel(self.kernel)
         check_choice(self.decision, "decision", ("threshold", "ramp"))
-        check_choice(self.solver, "solver", tuple(_SOLVERS))
+        check_choice(self.solver, "solver", _SOLVERS)
         check_count(self.max_majorizations, "max_majorizations")
         check_positive(self.tol, "tol")
         check_positive(self.max_multiplier, "max_multiplier")

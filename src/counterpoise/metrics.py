@@ -19,6 +19,7 @@ from counterpoise._base.checks import (
     check_sample_weight,
     value_range,
 )
+from counterpoise._base.text_table import text_table
 from counterpoise._base.types import ArrayLike, BoolArray, FloatArray, IntArray
 from counterpoise.goals.classes import is_positive, two_classes
 from counterpoise.goals.tables import Table, group_codes
@@ -166,8 +167,7 @@ class RateTable(tuple[RateRow, ...]):
     def __str__(self) -> str:
         lines = [list(RateRow._fields), *([_shown(entry) for entry in row] for row in self)]
         columns = [column for column in zip(*lines, strict=True) if any(text != "-" for text in column[1:])]
-        widths = [max(map(len, column)) for column in columns]
-        return "\n".join(_aligned(line, widths) for line in zip(*columns, strict=True))
+        return text_table(list(zip(*columns, strict=True)), "<" + ">" * (len(columns) - 1))
 
 
 def rate_table(
@@ -264,11 +264,3 @@ def _shown(entry: str | float | None) -> str:
     if entry is None or math.isnan(entry):
         return "-"
     return str(entry) if isinstance(entry, int) else f"{entry:.4f}"
-
-
-def _aligned(line: tuple[str, ...], widths: list[int]) -> str:
-    first, *others = (
-        text.rjust(width) if place else text.ljust(width)
-        for place, (text, width) in enumerate(zip(line, widths, strict=True))
-    )
-    return "  ".join([first, *others])

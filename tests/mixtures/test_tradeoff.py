@@ -11,7 +11,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from counterpoise import AdaLPBoostClassifier, MixtureClassifier, tradeoff
 from counterpoise.goals import InfeasibleGoals
-from counterpoise.solvers import limits_path, minimize_cvar, solve_mixture_lp
+from counterpoise.solvers import bounds_path, minimize_cvar, solve_weights_lp
 
 
 def pool_of_losses(n_samples, n_models, seed=0):
@@ -37,7 +37,7 @@ def test_every_point_is_the_optimum_of_its_own_linear_program(shape):
     bounds = np.linspace(row.min(), row.max(), 7)
     found = tradeoff(losses, row, bounds, alpha=0.2)
     for point in found:
-        exact = solve_mixture_lp(losses, 0.2, rows=[row], bounds=[point.bound])
+        exact = solve_weights_lp(losses, 0.2, rows=[row], bounds=[point.bound])
         assert point.value == pytest.approx(exact.value, abs=2e-6)
         assert point.lower <= exact.value + 1e-9
         assert 0 <= point.gap + 1e-12 <= 1e-6 + 1e-12
@@ -130,11 +130,11 @@ def test_wrong_arguments_are_refused(fitted):
         tradeoff(impossible, "recall(train) >= 0.5")
 
 
-def test_limits_path_agrees_with_single_solves():
+def test_bounds_path_agrees_with_single_solves():
     losses = pool_of_losses(2500, 8, seed=3)
     rows = np.vstack([losses[:300].mean(axis=0), -losses[300:].mean(axis=0)])
     sets = [(rows, [rows[0].min() + 0.01 * step, -rows[1].max() + 0.2]) for step in range(-1, 5)]
-    path = limits_path(losses, 0.1, sets, tol=1e-6)
+    path = bounds_path(losses, 0.1, sets, tol=1e-6)
     assert path[0] is None
     for (matrix, bounds), found in zip(sets[1:], path[1:], strict=True):
         assert found.value == pytest.approx(

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog, minimize
 
-from counterpoise.solvers import Answer, maximize_concave, solve_svm
+from counterpoise.solvers import OracleAnswer, maximize_concave, solve_svm
 
 RADIUS = 5.0
 
@@ -27,7 +27,7 @@ def piecewise(seed, size):
         heights = offsets + slopes @ point
         # Any piece within the accuracy is a valid sloppy cut: it lies above the function everywhere.
         near = int(rng.choice(np.flatnonzero(heights <= heights.min() + accuracy)))
-        return Answer(heights.min() - rng.uniform(0, 0.01) * accuracy, heights[near], slopes[near])
+        return OracleAnswer(heights.min() - rng.uniform(0, 0.01) * accuracy, heights[near], slopes[near])
 
     return oracle, -found.fun
 
@@ -50,12 +50,12 @@ def quadratic(seed, size):
 
     def oracle(point, accuracy):
         slack = rng.uniform(0, 1) * accuracy
-        return Answer(value(point) - slack / 2, value(point) + slack / 2, slope(point))
+        return OracleAnswer(value(point) - slack / 2, value(point) + slack / 2, slope(point))
 
     return oracle, -found.fun
 
 
-CHOOSERS = [(1, "mass"), (1, "level"), (1, "maximum"), (2, "level"), (2, "maximum"), (6, "level")]
+CHOOSERS = [(1, "center-of-mass"), (1, "level"), (1, "maximum"), (2, "level"), (2, "maximum"), (6, "level")]
 
 
 @pytest.mark.parametrize("family", [piecewise, quadratic])
@@ -148,7 +148,7 @@ def test_a_rate_constraint_on_a_support_vector_machine_holds_at_the_multiplier_f
         solutions.append(found)
         rate = np.maximum(0, 0.5 + X @ found.coefficients - found.bias).mean()
         offset = point[0] * allowed
-        return Answer(found.lower - offset, found.value - offset, np.array([rate - allowed]))
+        return OracleAnswer(found.lower - offset, found.value - offset, np.array([rate - allowed]))
 
     found = maximize_concave(oracle, 1, radius=20.0, tol=1e-5)
     mixed = sum(share * one.coefficients for share, one in zip(found.shares, solutions, strict=True))
@@ -162,7 +162,7 @@ def test_a_rate_constraint_on_a_support_vector_machine_holds_at_the_multiplier_f
 
 
 def constant(lower, upper, slope=(0.0,)):
-    return lambda _point, _accuracy: Answer(lower, upper, np.array(slope))
+    return lambda _point, _accuracy: OracleAnswer(lower, upper, np.array(slope))
 
 
 BAD = {
@@ -173,8 +173,8 @@ BAD = {
     "NaN": (lambda: maximize_concave(constant(np.nan, 0.0), 1, radius=1.0), "oracle must return finite bounds"),
     "slope": (lambda: maximize_concave(constant(0, 0, (1.0, 2.0)), 1, radius=1.0), r"slope must have shape \(1,\)"),
     "radius": (lambda: maximize_concave(constant(0, 0), 1, radius=0), "radius must be finite and above 0; got 0"),
-    "mass": (
-        lambda: maximize_concave(constant(0, 0), 2, radius=1.0, chooser="mass"),
+    "center-of-mass": (
+        lambda: maximize_concave(constant(0, 0), 2, radius=1.0, chooser="center-of-mass"),
         "exact for one multiplier only; got 2",
     ),
     "chooser": (
@@ -199,7 +199,7 @@ def test_known_cuts_bound_the_maximum_from_the_start(size):
 
     def oracle(point, _accuracy):
         heights = offsets + slopes @ point
-        return Answer(heights.min(), heights.min(), slopes[heights.argmin()])
+        return OracleAnswer(heights.min(), heights.min(), slopes[heights.argmin()])
 
     plain = maximize_concave(oracle, size, radius=RADIUS, tol=1e-6)
     again = maximize_concave(oracle, size, radius=RADIUS, tol=1e-6, cuts=(offsets, slopes))

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from counterpoise._base.checks import check_confidence
+from counterpoise._base.text_table import text_table
 from counterpoise._base.types import AnyArray, ArrayLike
 from counterpoise.goals.binding import Views
 from counterpoise.goals.bound import check_denominators
@@ -67,11 +68,9 @@ class Audit(tuple[GoalAudit, ...]):
         return f"{surely} if {told}." if told else f"{surely}."
 
     def __str__(self) -> str:
-        lines = [_COLUMNS, *(_shown(row) for row in self)]
-        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-        table = ["  ".join(map(_padded, line, widths, range(len(line)))).rstrip() for line in lines]
+        table = text_table([_COLUMNS, *map(_shown, self)], "<>>>>><>")
         notes = [f"{row.goal.with_confidence(None)}: {row.note}." for row in self if row.note]
-        return "\n".join([*table, *notes, self.promise])
+        return "\n".join([table, *notes, self.promise])
 
 
 def certify(
@@ -291,8 +290,3 @@ def _shown(row: GoalAudit) -> tuple[str, ...]:
     numbers = (f"{number:.4f}" for number in (row.estimate, row.low, row.high, row.bound, row.margin))
     counts = ", ".join(str(count) for _, count in row.counts)
     return (str(row.goal.with_confidence(None)), *numbers, row.verdict, counts)
-
-
-def _padded(text: str, width: int, place: int) -> str:
-    is_number = _COLUMNS[place] not in {"goal", "verdict"}
-    return text.rjust(width) if is_number else text.ljust(width)

@@ -1,6 +1,6 @@
 """What each model says about the rows of each dataset, kept as bits: other goals or alphas ask no model again."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, NamedTuple
@@ -89,6 +89,15 @@ class Answers:
         known = self.positives if positives is None else {**self.positives, name: positives}
         two = table if self.positive is None else self.positive.table(table, name)
         return replace(self, tables={**self.tables, name: two}, positives=known)
+
+    def with_tables(self, tables: Mapping[str, Table]) -> "Answers":
+        """Return the same answers with other tables for the same rows."""
+        answers = self
+        for name, table in tables.items() if self.positive is not None else ():
+            if name not in self.positives or table.n_samples != self.positives[name].n_rows:
+                raise ValueError(f"tables[{name!r}] must hold the rows of a dataset that the models were asked about.")
+            answers = answers.with_dataset(name, table, None)
+        return answers
 
     def views(self, asked_by: Any) -> Views:
         """Return the tables as rates see them; ``asked_by`` is what an error names."""

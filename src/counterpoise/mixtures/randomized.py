@@ -108,6 +108,7 @@ class RandomizedClassifier(PooledClassifier):
         sensitive_features: Any = None,
         datasets: Mapping[str, Table] | None = None,
         largest_weight: float | None = None,
+        tables: Mapping[str, Table] | None = None,
     ) -> Self:
         """Return a classifier with the same models and another mixture; nothing is trained.
 
@@ -131,6 +132,9 @@ class RandomizedClassifier(PooledClassifier):
             Other datasets that goals or objective speak of; those given before are known.
         largest_weight : float, optional
             The most that a row of the population can weigh, for goals that carry a confidence: as for ``Table``.
+        tables : dict from names to Table, optional
+            What goals and objective may ask about the rows of datasets, ``train`` among them, in the place of what is
+            known: all columns of a data frame of which the models take a part, or the deployed model's answers.
 
         Returns
         -------
@@ -147,6 +151,7 @@ class RandomizedClassifier(PooledClassifier):
         if objective is None and sensitive_features is not None and not aim.goals:
             aim = aim._replace(objective=WORST_GROUP)
         evidence = self._evidence(X, y, Weighed(sample_weight, largest_weight), sensitive_features, datasets)
+        evidence = evidence._replace(answers=evidence.answers.with_tables(tables or {}))
         given = {"alpha": alpha, "goals": goals, "objective": objective, "mixture": "optimal"}
         params = self.get_params(deep=False)
         other = copy.copy(self)

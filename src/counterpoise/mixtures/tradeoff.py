@@ -12,12 +12,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from counterpoise._base.checks import as_numbers, check_alpha, check_count, check_losses, check_positive
+from counterpoise._base.text_table import text_table
 from counterpoise._base.types import ArrayLike, FloatArray
 from counterpoise.goals import Goal, as_goals
 from counterpoise.mixtures.choosing import posed
 from counterpoise.mixtures.game import Game
 from counterpoise.mixtures.goal_rows import GoalRows, goal_rows
-from counterpoise.solvers import limits_path, minimize_cvar
+from counterpoise.solvers import bounds_path, minimize_cvar
 from counterpoise.solvers.result import InfeasibleRows, MixtureSolution
 
 _ALPHA = 0.1  # where only losses are given
@@ -69,11 +70,8 @@ class Tradeoff:
 
     def __str__(self) -> str:
         names = ("bound", "value", "lower", "multiplier", "n_models")
-        lines = ["  ".join(f"{name:>10}" for name in names)]
-        for point in self:
-            numbers = [f"{getattr(point, name):>10.4f}" for name in names[:-1]]
-            lines.append("  ".join([*numbers, f"{point.n_models:>10}"]))
-        return "\n".join(lines)
+        lines = [(*(f"{getattr(point, name):.4f}" for name in names[:-1]), str(point.n_models)) for point in self]
+        return text_table([names, *lines], ">" * len(names), least=10)
 
     def plot(self, ax: Any = None, **kwargs: Any) -> Any:
         """Draw the frontier with matplotlib, and return the axes; ``kwargs`` go to matplotlib's ``plot``."""
@@ -184,7 +182,7 @@ def _points(game: Game, limits: _Limits, levels: FloatArray, tol: float) -> tupl
     possible = {number: one for number, one in sets.items() if one is not None}
     scale = None if limits.goals is None else limits.goals.scale
     given: dict[str, Any] = {"sample_weight": game.sample_weight, "row_scale": scale, "tol": tol}
-    solved = limits_path(game.losses, game.alpha, [*possible.values()], **given)
+    solved = bounds_path(game.losses, game.alpha, [*possible.values()], **given)
     found = dict(zip(possible, solved, strict=True))
     return tuple(_point(float(level), found.get(number), game.shift) for number, level in enumerate(levels))
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from counterpoise.report.record import DEPLOYED, FIRST, MIXTURE, Record
-from counterpoise.report.sections import Table, noun
+from counterpoise.report.sections import PageTable, noun
 from counterpoise.report.wording import fraction, number, percent
 
 _TAIL, _ERROR, _RATE, _GROUP, _OWN = "tail", "error", "rate", "worst-group", "own"
@@ -43,7 +43,7 @@ class Aim(NamedTuple):
         return number if self.kind == _RATE else percent
 
 
-def aim_of(record: Record) -> Aim:
+def told_aim(record: Record) -> Aim:
     """Return the aim of a run; of one that does not tell, the tail."""
     told = record.texts.get("objective")
     words = told if isinstance(told, Mapping) else {"kind": "cvar"}
@@ -60,7 +60,7 @@ def aim_of(record: Record) -> Aim:
 
 def asked_lines(record: Record) -> list[tuple[str, str]]:
     """Return what was to be small, as terms and their meaning."""
-    aim = aim_of(record)
+    aim = told_aim(record)
     tail = "" if record.tail is None else f"the worst-off {fraction(record.tail)} of the rows (alpha = {record.tail:g})"
     if aim.is_tail:
         return [("Least wrong for", tail)]
@@ -68,9 +68,9 @@ def asked_lines(record: Record) -> list[tuple[str, str]]:
     return [*lines, ("Also measured for", tail)] if tail else lines
 
 
-def objective_table(record: Record) -> Table | None:
+def objective_table(record: Record) -> PageTable | None:
     """Return the objective on every split, for each method it was measured for."""
-    aim = aim_of(record)
+    aim = told_aim(record)
     methods = _methods(record)
     if not aim.has_values or not methods:
         return None
@@ -78,12 +78,12 @@ def objective_table(record: Record) -> Table | None:
         [split, *(aim.show(record.value("objective", method=method, split=split)) for method in methods)]
         for split in record.splits
     ]
-    return Table(aim.text, ("rows of", *methods.values()), rows)
+    return PageTable(aim.text, ("rows of", *methods.values()), rows)
 
 
 def objective_sentence(record: Record) -> str:
     """Return how small the objective is on the rows that count, and beside it for others."""
-    aim, split = aim_of(record), record.judged
+    aim, split = told_aim(record), record.judged
     ours = record.value("objective", split=split)
     if not aim.has_values or not math.isfinite(ours):
         return ""
@@ -93,7 +93,7 @@ def objective_sentence(record: Record) -> str:
 
 def objective_fact(record: Record) -> tuple[str, str, str] | None:
     """Return the objective on the rows that count as label, value and what is beside it."""
-    aim = aim_of(record)
+    aim = told_aim(record)
     ours = record.value("objective", split=record.judged)
     if not aim.has_values or not math.isfinite(ours):
         return None

@@ -5,7 +5,7 @@ import math
 from counterpoise.displays import RATES, count_bounds
 from counterpoise.report import figures
 from counterpoise.report.record import Record
-from counterpoise.report.sections import Panel, Table
+from counterpoise.report.sections import PageTable, Panel
 from counterpoise.report.wording import count, percent
 
 _MOST_DOTS = 13  # in a figure: all rows and the largest groups
@@ -19,7 +19,7 @@ def group_names(record: Record) -> dict[str, str]:
     return {name: str(words.get(name, {}).get("text", name)) for name in names}
 
 
-def rate_table(record: Record) -> Table | None:
+def group_table(record: Record) -> PageTable | None:
     """Return all rates of all groups; a rate that no group has is left out."""
     groups = group_names(record)
     if not groups:
@@ -29,7 +29,7 @@ def rate_table(record: Record) -> Table | None:
         [text, count(_rate(record, "n_samples", name)), *(percent(_rate(record, rate, name)) for rate in known)]
         for name, text in groups.items()
     ]
-    return Table("Rates by group", ("group", "rows", *(rate.replace("_", " ") for rate in known)), rows)
+    return PageTable("Rates by group", ("group", "rows", *(rate.replace("_", " ") for rate in known)), rows)
 
 
 def rate_panels(record: Record) -> list[Panel]:

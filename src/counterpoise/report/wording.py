@@ -39,11 +39,11 @@ def verdict_of(value: float) -> Verdict:
     return {1.0: HOLDS, 0.0: UNDECIDED, -1.0: FAILS}.get(value, UNKNOWN)
 
 
-def standing(violation: float) -> str:
+def stand_on_rows(violation: float) -> str:
     """Return how a goal stands on the rows themselves, given how far outside its bound they are.
 
-    >>> from counterpoise.report.wording import standing
-    >>> standing(0.0), standing(0.0192), standing(0.00001), standing(float("nan"))
+    >>> from counterpoise.report.wording import stand_on_rows
+    >>> stand_on_rows(0.0), stand_on_rows(0.0192), stand_on_rows(0.00001), stand_on_rows(float("nan"))
     ('met on these rows', 'missed by 0.0192', 'missed by less than 0.0001', '')
     """
     if not _finite(violation):

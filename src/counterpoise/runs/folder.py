@@ -39,8 +39,8 @@ from counterpoise.runs.keys import KEY
 from counterpoise.runs.methods import training_needs_alpha
 from counterpoise.runs.output import OWN, REPORT, alone_in, unwritten
 from counterpoise.runs.results import ResultRow, ResultsTable, append_rows, read_rows
-from counterpoise.runs.settings import Settings
-from counterpoise.runs.summary import Summary, summarize_run
+from counterpoise.runs.settings import RunSettings
+from counterpoise.runs.summary import RunSummary, summarize_run
 
 GOALS, SETTINGS, MODEL, RESULTS, TEXTS, ENVIRONMENT, LOG, DONE = OWN
 CHECKPOINT = "checkpoint"
@@ -56,7 +56,7 @@ class Run(NamedTuple):
     """A finished run."""
 
     folder: Path
-    settings: Settings
+    settings: RunSettings
 
     def model(self) -> Any:
         """Return the fitted model, which takes frames with the columns of the data files."""
@@ -72,7 +72,7 @@ class Run(NamedTuple):
         """Return the words that belong to the rows of the results."""
         return read_json(self.folder / TEXTS)
 
-    def summary(self) -> Summary:
+    def summary(self) -> RunSummary:
         """Return what the run came to: each goal on the test rows, and the loss of the tail."""
         try:
             return summarize_run(self.settings, self.results(), self.texts())
@@ -140,12 +140,12 @@ def _check_finished(folder: Path) -> None:
         )
 
 
-def _settings(folder: Path) -> Settings:
+def _settings(folder: Path) -> RunSettings:
     try:
         words = read_json(folder / SETTINGS)
         Columns(**words["columns"])
         (folder / words["sources"]).resolve()
-        return Settings.model_validate({key: words[key] for key in Settings.model_fields})
+        return RunSettings.model_validate({key: words[key] for key in RunSettings.model_fields})
     except (KeyError, TypeError, ValueError) as error:
         raise RunFolderError(f"{folder / SETTINGS} is damaged. Fit the run again in another folder.") from error
 
@@ -157,7 +157,7 @@ class Prints(NamedTuple):
     training: str
 
 
-def fingerprints(settings: Settings, files: Iterable[Path], *, origin: str = "") -> Prints:
+def fingerprints(settings: RunSettings, files: Iterable[Path], *, origin: str = "") -> Prints:
     """Return hashes of settings and of the bytes of data files; the output folder plays no role.
 
     ``origin`` is the fingerprint of the run whose models were taken: LPBoost of another alpha trains others.
@@ -236,7 +236,7 @@ class Writer:
     def begin(
         self,
         content: bytes,
-        settings: Settings,
+        settings: RunSettings,
         columns: Columns,
         prints: Prints,
         sources: Path,

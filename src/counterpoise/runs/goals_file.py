@@ -12,7 +12,7 @@ from counterpoise.goals import Goal, GoalSyntaxError, UnknownName, parse_goal
 from counterpoise.persist.files import read_file
 from counterpoise.runs.errors import GoalsFileError, listed, short, twice_in
 from counterpoise.runs.methods import DEPLOYED, METHODS, check_method
-from counterpoise.runs.settings import MethodSettings, Settings, SplitSettings
+from counterpoise.runs.settings import MethodSettings, RunSettings, SplitSettings
 from counterpoise.runs.toml_shape import too_deep
 
 _TRAIN = "train"  # what goals call the rows of the run itself
@@ -22,7 +22,7 @@ _MOST_BITS = 64  # of a whole number: those of TOML
 _MOST_BYTES = 1 << 20  # of a goals file: room for the names of 50,000 columns
 
 
-def read_goals_file(path: str | Path) -> Settings:
+def read_goals_file(path: str | Path) -> RunSettings:
     r"""Read and check a goals file.
 
     Parameters
@@ -32,7 +32,7 @@ def read_goals_file(path: str | Path) -> Settings:
 
     Returns
     -------
-    Settings
+    RunSettings
 
     Raises
     ------
@@ -66,7 +66,7 @@ def read_bytes(path: str | Path) -> bytes:
         raise GoalsFileError(f"{path} cannot be read: {error.strerror}.") from error
 
 
-def parse_goals_file(content: bytes, path: Path) -> Settings:
+def parse_goals_file(content: bytes, path: Path) -> RunSettings:
     """Check the content of a goals file, which errors call ``path``."""
     try:
         text = content.decode("utf-8")
@@ -84,7 +84,7 @@ def parse_goals_file(content: bytes, path: Path) -> Settings:
     if _has_long_number(given):
         raise _long_number(path)
     try:
-        settings = Settings.model_validate(given)
+        settings = RunSettings.model_validate(given)
     except ValidationError as error:
         raise GoalsFileError(_words(error, text, path)) from error
     _check_together(settings, _Place(path, text))
@@ -101,7 +101,7 @@ def _has_long_number(value: Any) -> bool:
     return isinstance(value, int) and value.bit_length() > _MOST_BITS
 
 
-def goals_of(settings: Settings) -> tuple[Goal, ...]:
+def goals_of(settings: RunSettings) -> tuple[Goal, ...]:
     """Return the goals that settings ask for, each with the confidence it carries."""
     goals = []
     for asked in settings.goals:
@@ -120,7 +120,7 @@ class _Place:
         return GoalsFileError(f"{self.path}{_line(self.text, key)}, {_dotted(key)}: {message}")
 
 
-def _check_together(settings: Settings, place: _Place) -> None:
+def _check_together(settings: RunSettings, place: _Place) -> None:
     """Check what depends on several keys, or on what methods and goals there are."""
     _check_data(settings, place)
     _check_files(settings, place)
@@ -151,7 +151,7 @@ def _check_can_meet_goals(method: MethodSettings, place: _Place) -> None:
         )
 
 
-def _check_data(settings: Settings, place: _Place) -> None:
+def _check_data(settings: RunSettings, place: _Place) -> None:
     data = settings.data
     if data.baseline is not None and data.baseline_model is not None:
         raise place.error(("data", "baseline_model"), "expected baseline or baseline_model; got both.")
@@ -174,7 +174,7 @@ def _check_data(settings: Settings, place: _Place) -> None:
         raise place.error(("data", "drop"), f"expected columns beside the target; got the target {data.target!r}.")
 
 
-def _check_weights(settings: Settings, place: _Place) -> None:
+def _check_weights(settings: RunSettings, place: _Place) -> None:
     if settings.data.weights is not None:
         return
     message = "expected data.weights too, the column whose weights it limits; got a limit alone."
@@ -185,14 +185,14 @@ def _check_weights(settings: Settings, place: _Place) -> None:
             raise place.error(("datasets", name, "largest_weight"), message)
 
 
-def _check_files(settings: Settings, place: _Place) -> None:
+def _check_files(settings: RunSettings, place: _Place) -> None:
     for key, files in _file_lists(settings):
         twice = twice_in(files)
         if twice is not None:
             raise place.error(key, f"expected each file once; got {twice!r} twice.")
 
 
-def _file_lists(settings: Settings) -> Iterator[tuple[tuple[str, ...], list[str]]]:
+def _file_lists(settings: RunSettings) -> Iterator[tuple[tuple[str, ...], list[str]]]:
     yield ("data", "files"), settings.data.files
     for split in ("validation_files", "test_files"):
         yield ("splits", split), getattr(settings.splits, split) or []
@@ -269,7 +269,7 @@ def _wanted(key: Sequence[Any]) -> str:
 
 def _known_keys(key: Sequence[Any]) -> list[str]:
     """Return the keys of the table at ``key``."""
-    table: Any = Settings
+    table: Any = RunSettings
     for part in key:
         fields = table.model_fields if isinstance(table, type) and issubclass(table, BaseModel) else {}
         if isinstance(part, str) and part in fields:

@@ -19,7 +19,7 @@ from counterpoise.runs.methods import METHODS, describe, kind_of
 from counterpoise.runs.objectives import CVAR, OWN, WORST_GROUP, aim_of, aim_words, worst_group_loss
 from counterpoise.runs.results import ResultRow
 from counterpoise.runs.segments import find_segments, why_no_segments
-from counterpoise.runs.settings import MethodSettings, Settings
+from counterpoise.runs.settings import MethodSettings, RunSettings
 
 MIXTURE, FIRST, AVERAGE, DEPLOYED = "mixture", "first model", "average", "deployed model"
 VERDICTS = {"holds": 1.0, "undecided": 0.0, "fails": -1.0}
@@ -41,7 +41,9 @@ class Measured(NamedTuple):
 class Judge:
     """Measures a model on the rows of a run."""
 
-    def __init__(self, settings: Settings, data: Data, model: Any, goals: tuple[Goal, ...], plain: Any = None) -> None:
+    def __init__(
+        self, settings: RunSettings, data: Data, model: Any, goals: tuple[Goal, ...], plain: Any = None
+    ) -> None:
         self.settings, self.data, self.model, self.goals, self.plain = settings, data, model, goals, plain
         self.alphas = np.unique([*_ALPHAS, float(settings.alpha)])
         self.alphas[-1] = 1.0
@@ -360,7 +362,7 @@ def _method_text(asked: MethodSettings) -> str:
     return title + models + parameters + learner
 
 
-def _weight_words(settings: Settings) -> Iterator[str]:
+def _weight_words(settings: RunSettings) -> Iterator[str]:
     """Yield what the verdicts on weighted rows rest on."""
     parts = {"": settings.data, **{f" of {name}": one for name, one in settings.datasets.items()}}
     for where, one in parts.items():

@@ -2,13 +2,14 @@
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
+from counterpoise._base.text_table import text_table
 from counterpoise.goals import parse_goal
 from counterpoise.goals.audit import Audit
 from counterpoise.runs.results import ResultsTable
-from counterpoise.runs.settings import Settings
+from counterpoise.runs.settings import RunSettings
 
 _SPLITS = ("train", "validation", "test")
 _VERDICTS = {1.0: "holds", 0.0: "undecided", -1.0: "fails"}
@@ -25,7 +26,7 @@ class GoalLine(NamedTuple):
     note: str = ""  # why it is not asked
 
 
-class Summary(NamedTuple):
+class RunSummary(NamedTuple):
     """Goals, error and the loss of the tail on one split; ``print`` shows it."""
 
     split: str
@@ -66,19 +67,19 @@ class Summary(NamedTuple):
         ]
         if self.goals:
             cells = [(one.verdict, _number(one.estimate), _number(one.bound), one.goal) for one in self.goals]
-            table = _table([("verdict", "estimate", "bound", "goal"), *cells])
+            table = text_table([("verdict", "estimate", "bound", "goal"), *cells], "<>><")
             notes = [f"{one.goal}: {one.note}" for one in self.goals if one.note]
-            lines += ["", *table, *notes, *_remarks([one.goal for one in self.goals])]
+            lines += ["", table, *notes, *_remarks([one.goal for one in self.goals])]
         return "\n".join(lines)
 
 
 def summarize_run(
-    settings: Settings,
+    settings: RunSettings,
     results: ResultsTable,
     texts: dict[str, Any],
     split: str | None = None,
     unasked: Mapping[str, str] | None = None,
-) -> Summary:
+) -> RunSummary:
     """Return the summary of a results table, by default on the test rows or, without any, the last split there is.
 
     ``unasked`` tells by the names of goals why they have no rows in the table.
@@ -96,7 +97,7 @@ def summarize_run(
         verdict = _VERDICTS[parts["verdict"]]
         return GoalLine(entry["text"], parts["estimate"], parts["bound"], verdict, parts["violation"])
 
-    return Summary(
+    return RunSummary(
         judged,
         alpha,
         values["error", "mixture", "", None],
@@ -124,20 +125,11 @@ def audit_text(audit: Audit) -> str:
         for row, goal in zip(audit, goals, strict=True)
     ]
     notes = [f"{goal}: {row.note}." for row, goal in zip(audit, goals, strict=True) if row.note]
-    return "\n".join([*_table([head, *cells]), *notes, *_remarks(goals), audit.promise])
+    return "\n".join([text_table([head, *cells], "<>>>>>><"), *notes, *_remarks(goals), audit.promise])
 
 
 def _number(value: float) -> str:
     return "-" if math.isnan(value) else f"{value:.4f}"
-
-
-def _table(lines: Sequence[Sequence[str]]) -> list[str]:
-    """Return aligned lines: words first and last, numbers between them."""
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    return [
-        "  ".join([first.ljust(widths[0]), *map(str.rjust, numbers, widths[1:-1]), last])
-        for first, *numbers, last in lines
-    ]
 
 
 def _remarks(goals: Iterable[str]) -> list[str]:

@@ -26,13 +26,13 @@ from counterpoise.runs.keys import keep_key
 from counterpoise.runs.measuring import Judge
 from counterpoise.runs.output import check_place, write_output
 from counterpoise.runs.results import ResultsTable
-from counterpoise.runs.settings import GoalSettings, Settings
-from counterpoise.runs.summary import Summary, summarize_run
+from counterpoise.runs.settings import GoalSettings, RunSettings
+from counterpoise.runs.summary import RunSummary, summarize_run
 
 _DIGITS = 12  # of a probability in a file: the rest is rounding, as in 0.9999999999999996
 
 
-def evaluate_run(run: Run, data_path: str | Path, *, largest_weight: float | None = None) -> Summary:
+def evaluate_run(run: Run, data_path: str | Path, *, largest_weight: float | None = None) -> RunSummary:
     """Return error, loss of the tail and how the goals stand on another labelled file; nothing is written.
 
     Parameters
@@ -46,7 +46,7 @@ def evaluate_run(run: Run, data_path: str | Path, *, largest_weight: float | Non
 
     Returns
     -------
-    Summary
+    RunSummary
         A goal that these rows cannot answer, as recall where no row is positive, is "not asked", and its note says why.
     """
     judge = _judge(_limited(run, largest_weight), Path(data_path))
@@ -231,7 +231,7 @@ def _unheard(_event: Any) -> None:
     """Tell nobody."""
 
 
-def _known_goals(goals: Any, settings: Settings) -> tuple[Goal, ...]:
+def _known_goals(goals: Any, settings: RunSettings) -> tuple[Goal, ...]:
     """Return goals after checking that the run has the datasets that they speak of."""
     asked, known = tuple(as_goals(goals)), ("train", *settings.datasets)
     for goal in asked:
@@ -244,7 +244,7 @@ def _known_goals(goals: Any, settings: Settings) -> tuple[Goal, ...]:
     return asked
 
 
-def _command(run: Run, settings: Settings, changes: Mapping[str, Any], folder: Path) -> str:
+def _command(run: Run, settings: RunSettings, changes: Mapping[str, Any], folder: Path) -> str:
     """Return what a user would type to choose this mixture."""
     words = ["counterpoise", "rebalance", run.folder.name, "--output", folder.name]
     if "alpha" in changes:
@@ -264,7 +264,7 @@ def _goal_settings(goal: Goal) -> GoalSettings:
     return GoalSettings(goal=str(goal.with_confidence(None)), confidence=goal.confidence)
 
 
-def _own_data(run: Run, settings: Settings | None = None) -> Data:
+def _own_data(run: Run, settings: RunSettings | None = None) -> Data:
     """Return the data that the run was fitted on, after checking that its files are the same; as others read them."""
     words = read_json(run.folder / SETTINGS)
     prints = fingerprints(run.settings, data_files(run.settings, run.sources), origin=words.get("origin", ""))

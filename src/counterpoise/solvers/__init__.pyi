@@ -1,16 +1,15 @@
-from counterpoise.solvers.cutting_plane import Answer as Answer
 from counterpoise.solvers.cutting_plane import MultiplierSolution as MultiplierSolution
+from counterpoise.solvers.cutting_plane import OracleAnswer as OracleAnswer
 from counterpoise.solvers.cutting_plane import maximize_concave as maximize_concave
 from counterpoise.solvers.entropic import RegularizedSolution as RegularizedSolution
 from counterpoise.solvers.entropic import regularized_weights as regularized_weights
+from counterpoise.solvers.mixture import bounds_path as bounds_path
 from counterpoise.solvers.mixture import cvar_path as cvar_path
-from counterpoise.solvers.mixture import limits_path as limits_path
 from counterpoise.solvers.mixture import minimize_cvar as minimize_cvar
-from counterpoise.solvers.reference import solve_mixture_lp as solve_mixture_lp
-from counterpoise.solvers.reference import solve_weights_lp as solve_weights_lp
 from counterpoise.solvers.result import InfeasibleRows as InfeasibleRows
 from counterpoise.solvers.result import MixtureSolution as MixtureSolution
 from counterpoise.solvers.result import Progress as Progress
+from counterpoise.solvers.risk import minimize_risk as minimize_risk
 from counterpoise.solvers.simplex import capped_softmax as capped_softmax
 from counterpoise.solvers.simplex import project_capped as project_capped
 from counterpoise.solvers.simplex import worst_mean as worst_mean
@@ -24,4 +23,5 @@ from counterpoise.solvers.soft_margin import soft_margin_path as soft_margin_pat
 from counterpoise.solvers.svm import solve_kernel_svm as solve_kernel_svm
 from counterpoise.solvers.svm import solve_svm as solve_svm
 from counterpoise.solvers.svm_bounds import SVMSolution as SVMSolution
+from counterpoise.solvers.weights_program import solve_weights_lp as solve_weights_lp
 from counterpoise.solvers.worst_case import worst_case_weights as worst_case_weights

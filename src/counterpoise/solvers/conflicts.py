@@ -11,6 +11,7 @@ import scipy.sparse as sp
 
 from counterpoise._base.checks import check_choice
 from counterpoise._base.types import ArrayLike, FloatArray, IntArray
+from counterpoise.solvers.linear_program import solve_linear_program
 from counterpoise.solvers.result import FEASIBLE, constraint_scale
 
 __all__ = ["Conflict", "can_hold", "find_conflict", "least_point", "least_relaxation", "merge_columns"]
@@ -228,28 +229,19 @@ class _Program:
         With a divisor the last variable is what the domain is multiplied by, and ``divisor @ x = 1``; None where no
         point of the domain has a divisor above zero.
         """
-        from scipy.optimize import linprog  # noqa: PLC0415 - slow to import, and needed in trouble only
-
         above, equal, totals = self._domain(cost.size, is_scaled=divisor is not None)
         if divisor is not None:
             equal, totals = np.vstack([equal, divisor[None]]), np.append(totals, 1.0)
-        upper = 1.0 if self.domain == "box" and divisor is None else None
-        for presolve in (True, False):  # where constraints leave a point, presolve may find nothing there
-            found = linprog(
-                cost,
-                A_ub=sp.vstack([rows, above]),
-                b_ub=np.concatenate([limits, np.zeros(above.shape[0])]),
-                A_eq=equal if len(equal) else None,
-                b_eq=totals if len(equal) else None,
-                bounds=[(0.0, upper)] * self.n_variables + [(0.0, None)] * (cost.size - self.n_variables),
-                method="highs",
-                options={**_LINPROG_OPTIONS, "presolve": presolve},
-            )
-            if found.status == 0:
-                return found.x
-        if divisor is not None:
-            return None
-        raise RuntimeError(f"HiGHS stopped on a feasible and bounded linear program: {found.message}")
+        most = np.concatenate([limits, np.zeros(above.shape[0]), totals])
+        upper = np.full(cost.size, np.inf)
+        if self.domain == "box" and divisor is None:
+            upper[: self.n_variables] = 1.0
+        least = np.append(np.full(most.size - totals.size, -np.inf), totals)
+        matrix = sp.vstack([rows, above, sp.csr_array(equal)])
+        found = solve_linear_program(cost, matrix, (least, most), lower=np.zeros(cost.size), upper=upper)
+        if found is None and divisor is None:
+            raise RuntimeError("HiGHS found no solution of a bounded and feasible linear program; please report this.")
+        return None if found is None else found.point
 
     def _domain(self, n_columns: int, *, is_scaled: bool) -> tuple[Any, FloatArray, FloatArray]:
         """Return rows that are at most 0, and rows that equal given totals: what makes up the domain."""
@@ -262,9 +254,6 @@ class _Program:
         if is_scaled:
             total[-1] = -1.0
         return nothing, total[None], np.array([0.0 if is_scaled else 1.0])
-
-
-_LINPROG_OPTIONS = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
 
 
 def _irreducible(program: _Program, members: IntArray) -> IntArray:

@@ -9,11 +9,11 @@ below F. The least of the cuts is a concave model above F. Its maximum bounds F'
 below.
 
 Three ways to choose the next point. ``"maximum"``: where the model is highest (the paper's Definition 1; simple, and
-unstable from a few multipliers on). ``"mass"``: the centre of mass between the model and the best lower bound, exact
-for one multiplier (Definition 2). ``"level"``: the point nearest to the best one at which the model is above a level
-between the bounds (Lemarechal, Nemirovskii and Nesterov 1995), which the paper does not have: its steps are as short as
-the model allows, so that dozens of multipliers need few answers. All ask the oracle for half the distance of their
-level from the best lower bound: then an answer either lifts that bound or cuts the point off.
+unstable from a few multipliers on). ``"center-of-mass"``: that of what lies between the model and the best lower bound,
+exact for one multiplier (Definition 2). ``"level"``: the point nearest to the best one at which the model is above a
+level between the bounds (Lemarechal, Nemirovskii and Nesterov 1995), which the paper does not have: its steps are as
+short as the model allows, so that dozens of multipliers need few answers. All ask the oracle for half the distance of
+their level from the best lower bound: then an answer either lifts that bound or cuts the point off.
 """
 
 from collections.abc import Callable
@@ -23,16 +23,16 @@ import numpy as np
 
 from counterpoise._base.checks import check_choice, check_count, check_positive, check_vector
 from counterpoise._base.types import ArrayLike, FloatArray
+from counterpoise.solvers.planes import Box, CuttingPlanes, ModelMinimum
 
 _LEVEL = 0.5  # where the level lies between the bounds
 _FIRST = 100.0  # times the tolerance: the accuracy of the first answer, when nothing is known yet
-_FREE = 1e30  # what daqp takes for no bound
 _MAX_ITER = 1000
 _MAX_MISSES = 3  # an oracle that has reached its limits will not do better the next time, and is slow in it
 _ROUNDING = 1e-9  # part of an accuracy that does not make a miss
 
 
-class Answer(NamedTuple):
+class OracleAnswer(NamedTuple):
     """What is known of a concave function at a point: ``lower <= F <= upper``, and a cut above F everywhere.
 
     The cut is ``upper + slope @ (multipliers - point)``.
@@ -43,7 +43,7 @@ class Answer(NamedTuple):
     slope: FloatArray
 
 
-Oracle = Callable[[FloatArray, float], Answer]
+Oracle = Callable[[FloatArray, float], OracleAnswer]
 
 
 class MultiplierSolution(NamedTuple):
@@ -79,7 +79,7 @@ def maximize_concave(
     Parameters
     ----------
     oracle : callable
-        ``oracle(multipliers, accuracy)`` returns an ``Answer`` whose bounds should be at most ``accuracy`` apart.
+        ``oracle(multipliers, accuracy)`` returns an ``OracleAnswer`` whose bounds should be at most ``accuracy`` apart.
     n_multipliers : int
         How many there are.
     radius : float > 0
@@ -92,8 +92,8 @@ def maximize_concave(
         Offsets and slopes of linear functions ``offset + slope @ multipliers`` that are known to be nowhere below F.
     stop_above : float, optional
         Stop also when ``lower`` is at least this.
-    chooser : {"auto", "mass", "level", "maximum"}, default="auto"
-        How the next point is chosen; "auto" is "mass" for one multiplier and "level" for more.
+    chooser : {"auto", "center-of-mass", "level", "maximum"}, default="auto"
+        How the next point is chosen; "auto" is "center-of-mass" for one multiplier and "level" for more.
     max_iter : int, default=1000
         Stop after so many answers, whatever the gap; and after three that are less accurate than was asked for.
 
@@ -105,154 +105,105 @@ def maximize_concave(
     Examples
     --------
     >>> import numpy as np
-    >>> from counterpoise.solvers import Answer, maximize_concave
+    >>> from counterpoise.solvers import OracleAnswer, maximize_concave
     >>> def oracle(v, accuracy):
     ...     value = -float((v[0] - 2) ** 2)
-    ...     return Answer(value, value, np.array([-2 * (v[0] - 2)]))
+    ...     return OracleAnswer(value, value, np.array([-2 * (v[0] - 2)]))
     >>> found = maximize_concave(oracle, 1, radius=10.0, tol=1e-6)
     >>> found.multipliers.round(2).tolist(), found.gap <= 1e-6
     ([2.0], True)
     """
     size, tol = check_count(n_multipliers, "n_multipliers"), check_positive(tol, "tol")
     radius, limit = check_positive(radius, "radius"), check_count(max_iter, "max_iter")
-    chooser = check_choice(chooser, "chooser", ("auto", "mass", "level", "maximum"))
+    chooser = check_choice(chooser, "chooser", ("auto", "center-of-mass", "level", "maximum"))
     if chooser == "auto":
-        chooser = "mass" if size == 1 else "level"
-    if chooser == "mass" and size > 1:
-        raise ValueError(f"chooser='mass' is exact for one multiplier only; got {size}. Use 'level' or 'maximum'.")
+        chooser = "center-of-mass" if size == 1 else "level"
+    if chooser == "center-of-mass" and size > 1:
+        raise ValueError(
+            f"chooser='center-of-mass' is exact for one multiplier only; got {size}. Use 'level' or 'maximum'."
+        )
     point = np.zeros(size) if start is None else check_vector(start, "start", size, "one for each multiplier")
     point, accuracy = np.clip(point, 0.0, radius), _FIRST * tol
     model = _Model(size, radius)
     for offset, slope in zip(*cuts, strict=True) if cuts is not None else ():
-        model.add_cut(float(offset), slope)
+        model.planes.add(-slope, -float(offset))
     n_misses = 0
     while True:
         answer = _checked(oracle(point, accuracy), size)
         model.add(point, answer)
         n_misses += answer.upper - answer.lower > (1 + _ROUNDING) * accuracy
-        top = model.maximize()
-        is_enough = top.height - model.lower <= tol or model.lower >= stop_above
+        top = model.planes.minimize()
+        is_enough = -top.lower - model.lower <= tol or model.lower >= stop_above
         if is_enough or len(model.points) >= limit or n_misses >= _MAX_MISSES:
             return model.solution(top)
         point, level = _CHOOSERS[chooser](model, top)
         accuracy = max((level - model.lower) / 2, tol / 4)
 
 
-def _checked(answer: Answer, size: int) -> Answer:
+def _checked(answer: OracleAnswer, size: int) -> OracleAnswer:
     slope = check_vector(answer.slope, "slope", size, "one entry for each multiplier")
     if not -np.inf < answer.lower <= answer.upper < np.inf:
         raise ValueError(
             "oracle must return finite bounds with lower <= upper; "
             f"got lower {float(answer.lower)!r} and upper {float(answer.upper)!r}."
         )
-    return Answer(float(answer.lower), float(answer.upper), slope)
-
-
-class _Top(NamedTuple):
-    """The highest point of the model, and the shares of the cuts that prove its height."""
-
-    point: FloatArray
-    height: float
-    shares: FloatArray
+    return OracleAnswer(float(answer.lower), float(answer.upper), slope)
 
 
 class _Model:
-    """The least of the cuts ``offsets + slopes @ multipliers`` on the box, started hot after each new one."""
+    """What the answers so far say: cuts below the convex ``-F``, and the best lower bound of F."""
 
     def __init__(self, size: int, radius: float) -> None:
-        import highspy  # noqa: PLC0415 - compiled, and needed here alone
-
-        self.size, self.radius = size, radius
+        self.planes = CuttingPlanes(Box(size, radius), np.empty((0, size)), np.empty(0))
         self.points: list[FloatArray] = []
         self.lower, self.best = -np.inf, 0
-        self.slopes, self.offsets = np.empty((0, size)), np.empty(0)
-        self._lp = highspy.Highs()
-        self._lp.setOptionValue("output_flag", False)
-        self._lp.setOptionValue("threads", 1)
-        self._lp.setOptionValue("presolve", "off")  # it forgets the basis, and the hot start with it
-        self._lp.addVars(size, np.zeros(size), np.full(size, radius))
-        self._lp.addVar(-np.inf, np.inf)
-        self._lp.changeColCost(size, -1.0)
-        self._columns = np.arange(size + 1, dtype=np.int32)
 
-    def add(self, point: FloatArray, answer: Answer) -> None:
+    def add(self, point: FloatArray, answer: OracleAnswer) -> None:
         """Take in an answer at a point."""
         if answer.lower > self.lower:
             self.lower, self.best = answer.lower, len(self.points)
         self.points.append(point.copy())
-        self.add_cut(answer.upper - float(answer.slope @ point), answer.slope)
+        self.planes.add(-answer.slope, float(answer.slope @ point) - answer.upper)
 
-    def add_cut(self, offset: float, slope: FloatArray) -> None:
-        """Take in a linear function that is nowhere below."""
-        self.slopes, self.offsets = np.vstack([self.slopes, slope]), np.append(self.offsets, offset)
-        row = np.append(-slope, 1.0)
-        self._lp.addRow(-np.inf, offset, row.size, self._columns, row)
-
-    def maximize(self) -> _Top:
-        """Return the highest point, its height proven by the cuts' shares and not taken from the solver."""
-        self._lp.run()
-        solution = self._lp.getSolution()
-        if not solution.value_valid or not solution.dual_valid:
-            self._lp.clearSolver()
-            self._lp.run()
-            solution = self._lp.getSolution()
-        point = np.clip(np.array(solution.col_value)[:-1], 0.0, self.radius)
-        duals = np.maximum(-np.array(solution.row_dual), 0.0)
-        shares = duals / duals.sum() if duals.sum() > 0 else np.eye(self.offsets.size)[-1]
-        height = shares @ self.offsets + self.radius * np.maximum(shares @ self.slopes, 0.0).sum()
-        return _Top(point, float(height), shares)
-
-    def solution(self, top: _Top) -> MultiplierSolution:
+    def solution(self, top: ModelMinimum) -> MultiplierSolution:
         """Return the best point with the bounds."""
-        upper = max(top.height, self.lower)  # equal but for rounding where the model is exact
+        upper = max(-top.lower, self.lower)  # equal but for rounding where the model is exact
         return MultiplierSolution(self.points[self.best], self.lower, upper, self.best, top.shares, len(self.points))
 
 
-def _at_maximum(_model: _Model, top: _Top) -> tuple[FloatArray, float]:
-    return top.point, top.height
+def _at_maximum(_model: _Model, top: ModelMinimum) -> tuple[FloatArray, float]:
+    return top.point, -top.lower
 
 
-def _at_level(model: _Model, top: _Top) -> tuple[FloatArray, float]:
+def _at_level(model: _Model, top: ModelMinimum) -> tuple[FloatArray, float]:
     """Return the point nearest to the best one where the model is at least the level."""
-    import daqp  # noqa: PLC0415 - compiled, and needed here alone
-
-    centre = model.points[model.best]
-    level = model.lower + _LEVEL * (top.height - model.lower)
-    n_cuts = model.offsets.size
-    # In terms of the step from the centre its length is all that counts: daqp then has nothing to factorize.
-    heights = model.offsets + model.slopes @ centre
-    scale = np.maximum(np.abs(model.slopes).max(axis=1), 1e-300)
-    least = np.concatenate([-centre, (level - heights) / scale])
-    most = np.concatenate([model.radius - centre, np.full(n_cuts, _FREE)])
-    sense = np.zeros(least.size, dtype=np.int32)
-    step, _, status, _ = daqp.solve(None, None, model.slopes / scale[:, None], most, least, sense, primal_tol=1e-10)
-    if status <= 0:  # rounding near the end: the highest point always will do
-        return top.point, level
-    return np.clip(centre + step, 0.0, model.radius), level
+    level = model.lower + _LEVEL * (-top.lower - model.lower)
+    projected = model.planes.project(model.points[model.best], -level)
+    return top.point if projected is None else projected, level  # rounding near the end: the top always will do
 
 
-def _at_mass(model: _Model, top: _Top) -> tuple[FloatArray, float]:
+def _at_center_of_mass(model: _Model, top: ModelMinimum) -> tuple[FloatArray, float]:
     """Return the centre of mass of what lies between the model and the best lower bound, for one multiplier."""
-    slopes, offsets = model.slopes[:, 0], model.offsets
+    slopes, offsets, radius = -model.planes.slopes[:, 0], -model.planes.offsets, model.planes.domain.most
     steeper = np.subtract.outer(slopes, slopes)
     with np.errstate(divide="ignore", invalid="ignore"):
         crossings = np.subtract.outer(offsets, offsets) / -steeper
         floor_crossings = (model.lower - offsets) / slopes
-    places = np.concatenate([[0.0, model.radius], crossings[steeper > 0], floor_crossings[slopes != 0]])
-    places = np.unique(places[(places >= 0) & (places <= model.radius)])
+    places = np.concatenate([[0.0, radius], crossings[steeper > 0], floor_crossings[slopes != 0]])
+    places = np.unique(places[(places >= 0) & (places <= radius)])
     heights = np.maximum((offsets + np.outer(places, slopes)).min(axis=1) - model.lower, 0.0)
     # Trapezoids between neighbouring places: areas, and their first moments along both axes.
     widths, left, right = np.diff(places), heights[:-1], heights[1:]
     area = float((widths * (left + right)).sum() / 2)
     if not area > 0:
-        return top.point, top.height
+        return top.point, -top.lower
     along = widths * (places[:-1] * (2 * left + right) + places[1:] * (left + 2 * right)) / 6
     upward = widths * (left**2 + left * right + right**2) / 6
     return np.array([along.sum() / area]), model.lower + float(upward.sum()) / area
 
 
-_CHOOSERS: dict[str, Callable[[_Model, _Top], tuple[FloatArray, float]]] = {
+_CHOOSERS: dict[str, Callable[[_Model, ModelMinimum], tuple[FloatArray, float]]] = {
     "maximum": _at_maximum,
     "level": _at_level,
-    "mass": _at_mass,
+    "center-of-mass": _at_center_of_mass,
 }

@@ -21,7 +21,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from counterpoise._base.types import ArrayLike, FloatArray, IntArray
-from counterpoise.solvers.cutting_plane import Answer, maximize_concave
+from counterpoise.solvers.cutting_plane import OracleAnswer, maximize_concave
+from counterpoise.solvers.linear_program import solve_linear_program
+from counterpoise.solvers.planes import Simplex
 from counterpoise.solvers.result import FEASIBLE
 from counterpoise.solvers.svm import solve_kernel_svm, solve_svm
 from counterpoise.solvers.svm_bounds import SVMSolution
@@ -223,7 +225,7 @@ class _Majorizer:
         values = np.array(self.values)
         return values[:, 0], values[:, 1:]
 
-    def answer(self, multipliers: FloatArray, accuracy: float) -> Answer:
+    def answer(self, multipliers: FloatArray, accuracy: float) -> OracleAnswer:
         """Solve the support vector machine of these multipliers; its point is a cut."""
         problem = self.problem
         coefficients = np.append(self.focus, multipliers)
@@ -234,7 +236,7 @@ class _Majorizer:
         self.add(point, problem.machine.scores(point))
         values = self.values[-1]
         upper = float(values[0] + multipliers @ values[1:])
-        return Answer(min(found.lower + float(coefficients @ self.offsets), upper), upper, values[1:])
+        return OracleAnswer(min(found.lower + float(coefficients @ self.offsets), upper), upper, values[1:])
 
     def _values(self, scores: FloatArray, point: FloatArray) -> FloatArray:
         """Return the objective with the regularization and the excesses, ramps replaced by their bounds."""
@@ -257,7 +259,7 @@ class Plan:
     max_majorizations: int = 20
     radius: float = 1e3
     focus: float = 1.0
-    chooser: str = "level"  # "mass", exact for one multiplier, takes more support vector machines
+    chooser: str = "level"  # "center-of-mass", exact for one multiplier, takes more support vector machines
     stop: Callable[[State], bool] = lambda _state: False
 
 
@@ -373,23 +375,19 @@ def best_mean(values: FloatArray, *, radius: float) -> FloatArray:
     >>> best_mean(np.array([[0.0, 1.0], [8.0, -3.0]]), radius=1e3).tolist()
     [0.75, 0.25]
     """
-    from scipy.optimize import linprog  # noqa: PLC0415 - slow to import
-
     n_points, n_constraints = values.shape[0], values.shape[1] - 1
-    is_firm = np.isinf(radius)
-    found = linprog(
-        np.concatenate([values[:, 0], np.full(n_constraints, 0.0 if is_firm else radius)]),
-        A_ub=np.column_stack([values[:, 1:].T, -np.eye(n_constraints)]),
-        b_ub=np.maximum(values[0, 1:], 0.0) if is_firm else np.zeros(n_constraints),
-        A_eq=np.concatenate([np.ones(n_points), np.zeros(n_constraints)])[None],
-        b_eq=[1.0],
-        bounds=[(0.0, None)] * n_points + [(0.0, 0.0 if is_firm else None)] * n_constraints,
-        method="highs",
-        options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
+    is_firm, none = np.isinf(radius), np.zeros(n_constraints)
+    allowed = np.maximum(values[0, 1:], 0.0) if is_firm else none
+    exceeded = np.column_stack([values[:, 1:].T, -np.eye(n_constraints)])
+    found = solve_linear_program(
+        np.concatenate([values[:, 0], none if is_firm else none + radius]),
+        np.vstack([exceeded, np.append(np.ones(n_points), none)]),
+        (np.append(none - np.inf, 1.0), np.append(allowed, 1.0)),
+        lower=np.zeros(n_points + n_constraints),
+        upper=np.concatenate([np.full(n_points, np.inf), none if is_firm else none + np.inf]),
     )
-    if found.x is None and is_firm:  # HiGHS may give up where there is next to no room; the first point has its place
+    if found is None and is_firm:  # HiGHS may give up where there is next to no room; the first point has its place
         return np.asarray(np.eye(1, n_points)[0])
-    if found.x is None:
-        raise RuntimeError(f"HiGHS stopped on a feasible and bounded linear program: {found.message}")
-    shares = np.maximum(found.x[:n_points], 0.0)
-    return np.asarray(shares / shares.sum())
+    if found is None:
+        raise RuntimeError("HiGHS found no solution of a bounded and feasible linear program; please report this.")
+    return Simplex(n_points).clean(found.point[:n_points])

@@ -1,0 +1,61 @@
+"""A linear program written out in full, solved by HiGHS."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from counterpoise._base.types import FloatArray
+
+_OPTIONS = {
+    "output_flag": False,
+    "threads": 1,
+    "primal_feasibility_tolerance": 1e-10,
+    "dual_feasibility_tolerance": 1e-10,
+}
+
+
+class LinearSolution(NamedTuple):
+    """An optimal point and the duals of the rows."""
+
+    point: FloatArray
+    duals: FloatArray
+    n_iter: int
+
+
+def solve_linear_program(
+    cost: FloatArray, matrix: Any, within: tuple[FloatArray, FloatArray], *, lower: FloatArray, upper: FloatArray
+) -> LinearSolution | None:
+    """Return the minimizer of ``cost @ x`` with x from ``lower`` to ``upper`` and ``matrix @ x`` within two vectors.
+
+    None where HiGHS finds none: the program has no solution, or a feasible set with next to no room.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from counterpoise.solvers.linear_program import solve_linear_program
+    >>> one, free = np.ones(1), np.full(2, np.inf)
+    >>> solve_linear_program(np.array([2.0, 1.0]), np.ones((1, 2)), (one, one), lower=np.zeros(2), upper=free).point
+    array([0., 1.])
+    """
+    import highspy  # noqa: PLC0415 - compiled, and needed here alone
+    import scipy.sparse as sp  # noqa: PLC0415 - slow to import
+
+    by_row = sp.csr_array(matrix)
+    model = highspy.HighsLp()
+    model.num_row_, model.num_col_ = by_row.shape
+    model.col_cost_, model.col_lower_, model.col_upper_ = cost, lower, upper
+    model.row_lower_, model.row_upper_ = within
+    entries = model.a_matrix_
+    entries.format_ = highspy.MatrixFormat.kRowwise
+    entries.start_, entries.index_, entries.value_ = by_row.indptr, by_row.indices, by_row.data
+    for presolve in ("choose", "off"):  # where constraints leave a point, presolve may call that unbounded
+        lp = highspy.Highs()
+        for option, setting in {**_OPTIONS, "presolve": presolve}.items():
+            lp.setOptionValue(option, setting)
+        lp.passModel(model)
+        lp.run()
+        solution = lp.getSolution()
+        if lp.getModelStatus() == highspy.HighsModelStatus.kOptimal and solution.dual_valid:
+            n_iter = int(lp.getInfo().simplex_iteration_count)
+            return LinearSolution(np.array(solution.col_value), np.array(solution.row_dual), n_iter)
+    return None
