@@ -17,11 +17,12 @@ from counterpoise.boosting.learner import base_learner, make_fit
 from counterpoise.boosting.rounds import Fit, History, Round, Rule, boost
 from counterpoise.boosting.rules import without_outliers
 from counterpoise.goals import Table, as_goals
-from counterpoise.mixtures.answers import TRAIN, Answers, find_positive, part_of
+from counterpoise.mixtures.answers import TRAIN, Answers, find_positive
+from counterpoise.mixtures.choosing import CVAR, MIXTURES, WORST_GROUP, Aim, Evidence, as_aim, choose_mixture
 from counterpoise.mixtures.draws import Draws, check_key, make_key
-from counterpoise.mixtures.game import MIXTURES, Choice, Game, Selection, as_game, choose_mixture
+from counterpoise.mixtures.game import Selection
 from counterpoise.mixtures.pool import pool_codes, predict_codes
-from counterpoise.mixtures.randomized import CVAR, DECISIONS, WORST_GROUP, Evidence, RandomizedClassifier
+from counterpoise.mixtures.randomized import DECISIONS, RandomizedClassifier
 
 
 class _Best(NamedTuple):
@@ -251,7 +252,7 @@ class BoostedMixture(Booster, RandomizedClassifier):
         self.estimators_ = list(self._history.models)
         self.weighted_losses_ = np.array(self._history.weighted_losses)
         aim = WORST_GROUP if self._mixes_groups() else CVAR
-        self._settle(self._evidence_of_rounds(), check_alpha(self.alpha), as_goals(self.goals), aim)
+        self._settle(self._evidence_of_rounds(), as_aim(self.alpha, aim, self.goals, **self._limits()))
         return self
 
     def _after_round(self, done: Round, history: History, saved: Checkpoint | None) -> bool:
@@ -283,7 +284,8 @@ class BoostedMixture(Booster, RandomizedClassifier):
     def _has_stalled(self, number: int) -> bool:
         if self.patience is None:
             return False
-        value = choose_mixture(self._select(), alpha=self.alpha, outlier_fraction=self.outlier_fraction).value
+        aim = Aim(self.alpha, CVAR, (), outlier_fraction=self.outlier_fraction)
+        value = choose_mixture(self._select(), aim).value
         if value < self._best.value - _IMPROVEMENT:
             self._best = _Best(value, number)
         return bool(number - self._best.number >= self.patience)
@@ -303,7 +305,7 @@ class BoostedMixture(Booster, RandomizedClassifier):
         rows, losses = self._chosen_on()
         weights = _unequal(rows.weights)
         places = np.arange(self._table.n_samples) if rows.places is None else rows.places
-        table = part_of(self._table, places, self.classes_[rows.codes], weights)
+        table = self._table.part(places, self.classes_[rows.codes], weights)
         positive = find_positive(self.classes_, self.pos_label)
         bits = None
         if len(self.classes_) == 2:  # noqa: PLR2004 - then losses tell predictions
@@ -313,15 +315,6 @@ class BoostedMixture(Booster, RandomizedClassifier):
             bits = positive.bits(pool_codes(self.estimators_, rows.X, self.classes_, self.n_jobs))
         answers = Answers({}, {}, positive).with_dataset(TRAIN, table, bits)
         return Evidence(losses, weights, rows.groups, self._with_datasets(answers, self._datasets))
-
-    def _choose(self, selection: Selection, alpha: float) -> Choice:
-        return choose_mixture(selection, alpha=alpha, kind=self.mixture, outlier_fraction=self.outlier_fraction)
-
-    def _game(self, selection: Selection, alpha: float) -> Game:
-        return as_game(selection, alpha, self.outlier_fraction)
-
-    def _forget_mixture(self) -> None:
-        self.mixture = "optimal"
 
 
 def _goal_table(

@@ -15,8 +15,9 @@ from counterpoise._base.checks import as_numbers, check_alpha, check_count, chec
 from counterpoise._base.text_table import text_table
 from counterpoise._base.types import ArrayLike, FloatArray
 from counterpoise.goals import Goal, as_goals
-from counterpoise.mixtures.answers import GoalRows
+from counterpoise.mixtures.choosing import posed
 from counterpoise.mixtures.game import Game
+from counterpoise.mixtures.goal_rows import GoalRows, goal_rows
 from counterpoise.solvers import bounds_path, minimize_cvar
 from counterpoise.solvers.result import InfeasibleRows, MixtureSolution
 
@@ -134,8 +135,8 @@ def tradeoff(
     """
     tol, n_points = check_positive(tol, "tol"), check_count(n_points, "n_points")
     if hasattr(model, "selection_"):
-        level = model.alpha_ if alpha is None else check_alpha(alpha)
-        game = model._game(model.selection_, level)  # noqa: SLF001 - of our own kind
+        aim = model._aim(alpha)  # noqa: SLF001 - of our own kind
+        level, game = aim.alpha, posed(model.selection_, aim)
         goals = _rows_of_model(model, goal)
         limits = _Limits(goals.rows, goals.bounds, goals)
     elif hasattr(model, "fit"):
@@ -209,7 +210,7 @@ def _rows_of_model(model: Any, goal: Any) -> GoalRows:
     if len(listed) != 1:
         raise ValueError(f"A frontier is for one goal; got {len(listed)}.")
     others = [other for other in model.goals_ if other.with_bound(listed[0].bound) != listed[0]]
-    found = model._kept.answers.goal_rows((listed[0], *others))  # noqa: SLF001 - of our own kind
+    found = goal_rows(model._kept.answers, (listed[0], *others))  # noqa: SLF001 - of our own kind
     assert isinstance(found, GoalRows)  # noqa: S101 - there is a goal
     return found
 

@@ -21,15 +21,16 @@ CLASSES = {
     "Draws": "counterpoise.mixtures.draws",
     "EBBoostClassifier": "counterpoise.boosting.ebboost",
     "Ensemble": "counterpoise.boosting.additive",
-    "Evidence": "counterpoise.mixtures.randomized",
+    "Evidence": "counterpoise.mixtures.choosing",
     "Goal": "counterpoise.goals.expressions",
     "GoalCheck": "counterpoise.goals.expressions",
-    "GoalRows": "counterpoise.mixtures.answers",
+    "GoalRows": "counterpoise.mixtures.goal_rows",
     "Grid": "counterpoise.mixtures.draws.rows",
     "HingeSolution": "counterpoise.solvers.soft_margin",
     "HistogramTree": "counterpoise.learners.trees",
     "LPBoostClassifier": "counterpoise.boosting.lpboost",
     "LeastErrorStump": "counterpoise.learners.bernstein_stump",
+    "LinearRate": "counterpoise.mixtures.goal_rows",
     "Majorization": "counterpoise.solvers.ramp",
     "Metric": "counterpoise.goals.terms",
     "MixtureClassifier": "counterpoise.mixtures.mixture",
@@ -40,7 +41,6 @@ CLASSES = {
     "RLPBoostClassifier": "counterpoise.boosting.margin_boost",
     "RQPBoostClassifier": "counterpoise.boosting.margin_boost",
     "Rate": "counterpoise.goals.expressions",
-    "RateRow": "counterpoise.mixtures.answers",
     "Ratio": "counterpoise.goals.expressions",
     "ResNet18": "counterpoise.learners.networks",
     "Resampled": "counterpoise.learners.resampling",
@@ -55,9 +55,10 @@ CLASSES = {
     "WeightedShare": "counterpoise.goals.shares",
     "WideResNet": "counterpoise.learners.networks",
     "_Best": "counterpoise.boosting.base",
-    "_Member": "counterpoise.mixtures.mixture",
-    "_Stored": "counterpoise.mixtures.mixture",
+    "_Member": "counterpoise.mixtures.members",
+    "_Stored": "counterpoise.mixtures.members",
 }
+_RENAMED = {"RateRow": "LinearRate"}  # since files named them
 
 
 def is_known(kind: type) -> bool:
@@ -67,6 +68,7 @@ def is_known(kind: type) -> bool:
 
 def known_class(name: Any) -> Any:
     """Return the class of that name."""
+    name = _RENAMED.get(name, name) if isinstance(name, str) else name
     if not isinstance(name, str) or name not in CLASSES:
         raise UnreadableModel(f"it names the class {name!r}, which this version cannot restore")
     return getattr(import_module(CLASSES[name]), name)

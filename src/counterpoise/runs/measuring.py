@@ -284,7 +284,7 @@ class Judge:
         """Return where each model errs on a split, and the mixture."""
         estimator, part = last_step(self.model), self.data.splits[split]
         if self._asked is None or self._asked[0] != split:
-            pool = estimator._pool()  # noqa: SLF001 - of our own kind
+            pool = estimator._pool().members  # noqa: SLF001 - of our own kind
             codes = pool_codes(pool, seen_by_last(self.model, part.X), estimator.classes_, estimator.n_jobs)
             self._asked = split, failures(codes, np.searchsorted(estimator.classes_, part.labels))
         return self._asked[1], estimator.mixture_
