@@ -11,6 +11,7 @@ from counterpoise.goals.bound import BoundGoals, bind, bind_objective
 from counterpoise.goals.expressions import Goal, GoalCheck, Rate, Ratio
 from counterpoise.goals.fairness import demographic_parity, eighty_percent_rule, equal_opportunity, equalized_odds
 from counterpoise.goals.infeasible import InfeasibleGoals
+from counterpoise.goals.own_metrics import forget_metric, register_metric
 from counterpoise.goals.rates import (
     accuracy,
     churn,
@@ -72,6 +73,7 @@ __all__ = [
     "false_negatives",
     "false_positive_rate",
     "false_positives",
+    "forget_metric",
     "losses",
     "negative_rate",
     "parse_goal",
@@ -79,6 +81,7 @@ __all__ = [
     "positive_rate",
     "precision",
     "recall",
+    "register_metric",
     "true_negative_rate",
     "true_negatives",
     "true_positive_rate",
