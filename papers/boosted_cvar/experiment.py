@@ -21,7 +21,7 @@ import numpy as np
 
 from counterpoise.boosting.adalpboost import AdaLPBoostClassifier
 from counterpoise.boosting.lpboost import LPBoostClassifier
-from counterpoise.datasets import load, split_rows
+from counterpoise.datasets import load_dataset, split_rows
 from counterpoise.metrics import cvar_loss
 from counterpoise.mixtures.pool import zero_one_losses
 from counterpoise.runs import Tell
@@ -128,7 +128,7 @@ def reproduce(
 
 def measure(repeat: Repeat) -> list[ResultRow]:
     """Return all measurements of one data set, learner and seed."""
-    data = load(repeat.protocol.dataset)
+    data = load_dataset(repeat.protocol.dataset)
     with warnings.catch_warnings():  # as in the paper, a learner stops after so many steps, converged or not
         warnings.filterwarnings("ignore", "lbfgs failed to converge")
         return list(run_once(repeat.protocol, data, repeat.seed))

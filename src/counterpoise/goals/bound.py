@@ -108,11 +108,11 @@ def with_margins(goals: Sequence[Goal], views: Views) -> list[Goal]:
     """Return the goals with the bounds that rows of this number must meet to certify those that carry a confidence."""
     return [
         goal if goal.confidence is None else tightened_goal(goal, standing(goal, views, None), risk)
-        for goal, risk in zip(goals, risks(goals), strict=True)
+        for goal, risk in zip(goals, risk_of_each(goals), strict=True)
     ]
 
 
-def risks(goals: Sequence[Goal]) -> list[float]:
+def risk_of_each(goals: Sequence[Goal]) -> list[float]:
     """Return the risk that each goal may take, so that all those that carry a confidence are certified together."""
     n_confident = sum(goal.confidence is not None for goal in goals)
     return [0.0 if goal.confidence is None else (1.0 - goal.confidence) / n_confident for goal in goals]

@@ -31,7 +31,7 @@ __all__ = [
     "false_negatives",
     "false_positive_rate",
     "false_positives",
-    "losses",
+    "loss_rate",
     "negative_rate",
     "positive_rate",
     "precision",
@@ -42,7 +42,7 @@ __all__ = [
     "true_positives",
     "win_change_ratio",
     "win_loss_ratio",
-    "wins",
+    "win_rate",
     "wins_minus_losses",
 ]
 
@@ -78,8 +78,8 @@ METRICS = {
         Metric("false_positive_rate", (_FP,), out_of=_NEGATIVES),
         Metric("true_negative_rate", (_TN,), out_of=_NEGATIVES),
         Metric("churn", _CHANGES),
-        Metric("wins", _WINS),
-        Metric("losses", _LOSSES),
+        Metric("win_rate", _WINS),
+        Metric("loss_rate", _LOSSES),
         Metric("wins_minus_losses", _WINS + tuple(count._replace(coefficient=-1.0) for count in _LOSSES)),
     )
 }
@@ -221,14 +221,14 @@ def churn(dataset: Dataset | str = DEFAULT, /, **where: Any) -> Rate:
     return _rate("churn", dataset, where)
 
 
-def wins(dataset: Dataset | str = DEFAULT, /, **where: Any) -> Rate:
+def win_rate(dataset: Dataset | str = DEFAULT, /, **where: Any) -> Rate:
     """Return the share of rows on which the prediction is right and the baseline's wrong."""
-    return _rate("wins", dataset, where)
+    return _rate("win_rate", dataset, where)
 
 
-def losses(dataset: Dataset | str = DEFAULT, /, **where: Any) -> Rate:
+def loss_rate(dataset: Dataset | str = DEFAULT, /, **where: Any) -> Rate:
     """Return the share of rows on which the prediction is wrong and the baseline's right."""
-    return _rate("losses", dataset, where)
+    return _rate("loss_rate", dataset, where)
 
 
 def wins_minus_losses(dataset: Dataset | str = DEFAULT, /, **where: Any) -> Rate:
@@ -261,13 +261,13 @@ def f1_score(dataset: Dataset | str = DEFAULT, /, **where: Any) -> Ratio:
 def win_loss_ratio(dataset: Dataset | str = DEFAULT, /, **where: Any) -> Ratio:
     """Return #Wins / #Losses against the baseline, a ratio."""
     rows = as_dataset(dataset).where(**where)
-    return Ratio(wins(rows), losses(rows), f"win_loss_ratio({rows})")
+    return Ratio(win_rate(rows), loss_rate(rows), f"win_loss_ratio({rows})")
 
 
 def win_change_ratio(dataset: Dataset | str = DEFAULT, /, **where: Any) -> Ratio:
     """Return #Wins / #Changes against the baseline, a ratio."""
     rows = as_dataset(dataset).where(**where)
-    return Ratio(wins(rows), churn(rows), f"win_change_ratio({rows})")
+    return Ratio(win_rate(rows), churn(rows), f"win_change_ratio({rows})")
 
 
 RATIOS: dict[str, Callable[[Dataset], Ratio]] = {
@@ -279,8 +279,12 @@ RATIOS: dict[str, Callable[[Dataset], Ratio]] = {
 TABLED = ["positive_rate", "error_rate", "recall", "false_positive_rate", "precision", "churn"]  # and those registered
 
 
+_EARLIER = {"wins": "win_rate", "losses": "loss_rate"}  # names of metrics in files of earlier versions
+
+
 def named(name: str, rows: Dataset) -> Rate | Ratio:
     """Return the metric of that name on the rows."""
+    name = _EARLIER.get(name, name)
     if name in RATIOS:
         return RATIOS[name](rows)
     if name not in METRICS:

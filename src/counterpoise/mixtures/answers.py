@@ -16,7 +16,7 @@ from counterpoise._base.types import AnyArray, BoolArray, FloatArray
 from counterpoise.goals import Goal, GoalCheck, InfeasibleGoals, Ratio, Table, as_objective
 from counterpoise.goals.advice import Bounds, Constraints, explain
 from counterpoise.goals.binding import Views, tally_rates
-from counterpoise.goals.bound import check_denominators, risks, with_margins
+from counterpoise.goals.bound import check_denominators, risk_of_each, with_margins
 from counterpoise.goals.classes import Classes
 from counterpoise.goals.population import standing
 from counterpoise.goals.rows import Dataset
@@ -115,7 +115,7 @@ class GoalRows(NamedTuple):
         return share is None or can_certify(self.goals[place].with_bound(bound), share, self._risk(place))
 
     def _risk(self, place: int) -> float:
-        return risks(self.goals)[place]
+        return risk_of_each(self.goals)[place]
 
     def constraints(self, bounds: Bounds) -> Constraints:
         """Return the goals as constraints on the mixture, with other numbers on the right sides of some."""

@@ -1,4 +1,4 @@
-from counterpoise._base.progress import Progress as Progress
+from counterpoise._base.progress import RunProgress as RunProgress
 from counterpoise._base.progress import Tell as Tell
 from counterpoise.runs.errors import DataError as DataError
 from counterpoise.runs.errors import GoalsFileError as GoalsFileError

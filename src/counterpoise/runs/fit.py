@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from counterpoise._base.progress import Progress, Tell
+from counterpoise._base.progress import RunProgress, Tell
 from counterpoise.goals import Goal, InfeasibleGoals, bind
 from counterpoise.runs.data import Data, Part, data_files, load_data
 from counterpoise.runs.errors import DataError, RunFolderError, short
@@ -18,7 +18,7 @@ from counterpoise.runs.output import unwritten
 from counterpoise.runs.settings import RunSettings
 
 
-def _nothing(_progress: Progress) -> None:
+def _nothing(_progress: RunProgress) -> None:
     """Tell nobody."""
 
 
@@ -45,7 +45,7 @@ def fit_run(
     output : path, optional
         The run folder. Default: the one that the goals file names, from its own folder; else beside it, with its name.
     tell : callable
-        Told after each round or model how far the fit is, as ``counterpoise._base.progress.Progress``.
+        Told after each round or model how far the fit is, as ``counterpoise._base.progress.RunProgress``.
     on_event : callable
         Called with the lines that also go into the log.
 

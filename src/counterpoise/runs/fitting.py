@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from counterpoise._base.progress import Progress, Tell
+from counterpoise._base.progress import RunProgress, Tell
 from counterpoise.goals import Goal
 from counterpoise.mixtures.draws import derived_key
 from counterpoise.runs.data import Data
@@ -234,4 +234,4 @@ class _Pace:
         """Tell that a part is done."""
         elapsed = time.monotonic() - self.started
         left = elapsed / max(number - self.restored, 1) * (self.total - number)
-        self.tell(Progress(number, self.total, part, elapsed, left))
+        self.tell(RunProgress(number, self.total, part, elapsed, left))
