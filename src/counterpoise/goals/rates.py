@@ -270,12 +270,13 @@ def win_change_ratio(dataset: Dataset | str = DEFAULT, /, **where: Any) -> Ratio
     return Ratio(win_rate(rows), churn(rows), f"win_change_ratio({rows})")
 
 
-RATIOS: dict[str, Callable[..., Ratio]] = {
+RATIOS: dict[str, Callable[[Dataset], Ratio]] = {
     "precision": precision,
     "f1_score": f1_score,
     "win_loss_ratio": win_loss_ratio,
     "win_change_ratio": win_change_ratio,
 }
+TABLED = ["positive_rate", "error_rate", "recall", "false_positive_rate", "precision", "churn"]  # and those registered
 
 
 _EARLIER = {"wins": "win_rate", "losses": "loss_rate"}  # names of metrics in files of earlier versions

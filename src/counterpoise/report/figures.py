@@ -85,7 +85,9 @@ def rate_figure(name: str, rate: str, dots: Sequence[Dot]) -> Markup:
     def fill(ax: Any) -> None:
         _dots(ax, dots, rate)
         ax.axvline(dots[0].value, color=MUTED, linewidth=0.8, linestyle=":", zorder=0)
-        ax.set_xlim(*_limits([end for dot in dots for end in (dot.value, dot.low, dot.high)], (0.0, 1.0)))
+        values = [dot.value for dot in dots]
+        inside = (min(0.0, *values), max(1.0, *values))  # shares, but for some metrics of a user's own
+        ax.set_xlim(*_limits([end for dot in dots for end in (dot.value, dot.low, dot.high)], inside))
 
     told = "; ".join(f"{dot.name} {percent(dot.value)}" for dot in dots)
     return draw(name, f"{rate} by group".capitalize(), f"{told}.", fill, height=_FRAME + _ROW * len(dots))

@@ -9,8 +9,7 @@ from counterpoise.goals import Dataset, Rate, as_objective, error_rate
 from counterpoise.mixtures.pool import group_codes
 from counterpoise.runs.data import Part
 from counterpoise.runs.fitting import last_step, mixes
-
-CVAR, WORST_GROUP, RATE, OWN = "cvar", "worst-group", "rate", "own"  # OWN: what the method does by itself
+from counterpoise.runs.quantities import OWN, RATE
 
 
 def aim_of(model: Any) -> str | Rate:
