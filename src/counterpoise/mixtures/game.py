@@ -12,8 +12,9 @@ import numpy as np
 from counterpoise._base.types import AnyArray, BoolArray, ByteArray, FloatArray, IntArray
 from counterpoise.metrics import cvar_loss
 from counterpoise.mixtures.goal_rows import GoalRows, LinearRate
-from counterpoise.solvers import minimize_cvar
+from counterpoise.solvers import minimize_risk
 from counterpoise.solvers.result import FEASIBLE, InfeasibleRows
+from counterpoise.theory.risks import CVaR, Mean, Risk
 
 _SHARE = 1e-10  # of the mixture, below which a model is never drawn in practice: rounding of the solver
 
@@ -26,6 +27,7 @@ class Selection(NamedTuple):
     groups: IntArray | None  # group code of each row where the worst group counts, else None
     goals: GoalRows | None = None
     rate: LinearRate | None = None  # what is minimized instead of a risk of the losses
+    risk: Risk | None = None  # what is minimized, bound to the rows, where it is neither a CVaR nor the worst group
 
     @property
     def n_models(self) -> int:
@@ -50,10 +52,10 @@ class Choice(NamedTuple):
 
 
 class Game(NamedTuple):
-    """``min over mixture of shift + CVaR_alpha(losses @ mixture)`` subject to goals: every risk in one form."""
+    """``min over mixture of shift + risk(losses @ mixture)`` subject to goals."""
 
     losses: AnyArray
-    alpha: float
+    risk: Risk
     sample_weight: FloatArray | None
     goals: GoalRows | None
     shift: float = 0.0
@@ -63,7 +65,7 @@ class Game(NamedTuple):
         goals = self.goals
         limits = {} if goals is None else goals.as_limits()
         try:
-            found = minimize_cvar(self.losses, self.alpha, sample_weight=self.sample_weight, **limits)
+            found = minimize_risk(self.losses, self.risk, sample_weight=self.sample_weight, **limits)
         except InfeasibleRows as error:
             assert goals is not None  # noqa: S101 - there are no other rows
             raise goals.infeasible(error) from error
@@ -74,14 +76,17 @@ class Game(NamedTuple):
 
     def value(self, mixture: FloatArray) -> float:
         """Return the risk of a mixture."""
-        return self.shift + cvar_loss(self.losses, self.alpha, self.sample_weight, mixture=mixture)
+        if self.risk.tail_fraction is not None:
+            return self.shift + cvar_loss(self.losses, self.risk.tail_fraction, self.sample_weight, mixture=mixture)
+        return self.shift + self.risk.value(self.losses @ mixture, self.sample_weight)
 
     def single_values(self) -> FloatArray:
         """Return the risk of each model alone."""
-        if self.losses.dtype == np.uint8:  # zero-one: Proposition 1 of Zhai et al. 2021
+        alpha = self.risk.tail_fraction
+        if self.losses.dtype == np.uint8 and alpha is not None:  # zero-one: Proposition 1 of Zhai et al. 2021
             errors = np.average(self.losses, axis=0, weights=self.sample_weight)
-            return self.shift + np.minimum(errors / self.alpha, 1.0)
-        return self.shift + np.array([cvar_loss(column, self.alpha, self.sample_weight) for column in self.losses.T])
+            return self.shift + np.minimum(errors / alpha, 1.0)
+        return np.array([self.value(alone) for alone in np.eye(self.losses.shape[1])])
 
     def violations(self) -> FloatArray:
         """Return by how much each model alone misses the goals, in total."""
@@ -96,18 +101,18 @@ class Game(NamedTuple):
         return self._replace(losses=self.losses[:, models], goals=goals)
 
 
-def as_game(selection: Selection, alpha: float, outlier_fraction: float = 0.0) -> Game:
-    """Return the problem that the selection poses."""
+def as_game(selection: Selection, risk: Risk, outlier_fraction: float = 0.0) -> Game:
+    """Return the problem that the selection poses; the risk is that of a selection which has none of its own."""
     if selection.rate is not None:  # one row of losses, in the units of the rate
-        return Game(selection.rate.row[None], 1.0, None, selection.goals, selection.rate.constant)
+        return Game(selection.rate.row[None], Mean(), None, selection.goals, selection.rate.constant)
     if selection.groups is not None:  # a tail of one group is the worst group
         by_group = group_losses(selection)
-        return Game(by_group, 1 / len(by_group), None, selection.goals)
+        return Game(by_group, CVaR(1 / len(by_group)), None, selection.goals)
     losses, weight = selection.losses, selection.sample_weight
     if outlier_fraction > 0:  # the rows with the highest average loss are left out (DORO, Zhai et al. 2021b)
         keep = ~outliers(losses.mean(axis=1), weight, outlier_fraction)
         losses, weight = losses[keep], None if weight is None else weight[keep]
-    return Game(losses, alpha, weight, selection.goals)
+    return Game(losses, selection.risk or risk, weight, selection.goals)
 
 
 def group_losses(selection: Selection) -> FloatArray:

@@ -37,10 +37,11 @@ class MixtureClassifier(RandomizedClassifier):
         column of probabilities for each class), stored predictions (an array of labels for the rows of ``fit``, or a
         dict of such arrays by dataset), or a pair of a name and one of these. A clone keeps them as they are.
     alpha : float in (0, 1], default=0.1
-        Tail fraction; 1 is the plain error.
-    objective : {"cvar", "worst-group"}, or a rate or its text, optional
-        What is minimized: the loss on the worst-off fraction alpha of the rows (default), the loss of the worst group
-        of ``sensitive_features``, or any linear combination of rates such as ``"false_positive_rate(train)"``.
+        Tail fraction; 1 is the plain error. Short for ``objective=CVaR(alpha)``, and ignored under another objective.
+    objective : risk or rate, or the text of one, optional
+        What is minimized: a risk of the losses such as ``WorstGroup("sex")``, ``EmpiricalLikelihood("calibrated")`` or
+        ``0.5 * Mean() + 0.5 * CVaR(0.1)`` (see ``counterpoise.theory.risks``), or any linear combination of rates such
+        as ``"false_positive_rate(train)"``. ``"worst-group"`` is ``WorstGroup()``.
     goals : goals or their texts, default=()
         What must hold on the rows of ``fit``, the dataset ``train``, and on other datasets: see ``counterpoise.goals``.
     decision : {"sticky", "sample", "vote"}, default="sticky"

@@ -39,7 +39,7 @@ class RandomizedClassifier(PooledClassifier):
     """
 
     key = SecretParameter()
-    _added_later: ClassVar = {"key": None}  # than some files of saved models
+    _added_later: ClassVar = {"key": None, "objective": None}  # than some files of saved models
 
     def predict(self, X: Any, ids: Any = None) -> AnyArray:
         """Decide about every row.
@@ -118,11 +118,11 @@ class RandomizedClassifier(PooledClassifier):
             Default: those of ``fit``, whose predictions were kept, so that no model is even evaluated. They are the
             dataset ``train`` of goals.
         alpha : float in (0, 1], optional
-            Another tail fraction. Default: the present one.
+            Short for ``objective=CVaR(alpha)``. Default: the present objective.
         goals : goals or their texts, optional
             Other goals; ``()`` for none. Default: the present ones.
-        objective : {"cvar", "worst-group"}, or a rate or its text, optional
-            What is minimized. Default: as at present.
+        objective : risk or rate, or the text of one, optional
+            What is minimized; ``alpha`` is then ignored. Default: ``CVaR(alpha)`` where alpha is given, else as before.
         sample_weight : array of shape (n_samples,), optional
             Weights of the given rows.
         sensitive_features : array, dict or data frame with a row for each sample, optional
@@ -147,9 +147,9 @@ class RandomizedClassifier(PooledClassifier):
             Where no mixture meets the goals.
         """
         check_is_fitted(self)
+        if objective is None and sensitive_features is not None and not (self.goals_ if goals is None else goals):
+            objective = WORST_GROUP
         aim = self._aim(alpha, objective, goals)._replace(mixture="optimal")
-        if objective is None and sensitive_features is not None and not aim.goals:
-            aim = aim._replace(objective=WORST_GROUP)
         evidence = self._evidence(X, y, Weighed(sample_weight, largest_weight), sensitive_features, datasets)
         evidence = evidence._replace(answers=evidence.answers.with_tables(tables or {}))
         given = {"alpha": alpha, "goals": goals, "objective": objective, "mixture": "optimal"}
@@ -230,7 +230,7 @@ class RandomizedClassifier(PooledClassifier):
         """Return what is asked of the mixture; what is None is as at present."""
         return as_aim(
             self.alpha_ if alpha is None else alpha,
-            self.objective_ if objective is None else objective,
+            self.objective_ if objective is None and alpha is None else objective,
             self.goals_ if goals is None else goals,
             **self._limits(),
         )

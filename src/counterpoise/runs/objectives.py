@@ -9,7 +9,8 @@ from counterpoise.goals import Dataset, Rate, as_objective, error_rate
 from counterpoise.mixtures.pool import group_codes
 from counterpoise.runs.data import Part
 from counterpoise.runs.fitting import last_step, mixes
-from counterpoise.runs.quantities import OWN, RATE
+from counterpoise.runs.quantities import CVAR, OWN, RATE, WORST_GROUP
+from counterpoise.theory.risks import CVaR, WorstGroup
 
 
 def aim_of(model: Any) -> str | Rate:
@@ -17,7 +18,8 @@ def aim_of(model: Any) -> str | Rate:
     estimator = last_step(model)
     if mixes(model):
         is_chosen = getattr(estimator, "mixture", "optimal") == "optimal"
-        return estimator.objective_ if is_chosen else OWN
+        aim = estimator.objective_ if is_chosen else OWN
+        return CVAR if isinstance(aim, CVaR) else WORST_GROUP if isinstance(aim, WorstGroup) else aim
     if hasattr(estimator, "objective_value_"):  # trained inside goals, for the error unless another rate is named
         return error_rate(Dataset("train")) if estimator.objective is None else as_objective(estimator.objective)
     return OWN
