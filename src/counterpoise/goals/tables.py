@@ -1,12 +1,13 @@
 """The data that a named dataset is bound to, and which of its rows meet a condition."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from counterpoise._base.checks import EQUAL, check_largest_weight, check_positive, check_sample_weight
 from counterpoise._base.types import AnyArray, ArrayLike, BoolArray, FloatArray, IntArray
+from counterpoise.goals.classes import Classes, two_classes
 from counterpoise.goals.rows import DEFAULT, Dataset
 from counterpoise.goals.wording import UnknownValue, text_of, unknown
 
@@ -266,6 +267,18 @@ def table_of(tables: Mapping[str, Table], name: str) -> Table:
     if name not in tables:
         raise unknown("dataset", name, tables)
     return tables[name]
+
+
+def classes_of(
+    tables: Mapping[str, Table],
+    others: Iterable[AnyArray] = (),
+    *,
+    classes: ArrayLike | None = None,
+    pos_label: Any = None,
+) -> Classes:
+    """Return the negative and the positive label of tables, and of other labels, as ``two_classes`` tells them."""
+    known = [labels for table in tables.values() for labels in (table.y, table.baseline)]
+    return two_classes([*known, *others], classes=classes, pos_label=pos_label)
 
 
 def _named_columns(features: Any) -> dict[str, AnyArray]:
