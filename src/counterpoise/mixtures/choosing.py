@@ -9,7 +9,7 @@ from counterpoise._base.types import ByteArray, FloatArray, IntArray
 from counterpoise.goals import Goal, Rate, as_goals, as_objective
 from counterpoise.mixtures.answers import Answers
 from counterpoise.mixtures.few_models import choose_few
-from counterpoise.mixtures.game import Choice, Game, Selection, as_game
+from counterpoise.mixtures.game import Choice, Game, Selection, group_losses, outliers
 from counterpoise.mixtures.goal_rows import goal_rows, linear_rate
 
 CVAR, WORST_GROUP = "cvar", "worst-group"
@@ -67,7 +67,16 @@ def select(evidence: Evidence, aim: Aim) -> Selection:
 
 def posed(selection: Selection, aim: Aim) -> Game:
     """Return the problem whose solution is the best mixture of all models."""
-    return as_game(selection, aim.alpha, aim.outlier_fraction)
+    losses, weight, goals = selection.losses, selection.sample_weight, selection.goals
+    if selection.rate is not None:  # one row of losses, in the units of the rate
+        return Game(selection.rate.row[None], 1.0, None, goals, selection.rate.constant)
+    if selection.groups is not None:  # a tail of one group is the worst group
+        by_group = group_losses(selection)
+        return Game(by_group, 1 / len(by_group), None, goals)
+    if aim.outlier_fraction > 0:  # the rows with the highest average loss are left out (DORO, Zhai et al. 2021b)
+        keep = ~outliers(losses.mean(axis=1), weight, aim.outlier_fraction)
+        losses, weight = losses[keep], None if weight is None else weight[keep]
+    return Game(losses, aim.alpha, weight, goals)
 
 
 def choose_mixture(selection: Selection, aim: Aim) -> Choice:

@@ -96,20 +96,6 @@ class Game(NamedTuple):
         return self._replace(losses=self.losses[:, models], goals=goals)
 
 
-def as_game(selection: Selection, alpha: float, outlier_fraction: float = 0.0) -> Game:
-    """Return the problem that the selection poses."""
-    if selection.rate is not None:  # one row of losses, in the units of the rate
-        return Game(selection.rate.row[None], 1.0, None, selection.goals, selection.rate.constant)
-    if selection.groups is not None:  # a tail of one group is the worst group
-        by_group = group_losses(selection)
-        return Game(by_group, 1 / len(by_group), None, selection.goals)
-    losses, weight = selection.losses, selection.sample_weight
-    if outlier_fraction > 0:  # the rows with the highest average loss are left out (DORO, Zhai et al. 2021b)
-        keep = ~outliers(losses.mean(axis=1), weight, outlier_fraction)
-        losses, weight = losses[keep], None if weight is None else weight[keep]
-    return Game(losses, alpha, weight, selection.goals)
-
-
 def group_losses(selection: Selection) -> FloatArray:
     """Return the average loss of every model on every group that weighs anything, shape (n_groups, n_models)."""
     groups = selection.groups

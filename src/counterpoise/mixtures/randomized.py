@@ -296,7 +296,7 @@ class RandomizedClassifier(PooledClassifier):
                 )
             pool, X = self._pool(), None
             if pool.needs_rows():
-                X = checked_features(table, name, "that the models can be asked about", self._check_predict_input)
+                X = checked_features(table.X, name, "that the models can be asked about", self._check_predict_input)
             codes = pool.codes(X, table.n_samples, name)
             answers = answers.with_dataset(name, table, answers.positive.bits(codes))
         return answers
