@@ -86,6 +86,6 @@ def choose_mixture(selection: Selection, aim: Aim) -> Choice:
         return choose_few(game, aim.max_models)
     if aim.mixture == "optimal":
         return game.solve()
-    n_models = selection.n_models
+    n_models = selection.losses.shape[1]
     mixture = np.full(n_models, 1 / n_models) if aim.mixture == "average" else np.eye(1, n_models)[0]
     return Choice(mixture, game.value(mixture), np.nan, np.zeros(0))

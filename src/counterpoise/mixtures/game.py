@@ -27,11 +27,6 @@ class Selection(NamedTuple):
     goals: GoalRows | None = None
     rate: LinearRate | None = None  # what is minimized instead of a risk of the losses
 
-    @property
-    def n_models(self) -> int:
-        """Return the number of models."""
-        return int(self.losses.shape[1])
-
     def first(self, n_models: int) -> "Selection":
         """Return the same rows with the losses of the first models only."""
         goals = None if self.goals is None else self.goals.only(np.arange(n_models))

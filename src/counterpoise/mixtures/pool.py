@@ -117,7 +117,7 @@ def take_rows(X: Any, rows: Any) -> Any:
     return X.take(np.arange(n_rows(X))[rows]) if hasattr(X, "column_names") else X[rows]  # pyarrow's tables, and others
 
 
-def group_codes(sensitive_features: Any, n_samples: int) -> tuple[IntArray, list[str]]:
+def groups_of(sensitive_features: Any, n_samples: int) -> tuple[IntArray, list[str]]:
     """Return the group of each row and the groups' names, from an array, a data frame or a dict of columns."""
     return tables.group_codes(tables.Table(np.empty((n_samples, 0)), sensitive_features=sensitive_features))
 
