@@ -6,7 +6,7 @@ import numpy as np
 
 from counterpoise._base.types import FloatArray
 from counterpoise.goals import Dataset, Rate, as_objective, error_rate
-from counterpoise.mixtures.pool import group_codes
+from counterpoise.mixtures.pool import groups_of
 from counterpoise.runs.data import Part
 from counterpoise.runs.fitting import last_step, mixes
 from counterpoise.runs.quantities import CVAR, OWN, RATE, WORST_GROUP
@@ -32,7 +32,7 @@ def aim_words(aim: str | Rate) -> dict[str, str]:
 
 def worst_group_loss(losses: FloatArray, part: Part) -> float:
     """Return the average loss of the group that has the largest."""
-    groups, _ = group_codes(part.groups, len(part))
+    groups, _ = groups_of(part.groups, len(part))
     weights = np.ones(len(part)) if part.weights is None else part.weights
     total = np.bincount(groups, weights)
     shares = np.divide(np.bincount(groups, weights * losses), total, out=np.zeros(total.size), where=total > 0)
