@@ -13,7 +13,7 @@ from sklearn.ensemble import AdaBoostClassifier
 from sklearn.tree import DecisionTreeClassifier
 
 from counterpoise import AdaLPBoostClassifier
-from counterpoise.datasets import DataNotAvailable, load
+from counterpoise.datasets import DataNotAvailable, load_dataset
 from counterpoise.learners import HistogramTree
 
 N_TEST = 20_000
@@ -109,7 +109,7 @@ def rebalance(n_samples: int, n_models: int) -> Benchmark:
 def covertype() -> Iterator[Benchmark]:
     """Yield 100 rounds of depth 8 on all of Covertype, where its file is at hand."""
     try:
-        table = load("covertype")
+        table = load_dataset("covertype")
     except DataNotAvailable:
         print("covertype is not at hand; set COUNTERPOISE_DATA to time it")
         return

@@ -11,7 +11,7 @@ from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
 
 from counterpoise import ConstrainedClassifier
-from counterpoise.datasets import DataNotAvailable, TableData, load
+from counterpoise.datasets import DataNotAvailable, TableData, load_dataset
 from counterpoise.goals import Dataset, Table, eighty_percent_rule, recall
 
 RULE = eighty_percent_rule(Dataset("train").by(sex=["Female", "Male"]))
@@ -31,7 +31,7 @@ class Found(NamedTuple):
 def adult() -> tuple[TableData, TableData] | None:
     """Return the training and test rows of a9a, or None where there is no such file."""
     try:
-        data = load("a9a")
+        data = load_dataset("a9a")
     except DataNotAvailable:
         return None
     return data.part("train"), data.part("test")

@@ -10,7 +10,7 @@ from harness import Benchmark
 from sklearn.datasets import make_classification
 
 from counterpoise import EBBoostClassifier, VadaBoostClassifier
-from counterpoise.datasets import DataNotAvailable, load
+from counterpoise.datasets import DataNotAvailable, load_dataset
 from counterpoise.learners import Stump
 
 N_TRAIN = 2_300  # the paper's part of spambase
@@ -20,7 +20,7 @@ N_ROUNDS = 200
 def spambase() -> Iterator[tuple[Any, Any]]:
     """Yield the training samples, where the file is at hand."""
     try:
-        table = load("spambase")
+        table = load_dataset("spambase")
     except DataNotAvailable:
         print("spambase is not at hand; set COUNTERPOISE_DATA to time EBBoost on it")
         return

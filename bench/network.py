@@ -123,7 +123,7 @@ def captured_against_eager(name: str, network: Any, n_steps: int, *, compiled: b
         decay_at=(2 * n_steps // 3,),
     )  # fmt: skip
     ours = Run(clone(learner).set_params(compile=compiled), given)
-    plain = Run(learner.set_params(precision="float32", capture=False), given)
+    plain = Run(learner.set_params(precision="float32", cuda_graphs=False), given)
     plain.train()
     return Benchmark(
         name=f"{n_steps} steps of {name}{', compiled' if compiled else ''}",

@@ -12,7 +12,7 @@ from harness import Benchmark
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC, LinearSVC
 
-from counterpoise.datasets import DataNotAvailable, load
+from counterpoise.datasets import DataNotAvailable, load_dataset
 from counterpoise.solvers import SVMSolution, solve_svm
 
 FLOOR = "two passes over the rows a step: one for scores, one for a weighted sum"
@@ -23,7 +23,7 @@ SAME = 2e-3  # by which the two values may differ, as a part of the value
 def adult() -> tuple[Any, np.ndarray] | None:
     """Return the 32,561 training rows of a9a and which are positive, or None where there is no such file."""
     try:
-        data = load("a9a")
+        data = load_dataset("a9a")
     except DataNotAvailable:
         return None
     n_rows = 32_561

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 import counterpoise as cp
-from counterpoise.datasets import load, split_rows
+from counterpoise.datasets import load_dataset, split_rows
 from counterpoise.learners import HistogramTree
 from counterpoise.metrics import cvar_curve
 
@@ -49,7 +49,7 @@ def measure(model, X, y):
 
 def main():
     """Fit, print, draw."""
-    data = load("covertype")
+    data = load_dataset("covertype")
     rows = split_rows(data.y, (0.06, 0.94), seed=0)[0]
     X, y = data.X[rows], (data.y[rows] == LODGEPOLE_PINE).astype(int)
     train, valid, test = split_rows(y, (0.4, 0.2, 0.4), seed=0)

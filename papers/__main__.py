@@ -6,7 +6,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import NamedTuple
 
-from counterpoise.runs import Progress
+from counterpoise.runs import RunProgress
 from papers.boosted_cvar import experiment as boosted_cvar
 from papers.boosted_cvar import page as boosted_cvar_page
 from papers.confidence import experiment as confidence
@@ -85,7 +85,7 @@ def _jobs(text: str) -> int:
     return -1 if text == "-1" else _count(text)
 
 
-def _tell(progress: Progress) -> None:
+def _tell(progress: RunProgress) -> None:
     print(progress, file=sys.stderr)
 
 

@@ -2,13 +2,58 @@
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from counterpoise.runs import Progress, Tell
+from counterpoise.runs import RunProgress, Tell
 from counterpoise.runs.results import ResultRow, append_rows, read_rows
 
 Part = TypeVar("Part")
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """Parts, which are named tuples of columns of the table, and what is measured of each; called, it runs those left.
+
+    Parameters
+    ----------
+    wanted : callable
+        Returns the parts for some data sets and a number of seeds, in order.
+    measure : callable
+        Does a part; must be picklable where ``n_jobs`` is not 1.
+    datasets : tuple of str
+        Those that are run unless others are asked for.
+    n_seeds : int
+        Repeats, as many as the paper has.
+    n_jobs : int, default=1
+        Processes, -1 for one a processor.
+    """
+
+    wanted: Callable[[Sequence[str], int], Sequence[Any]]
+    measure: Callable[[Any], list[ResultRow]]
+    datasets: tuple[str, ...]
+    n_seeds: int
+    n_jobs: int = 1
+
+    def __call__(
+        self,
+        output: Path,
+        *,
+        n_seeds: int | None = None,
+        datasets: Sequence[str] | None = None,
+        n_jobs: int | None = None,
+        tell: Tell = lambda _progress: None,
+    ) -> Path:
+        """Run what ``results.csv`` in the folder does not hold yet, and return its path.
+
+        Rows are appended after every part, so a killed run goes on where it was. ``tell`` is told how far it is.
+        """
+        table = output / "results.csv"
+        parts = self.wanted(datasets or self.datasets, n_seeds or self.n_seeds)
+        left = unfinished(parts, table, parts[0]._fields)
+        run_parts(left, self.measure, table, n_jobs=n_jobs or self.n_jobs, tell=tell)
+        return table
 
 
 def unfinished(
@@ -65,7 +110,7 @@ def run_parts(
     for done, (part, rows) in enumerate(_measured(parts, measure, n_jobs), start=1):
         append_rows(table, rows)
         elapsed = time.monotonic() - started
-        tell(Progress(done, len(parts), str(part), elapsed, elapsed / done * (len(parts) - done)))
+        tell(RunProgress(done, len(parts), str(part), elapsed, elapsed / done * (len(parts) - done)))
 
 
 def _measured(

@@ -87,6 +87,48 @@ def least_cvar(problem):
     return found.fun
 
 
+def least_risk(problem, parts, groups=None):
+    """Return the least of a sum of worst-case risks over mixtures, each part ``(factor, kind, size)``: Clarabel.
+
+    By duality it is the largest value that all models have under weights which are such a sum, one from each ball.
+    """
+    n_samples, _ = problem.losses.shape
+    mass = np.ones(n_samples) if problem.sample_weight is None else problem.sample_weight
+    base, value, held = mass / mass.sum(), cp.Variable(), []
+    live = np.flatnonzero(base > 0)
+    total = 0
+    for factor, kind, size in parts:
+        if kind == "worst-group":
+            of_groups = np.stack([np.where(groups == g, base, 0) for g in np.unique(groups[live])])
+            shares = cp.Variable(len(of_groups), nonneg=True)
+            held.append(cp.sum(shares) == 1)
+            weights = (of_groups / of_groups.sum(axis=1, keepdims=True)).T[live] @ shares
+        else:
+            weights = cp.Variable(live.size, nonneg=True)
+            held += [cp.sum(weights) == 1, _inside(weights, size, base[live], kind)]
+        total = total + factor * (problem.losses[live].astype(float).T @ weights)
+    gain = value
+    if problem.rows is not None:
+        prices = cp.Variable(len(problem.rows), nonneg=True)
+        total, gain = total + problem.rows.T @ prices, value - prices @ problem.bounds
+    return cp.Problem(cp.Maximize(gain), [*held, total >= value]).solve(solver=cp.CLARABEL, **TIGHT)
+
+
+TIGHT = {"tol_gap_abs": 1e-9, "tol_gap_rel": 1e-9, "tol_feas": 1e-9}
+
+
+def least_mean_variance(problem, penalty):
+    """Return the least ``mean^2 + penalty * variance`` of the losses of a mixture: Clarabel."""
+    n_samples, n_models = problem.losses.shape
+    mass = np.ones(n_samples) if problem.sample_weight is None else problem.sample_weight
+    base, mixture = mass / mass.sum(), cp.Variable(n_models, nonneg=True)
+    losses = problem.losses.astype(float) @ mixture
+    mean = base @ losses
+    cost = cp.square(mean) + penalty * cp.sum_squares(cp.multiply(np.sqrt(base), losses - mean))
+    held = [cp.sum(mixture) == 1, *([] if problem.rows is None else [problem.rows @ mixture <= problem.bounds])]
+    return cp.Problem(cp.Minimize(cost), held).solve(solver=cp.CLARABEL, **TIGHT)
+
+
 def cvar_by_filling(losses, alpha, sample_weight=None):
     """Return the CVaR by handing out the mass one sample at a time, worst first."""
     mass = np.ones(len(losses)) if sample_weight is None else np.asarray(sample_weight, float)
@@ -139,15 +181,21 @@ def divergence_of(weights, base, divergence):
     return np.log((w / q).max())
 
 
+def _inside(weights, radius, base, divergence):
+    return {
+        "empirical-likelihood": lambda: -base @ cp.log(cp.multiply(weights, 1 / base)) <= radius,
+        "kl": lambda: cp.sum(cp.kl_div(weights, base)) <= radius,  # both sum to 1
+        "chi-square": lambda: (
+            cp.sum_squares(cp.multiply(cp.multiply(weights, 1 / base) - 1, np.sqrt(base / 2))) <= radius
+        ),
+        "cvar": lambda: weights <= base * np.exp(radius),
+    }[divergence]()
+
+
 def worst_weights_by_cvxpy(losses, radius, base, divergence):
     """Return the worst weights in the ball by a conic program."""
     weights = cp.Variable(len(losses))
-    inside = {
-        "empirical-likelihood": -base @ cp.log(cp.multiply(weights, 1 / base)) <= radius,
-        "kl": cp.sum(cp.kl_div(weights, base)) <= radius,  # both sum to 1
-        "chi-square": cp.sum_squares(cp.multiply(weights / base - 1, np.sqrt(base / 2))) <= radius,
-        "cvar": weights <= base * np.exp(radius),
-    }[divergence]
+    inside = _inside(weights, radius, base, divergence)
     program = cp.Problem(cp.Maximize(weights @ losses), [inside, cp.sum(weights) == 1, weights >= 0])
     tight = 1e-9 if divergence == "chi-square" else 1e-11  # weights are good to about the root of it
     with warnings.catch_warnings():  # it may stop just short of so small a gap, which is good enough
@@ -202,8 +250,8 @@ def rates_by_counting(predicted, labels, baseline, weight):
         "false_positive_rate": over(fp, fp + tn),
         "true_negative_rate": over(tn, fp + tn),
         "churn": over(changes, n),
-        "wins": over(wins, n),
-        "losses": over(losses, n),
+        "win_rate": over(wins, n),
+        "loss_rate": over(losses, n),
         "wins_minus_losses": over(wins - losses, n),
         "precision": over(tp, tp + fp),
         "f1_score": over(2 * tp, 2 * tp + fn + fp),

@@ -14,7 +14,7 @@ from sklearn.preprocessing import StandardScaler, scale
 from two_groups import GROUP, MODEL, PARITY, X, Y, fitted
 
 from counterpoise import ConstrainedClassifier
-from counterpoise.datasets import DataNotAvailable, load
+from counterpoise.datasets import DataNotAvailable, load_dataset
 from counterpoise.goals import (
     Dataset,
     Table,
@@ -139,7 +139,7 @@ def test_two_goals_of_which_one_has_no_price_at_first_are_met_in_few_steps(seed,
 
 def test_goals_of_four_kinds_hold_together_on_adult():
     try:
-        data = load("a9a")
+        data = load_dataset("a9a")
     except DataNotAvailable as error:
         pytest.skip(str(error))
     part = data.take(np.arange(0, 6000))

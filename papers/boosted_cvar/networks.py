@@ -30,7 +30,7 @@ from counterpoise.datasets.images import load_images
 from counterpoise.learners import NetworkLearner
 from counterpoise.mixtures.pool import predict_codes
 from counterpoise.persist import write_atomically
-from counterpoise.runs import Progress, Tell
+from counterpoise.runs import RunProgress, Tell
 from papers.arrays import AnyArray, ByteArray, FloatArray, IntArray
 from papers.boosted_cvar.curves import BETA, ETA
 from papers.boosted_cvar.losses import write_results
@@ -297,7 +297,9 @@ def _run_all(plan: Plan, seed: int, output: Path, tell: Tell) -> None:
         done += line.startswith("round")
         elapsed = time.monotonic() - started
         tell(
-            Progress(done, total, f"{plan.name}, seed {seed}, {line}", elapsed, elapsed / max(done, 1) * (total - done))
+            RunProgress(
+                done, total, f"{plan.name}, seed {seed}, {line}", elapsed, elapsed / max(done, 1) * (total - done)
+            )
         )
 
     for run in (Run(plan, seed=seed), Run(plan, LPBOOST, _LP_ALPHA, seed)):

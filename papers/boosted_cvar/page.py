@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from counterpoise.runs.results import ResultRow, ResultsTable, Summary, read_rows, summarize
+from counterpoise.runs.results import Average, ResultRow, ResultsTable, read_rows, summarize
 from papers.boosted_cvar import pattern as boosted_cvar_pattern
 from papers.boosted_cvar.curves import METHODS, ROUND_ALPHAS
 from papers.boosted_cvar.experiment import LP_ALPHAS
 from papers.boosted_cvar.pattern import Pattern, in_short, means_over_seeds, pattern_of
+from papers.markdown import markdown_table
 
 SHOWN_ALPHAS = (0.02, 0.05, 0.1, 0.2, 0.3, 0.5)
 IMAGE_ALPHAS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
@@ -99,12 +100,12 @@ def _schedule_parts(table: Path) -> list[str]:
     """Return what plain training reaches by other schedules, where that was measured."""
     if not table.exists():
         return []
-    lines = ["| warm-up and first model | validation accuracy | test accuracy |", "|---|---:|---:|"]
     by_settings: dict[str, dict[str, float]] = {}
     for row in read_rows(table).where(quantity="error"):
         by_settings.setdefault(row.settings, {})[row.split] = 1 - row.value
-    lines += [f"| {text} | {found['validation']:.4f} | {found['test']:.4f} |" for text, found in by_settings.items()]
-    return [_SCHEDULES, "\n".join(lines)]
+    lines = [[text, f"{found['validation']:.4f}", f"{found['test']:.4f}"] for text, found in by_settings.items()]
+    heads = ["warm-up and first model", "validation accuracy", "test accuracy"]
+    return [_SCHEDULES, markdown_table(heads, lines)]
 
 
 _IMAGES = """## Images
@@ -162,19 +163,13 @@ def _section(rows: ResultsTable, dataset: str, learner: str, shown: tuple[float,
     n_seeds = len({row.seed for row in chosen})
     spread = f"mean over {n_seeds} seeds and half of the 95 % interval\n(Student)" if n_seeds > 1 else "one seed"
     alphas = [alpha for alpha in shown if any(_same(row.alpha, alpha) for row in chosen)]
-    lines = [
-        f"## {dataset}, {learner}",
-        "",
-        f"Test CVaR zero-one loss, {spread}; {_settings(chosen)}.",
-        "",
-        "| method | " + " | ".join(f"alpha {alpha:g}" for alpha in alphas) + " |",
-        "|---|" + "---:|" * len(alphas),
-    ]
+    lines = []
     for method in METHODS:
         cells = [_cell([row.value for row in chosen if row.method == method and _same(row.alpha, a)]) for a in alphas]
         if any(cells):
-            lines.append(f"| {method} | " + " | ".join(cells) + " |")
-    return "\n".join(lines)
+            lines.append([method, *cells])
+    head = f"## {dataset}, {learner}\n\nTest CVaR zero-one loss, {spread}; {_settings(chosen)}.\n\n"
+    return head + markdown_table(["method", *(f"alpha {alpha:g}" for alpha in alphas)], lines)
 
 
 def _settings(rows: list[Any]) -> str:
@@ -200,7 +195,7 @@ def _cell(values: list[float]) -> str:
     if not values:
         return ""
     row = [ResultRow("", "", "", "", seed, None, "", "", value) for seed, value in enumerate(values)]
-    found: Summary = summarize(row)[0]
+    found: Average = summarize(row)[0]
     return f"{found.mean:.3f} ± {found.high - found.mean:.3f}" if len(values) > 1 else f"{found.mean:.3f}"
 
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from counterpoise.runs.results import ResultRow
 from papers.boosted_cvar.curves import METHODS
+from papers.markdown import markdown_table
 
 _SMALL_ALPHA = 0.1 + 1e-9
 _FAR, _NEAR = 0.1, 0.02  # of CVaR: how far below ERM is far, and how near is near
@@ -78,13 +79,12 @@ def table(patterns: Sequence[Pattern]) -> str:
         "*Excess*: AdaLPBoost above the lower of ERM and AdaBoost + Average, the largest over all alphas.",
         "*Distance*: of Regularized LPBoost from AdaLPBoost, the largest over the alphas at which it was trained.",
         "",
-        "| data set | learner | gain | excess | distance |",
-        "|---|---|---:|---:|---:|",
     ]
-    lines += [
-        f"| {one.dataset} | {one.learner} | {one.gain} | {one.excess} | {one.distance or ''} |" for one in patterns
+    heads = ["data set", "learner", "gain", "excess", "distance"]
+    cells = [
+        [str(part) for part in (one.dataset, one.learner, one.gain, one.excess, one.distance or "")] for one in patterns
     ]
-    return "\n".join([*lines, "", *_verdict(patterns)])
+    return "\n".join([*lines, markdown_table(heads, cells, n_words=2), "", *_verdict(patterns)])
 
 
 def _verdict(patterns: Sequence[Pattern]) -> list[str]:

@@ -9,7 +9,6 @@ certified, and is it violated on the population, that is on all rows that the mo
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import cache
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -17,13 +16,12 @@ from sklearn.compose import make_column_transformer
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from counterpoise.datasets import TableData, load
+from counterpoise.datasets import TableData, load_dataset
 from counterpoise.goals import Goal, Table, as_goals, bind
 from counterpoise.goals.audit import audit, tightened
-from counterpoise.runs import Tell
 from counterpoise.runs.results import ResultRow
 from papers.arrays import AnyArray, FloatArray, IntArray
-from papers.running import run_parts, unfinished
+from papers.running import Experiment
 
 EXPERIMENT = "confidence"
 DATASETS = ("adult",)
@@ -90,37 +88,9 @@ class Block(NamedTuple):
         return f"{self.dataset}, splits {self.seed * SPLITS_IN_BLOCK + 1} to {(self.seed + 1) * SPLITS_IN_BLOCK}"
 
 
-def reproduce(
-    output: Path,
-    *,
-    n_seeds: int = 30,
-    datasets: Sequence[str] = DATASETS,
-    n_jobs: int = 1,
-    tell: Tell = lambda _progress: None,
-) -> Path:
-    """Run what the results table does not hold yet, and return the path of the table.
-
-    Parameters
-    ----------
-    output : Path
-        Folder for ``results.csv``; rows are appended after every ten splits, so a killed run goes on where it was.
-    n_seeds : int, default=30
-        Blocks of ten splits.
-    datasets : sequence of str
-        Those to run: ``"adult"``.
-    n_jobs : int, default=1
-        Processes.
-    tell : callable
-        Told how far it is.
-
-    Returns
-    -------
-    Path
-    """
-    table = output / "results.csv"
-    wanted = [Block(name, seed) for name in datasets for seed in range(n_seeds)]
-    run_parts(unfinished(wanted, table, Block._fields), measure, table, n_jobs=n_jobs, tell=tell)
-    return table
+def wanted(datasets: Sequence[str], n_blocks: int) -> list[Block]:
+    """Return the blocks of ten splits."""
+    return [Block(name, seed) for name in datasets for seed in range(n_blocks)]
 
 
 def measure(block: Block) -> list[ResultRow]:
@@ -230,9 +200,12 @@ def _chosen(decisions: AnyArray, goals: Sequence[Goal], table: Table) -> int:
 
 @cache
 def _population(name: str) -> Population:
-    data: TableData = load(name)
+    data: TableData = load_dataset(name)
     encode = make_column_transformer(
         (OneHotEncoder(sparse_output=False), np.flatnonzero(data.categorical)), remainder=StandardScaler()
     )
     hours = np.asarray(data.X)[:, list(data.feature_names).index("hours-per-week")].astype(np.float64)
     return Population(encode.fit_transform(data.X), data.y, np.asarray(data.sensitive["sex"]), hours)
+
+
+reproduce = Experiment(wanted, measure, DATASETS, n_seeds=30)

@@ -17,6 +17,7 @@ from papers.confidence.experiment import (
     TIGHTENED,
     VIOLATED,
 )
+from papers.markdown import markdown_table
 
 _COMMAND = "python -m papers confidence --output docs/results/confidence"
 _COLUMNS = (
@@ -55,12 +56,11 @@ classifiers that sit on the edge of their goal. It promises nothing about their 
 
 
 def _table(rows: ResultsTable) -> str:
-    lines = ["| goal | " + " | ".join(f"{way}: {quantity}" for way, quantity in _COLUMNS) + " |"]
-    lines.append("|---|" + "---:|" * len(_COLUMNS))
+    lines = []
     for case in CASES:
         shares = [_share(rows.where(method=way, quantity=what, split=case.name), rows) for way, what in _COLUMNS]
-        lines.append(f"| {case.name} | " + " | ".join(f"{100 * share:.1f}" for share in shares) + " |")
-    return "\n".join(lines)
+        lines.append([case.name, *(f"{100 * share:.1f}" for share in shares)])
+    return markdown_table(["goal", *map(": ".join, _COLUMNS)], lines)
 
 
 def _share(found: ResultsTable, rows: ResultsTable) -> float:

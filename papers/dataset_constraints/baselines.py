@@ -8,7 +8,6 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import scipy.sparse as sp
 
-from counterpoise._base.checks import check_positive
 from counterpoise.goals import Table, bind, bind_objective, error_rate
 from counterpoise.solvers import OracleAnswer, maximize_concave
 from counterpoise.solvers.ramp import best_mean
@@ -91,7 +90,9 @@ def zafar_svm(
     >>> bool(abs(found.coefficients @ mean_difference(X, group)) <= 0.1)
     True
     """
-    pseudo = mean_difference(X, group) / (4.0 * check_positive(c, "c"))
+    if not c > 0:
+        raise ValueError(f"c must be above 0; got {c!r}.")
+    pseudo = mean_difference(X, group) / (4.0 * c)
     rows = _with_constant(X, pseudo)
     share, n_columns = 1.0 / len(positive), rows.shape[1]
     up, down = np.append(share * positive, 0.0), np.append(share * ~positive, 0.0)

@@ -19,15 +19,13 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from counterpoise.constrained import ConstrainedClassifier
-from counterpoise.datasets import TableData, load
+from counterpoise.datasets import TableData, load_dataset
 from counterpoise.goals import InfeasibleGoals, Table, churn, error_rate, false_positives, positive_rate, recall
-from counterpoise.runs import Tell
 from counterpoise.runs.results import ResultRow
 from counterpoise.solvers.ramp import ramp
 from papers.arrays import AnyArray, BoolArray, FloatArray, IntArray
@@ -38,7 +36,7 @@ from papers.dataset_constraints.baselines import (
     shift_bias,
     zafar_svm,
 )
-from papers.running import run_parts, unfinished
+from papers.running import Experiment
 
 EXPERIMENT = "dataset-constraints"
 FAIRNESS, CHURN = "a9a", "acs-income"
@@ -74,40 +72,12 @@ class Part(NamedTuple):
         return f"{'fairness' if self.dataset == FAIRNESS else 'churn'} on {self.dataset}, repeat {self.seed}"
 
 
-def reproduce(
-    output: Path,
-    *,
-    n_seeds: int = 6,
-    datasets: Sequence[str] = DATASETS,
-    n_jobs: int = -1,
-    tell: Tell = lambda _progress: None,
-) -> Path:
-    """Run what the results table does not hold yet, and return the path of the table.
-
-    Parameters
-    ----------
-    output : Path
-        Folder for ``results.csv``, to which every repeat is appended, so a killed run goes on where it was.
-    n_seeds : int, default=6
-        Repeats with other splits; churn has 3 at most.
-    datasets : sequence of str
-        ``"a9a"`` for fairness, ``"acs-income"`` for churn; both by default.
-    n_jobs : int, default=-1
-        Processes, -1 for one a processor.
-    tell : callable
-        Told how far it is.
-
-    Returns
-    -------
-    Path
-    """
+def wanted(datasets: Sequence[str], n_seeds: int) -> list[Part]:
+    """Return the repeats with other splits, of churn 3 at most."""
     if FAIRNESS in datasets and find_spec("fairlearn") is None:
-        warnings.warn("fairlearn is not installed, so it is left out of the comparison.", stacklevel=2)
-    table = output / "results.csv"
+        warnings.warn("fairlearn is not installed, so it is left out of the comparison.", stacklevel=3)
     counts = {FAIRNESS: n_seeds, CHURN: min(n_seeds, CHURN_SEEDS)}
-    wanted = sorted((Part(name, seed) for name in datasets for seed in range(counts[name])), key=lambda part: part.seed)
-    run_parts(unfinished(wanted, table, Part._fields), measure, table, n_jobs=n_jobs, tell=tell)
-    return table
+    return sorted((Part(name, seed) for name in datasets for seed in range(counts[name])), key=lambda part: part.seed)
 
 
 def measure(part: Part) -> list[ResultRow]:
@@ -119,7 +89,7 @@ def measure(part: Part) -> list[ResultRow]:
 
 @cache
 def _loaded(name: str) -> TableData:
-    return load(name)
+    return load_dataset(name)
 
 
 def measure_fairness(seed: int) -> Iterator[ResultRow]:
@@ -310,3 +280,6 @@ def _row(
     learner: str = "linear",
 ) -> ResultRow:
     return ResultRow(EXPERIMENT, dataset, learner, method, seed, None, quantity, split, float(value), settings)
+
+
+reproduce = Experiment(wanted, measure, DATASETS, n_seeds=6, n_jobs=-1)

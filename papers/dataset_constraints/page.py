@@ -28,6 +28,7 @@ from papers.dataset_constraints.experiment import (
     WEAK,
     ZAFAR,
 )
+from papers.markdown import markdown_table
 
 _COMMAND = "python -m papers dataset-constraints --output docs/results/dataset_constraints"
 _OURS = (THRESHOLDED, RANDOMIZED)
@@ -149,7 +150,7 @@ def _fairness(rows: ResultsTable) -> list[str]:
     ]
     for learner, here in (named | {PEER: peer}).items():
         if len(here):
-            sections += [f"### {learner}", "\n".join(_table(here, FAIRNESS, tuple(_MARKS), ("error", "ratio")))]
+            sections += [f"### {learner}", _table(here, FAIRNESS, tuple(_MARKS), ("error", "ratio"))]
     sections.append(_shift_note(named[WEAK]))
     return sections if len(peer) else [*sections, "fairlearn was not installed and is left out."]
 
@@ -174,16 +175,16 @@ def _fairness_findings(strengths: Sequence[ResultsTable]) -> str:
     return _findings(found, ["regularization 1/n", "regularization 0.001"])
 
 
-def _table(rows: ResultsTable, dataset: str, methods: Sequence[str], quantities: Sequence[str]) -> Iterable[str]:
+def _table(rows: ResultsTable, dataset: str, methods: Sequence[str], quantities: Sequence[str]) -> str:
     columns = [(split, quantity) for split in ("train", "test") for quantity in quantities]
-    yield "| method | setting | " + " | ".join(f"{split} {quantity}" for split, quantity in columns) + " |"
-    yield "|---|---|" + "---:|" * len(columns)
+    lines = []
     for method in methods:
         found = curve(rows, dataset, method)
         for settings in found.settings if found else ():
             here = rows.where(dataset=dataset, method=method, settings=settings)
             cells = [_cell(here.where(split=split, quantity=quantity)) for split, quantity in columns]
-            yield f"| {method} | {settings} | {' | '.join(cells)} |"
+            lines.append([method, settings, *cells])
+    return markdown_table(["method", "setting", *(" ".join(column) for column in columns)], lines, n_words=2)
 
 
 def _shift_note(rows: ResultsTable) -> str:
@@ -216,7 +217,7 @@ def _churn(rows: ResultsTable) -> list[str]:
         _CHURN.format(repeats=_repeats(rows, CHURN)),
         _picture("churn.png", "Figure 3: churn on `live`, and error on `train` and `fresh`, against the churn target"),
         _churn_findings(rows),
-        "\n".join(_table(rows, CHURN, (DEPLOYED, SHIFTED, *_OURS), ("churn", "error", "recall"))),
+        _table(rows, CHURN, (DEPLOYED, SHIFTED, *_OURS), ("churn", "error", "recall")),
         _regularization_note(_required(rows, CHURN, SHIFTED)),
         *_infeasible_note(rows),
     ]
@@ -276,8 +277,8 @@ def _infeasible_note(rows: ResultsTable) -> list[str]:
 
 
 def _findings(found: Mapping[str, Sequence[str]], heads: Sequence[str]) -> str:
-    lines = [f"| {said} | {' | '.join(measured)} |" for said, measured in found.items()]
-    return "\n".join([f"| the paper says of its method | {' | '.join(heads)} |", "|---|" + "---|" * len(heads), *lines])
+    lines = [[said, *measured] for said, measured in found.items()]
+    return markdown_table(["the paper says of its method", *heads], lines, n_words=1 + len(heads))
 
 
 def _picture(name: str, caption: str) -> str:

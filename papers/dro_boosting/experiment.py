@@ -17,22 +17,20 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from counterpoise.boosting.adaboost import AdaBoostClassifier
 from counterpoise.boosting.dro import AUTO_FRACTION, DROBoostClassifier
-from counterpoise.datasets import TableData, load, split_rows
+from counterpoise.datasets import TableData, load_dataset, split_rows
 from counterpoise.learners import HistogramTree
-from counterpoise.runs import Tell
 from counterpoise.runs.results import ResultRow
 from counterpoise.theory.guarantees import calibrated_radius
 from counterpoise.theory.losses import exponential
 from papers.arrays import AnyArray, FloatArray
 from papers.dro_boosting.coverage import DEGREES, N_SAMPLES, coverage
-from papers.running import run_parts, unfinished
+from papers.running import Experiment
 
 EXPERIMENT = "dro-boosting"
 CREDIT, SHIFT, SIMULATION = "credit-default", "acs-income", "simulation"
@@ -65,39 +63,10 @@ class Part(NamedTuple):
         return f"{self.dataset}, seed {self.seed}"
 
 
-def reproduce(
-    output: Path,
-    *,
-    n_seeds: int = 20,
-    datasets: Sequence[str] = DATASETS,
-    n_jobs: int = 1,
-    tell: Tell = lambda _progress: None,
-) -> Path:
-    """Run what the results table does not hold yet, and return the path of the table.
-
-    Parameters
-    ----------
-    output : Path
-        Folder for ``results.csv``; rows are appended after every data set and seed, so a killed run goes on where it
-        was.
-    n_seeds : int, default=20
-        Random splits of the credit data. The shift is measured on at most 5; the simulation has its own repeats.
-    datasets : sequence of str
-        Those to run: ``"credit-default"``, ``"acs-income"``, ``"simulation"``; all by default.
-    n_jobs : int, default=1
-        Processes.
-    tell : callable
-        Told how far it is.
-
-    Returns
-    -------
-    Path
-    """
-    table = output / "results.csv"
+def wanted(datasets: Sequence[str], n_seeds: int) -> list[Part]:
+    """Return the splits: for the shift 5 at most, and one part for the simulation, which has its own repeats."""
     counts = {CREDIT: n_seeds, SHIFT: min(n_seeds, SHIFT_SEEDS), SIMULATION: 1}
-    wanted = [Part(name, seed) for name in datasets for seed in range(counts[name])]
-    run_parts(unfinished(wanted, table, Part._fields), measure, table, n_jobs=n_jobs, tell=tell)
-    return table
+    return [Part(name, seed) for name in datasets for seed in range(counts[name])]
 
 
 def measure(part: Part) -> list[ResultRow]:
@@ -108,7 +77,7 @@ def measure(part: Part) -> list[ResultRow]:
 
 @cache
 def _loaded(name: str) -> TableData:
-    return load(name)
+    return load_dataset(name)
 
 
 def credit(seed: int) -> Iterator[ResultRow]:
@@ -229,3 +198,6 @@ def simulation(seed: int) -> Iterator[ResultRow]:
 def _row(dataset: str, method: str, seed: int, quantity: str, split: str, value: float, settings: str) -> ResultRow:
     learner = "linear" if dataset == SIMULATION else "tree"
     return ResultRow(EXPERIMENT, dataset, learner, method, seed, None, quantity, split, float(value), settings)
+
+
+reproduce = Experiment(wanted, measure, DATASETS, n_seeds=20)

@@ -29,6 +29,7 @@ from papers.dro_boosting.experiment import (
     default_radius,
     path_settings,
 )
+from papers.markdown import markdown_table
 
 _COMMAND = "python -m papers dro-boosting --output docs/results/dro_boosting"
 
@@ -100,9 +101,8 @@ def _table_1(rows: ResultsTable) -> str:
         f"AdaBoost has {ADABOOST_ROUNDS} rounds; DRO-Boosting stopped by itself after {rounds}.",
         "The paper prints two rows under wrong names; they are named rightly here. Its ± are as printed.",
         "",
-        "| | rows | AdaBoost | published | DRO-Boosting | published |",
-        "|---|---|---:|---:|---:|---:|",
     ]
+    body = []
     for published in TABLE_1:
         name = published.quantity
         if published.printed_as.lower() not in (name, f"average {name}"):
@@ -111,8 +111,9 @@ def _table_1(rows: ResultsTable) -> str:
             here = rows.where(dataset=CREDIT, quantity=published.quantity, split=split)
             cells = [_cell(here.where(method="AdaBoost", settings=ADABOOST_ROW)), _cell(here.where(settings=DEFAULT))]
             theirs = [f"{mean:.3f} ± {error:.3f}" for mean, error in published.values[2 * place : 2 * place + 2]]
-            lines.append(f"| {name} | {split} | {cells[0]} | {theirs[0]} | {cells[1]} | {theirs[1]} |")
-    return "\n".join([*lines, "", *_caveat(rows)])
+            body.append([name, split, cells[0], theirs[0], cells[1], theirs[1]])
+    heads = ["", "rows", "AdaBoost", "published", "DRO-Boosting", "published"]
+    return "\n".join([*lines, markdown_table(heads, body, n_words=2), "", *_caveat(rows)])
 
 
 def _radius_of_the_default() -> str:
@@ -155,11 +156,7 @@ def _nearest(rows: ResultsTable) -> str:
 
 
 def _paths(rows: ResultsTable) -> str:
-    lines = ["Test accuracy / exponential loss after so many rounds:", ""]
-    lines += [
-        "| step | radius | " + " | ".join(map(str, ROUND_COUNTS)) + " |",
-        "|---|---:|" + "---:|" * len(ROUND_COUNTS),
-    ]
+    lines = []
     here = rows.where(dataset=CREDIT, split="test")
     kinds = [("AdaBoost", "", "path")]
     kinds += [(f"DRO, {rate:g}", f"{radius:g}", path_settings(radius, rate)) for rate in RATES for radius in RADII]
@@ -171,8 +168,9 @@ def _paths(rows: ResultsTable) -> str:
             cells.append(
                 f"{_mean(there.where(quantity='accuracy')):.3f} / {_mean(there.where(quantity='exponential loss')):.2f}"
             )
-        lines.append(f"| {name} | {radius} | " + " | ".join(cells) + " |")
-    return "\n".join(lines)
+        lines.append([name, radius, *cells])
+    table = markdown_table(["step", "radius", *map(str, ROUND_COUNTS)], lines)
+    return f"Test accuracy / exponential loss after so many rounds:\n\n{table}"
 
 
 def _shift(rows: ResultsTable) -> str:

@@ -9,22 +9,20 @@ that the mixture leads to.
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from counterpoise.datasets import TableData, load
+from counterpoise.datasets import TableData, load_dataset
 from counterpoise.goals import Table, as_goals, bind
 from counterpoise.metrics import cvar_loss
 from counterpoise.mixtures.mixture import MixtureClassifier
 from counterpoise.mixtures.one_rule import DeterministicRule
 from counterpoise.mixtures.tradeoff import tradeoff
-from counterpoise.runs import Tell
 from counterpoise.runs.results import ResultRow
 from papers.arrays import AnyArray, FloatArray
 from papers.mixture_goals.pool import DEPLOYED, candidates
-from papers.running import run_parts, unfinished
+from papers.running import Experiment
 
 EXPERIMENT = "mixture-goals"
 DATASETS = ("acs-income",)
@@ -113,37 +111,9 @@ class Seen(NamedTuple):
             yield Number(learner, method, only, str(goal), split, miss)
 
 
-def reproduce(
-    output: Path,
-    *,
-    n_seeds: int = 5,
-    datasets: Sequence[str] = DATASETS,
-    n_jobs: int = 1,
-    tell: Tell = lambda _progress: None,
-) -> Path:
-    """Run what the results table does not hold yet, and return the path of the table.
-
-    Parameters
-    ----------
-    output : Path
-        Folder for ``results.csv``; rows are appended after every split, so a killed run goes on where it was.
-    n_seeds : int, default=5
-        Splits.
-    datasets : sequence of str
-        Those to run: ``"acs-income"``.
-    n_jobs : int, default=1
-        Processes.
-    tell : callable
-        Told how far it is.
-
-    Returns
-    -------
-    Path
-    """
-    table = output / "results.csv"
-    wanted = [Split(name, seed) for name in datasets for seed in range(n_seeds)]
-    run_parts(unfinished(wanted, table, Split._fields), measure, table, n_jobs=n_jobs, tell=tell)
-    return table
+def wanted(datasets: Sequence[str], n_seeds: int) -> list[Split]:
+    """Return the splits."""
+    return [Split(name, seed) for name in datasets for seed in range(n_seeds)]
 
 
 def measure(split: Split) -> list[ResultRow]:
@@ -196,7 +166,7 @@ def _mixed(plain: MixtureClassifier, seen: Mapping[str, Seen]) -> Iterator[Numbe
     for point in tradeoff(plain, PRICED, PRICED_BOUNDS):
         if point.mixture is not None:  # none is within the tightest bounds
             for part, found in seen.items():
-                value = cvar_loss(found.losses, alpha, mixture=point.mixture)
+                value = cvar_loss(found.losses, plain.alpha, mixture=point.mixture)
                 yield Number(POOL, FRONTIER, alpha, CVAR, part, value, f"bound={point.bound:g}")
 
 
@@ -225,7 +195,7 @@ def _look(said: Mapping[str, AnyArray], tables: Mapping[str, Table]) -> Seen:
 
 @cache
 def _people(name: str) -> People:
-    data: TableData = load(name)
+    data: TableData = load_dataset(name)
     return as_people(data)
 
 
@@ -236,3 +206,6 @@ def as_people(data: TableData) -> People:
     columns = dict(zip(data.feature_names, np.asarray(data.X).T, strict=True)) | data.sensitive
     frame = pd.DataFrame({name: columns[name] for name in (*CATEGORIES, *NUMBERS)})
     return People(frame.astype(dict.fromkeys(CATEGORIES, "category")), data.y)
+
+
+reproduce = Experiment(wanted, measure, DATASETS, n_seeds=5)

@@ -1,6 +1,5 @@
 """The page and the figure of ``mixture_goals``, as functions of its results table."""
 
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -8,6 +7,7 @@ import numpy as np
 
 from counterpoise.runs.results import ResultsTable, read_rows
 from papers.arrays import BoolArray, FloatArray
+from papers.markdown import markdown_table
 from papers.mixture_goals.experiment import (
     ALPHAS,
     CAREFUL,
@@ -121,7 +121,7 @@ Zero-one loss on the worst-off fraction alpha of the test rows. A single model c
 on the rows of choice or on the test rows: {count} of {len(numbers.models)} do. *Best* is the least loss on the test
 rows themselves, which no one could have chosen by.
 
-{_table(heads, map(line, ALPHAS))}
+{markdown_table(heads, map(line, ALPHAS))}
 
 A classifier that decides every row one way has a tail loss of min(1, error / alpha) (Proposition 1 of Zhai et al.
 2021). No error is below a tenth here, so at alpha = 0.1 every single model and every vote has exactly 1: all of its
@@ -146,7 +146,7 @@ over the splits, the worst split, and the number of splits in which it is missed
 that cost something with nothing to spare, so that on new rows chance decides. Goals with a confidence of
 {CONFIDENCE:g} leave a margin for that; the first table shows what it costs.
 
-{_table(heads, lines)}"""
+{markdown_table(heads, lines)}"""
 
 
 def _miss_cells(misses: FloatArray) -> list[str]:
@@ -170,7 +170,7 @@ Tail losses, error and largest miss are those on the test rows; *meets all goals
 that of the goal that is missed most. The share is the probability with which the mixture lets the model decide, a mean
 over the splits.
 
-{_table(heads, lines)}
+{markdown_table(heads, lines)}
 
 *Balanced*: class weights. *Reweighed*: sample weights that make sex and label independent (Kamiran and Calders 2012).
 *On rates*: categories become rates of positives (target encoding); else they have columns of their own (logistic
@@ -238,11 +238,6 @@ def _allowed(numbers: Numbers) -> BoolArray:
 
     least = [np.minimum(largest(name, CHOICE), largest(name, TEST)) for name in numbers.models]
     return np.asarray(np.array(least) <= _MET)
-
-
-def _table(heads: list[str], lines: Iterable[list[str]]) -> str:
-    rule = "|---|" + "---:|" * (len(heads) - 1)
-    return "\n".join(["| " + " | ".join(heads) + " |", rule, *("| " + " | ".join(line) + " |" for line in lines)])
 
 
 def _spread(values: FloatArray) -> str:

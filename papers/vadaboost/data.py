@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from counterpoise.datasets import load, ringnorm, split_rows, twonorm, waveform
+from counterpoise.datasets import load_dataset, ringnorm, split_rows, twonorm, waveform
 from papers.arrays import AnyArray, FloatArray
 
 _AT_MOST = 5_000  # rows of MNIST pairs and musk, as in the paper
@@ -28,7 +28,7 @@ class Task(NamedTuple):
 
 @cache  # all of them take less than 200 MB, and every repeat needs them again
 def _loaded(name: str) -> Any:
-    return load(name)
+    return load_dataset(name)
 
 
 def _sample(X: AnyArray, y: AnyArray, n_rows: int, seed: int) -> tuple[AnyArray, AnyArray]:

@@ -11,7 +11,6 @@ splits, for AdaBoost with 256 bins, which stumps have too.
 import hashlib
 import time
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from counterpoise.boosting.adaboost import AdaBoostClassifier
@@ -20,10 +19,9 @@ from counterpoise.boosting.margin_boost import RLPBoostClassifier, RQPBoostClass
 from counterpoise.boosting.vadaboost import VadaBoostClassifier
 from counterpoise.datasets import split_rows
 from counterpoise.learners import HistogramTree, LeastErrorStump
-from counterpoise.runs import Tell
 from counterpoise.runs.results import ResultRow
 from papers.arrays import AnyArray, FloatArray
-from papers.running import run_parts, unfinished
+from papers.running import Experiment
 from papers.vadaboost.data import TASKS, Task
 
 EXPERIMENT = "vadaboost"
@@ -50,42 +48,13 @@ class Repeat(NamedTuple):
         return f"{self.dataset}, {self.learner}, repeat {self.seed}"
 
 
-def reproduce(
-    output: Path,
-    *,
-    n_seeds: int = 50,
-    datasets: Sequence[str] = DATASETS,
-    learners: Sequence[str] = LEARNERS,
-    n_jobs: int = -1,
-    tell: Tell = lambda _progress: None,
-) -> Path:
-    """Run what the results table does not hold yet, and return the path of the table.
+def wanted(datasets: Sequence[str], n_seeds: int) -> list[Repeat]:
+    """Return the repeats with other splits.
 
-    Parameters
-    ----------
-    output : Path
-        Folder for ``results.csv``, to which every repeat is appended, so a killed run goes on where it was.
-    n_seeds : int, default=50
-        Repeats with other splits.
-    datasets, learners : sequence of str
-        What to run.
-    n_jobs : int, default=-1
-        Processes, -1 for one a processor.
-    tell : callable
-        Told how far it is.
-
-    Returns
-    -------
-    Path
+    All data sets of a repeat come before the next repeat: the estimate of the time left is then soon right.
     """
-    table = output / "results.csv"
-    # All data sets of a repeat before the next repeat: the estimate of the time left is then soon right.
-    counts = dict.fromkeys(learners, n_seeds)
-    if "cart" in counts:
-        counts[FINE] = min(n_seeds, FINE_SEEDS)
-    wanted = [Repeat(name, learner, seed) for learner in counts for seed in range(counts[learner]) for name in datasets]
-    run_parts(unfinished(wanted, table, Repeat._fields), measure, table, n_jobs=n_jobs, tell=tell)
-    return table
+    counts = dict.fromkeys(LEARNERS, n_seeds) | {FINE: min(n_seeds, FINE_SEEDS)}
+    return [Repeat(name, learner, seed) for learner in counts for seed in range(counts[learner]) for name in datasets]
 
 
 def measure(repeat: Repeat) -> list[ResultRow]:
@@ -168,3 +137,6 @@ def _row(repeat: Repeat, method: str, quantity: str, value: float, settings: str
     return ResultRow(
         EXPERIMENT, repeat.dataset, repeat.learner, method, repeat.seed, None, quantity, "test", value, settings
     )
+
+
+reproduce = Experiment(wanted, measure, DATASETS, n_seeds=50, n_jobs=-1)

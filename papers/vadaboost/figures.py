@@ -85,7 +85,7 @@ def draw_cost(path: Path) -> str | None:
 def staged_costs(model: Any, X: AnyArray, y: AnyArray, penalty: float) -> FloatArray:
     """Return cost (3) over n^2 after each round."""
     risk, signs = MeanVariance(penalty), _signs(y)
-    return np.array([risk.cost(np.exp(-signs * sums)) for sums in model.staged_decision_function(X)])
+    return np.array([risk.value(np.exp(-signs * sums)) for sums in model.staged_decision_function(X)])
 
 
 def _signs(y: AnyArray) -> FloatArray:

@@ -7,6 +7,7 @@ import numpy as np
 
 from counterpoise.runs.results import ResultsTable, read_rows
 from papers.arrays import FloatArray
+from papers.markdown import markdown_table
 from papers.vadaboost.data import TASKS, Task
 from papers.vadaboost.experiment import COARSE_BINS, FINE, FINE_BINS, LEARNERS, METHODS
 from papers.vadaboost.figures import draw_bound, draw_cost
@@ -87,14 +88,12 @@ def _section(learner: str, lines: list[Line], rows: ResultsTable) -> str:
         "",
         f"{repeats} of {len(lines)} data sets, {seconds / 60:.0f} minutes of processor time.",
         "",
-        "| data set | " + " | ".join(methods) + " |",
-        "|---|" + "---:|" * len(methods),
     ]
-    body = [f"| {line.task.name} | " + " | ".join(_cells(line)) + " |" for line in lines]
-    wins = " | ".join(str(sum(_is_least(line, method) for line in lines)) for method in methods)
-    stars = " | ".join(str(sum(_is_star(line, method) for line in lines)) for method in methods)
-    foot = [f"| *least mean* | {wins} |", f"| *least or starred* | {stars} |", "", _verdict(lines)]
-    return "\n".join([*head, *body, *foot])
+    body = [[line.task.name, *_cells(line)] for line in lines]
+    wins = [str(sum(_is_least(line, method) for line in lines)) for method in methods]
+    stars = [str(sum(_is_star(line, method) for line in lines)) for method in methods]
+    foot = [["*least mean*", *wins], ["*least or starred*", *stars]]
+    return "\n".join([*head, markdown_table(["data set", *methods], [*body, *foot]), "", _verdict(lines)])
 
 
 def _cells(line: Line) -> list[str]:

@@ -16,7 +16,7 @@ from counterpoise import AdaBoostClassifier, DROBoostClassifier
 from counterpoise.boosting.directions import SignDirections, ValueDirections, dimension, make_directions
 from counterpoise.boosting.dro import RADIUS_FACTORS, sample_count
 from counterpoise.boosting.robust_loss import RobustLoss
-from counterpoise.datasets import DataNotAvailable, load, split_rows
+from counterpoise.datasets import DataNotAvailable, load_dataset, split_rows
 from counterpoise.learners import HistogramTree, Stump
 from counterpoise.solvers import worst_case_weights
 from counterpoise.theory.guarantees import calibrated_radius
@@ -64,7 +64,7 @@ def test_the_robust_loss_never_rises_and_is_that_of_the_risk(loss, divergence, l
     losses = [LOSSES[loss].value(signs * score) for score in scores]
     np.testing.assert_allclose(model.robust_losses_, [risk.value(one) for one in losses], rtol=1e-8)
     for weights, one in zip(model.descents_[0].weights, losses, strict=False):
-        np.testing.assert_allclose(weights, risk.weights(one), atol=1e-8)
+        np.testing.assert_allclose(weights, risk.subgradient(one), atol=1e-8)
 
 
 @pytest.mark.parametrize(("loss", "divergence"), KINDS)
@@ -291,7 +291,7 @@ def test_callbacks_see_the_rounds_and_may_stop_them():
 
 def test_on_credit_default_it_is_ahead_of_adaboost():
     try:
-        data = load("credit-default")
+        data = load_dataset("credit-default")
     except DataNotAvailable as error:
         pytest.skip(str(error))
     gains = []

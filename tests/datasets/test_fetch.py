@@ -10,7 +10,7 @@ import sklearn.datasets
 from scipy.sparse import csr_array
 from sklearn.utils import Bunch
 
-from counterpoise.datasets import ChecksumMismatch, DataNotAvailable, fetch, load
+from counterpoise.datasets import ChecksumMismatch, DataNotAvailable, fetch, load_dataset
 from counterpoise.datasets.checksums import SHA256
 from counterpoise.datasets.columns import Category, as_category, as_strings, read_columns, read_csv
 from counterpoise.datasets.recipes import RECIPES
@@ -80,7 +80,7 @@ def test_an_unreachable_source_says_so(monkeypatch, cache):
 
     monkeypatch.setattr(fetch, "download", fail)
     with pytest.raises(DataNotAvailable, match=r"needs the file adult.parquet.*URLError.*no route to host") as caught:
-        load("adult")
+        load_dataset("adult")
     assert str(cache) in str(caught.value)
     assert isinstance(caught.value.__cause__, URLError)
 
@@ -91,7 +91,7 @@ def test_data_with_other_classes_than_published_are_refused(web, cache, monkeypa
     for name, content in files.items():
         monkeypatch.setitem(SHA256, name, sha256_of(content))
     with pytest.raises(ChecksumMismatch, match=rf"'wine-quality' must have .*3 \(30 rows\).*got 5 \(2 rows\).*{cache}"):
-        load("wine-quality")
+        load_dataset("wine-quality")
 
 
 # Publishers' files, written anew from the files of the data folder.
@@ -143,12 +143,12 @@ REBUILT = {
 
 @pytest.mark.parametrize("name", REBUILT)
 def test_the_publishers_files_give_the_same_table(name, data_folder, web, cache, monkeypatch):
-    expected = load(name, folder=data_folder)
+    expected = load_dataset(name, folder=data_folder)
     files = REBUILT[name](read_columns(data_folder / RECIPES[name].file))
     web[0].update(files)
     for file, content in files.items():
         monkeypatch.setitem(SHA256, file, sha256_of(content))
-    same_table(load(name), expected)
+    same_table(load_dataset(name), expected)
     assert {path.name for path in cache.iterdir()} == set(files)
 
 
@@ -229,7 +229,7 @@ def test_tables_of_openml_become_the_same_data(data_folder, cache, monkeypatch):
         target=np.where(np.asarray(columns["y"]) == 1, "p", "e").astype(object),
     )
     monkeypatch.setattr(sklearn.datasets, "fetch_openml", lambda **_: bunch)
-    same_table(load("mushrooms"), load("mushrooms", folder=data_folder))
+    same_table(load_dataset("mushrooms"), load_dataset("mushrooms", folder=data_folder))
     assert cache.exists()
 
 
@@ -270,4 +270,4 @@ def test_ragged_csv_is_refused(tmp_path):
 
 
 def test_sparse_rows_are_csr(data_folder):
-    assert isinstance(load("w8a", folder=data_folder).X, csr_array)
+    assert isinstance(load_dataset("w8a", folder=data_folder).X, csr_array)

@@ -8,7 +8,7 @@ import sys
 import numpy as np
 import pytest
 
-from counterpoise.datasets import ChecksumMismatch, DataNotAvailable, TableData, dataset_names, load
+from counterpoise.datasets import ChecksumMismatch, DataNotAvailable, TableData, dataset_names, load_dataset
 from counterpoise.datasets.checksums import SHA256
 from counterpoise.datasets.files import cache_folder
 from counterpoise.datasets.images import IMAGES
@@ -57,7 +57,7 @@ def test_every_name_is_tested():
 
 @pytest.mark.parametrize("name", SHAPES)
 def test_each_set_has_its_published_shape_and_classes(name, data_folder):
-    data = load(name, folder=data_folder)
+    data = load_dataset(name, folder=data_folder)
     n_rows, n_features, n_categorical, n_missing = SHAPES[name]
     assert data.X.shape == (n_rows, n_features)
     assert counts(data.y) == RECIPES[name].classes
@@ -72,7 +72,7 @@ def test_each_set_has_its_published_shape_and_classes(name, data_folder):
 
 @pytest.mark.parametrize("name", SHAPES)
 def test_only_official_splits_are_given(name, data_folder):
-    data = load(name, folder=data_folder)
+    data = load_dataset(name, folder=data_folder)
     if name not in SPLITS:
         assert data.split is None
         return
@@ -83,7 +83,7 @@ def test_only_official_splits_are_given(name, data_folder):
 
 @pytest.mark.parametrize("name", ["adult", "mushrooms", "splice", "abalone", "compas", "census-income"])
 def test_category_codes_are_whole_numbers_from_zero(name, data_folder):
-    data = load(name, folder=data_folder)
+    data = load_dataset(name, folder=data_folder)
     for column in data.X[:, data.categorical].T:
         known = np.unique(column[~np.isnan(column)])
         assert known[0] >= 0
@@ -92,7 +92,7 @@ def test_category_codes_are_whole_numbers_from_zero(name, data_folder):
 
 
 def test_compas_has_the_counts_of_the_2021_paper(data_folder):
-    data = load("compas", folder=data_folder)
+    data = load_dataset("compas", folder=data_folder)
     assert data.feature_names[-3:] == ["c_charge_degree", "sex", "race"]
     assert counts(data.y) == {0: 3_743, 1: 3_471}
     assert counts(data.X[:, -1]) == {0.0: 2_454, 1.0: 3_696, 2.0: 1_064}
@@ -103,7 +103,7 @@ def test_compas_has_the_counts_of_the_2021_paper(data_folder):
 
 
 def test_adult_and_a9a_are_the_same_people(data_folder):
-    adult, a9a = load("adult", folder=data_folder), load("a9a", folder=data_folder)
+    adult, a9a = load_dataset("adult", folder=data_folder), load_dataset("a9a", folder=data_folder)
     np.testing.assert_array_equal(adult.sensitive["sex"], a9a.sensitive["sex"])
     np.testing.assert_array_equal(adult.y == 1, a9a.y == 1)
     np.testing.assert_array_equal(adult.split, a9a.split)
@@ -113,11 +113,14 @@ def test_adult_and_a9a_are_the_same_people(data_folder):
 
 
 def test_credit_default_names_the_sexes(data_folder):
-    assert counts(load("credit-default", folder=data_folder).sensitive["sex"]) == {"Female": 18_112, "Male": 11_888}
+    assert counts(load_dataset("credit-default", folder=data_folder).sensitive["sex"]) == {
+        "Female": 18_112,
+        "Male": 11_888,
+    }
 
 
 def test_acs_income_speaks_the_survey_codes(data_folder):
-    data = load("acs-income", folder=data_folder)
+    data = load_dataset("acs-income", folder=data_folder)
     assert set(np.array(data.feature_names)[data.categorical]) == {"COW", "MAR", "RELP", "SEX", "RAC1P"}
     race = data.X[:, data.feature_names.index("RAC1P")]
     assert (race.min(), race.max()) == (1, 9)
@@ -126,7 +129,7 @@ def test_acs_income_speaks_the_survey_codes(data_folder):
 
 def test_the_data_folder_is_found_by_its_variable(data_folder, cache, monkeypatch):
     monkeypatch.setenv("COUNTERPOISE_DATA", str(data_folder))
-    assert load("spambase").X.shape == (4_601, 57)
+    assert load_dataset("spambase").X.shape == (4_601, 57)
     assert not cache.exists()
 
 
@@ -143,19 +146,19 @@ def test_a_damaged_file_is_refused(data_folder, cache, tmp_path):
     content[1000] ^= 1
     damaged.write_bytes(content)
     with pytest.raises(ChecksumMismatch, match=rf"{re.escape(str(damaged))} must have the sha256 84afb.*delete it"):
-        load("spambase", folder=tmp_path)
+        load_dataset("spambase", folder=tmp_path)
     assert not cache.exists()
 
 
 def test_parquet_without_pyarrow_names_the_extra(data_folder, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
     with pytest.raises(ImportError, match=r'spambase.parquet is a Parquet file: pip install "counterpoise\[data\]"'):
-        load("spambase", folder=data_folder)
+        load_dataset("spambase", folder=data_folder)
 
 
 def test_what_cannot_be_had_says_which_file_where_and_how(cache, tmp_path):
     with pytest.raises(DataNotAvailable) as caught:
-        load("acs-income", folder=tmp_path)
+        load_dataset("acs-income", folder=tmp_path)
     text = str(caught.value)
     assert isinstance(caught.value, FileNotFoundError)
     for part in ("folktables_ACSIncome.parquet", str(tmp_path), str(cache), "set COUNTERPOISE_DATA", "aequitas"):
@@ -164,7 +167,7 @@ def test_what_cannot_be_had_says_which_file_where_and_how(cache, tmp_path):
 
 def test_the_generator_is_named_where_there_is_one(cache):
     with pytest.raises(DataNotAvailable, match=r"counterpoise.datasets.twonorm draws"):
-        load("twonorm")
+        load_dataset("twonorm")
     assert not cache.exists()
 
 
@@ -174,17 +177,17 @@ BAD_NAMES = {"adlut": "'adult'", "Covertyp": "'covertype'", "acs_income": "'acs-
 @pytest.mark.parametrize("name", BAD_NAMES)
 def test_an_unknown_name_gets_the_nearest_one(name):
     with pytest.raises(ValueError, match=f"one of compas, adult.*got '{name}'. Did you mean {BAD_NAMES[name]}"):
-        load(name)
+        load_dataset(name)
 
 
 def test_a_name_like_no_other_gets_the_list():
     with pytest.raises(ValueError, match=r"one of compas, .*mnist, cifar10, cifar100; got 17.$"):
-        load(17)
+        load_dataset(17)
 
 
 def test_a_folder_that_is_none_is_refused(tmp_path):
     with pytest.raises(NotADirectoryError, match=r"folder must be an existing folder.*nowhere"):
-        load("adult", folder=tmp_path / "nowhere")
+        load_dataset("adult", folder=tmp_path / "nowhere")
 
 
 def test_the_default_cache_is_the_users(monkeypatch, tmp_path):
@@ -250,7 +253,7 @@ def test_many_classes_are_counted_not_listed():
 
 def test_the_ringnorm_file_has_lost_trailing_zeros(data_folder):
     """A defect of its source, which the description tells: no value but zero ends in 0, so some are too small."""
-    data = load("ringnorm", folder=data_folder)
+    data = load_dataset("ringnorm", folder=data_folder)
     thousandths = np.rint(data.X * 1000).astype(int)
     assert ((thousandths % 10 == 0) == (thousandths == 0)).all()
     assert data.X[data.y == 0].std() < 1.9

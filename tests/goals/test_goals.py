@@ -106,7 +106,8 @@ PARSED = {
     "2 * (recall(train) + churn(mail)) <= 1 + 0.5 * 2": 2 * recall(TRAIN) + 2 * churn(MAIL) <= 2,
     "recall(train) >= recall(mail) - 0.1": recall(TRAIN) >= recall(MAIL) - 0.1,
     "2 * precision(train) - 0.5 >= 1": 2 * precision(TRAIN) - 0.5 >= 1,
-    "wins(train) / losses(train) >= 2": win_loss_ratio(TRAIN) >= 2,
+    "win_rate(train) / loss_rate(train) >= 2": win_loss_ratio(TRAIN) >= 2,
+    "wins(train) / losses(train) >= 2": win_loss_ratio(TRAIN) >= 2,  # as files of earlier versions have it
     "1 / f1_score(train) <= 2": 1 / f1_score(TRAIN) <= 2,
     "-precision(train) / 2 <= -0.4": -precision(TRAIN) / 2 <= -0.4,
     "1 - precision(train) <= 0.1": 1 - precision(TRAIN) <= 0.1,

@@ -47,7 +47,7 @@ def test_the_corrected_identities_of_changes_and_losses_hold(seed, weighted):
 
     changes = count(1, 1, 0) + count(1, 0, 1) + count(0, 1, 0) + count(0, 0, 1)
     assert rates.churn().value(predicted, table) == pytest.approx(changes)
-    assert rates.losses().value(predicted, table) == pytest.approx(count(1, 1, 0) + count(0, 0, 1))
+    assert rates.loss_rate().value(predicted, table) == pytest.approx(count(1, 1, 0) + count(0, 0, 1))
     gain = accuracy().value(predicted, table) - accuracy().value(baseline, table)
     assert rates.wins_minus_losses().value(predicted, table) == pytest.approx(gain)
 
@@ -67,9 +67,9 @@ def test_rates_that_count_the_same_are_equal_however_written():
     assert error_rate(TRAIN) == rates.false_positives(TRAIN) + rates.false_negatives(TRAIN)
     assert recall(TRAIN) == positive_rate(TRAIN.positives) == 1 - rates.false_negative_rate(TRAIN)
     assert rates.false_positive_rate(TRAIN) == positive_rate(TRAIN.negatives) == 1 - rates.true_negative_rate(TRAIN)
-    assert rates.wins(TRAIN) + rates.losses(TRAIN) == churn(TRAIN)
-    assert rates.wins(TRAIN) - rates.losses(TRAIN) == rates.wins_minus_losses(TRAIN)
-    assert churn(TRAIN.negatives) == rates.wins(TRAIN.negatives) + rates.losses(TRAIN.negatives)
+    assert rates.win_rate(TRAIN) + rates.loss_rate(TRAIN) == churn(TRAIN)
+    assert rates.win_rate(TRAIN) - rates.loss_rate(TRAIN) == rates.wins_minus_losses(TRAIN)
+    assert churn(TRAIN.negatives) == rates.win_rate(TRAIN.negatives) + rates.loss_rate(TRAIN.negatives)
     assert hash(error_rate(TRAIN)) == hash(1 - accuracy(TRAIN))
     assert precision(TRAIN) == rates.true_positives(TRAIN) / positive_rate(TRAIN)
 

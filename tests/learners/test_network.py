@@ -372,11 +372,11 @@ def test_a_captured_step_learns_as_an_eager_one_does():
     X, y = digit_images(600)
     settings = {"n_iterations": 60, "warmup_epochs": 1, "device": "cuda", "augment": None}
     scores = [
-        tiny(**settings, capture=capture, precision=precision)
+        tiny(**settings, cuda_graphs=captured, precision=precision)
         .set_params(module=networks.WideResNet(10))
         .fit(X, y)
         .score(X, y)
-        for capture, precision in ((False, "float32"), (True, "float32"), (True, "bfloat16"))
+        for captured, precision in ((False, "float32"), (True, "float32"), (True, "bfloat16"))
     ]
     scores += [tiny(**settings, compile=True).set_params(module=networks.WideResNet(10)).fit(X, y).score(X, y)]
     assert min(scores) > 0.9

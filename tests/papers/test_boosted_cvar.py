@@ -35,7 +35,7 @@ def toy_data(_name):
 @pytest.fixture
 def toy(monkeypatch):
     loaded = []
-    monkeypatch.setattr(boosted_cvar, "load", lambda name: loaded.append(name) or toy_data(name))
+    monkeypatch.setattr(boosted_cvar, "load_dataset", lambda name: loaded.append(name) or toy_data(name))
     return loaded
 
 

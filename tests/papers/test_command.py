@@ -1,7 +1,11 @@
 """``python -m papers``: what it refuses, and where results go."""
 
+import ast
+from pathlib import Path
+
 import pytest
 
+import papers
 from papers.__main__ import PAPERS, main
 
 
@@ -38,3 +42,12 @@ def test_every_paper_has_what_the_command_calls():
         assert callable(paper.experiment.reproduce)
         assert callable(paper.page.write_page)
         assert paper.experiment.DATASETS
+
+
+def test_the_papers_use_no_private_names():
+    for file in Path(papers.__file__).parent.rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            module = node.module if isinstance(node, ast.ImportFrom) else None
+            names = [alias.name for alias in node.names] if isinstance(node, (ast.Import, ast.ImportFrom)) else []
+            words = ".".join(filter(None, [module, *names])).split(".")
+            assert not any(word.startswith("_") for word in words), f"{file.name} imports {words}"

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from counterpoise._base.progress import Progress
+from counterpoise._base.progress import RunProgress
 from counterpoise.boosting.adaboost import AdaBoostClassifier
 from counterpoise.datasets import twonorm
 from counterpoise.learners import HistogramTree
@@ -115,7 +115,7 @@ def test_published_figures_are_complete():
 
 
 def test_progress_says_how_long():
-    assert str(Progress(2, 8, "wine", 30.0, 5400.0)) == "2 of 8: wine; 30 s so far, about 1.5 h left"
+    assert str(RunProgress(2, 8, "wine", 30.0, 5400.0)) == "2 of 8: wine; 30 s so far, about 1.5 h left"
 
 
 def test_rows_of_finished_parts_stay_where_a_later_one_fails(tmp_path):

@@ -265,3 +265,11 @@ def test_a_replaced_file_keeps_its_permissions(tmp_path):
     path.chmod(0o640)
     write_atomically(path, [b"new"])
     assert path.stat().st_mode & 0o777 == 0o640
+
+
+def test_parameters_that_were_renamed_are_read_from_files_of_before():
+    learner = learners.NetworkLearner(decay_factor=0.5, cuda_graphs=False)
+    before = {"decay_factor": "decay", "cuda_graphs": "capture"}
+    learner.__dict__ = {before.get(name, name): value for name, value in vars(learner).items()}
+    again = persist.loads(dumps(learner))
+    assert again.get_params() == learners.NetworkLearner(decay_factor=0.5, cuda_graphs=False).get_params()

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from counterpoise.persist import save
-from counterpoise.runs import DataError, Settings
+from counterpoise.runs import DataError, RunSettings
 from counterpoise.runs.data import load_data
 from counterpoise.runs.preprocess import preprocessor
 from counterpoise.runs.reading import column_names, read_frame
@@ -16,7 +16,7 @@ from counterpoise.runs.reading import column_names, read_frame
 
 def settings(**data):
     more = {key: data.pop(key) for key in ("splits", "datasets", "method", "preprocessing", "goals") if key in data}
-    return Settings(data={"files": "loans.csv", "target": "paid", **data}, **more)
+    return RunSettings(data={"files": "loans.csv", "target": "paid", **data}, **more)
 
 
 def test_csv_and_parquet_give_the_same_frames(loans_folder, loans):
@@ -185,7 +185,7 @@ def test_numbers_named_categorical_become_texts_and_missing_groups_a_group(tmp_p
     pd.DataFrame({"code": [1, 2, 3, 1] * 5, "g": ["a", None] * 10, "x": range(20), "y": [0, 1] * 10}).to_csv(
         tmp_path / "t.csv", index=False
     )
-    asked = Settings(
+    asked = RunSettings(
         data={"files": "t.csv", "target": "y", "categorical": "code", "groups": "g"},
         splits={"test": 0, "validation": 0},
     )

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from counterpoise.runs import GoalsFileError, Settings, read_goals_file
+from counterpoise.runs import GoalsFileError, RunSettings, read_goals_file
 from counterpoise.runs.goals_file import goals_of, parse_goals_file
 from counterpoise.runs.methods import METHODS, check_method
 from counterpoise.runs.settings import MethodSettings, ModelSettings
@@ -122,12 +122,12 @@ def test_confidence_comes_from_the_text_or_from_its_key(tmp_path):
 
 
 def test_settings_come_back_from_their_dump():
-    asked = Settings(
+    asked = RunSettings(
         data={"files": "a.csv", "target": "y", "positive": True},
         method={"name": "pool", "models": [{"name": "tree", "parameters": {"max_depth": 2}}]},
         goals=[GOAL],
     )
-    assert Settings.model_validate(asked.model_dump(mode="json")) == asked
+    assert RunSettings.model_validate(asked.model_dump(mode="json")) == asked
 
 
 @pytest.mark.parametrize("name", METHODS)

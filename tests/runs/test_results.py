@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from counterpoise.runs.results import COLUMNS, ResultRow, ResultsTable, append_rows, as_markdown, read_rows, summarize
+from counterpoise.runs.results import ResultRow, ResultsTable, append_rows, read_rows, summarize
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)  # any text that UTF-8 can hold
 ROWS = st.lists(
@@ -138,7 +138,6 @@ def test_one_row_has_no_spread():
     assert found.mean == 0.5
     assert math.isnan(found.standard_error)
     assert math.isnan(found.low)
-    assert as_markdown([found]).endswith("| 0.5000 |  |  | 1 |")
 
 
 def test_an_infinite_value_spoils_its_group_only():
@@ -159,16 +158,3 @@ def test_unknown_columns_list_the_known_ones():
         summarize([row()], by=["methods"])
     with pytest.raises(ValueError, match=r"where must name columns among.*got 'loss'"):
         ResultsTable(()).where(loss=1)
-
-
-def test_markdown_escapes_its_bars():
-    text = as_markdown(summarize([row(0, 0.25, method="a|b", alpha=None), row(1, 0.75, method="a|b", alpha=None)]))
-    head, rule, line = text.splitlines()
-    assert head.split(" | ")[-4:] == ["mean", "95 % interval", "standard error", "n |"]
-    assert rule.count("|") == head.count("|")
-    assert line.startswith("| demo | digits | tree | a\\|b |  | cvar | test | 0.5000 |")
-
-
-def test_markdown_of_nothing_is_a_header():
-    assert as_markdown([]).startswith("| mean |")
-    assert len(COLUMNS) == 10

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from counterpoise.runs import GoalsFileError, Settings
+from counterpoise.runs import GoalsFileError, RunSettings
 from counterpoise.runs.goals_file import parse_goals_file
 from counterpoise.runs.toml_shape import too_deep
 
@@ -59,7 +59,7 @@ def test_what_tomllib_reads_is_measured_right(text):
 @given(st.lists(st.sampled_from(ANYTHING), max_size=15).map("".join))
 def test_any_text_is_settings_or_one_sentence(text):
     try:
-        assert isinstance(parse_goals_file(text.encode(), "goals.toml"), Settings)
+        assert isinstance(parse_goals_file(text.encode(), "goals.toml"), RunSettings)
     except GoalsFileError as error:
         assert "\n" not in str(error)  # noqa: PT017 - both are right
         assert len(str(error)) < 1000  # noqa: PT017

@@ -6,13 +6,13 @@ from typing import NamedTuple, TypeAlias
 _MINUTE, _HOUR = 60, 3600
 
 
-class Progress(NamedTuple):
+class RunProgress(NamedTuple):
     """How far a run is.
 
     Examples
     --------
-    >>> from counterpoise._base.progress import Progress
-    >>> print(Progress(3, 12, "tree 3", elapsed=30.0, left=90.0))
+    >>> from counterpoise._base.progress import RunProgress
+    >>> print(RunProgress(3, 12, "tree 3", elapsed=30.0, left=90.0))
     3 of 12: tree 3; 30 s so far, about 2 min left
     """
 
@@ -27,7 +27,7 @@ class Progress(NamedTuple):
         return f"{self.done} of {self.total}: {self.part}; {duration(self.elapsed)} so far{left}"
 
 
-Tell: TypeAlias = Callable[[Progress], None]
+Tell: TypeAlias = Callable[[RunProgress], None]
 
 
 def duration(seconds: float) -> str:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from counterpoise._base.text_table import text_table
 from counterpoise.persist import write_atomically
 from counterpoise.report import write_report
 from counterpoise.runs import Run, fit_run
@@ -150,11 +151,9 @@ def _tail_table(run: Run) -> str:
     """Return the loss of the worst-off fractions of the test rows, of plain training, the average and the mixture."""
     rows = run.results().where(quantity="cvar", split="test")
     methods = {"first model": "ERM", "average": "average", "mixture": "mixture"}
-    lines = ["   worst-off  " + "".join(f"{title:>9}" for title in methods.values())]
-    for alpha in _SHOWN:
-        cells = "".join(f"{_value(rows, method, alpha):>9.1%}" for method in methods)
-        lines.append(f"   {alpha:>9.0%}  {cells}")
-    return "\n".join(["   Share of test digits misread among the worst-off:\n", *lines])
+    lines = [(f"{alpha:.0%}", *(f"{_value(rows, method, alpha):.1%}" for method in methods)) for alpha in _SHOWN]
+    table = text_table([("worst-off", *methods.values()), *lines], ">>>>", least=9)
+    return _indented(f"Share of test digits misread among the worst-off:\n\n{table}")
 
 
 def _value(rows: Any, method: str, alpha: float) -> float:

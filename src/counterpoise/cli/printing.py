@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 if TYPE_CHECKING:
-    from counterpoise._base.progress import Progress, Tell
+    from counterpoise._base.progress import RunProgress, Tell
 
 _PAUSE = 5.0  # seconds between two lines on progress
 
@@ -71,7 +71,7 @@ def _now_and_then() -> "Tell":
     """Return what prints how far work is when some seconds have gone by, and at its end: logs stay short."""
     printed = time.monotonic()
 
-    def tell(progress: "Progress") -> None:
+    def tell(progress: "RunProgress") -> None:
         nonlocal printed
         if progress.done == progress.total or time.monotonic() - printed > _PAUSE:
             printed = time.monotonic()

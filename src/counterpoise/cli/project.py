@@ -71,9 +71,9 @@ def fetch(name: str, /, *, shown: Out = PRINTED) -> int:
     name
         As `counterpoise data list` has it.
     """
-    from counterpoise.datasets import load  # noqa: PLC0415
+    from counterpoise.datasets import load_dataset  # noqa: PLC0415
 
-    found = load(name)
+    found = load_dataset(name)
     n_rows, n_columns = found.X.shape[0], found.X.shape[1]
     shown.answer(f"{name}: {n_rows} rows, {n_columns} columns", {"name": name, "rows": n_rows, "columns": n_columns})
     return DONE

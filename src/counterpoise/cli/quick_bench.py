@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from counterpoise._base.text_table import text_table
 from counterpoise._base.types import ByteArray
 
 N_SAMPLES, N_MODELS, N_FEATURES, N_ROUNDS, DEPTH = 20_000, 30, 20, 20, 5
@@ -41,12 +42,11 @@ def measure(say: Callable[[str], None] = lambda _text: None) -> list[Timing]:
 def rows_as_text(rows: Sequence[Timing]) -> str:
     """Return timings as a table."""
     heads = ("task", "size", "peer", "ours (s)", "peer (s)", "ratio")
-    lines = [heads] + [
+    lines = [
         (row.task, row.size, row.peer, f"{row.seconds:.3f}", f"{row.peer_seconds:.3f}", f"{row.ratio:.1f}")
         for row in rows
     ]
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    return "\n".join("  ".join(map(str.ljust, line, widths)).rstrip() for line in lines)
+    return text_table([heads, *lines], "<" * len(heads))
 
 
 def _mixture_against_highs() -> Timing:

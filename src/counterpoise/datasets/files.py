@@ -15,9 +15,13 @@ CACHE_VARIABLE = "COUNTERPOISE_CACHE"
 class DataNotAvailable(FileNotFoundError):  # noqa: N818 - named for the state it reports
     """A data set is in none of the folders and could not be fetched."""
 
+    __module__ = "counterpoise.datasets"
+
 
 class ChecksumMismatch(ValueError):  # noqa: N818 - named for the state it reports
     """A file is there, but it is not the file that the loader knows."""
+
+    __module__ = "counterpoise.datasets"
 
 
 class Place(NamedTuple):

@@ -15,7 +15,7 @@ from counterpoise.datasets.table import TableData
 
 
 def dataset_names() -> list[str]:
-    """Return the names that ``load`` knows.
+    """Return the names that ``load_dataset`` knows.
 
     Examples
     --------
@@ -27,12 +27,12 @@ def dataset_names() -> list[str]:
 
 
 @overload
-def load(  # type: ignore[overload-overlap]  # a type checker knows the names of images, and takes others for tables
+def load_dataset(  # type: ignore[overload-overlap]  # a type checker knows the names of images, and takes others for tables
     name: Literal["cifar10", "cifar100"], *, folder: str | os.PathLike[str] | None = None
 ) -> ImageData: ...
 @overload
-def load(name: str, *, folder: str | os.PathLike[str] | None = None) -> TableData: ...
-def load(name: str, *, folder: str | os.PathLike[str] | None = None) -> TableData | ImageData:
+def load_dataset(name: str, *, folder: str | os.PathLike[str] | None = None) -> TableData: ...
+def load_dataset(name: str, *, folder: str | os.PathLike[str] | None = None) -> TableData | ImageData:
     """Return a data set by its name.
 
     Its file is looked for in ``folder``, then in the folder that the environment variable ``COUNTERPOISE_DATA`` names,
@@ -60,10 +60,10 @@ def load(name: str, *, folder: str | os.PathLike[str] | None = None) -> TableDat
 
     Examples
     --------
-    >>> from counterpoise.datasets import load
-    >>> load("adult")  # doctest: +SKIP
+    >>> from counterpoise.datasets import load_dataset
+    >>> load_dataset("adult")  # doctest: +SKIP
     TableData('adult': 48842 rows, 14 features, classes 0 (37155), 1 (11687), sensitive sex, race, ...)
-    >>> load("adlut")  # doctest: +ELLIPSIS
+    >>> load_dataset("adlut")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     ...
     ValueError: name must be one of compas, adult, covertype, ... got 'adlut'. Did you mean 'adult'?

@@ -36,6 +36,8 @@ _PRODUCTS = {"*": operator.mul, "/": operator.truediv}
 class GoalSyntaxError(ValueError):
     """A goal's text that cannot be read; the message shows the place and says what was expected there."""
 
+    __module__ = "counterpoise.goals"
+
 
 class Token(NamedTuple):
     """A word of the text: its kind (number, word, quoted, sign, end), its characters and its place."""

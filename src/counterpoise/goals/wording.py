@@ -21,13 +21,19 @@ _WHOLE = 1e16  # floats below it that are whole are written as integers; above i
 class UnknownName(ValueError):  # noqa: N818 - named for what it reports, as InfeasibleGoals is
     """A dataset, column, value or metric that does not exist; the message lists the known ones and the nearest."""
 
+    __module__ = "counterpoise.goals"
+
 
 class NoRows(ValueError):  # noqa: N818 - named for what it reports
     """Data in which no row is such as a rate is taken of: they cannot answer, though nothing about them is wrong."""
 
+    __module__ = "counterpoise.goals"
+
 
 class UnknownValue(UnknownName, NoRows):
     """A value that no row holds in its column."""
+
+    __module__ = "counterpoise.goals"
 
 
 def unknown(kind: str, word: str, known: Iterable[str], *, where: str = "") -> UnknownName:

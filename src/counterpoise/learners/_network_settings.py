@@ -22,21 +22,21 @@ class Settings(NamedTuple):
     nesterov: bool
     weight_decay: float
     decay_at: tuple[int, ...]
-    decay: float
+    decay_factor: float
     augment: str | None
     device: str
     precision: str
-    capture: bool | str
+    cuda_graphs: bool | str
     compile: bool
     predict_batch_size: int
 
     def rate(self, iteration: int) -> float:
         """Return the learning rate of an iteration, counted from 0."""
-        return self.learning_rate * self.decay ** sum(iteration >= place for place in self.decay_at)
+        return self.learning_rate * self.decay_factor ** sum(iteration >= place for place in self.decay_at)
 
     def warmup_rate(self, epoch: int) -> float:
         """Return the learning rate of an epoch of the warm-up, counted from 0."""
-        return self.warmup_learning_rate * self.decay ** sum(epoch >= place for place in self.warmup_decay_at)
+        return self.warmup_learning_rate * self.decay_factor ** sum(epoch >= place for place in self.warmup_decay_at)
 
 
 def check_settings(learner: Any) -> Settings:
@@ -53,11 +53,11 @@ def check_settings(learner: Any) -> Settings:
         _check_nesterov(learner.nesterov, learner.momentum),
         check_number(learner.weight_decay, "weight_decay", "[0, inf)"),
         _check_places(learner.decay_at, "decay_at", "iterations", "(2000, 4000)"),
-        check_positive(learner.decay, "decay"),
+        check_positive(learner.decay_factor, "decay_factor"),
         None if learner.augment is None else check_choice(learner.augment, "augment, where not None,", (CROP_FLIP,)),
         _check_device(learner.device),
         check_choice(learner.precision, "precision", _PRECISIONS),
-        _check_capture(learner.capture),
+        _check_cuda_graphs(learner.cuda_graphs),
         _check_compile(learner.compile),
         check_count(learner.predict_batch_size, "predict_batch_size"),
     )
@@ -91,9 +91,9 @@ def _check_device(value: Any) -> str:
     return name
 
 
-def _check_capture(value: Any) -> bool | str:
+def _check_cuda_graphs(value: Any) -> bool | str:
     if not isinstance(value, bool) and not (isinstance(value, str) and value == "auto"):
-        raise ValueError(f"capture must be 'auto', True or False; got {value!r}.")
+        raise ValueError(f"cuda_graphs must be 'auto', True or False; got {value!r}.")
     return value
 
 

@@ -55,10 +55,10 @@ def find_place(settings: Settings) -> Place:
     """Return where a network computes by its settings."""
     device = find_device(settings.device)
     is_cuda = device.type == "cuda"
-    if settings.capture is True and not is_cuda:
-        raise ValueError("capture=True needs a CUDA device; use capture='auto', which captures where there is one.")
+    if settings.cuda_graphs is True and not is_cuda:
+        raise ValueError("cuda_graphs=True needs a CUDA device; with 'auto' they are used where there is one.")
     halves = settings.precision == "bfloat16" or (settings.precision == "auto" and is_cuda)
-    return Place(device, torch.bfloat16 if halves else torch.float32, is_cuda and settings.capture is not False)
+    return Place(device, torch.bfloat16 if halves else torch.float32, is_cuda and settings.cuda_graphs is not False)
 
 
 def is_host(place: Place) -> bool:

@@ -13,7 +13,7 @@ torch loads when a learner is fitted or asked, not before.
 
 import copy
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -69,7 +69,7 @@ class NetworkLearner(ClassifierMixin, BaseEstimator):
     warmup_learning_rate : float > 0, default=None
         The first learning rate of the warm-up; None is ``learning_rate``.
     warmup_decay_at : tuple of int, default=()
-        The epochs of the warm-up after which its learning rate is multiplied by ``decay``.
+        The epochs of the warm-up after which its learning rate is multiplied by ``decay_factor``.
     batch_size : int, default=128
         Rows in a step.
     learning_rate : float > 0, default=0.01
@@ -81,8 +81,8 @@ class NetworkLearner(ClassifierMixin, BaseEstimator):
     weight_decay : float >= 0, default=0.0
         The penalty on the squares of the parameters, as torch counts it.
     decay_at : tuple of int, default=(400,)
-        The iterations at which the learning rate is multiplied by ``decay``.
-    decay : float > 0, default=0.1
+        The iterations at which the learning rate is multiplied by ``decay_factor``.
+    decay_factor : float > 0, default=0.1
         The factor.
     augment : {None, "crop-flip"}, default=None
         ``"crop-flip"`` pads images by 4 pixels, bytes by 0 and floats by their mean, takes a random part of their size
@@ -91,7 +91,7 @@ class NetworkLearner(ClassifierMixin, BaseEstimator):
         ``"cpu"``, ``"cuda"``, ``"cuda:1"``; ``"auto"`` is the present CUDA device where there is one.
     precision : {"auto", "float32", "bfloat16"}, default="auto"
         What the network computes in; parameters are kept and updated in float32. ``"auto"`` is bfloat16 on CUDA.
-    capture : {"auto", True, False}, default="auto"
+    cuda_graphs : {"auto", True, False}, default="auto"
         Whether a step is captured as a CUDA graph and replayed; ``"auto"`` does so on CUDA.
     compile : bool, default=False
         Whether ``torch.compile`` fuses the operations of a step first: a minute at the start that pays off over many
@@ -132,6 +132,8 @@ class NetworkLearner(ClassifierMixin, BaseEstimator):
     True
     """
 
+    _renamed: ClassVar = {"decay": "decay_factor", "capture": "cuda_graphs"}  # as some files of saved models have them
+
     def __init__(
         self,
         module: Any = None,
@@ -146,11 +148,11 @@ class NetworkLearner(ClassifierMixin, BaseEstimator):
         nesterov: bool = False,
         weight_decay: float = 0.0,
         decay_at: tuple[int, ...] = (400,),
-        decay: float = 0.1,
+        decay_factor: float = 0.1,
         augment: str | None = None,
         device: str = "auto",
         precision: str = "auto",
-        capture: bool | str = "auto",
+        cuda_graphs: bool | str = "auto",
         compile: bool = False,  # noqa: A002 - as torch calls it
         predict_batch_size: int = 2048,
         random_state: Any = None,
@@ -166,11 +168,11 @@ class NetworkLearner(ClassifierMixin, BaseEstimator):
         self.nesterov = nesterov
         self.weight_decay = weight_decay
         self.decay_at = decay_at
-        self.decay = decay
+        self.decay_factor = decay_factor
         self.augment = augment
         self.device = device
         self.precision = precision
-        self.capture = capture
+        self.cuda_graphs = cuda_graphs
         self.compile = compile
         self.predict_batch_size = predict_batch_size
         self.random_state = random_state

@@ -94,7 +94,8 @@ class Decoder:
 def _restored(kind: Any, state: dict[str, Any]) -> Any:
     """Return an object with that state, made without ``__init__``.
 
-    What its class has got since the file was written is as the defaults of a named tuple, or ``_added_later``, say.
+    What its class has got since the file was written is as the defaults of a named tuple, or ``_added_later``, say;
+    what was called otherwise then is named in ``_renamed``.
     """
     if issubclass(kind, tuple):
         state = _completed(state, kind._field_defaults)
@@ -104,6 +105,8 @@ def _restored(kind: Any, state: dict[str, Any]) -> Any:
                 "save the model again"
             )
         return tuple.__new__(kind, state.values())
+    renamed = getattr(kind, "_renamed", {})
+    state = {renamed.get(name, name): value for name, value in state.items()}
     state = _completed(state, getattr(kind, "_added_later", {}))
     missing = _needed(kind) - state.keys()
     if missing:

@@ -4,15 +4,16 @@ import math
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from counterpoise.report.record import DEPLOYED, FIRST, MIXTURE, Record
-from counterpoise.report.sections import Table, noun
+from counterpoise.report.record import Record
+from counterpoise.report.sections import PageTable, noun
 from counterpoise.report.wording import fraction, number, percent
+from counterpoise.runs.quantities import CVAR, DEPLOYED, FIRST, MIXTURE, OWN, RATE, RISK, WORST_GROUP
 
-_TAIL, _ERROR, _RATE, _GROUP, _OWN = "tail", "error", "rate", "worst-group", "own"
+_TAIL, _ERROR = "tail", "error"  # the two kinds of CVaR
 
 
 class Aim(NamedTuple):
-    """What was made small: the loss of the tail or of all rows, a rate, the worst group's loss, or the method's own."""
+    """What was made small: the loss of the tail, of all rows or of the worst group, a risk, a rate, the method's own."""
 
     kind: str
     text: str  # as the subject of a sentence
@@ -25,7 +26,7 @@ class Aim(NamedTuple):
     @property
     def has_values(self) -> bool:
         """Tell whether the results table has it as a quantity of its own."""
-        return self.kind in {_RATE, _GROUP}
+        return self.kind in {RATE, RISK, WORST_GROUP}
 
     @property
     def least(self) -> str:
@@ -34,25 +35,25 @@ class Aim(NamedTuple):
 
     @property
     def is_code(self) -> bool:
-        """Tell whether the text is that of a rate."""
-        return self.kind == _RATE
+        """Tell whether the text is that of a rate or a risk."""
+        return self.kind in {RATE, RISK}
 
     @property
     def show(self) -> Callable[[float], str]:
-        """Return how its values are written: a rate may be any sum of rates, the others are shares."""
-        return number if self.kind == _RATE else percent
+        """Return how its values are written: rates and risks may be any sum of them, the others are shares."""
+        return number if self.is_code else percent
 
 
-def aim_of(record: Record) -> Aim:
+def told_aim(record: Record) -> Aim:
     """Return the aim of a run; of one that does not tell, the tail."""
     told = record.texts.get("objective")
-    words = told if isinstance(told, Mapping) else {"kind": "cvar"}
-    if words.get("kind") == _RATE:
-        return Aim(_RATE, str(words.get("text", "")))
-    if words.get("kind") == _GROUP:
-        return Aim(_GROUP, "the share wrong in the worst group")
-    if words.get("kind") != "cvar" or record.alpha is None:
-        return Aim(_OWN, "")
+    words = told if isinstance(told, Mapping) else {"kind": CVAR}
+    if words.get("kind") in {RATE, RISK}:
+        return Aim(str(words["kind"]), str(words.get("text", "")))
+    if words.get("kind") == WORST_GROUP:
+        return Aim(WORST_GROUP, "the share wrong in the worst group")
+    if words.get("kind") != CVAR or record.alpha is None:
+        return Aim(OWN, "")
     if record.tail is None:
         return Aim(_ERROR, "the share wrong of all rows")
     return Aim(_TAIL, f"the share wrong of the worst-off {fraction(record.tail)}")
@@ -60,7 +61,7 @@ def aim_of(record: Record) -> Aim:
 
 def asked_lines(record: Record) -> list[tuple[str, str]]:
     """Return what was to be small, as terms and their meaning."""
-    aim = aim_of(record)
+    aim = told_aim(record)
     tail = "" if record.tail is None else f"the worst-off {fraction(record.tail)} of the rows (alpha = {record.tail:g})"
     if aim.is_tail:
         return [("Least wrong for", tail)]
@@ -68,9 +69,9 @@ def asked_lines(record: Record) -> list[tuple[str, str]]:
     return [*lines, ("Also measured for", tail)] if tail else lines
 
 
-def objective_table(record: Record) -> Table | None:
+def objective_table(record: Record) -> PageTable | None:
     """Return the objective on every split, for each method it was measured for."""
-    aim = aim_of(record)
+    aim = told_aim(record)
     methods = _methods(record)
     if not aim.has_values or not methods:
         return None
@@ -78,12 +79,12 @@ def objective_table(record: Record) -> Table | None:
         [split, *(aim.show(record.value("objective", method=method, split=split)) for method in methods)]
         for split in record.splits
     ]
-    return Table(aim.text, ("rows of", *methods.values()), rows)
+    return PageTable(aim.text, ("rows of", *methods.values()), rows)
 
 
 def objective_sentence(record: Record) -> str:
     """Return how small the objective is on the rows that count, and beside it for others."""
-    aim, split = aim_of(record), record.judged
+    aim, split = told_aim(record), record.judged
     ours = record.value("objective", split=split)
     if not aim.has_values or not math.isfinite(ours):
         return ""
@@ -93,7 +94,7 @@ def objective_sentence(record: Record) -> str:
 
 def objective_fact(record: Record) -> tuple[str, str, str] | None:
     """Return the objective on the rows that count as label, value and what is beside it."""
-    aim = aim_of(record)
+    aim = told_aim(record)
     ours = record.value("objective", split=record.judged)
     if not aim.has_values or not math.isfinite(ours):
         return None

@@ -3,17 +3,18 @@
 import math
 
 from counterpoise.report import figures
-from counterpoise.report.aims import Aim, aim_of
+from counterpoise.report.aims import Aim, told_aim
 from counterpoise.report.record import Record
-from counterpoise.report.sections import Panel, Table, is_ratio
+from counterpoise.report.sections import PageTable, Panel, is_ratio
 from counterpoise.report.wording import number
+from counterpoise.runs.quantities import of_goal
 
 _MOST_POINTS = 7  # in numbers
 
 
 def frontier_panels(record: Record) -> list[Panel]:
     """Return the frontier of each goal for which there is one."""
-    aim = aim_of(record)
+    aim = told_aim(record)
     return [
         panel
         for place, (name, entry) in enumerate(record.entries("goals").items())
@@ -25,7 +26,7 @@ def _panel(record: Record, aim: Aim, place: int, name: str, text: str) -> Panel 
     points = _points(record, name)
     if not points:
         return None
-    bound = record.value("goal bound", split=record.judged, settings=name)
+    bound = record.value(of_goal("bound"), split=record.judged, settings=name)
     figure = figures.frontier_figure(f"frontier-{place + 1}", text, points, aim.least, aim.show, bound)
     asked = [point for point in points if math.isclose(point[0], bound, abs_tol=1e-12)]
     shown = sorted({*figures.some(points, _MOST_POINTS), *asked})
@@ -38,7 +39,7 @@ def _panel(record: Record, aim: Aim, place: int, name: str, text: str) -> Panel 
     note = f"Found on the {split} rows, where the mixture was chosen."
     if not is_ratio(text):  # of which a few bounds near the asked one were tried
         note += " No mixture of these models meets a bound beyond the tight end of the curve."
-    return Panel(f"{name}: {text}", figure, Table(f"Frontier of {name}", heads, lines), note)
+    return Panel(f"{name}: {text}", figure, PageTable(f"Frontier of {name}", heads, lines), note)
 
 
 def _points(record: Record, name: str) -> list[tuple[float, float, float]]:

@@ -5,9 +5,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from counterpoise.report.aims import aim_of, asked_lines, objective_fact, objective_sentence
-from counterpoise.report.record import FIRST, MIXTURE, Record
-from counterpoise.report.sections import GoalCard, Table, measured, noun
+from counterpoise.report.aims import asked_lines, objective_fact, objective_sentence, told_aim
+from counterpoise.report.record import Record
+from counterpoise.report.sections import GoalCard, PageTable, measured, noun
 from counterpoise.report.wording import (
     FAILS,
     HOLDS,
@@ -21,6 +21,7 @@ from counterpoise.report.wording import (
     percent,
     tail_sentence,
 )
+from counterpoise.runs.quantities import FIRST, MIXTURE
 
 _PAIR = 2  # goals that are spoken of as "both" and "either"
 
@@ -58,7 +59,7 @@ def headline(record: Record, cards: Sequence[GoalCard]) -> Headline:
 
 def _what_costs(record: Record, cards: Sequence[GoalCard]) -> str:
     """Return what was wanted beside few errors; nothing where the model was not chosen for it."""
-    tail = "The tail" if aim_of(record).is_tail else ""
+    tail = "The tail" if told_aim(record).is_tail else ""
     inside = bool(cards) and bool(record.texts.get("met_on"))
     return f"{tail} and the goals" if tail and inside else tail
 
@@ -194,7 +195,7 @@ def _part(settings: Mapping[str, Any], table: str, key: str) -> str:
     return "" if value is None else str(value)
 
 
-def data_table(record: Record) -> Table:
+def data_table(record: Record) -> PageTable:
     """Return how many rows each split has, and the plain errors there."""
     methods = measured(record)
     rows = [
@@ -210,10 +211,10 @@ def data_table(record: Record) -> Table:
         "rows",
         *(f"wrong: {name}" for name in methods.values()),
     )
-    return Table("Rows and plain errors", heads, rows)
+    return PageTable("Rows and plain errors", heads, rows)
 
 
-def class_table(record: Record) -> Table | None:
+def class_table(record: Record) -> PageTable | None:
     """Return the share of each class in the rows of each split."""
     labels = dict.fromkeys(row.settings for row in record.named("class share"))
     rows = [
@@ -226,13 +227,13 @@ def class_table(record: Record) -> Table | None:
         ]
         for label in labels
     ]
-    return Table("Classes", ("class", *(f"{split} rows" for split in record.splits)), rows) if rows else None
+    return PageTable("Classes", ("class", *(f"{split} rows" for split in record.splits)), rows) if rows else None
 
 
-def times_table(record: Record) -> Table | None:
+def times_table(record: Record) -> PageTable | None:
     """Return how long the run took."""
     rows = [[row.method, f"{row.value:,.2f}"] for row in record.named("seconds")]
-    return Table("Time", ("part", "seconds"), rows) if rows else None
+    return PageTable("Time", ("part", "seconds"), rows) if rows else None
 
 
 def description(record: Record) -> list[str]:

@@ -7,8 +7,19 @@ from typing import Any, NamedTuple
 from markupsafe import Markup
 
 from counterpoise.report import figures, wording
-from counterpoise.report.record import AVERAGE, FIRST, MIXTURE, Record
-from counterpoise.report.wording import Noted, Verdict, count, fraction, many, number, percent, standing, verdict_of
+from counterpoise.report.record import Record
+from counterpoise.report.wording import (
+    Noted,
+    Verdict,
+    count,
+    fraction,
+    many,
+    number,
+    percent,
+    stand_on_rows,
+    verdict_of,
+)
+from counterpoise.runs.quantities import AVERAGE, FIRST, MIXTURE, of_goal
 
 _SOME_ALPHAS = (0.01, 0.05, 0.1, 0.2, 0.5, 1.0)  # shown in numbers beside the curve
 _MOST_MODELS = 15  # in the table of the mixture; the rest is summed up
@@ -16,7 +27,7 @@ _BOTH_SIDES = "There are rates on both sides: the estimate is the left side less
 _NOTHING = 1e-12  # shares of the mixture above this count
 
 
-class Table(NamedTuple):
+class PageTable(NamedTuple):
     """A table: the first column names the row, the others hold texts or numbers."""
 
     caption: str
@@ -35,7 +46,7 @@ class GoalCard(NamedTuple):
     is_met: bool | None  # on the rows that count, as they are; None where that was not measured
     note: str  # on how to read its numbers
     figure: Markup
-    table: Table
+    table: PageTable
 
 
 class Panel(NamedTuple):
@@ -43,7 +54,7 @@ class Panel(NamedTuple):
 
     title: str
     figure: Markup
-    table: Table | None = None
+    table: PageTable | None = None
     note: str = ""
 
 
@@ -75,11 +86,11 @@ def _goal_card(record: Record, place: int, name: str, entry: Mapping[str, Any]) 
         estimate, low, high, margin, rows, verdict = (
             _goal_value(record, name, part, split) for part in ("estimate", "low", "high", "margin", "rows", "verdict")
         )
-        plain = record.value("goal estimate", method=FIRST, split=split, settings=name)
+        plain = record.value(of_goal("estimate"), method=FIRST, split=split, settings=name)
         if all(map(math.isnan, (estimate, low, high, verdict))):
             continue
         numbers = [number(part) for part in (estimate, low, high, margin)]
-        judged = Noted(verdict_of(verdict), standing(_goal_value(record, name, "violation", split)))
+        judged = Noted(verdict_of(verdict), stand_on_rows(_goal_value(record, name, "violation", split)))
         lines.append([split, judged, *numbers, count(rows), number(plain)])
         dots.append(figures.Dot(split, estimate, low, high, plain))
     heads = ("rows of", "verdict", "estimate", "low", "high", "margin", "rows", "plain training")
@@ -95,12 +106,12 @@ def _goal_card(record: Record, place: int, name: str, entry: Mapping[str, Any]) 
         is_met=None if math.isnan(violation) else violation <= 0,
         note=_BOTH_SIDES if goal is not None and goal.right.terms else "",
         figure=figures.goal_figure(f"goal-{place + 1}", text, dots, bound, "" if goal is None else goal.sense),
-        table=Table(f"{name}: bound {number(bound)}{level}", heads, lines, wide=(1,)),
+        table=PageTable(f"{name}: bound {number(bound)}{level}", heads, lines, wide=(1,)),
     )
 
 
 def _goal_value(record: Record, name: str, part: str, split: str) -> float:
-    return record.value(f"goal {part}", split=split, settings=name)
+    return record.value(of_goal(part), split=split, settings=name)
 
 
 def _parsed(text: str) -> Any:
@@ -118,7 +129,7 @@ def is_ratio(text: str) -> bool:
     return hasattr(getattr(_parsed(text), "left", None), "denominator")
 
 
-def verdict_table(record: Record, cards: Sequence[GoalCard]) -> Table:
+def verdict_table(record: Record, cards: Sequence[GoalCard]) -> PageTable:
     """Return the verdicts of all goals on all splits in one table, the rows that count first."""
     order = [record.judged, *(split for split in record.splits if split != record.judged)]
     known = [{str(line[0]): line[1] for line in card.table.rows} for card in cards]
@@ -126,7 +137,7 @@ def verdict_table(record: Record, cards: Sequence[GoalCard]) -> Table:
         [f"{card.name}: {card.text}", *(found.get(split, Noted(wording.UNKNOWN, "")) for split in order)]
         for card, found in zip(cards, known, strict=True)
     ]
-    return Table("Verdicts", ("goal", *(f"{split} rows" for split in order)), rows, wide=range(1, len(order) + 1))
+    return PageTable("Verdicts", ("goal", *(f"{split} rows" for split in order)), rows, wide=range(1, len(order) + 1))
 
 
 def curve_panels(record: Record) -> list[Panel]:
@@ -146,7 +157,7 @@ def curve_panels(record: Record) -> list[Panel]:
     return panels
 
 
-def curve_table(record: Record) -> Table:
+def curve_table(record: Record) -> PageTable:
     """Return the CVaR at some tail fractions on the rows that count: alpha, and those near round numbers."""
     methods = measured(record)
     known = {row.alpha for row in record.named("cvar") if row.split == record.judged and row.alpha}
@@ -158,7 +169,7 @@ def curve_table(record: Record) -> Table:
         values = [record.value("cvar", method=method, split=record.judged, alpha=level) for method in methods]
         rows.append([f"{fraction(level)}{' (alpha)' if level == record.tail else ''}", *map(percent, values)])
     heads = ("worst-off", *methods.values())
-    return Table(f"Share wrong on the worst-off part of the {record.judged} rows", heads, rows)
+    return PageTable(f"Share wrong on the worst-off part of the {record.judged} rows", heads, rows)
 
 
 class Model(NamedTuple):
@@ -201,7 +212,7 @@ def mixture(record: Record) -> Mixture | None:
     return Mixture(models, " ".join(notes))
 
 
-def tail_table(record: Record) -> Table | None:
+def tail_table(record: Record) -> PageTable | None:
     """Return the segments in which the worst-off rows lie."""
     words = record.entries("segments")
     rows = []
@@ -214,4 +225,4 @@ def tail_table(record: Record) -> Table | None:
         times = f"{lift:.1f}" if math.isfinite(lift) else wording.MISSING
         rows.append([text, count(size), percent(share), times, percent(row.value)])
     heads = ("segment", "rows", "of these worst-off", "times the average", "part of all worst-off")
-    return Table("Where the worst-off rows are", heads, rows) if rows else None
+    return PageTable("Where the worst-off rows are", heads, rows) if rows else None

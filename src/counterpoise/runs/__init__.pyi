@@ -1,4 +1,4 @@
-from counterpoise._base.progress import Progress as Progress
+from counterpoise._base.progress import RunProgress as RunProgress
 from counterpoise._base.progress import Tell as Tell
 from counterpoise.runs.errors import DataError as DataError
 from counterpoise.runs.errors import GoalsFileError as GoalsFileError
@@ -7,7 +7,7 @@ from counterpoise.runs.fit import fit_run as fit_run
 from counterpoise.runs.folder import Run as Run
 from counterpoise.runs.folder import open_run as open_run
 from counterpoise.runs.goals_file import read_goals_file as read_goals_file
-from counterpoise.runs.settings import Settings as Settings
+from counterpoise.runs.settings import RunSettings as RunSettings
 from counterpoise.runs.starting import starting_file as starting_file
 from counterpoise.runs.starting import write_new as write_new
 from counterpoise.runs.use import certify_run as certify_run

@@ -1,6 +1,6 @@
 """Which column plays which part, and frames of the types that the run was fitted on."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -10,7 +10,7 @@ from counterpoise._base.types import AnyArray, FloatArray
 from counterpoise._base.words import did_you_mean
 from counterpoise.goals.wording import text_of
 from counterpoise.runs.errors import DataError, listed
-from counterpoise.runs.settings import DataSettings, Settings
+from counterpoise.runs.settings import DataSettings, RunSettings
 
 MISSING_GROUP = "(missing)"  # the group of rows whose group is not known
 _MOST_CLASSES = 1000
@@ -29,7 +29,7 @@ class Columns(NamedTuple):
         return [*self.numeric, *self.categorical]
 
 
-def feature_names(known: Sequence[str], settings: Settings, path: Path) -> list[str]:
+def feature_names(known: Sequence[str], settings: RunSettings, path: Path) -> list[str]:
     """Return which columns of a file are features: those asked for, or all that have no other part."""
     asked, split = settings.data, settings.splits.column
     keys, there = ("target", "weights", "baseline", "columns", "drop", "groups", "categorical"), set(known)
@@ -153,8 +153,3 @@ def _group(column: Any) -> AnyArray:
         return np.asarray(column.to_numpy())
     values = column.astype(object)
     return np.asarray(values.where(values.notna(), MISSING_GROUP).to_numpy())
-
-
-def taken(values: Mapping[str, AnyArray], rows: AnyArray) -> dict[str, AnyArray]:
-    """Return some rows of named columns."""
-    return {name: column[rows] for name, column in values.items()}

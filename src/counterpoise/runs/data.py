@@ -14,10 +14,10 @@ from counterpoise.runs import columns as parts_of
 from counterpoise.runs.columns import Columns
 from counterpoise.runs.errors import DataError
 from counterpoise.runs.methods import METHODS
+from counterpoise.runs.quantities import TEST, TRAIN, VALIDATION
 from counterpoise.runs.reading import column_names, read_frame
-from counterpoise.runs.settings import Settings
+from counterpoise.runs.settings import RunSettings
 
-TRAIN, VALIDATION, TEST = "train", "validation", "test"
 _SET_ASIDE = 0.2  # of the rows, by default, to choose on and to test on
 
 
@@ -54,7 +54,7 @@ class Part:
     def rows(self, places: AnyArray) -> "Part":
         """Return some of the rows."""
         y, weights, baseline = (None if one is None else one[places] for one in (self.y, self.weights, self.baseline))
-        groups = parts_of.taken(self.groups, places)
+        groups = {name: column[places] for name, column in self.groups.items()}
         return Part(self.X.iloc[places], y, groups, weights, baseline, self.largest_weight)
 
 
@@ -75,7 +75,7 @@ class Data(NamedTuple):
         return VALIDATION if VALIDATION in self.splits else TRAIN
 
 
-def data_files(settings: Settings, folder: Path) -> list[Path]:
+def data_files(settings: RunSettings, folder: Path) -> list[Path]:
     """Return every file that a run reads, the deployed model's too."""
     names = [*settings.data.files, *(settings.splits.validation_files or []), *(settings.splits.test_files or [])]
     names += [name for one in settings.datasets.values() for name in one.files]
@@ -84,7 +84,7 @@ def data_files(settings: Settings, folder: Path) -> list[Path]:
     return [folder / name for name in dict.fromkeys(names)]
 
 
-def load_data(settings: Settings, folder: Path) -> Data:
+def load_data(settings: RunSettings, folder: Path) -> Data:
     """Read what the settings name, with paths relative to ``folder``, and split it."""
     asked = settings.data
     main = [folder / name for name in asked.files]
@@ -107,7 +107,7 @@ def load_data(settings: Settings, folder: Path) -> Data:
     return with_baseline_model(data, settings, folder)
 
 
-def extra_parts(settings: Settings, columns: Columns, folder: Path) -> dict[str, Part]:
+def extra_parts(settings: RunSettings, columns: Columns, folder: Path) -> dict[str, Part]:
     """Read the further rows that goals can name."""
     parts = {}
     for name, one in settings.datasets.items():
@@ -120,7 +120,7 @@ def extra_parts(settings: Settings, columns: Columns, folder: Path) -> dict[str,
 def read_part(
     files: Sequence[Path],
     columns: Columns,
-    settings: Settings,
+    settings: RunSettings,
     *,
     labelled: bool = True,
     largest_weight: float | None = None,
@@ -136,13 +136,13 @@ def read_part(
     return _part(frame, columns, settings, files[0], labelled=labelled, largest_weight=largest_weight)
 
 
-def _wanted(settings: Settings, features: Sequence[str]) -> list[str]:
+def _wanted(settings: RunSettings, features: Sequence[str]) -> list[str]:
     asked = settings.data
     others = [asked.target, *asked.groups, asked.weights, asked.baseline, settings.splits.column]
     return list(dict.fromkeys([*features, *(name for name in others if name is not None)]))
 
 
-def _read_all(files: Sequence[Path], names: Sequence[str], settings: Settings, texts: Collection[str] = ()) -> Any:
+def _read_all(files: Sequence[Path], names: Sequence[str], settings: RunSettings, texts: Collection[str] = ()) -> Any:
     asked = settings.data
     frames = [read_frame(path, names, missing=asked.missing, texts=texts) for path in files]
     if len(frames) == 1:
@@ -181,7 +181,7 @@ def _joined(frames: Sequence[Any], texts: Collection[str]) -> Any:
 def _part(
     frame: Any,
     columns: Columns,
-    settings: Settings,
+    settings: RunSettings,
     path: Path,
     *,
     labelled: bool = True,
@@ -226,7 +226,7 @@ def _named_rows(frame: Any, column: str | None, path: Path) -> dict[str, AnyArra
     return {split: rows for split, rows in found.items() if rows.size}
 
 
-def _split(whole: Part, settings: Settings, named: dict[str, AnyArray]) -> dict[str, Part]:
+def _split(whole: Part, settings: RunSettings, named: dict[str, AnyArray]) -> dict[str, Part]:
     """Split the rows that may train at random, whatever their labels: only so is each part a plain draw of them."""
     asked, rows = settings.splits, named[TRAIN]
     chooses = METHODS[settings.method.name].does == "mixes"
@@ -255,7 +255,7 @@ def _positive(classes: AnyArray, asked: Any) -> Any:
     return classes[1] if len(classes) == 2 else None  # noqa: PLR2004
 
 
-def _check_labels(data: Data, settings: Settings) -> None:
+def _check_labels(data: Data, settings: RunSettings) -> None:
     """Check that all rows speak of the same classes, and that each is there to learn from and to choose on."""
     known = set(data.classes.tolist())
     for name, part in {**data.splits, **data.extra}.items():
@@ -277,7 +277,7 @@ def _check_labels(data: Data, settings: Settings) -> None:
             )
 
 
-def with_baseline_model(data: Data, settings: Settings, folder: Path) -> Data:
+def with_baseline_model(data: Data, settings: RunSettings, folder: Path) -> Data:
     """Return the rows with what the deployed model says of them, where the settings name its file."""
     name = settings.data.baseline_model
     if name is None:

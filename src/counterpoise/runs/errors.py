@@ -8,9 +8,13 @@ from typing import Any
 class GoalsFileError(ValueError):
     """A goals file that cannot be read or does not fit together; names the file, the key, what was wanted and got."""
 
+    __module__ = "counterpoise.runs"
+
 
 class DataError(ValueError):
     """A data file that cannot be read or used; names the file, the column, and what to do."""
+
+    __module__ = "counterpoise.runs"
 
 
 class ColumnError(DataError):
@@ -19,6 +23,8 @@ class ColumnError(DataError):
 
 class RunFolderError(OSError):
     """A run folder that is not there, not whole, something else, or cannot be written."""
+
+    __module__ = "counterpoise.runs"
 
 
 def twice_in(names: Sequence[str]) -> str | None:

@@ -6,25 +6,28 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from counterpoise._base.progress import Progress, Tell
+from counterpoise._base.progress import RunProgress, Tell
 from counterpoise.goals import Goal
-from counterpoise.mixtures.answers import TRAIN
 from counterpoise.mixtures.draws import derived_key
-from counterpoise.runs.data import TRAIN as TRAINING
-from counterpoise.runs.data import VALIDATION, Data
+from counterpoise.runs.data import Data
 from counterpoise.runs.keys import run_key
 from counterpoise.runs.methods import DEPLOYED, METHODS, POOL, describe, make, training_needs_alpha
 from counterpoise.runs.preprocess import category_places, preprocessor, wanted_features
-from counterpoise.runs.settings import MethodSettings, ModelSettings, Settings
+from counterpoise.runs.quantities import TRAIN, VALIDATION
+from counterpoise.runs.settings import MethodSettings, ModelSettings, RunSettings
 
 Say = Callable[[str], None]
 Keep = Callable[[Any, str], None]  # a model, and the name of its file in the run folder
 
 
+def unheard(_event: Any) -> None:
+    """Tell nobody."""
+
+
 class Work(NamedTuple):
     """What a fit works with."""
 
-    settings: Settings
+    settings: RunSettings
     data: Data
     goals: tuple[Goal, ...]
     checkpoint: Path
@@ -80,23 +83,18 @@ def inside_goals(work: Work, model: Any, *, alpha: float | None = None) -> Any:
     """Return a fitted mixture chosen anew, inside the goals, on the rows set aside for it. Nothing is trained."""
     data = work.data
     part, estimator = data.splits[data.chosen_on], last_step(model)
+    rows: dict[str, Any] = {}
     if part.weights is not None:  # the rounds count held-out rows alike
-        estimator = estimator.rebalance(
-            seen_by_last(model, part.X),
-            part.y,
-            sample_weight=part.weights,
-            goals=(),
-            objective=estimator.objective_,
-            sensitive_features=part.groups or None,
-        )
-    tables = {name: one.table(seen_by_last(model, one.X)) for name, one in data.extra.items()}
-    estimator = estimator.rebalance(goals=(), datasets=tables)
-    answers = estimator._kept.answers  # noqa: SLF001 - of our own kind
-    if answers.positive is not None:  # goals may speak of every column, and of the deployed model
-        for name, one in {TRAIN: part, **data.extra}.items():
-            answers = answers.with_dataset(name, one.table(), None)
-        estimator._kept = estimator._kept._replace(answers=answers)  # noqa: SLF001
-    return _replaced(model, estimator.rebalance(goals=work.enforced, alpha=alpha))
+        rows = {"X": seen_by_last(model, part.X), "y": part.y, "sample_weight": part.weights}
+        rows |= {"sensitive_features": part.groups or None, "objective": estimator.objective_}
+    chosen = estimator.rebalance(
+        **rows,
+        alpha=alpha,
+        goals=work.enforced,
+        datasets={name: one.table(seen_by_last(model, one.X)) for name, one in data.extra.items()},
+        tables={name: one.table() for name, one in {TRAIN: part, **data.extra}.items()},  # goals may name every column
+    )
+    return _piped(model[0], chosen) if hasattr(model, "steps") else chosen
 
 
 def plain_model(work: Work) -> Any:
@@ -118,7 +116,7 @@ def _fit_mixture(work: Work) -> Any:
     kept = {"checkpoint": str(work.checkpoint), "callbacks": [pace]}
     estimator = make(method, seed=work.settings.seed, key=work.key, **kept, **parts)
     pace.total = estimator.n_estimators
-    train = data.splits[TRAINING]
+    train = data.splits[TRAIN]
     prepare = _preprocessor(work, method, estimator)
     held_out = {}
     X = prepare.fit_transform(train.X)
@@ -172,7 +170,7 @@ def _fit_pipeline(work: Work, asked: MethodSettings | ModelSettings, estimator: 
     """Fit an estimator behind its preprocessing, with whatever its ``fit`` can use of weights, groups and datasets."""
     from sklearn.utils.validation import has_fit_parameter  # noqa: PLC0415 - heavy
 
-    train = work.data.splits[TRAINING]
+    train = work.data.splits[TRAIN]
     estimator = _told_categories(work, asked, estimator)
     prepare = _preprocessor(work, asked, estimator)
     X = prepare.fit_transform(train.X)
@@ -222,10 +220,6 @@ def _piped(prepare: Any, estimator: Any) -> Any:
     return Pipeline([("preprocess", prepare), ("model", estimator)])
 
 
-def _replaced(model: Any, estimator: Any) -> Any:
-    return _piped(model[0], estimator) if hasattr(model, "steps") else estimator
-
-
 class _Pace:
     """Tells how far the rounds are; what a resumed fit restores does not count in the time left."""
 
@@ -244,4 +238,4 @@ class _Pace:
         """Tell that a part is done."""
         elapsed = time.monotonic() - self.started
         left = elapsed / max(number - self.restored, 1) * (self.total - number)
-        self.tell(Progress(number, self.total, part, elapsed, left))
+        self.tell(RunProgress(number, self.total, part, elapsed, left))

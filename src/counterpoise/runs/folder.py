@@ -37,10 +37,10 @@ from counterpoise.runs.columns import Columns
 from counterpoise.runs.errors import DataError, RunFolderError
 from counterpoise.runs.keys import KEY
 from counterpoise.runs.methods import training_needs_alpha
-from counterpoise.runs.output import OWN, REPORT, alone_in, unwritten
+from counterpoise.runs.output import OWN, REPORT, alone_in, writing
 from counterpoise.runs.results import ResultRow, ResultsTable, append_rows, read_rows
-from counterpoise.runs.settings import Settings
-from counterpoise.runs.summary import Summary, summarize_run
+from counterpoise.runs.settings import RunSettings
+from counterpoise.runs.summary import RunSummary, summarize_run
 
 GOALS, SETTINGS, MODEL, RESULTS, TEXTS, ENVIRONMENT, LOG, DONE = OWN
 CHECKPOINT = "checkpoint"
@@ -56,7 +56,7 @@ class Run(NamedTuple):
     """A finished run."""
 
     folder: Path
-    settings: Settings
+    settings: RunSettings
 
     def model(self) -> Any:
         """Return the fitted model, which takes frames with the columns of the data files."""
@@ -72,7 +72,7 @@ class Run(NamedTuple):
         """Return the words that belong to the rows of the results."""
         return read_json(self.folder / TEXTS)
 
-    def summary(self) -> Summary:
+    def summary(self) -> RunSummary:
         """Return what the run came to: each goal on the test rows, and the loss of the tail."""
         try:
             return summarize_run(self.settings, self.results(), self.texts())
@@ -140,12 +140,12 @@ def _check_finished(folder: Path) -> None:
         )
 
 
-def _settings(folder: Path) -> Settings:
+def _settings(folder: Path) -> RunSettings:
     try:
         words = read_json(folder / SETTINGS)
         Columns(**words["columns"])
         (folder / words["sources"]).resolve()
-        return Settings.model_validate({key: words[key] for key in Settings.model_fields})
+        return RunSettings.model_validate({key: words[key] for key in RunSettings.model_fields})
     except (KeyError, TypeError, ValueError) as error:
         raise RunFolderError(f"{folder / SETTINGS} is damaged. Fit the run again in another folder.") from error
 
@@ -157,7 +157,7 @@ class Prints(NamedTuple):
     training: str
 
 
-def fingerprints(settings: Settings, files: Iterable[Path], *, origin: str = "") -> Prints:
+def fingerprints(settings: RunSettings, files: Iterable[Path], *, origin: str = "") -> Prints:
     """Return hashes of settings and of the bytes of data files; the output folder plays no role.
 
     ``origin`` is the fingerprint of the run whose models were taken: LPBoost of another alpha trains others.
@@ -234,14 +234,7 @@ class Writer:
         return True
 
     def begin(
-        self,
-        content: bytes,
-        settings: Settings,
-        columns: Columns,
-        prints: Prints,
-        sources: Path,
-        *,
-        origin: str = "",
+        self, content: bytes, settings: RunSettings, columns: Columns, prints: Prints, sources: Path, origin: str = ""
     ) -> bool:
         """Write what is known before the fit; return whether an earlier fit of the same run goes on."""
         before = read_json(self.folder / SETTINGS) if (self.folder / SETTINGS).is_file() else {}
@@ -275,10 +268,8 @@ class Writer:
     def finish(self, rows: Iterable[ResultRow], texts: Mapping[str, Any], prints: Prints) -> None:
         """Write the results, drop the checkpoint, and say that the run is whole."""
         self._remove(self.folder / RESULTS)
-        try:
+        with writing(self.folder / RESULTS):
             append_rows(self.folder / RESULTS, rows)
-        except OSError as error:
-            raise unwritten(self.folder / RESULTS, error) from error
         self.write(TEXTS, _as_json(texts))
         self._remove(self.folder / CHECKPOINT)
         self.log("done")
@@ -287,28 +278,23 @@ class Writer:
     def write(self, name: str, content: bytes, *, private: bool = False) -> None:
         """Write one file of the folder, a private one for the owner alone."""
         self._check_alone()
-        try:
+        with writing(self.folder / name):
             write_atomically(self.folder / name, [content], private=private)
-        except OSError as error:
-            raise unwritten(self.folder / name, error) from error
 
     def log(self, event: str) -> None:
         """Add a line to the log."""
         self._check_alone()
         path = self.folder / LOG
         step("append", path)
-        try:
-            with open(path, "a", encoding="utf-8", opener=without_waiting) as stream:
-                stream.write(f"{_now()} {event}\n")
-        except OSError as error:
-            raise unwritten(path, error) from error
+        with writing(path), open(path, "a", encoding="utf-8", opener=without_waiting) as stream:
+            stream.write(f"{_now()} {event}\n")
 
     def _remove(self, path: Path) -> None:
         """Remove a file or a folder; one that is half removed goes by a name that nobody reads."""
         if not path.exists():
             return
         self._check_alone()
-        try:
+        with writing(path):
             step("remove", path)
             if not path.is_dir():
                 path.unlink()
@@ -317,8 +303,6 @@ class Writer:
                 path = path.rename(path.with_name(f".{path.name}{_PART}"))
                 step("remove", path)
             shutil.rmtree(path, ignore_errors=True)
-        except OSError as error:
-            raise unwritten(path, error) from error
 
     def _check_alone(self) -> None:
         """Check that the folder is still the one that was locked: another may have been made by its name."""

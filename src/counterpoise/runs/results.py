@@ -17,7 +17,7 @@ import numpy as np
 
 from counterpoise.persist import write_atomically
 
-__all__ = ["COLUMNS", "ResultRow", "ResultsTable", "Summary", "append_rows", "as_markdown", "read_rows", "summarize"]
+__all__ = ["COLUMNS", "Average", "ResultRow", "ResultsTable", "append_rows", "read_rows", "summarize"]
 
 _LEVEL = 0.95  # of the intervals
 _SHOWN = 200  # characters of a line in a message
@@ -82,7 +82,7 @@ class ResultsTable:
 
 
 @dataclass(frozen=True)
-class Summary:
+class Average:
     """What the rows of one group say together; the spread is NaN where there is one row only."""
 
     group: dict[str, Any]
@@ -151,7 +151,7 @@ def read_rows(path: str | Path) -> ResultsTable:
         ) from error
 
 
-def summarize(rows: Iterable[ResultRow], by: Sequence[str] = _BY) -> list[Summary]:
+def summarize(rows: Iterable[ResultRow], by: Sequence[str] = _BY) -> list[Average]:
     """Return the mean of each group with its standard error and 95 % interval (Student's t).
 
     Parameters
@@ -164,7 +164,7 @@ def summarize(rows: Iterable[ResultRow], by: Sequence[str] = _BY) -> list[Summar
 
     Returns
     -------
-    list of Summary
+    list of Average
         In the order in which the groups first appear.
 
     Examples
@@ -186,38 +186,10 @@ def summarize(rows: Iterable[ResultRow], by: Sequence[str] = _BY) -> list[Summar
             )
         seen.add(row.run)
         groups.setdefault(tuple(getattr(row, column) for column in by), []).append(row.value)
-    return [_summary(dict(zip(by, key, strict=True)), values) for key, values in groups.items()]
+    return [_average(dict(zip(by, key, strict=True)), values) for key, values in groups.items()]
 
 
-def as_markdown(summaries: Sequence[Summary], *, digits: int = 4) -> str:
-    """Return summaries as a Markdown table, numbers with ``digits`` decimals.
-
-    Parameters
-    ----------
-    summaries : sequence of Summary
-        From ``summarize``.
-    digits : int, default=4
-
-    Returns
-    -------
-    str
-
-    Examples
-    --------
-    >>> from counterpoise.runs.results import Summary, as_markdown
-    >>> print(as_markdown([Summary({"method": "erm"}, 0.2, 0.01, 0.17, 0.23, 5)], digits=2))
-    | method | mean | 95 % interval | standard error | n |
-    |---|---:|---:|---:|---:|
-    | erm | 0.20 | 0.17 to 0.23 | 0.01 | 5 |
-    """
-    by = list(summaries[0].group) if summaries else []
-    heads = [*by, "mean", "95 % interval", "standard error", "n"]
-    rule = ["---"] * len(by) + ["---:"] * (len(heads) - len(by))
-    lines = [_line(heads), "|" + "|".join(rule) + "|"]
-    return "\n".join(lines + [_line(_cells(summary, digits)) for summary in summaries])
-
-
-def _summary(group: dict[str, Any], values: list[float]) -> Summary:
+def _average(group: dict[str, Any], values: list[float]) -> Average:
     from scipy.stats import t  # noqa: PLC0415 - heavy
 
     count = len(values)
@@ -225,19 +197,7 @@ def _summary(group: dict[str, Any], values: list[float]) -> Summary:
         mean = float(np.mean(values))
         error = float(np.std(values, ddof=1)) / math.sqrt(count) if count > 1 else math.nan
     half = error * float(t.ppf((1.0 + _LEVEL) / 2.0, count - 1)) if count > 1 else math.nan
-    return Summary(group, mean, error, mean - half, mean + half, count)
-
-
-def _cells(summary: Summary, digits: int) -> list[str]:
-    numbers = (summary.mean, summary.standard_error, summary.low, summary.high)
-    mean, error, low, high = (f"{number:.{digits}f}" for number in numbers)
-    texts = ["" if value is None else str(value) for value in summary.group.values()]
-    spread = ["", ""] if summary.count == 1 else [f"{low} to {high}", error]
-    return [*texts, mean, *spread, str(summary.count)]
-
-
-def _line(cells: Sequence[str]) -> str:
-    return "| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells) + " |"
+    return Average(group, mean, error, mean - half, mean + half, count)
 
 
 def _as_csv(rows: Iterable[Sequence[Any]]) -> bytes:

@@ -123,13 +123,13 @@ def _goal(value: Any) -> Any:
     return {"goal": value} if isinstance(value, str) else value
 
 
-class Settings(_Table):
+class RunSettings(_Table):
     """A whole goals file.
 
     Examples
     --------
-    >>> from counterpoise.runs import Settings
-    >>> asked = Settings(data={"files": "loans.csv", "target": "paid"}, goals=["recall(train) >= 0.9"])
+    >>> from counterpoise.runs import RunSettings
+    >>> asked = RunSettings(data={"files": "loans.csv", "target": "paid"}, goals=["recall(train) >= 0.9"])
     >>> asked.alpha, asked.method.name, asked.goals[0].goal
     (0.1, 'adalpboost', 'recall(train) >= 0.9')
     """

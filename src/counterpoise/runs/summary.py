@@ -2,16 +2,15 @@
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
+from counterpoise._base.text_table import text_table
 from counterpoise.goals import parse_goal
-from counterpoise.goals.audit import Audit
+from counterpoise.goals.audit import HOLDS, Audit
+from counterpoise.runs.quantities import FIRST, MIXTURE, SPLITS, TEST, VERDICT_OF, of_goal
 from counterpoise.runs.results import ResultsTable
-from counterpoise.runs.settings import Settings
-
-_SPLITS = ("train", "validation", "test")
-_VERDICTS = {1.0: "holds", 0.0: "undecided", -1.0: "fails"}
+from counterpoise.runs.settings import RunSettings
 
 
 class GoalLine(NamedTuple):
@@ -25,7 +24,7 @@ class GoalLine(NamedTuple):
     note: str = ""  # why it is not asked
 
 
-class Summary(NamedTuple):
+class RunSummary(NamedTuple):
     """Goals, error and the loss of the tail on one split; ``print`` shows it."""
 
     split: str
@@ -39,7 +38,7 @@ class Summary(NamedTuple):
     @property
     def all_hold(self) -> bool:
         """Tell whether every goal is shown to hold on the population."""
-        return all(line.verdict == "holds" for line in self.goals)
+        return all(line.verdict == HOLDS for line in self.goals)
 
     @property
     def all_met(self) -> bool:
@@ -55,7 +54,7 @@ class Summary(NamedTuple):
         }
 
     def __str__(self) -> str:
-        rows = f"{self.split} rows" if self.split in _SPLITS else f"rows of {self.split}"
+        rows = f"{self.split} rows" if self.split in SPLITS else f"rows of {self.split}"
         found = {f"on the {rows}": (self.error, self.cvar)}
         if self.first_cvar is not None and self.first_error is not None:
             found["plain training"] = (self.first_error, self.first_cvar)
@@ -66,25 +65,25 @@ class Summary(NamedTuple):
         ]
         if self.goals:
             cells = [(one.verdict, _number(one.estimate), _number(one.bound), one.goal) for one in self.goals]
-            table = _table([("verdict", "estimate", "bound", "goal"), *cells])
+            table = text_table([("verdict", "estimate", "bound", "goal"), *cells], "<>><")
             notes = [f"{one.goal}: {one.note}" for one in self.goals if one.note]
-            lines += ["", *table, *notes, *_remarks([one.goal for one in self.goals])]
+            lines += ["", table, *notes, *_remarks([one.goal for one in self.goals])]
         return "\n".join(lines)
 
 
 def summarize_run(
-    settings: Settings,
+    settings: RunSettings,
     results: ResultsTable,
     texts: dict[str, Any],
     split: str | None = None,
     unasked: Mapping[str, str] | None = None,
-) -> Summary:
+) -> RunSummary:
     """Return the summary of a results table, by default on the test rows or, without any, the last split there is.
 
     ``unasked`` tells by the names of goals why they have no rows in the table.
     """
-    splits = dict.fromkeys(row.split for row in results.where(quantity="error", method="mixture"))
-    judged = split or ("test" if "test" in splits else list(splits)[-1])
+    splits = dict.fromkeys(row.split for row in results.where(quantity="error", method=MIXTURE))
+    judged = split or (TEST if TEST in splits else list(splits)[-1])
     values = {(row.quantity, row.method, row.settings, row.alpha): row.value for row in results.where(split=judged)}
     alpha = float(settings.alpha)
 
@@ -92,52 +91,30 @@ def summarize_run(
         if unasked and entry["name"] in unasked:
             bound = parse_goal(entry["text"]).bound
             return GoalLine(entry["text"], math.nan, bound, "not asked", math.nan, unasked[entry["name"]])
-        parts = {name: values["goal " + name, "mixture", entry["name"], None] for name in _PARTS}
-        verdict = _VERDICTS[parts["verdict"]]
-        return GoalLine(entry["text"], parts["estimate"], parts["bound"], verdict, parts["violation"])
+        estimate, bound, verdict, violation = (
+            values[of_goal(part), MIXTURE, entry["name"], None] for part in GoalLine._fields[1:5]
+        )
+        return GoalLine(entry["text"], estimate, bound, VERDICT_OF[verdict], violation)
 
-    return Summary(
+    return RunSummary(
         judged,
         alpha,
-        values["error", "mixture", "", None],
-        values["cvar", "mixture", "", alpha],
-        values.get(("error", "first model", "", None)),
-        values.get(("cvar", "first model", "", alpha)),
+        values["error", MIXTURE, "", None],
+        values["cvar", MIXTURE, "", alpha],
+        values.get(("error", FIRST, "", None)),
+        values.get(("cvar", FIRST, "", alpha)),
         tuple(goal(entry) for entry in texts["goals"]),
     )
 
 
-_PARTS = ("estimate", "bound", "verdict", "violation")
-
-
 def audit_text(audit: Audit) -> str:
     """Return an audit as a table with the goals last, where a narrow terminal may break them."""
-    head = ("verdict", "estimate", "low", "high", "bound", "margin", "rows", "goal")
-    goals = [str(row.goal.with_confidence(None)) for row in audit]
-    cells = [
-        (
-            row.verdict,
-            *(f"{number:.4f}" for number in (row.estimate, row.low, row.high, row.bound, row.margin)),
-            ", ".join(str(count) for _, count in row.counts),
-            goal,
-        )
-        for row, goal in zip(audit, goals, strict=True)
-    ]
-    notes = [f"{goal}: {row.note}." for row, goal in zip(audit, goals, strict=True) if row.note]
-    return "\n".join([*_table([head, *cells]), *notes, *_remarks(goals), audit.promise])
+    columns = ("verdict", "estimate", "low", "high", "bound", "margin", "rows", "goal")
+    return audit.as_text(columns, _remarks(row.shown["goal"] for row in audit))
 
 
 def _number(value: float) -> str:
     return "-" if math.isnan(value) else f"{value:.4f}"
-
-
-def _table(lines: Sequence[Sequence[str]]) -> list[str]:
-    """Return aligned lines: words first and last, numbers between them."""
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    return [
-        "  ".join([first.ljust(widths[0]), *map(str.rjust, numbers, widths[1:-1]), last])
-        for first, *numbers, last in lines
-    ]
 
 
 def _remarks(goals: Iterable[str]) -> list[str]:

@@ -9,6 +9,7 @@ from counterpoise.solvers.mixture import minimize_cvar as minimize_cvar
 from counterpoise.solvers.result import InfeasibleRows as InfeasibleRows
 from counterpoise.solvers.result import MixtureSolution as MixtureSolution
 from counterpoise.solvers.result import Progress as Progress
+from counterpoise.solvers.risk import minimize_risk as minimize_risk
 from counterpoise.solvers.simplex import capped_softmax as capped_softmax
 from counterpoise.solvers.simplex import project_capped as project_capped
 from counterpoise.solvers.simplex import worst_mean as worst_mean

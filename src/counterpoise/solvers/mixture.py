@@ -11,9 +11,8 @@ The sample weights of a larger alpha are allowed for a smaller one (the cap only
 a path of falling alphas: each solve starts from those of the one before.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Self
 
 import numpy as np
 
@@ -29,23 +28,17 @@ from counterpoise._base.checks import (
     check_sample_weight,
 )
 from counterpoise._base.types import AnyArray, ArrayLike, FloatArray
-from counterpoise.solvers.planes import CuttingPlanes, ModelMinimum, Simplex
-from counterpoise.solvers.result import InfeasibleRows, MixtureSolution, Progress
+from counterpoise.solvers.bundle import Callback, LevelBundle, Limits
+from counterpoise.solvers.planes import CuttingPlanes, Simplex
+from counterpoise.solvers.result import InfeasibleRows, MixtureSolution
 from counterpoise.solvers.rows import is_zero_one
-from counterpoise.solvers.tail import Cut, TailOracle
+from counterpoise.solvers.tail import TailOracle
 from counterpoise.solvers.weights_program import solve_weights_lp
 
-_LEVEL = 0.8  # where the level lies between lower and value while the lower bound still rises ...
-_LEVEL_STALLED = 0.35  # ... and when it does not: then it is near the optimum, and the point should move
-_STALLED = 0.1  # a rise of the lower bound below this part of the gap
-_SPARE_CUTS = 50  # cuts kept beyond two for each model before inactive ones are dropped
 _SMALL = 4000  # losses in a problem that HiGHS solves at once
 _MANY_MODELS = 200  # from here on the master takes long, and HiGHS is faster ...
 _FEW_SAMPLES, _FEW_REAL_SAMPLES = 10, 3  # ... with at most so many samples for each model; real losses have no zeros
-_ROUNDING = 1e-13  # a gap of this part of the losses' range is rounding
 _MAX_ITER = 2000
-
-Callback = Callable[[Progress], bool | None]
 
 
 def minimize_cvar(
@@ -128,8 +121,8 @@ def minimize_cvar(
     if _use_highs(method, problem.losses):
         settings = {"sample_weight": sample_weight, "rows": rows, "bounds": bounds, "row_scale": row_scale}
         return solve_weights_lp(problem.losses, alpha, **settings)
-    with _Bundle(problem, tol=tol, max_iter=max_iter, callback=callback) as bundle:
-        return bundle.solve(alpha, start=start)
+    with _bundle(problem, alpha, Limits(tol, max_iter, callback)) as bundle:
+        return bundle.solve(start)
 
 
 def cvar_path(
@@ -174,9 +167,10 @@ def cvar_path(
         return [solve_weights_lp(problem.losses, float(level), **settings) for level in levels]
     found: dict[int, MixtureSolution] = {}
     start = None
-    with _Bundle(problem, tol=tol, max_iter=max_iter, callback=callback) as bundle:
+    with _bundle(problem, 1.0, Limits(tol, max_iter, callback)) as bundle:
         for place in np.argsort(-levels, kind="stable").tolist():
-            found[place] = bundle.solve(float(levels[place]), start=start)
+            bundle.oracle.alpha = float(levels[place])
+            found[place] = bundle.solve(start)
             start = found[place].mixture
     return [found[place] for place in range(levels.size)]
 
@@ -220,15 +214,15 @@ def bounds_path(
     scale = None if row_scale is None or not sets else check_row_scale(row_scale, len(sets[0][1]))
     found: list[MixtureSolution | None] = []
     start, suits_highs = None, _suits_highs(problem.losses)
-    with _Bundle(problem, tol=tol, max_iter=max_iter, callback=None) as bundle:
+    with _bundle(problem, alpha, Limits(tol, max_iter)) as bundle:
         for rows, bounds in sets:
             try:
                 if suits_highs:
                     given = {"sample_weight": sample_weight, "rows": rows, "bounds": bounds, "row_scale": scale}
                     solved = solve_weights_lp(losses, alpha, **given)
                 else:
-                    bundle.limit(rows, bounds, scale)
-                    solved = bundle.solve(alpha, start=start)
+                    bundle.put_under(rows, bounds, scale)
+                    solved = bundle.solve(start)
             except InfeasibleRows:
                 found.append(None)
             else:
@@ -275,88 +269,6 @@ def _suits_highs(losses: AnyArray) -> bool:
     return n_samples <= _FEW_REAL_SAMPLES * n_models or is_zero_one(losses)
 
 
-class _Bundle:
-    """The level bundle method on one loss matrix, for one alpha after another."""
-
-    def __init__(self, problem: _Problem, *, tol: float, max_iter: int, callback: Callback | None) -> None:
-        self.tol, self.max_iter, self.callback = tol, max_iter, callback
-        # First: it may raise.
-        self.planes = CuttingPlanes(Simplex(problem.losses.shape[1]), problem.rows, problem.bounds, problem.row_scale)
-        self.oracle = TailOracle(problem.losses, problem.sample_weight)
-        # The master sees a game with values in [0, 1], whatever the units of the losses.
-        self.shift = self.oracle.low
-        self.span = (self.oracle.high - self.oracle.low) or 1.0
-        self.cuts: list[Cut] = []
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.oracle.close()
-
-    def limit(self, rows: FloatArray, bounds: FloatArray, scale: FloatArray | None) -> None:
-        """Put other constraints in place of the present ones; the cuts stay."""
-        self.planes = CuttingPlanes(Simplex(self.oracle.n_models), rows, bounds, scale)
-        for cut in self.cuts:
-            self.planes.add((cut.slope - self.shift) / self.span)
-
-    def solve(self, alpha: float, *, start: FloatArray | None) -> MixtureSolution:
-        """Alternate between a cut at the point and the point nearest to the best one below the level."""
-        point = self._feasible(start)
-        best, value, lower = point, np.inf, -np.inf
-        for n_iter in range(1, self.max_iter + 1):
-            cut = self.oracle.cut(point, alpha)
-            self._add(cut)
-            if cut.slope @ point < value:
-                best, value = point, float(cut.slope @ point)
-            model = self.planes.minimize()
-            last, lower = lower, self._unscaled(model.lower)
-            if self._is_done(Progress(n_iter, value, lower)) or n_iter == self.max_iter:
-                break
-            self._drop_inactive(model)
-            part = _LEVEL if lower - last > _STALLED * (value - lower) else _LEVEL_STALLED
-            level = self._scaled(lower + part * (value - lower))
-            projected = self.planes.project(best, level)
-            point = model.point if projected is None else projected
-        self._drop_inactive(model, spare=0)
-        return self._certified(best, model, alpha, n_iter)
-
-    def _feasible(self, start: FloatArray | None) -> FloatArray:
-        n_models = self.oracle.n_models
-        point = np.full(n_models, 1.0 / n_models) if start is None else start
-        projected = self.planes.project(point, np.inf)
-        return self.planes.inside if projected is None else projected
-
-    def _scaled(self, value: float) -> float:
-        return (value - self.shift) / self.span
-
-    def _unscaled(self, value: float) -> float:
-        return self.shift + self.span * value
-
-    def _add(self, cut: Cut) -> None:
-        self.cuts.append(cut)
-        self.planes.add((cut.slope - self.shift) / self.span)
-
-    def _is_done(self, progress: Progress) -> bool:
-        stop = self.callback is not None and self.callback(progress)
-        return bool(stop) or progress.gap <= max(self.tol, _ROUNDING * self.span)
-
-    def _drop_inactive(self, model: ModelMinimum, spare: int | None = None) -> None:
-        """Forget cuts that the master's dual does not use, the newest excepted, once there are many."""
-        n_models, n_cuts = self.oracle.n_models, len(self.cuts)
-        spare = 2 * n_models + _SPARE_CUTS if spare is None else spare
-        if n_cuts <= spare:
-            return
-        used = model.shares > 0
-        used[n_cuts - min(spare, n_models) :] = True
-        self.planes.keep(used)
-        self.cuts = [cut for cut, is_used in zip(self.cuts, used, strict=True) if is_used]
-
-    def _certified(self, mixture: FloatArray, model: ModelMinimum, alpha: float, n_iter: int) -> MixtureSolution:
-        """Return both players' vectors with the bounds computed from them alone."""
-        shares = model.shares[model.shares > 0]
-        weights = self.oracle.mean_weights(self.cuts, shares)
-        prices = model.multipliers * self.span
-        lower = self.planes.proven(self.oracle.columns(weights), prices)
-        value = self.oracle.value(mixture, alpha)
-        return MixtureSolution(mixture, weights, prices / self.planes.row_scale, value, lower, n_iter)
+def _bundle(problem: _Problem, alpha: float, limits: Limits) -> LevelBundle[TailOracle]:
+    planes = CuttingPlanes(Simplex(problem.losses.shape[1]), problem.rows, problem.bounds, problem.row_scale)
+    return LevelBundle(TailOracle(problem.losses, problem.sample_weight, alpha), planes, limits)

@@ -46,11 +46,12 @@ class MixtureSolution(NamedTuple):
     """
 
     mixture: FloatArray  # on models, on the simplex
-    weights: FloatArray  # on samples, on the simplex, entries <= cap
+    weights: FloatArray  # on samples; for a CVaR on the simplex, entries <= cap
     multipliers: FloatArray  # of the constraint rows, >= 0
-    value: float  # CVaR of losses @ mixture: an upper bound
-    lower: float  # min over models of weights @ losses (+ multipliers @ rows) - multipliers @ bounds
+    value: float  # risk of losses @ mixture: an upper bound
+    lower: float  # offset + min over models of weights @ losses (+ multipliers @ rows) - multipliers @ bounds
     n_iter: int
+    offset: float = 0.0  # the risk is nowhere below offset + weights @ losses @ mixture; 0 for a CVaR
 
     @property
     def gap(self) -> float:
@@ -59,7 +60,7 @@ class MixtureSolution(NamedTuple):
 
     def in_units(self, shift: float, span: float) -> "MixtureSolution":
         """Return the solution for losses ``shift + span * losses``."""
-        value, lower = shift + span * self.value, shift + span * self.lower
+        value, lower = shift + span * self.value, shift + span * self.lower  # of a CVaR, which moves with the losses
         return self._replace(multipliers=self.multipliers * span, value=value, lower=lower)
 
 
@@ -91,6 +92,8 @@ class InfeasibleRows(ValueError):  # noqa: N818 - named for the state it reports
     violation : float
         The proof's margin: at least this weighted amount is violated by every mixture.
     """
+
+    __module__ = "counterpoise.solvers"
 
     def __init__(self, rows: FloatArray, bounds: FloatArray, multipliers: FloatArray) -> None:
         self.multipliers = multipliers

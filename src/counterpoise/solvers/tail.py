@@ -13,6 +13,7 @@ import numpy as np
 
 from counterpoise._base.types import AnyArray, ByteArray, FloatArray
 from counterpoise.solvers import _kernels
+from counterpoise.solvers.bundle import Proof
 from counterpoise.solvers.rows import Rows, load_rows, shard_slices
 
 _BINS = 4096  # of a histogram of scores: two rounds of them separate any million scores
@@ -89,7 +90,8 @@ class Shard:
 class TailOracle:
     """Evaluates ``CVaR_alpha(losses @ mixture)`` for any mixture, with a cut that touches it there."""
 
-    def __init__(self, losses: AnyArray, sample_weight: FloatArray | None) -> None:
+    def __init__(self, losses: AnyArray, sample_weight: FloatArray | None, alpha: float) -> None:
+        self.alpha = alpha
         self.places = shard_slices(losses.shape[0])
         self._pool = ThreadPoolExecutor(len(self.places)) if len(self.places) > 1 else None
         masses = [None if sample_weight is None else sample_weight[place] for place in self.places]
@@ -105,29 +107,27 @@ class TailOracle:
         if self._pool is not None:
             self._pool.shutdown()
 
-    def cut(self, mixture: FloatArray, alpha: float) -> Cut:
+    def cut(self, mixture: FloatArray) -> Cut:
         """Return the worst weights at ``mixture`` as a cut."""
-        tail = self._find_tail(mixture, alpha * self.total)
+        tail = self._find_tail(mixture, self.alpha * self.total)
         parts = self._map(lambda shard: shard.cut(tail), self.shards)
         return Cut(_total([slope for slope, _ in parts]), tail, [codes for _, codes in parts])
 
-    def value(self, mixture: FloatArray, alpha: float) -> float:
+    def value(self, mixture: FloatArray) -> float:
         """Return the CVaR: ``min over edges of edge + mean(max(scores - edge, 0)) / alpha``, attained at the tail's."""
-        mass = alpha * self.total
+        mass = self.alpha * self.total
         # The top of the tie: from its bottom, rounding inside it would count, divided by a mass that may be tiny.
         edge = self._find_tail(mixture, mass).high
         return edge + float(sum(self._map(lambda shard: shard.excess(edge), self.shards))) / mass
 
-    def columns(self, weights: FloatArray) -> FloatArray:
-        """Return ``weights @ losses``."""
-        parts = list(zip(self.shards, self.places, strict=True))
-        return _total(self._map(lambda part: part[0].rows.columns(weights[part[1]]), parts))
-
-    def mean_weights(self, cuts: list[Cut], shares: FloatArray) -> FloatArray:
-        """Return the mean of the cuts' sample weights, by shares that sum to 1."""
+    def proof(self, cuts: list[Cut], shares: FloatArray) -> Proof:
+        """Return the mean of the cuts' sample weights, by shares that sum to 1, and the cut that it is by itself."""
         tails = [cut.tail for cut in cuts]
         by_shard = list(zip(self.shards, zip(*(cut.codes for cut in cuts), strict=True), strict=True))
-        return np.concatenate(self._map(lambda part: part[0].mean_weights(tails, list(part[1]), shares), by_shard))
+        weights = self._map(lambda part: part[0].mean_weights(tails, list(part[1]), shares), by_shard)
+        parts = list(zip(self.shards, weights, strict=True))
+        slope = _total(self._map(lambda part: part[0].rows.columns(part[1]), parts))
+        return Proof(np.concatenate(weights), slope)
 
     def _find_tail(self, mixture: FloatArray, mass: float) -> Tail:
         """Return the edge above which lies less than ``mass``, and down to which at least that much."""

@@ -1,22 +1,23 @@
-"""Risks: each turns the losses of samples into sample weights, and into one number.
+"""Risks: each turns the losses of samples into one number, and into its slope, which weighs the samples.
 
-A booster asks a risk for weights, fits a model to them, and records its losses. All risks have the same two methods::
+Boosters and mixtures ask a risk for two things, and a new risk needs no more (subclass ``Risk``)::
 
-    value(losses, sample_weight=None)    -> float
-    weights(losses, sample_weight=None)  -> weights on the samples, on the simplex
+    value(losses, sample_weight=None)        -> float, convex in the losses
+    subgradient(losses, sample_weight=None)  -> its slope, one entry for each sample
 
-For all but ``MeanVariance`` the weights are the worst of a set of distributions around the samples' own, and the value
-is ``weights @ losses``: an upper bound on the mean loss under every distribution of the set.
+For all but ``MeanVariance`` the subgradient is the worst of a set of distributions around the samples' own, and the
+value is ``subgradient @ losses``: an upper bound on the mean loss under every distribution of the set.
 
 >>> from counterpoise.theory.risks import CVaR, EmpiricalLikelihood, Mean
 >>> losses = [0.0, 0.0, 1.0, 3.0]
->>> [round(risk.value(losses), 3) for risk in (Mean(), EmpiricalLikelihood(0.05), CVaR(0.5))]
-[1.0, 1.414, 2.0]
+>>> risks = (Mean(), EmpiricalLikelihood(0.05), CVaR(0.5), 0.5 * Mean() + 0.5 * CVaR(0.5))
+>>> [round(risk.value(losses), 3) for risk in risks]
+[1.0, 1.414, 2.0, 1.5]
 """
 
 import math
-from dataclasses import dataclass
-from typing import ClassVar, Protocol, runtime_checkable
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
@@ -24,38 +25,32 @@ from counterpoise._base.checks import (
     LEAST_ALPHA,
     check_alpha,
     check_choice,
+    check_confidence,
     check_losses,
-    check_penalty,
+    check_positive,
     check_sample_weight,
-    check_vector,
-    value_range,
 )
-from counterpoise._base.types import ArrayLike, BoolArray, FloatArray
+from counterpoise._base.types import ArrayLike, FloatArray, IntArray
 from counterpoise.solvers.worst_case import DIVERGENCES, check_radius, worst_case_weights
+from counterpoise.theory.guarantees import calibrated_radius
+from counterpoise.theory.mean_variance import MeanVariance
+from counterpoise.theory.risk_base import Risk, RiskRows, WorstCase
 
-__all__ = ["KL", "CVaR", "ChiSquare", "EmpiricalLikelihood", "Mean", "MeanVariance", "Risk", "ball_risk"]
+__all__ = [
+    "KL",
+    "CVaR",
+    "ChiSquare",
+    "EmpiricalLikelihood",
+    "Mean",
+    "MeanVariance",
+    "Risk",
+    "RiskRows",
+    "WorstCase",
+    "WorstGroup",
+    "ball_risk",
+]
 
-
-@runtime_checkable
-class Risk(Protocol):
-    """What boosters ask of a risk."""
-
-    def value(self, losses: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
-        """Return the risk of the losses."""
-
-    def weights(self, losses: ArrayLike, sample_weight: ArrayLike | None = None) -> FloatArray:
-        """Return weights on the samples, non-negative and of sum 1."""
-
-
-class WorstCase:
-    """Base of the risks whose value is the mean loss under the weights they give."""
-
-    def weights(self, losses: ArrayLike, sample_weight: ArrayLike | None = None) -> FloatArray:
-        raise NotImplementedError
-
-    def value(self, losses: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
-        """Return ``weights(losses) @ losses``."""
-        return float(self.weights(losses, sample_weight) @ np.asarray(losses, dtype=np.float64))
+CALIBRATED = "calibrated"
 
 
 @dataclass(frozen=True)
@@ -65,11 +60,17 @@ class Mean(WorstCase):
     Examples
     --------
     >>> from counterpoise.theory.risks import Mean
-    >>> Mean().weights([5.0, 1.0], sample_weight=[3, 1]).tolist()
+    >>> Mean().subgradient([5.0, 1.0], sample_weight=[3, 1]).tolist()
     [0.75, 0.25]
     """
 
-    def weights(self, losses: ArrayLike, sample_weight: ArrayLike | None = None) -> FloatArray:
+    @property
+    def tail_fraction(self) -> float:
+        """Return 1: all samples."""
+        return 1.0
+
+    def subgradient(self, losses: ArrayLike, sample_weight: ArrayLike | None = None) -> FloatArray:
+        """Return the samples' own weights."""
         return worst_case_weights(losses, 0.0, sample_weight=sample_weight)
 
 
@@ -85,7 +86,7 @@ class CVaR(WorstCase):
     Examples
     --------
     >>> from counterpoise.theory.risks import CVaR
-    >>> CVaR(0.5).weights([0.0, 1.0, 3.0]).round(3).tolist()
+    >>> CVaR(0.5).subgradient([0.0, 1.0, 3.0]).round(3).tolist()
     [0.0, 0.333, 0.667]
     """
 
@@ -94,65 +95,150 @@ class CVaR(WorstCase):
     def __post_init__(self) -> None:
         check_alpha(self.alpha)
 
-    def weights(self, losses: ArrayLike, sample_weight: ArrayLike | None = None) -> FloatArray:
+    @property
+    def tail_fraction(self) -> float:
+        """Return ``alpha``."""
+        return self.alpha
+
+    def subgradient(self, losses: ArrayLike, sample_weight: ArrayLike | None = None) -> FloatArray:
+        """Return equal weights on the worst samples."""
         return worst_case_weights(losses, -math.log(self.alpha), divergence="cvar", sample_weight=sample_weight)
+
+
+@dataclass(frozen=True)
+class WorstGroup(WorstCase):
+    """The mean loss of the group for which it is largest.
+
+    Parameters
+    ----------
+    columns : str or tuple of str, default=()
+        Columns of ``sensitive_features`` whose values together make the groups; none: all of them.
+
+    Examples
+    --------
+    >>> import counterpoise as cp
+    >>> from counterpoise.theory.risks import WorstGroup
+    >>> cp.MixtureClassifier([], objective=WorstGroup("sex")).objective
+    WorstGroup(columns='sex')
+    """
+
+    columns: str | tuple[str, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Return the names of the columns."""
+        return (self.columns,) if isinstance(self.columns, str) else tuple(self.columns)
+
+    def bind(self, rows: RiskRows) -> Risk:
+        """Return the risk with the group of each row."""
+        return WorstOfGroups(self, rows.group_codes(self.names))
+
+    def subgradient(self, losses: ArrayLike, sample_weight: ArrayLike | None = None) -> FloatArray:  # noqa: ARG002
+        """Refuse: which row is in which group is known at fit."""
+        raise ValueError(f"{self!r} needs the groups of the rows: it is bound to sensitive_features at fit.")
+
+
+@dataclass(frozen=True, eq=False)
+class WorstOfGroups(WorstCase):
+    """``WorstGroup`` for rows whose groups are known."""
+
+    unbound: WorstGroup
+    codes: IntArray
+
+    def subgradient(self, losses: ArrayLike, sample_weight: ArrayLike | None = None) -> FloatArray:
+        """Return the own weights of the samples of the worst group, the first of equals, scaled to sum to 1."""
+        vector = np.asarray(check_losses(losses, ndim=1), dtype=np.float64)
+        mass = check_sample_weight(sample_weight, vector.size)
+        mass = np.ones(vector.size) if mass is None else mass
+        totals = np.bincount(self.codes, mass)
+        sums = np.bincount(self.codes, mass * vector)
+        means = np.divide(sums, totals, out=np.full(totals.size, -np.inf), where=totals > 0)
+        worst = int(means.argmax())
+        return np.asarray(np.where(self.codes == worst, mass / totals[worst], 0.0))
 
 
 @dataclass(frozen=True)
 class _Ball(WorstCase):
     """The largest mean loss under weights at most ``radius`` from the samples' own."""
 
-    radius: float
+    radius: float | str
+    confidence: float = 0.9
+    degrees_of_freedom: float | None = None
     divergence: ClassVar[str]
 
     def __post_init__(self) -> None:
-        check_radius(self.radius)
+        if isinstance(self.radius, str):
+            check_choice(self.radius, "radius, where it is a word,", (CALIBRATED,))
+        else:
+            check_radius(self.radius)
+        check_confidence(self.confidence)
+        if self.degrees_of_freedom is not None:
+            check_positive(self.degrees_of_freedom, "degrees_of_freedom")
 
-    def weights(self, losses: ArrayLike, sample_weight: ArrayLike | None = None) -> FloatArray:
+    def bind(self, rows: RiskRows) -> Risk:
+        """Return the risk with its radius."""
+        if not isinstance(self.radius, str):
+            return self
+        degrees = self.degrees_of_freedom or max(rows.n_models - 1, 1)
+        return replace(self, radius=calibrated_radius(rows.n_samples, self.confidence, degrees))
+
+    def subgradient(self, losses: ArrayLike, sample_weight: ArrayLike | None = None) -> FloatArray:
+        """Return the worst weights in the ball."""
+        if isinstance(self.radius, str):
+            raise ValueError(f"{self!r} gets its radius from the rows at fit; name a number to use it by itself.")  # noqa: TRY004
         return worst_case_weights(losses, self.radius, divergence=self.divergence, sample_weight=sample_weight)
 
+    def __repr__(self) -> str:
+        given = [f"{name}={getattr(self, name)!r}" for name in ("confidence", "degrees_of_freedom")]
+        extra = given if self.radius == CALIBRATED else []
+        return f"{type(self).__name__}({', '.join([f'radius={self.radius!r}', *extra])})"
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, repr=False)
 class EmpiricalLikelihood(_Ball):
     """The largest mean loss under weights of divergence ``sum q_i log(q_i / w_i)`` up to ``radius``.
 
-    The ball of DRO-Boosting (Blanchet et al.). ``guarantees.calibrated_radius`` gives a radius with a confidence.
+    The ball of DRO-Boosting (Blanchet et al.).
 
     Parameters
     ----------
-    radius : float >= 0
-        Size of the ball; 0 is the mean.
+    radius : float >= 0, or "calibrated"
+        Size of the ball; 0 is the mean. Calibrated: ``guarantees.calibrated_radius`` of the rows, at fit.
+    confidence : float in (0, 1), default=0.9
+        Probability wanted of a calibrated ball.
+    degrees_of_freedom : float > 0, optional
+        Dimension of what is chosen, for a calibrated ball; that of a mixture is the number of models less one.
 
     Examples
     --------
     >>> from counterpoise.theory.risks import EmpiricalLikelihood
-    >>> EmpiricalLikelihood(0.1).weights([0.0, 1.0, 3.0]).round(3).tolist()
+    >>> EmpiricalLikelihood(0.1).subgradient([0.0, 1.0, 3.0]).round(3).tolist()
     [0.198, 0.252, 0.55]
     """
 
     divergence: ClassVar[str] = "empirical-likelihood"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class KL(_Ball):
     """The largest mean loss under weights of divergence ``sum w_i log(w_i / q_i)`` up to ``radius``.
 
     Parameters
     ----------
-    radius : float >= 0
-        Size of the ball; 0 is the mean.
+    radius, confidence, degrees_of_freedom
+        As for ``EmpiricalLikelihood``.
 
     Examples
     --------
     >>> from counterpoise.theory.risks import KL
-    >>> KL(0.1).weights([0.0, 1.0, 3.0]).round(3).tolist()
+    >>> KL(0.1).subgradient([0.0, 1.0, 3.0]).round(3).tolist()
     [0.188, 0.268, 0.544]
     """
 
     divergence: ClassVar[str] = "kl"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ChiSquare(_Ball):
     """The largest mean loss under weights of divergence ``sum q_i (w_i / q_i - 1)^2 / 2`` up to ``radius``.
 
@@ -160,13 +246,13 @@ class ChiSquare(_Ball):
 
     Parameters
     ----------
-    radius : float >= 0
-        Size of the ball; 0 is the mean.
+    radius, confidence, degrees_of_freedom
+        As for ``EmpiricalLikelihood``.
 
     Examples
     --------
     >>> from counterpoise.theory.risks import ChiSquare
-    >>> ChiSquare(0.1).weights([0.0, 1.0, 3.0]).round(3).tolist()
+    >>> ChiSquare(0.1).subgradient([0.0, 1.0, 3.0]).round(3).tolist()
     [0.174, 0.293, 0.533]
     """
 
@@ -198,98 +284,3 @@ def ball_risk(divergence: str, radius: float) -> Risk:
         return CVaR(max(math.exp(-check_radius(radius)), LEAST_ALPHA))
     kinds = {"empirical-likelihood": EmpiricalLikelihood, "kl": KL, "chi-square": ChiSquare}
     return kinds[divergence](radius)
-
-
-@dataclass(frozen=True)
-class MeanVariance:
-    """Mean and variance of the exponential loss, as VadaBoost weighs them (Shivaswamy and Jebara 2011).
-
-    It differs from the other risks in three ways. It is made for exponential losses ``e_i = exp(-y_i f(x_i))``. Its
-    value is their cost (3) over n^2, ``mean^2 + penalty * variance``, which is quadratic in the losses. And its weights
-    are the ``u_i`` of their Algorithm 2 scaled to sum to 1: how fast the cost falls as the *margin* of a sample rises,
-    the slope of the exponential loss included; so ``weights @ losses`` is not the value.
-
-    Parameters
-    ----------
-    penalty : float in [0, 1]
-        Weight of the variance beside the squared mean.
-
-    Examples
-    --------
-    >>> from counterpoise.theory.risks import MeanVariance
-    >>> risk = MeanVariance(0.5)
-    >>> risk.value([1.0, 1.0, 4.0]), risk.weights([1.0, 1.0, 4.0]).round(3).tolist()
-    (5.0, [0.1, 0.1, 0.8])
-    """
-
-    penalty: float
-
-    def __post_init__(self) -> None:
-        check_penalty(self.penalty)
-
-    def value(self, losses: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
-        """Return the cost."""
-        return self.cost(losses, sample_weight)
-
-    def weights(self, losses: ArrayLike, sample_weight: ArrayLike | None = None) -> FloatArray:
-        """Return ``u_i``, which is ``penalty w_i^2 / q_i + (1 - penalty) w_i``, scaled to sum to 1.
-
-        The ``w_i`` are the losses times the samples' own weights q, scaled to sum to 1; ``1 / q_i`` is n for equal q.
-        """
-        mixed = self._mixed(*_scaled(losses, sample_weight))
-        return np.asarray(mixed / mixed.sum())
-
-    def cost(self, losses: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
-        """Return ``mean^2 + penalty * variance``: cost (3) over n^2, under the samples' own weights."""
-        vector, base = _checked(losses, sample_weight)
-        vector, base = vector[base > 0], base[base > 0]
-        largest = float(vector.max()) or 1.0
-        mean = float(base @ (vector / largest))
-        variance = float(base @ (vector / largest - mean) ** 2)
-        return largest * largest * (mean**2 + self.penalty * variance)  # infinite where the square of a loss is
-
-    def step_cost(
-        self, losses: ArrayLike, wrong: ArrayLike, vote: float, sample_weight: ArrayLike | None = None
-    ) -> float:
-        """Return V of eq. (4): the cost after a step, relative to losses of mean 1.
-
-        The losses of the samples where ``wrong`` is true grow by ``exp(vote)``, the others shrink by as much.
-        """
-        moved, base = _scaled(losses, sample_weight)
-        moved = moved * np.exp(np.where(_flags(wrong, moved.size), vote, -vote))
-        square = float((moved[base > 0] ** 2 / base[base > 0]).sum())
-        return (1.0 - self.penalty) * float(moved.sum()) ** 2 + self.penalty * square
-
-    def bound(self, losses: ArrayLike, wrong: ArrayLike, vote: float, sample_weight: ArrayLike | None = None) -> float:
-        """Return U of eq. (5): at least ``step_cost`` at every vote, and equal to it at 0 (Theorem 3)."""
-        mixed = self._mixed(*_scaled(losses, sample_weight))
-        return float(mixed @ np.exp(np.where(_flags(wrong, mixed.size), 2.0 * vote, -2.0 * vote)))
-
-    def _mixed(self, scaled: FloatArray, base: FloatArray) -> FloatArray:
-        squares = np.divide(scaled**2, base, out=np.zeros(base.size), where=base > 0)
-        return np.asarray(self.penalty * squares + (1.0 - self.penalty) * scaled)
-
-
-def _flags(wrong: ArrayLike, n_samples: int) -> BoolArray:
-    given = check_vector(wrong, "wrong", n_samples, "true for each sample that the model is wrong on")
-    return np.asarray(given != 0.0)
-
-
-def _checked(losses: ArrayLike, sample_weight: ArrayLike | None) -> tuple[FloatArray, FloatArray]:
-    """Return the losses, and the samples' own weights on the simplex."""
-    n_samples = check_losses(losses, ndim=1).size
-    vector = check_vector(losses, "losses", n_samples, "one for each sample")
-    if value_range(vector, "losses")[0] < 0:
-        raise ValueError(f"losses must not be negative, as exponential losses are not; got {float(vector.min())!r}.")
-    mass = check_sample_weight(sample_weight, n_samples)
-    return vector, np.full(n_samples, 1.0 / n_samples) if mass is None else mass / mass.sum()
-
-
-def _scaled(losses: ArrayLike, sample_weight: ArrayLike | None) -> tuple[FloatArray, FloatArray]:
-    """Return the losses times the samples' own weights, scaled to sum to 1, and those weights."""
-    vector, base = _checked(losses, sample_weight)
-    largest = float(vector[base > 0].max())
-    if largest == 0.0:
-        return base.copy(), base
-    share = base * (np.minimum(vector, largest) / largest)  # one without weight may be larger, and counts for nothing
-    return np.asarray(share / share.sum()), base
