@@ -9,7 +9,7 @@ from counterpoise import ConstrainedClassifier
 from counterpoise.goals import InfeasibleGoals, Table, as_goals, bind, parse_goal
 
 RNG = np.random.default_rng(0)
-N = 40
+N = 24
 Y = np.repeat([0, 1], N // 2)
 GROUP = np.tile(["a", "b"], N // 2)
 X = RNG.normal(size=(N, 3)) + Y[:, None]
@@ -74,7 +74,7 @@ def test_a_proven_conflict_is_the_smallest_and_a_fit_goes_on_with_the_bounds_it_
         assert not others or can_hold(others)
     for goal, bound in found.nearest_bounds.items():
         typed = [parse_goal(str(other.with_bound(bound))) if other == goal else other for other in goals]
-        model = ConstrainedClassifier(goals=typed, decision="ramp")
+        model = ConstrainedClassifier(goals=typed, decision="ramp", tol=0.05)
         model.fit(X, Y, sensitive_features=GROUP, datasets=DATA)
         assert model.history_[-1].violation <= 1e-6
     assert found.nearest_bounds
