@@ -11,13 +11,15 @@ import numpy as np
 
 from counterpoise._base.checks import check_alphas, check_choice, check_confidence, check_losses
 from counterpoise._base.types import AnyArray, ArrayLike, FloatArray
-from counterpoise.metrics import RateRow, cvar_curve, rate_table
+from counterpoise.goals.kinds import needs
+from counterpoise.goals.rates import METRICS, RATIOS, named
+from counterpoise.goals.rows import Dataset
+from counterpoise.metrics import cvar_curve, rate_table
 from counterpoise.mixtures.tradeoff import Tradeoff, tradeoff
 from counterpoise.theory.confidence import binomial_bounds
 
-__all__ = ["RATES", "CVaRCurveDisplay", "RateDisplay", "TradeoffDisplay", "count_bounds"]
+__all__ = ["CVaRCurveDisplay", "RateDisplay", "TradeoffDisplay", "count_bounds"]
 
-RATES = ("positive_rate", "error_rate", "recall", "false_positive_rate", "precision", "churn")
 _ALPHAS = np.geomspace(0.01, 1.0, 61)  # even steps on the logarithmic axis that is drawn
 _DRAWN = ("sticky", "sample", "ramp")  # values of ``decision`` under which answers are drawn
 _CONFIDENCE = 0.95
@@ -203,10 +205,11 @@ class RateDisplay:
         estimator : fitted classifier
             A randomized one is shown by the decisions that it draws.
         X, y : rows and their labels
-            Labels are needed for rates other than ``positive_rate`` and ``churn``.
+            Labels are needed for most rates, not for ``positive_rate`` and ``churn``.
         sensitive_features : data frame, dict of arrays, or array
             A group is a combination of the values of all columns.
-        rate : {"positive_rate", "error_rate", "recall", "false_positive_rate", "precision", "churn"}
+        rate : str
+            Name of a metric of ``counterpoise.goals``, or of one that was registered.
         ax : matplotlib axes, optional
         **kwargs
             As for ``from_predictions``.
@@ -245,13 +248,14 @@ class RateDisplay:
         **kwargs
             Passed to matplotlib's ``errorbar``.
         """
-        check_choice(rate, "rate", RATES)
-        table = rate_table(y_pred, y_true, sensitive_features, baseline=baseline, pos_label=pos_label)
-        rates = [getattr(row, rate) for row in table]
+        check_choice(rate, "rate", (*METRICS, *RATIOS))
+        table = rate_table(y_pred, y_true, sensitive_features, baseline=baseline, pos_label=pos_label, rates=[rate])
+        rates = [row.rates[rate] for row in table]
         if not np.isfinite(rates).any():
-            needed = "baseline" if rate == "churn" else "y_true, with rows that count in it"
+            is_compared = baseline is None and needs(named(rate, Dataset()), "baseline")
+            needed = "baseline" if is_compared else "y_true, with rows that count in it"
             raise ValueError(f"rate={rate!r} needs {needed}; got none for any group.")
-        ends = (count_bounds(getattr(row, rate), _trials(row, rate), confidence=confidence) for row in table)
+        ends = (count_bounds(row.rates[rate], row.trials[rate], confidence=confidence) for row in table)
         low, high = np.array(list(ends)).T
         groups = [row.group for row in table]
         return cls(groups=groups, rates=np.array(rates), low=low, high=high, rate=rate).plot(ax, **kwargs)
@@ -350,15 +354,6 @@ def count_bounds(rate: float, n_trials: int | None, *, confidence: float = _CONF
         return np.nan, np.nan
     low, high = binomial_bounds(round(rate * n_trials), n_trials, confidence=level)
     return low, high
-
-
-def _trials(row: RateRow, rate: str) -> int | None:
-    """Return the number of rows that a rate is out of."""
-    if rate == "recall":
-        return row.n_positives
-    if rate == "false_positive_rate":
-        return None if row.n_positives is None else row.n_samples - row.n_positives
-    return round(row.positive_rate * row.n_samples) if rate == "precision" else row.n_samples
 
 
 def _error_probabilities(estimator: Any, X: Any, y: ArrayLike) -> FloatArray:

@@ -17,6 +17,7 @@ from typing import Any
 from counterpoise._base.checks import check_choice, check_positive
 from counterpoise._base.types import IntArray
 from counterpoise.boosting.base import BoostedMixture
+from counterpoise.boosting.inputs import is_word
 from counterpoise.boosting.rounds import Callback, History, Rule
 from counterpoise.boosting.rules import hedge, hedge_groups
 from counterpoise.theory.guarantees import hedge_eta
@@ -35,7 +36,9 @@ class AdaLPBoostClassifier(BoostedMixture):
     n_estimators : int, default=100
         Number of base models.
     alpha : float in (0, 1], default=0.1
-        Tail fraction. ``rebalance(alpha=...)`` changes it later without training.
+        Tail fraction. ``rebalance(alpha=...)`` changes it later without training. Short for ``objective=CVaR(alpha)``.
+    objective : risk or rate, or the text of one, optional
+        What the mixture makes as small as possible, as for ``MixtureClassifier``; ``alpha`` is then ignored.
     eta : float > 0 or "theory", default="theory"
         Step size of the reweighting; ``"theory"`` is sqrt(8 log(n) / n_estimators). The paper uses 1.
     reweigh : {"samples", "groups"}, default="samples"
@@ -90,8 +93,8 @@ class AdaLPBoostClassifier(BoostedMixture):
         Loss of each model under the weights it was fitted to; the largest is the learner's guarantee g.
     eta_ : float
         The step size used.
-    alpha_, objective_ : float, and "cvar", "worst-group" or a Rate
-        The tail fraction, and what was minimized: others after ``rebalance``.
+    alpha_, objective_ : float or None, and a Risk or a Rate
+        The tail fraction where the risk is a CVaR, and what was minimized: others after ``rebalance``.
     selection_ : Selection
         The rows on which the mixture was chosen: ``losses`` of shape (n_samples, n_models), zero-one, and
         ``sample_weight``.
@@ -118,6 +121,7 @@ class AdaLPBoostClassifier(BoostedMixture):
         *,
         n_estimators: int = 100,
         alpha: float = 0.1,
+        objective: Any = None,
         eta: float | str = "theory",
         reweigh: str = "samples",
         mixture: str = "optimal",
@@ -136,6 +140,7 @@ class AdaLPBoostClassifier(BoostedMixture):
         self.estimator = estimator
         self.n_estimators = n_estimators
         self.alpha = alpha
+        self.objective = objective
         self.eta = eta
         self.reweigh = reweigh
         self.mixture = mixture
@@ -154,9 +159,7 @@ class AdaLPBoostClassifier(BoostedMixture):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_choice(self.reweigh, "reweigh", _REWEIGH)
-        if isinstance(self.eta, str):
-            check_choice(self.eta, "eta, where it is a word,", ("theory",))
-        else:
+        if not is_word(self.eta, "eta", ("theory",)):
             check_positive(self.eta, "eta")
 
     def _mixes_groups(self) -> bool:

@@ -24,6 +24,7 @@ from counterpoise.goals.tables import Table, as_tables, classes_of, table_of, wi
 
 __all__ = ["Audit", "GoalAudit", "audit", "certify", "tightened"]
 
+HOLDS, FAILS, UNDECIDED = "holds", "fails", "undecided"  # the verdicts
 _CONFIDENCE = 0.95
 _COLUMNS = ("goal", "estimate", "low", "high", "bound", "margin", "verdict", "rows")
 
@@ -51,7 +52,7 @@ class Audit(tuple[GoalAudit, ...]):
     @property
     def holds(self) -> bool:
         """Tell whether every goal is shown to hold."""
-        return all(row.verdict == "holds" for row in self)
+        return all(row.verdict == HOLDS for row in self)
 
     @property
     def confidence(self) -> float:
@@ -265,9 +266,9 @@ def _audited(goal: Goal, prepared: Prepared, risk: float) -> GoalAudit:
     bounds = found.bounds(risk)
     margin = margin_of(goal, bounds)
     fails = bounds.low > goal.bound if goal.sense == "<=" else bounds.high < goal.bound
-    verdict = "holds" if margin >= 0 else "fails" if fails else "undecided"
+    verdict = HOLDS if margin >= 0 else FAILS if fails else UNDECIDED
     counts = tuple((str(rows), count) for rows, count in found.counts())
-    note = shortage(goal, found, risk) or "" if verdict == "undecided" else ""
+    note = shortage(goal, found, risk) or "" if verdict == UNDECIDED else ""
     limits = ((name, prepared.tables[name].largest_weight) for name in goal.datasets)
     largest = tuple((name, most) for name, most in limits if most is not None)
     return GoalAudit(goal, found.estimate, *bounds, goal.bound, margin, verdict, counts, note, largest)

@@ -73,6 +73,7 @@ _LOSSES = (
 
 METRICS: dict[str, Metric] = {}
 RATIOS: dict[str, Callable[[Dataset], Ratio]] = {}
+TABLED = ["positive_rate", "error_rate", "recall", "false_positive_rate", "precision", "churn"]  # and those registered
 _EARLIER = {"wins": "win_rate", "losses": "loss_rate"}  # names of metrics in files of earlier versions
 _HELP = """Return {meaning}.
 

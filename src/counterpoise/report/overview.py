@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from counterpoise.report.aims import asked_lines, objective_fact, objective_sentence, told_aim
-from counterpoise.report.record import FIRST, MIXTURE, Record
+from counterpoise.report.record import Record
 from counterpoise.report.sections import GoalCard, PageTable, measured, noun
 from counterpoise.report.wording import (
     FAILS,
@@ -21,6 +21,7 @@ from counterpoise.report.wording import (
     percent,
     tail_sentence,
 )
+from counterpoise.runs.quantities import FIRST, MIXTURE
 
 _PAIR = 2  # goals that are spoken of as "both" and "either"
 

@@ -9,13 +9,12 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from counterpoise.persist.files import read_file
+from counterpoise.runs.quantities import MIXTURE, SPLITS, of_goal
 from counterpoise.runs.results import ResultRow, read_rows
 
 _RESULTS, _WORDS = "results.csv", ("texts.json", "settings.json", "environment.json")
 FILES = ("done.json", _RESULTS, *_WORDS)  # what is in a folder with the first never changes again
 _MOST_BYTES = 1 << 25  # of a file of words
-SPLITS = ("train", "validation", "test")
-MIXTURE, FIRST, AVERAGE, DEPLOYED = "mixture", "first model", "average", "deployed model"
 _DIGITS = 9  # of a tail fraction: 0.1 + 0.2 is 0.3
 
 Words: TypeAlias = Mapping[str, Any]
@@ -58,7 +57,7 @@ class Record:
     @property
     def splits(self) -> list[str]:
         """Return the splits that were measured: train, validation, test, then extra datasets by name."""
-        found = dict.fromkeys(row.split for row in self.named("rows", "error", "cvar", "goal estimate"))
+        found = dict.fromkeys(row.split for row in self.named("rows", "error", "cvar", of_goal("estimate")))
         return [*(split for split in SPLITS if split in found), *sorted(set(found) - set(SPLITS))]
 
     @property
@@ -91,12 +90,6 @@ class Record:
     def is_mixture(self) -> bool:
         """Tell whether the model draws among several."""
         return sum(row.value > 0 for row in self.named("share")) > 1
-
-    @property
-    def is_weighted(self) -> bool:
-        """Tell whether rows have weights: rates are then no counts of rows."""
-        data = self.settings.get("data")
-        return isinstance(data, Mapping) and data.get("weights") is not None
 
     def entries(self, kind: str) -> dict[str, dict[str, Any]]:
         """Return the words on goals, groups, models or segments by their name in the results table."""

@@ -14,10 +14,10 @@ from counterpoise.runs import columns as parts_of
 from counterpoise.runs.columns import Columns
 from counterpoise.runs.errors import DataError
 from counterpoise.runs.methods import METHODS
+from counterpoise.runs.quantities import TEST, TRAIN, VALIDATION
 from counterpoise.runs.reading import column_names, read_frame
 from counterpoise.runs.settings import RunSettings
 
-TRAIN, VALIDATION, TEST = "train", "validation", "test"
 _SET_ASIDE = 0.2  # of the rows, by default, to choose on and to test on
 
 

@@ -8,13 +8,12 @@ from typing import Any, NamedTuple
 
 from counterpoise._base.progress import RunProgress, Tell
 from counterpoise.goals import Goal
-from counterpoise.mixtures.answers import TRAIN
 from counterpoise.mixtures.draws import derived_key
-from counterpoise.runs.data import TRAIN as TRAINING
-from counterpoise.runs.data import VALIDATION, Data
+from counterpoise.runs.data import Data
 from counterpoise.runs.keys import run_key
 from counterpoise.runs.methods import DEPLOYED, METHODS, POOL, describe, make, training_needs_alpha
 from counterpoise.runs.preprocess import category_places, preprocessor, wanted_features
+from counterpoise.runs.quantities import TRAIN, VALIDATION
 from counterpoise.runs.settings import MethodSettings, ModelSettings, RunSettings
 
 Say = Callable[[str], None]
@@ -113,7 +112,7 @@ def _fit_mixture(work: Work) -> Any:
     kept = {"checkpoint": str(work.checkpoint), "callbacks": [pace]}
     estimator = make(method, seed=work.settings.seed, key=work.key, **kept, **parts)
     pace.total = estimator.n_estimators
-    train = data.splits[TRAINING]
+    train = data.splits[TRAIN]
     prepare = _preprocessor(work, method, estimator)
     held_out = {}
     X = prepare.fit_transform(train.X)
@@ -167,7 +166,7 @@ def _fit_pipeline(work: Work, asked: MethodSettings | ModelSettings, estimator: 
     """Fit an estimator behind its preprocessing, with whatever its ``fit`` can use of weights, groups and datasets."""
     from sklearn.utils.validation import has_fit_parameter  # noqa: PLC0415 - heavy
 
-    train = work.data.splits[TRAINING]
+    train = work.data.splits[TRAIN]
     estimator = _told_categories(work, asked, estimator)
     prepare = _preprocessor(work, asked, estimator)
     X = prepare.fit_transform(train.X)

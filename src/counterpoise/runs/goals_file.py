@@ -12,11 +12,10 @@ from counterpoise.goals import Goal, GoalSyntaxError, UnknownName, parse_goal
 from counterpoise.persist.files import read_file
 from counterpoise.runs.errors import GoalsFileError, listed, short, twice_in
 from counterpoise.runs.methods import DEPLOYED, METHODS, check_method
+from counterpoise.runs.quantities import SPLITS, TRAIN
 from counterpoise.runs.settings import MethodSettings, RunSettings, SplitSettings
 from counterpoise.runs.toml_shape import too_deep
 
-_TRAIN = "train"  # what goals call the rows of the run itself
-_RESERVED = ("train", "validation", "test")
 _SHOWN = 60  # characters of a value in a message
 _MOST_BITS = 64  # of a whole number: those of TOML
 _MOST_BYTES = 1 << 20  # of a goals file: room for the names of 50,000 columns
@@ -130,9 +129,9 @@ def _check_together(settings: RunSettings, place: _Place) -> None:
     if settings.goals and settings.method.enforce_goals:
         _check_can_meet_goals(settings.method, place)
     for name in settings.datasets:
-        if name in _RESERVED:
+        if name in SPLITS:
             raise place.error(("datasets", name), f"a dataset must not be called {name!r}: those are rows of data.")
-    known = {_TRAIN, *settings.datasets}
+    known = {TRAIN, *settings.datasets}
     for number, asked in enumerate(settings.goals):
         _check_goal(asked.goal, known, place, ("goals", number))
 

@@ -13,22 +13,35 @@ from counterpoise.goals.audit import Audit, audit
 from counterpoise.metrics import cvar_curve, rate_table
 from counterpoise.mixtures.pool import failures, pool_codes
 from counterpoise.mixtures.tradeoff import TradeoffPoint, tradeoff
-from counterpoise.runs.data import TEST, Data, Part
+from counterpoise.runs.data import Data, Part
 from counterpoise.runs.fitting import last_step, mixes, seen_by_last
 from counterpoise.runs.methods import METHODS, describe, kind_of
-from counterpoise.runs.objectives import CVAR, OWN, WORST_GROUP, aim_of, aim_words, worst_group_loss
+from counterpoise.runs.objectives import aim_of, aim_words, worst_group_loss
+from counterpoise.runs.quantities import (
+    AVERAGE,
+    CVAR,
+    DEPLOYED,
+    FIRST,
+    MIXTURE,
+    N_SAMPLES,
+    OWN,
+    TEST,
+    VERDICTS,
+    WORST_GROUP,
+    of_goal,
+    of_group,
+    rates_in,
+    trials_of_group,
+)
 from counterpoise.runs.results import ResultRow
 from counterpoise.runs.segments import find_segments, why_no_segments
 from counterpoise.runs.settings import MethodSettings, RunSettings
 
-MIXTURE, FIRST, AVERAGE, DEPLOYED = "mixture", "first model", "average", "deployed model"
-VERDICTS = {"holds": 1.0, "undecided": 0.0, "fails": -1.0}
 _ALPHAS = (*np.geomspace(0.01, 1.0, 30), 0.05, 0.1, 0.2, 0.5)  # a smooth curve, and round numbers to quote
 _POINTS = 21  # of a frontier
 _FRONTIER_TOL = 1e-4  # gap of its points: a figure shows no less
 _RATIO_RANGE = 0.1  # on either side of a ratio's bound, whose range is not known beforehand
 _ROUNDING = 1e-9  # by which an estimate may seem outside its bound: sums over rows are not exact
-_RATES = ("n_samples", "positive_rate", "error_rate", "recall", "false_positive_rate", "precision", "churn")
 
 
 class Measured(NamedTuple):
@@ -160,21 +173,22 @@ class Judge:
             parts |= {"verdict": VERDICTS[found.verdict], "violation": _violation(found)}
             parts["rows"] = sum(count for _, count in found.counts)
             for name, value in parts.items():
-                yield self.row(MIXTURE, f"goal {name}", split, value, settings=goal)
+                yield self.row(MIXTURE, of_goal(name), split, value, settings=goal)
         first = self._first_model()
         if first is None:
             return
         for goal, found in zip(asked, self.audit(split, asked.values(), first), strict=True):
             for name, value in (("estimate", found.estimate), ("violation", _violation(found))):
-                yield self.row(FIRST, f"goal {name}", split, value, settings=goal)
+                yield self.row(FIRST, of_goal(name), split, value, settings=goal)
 
     def group_rows(self, split: str) -> Iterator[ResultRow]:
-        """Yield the rates of every group."""
+        """Yield the rates of every group, and out of how many rows each is."""
         for place, found in enumerate(self._rates(split)):
-            for name in _RATES:
-                value = getattr(found, name)
-                if value is not None and not np.isnan(value):
-                    yield self.row(MIXTURE, f"group {name}", split, value, settings=f"group {place}")
+            values = {of_group(N_SAMPLES): found.n_samples}
+            values |= {of_group(rate): value for rate, value in found.rates.items() if not np.isnan(value)}
+            values |= {trials_of_group(rate): count for rate, count in found.trials.items() if count}
+            for name, value in values.items():
+                yield self.row(MIXTURE, name, split, value, settings=f"group {place}")
 
     def frontier_rows(self) -> Iterator[ResultRow]:
         """Yield the least of what was made small for many bounds of each goal; alpha where it is the tail's loss."""
@@ -239,17 +253,17 @@ class Judge:
 
     def reasons(self, rows: Iterable[ResultRow], judged: str) -> dict[str, str]:
         """Return for each part of a report that has no rows why it has none."""
-        known = {row.quantity for row in rows}
-        found = {
-            "groups": ("group positive_rate", self._why_no_groups()),
-            "frontier": ("frontier value", self._why_no_frontier()),
-            "segments": ("tail part", why_no_segments(len(self.data.splits[judged]), float(self.settings.alpha))),
-        }
-        none_stands_out = "no segment that a few conditions describe has notably more of them than the other rows"
-        return {part: why or none_stands_out for part, (quantity, why) in found.items() if quantity not in known}
-
-    def _why_no_groups(self) -> str:
-        return f"there are {len(self.data.classes)} classes, and data.positive names none of them as the positive one"
+        known, found = {row.quantity for row in rows}, {}
+        if not rates_in(known):
+            several = f"there are {len(self.data.classes)} classes"
+            found["groups"] = f"{several}, and data.positive names none of them as the positive one"
+        if "frontier value" not in known:
+            found["frontier"] = self._why_no_frontier()
+        if "tail part" not in known:
+            none_stands_out = "no segment that a few conditions describe has notably more of them than the other rows"
+            why = why_no_segments(len(self.data.splits[judged]), float(self.settings.alpha))
+            found["segments"] = why or none_stands_out
+        return found
 
     def _why_no_frontier(self) -> str:
         if not self.goals:
@@ -284,7 +298,7 @@ class Judge:
         """Return where each model errs on a split, and the mixture."""
         estimator, part = last_step(self.model), self.data.splits[split]
         if self._asked is None or self._asked[0] != split:
-            pool = estimator._pool()  # noqa: SLF001 - of our own kind
+            pool = estimator._pool().members  # noqa: SLF001 - of our own kind
             codes = pool_codes(pool, seen_by_last(self.model, part.X), estimator.classes_, estimator.n_jobs)
             self._asked = split, failures(codes, np.searchsorted(estimator.classes_, part.labels))
         return self._asked[1], estimator.mixture_
@@ -337,8 +351,7 @@ class Judge:
             for labels in (self.decisions(split), part.labels, part.baseline)
         )
         assert said is not None  # noqa: S101 - decisions are there
-        more = {"baseline": baseline, "sample_weight": part.weights, "pos_label": True}
-        return rate_table(said, y, part.groups or None, **more)
+        return rate_table(said, y, part.groups or None, baseline=baseline, sample_weight=part.weights, pos_label=True)
 
 
 def _frontier(estimator: Any, goal: Goal) -> dict[float, TradeoffPoint]:

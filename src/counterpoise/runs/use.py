@@ -15,7 +15,7 @@ from counterpoise.goals.audit import Audit
 from counterpoise.goals.wording import NoRows
 from counterpoise.mixtures.draws import draws_of
 from counterpoise.mixtures.draws.ids import BadId
-from counterpoise.runs.data import TEST, Data, data_files, extra_parts, load_data, read_part, with_baseline_model
+from counterpoise.runs.data import Data, data_files, extra_parts, load_data, read_part, with_baseline_model
 from counterpoise.runs.errors import DataError, RunFolderError
 from counterpoise.runs.fit import checked_goals, why_not_asked
 from counterpoise.runs.fitting import Work, inside_goals, last_step, mixes
@@ -25,6 +25,7 @@ from counterpoise.runs.ids import read_ids
 from counterpoise.runs.keys import keep_key
 from counterpoise.runs.measuring import Judge
 from counterpoise.runs.output import check_place, write_output
+from counterpoise.runs.quantities import TEST, TRAIN
 from counterpoise.runs.results import ResultsTable
 from counterpoise.runs.settings import GoalSettings, RunSettings
 from counterpoise.runs.summary import RunSummary, summarize_run
@@ -233,7 +234,7 @@ def _unheard(_event: Any) -> None:
 
 def _known_goals(goals: Any, settings: RunSettings) -> tuple[Goal, ...]:
     """Return goals after checking that the run has the datasets that they speak of."""
-    asked, known = tuple(as_goals(goals)), ("train", *settings.datasets)
+    asked, known = tuple(as_goals(goals)), (TRAIN, *settings.datasets)
     for goal in asked:
         for name in goal.datasets:
             if name not in known:
