@@ -67,53 +67,25 @@ class CVaRCurveDisplay:
         self.name = name
 
     @classmethod
-    def from_estimator(
-        cls,
-        estimator: Any,
-        X: Any,
-        y: ArrayLike,
-        *,
-        alphas: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
-        name: str | None = None,
-        ax: Any = None,
-        **kwargs: Any,
-    ) -> Self:
+    def from_estimator(cls, estimator: Any, X: Any, y: ArrayLike, *, name: str | None = None, **kwargs: Any) -> Self:
         """Draw the curve of a fitted classifier on labelled rows.
 
         Parameters
         ----------
         estimator : fitted classifier
         X, y : rows and their labels
-        alphas : array of tail fractions in (0, 1], optional
-            Default: 61 from 0.01 to 1.
-        sample_weight : array of shape (n_samples,), optional
-            Non-negative; only their ratios matter.
         name : str, optional
             Default: the name of the class.
-        ax : matplotlib axes, optional
         **kwargs
-            Passed to matplotlib's ``plot``.
+            As for ``from_losses``.
         """
-        losses = _error_probabilities(estimator, X, y)
         title = type(estimator).__name__ if name is None else name
-        return cls.from_losses(losses, alphas=alphas, sample_weight=sample_weight, name=title, ax=ax, **kwargs)
+        return cls.from_losses(_error_probabilities(estimator, X, y), name=title, **kwargs)
 
     @classmethod
-    def from_predictions(
-        cls,
-        y_true: ArrayLike,
-        y_pred: ArrayLike,
-        *,
-        alphas: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
-        name: str | None = None,
-        ax: Any = None,
-        **kwargs: Any,
-    ) -> Self:
-        """Draw the curve of predicted labels; parameters as for ``from_estimator``."""
-        losses = _wrong(np.asarray(y_true), np.asarray(y_pred))
-        return cls.from_losses(losses, alphas=alphas, sample_weight=sample_weight, name=name, ax=ax, **kwargs)
+    def from_predictions(cls, y_true: ArrayLike, y_pred: ArrayLike, **kwargs: Any) -> Self:
+        """Draw the curve of predicted labels; ``kwargs`` are those of ``from_losses``."""
+        return cls.from_losses(_wrong(np.asarray(y_true), np.asarray(y_pred)), **kwargs)
 
     @classmethod
     def from_losses(
@@ -127,7 +99,23 @@ class CVaRCurveDisplay:
         ax: Any = None,
         **kwargs: Any,
     ) -> Self:
-        """Draw the curve of losses, one for each row; or one for each row and model, with the mixture of the models."""
+        """Draw the curve of losses.
+
+        Parameters
+        ----------
+        losses : array of shape (n_samples,) or (n_samples, n_models)
+            One for each row; or one for each row and model, with the mixture of the models.
+        alphas : array of tail fractions in (0, 1], optional
+            Default: 61 from 0.01 to 1.
+        sample_weight : array of shape (n_samples,), optional
+            Non-negative; only their ratios matter.
+        mixture : array of shape (n_models,), optional
+        name : str, optional
+            What the legend calls the curve.
+        ax : matplotlib axes, optional
+        **kwargs
+            Passed to matplotlib's ``plot``.
+        """
         levels = _ALPHAS if alphas is None else check_alphas(alphas)
         curve = cvar_curve(check_losses(losses, ndim=None), levels, sample_weight, mixture=mixture)
         return cls(alphas=levels, cvar=curve, name=name).plot(ax, **kwargs)
@@ -187,17 +175,7 @@ class RateDisplay:
         self.rate = rate
 
     @classmethod
-    def from_estimator(
-        cls,
-        estimator: Any,
-        X: Any,
-        y: ArrayLike | None = None,
-        *,
-        sensitive_features: Any,
-        rate: str = "positive_rate",
-        ax: Any = None,
-        **kwargs: Any,
-    ) -> Self:
+    def from_estimator(cls, estimator: Any, X: Any, y: ArrayLike | None = None, **kwargs: Any) -> Self:
         """Draw the rates of the decisions that a fitted classifier makes.
 
         Parameters
@@ -206,16 +184,10 @@ class RateDisplay:
             A randomized one is shown by the decisions that it draws.
         X, y : rows and their labels
             Labels are needed for most rates, not for ``positive_rate`` and ``churn``.
-        sensitive_features : data frame, dict of arrays, or array
-            A group is a combination of the values of all columns.
-        rate : str
-            Name of a metric of ``counterpoise.goals``, or of one that was registered.
-        ax : matplotlib axes, optional
         **kwargs
-            As for ``from_predictions``.
+            As for ``from_predictions``, ``sensitive_features`` among them.
         """
-        said = estimator.predict(X)
-        return cls.from_predictions(y, said, sensitive_features=sensitive_features, rate=rate, ax=ax, **kwargs)
+        return cls.from_predictions(y, estimator.predict(X), **kwargs)
 
     @classmethod
     def from_predictions(
@@ -237,14 +209,17 @@ class RateDisplay:
         ----------
         y_true : array of shape (n_samples,) or None
         y_pred : array of shape (n_samples,)
-        sensitive_features, rate, ax
-            As for ``from_estimator``.
+        sensitive_features : data frame, dict of arrays, or array
+            A group is a combination of the values of all columns.
+        rate : str
+            Name of a metric of ``counterpoise.goals``, or of one that was registered.
         baseline : array of shape (n_samples,), optional
             What the deployed model predicts, for the churn.
         confidence : float in (0, 1), default=0.95
             With which each interval, by itself, holds the rate of the group's population: exact (Clopper and Pearson).
         pos_label : label, optional
             The positive class; by default the last of the sorted classes.
+        ax : matplotlib axes, optional
         **kwargs
             Passed to matplotlib's ``errorbar``.
         """

@@ -19,6 +19,7 @@ from counterpoise.metrics import rate_table
 from counterpoise.report import figures, group_rates, svg, write_report
 from counterpoise.report.record import Record, read_record
 from counterpoise.report.wording import count, number, percent
+from counterpoise.runs import RunFolderError
 from counterpoise.runs.results import append_rows, read_rows
 
 pytest.importorskip("jinja2", reason="jinja2 is not installed")
@@ -351,10 +352,10 @@ def test_a_folder_that_is_no_run_is_named(tmp_path, run_folder):
     with pytest.raises(FileNotFoundError, match=r"lacks texts.json. Run counterpoise fit first."):
         write_report(run_folder)
     (run_folder / "texts.json").write_text("{", encoding="utf-8")
-    with pytest.raises(ValueError, match=r"texts.json must be JSON"):
+    with pytest.raises(RunFolderError, match=r"texts.json cannot be read: it is no JSON"):
         write_report(run_folder)
     (run_folder / "texts.json").write_text("[]", encoding="utf-8")
-    with pytest.raises(ValueError, match=r"texts.json must hold a JSON object; got list"):
+    with pytest.raises(RunFolderError, match=r"texts.json must hold a JSON object; it holds list"):
         write_report(run_folder)
     (run_folder / "results.csv").write_text("a,b\n", encoding="utf-8")
     with pytest.raises(ValueError, match="must be a results table"):

@@ -5,7 +5,7 @@ Any classifier can be audited; nothing is trained. What is proven, and how, is i
 population, if the rows are independent draws from it and the classifier was fixed before they were looked at.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,7 +26,6 @@ __all__ = ["Audit", "GoalAudit", "audit", "certify", "tightened"]
 
 HOLDS, FAILS, UNDECIDED = "holds", "fails", "undecided"  # the verdicts
 _CONFIDENCE = 0.95
-_COLUMNS = ("goal", "estimate", "low", "high", "bound", "margin", "verdict", "rows")
 
 
 class GoalAudit(NamedTuple):
@@ -42,6 +41,13 @@ class GoalAudit(NamedTuple):
     counts: tuple[tuple[str, int], ...]  # the rows that each rate is out of; of a ratio, those that count
     note: str  # why it is undecided, where no predictions on so many rows could have decided it
     largest_weights: tuple[tuple[str, float], ...] = ()  # that rows of each weighted dataset are taken to have
+
+    @property
+    def shown(self) -> dict[str, str]:
+        """Return what a table shows of it, by column."""
+        numbers = {name: f"{getattr(self, name):.4f}" for name in ("estimate", "low", "high", "bound", "margin")}
+        counts = ", ".join(str(count) for _, count in self.counts)
+        return {"goal": str(self.goal.with_confidence(None)), **numbers, "verdict": self.verdict, "rows": counts}
 
 
 class Audit(tuple[GoalAudit, ...]):
@@ -68,9 +74,14 @@ class Audit(tuple[GoalAudit, ...]):
         return f"{surely} if {told}." if told else f"{surely}."
 
     def __str__(self) -> str:
-        table = text_table([_COLUMNS, *map(_shown, self)], "<>>>>><>")
-        notes = [f"{row.goal.with_confidence(None)}: {row.note}." for row in self if row.note]
-        return "\n".join([table, *notes, self.promise])
+        return self.as_text(["goal", "estimate", "low", "high", "bound", "margin", "verdict", "rows"])
+
+    def as_text(self, columns: Sequence[str], remarks: Sequence[str] = ()) -> str:
+        """Return a table of these columns of ``GoalAudit.shown``, and below it what must be known to read it."""
+        lines = [[row.shown[name] for name in columns] for row in self]
+        sides = "".join("<" if name in {"goal", "verdict"} else ">" for name in columns)
+        notes = [f"{row.shown['goal']}: {row.note}." for row in self if row.note]
+        return "\n".join([text_table([columns, *lines], sides), *notes, *remarks, self.promise])
 
 
 def certify(
@@ -287,9 +298,3 @@ def _predicted(model: Any, name: str, table: Table) -> AnyArray:
     if name != DEFAULT:
         raise ValueError(f"predictions must be a dict by dataset where goals speak of {name!r}; got one array.")
     return np.asarray(model)
-
-
-def _shown(row: GoalAudit) -> tuple[str, ...]:
-    numbers = (f"{number:.4f}" for number in (row.estimate, row.low, row.high, row.bound, row.margin))
-    counts = ", ".join(str(count) for _, count in row.counts)
-    return (str(row.goal.with_confidence(None)), *numbers, row.verdict, counts)

@@ -82,9 +82,14 @@ def select(evidence: Evidence, aim: Aim) -> Selection:
         return asked._replace(groups=groups_by(aim.objective.names, table, groups))
     if aim.objective.tail_fraction is not None:
         return asked
-    n_samples = len(losses) if sample_weight is None else float(sample_weight.sum() ** 2 / (sample_weight**2).sum())
-    rows = RiskRows(n_samples, losses.shape[1], lambda names: groups_by(names, table, groups))
+    rows = RiskRows(row_count(asked), losses.shape[1], lambda names: groups_by(names, table, groups))
     return asked._replace(risk=aim.objective.bind(rows))
+
+
+def row_count(selection: Selection) -> float:
+    """Return as how many rows of equal weight those of a selection count."""
+    weight = selection.sample_weight
+    return float(len(selection.losses) if weight is None else weight.sum() ** 2 / (weight**2).sum())
 
 
 def groups_by(names: tuple[str, ...], table: Table, groups: IntArray | None) -> IntArray:

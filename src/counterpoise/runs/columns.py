@@ -1,6 +1,6 @@
 """Which column plays which part, and frames of the types that the run was fitted on."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -153,8 +153,3 @@ def _group(column: Any) -> AnyArray:
         return np.asarray(column.to_numpy())
     values = column.astype(object)
     return np.asarray(values.where(values.notna(), MISSING_GROUP).to_numpy())
-
-
-def taken(values: Mapping[str, AnyArray], rows: AnyArray) -> dict[str, AnyArray]:
-    """Return some rows of named columns."""
-    return {name: column[rows] for name, column in values.items()}

@@ -54,7 +54,7 @@ class Part:
     def rows(self, places: AnyArray) -> "Part":
         """Return some of the rows."""
         y, weights, baseline = (None if one is None else one[places] for one in (self.y, self.weights, self.baseline))
-        groups = parts_of.taken(self.groups, places)
+        groups = {name: column[places] for name, column in self.groups.items()}
         return Part(self.X.iloc[places], y, groups, weights, baseline, self.largest_weight)
 
 

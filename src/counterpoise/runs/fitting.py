@@ -20,6 +20,10 @@ Say = Callable[[str], None]
 Keep = Callable[[Any, str], None]  # a model, and the name of its file in the run folder
 
 
+def unheard(_event: Any) -> None:
+    """Tell nobody."""
+
+
 class Work(NamedTuple):
     """What a fit works with."""
 

@@ -109,19 +109,8 @@ def summarize_run(
 
 def audit_text(audit: Audit) -> str:
     """Return an audit as a table with the goals last, where a narrow terminal may break them."""
-    head = ("verdict", "estimate", "low", "high", "bound", "margin", "rows", "goal")
-    goals = [str(row.goal.with_confidence(None)) for row in audit]
-    cells = [
-        (
-            row.verdict,
-            *(f"{number:.4f}" for number in (row.estimate, row.low, row.high, row.bound, row.margin)),
-            ", ".join(str(count) for _, count in row.counts),
-            goal,
-        )
-        for row, goal in zip(audit, goals, strict=True)
-    ]
-    notes = [f"{goal}: {row.note}." for row, goal in zip(audit, goals, strict=True) if row.note]
-    return "\n".join([text_table([head, *cells], "<>>>>>><"), *notes, *_remarks(goals), audit.promise])
+    columns = ("verdict", "estimate", "low", "high", "bound", "margin", "rows", "goal")
+    return audit.as_text(columns, _remarks(row.shown["goal"] for row in audit))
 
 
 def _number(value: float) -> str:
