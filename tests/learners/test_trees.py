@@ -224,7 +224,7 @@ BAD = {
     "half a level": (TypeError, {"max_depth": 1.5}, {}, "max_depth must be a whole number of at least 1; got 1.5"),
     "empty leaves": (ValueError, {"min_samples_leaf": 0}, {}, "min_samples_leaf must be at least 1; got 0"),
     "empty nodes": (ValueError, {"min_samples_split": 0}, {}, "min_samples_split must be at least 1; got 0"),
-    "negative gain": (ValueError, {"min_gain": -1}, {}, r"min_gain must be a number in \[0, 1\).*got -1"),
+    "negative gain": (ValueError, {"min_gain": -1}, {}, r"min_gain must lie in \[0, 1\).*got -1"),
     "text gain": (TypeError, {"min_gain": "big"}, {}, r"min_gain must be a number in \[0, 1\).*got 'big'"),
     "bins": (ValueError, {"max_bins": 1000}, {}, "max_bins must lie from 3 to 256.*got 1000"),
     "infinity": (ValueError, {}, {"X": [[1.0], [np.inf], [2.0]]}, "infinity"),
