@@ -13,7 +13,7 @@ _TAIL, _ERROR = "tail", "error"  # the two kinds of CVaR
 
 
 class Aim(NamedTuple):
-    """What was made small: the loss of the tail, of all rows or of the worst group, a risk, a rate, the method's own."""
+    """What was made small: the loss of the tail, of all rows or of the worst group, a risk, a rate, or its own."""
 
     kind: str
     text: str  # as the subject of a sentence

@@ -10,7 +10,7 @@ from counterpoise.goals import Dataset, Goal, Rate, Table, as_objective, error_r
 from counterpoise.goals.audit import Audit, audit
 from counterpoise.metrics import RateTable, rate_table
 from counterpoise.mixtures.choosing import groups_by, row_count
-from counterpoise.mixtures.pool import failures, groups_of, pool_codes
+from counterpoise.mixtures.pool import failures, groups_of
 from counterpoise.runs.data import Data, Part
 from counterpoise.runs.fitting import last_step, mixes, seen_by_last
 from counterpoise.runs.quantities import AVERAGE, DEPLOYED, FIRST, MIXTURE, TRAIN
@@ -71,10 +71,9 @@ class Judge:
     def model_losses(self, split: str) -> AnyArray:
         """Return where each model of a mixture errs on a split."""
         if self._asked is None or self._asked[0] != split:
-            part, classes = self.data.splits[split], self.estimator.classes_
-            pool = self.estimator._pool()  # noqa: SLF001 - of our own kind
-            codes = pool_codes(pool, seen_by_last(self.model, part.X), classes, self.estimator.n_jobs)
-            self._asked = split, failures(codes, np.searchsorted(classes, part.labels))
+            part, pool = self.data.splits[split], self.estimator._pool()  # noqa: SLF001 - of our own kind
+            codes = pool.codes(seen_by_last(self.model, part.X), len(part), None)
+            self._asked = split, failures(codes, np.searchsorted(pool.classes, part.labels))
         return self._asked[1]
 
     def row_losses(self, split: str) -> dict[str, FloatArray]:
