@@ -15,13 +15,12 @@ from counterpoise._base.text_table import text_table
 from counterpoise._base.types import AnyArray, ArrayLike
 from counterpoise.goals.binding import Views
 from counterpoise.goals.bound import check_denominators
-from counterpoise.goals.classes import two_classes
 from counterpoise.goals.evaluation import Prepared, prepare
 from counterpoise.goals.expressions import Goal
-from counterpoise.goals.population import margin_of, shortage, standing, tightened_goal
+from counterpoise.goals.population import Standing, margin_of, shortage, standing, tightened_goal
 from counterpoise.goals.reading import as_goals
 from counterpoise.goals.rows import DEFAULT
-from counterpoise.goals.tables import Table, as_tables, table_of, with_train
+from counterpoise.goals.tables import Table, as_tables, classes_of, table_of, with_train
 
 __all__ = ["Audit", "GoalAudit", "audit", "certify", "tightened"]
 
@@ -191,8 +190,7 @@ def audit(goals: Any, predictions: Any, data: Any, *, confidence: float | None =
     >>> found.holds, round(found[0].low, 3)
     (True, 0.97)
     """
-    level = _CONFIDENCE if confidence is None else check_confidence(confidence)
-    listed = [goal if goal.confidence is not None else goal.with_confidence(level) for goal in as_goals(goals)]
+    listed = _confident(goals, confidence)
     if not listed:
         raise ValueError("An audit needs at least one goal, as in recall(train) >= 0.9; got none.")
     prepared = prepare(predictions, data, kind="labels", pos_label=pos_label)
@@ -250,19 +248,23 @@ def tightened(
     >>> print(tightened("recall(train) >= 0.9", rows))
     recall(train) >= 0.924
     """
-    (wanted,) = as_goals(goal)
-    if wanted.confidence is None:
-        wanted = wanted.with_confidence(_CONFIDENCE if confidence is None else confidence)
+    (wanted,) = _confident(goal, confidence)
     if predictions is None:
         tables = as_tables(data)
-        known = [labels for table in tables.values() for labels in (table.y, table.baseline)]
-        prepared = None
-        views = Views(tables, two_classes(known, pos_label=pos_label))
+        found = standing(wanted, Views(tables, classes_of(tables, pos_label=pos_label)), None)
     else:
-        prepared = prepare(predictions, data, kind="labels", pos_label=pos_label)
-        views = Views(prepared.tables, prepared.classes)
-    found = standing(wanted, views, None if prepared is None else prepared.predictions)
+        found = _standing(wanted, prepare(predictions, data, kind="labels", pos_label=pos_label))
     return tightened_goal(wanted, found, _risk(wanted, n_goals))
+
+
+def _confident(goals: Any, confidence: float | None) -> list[Goal]:
+    """Return the goals, those that carry no confidence with the given one."""
+    level = _CONFIDENCE if confidence is None else check_confidence(confidence)
+    return [goal if goal.confidence is not None else goal.with_confidence(level) for goal in as_goals(goals)]
+
+
+def _standing(goal: Goal, prepared: Prepared) -> Standing:
+    return standing(goal, Views(prepared.tables, prepared.classes), prepared.predictions)
 
 
 def _risk(goal: Goal, n_goals: int) -> float:
@@ -271,7 +273,7 @@ def _risk(goal: Goal, n_goals: int) -> float:
 
 
 def _audited(goal: Goal, prepared: Prepared, risk: float) -> GoalAudit:
-    found = standing(goal, Views(prepared.tables, prepared.classes), prepared.predictions)
+    found = _standing(goal, prepared)
     bounds = found.bounds(risk)
     margin = margin_of(goal, bounds)
     fails = bounds.low > goal.bound if goal.sense == "<=" else bounds.high < goal.bound

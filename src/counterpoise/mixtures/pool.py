@@ -4,7 +4,7 @@ Whatever a model returns, strings, numbers, booleans or columns of probabilities
 sorted ``classes``. An error says which model it was.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -120,6 +120,16 @@ def take_rows(X: Any, rows: Any) -> Any:
 def group_codes(sensitive_features: Any, n_samples: int) -> tuple[IntArray, list[str]]:
     """Return the group of each row and the groups' names, from an array, a data frame or a dict of columns."""
     return tables.group_codes(tables.Table(np.empty((n_samples, 0)), sensitive_features=sensitive_features))
+
+
+def checked_features(table: tables.Table, name: str, purpose: str, check: Callable[[Any], Any]) -> Any:
+    """Return the features of a dataset after a check; errors name the dataset."""
+    if table.X is None:
+        raise ValueError(f"Dataset {name!r} needs features {purpose}: pass X in its Table.")
+    try:
+        return check(table.X)
+    except ValueError as error:
+        raise ValueError(f"Dataset {name!r}: {error}") from error
 
 
 class PooledClassifier(ClassifierMixin, BaseEstimator):

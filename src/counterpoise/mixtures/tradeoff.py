@@ -11,14 +11,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from counterpoise._base.checks import as_numbers, check_alpha, check_count, check_losses, check_positive
+from counterpoise._base.checks import as_numbers, check_count, check_losses, check_positive
 from counterpoise._base.text_table import text_table
-from counterpoise._base.types import ArrayLike, FloatArray
-from counterpoise.goals import Goal, as_goals
-from counterpoise.mixtures.answers import GoalRows
+from counterpoise._base.types import ArrayLike, FloatArray, IntArray
+from counterpoise.goals import Goal, Rate, as_goals
+from counterpoise.mixtures.choosing import as_aim, posed, select
 from counterpoise.mixtures.game import Game
-from counterpoise.solvers import bounds_path, minimize_cvar
+from counterpoise.mixtures.goal_rows import GoalRows, goal_rows
+from counterpoise.solvers import bounds_path, minimize_cvar, minimize_risk
 from counterpoise.solvers.result import InfeasibleRows, MixtureSolution
+from counterpoise.theory.risks import CVaR, Risk, RiskRows
 
 _ALPHA = 0.1  # where only losses are given
 _SHOWN = 1e-9  # shares of the mixture above this count as carrying weight
@@ -46,7 +48,12 @@ class Tradeoff:
 
     points: tuple[TradeoffPoint, ...]
     goal: Goal | None
-    alpha: float
+    objective: Risk | Rate
+
+    @property
+    def alpha(self) -> float | None:
+        """Return the tail fraction, where a tail is what counts."""
+        return self.objective.alpha if isinstance(self.objective, CVaR) else None
 
     def __len__(self) -> int:
         return len(self.points)
@@ -81,7 +88,7 @@ class Tradeoff:
         ax.plot(self.bounds, self.values, **{"marker": ".", "color": "tab:blue"} | kwargs)
         label = "bound" if self.goal is None else f"bound b in {self.goal.left} {self.goal.sense} b"
         ax.set_xlabel(label, parse_math=False)  # a group's name may hold dollar signs
-        ax.set_ylabel(f"least risk (alpha = {self.alpha:g})")
+        ax.set_ylabel(f"least {self.objective}" if self.alpha is None else f"least risk (alpha = {self.alpha:g})")
         ax.grid(visible=True, alpha=0.3)
         return ax
 
@@ -92,6 +99,7 @@ def tradeoff(
     bounds: ArrayLike | None = None,
     *,
     alpha: float | None = None,
+    objective: Any = None,
     n_points: int = 50,
     tol: float = 1e-6,
 ) -> Tradeoff:
@@ -108,7 +116,9 @@ def tradeoff(
         Numbers on the right side of the goal, in any order. Default: ``n_points`` from the tightest that any mixture
         meets to the loosest that still costs something.
     alpha : float in (0, 1], optional
-        Tail fraction. Default: that of the model; 0.1 for losses.
+        Short for ``objective=CVaR(alpha)``. Default: the objective of the model; 0.1 for losses.
+    objective : risk, rate or the text of one, optional
+        What is made as small as possible for each bound.
     n_points : int, default=50
         Number of bounds where none are given.
     tol : float, default=1e-6
@@ -134,8 +144,9 @@ def tradeoff(
     """
     tol, n_points = check_positive(tol, "tol"), check_count(n_points, "n_points")
     if hasattr(model, "selection_"):
-        level = model.alpha_ if alpha is None else check_alpha(alpha)
-        game = model._game(model.selection_, level)  # noqa: SLF001 - of our own kind
+        aim = model._aim(alpha, objective)  # noqa: SLF001 - of our own kind
+        is_asked = objective is not None or not isinstance(model.objective_, CVaR)  # else the selection holds for it
+        game = posed(select(model._kept, aim) if is_asked else model.selection_, aim)  # noqa: SLF001 - as above
         goals = _rows_of_model(model, goal)
         limits = _Limits(goals.rows, goals.bounds, goals)
     elif hasattr(model, "fit"):
@@ -144,11 +155,15 @@ def tradeoff(
             "is not fitted or mixes none."
         )
     else:
-        level = _ALPHA if alpha is None else check_alpha(alpha)
-        game, goals = Game(check_losses(model), level, None, None), None
+        aim = as_aim(_ALPHA if alpha is None else alpha, objective, ())
+        if not isinstance(aim.objective, Risk):
+            raise ValueError(f"objective must be a risk where losses are given; got {aim.objective}.")
+        losses = check_losses(model)
+        risk = aim.objective.bind(RiskRows(len(losses), losses.shape[1], _no_groups))
+        game, goals = Game(losses, risk, None, None), None
         limits = _Limits(_check_row(goal, game.losses.shape[1])[None], np.zeros(1), None)
     levels = _default_bounds(game, limits, n_points) if bounds is None else _check_bounds(bounds)
-    return Tradeoff(_points(game, limits, levels, tol), None if goals is None else goals.goals[0], level)
+    return Tradeoff(_points(game, limits, levels, tol), None if goals is None else goals.goals[0], aim.objective)
 
 
 class _Limits(NamedTuple):
@@ -181,9 +196,30 @@ def _points(game: Game, limits: _Limits, levels: FloatArray, tol: float) -> tupl
     possible = {number: one for number, one in sets.items() if one is not None}
     scale = None if limits.goals is None else limits.goals.scale
     given: dict[str, Any] = {"sample_weight": game.sample_weight, "row_scale": scale, "tol": tol}
-    solved = bounds_path(game.losses, game.alpha, [*possible.values()], **given)
+    solved = _path(game, [*possible.values()], given)
     found = dict(zip(possible, solved, strict=True))
     return tuple(_point(float(level), found.get(number), game.shift) for number, level in enumerate(levels))
+
+
+def _path(game: Game, sets: list[tuple[FloatArray, FloatArray]], given: dict[str, Any]) -> list[MixtureSolution | None]:
+    """Return the best mixture under each set of constraints, each from the one before; None where there is none."""
+    if game.risk.tail_fraction is not None:
+        return bounds_path(game.losses, game.risk.tail_fraction, sets, **given)
+    found: list[MixtureSolution | None] = []
+    start = None
+    for rows, bounds in sets:
+        try:
+            solved = minimize_risk(game.losses, game.risk, rows=rows, bounds=bounds, start=start, **given)
+        except InfeasibleRows:
+            found.append(None)
+        else:
+            found.append(solved)
+            start = solved.mixture
+    return found
+
+
+def _no_groups(names: tuple[str, ...]) -> IntArray:
+    raise ValueError(f"The groups of {', '.join(names) or 'the rows'} are known of a fitted mixture, not of losses.")
 
 
 def _point(bound: float, found: MixtureSolution | None, shift: float) -> TradeoffPoint:
@@ -209,7 +245,7 @@ def _rows_of_model(model: Any, goal: Any) -> GoalRows:
     if len(listed) != 1:
         raise ValueError(f"A frontier is for one goal; got {len(listed)}.")
     others = [other for other in model.goals_ if other.with_bound(listed[0].bound) != listed[0]]
-    found = model._kept.answers.goal_rows((listed[0], *others))  # noqa: SLF001 - of our own kind
+    found = goal_rows(model._kept.answers, (listed[0], *others))  # noqa: SLF001 - of our own kind
     assert isinstance(found, GoalRows)  # noqa: S101 - there is a goal
     return found
 
@@ -232,7 +268,7 @@ def _default_bounds(game: Game, limits: _Limits, n_points: int) -> FloatArray:
         "row_scale": None if goals is None else goals.scale[1:],
     }
     try:
-        free = minimize_cvar(game.losses, game.alpha, sample_weight=game.sample_weight, **given)
+        free = minimize_risk(game.losses, game.risk, sample_weight=game.sample_weight, **given)
     except InfeasibleRows as error:
         raise (error if goals is None else goals.infeasible(error)) from error
     tightest = minimize_cvar(limits.rows[:1], 1.0, **given).value

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from counterpoise.report.record import Record
 from counterpoise.report.sections import PageTable, noun
 from counterpoise.report.wording import fraction, number, percent
-from counterpoise.runs.quantities import CVAR, DEPLOYED, FIRST, MIXTURE, OWN, RATE, WORST_GROUP
+from counterpoise.runs.quantities import CVAR, DEPLOYED, FIRST, MIXTURE, OWN, RATE, RISK, WORST_GROUP
 
 _TAIL, _ERROR = "tail", "error"  # the two kinds of CVaR
 
@@ -35,7 +35,7 @@ class Aim(NamedTuple):
 
     @property
     def is_code(self) -> bool:
-        """Tell whether the text is that of a rate."""
+        """Tell whether the text is that of a rate or a risk."""
         return self.kind == RATE
 
     @property
@@ -48,7 +48,7 @@ def told_aim(record: Record) -> Aim:
     """Return the aim of a run; of one that does not tell, the tail."""
     told = record.texts.get("objective")
     words = told if isinstance(told, Mapping) else {"kind": CVAR}
-    if words.get("kind") == RATE:
+    if words.get("kind") in {RATE, RISK}:
         return Aim(RATE, str(words.get("text", "")))
     if words.get("kind") == WORST_GROUP:
         return Aim(WORST_GROUP, "the share wrong in the worst group")

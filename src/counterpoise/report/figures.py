@@ -13,6 +13,7 @@ from counterpoise.displays import CVaRCurveDisplay, RateDisplay, TradeoffDisplay
 from counterpoise.mixtures.tradeoff import Tradeoff, TradeoffPoint
 from counterpoise.report.svg import FAINT, INK, MUTED, SERIES, draw
 from counterpoise.report.wording import fraction, number, percent, shortened
+from counterpoise.theory.risks import Mean
 
 _LABEL = 20  # letters of a name beside an axis
 _UPRIGHT = 25  # letters along the upright axis, which is short
@@ -102,7 +103,7 @@ def frontier_figure(
     bound: float,
 ) -> Markup:
     """Draw how small the objective can be against a goal's bound: triples of bound, value and proven lower value."""
-    found = Tradeoff(tuple(TradeoffPoint(*point, math.nan, 0, None) for point in points), None, 1.0)
+    found = Tradeoff(tuple(TradeoffPoint(*point, math.nan, 0, None) for point in points), None, Mean())
 
     def fill(ax: Any) -> None:
         TradeoffDisplay(tradeoff=found).plot(ax, color=SERIES[0])

@@ -5,15 +5,16 @@ from typing import Any
 
 import numpy as np
 
-from counterpoise._base.types import AnyArray, FloatArray
+from counterpoise._base.types import AnyArray, FloatArray, IntArray
 from counterpoise.goals import Dataset, Goal, Rate, Table, as_objective, error_rate
 from counterpoise.goals.audit import Audit, audit
 from counterpoise.metrics import RateTable, rate_table
-from counterpoise.mixtures.pool import failures, pool_codes
+from counterpoise.mixtures.pool import failures, group_codes, pool_codes
 from counterpoise.runs.data import Data, Part
 from counterpoise.runs.fitting import last_step, mixes, seen_by_last
-from counterpoise.runs.quantities import AVERAGE, DEPLOYED, FIRST, MIXTURE, OWN, TRAIN
+from counterpoise.runs.quantities import AVERAGE, CVAR, DEPLOYED, FIRST, MIXTURE, OWN, TRAIN, WORST_GROUP
 from counterpoise.runs.settings import RunSettings
+from counterpoise.theory.risks import CVaR, Risk, RiskRows, WorstGroup
 
 
 class Judge:
@@ -70,7 +71,7 @@ class Judge:
         """Return where each model of a mixture errs on a split."""
         if self._asked is None or self._asked[0] != split:
             part, classes = self.data.splits[split], self.estimator.classes_
-            pool = self.estimator._pool()  # noqa: SLF001 - of our own kind
+            pool = self.estimator._pool().members  # noqa: SLF001 - of our own kind
             codes = pool_codes(pool, seen_by_last(self.model, part.X), classes, self.estimator.n_jobs)
             self._asked = split, failures(codes, np.searchsorted(classes, part.labels))
         return self._asked[1]
@@ -108,6 +109,18 @@ class Judge:
         except ValueError:  # a rate has no value on a split that lacks the rows it is out of
             return None
 
+    def risk(self, risk: Risk, losses: FloatArray, split: str) -> float:
+        """Return a risk of losses on a split; what is calibrated is so on the rows where the mixture was chosen."""
+        part, weights = self.data.splits[split], self.data.splits[self.data.chosen_on].weights
+
+        def codes(names: tuple[str, ...]) -> IntArray:
+            return group_codes({name: part.groups[name] for name in names} or part.groups, len(part))[0]
+
+        n_chosen = len(self.data.splits[self.data.chosen_on])
+        n_samples = n_chosen if weights is None else float(weights.sum() ** 2 / (weights**2).sum())
+        rows = RiskRows(n_samples, len(self.estimator.mixture_), codes)
+        return risk.bind(rows).value(losses, part.weights)
+
     def rates(self, split: str) -> RateTable | tuple[()]:
         """Return the rates of all groups; none where no class is the positive one."""
         positive = self.data.positive
@@ -118,12 +131,12 @@ class Judge:
         return rate_table(self.decisions(split) == positive, part.y, part.groups or None, pos_label=True, **weighed)
 
 
-def _aim_of(model: Any) -> str | Rate:
-    """Return what a model was chosen or trained to make small: one of the words in ``quantities``, or a rate."""
+def _aim_of(model: Any) -> str | Rate | Risk:
+    """Return what a model was chosen or trained to make small: one of the words in ``quantities``, a rate or a risk."""
     estimator = last_step(model)
     if mixes(model):
-        is_chosen = getattr(estimator, "mixture", "optimal") == "optimal"
-        return estimator.objective_ if is_chosen else OWN
+        aim = estimator.objective_ if getattr(estimator, "mixture", "optimal") == "optimal" else OWN
+        return CVAR if isinstance(aim, CVaR) else WORST_GROUP if aim == WorstGroup() else aim
     if hasattr(estimator, "objective_value_"):  # trained inside goals, for the error unless another rate is named
         return error_rate(Dataset("train")) if estimator.objective is None else as_objective(estimator.objective)
     return OWN

@@ -6,13 +6,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from counterpoise._base.types import FloatArray
 from counterpoise.goals import Goal, Rate, Ratio
 from counterpoise.goals.audit import GoalAudit
 from counterpoise.metrics import cvar_curve
-from counterpoise.mixtures.pool import group_codes
 from counterpoise.mixtures.tradeoff import TradeoffPoint, tradeoff
-from counterpoise.runs.data import Part
 from counterpoise.runs.judging import Judge
 from counterpoise.runs.methods import METHODS, describe, kind_of
 from counterpoise.runs.quantities import (
@@ -23,6 +20,7 @@ from counterpoise.runs.quantities import (
     N_SAMPLES,
     OWN,
     RATE,
+    RISK,
     TEST,
     VERDICTS,
     WORST_GROUP,
@@ -34,6 +32,7 @@ from counterpoise.runs.quantities import (
 from counterpoise.runs.results import ResultRow
 from counterpoise.runs.segments import find_segments, why_no_segments
 from counterpoise.runs.settings import MethodSettings, RunSettings
+from counterpoise.theory.risks import Risk, WorstGroup
 
 _ALPHAS = (*np.geomspace(0.01, 1.0, 30), 0.05, 0.1, 0.2, 0.5)  # a smooth curve, and round numbers to quote
 _POINTS = 21  # of a frontier
@@ -105,25 +104,17 @@ def _objective_rows(judge: Judge, split: str) -> Iterator[ResultRow]:
     """Yield what was made small, where it is a rate or the worst group's loss, in expectation over the draws."""
     part, methods = judge.data.splits[split], (MIXTURE, FIRST, DEPLOYED)
     values: dict[str, float | None] = {}
-    if judge.aim == WORST_GROUP:
+    if isinstance(judge.aim, Rate):
+        values = {method: judge.expected_objective(judge.aim, method, split) for method in methods}
+    elif isinstance(judge.aim, Risk) or judge.aim == WORST_GROUP:
+        risk = judge.aim if isinstance(judge.aim, Risk) else WorstGroup()
         found = judge.row_losses(split)
         if part.baseline is not None:
             found[DEPLOYED] = (part.baseline != part.labels).astype(np.float64)
-        values = {method: _worst_group_loss(found[method], part) for method in methods if method in found}
-    elif isinstance(judge.aim, Rate):
-        values = {method: judge.expected_objective(judge.aim, method, split) for method in methods}
+        values = {method: judge.risk(risk, found[method], split) for method in methods if method in found}
     for method, value in values.items():
         if value is not None:
             yield _row(judge, method, "objective", split, value)
-
-
-def _worst_group_loss(losses: FloatArray, part: Part) -> float:
-    """Return the average loss of the group that has the largest."""
-    groups, _ = group_codes(part.groups, len(part))
-    weights = np.ones(len(part)) if part.weights is None else part.weights
-    total = np.bincount(groups, weights)
-    shares = np.divide(np.bincount(groups, weights * losses), total, out=np.zeros(total.size), where=total > 0)
-    return float(shares.max())
 
 
 def goal_rows(judge: Judge, split: str, unasked: Collection[str] = ()) -> Iterator[ResultRow]:
@@ -227,7 +218,7 @@ def _texts(judge: Judge, judged: str) -> dict[str, Any]:
         "groups": _named("group", (found.group for found in judge.rates(judged)), start=0),
         "models": _model_texts(judge),
         "method": _method_text(settings.method),
-        "objective": {"kind": RATE, "text": str(judge.aim)} if isinstance(judge.aim, Rate) else {"kind": judge.aim},
+        "objective": _aim_words(judge.aim),
         "met_on": met_on,
         "data": [
             f"{data.name}: {counts} rows; target {settings.data.target}{positive}.",
@@ -235,6 +226,12 @@ def _texts(judge: Judge, judged: str) -> dict[str, Any]:
             *_weight_words(settings),
         ],
     }
+
+
+def _aim_words(aim: str | Rate | Risk) -> dict[str, str]:
+    if isinstance(aim, str):
+        return {"kind": aim}
+    return {"kind": RATE if isinstance(aim, Rate) else RISK, "text": str(aim)}
 
 
 def _model_texts(judge: Judge) -> list[dict[str, str]]:

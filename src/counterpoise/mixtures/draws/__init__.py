@@ -4,8 +4,8 @@ A randomized classifier that draws afresh can be queried until it says yes. A st
 keyed hash of the row, or of an id: the same person always gets the same answer, in any batch, process or
 machine, and without the key nobody can tell which. Over people the numbers are uniform, so the mixture is exact.
 
-The hash sees values, not types, and no noise of computation: ``_draws`` says how. A model keeps
-the version of the scheme that it was fitted with, so that its answers never change.
+The hash sees values, not types, and no noise of computation: ``rows`` and ``ids`` say how. A model keeps the version of
+the scheme that it was fitted with, so that its answers never change.
 """
 
 import hashlib
@@ -24,7 +24,17 @@ from counterpoise.mixtures.draws.keys import apart_from, check_key, derived_key,
 from counterpoise.mixtures.draws.rows import Grid, row_messages
 from counterpoise.mixtures.draws.scales import learn_grid
 
-__all__ = ["Draws", "check_key", "derived_key", "draws_of", "id_uniforms", "make_key", "pick", "row_uniforms"]
+__all__ = [
+    "Draws",
+    "check_key",
+    "derived_key",
+    "draws_of",
+    "id_uniforms",
+    "known_draws",
+    "make_key",
+    "pick",
+    "row_uniforms",
+]
 
 _FIRST, _PRESENT = 1, 2  # versions of the scheme
 _HASH_BYTES = 8
@@ -92,6 +102,14 @@ def draws_of(model: Any) -> Draws | None:
     if found is None and isinstance(state.get("_key"), bytes):  # fitted before there were versions
         return Draws(state["_key"], version=_FIRST)
     return found if isinstance(found, Draws) else None
+
+
+def known_draws(model: Any) -> Draws:
+    """Return what a fitted classifier draws with, or raise a ``ValueError``."""
+    found = draws_of(model)
+    if found is None:
+        raise ValueError("it has no key to draw with")
+    return found
 
 
 def keys_inside(models: Iterable[Any]) -> set[bytes]:
