@@ -152,18 +152,25 @@ def _fit_pool(work: Work) -> Any:
     return inside_goals(work, mixture)
 
 
+def kept_model(path: Path, say: Say, damaged: str) -> Any:
+    """Return the model that an earlier fit kept; None where there is none, or it cannot be read, which is said."""
+    from counterpoise.persist import UnreadableModel, load  # noqa: PLC0415 - only where a run is fitted
+
+    try:
+        return load(path) if path.exists() else None
+    except UnreadableModel:  # damaged, or of another version of the library
+        say(damaged)
+        return None
+
+
 def _pool_member(work: Work, asked: ModelSettings, number: int) -> Any:
     """Return a model of the pool: from the checkpoint where it was fitted before, else fitted and kept there."""
-    from counterpoise.persist import UnreadableModel, load  # noqa: PLC0415 - only where asked
-
     if asked.name == DEPLOYED:
         return work.data.deployed
     path = work.checkpoint / f"model-{number:03}.cp"
-    if path.exists():
-        try:
-            return load(path)
-        except UnreadableModel:  # damaged, or of another version of the library
-            work.say(f"{path.name} of the checkpoint cannot be read; the model is fitted again")
+    kept = kept_model(path, work.say, f"{path.name} of the checkpoint cannot be read; the model is fitted again")
+    if kept is not None:
+        return kept
     tail = {"alpha": work.settings.alpha} if METHODS[asked.name].does == "mixes" else {}
     key = partial(work.key, f"model {number}")
     model = _fit_pipeline(work, asked, make(asked, seed=work.settings.seed + number, key=key, **tail))
