@@ -88,7 +88,7 @@ def inside_goals(work: Work, model: Any, *, alpha: float | None = None) -> Any:
     data = work.data
     part, estimator = data.splits[data.chosen_on], last_step(model)
     given: dict[str, Any] = {"objective": estimator.objective_}
-    if isinstance(estimator.objective_, CVaR):
+    if isinstance(estimator.objective_, CVaR) or estimator.objective_ == CVAR:  # as models of before have it
         given = {"objective": CVAR, "alpha": estimator.alpha_ if alpha is None else alpha}
     if part.weights is not None:  # the rounds count held-out rows alike
         given |= {"X": seen_by_last(model, part.X), "y": part.y, "sample_weight": part.weights}
