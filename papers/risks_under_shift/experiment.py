@@ -81,9 +81,8 @@ def fitted_pool(X: FloatArray, y: AnyArray) -> list[Any]:
         pool.append(make_pipeline(StandardScaler(), linear).fit(X, y))
     for column in np.argsort(-X.var(axis=0) / (1e-9 + np.square(X).mean(axis=0)), kind="stable")[:4]:
         is_low = X[:, column] <= np.median(X[:, column])
-        for part in (is_low, ~is_low):
-            if np.unique(y[part]).size > 1:
-                pool.append(HistGradientBoostingClassifier(random_state=0).fit(X[part], y[part]))
+        parts = [part for part in (is_low, ~is_low) if np.unique(y[part]).size > 1]
+        pool += [HistGradientBoostingClassifier(random_state=0).fit(X[part], y[part]) for part in parts]
     return pool
 
 
