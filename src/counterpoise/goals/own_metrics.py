@@ -6,13 +6,13 @@ from functools import update_wrapper
 from typing import Any, TypeAlias
 
 from counterpoise.goals.expressions import Rate, Ratio
-from counterpoise.goals.rates import METRICS, RATIOS, TABLED, named
+from counterpoise.goals.rates import EARLIER, METRICS, RATIOS, TABLED, named
 from counterpoise.goals.rows import DEFAULT, Cell, Dataset, as_dataset
 from counterpoise.goals.terms import Count, Metric
 from counterpoise.goals.wording import WORD
 
 Definition: TypeAlias = Callable[[Dataset], Rate | Ratio]
-_BUILT_IN = frozenset([*METRICS, *RATIOS])
+_BUILT_IN = frozenset([*METRICS, *RATIOS, *EARLIER])
 
 
 def register_metric(define: Definition, /, *, name: str | None = None) -> Callable[..., Rate | Ratio]:

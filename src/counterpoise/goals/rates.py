@@ -74,7 +74,7 @@ _LOSSES = (
 METRICS: dict[str, Metric] = {}
 RATIOS: dict[str, Callable[[Dataset], Ratio]] = {}
 TABLED = ["positive_rate", "error_rate", "recall", "false_positive_rate", "precision", "churn"]  # and those registered
-_EARLIER = {"wins": "win_rate", "losses": "loss_rate"}  # names of metrics in files of earlier versions
+EARLIER = {"wins": "win_rate", "losses": "loss_rate"}  # names of metrics in files of earlier versions
 _HELP = """Return {meaning}.
 
 Parameters
@@ -136,9 +136,10 @@ def _counted(name: str, rows: Dataset) -> Rate:
 
 def named(name: str, rows: Dataset) -> Rate | Ratio:
     """Return the metric of that name on the rows."""
-    name = _EARLIER.get(name, name)
     if name in RATIOS:
         return RATIOS[name](rows)
+    if name not in METRICS:
+        name = EARLIER.get(name, name)
     if name not in METRICS:
         raise unknown("metric", name, [*METRICS, *RATIOS])
     return _counted(name, rows)

@@ -126,13 +126,10 @@ def read_part(
     largest_weight: float | None = None,
 ) -> Part:
     """Read further rows with the columns of a run; groups, weights and baseline where they are there."""
-    asked = settings.data
-    known = column_names(files[0])
-    optional = [*asked.groups, asked.weights, asked.baseline]
-    wanted = [*columns.features, *(name for name in optional if name in known)]
-    if labelled:
-        wanted.append(asked.target)
-    frame = _read_all(files, list(dict.fromkeys(wanted)), settings, columns.texts)
+    asked, known = settings.data, column_names(files[0])
+    optional = [name for name in (*asked.groups, asked.weights, asked.baseline) if name in known]
+    wanted = dict.fromkeys([*columns.features, *optional, *([asked.target] if labelled else [])])
+    frame = _read_all(files, list(wanted), settings, columns.texts)
     return _part(frame, columns, settings, files[0], labelled=labelled, largest_weight=largest_weight)
 
 

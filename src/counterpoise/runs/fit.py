@@ -10,7 +10,7 @@ from counterpoise._base.progress import Tell
 from counterpoise.goals import Goal, InfeasibleGoals, bind
 from counterpoise.runs.data import Data, Part, data_files, load_data
 from counterpoise.runs.errors import DataError, RunFolderError, short
-from counterpoise.runs.fitting import Work, fit_model, plain_model, unheard
+from counterpoise.runs.fitting import Work, fit_model, kept_model, plain_model, unheard
 from counterpoise.runs.folder import CHECKPOINT, MODEL, Prints, Run, Writer, fingerprints
 from counterpoise.runs.goals_file import goals_of, parse_goals_file, read_bytes
 from counterpoise.runs.judging import Judge
@@ -109,16 +109,10 @@ def why_not_asked(goals: Iterable[Goal], part: Part, data: Data) -> Iterator[Val
 
 def _fit(work: Work, writer: Writer, prints: Prints, command: str) -> None:
     """Fit and measure; whatever stops it is in the log."""
-    from counterpoise.persist import UnreadableModel, load  # noqa: PLC0415 - only where a run is fitted
-
     started = time.monotonic()
     try:
-        model = None
-        if (writer.folder / MODEL).exists():
-            try:
-                model = load(writer.folder / MODEL)
-            except UnreadableModel:
-                work.say("the model file is damaged; the model is made again from its rounds")
+        damaged = "the model file is damaged; the model is made again from its rounds"
+        model = kept_model(writer.folder / MODEL, work.say, damaged)
         if model is None:
             model = fit_model(work)
             writer.save_model(model)

@@ -10,9 +10,8 @@ from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Any
 
-from counterpoise._base.words import did_you_mean
 from counterpoise.persist.files import opened
-from counterpoise.runs.errors import ColumnError, DataError, listed, twice_in
+from counterpoise.runs.errors import ColumnError, DataError, check_columns, twice_in
 
 _EMPTY_TEXTS = ("", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "#N/A")  # missing in any CSV file
 _BLOCK = 1 << 24  # bytes of a CSV file from which types are told
@@ -51,11 +50,7 @@ def read_frame(path: Path, columns: Sequence[str], *, missing: Sequence[str] = (
     texts : collection of str
         Columns of texts: CSV has no types, and a few rows of ``01`` and ``02`` look like numbers.
     """
-    known = column_names(path)
-    there = set(known)
-    for name in columns:
-        if name not in there:
-            raise DataError(f"{path} has no column {name!r}.{did_you_mean(name, known)} It has: {listed(known)}.")
+    check_columns(columns, column_names(path), path)
     import pandas as pd  # noqa: PLC0415 - heavy, and optional
 
     table = _table(path, columns, missing, texts)

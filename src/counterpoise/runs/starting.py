@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from counterpoise._base.words import did_you_mean
 from counterpoise.goals.wording import text_of, written_name, written_value
 from counterpoise.runs.columns import labels_of
-from counterpoise.runs.errors import DataError, RunFolderError, listed
+from counterpoise.runs.errors import DataError, RunFolderError, check_columns
 from counterpoise.runs.output import write_output
 from counterpoise.runs.reading import column_names, read_usable
 
@@ -56,9 +55,7 @@ def starting_file(
     """
     path = Path(data_path)
     known = column_names(path)
-    for name in (target, *groups):
-        if name not in known:
-            raise DataError(f"{path} has no column {name!r}.{did_you_mean(name, known)} It has: {listed(known)}.")
+    check_columns((target, *groups), known, path)
     frame, refused = read_usable(path, known)
     frame = frame.iloc[:_LOOKED_AT]
     if target in refused:

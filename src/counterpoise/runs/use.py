@@ -217,7 +217,7 @@ def rebalance_run(run: Run, *, alpha: float | None = None, goals: Any = None, ou
             data = _own_data(run)
             goals = checked_goals(settings, data)
             work = Work(settings, data, goals, writer.folder / CHECKPOINT, unheard, unheard, writer.save_model)
-            model = inside_goals(work, model, alpha=float(settings.alpha))
+            model = inside_goals(work, model, alpha=changes.get("alpha"))
             rows, texts = measure_all(Judge(settings, data, model, goals), 0.0)
             texts["commands"] = [_command(run, settings, changes, writer.folder)]
             content = (run.folder / GOALS).read_bytes()
