@@ -18,6 +18,7 @@ def pytest_configure(config):
             "solvers._ball_kernels",
             "learners.trees",
             "learners.bernstein_stump",
+            "boosting.robust_loss",
         )
         for module in kernels:
             importlib.import_module(f"counterpoise.{module}")

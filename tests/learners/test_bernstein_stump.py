@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from counterpoise.learners import LeastErrorStump, Stump, _threads, bernstein_stump, bin_features
 from counterpoise.learners.bernstein_stump import BernsteinStumps
@@ -196,11 +195,6 @@ def test_the_model_is_an_ordinary_stump():
     assert type(stump) is Stump
     np.testing.assert_array_equal(predicted, codes)
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(stump)).predict(X), stump.predict(X))  # noqa: S301
-
-
-@parametrize_with_checks([LeastErrorStump()])
-def test_scikit_learn_contract(estimator, check):
-    check(estimator)
 
 
 @given(st.integers(0, 2**32 - 1))

@@ -9,8 +9,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from counterpoise._base.types import ByteArray, FloatArray
-from counterpoise.boosting.additive import AdditiveBooster, Step, log_odds
-from counterpoise.boosting.rounds import Callback
+from counterpoise.boosting.additive import Boosted, HeldOut
+from counterpoise.boosting.exponential import ExponentialBooster, log_odds
+from counterpoise.boosting.rounds import Callback, Fit
 
 
 class AdaBoostStep:
@@ -24,7 +25,7 @@ class AdaBoostStep:
         return log_odds(1.0 - wrong, wrong) / 2
 
 
-class AdaBoostClassifier(AdditiveBooster):
+class AdaBoostClassifier(ExponentialBooster):
     """AdaBoost with any base learner, the paper's discrete form.
 
     Parameters
@@ -84,5 +85,5 @@ class AdaBoostClassifier(AdditiveBooster):
         self.random_state = random_state
         self.callbacks = callbacks
 
-    def _step(self, start: FloatArray) -> Step:  # noqa: ARG002 - the same for all
-        return AdaBoostStep()
+    def _rounds(self, fit: Fit, start: FloatArray, held_out: HeldOut | None) -> Boosted:
+        return self._steps(fit, AdaBoostStep(), start, held_out)

@@ -17,6 +17,7 @@ from typing import Any
 from counterpoise._base.checks import check_choice, check_positive
 from counterpoise._base.types import IntArray
 from counterpoise.boosting.base import BoostedMixture
+from counterpoise.boosting.inputs import is_word
 from counterpoise.boosting.rounds import Callback, History, Rule
 from counterpoise.boosting.rules import hedge, hedge_groups
 from counterpoise.theory.guarantees import hedge_eta
@@ -158,9 +159,7 @@ class AdaLPBoostClassifier(BoostedMixture):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_choice(self.reweigh, "reweigh", _REWEIGH)
-        if isinstance(self.eta, str):
-            check_choice(self.eta, "eta, where it is a word,", ("theory",))
-        else:
+        if not is_word(self.eta, "eta", ("theory",)):
             check_positive(self.eta, "eta")
 
     def _mixes_groups(self) -> bool:

@@ -1,10 +1,10 @@
-"""What the additive boosters share: binary rounds, votes, stopping on held-out samples, one ensemble for each class.
+"""What the additive boosters share: votes, stopping on held-out samples, one ensemble for each class.
 
 An additive ensemble decides by the sign of ``f(x) = sum over rounds of vote * G(x)``, where the base model G says -1 or
-+1. Everything that a round needs to know of it is where it agrees with the labels, so rules see losses, as elsewhere.
++1, or any number where it is a regressor.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
@@ -13,33 +13,65 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, c
 
 from counterpoise._base.checks import check_count, check_vector
 from counterpoise._base.types import AnyArray, ArrayLike, ByteArray, FloatArray
+from counterpoise.boosting.directions import model_values
 from counterpoise.boosting.inputs import Booster, Rows, seed_sequence
-from counterpoise.boosting.learner import base_learner, make_fit
-from counterpoise.boosting.rounds import Fit, History, Round, boost
-from counterpoise.mixtures.pool import predict_codes
+from counterpoise.boosting.rounds import Callback, Fit, History, Round, boost
 
-_PERFECT = 1e-10  # error at which a model counts as perfect: its vote stays finite, and no round can follow
-_CHANCE = 1e-12  # a vote below this is rounding: the model is no better than chance
 _BINARY = 2
 
 
-class Step(Protocol):
-    """The two rules of an additive booster, for weights on the simplex that follow the exponential loss."""
+class VoteRule(Protocol):
+    """How an additive booster weighs samples and votes for models, round after round."""
 
-    def learner_weights(self, weights: FloatArray) -> FloatArray:
-        """Return the weights that the learner is given, on the simplex."""
+    def reweigh(self, history: History) -> FloatArray:
+        """Return the weights of the next round."""
 
-    def vote(self, weights: FloatArray, losses: ByteArray) -> float:
-        """Return the vote of a model that errs where ``losses`` is 1."""
+    def vote(self, done: Round, history: History) -> float:
+        """Return the vote of the newest model, 0 where it is of no use."""
 
-
-def log_odds(right: float, wrong: float) -> float:
-    """Return ``log(right / wrong)``, finite where nothing is wrong."""
-    total = right + wrong
-    return float(np.log(max(right, _PERFECT * total) / max(wrong, _PERFECT * total)))
+    def is_over(self, done: Round) -> bool:
+        """Tell whether nothing is left to gain after a round."""
 
 
-Votes = tuple[list[Any], FloatArray]  # base models and their votes
+class HeldOut(NamedTuple):
+    """Samples that no model is fitted to."""
+
+    X: Any
+    classes: AnyArray  # the two labels that the models predict
+    loss: Callable[[FloatArray], Any]  # of the votes for them, of shape (n_samples,)
+
+
+class Watch:
+    """How held-out samples fare as votes are added up."""
+
+    def __init__(self, held_out: HeldOut) -> None:
+        self._held_out = held_out
+        self._sums: Any = 0.0
+        self.losses: list[float] = []
+
+    def add(self, model: Any, vote: float) -> None:
+        """Add the vote of a model."""
+        self._sums = self._sums + vote * model_values(model, self._held_out.X, self._held_out.classes)
+        self.losses.append(float(self._held_out.loss(self._sums)))
+
+    @property
+    def best_round(self) -> int:
+        """Return the round after which the loss was least."""
+        return int(np.argmin(self.losses)) + 1
+
+    def has_stalled(self, patience: int | None) -> bool:
+        """Tell whether the loss has not dropped for so many rounds."""
+        return patience is not None and len(self.losses) - self.best_round >= patience
+
+
+class Boosted(NamedTuple):
+    """What the rounds of one class against the others left behind."""
+
+    models: list[Any]
+    votes: FloatArray
+    losses: ByteArray  # (n_samples, n_models): zero-one, on the training samples
+    held_out_losses: FloatArray  # after each round, later ones included; empty without held-out samples
+    found: Any = None  # what else the booster found: a penalty, the solution of a program, a descent
 
 
 class Ensemble(NamedTuple):
@@ -51,7 +83,7 @@ class Ensemble(NamedTuple):
 
 
 class AdditiveBooster(Booster):
-    """Base of the additive boosters; a subclass gives the ``Step``.
+    """Base of the additive boosters; a subclass says how one class is boosted against the others (``_boost``).
 
     A subclass has parameters ``estimator``, ``n_estimators``, ``patience``, ``validation_fraction``, ``random_state``
     and ``callbacks``.
@@ -82,7 +114,13 @@ class AdditiveBooster(Booster):
         rows = self._check_rows(X, y, sample_weight, None)
         self._seeds = seed_sequence(self.random_state)
         train, held_out = self._with_validation(rows, X_val, y_val, None)
-        self.ensembles_ = self._fit_ensembles(train, held_out)
+        self._check_samples(train, held_out)
+        is_binary = len(self.classes_) == _BINARY
+        classes = self.classes_ if is_binary else np.array([False, True])
+        places = [1] if is_binary else range(len(self.classes_))
+        boosted = [self._boost(_against_others(train, k), _against_others(held_out, k), classes) for k in places]
+        self._keep([one.found for one in boosted])
+        self.ensembles_ = [Ensemble(one.models, one.votes, classes) for one in boosted]
         self.estimators_ = [model for ensemble in self.ensembles_ for model in ensemble.models]
         self.votes_ = np.concatenate([ensemble.votes for ensemble in self.ensembles_])
         return self
@@ -100,23 +138,23 @@ class AdditiveBooster(Booster):
             Above zero for the second class; or for each class.
         """
         X = self._check_predict_input(X)
-        return self._shaped([added_up(_signs(one, X), one.votes) for one in self.ensembles_])
+        return self._shaped([added_up(_values(one, X), one.votes) for one in self.ensembles_])
 
     def predict(self, X: Any) -> AnyArray:
         """Return the label of each sample."""
         return self._labels(self.decision_function(X))
 
     def predict_proba(self, X: Any) -> FloatArray:
-        """Return probabilities by the logistic link of the exponential loss, ``1 / (1 + exp(-2 f))``.
+        """Return probabilities by the link that the loss implies: ``1 / (1 + exp(-2 f))`` for the exponential one.
 
         With more than two classes those of each against the others, scaled to sum to 1.
         """
-        return logistic_probabilities(2.0 * self.decision_function(X))
+        return self._probabilities(self.decision_function(X))
 
     def staged_decision_function(self, X: Any) -> Iterator[FloatArray]:
         """Yield ``decision_function`` after the first round, the first two and so on."""
         X = self._check_predict_input(X)
-        running = [np.cumsum(np.column_stack([*_signs(one, X)]) * one.votes, axis=1) for one in self.ensembles_]
+        running = [np.cumsum(np.column_stack([*_values(one, X)]) * one.votes, axis=1) for one in self.ensembles_]
         for last in range(max(sums.shape[1] for sums in running)):
             yield self._shaped([sums[:, min(last, sums.shape[1] - 1)] for sums in running])
 
@@ -128,7 +166,7 @@ class AdditiveBooster(Booster):
     def staged_predict_proba(self, X: Any) -> Iterator[FloatArray]:
         """Yield ``predict_proba`` after the first round, the first two and so on."""
         for sums in self.staged_decision_function(X):
-            yield logistic_probabilities(2.0 * sums)
+            yield self._probabilities(sums)
 
     def staged_score(self, X: Any, y: Any) -> Iterator[float]:
         """Yield the accuracy after the first round, the first two and so on."""
@@ -137,9 +175,18 @@ class AdditiveBooster(Booster):
         for labels in self.staged_predict(X):
             yield float((labels == y).mean())
 
-    def _step(self, start: FloatArray) -> Step:
-        """Return the rules, given the samples' own weights."""
+    def _boost(self, train: Rows, held_out: Rows | None, classes: AnyArray) -> Boosted:
+        """Boost samples of code 1 against those of code 0; ``classes`` are the two labels that the models predict."""
         raise NotImplementedError
+
+    def _check_samples(self, train: Rows, held_out: Rows | None) -> None:
+        """Refuse samples that a parameter has no use for."""
+
+    def _keep(self, found: list[Any]) -> None:
+        """Set what was learned beside the votes, for each class against the others."""
+
+    def _probabilities(self, sums: FloatArray) -> FloatArray:
+        return logistic_probabilities(2.0 * sums)
 
     def _check_parameters(self) -> None:
         check_count(self.n_estimators, "n_estimators")
@@ -147,41 +194,23 @@ class AdditiveBooster(Booster):
             check_count(self.patience, "patience")
         self._check_validation_fraction()
 
-    def _fit_ensembles(self, train: Rows, held_out: Rows | None) -> list[Ensemble]:
-        n_classes = len(self.classes_)
-        if n_classes == _BINARY:
-            return [self._fit_against_others(train, held_out, 1, self.classes_)]
-        is_class = np.array([False, True])
-        return [self._fit_against_others(train, held_out, place, is_class) for place in range(n_classes)]
+    def _run(
+        self, fit: Fit, rule: VoteRule, start: FloatArray, held_out: HeldOut | None, callbacks: Sequence[Callback]
+    ) -> Boosted:
+        """Boost until a rule, a callback or the held-out loss says stop; where it stalled, up to its least."""
+        watch = None if held_out is None else Watch(held_out)
 
-    def _fit_against_others(self, train: Rows, held_out: Rows | None, positive: int, classes: AnyArray) -> Ensemble:
-        """Boost one class against the others."""
-        codes = (train.codes == positive).astype(np.int64)
-        fit = make_fit(self._learner(train), train.X, codes, classes, self._round_seed)
-        watch = None
-        if held_out is not None:
-            watch = HeldOut(fit.rows_like(held_out.X), held_out.codes == positive, held_out.weights, classes)
-        models, votes = self._boost(fit, train.weights, watch)
-        return Ensemble(models, votes, classes)
+        def stop(done: Round, history: History) -> bool:
+            if watch is not None:
+                watch.add(done.model, history.votes[-1])
+            asked = [bool(callback(done)) for callback in callbacks]  # all of them are called
+            return any(asked) or rule.is_over(done) or (watch is not None and watch.has_stalled(self.patience))
 
-    def _learner(self, train: Rows) -> Any:  # noqa: ARG002 - some learners must know the samples' own weights
-        """Return the base learner."""
-        return base_learner(self.estimator)
-
-    def _boost(self, fit: Fit, start: FloatArray, held_out: "HeldOut | None") -> Votes:
-        """Return the models of one class against the others, and their votes."""
-        return self._run(fit, start, self._step(start), held_out)
-
-    def _run(self, fit: Fit, start: FloatArray, step: Step, held_out: "HeldOut | None") -> Votes:
-        return fit_votes(
-            fit,
-            start,
-            step,
-            n_rounds=self.n_estimators,
-            held_out=held_out,
-            patience=self.patience,
-            callbacks=self.callbacks,
-        )
+        history = History(start, self.n_estimators)
+        boost(fit, history, reweigh=rule.reweigh, vote=rule.vote, stop=stop, n_rounds=self.n_estimators)
+        seen = [] if watch is None else watch.losses
+        kept = watch.best_round if watch is not None and seen and self.patience is not None else history.n_rounds
+        return Boosted(history.models[:kept], np.array(history.votes[:kept]), history.losses[:, :kept], np.array(seen))
 
     def _check_loaded(self) -> None:
         """Check what came from a file."""
@@ -200,78 +229,19 @@ class AdditiveBooster(Booster):
         return np.asarray(self.classes_[places])
 
 
-class HeldOut:
-    """Samples that no model is fitted to, and the votes for them so far."""
-
-    def __init__(self, X: Any, is_positive: AnyArray, weights: FloatArray, classes: AnyArray) -> None:
-        self.X, self.is_positive, self.classes = X, is_positive, classes
-        self.weights = weights / weights.max()  # equal ones are 1: their sums are exact, and equal errors are equal
-        self.sums = np.zeros(len(is_positive))
-        self.error, self.best_error, self.best_round = np.inf, np.inf, 0
-
-    def afresh(self) -> "HeldOut":
-        """Return the same samples without votes."""
-        return HeldOut(self.X, self.is_positive, self.weights, self.classes)
-
-    def error_of(self, sums: AnyArray) -> FloatArray:
-        """Return the weighted error of votes of shape (n_samples,) or (n_samples, n_ensembles)."""
-        wrong = (sums.T > 0) != self.is_positive
-        return np.asarray(wrong @ self.weights / self.weights.sum())
-
-    def has_stalled(self, model: Any, vote: float, number: int, patience: int | None) -> bool:
-        """Add a vote, and tell whether the error has not dropped for ``patience`` rounds."""
-        self.sums += vote * (2.0 * predict_codes(model, self.X, self.classes) - 1.0)
-        self.error = float(self.error_of(self.sums))
-        if self.error < self.best_error:
-            self.best_error, self.best_round = self.error, number
-        return patience is not None and number - self.best_round >= patience
+def _against_others(rows: Rows | None, place: int) -> Any:
+    return None if rows is None else rows._replace(codes=(rows.codes == place).astype(np.int64))
 
 
-def fit_votes(
-    fit: Fit,
-    start: FloatArray,
-    step: Step,
-    *,
-    n_rounds: int,
-    held_out: HeldOut | None = None,
-    patience: int | None = None,
-    callbacks: Any = (),
-) -> Votes:
-    """Boost: weigh samples by the exponential loss so far, fit a model, give it a vote, repeat.
-
-    Stops at a vote that is not positive, at a perfect model, and when the held-out error has stalled; then only the
-    rounds up to its least are kept.
-    """
-    weights, votes = start, []
-
-    def reweigh(_history: History) -> FloatArray:
-        return step.learner_weights(weights)
-
-    def stop(done: Round, _history: History) -> bool:
-        nonlocal weights
-        vote = step.vote(weights, done.losses)
-        if vote <= _CHANCE:
-            return True
-        votes.append(vote)
-        weights = _reweighed(weights, vote, done.losses)
-        stalled = held_out is not None and held_out.has_stalled(done.model, vote, done.number, patience)
-        stops = [bool(callback(done)) for callback in callbacks]
-        return stalled or not done.losses.any() or any(stops)
-
-    history = boost(fit, History(start, n_rounds), reweigh=reweigh, stop=stop, n_rounds=n_rounds)
-    if not votes:
-        raise ValueError(
-            "The base learner's first model is no better than chance: its weighted error is "
-            f"{history.weighted_losses[0]:.3g}. Give a stronger learner, or look for labels that are all noise."
-        )
-    kept = len(votes) if held_out is None or patience is None else held_out.best_round
-    return history.models[:kept], np.array(votes[:kept])
+def check_chosen(value: Any, name: str, held_out: Rows | None) -> None:
+    """Check that there are samples on which to choose a parameter that is ``"auto"``."""
+    if value == "auto" and held_out is None:
+        raise ValueError(f"{name}='auto' needs samples to choose on: pass X_val and y_val, or set validation_fraction.")
 
 
-def _reweighed(weights: FloatArray, vote: float, losses: ByteArray) -> FloatArray:
-    """Return ``weights * exp(-vote)`` where the model is right, ``exp(vote)`` where it is wrong, on the simplex."""
-    moved = weights * np.where(losses, 1.0, np.exp(-2.0 * vote))  # up to a factor, and without overflow
-    return np.asarray(moved / moved.sum())
+def one_or_all(values: list[Any]) -> Any:
+    """Return the value for one class against the other; a list of them for more than two classes."""
+    return values[0] if len(values) == 1 else values
 
 
 def added_up(values: Iterable[FloatArray], votes: FloatArray) -> FloatArray:
@@ -283,9 +253,9 @@ def added_up(values: Iterable[FloatArray], votes: FloatArray) -> FloatArray:
     return np.asarray(sum(vote * said for said, vote in zip(values, votes.tolist(), strict=True)))
 
 
-def _signs(ensemble: Ensemble, X: Any) -> Iterator[FloatArray]:
+def _values(ensemble: Ensemble, X: Any) -> Iterator[FloatArray]:
     for model in ensemble.models:
-        yield np.asarray(2.0 * predict_codes(model, X, ensemble.classes) - 1.0)
+        yield model_values(model, X, ensemble.classes)
 
 
 def logistic_probabilities(odds: FloatArray) -> FloatArray:

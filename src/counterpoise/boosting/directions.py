@@ -69,10 +69,9 @@ class SignDirections:
         wanted = np.where(sizes > 0, pulls > 0, self.fit.codes).astype(np.int64)  # no pull: the label stays
         if not np.array_equal(wanted, self.fit.codes):  # a loss that rises again pulls back what is too sure
             self.fit.codes, self.fit.labels = wanted, self.fit.classes[wanted]
-        model, wrong = self.fit(sizes / sizes.sum(), number)
-        return model, np.where(
-            wanted != wrong, 1.0, -1.0
-        )  # it says 1 where 1 was wanted and it is right, or 0 and wrong
+        model, wrong, _ = self.fit(sizes / sizes.sum(), number)
+        # It says 1 where 1 was wanted and it is right, or 0 was and it is wrong.
+        return model, np.where(wanted != wrong, 1.0, -1.0)
 
     def rows_like(self, X: Any) -> Any:
         return self.fit.rows_like(X)
@@ -116,9 +115,8 @@ def dimension(model: Any, n_features: int) -> int:
     """
     last = model.steps[-1][1] if isinstance(model, Pipeline) else model
     if hasattr(last, "tree_") and hasattr(last.tree_, "feature"):
-        return int(
-            (np.asarray(last.tree_.feature) < 0).sum()
-        )  # leaves have no feature, in our trees and scikit-learn's
+        # Leaves have no feature, in our trees and scikit-learn's.
+        return int((np.asarray(last.tree_.feature) < 0).sum())
     if hasattr(last, "coef_"):
         return int(np.size(last.coef_)) + 1
     return n_features + 1

@@ -14,25 +14,23 @@ Close to it: with losses ``-exp(y F)`` and the radius ``log mean exp(-y F) + mea
 AdaBoost (Corollary 2, where the paper's minus is a slip).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from sklearn.model_selection import StratifiedKFold, train_test_split
-from sklearn.utils import get_tags
+from sklearn.model_selection import StratifiedKFold
 
 from counterpoise._base.checks import check_choice, check_confidence, check_number, check_positive
 from counterpoise._base.types import AnyArray, FloatArray
-from counterpoise.boosting.additive import AdditiveBooster, Ensemble, added_up, logistic_probabilities
-from counterpoise.boosting.descent import Descent, Watch, descend
-from counterpoise.boosting.directions import dimension, direction_learner, make_directions, model_values
-from counterpoise.boosting.inputs import Booster, Rows, part_of
-from counterpoise.boosting.robust_loss import RobustLoss
-from counterpoise.boosting.rounds import Callback
-from counterpoise.learners.resampling import may_take_missing
+from counterpoise.boosting.additive import AdditiveBooster, Boosted, HeldOut, logistic_probabilities, one_or_all
+from counterpoise.boosting.descent import Descent, RobustRule
+from counterpoise.boosting.directions import dimension, direction_learner, make_directions
+from counterpoise.boosting.inputs import Rows, is_word, part_of
+from counterpoise.boosting.robust_loss import RobustLoss, dot
+from counterpoise.boosting.rounds import Callback, Round
 from counterpoise.solvers.worst_case import DIVERGENCES, check_radius
 from counterpoise.theory.guarantees import calibrated_radius
-from counterpoise.theory.losses import LOSSES
+from counterpoise.theory.losses import LOSSES, MarginLoss
 
 DRO_LOSSES = ("exponential", "logistic", "squared")
 RADIUS_FACTORS = (0.0, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0)  # of the calibrated radius, that "cv" tries
@@ -64,7 +62,8 @@ class DROBoostClassifier(AdditiveBooster):
     divergence : {"empirical-likelihood", "kl", "chi-square", "cvar"}, default="empirical-likelihood"
         What the radius measures, as for ``solvers.worst_case_weights``.
     loss : {"exponential", "logistic", "squared"}, default="exponential"
-        Loss of the margin.
+        Loss of the margin. It implies the link of ``predict_proba``: ``1 / (1 + exp(-2 f))`` for the exponential loss,
+        ``1 / (1 + exp(-f))`` for the logistic one, and for the squared one ``(1 + f) / 2`` cut to [0, 1].
     learning_rate : float in (0, 1], default=0.1
         Part of the way to the least robust loss that a round goes; 1 is the paper's algorithm.
     patience : int, optional, default=10
@@ -130,42 +129,6 @@ class DROBoostClassifier(AdditiveBooster):
         self.random_state = random_state
         self.callbacks = callbacks
 
-    def decision_function(self, X: Any) -> FloatArray:
-        """Return the score: the sum of the steps.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or data frame of shape (n_samples, n_features)
-
-        Returns
-        -------
-        array of shape (n_samples,), or (n_samples, n_classes) for more than two classes
-            Above zero for the second class; or for each class.
-        """
-        X = self._check_predict_input(X)
-        return self._shaped([added_up(_values(one, X), one.votes) for one in self.ensembles_])
-
-    def staged_decision_function(self, X: Any) -> Iterator[FloatArray]:
-        """Yield ``decision_function`` after the first round, the first two and so on."""
-        X = self._check_predict_input(X)
-        running = [np.cumsum(np.column_stack([*_values(one, X)]) * one.votes, axis=1) for one in self.ensembles_]
-        for last in range(max(sums.shape[1] for sums in running)):
-            yield self._shaped([sums[:, min(last, sums.shape[1] - 1)] for sums in running])
-
-    def predict_proba(self, X: Any) -> FloatArray:
-        """Return probabilities by the link that the loss implies.
-
-        It is ``1 / (1 + exp(-2 f))`` for the exponential loss, ``1 / (1 + exp(-f))`` for the logistic one, and for the
-        squared one ``(1 + f) / 2`` cut to [0, 1]. With more than two classes those of each against the others, scaled
-        to sum to 1.
-        """
-        return self._probabilities(self.decision_function(X))
-
-    def staged_predict_proba(self, X: Any) -> Iterator[FloatArray]:
-        """Yield ``predict_proba`` after the first round, the first two and so on."""
-        for sums in self.staged_decision_function(X):
-            yield self._probabilities(sums)
-
     def _probabilities(self, sums: FloatArray) -> FloatArray:
         if self.loss != "squared":
             return logistic_probabilities(2.0 * sums if self.loss == "exponential" else sums)
@@ -180,99 +143,74 @@ class DROBoostClassifier(AdditiveBooster):
         check_choice(self.loss, "loss", DRO_LOSSES)
         check_choice(self.divergence, "divergence", DIVERGENCES)
         check_confidence(self.confidence)
-        if isinstance(self.radius, str):
-            check_choice(self.radius, "radius, where it is a word,", ("calibrated", "cv"))
-        else:
+        if not is_word(self.radius, "radius", ("calibrated", "cv")):
             check_radius(self.radius)
         if self.degrees_of_freedom is not None:
             check_positive(self.degrees_of_freedom, "degrees_of_freedom")
         check_number(self.learning_rate, "learning_rate", "(0, 1]", "part of a step")
 
     def _check_validation_fraction(self) -> None:
-        if isinstance(self.validation_fraction, str):
-            check_choice(self.validation_fraction, "validation_fraction, where it is a word,", ("auto",))
-        else:
+        if not is_word(self.validation_fraction, "validation_fraction", ("auto",)):
             super()._check_validation_fraction()
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super(Booster, self).__sklearn_tags__()  # what Booster adds is for classifiers
-        learner = direction_learner(self.estimator)
-        tags.input_tags.sparse = get_tags(learner).input_tags.sparse
-        tags.input_tags.allow_nan = may_take_missing(learner)
-        tags.input_tags.three_d_array = get_tags(learner).input_tags.three_d_array
-        return tags
+    def _base_learner(self) -> Any:
+        return direction_learner(self.estimator)
 
-    def _input_dtype(self) -> str | None:
-        return "numeric" if hasattr(direction_learner(self.estimator), "fit_codes") else None
+    def _fraction_aside(self, rows: Rows) -> float | None:
+        if self.validation_fraction != "auto":
+            return super()._fraction_aside(rows)
+        is_enough = rows.codes.size >= _ENOUGH and np.bincount(rows.codes).min() >= _ENOUGH_OF_A_CLASS
+        return AUTO_FRACTION if is_enough and self.patience is not None else None
 
-    def _with_validation(
-        self, rows: Rows, X_val: Any, y_val: Any, sensitive_features_val: Any
-    ) -> tuple[Rows, Rows | None]:
-        if self.validation_fraction != "auto" or X_val is not None or y_val is not None:
-            return super()._with_validation(rows, X_val, y_val, sensitive_features_val)
-        if rows.codes.size < _ENOUGH or np.bincount(rows.codes).min() < _ENOUGH_OF_A_CLASS or self.patience is None:
-            return rows, None
-        seed = int(self._seeds.generate_state(1)[0])
-        places = np.arange(rows.codes.size)
-        kept, held = train_test_split(places, test_size=AUTO_FRACTION, random_state=seed, stratify=rows.codes)
-        return part_of(rows, kept), part_of(rows, held)
+    def _check_samples(self, train: Rows, held_out: Rows | None) -> None:  # noqa: ARG002 - of those to train on
+        counts = np.bincount(train.codes)
+        if self.radius == "cv" and counts.min() < _FOLDS:
+            raise ValueError(
+                f"radius='cv' needs {_FOLDS} samples of each class to train on, one for each fold; the class "
+                f"{self.classes_.tolist()[counts.argmin()]!r} has {counts.min()}. Use radius='calibrated', or a number."
+            )
 
-    def _fit_ensembles(self, train: Rows, held_out: Rows | None) -> list[Ensemble]:
-        if self.radius == "cv":
-            self._check_folds(train)
-        self.descents_: list[Descent] = []
-        ensembles = super()._fit_ensembles(train, held_out)
-        degrees = [self._degrees_of_freedom(descent.models[0]) for descent in self.descents_]
-        self.radius_ = _one_or_all([descent.radius for descent in self.descents_])
-        self.degrees_of_freedom_ = _one_or_all(degrees)
-        self.robust_losses_ = _one_or_all([descent.robust_losses for descent in self.descents_])
-        return ensembles
+    def _keep(self, found: list[Descent]) -> None:
+        self.descents_ = found
+        self.radius_ = one_or_all([descent.radius for descent in found])
+        self.degrees_of_freedom_ = one_or_all([self._degrees_of_freedom(descent.models[0]) for descent in found])
+        self.robust_losses_ = one_or_all([descent.robust_losses for descent in found])
 
-    def _fit_against_others(self, train: Rows, held_out: Rows | None, positive: int, classes: AnyArray) -> Ensemble:
-        """Boost one class against the others."""
-        factor = self._factor_by_folds(train, positive, classes) if self.radius == "cv" else 1.0
-        descent = self._descend(train, held_out, positive, classes, factor, self.callbacks)
-        if not descent.models:
+    def _boost(self, train: Rows, held_out: Rows | None, classes: AnyArray) -> Boosted:
+        factor = self._factor_by_folds(train, classes) if self.radius == "cv" else 1.0
+        boosted = self._descend(train, held_out, classes, factor, self.callbacks)
+        if not boosted.models:
             raise ValueError(
                 "The base learner's first model is no better than chance under the worst weights: the robust loss at "
-                f"radius {descent.radius:.3g} does not fall along it. Give a stronger learner or a smaller radius, or "
-                "look for labels that are all noise."
+                f"radius {boosted.found.radius:.3g} does not fall along it. Give a stronger learner or a smaller "
+                "radius, or look for labels that are all noise."
             )
-        self.descents_.append(descent)
-        return Ensemble(descent.models, descent.votes, classes)
+        return boosted
 
     def _descend(
         self,
         train: Rows,
         held_out: Rows | None,
-        positive: int,
         classes: AnyArray,
         factor: float,
         callbacks: Sequence[Callback] = (),
-    ) -> Descent:
-        loss, labels = LOSSES[self.loss], _labels(train, positive)
-        learner = direction_learner(self.estimator)
-        directions = make_directions(learner, train.X, labels, train.weights, classes, self._round_seed)
-        watch = None
-        if held_out is not None:
-            watch = Watch(directions.rows_like(held_out.X), _labels(held_out, positive), held_out.weights, classes)
+    ) -> Boosted:
+        """Return the rounds at a multiple of the calibrated radius, with the ``Descent``; no model where none helps."""
+        own, labels, loss = train.weights, _labels(train), LOSSES[self.loss]
 
         def robust_loss(model: Any) -> RobustLoss:
-            radius = self._radius(model, train.weights, factor)
-            return RobustLoss(loss, self.divergence, radius, train.weights)
+            return RobustLoss(loss, self.divergence, self._radius(model, own, factor), own)
 
-        return descend(
-            directions,
-            labels,
-            train.weights,
-            robust_loss,
-            loss=loss,
-            n_rounds=self.n_estimators,
-            learning_rate=float(self.learning_rate),
-            watch=watch,
-            patience=self.patience,
-            callbacks=callbacks,
-        )
+        directions = make_directions(self._base_learner(), train.X, labels, own, classes, self._round_seed)
+        rule = RobustRule(directions, labels, own, robust_loss, loss=loss, learning_rate=float(self.learning_rate))
+        watched = None
+        if held_out is not None:
+            watched = HeldOut(directions.rows_like(held_out.X), classes, _mean_loss(held_out, loss))
+        rounds: list[Round] = []
+        run = self._run(rule.fit, rule, own, watched, [rounds.append, *callbacks])
+        n_models = len(run.models)
+        falls, weights = np.array(rule.robust_losses[: n_models + 1]), [done.weights for done in rounds[:n_models]]
+        return run._replace(found=Descent(run.models, run.votes, rule.radius, falls, weights, run.held_out_losses))
 
     def _radius(self, model: Any, own: FloatArray, factor: float) -> float:
         degrees = self._degrees_of_freedom(model)
@@ -288,25 +226,16 @@ class DROBoostClassifier(AdditiveBooster):
             return float(self.degrees_of_freedom)
         return float(dimension(model, self.n_features_in_))
 
-    def _check_folds(self, train: Rows) -> None:
-        counts = np.bincount(train.codes)
-        if counts.min() < _FOLDS:
-            raise ValueError(
-                f"radius='cv' needs {_FOLDS} samples of each class to train on, one for each fold; the class "
-                f"{self.classes_.tolist()[counts.argmin()]!r} has {counts.min()}. Use radius='calibrated', or a number."
-            )
-
-    def _factor_by_folds(self, train: Rows, positive: int, classes: AnyArray) -> float:
+    def _factor_by_folds(self, train: Rows, classes: AnyArray) -> float:
         """Return the multiple of the calibrated radius with the least held-out loss, the smallest on ties."""
-        labels = _labels(train, positive)
         seed = int(self._seeds.generate_state(2)[1]) >> 1
-        folds = StratifiedKFold(_FOLDS, shuffle=True, random_state=seed).split(labels, labels)
+        folds = StratifiedKFold(_FOLDS, shuffle=True, random_state=seed).split(train.codes, train.codes)
         totals = np.zeros(len(RADIUS_FACTORS))
         for kept, held in folds:
             parts = part_of(train, kept), part_of(train, held)
             for place, factor in enumerate(RADIUS_FACTORS):
-                descent = self._descend(*parts, positive, classes, factor)
-                totals[place] += descent.held_out_losses.min() if descent.models else np.inf
+                run = self._descend(*parts, classes, factor)
+                totals[place] += run.held_out_losses.min() if run.models else np.inf
         return RADIUS_FACTORS[int(np.argmin(totals))]
 
 
@@ -322,14 +251,11 @@ def sample_count(own: FloatArray) -> float:
     return float(1.0 / (own @ own))
 
 
-def _labels(rows: Rows, positive: int) -> FloatArray:
-    return np.where(rows.codes == positive, 1.0, -1.0)
+def _labels(rows: Rows) -> FloatArray:
+    return np.where(rows.codes == 1, 1.0, -1.0)
 
 
-def _values(ensemble: Ensemble, X: Any) -> Iterator[FloatArray]:
-    for model in ensemble.models:
-        yield model_values(model, X, ensemble.classes)
-
-
-def _one_or_all(values: list[Any]) -> Any:
-    return values[0] if len(values) == 1 else values
+def _mean_loss(rows: Rows, loss: MarginLoss) -> Callable[[FloatArray], float]:
+    """Return the mean loss as a function of the votes for the samples."""
+    labels = _labels(rows)
+    return lambda sums: dot(rows.weights, loss.value(labels * sums))

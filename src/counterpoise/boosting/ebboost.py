@@ -22,9 +22,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from counterpoise._base.types import ArrayLike, ByteArray, FloatArray
-from counterpoise.boosting.additive import HeldOut, Votes, log_odds
+from counterpoise.boosting.additive import Boosted, HeldOut
+from counterpoise.boosting.exponential import log_odds
 from counterpoise.boosting.penalized import PenalizedBooster
-from counterpoise.boosting.rounds import Callback, Fit
+from counterpoise.boosting.rounds import Callback, Fit, Fitted
 from counterpoise.learners import Stump
 from counterpoise.learners.bernstein_stump import BernsteinStumps
 
@@ -100,9 +101,8 @@ class EBBoostClassifier(PenalizedBooster):
     True
     """
 
-    _most_penalty: ClassVar[float] = (
-        1e6  # losses that are equal, as at first, have no variance: votes are of size 1 / p
-    )
+    # Losses that are equal, as at first, have no variance: votes are of size 1 / p.
+    _most_penalty: ClassVar[float] = 1e6
 
     def __init__(
         self,
@@ -130,12 +130,12 @@ class EBBoostClassifier(PenalizedBooster):
         """The base learner, not fitted: no parameter, because the search is over stumps."""
         return Stump(max_bins=self.max_bins, categorical_features=self.categorical_features)
 
-    def _fit_at(self, penalty: float, fit: Fit, start: FloatArray, held_out: HeldOut | None) -> Votes:
+    def _fit_at(self, penalty: float, fit: Fit, start: FloatArray, held_out: HeldOut | None) -> Boosted:
         rows: Any = fit  # made for the stump above, it holds the features in bins
         stumps = BernsteinStumps(rows.prepared, rows.codes, start, penalty)
 
-        def fit_best(weights: FloatArray, _number: int) -> tuple[Stump, ByteArray]:
+        def fit_best(weights: FloatArray, _number: int) -> Fitted:
             stump = self.estimator
-            return stump, (stumps.fit(stump, weights, rows.classes) != rows.codes).view(np.uint8)
+            return Fitted(stump, (stumps.fit(stump, weights, rows.classes) != rows.codes).view(np.uint8))
 
-        return self._run(fit_best, start, EBBoostStep(penalty, start), held_out)
+        return self._steps(fit_best, EBBoostStep(penalty, start), start, held_out)

@@ -10,11 +10,11 @@ from sklearn.utils import get_tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, column_or_1d, validate_data
 
-from counterpoise._base.checks import check_fraction, check_random_state, is_frame
+from counterpoise._base.checks import check_choice, check_fraction, check_random_state, is_frame
 from counterpoise._base.types import AnyArray, FloatArray, IntArray
 from counterpoise.boosting.learner import base_learner
 from counterpoise.learners.resampling import may_take_missing
-from counterpoise.mixtures.pool import PooledClassifier, group_codes, n_rows, take_rows
+from counterpoise.mixtures.pool import PooledClassifier, groups_of, n_rows, take_rows
 
 _WEIGHTLESS = 1e-300  # part of the largest weight: nothing can be divided by what is lighter
 
@@ -43,14 +43,17 @@ class Booster(PooledClassifier):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        learner = base_learner(self.estimator)
+        learner = self._base_learner()
         tags.input_tags.sparse = get_tags(learner).input_tags.sparse
         tags.input_tags.allow_nan = may_take_missing(learner)
         tags.input_tags.three_d_array = get_tags(learner).input_tags.three_d_array  # or more, as images
         return tags
 
+    def _base_learner(self) -> Any:
+        return base_learner(self.estimator)
+
     def _input_dtype(self) -> str | None:
-        return "numeric" if hasattr(base_learner(self.estimator), "fit_codes") else None
+        return "numeric" if hasattr(self._base_learner(), "fit_codes") else None
 
     def _check_validation_fraction(self) -> None:
         fraction = self.validation_fraction
@@ -74,7 +77,7 @@ class Booster(PooledClassifier):
         if not weights.max() > 0:
             raise ValueError("sample_weight must have at least one weight above zero; got zeros only.")
         weights = weights / weights.max()  # so that sums of weights of any size stay finite
-        groups = None if sensitive_features is None else group_codes(sensitive_features, codes.size)[0]
+        groups = None if sensitive_features is None else groups_of(sensitive_features, codes.size)[0]
         return self._weighted_rows(X, codes.astype(np.int64), weights, groups)
 
     def _check_training_input(self, X: Any, y: Any) -> tuple[Any, AnyArray]:
@@ -120,17 +123,19 @@ class Booster(PooledClassifier):
             self._check_all_classes(codes, "y_val")
             groups = None
             if sensitive_features_val is not None:
-                groups = group_codes(sensitive_features_val, codes.size)[0]
+                groups = groups_of(sensitive_features_val, codes.size)[0]
             elif self._mixes_groups():
                 raise ValueError(
                     "X_val needs sensitive_features_val: the mixture is chosen for the worst of its groups."
                 )
             return rows, Rows(X_val, codes, np.full(codes.size, 1 / codes.size), groups)
-        if self.validation_fraction is None:
-            return rows, None
-        return self._split(rows)
+        fraction = self._fraction_aside(rows)
+        return (rows, None) if fraction is None else self._split(rows, fraction)
 
-    def _split(self, rows: Rows) -> tuple[Rows, Rows]:
+    def _fraction_aside(self, rows: Rows) -> float | None:  # noqa: ARG002 - some choose it by the samples
+        return None if self.validation_fraction is None else float(self.validation_fraction)
+
+    def _split(self, rows: Rows, fraction: float) -> tuple[Rows, Rows]:
         counts = np.bincount(rows.codes)
         if counts.min() < 2:  # noqa: PLR2004
             rare = self.classes_.tolist()[counts.argmin()]
@@ -138,7 +143,7 @@ class Booster(PooledClassifier):
                 f"validation_fraction={self.validation_fraction} needs two samples of each class at least, one for "
                 f"either part; the class {rare!r} has one. Pass X_val and y_val instead."
             )
-        n_aside = math.ceil(float(self.validation_fraction) * rows.codes.size)
+        n_aside = math.ceil(fraction * rows.codes.size)
         n_least = min(n_aside, rows.codes.size - n_aside)
         if n_least < len(self.classes_):
             raise ValueError(self._bad_split(rows, n_aside, "."))
@@ -177,6 +182,13 @@ class Booster(PooledClassifier):
     def _round_seed(self, number: int) -> int:
         """Return the seed of a round, which does not depend on how many rounds there are."""
         return int(np.random.SeedSequence(self._seeds.entropy, spawn_key=(number,)).generate_state(1)[0]) >> 1
+
+
+def is_word(value: Any, name: str, words: tuple[str, ...]) -> bool:
+    """Tell whether a parameter that may be a number is one of the words, and refuse other words."""
+    if isinstance(value, str):
+        check_choice(value, f"{name}, where it is a word,", words)
+    return isinstance(value, str)
 
 
 def part_of(rows: Rows, part: AnyArray) -> Rows:

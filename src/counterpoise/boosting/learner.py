@@ -9,7 +9,8 @@ from sklearn.base import clone, is_classifier
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import has_fit_parameter
 
-from counterpoise._base.types import AnyArray, ByteArray, FloatArray, IntArray
+from counterpoise._base.types import AnyArray, FloatArray, IntArray
+from counterpoise.boosting.rounds import Fitted
 from counterpoise.learners import HistogramTree, Resampled
 from counterpoise.learners.binning import BinnedFeatures, bin_like
 from counterpoise.mixtures.pool import predict_codes
@@ -55,7 +56,7 @@ class LearnerFit:
         self.argument = weight_argument(learner) or "sample_weight"
         self.labels = classes[codes]
 
-    def __call__(self, weights: FloatArray, number: int) -> tuple[Any, ByteArray]:
+    def __call__(self, weights: FloatArray, number: int) -> Fitted:
         """Return the model of a round, and where it errs."""
         model = fresh_copy(self.learner, self.random_seeds(number))
         if np.ptp(self.codes[weights > 0]) == 0:  # one class alone weighs: many learners refuse what is no question
@@ -63,7 +64,7 @@ class LearnerFit:
         else:
             # Weights of mean 1: regularized learners compare the weighted loss with their penalty.
             model.fit(self.X, self.labels, **{self.argument: weights * weights.size})
-        return model, (predict_codes(model, self.X, self.classes) != self.codes).astype(np.uint8)
+        return Fitted(model, (predict_codes(model, self.X, self.classes) != self.codes).view(np.uint8))
 
     def rows_like(self, X: Any) -> Any:
         """Return other rows in the form from which the models predict fastest."""
@@ -82,11 +83,12 @@ class _PreparedFit(LearnerFit):
         self.blank = clone(learner)
         self.is_plain = not any(name.split("__")[-1] == "random_state" for name in self.blank.get_params())
 
-    def __call__(self, weights: FloatArray, number: int) -> tuple[Any, ByteArray]:
+    def __call__(self, weights: FloatArray, number: int) -> Fitted:
         """Return the model of a round, and where it errs."""
         # A copy does for a learner of plain parameters, and takes a tenth of the time of a clone.
         model = copy.copy(self.blank) if self.is_plain else fresh_copy(self.blank, self.random_seeds(number))
-        return model, (model.fit_codes(self.prepared, self.codes, self.classes, weights) != self.codes).view(np.uint8)
+        codes = model.fit_codes(self.prepared, self.codes, self.classes, weights)
+        return Fitted(model, (codes != self.codes).view(np.uint8))
 
     def rows_like(self, X: Any) -> Any:
         """Return other rows in the bins of the training rows."""

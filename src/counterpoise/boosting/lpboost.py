@@ -14,9 +14,10 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
-from counterpoise._base.checks import check_choice, check_fraction, check_positive
+from counterpoise._base.checks import check_fraction, check_positive
 from counterpoise._base.types import IntArray
 from counterpoise.boosting.base import BoostedMixture
+from counterpoise.boosting.inputs import is_word
 from counterpoise.boosting.rounds import Callback, History, Rule
 from counterpoise.boosting.rules import dual_of, regularized_dual
 from counterpoise.goals import Rate
@@ -115,9 +116,7 @@ class LPBoostClassifier(BoostedMixture):
         super()._check_parameters()
         if self.target is not None:
             check_fraction(self.target, "target")
-        if isinstance(self.beta, str):
-            check_choice(self.beta, "beta, where it is a word,", ("theory",))
-        elif self.beta is not None:
+        if not is_word(self.beta, "beta", ("theory",)) and self.beta is not None:
             check_positive(self.beta, "beta")
         asked = self._aim_of_fit()
         if self.beta is not None and isinstance(asked.objective, Risk) and asked.alpha is None:

@@ -7,17 +7,18 @@ The votes come from a linear or a quadratic program in which samples may fall sh
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from counterpoise._base.checks import check_choice, check_positive
-from counterpoise._base.types import AnyArray, ByteArray, FloatArray
+from counterpoise._base.checks import check_positive
+from counterpoise._base.types import AnyArray, FloatArray
 from counterpoise.boosting.adaboost import AdaBoostStep
-from counterpoise.boosting.additive import AdditiveBooster, Ensemble, HeldOut, Votes
-from counterpoise.boosting.inputs import Rows
+from counterpoise.boosting.additive import Boosted, HeldOut, check_chosen, one_or_all
+from counterpoise.boosting.directions import model_values
+from counterpoise.boosting.exponential import ExponentialBooster
+from counterpoise.boosting.inputs import Rows, is_word
 from counterpoise.boosting.rounds import Callback, Fit
-from counterpoise.mixtures.pool import predict_codes
 from counterpoise.solvers.soft_margin import (
     HingeSolution,
     SoftMarginSolution,
@@ -35,65 +36,49 @@ _TOL = 1e-3  # gap of the programs: far below what a sample more or less changes
 Solution = SoftMarginSolution | HingeSolution
 
 
-class MarginBooster(AdditiveBooster):
+class MarginBooster(ExponentialBooster):
     """AdaBoost, then a program for the votes; a subclass names the program and the costs that "auto" tries."""
 
-    def _costs(self) -> tuple[float, ...]:
-        raise NotImplementedError
+    _costs: ClassVar[tuple[float, ...]]
 
     def _solve(self, margins: AnyArray, costs: Sequence[float], weights: FloatArray) -> Sequence[Solution]:
         raise NotImplementedError
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        if isinstance(self.C, str):
-            check_choice(self.C, "C, where it is a word,", ("auto",))
-        else:
+        if not is_word(self.C, "C", ("auto",)):
             check_positive(self.C, "C")
 
-    def _fit_ensembles(self, train: Rows, held_out: Rows | None) -> list[Ensemble]:
-        if self.C == "auto" and held_out is None:
-            raise ValueError("C='auto' needs samples to choose on: pass X_val and y_val, or set validation_fraction.")
-        self.solutions_: list[Solution] = []
-        self._chosen: list[float] = []
-        ensembles = super()._fit_ensembles(train, held_out)
-        self.C_: Any = self._chosen[0] if self.C != "auto" or len(self._chosen) == 1 else self._chosen
-        return ensembles
+    def _check_samples(self, train: Rows, held_out: Rows | None) -> None:  # noqa: ARG002 - of those held out
+        check_chosen(self.C, "C", held_out)
 
-    def _boost(self, fit: Fit, start: FloatArray, held_out: HeldOut | None) -> Votes:
-        """Run AdaBoost, choose the votes again, and keep the models that have one."""
-        losses: list[ByteArray] = []
+    def _keep(self, found: list[Any]) -> None:
+        chosen = [C for C, _ in found]
+        self.C_ = one_or_all(chosen) if self.C == "auto" else chosen[0]
+        self.solutions_: list[Solution] = [solution for _, solution in found]
 
-        def recording(weights: FloatArray, number: int) -> tuple[Any, ByteArray]:
-            model, wrong = fit(weights, number)
-            losses.append(wrong)
-            return model, wrong
+    def _rounds(self, fit: Fit, start: FloatArray, held_out: HeldOut | None) -> Boosted:
+        """Run AdaBoost, choose the votes again, and keep the models that have one.
 
-        models, _ = self._run(recording, start, AdaBoostStep(), held_out)
-        margins = 1 - 2 * np.column_stack(losses[: len(models)]).astype(np.int8)
-        votes = self._choose(models, margins, start, held_out).votes
+        ``C="auto"`` takes the smallest C of the grid with the least held-out error.
+        """
+        run = self._steps(fit, AdaBoostStep(), start, held_out)
+        costs = self._costs if self.C == "auto" else (float(self.C),)
+        margins = np.ascontiguousarray(1 - 2 * run.losses.view(np.int8))
+        tried = self._solve(margins, costs, start)
+        best = 0
+        if held_out is not None and len(tried) > 1:
+            best = int(np.argmin(_errors(run.models, tried, held_out)))
+        votes = tried[best].votes
         kept = np.flatnonzero(votes)
-        return [models[place] for place in kept], votes[kept]
-
-    def _choose(self, models: list[Any], margins: AnyArray, start: FloatArray, held_out: HeldOut | None) -> Solution:
-        """Return the solution at C, or at the smallest C of the grid with the least held-out error."""
-        if self.C != "auto" or held_out is None:
-            costs, best = [float(self.C)], 0
-            tried = self._solve(margins, costs, start)
-        else:
-            costs = list(self._costs())
-            tried = self._solve(margins, costs, start)
-            best = int(np.argmin(_errors(models, tried, held_out)))
-        self.solutions_.append(tried[best])
-        self._chosen.append(costs[best])
-        return tried[best]
+        models = [run.models[place] for place in kept]
+        return run._replace(models=models, votes=votes[kept], found=(costs[best], tried[best]))
 
 
 def _errors(models: list[Any], tried: Sequence[Solution], held_out: HeldOut) -> FloatArray:
     """Return the held-out error of each solution."""
-    codes = [predict_codes(model, held_out.X, held_out.classes) for model in models]
-    sums = (2.0 * np.column_stack(codes) - 1.0) @ np.column_stack([found.votes for found in tried])
-    return held_out.error_of(sums)
+    said = np.column_stack([model_values(model, held_out.X, held_out.classes) for model in models])
+    return np.asarray(held_out.loss(said @ np.column_stack([found.votes for found in tried])))
 
 
 class RLPBoostClassifier(MarginBooster):
@@ -144,6 +129,8 @@ class RLPBoostClassifier(MarginBooster):
     (True, True)
     """
 
+    _costs = LINEAR_COSTS
+
     def __init__(
         self,
         estimator: Any = None,
@@ -167,9 +154,6 @@ class RLPBoostClassifier(MarginBooster):
         super()._check_parameters()
         if self.C != "auto":
             check_edge_cost(float(self.C))
-
-    def _costs(self) -> tuple[float, ...]:
-        return LINEAR_COSTS
 
     def _solve(self, margins: AnyArray, costs: Sequence[float], weights: FloatArray) -> list[SoftMarginSolution]:
         return soft_margin_path(margins, costs, sample_weight=weights, tol=_TOL)
@@ -210,6 +194,8 @@ class RQPBoostClassifier(MarginBooster):
     True
     """
 
+    _costs = QUADRATIC_COSTS
+
     def __init__(
         self,
         estimator: Any = None,
@@ -228,9 +214,6 @@ class RQPBoostClassifier(MarginBooster):
         self.validation_fraction = validation_fraction
         self.random_state = random_state
         self.callbacks = callbacks
-
-    def _costs(self) -> tuple[float, ...]:
-        return QUADRATIC_COSTS
 
     def _solve(self, margins: AnyArray, costs: Sequence[float], weights: FloatArray) -> list[HingeSolution]:
         return hinge_path(margins, costs, sample_weight=weights, tol=_TOL)

@@ -4,9 +4,10 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+from numba import float64, types
 
+from counterpoise._base.compiled import kernel
 from counterpoise._base.types import FloatArray
-from counterpoise.boosting._robust_kernels import by_side, dot
 from counterpoise.solvers.worst_case import ball_around
 from counterpoise.theory.losses import MarginLoss, exponential, squared
 
@@ -17,6 +18,8 @@ _FLAT = 0.02  # part of the slope at the start that may be left at the end of a 
 _ROUNDING = 1e-13  # part of the robust loss below which it has not fallen
 _MOST_TRIES = 40  # false position takes two or three ...
 _BISECT_FROM = 8  # ... or very many, where one end is far up an exponential: from here on the bracket is halved
+
+_floats = float64[::1]
 
 
 class State(NamedTuple):
@@ -129,3 +132,25 @@ class _Bracket:
         if self.n_tries >= _BISECT_FROM:
             return (self.low + self.high) / 2
         return self.low + (self.high - self.low) * self.low_slope / (self.low_slope - self.high_slope)
+
+
+# Plain loops: a threaded product of vectors waits longer than it computes.
+@kernel([float64(_floats, _floats)])
+def dot(first: FloatArray, second: FloatArray) -> float:
+    """Return the sum of the products."""
+    total = 0.0
+    for i in range(first.size):
+        total += first[i] * second[i]
+    return total
+
+
+@kernel([types.UniTuple(float64, 3)(_floats, _floats)])
+def by_side(slopes: FloatArray, sides: FloatArray) -> tuple[float, float, float]:
+    """Return by how much a direction lowers and raises a loss with these slopes, and the direction's largest size."""
+    falls, rises, largest = 0.0, 0.0, 0.0
+    for i in range(slopes.size):
+        change = slopes[i] * sides[i]
+        falls -= min(change, 0.0)
+        rises += max(change, 0.0)
+        largest = max(largest, abs(sides[i]))
+    return falls, rises, largest

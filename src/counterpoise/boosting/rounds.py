@@ -1,4 +1,4 @@
-"""The loop that all boosters share. A booster is a pair of rules: one reweighs samples, one mixes models."""
+"""The loop that all boosters share. A booster is a pair of rules: one reweighs samples, one votes or mixes models."""
 
 import copy
 from collections.abc import Callable
@@ -8,9 +8,18 @@ import numpy as np
 
 from counterpoise._base.types import ByteArray, FloatArray
 
-Fit = Callable[[FloatArray, int], tuple[Any, ByteArray]]  # weights, round -> model, its zero-one losses
+Fit = Callable[[FloatArray, int], "Fitted"]  # weights, round -> model
 Rule = Callable[["History"], FloatArray]  # the rounds so far -> weights of the next
+Vote = Callable[["Round", "History"], float]  # a round, those before it -> how much its model counts
 Callback = Callable[["Round"], object]  # a true result stops the boosting
+
+
+class Fitted(NamedTuple):
+    """A model, and what it says of the samples that it was fitted to."""
+
+    model: Any
+    losses: ByteArray  # zero-one
+    sides: FloatArray | None = None  # label times what it says, where that is more than a class
 
 
 class Round(NamedTuple):
@@ -21,6 +30,7 @@ class Round(NamedTuple):
     weights: FloatArray
     losses: ByteArray
     weighted_loss: float  # weights @ losses: what the learner achieved
+    sides: FloatArray | None = None  # as in ``Fitted``
 
 
 class History:
@@ -32,6 +42,7 @@ class History:
     def __init__(self, start: FloatArray, n_rounds: int) -> None:
         self.start = start  # the samples' own weights, on the simplex: those of the first round
         self.models: list[Any] = []
+        self.votes: list[float] = []
         self.weighted_losses: list[float] = []
         self.totals = np.zeros(start.size, dtype=np.intp)  # how many models failed on each sample
         self.memory: dict[str, FloatArray] = {}  # what the rule keeps for the next round; a checkpoint saves it
@@ -58,28 +69,45 @@ class History:
         room = np.empty((self.start.size, n_rounds), dtype=np.uint8, order="F")
         self._losses = np.concatenate([self.losses, room], axis=1)
 
-    def append(self, done: Round) -> None:
+    def append(self, done: Round, vote: float = 1.0) -> None:
         """Record a round."""
-        self.add(done.model, done.losses, done.weighted_loss)
+        self.add(done.model, done.losses, done.weighted_loss, vote)
 
-    def add(self, model: Any, losses: ByteArray, weighted_loss: float) -> None:
+    def add(self, model: Any, losses: ByteArray, weighted_loss: float, vote: float = 1.0) -> None:
         """Record what is kept of a round."""
         self._losses[:, self.n_rounds] = losses
         self.totals += losses
         self.models.append(model)
+        self.votes.append(vote)
         self.weighted_losses.append(weighted_loss)
 
 
+def all_alike(_done: Round, _history: History) -> float:
+    """Give every model one vote: a mixture is chosen after the rounds."""
+    return 1.0
+
+
 def boost(
-    fit: Fit, history: History, *, reweigh: Rule, stop: Callable[[Round, History], bool], n_rounds: int
+    fit: Fit,
+    history: History,
+    *,
+    reweigh: Rule,
+    vote: Vote = all_alike,
+    stop: Callable[[Round, History], bool],
+    n_rounds: int,
 ) -> History:
-    """Fit up to ``n_rounds`` further models, each on weights chosen from the rounds before it."""
-    for _ in range(n_rounds):
+    """Fit up to ``n_rounds`` further models, each on weights chosen from the rounds before it.
+
+    A model with a vote of 0 is of no use: it is not kept, and no other follows.
+    """
+    for number in range(history.n_rounds + 1, history.n_rounds + n_rounds + 1):
         weights = reweigh(history) if history.n_rounds else history.start
-        number = history.n_rounds + 1
-        model, losses = fit(weights, number)
-        done = Round(number, model, weights, losses, float(weights @ losses))
-        history.append(done)
+        model, losses, sides = fit(weights, number)
+        done = Round(number, model, weights, losses, float(weights @ losses), sides)
+        counts = vote(done, history)
+        if counts == 0:
+            break
+        history.append(done, counts)
         if stop(done, history):
             break
     return history

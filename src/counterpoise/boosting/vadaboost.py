@@ -21,7 +21,8 @@ from typing import Any
 import numpy as np
 
 from counterpoise._base.types import ByteArray, FloatArray
-from counterpoise.boosting.additive import HeldOut, Votes, log_odds
+from counterpoise.boosting.additive import Boosted, HeldOut
+from counterpoise.boosting.exponential import log_odds
 from counterpoise.boosting.penalized import PenalizedBooster
 from counterpoise.boosting.rounds import Callback, Fit
 
@@ -100,5 +101,5 @@ class VadaBoostClassifier(PenalizedBooster):
         self.random_state = random_state
         self.callbacks = callbacks
 
-    def _fit_at(self, penalty: float, fit: Fit, start: FloatArray, held_out: HeldOut | None) -> Votes:
-        return self._run(fit, start, VadaBoostStep(penalty, start), held_out)
+    def _fit_at(self, penalty: float, fit: Fit, start: FloatArray, held_out: HeldOut | None) -> Boosted:
+        return self._steps(fit, VadaBoostStep(penalty, start), start, held_out)

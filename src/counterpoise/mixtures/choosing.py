@@ -11,7 +11,7 @@ from counterpoise.goals import Goal, Rate, Table, as_goals, as_objective
 from counterpoise.goals.tables import group_codes
 from counterpoise.mixtures.answers import TRAIN, Answers
 from counterpoise.mixtures.few_models import choose_few
-from counterpoise.mixtures.game import Choice, Game, Selection, as_game
+from counterpoise.mixtures.game import Choice, Game, Selection, group_losses, outliers
 from counterpoise.mixtures.goal_rows import goal_rows, linear_rate
 from counterpoise.theory.risk_text import is_risk_text, parse_risk
 from counterpoise.theory.risks import CVaR, Mean, Risk, RiskRows, WorstGroup
@@ -82,9 +82,14 @@ def select(evidence: Evidence, aim: Aim) -> Selection:
         return asked._replace(groups=groups_by(aim.objective.names, table, groups))
     if aim.objective.tail_fraction is not None:
         return asked
-    n_samples = len(losses) if sample_weight is None else float(sample_weight.sum() ** 2 / (sample_weight**2).sum())
-    rows = RiskRows(n_samples, losses.shape[1], lambda names: groups_by(names, table, groups))
+    rows = RiskRows(row_count(asked), losses.shape[1], lambda names: groups_by(names, table, groups))
     return asked._replace(risk=aim.objective.bind(rows))
+
+
+def row_count(selection: Selection) -> float:
+    """Return as how many rows of equal weight those of a selection count."""
+    weight = selection.sample_weight
+    return float(len(selection.losses) if weight is None else weight.sum() ** 2 / (weight**2).sum())
 
 
 def groups_by(names: tuple[str, ...], table: Table, groups: IntArray | None) -> IntArray:
@@ -104,8 +109,18 @@ def groups_by(names: tuple[str, ...], table: Table, groups: IntArray | None) -> 
 
 def posed(selection: Selection, aim: Aim) -> Game:
     """Return the problem whose solution is the best mixture of all models."""
-    risk = aim.objective if isinstance(aim.objective, Risk) else Mean()
-    return as_game(selection, risk, aim.outlier_fraction)
+    losses, weight, goals = selection.losses, selection.sample_weight, selection.goals
+    if selection.rate is not None:  # one row of losses, in the units of the rate
+        return Game(selection.rate.row[None], Mean(), None, goals, selection.rate.constant)
+    if selection.groups is not None:  # a tail of one group is the worst group
+        by_group = group_losses(selection)
+        return Game(by_group, CVaR(1 / len(by_group)), None, goals)
+    if aim.outlier_fraction > 0:  # the rows with the highest average loss are left out (DORO, Zhai et al. 2021b)
+        keep = ~outliers(losses.mean(axis=1), weight, aim.outlier_fraction)
+        losses, weight = losses[keep], None if weight is None else weight[keep]
+    risk = selection.risk or aim.objective
+    assert isinstance(risk, Risk)  # noqa: S101 - a rate has its row
+    return Game(losses, risk, weight, goals)
 
 
 def choose_mixture(selection: Selection, aim: Aim) -> Choice:
@@ -115,6 +130,6 @@ def choose_mixture(selection: Selection, aim: Aim) -> Choice:
         return choose_few(game, aim.max_models)
     if aim.mixture == "optimal":
         return game.solve()
-    n_models = selection.n_models
+    n_models = selection.losses.shape[1]
     mixture = np.full(n_models, 1 / n_models) if aim.mixture == "average" else np.eye(1, n_models)[0]
     return Choice(mixture, game.value(mixture), np.nan, np.zeros(0))

@@ -14,7 +14,7 @@ from counterpoise.metrics import cvar_loss
 from counterpoise.mixtures.goal_rows import GoalRows, LinearRate
 from counterpoise.solvers import minimize_risk
 from counterpoise.solvers.result import FEASIBLE, InfeasibleRows
-from counterpoise.theory.risks import CVaR, Mean, Risk
+from counterpoise.theory.risks import Risk
 
 _SHARE = 1e-10  # of the mixture, below which a model is never drawn in practice: rounding of the solver
 
@@ -28,11 +28,6 @@ class Selection(NamedTuple):
     goals: GoalRows | None = None
     rate: LinearRate | None = None  # what is minimized instead of a risk of the losses
     risk: Risk | None = None  # what is minimized, bound to the rows, where it is neither a CVaR nor the worst group
-
-    @property
-    def n_models(self) -> int:
-        """Return the number of models."""
-        return int(self.losses.shape[1])
 
     def first(self, n_models: int) -> "Selection":
         """Return the same rows with the losses of the first models only."""
@@ -99,20 +94,6 @@ class Game(NamedTuple):
         """Return the same problem for some of the models."""
         goals = None if self.goals is None else self.goals.only(models)
         return self._replace(losses=self.losses[:, models], goals=goals)
-
-
-def as_game(selection: Selection, risk: Risk, outlier_fraction: float = 0.0) -> Game:
-    """Return the problem that the selection poses; the risk is that of a selection which has none of its own."""
-    if selection.rate is not None:  # one row of losses, in the units of the rate
-        return Game(selection.rate.row[None], Mean(), None, selection.goals, selection.rate.constant)
-    if selection.groups is not None:  # a tail of one group is the worst group
-        by_group = group_losses(selection)
-        return Game(by_group, CVaR(1 / len(by_group)), None, selection.goals)
-    losses, weight = selection.losses, selection.sample_weight
-    if outlier_fraction > 0:  # the rows with the highest average loss are left out (DORO, Zhai et al. 2021b)
-        keep = ~outliers(losses.mean(axis=1), weight, outlier_fraction)
-        losses, weight = losses[keep], None if weight is None else weight[keep]
-    return Game(losses, selection.risk or risk, weight, selection.goals)
 
 
 def group_losses(selection: Selection) -> FloatArray:

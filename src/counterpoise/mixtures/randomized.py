@@ -18,7 +18,7 @@ from counterpoise.mixtures.choosing import WORST_GROUP, Aim, Evidence, as_aim, c
 from counterpoise.mixtures.draws import known_draws
 from counterpoise.mixtures.members import Mixture, Pool, shared
 from counterpoise.mixtures.one_rule import DeterministicRule, best_rule
-from counterpoise.mixtures.pool import PooledClassifier, checked_features, failures, group_codes, n_rows, predict_codes
+from counterpoise.mixtures.pool import PooledClassifier, checked_features, failures, groups_of, n_rows, predict_codes
 
 DECISIONS = ("sticky", "sample", "vote")
 
@@ -259,7 +259,7 @@ class RandomizedClassifier(PooledClassifier):
             if any(part is not None for part in (y, *weighed)):
                 raise ValueError("y or weights came without X; pass X and y together, or neither.")
             if sensitive_features is not None:
-                groups, _ = group_codes(sensitive_features, len(kept.losses))
+                groups, _ = groups_of(sensitive_features, len(kept.losses))
                 tables = kept.answers.tables
                 tables = {**tables, TRAIN: tables[TRAIN].replaced(sensitive_features=sensitive_features)}
                 kept = kept._replace(groups=groups, answers=replace(kept.answers, tables=tables))
@@ -277,7 +277,7 @@ class RandomizedClassifier(PooledClassifier):
         n_samples = n_rows(checked)
         codes = self._codes_of(y, n_samples)
         weight = check_sample_weight(weighed.sample_weight, n_samples)
-        groups = None if sensitive_features is None else group_codes(sensitive_features, n_samples)[0]
+        groups = None if sensitive_features is None else groups_of(sensitive_features, n_samples)[0]
         predicted = self._pool().codes(checked, n_samples, name)
         features = X if is_frame(X) else np.empty((n_samples, 0))
         table = Table(features, self.classes_[codes], sensitive_features, **weighed._asdict())
@@ -296,7 +296,7 @@ class RandomizedClassifier(PooledClassifier):
                 )
             pool, X = self._pool(), None
             if pool.needs_rows():
-                X = checked_features(table, name, "that the models can be asked about", self._check_predict_input)
+                X = checked_features(table.X, name, "that the models can be asked about", self._check_predict_input)
             codes = pool.codes(X, table.n_samples, name)
             answers = answers.with_dataset(name, table, answers.positive.bits(codes))
         return answers

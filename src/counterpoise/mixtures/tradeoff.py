@@ -14,7 +14,7 @@ import numpy as np
 from counterpoise._base.checks import as_numbers, check_count, check_losses, check_positive
 from counterpoise._base.text_table import text_table
 from counterpoise._base.types import ArrayLike, FloatArray, IntArray
-from counterpoise.goals import Goal, Rate, as_goals
+from counterpoise.goals import Goal, Rate, as_goals, positive_rate
 from counterpoise.mixtures.choosing import as_aim, posed, select
 from counterpoise.mixtures.game import Game
 from counterpoise.mixtures.goal_rows import GoalRows, goal_rows
@@ -23,6 +23,7 @@ from counterpoise.solvers.result import InfeasibleRows, MixtureSolution
 from counterpoise.theory.risks import CVaR, Risk, RiskRows
 
 _ALPHA = 0.1  # where only losses are given
+_ROW = positive_rate() <= 0.0  # stands for a row that was given as such: what it says is never asked
 _SHOWN = 1e-9  # shares of the mixture above this count as carrying weight
 
 
@@ -147,8 +148,8 @@ def tradeoff(
         aim = model._aim(alpha, objective)  # noqa: SLF001 - of our own kind
         is_asked = objective is not None or not isinstance(model.objective_, CVaR)  # else the selection holds for it
         game = posed(select(model._kept, aim) if is_asked else model.selection_, aim)  # noqa: SLF001 - as above
-        goals = _rows_of_model(model, goal)
-        limits = _Limits(goals.rows, goals.bounds, goals)
+        limits = _rows_of_model(model, goal)
+        shown, scale = limits.goals[0], limits.scale
     elif hasattr(model, "fit"):
         raise TypeError(
             f"model must be a fitted classifier that mixes models, or their losses; got {type(model).__name__}, which "
@@ -160,41 +161,33 @@ def tradeoff(
             raise ValueError(f"objective must be a risk where losses are given; got {aim.objective}.")
         losses = check_losses(model)
         risk = aim.objective.bind(RiskRows(len(losses), losses.shape[1], _no_groups))
-        game, goals = Game(losses, risk, None, None), None
-        limits = _Limits(_check_row(goal, game.losses.shape[1])[None], np.zeros(1), None)
+        game, shown, scale = Game(losses, risk, None, None), None, None
+        row = _check_row(goal, game.losses.shape[1])[None]
+        limits = GoalRows((_ROW,), row, np.zeros(1), np.zeros_like(row), np.ones(1), (None,))
     levels = _default_bounds(game, limits, n_points) if bounds is None else _check_bounds(bounds)
-    return Tradeoff(_points(game, limits, levels, tol), None if goals is None else goals.goals[0], aim.objective)
+    return Tradeoff(_points(game, limits, levels, scale, tol), shown, aim.objective)
 
 
-class _Limits(NamedTuple):
-    """Rows and bounds, the first of which are those of the goal whose bound varies."""
-
-    rows: FloatArray
-    bounds: FloatArray
-    goals: GoalRows | None  # None where the first row was given as such
-
-    def at(self, bound: float) -> tuple[FloatArray, FloatArray] | None:
-        """Return rows and bounds for another bound of the goal, or None where these rows can never show it."""
-        if self.goals is None:
-            return self.rows, np.array([bound])
-        if not self.goals.can_show(0, bound):
-            return None
-        other = self.goals.with_bound(0, bound)
-        return other.rows, other.bounds
-
-    def own_bound(self, side: float) -> float:
-        """Return the goal's bound for which the right side of its row has a value."""
-        if self.goals is None:
-            return side
-        needed = self.goals.needed(0, self.goals.goals[0].bound)
-        return self.goals.own_bound(0, needed + (side - float(self.bounds[0])) / float(self.goals.bound_slopes[0]))
+def _at(limits: GoalRows, bound: float) -> tuple[FloatArray, FloatArray] | None:
+    """Return rows and bounds for another bound of the first goal, or None where these rows can never show it."""
+    if not limits.can_show(0, bound):
+        return None
+    other = limits.with_bound(0, bound)
+    return other.rows, other.bounds
 
 
-def _points(game: Game, limits: _Limits, levels: FloatArray, tol: float) -> tuple[TradeoffPoint, ...]:
+def _own_bound(limits: GoalRows, side: float) -> float:
+    """Return the first goal's bound for which the right side of its row has a value."""
+    needed = limits.needed(0, limits.goals[0].bound)
+    return limits.own_bound(0, needed + (side - float(limits.bounds[0])) / float(limits.bound_slopes[0]))
+
+
+def _points(
+    game: Game, limits: GoalRows, levels: FloatArray, scale: FloatArray | None, tol: float
+) -> tuple[TradeoffPoint, ...]:
     order = np.argsort(levels, kind="stable")  # neighbours start from each other
-    sets = {number: limits.at(float(levels[number])) for number in order.tolist()}
+    sets = {number: _at(limits, float(levels[number])) for number in order.tolist()}
     possible = {number: one for number, one in sets.items() if one is not None}
-    scale = None if limits.goals is None else limits.goals.scale
     given: dict[str, Any] = {"sample_weight": game.sample_weight, "row_scale": scale, "tol": tol}
     solved = _path(game, [*possible.values()], given)
     found = dict(zip(possible, solved, strict=True))
@@ -257,20 +250,15 @@ def _check_bounds(bounds: ArrayLike) -> FloatArray:
     return levels
 
 
-def _default_bounds(game: Game, limits: _Limits, n_points: int) -> FloatArray:
+def _default_bounds(game: Game, limits: GoalRows, n_points: int) -> FloatArray:
     """Return bounds from the tightest possible to where the goal costs nothing."""
-    goals = limits.goals
-    if goals is not None and goals.row_slopes[0].any():
+    if limits.row_slopes[0].any():
         raise ValueError("The goal is on a ratio, whose range under a mixture is not known beforehand: pass bounds.")
-    given: dict[str, Any] = {
-        "rows": limits.rows[1:],
-        "bounds": limits.bounds[1:],
-        "row_scale": None if goals is None else goals.scale[1:],
-    }
+    given = {name: values[1:] for name, values in limits.as_limits().items()}
     try:
         free = minimize_risk(game.losses, game.risk, sample_weight=game.sample_weight, **given)
     except InfeasibleRows as error:
-        raise (error if goals is None else goals.infeasible(error)) from error
+        raise limits.infeasible(error) from error
     tightest = minimize_cvar(limits.rows[:1], 1.0, **given).value
     loosest = max(float(limits.rows[0] @ free.mixture), tightest)
-    return np.linspace(limits.own_bound(tightest), limits.own_bound(loosest), n_points)
+    return np.linspace(_own_bound(limits, tightest), _own_bound(limits, loosest), n_points)

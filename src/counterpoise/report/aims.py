@@ -13,7 +13,7 @@ _TAIL, _ERROR = "tail", "error"  # the two kinds of CVaR
 
 
 class Aim(NamedTuple):
-    """What was made small: the loss of the tail or of all rows, a rate, the worst group's loss, or the method's own."""
+    """What was made small: the loss of the tail, of all rows or of the worst group, a risk, a rate, or its own."""
 
     kind: str
     text: str  # as the subject of a sentence
@@ -26,7 +26,7 @@ class Aim(NamedTuple):
     @property
     def has_values(self) -> bool:
         """Tell whether the results table has it as a quantity of its own."""
-        return self.kind in {RATE, WORST_GROUP}
+        return self.kind in {RATE, RISK, WORST_GROUP}
 
     @property
     def least(self) -> str:
@@ -36,12 +36,12 @@ class Aim(NamedTuple):
     @property
     def is_code(self) -> bool:
         """Tell whether the text is that of a rate or a risk."""
-        return self.kind == RATE
+        return self.kind in {RATE, RISK}
 
     @property
     def show(self) -> Callable[[float], str]:
-        """Return how its values are written: a rate may be any sum of rates, the others are shares."""
-        return number if self.kind == RATE else percent
+        """Return how its values are written: rates and risks may be any sum of them, the others are shares."""
+        return number if self.is_code else percent
 
 
 def told_aim(record: Record) -> Aim:
@@ -49,7 +49,7 @@ def told_aim(record: Record) -> Aim:
     told = record.texts.get("objective")
     words = told if isinstance(told, Mapping) else {"kind": CVAR}
     if words.get("kind") in {RATE, RISK}:
-        return Aim(RATE, str(words.get("text", "")))
+        return Aim(str(words["kind"]), str(words.get("text", "")))
     if words.get("kind") == WORST_GROUP:
         return Aim(WORST_GROUP, "the share wrong in the worst group")
     if words.get("kind") != CVAR or record.alpha is None:

@@ -5,16 +5,17 @@ from typing import Any
 
 import numpy as np
 
-from counterpoise._base.types import AnyArray, FloatArray, IntArray
+from counterpoise._base.types import AnyArray, FloatArray
 from counterpoise.goals import Dataset, Goal, Rate, Table, as_objective, error_rate
 from counterpoise.goals.audit import Audit, audit
 from counterpoise.metrics import RateTable, rate_table
-from counterpoise.mixtures.pool import failures, group_codes, pool_codes
+from counterpoise.mixtures.choosing import groups_by, row_count
+from counterpoise.mixtures.pool import failures, groups_of
 from counterpoise.runs.data import Data, Part
 from counterpoise.runs.fitting import last_step, mixes, seen_by_last
-from counterpoise.runs.quantities import AVERAGE, CVAR, DEPLOYED, FIRST, MIXTURE, OWN, TRAIN, WORST_GROUP
+from counterpoise.runs.quantities import AVERAGE, DEPLOYED, FIRST, MIXTURE, TRAIN
 from counterpoise.runs.settings import RunSettings
-from counterpoise.theory.risks import CVaR, Risk, RiskRows, WorstGroup
+from counterpoise.theory.risks import Risk, RiskRows
 
 
 class Judge:
@@ -70,10 +71,9 @@ class Judge:
     def model_losses(self, split: str) -> AnyArray:
         """Return where each model of a mixture errs on a split."""
         if self._asked is None or self._asked[0] != split:
-            part, classes = self.data.splits[split], self.estimator.classes_
-            pool = self.estimator._pool().members  # noqa: SLF001 - of our own kind
-            codes = pool_codes(pool, seen_by_last(self.model, part.X), classes, self.estimator.n_jobs)
-            self._asked = split, failures(codes, np.searchsorted(classes, part.labels))
+            part, pool = self.data.splits[split], self.estimator._pool()  # noqa: SLF001 - of our own kind
+            codes = pool.codes(seen_by_last(self.model, part.X), len(part), None)
+            self._asked = split, failures(codes, np.searchsorted(pool.classes, part.labels))
         return self._asked[1]
 
     def row_losses(self, split: str) -> dict[str, FloatArray]:
@@ -99,6 +99,15 @@ class Judge:
         said = {name: self.says(method, _place(name, split)) == self.data.positive for name in names}
         return audit(asked, said, self.tables(names, split), confidence=self.settings.confidence, pos_label=True)
 
+    def risk_value(self, risk: Risk, losses: FloatArray, split: str) -> float:
+        """Return a risk of losses on a split; a calibrated one has the radius of the rows it was chosen on."""
+        part, chosen_on = self.data.splits[split], self.estimator.selection_
+        codes = groups_of(part.groups, len(part))[0] if part.groups else None
+        rows = RiskRows(
+            row_count(chosen_on), chosen_on.losses.shape[1], lambda names: groups_by(names, part.table(), codes)
+        )
+        return risk.bind(rows).value(losses, part.weights)
+
     def expected_objective(self, rate: Any, method: str, split: str) -> float | None:
         """Return a rate in expectation over the draws; None where the method or the rows have none."""
         said = {name: self.positive_shares(method, _place(name, split)) for name in rate.datasets}
@@ -108,18 +117,6 @@ class Judge:
             return float(rate.expected_value(said, self.tables(said, split), pos_label=True))
         except ValueError:  # a rate has no value on a split that lacks the rows it is out of
             return None
-
-    def risk(self, risk: Risk, losses: FloatArray, split: str) -> float:
-        """Return a risk of losses on a split; what is calibrated is so on the rows where the mixture was chosen."""
-        part, weights = self.data.splits[split], self.data.splits[self.data.chosen_on].weights
-
-        def codes(names: tuple[str, ...]) -> IntArray:
-            return group_codes({name: part.groups[name] for name in names} or part.groups, len(part))[0]
-
-        n_chosen = len(self.data.splits[self.data.chosen_on])
-        n_samples = n_chosen if weights is None else float(weights.sum() ** 2 / (weights**2).sum())
-        rows = RiskRows(n_samples, len(self.estimator.mixture_), codes)
-        return risk.bind(rows).value(losses, part.weights)
 
     def rates(self, split: str) -> RateTable | tuple[()]:
         """Return the rates of all groups; none where no class is the positive one."""
@@ -131,15 +128,15 @@ class Judge:
         return rate_table(self.decisions(split) == positive, part.y, part.groups or None, pos_label=True, **weighed)
 
 
-def _aim_of(model: Any) -> str | Rate | Risk:
-    """Return what a model was chosen or trained to make small: one of the words in ``quantities``, a rate or a risk."""
+def _aim_of(model: Any) -> Risk | Rate | None:
+    """Return what a model was chosen or trained to make small; None where that is the method's own."""
     estimator = last_step(model)
     if mixes(model):
-        aim = estimator.objective_ if getattr(estimator, "mixture", "optimal") == "optimal" else OWN
-        return CVAR if isinstance(aim, CVaR) else WORST_GROUP if aim == WorstGroup() else aim
+        is_chosen = getattr(estimator, "mixture", "optimal") == "optimal"
+        return estimator._aim().objective if is_chosen else None  # noqa: SLF001 - of our own kind
     if hasattr(estimator, "objective_value_"):  # trained inside goals, for the error unless another rate is named
         return error_rate(Dataset("train")) if estimator.objective is None else as_objective(estimator.objective)
-    return OWN
+    return None
 
 
 def _place(name: str, split: str) -> str:

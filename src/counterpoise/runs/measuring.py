@@ -32,7 +32,7 @@ from counterpoise.runs.quantities import (
 from counterpoise.runs.results import ResultRow
 from counterpoise.runs.segments import find_segments, why_no_segments
 from counterpoise.runs.settings import MethodSettings, RunSettings
-from counterpoise.theory.risks import Risk, WorstGroup
+from counterpoise.theory.risks import CVaR, Risk, WorstGroup
 
 _ALPHAS = (*np.geomspace(0.01, 1.0, 30), 0.05, 0.1, 0.2, 0.5)  # a smooth curve, and round numbers to quote
 _POINTS = 21  # of a frontier
@@ -106,15 +106,23 @@ def _objective_rows(judge: Judge, split: str) -> Iterator[ResultRow]:
     values: dict[str, float | None] = {}
     if isinstance(judge.aim, Rate):
         values = {method: judge.expected_objective(judge.aim, method, split) for method in methods}
-    elif isinstance(judge.aim, Risk) or judge.aim == WORST_GROUP:
-        risk = judge.aim if isinstance(judge.aim, Risk) else WorstGroup()
+    elif isinstance(judge.aim, Risk) and _kind(judge) != CVAR:
         found = judge.row_losses(split)
         if part.baseline is not None:
             found[DEPLOYED] = (part.baseline != part.labels).astype(np.float64)
-        values = {method: judge.risk(risk, found[method], split) for method in methods if method in found}
+        values = {method: judge.risk_value(judge.aim, found[method], split) for method in methods if method in found}
     for method, value in values.items():
         if value is not None:
             yield _row(judge, method, "objective", split, value)
+
+
+def _kind(judge: Judge) -> str:
+    """Return which kind of thing was made small, as the report tells them apart."""
+    aim = judge.aim
+    if isinstance(aim, CVaR) and aim.alpha == judge.settings.alpha:
+        return CVAR
+    kinds = {Rate: RATE, WorstGroup: WORST_GROUP, Risk: RISK}
+    return next((word for kind, word in kinds.items() if isinstance(aim, kind)), OWN)
 
 
 def goal_rows(judge: Judge, split: str, unasked: Collection[str] = ()) -> Iterator[ResultRow]:
@@ -155,7 +163,7 @@ def _frontier_rows(judge: Judge) -> Iterator[ResultRow]:
     """Yield the least of what was made small for many bounds of each goal; alpha where it is the tail's loss."""
     if not judge.is_mixture:
         return
-    alpha = judge.estimator.alpha_ if judge.aim == CVAR else None
+    alpha = judge.estimator.alpha_ if _kind(judge) == CVAR else None
     for number, goal in enumerate(judge.estimator.goals_, start=1):
         for bound, point in sorted(_frontier(judge.estimator, goal).items()):
             where: dict[str, Any] = {"alpha": alpha, "settings": f"goal {number} bound={bound!r}"}
@@ -199,7 +207,7 @@ def _share_rows(judge: Judge, split: str) -> Iterator[ResultRow]:
 
 def _texts(judge: Judge, judged: str) -> dict[str, Any]:
     """Return the words that belong to the rows."""
-    data, settings = judge.data, judge.settings
+    data, settings, kind = judge.data, judge.settings, _kind(judge)
     counts = ", ".join(f"{len(part)} {name}" for name, part in data.splits.items())
     positive = "" if data.positive is None else f", positive class {data.positive}"
     kinds = {"numeric": len(data.columns.numeric), "categorical": len(data.columns.categorical)}
@@ -212,13 +220,13 @@ def _texts(judge: Judge, judged: str) -> dict[str, Any]:
         for number, goal in enumerate(judge.goals, start=1)
     ]
     # the split on which the draws meet the goals by construction, where there is one
-    met_on = data.chosen_on if judge.is_drawn and judge.estimator.goals_ and judge.aim != OWN else ""
+    met_on = data.chosen_on if judge.is_drawn and judge.estimator.goals_ and judge.aim is not None else ""
     return {
         "goals": goals,
         "groups": _named("group", (found.group for found in judge.rates(judged)), start=0),
         "models": _model_texts(judge),
         "method": _method_text(settings.method),
-        "objective": _aim_words(judge.aim),
+        "objective": {"kind": kind, **({"text": str(judge.aim)} if kind in {RATE, RISK} else {})},
         "met_on": met_on,
         "data": [
             f"{data.name}: {counts} rows; target {settings.data.target}{positive}.",
@@ -226,12 +234,6 @@ def _texts(judge: Judge, judged: str) -> dict[str, Any]:
             *_weight_words(settings),
         ],
     }
-
-
-def _aim_words(aim: str | Rate | Risk) -> dict[str, str]:
-    if isinstance(aim, str):
-        return {"kind": aim}
-    return {"kind": RATE if isinstance(aim, Rate) else RISK, "text": str(aim)}
 
 
 def _model_texts(judge: Judge) -> list[dict[str, str]]:

@@ -8,7 +8,7 @@ TRAIN, VALIDATION, TEST = SPLITS = ("train", "validation", "test")
 MIXTURE, FIRST, AVERAGE, DEPLOYED = "mixture", "first model", "average", "deployed model"
 VERDICTS = {HOLDS: 1.0, UNDECIDED: 0.0, FAILS: -1.0}  # as the table has them, which holds numbers only
 VERDICT_OF = {number: verdict for verdict, number in VERDICTS.items()}
-# What was made small; OWN: what the method does by itself.
+# What was made small: the loss of the tail, of the worst group, another risk, a rate, or what the method does.
 CVAR, WORST_GROUP, RISK, RATE, OWN = "cvar", "worst-group", "risk", "rate", "own"
 N_SAMPLES = "n_samples"  # among the quantities of a group
 
