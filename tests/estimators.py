@@ -75,7 +75,7 @@ CASES = {
         cp.DROBoostClassifier(n_estimators=5, radius=0.1, loss="logistic", divergence="kl", learning_rate=1.0)
     ),
     "DROBoostClassifier, regressor": Case(
-        cp.DROBoostClassifier(DecisionTreeRegressor(max_depth=3), n_estimators=15, loss="squared", learning_rate=0.5),
+        cp.DROBoostClassifier(DecisionTreeRegressor(max_depth=3), n_estimators=6, loss="squared", learning_rate=0.5),
         repeats_differ=TIES,
     ),
     "ConstrainedClassifier": Case(cp.ConstrainedClassifier(goals="positive_rate(train) <= 0.6")),

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from parsed_page import Page
 from run_folders import ALPHA, GOALS, build_plain_run, group_rows, row, write_folder
@@ -293,7 +293,6 @@ def test_figures_tell_their_numbers(built):
     assert f"test {number(record.value('goal estimate', settings='goal 1'))}, from" in told
 
 
-@settings(max_examples=40)
 @given(st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1, max_size=40))
 def test_the_interval_of_each_rate_is_that_of_the_rows_behind_it(pairs):
     labels, said = np.array([[0, 1], [1, 0], *pairs], dtype=int).T

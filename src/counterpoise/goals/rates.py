@@ -136,9 +136,10 @@ def _counted(name: str, rows: Dataset) -> Rate:
 
 def named(name: str, rows: Dataset) -> Rate | Ratio:
     """Return the metric of that name on the rows."""
-    name = EARLIER.get(name, name)
     if name in RATIOS:
         return RATIOS[name](rows)
+    if name not in METRICS:
+        name = EARLIER.get(name, name)
     if name not in METRICS:
         raise unknown("metric", name, [*METRICS, *RATIOS])
     return _counted(name, rows)

@@ -207,7 +207,7 @@ def _share_rows(judge: Judge, split: str) -> Iterator[ResultRow]:
 
 def _texts(judge: Judge, judged: str) -> dict[str, Any]:
     """Return the words that belong to the rows."""
-    data, settings, kind = judge.data, judge.settings, _kind(judge)
+    data, settings = judge.data, judge.settings
     counts = ", ".join(f"{len(part)} {name}" for name, part in data.splits.items())
     positive = "" if data.positive is None else f", positive class {data.positive}"
     kinds = {"numeric": len(data.columns.numeric), "categorical": len(data.columns.categorical)}
@@ -226,7 +226,7 @@ def _texts(judge: Judge, judged: str) -> dict[str, Any]:
         "groups": _named("group", (found.group for found in judge.rates(judged)), start=0),
         "models": _model_texts(judge),
         "method": _method_text(settings.method),
-        "objective": {"kind": kind, **({"text": str(judge.aim)} if kind in {RATE, RISK} else {})},
+        "objective": {"kind": _kind(judge), "text": str(judge.aim)},
         "met_on": met_on,
         "data": [
             f"{data.name}: {counts} rows; target {settings.data.target}{positive}.",
