@@ -30,6 +30,7 @@ test: .venv/installed
 test-networks: .venv/installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check "$(TORCH)"
 	$(BIN)/python -m pytest -q -n auto $$(grep -rlE "torch" tests docs/guide --include=test_*.py --include=networks.md)
+	$(BIN)/python -m pytest -q tests/test_contract.py tests/test_scikit_learn.py -k NetworkLearner
 
 lint: .venv/installed
 	$(BIN)/ruff check .

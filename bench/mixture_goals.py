@@ -11,6 +11,7 @@ from mixture import pool
 
 from counterpoise import MixtureClassifier, tradeoff
 from counterpoise.goals import parse_goal
+from counterpoise.mixtures.goal_rows import goal_rows
 from counterpoise.solvers import bounds_path, minimize_cvar, solve_weights_lp
 
 ALPHA = 0.1
@@ -75,7 +76,8 @@ def frontier(n_samples: int, n_models: int, n_points: int) -> Benchmark:
     found = tradeoff(model, model.goals_[2], n_points=n_points)
 
     def cold() -> Any:
-        rows = [model._kept.answers.goal_rows((*model.goals_[:2], found.goal.with_bound(p.bound))) for p in found]  # noqa: SLF001 - the same problems
+        answers = model._kept.answers  # noqa: SLF001 - the same problems
+        rows = [goal_rows(answers, (*model.goals_[:2], found.goal.with_bound(point.bound))) for point in found]
         losses = model.selection_.losses
         return [bounds_path(losses, ALPHA, [(one.rows, one.bounds)], tol=1e-6)[0] for one in rows]
 

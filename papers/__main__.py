@@ -17,6 +17,8 @@ from papers.dro_boosting import experiment as dro_boosting
 from papers.dro_boosting import page as dro_boosting_page
 from papers.mixture_goals import experiment as mixture_goals
 from papers.mixture_goals import page as mixture_goals_page
+from papers.risks_under_shift import experiment as risks_under_shift
+from papers.risks_under_shift import page as risks_under_shift_page
 from papers.vadaboost import experiment as vadaboost
 from papers.vadaboost import page as vadaboost_page
 
@@ -40,6 +42,7 @@ PAPERS = {
     ),
     "confidence": Paper(confidence, confidence_page, "goals certified against a population"),
     "mixture-goals": Paper(mixture_goals, mixture_goals_page, "twenty models on ACS Income under goals"),
+    "risks-under-shift": Paper(risks_under_shift, risks_under_shift_page, "one pool chosen for several risks"),
 }
 
 

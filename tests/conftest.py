@@ -5,7 +5,9 @@ import importlib
 from hypothesis import HealthCheck, settings
 
 # No deadline: the first call of a kernel may compile it. The same examples in every run: CI must not flicker.
-settings.register_profile("counterpoise", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+HOW = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
+settings.register_profile("counterpoise", derandomize=True, max_examples=40, **HOW)
+settings.register_profile("thorough", max_examples=1000, **HOW)  # pytest --hypothesis-profile=thorough searches on
 settings.load_profile("counterpoise")
 
 
@@ -18,6 +20,7 @@ def pytest_configure(config):
             "solvers._ball_kernels",
             "learners.trees",
             "learners.bernstein_stump",
+            "boosting.robust_loss",
         )
         for module in kernels:
             importlib.import_module(f"counterpoise.{module}")

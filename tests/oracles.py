@@ -31,7 +31,7 @@ class Problem(NamedTuple):
 def random_problem(seed):
     """Return one of many kinds of mixture problem: ties, duplicates, constants, weights, constraints."""
     rng = np.random.default_rng(seed)
-    n_samples, n_models = int(rng.integers(1, 501)), int(rng.integers(1, 41))
+    n_samples, n_models = int(rng.integers(1, 251)), int(rng.integers(1, 26))
     losses = _random_losses(rng, n_samples, n_models)
     if rng.random() < 0.3:  # duplicate rows
         losses = losses[rng.integers(0, n_samples, size=n_samples)]

@@ -11,7 +11,6 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler, scale
-from sklearn.utils.estimator_checks import parametrize_with_checks
 from two_groups import GROUP, MODEL, PARITY, X, Y, fitted
 
 from counterpoise import ConstrainedClassifier
@@ -269,18 +268,3 @@ def test_a_grid_over_regularization_passes_the_sensitive_features(routing):
     assert grid.cv_results_["mean_test_score"].min() > 0.7
     best = grid.best_estimator_.set_params(decision="ramp")
     assert best.check_goals(X, Y, sensitive_features=GROUP)[0].violation <= 1e-6
-
-
-def not_exact(estimator):
-    if estimator.kernel == "linear":
-        return {}
-    reason = "coordinate ascent goes from row to row, so repeated rows lead to another point within the tolerance"
-    return {f"check_sample_weight_equivalence_on_{kind}_data": reason for kind in ("dense", "sparse")}
-
-
-@parametrize_with_checks(
-    [ConstrainedClassifier(goals="positive_rate(train) <= 0.6"), ConstrainedClassifier(kernel="rbf")],
-    expected_failed_checks=not_exact,
-)
-def test_it_is_a_scikit_learn_classifier(estimator, check):
-    check(estimator)

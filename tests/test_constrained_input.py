@@ -17,10 +17,7 @@ TRAIN = Dataset("train")
     ("fit", "kind", "text"),
     [
         (lambda: ConstrainedClassifier().fit(X, np.arange(400) % 3), ValueError, "Only binary classification.*3 class"),
-        (lambda: ConstrainedClassifier().fit(X, np.ones(400)), ValueError, "y has 1 class: 1.0"),
         (lambda: ConstrainedClassifier().fit(np.where(X > 2, np.nan, X), Y), ValueError, "contains NaN"),
-        (lambda: ConstrainedClassifier().fit(X, Y, np.zeros(400)), ValueError, "at least one weight above zero"),
-        (lambda: ConstrainedClassifier().fit(X, Y, -np.ones(400)), ValueError, "must not be negative"),
         (
             lambda: ConstrainedClassifier(goals="recall(train) >= 0.5").fit(X, Y, (Y == 0).astype(float)),
             ValueError,

@@ -23,7 +23,7 @@ from counterpoise.boosting.adalpboost import AdaLPBoostClassifier
 from counterpoise.boosting.lpboost import LPBoostClassifier
 from counterpoise.datasets import load_dataset, split_rows
 from counterpoise.metrics import cvar_loss
-from counterpoise.mixtures.pool import zero_one_losses
+from counterpoise.mixtures.pool import failures, pool_codes
 from counterpoise.runs import Tell
 from counterpoise.runs.results import ResultRow
 from papers.arrays import AnyArray
@@ -144,7 +144,7 @@ def run_once(protocol: Protocol, data: Any, seed: int) -> Iterator[ResultRow]:
     def fitted(model: Any) -> tuple[Any, Losses]:
         model.fit(X[train], data.y[train], X_val=X[chosen], y_val=data.y[chosen])
         codes = np.searchsorted(model.classes_, data.y[test])
-        judged = zero_one_losses(model.estimators_, X[test], codes, model.classes_, None)
+        judged = failures(pool_codes(model.estimators_, X[test], model.classes_, None), codes)
         return model, Losses(model.selection_.losses, judged)
 
     def row(method: str, alpha: float | None, quantity: str, value: float, extra: str = "") -> ResultRow:

@@ -12,6 +12,7 @@ from papers.boosted_cvar import pattern as boosted_cvar_pattern
 from papers.boosted_cvar.curves import METHODS, ROUND_ALPHAS
 from papers.boosted_cvar.experiment import LP_ALPHAS
 from papers.boosted_cvar.pattern import Pattern, in_short, means_over_seeds, pattern_of
+from papers.drawing import panels, picture
 from papers.markdown import markdown_table
 
 SHOWN_ALPHAS = (0.02, 0.05, 0.1, 0.2, 0.3, 0.5)
@@ -57,7 +58,7 @@ def _figures(rows: ResultsTable, folder: Path) -> list[str]:
     }
     for name, (_, figure) in figures.items():
         figure.savefig(folder / name, dpi=110)
-    return [f"![{caption}]({name})\n\n*{caption}.*" for name, (caption, _) in figures.items()]
+    return [picture(name, caption) for name, (caption, _) in figures.items()]
 
 
 def _image_parts(rows: ResultsTable, folder: Path) -> list[str]:
@@ -200,7 +201,7 @@ def _cell(values: list[float]) -> str:
 
 
 def _draw_curves(rows: ResultsTable, pairs: list[tuple[str, str]], quantity: str) -> Any:
-    figure, axes = _panels(len(pairs))
+    figure, axes = panels(len(pairs), size=_SIZE)
     for place, (dataset, learner) in zip(axes, pairs, strict=False):
         _curve_panel(place, _plain(rows, dataset, learner, quantity))
         place.set_title(f"{dataset}, {learner}")
@@ -209,6 +210,7 @@ def _draw_curves(rows: ResultsTable, pairs: list[tuple[str, str]], quantity: str
     return figure
 
 
+_SIZE = (3.1, 2.9)  # of a panel, in inches
 _AXES = {"cvar": "test CVaR zero-one loss", "error": "average test loss"}
 
 
@@ -220,7 +222,7 @@ def _curve_panel(place: Any, found: list[Any]) -> None:
 
 
 def _draw_images(rows: ResultsTable, dataset: str, learner: str) -> Any:
-    figure, axes = _panels(3)
+    figure, axes = panels(3, size=_SIZE)
     for place, quantity in zip(axes, _AXES, strict=False):
         _curve_panel(place, _plain(rows, dataset, learner, quantity))
         place.set_ylabel(_AXES[quantity])
@@ -257,7 +259,7 @@ def _markers(place: Any, rows: list[Any]) -> None:
 
 
 def _draw_rounds(rows: ResultsTable, pairs: list[tuple[str, str]]) -> Any:
-    figure, axes = _panels(len(pairs))
+    figure, axes = panels(len(pairs), size=_SIZE)
     for place, (dataset, learner) in zip(axes, pairs, strict=False):
         _round_panel(place, rows, dataset, learner)
         place.set_title(f"{dataset}, {learner}")
@@ -276,20 +278,3 @@ def _round_panel(place: Any, rows: ResultsTable, dataset: str, learner: str) -> 
         counts = sorted(means)
         place.plot(counts, [np.mean(means[count]) for count in counts], marker=marker, label=f"alpha {alpha:g}")
     place.set_xlabel("base models")
-
-
-def _panels(n_panels: int) -> tuple[Any, list[Any]]:
-    import matplotlib as mpl  # noqa: PLC0415 - heavy
-
-    mpl.use("Agg")
-    import matplotlib.pyplot as plt  # noqa: PLC0415
-
-    n_rows = -(-n_panels // 4)
-    figure, axes = plt.subplots(
-        n_rows, min(n_panels, 4), figsize=(3.1 * min(n_panels, 4), 2.9 * n_rows), layout="constrained", squeeze=False
-    )
-    for place in axes.ravel()[n_panels:]:
-        place.axis("off")
-    for place in axes.ravel():
-        place.grid(alpha=0.25)
-    return figure, list(axes.ravel())

@@ -28,6 +28,7 @@ from papers.dataset_constraints.experiment import (
     WEAK,
     ZAFAR,
 )
+from papers.drawing import panels, picture
 from papers.markdown import markdown_table
 
 _COMMAND = "python -m papers dataset-constraints --output docs/results/dataset_constraints"
@@ -40,6 +41,7 @@ _MARKS = {
     SVM: ("*", "black"),
     SHIFTED: ("x", "#7f7f7f"),
 }
+_SIZE = (4.6, 3.5)  # of a panel of a figure, in inches
 _PERCENT = 100.0
 _HIGHEST = 0.2  # test error in Figure 2
 _AT = 0.001  # a rate this near to its bound is at it
@@ -145,7 +147,7 @@ def _fairness(rows: ResultsTable) -> list[str]:
     named = {learner: rows.where(dataset=FAIRNESS, learner=learner) for learner in STRENGTHS}
     sections = [
         _FAIRNESS.format(repeats=_repeats(rows, FAIRNESS)),
-        _picture("fairness.png", "Figure 2: error against ratio, and ratio against kappa, on test rows"),
+        picture("fairness.png", "Figure 2: error against ratio, and ratio against kappa, on test rows"),
         _fairness_findings(list(named.values())),
     ]
     for learner, here in (named | {PEER: peer}).items():
@@ -215,7 +217,7 @@ def _against_zafar(ours: Curve, zafar: Curve) -> str:
 def _churn(rows: ResultsTable) -> list[str]:
     return [
         _CHURN.format(repeats=_repeats(rows, CHURN)),
-        _picture("churn.png", "Figure 3: churn on `live`, and error on `train` and `fresh`, against the churn target"),
+        picture("churn.png", "Figure 3: churn on `live`, and error on `train` and `fresh`, against the churn target"),
         _churn_findings(rows),
         _table(rows, CHURN, (DEPLOYED, SHIFTED, *_OURS), ("churn", "error", "recall")),
         _regularization_note(_required(rows, CHURN, SHIFTED)),
@@ -281,10 +283,6 @@ def _findings(found: Mapping[str, Sequence[str]], heads: Sequence[str]) -> str:
     return markdown_table(["the paper says of its method", *heads], lines, n_words=1 + len(heads))
 
 
-def _picture(name: str, caption: str) -> str:
-    return f"![{caption}]({name})\n\n*{caption}.*"
-
-
 def _range(values: FloatArray) -> str:
     low, high = (round(float(value), 3) + 0.0 for value in (values.min(), values.max()))  # + 0.0: no minus zero
     return f"{low:.3f} to {high:.3f}"
@@ -303,7 +301,7 @@ def _cell(rows: Iterable[ResultRow]) -> str:
 
 def draw_fairness(rows: ResultsTable) -> Any:
     """Draw Figure 2, a row for each regularization: test error against the test ratio, and the ratio against kappa."""
-    figure, axes = _panels(len(STRENGTHS), 2)
+    figure, axes = panels(2 * len(STRENGTHS), size=_SIZE, n_columns=2)
     for place, learner in enumerate(STRENGTHS):
         left, right = axes[2 * place : 2 * place + 2]
         for method, (mark, color) in _MARKS.items():
@@ -327,11 +325,11 @@ def draw_fairness(rows: ResultsTable) -> Any:
 
 def draw_churn(rows: ResultsTable) -> Any:
     """Draw Figure 3: churn (top) and error (bottom) against the target, on training (left) and test rows (right)."""
-    figure, axes = _panels(2, 2)
+    figure, axes = panels(4, size=_SIZE, n_columns=2)
     base = _required(rows, CHURN, SHIFTED)
     place = base.settings.index(_BASELINE)
-    panels = [(quantity, split) for quantity in ("churn", "error") for split in ("train", "test")]
-    for axis, (quantity, split) in zip(axes, panels, strict=True):
+    shown = [(quantity, split) for quantity in ("churn", "error") for split in ("train", "test")]
+    for axis, (quantity, split) in zip(axes, shown, strict=True):
         for method in _OURS:
             found = _required(rows, CHURN, method)
             mark, color = _MARKS[method]
@@ -356,13 +354,3 @@ def _share_limits(*axes: Any) -> None:
     limits = np.array([axis.get_ylim() for axis in axes])
     for axis in axes:
         axis.set_ylim(limits[:, 0].min(), limits[:, 1].max())
-
-
-def _panels(n_rows: int, n_columns: int) -> tuple[Any, list[Any]]:
-    from matplotlib.figure import Figure  # noqa: PLC0415 - an optional package
-
-    figure = Figure(figsize=(4.6 * n_columns, 3.5 * n_rows), layout="constrained")
-    axes = [figure.add_subplot(n_rows, n_columns, place + 1) for place in range(n_rows * n_columns)]
-    for axis in axes:
-        axis.grid(alpha=0.25)
-    return figure, axes

@@ -1,12 +1,14 @@
 """The figures and the page of ``dro_boosting``, as functions of its results table."""
 
 from collections.abc import Iterable
+from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from counterpoise.runs.results import ResultRow, ResultsTable, read_rows, summarize
+from papers.drawing import panels, picture
 from papers.dro_boosting.coverage import DEGREES, N_SAMPLES
 from papers.dro_boosting.experiment import (
     ABROAD,
@@ -54,24 +56,24 @@ TABLE_1 = (
         "exponential loss", "Average Exponential Loss", ((0.497, 0.041), (0.738, 0.013), (0.860, 0.009), (0.801, 0.007))
     ),
 )
+_SIZE = (4.6, 3.4)  # of a panel of a figure, in inches
 N_LOOKED_AT = 6  # splits on which steps of 0.05, 0.1, 0.3 and 1 were compared before the default was set
 
 
 def write_page(table: Path) -> Path:
     """Write the figures and ``README.md`` beside the results table, and return the page's path."""
     rows = read_rows(table)
-    figures: dict[str, tuple[str, Any]] = {}
     sections = [_HEAD]
     if len(rows.where(dataset=CREDIT)):
-        figures["path.png"] = ("Credit default, test rows: accuracy and exponential loss", _draw_path(rows))
-        sections += [_table_1(rows), _picture(figures, "path.png"), _nearest(rows), _paths(rows)]
+        _draw_path(rows).savefig(table.parent / "path.png", dpi=110)
+        shown = picture("path.png", "Credit default, test rows: accuracy and exponential loss")
+        sections += [_table_1(rows), shown, _nearest(rows), _paths(rows)]
     if len(rows.where(dataset=SHIFT)):
         sections.append(_shift(rows))
     if len(rows.where(dataset=SIMULATION)):
-        figures["coverage.png"] = ("Theorem 1: 2 n R_n of every repeat against its chi-square", _draw_coverage(rows))
-        sections += [_coverage(rows), _picture(figures, "coverage.png")]
-    for name, (_, figure) in figures.items():
-        figure.savefig(table.parent / name, dpi=110)
+        _draw_coverage(rows).savefig(table.parent / "coverage.png", dpi=110)
+        shown = picture("coverage.png", "Theorem 1: 2 n R_n of every repeat against its chi-square")
+        sections += [_coverage(rows), shown]
     page = table.parent / "README.md"
     page.write_text("\n\n".join(sections) + "\n", encoding="utf-8")
     return page
@@ -83,11 +85,6 @@ Made by `{_COMMAND}`; every number is in
 `results.csv` beside this page. Means over random splits, and their standard errors after ±. *DRO-Boosting* is
 `DROBoostClassifier` as it comes: a tenth of the line search's step, rounds chosen on a fifth of the training rows, the
 radius calibrated on the others."""
-
-
-def _picture(figures: dict[str, tuple[str, Any]], name: str) -> str:
-    caption = figures[name][0]
-    return f"![{caption}]({name})\n\n*{caption}.*"
 
 
 def _table_1(rows: ResultsTable) -> str:
@@ -184,15 +181,12 @@ def _shift(rows: ResultsTable) -> str:
         f"for the home region: 10,000 of them train, 10,000 of each region test, {n_splits} splits. Place of birth is",
         "not among the features. Test accuracy; *noise* is the share of training labels that were flipped.",
         "",
-        "| noise | method | " + " | ".join(regions) + " |",
-        "|---:|---|" + "---:|" * len(regions),
     ]
-    for noise in SHIFT_NOISES:
-        for method in methods:
-            found = here.where(method=method, settings=f"noise={noise:g}")
-            cells = [_cell(found.where(split=region)) for region in regions]
-            lines.append(f"| {noise:g} | {method} | " + " | ".join(cells) + " |")
-    return "\n".join(lines)
+    body = []
+    for noise, method in product(SHIFT_NOISES, methods):
+        found = here.where(method=method, settings=f"noise={noise:g}")
+        body.append([f"{noise:g}", method, *(_cell(found.where(split=region)) for region in regions)])
+    return "\n".join([*lines, markdown_table(["noise", "method", *regions], body, n_words=2)])
 
 
 def _coverage(rows: ResultsTable) -> str:
@@ -225,7 +219,7 @@ def _cell(rows: ResultsTable, digits: int = 4) -> str:
 
 
 def _draw_path(rows: ResultsTable) -> Any:
-    figure, axes = _panels(2)
+    figure, axes = panels(2, size=_SIZE)
     here = rows.where(dataset=CREDIT, split="test")
     for place, quantity in zip(axes, ("accuracy", "exponential loss"), strict=True):
         ada = [
@@ -249,21 +243,9 @@ def _draw_coverage(rows: ResultsTable) -> Any:
     from scipy.stats import chi2  # noqa: PLC0415 - heavy
 
     values = np.sort([row.value for row in rows.where(dataset=SIMULATION)])
-    figure, axes = _panels(1)
+    figure, axes = panels(1, size=_SIZE)
     expected = chi2.ppf((np.arange(values.size) + 0.5) / values.size, DEGREES)
     axes[0].plot(expected, expected, "--", color="black", linewidth=1)
     axes[0].plot(expected, values, ".", markersize=3)
     axes[0].set(xlabel="quantile of chi-square", ylabel="2 n R_n")
     return figure
-
-
-def _panels(n_panels: int) -> tuple[Any, list[Any]]:
-    import matplotlib as mpl  # noqa: PLC0415 - heavy
-
-    mpl.use("Agg")
-    import matplotlib.pyplot as plt  # noqa: PLC0415
-
-    figure, axes = plt.subplots(1, n_panels, figsize=(4.6 * n_panels, 3.4), layout="constrained", squeeze=False)
-    for place in axes.ravel():
-        place.grid(alpha=0.25)
-    return figure, list(axes.ravel())

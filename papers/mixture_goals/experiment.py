@@ -166,7 +166,7 @@ def _mixed(plain: MixtureClassifier, seen: Mapping[str, Seen]) -> Iterator[Numbe
     for point in tradeoff(plain, PRICED, PRICED_BOUNDS):
         if point.mixture is not None:  # none is within the tightest bounds
             for part, found in seen.items():
-                value = cvar_loss(found.losses, alpha, mixture=point.mixture)
+                value = cvar_loss(found.losses, plain.alpha, mixture=point.mixture)
                 yield Number(POOL, FRONTIER, alpha, CVAR, part, value, f"bound={point.bound:g}")
 
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from counterpoise.runs.results import ResultsTable, read_rows
 from papers.arrays import BoolArray, FloatArray
+from papers.drawing import panels
 from papers.markdown import markdown_table
 from papers.mixture_goals.experiment import (
     ALPHAS,
@@ -201,11 +202,8 @@ one split at least.*"""
 
 def draw_frontier(numbers: Numbers) -> Any:
     """Draw the least tail loss against the bound of the priced goal, a panel for each alpha."""
-    from matplotlib.figure import Figure  # noqa: PLC0415 - an optional package
-
-    figure = Figure(figsize=(11, 3.6), layout="constrained")
-    panels = figure.subplots(1, len(ALPHAS))
-    for alpha, place in zip(ALPHAS, panels, strict=True):
+    figure, axes = panels(len(ALPHAS), size=(11 / len(ALPHAS), 3.6))
+    for alpha, place in zip(ALPHAS, axes, strict=True):
         for split, color in _COLORS.items():
             bounds, values = _frontier(numbers, alpha, split)
             mean, spread = values.mean(axis=1), _deviation(values)
@@ -213,9 +211,8 @@ def draw_frontier(numbers: Numbers) -> Any:
             place.fill_between(bounds, mean - spread, mean + spread, color=color, alpha=0.15, linewidth=0)
         place.axvline(PRICED.bound, color="gray", linestyle=":")
         place.set(title=f"alpha = {alpha:g}", xlabel=f"bound b in {PRICED.left} {PRICED.sense} b")
-        place.grid(visible=True, alpha=0.3)
-    panels[0].set_ylabel("zero-one loss on the worst-off alpha")
-    panels[0].legend(frameon=False)
+    axes[0].set_ylabel("zero-one loss on the worst-off alpha")
+    axes[0].legend(frameon=False)
     return figure
 
 

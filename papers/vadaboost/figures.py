@@ -12,6 +12,7 @@ from counterpoise.datasets import DataNotAvailable, split_rows, twonorm
 from counterpoise.learners import LeastErrorStump
 from counterpoise.theory.risks import MeanVariance
 from papers.arrays import AnyArray, FloatArray
+from papers.drawing import panels
 from papers.vadaboost.data import TASKS
 
 _ROUNDS = 800
@@ -26,7 +27,7 @@ def draw_bound(path: Path) -> str:
     losses = np.exp(-_signs(y) * before)
     wrong = model.estimators_[-1].predict(X) != y
     votes = np.linspace(-0.6, 0.6, 121)
-    figure, axes = _panels(2)
+    figure, axes = panels(2, size=(4.5, 3.4))
     for place, penalty in zip(axes, (0.0, 0.9), strict=True):
         risk = MeanVariance(penalty)
         place.plot(votes, [risk.bound(losses, wrong, vote) for vote in votes], "--", color=_ADA, label="bound U")
@@ -67,7 +68,7 @@ def draw_cost(path: Path) -> str | None:
             "-",
         ),
     ]
-    figure, axes = _panels(1)
+    figure, axes = panels(1, size=(6.3, 3.4))
     for name, penalty, model, color, line in runs:
         costs = staged_costs(model.fit(X[train], y[train]), X[train], y[train], penalty)
         axes[0].plot(np.arange(1, costs.size + 1), costs, line, color=color, label=name)
@@ -90,10 +91,3 @@ def staged_costs(model: Any, X: AnyArray, y: AnyArray, penalty: float) -> FloatA
 
 def _signs(y: AnyArray) -> FloatArray:
     return np.where(y > 0, 1.0, -1.0)
-
-
-def _panels(n_panels: int) -> tuple[Any, list[Any]]:
-    from matplotlib.figure import Figure  # noqa: PLC0415 - an optional package
-
-    figure = Figure(figsize=(4.5 * max(n_panels, 1.4), 3.4), layout="constrained")
-    return figure, [figure.add_subplot(1, n_panels, place + 1) for place in range(n_panels)]

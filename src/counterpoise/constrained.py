@@ -8,6 +8,7 @@ and where the goals contradict each other that is proven instead.
 """
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -24,7 +25,8 @@ from counterpoise.goals.classes import signs_of
 from counterpoise.goals.conflicts import Rebuild, find_start, stacked_weights
 from counterpoise.goals.tables import with_train
 from counterpoise.learners.row_kernels import LINEAR, check_kernel, gram_of, kernel_of, stacked_rows
-from counterpoise.mixtures.draws import Draws, check_key, draws_of, make_key
+from counterpoise.mixtures.draws import Draws, check_key, known_draws, make_key
+from counterpoise.mixtures.pool import checked_features
 from counterpoise.solvers.ramp import KernelMachine, LinearMachine, Plan, RampProblem, RampSolution, minimize_ramp, ramp
 
 TRAIN = "train"
@@ -231,9 +233,7 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
             if ids is not None:
                 raise ValueError("ids are for decision='ramp'; this classifier has decision='threshold'.")
             return np.asarray(self.classes_[(scores > 0).astype(np.int64)])
-        draws = draws_of(self)
-        assert draws is not None  # noqa: S101 - it is fitted
-        is_second = draws.uniforms(X, rows, ids) < ramp(scores)
+        is_second = known_draws(self).uniforms(X, rows, ids) < ramp(scores)
         return np.asarray(self.classes_[is_second.astype(np.int64)])
 
     def check_goals(
@@ -283,8 +283,7 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
         """Check what came from a file."""
         check_kernel(self.kernel)
         if hasattr(self, "classes_"):
-            if draws_of(self) is None:
-                raise ValueError("it has no key to draw with")
+            known_draws(self)
             is_linear = self.kernel == LINEAR
             found = self.coef_[0] if is_linear else self.dual_coef_[0]
             n_wanted = self.n_features_in_ if is_linear else self.support_rows_.shape[0]
@@ -389,12 +388,7 @@ class _Rows(NamedTuple):
 
 
 def _checked_dataset(model: ConstrainedClassifier, X: Any, name: str) -> Any:
-    if X is None:
-        raise ValueError(f"Dataset {name!r} needs features to score its rows by: pass X in its Table.")
-    try:
-        return _checked(model, X)
-    except ValueError as error:
-        raise ValueError(f"Dataset {name!r}: {error}") from error
+    return checked_features(X, name, "to score its rows by", partial(_checked, model))
 
 
 def _checked(model: ConstrainedClassifier, X: Any) -> Any:

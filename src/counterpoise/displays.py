@@ -11,13 +11,15 @@ import numpy as np
 
 from counterpoise._base.checks import check_alphas, check_choice, check_confidence, check_losses
 from counterpoise._base.types import AnyArray, ArrayLike, FloatArray
-from counterpoise.metrics import RateRow, cvar_curve, rate_table
+from counterpoise.goals.kinds import needs
+from counterpoise.goals.rates import METRICS, RATIOS, named
+from counterpoise.goals.rows import Dataset
+from counterpoise.metrics import cvar_curve, rate_table
 from counterpoise.mixtures.tradeoff import Tradeoff, tradeoff
 from counterpoise.theory.confidence import binomial_bounds
 
-__all__ = ["RATES", "CVaRCurveDisplay", "RateDisplay", "TradeoffDisplay", "count_bounds"]
+__all__ = ["CVaRCurveDisplay", "RateDisplay", "TradeoffDisplay", "count_bounds"]
 
-RATES = ("positive_rate", "error_rate", "recall", "false_positive_rate", "precision", "churn")
 _ALPHAS = np.geomspace(0.01, 1.0, 61)  # even steps on the logarithmic axis that is drawn
 _DRAWN = ("sticky", "sample", "ramp")  # values of ``decision`` under which answers are drawn
 _CONFIDENCE = 0.95
@@ -65,53 +67,25 @@ class CVaRCurveDisplay:
         self.name = name
 
     @classmethod
-    def from_estimator(
-        cls,
-        estimator: Any,
-        X: Any,
-        y: ArrayLike,
-        *,
-        alphas: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
-        name: str | None = None,
-        ax: Any = None,
-        **kwargs: Any,
-    ) -> Self:
+    def from_estimator(cls, estimator: Any, X: Any, y: ArrayLike, *, name: str | None = None, **kwargs: Any) -> Self:
         """Draw the curve of a fitted classifier on labelled rows.
 
         Parameters
         ----------
         estimator : fitted classifier
         X, y : rows and their labels
-        alphas : array of tail fractions in (0, 1], optional
-            Default: 61 from 0.01 to 1.
-        sample_weight : array of shape (n_samples,), optional
-            Non-negative; only their ratios matter.
         name : str, optional
             Default: the name of the class.
-        ax : matplotlib axes, optional
         **kwargs
-            Passed to matplotlib's ``plot``.
+            As for ``from_losses``.
         """
-        losses = _error_probabilities(estimator, X, y)
         title = type(estimator).__name__ if name is None else name
-        return cls.from_losses(losses, alphas=alphas, sample_weight=sample_weight, name=title, ax=ax, **kwargs)
+        return cls.from_losses(_error_probabilities(estimator, X, y), name=title, **kwargs)
 
     @classmethod
-    def from_predictions(
-        cls,
-        y_true: ArrayLike,
-        y_pred: ArrayLike,
-        *,
-        alphas: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
-        name: str | None = None,
-        ax: Any = None,
-        **kwargs: Any,
-    ) -> Self:
-        """Draw the curve of predicted labels; parameters as for ``from_estimator``."""
-        losses = _wrong(np.asarray(y_true), np.asarray(y_pred))
-        return cls.from_losses(losses, alphas=alphas, sample_weight=sample_weight, name=name, ax=ax, **kwargs)
+    def from_predictions(cls, y_true: ArrayLike, y_pred: ArrayLike, **kwargs: Any) -> Self:
+        """Draw the curve of predicted labels; ``kwargs`` are those of ``from_losses``."""
+        return cls.from_losses(_wrong(np.asarray(y_true), np.asarray(y_pred)), **kwargs)
 
     @classmethod
     def from_losses(
@@ -125,7 +99,23 @@ class CVaRCurveDisplay:
         ax: Any = None,
         **kwargs: Any,
     ) -> Self:
-        """Draw the curve of losses, one for each row; or one for each row and model, with the mixture of the models."""
+        """Draw the curve of losses.
+
+        Parameters
+        ----------
+        losses : array of shape (n_samples,) or (n_samples, n_models)
+            One for each row; or one for each row and model, with the mixture of the models.
+        alphas : array of tail fractions in (0, 1], optional
+            Default: 61 from 0.01 to 1.
+        sample_weight : array of shape (n_samples,), optional
+            Non-negative; only their ratios matter.
+        mixture : array of shape (n_models,), optional
+        name : str, optional
+            What the legend calls the curve.
+        ax : matplotlib axes, optional
+        **kwargs
+            Passed to matplotlib's ``plot``.
+        """
         levels = _ALPHAS if alphas is None else check_alphas(alphas)
         curve = cvar_curve(check_losses(losses, ndim=None), levels, sample_weight, mixture=mixture)
         return cls(alphas=levels, cvar=curve, name=name).plot(ax, **kwargs)
@@ -185,17 +175,7 @@ class RateDisplay:
         self.rate = rate
 
     @classmethod
-    def from_estimator(
-        cls,
-        estimator: Any,
-        X: Any,
-        y: ArrayLike | None = None,
-        *,
-        sensitive_features: Any,
-        rate: str = "positive_rate",
-        ax: Any = None,
-        **kwargs: Any,
-    ) -> Self:
+    def from_estimator(cls, estimator: Any, X: Any, y: ArrayLike | None = None, **kwargs: Any) -> Self:
         """Draw the rates of the decisions that a fitted classifier makes.
 
         Parameters
@@ -203,16 +183,11 @@ class RateDisplay:
         estimator : fitted classifier
             A randomized one is shown by the decisions that it draws.
         X, y : rows and their labels
-            Labels are needed for rates other than ``positive_rate`` and ``churn``.
-        sensitive_features : data frame, dict of arrays, or array
-            A group is a combination of the values of all columns.
-        rate : {"positive_rate", "error_rate", "recall", "false_positive_rate", "precision", "churn"}
-        ax : matplotlib axes, optional
+            Labels are needed for most rates, not for ``positive_rate`` and ``churn``.
         **kwargs
-            As for ``from_predictions``.
+            As for ``from_predictions``, ``sensitive_features`` among them.
         """
-        said = estimator.predict(X)
-        return cls.from_predictions(y, said, sensitive_features=sensitive_features, rate=rate, ax=ax, **kwargs)
+        return cls.from_predictions(y, estimator.predict(X), **kwargs)
 
     @classmethod
     def from_predictions(
@@ -234,24 +209,28 @@ class RateDisplay:
         ----------
         y_true : array of shape (n_samples,) or None
         y_pred : array of shape (n_samples,)
-        sensitive_features, rate, ax
-            As for ``from_estimator``.
+        sensitive_features : data frame, dict of arrays, or array
+            A group is a combination of the values of all columns.
+        rate : str
+            Name of a metric of ``counterpoise.goals``, or of one that was registered.
         baseline : array of shape (n_samples,), optional
             What the deployed model predicts, for the churn.
         confidence : float in (0, 1), default=0.95
             With which each interval, by itself, holds the rate of the group's population: exact (Clopper and Pearson).
         pos_label : label, optional
             The positive class; by default the last of the sorted classes.
+        ax : matplotlib axes, optional
         **kwargs
             Passed to matplotlib's ``errorbar``.
         """
-        check_choice(rate, "rate", RATES)
-        table = rate_table(y_pred, y_true, sensitive_features, baseline=baseline, pos_label=pos_label)
-        rates = [getattr(row, rate) for row in table]
+        check_choice(rate, "rate", (*METRICS, *RATIOS))
+        table = rate_table(y_pred, y_true, sensitive_features, baseline=baseline, pos_label=pos_label, rates=[rate])
+        rates = [row.rates[rate] for row in table]
         if not np.isfinite(rates).any():
-            needed = "baseline" if rate == "churn" else "y_true, with rows that count in it"
+            is_compared = baseline is None and needs(named(rate, Dataset()), "baseline")
+            needed = "baseline" if is_compared else "y_true, with rows that count in it"
             raise ValueError(f"rate={rate!r} needs {needed}; got none for any group.")
-        ends = (count_bounds(getattr(row, rate), _trials(row, rate), confidence=confidence) for row in table)
+        ends = (count_bounds(row.rates[rate], row.trials[rate], confidence=confidence) for row in table)
         low, high = np.array(list(ends)).T
         groups = [row.group for row in table]
         return cls(groups=groups, rates=np.array(rates), low=low, high=high, rate=rate).plot(ax, **kwargs)
@@ -350,15 +329,6 @@ def count_bounds(rate: float, n_trials: int | None, *, confidence: float = _CONF
         return np.nan, np.nan
     low, high = binomial_bounds(round(rate * n_trials), n_trials, confidence=level)
     return low, high
-
-
-def _trials(row: RateRow, rate: str) -> int | None:
-    """Return the number of rows that a rate is out of."""
-    if rate == "recall":
-        return row.n_positives
-    if rate == "false_positive_rate":
-        return None if row.n_positives is None else row.n_samples - row.n_positives
-    return round(row.positive_rate * row.n_samples) if rate == "precision" else row.n_samples
 
 
 def _error_probabilities(estimator: Any, X: Any, y: ArrayLike) -> FloatArray:

@@ -6,7 +6,8 @@ classifier with a zero-one loss has a CVaR of exactly ``min(1, error / alpha)``.
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,8 +21,12 @@ from counterpoise._base.checks import (
     value_range,
 )
 from counterpoise._base.text_table import text_table
-from counterpoise._base.types import ArrayLike, BoolArray, FloatArray, IntArray
+from counterpoise._base.types import ArrayLike, FloatArray, IntArray
 from counterpoise.goals.classes import is_positive, two_classes
+from counterpoise.goals.expressions import Rate, Ratio
+from counterpoise.goals.kinds import Fraction, fractions, kinds_of, needs
+from counterpoise.goals.rates import TABLED, named, recall
+from counterpoise.goals.rows import Dataset
 from counterpoise.goals.tables import Table, group_codes
 
 _CHUNK = 65_536  # rows multiplied at once, so that no float copy of a byte matrix is made
@@ -145,18 +150,24 @@ def _curve(scores: FloatArray, alphas: FloatArray, mass: FloatArray) -> FloatArr
     return np.asarray(np.interp(alphas, reached, totals) / alphas)
 
 
-class RateRow(NamedTuple):
-    """The rates of one group; NaN where they have no meaning, such as the recall of a group without positives."""
+@dataclass(frozen=True)
+class RateRow:
+    """The rates of one group by name, which are attributes too: ``row.recall``.
+
+    A rate is NaN where it has no meaning, such as the recall of a group without positives.
+    """
 
     group: str
     n_samples: int
     n_positives: int | None  # rows labelled positive; None without labels
-    positive_rate: float
-    error_rate: float
-    recall: float
-    false_positive_rate: float
-    precision: float
-    churn: float
+    rates: dict[str, float]
+    trials: dict[str, int | None]  # how many rows a rate is a count out of; None where it is no count, as with weights
+
+    def __getattr__(self, name: str) -> float:
+        rates: dict[str, float] = self.__dict__.get("rates", {})
+        if name not in rates:
+            raise AttributeError(f"The row has no rate {name!r}; it has {', '.join(rates)}.")
+        return rates[name]
 
 
 class RateTable(tuple[RateRow, ...]):
@@ -165,7 +176,10 @@ class RateTable(tuple[RateRow, ...]):
     __slots__ = ()
 
     def __str__(self) -> str:
-        lines = [list(RateRow._fields), *([_shown(entry) for entry in row] for row in self)]
+        lines = [["group", "n_samples", "n_positives", *self[0].rates]]
+        lines += [
+            [_shown(one) for one in (row.group, row.n_samples, row.n_positives, *row.rates.values())] for row in self
+        ]
         columns = [column for column in zip(*lines, strict=True) if any(text != "-" for text in column[1:])]
         return text_table(list(zip(*columns, strict=True)), "<" + ">" * (len(columns) - 1))
 
@@ -178,6 +192,7 @@ def rate_table(
     baseline: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
     pos_label: Any = None,
+    rates: Sequence[str] | None = None,
 ) -> RateTable:
     """Return the rates of every group, with counts.
 
@@ -195,6 +210,8 @@ def rate_table(
         Non-negative; the rates are then weighted, the counts are not.
     pos_label : label, optional
         The positive class; by default the last of the sorted classes.
+    rates : sequence of str, optional
+        Names of metrics of ``counterpoise.goals``. Default: those shown here, and those that were registered.
 
     Returns
     -------
@@ -213,49 +230,82 @@ def rate_table(
     labels = np.asarray(predictions)
     table = Table(labels, y, sensitive_features, baseline, sample_weight=sample_weight)
     classes = two_classes([labels, table.y, table.baseline], pos_label=pos_label)
-    signs = (
-        is_positive(labels, classes, "predictions"),
-        None if table.y is None else is_positive(table.y, classes, "y"),
-        None if table.baseline is None else is_positive(table.baseline, classes, "baseline"),
+    labelled, deployed = (
+        None if part is None else is_positive(part, classes, name)
+        for name, part in (("y", table.y), ("baseline", table.baseline))
     )
+    kinds = kinds_of(is_positive(labels, classes, "predictions"), labelled, deployed)
+    unknown = [part for part, known in (("label", labelled), ("baseline", deployed)) if known is None]
+    asked = {name: named(name, Dataset()) for name in (TABLED if rates is None else rates)}
     codes, groups = group_codes(table)
-    whole = np.zeros(table.n_samples, dtype=np.int64)
-    weights = table.weights()
-    rows = [*_rate_rows(whole, ["all"], weights, *signs)]
-    return RateTable([*rows, *_rate_rows(codes, groups, weights, *signs)] if groups else rows)
+    parts = [_Groups(["all"], np.zeros_like(codes), kinds, sample_weight is not None, table.weights())]
+    parts += [parts[0]._replace(names=groups, codes=codes)] if groups else []
+    return RateTable([row for part in parts for row in part.rows(asked, unknown)])
 
 
-def _rate_rows(
-    codes: IntArray,
-    groups: list[str],
-    weights: FloatArray,
-    predicted: BoolArray,
-    labels: BoolArray | None,
-    baseline: BoolArray | None,
-) -> Iterator[RateRow]:
-    everything = np.ones(codes.size, dtype=np.bool_)
-    none = np.full(len(groups), np.nan)
+class _Groups(NamedTuple):
+    """Rows by group and kind."""
 
-    def share(part: BoolArray, whole: BoolArray) -> FloatArray:
-        top = np.bincount(codes, weights * (part & whole), minlength=len(groups))
-        bottom = np.bincount(codes, weights * whole, minlength=len(groups))
-        return np.asarray(np.divide(top, bottom, out=none.copy(), where=bottom > 0))
+    names: list[str]
+    codes: IntArray
+    kinds: IntArray
+    is_weighted: bool
+    weights: FloatArray
 
-    by_label = [none] * 4
-    if labels is not None:
-        wrong = np.logical_xor(predicted, labels)
-        by_label = [
-            share(wrong, everything),
-            share(predicted, labels),
-            share(predicted, ~labels),
-            share(labels, predicted),
-        ]
-    changed = none if baseline is None else share(np.logical_xor(predicted, baseline), everything)
-    counts = np.bincount(codes, minlength=len(groups)).tolist()
-    n_positives = [None] * len(groups) if labels is None else np.bincount(codes[labels], minlength=len(groups)).tolist()
-    rates = [column.tolist() for column in (share(predicted, everything), *by_label, changed)]
-    for group, *entries in zip(groups, counts, n_positives, *rates, strict=True):
-        yield RateRow(group, *entries)
+    def rows(self, asked: Mapping[str, Rate | Ratio], unknown: Sequence[str]) -> Iterator[RateRow]:
+        """Yield the rates of each group."""
+        known = {name: not any(needs(rate, part) for part in unknown) for name, rate in asked.items()}
+        nothing = np.full(len(self.names), np.nan)
+        rates = {name: self.values(rate) if known[name] else nothing for name, rate in asked.items()}
+        trials = {name: self.trials(rate) if known[name] else None for name, rate in asked.items()}
+        n_positives = None if "label" in unknown else self.counts(fractions(recall())[0].bottom)
+        for place, n_samples in enumerate(np.bincount(self.codes, minlength=len(self.names)).tolist()):
+            yield RateRow(
+                self.names[place],
+                n_samples,
+                None if n_positives is None else n_positives[place],
+                {rate: float(values[place]) for rate, values in rates.items()},
+                {rate: None if counts is None else counts[place] for rate, counts in trials.items()},
+            )
+
+    def values(self, rate: Rate | Ratio) -> FloatArray:
+        """Return a rate of each group."""
+        whole = _fraction(rate)
+        if whole is not None:
+            return _divided(self.totals(whole.top), self.totals(whole.bottom))
+        if isinstance(rate, Ratio):
+            return _divided(self.values(rate.numerator), self.values(rate.denominator))
+        parts = [_divided(self.totals(part.top), self.totals(part.bottom)) for part in fractions(rate)]
+        return np.asarray(rate.constant + sum(parts))
+
+    def trials(self, rate: Rate | Ratio) -> list[int] | None:
+        """Return out of how many rows a rate is a count, where it is one."""
+        whole = _fraction(rate)
+        return None if whole is None or self.is_weighted or not whole.is_count else self.counts(whole.bottom)
+
+    def totals(self, values: FloatArray) -> FloatArray:
+        """Return the weighted sum of what rows of each kind contribute."""
+        return np.asarray(np.bincount(self.codes, self.weights * values[self.kinds], len(self.names)))
+
+    def counts(self, values: FloatArray) -> list[int]:
+        """Return the number of rows that contribute."""
+        return [int(n) for n in np.bincount(self.codes[values[self.kinds] > 0], minlength=len(self.names))]
+
+
+def _fraction(rate: Rate | Ratio) -> Fraction | None:
+    """Return a rate or ratio as one share of rows, where it is that."""
+    sides = (rate.numerator, rate.denominator) if isinstance(rate, Ratio) else (rate,)
+    parts = [fractions(side) for side in sides]
+    if any(side.constant for side in sides) or any(len(part) != 1 for part in parts):
+        return None
+    first, last = parts[0][0], parts[-1][0]
+    if not isinstance(rate, Ratio):
+        return first
+    return Fraction(first.top, last.top) if (first.bottom == last.bottom).all() else None
+
+
+def _divided(top: FloatArray, bottom: FloatArray) -> FloatArray:
+    return np.asarray(np.divide(top, bottom, out=np.full(top.size, np.nan), where=bottom > 0))
 
 
 def _shown(entry: str | float | None) -> str:

@@ -11,7 +11,6 @@ from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from counterpoise import AdaBoostClassifier, DROBoostClassifier
 from counterpoise.boosting.directions import SignDirections, ValueDirections, dimension, make_directions
@@ -25,27 +24,6 @@ from counterpoise.theory.losses import LOSSES
 from counterpoise.theory.risks import ball_risk
 
 KINDS = [("exponential", "empirical-likelihood"), ("logistic", "kl"), ("squared", "chi-square"), ("logistic", "cvar")]
-CHECKED = [
-    DROBoostClassifier(n_estimators=5),
-    DROBoostClassifier(n_estimators=5, radius=0.1, loss="logistic", divergence="kl", learning_rate=1.0),
-]
-REGRESSING = DROBoostClassifier(DecisionTreeRegressor(max_depth=3), n_estimators=15, loss="squared", learning_rate=0.5)
-
-
-@parametrize_with_checks(CHECKED)
-def test_it_is_a_scikit_learn_classifier(estimator, check):
-    check(estimator)
-
-
-def ties_in_trees(_estimator):
-    reason = "scikit-learn's trees break ties between splits by the order of the rows"
-    names = ("dense_data", "sparse_data")
-    return {f"check_sample_weight_equivalence_on_{name}": reason for name in names}
-
-
-@parametrize_with_checks([REGRESSING], expected_failed_checks=ties_in_trees)
-def test_it_is_one_with_a_regressor_too(estimator, check):
-    check(estimator)
 
 
 class ImageTree(DecisionTreeClassifier):
@@ -190,11 +168,10 @@ def test_a_sample_of_next_to_no_weight_does_not_multiply_the_others():
     assert sample_count(own / own.sum()) == pytest.approx(4)
 
 
-@pytest.mark.parametrize("learner", [Stump(), DecisionTreeRegressor(max_depth=2, random_state=0)])
-def test_doubling_a_weight_is_repeating_the_sample(learner):
+def test_doubling_a_weight_is_repeating_the_sample_for_regressors_too():
     X, y = noisy(5)
     X, weight = X.round(1), np.random.default_rng(0).integers(1, 4, size=150)
-    model = DROBoostClassifier(learner, n_estimators=8)
+    model = DROBoostClassifier(DecisionTreeRegressor(max_depth=2, random_state=0), n_estimators=8)
     weighted = model.fit(X, y, sample_weight=weight).decision_function(X)
     repeated = model.fit(np.repeat(X, weight, axis=0), np.repeat(y, weight)).decision_function(X)
     np.testing.assert_allclose(weighted, repeated, rtol=1e-7)

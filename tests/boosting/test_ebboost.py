@@ -36,7 +36,6 @@ def test_the_cost_never_rises(seed, penalty):
     assert costs[1] < 1
 
 
-@settings(max_examples=60)
 @given(seed=st.integers(0, 10_000), penalty=st.floats(1, 100))
 def test_above_1_the_vote_is_the_step_of_least_cost(seed, penalty):
     """Right and wrong samples of any sizes, one of them nearly all of the start weights among them."""
@@ -53,7 +52,6 @@ def test_above_1_the_vote_is_the_step_of_least_cost(seed, penalty):
     assert cost(weights, start, penalty, vote, losses) <= best.fun * (1 + 1e-9)
 
 
-@settings(max_examples=60)
 @given(seed=st.integers(0, 10_000), penalty=st.floats(0, 1))
 def test_no_step_of_vadaboost_from_the_same_weights_costs_less(seed, penalty):
     rng = np.random.default_rng(seed)

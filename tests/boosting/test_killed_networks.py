@@ -10,7 +10,7 @@ pytest.importorskip("torch", reason="networks")
 
 # One process that forks the fits, before torch has started any thread: what takes long is the import.
 SCRIPT = """
-import hashlib, os, random, signal, sys, time
+import hashlib, os, random, signal, sys
 import numpy as np
 from sklearn.datasets import load_digits
 from counterpoise import AdaLPBoostClassifier
@@ -22,24 +22,24 @@ X, y = load_digits(return_X_y=True)
 X, y = X[:300], y[:300]
 network = NetworkLearner(n_iterations=20, warmup_epochs=1, batch_size=32, decay_at=(15,), device="cpu")
 
-def fitted(checkpoint):
-    pause = [lambda _: time.sleep(0.02)] if checkpoint else []
+def fitted(checkpoint, callbacks=()):
     model = AdaLPBoostClassifier(network, n_estimators=24, alpha=0.2, eta=1.0, validation_fraction=0.3, random_state=0,
-                                 checkpoint=checkpoint, callbacks=pause)
+                                 checkpoint=checkpoint, callbacks=callbacks)
     return model.fit(X, y)
+
+def on_round(done):
+    if done.number == aim:  # a timer of the child's own processor time ends it
+        signal.setitimer(signal.ITIMER_PROF, moments.uniform(1e-6, 0.04))
+    if done.number == aim + 1:  # at the latest
+        os.kill(os.getpid(), signal.SIGKILL)
 
 moments, n_killed = random.Random(0), 0
 while n_killed < 5:
-    child = os.fork()
-    if not child:
-        fitted(folder)
-        os._exit(0)
     aim = (rounds_done(folder) if os.path.isdir(folder) else 0) + moments.randrange(1, 4)
-    while not (os.path.isdir(folder) and rounds_done(folder) >= aim) and os.waitpid(child, os.WNOHANG) == (0, 0):
-        time.sleep(0.002)
-    time.sleep(moments.uniform(0.0, 0.04))
-    os.kill(child, signal.SIGKILL)
-    n_killed += os.waitpid(child, 0)[1] == signal.SIGKILL
+    if not os.fork():
+        fitted(folder, [on_round])
+        os._exit(0)
+    n_killed += os.wait()[1] in (signal.SIGPROF, signal.SIGKILL)
 bytes_of = lambda one: b"".join(one.state_[name].tobytes() for name in sorted(one.state_))
 n_rounds = rounds_done(folder)
 for name, model in (("resumed", fitted(folder)), ("whole", fitted(None))):

@@ -19,7 +19,7 @@ from sklearn.tree import DecisionTreeClassifier
 from counterpoise import AdaLPBoostClassifier, LPBoostClassifier
 from counterpoise.learners import Resampled
 from counterpoise.metrics import cvar_loss
-from counterpoise.mixtures.game import choose_mixture
+from counterpoise.mixtures.choosing import as_aim, choose_mixture
 from counterpoise.solvers import solve_weights_lp
 from counterpoise.theory.guarantees import hedge_bound
 
@@ -72,7 +72,7 @@ def test_the_average_keeps_the_bound_of_theorem_5(fitted):
 def test_the_mixture_is_at_most_as_bad_as_erm_and_the_average(fitted, alpha):
     optimal = fitted.rebalance(alpha=alpha)
     for kind in ("first", "average"):
-        rival = choose_mixture(fitted.selection_, alpha=alpha, kind=kind)
+        rival = choose_mixture(fitted.selection_, as_aim(alpha, None, (), mixture=kind))
         assert optimal.value_ - optimal.gap_ <= rival.value + 1e-12
         assert optimal.value_ <= rival.value + 1e-4
 
@@ -184,7 +184,7 @@ def test_rebalance_trains_and_evaluates_nothing(fitted):
             del model.fit
     assert other.alpha == other.alpha_ == 0.5
     assert other.estimators_ is fitted.estimators_
-    assert other.value_ <= choose_mixture(fitted.selection_, alpha=0.5, kind="first").value + 1e-4
+    assert other.value_ <= choose_mixture(fitted.selection_, as_aim(0.5, None, (), mixture="first")).value + 1e-4
     np.testing.assert_array_equal(fitted.mixture_, before)
     assert fitted.alpha == 0.1
 

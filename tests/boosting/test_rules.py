@@ -6,8 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from counterpoise.boosting.rounds import History, Round
-from counterpoise.boosting.rules import hedge, hedge_groups, lp_dual, regularized_dual, without_outliers
+from counterpoise.boosting.rules import dual_of, hedge, hedge_groups, regularized_dual, without_outliers
 from counterpoise.mixtures.game import outliers
+from counterpoise.theory.risks import CVaR
 
 
 def history_of(losses, start=None):
@@ -23,7 +24,7 @@ RULES = {
     "hedge": hedge(0.7),
     "steep hedge": hedge(500.0),
     "groups": hedge_groups(0.7, np.arange(15) % 3),
-    "dual": lp_dual(0.3),
+    "dual": dual_of(CVaR(0.3)),
     "regularized dual": regularized_dual(0.3, 20.0),
 }
 

@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 
 import numpy as np
 import pandas as pd
@@ -13,6 +12,7 @@ import pytest
 
 from counterpoise.boosting.checkpoint import rounds_done
 from counterpoise.cli import main
+from counterpoise.persist import watched
 from counterpoise.runs import open_run
 from counterpoise.runs.results import read_rows
 
@@ -183,34 +183,24 @@ def numbers(folder):
     return {row.run: row.value for row in read_rows(folder / "results.csv") if row.quantity != "seconds"}
 
 
-PATIENT = """
-import signal, sys, time
-from counterpoise.cli import main
-from counterpoise.runs import fitting
-signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have set it to be ignored
-step = fitting._Pace.step
-fitting._Pace.step = lambda *arguments: (step(*arguments), time.sleep(0.1))
-sys.exit(main(sys.argv[1:]))
-"""
+def ctrl_c_before(name):
+    """Return a watcher of files that presses Ctrl-C before the named one is written."""
+    return lambda _what, path: signal.raise_signal(signal.SIGINT) if path.name == name else None
 
 
-@pytest.mark.skipif(os.name == "nt", reason="Windows has no such signal")
 def test_ctrl_c_gives_130_and_the_same_command_ends_with_the_same_result(here, capsys):
-    text = (here / "goals.toml").read_text()
-    (here / "long.toml").write_text(text.replace("n_estimators = 5", "n_estimators = 25"))
-    process = subprocess.Popen(
-        [sys.executable, "-c", PATIENT, "fit", "long.toml"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
-    while process.poll() is None and rounds_done(here / "long" / "checkpoint") < 3:
-        time.sleep(0.01)
-    process.send_signal(signal.SIGINT)
-    _, told = process.communicate()
-    assert process.returncode == 130
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have set it to be ignored
+    try:
+        with watched(ctrl_c_before("round-00004.cp")):
+            assert main(["fit", "goals.toml", "-o", "long"]) == 130
+    finally:
+        signal.signal(signal.SIGINT, before)
+    told = capsys.readouterr().err
     assert told == "\ncounterpoise: stopped. What was finished is kept: the same command goes on from there.\n"
+    assert rounds_done(here / "long" / "checkpoint") == 3
     assert not (here / "long" / "done.json").exists()
-    assert said(capsys, "fit", "long.toml").startswith("goes on: ")
-    said(capsys, "fit", "long.toml", "-o", "fresh", "--quiet")
-    assert numbers(here / "long") == numbers(here / "fresh")
+    assert said(capsys, "fit", "goals.toml", "-o", "long").startswith("goes on: ")
+    assert numbers(here / "long") == numbers(here / "run")
 
 
 def test_a_reader_that_stops_early_is_no_error():

@@ -9,7 +9,7 @@ from counterpoise import ConstrainedClassifier
 from counterpoise.goals import InfeasibleGoals, Table, as_goals, bind, parse_goal
 
 RNG = np.random.default_rng(0)
-N = 40
+N = 24
 Y = np.repeat([0, 1], N // 2)
 GROUP = np.tile(["a", "b"], N // 2)
 X = RNG.normal(size=(N, 3)) + Y[:, None]
@@ -72,12 +72,14 @@ def test_a_proven_conflict_is_the_smallest_and_a_fit_goes_on_with_the_bounds_it_
     for goal in found.conflict:
         others = [other for other in found.conflict if other != goal]
         assert not others or can_hold(others)
-    for goal, bound in found.nearest_bounds.items():
-        typed = [parse_goal(str(other.with_bound(bound))) if other == goal else other for other in goals]
-        model = ConstrainedClassifier(goals=typed, decision="ramp")
-        model.fit(X, Y, sensitive_features=GROUP, datasets=DATA)
-        assert model.history_[-1].violation <= 1e-6
-    assert found.nearest_bounds
+    offers = [
+        [parse_goal(str(other.with_bound(bound))) if other == goal else other for other in goals]
+        for goal, bound in found.nearest_bounds.items()
+    ]
+    assert all(can_hold(typed) for typed in offers)
+    model = ConstrainedClassifier(goals=offers[0], decision="ramp", tol=0.05)
+    model.fit(X, Y, sensitive_features=GROUP, datasets=DATA)
+    assert model.history_[-1].violation <= 1e-6
 
 
 def raised(goals, rows, labels, **settings):

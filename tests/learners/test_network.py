@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from sklearn.base import clone
-from sklearn.utils.estimator_checks import parametrize_with_checks
 from tiny_networks import blobs, digit_images, same_state, tiny
 
 from counterpoise import AdaLPBoostClassifier
@@ -22,8 +21,6 @@ from counterpoise.learners import _network_training as training  # noqa: E402
 from counterpoise.learners._network_settings import check_settings  # noqa: E402
 
 needs_cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no CUDA device")
-RANDOM = "rows are drawn at random, so that a weight of 2 and a row given twice are the same on average only"
-EXPECTED_FAILURES = {"check_sample_weight_equivalence_on_dense_data": RANDOM}
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -33,11 +30,6 @@ def one_thread():
     torch.set_num_threads(1)
     yield
     torch.set_num_threads(n_threads)
-
-
-@parametrize_with_checks([tiny()], expected_failed_checks=lambda _: EXPECTED_FAILURES)
-def test_scikit_learn_contract(estimator, check):
-    check(estimator)
 
 
 # Training

@@ -1,4 +1,4 @@
-"""Resampled: draws by weight, keeps classes that were not drawn, and meets scikit-learn's contract."""
+"""Resampled: draws by weight, keeps classes that were not drawn."""
 
 import numpy as np
 import pytest
@@ -11,23 +11,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from counterpoise.learners import Resampled
-
-RANDOM = "rows are drawn at random, so that a weight of 2 and a row given twice are the same on average only"
-EXPECTED_FAILURES = {
-    "check_sample_weight_equivalence_on_dense_data": RANDOM,
-    "check_sample_weight_equivalence_on_sparse_data": RANDOM,
-}
-
-
-@parametrize_with_checks(
-    [Resampled(DecisionTreeClassifier(random_state=0), random_state=0)],
-    expected_failed_checks=lambda _: EXPECTED_FAILURES,
-)
-def test_scikit_learn_contract(estimator, check):
-    check(estimator)
 
 
 class Recorder(ClassifierMixin, BaseEstimator):

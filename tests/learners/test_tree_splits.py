@@ -72,7 +72,7 @@ def midpoints(column):
     return (values[1:] + values[:-1]) / 2
 
 
-@settings(max_examples=300)
+@settings(max_examples=120)
 @given(table=tables())
 def test_a_stump_has_the_best_gain_of_all_splits(table):
     X, codes, weights, is_categorical = table
@@ -155,7 +155,7 @@ class Reference:
         return [float(weight / sum(node)) for weight in node]
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(table=tables(), max_depth=st.integers(2, 5), min_samples_leaf=st.sampled_from([1, 1, 2, 4]))
 def test_a_tree_is_that_of_plain_recursion(table, max_depth, min_samples_leaf):
     X, codes, weights, is_categorical = table

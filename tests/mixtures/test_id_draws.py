@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from counterpoise.mixtures.draws import id_uniforms, make_key
+from counterpoise.mixtures.draws import Draws, make_key
 
 KEY = make_key(0)
 NOON = dt.datetime(2020, 7, 1, 12, tzinfo=dt.UTC)
@@ -20,7 +20,7 @@ DAY = dt.datetime(2020, 7, 1)  # noqa: DTZ001 - without a zone on purpose
 
 
 def draw(value):
-    return id_uniforms([value], KEY, 1)[0]
+    return Draws(KEY).by_id([value], 1)[0]
 
 
 EQUAL = {
@@ -93,7 +93,7 @@ def test_ids_of_many_digits_stay_apart():
         pd.date_range("2020", periods=1000, freq="ns"),
         pd.Series(pd.date_range("2020", periods=1000, freq="ns", tz="Europe/Paris")),
     ):
-        assert len(set(id_uniforms(values, KEY, 1000))) == 1000
+        assert len(set(Draws(KEY).by_id(values, 1000))) == 1000
 
 
 def columns():
@@ -118,13 +118,13 @@ def columns():
 
 def test_columns_of_other_libraries_hold_plain_values():
     for ids, plain in columns():
-        np.testing.assert_array_equal(id_uniforms(ids, KEY, 2), id_uniforms(plain, KEY, 2))
+        np.testing.assert_array_equal(Draws(KEY).by_id(ids, 2), Draws(KEY).by_id(plain, 2))
 
 
 def test_nanoseconds_of_polars_count():
     polars = pytest.importorskip("polars", reason="columns of polars")
     ids = polars.Series(range(1000)).cast(polars.Datetime("ns"))
-    assert len(set(id_uniforms(ids, KEY, 1000))) == 1000
+    assert len(set(Draws(KEY).by_id(ids, 1000))) == 1000
 
 
 MISSING = [None, np.nan, float("nan"), pd.NA, pd.NaT, Decimal("NaN"), Decimal("sNaN"), np.datetime64("NaT")]
@@ -140,7 +140,7 @@ NONSENSE = {
 @pytest.mark.parametrize(("text", "value"), [(text, value) for text, values in NONSENSE.items() for value in values])
 def test_nonsense_is_refused_with_its_place(text, value):
     with pytest.raises(ValueError, match=text) as caught:
-        id_uniforms([3, value], KEY, 2)
+        Draws(KEY).by_id([3, value], 2)
     assert "\n" not in str(caught.value)
 
 
@@ -148,4 +148,4 @@ def test_missing_ids_of_columns_are_refused():
     arrow = pytest.importorskip("pyarrow", reason="columns of Arrow")
     for ids in (pd.Series([1, None], dtype="Int64"), arrow.array([1, None]), np.ma.array([1, 2], mask=[False, True])):
         with pytest.raises(ValueError, match=r"must not be missing.* at position 1"):
-            id_uniforms(ids, KEY, 2)
+            Draws(KEY).by_id(ids, 2)

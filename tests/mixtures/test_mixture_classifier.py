@@ -15,31 +15,12 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils import get_tags
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from counterpoise import MixtureClassifier
 from counterpoise.goals import Dataset, InfeasibleGoals, Table, churn, false_positive_rate, positive_rate, recall
 from counterpoise.metrics import cvar_loss
 
 TRAIN, MAIL = Dataset("train"), Dataset("mail")
-
-
-class TrainedMixture(MixtureClassifier):
-    """Trains the models first, so that scikit-learn's checks, which bring their own rows, can fit it."""
-
-    def fit(self, X, y, sample_weight=None):
-        params = self.get_params(deep=False)
-        trained = [clone(model).fit(X, y, sample_weight) for model in params["estimators"]]
-        chosen = MixtureClassifier(**params | {"estimators": trained}).fit(X, y, sample_weight)
-        vars(self).update({name: value for name, value in vars(chosen).items() if name not in params})
-        return self
-
-
-@parametrize_with_checks(
-    [TrainedMixture([DecisionTreeClassifier(max_depth=depth, random_state=0) for depth in (1, 3)], random_state=0)]
-)
-def test_scikit_learn_contract(estimator, check):
-    check(estimator)
 
 
 def test_rows_may_be_what_all_models_take():

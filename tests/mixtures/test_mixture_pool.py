@@ -15,7 +15,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from counterpoise import MixtureClassifier
 from counterpoise.goals import Table
-from counterpoise.mixtures.pool import group_codes
+from counterpoise.mixtures.pool import groups_of
 
 
 @pytest.fixture(scope="module")
@@ -228,7 +228,7 @@ def test_tables_of_arrow_are_rows_too(noisy):
 
 def test_rows_of_unknown_group_are_one_group():
     unknown = [None, float("nan"), "a", "b", None]
-    codes, names = group_codes({"sex": np.array(unknown, dtype=object), "age": [1, 1.0, 1, 1, 2]}, 5)
+    codes, names = groups_of({"sex": np.array(unknown, dtype=object), "age": [1, 1.0, 1, 1, 2]}, 5)
     assert [names[code] for code in codes] == [
         "sex=(missing), age=1",
         "sex=(missing), age=1",

@@ -71,11 +71,11 @@ def random_problem(seed):
     return predicted, y, sex, weights, alpha, goals, *limits
 
 
-@pytest.mark.parametrize("block", range(4))
+@pytest.mark.parametrize("block", range(3))
 def test_the_value_is_that_of_the_whole_linear_program_and_goals_hold(block):
-    """320 random pools, goals and alphas, the linear program written out here and solved by HiGHS."""
+    """90 random pools, goals and alphas, the linear program written out here and solved by HiGHS."""
     n_infeasible = 0
-    for seed in range(80 * block, 80 * block + 80):
+    for seed in range(30 * block, 30 * block + 30):
         predicted, y, sex, weights, alpha, goals, rows, bounds = random_problem(seed)
         model = MixtureClassifier(list(predicted.T), alpha=alpha, goals=goals)
         expected = least_cvar((predicted != y[:, None]).astype(float), weights, alpha, rows, bounds)
@@ -90,7 +90,7 @@ def test_the_value_is_that_of_the_whole_linear_program_and_goals_hold(block):
         assert model.mixture_.sum() == pytest.approx(1)
         assert (rows @ model.mixture_ <= bounds + 1e-8).all()
         assert all(check.holds for check in model.check_goals())
-    assert 5 <= n_infeasible <= 40
+    assert 2 <= n_infeasible <= 15
 
 
 def test_one_model_is_the_best_single_one_that_meets_the_goals():

@@ -13,7 +13,7 @@ from sklearn.preprocessing import MinMaxScaler, QuantileTransformer, StandardSca
 
 from counterpoise import AdaLPBoostClassifier, ConstrainedClassifier, MixtureClassifier
 from counterpoise.learners import Stump
-from counterpoise.mixtures.draws import Draws, make_key, row_uniforms
+from counterpoise.mixtures.draws import Draws, make_key
 
 KEY = make_key(0)
 DIGITS, LABELS = load_digits(return_X_y=True)
@@ -109,8 +109,8 @@ def test_a_whole_number_is_one_value_in_every_type_that_holds_it(number):
             wholes.append(np.array([[number + min(0.4, 1e-10 * max(1, abs(number)))]]))
     if abs(number) <= 2**24:
         wholes.append(np.array([[number]], dtype=np.float32))
-    assert len({row_uniforms(whole, KEY)[0] for whole in wholes}) == 1
-    assert row_uniforms(np.array([[number + 1]], dtype=object), KEY)[0] != row_uniforms(wholes[0], KEY)[0]
+    assert len({Draws(KEY).by_row(whole)[0] for whole in wholes}) == 1
+    assert Draws(KEY).by_row(np.array([[number + 1]], dtype=object))[0] != Draws(KEY).by_row(wholes[0])[0]
 
 
 def same_rows():

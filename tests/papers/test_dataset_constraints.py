@@ -236,7 +236,6 @@ GOALS = (
 
 
 @given(st.integers(0, 10_000), st.sampled_from(GOALS), st.sampled_from(["error_rate(train)", "positive_rate(train)"]))
-@settings(max_examples=60)
 def test_the_shifted_bias_is_the_best_of_all_thresholds(seed, goal, objective):
     rng = np.random.default_rng(seed)
     scores = rng.integers(0, 8, 20) / 8  # with ties

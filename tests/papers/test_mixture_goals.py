@@ -31,10 +31,10 @@ from papers.mixture_goals.page import write_page
 from papers.mixture_goals.pool import DEPLOYED, SexThresholds, candidates, independence_weights
 
 pytest.importorskip("pandas", reason="the experiment trains on data frames, which need pandas")
-SMALL = Sizes(train=1200, choice=3000, live=2500, test=3000)
+SMALL = Sizes(train=700, choice=2000, live=1500, test=2000)
 
 
-def census(n_rows=12_000):
+def census(n_rows=7_000):
     """Return made-up people, whose income depends on occupation, age and a little on sex."""
     rng = np.random.default_rng(0)
     sex = rng.choice(["Female", "Male"], n_rows)

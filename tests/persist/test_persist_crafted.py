@@ -354,3 +354,10 @@ def test_models_of_other_types_and_broken_ones_are_refused():
 class _Evil:
     def __setstate__(self, state):
         raise AssertionError("a file ran code")
+
+
+def test_a_class_is_known_by_its_former_name():
+    """Files of before call a rate of a mixture RateRow."""
+    model = MODEL.rebalance(objective="false_positive_rate(train)")
+    again = loads(crafted(renamed("LinearRate", "RateRow"), dumps(model)))
+    assert again.selection_.rate.row.tolist() == model.selection_.rate.row.tolist()

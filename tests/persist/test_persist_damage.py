@@ -112,7 +112,7 @@ JSON = st.recursive(
 )
 
 
-@settings(max_examples=300)
+@settings(max_examples=120)
 @given(st.data())
 def test_whatever_a_node_says_nothing_else_is_raised(data):
     manifest, _ = taken_apart(WHOLE)

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
@@ -42,7 +42,6 @@ def same(first, second):
     return first == second
 
 
-@settings(max_examples=100)
 @given(VALUES)
 def test_plain_values_come_back_with_their_types(value):
     assert same(loads(dumps(value)), value)

@@ -11,7 +11,6 @@ from sklearn.tree import DecisionTreeClassifier
 
 from counterpoise import MixtureClassifier, tradeoff
 from counterpoise.datasets import split_three_ways
-from counterpoise.displays import RATES
 from counterpoise.goals import Table, as_goals
 from counterpoise.goals.audit import audit
 from counterpoise.metrics import cvar_curve, rate_table
@@ -84,8 +83,10 @@ def goal_rows(goals, predicted, plain, table, split):
 
 def group_rows(rates):
     for place, found in enumerate(rates):
-        for rate in ("n_samples", *RATES):
-            yield row("mixture", f"group {rate}", "test", getattr(found, rate), settings=f"group {place}")
+        parts = {"n_samples": found.n_samples, **found.rates}
+        parts |= {f"{rate} rows": count for rate, count in found.trials.items() if count}
+        for part, value in parts.items():
+            yield row("mixture", f"group {part}", "test", value, settings=f"group {place}")
 
 
 def frontier_rows(points):

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from counterpoise.runs import fit_run
+from counterpoise.report import write_report
+from counterpoise.runs import fit_run, rebalance_run
 from counterpoise.runs.data import load_data
 
 POOL = """
@@ -99,6 +100,19 @@ def test_the_tail_has_no_other_objective_and_is_measured_at_round_fractions(fit_
     assert run.texts()["objective"] == {"kind": "cvar"}
     alphas = {row.alpha for row in run.results().where(quantity="cvar")}
     assert {0.01, 0.05, 0.1, 0.15, 0.2, 0.5, 1.0} <= alphas
+
+
+def test_a_risk_is_measured_on_every_split_and_kept_where_only_the_goals_change(fit_pool, tmp_path):
+    text = "0.5 * Mean() + 0.5 * WorstGroup('sex')"
+    run, data = fit_pool(f'parameters = {{objective = "{text}"}}')
+    other = rebalance_run(run, goals=["recall(train) >= 0.6"], output=tmp_path / "other")
+    for found in (run, other):
+        assert found.texts()["objective"] == {"kind": "risk", "text": "0.5 * Mean() + 0.5 * WorstGroup(columns='sex')"}
+        assert "WorstGroup" in write_report(found.folder).read_text(encoding="utf-8")
+        for split, part in data.splits.items():
+            losses = 1 - found.model().predict_proba(part.X)[np.arange(len(part)), (part.y == "yes").astype(int)]
+            worst = max(losses[part.groups["sex"] == sex].mean() for sex in ("F", "M"))
+            assert objective(found, "mixture", split) == pytest.approx((losses.mean() + worst) / 2)
 
 
 def test_goals_that_are_judged_only_have_no_frontier(fit_pool):

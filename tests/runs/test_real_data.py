@@ -21,7 +21,7 @@ FEW_ROWS = 15000  # enough for the goal that carries a confidence
 def test_an_example_fits_from_parquet_and_from_csv_alike(name, tmp_path):
     """Missing values and texts are the same in both, so are all numbers but times."""
     frame = pd.read_parquet(FOLDER / f"{name}.parquet").head(FEW_ROWS)
-    text = (EXAMPLES / f"{name}.toml").read_text().replace("n_estimators = 60", "n_estimators = 10")
+    text = (EXAMPLES / f"{name}.toml").read_text().replace("n_estimators = 60", "n_estimators = 4")
     found = {}
     for end in ("parquet", "csv"):
         (tmp_path / end / "run").mkdir(parents=True)

@@ -29,7 +29,7 @@ def holds(matrix, bounds, domain, members):
 @st.composite
 def constraints(draw):
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
-    m, n = draw(st.integers(1, 6)), draw(st.integers(1, 8))
+    m, n = draw(st.integers(1, 5)), draw(st.integers(1, 7))
     matrix = rng.choice([-1.0, 0.0, 0.5, 1.0], size=(m, n))
     return matrix, np.round(rng.normal(scale=0.7, size=m), 2), draw(st.sampled_from(["box", "simplex"]))
 

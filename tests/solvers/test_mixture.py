@@ -12,7 +12,7 @@ from counterpoise.solvers.bundle import LevelBundle, Limits
 from counterpoise.solvers.planes import CuttingPlanes, Simplex
 from counterpoise.solvers.tail import TailOracle
 
-SEEDS_A_BATCH = 40
+SEEDS_A_BATCH = 25
 
 
 def assert_certified(found, problem, tol):
@@ -36,24 +36,20 @@ def assert_certified(found, problem, tol):
     assert found.gap <= tol + 1e-9
 
 
-@pytest.mark.parametrize("batch", range(15))
-@pytest.mark.parametrize("method", ["bundle", "highs"])
-def test_value_agrees_with_highs_on_random_problems(method, batch):
-    """600 problems: ties, duplicates, constants, real losses, weights, rows; every certificate is checked."""
+@pytest.mark.parametrize("batch", range(6))
+def test_values_agree_with_highs_on_random_problems(batch):
+    """150 problems: ties, duplicates, constants, real losses, weights, rows; every certificate is checked."""
     for seed in range(batch * SEEDS_A_BATCH, (batch + 1) * SEEDS_A_BATCH):
         problem = random_problem(seed)
-        found = minimize_cvar(problem.losses, problem.alpha, tol=1e-5, method=method, **problem.constraints)
-        assert_certified(found, problem, tol=1e-5)
         optimum = least_cvar(problem)
-        assert optimum - 1e-6 <= found.value <= optimum + 1e-5 + 1e-6, seed
-
-
-@pytest.mark.parametrize("seed", range(0, 600, 13))
-def test_the_linear_program_over_weights_agrees_with_the_one_over_mixtures(seed):
-    problem = random_problem(seed)
-    found = solve_weights_lp(problem.losses, problem.alpha, **problem.constraints)
-    assert_certified(found, problem, tol=1e-7)
-    assert found.value == pytest.approx(least_cvar(problem), abs=1e-7)
+        for method in ("bundle", "highs"):
+            found = minimize_cvar(problem.losses, problem.alpha, tol=1e-5, method=method, **problem.constraints)
+            assert_certified(found, problem, tol=1e-5)
+            assert optimum - 1e-6 <= found.value <= optimum + 1e-5 + 1e-6, (seed, method)
+        if seed % 5 == 0:
+            found = solve_weights_lp(problem.losses, problem.alpha, **problem.constraints)
+            assert_certified(found, problem, tol=1e-7)
+            assert found.value == pytest.approx(optimum, abs=1e-7)
 
 
 @pytest.mark.parametrize("dtype", [bool, np.uint8, np.int64, np.float32, np.float64])
@@ -124,8 +120,8 @@ def test_the_mixture_is_no_worse_than_any_model_or_the_average(seed):
 
 def test_row_order_does_not_matter():
     rng = np.random.default_rng(5)
-    losses = rng.random((4000, 9)) < 0.3
-    shuffled = losses[rng.permutation(4000)]
+    losses = rng.random((600, 9)) < 0.3
+    shuffled = losses[rng.permutation(600)]
     np.testing.assert_allclose(minimize_cvar(losses, 0.1).mixture, minimize_cvar(shuffled, 0.1).mixture, atol=1e-9)
 
 
@@ -148,16 +144,16 @@ def test_a_start_at_the_optimum_saves_iterations():
 
 def test_the_path_agrees_with_separate_solves_in_the_order_asked():
     rng = np.random.default_rng(8)
-    losses = rng.random((3000, 20)) < rng.beta(0.5, 2, size=(3000, 1))
-    alphas = [0.5, 0.01, 0.2, 1.0, 0.05]
+    losses = rng.random((1000, 12)) < rng.beta(0.5, 2, size=(1000, 1))
+    alphas = [0.5, 0.01, 1.0, 0.05]
     path = cvar_path(losses, alphas)
     for alpha, found in zip(alphas, path, strict=True):
         assert found.gap <= 1e-4
         assert found.value == pytest.approx(minimize_cvar(losses, alpha).value, abs=1e-4)
-        assert found.weights.max() <= 1 / (alpha * 3000) + 1e-12
+        assert found.weights.max() <= 1 / (alpha * 1000) + 1e-12
 
 
-@pytest.mark.parametrize("shape", [(30, 5), (300, 400)])
+@pytest.mark.parametrize("shape", [(30, 5), (30, 210)])
 def test_small_and_wide_problems_agree_with_the_bundle_method(shape):
     losses = np.random.default_rng(16).random(shape) < 0.3
     for alpha, found in zip((0.1, 0.6), cvar_path(losses, [0.1, 0.6]), strict=True):

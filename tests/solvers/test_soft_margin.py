@@ -4,7 +4,7 @@ import cvxpy as cp
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
@@ -101,7 +101,6 @@ def assert_certified_hinge(found, margins, C, shares):
     assert found.gap == pytest.approx((found.value - found.lower) / found.value, abs=1e-12)
 
 
-@settings(max_examples=100)
 @given(seed=st.integers(0, 100_000), alpha=st.sampled_from([1.0, 0.99, 0.6, 0.3, 0.1, 0.02, 1e-4]))
 def test_the_soft_margin_agrees_with_highs(seed, alpha):
     margins, weight = random_margins(seed)
@@ -113,7 +112,6 @@ def test_the_soft_margin_agrees_with_highs(seed, alpha):
     assert found.value == pytest.approx(rlp_by_highs(margins, C, shares), abs=1e-6 * units)
 
 
-@settings(max_examples=100)
 @given(seed=st.integers(0, 100_000), C=st.sampled_from([1e-3, 0.1, 1.0, 10.0, 1e3]))
 def test_the_hinge_votes_agree_with_clarabel(seed, C):
     margins, weight = random_margins(seed)

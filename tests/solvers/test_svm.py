@@ -43,7 +43,7 @@ def certificate(X, up, down, regularization, found, *, fit_bias):
     return svm_value(X, up, down, regularization, found.coefficients, found.bias), lower
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(st.integers(0, 10**6), st.booleans())
 def test_the_gap_closes_and_the_bounds_follow_from_the_returned_vectors(seed, fit_bias):
     X, up, down, regularization = random_problem(seed)
@@ -54,7 +54,6 @@ def test_the_gap_closes_and_the_bounds_follow_from_the_returned_vectors(seed, fi
     assert -1e-12 * (1 + value) <= found.gap <= 1e-7 * (1 + 1e-6)
 
 
-@settings(max_examples=40)
 @given(st.integers(0, 10**6), st.booleans())
 def test_the_optimum_of_a_quadratic_program_lies_between_the_bounds(seed, fit_bias):
     X, up, down, regularization = random_problem(seed)
@@ -63,7 +62,6 @@ def test_the_optimum_of_a_quadratic_program_lies_between_the_bounds(seed, fit_bi
     assert found.lower - 1e-6 <= least <= found.value + 1e-6
 
 
-@settings(max_examples=40)
 @given(st.integers(0, 10**6), st.booleans())
 def test_ascent_and_newton_bound_the_same_value(seed, fit_bias):
     X, up, down, regularization = random_problem(seed)
@@ -210,7 +208,6 @@ def test_a_start_from_nearby_weights_gives_the_same_value_in_fewer_steps(method)
     assert warm.n_iter < cold.n_iter
 
 
-@settings(max_examples=40)
 @given(st.integers(0, 10**6), st.booleans())
 def test_any_start_ends_at_the_same_value(seed, fit_bias):
     X, up, down, regularization = random_problem(seed)
@@ -232,7 +229,6 @@ def extreme_problem(seed):
     return X, *weights, float(10 ** rng.uniform(-10, -4))
 
 
-@settings(max_examples=60)
 @given(st.integers(0, 10**6))
 @example(269)
 @example(384)

@@ -27,7 +27,7 @@ def random_spectrum(seed):
     return basis, values, rng
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(st.integers(0, 10**6), st.booleans())
 def test_a_matrix_is_refused_or_its_certificate_is_right(seed, fit_bias):
     basis, values, rng = random_spectrum(seed)

@@ -51,7 +51,7 @@ def test_agrees_with_a_conic_solver(divergence, seed):
 
 
 @each_divergence
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(losses=TIED, radius=RADII, seed=st.integers(0, 99))
 def test_the_constraint_is_active_until_everything_lies_on_the_largest_loss(divergence, losses, radius, seed):
     base = base_of(losses, seed)
@@ -67,7 +67,7 @@ def test_the_constraint_is_active_until_everything_lies_on_the_largest_loss(dive
 
 
 @each_divergence
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(losses=HUGE, radius=RADII, seed=st.integers(0, 99))
 def test_losses_of_any_size_give_a_distribution_that_follows_their_order(divergence, losses, radius, seed):
     base = base_of(losses, seed)

@@ -36,7 +36,9 @@ class AdaLPBoostClassifier(BoostedMixture):
     n_estimators : int, default=100
         Number of base models.
     alpha : float in (0, 1], default=0.1
-        Tail fraction. ``rebalance(alpha=...)`` changes it later without training.
+        Tail fraction. ``rebalance(alpha=...)`` changes it later without training. Short for ``objective=CVaR(alpha)``.
+    objective : risk or rate, or the text of one, optional
+        What the mixture makes as small as possible, as for ``MixtureClassifier``; ``alpha`` is then ignored.
     eta : float > 0 or "theory", default="theory"
         Step size of the reweighting; ``"theory"`` is sqrt(8 log(n) / n_estimators). The paper uses 1.
     reweigh : {"samples", "groups"}, default="samples"
@@ -91,8 +93,8 @@ class AdaLPBoostClassifier(BoostedMixture):
         Loss of each model under the weights it was fitted to; the largest is the learner's guarantee g.
     eta_ : float
         The step size used.
-    alpha_, objective_ : float, and "cvar", "worst-group" or a Rate
-        The tail fraction, and what was minimized: others after ``rebalance``.
+    alpha_, objective_ : float or None, and a Risk or a Rate
+        The tail fraction where the risk is a CVaR, and what was minimized: others after ``rebalance``.
     selection_ : Selection
         The rows on which the mixture was chosen: ``losses`` of shape (n_samples, n_models), zero-one, and
         ``sample_weight``.
@@ -119,6 +121,7 @@ class AdaLPBoostClassifier(BoostedMixture):
         *,
         n_estimators: int = 100,
         alpha: float = 0.1,
+        objective: Any = None,
         eta: float | str = "theory",
         reweigh: str = "samples",
         mixture: str = "optimal",
@@ -137,6 +140,7 @@ class AdaLPBoostClassifier(BoostedMixture):
         self.estimator = estimator
         self.n_estimators = n_estimators
         self.alpha = alpha
+        self.objective = objective
         self.eta = eta
         self.reweigh = reweigh
         self.mixture = mixture

@@ -16,12 +16,14 @@ from counterpoise.boosting.inputs import Booster, Rows, seed_sequence
 from counterpoise.boosting.learner import make_fit
 from counterpoise.boosting.rounds import History, Round, Rule, boost
 from counterpoise.boosting.rules import without_outliers
-from counterpoise.goals import Table, as_goals
-from counterpoise.mixtures.answers import TRAIN, Answers, find_positive, part_of
+from counterpoise.goals import Rate, Table, as_goals
+from counterpoise.mixtures.answers import TRAIN, Answers, find_positive
+from counterpoise.mixtures.choosing import MIXTURES, WORST_GROUP, Aim, Evidence, as_aim, choose_mixture, select
 from counterpoise.mixtures.draws import Draws, check_key, make_key
-from counterpoise.mixtures.game import MIXTURES, Choice, Game, Selection, as_game, choose_mixture
+from counterpoise.mixtures.game import Selection
 from counterpoise.mixtures.pool import pool_codes, predict_codes
-from counterpoise.mixtures.randomized import CVAR, DECISIONS, WORST_GROUP, Evidence, RandomizedClassifier
+from counterpoise.mixtures.randomized import DECISIONS, RandomizedClassifier
+from counterpoise.theory.risks import Mean
 
 
 class _Best(NamedTuple):
@@ -32,11 +34,35 @@ class _Best(NamedTuple):
 
 
 # What only ``fit_more`` needs: the samples and what refers to them.
-_NOT_SAVED = ("_drawn_key", "_history", "_fit_round", "_reweigh", "_train", "_held_out", "_table", "_datasets")
+_NOT_SAVED = frozenset(
+    {
+        "_drawn_key",
+        "_history",
+        "_fit_round",
+        "_reweigh",
+        "_risk",
+        "_train",
+        "_held_out",
+        "_table",
+        "_columns",
+        "_datasets",
+    }
+)
 # What the rounds do not depend on. Goals and what goes with them are for the mixture at the end, and a fit may fail on
 # them after all its rounds: others can then be tried on the same ones.
 _NOT_OF_ROUNDS = frozenset(
-    {"n_estimators", "n_jobs", "callbacks", "checkpoint", "goals", "pos_label", "mixture", "decision", "key"}
+    {
+        "n_estimators",
+        "n_jobs",
+        "callbacks",
+        "checkpoint",
+        "goals",
+        "pos_label",
+        "mixture",
+        "decision",
+        "key",
+        "objective",
+    }
 )
 _IMPROVEMENT = 1e-3  # a fall of the risk that counts: above the solver's gap, below what matters
 
@@ -96,6 +122,7 @@ class BoostedMixture(Booster, RandomizedClassifier):
             given = (X, y, sensitive_features) if X_val is None else (X_val, y_val, sensitive_features_val)
             limit = None if X_val is not None else largest_weight  # those rows weigh the same
             self._table, self._datasets = _goal_table(*given, sample_weight, limit), dict(datasets or {})
+            self._columns = _goal_table(X, y, sensitive_features, None, None)
             self._check_weights(held_out or train)
             self._start(train, held_out, saved)
             self._run_rounds(self.n_estimators, saved)
@@ -149,6 +176,7 @@ class BoostedMixture(Booster, RandomizedClassifier):
 
     def _check_parameters(self) -> None:
         check_alpha(self.alpha)
+        self._aim_of_fit()
         check_count(self.n_estimators, "n_estimators")
         check_fraction(self.outlier_fraction, "outlier_fraction")
         check_choice(self.decision, "decision", DECISIONS)
@@ -198,6 +226,7 @@ class BoostedMixture(Booster, RandomizedClassifier):
             **{name: value for name, value in params.items() if name not in _NOT_OF_ROUNDS},
             "estimator": self._base_learner(),
             "random_state": None if self.random_state is None else self._seeds.entropy,
+            **({} if self.objective is None else {"objective": repr(self.objective)}),
         }
 
     def _run_rounds(self, n_rounds: int, saved: Checkpoint | None) -> None:
@@ -236,9 +265,13 @@ class BoostedMixture(Booster, RandomizedClassifier):
     def _mix(self) -> Self:
         self.estimators_ = list(self._history.models)
         self.weighted_losses_ = np.array(self._history.weighted_losses)
-        aim = WORST_GROUP if self._mixes_groups() else CVAR
-        self._settle(self._evidence_of_rounds(), check_alpha(self.alpha), as_goals(self.goals), aim)
+        self._settle(self._evidence_of_rounds(), self._aim_of_fit()._replace(goals=as_goals(self.goals)))
         return self
+
+    def _aim_of_fit(self) -> Aim:
+        """Return what the mixture is chosen for, goals left aside."""
+        objective = WORST_GROUP if self._mixes_groups() else self.objective
+        return as_aim(self.alpha, objective, (), **self._limits())
 
     def _after_round(self, done: Round, history: History, saved: Checkpoint | None) -> bool:
         if self._held_out is not None:
@@ -269,15 +302,23 @@ class BoostedMixture(Booster, RandomizedClassifier):
     def _has_stalled(self, number: int) -> bool:
         if self.patience is None:
             return False
-        value = choose_mixture(self._select(), alpha=self.alpha, outlier_fraction=self.outlier_fraction).value
+        aim = self._aim_of_fit()._replace(mixture="optimal")
+        aim = aim._replace(objective=Mean()) if isinstance(aim.objective, Rate) else aim
+        value = choose_mixture(self._select(aim), aim).value
         if value < self._best.value - _IMPROVEMENT:
             self._best = _Best(value, number)
         return bool(number - self._best.number >= self.patience)
 
-    def _select(self) -> Selection:
+    def _select(self, aim: Aim) -> Selection:
         """Return what the mixture would be chosen on now, goals left aside: early rounds rarely meet them."""
         rows, losses = self._chosen_on()
-        return Selection(losses, _unequal(rows.weights), rows.groups if self._mixes_groups() else None)
+        weights = _unequal(rows.weights)
+        return select(Evidence(losses, weights, rows.groups, self._asked_table(rows, weights)), aim)
+
+    def _asked_table(self, rows: Rows, weights: AnyArray | None) -> Answers:
+        places = np.arange(self._table.n_samples) if rows.places is None else rows.places
+        table = self._table.part(places, self.classes_[rows.codes], weights)
+        return Answers({TRAIN: table}, {}, find_positive(self.classes_, self.pos_label))
 
     def _chosen_on(self) -> tuple[Rows, ByteArray]:
         if self._held_out is None:
@@ -288,26 +329,15 @@ class BoostedMixture(Booster, RandomizedClassifier):
         """Return the losses and answers of the models on the rows where the mixture is chosen, and on all datasets."""
         rows, losses = self._chosen_on()
         weights = _unequal(rows.weights)
-        places = np.arange(self._table.n_samples) if rows.places is None else rows.places
-        table = part_of(self._table, places, self.classes_[rows.codes], weights)
-        positive = find_positive(self.classes_, self.pos_label)
-        bits = None
+        answers = self._asked_table(rows, weights)
+        positive, bits = answers.positive, None
         if len(self.classes_) == 2:  # noqa: PLR2004 - then losses tell predictions
             assert positive is not None  # noqa: S101 - one of two
             bits = positive.bits_of_losses(losses, rows.codes)
         elif positive is not None:
             bits = positive.bits(pool_codes(self.estimators_, rows.X, self.classes_, self.n_jobs))
-        answers = Answers({}, {}, positive).with_dataset(TRAIN, table, bits)
+        answers = answers.with_dataset(TRAIN, answers.tables[TRAIN], bits)
         return Evidence(losses, weights, rows.groups, self._with_datasets(answers, self._datasets))
-
-    def _choose(self, selection: Selection, alpha: float) -> Choice:
-        return choose_mixture(selection, alpha=alpha, kind=self.mixture, outlier_fraction=self.outlier_fraction)
-
-    def _game(self, selection: Selection, alpha: float) -> Game:
-        return as_game(selection, alpha, self.outlier_fraction)
-
-    def _forget_mixture(self) -> None:
-        self.mixture = "optimal"
 
 
 def _goal_table(

@@ -14,7 +14,7 @@ from counterpoise._base.checks import check_choice, check_fraction, check_random
 from counterpoise._base.types import AnyArray, FloatArray, IntArray
 from counterpoise.boosting.learner import base_learner
 from counterpoise.learners.resampling import may_take_missing
-from counterpoise.mixtures.pool import PooledClassifier, group_codes, n_rows, take_rows
+from counterpoise.mixtures.pool import PooledClassifier, groups_of, n_rows, take_rows
 
 _WEIGHTLESS = 1e-300  # part of the largest weight: nothing can be divided by what is lighter
 
@@ -77,7 +77,7 @@ class Booster(PooledClassifier):
         if not weights.max() > 0:
             raise ValueError("sample_weight must have at least one weight above zero; got zeros only.")
         weights = weights / weights.max()  # so that sums of weights of any size stay finite
-        groups = None if sensitive_features is None else group_codes(sensitive_features, codes.size)[0]
+        groups = None if sensitive_features is None else groups_of(sensitive_features, codes.size)[0]
         return self._weighted_rows(X, codes.astype(np.int64), weights, groups)
 
     def _check_training_input(self, X: Any, y: Any) -> tuple[Any, AnyArray]:
@@ -123,7 +123,7 @@ class Booster(PooledClassifier):
             self._check_all_classes(codes, "y_val")
             groups = None
             if sensitive_features_val is not None:
-                groups = group_codes(sensitive_features_val, codes.size)[0]
+                groups = groups_of(sensitive_features_val, codes.size)[0]
             elif self._mixes_groups():
                 raise ValueError(
                     "X_val needs sensitive_features_val: the mixture is chosen for the worst of its groups."

@@ -19,9 +19,12 @@ from counterpoise._base.types import IntArray
 from counterpoise.boosting.base import BoostedMixture
 from counterpoise.boosting.inputs import is_word
 from counterpoise.boosting.rounds import Callback, History, Rule
-from counterpoise.boosting.rules import lp_dual, regularized_dual
-from counterpoise.solvers import minimize_cvar
+from counterpoise.boosting.rules import dual_of, regularized_dual
+from counterpoise.goals import Rate
+from counterpoise.mixtures.choosing import groups_by
+from counterpoise.solvers import minimize_risk
 from counterpoise.theory.guarantees import regularized_lpboost_beta, regularized_lpboost_delta
+from counterpoise.theory.risks import CVaR, Risk, RiskRows
 
 
 class LPBoostClassifier(BoostedMixture):
@@ -34,12 +37,15 @@ class LPBoostClassifier(BoostedMixture):
     n_estimators : int, default=100
         Largest number of base models.
     alpha : float in (0, 1], default=0.1
-        Tail fraction, for the weights and for the mixture.
+        Tail fraction, for the weights and for the mixture. Short for ``objective=CVaR(alpha)``.
+    objective : risk or rate, or the text of one, optional
+        What the mixture makes as small as possible, as for ``MixtureClassifier``. The weights of the rounds are the
+        dual of a risk; a rate is for the mixture alone, and the rounds then follow ``CVaR(alpha)``.
     beta : float > 0, "theory" or None, default=None
         Regularization of the weights by their entropy: the larger the weaker. ``"theory"`` is the value of Theorem 4
-        for ``n_estimators`` rounds. None is plain LPBoost.
+        for ``n_estimators`` rounds. None is plain LPBoost. It is for a CVaR.
     target : float in [0, 1), optional
-        Stop as soon as the accuracy on the worst-off fraction alpha of the training samples, 1 minus the least CVaR,
+        Stop as soon as the accuracy on the worst-off fraction alpha of the training samples, 1 minus the least risk,
         exceeds this. Default: run all rounds.
     mixture, validation_fraction, patience, outlier_fraction, goals, decision, pos_label
         As for ``AdaLPBoostClassifier``.
@@ -71,6 +77,7 @@ class LPBoostClassifier(BoostedMixture):
         *,
         n_estimators: int = 100,
         alpha: float = 0.1,
+        objective: Any = None,
         beta: float | str | None = None,
         target: float | None = None,
         mixture: str = "optimal",
@@ -89,6 +96,7 @@ class LPBoostClassifier(BoostedMixture):
         self.estimator = estimator
         self.n_estimators = n_estimators
         self.alpha = alpha
+        self.objective = objective
         self.beta = beta
         self.target = target
         self.mixture = mixture
@@ -110,22 +118,38 @@ class LPBoostClassifier(BoostedMixture):
             check_fraction(self.target, "target")
         if not is_word(self.beta, "beta", ("theory",)) and self.beta is not None:
             check_positive(self.beta, "beta")
+        asked = self._aim_of_fit()
+        if self.beta is not None and isinstance(asked.objective, Risk) and asked.alpha is None:
+            raise ValueError(
+                f"beta is for a CVaR; with objective={self.objective!r} it must be None, got {self.beta!r}."
+            )
 
-    def _rule(self, history: History, groups: IntArray | None) -> Rule:  # noqa: ARG002 - samples only
+    def _rule(self, history: History, groups: IntArray | None) -> Rule:
         self.beta_ = self._regularization()
-        return lp_dual(self.alpha) if self.beta_ is None else regularized_dual(self.alpha, self.beta_)
+        asked = self._aim_of_fit().objective
+        self._risk = CVaR(self.alpha) if isinstance(asked, Rate) else asked.bind(self._rows_of_rounds(history, groups))
+        if self.beta_ is None:
+            return dual_of(self._risk)
+        return regularized_dual(self._aim_of_fit().alpha or self.alpha, self.beta_)
+
+    def _rows_of_rounds(self, history: History, groups: IntArray | None) -> RiskRows:
+        def codes(names: tuple[str, ...]) -> IntArray:
+            return groups_by(names, self._columns, groups)[... if not names else self._train.places]
+
+        n_samples = 1.0 / float((history.start**2).sum())  # as many of equal weight tell as much
+        return RiskRows(n_samples, self.n_estimators, codes)
 
     def _round_settings(self) -> dict[str, Any]:
         return {**super()._round_settings(), "beta": self.beta_}
 
     def _regularization(self) -> float | None:
         if self.beta == "theory":
-            delta = regularized_lpboost_delta(self.alpha, self.n_estimators)
-            return regularized_lpboost_beta(self.alpha, delta)
+            alpha = self._aim_of_fit().alpha or self.alpha
+            return regularized_lpboost_beta(alpha, regularized_lpboost_delta(alpha, self.n_estimators))
         return None if self.beta is None else float(self.beta)
 
     def _should_stop(self, history: History) -> bool:
         if self.target is None:
             return False
-        least = minimize_cvar(history.losses, self.alpha, sample_weight=history.start).value
+        least = minimize_risk(history.losses, self._risk, sample_weight=history.start).value
         return 1 - least > self.target

@@ -9,7 +9,8 @@ import numpy as np
 from counterpoise._base.types import FloatArray, IntArray
 from counterpoise.boosting.rounds import History, Rule
 from counterpoise.mixtures.game import outliers
-from counterpoise.solvers import minimize_cvar, regularized_weights
+from counterpoise.solvers import minimize_risk, regularized_weights
+from counterpoise.theory.risks import Risk
 
 
 def hedge(eta: float) -> Rule:
@@ -41,11 +42,12 @@ def hedge_groups(eta: float, groups: IntArray) -> Rule:
     return reweigh
 
 
-def lp_dual(alpha: float, tol: float = 1e-4) -> Rule:
+def dual_of(risk: Risk, tol: float = 1e-4) -> Rule:
     """Take the dual weights of the mixture problem: those on which the best mixture so far is worst (Algorithm 1)."""
 
     def reweigh(history: History) -> FloatArray:
-        return minimize_cvar(history.losses, alpha, sample_weight=history.start, tol=tol).weights
+        weights = minimize_risk(history.losses, risk, sample_weight=history.start, tol=tol).weights
+        return weights if risk.is_worst_case else weights / weights.sum()
 
     return reweigh
 

@@ -7,10 +7,12 @@ Exit codes: 0 done; 1 the goals cannot be met together, or were not met and ``--
 import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 DONE, NOT_MET, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 _NO_READER = 141  # what a shell shows for a program that ended because nobody read on
 _TRACEBACK = "COUNTERPOISE_TRACEBACK"
+_IMPORT = "--import"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -28,7 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         from counterpoise.cli.commands import app  # noqa: PLC0415 - needs an optional package
 
-        tokens = sys.argv[1:] if arguments is None else list(arguments)
+        tokens = _without_imports(sys.argv[1:] if arguments is None else list(arguments))
         return int(app(tokens, exit_on_error=False, print_error=False) or DONE)
     except KeyboardInterrupt:
         sys.stderr.write("\ncounterpoise: stopped. What was finished is kept: the same command goes on from there.\n")
@@ -40,6 +42,30 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if os.environ.get(_TRACEBACK):
             raise
         return _refuse(error)
+
+
+def _without_imports(tokens: list[str]) -> list[str]:
+    """Run the files that ``--import`` names before the command, and return the other words.
+
+    They are named here, by whoever runs the command, and not in a goals file: reading one never runs what it holds.
+    """
+    while tokens and tokens[0] == _IMPORT:
+        if len(tokens) == 1:
+            raise ValueError(f"{_IMPORT} needs the name of a Python file, which registers metrics of your own.")
+        _run(tokens[1])
+        tokens = tokens[2:]
+    return tokens
+
+
+def _run(path: str) -> None:
+    import runpy  # noqa: PLC0415 - only where asked
+
+    if not Path(path).is_file():
+        raise ValueError(f"{_IMPORT} must name a Python file; there is no file {path}.")
+    try:
+        runpy.run_path(path)
+    except Exception as error:
+        raise ValueError(f"{path} cannot be imported: {type(error).__name__}: {error}") from error
 
 
 def _refuse(error: Exception) -> int:

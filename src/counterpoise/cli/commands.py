@@ -16,6 +16,7 @@ app = App(
         "\n\n"
         "Start with `counterpoise demo`, or with your own table: `counterpoise init DATA --target COLUMN` writes a "
         "goals file, `counterpoise fit goals.toml` makes a run folder with a model and a report.\n\n"
+        "Metrics of your own: `counterpoise --import FILE.py COMMAND ...` runs that file first.\n\n"
         "Exit codes: 0 done, 1 goals infeasible (or not met, with --strict), 2 bad input, 130 stopped by Ctrl-C."
     ),
     version=__version__,

@@ -2,7 +2,6 @@
 
 import errno
 import importlib
-from typing import Any
 
 from counterpoise.cli import BAD_INPUT, NOT_MET
 
@@ -30,7 +29,7 @@ def _words(error: Exception) -> str:
         return f"There is not enough memory for this ({error}). Use fewer columns or rows, or a smaller max_bins."
     if isinstance(error, OSError) and error.errno is not None:  # of the system: ours carry no number
         return _of_system(error)
-    if isinstance(error, (*_EXPECTED, _parse_errors())):
+    if isinstance(error, (*_EXPECTED, importlib.import_module("cyclopts").CycloptsError)):
         return " ".join([_first_line(error), *getattr(error, "__notes__", ())])
     return (
         f"Unexpected {type(error).__name__}: {error}. This is a fault of counterpoise; "
@@ -54,7 +53,3 @@ def _first_line(error: Exception) -> str:
     first, *more = str(error).splitlines() or [type(error).__name__]
     goal = more[0].strip() if more and first.startswith("Cannot read the goal") else ""
     return f"{first} In: {goal}" if goal else first
-
-
-def _parse_errors() -> Any:
-    return importlib.import_module("cyclopts").CycloptsError

@@ -95,35 +95,34 @@ def _group(column: Column, group: Group) -> AnyArray:
 
 def from_sparse_rows(name: str, recipe: Recipe, arrays: Columns) -> TableData:
     """Build CSR rows of ones from ``X_indptr``, ``X_indices`` and ``y``, with ``_train`` and ``_test`` where split."""
+    from scipy.sparse import vstack  # noqa: PLC0415 - heavy
+
     parts = ["_train", "_test"] if recipe.has_split else [""]
     n_features = int(np.asarray(arrays["n_features"]))
-    X = _stack_rows([_ones_at(arrays[f"X{part}_indptr"], arrays[f"X{part}_indices"], n_features) for part in parts])
-    labels = [as_labels(arrays[f"y{part}"]) for part in parts]
-    return TableData(
-        name=name,
-        X=X,
-        y=np.concatenate(labels),
-        feature_names=[f"f{at}" for at in range(n_features)],
-        categorical=np.zeros(n_features, dtype=bool),
-        sensitive=_sex_by_indicator(X, arrays),
-        split=_split_of(labels) if recipe.has_split else None,
-        description=recipe.description,
-    )
+    rows = [_ones_at(arrays[f"X{part}_indptr"], arrays[f"X{part}_indices"], n_features) for part in parts]
+    X, labels = vstack(rows, format="csr"), [as_labels(arrays[f"y{part}"]) for part in parts]
+    return _without_names(name, recipe, X, labels, "f", _sex_by_indicator(X, arrays))
 
 
 def from_images(name: str, recipe: Recipe, arrays: Columns) -> TableData:
     """Flatten the images of both parts into rows of bytes."""
     images = np.concatenate([np.asarray(arrays["X_train"]), np.asarray(arrays["X_test"])])
     labels = [as_labels(arrays["y_train"]), as_labels(arrays["y_test"])]
-    X = images.reshape(len(images), -1)
+    return _without_names(name, recipe, images.reshape(len(images), -1), labels, "pixel", {})
+
+
+def _without_names(
+    name: str, recipe: Recipe, X: Any, labels: list[IntArray], feature: str, sensitive: dict[str, AnyArray]
+) -> TableData:
+    """Return rows of numbers whose features have numbers only, with the labels of each part."""
     return TableData(
         name=name,
         X=X,
         y=np.concatenate(labels),
-        feature_names=[f"pixel{at}" for at in range(X.shape[1])],
+        feature_names=[f"{feature}{at}" for at in range(X.shape[1])],
         categorical=np.zeros(X.shape[1], dtype=bool),
-        sensitive={},
-        split=_split_of(labels),
+        sensitive=sensitive,
+        split=np.repeat(["train", "test"], [len(part) for part in labels]) if recipe.has_split else None,
         description=recipe.description,
     )
 
@@ -135,19 +134,9 @@ def _ones_at(indptr: Any, indices: Any, n_features: int) -> Any:
     return csr_array((np.ones(len(indices)), indices.astype(np.int32), indptr.astype(np.int32)), shape=shape)
 
 
-def _stack_rows(parts: list[Any]) -> Any:
-    from scipy.sparse import vstack  # noqa: PLC0415 - heavy
-
-    return vstack(parts, format="csr")
-
-
 def _sex_by_indicator(X: Any, arrays: Columns) -> dict[str, AnyArray]:
     """Read sex off the indicator of men, where the file says which column that is."""
     if "male_column" not in arrays:
         return {}
     is_male = X[:, [int(np.asarray(arrays["male_column"]).item())]].toarray().ravel() > 0
     return {"sex": np.where(is_male, "Male", "Female")}
-
-
-def _split_of(labels: list[IntArray]) -> AnyArray:
-    return np.repeat(["train", "test"], [len(part) for part in labels])

@@ -137,20 +137,10 @@ def covertype(cache: Path) -> Columns:
 
 def covertype_names() -> list[str]:
     """Return the 54 names of the UCI file, in its order."""
-    measured = [
-        "Elevation",
-        "Aspect",
-        "Slope",
-        "Horizontal_Distance_To_Hydrology",
-        "Vertical_Distance_To_Hydrology",
-        "Horizontal_Distance_To_Roadways",
-        "Hillshade_9am",
-        "Hillshade_Noon",
-        "Hillshade_3pm",
+    measured = (
+        *("Elevation", "Aspect", "Slope", "Horizontal_Distance_To_Hydrology", "Vertical_Distance_To_Hydrology"),
+        *("Horizontal_Distance_To_Roadways", "Hillshade_9am", "Hillshade_Noon", "Hillshade_3pm"),
         "Horizontal_Distance_To_Fire_Points",
-    ]
-    return [
-        *measured,
-        *(f"Wilderness_Area{at}" for at in range(1, 5)),
-        *(f"Soil_Type{at}" for at in range(1, 41)),
-    ]
+    )
+    wilderness, soils = (f"Wilderness_Area{at}" for at in range(1, 5)), (f"Soil_Type{at}" for at in range(1, 41))
+    return [*measured, *wilderness, *soils]

@@ -22,14 +22,8 @@ _WEB_PAGES = f"{_GITHUB}/unc-optimization/AccSPD/d2f1f2c961e3401032649544445bb24
 _LIBSVM = f"{_GITHUB}/dtera/fl_xgboost/0abd2e16afeea63f53ff249f4e0ad15a8e5d663c/data"
 
 _COMPAS_FEATURES = (
-    "juv_fel_count",
-    "juv_misd_count",
-    "juv_other_count",
-    "priors_count",
-    "age",
-    "c_charge_degree",
-    "sex",
-    "race",
+    *("juv_fel_count", "juv_misd_count", "juv_other_count", "priors_count"),
+    *("age", "c_charge_degree", "sex", "race"),
 )
 _RACE_CODES = {"Caucasian": 0, "African-American": 1}
 _OTHER_RACE = 2
@@ -54,6 +48,10 @@ _CREDIT_COLUMNS = (
 _ABALONE_COLUMNS = (
     *("Sex", "Length", "Diameter", "Height"),
     *("Whole_weight", "Shucked_weight", "Viscera_weight", "Shell_weight"),
+)
+_ABALONE_RINGS = (
+    *(1, 1, 15, 57, 115, 259, 391, 568, 689, 634, 487, 267, 203, 126),
+    *(103, 67, 58, 42, 32, 26, 14, 6, 9, 2, 1, 1, 2, 1),
 )
 _SEGMENT_COLUMNS = (
     *("REGION-CENTROID-COL", "REGION-CENTROID-ROW", "REGION-PIXEL-COUNT"),
@@ -183,10 +181,8 @@ RECIPES = {
         classes={0: 280717, 1: 18568},
         drop=("instance weight",),
         categorical=(
-            "detailed industry recode",
-            "detailed occupation recode",
-            "own business or self employed",
-            "veterans benefits",
+            *("detailed industry recode", "detailed occupation recode"),
+            *("own business or self employed", "veterans benefits"),
         ),
         sensitive={"sex": Group("sex"), "race": Group("race")},
         has_split=True,
@@ -226,16 +222,7 @@ RECIPES = {
             "Rings of abalones, 1 to 29 (UCI): sex (F 0, I 1, M 2) and seven measurements. The usual binary "
             "task is 9 rings or fewer (2,096 rows) against more (2,081)."
         ),
-        classes=dict(
-            zip(
-                (*range(1, 28), 29),
-                (
-                    *(1, 1, 15, 57, 115, 259, 391, 568, 689, 634, 487, 267, 203, 126),
-                    *(103, 67, 58, 42, 32, 26, 14, 6, 9, 2, 1, 1, 2, 1),
-                ),
-                strict=True,
-            )
-        ),
+        classes=dict(zip((*range(1, 28), 29), _ABALONE_RINGS, strict=True)),
         fetch=openml(183, _ABALONE_COLUMNS),
     ),
     "mushrooms": Recipe(

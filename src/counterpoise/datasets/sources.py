@@ -12,33 +12,12 @@ _A9A_MALE = 72  # counted from 0
 _W8A_FEATURES = 300
 
 ADULT_COLUMNS = (
-    "age",
-    "workclass",
-    "fnlwgt",
-    "education",
-    "education-num",
-    "marital-status",
-    "occupation",
-    "relationship",
-    "race",
-    "sex",
-    "capital-gain",
-    "capital-loss",
-    "hours-per-week",
-    "native-country",
+    *("age", "workclass", "fnlwgt", "education", "education-num", "marital-status", "occupation"),
+    *("relationship", "race", "sex", "capital-gain", "capital-loss", "hours-per-week", "native-country"),
 )
 WINE_COLUMNS = (
-    "fixed acidity",
-    "volatile acidity",
-    "citric acid",
-    "residual sugar",
-    "chlorides",
-    "free sulfur dioxide",
-    "total sulfur dioxide",
-    "density",
-    "pH",
-    "sulphates",
-    "alcohol",
+    *("fixed acidity", "volatile acidity", "citric acid", "residual sugar", "chlorides", "free sulfur dioxide"),
+    *("total sulfur dioxide", "density", "pH", "sulphates", "alcohol"),
 )
 
 

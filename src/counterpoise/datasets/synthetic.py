@@ -44,9 +44,7 @@ def twonorm(n_samples: int, *, random_state: Any) -> tuple[FloatArray, IntArray]
     >>> X.shape, bool(abs(((X.sum(axis=1) < 0) != y).mean() - 0.023) < 0.005)
     ((10000, 20), True)
     """
-    rng = np.random.default_rng(random_state)
-    y = rng.integers(2, size=check_count(n_samples, "n_samples"))
-    noise = rng.standard_normal((len(y), _NORM_FEATURES))
+    noise, y = _two_clouds(n_samples, random_state)
     centre = 2.0 / np.sqrt(_NORM_FEATURES)
     return noise + np.where(y == 0, centre, -centre)[:, None], y
 
@@ -76,11 +74,15 @@ def ringnorm(n_samples: int, *, random_state: Any) -> tuple[FloatArray, IntArray
     >>> round(float(X[y == 0].std()), 1), round(float(X[y == 1].std()), 1)
     (2.0, 1.0)
     """
-    rng = np.random.default_rng(random_state)
-    y = rng.integers(2, size=check_count(n_samples, "n_samples"))
-    noise = rng.standard_normal((len(y), _NORM_FEATURES))
+    noise, y = _two_clouds(n_samples, random_state)
     scale, centre = np.where(y == 0, 2.0, 1.0), np.where(y == 0, 0.0, 1.0 / np.sqrt(_NORM_FEATURES))
     return noise * scale[:, None] + centre[:, None], y
+
+
+def _two_clouds(n_samples: int, random_state: Any) -> tuple[FloatArray, IntArray]:
+    rng = np.random.default_rng(random_state)
+    y = rng.integers(2, size=check_count(n_samples, "n_samples"))
+    return rng.standard_normal((len(y), _NORM_FEATURES)), y
 
 
 def waveform(n_samples: int, *, n_classes: int = 3, random_state: Any) -> tuple[FloatArray, IntArray]:

@@ -12,6 +12,7 @@ from counterpoise.goals.bound import BoundGoals, bind, bind_objective
 from counterpoise.goals.expressions import Goal, GoalCheck
 from counterpoise.goals.fairness import demographic_parity, eighty_percent_rule, equal_opportunity, equalized_odds
 from counterpoise.goals.infeasible import InfeasibleGoals
+from counterpoise.goals.own_metrics import forget_metric, register_metric
 from counterpoise.goals.rates import *  # noqa: F403 - every rate, as listed there
 from counterpoise.goals.reading import as_goals, as_objective, parse_goal, parse_rate
 from counterpoise.goals.tables import Table
@@ -37,7 +38,9 @@ __all__ = [
     "eighty_percent_rule",
     "equal_opportunity",
     "equalized_odds",
+    "forget_metric",
     "parse_goal",
     "parse_rate",
+    "register_metric",
 ]
 __all__ += rates.__all__

@@ -5,7 +5,7 @@ Any classifier can be audited; nothing is trained. What is proven, and how, is i
 population, if the rows are independent draws from it and the classifier was fixed before they were looked at.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,18 +15,17 @@ from counterpoise._base.text_table import text_table
 from counterpoise._base.types import AnyArray, ArrayLike
 from counterpoise.goals.binding import Views
 from counterpoise.goals.bound import check_denominators
-from counterpoise.goals.classes import two_classes
 from counterpoise.goals.evaluation import Prepared, prepare
 from counterpoise.goals.expressions import Goal
-from counterpoise.goals.population import margin_of, shortage, standing, tightened_goal
+from counterpoise.goals.population import Standing, margin_of, shortage, standing, tightened_goal
 from counterpoise.goals.reading import as_goals
 from counterpoise.goals.rows import DEFAULT
-from counterpoise.goals.tables import Table, as_tables, table_of, with_train
+from counterpoise.goals.tables import Table, as_tables, classes_of, table_of, with_train
 
 __all__ = ["Audit", "GoalAudit", "audit", "certify", "tightened"]
 
+HOLDS, FAILS, UNDECIDED = "holds", "fails", "undecided"  # the verdicts
 _CONFIDENCE = 0.95
-_COLUMNS = ("goal", "estimate", "low", "high", "bound", "margin", "verdict", "rows")
 
 
 class GoalAudit(NamedTuple):
@@ -43,6 +42,13 @@ class GoalAudit(NamedTuple):
     note: str  # why it is undecided, where no predictions on so many rows could have decided it
     largest_weights: tuple[tuple[str, float], ...] = ()  # that rows of each weighted dataset are taken to have
 
+    @property
+    def shown(self) -> dict[str, str]:
+        """Return what a table shows of it, by column."""
+        numbers = {name: f"{getattr(self, name):.4f}" for name in ("estimate", "low", "high", "bound", "margin")}
+        counts = ", ".join(str(count) for _, count in self.counts)
+        return {"goal": str(self.goal.with_confidence(None)), **numbers, "verdict": self.verdict, "rows": counts}
+
 
 class Audit(tuple[GoalAudit, ...]):
     """One ``GoalAudit`` for each goal; ``print`` shows a table."""
@@ -52,7 +58,7 @@ class Audit(tuple[GoalAudit, ...]):
     @property
     def holds(self) -> bool:
         """Tell whether every goal is shown to hold."""
-        return all(row.verdict == "holds" for row in self)
+        return all(row.verdict == HOLDS for row in self)
 
     @property
     def confidence(self) -> float:
@@ -68,9 +74,14 @@ class Audit(tuple[GoalAudit, ...]):
         return f"{surely} if {told}." if told else f"{surely}."
 
     def __str__(self) -> str:
-        table = text_table([_COLUMNS, *map(_shown, self)], "<>>>>><>")
-        notes = [f"{row.goal.with_confidence(None)}: {row.note}." for row in self if row.note]
-        return "\n".join([table, *notes, self.promise])
+        return self.as_text(["goal", "estimate", "low", "high", "bound", "margin", "verdict", "rows"])
+
+    def as_text(self, columns: Sequence[str], remarks: Sequence[str] = ()) -> str:
+        """Return a table of these columns of ``GoalAudit.shown``, and below it what must be known to read it."""
+        lines = [[row.shown[name] for name in columns] for row in self]
+        sides = "".join("<" if name in {"goal", "verdict"} else ">" for name in columns)
+        notes = [f"{row.shown['goal']}: {row.note}." for row in self if row.note]
+        return "\n".join([text_table([columns, *lines], sides), *notes, *remarks, self.promise])
 
 
 def certify(
@@ -179,8 +190,7 @@ def audit(goals: Any, predictions: Any, data: Any, *, confidence: float | None =
     >>> found.holds, round(found[0].low, 3)
     (True, 0.97)
     """
-    level = _CONFIDENCE if confidence is None else check_confidence(confidence)
-    listed = [goal if goal.confidence is not None else goal.with_confidence(level) for goal in as_goals(goals)]
+    listed = _confident(goals, confidence)
     if not listed:
         raise ValueError("An audit needs at least one goal, as in recall(train) >= 0.9; got none.")
     prepared = prepare(predictions, data, kind="labels", pos_label=pos_label)
@@ -238,19 +248,23 @@ def tightened(
     >>> print(tightened("recall(train) >= 0.9", rows))
     recall(train) >= 0.924
     """
-    (wanted,) = as_goals(goal)
-    if wanted.confidence is None:
-        wanted = wanted.with_confidence(_CONFIDENCE if confidence is None else confidence)
+    (wanted,) = _confident(goal, confidence)
     if predictions is None:
         tables = as_tables(data)
-        known = [labels for table in tables.values() for labels in (table.y, table.baseline)]
-        prepared = None
-        views = Views(tables, two_classes(known, pos_label=pos_label))
+        found = standing(wanted, Views(tables, classes_of(tables, pos_label=pos_label)), None)
     else:
-        prepared = prepare(predictions, data, kind="labels", pos_label=pos_label)
-        views = Views(prepared.tables, prepared.classes)
-    found = standing(wanted, views, None if prepared is None else prepared.predictions)
+        found = _standing(wanted, prepare(predictions, data, kind="labels", pos_label=pos_label))
     return tightened_goal(wanted, found, _risk(wanted, n_goals))
+
+
+def _confident(goals: Any, confidence: float | None) -> list[Goal]:
+    """Return the goals, those that carry no confidence with the given one."""
+    level = _CONFIDENCE if confidence is None else check_confidence(confidence)
+    return [goal if goal.confidence is not None else goal.with_confidence(level) for goal in as_goals(goals)]
+
+
+def _standing(goal: Goal, prepared: Prepared) -> Standing:
+    return standing(goal, Views(prepared.tables, prepared.classes), prepared.predictions)
 
 
 def _risk(goal: Goal, n_goals: int) -> float:
@@ -259,13 +273,13 @@ def _risk(goal: Goal, n_goals: int) -> float:
 
 
 def _audited(goal: Goal, prepared: Prepared, risk: float) -> GoalAudit:
-    found = standing(goal, Views(prepared.tables, prepared.classes), prepared.predictions)
+    found = _standing(goal, prepared)
     bounds = found.bounds(risk)
     margin = margin_of(goal, bounds)
     fails = bounds.low > goal.bound if goal.sense == "<=" else bounds.high < goal.bound
-    verdict = "holds" if margin >= 0 else "fails" if fails else "undecided"
+    verdict = HOLDS if margin >= 0 else FAILS if fails else UNDECIDED
     counts = tuple((str(rows), count) for rows, count in found.counts())
-    note = shortage(goal, found, risk) or "" if verdict == "undecided" else ""
+    note = shortage(goal, found, risk) or "" if verdict == UNDECIDED else ""
     limits = ((name, prepared.tables[name].largest_weight) for name in goal.datasets)
     largest = tuple((name, most) for name, most in limits if most is not None)
     return GoalAudit(goal, found.estimate, *bounds, goal.bound, margin, verdict, counts, note, largest)
@@ -284,9 +298,3 @@ def _predicted(model: Any, name: str, table: Table) -> AnyArray:
     if name != DEFAULT:
         raise ValueError(f"predictions must be a dict by dataset where goals speak of {name!r}; got one array.")
     return np.asarray(model)
-
-
-def _shown(row: GoalAudit) -> tuple[str, ...]:
-    numbers = (f"{number:.4f}" for number in (row.estimate, row.low, row.high, row.bound, row.margin))
-    counts = ", ".join(str(count) for _, count in row.counts)
-    return (str(row.goal.with_confidence(None)), *numbers, row.verdict, counts)

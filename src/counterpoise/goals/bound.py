@@ -8,11 +8,11 @@ import numpy as np
 
 from counterpoise._base.types import ArrayLike, FloatArray
 from counterpoise.goals.binding import BoundRates, Views, bind_rates
-from counterpoise.goals.classes import Classes, two_classes
+from counterpoise.goals.classes import Classes
 from counterpoise.goals.expressions import Goal, Ratio
 from counterpoise.goals.population import standing, tightened_goal
 from counterpoise.goals.reading import as_goals, as_objective
-from counterpoise.goals.tables import Table, as_tables
+from counterpoise.goals.tables import Table, as_tables, classes_of
 from counterpoise.solvers.result import FEASIBLE
 
 
@@ -84,7 +84,7 @@ def bind(goals: Any, data: Any, *, classes: ArrayLike | None = None, pos_label: 
     (array([[ 0.2,  0.2, -0.2, -0.2, -0.2]]), array([-0.4]))
     """
     listed, tables = as_goals(goals), as_tables(data)
-    signs = _classes(tables, classes, pos_label)
+    signs = classes_of(tables, classes=classes, pos_label=pos_label)
     check_denominators(listed, tables, signs)
     asked = with_margins(listed, Views(tables, signs))
     linear = [goal.linear for goal in asked]
@@ -96,12 +96,7 @@ def bind(goals: Any, data: Any, *, classes: ArrayLike | None = None, pos_label: 
 def bind_objective(objective: Any, data: Any, *, classes: ArrayLike | None = None, pos_label: Any = None) -> BoundRates:
     """Resolve an objective into a constant and signed weights on the rows of the data, with arguments as ``bind``."""
     tables = as_tables(data)
-    return bind_rates([as_objective(objective)], tables, _classes(tables, classes, pos_label))
-
-
-def _classes(tables: Mapping[str, Table], classes: ArrayLike | None, pos_label: Any) -> Classes:
-    known = [labels for table in tables.values() for labels in (table.y, table.baseline)]
-    return two_classes(known, classes=classes, pos_label=pos_label)
+    return bind_rates([as_objective(objective)], tables, classes_of(tables, classes=classes, pos_label=pos_label))
 
 
 def with_margins(goals: Sequence[Goal], views: Views) -> list[Goal]:

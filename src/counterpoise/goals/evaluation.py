@@ -8,8 +8,8 @@ import numpy as np
 from counterpoise._base.checks import as_numbers, value_range
 from counterpoise._base.types import AnyArray, FloatArray
 from counterpoise.goals.binding import Linear, bind_rates
-from counterpoise.goals.classes import Classes, is_positive, two_classes
-from counterpoise.goals.tables import Table, as_tables, table_of
+from counterpoise.goals.classes import Classes, is_positive
+from counterpoise.goals.tables import Table, as_tables, classes_of, table_of
 
 
 class Prepared(NamedTuple):
@@ -39,8 +39,7 @@ def prepare(predictions: Any, data: Any, *, kind: str, pos_label: Any = None) ->
     arrays = {name: np.asarray(values) for name, values in _by_dataset(predictions, tables).items()}
     for name, array in arrays.items():
         _check_shape(array, table_of(tables, name).n_samples, kind, name)
-    known = [labels for table in tables.values() for labels in (table.y, table.baseline)]
-    classes = two_classes(known + (list(arrays.values()) if kind == "labels" else []), pos_label=pos_label)
+    classes = classes_of(tables, arrays.values() if kind == "labels" else (), pos_label=pos_label)
     read = {"labels": _from_labels, "probabilities": _from_probabilities, "scores": _from_scores}[kind]
     positive = {name: read(array, classes, f"{kind} for dataset {name!r}") for name, array in arrays.items()}
     return Prepared(tables, classes, positive)

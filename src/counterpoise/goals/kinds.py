@@ -14,6 +14,7 @@ import numpy as np
 
 from counterpoise._base.types import BoolArray, FloatArray, IntArray
 from counterpoise.goals.binding import Linear, Views
+from counterpoise.goals.expressions import Rate, Ratio
 from counterpoise.goals.rows import Counted, Dataset
 from counterpoise.goals.wording import NoRows
 from counterpoise.theory.betting import WeightedSample, spread, weight_levels
@@ -77,6 +78,40 @@ def parts_of(rates: Sequence[Linear], views: Views, predictions: Mapping[str, Fl
         sums = _sums(rows, [one for _, one in here], views, None if predictions is None else predictions[rows.name])
         found.append(Part(rows, np.round(values, _DIGITS), *sums).only(possible))
     return found
+
+
+def kinds_of(predicted: BoolArray, labels: BoolArray | None, baseline: BoolArray | None) -> IntArray:
+    """Return the kind of each row; what is not known counts as negative."""
+    codes = predicted.astype(np.int64)
+    for weight, known in ((4, labels), (2, baseline)):
+        codes += 0 if known is None else weight * known
+    return codes
+
+
+class Fraction(NamedTuple):
+    """A rate as a share of rows: what rows of each kind contribute to its top and its bottom."""
+
+    top: FloatArray
+    bottom: FloatArray
+
+    @property
+    def is_count(self) -> bool:
+        """Tell whether some of the rows that count are counted, each once."""
+        return bool(np.isin([self.top, self.bottom], (0.0, 1.0)).all() and (self.top <= self.bottom).all())
+
+
+def fractions(rate: Linear) -> list[Fraction]:
+    """Return the shares of which a rate is the sum, beside its constant."""
+    tops: dict[Dataset, FloatArray] = {}
+    for one in rate.counted:
+        tops[one.out_of] = tops.get(one.out_of, np.zeros(len(_KINDS))) + one.coefficient * _is_counted(one)
+    return [Fraction(top, _matches(rows).astype(np.float64)) for rows, top in tops.items()]
+
+
+def needs(rate: Rate | Ratio, part: str) -> bool:
+    """Tell whether a rate tells rows apart by their "label" or by their "baseline"."""
+    counted = (*rate.numerator.counted, *rate.denominator.counted) if isinstance(rate, Ratio) else rate.counted
+    return any(getattr(rows, part) is not None for one in counted for rows in (one.rows, one.out_of))
 
 
 def _matches(rows: Dataset) -> BoolArray:

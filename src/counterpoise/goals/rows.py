@@ -76,31 +76,26 @@ class Dataset:
     @property
     def positives(self) -> "Dataset":
         """Return the rows labelled positive."""
-        return self._labelled(label=True)
+        return self._narrowed("label", is_positive=True)
 
     @property
     def negatives(self) -> "Dataset":
         """Return the rows labelled negative."""
-        return self._labelled(label=False)
+        return self._narrowed("label", is_positive=False)
 
     @property
     def baseline_positives(self) -> "Dataset":
         """Return the rows that the baseline (the deployed model) predicts positive."""
-        return self._predicted(baseline=True)
+        return self._narrowed("baseline", is_positive=True)
 
     @property
     def baseline_negatives(self) -> "Dataset":
         """Return the rows that the baseline (the deployed model) predicts negative."""
-        return self._predicted(baseline=False)
+        return self._narrowed("baseline", is_positive=False)
 
-    def _labelled(self, *, label: bool) -> "Dataset":
-        return self._narrowed(replace(self, label=label), self.label not in {None, label})
-
-    def _predicted(self, *, baseline: bool) -> "Dataset":
-        return self._narrowed(replace(self, baseline=baseline), self.baseline not in {None, baseline})
-
-    def _narrowed(self, narrower: "Dataset", is_empty: bool) -> "Dataset":
-        if is_empty:
+    def _narrowed(self, part: str, *, is_positive: bool) -> "Dataset":
+        narrower: Dataset = replace(self, **{part: is_positive})  # type: ignore[arg-type]
+        if getattr(self, part) not in {None, is_positive}:
             raise ValueError(f"{self} has no row in common with {narrower}: it is the opposite.")
         return narrower
 
@@ -110,12 +105,8 @@ class Dataset:
         return f"{written_name(self.name)}{path}{columns}"
 
     def _restrictions(self) -> list[str]:
-        words = []
-        if self.label is not None:
-            words.append("positives" if self.label else "negatives")
-        if self.baseline is not None:
-            words.append("baseline_positives" if self.baseline else "baseline_negatives")
-        return words
+        parts = (("", self.label), ("baseline_", self.baseline))
+        return [f"{of}{'positives' if sign else 'negatives'}" for of, sign in parts if sign is not None]
 
 
 RESTRICTIONS = ("positives", "negatives", "baseline_positives", "baseline_negatives")  # as the text form names them

@@ -29,14 +29,10 @@ class Share(NamedTuple):
     top: tuple[float, float]
     bottom: tuple[float, float]
 
-    def value(self, share: float) -> float:
-        """Return the quantity at a share."""
-        return _value(share, self.top, self.bottom)
-
     def bounds(self, risk: float) -> Bounds:
         """Return the exact bounds."""
         least = 1.0 - upper_share(self.trials - self.hits, self.trials, risk)
-        return Bounds(self.value(least), self.value(upper_share(self.hits, self.trials, risk)))
+        return _between(self, least, upper_share(self.hits, self.trials, risk))
 
     def most_failures(self, allowed: float, risk: float) -> float:
         """Return the largest share of failures on the rows that shows a share of at most ``allowed``."""
@@ -71,14 +67,10 @@ class WeightedShare(NamedTuple):
         """Return the number of rows."""
         return float(self.hits.sum() + self.misses.sum())
 
-    def value(self, share: float) -> float:
-        """Return the quantity at a share."""
-        return _value(share, self.top, self.bottom)
-
     def bounds(self, risk: float) -> Bounds:
         """Return bounds that hold whatever the weights of rows that were not drawn."""
         least = 1.0 - upper_weighted_mean(self._sample(self.misses, self.hits), risk)
-        return Bounds(self.value(least), self.value(upper_weighted_mean(self._sample(self.hits, self.misses), risk)))
+        return _between(self, least, upper_weighted_mean(self._sample(self.hits, self.misses), risk))
 
     def most_failures(self, allowed: float, risk: float) -> float:
         """Return the largest share of failures on the rows that shows a share of at most ``allowed``."""
@@ -139,17 +131,23 @@ def allowed_failures(goal: Goal, share: AnyShare) -> float:
 
 
 def _at_failures(goal: Goal, share: AnyShare, failures: float) -> float:
-    return share.value(failures if goal.sense == "<=" else 1.0 - failures)
+    return _value(share, failures if goal.sense == "<=" else 1.0 - failures)
 
 
 def _share_at(value: float, share: AnyShare) -> float:
     """Return the share at which the quantity has a value, or the nearest there is."""
-    if not share.value(0.0) < value < share.value(1.0):
-        return float(value >= share.value(1.0))
+    least, most = _between(share, 0.0, 1.0)
+    if not least < value < most:
+        return float(value >= most)
     at_one, at_zero = (one - value * other for one, other in zip(share.top, share.bottom, strict=True))
     return at_zero / (at_zero - at_one)
 
 
-def _value(share: float, ends: tuple[float, float], bottoms: tuple[float, float]) -> float:
-    top, bottom = (share * at_one + (1.0 - share) * at_zero for at_one, at_zero in (ends, bottoms))
+def _between(share: AnyShare, least: float, most: float) -> Bounds:
+    return Bounds(_value(share, least), _value(share, most))
+
+
+def _value(share: AnyShare, at: float) -> float:
+    """Return the quantity where the share is ``at``."""
+    top, bottom = (at * at_one + (1.0 - at) * at_zero for at_one, at_zero in (share.top, share.bottom))
     return top / bottom if bottom else math.copysign(math.inf, top)

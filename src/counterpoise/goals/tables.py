@@ -1,16 +1,19 @@
 """The data that a named dataset is bound to, and which of its rows meet a condition."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from counterpoise._base.checks import EQUAL, check_largest_weight, check_positive, check_sample_weight
 from counterpoise._base.types import AnyArray, ArrayLike, BoolArray, FloatArray, IntArray
+from counterpoise.goals.classes import Classes, two_classes
 from counterpoise.goals.rows import DEFAULT, Dataset
 from counterpoise.goals.wording import UnknownValue, text_of, unknown
 
 _YES, _NO = ("True", "true", "1"), ("False", "false", "0")  # texts of a boolean
+_MOST_GROUPS = 100  # distinct values of a feature that may still be groups of people, and not a measurement
+_GLANCE = 10_000  # rows that show most measurements to be one
 
 
 class Table:
@@ -124,6 +127,40 @@ class Table:
             self._unit = table._unit * float(table.sample_weight[places].max())  # noqa: SLF001 - of its own kind
         return self
 
+    def replaced(self, **parts: Any) -> "Table":
+        """Return the same table with some parts replaced."""
+        has = {"X": self.X, "y": self.y, "baseline": self.baseline, "sample_weight": self.sample_weight}
+        return Table(**{"sensitive_features": self._own_columns or None, **has, **parts}).weighed_as(self)
+
+    def part(self, places: AnyArray, y: AnyArray, sample_weight: FloatArray | None) -> "Table":
+        """Return some rows with their labels and weights, and features only where they are a data frame's."""
+        columns = {name: values[places] for name, values in self._own_columns.items()}
+        X = self.X.iloc[places] if hasattr(self.X, "iloc") else None
+        return Table(X, y, columns or None, sample_weight=sample_weight).weighed_as(self, places)
+
+    def without_features(self) -> "Table":
+        """Return the same table without X, but for the columns of a data frame by which goals can tell groups apart."""
+        names = [name for name in self.columns if name in self._own_columns or self._has_groups(name)]
+        columns = {name: self._plain_column(name) for name in names}
+        return self.replaced(X=np.empty((self.n_samples, 0)), sensitive_features=columns or None)
+
+    def _has_groups(self, column: str) -> bool:
+        values = self.column(column)
+        if values.dtype.kind in "biuf":
+            return all(np.unique(part).size <= _MOST_GROUPS for part in (values[:_GLANCE], values))
+        try:
+            return len(self.levels(column).place) <= _MOST_GROUPS
+        except TypeError:  # neither numbers nor words
+            return False
+
+    def _plain_column(self, column: str) -> AnyArray:
+        """Return a column; of objects the texts that goals compare, None where there is none."""
+        values = self.column(column)
+        if values.dtype.kind != "O":
+            return values
+        levels = self.levels(column)
+        return np.array([*levels.place, None], dtype=object)[levels.codes]
+
     def matches(self, column: str, text: str) -> BoolArray:
         """Return on which rows the column holds the value of that text; all false where it is unknown."""
         values = self.column(column)
@@ -230,6 +267,18 @@ def table_of(tables: Mapping[str, Table], name: str) -> Table:
     if name not in tables:
         raise unknown("dataset", name, tables)
     return tables[name]
+
+
+def classes_of(
+    tables: Mapping[str, Table],
+    others: Iterable[AnyArray] = (),
+    *,
+    classes: ArrayLike | None = None,
+    pos_label: Any = None,
+) -> Classes:
+    """Return the negative and the positive label of tables, and of other labels, as ``two_classes`` tells them."""
+    known = [labels for table in tables.values() for labels in (table.y, table.baseline)]
+    return two_classes([*known, *others], classes=classes, pos_label=pos_label)
 
 
 def _named_columns(features: Any) -> dict[str, AnyArray]:

@@ -17,6 +17,7 @@ class Count(NamedTuple):
     positive: bool  # the sign of the predictions that are counted
     cell: Cell
     coefficient: float = 1.0
+    out_of: Cell | None = None  # of which it is a share, where that is not what the whole metric is out of
 
 
 class Metric(NamedTuple):
@@ -41,9 +42,9 @@ class Term(NamedTuple):
 
     def counted(self) -> Iterator[Counted]:
         """Yield what is counted on which rows, out of which."""
-        out_of = self.metric.out_of.of(self.rows)
         for count in self.metric.counts:
             rows = count.cell.of(self.rows)
+            out_of = (self.metric.out_of if count.out_of is None else count.out_of).of(self.rows)
             if rows is not None and out_of is not None:
                 yield Counted(self.coefficient * count.coefficient, count.positive, rows, out_of)
 

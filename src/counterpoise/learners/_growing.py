@@ -182,7 +182,8 @@ class Growth:
         n_parts, n_features = len(level.parts), self.binned.n_features
         add = self._adder(level)
         subtractions = np.array(level.subtractions, dtype=np.int64).reshape(-1, 2)
-        split = (*self._layout(), np.array(level.slots), self.hists)
+        layout = self.base, self.binned.n_bins, self.binned.is_categorical.view(np.uint8)
+        split = (*layout, np.array(level.slots), self.hists)
         limits = (self.n_classes, self.least.weight, float(self.limits.min_samples_leaf))
         gains, places = np.empty((n_parts, n_features)), np.empty((n_parts, n_features), dtype=np.int64)
         missing_left = np.empty((n_parts, n_features), dtype=np.uint8)
@@ -200,9 +201,6 @@ class Growth:
         found = (gains, places, missing_left)
         _split_kernels.choose_splits(*split, limits, self.least.gain, *found, chosen, tables, sides)
         return Splits(chosen[:, 0], chosen[:, 1], tables, sides)
-
-    def _layout(self) -> tuple[AnyArray, IntArray, ByteArray]:
-        return self.base, self.binned.n_bins, self.binned.is_categorical.view(np.uint8)
 
     def _adder(self, level: Level) -> Callable[[int, int], None]:
         """Return a function that adds a level's rows to the histograms of a range of features."""
@@ -276,14 +274,11 @@ class Growth:
 
     def _plan_histograms(self, level: Level, family: Family) -> list[int]:
         """Add one child up, subtract it from the parent, and return the slots of both children."""
-        side, new = self._side_to_add(family), self._new_slot()
+        sizes = (child.n_rows for child in family.children)
+        side, new = int(_tree_kernels.side_to_add(family.sums, self.n_classes, *sizes)), self._new_slot()
         level.additions.append((*family.children[side][1:], new))
         level.subtractions.append((family.slot, new))
         return [family.slot, new] if side == 1 else [new, family.slot]
-
-    def _side_to_add(self, family: Family) -> int:
-        left, right = family.children
-        return int(_tree_kernels.side_to_add(family.sums, self.n_classes, left.n_rows, right.n_rows))
 
     def finish(self) -> tuple[Tree, AnyArray]:
         """Return the tree, and the predicted code of each row."""

@@ -57,8 +57,8 @@ def check_settings(learner: Any) -> Settings:
         None if learner.augment is None else check_choice(learner.augment, "augment, where not None,", (CROP_FLIP,)),
         _check_device(learner.device),
         check_choice(learner.precision, "precision", _PRECISIONS),
-        _check_cuda_graphs(learner.cuda_graphs),
-        _check_compile(learner.compile),
+        _check_switch(learner.cuda_graphs, "cuda_graphs", or_auto=True),
+        _check_switch(learner.compile, "compile"),
         check_count(learner.predict_batch_size, "predict_batch_size"),
     )
 
@@ -91,13 +91,8 @@ def _check_device(value: Any) -> str:
     return name
 
 
-def _check_cuda_graphs(value: Any) -> bool | str:
-    if not isinstance(value, bool) and not (isinstance(value, str) and value == "auto"):
-        raise ValueError(f"cuda_graphs must be 'auto', True or False; got {value!r}.")
-    return value
-
-
-def _check_compile(value: Any) -> bool:
-    if not isinstance(value, bool):
-        raise ValueError(f"compile must be True or False; got {value!r}.")  # noqa: TRY004 - as of all settings
+def _check_switch(value: Any, name: str, *, or_auto: bool = False) -> Any:
+    if not isinstance(value, bool) and not (or_auto and isinstance(value, str) and value == "auto"):
+        auto = "'auto', " if or_auto else ""
+        raise ValueError(f"{name} must be {auto}True or False; got {value!r}.")
     return value

@@ -222,19 +222,8 @@ def best_of_feature(
 @kernel(
     [
         void(
-            int64,
-            int64,
-            _ints2,
-            _slots,
-            _given_ints,
-            _given_flags,
-            _ints,
-            _floats3,
-            _floats2,
-            _limits,
-            _floats2,
-            _ints2,
-            _bytes2,
+            *(int64, int64, _ints2, _slots, _given_ints, _given_flags, _ints, _floats3, _floats2),
+            *(_limits, _floats2, _ints2, _bytes2),
         )
     ]
 )

@@ -79,10 +79,7 @@ class BernsteinStumps:
         stump gives the shares of the weight.
         """
         stump.tree_, predicted = self._grow(np.ascontiguousarray(weights))
-        stump.classes_ = classes
-        stump.n_features_in_ = self.binned.n_features
-        if self.binned.feature_names is not None:
-            stump.feature_names_in_ = self.binned.feature_names
+        stump._learned(classes, self.binned.n_features, self.binned.feature_names)  # noqa: SLF001 - one of ours
         return predicted
 
     def _grow(self, weights: FloatArray) -> tuple[Tree, ByteArray]:
@@ -168,7 +165,7 @@ class LeastErrorStump(Stump):
     array(['low', 'high'], dtype='<U4')
     """
 
-    def fit_codes(self, binned: BinnedFeatures, codes: AnyArray, classes: AnyArray, weights: FloatArray) -> AnyArray:
+    def fit_codes(self, prepared: BinnedFeatures, codes: AnyArray, classes: AnyArray, weights: FloatArray) -> AnyArray:
         """Fit the stump on features that ``prepare`` returned, and return what it predicts for them."""
         if len(classes) > _TWO_CLASSES:
             raise ValueError(
@@ -179,8 +176,8 @@ class LeastErrorStump(Stump):
             raise ValueError(
                 f"min_samples_leaf must be 1 for LeastErrorStump; got {self.min_samples_leaf!r}. Use Stump."
             )
-        own = np.full(len(binned), 1.0 / len(binned))  # plays no part at penalty 0
-        return BernsteinStumps(binned, codes, own, penalty=0.0).fit(self, weights / weights.sum(), classes)
+        own = np.full(len(prepared), 1.0 / len(prepared))  # plays no part at penalty 0
+        return BernsteinStumps(prepared, codes, own, penalty=0.0).fit(self, weights / weights.sum(), classes)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

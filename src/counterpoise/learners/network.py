@@ -13,26 +13,22 @@ torch loads when a learner is fitted or asked, not before.
 
 import copy
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from counterpoise._base.checks import check_sample_weight
-from counterpoise._base.types import AnyArray, ArrayLike, FloatArray
-from counterpoise.learners._network_settings import Settings, check_settings
+from counterpoise._base.types import AnyArray, FloatArray
+from counterpoise.learners._code_learner import CodeLearner
+from counterpoise.learners._network_settings import check_settings
 from counterpoise.learners.networks import Perceptron
 
 if TYPE_CHECKING:
     from counterpoise.learners._network_rounds import PreparedRows
 
-# Floats as they are, bytes as bytes, other numbers as floats; more axes than two for images.
-_BORDER: dict[str, Any] = {"dtype": [np.float64, np.float32, np.uint8], "allow_nd": True}
-_BYTE_CLASSES = 256  # that fit into one
 _SEEDS = 2**31 - 1
 # Networks built from fitted learners, on the CPU: they share the memory of ``state_`` and are not saved.
 _BUILT: "WeakKeyDictionary[NetworkLearner, tuple[dict[str, AnyArray], Any]]" = WeakKeyDictionary()
@@ -51,10 +47,11 @@ def _parts() -> tuple[Any, Any, Any]:
     return _network_data, _network_training, _network_rounds
 
 
-class NetworkLearner(ClassifierMixin, BaseEstimator):
+class NetworkLearner(CodeLearner):
     """A neural network trained by SGD on minibatches drawn by weight, from a start that all rounds share.
 
-    Features, or the channels of images, are standardized by mean and deviation of the training rows.
+    Features, or the channels of images, are finite numbers, standardized by mean and deviation of the training rows.
+    Rows are features or of shape (channels, ...); arrays of uint8, such as images, stay bytes on the device.
 
     Parameters
     ----------
@@ -132,6 +129,8 @@ class NetworkLearner(ClassifierMixin, BaseEstimator):
     True
     """
 
+    # Floats as they are, bytes as bytes, other numbers as floats; more axes than two for images.
+    _border: ClassVar[dict[str, Any]] = {"dtype": [np.float64, np.float32, np.uint8], "allow_nd": True}
     _renamed: ClassVar = {"decay": "decay_factor", "capture": "cuda_graphs"}  # as some files of saved models have them
 
     def __init__(
@@ -177,47 +176,17 @@ class NetworkLearner(ClassifierMixin, BaseEstimator):
         self.predict_batch_size = predict_batch_size
         self.random_state = random_state
 
-    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Warm the network up and train it on rows drawn by weight.
-
-        Parameters
-        ----------
-        X : array or data frame of shape (n_samples, n_features), or array of shape (n_samples, channels, ...)
-            Finite numbers. Arrays of uint8, such as images, stay bytes on the device.
-        y : array of shape (n_samples,)
-            Labels of two or more classes, numbers or strings.
-        sample_weight : array of shape (n_samples,), default=None
-            Weights, none negative and not all zero; None gives all rows the same chance.
-
-        Returns
-        -------
-        NetworkLearner
-            The fitted learner itself.
-        """
-        settings = check_settings(self)
-        X, y = validate_data(self, X, y, **_BORDER)
-        check_classification_targets(y)
-        classes, codes = np.unique(y, return_inverse=True)
-        weights = check_sample_weight(sample_weight, len(codes))
-        weights = np.ones(len(codes)) if weights is None else weights
-        if weights.min() == 0:  # rows without weight must not matter to the warm-up either
-            held = weights > 0
-            X, codes, weights = X[held], codes[held], weights[held]
-        self.fit_codes(self._prepared(X, settings), codes, classes, weights)
-        return self
-
     def prepare(self, X: Any) -> "PreparedRows":
         """Return ``X`` on the device, for ``fit_codes`` of this learner and of its clones.
 
         The warm-up will draw from the random state of this learner, whatever that of the clones.
         """
-        settings = check_settings(self)
-        return self._prepared(validate_data(self, X, **_BORDER), settings)
+        rows: PreparedRows = super().prepare(X)
+        return rows
 
-    def _prepared(self, X: AnyArray, settings: Settings) -> "PreparedRows":
-        rows: PreparedRows = _parts()[2].PreparedRows(
-            X, settings, self._seed(), getattr(self, "feature_names_in_", None)
-        )
+    def _prepared(self, X: AnyArray) -> "PreparedRows":
+        settings, names = check_settings(self), getattr(self, "feature_names_in_", None)
+        rows: PreparedRows = _parts()[2].PreparedRows(X, settings, self._seed(), names)
         return rows
 
     def fit_codes(self, prepared: "PreparedRows", codes: AnyArray, classes: AnyArray, weights: FloatArray) -> AnyArray:
@@ -225,21 +194,7 @@ class NetworkLearner(ClassifierMixin, BaseEstimator):
 
         The first call warms the network up, on all rows alike, and keeps the result as ``prepared.shared``.
 
-        Parameters
-        ----------
-        prepared : PreparedRows
-            The rows, from ``prepare``.
-        codes : int array of shape (n_samples,)
-            The place of each label in ``classes``.
-        classes : array of shape (n_classes,)
-            The labels.
-        weights : float array of shape (n_samples,)
-            The weights, of any scale, none negative and not all zero.
-
-        Returns
-        -------
-        array of shape (n_samples,)
-            The predicted codes, as bytes if there are at most 256 classes.
+        Parameters and result are those of ``HistogramTree.fit_codes``.
         """
         if len(classes) < 2:  # noqa: PLR2004
             only = classes.tolist()[0]
@@ -249,11 +204,8 @@ class NetworkLearner(ClassifierMixin, BaseEstimator):
         check_sample_weight(weights, len(prepared.inputs))
         factory, settings = self._factory(), check_settings(self)
         self.state_, predicted = prepared.fit(factory, settings, codes, len(classes), weights, self._seed())
-        self.classes_, self.input_shape_ = classes, prepared.shape
-        self.centre_, self.scale_ = prepared.standard
-        self.n_features_in_ = prepared.shape[0]
-        if prepared.feature_names is not None:
-            self.feature_names_in_ = prepared.feature_names
+        self._learned(classes, prepared.shape[0], prepared.feature_names)
+        self.input_shape_, (self.centre_, self.scale_) = prepared.shape, prepared.standard
         return self._as_codes(predicted)
 
     def predict(self, X: Any) -> AnyArray:
@@ -272,7 +224,7 @@ class NetworkLearner(ClassifierMixin, BaseEstimator):
     def _outputs(self, X: Any) -> Iterator[Any]:
         """Yield the network's output batch by batch."""
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, **_BORDER)
+        X = validate_data(self, X, reset=False, **self._border)
         if X.shape[1:] != self.input_shape_:
             raise ValueError(f"X must have rows of shape {self.input_shape_}, as in fit; got {X.shape[1:]}.")
         data, training, rounds = _parts()
@@ -296,18 +248,8 @@ class NetworkLearner(ClassifierMixin, BaseEstimator):
             return network
         return training.to_place(copy.deepcopy(network), place, is_image=len(self.input_shape_) == 3)  # noqa: PLR2004
 
-    def _as_codes(self, labels: AnyArray) -> AnyArray:
-        return labels.astype(np.uint8 if len(self.classes_) <= _BYTE_CLASSES else np.intp)
-
     def _factory(self) -> Any:
-        if self.module is None:
-            return Perceptron()
-        if not callable(self.module):
-            raise TypeError(
-                "module must be a factory, called with the shape of a row and the number of classes; "
-                f"got {self.module!r}. Write networks.WideResNet(), or a function that returns a torch.nn.Module."
-            )
-        return self.module
+        return Perceptron() if self.module is None else self.module
 
     def _seed(self) -> int:
         return int(check_random_state(self.random_state).randint(_SEEDS))

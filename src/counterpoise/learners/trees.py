@@ -8,27 +8,24 @@ Boosting bins the features once and fits many trees on them::
 """
 
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from counterpoise._base.checks import check_count, check_number, check_sample_weight
+from counterpoise._base.checks import check_count, check_number
 from counterpoise._base.types import AnyArray, ArrayLike, FloatArray
+from counterpoise.learners._code_learner import CodeLearner
 from counterpoise.learners._growing import Limits, grow
 from counterpoise.learners._tree import Tree, check_tree, leaves_of_bins, leaves_of_rows
 from counterpoise.learners.binning import BinnedFeatures, as_matrix, bin_features
 
 _MOST_CLASSES = 1 << 16  # codes are kept in two bytes
 _NO_LIMIT = 1 << 61  # levels or rows: more than there can be, and twice as many fit into 64 bits
-_BYTE_CLASSES = 256  # that fit into one
-_BORDER = {"accept_sparse": "csr", "ensure_all_finite": "allow-nan"}  # what validate_data lets through
 
 
-class HistogramTree(ClassifierMixin, BaseEstimator):
-    """A decision tree on binned features, for weighted samples.
+class HistogramTree(CodeLearner):
+    """A decision tree on binned features, for weighted samples, dense or sparse; NaN counts as missing.
 
     Each split is the one of the largest decrease in weighted Gini impurity over all features and bins; of equal
     ones that of the lowest feature, then of the lowest bin. Missing values go to the side where the gain is larger, or
@@ -77,6 +74,8 @@ class HistogramTree(ClassifierMixin, BaseEstimator):
     0.98
     """
 
+    _border: ClassVar[dict[str, Any]] = {"accept_sparse": "csr", "ensure_all_finite": "allow-nan"}
+
     def __init__(
         self,
         max_depth: int | None = 6,
@@ -94,51 +93,18 @@ class HistogramTree(ClassifierMixin, BaseEstimator):
         self.min_gain = min_gain
         self.categorical_features = categorical_features
 
-    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit the tree.
+    def _prepared(self, X: Any) -> BinnedFeatures:
+        binned = bin_features(X, max_bins=self.max_bins, categorical_features=self.categorical_features)
+        return replace(binned, feature_names=getattr(self, "feature_names_in_", None))
 
-        Parameters
-        ----------
-        X : array, data frame or sparse matrix of shape (n_samples, n_features)
-            Real numbers, finite or NaN, which counts as missing.
-        y : array of shape (n_samples,)
-            Labels of two or more classes, numbers or strings.
-        sample_weight : array of shape (n_samples,), default=None
-            Weights, none negative and not all zero; None weighs all samples the same.
-
-        Returns
-        -------
-        HistogramTree
-            The fitted tree itself.
-        """
-        X, y = validate_data(self, X, y, **_BORDER)
-        check_classification_targets(y)
-        classes, codes = np.unique(y, return_inverse=True)
-        weights = check_sample_weight(sample_weight, len(codes))
-        if weights is None:
-            weights = np.ones(len(codes))
-        if weights.min() == 0:  # samples without weight must not move the edges of the bins either
-            held = weights > 0
-            X, codes, weights = X[held], codes[held], weights[held]
-        self.fit_codes(self._bin(X), codes, classes, weights)
-        return self
-
-    def prepare(self, X: Any) -> BinnedFeatures:
-        """Return ``X`` as bins, for ``fit_codes`` of this tree and of its clones."""
-        X = validate_data(self, X, **_BORDER)
-        return replace(self._bin(X), feature_names=getattr(self, "feature_names_in_", None))
-
-    def _bin(self, X: Any) -> BinnedFeatures:
-        return bin_features(X, max_bins=self.max_bins, categorical_features=self.categorical_features)
-
-    def fit_codes(self, binned: BinnedFeatures, codes: AnyArray, classes: AnyArray, weights: FloatArray) -> AnyArray:
+    def fit_codes(self, prepared: BinnedFeatures, codes: AnyArray, classes: AnyArray, weights: FloatArray) -> AnyArray:
         """Fit the tree on features that ``prepare`` returned, and return what it predicts for them.
 
         The arrays are trusted: this is what boosting calls in each round.
 
         Parameters
         ----------
-        binned : BinnedFeatures
+        prepared : BinnedFeatures
             The features, from ``prepare``.
         codes : int array of shape (n_samples,)
             The place of each label in ``classes``.
@@ -166,11 +132,8 @@ class HistogramTree(ClassifierMixin, BaseEstimator):
         if not weights.max() > 0:
             raise ValueError("weights must have at least one entry above zero; got zeros only.")
         self.tree_: Tree
-        self.tree_, predicted = grow(binned, codes, len(classes), weights, self._limits())
-        self.classes_ = classes
-        self.n_features_in_ = binned.n_features
-        if binned.feature_names is not None:
-            self.feature_names_in_ = binned.feature_names
+        self.tree_, predicted = grow(prepared, codes, len(classes), weights, self._limits())
+        self._learned(classes, prepared.n_features, prepared.feature_names)
         return self._as_codes(predicted)
 
     def _limits(self) -> Limits:
@@ -205,9 +168,6 @@ class HistogramTree(ClassifierMixin, BaseEstimator):
             leaves = leaves_of_rows(self.tree_, as_matrix(X, self.n_features_in_))
         return self._as_codes(self.tree_.labels[leaves])
 
-    def _as_codes(self, labels: AnyArray) -> AnyArray:
-        return labels.astype(np.uint8 if len(self.classes_) <= _BYTE_CLASSES else np.intp)
-
     def predict(self, X: Any) -> AnyArray:
         """Return the label of each sample: the heaviest class of its leaf, the first of equals."""
         leaves = self._leaves(X)
@@ -220,7 +180,7 @@ class HistogramTree(ClassifierMixin, BaseEstimator):
 
     def _leaves(self, X: Any) -> AnyArray:
         check_is_fitted(self)
-        return leaves_of_rows(self.tree_, validate_data(self, X, reset=False, **_BORDER))
+        return leaves_of_rows(self.tree_, validate_data(self, X, reset=False, **self._border))
 
     def _check_loaded(self) -> None:
         """Check the tree that came from a file."""

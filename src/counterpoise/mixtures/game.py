@@ -1,4 +1,4 @@
-"""The choice of a mixture: least risk of a pool of models, subject to goals.
+"""The program of a mixture: least risk of a pool of models, subject to goals.
 
 A randomized classifier draws one model for each person from its mixture. Every loss and every rate is then linear in
 the mixture, so with the models' losses and rates at hand the best mixture for any alpha and any goals is a small
@@ -11,11 +11,11 @@ import numpy as np
 
 from counterpoise._base.types import AnyArray, BoolArray, ByteArray, FloatArray, IntArray
 from counterpoise.metrics import cvar_loss
-from counterpoise.mixtures.answers import GoalRows, RateRow
-from counterpoise.solvers import minimize_cvar
+from counterpoise.mixtures.goal_rows import GoalRows, LinearRate
+from counterpoise.solvers import minimize_risk
 from counterpoise.solvers.result import FEASIBLE, InfeasibleRows
+from counterpoise.theory.risks import Risk
 
-MIXTURES = ("optimal", "average", "first")
 _SHARE = 1e-10  # of the mixture, below which a model is never drawn in practice: rounding of the solver
 
 
@@ -26,17 +26,13 @@ class Selection(NamedTuple):
     sample_weight: FloatArray | None
     groups: IntArray | None  # group code of each row where the worst group counts, else None
     goals: GoalRows | None = None
-    rate: RateRow | None = None  # what is minimized instead of a risk of the losses
-
-    @property
-    def n_models(self) -> int:
-        """Return the number of models."""
-        return int(self.losses.shape[1])
+    rate: LinearRate | None = None  # what is minimized instead of a risk of the losses
+    risk: Risk | None = None  # what is minimized, bound to the rows, where it is neither a CVaR nor the worst group
 
     def first(self, n_models: int) -> "Selection":
         """Return the same rows with the losses of the first models only."""
-        goals = None if self.goals is None else self.goals.first(n_models)
-        rate = None if self.rate is None else self.rate.first(n_models)
+        goals = None if self.goals is None else self.goals.only(np.arange(n_models))
+        rate = None if self.rate is None else self.rate._replace(row=self.rate.row[:n_models])
         return self._replace(losses=self.losses[:, :n_models], goals=goals, rate=rate)
 
 
@@ -50,32 +46,11 @@ class Choice(NamedTuple):
     cost: float = 0.0  # of a limit on the number of models: how much more risk than without it
 
 
-def choose_mixture(
-    selection: Selection, *, alpha: float, kind: str = "optimal", outlier_fraction: float = 0.0
-) -> Choice:
-    """Choose the mixture: the optimal one, the average of all models, or the first model alone (ERM).
-
-    The risk is the CVaR at ``alpha``; where the selection has groups, the loss of the worst group; where it has a
-    rate, that rate.
-
-    Raises
-    ------
-    InfeasibleGoals
-        Where no mixture meets the goals.
-    """
-    game = as_game(selection, alpha, outlier_fraction)
-    if kind == "optimal":
-        return game.solve()
-    n_models = selection.n_models
-    mixture = np.full(n_models, 1 / n_models) if kind == "average" else np.eye(1, n_models)[0]
-    return Choice(mixture, game.value(mixture), np.nan, np.zeros(0))
-
-
 class Game(NamedTuple):
-    """``min over mixture of shift + CVaR_alpha(losses @ mixture)`` subject to goals: every risk in one form."""
+    """``min over mixture of shift + risk(losses @ mixture)`` subject to goals."""
 
     losses: AnyArray
-    alpha: float
+    risk: Risk
     sample_weight: FloatArray | None
     goals: GoalRows | None
     shift: float = 0.0
@@ -85,7 +60,7 @@ class Game(NamedTuple):
         goals = self.goals
         limits = {} if goals is None else goals.as_limits()
         try:
-            found = minimize_cvar(self.losses, self.alpha, sample_weight=self.sample_weight, **limits)
+            found = minimize_risk(self.losses, self.risk, sample_weight=self.sample_weight, **limits)
         except InfeasibleRows as error:
             assert goals is not None  # noqa: S101 - there are no other rows
             raise goals.infeasible(error) from error
@@ -96,14 +71,17 @@ class Game(NamedTuple):
 
     def value(self, mixture: FloatArray) -> float:
         """Return the risk of a mixture."""
-        return self.shift + cvar_loss(self.losses, self.alpha, self.sample_weight, mixture=mixture)
+        if self.risk.tail_fraction is not None:
+            return self.shift + cvar_loss(self.losses, self.risk.tail_fraction, self.sample_weight, mixture=mixture)
+        return self.shift + self.risk.value(self.losses @ mixture, self.sample_weight)
 
     def single_values(self) -> FloatArray:
         """Return the risk of each model alone."""
-        if self.losses.dtype == np.uint8:  # zero-one: Proposition 1 of Zhai et al. 2021
+        alpha = self.risk.tail_fraction
+        if self.losses.dtype == np.uint8 and alpha is not None:  # zero-one: Proposition 1 of Zhai et al. 2021
             errors = np.average(self.losses, axis=0, weights=self.sample_weight)
-            return self.shift + np.minimum(errors / self.alpha, 1.0)
-        return self.shift + np.array([cvar_loss(column, self.alpha, self.sample_weight) for column in self.losses.T])
+            return self.shift + np.minimum(errors / alpha, 1.0)
+        return np.array([self.value(alone) for alone in np.eye(self.losses.shape[1])])
 
     def violations(self) -> FloatArray:
         """Return by how much each model alone misses the goals, in total."""
@@ -118,16 +96,6 @@ class Game(NamedTuple):
         return self._replace(losses=self.losses[:, models], goals=goals)
 
 
-def as_game(selection: Selection, alpha: float, outlier_fraction: float = 0.0) -> Game:
-    """Return the problem that the selection poses."""
-    if selection.rate is not None:  # one row of losses, in the units of the rate
-        return Game(selection.rate.row[None], 1.0, None, selection.goals, selection.rate.constant)
-    if selection.groups is not None:  # a tail of one group is the worst group
-        losses = group_losses(selection)
-        return Game(losses, 1 / len(losses), None, selection.goals)
-    return Game(*_without_outliers(selection, alpha, outlier_fraction), selection.goals)
-
-
 def group_losses(selection: Selection) -> FloatArray:
     """Return the average loss of every model on every group that weighs anything, shape (n_groups, n_models)."""
     groups = selection.groups
@@ -137,17 +105,6 @@ def group_losses(selection: Selection) -> FloatArray:
     share = np.divide(weight, totals[groups], out=np.zeros(weight.size), where=weight > 0)
     columns = [np.bincount(groups, share * column) for column in selection.losses.T]
     return np.asarray(np.column_stack(columns)[totals > 0])
-
-
-def _without_outliers(
-    selection: Selection, alpha: float, fraction: float
-) -> tuple[ByteArray, float, FloatArray | None]:
-    """Drop the fraction of the rows with the highest average loss (DORO, Zhai et al. 2021b)."""
-    losses, weight = selection.losses, selection.sample_weight
-    if fraction == 0:
-        return losses, alpha, weight
-    keep = ~outliers(losses.mean(axis=1), weight, fraction)
-    return losses[keep], alpha, None if weight is None else weight[keep]
 
 
 def outliers(losses: AnyArray, sample_weight: FloatArray | None, fraction: float) -> BoolArray:

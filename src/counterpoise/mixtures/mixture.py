@@ -7,27 +7,24 @@ are asked once; another alpha, bound or goal is solved from what they said.
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import Any, NamedTuple, NoReturn, Self
+from typing import Any, Self
 
 import numpy as np
 from scipy.sparse import issparse
 from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
 from sklearn.utils import get_tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_feature_names, _check_n_features, check_is_fitted, column_or_1d
 
-from counterpoise._base.checks import check_alpha, check_choice, check_count
-from counterpoise._base.types import AnyArray, ArrayLike, FloatArray, IntArray
-from counterpoise.goals import Goal, Rate, Table, as_goals
+from counterpoise._base.checks import check_choice, check_count
+from counterpoise._base.types import AnyArray, ArrayLike
+from counterpoise.goals import Table
 from counterpoise.mixtures.answers import TRAIN, Answers, find_positive
+from counterpoise.mixtures.choosing import as_aim
 from counterpoise.mixtures.draws import Draws, check_key, make_key
-from counterpoise.mixtures.few_models import choose_few
-from counterpoise.mixtures.game import Choice, Selection
-from counterpoise.mixtures.pool import codes_of, is_text, n_rows, pool_codes
-from counterpoise.mixtures.randomized import DECISIONS, Evidence, RandomizedClassifier, Weighed, as_aim
-
-_PAIR = 2
+from counterpoise.mixtures.members import as_columns, members_of, named_models
+from counterpoise.mixtures.pool import n_rows
+from counterpoise.mixtures.randomized import DECISIONS, RandomizedClassifier, Weighed
 
 
 class MixtureClassifier(RandomizedClassifier):
@@ -40,10 +37,11 @@ class MixtureClassifier(RandomizedClassifier):
         column of probabilities for each class), stored predictions (an array of labels for the rows of ``fit``, or a
         dict of such arrays by dataset), or a pair of a name and one of these. A clone keeps them as they are.
     alpha : float in (0, 1], default=0.1
-        Tail fraction; 1 is the plain error.
-    objective : {"cvar", "worst-group"}, or a rate or its text, optional
-        What is minimized: the loss on the worst-off fraction alpha of the rows (default), the loss of the worst group
-        of ``sensitive_features``, or any linear combination of rates such as ``"false_positive_rate(train)"``.
+        Tail fraction; 1 is the plain error. Short for ``objective=CVaR(alpha)``, and ignored under another objective.
+    objective : risk or rate, or the text of one, optional
+        What is minimized: a risk of the losses such as ``WorstGroup("sex")``, ``EmpiricalLikelihood("calibrated")`` or
+        ``0.5 * Mean() + 0.5 * CVaR(0.1)`` (see ``counterpoise.theory.risks``), or any linear combination of rates such
+        as ``"false_positive_rate(train)"``. ``"worst-group"`` is ``WorstGroup()``.
     goals : goals or their texts, default=()
         What must hold on the rows of ``fit``, the dataset ``train``, and on other datasets: see ``counterpoise.goals``.
     decision : {"sticky", "sample", "vote"}, default="sticky"
@@ -161,100 +159,46 @@ class MixtureClassifier(RandomizedClassifier):
             Where no mixture meets the goals.
         """
         self._check_parameters()
-        goals, aim = as_goals(self.goals), as_aim(self.objective)
+        aim = as_aim(self.alpha, self.objective, self.goals, **self._limits())
         X, labels = self._check_rows(X, y)
-        self._set_pool(labels)
+        named = named_models(self.estimators)
+        self.names_, self.estimators_ = [name for name, _ in named], [model for _, model in named]
+        members = members_of(named, labels)
+        self.classes_, self._members = members[0].classes, members
         drawn, self._generator = make_key(self.random_state), _generator(self.random_state)
         empty = Answers({}, {}, find_positive(self.classes_, self.pos_label))
         weighed = Weighed(sample_weight, largest_weight)
         evidence = self._asked_about(X, labels, weighed, sensitive_features, empty, TRAIN)
         key = check_key(self.key) or drawn
-        self._draws = Draws.learned(key, _as_columns(X), evidence.sample_weight, self.estimators_)
+        self._draws = Draws.learned(key, as_columns(X), evidence.sample_weight, self.estimators_)
         answers = self._with_datasets(evidence.answers, datasets)
-        self._settle(evidence._replace(answers=answers), check_alpha(self.alpha), goals, aim)
+        self._settle(evidence._replace(answers=answers), aim)
         return self
 
     def _check_parameters(self) -> None:
-        check_alpha(self.alpha)
         check_choice(self.decision, "decision", DECISIONS)
         check_key(self.key)
         if self.max_models is not None:
             check_count(self.max_models, "max_models")
 
     def _check_rows(self, X: Any, y: Any) -> tuple[Any, AnyArray]:
-        X = _as_rows(X)
-        labels = np.asarray(column_or_1d(y, warn=True))
+        X, labels = _as_rows(X), np.asarray(column_or_1d(y, warn=True))
         if len(labels) != n_rows(X):
             raise ValueError(f"y must hold one label for each of the {n_rows(X)} rows of X; got {len(labels)}.")
         check_classification_targets(labels)
-        _check_feature_names(self, X, reset=True)
-        if len(X.shape) > 1:
-            _check_n_features(self, X, reset=True)
+        self._check_features(X, reset=True)
         return X, labels
-
-    def _set_pool(self, labels: AnyArray) -> None:
-        named = named_models(self.estimators)
-        self.names_, self.estimators_ = [name for name, _ in named], [model for _, model in named]
-        self.classes_ = _all_classes(labels, named)
-        self._members = [_member(place, name, model, self.classes_) for place, (name, model) in enumerate(named)]
-
-    def _pool(self) -> Sequence[Any]:
-        return self._members
-
-    def _check_loaded(self) -> None:
-        super()._check_loaded()
-        if hasattr(self, "classes_") and len(self._members) != len(self.estimators_):
-            raise ValueError(f"it has {len(self._members)} members for {len(self.estimators_)} models")
 
     def _check_predict_input(self, X: Any) -> Any:
         check_is_fitted(self, "classes_")
         X = _as_rows(X)
-        _check_feature_names(self, X, reset=False)
-        if len(X.shape) > 1:
-            _check_n_features(self, X, reset=False)
+        self._check_features(X, reset=False)
         return X
 
-    def _dataset_codes(self, name: str, table: Table) -> AnyArray:
-        if len(self._stored()) < len(self._members):
-            return super()._dataset_codes(name, table)
-        return np.column_stack([stored.on(name, table.n_samples) for stored in self._stored().values()])
-
-    def _ask(self, X: Any, name: str | None) -> AnyArray:
-        stored = self._stored()
-        if not stored:
-            return super()._ask(X, name)
-        live = [place for place in range(len(self._members)) if place not in stored]
-        dtype = np.min_scalar_type(len(self.classes_) - 1)
-        codes = np.empty((n_rows(X), len(self._members)), dtype=dtype, order="F")
-        codes[:, live] = pool_codes([self._members[place] for place in live], X, self.classes_, self.n_jobs)
-        for place, member in stored.items():
-            codes[:, place] = member.on(name, n_rows(X))
-        return codes
-
-    def _stored(self) -> "dict[int, _Stored]":
-        return {place: member for place, member in enumerate(self._members) if isinstance(member, _Stored)}
-
-    def _choose(self, selection: Selection, alpha: float) -> Choice:
-        game = self._game(selection, alpha)
-        return game.solve() if self.max_models is None else choose_few(game, self.max_models)
-
-    def _settle(self, evidence: Evidence, alpha: float, goals: tuple[Goal, ...], aim: str | Rate) -> Choice:
-        choice = super()._settle(evidence, alpha, goals, aim)
-        self.max_models_cost_ = choice.cost
-        return choice
-
-    def _uniforms(self, X: Any, checked: Any, ids: Any) -> FloatArray:
-        self._require_models()
-        return super()._uniforms(X, _as_columns(checked), ids)
-
-    def _shares(self, X: Any) -> FloatArray:
-        self._require_models()
-        return super()._shares(X)
-
-    def _require_models(self) -> None:
-        for place, stored in self._stored().items():
-            if self.mixture_[place] > 0:
-                stored.refuse()
+    def _check_features(self, X: Any, *, reset: bool) -> None:
+        _check_feature_names(self, X, reset=reset)
+        if len(X.shape) > 1:
+            _check_n_features(self, X, reset=reset)
 
     def __sklearn_clone__(self) -> Self:
         """Keep the models: they are fitted, and a clone without what they learned would be of no use."""
@@ -273,114 +217,10 @@ class MixtureClassifier(RandomizedClassifier):
         return tags
 
 
-class _Member(NamedTuple):
-    """A model of the pool, asked by our code: what it says as places among the classes, and errors with its name."""
-
-    name: str
-    model: Any
-    classes: AnyArray
-
-    def predict_codes(self, X: Any) -> IntArray:
-        ask = self.model.predict if hasattr(self.model, "predict") else self.model
-        try:
-            said = ask(X)
-        except NotFittedError as error:
-            raise ValueError(f"{self.name} is not fitted; a mixture is chosen among fitted models: {error}") from error
-        except Exception as error:
-            raise ValueError(f"{self.name} failed to predict: {type(error).__name__}: {error}") from error
-        order = getattr(self.model, "classes_", None)
-        return codes_of(said, n_rows(X), self.classes, self.name, None if order is None else np.asarray(order))
-
-
-class _Stored(NamedTuple):
-    """Predictions instead of a model, by dataset."""
-
-    name: str
-    labels: Mapping[str, Any]
-    classes: AnyArray
-
-    def predict_codes(self, X: Any) -> IntArray:  # noqa: ARG002 - whatever they are
-        return self.refuse()
-
-    def on(self, dataset: str | None, n_samples: int) -> IntArray:
-        """Return the predictions for a dataset of ``fit``."""
-        if dataset is None:
-            return self.refuse()
-        if dataset not in self.labels:
-            raise ValueError(
-                f"{self.name} is stored predictions for {', '.join(map(repr, self.labels))}; dataset {dataset!r} needs "
-                "its own: pass a dict of arrays by dataset, or the model itself."
-            )
-        return codes_of(self.labels[dataset], n_samples, self.classes, f"{self.name} (stored for {dataset!r})")
-
-    def refuse(self) -> NoReturn:
-        """Say that other rows cannot be decided about."""
-        raise ValueError(
-            f"{self.name} is stored predictions for the rows of fit, which say nothing about other rows. Pass the "
-            "model itself to decide about those."
-        )
-
-
-def named_models(estimators: Any) -> list[tuple[str, Any]]:
-    """Return the models of a pool with their names, given models and pairs of a name and a model."""
-    if isinstance(estimators, (str, Mapping)) or not hasattr(estimators, "__len__"):
-        raise TypeError(f"estimators must be a list of fitted models; got {type(estimators).__name__}.")
-    if len(estimators) == 0:
-        raise ValueError("estimators must hold at least one fitted model; got an empty list.")
-    return [
-        entry if isinstance(entry, tuple) and len(entry) == _PAIR and isinstance(entry[0], str) else ("", entry)
-        for entry in estimators
-    ]
-
-
-def _member(place: int, name: str, model: Any, classes: AnyArray) -> _Member | _Stored:
-    title = _title(place, name, model)
-    if isinstance(model, type):
-        raise TypeError(f"{title} is a class, not a model: add parentheses, and fit it.")
-    if hasattr(model, "predict") or callable(model):
-        return _Member(title, model, classes)
-    if isinstance(model, Mapping):
-        return _Stored(title, model, classes)
-    if hasattr(model, "__len__") and not isinstance(model, (str, bytes)):
-        return _Stored(title, {TRAIN: model}, classes)
-    raise TypeError(
-        f"{title} must be a fitted classifier, a callable from rows to labels, or an array of predicted labels; "
-        f"got {model!r}."
-    )
-
-
-def _title(place: int, name: str, model: Any) -> str:
-    return f"Model {place} ({name!r})" if name else f"Model {place} ({type(model).__name__})"
-
-
-def _all_classes(labels: AnyArray, named: list[tuple[str, Any]]) -> AnyArray:
-    """Return the labels of y and those that models know: a model may know classes that these rows do not show."""
-    known = [labels]
-    for place, (name, model) in enumerate(named):
-        classes = getattr(model, "classes_", None)
-        if classes is None:
-            continue
-        array = np.asarray(classes)
-        if is_text(array) != is_text(labels) or not np.isin(labels, array).any():
-            raise ValueError(
-                f"{_title(place, name, model)} knows the classes {array.tolist()}, none of which is in y: "
-                f"{np.unique(labels).tolist()}."
-            )
-        known.append(array)
-    found = np.unique(np.concatenate(known))
-    if found.size < 2:  # noqa: PLR2004
-        raise ValueError(f"y must hold at least two classes to tell apart; got one class only: {found.tolist()[0]!r}.")
-    return found
-
-
 def _as_rows(X: Any) -> Any:
     if issparse(X):
         return X.tocsr()  # of some formats no rows can be taken
     return X if hasattr(X, "shape") else np.asarray(X)
-
-
-def _as_columns(X: Any) -> Any:
-    return np.asarray(X)[:, None] if len(X.shape) == 1 else X  # texts are rows of one column
 
 
 def _generator(random_state: Any) -> np.random.Generator:

@@ -6,17 +6,17 @@ mixture of the models, and can be right where most of them are. Where one rule f
 among the vote at up to 64 thresholds and the single models, and says what it costs or gains.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from counterpoise._base.types import AnyArray, FloatArray
 from counterpoise.goals import GoalCheck
-from counterpoise.mixtures.answers import TRAIN, Answers
-from counterpoise.mixtures.game import Game, Selection
+from counterpoise.mixtures.answers import TRAIN, Answers, bits_of
+from counterpoise.mixtures.choosing import Aim, Evidence, posed, select
+from counterpoise.mixtures.game import Game
 from counterpoise.mixtures.pool import predict_codes
-from counterpoise.solvers.rows import BitRows, pack
 
 _MAX_THRESHOLDS = 64  # of the vote; where shares take more values, these are spread evenly over the rows
 _ROOM = 1e-9  # shares of the mixture closer than this are the same: sums of them depend on their order
@@ -74,14 +74,13 @@ class DeterministicRule:
         array of shape (n_samples,)
             Class labels.
         """
-        source = self.source
-        checked = source._check_predict_input(X)  # noqa: SLF001 - of our own kind
+        mixture, rows = self.source._asked(X)  # noqa: SLF001 - of our own kind
         if self.kind == "single":
-            model = source._pool()[self.model]  # noqa: SLF001 - as above
-            return np.asarray(self.classes_[predict_codes(model, checked, self.classes_)])
-        positive = source._kept.answers.positive  # noqa: SLF001 - as above
-        says_yes = source._shares(checked)[:, positive.place] >= self.threshold  # noqa: SLF001 - as above
-        return np.asarray(self.classes_[np.where(says_yes, positive.place, 1 - positive.place)])
+            codes = predict_codes(mixture.pool.members[self.model], rows, self.classes_)
+        else:
+            place = self.source._kept.answers.positive.place  # noqa: SLF001 - as above
+            codes = np.where(mixture.probabilities(rows)[:, place] >= self.threshold, place, 1 - place)
+        return np.asarray(self.classes_[codes])
 
     def __str__(self) -> str:
         rule = f"model {self.model}" if self.kind == "single" else f"weighted vote at threshold {self.threshold:.4g}"
@@ -97,38 +96,37 @@ class _Candidate(NamedTuple):
     place: int
 
 
-def best_rule(source: Any, selection: Selection, answers: Answers) -> DeterministicRule:
+def best_rule(mixture: FloatArray, evidence: Evidence, aim: Aim) -> dict[str, Any]:
     """Return the rule of least violation, then least risk, then least mean error, and of equals the simpler.
 
     Where every rule has a risk of 1, as at an alpha below all errors, the mean error is what still tells them apart. A
     single model is simpler than a vote, and a vote the simpler the nearer its threshold is to one half.
+
+    Returns
+    -------
+    dict
+        The fields of a ``DeterministicRule`` that are found here.
     """
-    mixture, n_models = source.mixture_, selection.n_models
-    game = source._game(selection, source.alpha_)  # noqa: SLF001 - of our own kind
-    best = _best(game, selection, np.arange(n_models))
+    game = posed(select(evidence, aim), aim)
+    best, rules = _best(game, evidence, np.arange(mixture.size)), evidence
     found: dict[str, Any] = {"kind": "single", "threshold": None, "model": best.place}
-    if answers.positive is not None and len(source.classes_) == 2:  # noqa: PLR2004 - a threshold tells two classes apart
-        thresholds = _thresholds(answers, mixture)
-        votes = _votes(answers, mixture, thresholds)
-        voting = _voting_selection(selection, votes, source)
-        vote = _best(source._game(voting, source.alpha_), voting, np.abs(thresholds - 0.5))  # noqa: SLF001 - as above
+    positive = evidence.answers.positive
+    if positive is not None and len(positive.classes) == 2:  # noqa: PLR2004 - a threshold tells two classes apart
+        thresholds = _thresholds(evidence.answers, mixture)
+        votes = _votes(evidence, mixture, thresholds)
+        vote = _best(posed(select(votes, aim), aim), votes, np.abs(thresholds - 0.5))
         if vote.rank < best.rank:
-            best, answers, n_models = vote, votes, thresholds.size
+            best, rules = vote, votes
             found = {"kind": "vote", "threshold": float(thresholds[vote.place]), "model": None}
-    return DeterministicRule(
-        **found,
-        classes_=source.classes_,
-        value=best.value,
-        mixture_value=game.value(mixture),
-        checks=tuple(answers.checks(source.goals_, np.eye(1, n_models, best.place)[0])),
-        source=source,
-    )
+    alone = np.eye(1, rules.losses.shape[1], best.place)[0]
+    checks = tuple(rules.answers.checks(aim.goals, alone))
+    return {**found, "value": best.value, "mixture_value": game.value(mixture), "checks": checks}
 
 
-def _best(game: Game, selection: Selection, oddness: AnyArray) -> _Candidate:
+def _best(game: Game, evidence: Evidence, oddness: AnyArray) -> _Candidate:
     """Return the best of the rules that the columns of the losses stand for; of equals the least odd."""
     values = game.single_values()
-    errors = np.average(selection.losses, axis=0, weights=selection.sample_weight)
+    errors = np.average(evidence.losses, axis=0, weights=evidence.sample_weight)
     ranks = np.column_stack([game.violations(), values, errors]).round(_SAME)
     place = int(np.lexsort((oddness, *ranks.T[::-1]))[0])
     violation, risk, error = ranks[place].tolist()
@@ -141,7 +139,7 @@ def _thresholds(answers: Answers, mixture: FloatArray) -> FloatArray:
     Each lies in the middle of a gap, so that shares added up in another order fall on the same side of it. Where there
     is no gap it is one half, less what rounding may take from it.
     """
-    shares = {name: np.sort(_shares(bits, mixture)) for name, bits in answers.positives.items()}
+    shares = {name: np.sort(answers.shares(name, mixture)) for name in answers.positives}
     known = np.unique(np.concatenate(list(shares.values())))
     places = np.flatnonzero(np.diff(known) > _ROOM)
     if places.size == 0:
@@ -154,28 +152,11 @@ def _thresholds(answers: Answers, mixture: FloatArray) -> FloatArray:
     return np.asarray(between[np.unique(np.searchsorted(n_below, wanted))])
 
 
-def _shares(bits: BitRows, mixture: FloatArray) -> FloatArray:
-    shares = np.empty(bits.n_rows)
-    bits.scores(mixture, shares)
-    return shares
-
-
-def _votes(answers: Answers, mixture: FloatArray, thresholds: FloatArray) -> Answers:
-    """Return the answers of the votes at all thresholds, as if each were a model."""
-    positives = {}
-    for name, bits in answers.positives.items():
-        packed = pack(_shares(bits, mixture)[:, None] >= thresholds)
-        assert packed is not None  # noqa: S101 - of booleans
-        positives[name] = BitRows(packed, thresholds.size)
-    return Answers(answers.tables, positives, answers.positive)
-
-
-def _voting_selection(selection: Selection, votes: Answers, source: Any) -> Selection:
-    assert votes.positive is not None  # noqa: S101 - there are votes
-    bits = votes.positives[TRAIN]
-    said = np.unpackbits(bits.packed, axis=1, bitorder="little", count=bits.n_models)
-    is_positive = votes.tables[TRAIN].y == votes.positive.labels[1]
-    losses = said ^ is_positive[:, None].astype(np.uint8)
-    aim = source.objective_
-    rate = None if selection.rate is None else votes.rate_row(aim)
-    return selection._replace(losses=losses, goals=votes.goal_rows(source.goals_), rate=rate)
+def _votes(evidence: Evidence, mixture: FloatArray, thresholds: FloatArray) -> Evidence:
+    """Return what the votes at all thresholds say, as if each were a model."""
+    answers = evidence.answers
+    assert answers.positive is not None  # noqa: S101 - there are two classes
+    said = {name: answers.shares(name, mixture)[:, None] >= thresholds for name in answers.positives}
+    is_positive = answers.tables[TRAIN].y == answers.positive.labels[1]
+    votes = replace(answers, positives={name: bits_of(one) for name, one in said.items()})
+    return evidence._replace(losses=(said[TRAIN] ^ is_positive[:, None]).view(np.uint8), answers=votes)

@@ -4,7 +4,7 @@ Whatever a model returns, strings, numbers, booleans or columns of probabilities
 sorted ``classes``. An error says which model it was.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import _check_feature_names, _check_n_features, check_array, check_is_fitted
 
 from counterpoise._base.checks import is_frame
-from counterpoise._base.types import AnyArray, ByteArray, IntArray
+from counterpoise._base.types import AnyArray, BoolArray, ByteArray, IntArray
 from counterpoise.goals import tables
 
 _CHUNK = 65_536  # rows asked about at once: what a model needs on the way (probabilities, distances) stays small
@@ -56,8 +56,7 @@ def _places(labels: AnyArray, classes: AnyArray, name: str) -> IntArray:
             f"{name} predicted the label {labels.tolist()[0]!r}, which is not among the classes {classes.tolist()}: "
             "texts and numbers are different labels."
         )
-    codes = np.minimum(np.searchsorted(classes, labels), len(classes) - 1)
-    unknown = classes[codes] != labels
+    codes, unknown = _searched(labels, classes)
     if unknown.any():
         hint = ""
         if labels.dtype.kind == "f" and labels.min() >= 0 and labels.max() <= 1:
@@ -66,7 +65,13 @@ def _places(labels: AnyArray, classes: AnyArray, name: str) -> IntArray:
             f"{name} predicted the label {labels[unknown].tolist()[0]!r}, which is not among the classes "
             f"{classes.tolist()} that it was trained on.{hint}"
         )
-    return codes.astype(np.int64)
+    return codes
+
+
+def _searched(labels: AnyArray, classes: AnyArray) -> tuple[IntArray, BoolArray]:
+    """Return the places of labels in the sorted classes, and which labels are not there."""
+    codes = np.minimum(np.searchsorted(classes, labels), len(classes) - 1)
+    return codes.astype(np.int64), np.asarray(classes[codes] != labels)
 
 
 def is_text(labels: AnyArray) -> bool:
@@ -92,11 +97,6 @@ def pool_codes(models: Sequence[Any], X: Any, classes: AnyArray, n_jobs: int | N
     return codes
 
 
-def zero_one_losses(models: Sequence[Any], X: Any, codes: IntArray, classes: AnyArray, n_jobs: int | None) -> ByteArray:
-    """Return which model fails on which row, one byte each, column by column in memory."""
-    return failures(pool_codes(models, X, classes, n_jobs), codes)
-
-
 def failures(predicted: AnyArray, codes: IntArray) -> ByteArray:
     """Return where predicted codes, a column for each model, differ from the true ones, one byte each."""
     losses = np.empty(predicted.shape, dtype=np.uint8, order="F")
@@ -117,9 +117,19 @@ def take_rows(X: Any, rows: Any) -> Any:
     return X.take(np.arange(n_rows(X))[rows]) if hasattr(X, "column_names") else X[rows]  # pyarrow's tables, and others
 
 
-def group_codes(sensitive_features: Any, n_samples: int) -> tuple[IntArray, list[str]]:
+def groups_of(sensitive_features: Any, n_samples: int) -> tuple[IntArray, list[str]]:
     """Return the group of each row and the groups' names, from an array, a data frame or a dict of columns."""
     return tables.group_codes(tables.Table(np.empty((n_samples, 0)), sensitive_features=sensitive_features))
+
+
+def checked_features(X: Any, name: str, purpose: str, check: Callable[[Any], Any]) -> Any:
+    """Return the features of a dataset after a check; errors name the dataset."""
+    if X is None:
+        raise ValueError(f"Dataset {name!r} needs features {purpose}: pass X in its Table.")
+    try:
+        return check(X)
+    except ValueError as error:
+        raise ValueError(f"Dataset {name!r}: {error}") from error
 
 
 class PooledClassifier(ClassifierMixin, BaseEstimator):
@@ -135,15 +145,14 @@ class PooledClassifier(ClassifierMixin, BaseEstimator):
                 f"y must have shape ({n_samples},), one label for each row of X; got shape {labels.shape}."
             )
         try:
-            codes = np.minimum(np.searchsorted(self.classes_, labels), len(self.classes_) - 1)
-            unknown = self.classes_[codes] != labels
+            codes, unknown = _searched(labels, self.classes_)
         except TypeError:  # objects that cannot be compared with the classes, such as None or text with numbers
             known = set(self.classes_.tolist())
             unknown = np.array([label not in known for label in labels.tolist()])
         if unknown.any():
             label = labels[unknown].tolist()[0]
             raise ValueError(f"y holds the label {label!r}, which is not among the classes {self.classes_.tolist()}.")
-        return codes.astype(np.int64)
+        return codes
 
     def _input_dtype(self) -> str | None:
         """Return what arrays and data frames are converted to: None leaves them to the models."""

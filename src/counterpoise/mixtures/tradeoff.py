@@ -11,16 +11,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from counterpoise._base.checks import as_numbers, check_alpha, check_count, check_losses, check_positive
+from counterpoise._base.checks import as_numbers, check_count, check_losses, check_positive
 from counterpoise._base.text_table import text_table
-from counterpoise._base.types import ArrayLike, FloatArray
-from counterpoise.goals import Goal, as_goals
-from counterpoise.mixtures.answers import GoalRows
+from counterpoise._base.types import ArrayLike, FloatArray, IntArray
+from counterpoise.goals import Goal, Rate, as_goals, positive_rate
+from counterpoise.mixtures.choosing import as_aim, posed, select
 from counterpoise.mixtures.game import Game
-from counterpoise.solvers import bounds_path, minimize_cvar
+from counterpoise.mixtures.goal_rows import GoalRows, goal_rows
+from counterpoise.solvers import bounds_path, minimize_cvar, minimize_risk
 from counterpoise.solvers.result import InfeasibleRows, MixtureSolution
+from counterpoise.theory.risks import CVaR, Risk, RiskRows
 
 _ALPHA = 0.1  # where only losses are given
+_ROW = positive_rate() <= 0.0  # stands for a row that was given as such: what it says is never asked
 _SHOWN = 1e-9  # shares of the mixture above this count as carrying weight
 
 
@@ -46,7 +49,12 @@ class Tradeoff:
 
     points: tuple[TradeoffPoint, ...]
     goal: Goal | None
-    alpha: float
+    objective: Risk | Rate
+
+    @property
+    def alpha(self) -> float | None:
+        """Return the tail fraction, where a tail is what counts."""
+        return self.objective.alpha if isinstance(self.objective, CVaR) else None
 
     def __len__(self) -> int:
         return len(self.points)
@@ -81,7 +89,7 @@ class Tradeoff:
         ax.plot(self.bounds, self.values, **{"marker": ".", "color": "tab:blue"} | kwargs)
         label = "bound" if self.goal is None else f"bound b in {self.goal.left} {self.goal.sense} b"
         ax.set_xlabel(label, parse_math=False)  # a group's name may hold dollar signs
-        ax.set_ylabel(f"least risk (alpha = {self.alpha:g})")
+        ax.set_ylabel(f"least {self.objective}" if self.alpha is None else f"least risk (alpha = {self.alpha:g})")
         ax.grid(visible=True, alpha=0.3)
         return ax
 
@@ -92,6 +100,7 @@ def tradeoff(
     bounds: ArrayLike | None = None,
     *,
     alpha: float | None = None,
+    objective: Any = None,
     n_points: int = 50,
     tol: float = 1e-6,
 ) -> Tradeoff:
@@ -108,7 +117,9 @@ def tradeoff(
         Numbers on the right side of the goal, in any order. Default: ``n_points`` from the tightest that any mixture
         meets to the loosest that still costs something.
     alpha : float in (0, 1], optional
-        Tail fraction. Default: that of the model; 0.1 for losses.
+        Short for ``objective=CVaR(alpha)``. Default: the objective of the model; 0.1 for losses.
+    objective : risk, rate or the text of one, optional
+        What is made as small as possible for each bound.
     n_points : int, default=50
         Number of bounds where none are given.
     tol : float, default=1e-6
@@ -134,56 +145,74 @@ def tradeoff(
     """
     tol, n_points = check_positive(tol, "tol"), check_count(n_points, "n_points")
     if hasattr(model, "selection_"):
-        level = model.alpha_ if alpha is None else check_alpha(alpha)
-        game = model._game(model.selection_, level)  # noqa: SLF001 - of our own kind
-        goals = _rows_of_model(model, goal)
-        limits = _Limits(goals.rows, goals.bounds, goals)
+        aim = model._aim(alpha, objective)  # noqa: SLF001 - of our own kind
+        is_asked = objective is not None or not isinstance(model.objective_, CVaR)  # else the selection holds for it
+        game = posed(select(model._kept, aim) if is_asked else model.selection_, aim)  # noqa: SLF001 - as above
+        limits = _rows_of_model(model, goal)
+        shown, scale = limits.goals[0], limits.scale
     elif hasattr(model, "fit"):
         raise TypeError(
             f"model must be a fitted classifier that mixes models, or their losses; got {type(model).__name__}, which "
             "is not fitted or mixes none."
         )
     else:
-        level = _ALPHA if alpha is None else check_alpha(alpha)
-        game, goals = Game(check_losses(model), level, None, None), None
-        limits = _Limits(_check_row(goal, game.losses.shape[1])[None], np.zeros(1), None)
+        aim = as_aim(_ALPHA if alpha is None else alpha, objective, ())
+        if not isinstance(aim.objective, Risk):
+            raise ValueError(f"objective must be a risk where losses are given; got {aim.objective}.")
+        losses = check_losses(model)
+        risk = aim.objective.bind(RiskRows(len(losses), losses.shape[1], _no_groups))
+        game, shown, scale = Game(losses, risk, None, None), None, None
+        row = _check_row(goal, game.losses.shape[1])[None]
+        limits = GoalRows((_ROW,), row, np.zeros(1), np.zeros_like(row), np.ones(1), (None,))
     levels = _default_bounds(game, limits, n_points) if bounds is None else _check_bounds(bounds)
-    return Tradeoff(_points(game, limits, levels, tol), None if goals is None else goals.goals[0], level)
+    return Tradeoff(_points(game, limits, levels, scale, tol), shown, aim.objective)
 
 
-class _Limits(NamedTuple):
-    """Rows and bounds, the first of which are those of the goal whose bound varies."""
-
-    rows: FloatArray
-    bounds: FloatArray
-    goals: GoalRows | None  # None where the first row was given as such
-
-    def at(self, bound: float) -> tuple[FloatArray, FloatArray] | None:
-        """Return rows and bounds for another bound of the goal, or None where these rows can never show it."""
-        if self.goals is None:
-            return self.rows, np.array([bound])
-        if not self.goals.can_show(0, bound):
-            return None
-        other = self.goals.with_bound(0, bound)
-        return other.rows, other.bounds
-
-    def own_bound(self, side: float) -> float:
-        """Return the goal's bound for which the right side of its row has a value."""
-        if self.goals is None:
-            return side
-        needed = self.goals.needed(0, self.goals.goals[0].bound)
-        return self.goals.own_bound(0, needed + (side - float(self.bounds[0])) / float(self.goals.bound_slopes[0]))
+def _at(limits: GoalRows, bound: float) -> tuple[FloatArray, FloatArray] | None:
+    """Return rows and bounds for another bound of the first goal, or None where these rows can never show it."""
+    if not limits.can_show(0, bound):
+        return None
+    other = limits.with_bound(0, bound)
+    return other.rows, other.bounds
 
 
-def _points(game: Game, limits: _Limits, levels: FloatArray, tol: float) -> tuple[TradeoffPoint, ...]:
+def _own_bound(limits: GoalRows, side: float) -> float:
+    """Return the first goal's bound for which the right side of its row has a value."""
+    needed = limits.needed(0, limits.goals[0].bound)
+    return limits.own_bound(0, needed + (side - float(limits.bounds[0])) / float(limits.bound_slopes[0]))
+
+
+def _points(
+    game: Game, limits: GoalRows, levels: FloatArray, scale: FloatArray | None, tol: float
+) -> tuple[TradeoffPoint, ...]:
     order = np.argsort(levels, kind="stable")  # neighbours start from each other
-    sets = {number: limits.at(float(levels[number])) for number in order.tolist()}
+    sets = {number: _at(limits, float(levels[number])) for number in order.tolist()}
     possible = {number: one for number, one in sets.items() if one is not None}
-    scale = None if limits.goals is None else limits.goals.scale
     given: dict[str, Any] = {"sample_weight": game.sample_weight, "row_scale": scale, "tol": tol}
-    solved = bounds_path(game.losses, game.alpha, [*possible.values()], **given)
+    solved = _path(game, [*possible.values()], given)
     found = dict(zip(possible, solved, strict=True))
     return tuple(_point(float(level), found.get(number), game.shift) for number, level in enumerate(levels))
+
+
+def _path(game: Game, sets: list[tuple[FloatArray, FloatArray]], given: dict[str, Any]) -> list[MixtureSolution | None]:
+    """Return the best mixture under each set of constraints, each from the one before; None where there is none."""
+    if game.risk.tail_fraction is not None:
+        return bounds_path(game.losses, game.risk.tail_fraction, sets, **given)
+    found: list[MixtureSolution | None] = []
+    start = None
+    for rows, bounds in sets:
+        try:
+            solved = minimize_risk(game.losses, game.risk, rows=rows, bounds=bounds, start=start, **given)
+        except InfeasibleRows:
+            found.append(None)
+        else:
+            found.append(solved)
+            start = solved.mixture
+    return found
+
+
+def _no_groups(names: tuple[str, ...]) -> IntArray:
+    raise ValueError(f"The groups of {', '.join(names) or 'the rows'} are known of a fitted mixture, not of losses.")
 
 
 def _point(bound: float, found: MixtureSolution | None, shift: float) -> TradeoffPoint:
@@ -209,7 +238,7 @@ def _rows_of_model(model: Any, goal: Any) -> GoalRows:
     if len(listed) != 1:
         raise ValueError(f"A frontier is for one goal; got {len(listed)}.")
     others = [other for other in model.goals_ if other.with_bound(listed[0].bound) != listed[0]]
-    found = model._kept.answers.goal_rows((listed[0], *others))  # noqa: SLF001 - of our own kind
+    found = goal_rows(model._kept.answers, (listed[0], *others))  # noqa: SLF001 - of our own kind
     assert isinstance(found, GoalRows)  # noqa: S101 - there is a goal
     return found
 
@@ -221,20 +250,15 @@ def _check_bounds(bounds: ArrayLike) -> FloatArray:
     return levels
 
 
-def _default_bounds(game: Game, limits: _Limits, n_points: int) -> FloatArray:
+def _default_bounds(game: Game, limits: GoalRows, n_points: int) -> FloatArray:
     """Return bounds from the tightest possible to where the goal costs nothing."""
-    goals = limits.goals
-    if goals is not None and goals.row_slopes[0].any():
+    if limits.row_slopes[0].any():
         raise ValueError("The goal is on a ratio, whose range under a mixture is not known beforehand: pass bounds.")
-    given: dict[str, Any] = {
-        "rows": limits.rows[1:],
-        "bounds": limits.bounds[1:],
-        "row_scale": None if goals is None else goals.scale[1:],
-    }
+    given = {name: values[1:] for name, values in limits.as_limits().items()}
     try:
-        free = minimize_cvar(game.losses, game.alpha, sample_weight=game.sample_weight, **given)
+        free = minimize_risk(game.losses, game.risk, sample_weight=game.sample_weight, **given)
     except InfeasibleRows as error:
-        raise (error if goals is None else goals.infeasible(error)) from error
+        raise limits.infeasible(error) from error
     tightest = minimize_cvar(limits.rows[:1], 1.0, **given).value
     loosest = max(float(limits.rows[0] @ free.mixture), tightest)
-    return np.linspace(limits.own_bound(tightest), limits.own_bound(loosest), n_points)
+    return np.linspace(_own_bound(limits, tightest), _own_bound(limits, loosest), n_points)

@@ -11,7 +11,9 @@ CLASSES = {
     "AdaLPBoostClassifier": "counterpoise.boosting.adalpboost",
     "Answers": "counterpoise.mixtures.answers",
     "BitRows": "counterpoise.solvers.rows",
+    "CVaR": "counterpoise.theory.risks",
     "Cell": "counterpoise.goals.rows",
+    "ChiSquare": "counterpoise.theory.risks",
     "ConstrainedClassifier": "counterpoise.constrained",
     "Count": "counterpoise.goals.terms",
     "DROBoostClassifier": "counterpoise.boosting.dro",
@@ -20,17 +22,22 @@ CLASSES = {
     "DeterministicRule": "counterpoise.mixtures.one_rule",
     "Draws": "counterpoise.mixtures.draws",
     "EBBoostClassifier": "counterpoise.boosting.ebboost",
+    "EmpiricalLikelihood": "counterpoise.theory.risks",
     "Ensemble": "counterpoise.boosting.additive",
-    "Evidence": "counterpoise.mixtures.randomized",
+    "Evidence": "counterpoise.mixtures.choosing",
     "Goal": "counterpoise.goals.expressions",
     "GoalCheck": "counterpoise.goals.expressions",
-    "GoalRows": "counterpoise.mixtures.answers",
+    "GoalRows": "counterpoise.mixtures.goal_rows",
     "Grid": "counterpoise.mixtures.draws.rows",
     "HingeSolution": "counterpoise.solvers.soft_margin",
     "HistogramTree": "counterpoise.learners.trees",
+    "KL": "counterpoise.theory.risks",
     "LPBoostClassifier": "counterpoise.boosting.lpboost",
     "LeastErrorStump": "counterpoise.learners.bernstein_stump",
+    "LinearRate": "counterpoise.mixtures.goal_rows",
     "Majorization": "counterpoise.solvers.ramp",
+    "Mean": "counterpoise.theory.risks",
+    "MeanVariance": "counterpoise.theory.mean_variance",
     "Metric": "counterpoise.goals.terms",
     "MixtureClassifier": "counterpoise.mixtures.mixture",
     "NetworkLearner": "counterpoise.learners.network",
@@ -40,7 +47,6 @@ CLASSES = {
     "RLPBoostClassifier": "counterpoise.boosting.margin_boost",
     "RQPBoostClassifier": "counterpoise.boosting.margin_boost",
     "Rate": "counterpoise.goals.expressions",
-    "RateRow": "counterpoise.mixtures.answers",
     "Ratio": "counterpoise.goals.expressions",
     "ResNet18": "counterpoise.learners.networks",
     "Resampled": "counterpoise.learners.resampling",
@@ -53,11 +59,15 @@ CLASSES = {
     "Tree": "counterpoise.learners._tree",
     "VadaBoostClassifier": "counterpoise.boosting.vadaboost",
     "WeightedShare": "counterpoise.goals.shares",
+    "WeightedSum": "counterpoise.theory.risk_base",
     "WideResNet": "counterpoise.learners.networks",
+    "WorstGroup": "counterpoise.theory.risks",
+    "WorstOfGroups": "counterpoise.theory.risks",
     "_Best": "counterpoise.boosting.base",
-    "_Member": "counterpoise.mixtures.mixture",
-    "_Stored": "counterpoise.mixtures.mixture",
+    "_Member": "counterpoise.mixtures.members",
+    "_Stored": "counterpoise.mixtures.members",
 }
+_RENAMED = {"RateRow": "LinearRate"}  # since files named them
 
 
 def is_known(kind: type) -> bool:
@@ -67,6 +77,7 @@ def is_known(kind: type) -> bool:
 
 def known_class(name: Any) -> Any:
     """Return the class of that name."""
+    name = _RENAMED.get(name, name) if isinstance(name, str) else name
     if not isinstance(name, str) or name not in CLASSES:
         raise UnreadableModel(f"it names the class {name!r}, which this version cannot restore")
     return getattr(import_module(CLASSES[name]), name)

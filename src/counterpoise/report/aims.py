@@ -4,15 +4,16 @@ import math
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from counterpoise.report.record import DEPLOYED, FIRST, MIXTURE, Record
+from counterpoise.report.record import Record
 from counterpoise.report.sections import PageTable, noun
 from counterpoise.report.wording import fraction, number, percent
+from counterpoise.runs.quantities import CVAR, DEPLOYED, FIRST, MIXTURE, OWN, RATE, RISK, WORST_GROUP
 
-_TAIL, _ERROR, _RATE, _GROUP, _OWN = "tail", "error", "rate", "worst-group", "own"
+_TAIL, _ERROR = "tail", "error"  # the two kinds of CVaR
 
 
 class Aim(NamedTuple):
-    """What was made small: the loss of the tail or of all rows, a rate, the worst group's loss, or the method's own."""
+    """What was made small: the loss of the tail, of all rows or of the worst group, a risk, a rate, or its own."""
 
     kind: str
     text: str  # as the subject of a sentence
@@ -25,7 +26,7 @@ class Aim(NamedTuple):
     @property
     def has_values(self) -> bool:
         """Tell whether the results table has it as a quantity of its own."""
-        return self.kind in {_RATE, _GROUP}
+        return self.kind in {RATE, RISK, WORST_GROUP}
 
     @property
     def least(self) -> str:
@@ -34,25 +35,25 @@ class Aim(NamedTuple):
 
     @property
     def is_code(self) -> bool:
-        """Tell whether the text is that of a rate."""
-        return self.kind == _RATE
+        """Tell whether the text is that of a rate or a risk."""
+        return self.kind in {RATE, RISK}
 
     @property
     def show(self) -> Callable[[float], str]:
-        """Return how its values are written: a rate may be any sum of rates, the others are shares."""
-        return number if self.kind == _RATE else percent
+        """Return how its values are written: rates and risks may be any sum of them, the others are shares."""
+        return number if self.is_code else percent
 
 
 def told_aim(record: Record) -> Aim:
     """Return the aim of a run; of one that does not tell, the tail."""
     told = record.texts.get("objective")
-    words = told if isinstance(told, Mapping) else {"kind": "cvar"}
-    if words.get("kind") == _RATE:
-        return Aim(_RATE, str(words.get("text", "")))
-    if words.get("kind") == _GROUP:
-        return Aim(_GROUP, "the share wrong in the worst group")
-    if words.get("kind") != "cvar" or record.alpha is None:
-        return Aim(_OWN, "")
+    words = told if isinstance(told, Mapping) else {"kind": CVAR}
+    if words.get("kind") in {RATE, RISK}:
+        return Aim(str(words["kind"]), str(words.get("text", "")))
+    if words.get("kind") == WORST_GROUP:
+        return Aim(WORST_GROUP, "the share wrong in the worst group")
+    if words.get("kind") != CVAR or record.alpha is None:
+        return Aim(OWN, "")
     if record.tail is None:
         return Aim(_ERROR, "the share wrong of all rows")
     return Aim(_TAIL, f"the share wrong of the worst-off {fraction(record.tail)}")

@@ -13,6 +13,7 @@ from counterpoise.displays import CVaRCurveDisplay, RateDisplay, TradeoffDisplay
 from counterpoise.mixtures.tradeoff import Tradeoff, TradeoffPoint
 from counterpoise.report.svg import FAINT, INK, MUTED, SERIES, draw
 from counterpoise.report.wording import fraction, number, percent, shortened
+from counterpoise.theory.risks import Mean
 
 _LABEL = 20  # letters of a name beside an axis
 _UPRIGHT = 25  # letters along the upright axis, which is short
@@ -85,7 +86,9 @@ def rate_figure(name: str, rate: str, dots: Sequence[Dot]) -> Markup:
     def fill(ax: Any) -> None:
         _dots(ax, dots, rate)
         ax.axvline(dots[0].value, color=MUTED, linewidth=0.8, linestyle=":", zorder=0)
-        ax.set_xlim(*_limits([end for dot in dots for end in (dot.value, dot.low, dot.high)], (0.0, 1.0)))
+        values = [dot.value for dot in dots]
+        inside = (min(0.0, *values), max(1.0, *values))  # shares, but for some metrics of a user's own
+        ax.set_xlim(*_limits([end for dot in dots for end in (dot.value, dot.low, dot.high)], inside))
 
     told = "; ".join(f"{dot.name} {percent(dot.value)}" for dot in dots)
     return draw(name, f"{rate} by group".capitalize(), f"{told}.", fill, height=_FRAME + _ROW * len(dots))
@@ -100,7 +103,7 @@ def frontier_figure(
     bound: float,
 ) -> Markup:
     """Draw how small the objective can be against a goal's bound: triples of bound, value and proven lower value."""
-    found = Tradeoff(tuple(TradeoffPoint(*point, math.nan, 0, None) for point in points), None, 1.0)
+    found = Tradeoff(tuple(TradeoffPoint(*point, math.nan, 0, None) for point in points), None, Mean())
 
     def fill(ax: Any) -> None:
         TradeoffDisplay(tradeoff=found).plot(ax, color=SERIES[0])

@@ -7,6 +7,7 @@ from counterpoise.report.aims import Aim, told_aim
 from counterpoise.report.record import Record
 from counterpoise.report.sections import PageTable, Panel, is_ratio
 from counterpoise.report.wording import number
+from counterpoise.runs.quantities import of_goal
 
 _MOST_POINTS = 7  # in numbers
 
@@ -25,7 +26,7 @@ def _panel(record: Record, aim: Aim, place: int, name: str, text: str) -> Panel 
     points = _points(record, name)
     if not points:
         return None
-    bound = record.value("goal bound", split=record.judged, settings=name)
+    bound = record.value(of_goal("bound"), split=record.judged, settings=name)
     figure = figures.frontier_figure(f"frontier-{place + 1}", text, points, aim.least, aim.show, bound)
     asked = [point for point in points if math.isclose(point[0], bound, abs_tol=1e-12)]
     shown = sorted({*figures.some(points, _MOST_POINTS), *asked})

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from counterpoise.report.aims import asked_lines, objective_fact, objective_sentence, told_aim
-from counterpoise.report.record import FIRST, MIXTURE, Record
+from counterpoise.report.record import Record
 from counterpoise.report.sections import GoalCard, PageTable, measured, noun
 from counterpoise.report.wording import (
     FAILS,
@@ -21,6 +21,7 @@ from counterpoise.report.wording import (
     percent,
     tail_sentence,
 )
+from counterpoise.runs.quantities import FIRST, MIXTURE
 
 _PAIR = 2  # goals that are spoken of as "both" and "either"
 
@@ -196,36 +197,20 @@ def _part(settings: Mapping[str, Any], table: str, key: str) -> str:
 
 def data_table(record: Record) -> PageTable:
     """Return how many rows each split has, and the plain errors there."""
-    methods = measured(record)
-    rows = [
-        [
-            split,
-            count(record.value("rows", method="data", split=split)),
-            *(percent(record.value("error", method=method, split=split)) for method in methods),
-        ]
-        for split in record.splits
-    ]
-    heads = (
-        "rows of",
-        "rows",
-        *(f"wrong: {name}" for name in methods.values()),
-    )
+    methods, rows = measured(record), []
+    for split in record.splits:
+        errors = [record.value("error", method=method, split=split) for method in methods]
+        rows.append([split, count(record.value("rows", method="data", split=split)), *map(percent, errors)])
+    heads = ("rows of", "rows", *(f"wrong: {name}" for name in methods.values()))
     return PageTable("Rows and plain errors", heads, rows)
 
 
 def class_table(record: Record) -> PageTable | None:
     """Return the share of each class in the rows of each split."""
-    labels = dict.fromkeys(row.settings for row in record.named("class share"))
-    rows = [
-        [
-            label,
-            *(
-                percent(record.value("class share", method="data", split=split, settings=label))
-                for split in record.splits
-            ),
-        ]
-        for label in labels
-    ]
+    rows = []
+    for label in dict.fromkeys(row.settings for row in record.named("class share")):
+        shares = [record.value("class share", method="data", split=split, settings=label) for split in record.splits]
+        rows.append([label, *map(percent, shares)])
     return PageTable("Classes", ("class", *(f"{split} rows" for split in record.splits)), rows) if rows else None
 
 

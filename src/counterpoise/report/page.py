@@ -29,10 +29,8 @@ def write_report(run_folder: str | Path, output: str | Path | None = None) -> Pa
     ------
     FileNotFoundError
         Where the folder or one of its files is missing.
-    ValueError
-        Where one of the files is something else.
-    RunFolderError
-        Where the page cannot be written.
+    ValueError, RunFolderError
+        Where one of the files is something else, or the page cannot be written.
     ImportError
         Where jinja2 or matplotlib is not installed.
 

@@ -1,6 +1,5 @@
 """What a run folder says: its numbers from the results table, its words and settings from JSON files."""
 
-import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,14 +7,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from counterpoise.persist.files import read_file
+from counterpoise.runs.folder import DONE, ENVIRONMENT, RESULTS, SETTINGS, TEXTS, read_json
+from counterpoise.runs.quantities import MIXTURE, SPLITS, of_goal
 from counterpoise.runs.results import ResultRow, read_rows
 
-_RESULTS, _WORDS = "results.csv", ("texts.json", "settings.json", "environment.json")
-FILES = ("done.json", _RESULTS, *_WORDS)  # what is in a folder with the first never changes again
-_MOST_BYTES = 1 << 25  # of a file of words
-SPLITS = ("train", "validation", "test")
-MIXTURE, FIRST, AVERAGE, DEPLOYED = "mixture", "first model", "average", "deployed model"
+_WORDS = (TEXTS, SETTINGS, ENVIRONMENT)
+FILES = (DONE, RESULTS, *_WORDS)  # what is in a folder with the first never changes again
 _DIGITS = 9  # of a tail fraction: 0.1 + 0.2 is 0.3
 
 Words: TypeAlias = Mapping[str, Any]
@@ -58,7 +55,7 @@ class Record:
     @property
     def splits(self) -> list[str]:
         """Return the splits that were measured: train, validation, test, then extra datasets by name."""
-        found = dict.fromkeys(row.split for row in self.named("rows", "error", "cvar", "goal estimate"))
+        found = dict.fromkeys(row.split for row in self.named("rows", "error", "cvar", of_goal("estimate")))
         return [*(split for split in SPLITS if split in found), *sorted(set(found) - set(SPLITS))]
 
     @property
@@ -92,12 +89,6 @@ class Record:
         """Tell whether the model draws among several."""
         return sum(row.value > 0 for row in self.named("share")) > 1
 
-    @property
-    def is_weighted(self) -> bool:
-        """Tell whether rows have weights: rates are then no counts of rows."""
-        data = self.settings.get("data")
-        return isinstance(data, Mapping) and data.get("weights") is not None
-
     def entries(self, kind: str) -> dict[str, dict[str, Any]]:
         """Return the words on goals, groups, models or segments by their name in the results table."""
         return {str(entry["name"]): entry for entry in self.texts.get(kind, [])}
@@ -113,22 +104,8 @@ def read_record(folder: Path) -> Record:
             f"run_folder must be the folder of a finished run, with {', '.join(FILES)}; {folder} lacks "
             f"{', '.join(missing)}. Run counterpoise fit first."
         )
-    rows = read_rows(folder / _RESULTS).latest().rows
-    return Record(rows, *(_read_words(folder / name) for name in _WORDS))
-
-
-def _read_words(path: Path) -> Words:
-    try:
-        words = json.loads(read_file(path, _MOST_BYTES))
-    except ValueError as error:  # not JSON, or not UTF-8
-        raise ValueError(f"{path} must be JSON, as counterpoise fit writes it: {error}.") from error
-    except RecursionError as error:
-        raise ValueError(f"{path} must be JSON, as counterpoise fit writes it: it is nested too deeply.") from error
-    except OSError as error:
-        raise ValueError(f"{path} cannot be read: {error.strerror}.") from error
-    if not isinstance(words, dict):
-        raise ValueError(f"{path} must hold a JSON object; got {type(words).__name__}.")  # noqa: TRY004 - of a file
-    return words
+    rows = read_rows(folder / RESULTS).latest().rows
+    return Record(rows, *(read_json(folder / name) for name in _WORDS))
 
 
 def _key(quantity: str, method: str, split: str, settings: str, alpha: float | None) -> tuple[Any, ...]:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from markupsafe import Markup
 
 from counterpoise.report import figures, wording
-from counterpoise.report.record import AVERAGE, FIRST, MIXTURE, Record
+from counterpoise.report.record import Record
 from counterpoise.report.wording import (
     Noted,
     Verdict,
@@ -19,6 +19,7 @@ from counterpoise.report.wording import (
     stand_on_rows,
     verdict_of,
 )
+from counterpoise.runs.quantities import AVERAGE, FIRST, MIXTURE, of_goal
 
 _SOME_ALPHAS = (0.01, 0.05, 0.1, 0.2, 0.5, 1.0)  # shown in numbers beside the curve
 _MOST_MODELS = 15  # in the table of the mixture; the rest is summed up
@@ -85,7 +86,7 @@ def _goal_card(record: Record, place: int, name: str, entry: Mapping[str, Any]) 
         estimate, low, high, margin, rows, verdict = (
             _goal_value(record, name, part, split) for part in ("estimate", "low", "high", "margin", "rows", "verdict")
         )
-        plain = record.value("goal estimate", method=FIRST, split=split, settings=name)
+        plain = record.value(of_goal("estimate"), method=FIRST, split=split, settings=name)
         if all(map(math.isnan, (estimate, low, high, verdict))):
             continue
         numbers = [number(part) for part in (estimate, low, high, margin)]
@@ -110,7 +111,7 @@ def _goal_card(record: Record, place: int, name: str, entry: Mapping[str, Any]) 
 
 
 def _goal_value(record: Record, name: str, part: str, split: str) -> float:
-    return record.value(f"goal {part}", split=split, settings=name)
+    return record.value(of_goal(part), split=split, settings=name)
 
 
 def _parsed(text: str) -> Any:

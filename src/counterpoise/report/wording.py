@@ -3,6 +3,9 @@
 import math
 from typing import NamedTuple
 
+from counterpoise.goals import audit
+from counterpoise.runs.quantities import VERDICT_OF
+
 MISSING = "\N{EN DASH}"
 _LAST_DIGIT = 0.0001  # of a number as it is shown
 _EQUAL = 5e-4  # shares that differ by less are shown as equal: half of the last digit
@@ -16,9 +19,9 @@ class Verdict(NamedTuple):
     word: str
 
 
-HOLDS = Verdict("holds", "\N{CHECK MARK}", "holds")
-FAILS = Verdict("fails", "\N{BALLOT X}", "fails")
-UNDECIDED = Verdict("undecided", "?", "undecided")
+HOLDS = Verdict(audit.HOLDS, "\N{CHECK MARK}", audit.HOLDS)
+FAILS = Verdict(audit.FAILS, "\N{BALLOT X}", audit.FAILS)
+UNDECIDED = Verdict(audit.UNDECIDED, "?", audit.UNDECIDED)
 UNKNOWN = Verdict("unknown", MISSING, "not measured")
 
 
@@ -36,7 +39,7 @@ def verdict_of(value: float) -> Verdict:
     >>> [verdict_of(value).word for value in (1.0, 0.0, -1.0, float("nan"))]
     ['holds', 'undecided', 'fails', 'not measured']
     """
-    return {1.0: HOLDS, 0.0: UNDECIDED, -1.0: FAILS}.get(value, UNKNOWN)
+    return next((one for one in (HOLDS, UNDECIDED, FAILS) if one.word == VERDICT_OF.get(value)), UNKNOWN)
 
 
 def stand_on_rows(violation: float) -> str:

@@ -1,15 +1,14 @@
 """Which column plays which part, and frames of the types that the run was fitted on."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from counterpoise._base.types import AnyArray, FloatArray
-from counterpoise._base.words import did_you_mean
 from counterpoise.goals.wording import text_of
-from counterpoise.runs.errors import DataError, listed
+from counterpoise.runs.errors import DataError, check_columns, listed
 from counterpoise.runs.settings import DataSettings, RunSettings
 
 MISSING_GROUP = "(missing)"  # the group of rows whose group is not known
@@ -32,13 +31,9 @@ class Columns(NamedTuple):
 def feature_names(known: Sequence[str], settings: RunSettings, path: Path) -> list[str]:
     """Return which columns of a file are features: those asked for, or all that have no other part."""
     asked, split = settings.data, settings.splits.column
-    keys, there = ("target", "weights", "baseline", "columns", "drop", "groups", "categorical"), set(known)
+    keys = ("target", "weights", "baseline", "columns", "drop", "groups", "categorical")
     for key, value in {**{f"data.{key}": getattr(asked, key) for key in keys}, "splits.column": split}.items():
-        for name in [value] if isinstance(value, str) else value or []:
-            if name not in there:
-                raise DataError(
-                    f"{key}: {path} has no column {name!r}.{did_you_mean(name, known)} It has: {listed(known)}."
-                )
+        check_columns([value] if isinstance(value, str) else value or [], known, path, f"{key}: ")
     others = {asked.target, asked.weights, asked.baseline, split, *asked.drop}
     if not asked.use_groups_as_features and asked.columns is None:
         others |= set(asked.groups)
@@ -153,8 +148,3 @@ def _group(column: Any) -> AnyArray:
         return np.asarray(column.to_numpy())
     values = column.astype(object)
     return np.asarray(values.where(values.notna(), MISSING_GROUP).to_numpy())
-
-
-def taken(values: Mapping[str, AnyArray], rows: AnyArray) -> dict[str, AnyArray]:
-    """Return some rows of named columns."""
-    return {name: column[rows] for name, column in values.items()}

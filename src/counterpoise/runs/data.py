@@ -14,10 +14,10 @@ from counterpoise.runs import columns as parts_of
 from counterpoise.runs.columns import Columns
 from counterpoise.runs.errors import DataError
 from counterpoise.runs.methods import METHODS
+from counterpoise.runs.quantities import TEST, TRAIN, VALIDATION
 from counterpoise.runs.reading import column_names, read_frame
 from counterpoise.runs.settings import RunSettings
 
-TRAIN, VALIDATION, TEST = "train", "validation", "test"
 _SET_ASIDE = 0.2  # of the rows, by default, to choose on and to test on
 
 
@@ -54,7 +54,7 @@ class Part:
     def rows(self, places: AnyArray) -> "Part":
         """Return some of the rows."""
         y, weights, baseline = (None if one is None else one[places] for one in (self.y, self.weights, self.baseline))
-        groups = parts_of.taken(self.groups, places)
+        groups = {name: column[places] for name, column in self.groups.items()}
         return Part(self.X.iloc[places], y, groups, weights, baseline, self.largest_weight)
 
 
@@ -126,13 +126,10 @@ def read_part(
     largest_weight: float | None = None,
 ) -> Part:
     """Read further rows with the columns of a run; groups, weights and baseline where they are there."""
-    asked = settings.data
-    known = column_names(files[0])
-    optional = [*asked.groups, asked.weights, asked.baseline]
-    wanted = [*columns.features, *(name for name in optional if name in known)]
-    if labelled:
-        wanted.append(asked.target)
-    frame = _read_all(files, list(dict.fromkeys(wanted)), settings, columns.texts)
+    asked, known = settings.data, column_names(files[0])
+    optional = [name for name in (*asked.groups, asked.weights, asked.baseline) if name in known]
+    wanted = dict.fromkeys([*columns.features, *optional, *([asked.target] if labelled else [])])
+    frame = _read_all(files, list(wanted), settings, columns.texts)
     return _part(frame, columns, settings, files[0], labelled=labelled, largest_weight=largest_weight)
 
 

@@ -2,7 +2,10 @@
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any
+
+from counterpoise._base.words import did_you_mean
 
 
 class GoalsFileError(ValueError):
@@ -25,6 +28,14 @@ class RunFolderError(OSError):
     """A run folder that is not there, not whole, something else, or cannot be written."""
 
     __module__ = "counterpoise.runs"
+
+
+def check_columns(names: Iterable[str], known: Sequence[str], path: Path, key: str = "") -> None:
+    """Check that a file has columns, which a key of the goals file names."""
+    there = set(known)
+    for name in names:
+        if name not in there:
+            raise DataError(f"{key}{path} has no column {name!r}.{did_you_mean(name, known)} It has: {listed(known)}.")
 
 
 def twice_in(names: Sequence[str]) -> str | None:

@@ -6,32 +6,25 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from counterpoise._base.progress import RunProgress, Tell
+from counterpoise._base.progress import Tell
 from counterpoise.goals import Goal, InfeasibleGoals, bind
 from counterpoise.runs.data import Data, Part, data_files, load_data
 from counterpoise.runs.errors import DataError, RunFolderError, short
-from counterpoise.runs.fitting import Work, fit_model, plain_model
+from counterpoise.runs.fitting import Work, fit_model, kept_model, plain_model, unheard
 from counterpoise.runs.folder import CHECKPOINT, MODEL, Prints, Run, Writer, fingerprints
 from counterpoise.runs.goals_file import goals_of, parse_goals_file, read_bytes
-from counterpoise.runs.measuring import Judge
-from counterpoise.runs.output import unwritten
+from counterpoise.runs.judging import Judge
+from counterpoise.runs.measuring import measure_all
+from counterpoise.runs.output import writing
 from counterpoise.runs.settings import RunSettings
-
-
-def _nothing(_progress: RunProgress) -> None:
-    """Tell nobody."""
-
-
-def _silence(_event: str) -> None:
-    """Say nothing."""
 
 
 def fit_run(
     goals_path: str | Path,
     *,
     output: str | Path | None = None,
-    tell: Tell = _nothing,
-    on_event: Callable[[str], None] = _silence,
+    tell: Tell = unheard,
+    on_event: Callable[[str], None] = unheard,
 ) -> Run:
     """Fit what a goals file asks for and write the run folder.
 
@@ -77,17 +70,13 @@ def fit_run(
             data = load_data(settings, path.parent)
             goals = checked_goals(settings, data)
             work = Work(settings, data, goals, folder / CHECKPOINT, tell, say, writer.save_model)
-            _begin(work, writer, content, prints, path.parent)
+            resumes = writer.begin(content, settings, data.columns, prints, path.parent)
+            counts = ", ".join(f"{len(part)} {name}" for name, part in data.splits.items())
+            say(f"{'goes on' if resumes else 'begins'}: {counts} rows, {len(data.columns.features)} features")
             _fit(work, writer, prints, shlex.join(command))
         else:
             on_event(f"{folder} is done already: same settings, same data")
     return Run(folder, settings)
-
-
-def _begin(work: Work, writer: Writer, content: bytes, prints: Prints, sources: Path) -> None:
-    resumes = writer.begin(content, work.settings, work.data.columns, prints, sources)
-    counts = ", ".join(f"{len(part)} {name}" for name, part in work.data.splits.items())
-    work.say(f"{'goes on' if resumes else 'begins'}: {counts} rows, {len(work.data.columns.features)} features")
 
 
 def checked_goals(settings: RunSettings, data: Data) -> tuple[Goal, ...]:
@@ -120,23 +109,17 @@ def why_not_asked(goals: Iterable[Goal], part: Part, data: Data) -> Iterator[Val
 
 def _fit(work: Work, writer: Writer, prints: Prints, command: str) -> None:
     """Fit and measure; whatever stops it is in the log."""
-    from counterpoise.persist import UnreadableModel, load  # noqa: PLC0415 - only where a run is fitted
-
     started = time.monotonic()
     try:
-        model = None
-        if (writer.folder / MODEL).exists():
-            try:
-                model = load(writer.folder / MODEL)
-            except UnreadableModel:
-                work.say("the model file is damaged; the model is made again from its rounds")
+        damaged = "the model file is damaged; the model is made again from its rounds"
+        model = kept_model(writer.folder / MODEL, work.say, damaged)
         if model is None:
             model = fit_model(work)
             writer.save_model(model)
         seconds = time.monotonic() - started
         work.say(f"fitted in {seconds:.1f} s; measures it on every split")
         judge = Judge(work.settings, work.data, model, work.goals, plain_model(work))
-        rows, texts = judge.everything(seconds)
+        rows, texts = measure_all(judge, seconds)
         texts["commands"] = [command, shlex.join(["counterpoise", "report", writer.folder.name])]
         writer.finish(rows, texts, prints)
     except BaseException as error:
@@ -144,6 +127,5 @@ def _fit(work: Work, writer: Writer, prints: Prints, command: str) -> None:
             writer.log(f"stopped: {type(error).__name__}: {error}".removesuffix(": "))
         if isinstance(error, InfeasibleGoals):
             error.add_note("What was trained is kept: change the goals in the file and give the same command.")
-        if isinstance(error, OSError) and not isinstance(error, RunFolderError):
-            raise unwritten(work.checkpoint, error) from error
-        raise
+        with writing(work.checkpoint):  # an error of the system, of a round that could not be kept
+            raise

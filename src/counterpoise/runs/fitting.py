@@ -8,17 +8,21 @@ from typing import Any, NamedTuple
 
 from counterpoise._base.progress import RunProgress, Tell
 from counterpoise.goals import Goal
-from counterpoise.mixtures.answers import TRAIN
 from counterpoise.mixtures.draws import derived_key
-from counterpoise.runs.data import TRAIN as TRAINING
-from counterpoise.runs.data import VALIDATION, Data
+from counterpoise.runs.data import Data
 from counterpoise.runs.keys import run_key
 from counterpoise.runs.methods import DEPLOYED, METHODS, POOL, describe, make, training_needs_alpha
 from counterpoise.runs.preprocess import category_places, preprocessor, wanted_features
+from counterpoise.runs.quantities import CVAR, TRAIN, VALIDATION
 from counterpoise.runs.settings import MethodSettings, ModelSettings, RunSettings
+from counterpoise.theory.risks import CVaR
 
 Say = Callable[[str], None]
 Keep = Callable[[Any, str], None]  # a model, and the name of its file in the run folder
+
+
+def unheard(_event: Any) -> None:
+    """Tell nobody."""
 
 
 class Work(NamedTuple):
@@ -77,16 +81,20 @@ def mixes(model: Any) -> bool:
 
 
 def inside_goals(work: Work, model: Any, *, alpha: float | None = None) -> Any:
-    """Return a fitted mixture chosen anew, inside the goals, on the rows set aside for it. Nothing is trained."""
+    """Return a fitted mixture chosen anew, inside the goals, on the rows set aside for it. Nothing is trained.
+
+    ``alpha`` is another tail, where a tail is what counts.
+    """
     data = work.data
     part, estimator = data.splits[data.chosen_on], last_step(model)
-    rows: dict[str, Any] = {}
+    given: dict[str, Any] = {"objective": estimator.objective_}
+    if isinstance(estimator.objective_, CVaR) or estimator.objective_ == CVAR:  # as models of before have it
+        given = {"objective": CVAR, "alpha": estimator.alpha_ if alpha is None else alpha}
     if part.weights is not None:  # the rounds count held-out rows alike
-        rows = {"X": seen_by_last(model, part.X), "y": part.y, "sample_weight": part.weights}
-        rows |= {"sensitive_features": part.groups or None, "objective": estimator.objective_}
+        given |= {"X": seen_by_last(model, part.X), "y": part.y, "sample_weight": part.weights}
+        given["sensitive_features"] = part.groups or None
     chosen = estimator.rebalance(
-        **rows,
-        alpha=alpha,
+        **given,
         goals=work.enforced,
         datasets={name: one.table(seen_by_last(model, one.X)) for name, one in data.extra.items()},
         tables={name: one.table() for name, one in {TRAIN: part, **data.extra}.items()},  # goals may name every column
@@ -113,7 +121,7 @@ def _fit_mixture(work: Work) -> Any:
     kept = {"checkpoint": str(work.checkpoint), "callbacks": [pace]}
     estimator = make(method, seed=work.settings.seed, key=work.key, **kept, **parts)
     pace.total = estimator.n_estimators
-    train = data.splits[TRAINING]
+    train = data.splits[TRAIN]
     prepare = _preprocessor(work, method, estimator)
     held_out = {}
     X = prepare.fit_transform(train.X)
@@ -126,7 +134,7 @@ def _fit_mixture(work: Work) -> Any:
     if estimator.mixture != "optimal":
         return model
     work.say("chooses the mixture")
-    return inside_goals(work, model, alpha=work.settings.alpha)
+    return inside_goals(work, model, alpha=None if "objective" in method.parameters else work.settings.alpha)
 
 
 def _fit_pool(work: Work) -> Any:
@@ -144,18 +152,25 @@ def _fit_pool(work: Work) -> Any:
     return inside_goals(work, mixture)
 
 
+def kept_model(path: Path, say: Say, damaged: str) -> Any:
+    """Return the model that an earlier fit kept; None where there is none, or it cannot be read, which is said."""
+    from counterpoise.persist import UnreadableModel, load  # noqa: PLC0415 - only where a run is fitted
+
+    try:
+        return load(path) if path.exists() else None
+    except UnreadableModel:  # damaged, or of another version of the library
+        say(damaged)
+        return None
+
+
 def _pool_member(work: Work, asked: ModelSettings, number: int) -> Any:
     """Return a model of the pool: from the checkpoint where it was fitted before, else fitted and kept there."""
-    from counterpoise.persist import UnreadableModel, load  # noqa: PLC0415 - only where asked
-
     if asked.name == DEPLOYED:
         return work.data.deployed
     path = work.checkpoint / f"model-{number:03}.cp"
-    if path.exists():
-        try:
-            return load(path)
-        except UnreadableModel:  # damaged, or of another version of the library
-            work.say(f"{path.name} of the checkpoint cannot be read; the model is fitted again")
+    kept = kept_model(path, work.say, f"{path.name} of the checkpoint cannot be read; the model is fitted again")
+    if kept is not None:
+        return kept
     tail = {"alpha": work.settings.alpha} if METHODS[asked.name].does == "mixes" else {}
     key = partial(work.key, f"model {number}")
     model = _fit_pipeline(work, asked, make(asked, seed=work.settings.seed + number, key=key, **tail))
@@ -167,7 +182,7 @@ def _fit_pipeline(work: Work, asked: MethodSettings | ModelSettings, estimator: 
     """Fit an estimator behind its preprocessing, with whatever its ``fit`` can use of weights, groups and datasets."""
     from sklearn.utils.validation import has_fit_parameter  # noqa: PLC0415 - heavy
 
-    train = work.data.splits[TRAINING]
+    train = work.data.splits[TRAIN]
     estimator = _told_categories(work, asked, estimator)
     prepare = _preprocessor(work, asked, estimator)
     X = prepare.fit_transform(train.X)

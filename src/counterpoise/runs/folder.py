@@ -37,7 +37,7 @@ from counterpoise.runs.columns import Columns
 from counterpoise.runs.errors import DataError, RunFolderError
 from counterpoise.runs.keys import KEY
 from counterpoise.runs.methods import training_needs_alpha
-from counterpoise.runs.output import OWN, REPORT, alone_in, unwritten
+from counterpoise.runs.output import OWN, REPORT, alone_in, writing
 from counterpoise.runs.results import ResultRow, ResultsTable, append_rows, read_rows
 from counterpoise.runs.settings import RunSettings
 from counterpoise.runs.summary import RunSummary, summarize_run
@@ -234,14 +234,7 @@ class Writer:
         return True
 
     def begin(
-        self,
-        content: bytes,
-        settings: RunSettings,
-        columns: Columns,
-        prints: Prints,
-        sources: Path,
-        *,
-        origin: str = "",
+        self, content: bytes, settings: RunSettings, columns: Columns, prints: Prints, sources: Path, origin: str = ""
     ) -> bool:
         """Write what is known before the fit; return whether an earlier fit of the same run goes on."""
         before = read_json(self.folder / SETTINGS) if (self.folder / SETTINGS).is_file() else {}
@@ -275,10 +268,8 @@ class Writer:
     def finish(self, rows: Iterable[ResultRow], texts: Mapping[str, Any], prints: Prints) -> None:
         """Write the results, drop the checkpoint, and say that the run is whole."""
         self._remove(self.folder / RESULTS)
-        try:
+        with writing(self.folder / RESULTS):
             append_rows(self.folder / RESULTS, rows)
-        except OSError as error:
-            raise unwritten(self.folder / RESULTS, error) from error
         self.write(TEXTS, _as_json(texts))
         self._remove(self.folder / CHECKPOINT)
         self.log("done")
@@ -287,28 +278,23 @@ class Writer:
     def write(self, name: str, content: bytes, *, private: bool = False) -> None:
         """Write one file of the folder, a private one for the owner alone."""
         self._check_alone()
-        try:
+        with writing(self.folder / name):
             write_atomically(self.folder / name, [content], private=private)
-        except OSError as error:
-            raise unwritten(self.folder / name, error) from error
 
     def log(self, event: str) -> None:
         """Add a line to the log."""
         self._check_alone()
         path = self.folder / LOG
         step("append", path)
-        try:
-            with open(path, "a", encoding="utf-8", opener=without_waiting) as stream:
-                stream.write(f"{_now()} {event}\n")
-        except OSError as error:
-            raise unwritten(path, error) from error
+        with writing(path), open(path, "a", encoding="utf-8", opener=without_waiting) as stream:
+            stream.write(f"{_now()} {event}\n")
 
     def _remove(self, path: Path) -> None:
         """Remove a file or a folder; one that is half removed goes by a name that nobody reads."""
         if not path.exists():
             return
         self._check_alone()
-        try:
+        with writing(path):
             step("remove", path)
             if not path.is_dir():
                 path.unlink()
@@ -317,8 +303,6 @@ class Writer:
                 path = path.rename(path.with_name(f".{path.name}{_PART}"))
                 step("remove", path)
             shutil.rmtree(path, ignore_errors=True)
-        except OSError as error:
-            raise unwritten(path, error) from error
 
     def _check_alone(self) -> None:
         """Check that the folder is still the one that was locked: another may have been made by its name."""

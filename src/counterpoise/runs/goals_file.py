@@ -1,7 +1,7 @@
 """Reading a goals file: TOML, checked by pydantic, with errors that say where, what was wanted and what was got."""
 
 import tomllib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
@@ -11,12 +11,11 @@ from counterpoise._base.words import did_you_mean
 from counterpoise.goals import Goal, GoalSyntaxError, UnknownName, parse_goal
 from counterpoise.persist.files import read_file
 from counterpoise.runs.errors import GoalsFileError, listed, short, twice_in
-from counterpoise.runs.methods import DEPLOYED, METHODS, check_method
+from counterpoise.runs.methods import DEPLOYED, METHODS, Found, check_method
+from counterpoise.runs.quantities import SPLITS, TRAIN
 from counterpoise.runs.settings import MethodSettings, RunSettings, SplitSettings
 from counterpoise.runs.toml_shape import too_deep
 
-_TRAIN = "train"  # what goals call the rows of the run itself
-_RESERVED = ("train", "validation", "test")
 _SHOWN = 60  # characters of a value in a message
 _MOST_BITS = 64  # of a whole number: those of TOML
 _MOST_BYTES = 1 << 20  # of a goals file: room for the names of 50,000 columns
@@ -76,23 +75,20 @@ def parse_goals_file(content: bytes, path: Path) -> RunSettings:
     if deep:
         raise GoalsFileError(f"{path}, {deep}.")
     try:
-        given = tomllib.loads(text)
+        given: Any = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise GoalsFileError(f"{path} must be TOML: {error}.") from error
-    except ValueError as error:  # of Python, for a number of thousands of digits
-        raise _long_number(path) from error
+    except ValueError:  # of Python, for a number of thousands of digits
+        given = 1 << _MOST_BITS
     if _has_long_number(given):
-        raise _long_number(path)
+        raise GoalsFileError(f"{path} must be TOML: a whole number has at most {_MOST_BITS} bits.")
     try:
         settings = RunSettings.model_validate(given)
     except ValidationError as error:
         raise GoalsFileError(_words(error, text, path)) from error
-    _check_together(settings, _Place(path, text))
+    for key, message in _faults(settings):
+        raise GoalsFileError(f"{path}{_line(text, key)}, {_dotted(key)}: {message}")
     return settings
-
-
-def _long_number(path: Path) -> GoalsFileError:
-    return GoalsFileError(f"{path} must be TOML: a whole number has at most {_MOST_BITS} bits.")
 
 
 def _has_long_number(value: Any) -> bool:
@@ -110,117 +106,88 @@ def goals_of(settings: RunSettings) -> tuple[Goal, ...]:
     return tuple(goals)
 
 
-class _Place:
-    """Where in the file an error is."""
-
-    def __init__(self, path: Path, text: str) -> None:
-        self.path, self.text = path, text
-
-    def error(self, key: Sequence[Any], message: str) -> GoalsFileError:
-        return GoalsFileError(f"{self.path}{_line(self.text, key)}, {_dotted(key)}: {message}")
-
-
-def _check_together(settings: RunSettings, place: _Place) -> None:
-    """Check what depends on several keys, or on what methods and goals there are."""
-    _check_data(settings, place)
-    _check_files(settings, place)
-    _check_splits(settings.splits, place)
-    for key, message in check_method(settings.method):
-        raise place.error(("method", *key), message)
-    if settings.goals and settings.method.enforce_goals:
-        _check_can_meet_goals(settings.method, place)
+def _faults(settings: RunSettings) -> Found:
+    """Yield what is wrong with keys that depend on each other, or on what methods and goals there are."""
+    method = settings.method
+    yield from _data_faults(settings)
+    yield from _file_faults(settings)
+    yield from _split_faults(settings.splits)
+    yield from ((("method", *key), message) for key, message in check_method(method))
+    if settings.goals and method.enforce_goals:
+        yield from _goal_method_faults(method)
     for name in settings.datasets:
-        if name in _RESERVED:
-            raise place.error(("datasets", name), f"a dataset must not be called {name!r}: those are rows of data.")
-    known = {_TRAIN, *settings.datasets}
+        if name in SPLITS:
+            yield ("datasets", name), f"a dataset must not be called {name!r}: those are rows of data."
     for number, asked in enumerate(settings.goals):
-        _check_goal(asked.goal, known, place, ("goals", number))
+        yield from _goal_faults(asked.goal, {TRAIN, *settings.datasets}, ("goals", number))
 
 
-def _check_can_meet_goals(method: MethodSettings, place: _Place) -> None:
+def _goal_method_faults(method: MethodSettings) -> Found:
     if METHODS[method.name].does == "plain":
-        raise place.error(
-            ("method", "name"),
-            f"{method.name} cannot be fitted inside goals. Use adalpboost, lpboost or constrained, put it into a pool, "
-            "or set enforce_goals = false to audit it only.",
+        others = (
+            "Use adalpboost, lpboost or constrained, put it into a pool, or set enforce_goals = false to audit it only."
         )
+        yield ("method", "name"), f"{method.name} cannot be fitted inside goals. {others}"
     mixture = method.parameters.get("mixture", "optimal")
     if mixture != "optimal":
-        raise place.error(
-            ("method", "parameters", "mixture"), f"goals need 'optimal', which can meet them; got {mixture!r}."
-        )
+        yield ("method", "parameters", "mixture"), f"goals need 'optimal', which can meet them; got {mixture!r}."
 
 
-def _check_data(settings: RunSettings, place: _Place) -> None:
-    data = settings.data
+def _data_faults(settings: RunSettings) -> Found:
+    data, split = settings.data, settings.splits.column
     if data.baseline is not None and data.baseline_model is not None:
-        raise place.error(("data", "baseline_model"), "expected baseline or baseline_model; got both.")
-    _check_weights(settings, place)
-    if settings.splits.column in (data.target, *(data.columns or ())):
-        message = f"expected a column that is no feature and not the target; got {settings.splits.column!r}."
-        raise place.error(("splits", "column"), message)
+        yield ("data", "baseline_model"), "expected baseline or baseline_model; got both."
+    limits: list[tuple[tuple[str, ...], float | None]] = [(("data",), data.largest_weight)]
+    limits += [(("datasets", name), one.largest_weight) for name, one in settings.datasets.items()]
+    for table, limit in limits:
+        if limit is not None and data.weights is None:
+            message = "expected data.weights too, the column whose weights it limits; got a limit alone."
+            yield (*table, "largest_weight"), message
+    if split in (data.target, *(data.columns or ())):
+        yield ("splits", "column"), f"expected a column that is no feature and not the target; got {split!r}."
     for key in ("columns", "groups", "drop", "categorical"):
         names = getattr(data, key) or []
-        if data.target in names and key != "drop":
-            raise place.error(("data", key), f"expected columns beside the target; got the target {data.target!r}.")
+        if data.target in names:
+            yield ("data", key), f"expected columns beside the target; got the target {data.target!r}."
         twice = twice_in(names)
         if twice is not None:
-            raise place.error(("data", key), f"expected each column once; got {twice!r} twice.")
+            yield ("data", key), f"expected each column once; got {twice!r} twice."
     for number, model in enumerate(settings.method.models):
         if model.name == DEPLOYED and data.baseline_model is None:
             message = f"{DEPLOYED!r} is the model in the file that data.baseline_model names; it names none."
-            raise place.error(("method", "models", number), message)
-    if data.target in data.drop:
-        raise place.error(("data", "drop"), f"expected columns beside the target; got the target {data.target!r}.")
+            yield ("method", "models", number), message
 
 
-def _check_weights(settings: RunSettings, place: _Place) -> None:
-    if settings.data.weights is not None:
-        return
-    message = "expected data.weights too, the column whose weights it limits; got a limit alone."
-    if settings.data.largest_weight is not None:
-        raise place.error(("data", "largest_weight"), message)
-    for name, one in settings.datasets.items():
-        if one.largest_weight is not None:
-            raise place.error(("datasets", name, "largest_weight"), message)
-
-
-def _check_files(settings: RunSettings, place: _Place) -> None:
-    for key, files in _file_lists(settings):
+def _file_faults(settings: RunSettings) -> Found:
+    lists: dict[tuple[str, ...], list[str]] = {("data", "files"): settings.data.files}
+    lists |= {("splits", key): getattr(settings.splits, key) or [] for key in ("validation_files", "test_files")}
+    lists |= {("datasets", name, "files"): one.files for name, one in settings.datasets.items()}
+    for key, files in lists.items():
         twice = twice_in(files)
         if twice is not None:
-            raise place.error(key, f"expected each file once; got {twice!r} twice.")
+            yield key, f"expected each file once; got {twice!r} twice."
 
 
-def _file_lists(settings: RunSettings) -> Iterator[tuple[tuple[str, ...], list[str]]]:
-    yield ("data", "files"), settings.data.files
-    for split in ("validation_files", "test_files"):
-        yield ("splits", split), getattr(settings.splits, split) or []
-    for name, dataset in settings.datasets.items():
-        yield ("datasets", name, "files"), dataset.files
-
-
-def _check_splits(splits: SplitSettings, place: _Place) -> None:
+def _split_faults(splits: SplitSettings) -> Found:
     for name in ("validation", "test"):
         if getattr(splits, name) is not None and getattr(splits, f"{name}_files") is not None:
-            raise place.error(("splits", name), f"expected a fraction or {name}_files; got both.")
+            yield ("splits", name), f"expected a fraction or {name}_files; got both."
     total = (splits.validation or 0) + (splits.test or 0)
     if total >= 1:
-        raise place.error(("splits",), f"validation and test must leave rows to train on; together they are {total:g}.")
+        yield ("splits",), f"validation and test must leave rows to train on; together they are {total:g}."
 
 
-def _check_goal(text: str, known: Iterable[str], place: _Place, key: Sequence[Any]) -> None:
+def _goal_faults(text: str, known: Iterable[str], key: Sequence[Any]) -> Found:
     try:
         goal = parse_goal(text)
     except (GoalSyntaxError, UnknownName, TypeError, ValueError) as error:
         reason = str(error).partition("\n")[0]  # what follows points into the text
-        raise place.error(key, f"expected a goal such as recall(train) >= 0.9; got {_shown(text)}. {reason}") from error
+        yield key, f"expected a goal such as recall(train) >= 0.9; got {_shown(text)}. {reason}"
+        return
     for name in goal.datasets:
         if name not in known:
             hint, names = did_you_mean(name, known), listed(sorted(known))
-            raise place.error(
-                key, f"unknown dataset {_shown(name)} in the goal {short(goal, _SHOWN)}.{hint} Known: {names}."
-            )
+            yield key, f"unknown dataset {_shown(name)} in the goal {short(goal, _SHOWN)}.{hint} Known: {names}."
 
 
 def _words(error: ValidationError, text: str, path: Path) -> str:
@@ -304,12 +271,8 @@ def _line(text: str, key: Sequence[Any]) -> str:
 
 
 def _dotted(key: Sequence[Any]) -> str:
-    words = ""
-    for part in key:
-        words += (
-            f"[{part + 1}]" if isinstance(part, int) else f".{short(part, _SHOWN)}" if words else short(part, _SHOWN)
-        )
-    return words
+    parts = [f"[{part + 1}]" if isinstance(part, int) else f".{short(part, _SHOWN)}" for part in key]
+    return "".join(parts).removeprefix(".")
 
 
 def _shown(value: Any) -> str:

@@ -2,33 +2,43 @@
 
 import time
 from collections.abc import Collection, Iterable, Iterator
-from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from counterpoise._base.types import AnyArray, FloatArray
-from counterpoise.goals import Goal, Rate, Ratio, Table
-from counterpoise.goals.audit import Audit, audit
-from counterpoise.metrics import cvar_curve, rate_table
-from counterpoise.mixtures.pool import failures, pool_codes
+from counterpoise.goals import Goal, Rate, Ratio
+from counterpoise.goals.audit import GoalAudit
+from counterpoise.metrics import cvar_curve
 from counterpoise.mixtures.tradeoff import TradeoffPoint, tradeoff
-from counterpoise.runs.data import TEST, Data, Part
-from counterpoise.runs.fitting import last_step, mixes, seen_by_last
+from counterpoise.runs.judging import Judge
 from counterpoise.runs.methods import METHODS, describe, kind_of
-from counterpoise.runs.objectives import CVAR, OWN, WORST_GROUP, aim_of, aim_words, worst_group_loss
+from counterpoise.runs.quantities import (
+    CVAR,
+    DEPLOYED,
+    FIRST,
+    MIXTURE,
+    N_SAMPLES,
+    OWN,
+    RATE,
+    RISK,
+    TEST,
+    VERDICTS,
+    WORST_GROUP,
+    of_goal,
+    of_group,
+    rates_in,
+    trials_of_group,
+)
 from counterpoise.runs.results import ResultRow
 from counterpoise.runs.segments import find_segments, why_no_segments
 from counterpoise.runs.settings import MethodSettings, RunSettings
+from counterpoise.theory.risks import CVaR, Risk, WorstGroup
 
-MIXTURE, FIRST, AVERAGE, DEPLOYED = "mixture", "first model", "average", "deployed model"
-VERDICTS = {"holds": 1.0, "undecided": 0.0, "fails": -1.0}
 _ALPHAS = (*np.geomspace(0.01, 1.0, 30), 0.05, 0.1, 0.2, 0.5)  # a smooth curve, and round numbers to quote
 _POINTS = 21  # of a frontier
 _FRONTIER_TOL = 1e-4  # gap of its points: a figure shows no less
 _RATIO_RANGE = 0.1  # on either side of a ratio's bound, whose range is not known beforehand
 _ROUNDING = 1e-9  # by which an estimate may seem outside its bound: sums over rows are not exact
-_RATES = ("n_samples", "positive_rate", "error_rate", "recall", "false_positive_rate", "precision", "churn")
 
 
 class Measured(NamedTuple):
@@ -38,307 +48,128 @@ class Measured(NamedTuple):
     texts: dict[str, Any]
 
 
-class Judge:
-    """Measures a model on the rows of a run."""
+def measure_all(judge: Judge, seconds: float) -> Measured:
+    """Return all rows and texts of a run, given how long its fit took."""
+    data = judge.data
+    judged = TEST if TEST in data.splits else data.chosen_on
+    started = time.monotonic()
+    judge.decisions(judged)
+    predict_seconds = time.monotonic() - started
+    rows = [_row(judge, "data", "columns", "", len(data.columns.features))]
+    for split in data.splits:
+        rows += [*_data_rows(judge, split), *loss_rows(judge, split), *_objective_rows(judge, split)]
+        rows += goal_rows(judge, split)
+    segments, words = _segment_rows(judge, judged)
+    rows += [*_group_rows(judge, judged), *_frontier_rows(judge), *_share_rows(judge, judged), *segments]
+    rows += [_row(judge, "fit", "seconds", "", seconds), _row(judge, "predict", "seconds", judged, predict_seconds)]
+    return Measured(rows, _texts(judge, judged) | {"segments": words, "why": _reasons(judge, rows, judged)})
 
-    def __init__(
-        self, settings: RunSettings, data: Data, model: Any, goals: tuple[Goal, ...], plain: Any = None
-    ) -> None:
-        self.settings, self.data, self.model, self.goals, self.plain = settings, data, model, goals, plain
-        self.alphas = np.unique([*_ALPHAS, float(settings.alpha)])
-        self.alphas[-1] = 1.0
-        self.aim = aim_of(model)
-        self._decided: dict[str, AnyArray] = {}
-        self._asked: tuple[str, AnyArray] | None = None  # the split whose losses were found last, by all models
 
-    def row(self, method: str, quantity: str, split: str, value: float, **more: Any) -> ResultRow:
-        """Return one number."""
-        learner = self.settings.method.learner.name if self.settings.method.learner else ""
-        alpha, words = more.get("alpha"), more.get("settings", "")
-        seed = self.settings.seed
-        return ResultRow("run", self.data.name, learner, method, seed, alpha, quantity, split, float(value), words)
+def _row(
+    judge: Judge,
+    method: str,
+    quantity: str,
+    split: str,
+    value: float,
+    *,
+    alpha: float | None = None,
+    settings: str = "",
+) -> ResultRow:
+    """Return one number."""
+    learner = judge.settings.method.learner.name if judge.settings.method.learner else ""
+    where = (judge.settings.seed, alpha, quantity, split, float(value), settings)
+    return ResultRow("run", judge.data.name, learner, method, *where)
 
-    def everything(self, seconds: float) -> Measured:
-        """Return all rows and texts of a run, given how long its fit took."""
-        judged = TEST if TEST in self.data.splits else self.data.chosen_on
-        started = time.monotonic()
-        self.decisions(judged)
-        predict_seconds = time.monotonic() - started
-        rows = [self.row("data", "columns", "", len(self.data.columns.features))]
-        for split in self.data.splits:
-            rows += [*self.data_rows(split), *self.loss_rows(split), *self.objective_rows(split)]
-            rows += self.goal_rows(split)
-        segments, words = self.segment_rows(judged)
-        rows += [*self.group_rows(judged), *self.frontier_rows(), *self.share_rows(judged), *segments]
-        rows += [self.row("fit", "seconds", "", seconds), self.row("predict", "seconds", judged, predict_seconds)]
-        return Measured(rows, self.texts(judged) | {"segments": words, "why": self.reasons(rows, judged)})
 
-    def decisions(self, split: str) -> AnyArray:
-        """Return what the model decides about a split or an extra dataset, asked once."""
-        if split not in self._decided:
-            part = {**self.data.splits, **self.data.extra}[split]
-            self._decided[split] = np.asarray(self.model.predict(part.X))
-        return self._decided[split]
+def _data_rows(judge: Judge, split: str) -> Iterator[ResultRow]:
+    """Yield how many rows a split has, and of which classes."""
+    labels = judge.data.splits[split].labels
+    yield _row(judge, "data", "rows", split, len(labels))
+    for label in judge.data.classes:
+        yield _row(judge, "data", "class share", split, float(np.mean(labels == label)), settings=str(label))
 
-    def data_rows(self, split: str) -> Iterator[ResultRow]:
-        """Yield how many rows a split has, and of which classes."""
-        labels = self.data.splits[split].labels
-        yield self.row("data", "rows", split, len(labels))
-        for label in self.data.classes:
-            yield self.row("data", "class share", split, float(np.mean(labels == label)), settings=str(label))
 
-    def row_losses(self, split: str) -> dict[str, FloatArray]:
-        """Return for each method the probability that it errs on each row of a split."""
-        part = self.data.splits[split]
-        found = {MIXTURE: (self.decisions(split) != part.labels).astype(np.float64)}
-        if mixes(self.model):
-            losses, mixture = self._model_losses(split)
-            if last_step(self.model).decision != "vote":
-                found[MIXTURE] = _expected(losses, mixture)
-            found |= {FIRST: losses[:, 0].astype(np.float64), AVERAGE: losses.mean(axis=1)}
-        elif self.plain is not None:
-            found[FIRST] = (np.asarray(self.plain.predict(part.X)) != part.labels).astype(np.float64)
-        return found
+def loss_rows(judge: Judge, split: str) -> Iterator[ResultRow]:
+    """Yield the error and the CVaR at many tail fractions, by method."""
+    weights = judge.data.splits[split].weights
+    alphas = np.unique([*_ALPHAS, float(judge.settings.alpha)])
+    alphas[-1] = 1.0
+    for method, losses in judge.row_losses(split).items():
+        yield _row(judge, method, "error", split, float(np.average(losses, weights=weights)))
+        for alpha, value in zip(alphas.tolist(), cvar_curve(losses, alphas, weights).tolist(), strict=True):
+            yield _row(judge, method, "cvar", split, value, alpha=alpha)
 
-    def loss_rows(self, split: str) -> Iterator[ResultRow]:
-        """Yield the error and the CVaR at many tail fractions, by method."""
-        weights = self.data.splits[split].weights
-        for method, losses in self.row_losses(split).items():
-            yield self.row(method, "error", split, float(np.average(losses, weights=weights)))
-            values = cvar_curve(losses, self.alphas, weights)
-            for alpha, value in zip(self.alphas.tolist(), values.tolist(), strict=True):
-                yield self.row(method, "cvar", split, value, alpha=alpha)
 
-    def audit(self, split: str, goals: Iterable[Goal], first: Any = None) -> Audit:
-        """Return the audit of the decisions, or of another model's, with a split in the place of ``train``."""
-        parts = self._datasets(split)
-        said = {
-            name: self.decisions(split if name == "train" else name) if first is None else np.asarray(first(part.X))
-            for name, part in parts.items()
-        }
-        tables = self._tables(parts)
-        if not self._is_binary:
-            said = {name: labels == self.data.positive for name, labels in said.items()}
-        asked = {name for goal in goals for name in goal.datasets}
-        return audit(
-            list(goals),
-            {name: labels for name, labels in said.items() if name in asked},
-            {name: table for name, table in tables.items() if name in asked},
-            confidence=self.settings.confidence,
-            pos_label=self._pos_label,
-        )
+def _objective_rows(judge: Judge, split: str) -> Iterator[ResultRow]:
+    """Yield what was made small, where it is a rate or the worst group's loss, in expectation over the draws."""
+    part, methods = judge.data.splits[split], (MIXTURE, FIRST, DEPLOYED)
+    values: dict[str, float | None] = {}
+    if isinstance(judge.aim, Rate):
+        values = {method: judge.expected_objective(judge.aim, method, split) for method in methods}
+    elif isinstance(judge.aim, Risk) and _kind(judge) != CVAR:
+        found = judge.row_losses(split)
+        if part.baseline is not None:
+            found[DEPLOYED] = (part.baseline != part.labels).astype(np.float64)
+        values = {method: judge.risk_value(judge.aim, found[method], split) for method in methods if method in found}
+    for method, value in values.items():
+        if value is not None:
+            yield _row(judge, method, "objective", split, value)
 
-    def objective_rows(self, split: str) -> Iterator[ResultRow]:
-        """Yield what was made small, where it is a rate or the worst group's loss, in expectation over the draws."""
-        if self.aim == WORST_GROUP:
-            part = self.data.splits[split]
-            found = self.row_losses(split)
-            if part.baseline is not None:
-                found[DEPLOYED] = (part.baseline != part.labels).astype(np.float64)
-            for method in (MIXTURE, FIRST, DEPLOYED):
-                if method in found:
-                    yield self.row(method, "objective", split, worst_group_loss(found[method], part))
-        if not isinstance(self.aim, Rate):
-            return
-        parts = {name: part for name, part in self._datasets(split).items() if name in self.aim.datasets}
-        for method in (MIXTURE, FIRST, DEPLOYED):
-            said = {name: self._positive_shares(method, split if name == "train" else name) for name in parts}
-            if any(shares is None for shares in said.values()):
-                continue
-            with suppress(ValueError):  # a rate has no value on a split that lacks the rows it is out of
-                value = self.aim.expected_value(said, self._tables(parts), pos_label=self._pos_label)
-                yield self.row(method, "objective", split, value)
 
-    def goal_rows(self, split: str, unasked: Collection[str] = ()) -> Iterator[ResultRow]:
-        """Yield how each goal stands on a split, but for some by name, for the model and for plain training."""
-        numbered = {f"goal {number}": goal for number, goal in enumerate(self.goals, start=1)}
-        asked = {name: goal for name, goal in numbered.items() if name not in unasked}
-        if not asked:
-            return
-        for goal, found in zip(asked, self.audit(split, asked.values()), strict=True):
-            parts = {name: getattr(found, name) for name in ("estimate", "low", "high", "bound", "margin")}
-            parts |= {"verdict": VERDICTS[found.verdict], "violation": _violation(found)}
-            parts["rows"] = sum(count for _, count in found.counts)
-            for name, value in parts.items():
-                yield self.row(MIXTURE, f"goal {name}", split, value, settings=goal)
-        first = self._first_model()
-        if first is None:
-            return
-        for goal, found in zip(asked, self.audit(split, asked.values(), first), strict=True):
-            for name, value in (("estimate", found.estimate), ("violation", _violation(found))):
-                yield self.row(FIRST, f"goal {name}", split, value, settings=goal)
+def _kind(judge: Judge) -> str:
+    """Return which kind of thing was made small, as the report tells them apart."""
+    aim = judge.aim
+    if isinstance(aim, CVaR) and aim.alpha == judge.settings.alpha:
+        return CVAR
+    kinds = {Rate: RATE, WorstGroup: WORST_GROUP, Risk: RISK}
+    return next((word for kind, word in kinds.items() if isinstance(aim, kind)), OWN)
 
-    def group_rows(self, split: str) -> Iterator[ResultRow]:
-        """Yield the rates of every group."""
-        for place, found in enumerate(self._rates(split)):
-            for name in _RATES:
-                value = getattr(found, name)
-                if value is not None and not np.isnan(value):
-                    yield self.row(MIXTURE, f"group {name}", split, value, settings=f"group {place}")
 
-    def frontier_rows(self) -> Iterator[ResultRow]:
-        """Yield the least of what was made small for many bounds of each goal; alpha where it is the tail's loss."""
-        if not mixes(self.model):
-            return
-        estimator = last_step(self.model)
-        alpha = estimator.alpha_ if self.aim == CVAR else None
-        for number, goal in enumerate(estimator.goals_, start=1):
-            for bound, point in sorted(_frontier(estimator, goal).items()):
-                where = {"alpha": alpha, "settings": f"goal {number} bound={bound!r}"}
-                for name in ("value", "lower"):
-                    yield self.row(MIXTURE, f"frontier {name}", self.data.chosen_on, getattr(point, name), **where)
+def goal_rows(judge: Judge, split: str, unasked: Collection[str] = ()) -> Iterator[ResultRow]:
+    """Yield how each goal stands on a split, but for some by name, for the model and for plain training."""
+    numbered = {f"goal {number}": goal for number, goal in enumerate(judge.goals, start=1)}
+    asked = {name: goal for name, goal in numbered.items() if name not in unasked}
+    for method in (MIXTURE, FIRST):
+        if not asked or judge.says(method, split) is None:
+            continue
+        for name, found in zip(asked, judge.audit(split, asked.values(), method), strict=True):
+            for part, value in _standing(found).items():
+                if method == MIXTURE or part in {"estimate", "violation"}:
+                    yield _row(judge, method, of_goal(part), split, value, settings=name)
 
-    def segment_rows(self, split: str) -> tuple[list[ResultRow], list[dict[str, str]]]:
-        """Return which segments of a split the tail is made of: their numbers, and their words."""
-        alpha, part = float(self.settings.alpha), self.data.splits[split]
-        segments = find_segments(part, self.row_losses(split)[MIXTURE], alpha)
-        rows = []
-        for number, one in enumerate(segments, start=1):
-            where = {"settings": f"segment {number}", "alpha": alpha}
-            parts = {"tail share of segment": one.share, "tail part": one.part, "segment rows": one.n_rows}
-            parts["tail lift"] = one.lift
-            rows += [self.row(MIXTURE, name, split, value, **where) for name, value in parts.items()]
-        return rows, _named("segment", (one.text for one in segments))
 
-    def share_rows(self, split: str) -> Iterator[ResultRow]:
-        """Yield the share of each model in the mixture and its error."""
-        if not mixes(self.model):
-            return
-        losses, mixture = self._model_losses(split)
-        for number, share in enumerate(mixture.tolist(), start=1):
-            yield self.row(f"model {number}", "share", "", share)
-            yield self.row(f"model {number}", "error", split, float(losses[:, number - 1].mean()))
+def _standing(found: GoalAudit) -> dict[str, float]:
+    """Return the numbers of a goal."""
+    outside = found.estimate - found.bound if found.goal.sense == "<=" else found.bound - found.estimate
+    return {
+        **{part: getattr(found, part) for part in ("estimate", "low", "high", "bound", "margin")},
+        "verdict": VERDICTS[found.verdict],
+        "violation": float(outside) if outside > _ROUNDING else 0.0,
+        "rows": sum(count for _, count in found.counts),
+    }
 
-    def texts(self, judged: str) -> dict[str, Any]:
-        """Return the words that belong to the rows."""
-        data = self.data
-        counts = ", ".join(f"{len(part)} {name}" for name, part in data.splits.items())
-        positive = "" if data.positive is None else f", positive class {data.positive}"
-        kinds = {"numeric": len(data.columns.numeric), "categorical": len(data.columns.categorical)}
-        goals = [
-            {
-                "name": f"goal {number}",
-                "text": str(goal.with_confidence(None)),
-                "confidence": self.settings.confidence if goal.confidence is None else goal.confidence,
-            }
-            for number, goal in enumerate(self.goals, start=1)
-        ]
-        return {
-            "goals": goals,
-            "groups": _named("group", (found.group for found in self._rates(judged)), start=0),
-            "models": self._model_texts(),
-            "method": _method_text(self.settings.method),
-            "objective": aim_words(self.aim),
-            "met_on": self._met_on(),
-            "data": [
-                f"{data.name}: {counts} rows; target {self.settings.data.target}{positive}.",
-                f"Features: {' and '.join(f'{count} {kind}' for kind, count in kinds.items() if count)}.",
-                *_weight_words(self.settings),
-            ],
-        }
 
-    def reasons(self, rows: Iterable[ResultRow], judged: str) -> dict[str, str]:
-        """Return for each part of a report that has no rows why it has none."""
-        known = {row.quantity for row in rows}
-        found = {
-            "groups": ("group positive_rate", self._why_no_groups()),
-            "frontier": ("frontier value", self._why_no_frontier()),
-            "segments": ("tail part", why_no_segments(len(self.data.splits[judged]), float(self.settings.alpha))),
-        }
-        none_stands_out = "no segment that a few conditions describe has notably more of them than the other rows"
-        return {part: why or none_stands_out for part, (quantity, why) in found.items() if quantity not in known}
+def _group_rows(judge: Judge, split: str) -> Iterator[ResultRow]:
+    """Yield the rates of every group, and out of how many rows each is."""
+    for place, found in enumerate(judge.rates(split)):
+        values: dict[str, float] = {of_group(N_SAMPLES): found.n_samples}
+        values |= {of_group(rate): value for rate, value in found.rates.items() if not np.isnan(value)}
+        values |= {trials_of_group(rate): count for rate, count in found.trials.items() if count}
+        for name, value in values.items():
+            yield _row(judge, MIXTURE, name, split, value, settings=f"group {place}")
 
-    def _why_no_groups(self) -> str:
-        return f"there are {len(self.data.classes)} classes, and data.positive names none of them as the positive one"
 
-    def _why_no_frontier(self) -> str:
-        if not self.goals:
-            return "no goals were asked for"
-        if not mixes(self.model):
-            return "it needs a mixture, whose models can be weighed anew for another bound without training"
-        if not last_step(self.model).goals_:
-            return "the goals are judged only; the mixture was chosen without them"
-        return "no mixture of these models meets the bounds tried"
-
-    def _met_on(self) -> str:
-        """Return the split on which the draws meet the goals by construction, nothing where there is none."""
-        estimator = last_step(self.model)
-        inside = mixes(self.model) and estimator.goals_ and estimator.decision != "vote"
-        return self.data.chosen_on if inside and self.aim != OWN else ""
-
-    def _model_texts(self) -> list[dict[str, str]]:
-        estimator, asked = last_step(self.model), self.settings.method
-        if not mixes(self.model):
-            return []
-        if asked.models:
-            words = [(one.title or kind_of(one).title, describe(one)) for one in asked.models]
-        else:
-            learner = describe(asked.learner) if asked.learner else "histogram tree"
-            words = [(f"round {number}", learner) for number in range(1, len(estimator.estimators_) + 1)]
-        return [
-            {"name": f"model {number}", "title": title, "description": text}
-            for number, (title, text) in enumerate(words, start=1)
-        ]
-
-    def _model_losses(self, split: str) -> tuple[AnyArray, FloatArray]:
-        """Return where each model errs on a split, and the mixture."""
-        estimator, part = last_step(self.model), self.data.splits[split]
-        if self._asked is None or self._asked[0] != split:
-            pool = estimator._pool()  # noqa: SLF001 - of our own kind
-            codes = pool_codes(pool, seen_by_last(self.model, part.X), estimator.classes_, estimator.n_jobs)
-            self._asked = split, failures(codes, np.searchsorted(estimator.classes_, part.labels))
-        return self._asked[1], estimator.mixture_
-
-    @property
-    def _is_binary(self) -> bool:
-        return len(self.data.classes) == 2  # noqa: PLR2004
-
-    @property
-    def _pos_label(self) -> Any:
-        return self.data.positive if self._is_binary else True
-
-    def _datasets(self, split: str) -> dict[str, Part]:
-        """Return what goals call their datasets, with a split in the place of ``train``."""
-        return {"train": self.data.splits[split], **self.data.extra}
-
-    def _tables(self, parts: dict[str, Part]) -> dict[str, Table]:
-        return {
-            name: (part if self._is_binary else part.of_two(self.data.positive)).table() for name, part in parts.items()
-        }
-
-    def _positive_shares(self, method: str, name: str) -> FloatArray | None:
-        """Return how likely a method says the positive class of each row; None where it says nothing about them."""
-        part, positive = {**self.data.splits, **self.data.extra}[name], self.data.positive
-        if method == DEPLOYED:
-            said = part.baseline
-        elif method == FIRST:
-            first = self._first_model()
-            said = None if first is None else np.asarray(first(part.X))
-        elif mixes(self.model) and last_step(self.model).decision != "vote":
-            place = last_step(self.model).classes_.tolist().index(positive)
-            return np.asarray(self.model.predict_proba(part.X)[:, place])
-        else:
-            said = self.decisions(name)
-        return None if said is None else (said == positive).astype(np.float64)
-
-    def _first_model(self) -> Any:
-        if not mixes(self.model):
-            return None if self.plain is None else self.plain.predict
-        estimator = last_step(self.model)
-        first = estimator.estimators_[0]
-        return lambda frame: first.predict(seen_by_last(self.model, frame))
-
-    def _rates(self, split: str) -> Any:
-        part, positive = self.data.splits[split], self.data.positive
-        if positive is None:
-            return ()
-        said, y, baseline = (
-            None if labels is None else labels == positive
-            for labels in (self.decisions(split), part.labels, part.baseline)
-        )
-        assert said is not None  # noqa: S101 - decisions are there
-        more = {"baseline": baseline, "sample_weight": part.weights, "pos_label": True}
-        return rate_table(said, y, part.groups or None, **more)
+def _frontier_rows(judge: Judge) -> Iterator[ResultRow]:
+    """Yield the least of what was made small for many bounds of each goal; alpha where it is the tail's loss."""
+    if not judge.is_mixture:
+        return
+    alpha = judge.estimator.alpha_ if _kind(judge) == CVAR else None
+    for number, goal in enumerate(judge.estimator.goals_, start=1):
+        for bound, point in sorted(_frontier(judge.estimator, goal).items()):
+            where: dict[str, Any] = {"alpha": alpha, "settings": f"goal {number} bound={bound!r}"}
+            for name in ("value", "lower"):
+                quantity = f"frontier {name}"
+                yield _row(judge, MIXTURE, quantity, judge.data.chosen_on, getattr(point, name), **where)
 
 
 def _frontier(estimator: Any, goal: Goal) -> dict[float, TradeoffPoint]:
@@ -350,6 +181,74 @@ def _frontier(estimator: Any, goal: Goal) -> dict[float, TradeoffPoint]:
     else:
         points = [*tradeoff(estimator, goal, **options), *tradeoff(estimator, goal, [goal.bound], **options)]
     return {point.bound: point for point in points if not np.isnan(point.value)}
+
+
+def _segment_rows(judge: Judge, split: str) -> tuple[list[ResultRow], list[dict[str, str]]]:
+    """Return which segments of a split the tail is made of: their numbers, and their words."""
+    alpha = float(judge.settings.alpha)
+    segments = find_segments(judge.data.splits[split], judge.row_losses(split)[MIXTURE], alpha)
+    rows = []
+    for number, one in enumerate(segments, start=1):
+        parts = {"tail share of segment": one.share, "tail part": one.part, "segment rows": one.n_rows}
+        for name, value in (parts | {"tail lift": one.lift}).items():
+            rows.append(_row(judge, MIXTURE, name, split, value, settings=f"segment {number}", alpha=alpha))
+    return rows, _named("segment", (one.text for one in segments))
+
+
+def _share_rows(judge: Judge, split: str) -> Iterator[ResultRow]:
+    """Yield the share of each model in the mixture and its error."""
+    if not judge.is_mixture:
+        return
+    losses = judge.model_losses(split)
+    for number, share in enumerate(judge.estimator.mixture_.tolist(), start=1):
+        yield _row(judge, f"model {number}", "share", "", share)
+        yield _row(judge, f"model {number}", "error", split, float(losses[:, number - 1].mean()))
+
+
+def _texts(judge: Judge, judged: str) -> dict[str, Any]:
+    """Return the words that belong to the rows."""
+    data, settings = judge.data, judge.settings
+    counts = ", ".join(f"{len(part)} {name}" for name, part in data.splits.items())
+    positive = "" if data.positive is None else f", positive class {data.positive}"
+    kinds = {"numeric": len(data.columns.numeric), "categorical": len(data.columns.categorical)}
+    goals = [
+        {
+            "name": f"goal {number}",
+            "text": str(goal.with_confidence(None)),
+            "confidence": settings.confidence if goal.confidence is None else goal.confidence,
+        }
+        for number, goal in enumerate(judge.goals, start=1)
+    ]
+    # the split on which the draws meet the goals by construction, where there is one
+    met_on = data.chosen_on if judge.is_drawn and judge.estimator.goals_ and judge.aim is not None else ""
+    return {
+        "goals": goals,
+        "groups": _named("group", (found.group for found in judge.rates(judged)), start=0),
+        "models": _model_texts(judge),
+        "method": _method_text(settings.method),
+        "objective": {"kind": _kind(judge), "text": str(judge.aim)},
+        "met_on": met_on,
+        "data": [
+            f"{data.name}: {counts} rows; target {settings.data.target}{positive}.",
+            f"Features: {' and '.join(f'{count} {kind}' for kind, count in kinds.items() if count)}.",
+            *_weight_words(settings),
+        ],
+    }
+
+
+def _model_texts(judge: Judge) -> list[dict[str, str]]:
+    asked = judge.settings.method
+    if not judge.is_mixture:
+        return []
+    if asked.models:
+        words = [(one.title or kind_of(one).title, describe(one)) for one in asked.models]
+    else:
+        learner = describe(asked.learner) if asked.learner else "histogram tree"
+        words = [(f"round {number}", learner) for number in range(1, len(judge.estimator.estimators_) + 1)]
+    return [
+        {"name": f"model {number}", "title": title, "description": text}
+        for number, (title, text) in enumerate(words, start=1)
+    ]
 
 
 def _method_text(asked: MethodSettings) -> str:
@@ -371,16 +270,29 @@ def _weight_words(settings: RunSettings) -> Iterator[str]:
             yield f"Rows{where} are weighted by {settings.data.weights}; {most}."
 
 
-def _expected(losses: AnyArray, mixture: FloatArray) -> FloatArray:
-    total = np.zeros(len(losses))
-    for model in np.flatnonzero(mixture):
-        total += mixture[model] * losses[:, model]
-    return np.minimum(total, 1.0)
+def _reasons(judge: Judge, rows: Iterable[ResultRow], judged: str) -> dict[str, str]:
+    """Return for each part of a report that has no rows why it has none."""
+    known, found = {row.quantity for row in rows}, {}
+    if not rates_in(known):
+        several = f"there are {len(judge.data.classes)} classes"
+        found["groups"] = f"{several}, and data.positive names none of them as the positive one"
+    if "frontier value" not in known:
+        found["frontier"] = _why_no_frontier(judge)
+    if "tail part" not in known:
+        none_stands_out = "no segment that a few conditions describe has notably more of them than the other rows"
+        why = why_no_segments(len(judge.data.splits[judged]), float(judge.settings.alpha))
+        found["segments"] = why or none_stands_out
+    return found
 
 
-def _violation(found: Any) -> float:
-    outside = found.estimate - found.bound if found.goal.sense == "<=" else found.bound - found.estimate
-    return float(outside) if outside > _ROUNDING else 0.0
+def _why_no_frontier(judge: Judge) -> str:
+    if not judge.goals:
+        return "no goals were asked for"
+    if not judge.is_mixture:
+        return "it needs a mixture, whose models can be weighed anew for another bound without training"
+    if not judge.estimator.goals_:
+        return "the goals are judged only; the mixture was chosen without them"
+    return "no mixture of these models meets the bounds tried"
 
 
 def _named(kind: str, texts: Iterable[str], *, start: int = 1) -> list[dict[str, str]]:

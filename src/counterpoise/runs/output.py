@@ -20,14 +20,13 @@ def alone_in(folder: Path, *, wait: float = 0.0) -> Iterator[FolderLock]:
     """Keep all others from writing to a run folder; refuse where another still does after ``wait`` seconds."""
     with ExitStack() as stack:
         try:
-            lock = stack.enter_context(FolderLock(folder, wait=wait))
+            with writing(folder):
+                lock = stack.enter_context(FolderLock(folder, wait=wait))
         except Held as error:
             raise RunFolderError(
                 f"Another process ({error.holder}) is writing to the run folder {folder}: wait for its end, or name "
                 "another folder with output."
             ) from None
-        except OSError as error:
-            raise unwritten(folder, error) from error
         yield lock
 
 
@@ -57,7 +56,15 @@ def _is_run(folder: Path) -> bool:
     return (folder / _SETTINGS).is_file()
 
 
-def unwritten(path: Path, error: OSError) -> RunFolderError:
-    """Return the error for a file or folder that cannot be written."""
-    reason = error.strerror or str(error)
-    return RunFolderError(f"{path} cannot be written: {reason}. The run goes on with the same command once it can.")
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Say of errors of the system that a part of a run cannot be written."""
+    try:
+        yield
+    except RunFolderError:
+        raise
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise RunFolderError(
+            f"{path} cannot be written: {reason}. The run goes on with the same command once it can."
+        ) from error

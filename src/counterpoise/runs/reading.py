@@ -10,9 +10,8 @@ from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Any
 
-from counterpoise._base.words import did_you_mean
 from counterpoise.persist.files import opened
-from counterpoise.runs.errors import ColumnError, DataError, listed, twice_in
+from counterpoise.runs.errors import ColumnError, DataError, check_columns, twice_in
 
 _EMPTY_TEXTS = ("", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "#N/A")  # missing in any CSV file
 _BLOCK = 1 << 24  # bytes of a CSV file from which types are told
@@ -51,24 +50,25 @@ def read_frame(path: Path, columns: Sequence[str], *, missing: Sequence[str] = (
     texts : collection of str
         Columns of texts: CSV has no types, and a few rows of ``01`` and ``02`` look like numbers.
     """
-    known = column_names(path)
-    there = set(known)
-    for name in columns:
-        if name not in there:
-            raise DataError(f"{path} has no column {name!r}.{did_you_mean(name, known)} It has: {listed(known)}.")
+    check_columns(columns, column_names(path), path)
+    import pandas as pd  # noqa: PLC0415 - heavy, and optional
+
     table = _table(path, columns, missing, texts)
-    return _as_frame({name: _as_column(table[name], name, path, set(missing)) for name in table.column_names})
+    made = {name: _as_column(table[name], name, path, set(missing)) for name in table.column_names}
+    return pd.DataFrame(made, copy=False)
 
 
 def read_usable(path: Path, columns: Sequence[str]) -> tuple[Any, list[str]]:
     """Return as a data frame those columns that hold numbers or texts, and the names of the others."""
+    import pandas as pd  # noqa: PLC0415
+
     table, usable, refused = _table(path, columns), {}, []
     for name in columns:
         try:
             usable[name] = _as_column(table[name], name, path, set())
         except ColumnError:
             refused.append(name)
-    return _as_frame(usable), refused
+    return pd.DataFrame(usable, copy=False), refused
 
 
 def _table(path: Path, columns: Sequence[str], missing: Sequence[str] = (), texts: Collection[str] = ()) -> Any:
@@ -104,7 +104,8 @@ def _guarded(path: Path, read: Callable[[Path], Any]) -> Any:
         raise DataError(f"{path} must be UTF-8 text; its header is not.") from error
     except (pa.ArrowException, OSError) as error:
         kind = "Parquet" if _is_parquet(path) else "CSV"
-        raise DataError(f"{path} cannot be read as {kind}: {_first_sentence(error)}") from error
+        reason = " ".join(str(error).split())[:300].rstrip(".")
+        raise DataError(f"{path} cannot be read as {kind}: {reason}.") from error
 
 
 def _names(path: Path) -> list[str]:
@@ -168,12 +169,6 @@ def _read(path: Path, columns: list[str], missing: Sequence[str], texts: Collect
     return csv.read_csv(path, read_options=read, parse_options=parse, convert_options=convert)
 
 
-def _as_frame(columns: dict[str, Any]) -> Any:
-    import pandas as pd  # noqa: PLC0415 - heavy, and optional
-
-    return pd.DataFrame(columns, copy=False)
-
-
 def _as_column(column: Any, name: str, path: Path, missing: set[str]) -> Any:
     """Return one column: texts as a categorical, numbers as an array."""
     import pyarrow as pa  # noqa: PLC0415
@@ -217,8 +212,3 @@ def _as_categories(column: Any, missing: set[str]) -> Any:
 
 def _is_parquet(path: Path) -> bool:
     return path.suffix.lower() in _PARQUET
-
-
-def _first_sentence(error: BaseException) -> str:
-    words = " ".join(str(error).split())
-    return words[:300].rstrip(".") + "."

@@ -246,24 +246,18 @@ def _checked(row: AnyRow) -> ResultRow:
         if missing:
             raise ValueError(f"a row must have the columns {', '.join(COLUMNS)}; got one without {', '.join(missing)}.")
         row = ResultRow(**{"alpha": None} | dict(row))
-    for name, wanted in _WANTED.items():
+    for name, (kind, words) in _WANTED.items():
         value = getattr(row, name)
-        if isinstance(value, bool) or not isinstance(value, wanted.kind):
-            raise TypeError(f"column {name} must hold {wanted.words}; got {value!r}.")
+        if isinstance(value, bool) or not isinstance(value, kind):
+            raise TypeError(f"column {name} must hold {words}; got {value!r}.")
     alpha = None if row.alpha is None else float(row.alpha)
     return row._replace(seed=int(row.seed), alpha=alpha, value=float(row.value))
 
 
-class _Wanted(NamedTuple):
-    kind: Any
-    words: str
-
-
-_TEXT = _Wanted(str, "text")
-_WANTED = dict.fromkeys(("experiment", "dataset", "learner", "method", "quantity", "split", "settings"), _TEXT) | {
-    "seed": _Wanted(Integral, "a whole number"),
-    "alpha": _Wanted((Real, type(None)), "a number, or None"),
-    "value": _Wanted(Real, "a number"),
+_WANTED: dict[str, tuple[Any, str]] = dict.fromkeys(COLUMNS, (str, "text")) | {
+    "seed": (Integral, "a whole number"),
+    "alpha": ((Real, type(None)), "a number, or None"),
+    "value": (Real, "a number"),
 }
 
 

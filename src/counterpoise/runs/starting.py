@@ -1,5 +1,6 @@
 """A commented goals file to start from, written by looking at the data."""
 
+import json
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -7,10 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from counterpoise._base.words import did_you_mean
-from counterpoise.goals.wording import written_name, written_value
+from counterpoise.goals.wording import text_of, written_name, written_value
 from counterpoise.runs.columns import labels_of
-from counterpoise.runs.errors import DataError, RunFolderError, listed
+from counterpoise.runs.errors import DataError, RunFolderError, check_columns
 from counterpoise.runs.output import write_output
 from counterpoise.runs.reading import column_names, read_usable
 
@@ -55,9 +55,7 @@ def starting_file(
     """
     path = Path(data_path)
     known = column_names(path)
-    for name in (target, *groups):
-        if name not in known:
-            raise DataError(f"{path} has no column {name!r}.{did_you_mean(name, known)} It has: {listed(known)}.")
+    check_columns((target, *groups), known, path)
     frame, refused = read_usable(path, known)
     frame = frame.iloc[:_LOOKED_AT]
     if target in refused:
@@ -109,14 +107,10 @@ def _suggested(frame: Any, groups: Sequence[str]) -> Iterator[str]:
         counts = frame[name].value_counts()
         if len(counts) < 2:  # noqa: PLR2004
             continue
-        most, next_most = (f"positive_rate(train, {written_name(name)}={_value(one)})" for one in counts.index[:2])
+        most, next_most = (
+            f"positive_rate(train, {written_name(name)}={written_value(text_of(one))})" for one in counts.index[:2]
+        )
         yield f"{next_most} >= 0.8 * {most}"
-
-
-def _value(value: Any) -> str:
-    from counterpoise.goals.wording import text_of  # noqa: PLC0415 - beside its one use
-
-    return written_value(text_of(value))
 
 
 def _roles(frame: Any, target: str, classes: Any, groups: Sequence[str]) -> Iterator[str]:
@@ -136,12 +130,9 @@ def _columns(frame: Any, features: Sequence[str], refused: Sequence[str]) -> Ite
     """Yield what the columns look like, and which of them to leave out or to read otherwise."""
     is_text = {name: frame[name].dtype.name == "category" for name in features}
     names = [name for name in features if is_text[name] and frame[name].nunique() > _UNIQUE * len(frame)]
-    codes = [
-        name
-        for name in features
-        if not is_text[name] and frame[name].dtype.kind in "iu" and 2 < frame[name].nunique() <= _FEW  # noqa: PLR2004
-    ]
-    ids = [name for name in features if frame[name].dtype.kind in "iu" and frame[name].nunique() == len(frame)]
+    whole = {name: frame[name].nunique() for name in features if frame[name].dtype.kind in "iu"}
+    codes = [name for name, n_values in whole.items() if 2 < n_values <= _FEW]  # noqa: PLR2004
+    ids = [name for name, n_values in whole.items() if n_values == len(frame)]
     odd = sorted({text for name in features if is_text[name] for text in frame[name].cat.categories} & set(_ODD_TEXTS))
     missing = [name for name in features if frame[name].isna().any()]
     yield f"drop = {_toml([*refused, *names])}" + (
@@ -175,6 +166,4 @@ def _method() -> Iterator[str]:
 
 def _toml(value: Any) -> str:
     """Return a value as TOML; basic strings of TOML and of JSON are the same for printable text."""
-    import json  # noqa: PLC0415 - beside its one use
-
     return json.dumps(value, ensure_ascii=False)

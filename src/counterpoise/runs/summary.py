@@ -7,12 +7,10 @@ from typing import Any, NamedTuple
 
 from counterpoise._base.text_table import text_table
 from counterpoise.goals import parse_goal
-from counterpoise.goals.audit import Audit
+from counterpoise.goals.audit import HOLDS, Audit
+from counterpoise.runs.quantities import FIRST, MIXTURE, SPLITS, TEST, VERDICT_OF, of_goal
 from counterpoise.runs.results import ResultsTable
 from counterpoise.runs.settings import RunSettings
-
-_SPLITS = ("train", "validation", "test")
-_VERDICTS = {1.0: "holds", 0.0: "undecided", -1.0: "fails"}
 
 
 class GoalLine(NamedTuple):
@@ -40,7 +38,7 @@ class RunSummary(NamedTuple):
     @property
     def all_hold(self) -> bool:
         """Tell whether every goal is shown to hold on the population."""
-        return all(line.verdict == "holds" for line in self.goals)
+        return all(line.verdict == HOLDS for line in self.goals)
 
     @property
     def all_met(self) -> bool:
@@ -56,7 +54,7 @@ class RunSummary(NamedTuple):
         }
 
     def __str__(self) -> str:
-        rows = f"{self.split} rows" if self.split in _SPLITS else f"rows of {self.split}"
+        rows = f"{self.split} rows" if self.split in SPLITS else f"rows of {self.split}"
         found = {f"on the {rows}": (self.error, self.cvar)}
         if self.first_cvar is not None and self.first_error is not None:
             found["plain training"] = (self.first_error, self.first_cvar)
@@ -84,8 +82,8 @@ def summarize_run(
 
     ``unasked`` tells by the names of goals why they have no rows in the table.
     """
-    splits = dict.fromkeys(row.split for row in results.where(quantity="error", method="mixture"))
-    judged = split or ("test" if "test" in splits else list(splits)[-1])
+    splits = dict.fromkeys(row.split for row in results.where(quantity="error", method=MIXTURE))
+    judged = split or (TEST if TEST in splits else list(splits)[-1])
     values = {(row.quantity, row.method, row.settings, row.alpha): row.value for row in results.where(split=judged)}
     alpha = float(settings.alpha)
 
@@ -93,39 +91,26 @@ def summarize_run(
         if unasked and entry["name"] in unasked:
             bound = parse_goal(entry["text"]).bound
             return GoalLine(entry["text"], math.nan, bound, "not asked", math.nan, unasked[entry["name"]])
-        parts = {name: values["goal " + name, "mixture", entry["name"], None] for name in _PARTS}
-        verdict = _VERDICTS[parts["verdict"]]
-        return GoalLine(entry["text"], parts["estimate"], parts["bound"], verdict, parts["violation"])
+        estimate, bound, verdict, violation = (
+            values[of_goal(part), MIXTURE, entry["name"], None] for part in GoalLine._fields[1:5]
+        )
+        return GoalLine(entry["text"], estimate, bound, VERDICT_OF[verdict], violation)
 
     return RunSummary(
         judged,
         alpha,
-        values["error", "mixture", "", None],
-        values["cvar", "mixture", "", alpha],
-        values.get(("error", "first model", "", None)),
-        values.get(("cvar", "first model", "", alpha)),
+        values["error", MIXTURE, "", None],
+        values["cvar", MIXTURE, "", alpha],
+        values.get(("error", FIRST, "", None)),
+        values.get(("cvar", FIRST, "", alpha)),
         tuple(goal(entry) for entry in texts["goals"]),
     )
 
 
-_PARTS = ("estimate", "bound", "verdict", "violation")
-
-
 def audit_text(audit: Audit) -> str:
     """Return an audit as a table with the goals last, where a narrow terminal may break them."""
-    head = ("verdict", "estimate", "low", "high", "bound", "margin", "rows", "goal")
-    goals = [str(row.goal.with_confidence(None)) for row in audit]
-    cells = [
-        (
-            row.verdict,
-            *(f"{number:.4f}" for number in (row.estimate, row.low, row.high, row.bound, row.margin)),
-            ", ".join(str(count) for _, count in row.counts),
-            goal,
-        )
-        for row, goal in zip(audit, goals, strict=True)
-    ]
-    notes = [f"{goal}: {row.note}." for row, goal in zip(audit, goals, strict=True) if row.note]
-    return "\n".join([text_table([head, *cells], "<>>>>>><"), *notes, *_remarks(goals), audit.promise])
+    columns = ("verdict", "estimate", "low", "high", "bound", "margin", "rows", "goal")
+    return audit.as_text(columns, _remarks(row.shown["goal"] for row in audit))
 
 
 def _number(value: float) -> str:

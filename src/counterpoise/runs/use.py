@@ -1,5 +1,6 @@
 """Using a finished run: measure, predict, audit, and choose another mixture."""
 
+import io
 import shlex
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -8,23 +9,25 @@ from typing import Any
 
 import numpy as np
 
-from counterpoise._base.checks import check_positive
+from counterpoise._base.checks import check_alpha, check_positive
 from counterpoise._base.words import did_you_mean
 from counterpoise.goals import Goal, as_goals
 from counterpoise.goals.audit import Audit
 from counterpoise.goals.wording import NoRows
 from counterpoise.mixtures.draws import draws_of
 from counterpoise.mixtures.draws.ids import BadId
-from counterpoise.runs.data import TEST, Data, data_files, extra_parts, load_data, read_part, with_baseline_model
+from counterpoise.runs.data import Data, data_files, extra_parts, load_data, read_part, with_baseline_model
 from counterpoise.runs.errors import DataError, RunFolderError
 from counterpoise.runs.fit import checked_goals, why_not_asked
-from counterpoise.runs.fitting import Work, inside_goals, last_step, mixes
+from counterpoise.runs.fitting import Work, inside_goals, last_step, mixes, unheard
 from counterpoise.runs.folder import CHECKPOINT, GOALS, SETTINGS, Run, Writer, fingerprints, read_json
 from counterpoise.runs.goals_file import goals_of
 from counterpoise.runs.ids import read_ids
+from counterpoise.runs.judging import Judge
 from counterpoise.runs.keys import keep_key
-from counterpoise.runs.measuring import Judge
+from counterpoise.runs.measuring import goal_rows, loss_rows, measure_all
 from counterpoise.runs.output import check_place, write_output
+from counterpoise.runs.quantities import TEST, TRAIN
 from counterpoise.runs.results import ResultsTable
 from counterpoise.runs.settings import GoalSettings, RunSettings
 from counterpoise.runs.summary import RunSummary, summarize_run
@@ -53,7 +56,7 @@ def evaluate_run(run: Run, data_path: str | Path, *, largest_weight: float | Non
     errors = enumerate(why_not_asked(judge.goals, judge.data.splits[TEST], judge.data), start=1)
     unasked = {f"goal {number}": str(error) for number, error in errors if isinstance(error, NoRows)}
     with _asked_of(f"rows of {data_path}"):
-        rows = [*judge.loss_rows(TEST), *judge.goal_rows(TEST, unasked)]
+        rows = [*loss_rows(judge, TEST), *goal_rows(judge, TEST, unasked)]
     found = summarize_run(run.settings, ResultsTable(tuple(rows)), run.texts(), TEST, unasked)
     return found._replace(split=Path(data_path).name)
 
@@ -198,9 +201,10 @@ def rebalance_run(run: Run, *, alpha: float | None = None, goals: Any = None, ou
     Run
         The new one.
     """
-    changes: dict[str, Any] = {} if alpha is None else {"alpha": _checked_alpha(alpha)}
+    changes: dict[str, Any] = {} if alpha is None else {"alpha": check_alpha(alpha)}
     if goals is not None:
-        changes["goals"] = [_goal_settings(goal) for goal in _known_goals(goals, run.settings)]
+        asked = [(str(goal.with_confidence(None)), goal.confidence) for goal in _known_goals(goals, run.settings)]
+        changes["goals"] = [GoalSettings(goal=text, confidence=confidence) for text, confidence in asked]
     settings = run.settings.model_copy(update=changes)
     origin = str(read_json(run.folder / SETTINGS)["fingerprint"])
     prints = fingerprints(settings, data_files(settings, run.sources), origin=origin)
@@ -212,9 +216,9 @@ def rebalance_run(run: Run, *, alpha: float | None = None, goals: Any = None, ou
                 raise ValueError(f"The method {run.settings.method.name!r} has no mixture to choose anew.")
             data = _own_data(run)
             goals = checked_goals(settings, data)
-            work = Work(settings, data, goals, writer.folder / CHECKPOINT, _unheard, _unheard, writer.save_model)
-            model = inside_goals(work, model, alpha=float(settings.alpha))
-            rows, texts = Judge(settings, data, model, goals).everything(0.0)
+            work = Work(settings, data, goals, writer.folder / CHECKPOINT, unheard, unheard, writer.save_model)
+            model = inside_goals(work, model, alpha=changes.get("alpha"))
+            rows, texts = measure_all(Judge(settings, data, model, goals), 0.0)
             texts["commands"] = [_command(run, settings, changes, writer.folder)]
             content = (run.folder / GOALS).read_bytes()
             writer.begin(content, settings, data.columns, prints, run.sources, origin=origin)
@@ -227,13 +231,9 @@ def rebalance_run(run: Run, *, alpha: float | None = None, goals: Any = None, ou
     return Run(writer.folder, settings)
 
 
-def _unheard(_event: Any) -> None:
-    """Tell nobody."""
-
-
 def _known_goals(goals: Any, settings: RunSettings) -> tuple[Goal, ...]:
     """Return goals after checking that the run has the datasets that they speak of."""
-    asked, known = tuple(as_goals(goals)), ("train", *settings.datasets)
+    asked, known = tuple(as_goals(goals)), (TRAIN, *settings.datasets)
     for goal in asked:
         for name in goal.datasets:
             if name not in known:
@@ -252,16 +252,6 @@ def _command(run: Run, settings: RunSettings, changes: Mapping[str, Any], folder
     if "goals" in changes:
         words += [word for goal in goals_of(settings) for word in ("--goal", str(goal))]
     return shlex.join(words)
-
-
-def _checked_alpha(alpha: float) -> float:
-    from counterpoise._base.checks import check_alpha  # noqa: PLC0415 - beside its one use
-
-    return check_alpha(alpha)
-
-
-def _goal_settings(goal: Goal) -> GoalSettings:
-    return GoalSettings(goal=str(goal.with_confidence(None)), confidence=goal.confidence)
 
 
 def _own_data(run: Run, settings: RunSettings | None = None) -> Data:
@@ -297,8 +287,6 @@ def _judge(run: Run, path: Path) -> Judge:
 
 
 def _write_frame(frame: Any, path: Path) -> None:
-    import io  # noqa: PLC0415 - beside its one use
-
     buffer = io.BytesIO()
     if path.suffix.lower() in {".parquet", ".pq"}:
         import pyarrow as pa  # noqa: PLC0415 - heavy, and optional

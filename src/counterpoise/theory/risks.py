@@ -124,10 +124,14 @@ class WorstGroup(WorstCase):
 
     columns: str | tuple[str, ...] = ()
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Return the names of the columns."""
+        return (self.columns,) if isinstance(self.columns, str) else tuple(self.columns)
+
     def bind(self, rows: RiskRows) -> Risk:
         """Return the risk with the group of each row."""
-        names = (self.columns,) if isinstance(self.columns, str) else tuple(self.columns)
-        return WorstOfGroups(self, rows.group_codes(names))
+        return WorstOfGroups(self, rows.group_codes(self.names))
 
     def subgradient(self, losses: ArrayLike, sample_weight: ArrayLike | None = None) -> FloatArray:  # noqa: ARG002
         """Refuse: which row is in which group is known at fit."""

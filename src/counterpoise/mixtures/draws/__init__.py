@@ -4,8 +4,8 @@ A randomized classifier that draws afresh can be queried until it says yes. A st
 keyed hash of the row, or of an id: the same person always gets the same answer, in any batch, process or
 machine, and without the key nobody can tell which. Over people the numbers are uniform, so the mixture is exact.
 
-The hash sees values, not types, and no noise of computation: ``_draws`` says how. A model keeps
-the version of the scheme that it was fitted with, so that its answers never change.
+The hash sees values, not types, and no noise of computation: ``rows`` and ``ids`` say how. A model keeps the version of
+the scheme that it was fitted with, so that its answers never change.
 """
 
 import hashlib
@@ -24,7 +24,7 @@ from counterpoise.mixtures.draws.keys import apart_from, check_key, derived_key,
 from counterpoise.mixtures.draws.rows import Grid, row_messages
 from counterpoise.mixtures.draws.scales import learn_grid
 
-__all__ = ["Draws", "check_key", "derived_key", "draws_of", "id_uniforms", "make_key", "pick", "row_uniforms"]
+__all__ = ["Draws", "check_key", "derived_key", "draws_of", "known_draws", "make_key", "pick"]
 
 _FIRST, _PRESENT = 1, 2  # versions of the scheme
 _HASH_BYTES = 8
@@ -65,15 +65,14 @@ class Draws:
 
     def by_row(self, X: Any) -> FloatArray:
         """Return a number in [0, 1) for every row of an array, sparse matrix or data frame."""
-        if self.version == _FIRST:
-            return _uniforms([first.row_messages(X)], self.key, _ROW)
-        return row_uniforms(X, self.key, self.grid)
+        messages = [first.row_messages(X)] if self.version == _FIRST else row_messages(X, self.grid)
+        return _uniforms(messages, self.key, _ROW)
 
     def by_id(self, ids: Any, n_rows: int) -> FloatArray:
         """Return a number in [0, 1) for every id."""
-        if self.version == _FIRST:
-            return _uniforms([map(first.id_message, id_values(ids, n_rows))], self.key, _ID)
-        return id_uniforms(ids, self.key, n_rows)
+        values = id_values(ids, n_rows)
+        messages = map(first.id_message, values) if self.version == _FIRST else id_messages(values)
+        return _uniforms([messages], self.key, _ID)
 
     def _check_loaded(self) -> None:
         """Check what came from a file."""
@@ -94,6 +93,14 @@ def draws_of(model: Any) -> Draws | None:
     return found if isinstance(found, Draws) else None
 
 
+def known_draws(model: Any) -> Draws:
+    """Return what a fitted classifier draws with, or raise a ``ValueError``."""
+    found = draws_of(model)
+    if found is None:
+        raise ValueError("it has no key to draw with")
+    return found
+
+
 def keys_inside(models: Iterable[Any]) -> set[bytes]:
     """Return the keys that models, and models inside them, draw with."""
     found: set[bytes] = set()
@@ -110,16 +117,6 @@ def pick(uniforms: FloatArray, mixture: FloatArray) -> IntArray:
     edges = np.cumsum(mixture)
     last = int(np.flatnonzero(mixture)[-1])  # rounding may leave the last edge just below 1
     return np.minimum(np.searchsorted(edges, uniforms, side="right"), last).astype(np.int64)
-
-
-def row_uniforms(X: Any, key: bytes, grid: Grid | None = None) -> FloatArray:
-    """Return a number in [0, 1) for every row of an array, sparse matrix or data frame."""
-    return _uniforms(row_messages(X, grid), key, _ROW)
-
-
-def id_uniforms(ids: Any, key: bytes, n_rows: int) -> FloatArray:
-    """Return a number in [0, 1) for every id."""
-    return _uniforms([id_messages(id_values(ids, n_rows))], key, _ID)
 
 
 def _uniforms(messages: Iterable[Iterable[bytes]], key: bytes, kind: bytes) -> FloatArray:

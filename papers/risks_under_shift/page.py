@@ -1,0 +1,50 @@
+"""The page of ``risks_under_shift``, as a function of its results table."""
+
+from pathlib import Path
+
+import numpy as np
+
+from counterpoise.runs.results import ResultsTable, read_rows
+from papers.markdown import markdown_table
+from papers.risks_under_shift.experiment import ERROR, N_CHOOSE, OBJECTIVES, PLAIN, SPREAD, TAIL, WORST
+
+_COMMAND = "python -m papers risks-under-shift --output docs/results/risks_under_shift"
+_QUANTITIES = (ERROR, SPREAD, WORST, TAIL)
+
+
+def write_page(table: Path) -> Path:
+    """Write ``README.md`` beside the results table, and return its path."""
+    rows = read_rows(table)
+    parts = [_head(rows)]
+    for dataset in dict.fromkeys(row.dataset for row in rows):
+        for n_rows in N_CHOOSE:
+            found = rows.where(dataset=dataset, settings=f"chosen on {n_rows}")
+            parts += [f"## {dataset}, chosen on {n_rows:,} rows", _table(found)]
+    page = table.parent / "README.md"
+    page.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
+    return page
+
+
+def _head(rows: ResultsTable) -> str:
+    n_seeds = len({row.seed for row in rows})
+    return f"""# One pool, several risks, and a population that shifts
+
+Made by `{_COMMAND}`; every number is in `results.csv` beside this page. One pool of gradient-boosted trees and logistic
+regressions on half of the rows; mixtures of it chosen for each objective on held-out rows; errors on test rows in %,
+mean over {n_seeds} splits and its standard error. *{WORST.capitalize()}*: the largest error among the lowest and the
+highest fifths by each feature; *{SPREAD}*: of these. *{TAIL.capitalize()}*: the loss of the worst-off tenth of the
+rows."""
+
+
+def _table(rows: ResultsTable) -> str:
+    lines = [
+        [name, *(_cell(rows.where(method=name, quantity=what)) for what in _QUANTITIES)]
+        for name in (PLAIN, *OBJECTIVES)
+    ]
+    return markdown_table(["chosen for", *_QUANTITIES], lines)
+
+
+def _cell(rows: ResultsTable) -> str:
+    values = 100 * np.array([row.value for row in rows])
+    spread = values.std(ddof=1) / np.sqrt(values.size) if values.size > 1 else 0.0
+    return f"{values.mean():.2f} ± {spread:.2f}"

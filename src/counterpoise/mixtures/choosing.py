@@ -1,0 +1,135 @@
+"""The choice of a mixture: what it is chosen on, what is asked of it, and which one that leads to."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from counterpoise._base.checks import check_alpha
+from counterpoise._base.types import ByteArray, FloatArray, IntArray
+from counterpoise._base.words import did_you_mean
+from counterpoise.goals import Goal, Rate, Table, as_goals, as_objective
+from counterpoise.goals.tables import group_codes
+from counterpoise.mixtures.answers import TRAIN, Answers
+from counterpoise.mixtures.few_models import choose_few
+from counterpoise.mixtures.game import Choice, Game, Selection, group_losses, outliers
+from counterpoise.mixtures.goal_rows import goal_rows, linear_rate
+from counterpoise.theory.risk_text import is_risk_text, parse_risk
+from counterpoise.theory.risks import CVaR, Mean, Risk, RiskRows, WorstGroup
+
+CVAR, WORST_GROUP = "cvar", "worst-group"
+MIXTURES = ("optimal", "average", "first")
+
+
+class Evidence(NamedTuple):
+    """What a mixture is chosen on: losses of the models on labelled rows, and their answers on all datasets."""
+
+    losses: ByteArray
+    sample_weight: FloatArray | None
+    groups: IntArray | None
+    answers: Answers
+
+    def _check_loaded(self) -> None:
+        """Check what came from a file."""
+        n_samples, n_models = self.losses.shape
+        rows = [part for part in (self.sample_weight, self.groups) if part is not None]
+        pools = [bits.n_models for bits in self.answers.positives.values()]
+        if any(part.shape != (n_samples,) for part in rows) or any(pool != n_models for pool in pools):
+            raise ValueError("the losses, weights, groups and answers are of different sizes")
+
+
+class Aim(NamedTuple):
+    """What is asked of a mixture; fields with a default are named as the parameters of classifiers that set them."""
+
+    objective: Risk | Rate
+    goals: tuple[Goal, ...]
+    mixture: str = "optimal"  # or the average of all models, or the first alone (ERM)
+    outlier_fraction: float = 0.0
+    max_models: int | None = None
+
+    @property
+    def alpha(self) -> float | None:
+        """Return the tail fraction, where a tail is what counts."""
+        return self.objective.alpha if isinstance(self.objective, CVaR) else None
+
+
+def as_aim(alpha: float | None, objective: Any, goals: Any, **limits: Any) -> Aim:
+    """Return what is asked of a mixture, after checking it; without an objective it is the CVaR at alpha."""
+    aim = Aim(_risk_or_rate(alpha, objective), as_goals(goals), **limits)
+    if aim.outlier_fraction > 0 and aim.alpha is None and not isinstance(aim.objective, WorstGroup):
+        raise ValueError(f"outlier_fraction is for a CVaR; with objective={aim.objective!r} it must be 0.")
+    return aim
+
+
+def _risk_or_rate(alpha: float | None, objective: Any) -> Risk | Rate:
+    if objective is None or (isinstance(objective, str) and objective == CVAR):
+        return CVaR(check_alpha(alpha))
+    if isinstance(objective, Risk):
+        return objective
+    if isinstance(objective, str) and objective == WORST_GROUP:
+        return WorstGroup()
+    is_risk = isinstance(objective, str) and is_risk_text(objective)
+    return parse_risk(objective) if is_risk else as_objective(objective)
+
+
+def select(evidence: Evidence, aim: Aim) -> Selection:
+    """Return the rows with what is asked of mixtures on them."""
+    losses, sample_weight, groups, answers = evidence
+    table = answers.tables[TRAIN]
+    asked = Selection(losses, sample_weight, None, goal_rows(answers, aim.goals))
+    if isinstance(aim.objective, Rate):
+        return asked._replace(rate=linear_rate(answers, aim.objective))
+    if isinstance(aim.objective, WorstGroup):  # solved from the groups' losses alone
+        return asked._replace(groups=groups_by(aim.objective.names, table, groups))
+    if aim.objective.tail_fraction is not None:
+        return asked
+    rows = RiskRows(row_count(asked), losses.shape[1], lambda names: groups_by(names, table, groups))
+    return asked._replace(risk=aim.objective.bind(rows))
+
+
+def row_count(selection: Selection) -> float:
+    """Return as how many rows of equal weight those of a selection count."""
+    weight = selection.sample_weight
+    return float(len(selection.losses) if weight is None else weight.sum() ** 2 / (weight**2).sum())
+
+
+def groups_by(names: tuple[str, ...], table: Table, groups: IntArray | None) -> IntArray:
+    """Return the group of every row by some columns, or by all that were given as groups."""
+    for name in names:
+        if name not in table.columns:
+            known = ", ".join(table.columns) or "no columns"
+            raise ValueError(
+                f"An objective speaks of the column {name!r}; got {known}.{did_you_mean(name, table.columns)}"
+            )
+    if names:
+        return group_codes(Table(np.empty((table.n_samples, 0)), None, {name: table.column(name) for name in names}))[0]
+    if groups is None:
+        raise ValueError("objective='worst-group' needs sensitive_features: the groups of the rows.")
+    return groups
+
+
+def posed(selection: Selection, aim: Aim) -> Game:
+    """Return the problem whose solution is the best mixture of all models."""
+    losses, weight, goals = selection.losses, selection.sample_weight, selection.goals
+    if selection.rate is not None:  # one row of losses, in the units of the rate
+        return Game(selection.rate.row[None], Mean(), None, goals, selection.rate.constant)
+    if selection.groups is not None:  # a tail of one group is the worst group
+        by_group = group_losses(selection)
+        return Game(by_group, CVaR(1 / len(by_group)), None, goals)
+    if aim.outlier_fraction > 0:  # the rows with the highest average loss are left out (DORO, Zhai et al. 2021b)
+        keep = ~outliers(losses.mean(axis=1), weight, aim.outlier_fraction)
+        losses, weight = losses[keep], None if weight is None else weight[keep]
+    risk = selection.risk or aim.objective
+    assert isinstance(risk, Risk)  # noqa: S101 - a rate has its row
+    return Game(losses, risk, weight, goals)
+
+
+def choose_mixture(selection: Selection, aim: Aim) -> Choice:
+    """Choose the mixture, or raise ``InfeasibleGoals`` where none meets the goals."""
+    game = posed(selection, aim)
+    if aim.max_models is not None:
+        return choose_few(game, aim.max_models)
+    if aim.mixture == "optimal":
+        return game.solve()
+    n_models = selection.losses.shape[1]
+    mixture = np.full(n_models, 1 / n_models) if aim.mixture == "average" else np.eye(1, n_models)[0]
+    return Choice(mixture, game.value(mixture), np.nan, np.zeros(0))

@@ -1,0 +1,210 @@
+"""Who decides: members that answer with class codes, together a pool, and with a share for each a mixture.
+
+A member is anything with ``predict_codes(X)``, the places of its answers among the sorted classes, or a plain model
+with ``predict``. Whatever a mixture says follows from its members, their shares and how one is drawn for a row.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, NoReturn
+
+import numpy as np
+from joblib import Parallel, delayed
+from sklearn.exceptions import NotFittedError
+
+from counterpoise._base.types import AnyArray, FloatArray, IntArray
+from counterpoise.mixtures.answers import TRAIN
+from counterpoise.mixtures.draws import Draws, pick
+from counterpoise.mixtures.pool import codes_of, is_text, n_rows, pool_codes, predict_codes, take_rows
+
+_PAIR = 2
+
+
+class _Member(NamedTuple):
+    """A model of any library, asked by our code: what it says as places among the classes, and errors with its name."""
+
+    name: str
+    model: Any
+    classes: AnyArray
+
+    def predict_codes(self, X: Any) -> IntArray:
+        ask = self.model.predict if hasattr(self.model, "predict") else self.model
+        try:
+            said = ask(X)
+        except NotFittedError as error:
+            raise ValueError(f"{self.name} is not fitted; a mixture is chosen among fitted models: {error}") from error
+        except Exception as error:
+            raise ValueError(f"{self.name} failed to predict: {type(error).__name__}: {error}") from error
+        order = getattr(self.model, "classes_", None)
+        return codes_of(said, n_rows(X), self.classes, self.name, None if order is None else np.asarray(order))
+
+
+class _Stored(NamedTuple):
+    """Predictions instead of a model, by dataset."""
+
+    name: str
+    labels: Mapping[str, Any]
+    classes: AnyArray
+
+    def predict_codes(self, X: Any) -> NoReturn:  # noqa: ARG002 - whatever they are
+        """Say that other rows cannot be decided about."""
+        raise ValueError(
+            f"{self.name} is stored predictions for the rows of fit, which say nothing about other rows. Pass the "
+            "model itself to decide about those."
+        )
+
+    def on(self, dataset: str | None, n_samples: int) -> IntArray:
+        """Return the predictions for a dataset of ``fit``."""
+        if dataset is None:
+            self.predict_codes(None)
+        if dataset not in self.labels:
+            raise ValueError(
+                f"{self.name} is stored predictions for {', '.join(map(repr, self.labels))}; dataset {dataset!r} needs "
+                "its own: pass a dict of arrays by dataset, or the model itself."
+            )
+        return codes_of(self.labels[dataset], n_samples, self.classes, f"{self.name} (stored for {dataset!r})")
+
+
+class Pool(NamedTuple):
+    """Members that are asked together."""
+
+    members: Sequence[Any]
+    classes: AnyArray  # sorted
+    n_jobs: int | None  # threads in which they are asked
+
+    def needs_rows(self) -> bool:
+        """Tell whether there are members that must be asked; stored predictions need not."""
+        return not all(isinstance(member, _Stored) for member in self.members)
+
+    def codes(self, X: Any, n_samples: int, dataset: str | None) -> AnyArray:
+        """Return the class codes of all members on rows, a column for each.
+
+        ``dataset`` is the name that stored predictions know the rows by; None where they are not those of ``fit``.
+        """
+        stored = {place: member for place, member in enumerate(self.members) if isinstance(member, _Stored)}
+        if not stored:
+            return pool_codes(self.members, X, self.classes, self.n_jobs)
+        live = [place for place in range(len(self.members)) if place not in stored]
+        dtype = np.min_scalar_type(len(self.classes) - 1)
+        codes = np.empty((n_samples, len(self.members)), dtype=dtype, order="F")
+        if live:
+            codes[:, live] = pool_codes([self.members[place] for place in live], X, self.classes, self.n_jobs)
+        for place, member in stored.items():
+            codes[:, place] = member.on(dataset, n_samples)
+        return codes
+
+
+class Mixture(NamedTuple):
+    """A pool, with what chance each member decides, and how one is drawn for a row."""
+
+    pool: Pool
+    shares: FloatArray  # sum to 1
+    draws: Draws | np.random.Generator | None  # the same for the same person, afresh, or none: by weighted vote
+
+    def decide(self, X: Any, given: Any, ids: Any = None) -> AnyArray:
+        """Return the label of every row; ``given`` are the rows as they were before they were checked."""
+        if self.draws is None:
+            codes = self.probabilities(X).argmax(axis=1)
+        else:
+            self._check_members()
+            codes = self.drawn_codes(X, self._uniforms(X, given, ids))
+        return np.asarray(self.pool.classes[codes])
+
+    def probabilities(self, X: Any) -> FloatArray:
+        """Return the probability that a draw says each class."""
+        active = np.flatnonzero(self.shares).tolist()
+        ask: Callable[..., Any] = delayed(predict_codes)
+        tasks = (ask(self.pool.members[place], X, self.pool.classes) for place in active)
+        votes = Parallel(n_jobs=self.pool.n_jobs, prefer="threads")(tasks)
+        return shared(votes, self.shares[active], len(self.pool.classes))
+
+    def drawn_codes(self, X: Any, uniforms: FloatArray) -> IntArray:
+        """Ask of each member only the rows that drew it."""
+        drawn = pick(uniforms, self.shares)
+        codes = np.empty(drawn.size, dtype=np.int64)
+        for place in np.unique(drawn).tolist():
+            rows = np.flatnonzero(drawn == place)
+            codes[rows] = predict_codes(self.pool.members[place], take_rows(X, rows), self.pool.classes)
+        return codes
+
+    def _uniforms(self, X: Any, given: Any, ids: Any) -> FloatArray:
+        if isinstance(self.draws, Draws):
+            return self.draws.uniforms(given, as_columns(X), ids)
+        assert self.draws is not None  # noqa: S101 - it draws
+        return np.asarray(self.draws.random(n_rows(X)))
+
+    def _check_members(self) -> None:
+        """Refuse before anything is drawn where a member that may be drawn cannot be asked."""
+        for place in np.flatnonzero(self.shares).tolist():
+            if isinstance(self.pool.members[place], _Stored):
+                self.pool.members[place].predict_codes(None)
+
+
+def shared(votes: Sequence[AnyArray], shares: FloatArray, n_classes: int) -> FloatArray:
+    """Return the total share of each class, given class codes of each member."""
+    total = np.zeros((len(votes[0]), n_classes))
+    rows = np.arange(len(total))
+    for codes, share in zip(votes, shares.tolist(), strict=True):
+        total[rows, codes] += share
+    return np.minimum(total, 1.0, out=total)  # sums of shares may end at 1 + 1e-16
+
+
+def as_columns(X: Any) -> Any:
+    """Return rows as columns: texts are rows of one column."""
+    return np.asarray(X)[:, None] if len(X.shape) == 1 else X
+
+
+def named_models(estimators: Any) -> list[tuple[str, Any]]:
+    """Return the models of a pool with their names, given models and pairs of a name and a model."""
+    if isinstance(estimators, (str, Mapping)) or not hasattr(estimators, "__len__"):
+        raise TypeError(f"estimators must be a list of fitted models; got {type(estimators).__name__}.")
+    if len(estimators) == 0:
+        raise ValueError("estimators must hold at least one fitted model; got an empty list.")
+    return [
+        entry if isinstance(entry, tuple) and len(entry) == _PAIR and isinstance(entry[0], str) else ("", entry)
+        for entry in estimators
+    ]
+
+
+def members_of(named: list[tuple[str, Any]], labels: AnyArray) -> list[_Member | _Stored]:
+    """Return what asks the models, given the labels of ``y``: all know the classes of all."""
+    titles = [
+        f"Model {place} ({name!r})" if name else f"Model {place} ({type(model).__name__})"
+        for place, (name, model) in enumerate(named)
+    ]
+    models = [model for _, model in named]
+    classes = _all_classes(labels, dict(zip(titles, models, strict=True)))
+    return [_member(title, model, classes) for title, model in zip(titles, models, strict=True)]
+
+
+def _member(title: str, model: Any, classes: AnyArray) -> _Member | _Stored:
+    if isinstance(model, type):
+        raise TypeError(f"{title} is a class, not a model: add parentheses, and fit it.")
+    if hasattr(model, "predict") or callable(model):
+        return _Member(title, model, classes)
+    if isinstance(model, Mapping):
+        return _Stored(title, model, classes)
+    if hasattr(model, "__len__") and not isinstance(model, (str, bytes)):
+        return _Stored(title, {TRAIN: model}, classes)
+    raise TypeError(
+        f"{title} must be a fitted classifier, a callable from rows to labels, or an array of predicted labels; "
+        f"got {model!r}."
+    )
+
+
+def _all_classes(labels: AnyArray, titled: dict[str, Any]) -> AnyArray:
+    """Return the labels of y and those that models know: a model may know classes that these rows do not show."""
+    known = [labels]
+    for title, model in titled.items():
+        classes = getattr(model, "classes_", None)
+        if classes is None:
+            continue
+        array = np.asarray(classes)
+        if is_text(array) != is_text(labels) or not np.isin(labels, array).any():
+            raise ValueError(
+                f"{title} knows the classes {array.tolist()}, none of which is in y: {np.unique(labels).tolist()}."
+            )
+        known.append(array)
+    found = np.unique(np.concatenate(known))
+    if found.size < 2:  # noqa: PLR2004
+        raise ValueError(f"y must hold at least two classes to tell apart; got one class only: {found.tolist()[0]!r}.")
+    return found

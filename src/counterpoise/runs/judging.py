@@ -1,0 +1,150 @@
+"""What a fitted model, and those it is compared with, say of the rows of a run, and where they err."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from counterpoise._base.types import AnyArray, FloatArray
+from counterpoise.goals import Dataset, Goal, Rate, Table, as_objective, error_rate
+from counterpoise.goals.audit import Audit, audit
+from counterpoise.metrics import RateTable, rate_table
+from counterpoise.mixtures.choosing import groups_by, row_count
+from counterpoise.mixtures.pool import failures, groups_of
+from counterpoise.runs.data import Data, Part
+from counterpoise.runs.fitting import last_step, mixes, seen_by_last
+from counterpoise.runs.quantities import AVERAGE, DEPLOYED, FIRST, MIXTURE, TRAIN
+from counterpoise.runs.settings import RunSettings
+from counterpoise.theory.risks import Risk, RiskRows
+
+
+class Judge:
+    """A run with its model, and what it says: every row is asked about once.
+
+    Goals speak of two classes, the positive one and all others, so that is how labels are shown to them.
+    """
+
+    def __init__(
+        self, settings: RunSettings, data: Data, model: Any, goals: tuple[Goal, ...], plain: Any = None
+    ) -> None:
+        self.settings, self.data, self.model, self.goals, self.plain = settings, data, model, goals, plain
+        self.estimator, self.is_mixture, self.aim = last_step(model), mixes(model), _aim_of(model)
+        self._said: dict[tuple[str, str], AnyArray | None] = {}
+        self._asked: tuple[str, AnyArray] | None = None  # the split whose losses were found last, by all models
+
+    def part(self, name: str) -> Part:
+        """Return the rows of a split or an extra dataset."""
+        return {**self.data.splits, **self.data.extra}[name]
+
+    def decisions(self, name: str) -> AnyArray:
+        """Return what the model decides about a split or an extra dataset."""
+        return np.asarray(self.says(MIXTURE, name))
+
+    def says(self, method: str, name: str) -> AnyArray | None:
+        """Return the labels that a method gives to rows, asked once; None where there is no such method."""
+        if (method, name) not in self._said:
+            self._said[method, name] = self._ask(method, self.part(name))
+        return self._said[method, name]
+
+    def _ask(self, method: str, part: Part) -> AnyArray | None:
+        if method == DEPLOYED:
+            return part.baseline
+        if method == MIXTURE:
+            return np.asarray(self.model.predict(part.X))
+        if self.is_mixture:
+            return np.asarray(self.estimator.estimators_[0].predict(seen_by_last(self.model, part.X)))
+        return None if self.plain is None else np.asarray(self.plain.predict(part.X))
+
+    @property
+    def is_drawn(self) -> bool:
+        """Tell whether answers are drawn from a mixture."""
+        return self.is_mixture and self.estimator.decision != "vote"
+
+    def positive_shares(self, method: str, name: str) -> FloatArray | None:
+        """Return how likely a method says the positive class of each row; None where it says nothing about them."""
+        if method == MIXTURE and self.is_drawn:
+            place = self.estimator.classes_.tolist().index(self.data.positive)
+            return np.asarray(self.model.predict_proba(self.part(name).X)[:, place])
+        said = self.says(method, name)
+        return None if said is None else (said == self.data.positive).astype(np.float64)
+
+    def model_losses(self, split: str) -> AnyArray:
+        """Return where each model of a mixture errs on a split."""
+        if self._asked is None or self._asked[0] != split:
+            part, pool = self.data.splits[split], self.estimator._pool()  # noqa: SLF001 - of our own kind
+            codes = pool.codes(seen_by_last(self.model, part.X), len(part), None)
+            self._asked = split, failures(codes, np.searchsorted(pool.classes, part.labels))
+        return self._asked[1]
+
+    def row_losses(self, split: str) -> dict[str, FloatArray]:
+        """Return for each method the probability that it errs on each row of a split."""
+        labels = self.data.splits[split].labels
+        found = {MIXTURE: (self.decisions(split) != labels).astype(np.float64)}
+        if self.is_mixture:
+            losses = self.model_losses(split)
+            if self.is_drawn:
+                found[MIXTURE] = _expected(losses, self.estimator.mixture_)
+            return found | {FIRST: losses[:, 0].astype(np.float64), AVERAGE: losses.mean(axis=1)}
+        first = self.says(FIRST, split)
+        return found if first is None else found | {FIRST: (first != labels).astype(np.float64)}
+
+    def tables(self, names: Iterable[str], split: str) -> dict[str, Table]:
+        """Return the datasets that goals name, of two classes, with a split in the place of ``train``."""
+        return {name: self.part(_place(name, split)).of_two(self.data.positive).table() for name in names}
+
+    def audit(self, split: str, goals: Iterable[Goal], method: str = MIXTURE) -> Audit:
+        """Return the audit of what a method decides, with a split in the place of ``train``."""
+        asked = list(goals)
+        names = dict.fromkeys(name for goal in asked for name in goal.datasets)
+        said = {name: self.says(method, _place(name, split)) == self.data.positive for name in names}
+        return audit(asked, said, self.tables(names, split), confidence=self.settings.confidence, pos_label=True)
+
+    def risk_value(self, risk: Risk, losses: FloatArray, split: str) -> float:
+        """Return a risk of losses on a split; a calibrated one has the radius of the rows it was chosen on."""
+        part, chosen_on = self.data.splits[split], self.estimator.selection_
+        codes = groups_of(part.groups, len(part))[0] if part.groups else None
+        rows = RiskRows(
+            row_count(chosen_on), chosen_on.losses.shape[1], lambda names: groups_by(names, part.table(), codes)
+        )
+        return risk.bind(rows).value(losses, part.weights)
+
+    def expected_objective(self, rate: Any, method: str, split: str) -> float | None:
+        """Return a rate in expectation over the draws; None where the method or the rows have none."""
+        said = {name: self.positive_shares(method, _place(name, split)) for name in rate.datasets}
+        if any(shares is None for shares in said.values()):
+            return None
+        try:
+            return float(rate.expected_value(said, self.tables(said, split), pos_label=True))
+        except ValueError:  # a rate has no value on a split that lacks the rows it is out of
+            return None
+
+    def rates(self, split: str) -> RateTable | tuple[()]:
+        """Return the rates of all groups; none where no class is the positive one."""
+        positive = self.data.positive
+        if positive is None:
+            return ()
+        part = self.data.splits[split].of_two(positive)
+        weighed: Any = {"baseline": part.baseline, "sample_weight": part.weights}
+        return rate_table(self.decisions(split) == positive, part.y, part.groups or None, pos_label=True, **weighed)
+
+
+def _aim_of(model: Any) -> Risk | Rate | None:
+    """Return what a model was chosen or trained to make small; None where that is the method's own."""
+    estimator = last_step(model)
+    if mixes(model):
+        is_chosen = getattr(estimator, "mixture", "optimal") == "optimal"
+        return estimator._aim().objective if is_chosen else None  # noqa: SLF001 - of our own kind
+    if hasattr(estimator, "objective_value_"):  # trained inside goals, for the error unless another rate is named
+        return error_rate(Dataset("train")) if estimator.objective is None else as_objective(estimator.objective)
+    return None
+
+
+def _place(name: str, split: str) -> str:
+    return split if name == TRAIN else name
+
+
+def _expected(losses: AnyArray, mixture: FloatArray) -> FloatArray:
+    total = np.zeros(len(losses))
+    for model in np.flatnonzero(mixture):
+        total += mixture[model] * losses[:, model]
+    return np.minimum(total, 1.0)

@@ -1,0 +1,61 @@
+"""Risks from their text, as in a goals file: ``0.5 * Mean() + 0.5 * CVaR(0.1)``."""
+
+import ast
+from typing import Any
+
+from counterpoise._base.words import did_you_mean
+from counterpoise.theory.risk_base import Risk
+from counterpoise.theory.risks import KL, ChiSquare, CVaR, EmpiricalLikelihood, Mean, MeanVariance, WorstGroup
+
+_KINDS = {kind.__name__: kind for kind in (Mean, CVaR, WorstGroup, EmpiricalLikelihood, KL, ChiSquare, MeanVariance)}
+
+
+def is_risk_text(text: str) -> bool:
+    """Tell whether a text speaks of risks: whether it names one where a rate has its name."""
+    return any(f"{name}(" in text.replace(" ", "") for name in _KINDS)
+
+
+def parse_risk(text: str) -> Risk:
+    """Read a risk from its text form; ``parse_risk(repr(risk)) == risk`` for every risk of ours.
+
+    Examples
+    --------
+    >>> from counterpoise.theory.risk_text import parse_risk
+    >>> parse_risk("0.5 * Mean() + 0.5 * CVaR(0.1)")
+    0.5 * Mean() + 0.5 * CVaR(alpha=0.1)
+    >>> parse_risk("EmpiricalLikelihood('calibrated', confidence=0.95)")
+    EmpiricalLikelihood(radius='calibrated', confidence=0.95, degrees_of_freedom=None)
+    """
+    try:
+        tree = ast.parse(text.strip(), mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        raise _unreadable(text) from None
+    return _risk(tree, text)
+
+
+def _risk(node: ast.expr, text: str) -> Risk:
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+        return _risk(node.left, text) + _risk(node.right, text)
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
+        return _risk(node.right, text).__rmul__(_constant(node.left, text))
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
+        raise _unreadable(text)
+    kind = _KINDS.get(node.func.id)
+    if kind is None:
+        raise ValueError(f"Unknown risk {node.func.id!r} in {text!r}.{did_you_mean(node.func.id, _KINDS)}")
+    named = {str(word.arg): _constant(word.value, text) for word in node.keywords}
+    try:
+        return kind(*(_constant(value, text) for value in node.args), **named)
+    except TypeError as error:  # arguments that it does not take
+        raise ValueError(f"{node.func.id} in {text!r}: {error}") from error
+
+
+def _constant(node: ast.expr, text: str) -> Any:
+    try:
+        return ast.literal_eval(node)
+    except ValueError:
+        raise _unreadable(text) from None
+
+
+def _unreadable(text: str) -> ValueError:
+    return ValueError(f"A risk reads like 'CVaR(0.1)' or '0.5 * Mean() + 0.5 * KL(0.1)'; got {text!r}.")
