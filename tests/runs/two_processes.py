@@ -1,7 +1,8 @@
 """Two fits on one folder, stopped wherever files change. A program that forks them, as what takes long is the import.
 
-``python two_processes.py FOLDER EVERY`` has one newcomer meet the fit at each place where it changes a file, and kills
-it at every EVERY-th; with 1 all newcomers do both, at all of them. It prints how often.
+``python two_processes.py FOLDER EVERY`` has one newcomer meet the fit at a third of the places where it changes a file,
+each kind of fit at other ones, and kills it at every EVERY-th; with 1 all newcomers do both, at all of them. It prints
+how often.
 """
 
 import gc
@@ -36,6 +37,7 @@ GOALS = {
     "pool": DATA + 'name = "pool"\n[[method.models]]\nname = "naive_bayes"\n[[method.models]]\nname = "stump"\n',
 }
 KINDS = (*GOALS, "rebalance")  # the last: of the run "boost", for another alpha
+MET = ("boost", "pool", "rebalance")
 FITTED, DONE_ALREADY, BAD_INPUT = "fitted", "done already", 2
 ENDED = "ended"
 
@@ -156,6 +158,10 @@ class Trial:
         """Return who comes at a place: all, or one, and in turn another."""
         return KINDS if self.every == 1 else (KINDS[number % len(KINDS)],)
 
+    def is_met(self, number, kind):
+        """Tell whether anyone comes at a place."""
+        return self.every == 1 or number % len(MET) == MET.index(kind)
+
     def is_right(self, folder, kind):
         assert facts(folder, self.rows) == self.right[kind], (folder, kind)
 
@@ -166,7 +172,7 @@ class Trial:
         early = {
             number: [Child(self.work, one, folder) for one in self.some(number)]
             for number in places
-            if self.every == 1 or number % 2
+            if self.is_met(number, kind) and (self.every == 1 or number % 2)
         }
         assert all(child.at.startswith("lock") for those in early.values() for child in those)
         first = Child(self.work, kind, folder)
@@ -178,7 +184,7 @@ class Trial:
                     self.is_told(child, folder, kind)
                 else:
                     self.is_refused(child, folder)
-            if self.every == 1 or number not in early:
+            if self.is_met(number, kind) and (self.every == 1 or number not in early):
                 for one in self.some(number):
                     (self.is_told if whole else self.is_refused)(Child(self.work, one, folder), folder, kind)
             assert content(folder) == before, (first.at, kind)
@@ -229,7 +235,7 @@ def main(work, every):
     trial = Trial(work, every)
     sentence(RunFolderError("what it needs is loaded once"))
     gc.freeze()  # else its passes over all that was loaded copy the memory of every child
-    for kind in ("boost", "pool", "rebalance"):
+    for kind in MET:
         trial.meet(kind)
         trial.kill(kind)
     places = {kind: len(places) for kind, places in trial.places.items()}
