@@ -10,15 +10,12 @@ from typing import Any
 
 from counterpoise._base.types import ByteArray, FloatArray
 from counterpoise.boosting.additive import Boosted, HeldOut
-from counterpoise.boosting.exponential import ExponentialBooster, log_odds
+from counterpoise.boosting.exponential import ExponentialBooster, ExponentialStep, log_odds
 from counterpoise.boosting.rounds import Callback, Fit
 
 
-class AdaBoostStep:
+class AdaBoostStep(ExponentialStep):
     """Weigh by the exponential loss; vote half the log odds of being right."""
-
-    def learner_weights(self, weights: FloatArray) -> FloatArray:
-        return weights
 
     def vote(self, weights: FloatArray, losses: ByteArray) -> float:
         wrong = float(weights @ losses)
@@ -86,4 +83,4 @@ class AdaBoostClassifier(ExponentialBooster):
         self.callbacks = callbacks
 
     def _rounds(self, fit: Fit, start: FloatArray, held_out: HeldOut | None) -> Boosted:
-        return self._steps(fit, AdaBoostStep(), start, held_out)
+        return self._run(fit, AdaBoostStep(), start, held_out)

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 from scipy.special import expit, log_expit, softmax
+from sklearn.base import is_regressor
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
 from counterpoise._base.checks import check_count, check_vector
@@ -26,8 +27,8 @@ class VoteRule(Protocol):
     def reweigh(self, history: History) -> FloatArray:
         """Return the weights of the next round."""
 
-    def vote(self, done: Round, history: History) -> float:
-        """Return the vote of the newest model, 0 where it is of no use."""
+    def step(self, done: Round, history: History) -> float:
+        """Return the vote of the newest model, 0 where it is of no use, and take it into account."""
 
     def is_over(self, done: Round) -> bool:
         """Tell whether nothing is left to gain after a round."""
@@ -37,7 +38,7 @@ class HeldOut(NamedTuple):
     """Samples that no model is fitted to."""
 
     X: Any
-    classes: AnyArray  # the two labels that the models predict
+    classes: AnyArray | None  # the two labels that the models predict; None for regressors
     loss: Callable[[FloatArray], Any]  # of the votes for them, of shape (n_samples,)
 
 
@@ -195,19 +196,25 @@ class AdditiveBooster(Booster):
         self._check_validation_fraction()
 
     def _run(
-        self, fit: Fit, rule: VoteRule, start: FloatArray, held_out: HeldOut | None, callbacks: Sequence[Callback]
+        self,
+        fit: Fit,
+        rule: VoteRule,
+        start: FloatArray,
+        held_out: HeldOut | None,
+        callbacks: Sequence[Callback] | None = None,
     ) -> Boosted:
         """Boost until a rule, a callback or the held-out loss says stop; where it stalled, up to its least."""
         watch = None if held_out is None else Watch(held_out)
+        told = self.callbacks if callbacks is None else callbacks
 
         def stop(done: Round, history: History) -> bool:
             if watch is not None:
                 watch.add(done.model, history.votes[-1])
-            asked = [bool(callback(done)) for callback in callbacks]  # all of them are called
+            asked = [bool(callback(done)) for callback in told]  # all of them are called
             return any(asked) or rule.is_over(done) or (watch is not None and watch.has_stalled(self.patience))
 
         history = History(start, self.n_estimators)
-        boost(fit, history, reweigh=rule.reweigh, vote=rule.vote, stop=stop, n_rounds=self.n_estimators)
+        boost(fit, history, reweigh=rule.reweigh, vote=rule.step, stop=stop, n_rounds=self.n_estimators)
         seen = [] if watch is None else watch.losses
         kept = watch.best_round if watch is not None and seen and self.patience is not None else history.n_rounds
         return Boosted(history.models[:kept], np.array(history.votes[:kept]), history.losses[:, :kept], np.array(seen))
@@ -254,8 +261,9 @@ def added_up(values: Iterable[FloatArray], votes: FloatArray) -> FloatArray:
 
 
 def _values(ensemble: Ensemble, X: Any) -> Iterator[FloatArray]:
+    classes = None if is_regressor(ensemble.models[0]) else ensemble.classes  # asked once: the answer takes time
     for model in ensemble.models:
-        yield model_values(model, X, ensemble.classes)
+        yield model_values(model, X, classes)
 
 
 def logistic_probabilities(odds: FloatArray) -> FloatArray:

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Mapping
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, cast
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -13,8 +13,8 @@ from counterpoise._base.types import AnyArray, ArrayLike, ByteArray, IntArray
 from counterpoise.boosting._fingerprints import data_texts, setting_texts
 from counterpoise.boosting.checkpoint import Checkpoint, Run, SavedRound, Seeds, opened
 from counterpoise.boosting.inputs import Booster, Rows, seed_sequence
-from counterpoise.boosting.learner import base_learner, make_fit
-from counterpoise.boosting.rounds import Fit, History, Round, Rule, boost
+from counterpoise.boosting.learner import make_fit
+from counterpoise.boosting.rounds import History, Round, Rule, boost
 from counterpoise.boosting.rules import without_outliers
 from counterpoise.goals import Rate, Table, as_goals
 from counterpoise.mixtures.answers import TRAIN, Answers, find_positive
@@ -205,36 +205,26 @@ class BoostedMixture(Booster, RandomizedClassifier):
     def _start(self, train: Rows, held_out: Rows | None, saved: Checkpoint | None) -> None:
         self._history = History(train.weights, self.n_estimators)
         self._train, self._held_out = train, held_out
-        self._held_out_losses: list[AnyArray] = []
         self._best = _Best(np.inf, 0)
         self._reweigh = without_outliers(self._rule(self._history, train.groups), float(self.outlier_fraction))
         if saved is not None:
             saved.claim(self._run())
-        self._fit_round: Fit = make_fit(
-            base_learner(self.estimator),
-            train.X,
-            train.codes,
-            self.classes_,
-            self._round_seed,
-        )
+        self._fit_round = make_fit(self._base_learner(), train.X, train.codes, self.classes_, self._round_seed)
         self.estimators_: list[Any] = []
 
     def _run(self) -> Run:
         """Return what decides the rounds, for a checkpoint to compare."""
         settings = setting_texts(self._round_settings())
         data = data_texts(self.classes_, self._train, self._held_out)
-        return Run(settings, data, Seeds(self._entropy(), self._drawn_key) if self.random_state is None else None)
-
-    def _entropy(self) -> int:
-        assert isinstance(self._seeds.entropy, int)  # noqa: S101 - as the system draws it
-        return self._seeds.entropy
+        drawn = Seeds(cast("int", self._seeds.entropy), self._drawn_key) if self.random_state is None else None
+        return Run(settings, data, drawn)
 
     def _round_settings(self) -> dict[str, Any]:
         params = self.get_params(deep=False)
         return {
             "booster": type(self),
             **{name: value for name, value in params.items() if name not in _NOT_OF_ROUNDS},
-            "estimator": base_learner(self.estimator),
+            "estimator": self._base_learner(),
             "random_state": None if self.random_state is None else self._seeds.entropy,
             **({} if self.objective is None else {"objective": repr(self.objective)}),
         }
@@ -256,9 +246,9 @@ class BoostedMixture(Booster, RandomizedClassifier):
             self._history.memory = done.memory
             self._best = _Best(*done.best)
             if done.held_out is not None:
-                self._held_out_losses.append(done.held_out)
+                self._history.held_out.append(done.held_out)
             if done.uses_shared and self._shared() is None:
-                self._prepared().shared = saved.read_shared()
+                self._fit_round.prepared.shared = saved.read_shared()
             is_last = done.is_last
             if is_last:
                 break
@@ -270,11 +260,7 @@ class BoostedMixture(Booster, RandomizedClassifier):
 
     def _shared(self) -> Any:
         """Return what the learner learned once for all rounds, or None."""
-        return getattr(self._prepared(), "shared", None)
-
-    def _prepared(self) -> Any:
-        """Return the rows as the learner prepared them, or None."""
-        return getattr(self._fit_round, "prepared", None)
+        return getattr(self._fit_round.prepared, "shared", None)
 
     def _mix(self) -> Self:
         self.estimators_ = list(self._history.models)
@@ -290,7 +276,7 @@ class BoostedMixture(Booster, RandomizedClassifier):
     def _after_round(self, done: Round, history: History, saved: Checkpoint | None) -> bool:
         if self._held_out is not None:
             predicted = predict_codes(done.model, self._held_out.X, self.classes_)
-            self._held_out_losses.append((predicted != self._held_out.codes).view(np.uint8))
+            history.held_out.append((predicted != self._held_out.codes).view(np.uint8))
         is_last = self._has_stalled(done.number) or self._should_stop(history)
         if saved is not None:  # before the callbacks: one that raises or stops has its round on disk
             self._save(done, is_last, saved)
@@ -304,7 +290,7 @@ class BoostedMixture(Booster, RandomizedClassifier):
         left = SavedRound(
             model=done.model,
             losses=done.losses,
-            held_out=self._held_out_losses[-1] if self._held_out_losses else None,
+            held_out=self._history.held_out[-1] if self._history.held_out else None,
             weighted_loss=done.weighted_loss,
             memory=self._history.memory,
             best=(self._best.value, self._best.number),
@@ -337,7 +323,7 @@ class BoostedMixture(Booster, RandomizedClassifier):
     def _chosen_on(self) -> tuple[Rows, ByteArray]:
         if self._held_out is None:
             return self._train, self._history.losses
-        return self._held_out, np.array(self._held_out_losses).T
+        return self._held_out, np.array(self._history.held_out).T
 
     def _evidence_of_rounds(self) -> Evidence:
         """Return the losses and answers of the models on the rows where the mixture is chosen, and on all datasets."""

@@ -18,11 +18,10 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Mapping
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -78,9 +77,21 @@ class SavedRound(NamedTuple):
     uses_shared: bool  # the learner had something learned once for all rounds
 
 
-def opened(folder: Any) -> "AbstractContextManager[Checkpoint | None]":
-    """Return a context with the checkpoint in a folder, locked, or with None where there is none."""
-    return nullcontext() if folder is None else Checkpoint(Path(folder))
+@contextmanager
+def opened(folder: Any) -> "Iterator[Checkpoint | None]":
+    """Open the checkpoint in a folder, for this process alone, or None where there is none."""
+    if folder is None:
+        yield None
+        return
+    _survey(Path(folder))  # before anything is written into a folder that is not ours
+    try:
+        with FolderLock(Path(folder)) as lock:
+            yield Checkpoint(lock)
+    except Held as error:
+        raise UnusableCheckpoint(
+            f"Another fit (process {error.holder}) is writing to the checkpoint {folder}: wait for its end, or choose "
+            "another folder."
+        ) from None
 
 
 def rounds_done(folder: str | os.PathLike[str]) -> int:
@@ -118,34 +129,16 @@ def rounds_done(folder: str | os.PathLike[str]) -> int:
 
 
 class Checkpoint:
-    """The rounds in a folder, between ``__enter__`` and ``__exit__`` for this process alone."""
+    """The rounds in a folder, as long as this process has its lock."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.n_rounds = 0
-        self._manifest: dict[str, Any] | None = None
-        self._lock = FolderLock(folder)
-
-    def __enter__(self) -> Self:
-        _survey(self.folder)  # before anything is written into a folder that is not ours
-        try:
-            self._lock.__enter__()
-        except Held as error:
-            raise UnusableCheckpoint(
-                f"Another fit (process {error.holder}) is writing to the checkpoint {self.folder}: wait for its end, "
-                "or choose another folder."
-            ) from None
-        try:
-            self._open()
-        except BaseException:
-            self._lock.__exit__(None, None, None)
-            raise
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._lock.__exit__(kind, error, trace)
+    def __init__(self, lock: FolderLock) -> None:
+        self.folder, self._lock = lock.folder, lock
+        for path in self.folder.iterdir():
+            if _PART.fullmatch(path.name):  # left by a kill while it was written
+                path.unlink()
+        self.n_rounds = _survey(self.folder)  # again: another process may have been at work before the lock
+        path = self.folder / _MANIFEST
+        self._manifest = _checked_manifest(self.folder, read_file(path, _MOST_MANIFEST)) if path.exists() else None
 
     @property
     def seeds(self) -> Seeds | None:
@@ -167,9 +160,9 @@ class Checkpoint:
         for part, meaning in (("settings", "other settings"), ("data", "other data")):
             different = _difference(self._manifest[part], getattr(run, part))
             if different:
-                raise self._refusal(f"is of {meaning} ({different})")
+                raise _refusal(self.folder, f"is of {meaning} ({different})")
         if run.seeds != self.seeds:
-            raise self._refusal("is of another fit, for which the system drew other seeds")
+            raise _refusal(self.folder, "is of another fit, for which the system drew other seeds")
 
     def write(self, number: int, done: SavedRound) -> None:
         """Put a round on disk."""
@@ -204,16 +197,8 @@ class Checkpoint:
     def read_shared(self) -> dict[str, AnyArray]:
         """Return what all rounds share."""
         if not (self.folder / _SHARED).exists():
-            raise self._refusal(f"lacks {_SHARED}, from which its rounds were trained")
+            raise _refusal(self.folder, f"lacks {_SHARED}, from which its rounds were trained")
         return self._read_checked(_SHARED)
-
-    def _open(self) -> None:
-        for path in self.folder.iterdir():
-            if _PART.fullmatch(path.name):  # left by a kill while it was written
-                path.unlink()
-        self.n_rounds = _survey(self.folder)  # again: another process may have been at work before the lock
-        path = self.folder / _MANIFEST
-        self._manifest = _checked_manifest(self.folder, read_file(path, _MOST_MANIFEST)) if path.exists() else None
 
     def _write_checked(self, name: str, payload: bytes) -> None:
         self._write(name, self._header(name, payload), b"\n", payload)
@@ -222,7 +207,7 @@ class Checkpoint:
         with opened_file(self.folder / name) as stream:
             header, _, payload = stream.read().partition(b"\n")
         if header != self._header(name, payload):
-            raise self._refusal(f"has the file {name}, which is torn, altered or of another run")
+            raise _refusal(self.folder, f"has the file {name}, which is torn, altered or of another run")
         values: dict[str, Any] = persist.loads(payload)
         return values
 
@@ -244,9 +229,6 @@ class Checkpoint:
                 f"The checkpoint {self.folder} must take a file of {sum(map(len, chunks))} bytes, {name}, and cannot "
                 f"({error.strerror}): make room and fit again, which goes on after round {self.n_rounds}",
             ) from error
-
-    def _refusal(self, what: str) -> UnusableCheckpoint:
-        return _refusal(self.folder, what)
 
 
 def _refusal(folder: Path, what: str, remedy: str = "") -> UnusableCheckpoint:

@@ -67,7 +67,7 @@ class RobustRule:
     def reweigh(self, _history: History) -> FloatArray:
         return self.state.weights
 
-    def vote(self, done: Round, history: History) -> float:
+    def step(self, done: Round, history: History) -> float:
         """Search along the model, and go there; 0 where nothing improves."""
         if history.n_rounds == 0:
             self._robust = self._robust_loss(done.model)

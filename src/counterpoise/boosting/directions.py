@@ -7,7 +7,7 @@ the pulls themselves by least squares, in the norm of the samples' own weights q
 """
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from sklearn.base import is_classifier, is_regressor
@@ -16,20 +16,6 @@ from sklearn.pipeline import Pipeline
 from counterpoise._base.types import AnyArray, FloatArray
 from counterpoise.boosting.learner import LearnerFit, base_learner, fresh_copy, make_fit, weight_argument
 from counterpoise.mixtures.pool import predict_codes
-
-_NO_CLASSES = np.empty(0)  # a regressor has none
-
-
-class Directions(Protocol):
-    """A base learner on given samples, as a function from pulls to a model and its values there."""
-
-    are_signs: bool  # whether the values are -1 and +1 only
-
-    def __call__(self, pulls: FloatArray, number: int) -> tuple[Any, FloatArray]:
-        """Return the model of a round, and its value on each sample."""
-
-    def rows_like(self, X: Any) -> Any:
-        """Return other rows in the form from which the models predict fastest."""
 
 
 def direction_learner(estimator: Any) -> Any:
@@ -48,7 +34,7 @@ def direction_learner(estimator: Any) -> Any:
 
 def make_directions(
     learner: Any, X: Any, labels: FloatArray, own: FloatArray, classes: AnyArray, random_seeds: Callable[[int], int]
-) -> Directions:
+) -> "Directions":
     """Return the directions of a learner for samples with labels -1 and +1 and weights of their own."""
     if is_regressor(learner):
         return ValueDirections(learner, X, own, random_seeds)
@@ -59,12 +45,13 @@ def make_directions(
 class SignDirections:
     """Fit a classifier to the signs of the pulls, weighted by their sizes."""
 
-    are_signs = True
+    are_signs = True  # its values are -1 and +1 only
 
     def __init__(self, fit: LearnerFit) -> None:
         self.fit = fit
 
     def __call__(self, pulls: FloatArray, number: int) -> tuple[Any, FloatArray]:
+        """Return the model of a round, and its value on each sample."""
         sizes = np.abs(pulls)
         wanted = np.where(sizes > 0, pulls > 0, self.fit.codes).astype(np.int64)  # no pull: the label stays
         if not np.array_equal(wanted, self.fit.codes):  # a loss that rises again pulls back what is too sure
@@ -91,18 +78,22 @@ class ValueDirections:
             )
 
     def __call__(self, pulls: FloatArray, number: int) -> tuple[Any, FloatArray]:
+        """Return the model of a round, and its value on each sample."""
         model = fresh_copy(self.learner, self.random_seeds(number))
         weights = {} if self.argument is None else {self.argument: self.own * self.own.size}
         model.fit(self.X, pulls / self.own, **weights)
-        return model, model_values(model, self.X)
+        return model, model_values(model, self.X, None)
 
     def rows_like(self, X: Any) -> Any:
         return X
 
 
-def model_values(model: Any, X: Any, classes: AnyArray = _NO_CLASSES) -> FloatArray:
-    """Return what a base model says: -1 or +1 for the two classes, or a regressor's values."""
-    if is_regressor(model):
+Directions = SignDirections | ValueDirections
+
+
+def model_values(model: Any, X: Any, classes: AnyArray | None) -> FloatArray:
+    """Return what a base model says: -1 or +1 for the two classes, or, where there are none, a regressor's values."""
+    if classes is None:
         return np.asarray(model.predict(X), dtype=np.float64).reshape(-1)
     return np.where(predict_codes(model, X, classes) == 1, 1.0, -1.0)
 

@@ -205,7 +205,8 @@ class DROBoostClassifier(AdditiveBooster):
         rule = RobustRule(directions, labels, own, robust_loss, loss=loss, learning_rate=float(self.learning_rate))
         watched = None
         if held_out is not None:
-            watched = HeldOut(directions.rows_like(held_out.X), classes, _mean_loss(held_out, loss))
+            predicted = classes if directions.are_signs else None
+            watched = HeldOut(directions.rows_like(held_out.X), predicted, _mean_loss(held_out, loss))
         rounds: list[Round] = []
         run = self._run(rule.fit, rule, own, watched, [rounds.append, *callbacks])
         n_models = len(run.models)

@@ -23,7 +23,7 @@ import numpy as np
 
 from counterpoise._base.types import ArrayLike, ByteArray, FloatArray
 from counterpoise.boosting.additive import Boosted, HeldOut
-from counterpoise.boosting.exponential import log_odds
+from counterpoise.boosting.exponential import ExponentialStep, log_odds
 from counterpoise.boosting.penalized import PenalizedBooster
 from counterpoise.boosting.rounds import Callback, Fit, Fitted
 from counterpoise.learners import Stump
@@ -32,14 +32,11 @@ from counterpoise.learners.bernstein_stump import BernsteinStumps
 _CHANCE = 1e-12  # part of A + B that A must be above B by: less is rounding
 
 
-class EBBoostStep:
+class EBBoostStep(ExponentialStep):
     """Give the learner the weights as they are; vote by what the cost is made of on right and wrong samples."""
 
     def __init__(self, penalty: float, start: FloatArray) -> None:
         self.penalty, self.start = penalty, start
-
-    def learner_weights(self, weights: FloatArray) -> FloatArray:
-        return weights
 
     def vote(self, weights: FloatArray, losses: ByteArray) -> float:
         squares, errors = weights**2 / self.start, losses.astype(np.float64)
@@ -138,4 +135,4 @@ class EBBoostClassifier(PenalizedBooster):
             stump = self.estimator
             return Fitted(stump, (stumps.fit(stump, weights, rows.classes) != rows.codes).view(np.uint8))
 
-        return self._steps(fit_best, EBBoostStep(penalty, start), start, held_out)
+        return self._run(fit_best, EBBoostStep(penalty, start), start, held_out)

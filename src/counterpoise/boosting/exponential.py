@@ -1,33 +1,23 @@
 """Boosting by the exponential loss: AdaBoost, and those that differ in what the learner sees and how models vote.
 
-Samples are weighed by ``exp(-y f(x))`` for the votes so far. Everything that a round needs to know of a model is where
-it agrees with the labels, so rules see zero-one losses, as elsewhere.
+Everything that a round needs to know of a model is where it agrees with the labels, so rules see zero-one losses, as
+elsewhere.
 """
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from counterpoise._base.types import AnyArray, ByteArray, FloatArray
 from counterpoise.boosting.additive import AdditiveBooster, Boosted, HeldOut
 from counterpoise.boosting.inputs import Rows
-from counterpoise.boosting.learner import base_learner, make_fit
+from counterpoise.boosting.learner import make_fit
 from counterpoise.boosting.rounds import Fit, History, Round
 
 _PERFECT = 1e-10  # error at which a model counts as perfect: its vote stays finite, and no round can follow
 _CHANCE = 1e-12  # a vote below this is rounding: the model is no better than chance
 _WEIGHTS = "weights"  # in the memory: those that follow the exponential loss
-
-
-class Step(Protocol):
-    """What distinguishes such boosters, for weights on the simplex that follow the exponential loss."""
-
-    def learner_weights(self, weights: FloatArray) -> FloatArray:
-        """Return the weights that the learner is given, on the simplex."""
-
-    def vote(self, weights: FloatArray, losses: ByteArray) -> float:
-        """Return the vote of a model that errs where ``losses`` is 1."""
 
 
 def log_odds(right: float, wrong: float) -> float:
@@ -36,18 +26,26 @@ def log_odds(right: float, wrong: float) -> float:
     return float(np.log(max(right, _PERFECT * total) / max(wrong, _PERFECT * total)))
 
 
-class ExponentialRule:
-    """Weigh samples by the exponential loss of the votes so far; a step says what the learner sees and how to vote."""
+class ExponentialStep:
+    """Weigh samples by the exponential loss of the votes so far; a subclass says what the learner sees and how to vote.
 
-    def __init__(self, step: Step) -> None:
-        self.step = step
+    Weights are on the simplex.
+    """
+
+    def learner_weights(self, weights: FloatArray) -> FloatArray:
+        """Return the weights that the learner is given: these where a subclass does not say otherwise."""
+        return weights
+
+    def vote(self, weights: FloatArray, losses: ByteArray) -> float:
+        """Return the vote of a model that errs where ``losses`` is 1."""
+        raise NotImplementedError
 
     def reweigh(self, history: History) -> FloatArray:
-        return self.step.learner_weights(history.memory[_WEIGHTS])
+        return self.learner_weights(history.memory[_WEIGHTS])
 
-    def vote(self, done: Round, history: History) -> float:
+    def step(self, done: Round, history: History) -> float:
         weights = history.memory.get(_WEIGHTS, history.start)
-        vote = self.step.vote(weights, done.losses)
+        vote = self.vote(weights, done.losses)
         if vote > _CHANCE:
             moved = weights * np.where(done.losses, 1.0, np.exp(-2.0 * vote))  # up to a factor, and without overflow
             history.memory[_WEIGHTS] = moved / moved.sum()
@@ -71,14 +69,11 @@ class ExponentialBooster(AdditiveBooster):
         raise NotImplementedError
 
     def _boost(self, train: Rows, held_out: Rows | None, classes: AnyArray) -> Boosted:
-        fit = make_fit(base_learner(self.estimator), train.X, train.codes, classes, self._round_seed)
+        fit = make_fit(self._base_learner(), train.X, train.codes, classes, self._round_seed)
         watched = None
         if held_out is not None:
             watched = HeldOut(fit.rows_like(held_out.X), classes, _error(held_out.codes == 1, held_out.weights))
         return self._rounds(fit, train.weights, watched)
-
-    def _steps(self, fit: Fit, step: Step, start: FloatArray, held_out: HeldOut | None) -> Boosted:
-        return self._run(fit, ExponentialRule(step), start, held_out, self.callbacks)
 
 
 def _error(is_positive: AnyArray, weights: FloatArray) -> Callable[[FloatArray], Any]:

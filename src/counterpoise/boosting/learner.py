@@ -49,6 +49,8 @@ def make_fit(
 class LearnerFit:
     """Fit a fresh model to given weights with any scikit-learn classifier."""
 
+    prepared: Any = None  # the rows, by a learner that prepares them
+
     def __init__(
         self, learner: Any, X: Any, codes: IntArray, classes: AnyArray, random_seeds: Callable[[int], int]
     ) -> None:

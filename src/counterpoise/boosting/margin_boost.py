@@ -62,7 +62,7 @@ class MarginBooster(ExponentialBooster):
 
         ``C="auto"`` takes the smallest C of the grid with the least held-out error.
         """
-        run = self._steps(fit, AdaBoostStep(), start, held_out)
+        run = self._run(fit, AdaBoostStep(), start, held_out)
         costs = self._costs if self.C == "auto" else (float(self.C),)
         margins = np.ascontiguousarray(1 - 2 * run.losses.view(np.int8))
         tried = self._solve(margins, costs, start)

@@ -45,6 +45,7 @@ class History:
         self.votes: list[float] = []
         self.weighted_losses: list[float] = []
         self.totals = np.zeros(start.size, dtype=np.intp)  # how many models failed on each sample
+        self.held_out: list[ByteArray] = []  # losses of each model on the held-out samples, where there are some
         self.memory: dict[str, FloatArray] = {}  # what the rule keeps for the next round; a checkpoint saves it
         self._losses = np.empty((start.size, n_rounds), dtype=np.uint8, order="F")
 

@@ -22,12 +22,12 @@ import numpy as np
 
 from counterpoise._base.types import ByteArray, FloatArray
 from counterpoise.boosting.additive import Boosted, HeldOut
-from counterpoise.boosting.exponential import log_odds
+from counterpoise.boosting.exponential import ExponentialStep, log_odds
 from counterpoise.boosting.penalized import PenalizedBooster
 from counterpoise.boosting.rounds import Callback, Fit
 
 
-class VadaBoostStep:
+class VadaBoostStep(ExponentialStep):
     """Weigh by mean and variance of the exponential loss; vote a quarter of the log odds of being right."""
 
     def __init__(self, penalty: float, start: FloatArray) -> None:
@@ -102,4 +102,4 @@ class VadaBoostClassifier(PenalizedBooster):
         self.callbacks = callbacks
 
     def _fit_at(self, penalty: float, fit: Fit, start: FloatArray, held_out: HeldOut | None) -> Boosted:
-        return self._steps(fit, VadaBoostStep(penalty, start), start, held_out)
+        return self._run(fit, VadaBoostStep(penalty, start), start, held_out)

@@ -226,7 +226,7 @@ def _texts(judge: Judge, judged: str) -> dict[str, Any]:
         "groups": _named("group", (found.group for found in judge.rates(judged)), start=0),
         "models": _model_texts(judge),
         "method": _method_text(settings.method),
-        "objective": {"kind": _kind(judge), "text": str(judge.aim)},
+        "objective": {"kind": _kind(judge), **({"text": str(judge.aim)} if _kind(judge) in {RATE, RISK} else {})},
         "met_on": met_on,
         "data": [
             f"{data.name}: {counts} rows; target {settings.data.target}{positive}.",

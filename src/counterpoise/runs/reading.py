@@ -50,9 +50,9 @@ def read_frame(path: Path, columns: Sequence[str], *, missing: Sequence[str] = (
     texts : collection of str
         Columns of texts: CSV has no types, and a few rows of ``01`` and ``02`` look like numbers.
     """
-    check_columns(columns, column_names(path), path)
     import pandas as pd  # noqa: PLC0415 - heavy, and optional
 
+    check_columns(columns, column_names(path), path)
     table = _table(path, columns, missing, texts)
     made = {name: _as_column(table[name], name, path, set(missing)) for name in table.column_names}
     return pd.DataFrame(made, copy=False)
