@@ -306,6 +306,7 @@ class RandomizedClassifier(PooledClassifier):
         if not hasattr(self, "classes_"):
             return  # not fitted
         known_draws(self)
+        self.objective_ = self._aim().objective  # earlier files have a word for it
         n_models = len(self.estimators_)
         check_mixture(self.mixture_, n_models)
         pools = {part.losses.shape[1] for part in (self._kept, self.selection_)}
