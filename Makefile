@@ -23,13 +23,15 @@ help:
 demo: .venv/installed
 	$(BIN)/counterpoise demo
 
+# Tests of one file share what they fit.
+PYTEST := -m pytest -q -n auto --dist loadfile
 test: .venv/installed
-	$(BIN)/python -m pytest -q -n auto
+	$(BIN)/python $(PYTEST)
 
 # The other tests have passed without PyTorch by then: nothing else may need it.
 test-networks: .venv/installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check "$(TORCH)"
-	$(BIN)/python -m pytest -q -n auto $$(grep -rlE "torch" tests docs/guide --include=test_*.py --include=networks.md)
+	$(BIN)/python $(PYTEST) $$(grep -rlE "torch" tests docs/guide --include=test_*.py --include=networks.md)
 	$(BIN)/python -m pytest -q tests/test_contract.py tests/test_scikit_learn.py -k NetworkLearner
 
 lint: .venv/installed
@@ -54,7 +56,7 @@ wheel-test: .venv/installed
 	$(BIN)/python -m build --wheel --outdir dist .
 	$(PYTHON) -m venv .venv-wheel
 	.venv-wheel/bin/python -m pip install --quiet --disable-pip-version-check "$$(ls dist/*.whl)[test]"
-	.venv-wheel/bin/python -m pytest -q -n auto tests docs README.md $(NUMERICS:%=--ignore=tests/%)
+	.venv-wheel/bin/python $(PYTEST) tests docs README.md $(NUMERICS:%=--ignore=tests/%)
 
 clean:
 	rm -rf .venv .venv-wheel dist build demo-output .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -46,36 +46,36 @@ class Case(NamedTuple):
 
 
 CASES = {
-    "AdaLPBoostClassifier": Case(cp.AdaLPBoostClassifier(n_estimators=5)),
-    "AdaLPBoostClassifier, vote": Case(cp.AdaLPBoostClassifier(n_estimators=5, decision="vote")),
+    "AdaLPBoostClassifier": Case(cp.AdaLPBoostClassifier(n_estimators=3)),
+    "AdaLPBoostClassifier, vote": Case(cp.AdaLPBoostClassifier(n_estimators=3, decision="vote")),
     "AdaLPBoostClassifier, average": Case(
-        cp.AdaLPBoostClassifier(n_estimators=5, eta=1.0, mixture="average", decision="vote")
+        cp.AdaLPBoostClassifier(n_estimators=3, eta=1.0, mixture="average", decision="vote")
     ),
-    "AdaLPBoostClassifier, first": Case(cp.AdaLPBoostClassifier(n_estimators=5, mixture="first", decision="vote")),
+    "AdaLPBoostClassifier, first": Case(cp.AdaLPBoostClassifier(n_estimators=3, mixture="first", decision="vote")),
     # Draws from two very different models: on the check's own data they do differ from the vote.
     "AdaLPBoostClassifier, undecided": Case(
         cp.AdaLPBoostClassifier(Stump(), n_estimators=2, mixture="average"), answers_differ=DRAWS
     ),
-    "LPBoostClassifier": Case(cp.LPBoostClassifier(n_estimators=5)),
-    "LPBoostClassifier, vote": Case(cp.LPBoostClassifier(n_estimators=5, decision="vote")),
-    "LPBoostClassifier, regularized": Case(cp.LPBoostClassifier(n_estimators=5, beta=50.0, decision="vote")),
-    "AdaBoostClassifier": Case(cp.AdaBoostClassifier(n_estimators=5)),
-    "VadaBoostClassifier": Case(cp.VadaBoostClassifier(n_estimators=5)),
+    "LPBoostClassifier": Case(cp.LPBoostClassifier(n_estimators=3)),
+    "LPBoostClassifier, vote": Case(cp.LPBoostClassifier(n_estimators=3, decision="vote")),
+    "LPBoostClassifier, regularized": Case(cp.LPBoostClassifier(n_estimators=3, beta=50.0, decision="vote")),
+    "AdaBoostClassifier": Case(cp.AdaBoostClassifier(n_estimators=3)),
+    "VadaBoostClassifier": Case(cp.VadaBoostClassifier(n_estimators=3)),
     "VadaBoostClassifier, auto": Case(
-        cp.VadaBoostClassifier(n_estimators=5, penalty="auto", validation_fraction=0.3), repeats_differ=SPLITS
+        cp.VadaBoostClassifier(n_estimators=3, penalty="auto", validation_fraction=0.3), repeats_differ=SPLITS
     ),
-    "EBBoostClassifier": Case(cp.EBBoostClassifier(n_estimators=5)),
-    "RLPBoostClassifier": Case(cp.RLPBoostClassifier(n_estimators=5)),
+    "EBBoostClassifier": Case(cp.EBBoostClassifier(n_estimators=3)),
+    "RLPBoostClassifier": Case(cp.RLPBoostClassifier(n_estimators=3)),
     "RLPBoostClassifier, auto": Case(
-        cp.RLPBoostClassifier(n_estimators=5, C="auto", validation_fraction=0.3), repeats_differ=SPLITS
+        cp.RLPBoostClassifier(n_estimators=3, C="auto", validation_fraction=0.3), repeats_differ=SPLITS
     ),
-    "RQPBoostClassifier": Case(cp.RQPBoostClassifier(n_estimators=5)),
-    "DROBoostClassifier": Case(cp.DROBoostClassifier(n_estimators=5)),
+    "RQPBoostClassifier": Case(cp.RQPBoostClassifier(n_estimators=3)),
+    "DROBoostClassifier": Case(cp.DROBoostClassifier(n_estimators=3)),
     "DROBoostClassifier, kl": Case(
-        cp.DROBoostClassifier(n_estimators=5, radius=0.1, loss="logistic", divergence="kl", learning_rate=1.0)
+        cp.DROBoostClassifier(n_estimators=3, radius=0.1, loss="logistic", divergence="kl", learning_rate=1.0)
     ),
     "DROBoostClassifier, regressor": Case(
-        cp.DROBoostClassifier(DecisionTreeRegressor(max_depth=3), n_estimators=6, loss="squared", learning_rate=0.5),
+        cp.DROBoostClassifier(DecisionTreeRegressor(max_depth=3), n_estimators=4, loss="squared", learning_rate=0.5),
         repeats_differ=TIES,
     ),
     "ConstrainedClassifier": Case(cp.ConstrainedClassifier(goals="positive_rate(train) <= 0.6")),

@@ -29,8 +29,8 @@ def test_adaboost_agrees_with_scikit_learn_round_by_round(depth):
 def test_votes_that_cancel_out_decide_the_same_in_any_batch(booster):
     """A product of matrices rounds otherwise in batches of other sizes, so that a tie would go to either class."""
     rng = np.random.default_rng(0)
-    X = rng.integers(0, 2, (600, 20)).astype(float)
-    model = booster.set_params(n_estimators=20).fit(X, (X.sum(axis=1) + rng.normal(size=600) > 10).astype(int))
+    X = rng.integers(0, 2, (240, 20)).astype(float)
+    model = booster.set_params(n_estimators=20).fit(X, (X.sum(axis=1) + rng.normal(size=240) > 10).astype(int))
     (ensemble,) = model.ensembles_
     tenths = rng.integers(1, 9, len(ensemble.votes))
     tenths[0] += tenths.sum() % 2  # so that they can cancel out
@@ -38,7 +38,7 @@ def test_votes_that_cancel_out_decide_the_same_in_any_batch(booster):
     whole = model.decision_function(X)
     assert (np.abs(whole) < 1e-14).any()
     for size in (1, 2, 3, 7, 64):
-        pieces = [model.decision_function(X[start : start + size]) for start in range(0, 600, size)]
+        pieces = [model.decision_function(X[start : start + size]) for start in range(0, 240, size)]
         np.testing.assert_array_equal(np.concatenate(pieces), whole)
 
 

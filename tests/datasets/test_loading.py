@@ -56,7 +56,7 @@ def test_every_name_is_tested():
 
 
 @pytest.mark.parametrize("name", SHAPES)
-def test_each_set_has_its_published_shape_and_classes(name, data_folder):
+def test_each_set_has_its_published_shape_classes_and_split(name, data_folder):
     data = load_dataset(name, folder=data_folder)
     n_rows, n_features, n_categorical, n_missing = SHAPES[name]
     assert data.X.shape == (n_rows, n_features)
@@ -68,22 +68,21 @@ def test_each_set_has_its_published_shape_and_classes(name, data_folder):
     assert values.dtype == (np.uint8 if name == "mnist" else np.float64)
     assert values.dtype == np.uint8 or np.isnan(values).sum() == n_missing
     assert all(column.dtype.kind == "U" and len(column) == n_rows for column in data.sensitive.values())
+    assert_split_is_official(data)
+    if n_categorical:
+        assert_codes_are_whole_numbers_from_zero(data)
 
 
-@pytest.mark.parametrize("name", SHAPES)
-def test_only_official_splits_are_given(name, data_folder):
-    data = load_dataset(name, folder=data_folder)
-    if name not in SPLITS:
+def assert_split_is_official(data):
+    if data.name not in SPLITS:
         assert data.split is None
         return
-    train, test = SPLITS[name]
+    train, test = SPLITS[data.name]
     assert counts(data.split) == {"train": train, "test": test}
     assert data.part("test").X.shape == (test, data.X.shape[1])
 
 
-@pytest.mark.parametrize("name", ["adult", "mushrooms", "splice", "abalone", "compas", "census-income"])
-def test_category_codes_are_whole_numbers_from_zero(name, data_folder):
-    data = load_dataset(name, folder=data_folder)
+def assert_codes_are_whole_numbers_from_zero(data):
     for column in data.X[:, data.categorical].T:
         known = np.unique(column[~np.isnan(column)])
         assert known[0] >= 0

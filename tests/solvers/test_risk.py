@@ -33,7 +33,7 @@ RISKS = {
     "tail and group": (0.3 * CVaR(0.2) + 2.0 * WorstGroup("sex"), [(0.3, "cvar", TAIL), (2.0, "worst-group", None)]),
     "mean variance": (MeanVariance(0.6), None),
 }
-N_PROBLEMS = 12  # of each kind; 200 of each were tried, with the same outcome
+N_PROBLEMS = 6  # of each kind; 200 of each were tried, with the same outcome
 
 
 def small_problem(seed):
