@@ -1,8 +1,8 @@
 """MixtureClassifier: choose among models that you already have.
 
-A pool of fitted classifiers of any kind, one linear program: the mixture with the least loss on the worst-off fraction
-alpha of the rows, or the least worst-group loss, or the least of any rate, subject to goals on any datasets. The models
-are asked once; another alpha, bound or goal is solved from what they said.
+A pool of fitted classifiers of any kind, one convex program: the mixture with the least loss on the worst-off fraction
+alpha of the rows, or the least of another risk, or of any rate, subject to goals on any datasets. The models are asked
+once; another objective, bound or goal is solved from what they said.
 """
 
 from collections.abc import Mapping, Sequence
@@ -143,7 +143,7 @@ class MixtureClassifier(RandomizedClassifier):
         sample_weight : array of shape (n_samples,), optional
             Non-negative; only their ratios matter.
         sensitive_features : data frame, dict of arrays or array, optional
-            Columns that goals speak of, and the groups of ``objective="worst-group"``.
+            Columns that goals speak of, and the groups of ``WorstGroup``.
         datasets : dict from names to Table, optional
             Other datasets that goals or objective speak of.
         largest_weight : float, optional
