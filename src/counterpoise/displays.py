@@ -287,13 +287,14 @@ class TradeoffDisplay:
         bounds: ArrayLike | None = None,
         *,
         alpha: float | None = None,
+        objective: Any = None,
         n_points: int = 50,
         name: str | None = None,
         ax: Any = None,
         **kwargs: Any,
     ) -> Self:
         """Find the frontier of a fitted mixture, as ``counterpoise.tradeoff`` does, and draw it."""
-        found = tradeoff(model, goal, bounds, alpha=alpha, n_points=n_points)
+        found = tradeoff(model, goal, bounds, alpha=alpha, objective=objective, n_points=n_points)
         return cls.from_tradeoff(found, name=name, ax=ax, **kwargs)
 
     @classmethod

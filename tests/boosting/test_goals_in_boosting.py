@@ -1,10 +1,10 @@
 """Boosters that make mixtures meet goals, through the same code as any other pool."""
 
 import pickle
-from unittest import mock
 
 import numpy as np
 import pytest
+from silenced import silenced
 from sklearn.base import clone
 from sklearn.datasets import load_digits, make_classification
 
@@ -35,7 +35,7 @@ def test_goals_hold_where_the_mixture_is_chosen(booster, noisy):
     assert PARITY.evaluate_expected(model.predict_proba(X), Table(X, y, {"sex": sex})).holds
     assert model.check_goals()[0].holds
     assert model.value_ >= free.value_ - free.gap_ - 1e-12
-    with mock.patch("counterpoise.mixtures.pool.predict_codes", side_effect=AssertionError("a model was asked")):
+    with silenced(free.estimators_):
         later = free.rebalance(goals=[PARITY])
     np.testing.assert_allclose(later.mixture_, model.mixture_, atol=1e-9)
     assert later.estimators_ is free.estimators_

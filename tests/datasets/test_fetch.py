@@ -2,7 +2,11 @@
 
 import hashlib
 import re
+from email.message import Message
+from io import BytesIO
 from urllib.error import URLError
+from urllib.request import BaseHandler, OpenerDirector, install_opener
+from urllib.response import addinfourl
 
 import numpy as np
 import pytest
@@ -21,16 +25,23 @@ HELLO = "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824"  # sh
 
 
 @pytest.fixture
-def web(monkeypatch):
-    """A web of files by name, which counts what is asked of it."""
+def web():
+    """A web of files by name, which counts what is asked of it; what it lacks cannot be reached."""
     files, asked = {}, []
 
-    def download(url):
-        asked.append(url)
-        return files[url.rsplit("/", 1)[-1]]
+    class Web(BaseHandler):
+        def https_open(self, request):
+            asked.append(request.full_url)
+            name = request.full_url.rsplit("/", 1)[-1]
+            if name not in files:
+                raise URLError("no route to host")
+            return addinfourl(BytesIO(files[name]), Message(), request.full_url, 200)
 
-    monkeypatch.setattr(fetch, "download", download)
-    return files, asked
+    opener = OpenerDirector()
+    opener.add_handler(Web())
+    install_opener(opener)
+    yield files, asked
+    install_opener(None)
 
 
 def sha256_of(content):
@@ -74,11 +85,8 @@ def test_only_secure_addresses_are_opened():
         fetch.download("file:///etc/hosts")
 
 
-def test_an_unreachable_source_says_so(monkeypatch, cache):
-    def fail(_url):
-        raise URLError("no route to host")
-
-    monkeypatch.setattr(fetch, "download", fail)
+@pytest.mark.usefixtures("web")
+def test_an_unreachable_source_says_so(cache):
     with pytest.raises(DataNotAvailable, match=r"needs the file adult.parquet.*URLError.*no route to host") as caught:
         load_dataset("adult")
     assert str(cache) in str(caught.value)
@@ -234,8 +242,9 @@ def test_tables_of_openml_become_the_same_data(data_folder, cache, monkeypatch):
 
 
 def test_mnist_is_cut_into_its_official_parts(cache, monkeypatch):
-    digits = as_category([str(at % 10) for at in range(70_000)])
-    monkeypatch.setattr(fetch, "openml_table", lambda _: {"pixel1": np.full(70_000, 255.0), "y": digits})
+    digits = (np.arange(70_000) % 10).astype(str)
+    bunch = Bunch(data=np.full((70_000, 1), 255.0), feature_names=["pixel1"], categories={}, target=digits)
+    monkeypatch.setattr(sklearn.datasets, "fetch_openml", lambda **_: bunch)
     arrays = fetch.mnist(cache)
     assert arrays["X_train"].shape == (60_000, 1)
     assert arrays["X_test"].dtype == np.uint8

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 
-from counterpoise.learners import LeastErrorStump, Stump, _threads, bernstein_stump, bin_features
+from counterpoise.learners import LeastErrorStump, Stump, bin_features
 from counterpoise.learners.bernstein_stump import BernsteinStumps
 
 LABELS = np.array(["no", "yes"])
@@ -154,14 +154,14 @@ def test_categories_are_split_at_least_as_well_as_for_any_linear_cost(seed, miss
     np.testing.assert_array_equal(stump.predict_codes(binned), predicted)
 
 
-def test_threads_do_not_change_the_stump(monkeypatch):
+def test_threads_do_not_change_the_stump(processors):
+    """On as many values as are shared among threads."""
     rng = np.random.default_rng(0)
-    X, codes = rng.integers(0, 4, (200, 150)).astype(float), rng.integers(0, 2, 200)
-    weights, start = rng.dirichlet(np.ones(200)), np.full(200, 1 / 200)
+    X, codes = rng.integers(0, 4, (14_000, 150)).astype(np.float32), rng.integers(0, 2, 14_000)
+    weights, start = rng.dirichlet(np.ones(14_000)), np.full(14_000, 1 / 14_000)
+    processors(1)
     alone, predicted, _ = search(X, codes, weights, start, 0.3)
-    monkeypatch.setattr(bernstein_stump, "_FEW", 0)
-    monkeypatch.setattr(_threads, "_FEW", 0)
-    monkeypatch.setattr(_threads, "available_cpus", lambda: 3)
+    processors(3)
     together, again, _ = search(X, codes, weights, start, 0.3)
     np.testing.assert_array_equal(predicted, again)
     np.testing.assert_equal(alone.tree_._asdict(), together.tree_._asdict())

@@ -1,6 +1,7 @@
 """NetworkLearner: draws by weight, the same bits from the same seed, the paper's networks, models as values."""
 
 import pickle
+import platform
 import shutil
 import sysconfig
 import threading
@@ -41,11 +42,15 @@ def test_features_far_from_zero_and_of_any_scale_are_learned():
     assert model.score(X * [1e-6, 1, 1e6, 1] + [0, 1e9, 0, 0], y) > 0.95
 
 
-@pytest.mark.parametrize(("momentum", "nesterov"), [(0.9, False), (0.9, True), (0.0, False)])
-def test_steps_are_those_of_plain_sgd(momentum, nesterov):
+@pytest.mark.parametrize(
+    ("momentum", "nesterov", "n_steps", "batch_size"),
+    [(0.9, False, 9, 32), (0.9, True, 9, 32), (0.0, False, 9, 32), (0.9, False, 28, 40_000)],  # the last in parts
+)
+def test_steps_are_those_of_plain_sgd(momentum, nesterov, n_steps, batch_size):
     """The oracle is a loop over the same batches with torch's unfused optimizer and its own schedule."""
     X, codes, _ = blobs()
-    learner = tiny(momentum=momentum, nesterov=nesterov, weight_decay=0.01, decay_at=(3, 6), n_iterations=9)
+    how = {"momentum": momentum, "nesterov": nesterov, "weight_decay": 0.01}
+    learner = tiny(**how, decay_at=(3, 6), n_iterations=n_steps, batch_size=batch_size)
     settings = check_settings(learner)
     module = training.build(learner.module, (4,), 3)
     reference = training.build(learner.module, (4,), 3)
@@ -56,8 +61,7 @@ def test_steps_are_those_of_plain_sgd(momentum, nesterov):
     for seed in (6, 5):  # a round leaves nothing behind
         trainer.start(first, codes)
         trainer.train(weights, data.make_generator(seed, 1, "cpu"))
-    rows = data.Sampler.of(weights, "cpu").draw((9, 32), data.make_generator(5, 1, "cpu"))
-    how = {"momentum": momentum, "nesterov": nesterov, "weight_decay": 0.01}
+    rows = data.Sampler.of(weights, "cpu").draw((n_steps, batch_size), data.make_generator(5, 1, "cpu"))
     optimizer = torch.optim.SGD(reference.parameters(), lr=0.1, foreach=False, **how)
     schedule = torch.optim.lr_scheduler.MultiStepLR(optimizer, [3, 6], gamma=0.1)
     for batch in rows:
@@ -108,16 +112,6 @@ def test_a_compiled_step_learns_as_a_plain_one_does():
     plain, compiled = (tiny(compile=value).fit(X, y) for value in (False, True))
     for name, value in plain.state_.items():
         np.testing.assert_allclose(compiled.state_[name], value, atol=1e-4)
-
-
-def test_a_long_round_is_drawn_in_parts(monkeypatch):
-    X, codes, classes = blobs()
-    whole = tiny().fit(X, codes)
-    monkeypatch.setattr(training, "_TABLE_DRAWS", 7 * 32)
-    learner = tiny()
-    in_parts = learner.fit_codes(learner.prepare(X), codes, classes, np.ones(120))
-    assert (in_parts == codes).mean() > 0.95
-    assert same_state(whole.state_, learner.state_)
 
 
 def test_the_seed_alone_decides_and_torch_keeps_its_own():
@@ -294,9 +288,11 @@ def test_moved_images_are_learned_too():
 @pytest.mark.parametrize(
     ("machine", "n_threads", "expected"), [("aarch64", 2, 4), ("aarch64", 1, 1), ("aarch64", 3, 3), ("x86_64", 2, 2)]
 )
-def test_waiting_threads_sleep_on_arm_where_all_processors_are_used(machine, n_threads, expected, monkeypatch):
-    monkeypatch.setattr(training.platform, "machine", lambda: machine)
-    monkeypatch.setattr(training, "available_cpus", lambda: 2)
+def test_waiting_threads_sleep_on_arm_where_all_processors_are_used(
+    machine, n_threads, expected, monkeypatch, processors
+):
+    monkeypatch.setattr(platform, "machine", lambda: machine)
+    processors(2)
     place = training.find_place(check_settings(tiny()))
     torch.set_num_threads(n_threads)
     try:

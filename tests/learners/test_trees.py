@@ -8,7 +8,7 @@ from scipy.sparse import csr_array
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_digits
 
-from counterpoise.learners import HistogramTree, Stump, _growing, _threads, bin_features
+from counterpoise.learners import HistogramTree, Stump, bin_features
 from counterpoise.learners._tree import leaves_of_rows
 from counterpoise.learners.binning import bin_like
 
@@ -96,17 +96,17 @@ def test_more_classes_than_a_byte_holds():
 
 
 @pytest.mark.parametrize("tree", TREES)
-def test_the_number_of_threads_does_not_change_a_bit(tree, monkeypatch):
-    X, y, weights = hard_data(20_000)
-    monkeypatch.setattr(_growing, "_SMALL", 0)
-    fitted = []
-    for n_threads in (1, 2, 5):
-        monkeypatch.setattr(_threads, "available_cpus", lambda n=n_threads: n)
-        fitted.append(clone(tree).fit(X, y, weights))
-    for other in fitted[1:]:
-        for one_array, other_array in zip(fitted[0].tree_, other.tree_, strict=True):
-            np.testing.assert_array_equal(one_array, other_array)
-        np.testing.assert_array_equal(fitted[0].predict(X), other.predict(X))
+def test_the_number_of_threads_does_not_change_a_bit(tree, processors):
+    """On as many values as are shared among threads."""
+    X, y, weights = hard_data(120_000)
+    X, codes = np.hstack([X, X[::-1], np.roll(X, 7, axis=0)]), np.unique(y, return_inverse=True)[1]
+    binned, found = tree.prepare(X), []
+    for n_threads in (1, 3):
+        processors(n_threads)
+        grown = clone(tree)
+        found.append((grown.fit_codes(binned, codes, np.arange(3), weights), *grown.tree_))
+    for one_array, other_array in zip(*found, strict=True):
+        np.testing.assert_array_equal(one_array, other_array)
 
 
 @pytest.mark.parametrize("tree", TREES)
@@ -178,14 +178,6 @@ def test_leaves_have_the_least_number_of_samples():
     leaves, sizes = np.unique(leaves_of_rows(tree.tree_, X), return_counts=True)
     assert leaves.size > 10
     assert sizes.min() >= 20
-
-
-def test_trees_deeper_than_the_room_for_histograms_grow_it(monkeypatch):
-    X, y, weights = hard_data()
-    monkeypatch.setattr(_growing, "_SMALL", 0)
-    expected = HistogramTree(8).fit(X, y, weights)
-    monkeypatch.setattr(_growing, "_FIRST_SLOTS", 0)
-    assert_same_tree(HistogramTree(8).fit(X, y, weights).tree_, expected.tree_)
 
 
 def test_weights_of_very_different_size_do_not_break_a_tree():

@@ -1,7 +1,6 @@
 """Pools of every kind of model: what they may answer, and errors that say which model it was."""
 
 import pickle
-from unittest import mock
 
 import numpy as np
 import pytest
@@ -170,12 +169,18 @@ def test_stored_predictions_decide_about_no_other_rows(noisy, pool):
     assert only.fit(X, y, datasets=without_features).check_goals()[0].holds
 
 
-def test_long_rows_are_asked_in_chunks(noisy, pool):
-    X, y, _ = noisy
-    with mock.patch("counterpoise.mixtures.pool._CHUNK", 700):
-        chunked = MixtureClassifier([*pool, pool[0].predict(X)], n_jobs=2).fit(X, y)
-    whole = MixtureClassifier([*pool, pool[0].predict(X)]).fit(X, y)
-    np.testing.assert_array_equal(chunked.selection_.losses, whole.selection_.losses)
+@pytest.mark.parametrize("n_jobs", [None, 2])
+def test_long_rows_are_asked_in_chunks(n_jobs):
+    X = np.random.default_rng(0).normal(size=(70_000, 2))
+    y, asked = X.sum(axis=1) > 0, []
+
+    def is_positive(rows):
+        asked.append(len(rows))
+        return rows[:, 0] > 0
+
+    found = MixtureClassifier([is_positive, X[:, 1] > 0], alpha=1.0, n_jobs=n_jobs).fit(X, y)
+    np.testing.assert_array_equal(found.selection_.losses, (X > 0) != y[:, None])
+    assert max(asked) < sum(asked) == 70_000
 
 
 def test_a_saved_mixture_can_be_rebalanced_without_its_rows(noisy, pool):

@@ -123,10 +123,11 @@ def test_a_pipe_is_no_file(tmp_path):
         load_data(settings(), tmp_path)
 
 
-def test_texts_of_several_lines(tmp_path, monkeypatch):
-    monkeypatch.setattr("counterpoise.runs.reading._BLOCK", 100)
-    table(tmp_path, "loans.csv", note=["one\ntwo, three"] * 40)
-    assert set(read_frame(tmp_path / "loans.csv", ["note", "paid"])["note"]) == {"one\ntwo, three"}
+def test_texts_of_several_lines(tmp_path):
+    """Also where they lie across the blocks of 16 megabytes in which a file is read."""
+    note = "one\ntwo, three " * 32_000
+    table(tmp_path, "loans.csv", note=[note] * 40)
+    assert set(read_frame(tmp_path / "loans.csv", ["note", "paid"])["note"]) == {note}
 
 
 def test_truth_values_beside_categories_are_numbers_for_trees(tmp_path):
