@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from counterpoise._base.checks import check_choice, check_count, check_positive, check_vector, is_frame
 from counterpoise._base.secret import SecretParameter
 from counterpoise._base.types import AnyArray, ArrayLike, FloatArray
-from counterpoise.goals import BoundGoals, GoalCheck, Table, as_goals, bind, bind_objective, error_rate
+from counterpoise.goals import BoundGoals, GoalCheck, Table, as_goals, as_objective, bind, bind_objective, error_rate
 from counterpoise.goals.classes import signs_of
 from counterpoise.goals.conflicts import Rebuild, find_start, stacked_weights
 from counterpoise.goals.tables import with_train
@@ -28,6 +28,7 @@ from counterpoise.learners.row_kernels import LINEAR, check_kernel, gram_of, ker
 from counterpoise.mixtures.draws import Draws, check_key, known_draws, make_key
 from counterpoise.mixtures.pool import checked_features
 from counterpoise.solvers.ramp import KernelMachine, LinearMachine, Plan, RampProblem, RampSolution, minimize_ramp, ramp
+from counterpoise.theory.risk_text import is_risk_text
 
 TRAIN = "train"
 _BINARY = 2
@@ -301,6 +302,10 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
         for name in ("gamma", "regularization"):
             if getattr(self, name) is not None:
                 check_positive(getattr(self, name), name)
+        if isinstance(self.objective, str) and is_risk_text(self.objective):
+            raise ValueError(f"objective must be a rate, as error_rate(train) is; got the risk {self.objective!r}.")
+        if self.objective is not None:
+            as_objective(self.objective)
 
     def _check_rows(
         self, X: Any, y: Any, weighed: dict[str, Any], sensitive_features: Any, datasets: Mapping[str, Table] | None

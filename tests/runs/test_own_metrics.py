@@ -28,6 +28,8 @@ from counterpoise.goals import (
 from counterpoise.goals.audit import certify
 from counterpoise.metrics import rate_table
 from counterpoise.persist import dumps, loads
+from counterpoise.report.wording import number
+from counterpoise.runs import open_run
 
 FILE = """
 from counterpoise.goals import false_negatives, false_positives, register_metric
@@ -160,20 +162,28 @@ def test_the_command_line_takes_it_from_a_file_that_its_user_names(tmp_path, cap
     finally:
         forget_metric("cost")
     page = (tmp_path / "goals" / "report.html").read_text(encoding="utf-8")
-    assert ">cost<" in page.partition("Rates by group")[2].partition("</table>")[0]
+    table = page.partition("Rates by group")[2].partition("</table>")[0]
+    assert ">cost<" in table
+    for row in open_run(tmp_path / "goals").results().where(quantity="group cost"):
+        assert f"<td>{number(row.value)}</td>" in table  # no share of rows, though it may lie between 0 and 1
+    assert "counterpoise --import FILE.py fit goals.toml" in page
     assert main(["report", str(tmp_path / "goals"), "--output", str(tmp_path / "again.html"), "--quiet"]) == 0
 
 
 @pytest.mark.parametrize(
     ("words", "text"),
     [
-        ([], "--import needs the name of a Python file"),
-        (["nowhere.py", "data", "list"], "there is no file nowhere.py"),
-        (["broken.py", "data", "list"], "broken.py cannot be imported: ZeroDivisionError: division by zero"),
+        (["--import"], "--import needs the name of a Python file"),
+        (["--import", "nowhere.py", "data", "list"], "there is no file nowhere.py"),
+        (["data", "list", "--import", "broken.py"], "--import FILE.py must stand before the command"),
+        (
+            ["--import", "broken.py", "data", "list"],
+            "broken.py cannot be imported: ZeroDivisionError: division by zero",
+        ),
     ],
 )
 def test_a_file_that_cannot_be_run_is_said_in_a_sentence(words, text, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "broken.py").write_text("1 / 0")
-    assert main(["--import", *words]) == 2
+    assert main(words) == 2
     assert text in capsys.readouterr().err

@@ -54,6 +54,10 @@ def _without_imports(tokens: list[str]) -> list[str]:
             raise ValueError(f"{_IMPORT} needs the name of a Python file, which registers metrics of your own.")
         _run(tokens[1])
         tokens = tokens[2:]
+    if _IMPORT in tokens:
+        raise ValueError(
+            f"{_IMPORT} FILE.py must stand before the command, as in counterpoise {_IMPORT} FILE.py fit GOALS."
+        )
     return tokens
 
 

@@ -64,13 +64,18 @@ def register_metric(define: Definition, /, *, name: str | None = None) -> Callab
     return update_wrapper(metric, define)
 
 
+def own_metrics() -> list[str]:
+    """Return the names that were registered."""
+    return [name for name in TABLED if name not in _BUILT_IN]
+
+
 def _sides(ratio: Any) -> tuple[Rate, Rate]:
     return ratio.numerator, ratio.denominator
 
 
 def forget_metric(name: str) -> None:
     """Take back what ``register_metric`` did, where it did; goals made of the metric keep it."""
-    if name in TABLED and name not in _BUILT_IN:
+    if name in own_metrics():
         TABLED.remove(name)
         METRICS.pop(name, None)
         RATIOS.pop(name, None)

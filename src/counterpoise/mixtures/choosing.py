@@ -8,12 +8,13 @@ from counterpoise._base.checks import check_alpha
 from counterpoise._base.types import ByteArray, FloatArray, IntArray
 from counterpoise._base.words import did_you_mean
 from counterpoise.goals import Goal, Rate, Table, as_goals, as_objective
+from counterpoise.goals.rates import METRICS, RATIOS
 from counterpoise.goals.tables import group_codes
 from counterpoise.mixtures.answers import TRAIN, Answers
 from counterpoise.mixtures.few_models import choose_few
 from counterpoise.mixtures.game import Choice, Game, Selection, group_losses, outliers
 from counterpoise.mixtures.goal_rows import goal_rows, linear_rate
-from counterpoise.theory.risk_text import is_risk_text, parse_risk
+from counterpoise.theory.risk_text import is_nearly_risk_text, is_risk_text, parse_risk
 from counterpoise.theory.risks import CVaR, Mean, Risk, RiskRows, WorstGroup
 
 CVAR, WORST_GROUP = "cvar", "worst-group"
@@ -67,8 +68,14 @@ def _risk_or_rate(alpha: float | None, objective: Any) -> Risk | Rate:
         return objective
     if isinstance(objective, str) and objective == WORST_GROUP:
         return WorstGroup()
-    is_risk = isinstance(objective, str) and is_risk_text(objective)
-    return parse_risk(objective) if is_risk else as_objective(objective)
+    if isinstance(objective, str) and is_risk_text(objective):
+        return parse_risk(objective)
+    try:
+        return as_objective(objective)
+    except ValueError:
+        if isinstance(objective, str) and is_nearly_risk_text(objective, [*METRICS, *RATIOS]):
+            return parse_risk(objective)  # which says what is wrong with it
+        raise
 
 
 def select(evidence: Evidence, aim: Aim) -> Selection:
@@ -103,7 +110,7 @@ def groups_by(names: tuple[str, ...], table: Table, groups: IntArray | None) -> 
     if names:
         return group_codes(Table(np.empty((table.n_samples, 0)), None, {name: table.column(name) for name in names}))[0]
     if groups is None:
-        raise ValueError("objective='worst-group' needs sensitive_features: the groups of the rows.")
+        raise ValueError("WorstGroup needs sensitive_features: the groups of the rows.")
     return groups
 
 

@@ -1,8 +1,8 @@
 """MixtureClassifier: choose among models that you already have.
 
-A pool of fitted classifiers of any kind, one linear program: the mixture with the least loss on the worst-off fraction
-alpha of the rows, or the least worst-group loss, or the least of any rate, subject to goals on any datasets. The models
-are asked once; another alpha, bound or goal is solved from what they said.
+A pool of fitted classifiers of any kind, one convex program: the mixture with the least loss on the worst-off fraction
+alpha of the rows, or the least of another risk, or of any rate, subject to goals on any datasets. The models are asked
+once; another objective, bound or goal is solved from what they said.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,7 +20,7 @@ from counterpoise._base.checks import check_choice, check_count
 from counterpoise._base.types import AnyArray, ArrayLike
 from counterpoise.goals import Table
 from counterpoise.mixtures.answers import TRAIN, Answers, find_positive
-from counterpoise.mixtures.choosing import as_aim
+from counterpoise.mixtures.choosing import Aim, as_aim
 from counterpoise.mixtures.draws import Draws, check_key, make_key
 from counterpoise.mixtures.members import as_columns, members_of, named_models
 from counterpoise.mixtures.pool import n_rows
@@ -143,7 +143,7 @@ class MixtureClassifier(RandomizedClassifier):
         sample_weight : array of shape (n_samples,), optional
             Non-negative; only their ratios matter.
         sensitive_features : data frame, dict of arrays or array, optional
-            Columns that goals speak of, and the groups of ``objective="worst-group"``.
+            Columns that goals speak of, and the groups of ``WorstGroup``.
         datasets : dict from names to Table, optional
             Other datasets that goals or objective speak of.
         largest_weight : float, optional
@@ -159,7 +159,6 @@ class MixtureClassifier(RandomizedClassifier):
             Where no mixture meets the goals.
         """
         self._check_parameters()
-        aim = as_aim(self.alpha, self.objective, self.goals, **self._limits())
         X, labels = self._check_rows(X, y)
         named = named_models(self.estimators)
         self.names_, self.estimators_ = [name for name, _ in named], [model for _, model in named]
@@ -172,10 +171,14 @@ class MixtureClassifier(RandomizedClassifier):
         key = check_key(self.key) or drawn
         self._draws = Draws.learned(key, as_columns(X), evidence.sample_weight, self.estimators_)
         answers = self._with_datasets(evidence.answers, datasets)
-        self._settle(evidence._replace(answers=answers), aim)
+        self._settle(evidence._replace(answers=answers), self._aim_of_fit())
         return self
 
+    def _aim_of_fit(self) -> Aim:
+        return as_aim(self.alpha, self.objective, self.goals, **self._limits())
+
     def _check_parameters(self) -> None:
+        self._aim_of_fit()
         check_choice(self.decision, "decision", DECISIONS)
         check_key(self.key)
         if self.max_models is not None:

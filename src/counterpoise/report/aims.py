@@ -51,7 +51,8 @@ def told_aim(record: Record) -> Aim:
     if words.get("kind") in {RATE, RISK}:
         return Aim(str(words["kind"]), str(words.get("text", "")))
     if words.get("kind") == WORST_GROUP:
-        return Aim(WORST_GROUP, "the share wrong in the worst group")
+        by = f" by {words['text']}" if words.get("text") else ""
+        return Aim(WORST_GROUP, f"the share wrong in the worst group{by}")
     if words.get("kind") != CVAR or record.alpha is None:
         return Aim(OWN, "")
     if record.tail is None:

@@ -80,7 +80,7 @@ def cvar_figure(name: str, rows: str, curves: Mapping[str, tuple[ArrayLike, Arra
     return draw(name, f"CVaR of the zero-one loss on the {rows} rows", f"{told}.", fill)
 
 
-def rate_figure(name: str, rate: str, dots: Sequence[Dot]) -> Markup:
+def rate_figure(name: str, rate: str, dots: Sequence[Dot], show: Callable[[float], str]) -> Markup:
     """Draw one rate of every group; the first is that of all rows."""
 
     def fill(ax: Any) -> None:
@@ -90,7 +90,7 @@ def rate_figure(name: str, rate: str, dots: Sequence[Dot]) -> Markup:
         inside = (min(0.0, *values), max(1.0, *values))  # shares, but for some metrics of a user's own
         ax.set_xlim(*_limits([end for dot in dots for end in (dot.value, dot.low, dot.high)], inside))
 
-    told = "; ".join(f"{dot.name} {percent(dot.value)}" for dot in dots)
+    told = "; ".join(f"{dot.name} {show(dot.value)}" for dot in dots)
     return draw(name, f"{rate} by group".capitalize(), f"{told}.", fill, height=_FRAME + _ROW * len(dots))
 
 

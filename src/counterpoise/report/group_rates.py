@@ -1,6 +1,7 @@
 """The rates of groups in a report: one table, and a small figure for each rate."""
 
 import math
+from collections.abc import Callable
 
 from counterpoise.displays import count_bounds
 from counterpoise.report import figures
@@ -17,11 +18,14 @@ def group_table(record: Record) -> PageTable | None:
     groups, rates = _groups(record), _rates(record)
     if not groups:
         return None
-    columns = [[_value(record, of_group(rate), name) for name in groups] for rate in rates]
-    shown = [[(percent if _are_shares(column) else number)(value) for value in column] for column in columns]
+    shows = {rate: _show(record, rate) for rate in rates}
     rows = [
-        [text, count(_value(record, of_group(N_SAMPLES), name)), *(column[place] for column in shown)]
-        for place, (name, text) in enumerate(groups.items())
+        [
+            text,
+            count(_value(record, of_group(N_SAMPLES), name)),
+            *(show(_value(record, of_group(rate), name)) for rate, show in shows.items()),
+        ]
+        for name, text in groups.items()
     ]
     return PageTable("Rates by group", ("group", "rows", *(rate.replace("_", " ") for rate in rates)), rows)
 
@@ -38,7 +42,8 @@ def rate_panels(record: Record) -> list[Panel]:
         dots = [dot for dot in dots if math.isfinite(dot.value)]
         if len(dots) > 1:
             title = rate.replace("_", " ")
-            panels.append(Panel(title, figures.rate_figure(f"rate-{rate.replace('_', '-')}", title, dots)))
+            drawn = figures.rate_figure(f"rate-{rate.replace('_', '-')}", title, dots, _show(record, rate))
+            panels.append(Panel(title, drawn))
     return panels
 
 
@@ -59,9 +64,17 @@ def _dot(record: Record, rate: str, name: str, text: str) -> figures.Dot:
     return figures.Dot(text, value, *count_bounds(value, round(trials) if math.isfinite(trials) else None))
 
 
-def _are_shares(values: list[float]) -> bool:
-    """Tell whether all values there are lie between 0 and 1: a metric of a user's own may be any sum."""
-    return all(0 <= value <= 1 for value in values if math.isfinite(value))
+def _show(record: Record, rate: str) -> Callable[[float], str]:
+    """Return how a rate is written: a metric of a user's own may be any sum, and no share of rows.
+
+    Where rates are counts out of rows, so are all that are shares; weighted rates, and those of runs from before, tell
+    it by their size alone.
+    """
+    counts, known = {trials_of_group(one) for one in _rates(record)}, {row.quantity for row in record.rows}
+    if counts & known:
+        return percent if trials_of_group(rate) in known else number
+    values = [row.value for row in record.named(of_group(rate)) if math.isfinite(row.value)]
+    return percent if all(0 <= value <= 1 for value in values) else number
 
 
 def _value(record: Record, quantity: str, name: str) -> float:

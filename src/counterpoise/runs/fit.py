@@ -7,7 +7,10 @@ from contextlib import suppress
 from pathlib import Path
 
 from counterpoise._base.progress import Tell
-from counterpoise.goals import Goal, InfeasibleGoals, bind
+from counterpoise.goals import Goal, InfeasibleGoals, Table, bind
+from counterpoise.goals.own_metrics import own_metrics
+from counterpoise.mixtures.choosing import as_aim, groups_by
+from counterpoise.mixtures.pool import groups_of
 from counterpoise.runs.data import Data, Part, data_files, load_data
 from counterpoise.runs.errors import DataError, RunFolderError, short
 from counterpoise.runs.fitting import Work, fit_model, kept_model, plain_model, unheard
@@ -15,8 +18,10 @@ from counterpoise.runs.folder import CHECKPOINT, MODEL, Prints, Run, Writer, fin
 from counterpoise.runs.goals_file import goals_of, parse_goals_file, read_bytes
 from counterpoise.runs.judging import Judge
 from counterpoise.runs.measuring import measure_all
+from counterpoise.runs.methods import METHODS, POOL
 from counterpoise.runs.output import writing
 from counterpoise.runs.settings import RunSettings
+from counterpoise.theory.risks import Risk, RiskRows
 
 
 def fit_run(
@@ -59,7 +64,7 @@ def fit_run(
     folder = Path(output) if output is not None else path.parent / (settings.output or path.stem)
     prints = fingerprints(settings, data_files(settings, path.parent))
     writer = Writer(folder)
-    command = ["counterpoise", "fit", path.name, *([] if output is None else ["--output", folder.name])]
+    command = [*program(), "fit", path.name, *([] if output is None else ["--output", folder.name])]
 
     def say(event: str) -> None:
         writer.log(event)
@@ -69,6 +74,7 @@ def fit_run(
         if is_to_do:
             data = load_data(settings, path.parent)
             goals = checked_goals(settings, data)
+            check_objective(settings, data)
             work = Work(settings, data, goals, folder / CHECKPOINT, tell, say, writer.save_model)
             resumes = writer.begin(content, settings, data.columns, prints, path.parent)
             counts = ", ".join(f"{len(part)} {name}" for name, part in data.splits.items())
@@ -77,6 +83,11 @@ def fit_run(
         else:
             on_event(f"{folder} is done already: same settings, same data")
     return Run(folder, settings)
+
+
+def program() -> list[str]:
+    """Return the words that a command of this run begins with: metrics of a user's own come from a file."""
+    return ["counterpoise", *(["--import", "FILE.py"] if own_metrics() else [])]
 
 
 def checked_goals(settings: RunSettings, data: Data) -> tuple[Goal, ...]:
@@ -89,6 +100,21 @@ def checked_goals(settings: RunSettings, data: Data) -> tuple[Goal, ...]:
             if error is not None:
                 raise DataError(f"The goal {short(goal)} cannot be asked of the {split} rows: {error}") from error
     return goals
+
+
+def check_objective(settings: RunSettings, data: Data) -> None:
+    """Refuse a risk of groups that the rows do not have, before models are trained for it."""
+    method, part = settings.method, data.splits[data.chosen_on]
+    asked = method.parameters.get("objective") if METHODS[method.name].does == "mixes" else None
+    risk = as_aim(settings.alpha, asked, ()).objective
+    if not isinstance(risk, Risk):
+        return
+    codes = groups_of(part.groups, len(part))[0] if part.groups else None
+    table = part.table() if method.name == POOL else Table(None, part.y, part.groups or None)
+    try:
+        risk.bind(RiskRows(len(part), 1, lambda names: groups_by(names, table, codes)))
+    except ValueError as error:
+        raise DataError(f"method.parameters.objective: {error} Columns of groups are named in data.groups.") from error
 
 
 def why_not_asked(goals: Iterable[Goal], part: Part, data: Data) -> Iterator[ValueError | None]:

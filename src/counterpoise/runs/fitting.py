@@ -134,7 +134,8 @@ def _fit_mixture(work: Work) -> Any:
     if estimator.mixture != "optimal":
         return model
     work.say("chooses the mixture")
-    return inside_goals(work, model, alpha=None if "objective" in method.parameters else work.settings.alpha)
+    is_tail = method.parameters.get("objective", CVAR) == CVAR  # else it says itself which, or needs none
+    return inside_goals(work, model, alpha=work.settings.alpha if is_tail else None)
 
 
 def _fit_pool(work: Work) -> Any:

@@ -226,7 +226,7 @@ def _texts(judge: Judge, judged: str) -> dict[str, Any]:
         "groups": _named("group", (found.group for found in judge.rates(judged)), start=0),
         "models": _model_texts(judge),
         "method": _method_text(settings.method),
-        "objective": {"kind": _kind(judge), **({"text": str(judge.aim)} if _kind(judge) in {RATE, RISK} else {})},
+        "objective": _objective_text(judge),
         "met_on": met_on,
         "data": [
             f"{data.name}: {counts} rows; target {settings.data.target}{positive}.",
@@ -234,6 +234,12 @@ def _texts(judge: Judge, judged: str) -> dict[str, Any]:
             *_weight_words(settings),
         ],
     }
+
+
+def _objective_text(judge: Judge) -> dict[str, str]:
+    kind, aim = _kind(judge), judge.aim
+    text = ", ".join(aim.names) if isinstance(aim, WorstGroup) else str(aim)
+    return {"kind": kind, "text": text} if text and kind in {RATE, RISK, WORST_GROUP} else {"kind": kind}
 
 
 def _model_texts(judge: Judge) -> list[dict[str, str]]:

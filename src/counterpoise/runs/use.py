@@ -18,7 +18,7 @@ from counterpoise.mixtures.draws import draws_of
 from counterpoise.mixtures.draws.ids import BadId
 from counterpoise.runs.data import Data, data_files, extra_parts, load_data, read_part, with_baseline_model
 from counterpoise.runs.errors import DataError, RunFolderError
-from counterpoise.runs.fit import checked_goals, why_not_asked
+from counterpoise.runs.fit import checked_goals, program, why_not_asked
 from counterpoise.runs.fitting import Work, inside_goals, last_step, mixes, unheard
 from counterpoise.runs.folder import CHECKPOINT, GOALS, SETTINGS, Run, Writer, fingerprints, read_json
 from counterpoise.runs.goals_file import goals_of
@@ -246,7 +246,7 @@ def _known_goals(goals: Any, settings: RunSettings) -> tuple[Goal, ...]:
 
 def _command(run: Run, settings: RunSettings, changes: Mapping[str, Any], folder: Path) -> str:
     """Return what a user would type to choose this mixture."""
-    words = ["counterpoise", "rebalance", run.folder.name, "--output", folder.name]
+    words = [*program(), "rebalance", run.folder.name, "--output", folder.name]
     if "alpha" in changes:
         words += ["--alpha", f"{settings.alpha:g}"]
     if "goals" in changes:

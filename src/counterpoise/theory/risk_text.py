@@ -1,6 +1,8 @@
 """Risks from their text, as in a goals file: ``0.5 * Mean() + 0.5 * CVaR(0.1)``."""
 
 import ast
+import re
+from collections.abc import Collection
 from typing import Any
 
 from counterpoise._base.words import did_you_mean
@@ -13,6 +15,12 @@ _KINDS = {kind.__name__: kind for kind in (Mean, CVaR, WorstGroup, EmpiricalLike
 def is_risk_text(text: str) -> bool:
     """Tell whether a text speaks of risks: whether it names one where a rate has its name."""
     return any(f"{name}(" in text.replace(" ", "") for name in _KINDS)
+
+
+def is_nearly_risk_text(text: str, metrics: Collection[str]) -> bool:
+    """Tell whether a text was meant as a risk: whether a name in it is nearly that of one, and of no metric."""
+    names = [text, *re.findall(r"\w+(?=\s*\()", text)]
+    return any(did_you_mean(name, _KINDS) and not did_you_mean(name, metrics) for name in names)
 
 
 def parse_risk(text: str) -> Risk:
@@ -47,7 +55,7 @@ def _risk(node: ast.expr, text: str) -> Risk:
     try:
         return kind(*(_constant(value, text) for value in node.args), **named)
     except TypeError as error:  # arguments that it does not take
-        raise ValueError(f"{node.func.id} in {text!r}: {error}") from error
+        raise ValueError(f"{node.func.id} in {text!r}: {str(error).partition('() ')[2]}.") from error
 
 
 def _constant(node: ast.expr, text: str) -> Any:

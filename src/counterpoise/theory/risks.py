@@ -124,6 +124,10 @@ class WorstGroup(WorstCase):
 
     columns: str | tuple[str, ...] = ()
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.columns, (str, tuple, list)) or not all(isinstance(name, str) for name in self.columns):
+            raise ValueError(f"columns must be the name of a column, or a tuple of names; got {self.columns!r}.")
+
     @property
     def names(self) -> tuple[str, ...]:
         """Return the names of the columns."""
