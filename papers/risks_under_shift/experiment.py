@@ -16,7 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from counterpoise import MixtureClassifier
-from counterpoise.datasets import load_dataset
+from counterpoise.datasets import TableData, load_dataset
 from counterpoise.metrics import cvar_loss
 from counterpoise.runs.results import ResultRow
 from counterpoise.theory.risks import KL, CVaR, EmpiricalLikelihood, Mean, Risk
@@ -28,9 +28,10 @@ DATASETS = ("adult", "credit-default")
 N_CHOOSE = (300, 2000)  # rows
 LEAST_SHARE = 0.05  # of the test rows in a sub-population
 ALPHA = 0.1
+MEAN, BALL = "mean", "calibrated empirical likelihood"
 OBJECTIVES: dict[str, Risk] = {
-    "mean": Mean(),
-    "calibrated empirical likelihood": EmpiricalLikelihood("calibrated", confidence=0.9),
+    MEAN: Mean(),
+    BALL: EmpiricalLikelihood("calibrated", confidence=0.9),
     "KL ball of radius 0.1": KL(0.1),
     "CVaR, alpha 0.5": CVaR(0.5),
     "CVaR, alpha 0.1": CVaR(ALPHA),
@@ -53,7 +54,11 @@ def wanted(datasets: Sequence[str], n_seeds: int) -> list[Split]:
 
 def measure(split: Split) -> list[ResultRow]:
     """Return the errors of every mixture, and of the plain model, on one split."""
-    data = load_dataset(split.dataset)
+    return measure_on(load_dataset(split.dataset), split)
+
+
+def measure_on(data: TableData, split: Split) -> list[ResultRow]:
+    """Return the same for rows at hand."""
     X, y = np.nan_to_num(np.asarray(data.X, dtype=float), nan=-1.0), np.asarray(data.y)  # missing is a value
     shuffled = np.random.default_rng(split.seed).permutation(len(y))
     train, choose, test = np.split(shuffled, [len(y) // 2, len(y) // 2 + max(N_CHOOSE)])
