@@ -201,3 +201,27 @@ def test_settings_of_a_tail_are_refused_beside_another_risk(params, text, data):
 @pytest.mark.parametrize("risk", RISKS, ids=repr)
 def test_every_risk_is_read_back_from_its_text(risk):
     assert parse_risk(repr(risk)) == risk
+
+
+def test_rebalance_records_what_it_was_asked_for(data, pool):
+    X, y, columns, _ = rows_of(data)
+    model = cp.MixtureClassifier(pool, objective=KL(0.1), random_state=0).fit(X, y)
+    other = model.rebalance(alpha=0.5)
+    assert (other.objective_, other.get_params()["objective"], other.alpha) == (CVaR(0.5), None, 0.5)
+    assert model.rebalance(alpha=0.5, sensitive_features=columns).objective_ == CVaR(0.5)
+    assert model.rebalance(sensitive_features=columns).objective_ == WorstGroup()
+    assert model.risk_ == KL(0.1)
+    calibrated = model.rebalance(objective=EmpiricalLikelihood("calibrated"))
+    assert calibrated.risk_.radius == pytest.approx(calibrated_radius(len(y), 0.9, len(pool) - 1))
+
+
+def test_risks_are_scaled_from_either_side_and_added():
+    assert Mean() * 0.5 + CVaR(0.1) == 0.5 * Mean() + CVaR(0.1)
+    assert 2 * (0.5 * Mean() + KL(0.1)) == 1.0 * Mean() + 2.0 * KL(0.1)
+
+
+@pytest.mark.parametrize("objective", [Mean, 3, [Mean()]])
+def test_what_is_no_objective_is_told_what_one_is(objective, data, pool):
+    X, y, _, _ = rows_of(data)
+    with pytest.raises(TypeError, match="objective must be a risk such as CVaR"):
+        cp.MixtureClassifier(pool, objective=objective).fit(X, y)

@@ -154,3 +154,19 @@ def test_bad_input_gets_one_clear_sentence(name):
 def test_constraints_that_cannot_hold_are_refused():
     with pytest.raises(InfeasibleRows, match="No mixture satisfies"):
         minimize_risk([[0.0, 1.0]], KL(0.1), rows=[[1.0, 1.0]], bounds=[0.5])
+
+
+class Flat(Risk):
+    """A slope of zero ends the search at once."""
+
+    def value(self, losses, sample_weight=None):
+        return float(np.mean(np.square(losses)))
+
+    def subgradient(self, losses, sample_weight=None):
+        return np.zeros(len(losses))
+
+
+def test_a_slope_that_ends_the_search_at_once_is_looked_at_again():
+    losses = np.random.default_rng(1).exponential(size=(300, 8)) * np.linspace(0.2, 2, 8)
+    with pytest.raises(ValueError, match="risk must be convex in the losses, and its subgradient a slope"):
+        minimize_risk(losses, Flat())

@@ -192,11 +192,12 @@ def rebalance(
     *,
     output: Annotated[Path, Parameter(name=("--output", "-o"))],
     alpha: float | None = None,
+    objective: str | None = None,
     goal: Annotated[list[str] | None, Parameter(negative="")] = None,
     strict: Annotated[bool, Flag] = False,
     shown: Out = PRINTED,
 ) -> int:
-    """Choose the mixture of a run's models anew, for another tail or other goals, without training.
+    """Choose the mixture of a run's models anew, for another tail, objective or goals, without training.
 
     Parameters
     ----------
@@ -206,6 +207,8 @@ def rebalance(
         The new run folder.
     alpha
         The worst-off fraction that counts. Default: as before.
+    objective
+        What to make as small as possible instead, such as "KL(0.1)" or "false_positive_rate(train)".
     goal
         A goal as text, such as "recall(train) >= 0.9"; give the option once for each. They replace those of the run.
     strict
@@ -213,7 +216,8 @@ def rebalance(
     """
     from counterpoise.runs import open_run, rebalance_run  # noqa: PLC0415
 
-    return _told(rebalance_run(open_run(run), alpha=alpha, goals=goal, output=output), shown, strict=strict)
+    chosen = rebalance_run(open_run(run), alpha=alpha, objective=objective, goals=goal, output=output)
+    return _told(chosen, shown, strict=strict)
 
 
 @app.command(usage="Usage: counterpoise certify [OPTIONS] RUN [DATA]")

@@ -7,7 +7,7 @@ import numpy as np
 from counterpoise._base.checks import check_alpha
 from counterpoise._base.types import ByteArray, FloatArray, IntArray
 from counterpoise._base.words import did_you_mean
-from counterpoise.goals import Goal, Rate, Table, as_goals, as_objective
+from counterpoise.goals import Goal, Rate, Ratio, Table, as_goals, as_objective
 from counterpoise.goals.rates import METRICS, RATIOS
 from counterpoise.goals.tables import group_codes
 from counterpoise.mixtures.answers import TRAIN, Answers
@@ -70,6 +70,12 @@ def _risk_or_rate(alpha: float | None, objective: Any) -> Risk | Rate:
         return WorstGroup()
     if isinstance(objective, str) and is_risk_text(objective):
         return parse_risk(objective)
+    if isinstance(objective, type) or not (isinstance(objective, (str, Rate, Ratio))):
+        hint = ": add parentheses" if isinstance(objective, type) else ""
+        raise TypeError(
+            "objective must be a risk such as CVaR(0.1), a rate such as error_rate(train), or the text of one; got "
+            f"{objective!r}{hint}."
+        )
     try:
         return as_objective(objective)
     except ValueError:

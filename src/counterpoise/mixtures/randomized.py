@@ -19,6 +19,7 @@ from counterpoise.mixtures.draws import known_draws
 from counterpoise.mixtures.members import Mixture, Pool, shared
 from counterpoise.mixtures.one_rule import DeterministicRule, best_rule
 from counterpoise.mixtures.pool import PooledClassifier, checked_features, failures, groups_of, n_rows, predict_codes
+from counterpoise.theory.risks import Risk
 
 DECISIONS = ("sticky", "sample", "vote")
 
@@ -126,8 +127,8 @@ class RandomizedClassifier(PooledClassifier):
         sample_weight : array of shape (n_samples,), optional
             Weights of the given rows.
         sensitive_features : array, dict or data frame with a row for each sample, optional
-            Columns that goals speak of. Without goals and objective: choose the mixture with the least loss on the
-            worst of these groups; a small labelled set is enough.
+            Columns that goals speak of. Without goals, alpha and objective: choose the mixture with the least loss on
+            the worst of these groups; a small labelled set is enough.
         datasets : dict from names to Table, optional
             Other datasets that goals or objective speak of; those given before are known.
         largest_weight : float, optional
@@ -147,7 +148,8 @@ class RandomizedClassifier(PooledClassifier):
             Where no mixture meets the goals.
         """
         check_is_fitted(self)
-        if objective is None and sensitive_features is not None and not (self.goals_ if goals is None else goals):
+        has_goals = bool(self.goals_ if goals is None else goals)
+        if objective is None and alpha is None and sensitive_features is not None and not has_goals:
             objective = WORST_GROUP
         aim = self._aim(alpha, objective, goals)._replace(mixture="optimal")
         evidence = self._evidence(X, y, Weighed(sample_weight, largest_weight), sensitive_features, datasets)
@@ -155,7 +157,10 @@ class RandomizedClassifier(PooledClassifier):
         given = {"alpha": alpha, "goals": goals, "objective": objective, "mixture": "optimal"}
         params = self.get_params(deep=False)
         other = copy.copy(self)
-        other.set_params(**{name: value for name, value in given.items() if value is not None and name in params})
+        changed = {name: value for name, value in given.items() if value is not None}
+        if alpha is not None and objective is None:
+            changed["objective"] = None  # for which alpha is short
+        other.set_params(**{name: value for name, value in changed.items() if name in params})
         other._settle(evidence, aim)  # noqa: SLF001 - of our own kind
         return other
 
@@ -214,6 +219,12 @@ class RandomizedClassifier(PooledClassifier):
         evidence = self._evidence(X, y, Weighed(sample_weight, largest_weight), sensitive_features, datasets)
         found = best_rule(self.mixture_, evidence, self._aim())
         return DeterministicRule(**found, classes_=self.classes_, source=self)
+
+    @property
+    def risk_(self) -> Risk | None:
+        """Return the risk that was minimized, with its groups and a calibrated radius filled in; None for a rate."""
+        asked = self.selection_.risk or self.objective_
+        return asked if isinstance(asked, Risk) else None
 
     def _pool(self) -> Pool:
         return Pool(vars(self).get("_members", self.estimators_), self.classes_, self.n_jobs)

@@ -80,16 +80,16 @@ def mixes(model: Any) -> bool:
     return hasattr(last_step(model), "mixture_")
 
 
-def inside_goals(work: Work, model: Any, *, alpha: float | None = None) -> Any:
+def inside_goals(work: Work, model: Any, *, alpha: float | None = None, objective: Any = None) -> Any:
     """Return a fitted mixture chosen anew, inside the goals, on the rows set aside for it. Nothing is trained.
 
-    ``alpha`` is another tail, where a tail is what counts.
+    ``alpha`` is another tail, ``objective`` anything else to make small; without either it is as before.
     """
     data = work.data
     part, estimator = data.splits[data.chosen_on], last_step(model)
-    given: dict[str, Any] = {"objective": estimator.objective_}
-    if isinstance(estimator.objective_, CVaR) or estimator.objective_ == CVAR:  # as models of before have it
-        given = {"objective": CVAR, "alpha": estimator.alpha_ if alpha is None else alpha}
+    given: dict[str, Any] = {"objective": estimator.objective_ if objective is None else objective}
+    if objective is None and alpha is not None:
+        given = {"objective": CVAR, "alpha": alpha}
     if part.weights is not None:  # the rounds count held-out rows alike
         given |= {"X": seen_by_last(model, part.X), "y": part.y, "sample_weight": part.weights}
         given["sensitive_features"] = part.groups or None
@@ -134,7 +134,7 @@ def _fit_mixture(work: Work) -> Any:
     if estimator.mixture != "optimal":
         return model
     work.say("chooses the mixture")
-    is_tail = method.parameters.get("objective", CVAR) == CVAR  # else it says itself which, or needs none
+    is_tail = method.parameters.get("objective", CVAR) == CVAR and isinstance(estimator.objective_, CVaR)
     return inside_goals(work, model, alpha=work.settings.alpha if is_tail else None)
 
 

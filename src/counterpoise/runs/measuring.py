@@ -238,7 +238,8 @@ def _texts(judge: Judge, judged: str) -> dict[str, Any]:
 
 def _objective_text(judge: Judge) -> dict[str, str]:
     kind, aim = _kind(judge), judge.aim
-    text = ", ".join(aim.names) if isinstance(aim, WorstGroup) else str(aim)
+    bound = judge.estimator.risk_ if judge.is_mixture and kind == RISK else aim  # with the radius that was calibrated
+    text = ", ".join(aim.names) if isinstance(aim, WorstGroup) else str(bound)
     return {"kind": kind, "text": text} if text and kind in {RATE, RISK, WORST_GROUP} else {"kind": kind}
 
 

@@ -34,6 +34,8 @@ class RunSummary(NamedTuple):
     first_error: float | None  # of plain training, where it was measured
     first_cvar: float | None
     goals: tuple[GoalLine, ...]
+    objective: str = ""  # what was made small, where it is neither the error nor the tail
+    value: float | None = None  # of the objective
 
     @property
     def all_hold(self) -> bool:
@@ -63,6 +65,8 @@ class RunSummary(NamedTuple):
             f"{name}: error {error:.4f}{tail}" + (f" {cvar:.4f}" if tail else "")
             for name, (error, cvar) in found.items()
         ]
+        if self.value is not None:
+            lines.append(f"made as small as possible: {self.objective}, {self.value:.4f}")
         if self.goals:
             cells = [(one.verdict, _number(one.estimate), _number(one.bound), one.goal) for one in self.goals]
             table = text_table([("verdict", "estimate", "bound", "goal"), *cells], "<>><")
@@ -85,7 +89,7 @@ def summarize_run(
     splits = dict.fromkeys(row.split for row in results.where(quantity="error", method=MIXTURE))
     judged = split or (TEST if TEST in splits else list(splits)[-1])
     values = {(row.quantity, row.method, row.settings, row.alpha): row.value for row in results.where(split=judged)}
-    alpha = float(settings.alpha)
+    alpha, told = float(settings.alpha), dict(texts.get("objective", {}))
 
     def goal(entry: dict[str, Any]) -> GoalLine:
         if unasked and entry["name"] in unasked:
@@ -104,6 +108,8 @@ def summarize_run(
         values.get(("error", FIRST, "", None)),
         values.get(("cvar", FIRST, "", alpha)),
         tuple(goal(entry) for entry in texts["goals"]),
+        str(told.get("text", told.get("kind", ""))) if ("objective", MIXTURE, "", None) in values else "",
+        values.get(("objective", MIXTURE, "", None)),
     )
 
 

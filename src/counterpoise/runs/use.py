@@ -14,6 +14,7 @@ from counterpoise._base.words import did_you_mean
 from counterpoise.goals import Goal, as_goals
 from counterpoise.goals.audit import Audit
 from counterpoise.goals.wording import NoRows
+from counterpoise.mixtures.choosing import as_aim
 from counterpoise.mixtures.draws import draws_of
 from counterpoise.mixtures.draws.ids import BadId
 from counterpoise.runs.data import Data, data_files, extra_parts, load_data, read_part, with_baseline_model
@@ -29,7 +30,7 @@ from counterpoise.runs.measuring import goal_rows, loss_rows, measure_all
 from counterpoise.runs.output import check_place, write_output
 from counterpoise.runs.quantities import TEST, TRAIN
 from counterpoise.runs.results import ResultsTable
-from counterpoise.runs.settings import GoalSettings, RunSettings
+from counterpoise.runs.settings import GoalSettings, MethodSettings, RunSettings
 from counterpoise.runs.summary import RunSummary, summarize_run
 
 _DIGITS = 12  # of a probability in a file: the rest is rounding, as in 0.9999999999999996
@@ -182,15 +183,19 @@ def _asked_of(rows: str) -> Iterator[None]:
         raise DataError(f"The goals cannot be asked of the {rows}: {error}") from error
 
 
-def rebalance_run(run: Run, *, alpha: float | None = None, goals: Any = None, output: str | Path) -> Run:
-    """Choose the mixture of a run's models anew, for another tail or other goals; nothing is trained.
+def rebalance_run(
+    run: Run, *, alpha: float | None = None, objective: str | None = None, goals: Any = None, output: str | Path
+) -> Run:
+    """Choose the mixture of a run's models anew, for another tail, objective or goals; nothing is trained.
 
     Parameters
     ----------
     run : Run
         Of a method that mixes models. Its data files must be where they were.
     alpha : float in (0, 1], optional
-        Default: as before.
+        Another tail; short for the objective ``CVaR(alpha)``.
+    objective : str, optional
+        The text of a risk or a rate. Default: as before, unless alpha is given.
     goals : goals or their texts, optional
         They replace those of the run.
     output : path
@@ -202,6 +207,8 @@ def rebalance_run(run: Run, *, alpha: float | None = None, goals: Any = None, ou
         The new one.
     """
     changes: dict[str, Any] = {} if alpha is None else {"alpha": check_alpha(alpha)}
+    if alpha is not None or objective is not None:
+        changes["method"] = _method_with(run.settings.method, objective)
     if goals is not None:
         asked = [(str(goal.with_confidence(None)), goal.confidence) for goal in _known_goals(goals, run.settings)]
         changes["goals"] = [GoalSettings(goal=text, confidence=confidence) for text, confidence in asked]
@@ -217,7 +224,7 @@ def rebalance_run(run: Run, *, alpha: float | None = None, goals: Any = None, ou
             data = _own_data(run)
             goals = checked_goals(settings, data)
             work = Work(settings, data, goals, writer.folder / CHECKPOINT, unheard, unheard, writer.save_model)
-            model = inside_goals(work, model, alpha=changes.get("alpha"))
+            model = inside_goals(work, model, alpha=changes.get("alpha"), objective=objective)
             rows, texts = measure_all(Judge(settings, data, model, goals), 0.0)
             texts["commands"] = [_command(run, settings, changes, writer.folder)]
             content = (run.folder / GOALS).read_bytes()
@@ -229,6 +236,13 @@ def rebalance_run(run: Run, *, alpha: float | None = None, goals: Any = None, ou
             writer.save_model(model)
             writer.finish(rows, texts, prints)
     return Run(writer.folder, settings)
+
+
+def _method_with(method: MethodSettings, objective: str | None) -> MethodSettings:
+    """Return the method with another objective among its parameters; None is the tail."""
+    others = {name: value for name, value in method.parameters.items() if name != "objective"}
+    asked = {} if objective is None else {"objective": str(as_aim(1.0, objective, ()).objective)}
+    return method.model_copy(update={"parameters": others | asked})
 
 
 def _known_goals(goals: Any, settings: RunSettings) -> tuple[Goal, ...]:
@@ -249,6 +263,8 @@ def _command(run: Run, settings: RunSettings, changes: Mapping[str, Any], folder
     words = [*program(), "rebalance", run.folder.name, "--output", folder.name]
     if "alpha" in changes:
         words += ["--alpha", f"{settings.alpha:g}"]
+    if "objective" in settings.method.parameters and "method" in changes:
+        words += ["--objective", str(settings.method.parameters["objective"])]
     if "goals" in changes:
         words += [word for goal in goals_of(settings) for word in ("--goal", str(goal))]
     return shlex.join(words)

@@ -18,7 +18,7 @@ _LEVEL = 0.8  # where the level lies between lower and value while the lower bou
 _LEVEL_STALLED = 0.35  # ... and when it does not: then it is near the optimum, and the point should move
 _STALLED = 0.1  # a rise of the lower bound below this part of the gap
 _ROUNDING = 1e-13  # a gap of this part of the function's range is rounding
-_BENT = 1e-7  # part of the function's range by which a cut may be above it: rounding
+BENT = 1e-7  # part of the function's range by which a cut may be above it: rounding
 
 Callback = Callable[[Progress], bool | None]
 
@@ -127,7 +127,7 @@ class LevelBundle(Generic[AnyOracle]):
         height = float(cut.slope @ point)
         earlier = self._unscaled(float((self.planes.slopes @ point).max(initial=-np.inf)))
         above = max(earlier - height, float(cut.slope @ best) - value)
-        if above > _BENT * max(self.span, abs(height)):
+        if above > BENT * max(self.span, abs(height)):
             raise NotConvex(above)
 
     def _is_done(self, progress: Progress) -> bool:

@@ -15,7 +15,7 @@ from counterpoise._base.checks import (
     check_vector,
 )
 from counterpoise._base.types import AnyArray, ArrayLike, FloatArray
-from counterpoise.solvers.bundle import Callback, LevelBundle, Limits, NotConvex, Proof
+from counterpoise.solvers.bundle import BENT, Callback, LevelBundle, Limits, NotConvex, Proof
 from counterpoise.solvers.mixture import minimize_cvar
 from counterpoise.solvers.planes import CuttingPlanes, Simplex
 from counterpoise.solvers.result import MixtureSolution
@@ -110,12 +110,14 @@ def minimize_risk(
     oracle = RiskOracle(matrix, check_sample_weight(sample_weight, n_samples), risk)
     ends = Limits(check_positive(tol, "tol"), check_count(max_iter, "max_iter"), callback)
     try:
-        return LevelBundle(oracle, planes, ends).solve(start)
+        found = LevelBundle(oracle, planes, ends).solve(start)
+        oracle.require_proof(found)
     except NotConvex as error:
         raise ValueError(
             f"risk must be convex in the losses, and its subgradient a slope that is nowhere above it; got {risk!r}, "
             f"whose value is {error.excess:.4g} below such a slope at another mixture. Check its two methods."
         ) from None
+    return found
 
 
 class RiskCut(NamedTuple):
@@ -150,6 +152,14 @@ class RiskOracle:
             one = self._supporting(cut.mixture)
             weights, offset = weights + share * one[0], offset + share * one[1]
         return Proof(weights, self.rows.columns(weights) + offset, offset)
+
+    def require_proof(self, found: MixtureSolution) -> None:
+        """Look at two more mixtures: a slope that is none may have ended the search before any other was seen."""
+        for mixture in np.random.default_rng(0).dirichlet(np.full(self.n_models, 0.5), size=2):
+            value = self.value(mixture)
+            proven = found.offset + float(self.rows.columns(found.weights) @ mixture)
+            if proven - value > BENT * max(self.high - self.low, abs(value)):
+                raise NotConvex(proven - value)
 
     def close(self) -> None:
         """Hold nothing."""

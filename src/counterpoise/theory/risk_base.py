@@ -48,8 +48,11 @@ class Risk(ABC):
         """Return the risk with what depends on the rows filled in: groups, a calibrated radius."""
         return self
 
-    def __rmul__(self, factor: float) -> "Risk":
-        return WeightedSum(((check_number(factor, "The factor of a risk", "(0, inf)"), self),))
+    def __mul__(self, factor: float) -> "Risk":
+        factor = check_number(factor, "The factor of a risk", "(0, inf)")
+        return WeightedSum(tuple((factor * own, risk) for own, risk in _parts(self)))
+
+    __rmul__ = __mul__
 
     def __add__(self, other: "Risk") -> "Risk":
         if not isinstance(other, Risk):
@@ -92,10 +95,6 @@ class WeightedSum(Risk):
     def bind(self, rows: RiskRows) -> Risk:
         """Bind each part."""
         return WeightedSum(tuple((factor, risk.bind(rows)) for factor, risk in self.parts))
-
-    def __rmul__(self, factor: float) -> Risk:
-        factor = check_number(factor, "The factor of a risk", "(0, inf)")
-        return WeightedSum(tuple((factor * own, risk) for own, risk in self.parts))
 
     def __repr__(self) -> str:
         return " + ".join(f"{factor:g} * {risk!r}" for factor, risk in self.parts)

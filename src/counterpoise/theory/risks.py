@@ -142,12 +142,15 @@ class WorstGroup(WorstCase):
         raise ValueError(f"{self!r} needs the groups of the rows: it is bound to sensitive_features at fit.")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class WorstOfGroups(WorstCase):
     """``WorstGroup`` for rows whose groups are known."""
 
     unbound: WorstGroup
     codes: IntArray
+
+    def __repr__(self) -> str:
+        return repr(self.unbound)
 
     def subgradient(self, losses: ArrayLike, sample_weight: ArrayLike | None = None) -> FloatArray:
         """Return the own weights of the samples of the worst group, the first of equals, scaled to sum to 1."""
