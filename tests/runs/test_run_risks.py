@@ -4,7 +4,7 @@ import pytest
 
 from counterpoise.cli import main
 from counterpoise.runs import open_run
-from counterpoise.theory.risks import CVaR, EmpiricalLikelihood, WorstGroup
+from counterpoise.theory.risks import CVaR, EmpiricalLikelihood, Mean, WorstGroup
 
 OBJECTIVE = {"n_estimators = 8": 'n_estimators = 4\nobjective = "{}"'}
 
@@ -73,3 +73,20 @@ def test_every_method_checks_its_objective_first(fit, capsys, method, told):
     assert code == 2
     assert told in capsys.readouterr().err
     assert not folder.exists()
+
+
+def test_a_run_is_rebalanced_for_another_objective_and_back_for_a_tail(fit, capsys):
+    """What was made small is in the model, the settings, the summary and the command that makes it again."""
+    _, folder = fit("EmpiricalLikelihood('calibrated')")
+    other, tail = folder.with_name("other"), folder.with_name("tail")
+    assert main(["rebalance", str(folder), "-o", str(other), "--objective", "0.5 * Mean() + 0.5 * CVaR(0.1)"]) == 0
+    said = capsys.readouterr().out
+    run = open_run(other)
+    assert run.model()[-1].objective_ == 0.5 * Mean() + 0.5 * CVaR(0.1)
+    assert run.settings.method.parameters["objective"] == "0.5 * Mean() + 0.5 * CVaR(alpha=0.1)"
+    assert f"made as small as possible: 0.5 * Mean() + 0.5 * CVaR(alpha=0.1), {run.summary().value:.4f}" in said
+    assert main(["rebalance", str(other), "-o", str(tail), "--alpha", "0.4", "--quiet"]) == 0
+    run = open_run(tail)
+    assert run.model()[-1].objective_ == CVaR(0.4)
+    assert "objective" not in run.settings.method.parameters
+    assert run.summary().value is None

@@ -1,5 +1,6 @@
 """Every number about a fitted run, as rows of the results table, and the words that belong to them."""
 
+import re
 import time
 from collections.abc import Collection, Iterable, Iterator
 from typing import Any, NamedTuple
@@ -35,6 +36,7 @@ from counterpoise.runs.settings import MethodSettings, RunSettings
 from counterpoise.theory.risks import CVaR, Risk, WorstGroup
 
 _ALPHAS = (*np.geomspace(0.01, 1.0, 30), 0.05, 0.1, 0.2, 0.5)  # a smooth curve, and round numbers to quote
+_LONG = re.compile(r"\d+\.\d{5,}")  # number in a text
 _POINTS = 21  # of a frontier
 _FRONTIER_TOL = 1e-4  # gap of its points: a figure shows no less
 _RATIO_RANGE = 0.1  # on either side of a ratio's bound, whose range is not known beforehand
@@ -239,7 +241,8 @@ def _texts(judge: Judge, judged: str) -> dict[str, Any]:
 def _objective_text(judge: Judge) -> dict[str, str]:
     kind, aim = _kind(judge), judge.aim
     bound = judge.estimator.risk_ if judge.is_mixture and kind == RISK else aim  # with the radius that was calibrated
-    text = ", ".join(aim.names) if isinstance(aim, WorstGroup) else str(bound)
+    written = _LONG.sub(lambda number: f"{float(number[0]):.4g}", str(bound))
+    text = ", ".join(aim.names) if isinstance(aim, WorstGroup) else written
     return {"kind": kind, "text": text} if text and kind in {RATE, RISK, WORST_GROUP} else {"kind": kind}
 
 
