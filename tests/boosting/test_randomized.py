@@ -124,20 +124,20 @@ def test_lpboost_theory_sets_beta_from_the_rounds():
 
 def test_sticky_shares_are_those_of_the_mixture(fitted):
     rng = np.random.default_rng(1)
-    rows = rng.normal(size=(100_000, 12))
+    rows = rng.normal(size=(30_000, 12))
     probabilities = fitted.predict_proba(rows)
     said = fitted.predict(rows) == fitted.classes_[1]
     expected = probabilities[:, 1].mean()
-    error = np.sqrt((probabilities[:, 1] * probabilities[:, 0]).mean() / 100_000)
+    error = np.sqrt((probabilities[:, 1] * probabilities[:, 0]).mean() / 30_000)
     assert abs(said.mean() - expected) < 3 * error + 1e-9
 
 
 def test_each_model_decides_its_share_of_the_people(fitted):
     from counterpoise.mixtures.draws import pick  # noqa: PLC0415
 
-    rows = np.random.default_rng(2).normal(size=(100_000, 12))
-    shares = np.bincount(pick(fitted._draws.by_row(rows), fitted.mixture_), minlength=30) / 100_000
-    error = np.sqrt(fitted.mixture_ * (1 - fitted.mixture_) / 100_000)
+    rows = np.random.default_rng(2).normal(size=(30_000, 12))
+    shares = np.bincount(pick(fitted._draws.by_row(rows), fitted.mixture_), minlength=30) / 30_000
+    error = np.sqrt(fitted.mixture_ * (1 - fitted.mixture_) / 30_000)
     assert (np.abs(shares - fitted.mixture_) <= 3 * error + 1e-12).all()
 
 

@@ -87,10 +87,9 @@ def asks_less(goal, than):
     return goal.bound > than.bound if goal.sense == "<=" else goal.bound < than.bound
 
 
-@pytest.mark.parametrize("block", range(2))
-def test_every_bound_offered_can_be_typed_in_as_printed_and_hardly_tightened(block):
+def test_every_bound_offered_can_be_typed_in_as_printed_and_hardly_tightened():
     kinds = []
-    for seed in range(10 * block, 10 * block + 10):
+    for seed in range(14):
         fit, goals, error = random_conflict(seed)
         if error is None:
             continue
@@ -106,7 +105,7 @@ def test_every_bound_offered_can_be_typed_in_as_printed_and_hardly_tightened(blo
 
 
 def test_numbers_offered_can_be_put_back_as_they_are():
-    for seed in range(20):
+    for seed in range(14):
         fit, goals, error = random_conflict(seed)
         if error is None:
             continue

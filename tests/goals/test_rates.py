@@ -8,7 +8,7 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles import random_decisions, rates_by_counting
 
@@ -26,6 +26,7 @@ def table_of(labels, baseline, sex, weight):
 
 
 @pytest.mark.parametrize("name", [*METRICS, *RATIOS])
+@settings(max_examples=15)
 @given(SEEDS, st.booleans(), st.sampled_from(GROUPS))
 def test_every_metric_agrees_with_counting(name, seed, weighted, group):
     predicted, labels, baseline, sex, weight = random_decisions(seed, weighted=weighted)

@@ -25,7 +25,7 @@ def test_heavy_rows_that_were_not_drawn_do_not_make_a_goal_hold(n_rows):
     """A hundredth of the rows weighs 20 and is wrong: without a limit "holds" in 60, 38 and 12 % of the samples."""
     people = POPULATIONS["heavy, wrong and unseen"]
     assert people.truth("error_rate(train) <= 0.1") > 0.15
-    seeds = range(60)
+    seeds = range(40)
     found = [
         audit("error_rate(train) <= 0.1", *people.drawn(np.random.default_rng(seed), n_rows))[0].verdict
         for seed in seeds

@@ -36,9 +36,9 @@ def assert_certified(found, problem, tol):
     assert found.gap <= tol + 1e-9
 
 
-@pytest.mark.parametrize("batch", range(6))
+@pytest.mark.parametrize("batch", range(4))
 def test_values_agree_with_highs_on_random_problems(batch):
-    """150 problems: ties, duplicates, constants, real losses, weights, rows; every certificate is checked."""
+    """100 problems: ties, duplicates, constants, real losses, weights, rows; every certificate is checked."""
     for seed in range(batch * SEEDS_A_BATCH, (batch + 1) * SEEDS_A_BATCH):
         problem = random_problem(seed)
         optimum = least_cvar(problem)

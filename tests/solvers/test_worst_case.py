@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from oracles import cvar_by_filling, divergence_of, worst_weights_by_cvxpy
@@ -40,7 +40,7 @@ def assert_distribution(weights):
 
 
 @each_divergence
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(6))
 def test_agrees_with_a_conic_solver(divergence, seed):
     rng = np.random.default_rng(seed)
     losses = rng.normal(size=25) if seed % 3 else rng.exponential(size=25)
@@ -51,7 +51,6 @@ def test_agrees_with_a_conic_solver(divergence, seed):
 
 
 @each_divergence
-@settings(max_examples=60)
 @given(losses=TIED, radius=RADII, seed=st.integers(0, 99))
 def test_the_constraint_is_active_until_everything_lies_on_the_largest_loss(divergence, losses, radius, seed):
     base = base_of(losses, seed)
@@ -67,7 +66,6 @@ def test_the_constraint_is_active_until_everything_lies_on_the_largest_loss(dive
 
 
 @each_divergence
-@settings(max_examples=60)
 @given(losses=HUGE, radius=RADII, seed=st.integers(0, 99))
 def test_losses_of_any_size_give_a_distribution_that_follows_their_order(divergence, losses, radius, seed):
     base = base_of(losses, seed)
