@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 from oracles import least_mean_variance, least_risk, random_problem
+from scipy.linalg import circulant
 
 from counterpoise.solvers import InfeasibleRows, minimize_cvar, minimize_risk
 from counterpoise.theory.risks import (
@@ -18,6 +19,7 @@ from counterpoise.theory.risks import (
     MeanVariance,
     Risk,
     RiskRows,
+    WorstCase,
     WorstGroup,
 )
 
@@ -170,3 +172,49 @@ def test_a_slope_that_ends_the_search_at_once_is_looked_at_again():
     losses = np.random.default_rng(1).exponential(size=(300, 8)) * np.linspace(0.2, 2, 8)
     with pytest.raises(ValueError, match="risk must be convex in the losses, and its subgradient a slope"):
         minimize_risk(losses, Flat())
+
+
+@pytest.mark.parametrize("risk", [KL(0.3), MeanVariance(0.5), 0.5 * Mean() + 0.5 * CVaR(0.3)], ids=repr)
+def test_models_that_are_equal_at_the_uniform_mixture_but_for_rounding(risk):
+    """Rows of circulant losses: every model has the same losses in another order."""
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        size = int(rng.integers(2, 12))
+        losses = circulant([rng.random(size), rng.random(size).round(1), (rng.random(size) < 0.4) * 1.0][seed % 3])
+        first = np.eye(size)[0]
+        for given in ({}, {"start": first}, {"rows": [first], "bounds": [0.0]}):
+            assert -1e-9 <= minimize_risk(losses, risk, tol=1e-6, **given).gap <= 1e-6 + 1e-12
+
+
+class WorthLess(WorstCase):
+    """Its value is not the mean loss under its weights."""
+
+    def value(self, losses, sample_weight=None):
+        return float(np.mean(losses))
+
+    def subgradient(self, losses, sample_weight=None):
+        return np.eye(len(losses))[int(np.argmax(losses))]
+
+
+class LessVariance(Risk):
+    def value(self, losses, sample_weight=None):
+        return -float(np.var(losses))
+
+    def subgradient(self, losses, sample_weight=None):
+        return -2 * (np.asarray(losses) - np.mean(losses)) / len(losses)
+
+
+@pytest.mark.parametrize(
+    ("risk", "losses"),
+    [(WorthLess(), [[0, 1], [1, 1], [0, 0]]), (LessVariance(), [[0, 1], [1, 0]])],
+    ids=["value", "bent"],
+)
+def test_no_value_is_returned_below_its_own_proof(risk, losses):
+    with pytest.raises(ValueError, match="risk must be convex in the losses"):
+        minimize_risk(losses, risk)
+
+
+def test_the_worst_group_of_huge_losses():
+    groups = np.array([0, 0, 1, 1])
+    bound = bound_to(WorstGroup(), groups, 1)
+    assert bound.value([1e308, 1e308, 1.7e308, 1.7e308]) == 1.7e308

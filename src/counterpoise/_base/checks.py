@@ -25,12 +25,17 @@ _SPOKEN = {"(0, inf)": "above 0", "[0, inf)": "at least 0", "[1, inf)": "at leas
 def check_number(value: Any, name: str, interval: str, meaning: str = "") -> float:
     """Return ``value`` as a float after checking that it is a number in an interval such as ``"(0, 1]"``."""
     is_number = isinstance(value, Real) and not isinstance(value, bool)
-    if is_number and _lies_in(float(value), interval):
+    if is_number and not _is_beyond(value) and _lies_in(float(value), interval):
         return float(value)
     where = f"be finite and {_SPOKEN[interval]}" if interval in _SPOKEN else f"lie in {interval}"
     what = f"be a number {_SPOKEN.get(interval, 'in ' + interval)}"
     wanted = ", ".join(filter(None, (where if is_number else what, meaning)))
     raise (ValueError if is_number else TypeError)(f"{name} must {wanted}; got {value!r}.")
+
+
+def _is_beyond(value: Any) -> bool:
+    """Tell whether a whole number is larger than any float."""
+    return isinstance(value, Integral) and abs(int(value)) >= 1 << 1024
 
 
 def _lies_in(value: float, interval: str) -> bool:

@@ -68,7 +68,7 @@ def _run(path: str) -> None:
         raise ValueError(f"{_IMPORT} must name a Python file; there is no file {path}.")
     try:
         runpy.run_path(path)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise ValueError(f"{path} cannot be imported: {type(error).__name__}: {error}") from error
 
 

@@ -56,7 +56,8 @@ class Aim(NamedTuple):
 def as_aim(alpha: float | None, objective: Any, goals: Any, **limits: Any) -> Aim:
     """Return what is asked of a mixture, after checking it; without an objective it is the CVaR at alpha."""
     aim = Aim(_risk_or_rate(alpha, objective), as_goals(goals), **limits)
-    if aim.outlier_fraction > 0 and aim.alpha is None and not isinstance(aim.objective, WorstGroup):
+    is_other = isinstance(aim.objective, Risk) and not isinstance(aim.objective, (CVaR, WorstGroup))
+    if aim.outlier_fraction > 0 and is_other:
         raise ValueError(f"outlier_fraction is for a CVaR; with objective={aim.objective!r} it must be 0.")
     return aim
 

@@ -22,6 +22,7 @@ from counterpoise.solvers.result import MixtureSolution
 from counterpoise.solvers.rows import load_rows
 
 _MAX_ITER = 2000
+_LEAST_SPAN = 1e-4  # part of the values: what is less of a range may be their rounding
 
 
 class ConvexRisk(Protocol):
@@ -133,8 +134,17 @@ class RiskOracle:
     def __init__(self, losses: AnyArray, sample_weight: FloatArray | None, risk: ConvexRisk) -> None:
         self.rows, self.risk, self.sample_weight = load_rows(losses), risk, sample_weight
         self.n_models = losses.shape[1]
-        slope = self.cut(np.full(self.n_models, 1.0 / self.n_models)).slope
-        self.low, self.high = float(slope.min()), float(slope.max())
+        self.low, self.high = self._range()
+
+    def _range(self) -> tuple[float, float]:
+        """Return about the least and the largest value: of models that are equal at one mixture, more than rounding."""
+        if getattr(self.risk, "is_worst_case", False):  # a mean loss, or a few of them
+            low, high = self.rows.low, self.rows.high
+        else:
+            corners = np.eye(self.n_models)[[0, -1]]
+            slopes = [self.cut(mixture).slope for mixture in (*corners, np.full(self.n_models, 1.0 / self.n_models))]
+            low, high = float(np.min(slopes)), float(np.max(slopes))
+        return low, max(high, low + _LEAST_SPAN * max(abs(low), abs(high)))
 
     def cut(self, mixture: FloatArray) -> RiskCut:
         """Return the slope at ``mixture``."""
@@ -154,12 +164,15 @@ class RiskOracle:
         return Proof(weights, self.rows.columns(weights) + offset, offset)
 
     def require_proof(self, found: MixtureSolution) -> None:
-        """Look at two more mixtures: a slope that is none may have ended the search before any other was seen."""
-        for mixture in np.random.default_rng(0).dirichlet(np.full(self.n_models, 0.5), size=2):
+        """Look at a few mixtures more: a slope that is none may have ended the search before any other was seen."""
+        slope = self.rows.columns(found.weights)
+        corners = np.eye(self.n_models)[[0, int(slope.argmin())]]
+        others = (found.mixture, *corners, *np.random.default_rng(0).dirichlet(np.full(self.n_models, 0.5), size=1))
+        for mixture in others:
             value = self.value(mixture)
-            proven = found.offset + float(self.rows.columns(found.weights) @ mixture)
-            if proven - value > BENT * max(self.high - self.low, abs(value)):
-                raise NotConvex(proven - value)
+            above = found.offset + float(slope @ mixture) - value
+            if above > BENT * max(self.high - self.low, abs(value)):
+                raise NotConvex(above)
 
     def close(self) -> None:
         """Hold nothing."""

@@ -35,7 +35,7 @@ class MeanVariance(Risk):
     penalty: float
 
     def __post_init__(self) -> None:
-        check_penalty(self.penalty)
+        object.__setattr__(self, "penalty", check_penalty(self.penalty))
 
     def subgradient(self, losses: ArrayLike, sample_weight: ArrayLike | None = None) -> FloatArray:
         """Return ``2 q_i (mean + penalty (loss_i - mean))`` for the samples' own weights q."""

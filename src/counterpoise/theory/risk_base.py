@@ -97,7 +97,7 @@ class WeightedSum(Risk):
         return WeightedSum(tuple((factor, risk.bind(rows)) for factor, risk in self.parts))
 
     def __repr__(self) -> str:
-        return " + ".join(f"{factor:g} * {risk!r}" for factor, risk in self.parts)
+        return " + ".join(f"{factor!r} * {risk!r}" for factor, risk in self.parts)
 
 
 def _parts(risk: Risk) -> tuple[tuple[float, Risk], ...]:

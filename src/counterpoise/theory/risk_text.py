@@ -1,6 +1,7 @@
 """Risks from their text, as in a goals file: ``0.5 * Mean() + 0.5 * CVaR(0.1)``."""
 
 import ast
+import math
 import re
 from collections.abc import Collection
 from typing import Any
@@ -10,11 +11,12 @@ from counterpoise.theory.risk_base import Risk
 from counterpoise.theory.risks import KL, ChiSquare, CVaR, EmpiricalLikelihood, Mean, MeanVariance, WorstGroup
 
 _KINDS = {kind.__name__: kind for kind in (Mean, CVaR, WorstGroup, EmpiricalLikelihood, KL, ChiSquare, MeanVariance)}
+_SHOWN = 100  # characters of a text in a message
 
 
 def is_risk_text(text: str) -> bool:
     """Tell whether a text speaks of risks: whether it names one where a rate has its name."""
-    return any(f"{name}(" in text.replace(" ", "") for name in _KINDS)
+    return any(name in _KINDS for name in re.findall(r"\w+(?=\s*\()", text))
 
 
 def is_nearly_risk_text(text: str, metrics: Collection[str]) -> bool:
@@ -32,33 +34,48 @@ def parse_risk(text: str) -> Risk:
     >>> parse_risk("0.5 * Mean() + 0.5 * CVaR(0.1)")
     0.5 * Mean() + 0.5 * CVaR(alpha=0.1)
     >>> parse_risk("EmpiricalLikelihood('calibrated', confidence=0.95)")
-    EmpiricalLikelihood(radius='calibrated', confidence=0.95, degrees_of_freedom=None)
+    EmpiricalLikelihood(radius='calibrated', confidence=0.95)
     """
     try:
-        tree = ast.parse(text.strip(), mode="eval").body
+        tree = ast.parse(f"({text.strip()}\n)", mode="eval").body  # lines may be broken anywhere
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         raise _unreadable(text) from None
-    return _risk(tree, text)
+    try:
+        return _risk(tree, text)
+    except RecursionError:  # of very many risks
+        raise _unreadable(text) from None
 
 
 def _risk(node: ast.expr, text: str) -> Risk:
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
         return _risk(node.left, text) + _risk(node.right, text)
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
-        return _risk(node.right, text).__rmul__(_constant(node.left, text))
+        return _risk(node.right, text) * _factor(node.left, text)
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
         raise _unreadable(text)
     kind = _KINDS.get(node.func.id)
     if kind is None:
-        raise ValueError(f"Unknown risk {node.func.id!r} in {text!r}.{did_you_mean(node.func.id, _KINDS)}")
+        raise ValueError(f"Unknown risk {node.func.id!r} in {_short(text)}.{did_you_mean(node.func.id, _KINDS)}")
+    if any(word.arg is None for word in node.keywords):
+        raise _unreadable(text)
     named = {str(word.arg): _constant(word.value, text) for word in node.keywords}
     try:
         return kind(*(_constant(value, text) for value in node.args), **named)
     except TypeError as error:  # arguments that it does not take
-        raise ValueError(f"{node.func.id} in {text!r}: {str(error).partition('() ')[2]}.") from error
+        said = (str(error).partition("() ")[2] or str(error)).rstrip(".")
+        raise ValueError(f"{node.func.id} in {_short(text)}: {said}.") from error
+
+
+def _factor(node: ast.expr, text: str) -> float:
+    factor = _constant(node, text)
+    if isinstance(factor, bool) or not isinstance(factor, (int, float)):
+        raise _unreadable(text)
+    return factor
 
 
 def _constant(node: ast.expr, text: str) -> Any:
+    if isinstance(node, ast.Name) and node.id == "inf":  # as an infinite radius is written
+        return math.inf
     try:
         return ast.literal_eval(node)
     except ValueError:
@@ -66,4 +83,8 @@ def _constant(node: ast.expr, text: str) -> Any:
 
 
 def _unreadable(text: str) -> ValueError:
-    return ValueError(f"A risk reads like 'CVaR(0.1)' or '0.5 * Mean() + 0.5 * KL(0.1)'; got {text!r}.")
+    return ValueError(f"A risk reads like 'CVaR(0.1)' or '0.5 * Mean() + 0.5 * KL(0.1)'; got {_short(text)}.")
+
+
+def _short(text: str) -> str:
+    return repr(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}...")

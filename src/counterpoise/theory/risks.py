@@ -93,7 +93,7 @@ class CVaR(WorstCase):
     alpha: float
 
     def __post_init__(self) -> None:
-        check_alpha(self.alpha)
+        object.__setattr__(self, "alpha", check_alpha(self.alpha))  # a plain float, whose text can be read back
 
     @property
     def tail_fraction(self) -> float:
@@ -157,8 +157,9 @@ class WorstOfGroups(WorstCase):
         vector = np.asarray(check_losses(losses, ndim=1), dtype=np.float64)
         mass = check_sample_weight(sample_weight, vector.size)
         mass = np.ones(vector.size) if mass is None else mass
+        largest = float(np.abs(vector).max()) or 1.0  # by which losses are divided: their sum may be above all floats
         totals = np.bincount(self.codes, mass)
-        sums = np.bincount(self.codes, mass * vector)
+        sums = np.bincount(self.codes, mass * (vector / largest))
         means = np.divide(sums, totals, out=np.full(totals.size, -np.inf), where=totals > 0)
         worst = int(means.argmax())
         return np.asarray(np.where(self.codes == worst, mass / totals[worst], 0.0))
@@ -177,10 +178,11 @@ class _Ball(WorstCase):
         if isinstance(self.radius, str):
             check_choice(self.radius, "radius, where it is a word,", (CALIBRATED,))
         else:
-            check_radius(self.radius)
-        check_confidence(self.confidence)
+            object.__setattr__(self, "radius", check_radius(self.radius))
+        object.__setattr__(self, "confidence", check_confidence(self.confidence))
         if self.degrees_of_freedom is not None:
-            check_positive(self.degrees_of_freedom, "degrees_of_freedom")
+            degrees = check_positive(self.degrees_of_freedom, "degrees_of_freedom")
+            object.__setattr__(self, "degrees_of_freedom", degrees)
 
     def bind(self, rows: RiskRows) -> Risk:
         """Return the risk with its radius."""
@@ -196,8 +198,8 @@ class _Ball(WorstCase):
         return worst_case_weights(losses, self.radius, divergence=self.divergence, sample_weight=sample_weight)
 
     def __repr__(self) -> str:
-        given = [f"{name}={getattr(self, name)!r}" for name in ("confidence", "degrees_of_freedom")]
-        extra = given if self.radius == CALIBRATED else []
+        others = {"confidence": 0.9, "degrees_of_freedom": None}
+        extra = [f"{name}={getattr(self, name)!r}" for name, usual in others.items() if getattr(self, name) != usual]
         return f"{type(self).__name__}({', '.join([f'radius={self.radius!r}', *extra])})"
 
 
