@@ -30,7 +30,7 @@ def spambase() -> Iterator[tuple[Any, Any]]:
 
 def against_vadaboost(name: str, X: Any, y: Any, n_rounds: int) -> Benchmark:
     """Compare the time of as many rounds; both costs only say that both have learned."""
-    eb = EBBoostClassifier(n_estimators=n_rounds, penalty=0.5)
+    eb = EBBoostClassifier(Stump(), n_estimators=n_rounds, penalty=0.5)
     vada = VadaBoostClassifier(Stump(), n_estimators=n_rounds, penalty=0.5)
     return Benchmark(
         name=f"EBBoost, {n_rounds} rounds, {name}",

@@ -12,7 +12,7 @@ import numpy as np
 
 import counterpoise as cp
 from counterpoise.datasets import load_dataset, split_rows
-from counterpoise.learners import HistogramTree
+from counterpoise.learners import HistogramTree, Stump
 from counterpoise.metrics import cvar_curve
 
 ALPHAS = np.array([0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5])
@@ -26,10 +26,10 @@ def boosters():
     return {
         "AdaBoost": cp.AdaBoostClassifier(tree, n_estimators=500, patience=100),
         "VadaBoost": cp.VadaBoostClassifier(tree, n_estimators=500, penalty="auto"),
-        "EBBoost (stumps)": cp.EBBoostClassifier(n_estimators=500, penalty="auto"),
+        "EBBoost (stumps)": cp.EBBoostClassifier(Stump(), n_estimators=500, penalty="auto"),
         "RLP-Boost": cp.RLPBoostClassifier(tree, C="auto"),
         "RQP-Boost": cp.RQPBoostClassifier(tree, C="auto"),
-        "DRO-Boosting": cp.DROBoostClassifier(tree, n_estimators=500),
+        "DRO-Boosting": cp.DROBoostClassifier(tree, n_estimators=500, learning_rate=0.1, validation_fraction="auto"),
         "AdaLPBoost": cp.AdaLPBoostClassifier(HistogramTree(max_depth=12), n_estimators=200, eta=1.0),
     }
 

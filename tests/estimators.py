@@ -16,6 +16,7 @@ SPLITS = "the split that validation_fraction draws differs between weighted and 
 RANDOM = "rows are drawn at random, so that a weight of 2 and a row given twice are the same on average only"
 TIES = "scikit-learn's trees break ties between splits by the order of the rows"
 ASCENT = "coordinate ascent goes from row to row, so repeated rows lead to another point within the tolerance"
+FOLDS = "rounds are judged on folds drawn at random, which differ between weighted and repeated samples"
 DRAWS = "predict draws from predict_proba; the check wants its argmax"
 
 
@@ -46,33 +47,42 @@ class Case(NamedTuple):
 
 
 CASES = {
-    "AdaLPBoostClassifier": Case(cp.AdaLPBoostClassifier(n_estimators=3)),
-    "AdaLPBoostClassifier, vote": Case(cp.AdaLPBoostClassifier(n_estimators=3, decision="vote")),
+    "AdaLPBoostClassifier": Case(cp.AdaLPBoostClassifier(HistogramTree(), n_estimators=3)),
+    "AdaLPBoostClassifier, default": Case(cp.AdaLPBoostClassifier(n_estimators=3), repeats_differ=FOLDS),
+    "AdaLPBoostClassifier, vote": Case(cp.AdaLPBoostClassifier(HistogramTree(), n_estimators=3, decision="vote")),
     "AdaLPBoostClassifier, average": Case(
-        cp.AdaLPBoostClassifier(n_estimators=3, eta=1.0, mixture="average", decision="vote")
+        cp.AdaLPBoostClassifier(HistogramTree(), n_estimators=3, eta=1.0, mixture="average", decision="vote")
     ),
-    "AdaLPBoostClassifier, first": Case(cp.AdaLPBoostClassifier(n_estimators=3, mixture="first", decision="vote")),
+    "AdaLPBoostClassifier, first": Case(
+        cp.AdaLPBoostClassifier(HistogramTree(), n_estimators=3, mixture="first", decision="vote")
+    ),
     # Draws from two very different models: on the check's own data they do differ from the vote.
     "AdaLPBoostClassifier, undecided": Case(
         cp.AdaLPBoostClassifier(Stump(), n_estimators=2, mixture="average"), answers_differ=DRAWS
     ),
-    "LPBoostClassifier": Case(cp.LPBoostClassifier(n_estimators=3)),
-    "LPBoostClassifier, vote": Case(cp.LPBoostClassifier(n_estimators=3, decision="vote")),
-    "LPBoostClassifier, regularized": Case(cp.LPBoostClassifier(n_estimators=3, beta=50.0, decision="vote")),
-    "AdaBoostClassifier": Case(cp.AdaBoostClassifier(n_estimators=3)),
-    "VadaBoostClassifier": Case(cp.VadaBoostClassifier(n_estimators=3)),
+    "LPBoostClassifier": Case(cp.LPBoostClassifier(HistogramTree(), n_estimators=3)),
+    "LPBoostClassifier, vote": Case(cp.LPBoostClassifier(HistogramTree(), n_estimators=3, decision="vote")),
+    "LPBoostClassifier, regularized": Case(
+        cp.LPBoostClassifier(HistogramTree(), n_estimators=3, beta=50.0, decision="vote")
+    ),
+    "AdaBoostClassifier": Case(cp.AdaBoostClassifier(HistogramTree(), n_estimators=3)),
+    "AdaBoostClassifier, default": Case(cp.AdaBoostClassifier(n_estimators=3)),
+    "VadaBoostClassifier": Case(cp.VadaBoostClassifier(HistogramTree(), n_estimators=3)),
     "VadaBoostClassifier, auto": Case(
         cp.VadaBoostClassifier(n_estimators=3, penalty="auto", validation_fraction=0.3), repeats_differ=SPLITS
     ),
     "EBBoostClassifier": Case(cp.EBBoostClassifier(n_estimators=3)),
-    "RLPBoostClassifier": Case(cp.RLPBoostClassifier(n_estimators=3)),
+    "EBBoostClassifier, stumps": Case(cp.EBBoostClassifier(Stump(), n_estimators=3)),
+    "RLPBoostClassifier": Case(cp.RLPBoostClassifier(HistogramTree(), n_estimators=3)),
     "RLPBoostClassifier, auto": Case(
         cp.RLPBoostClassifier(n_estimators=3, C="auto", validation_fraction=0.3), repeats_differ=SPLITS
     ),
-    "RQPBoostClassifier": Case(cp.RQPBoostClassifier(n_estimators=3)),
-    "DROBoostClassifier": Case(cp.DROBoostClassifier(n_estimators=3)),
+    "RQPBoostClassifier": Case(cp.RQPBoostClassifier(HistogramTree(), n_estimators=3)),
+    "DROBoostClassifier": Case(cp.DROBoostClassifier(HistogramTree(), n_estimators=3)),
     "DROBoostClassifier, kl": Case(
-        cp.DROBoostClassifier(n_estimators=3, radius=0.1, loss="logistic", divergence="kl", learning_rate=1.0)
+        cp.DROBoostClassifier(
+            HistogramTree(), n_estimators=3, radius=0.1, loss="logistic", divergence="kl", learning_rate=1.0
+        )
     ),
     "DROBoostClassifier, regressor": Case(
         cp.DROBoostClassifier(DecisionTreeRegressor(max_depth=3), n_estimators=4, loss="squared", learning_rate=0.5),

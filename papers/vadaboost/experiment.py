@@ -18,7 +18,7 @@ from counterpoise.boosting.ebboost import EBBoostClassifier
 from counterpoise.boosting.margin_boost import RLPBoostClassifier, RQPBoostClassifier
 from counterpoise.boosting.vadaboost import VadaBoostClassifier
 from counterpoise.datasets import split_rows
-from counterpoise.learners import HistogramTree, LeastErrorStump
+from counterpoise.learners import HistogramTree, LeastErrorStump, Stump
 from counterpoise.runs.results import ResultRow
 from papers.arrays import AnyArray, FloatArray
 from papers.running import Experiment
@@ -91,7 +91,7 @@ def make_models(learner: str, seed: int) -> dict[str, Any]:
         "VadaBoost": VadaBoostClassifier(base, penalty="auto", **common),
     }
     if learner == "stump":  # which is all that EBBoost can search through
-        models["EBBoost"] = EBBoostClassifier(penalty="auto", **common)
+        models["EBBoost"] = EBBoostClassifier(Stump(), penalty="auto", **common)
     return models
 
 

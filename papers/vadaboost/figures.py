@@ -9,7 +9,7 @@ from counterpoise.boosting.adaboost import AdaBoostClassifier
 from counterpoise.boosting.ebboost import EBBoostClassifier
 from counterpoise.boosting.vadaboost import VadaBoostClassifier
 from counterpoise.datasets import DataNotAvailable, split_rows, twonorm
-from counterpoise.learners import LeastErrorStump
+from counterpoise.learners import LeastErrorStump, Stump
 from counterpoise.theory.risks import MeanVariance
 from papers.arrays import AnyArray, FloatArray
 from papers.drawing import panels
@@ -59,7 +59,7 @@ def draw_cost(path: Path) -> str | None:
             _VADA,
             "--",
         ),
-        ("EBBoost, penalty 0.5", 0.5, EBBoostClassifier(n_estimators=_ROUNDS, penalty=0.5), _EB, "-"),
+        ("EBBoost, penalty 0.5", 0.5, EBBoostClassifier(Stump(), n_estimators=_ROUNDS, penalty=0.5), _EB, "-"),
         (
             "VadaBoost, penalty 0.5",
             0.5,

@@ -141,9 +141,9 @@ def test_the_radius_is_calibrated_with_the_leaves_of_the_first_tree():
     leaves = int((model.estimators_[0].tree_.feature < 0).sum())
     assert model.degrees_of_freedom_ == leaves > 2
     assert model.radius_ == calibrated_radius(len(y), 0.95, leaves)
-    given_ = DROBoostClassifier(n_estimators=1, degrees_of_freedom=30).fit(X, y)
+    given_ = DROBoostClassifier(HistogramTree(), n_estimators=1, degrees_of_freedom=30).fit(X, y)
     assert (given_.degrees_of_freedom_, given_.radius_) == (30.0, calibrated_radius(len(y), 0.9, 30))
-    fixed = DROBoostClassifier(n_estimators=1, radius=0.2).fit(X, y)
+    fixed = DROBoostClassifier(HistogramTree(), n_estimators=1, radius=0.2).fit(X, y)
     assert (fixed.degrees_of_freedom_, fixed.radius_) == (None, 0.2)
 
 
@@ -251,10 +251,10 @@ def test_it_stops_by_the_held_out_loss_and_keeps_the_rounds_up_to_its_least():
 
 def test_a_fifth_is_held_out_of_500_samples_and_none_of_fewer():
     X, y = noisy(8, 500)
-    assert len(DROBoostClassifier(Stump(), n_estimators=2).fit(X, y).descents_[0].weights[0]) == 400
-    assert len(DROBoostClassifier(Stump(), n_estimators=2).fit(X[:499], y[:499]).descents_[0].weights[0]) == 499
-    whole = DROBoostClassifier(Stump(), n_estimators=2, patience=None).fit(X, y)
-    assert len(whole.descents_[0].weights[0]) == 500
+    auto = DROBoostClassifier(Stump(), n_estimators=2, validation_fraction="auto")
+    assert len(auto.fit(X, y).descents_[0].weights[0]) == 400
+    assert len(auto.fit(X[:499], y[:499]).descents_[0].weights[0]) == 499
+    assert len(auto.set_params(patience=None).fit(X, y).descents_[0].weights[0]) == 500
 
 
 def test_a_perfect_model_ends_the_boosting_with_a_finite_vote():

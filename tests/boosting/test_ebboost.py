@@ -29,7 +29,7 @@ def cost(weights, start, penalty, vote=0.0, losses=0):
 def test_the_cost_never_rises(seed, penalty):
     X, y = make_classification(120, 5, flip_y=0.2, random_state=seed)
     start = np.random.default_rng(seed).dirichlet(np.full(120, 5.0))
-    model = EBBoostClassifier(n_estimators=15, penalty=penalty).fit(X, y, start)
+    model = EBBoostClassifier(Stump(), n_estimators=15, penalty=penalty).fit(X, y, start)
     margins = [(2 * y - 1) * sums for sums in model.staged_decision_function(X)]
     costs = [1.0, *(cost(start * np.exp(-margin), start, penalty) for margin in margins)]
     assert (np.diff(costs) <= 1e-12 * max(penalty, 1.0)).all()
@@ -73,7 +73,7 @@ def test_without_penalty_the_steps_are_those_of_adaboost_over_the_stump_of_least
     X, y = make_classification(200, 4, flip_y=0.2, random_state=0)
     X = X.round(1)
     rounds = []
-    model = EBBoostClassifier(n_estimators=12, penalty=0, callbacks=[rounds.append]).fit(X, y)
+    model = EBBoostClassifier(Stump(), n_estimators=12, penalty=0, callbacks=[rounds.append]).fit(X, y)
     weights = np.full(200, 1 / 200)
     for done, vote in zip(rounds, model.votes_, strict=True):
         np.testing.assert_allclose(done.weights, weights, rtol=1e-9)
@@ -89,7 +89,7 @@ def test_a_weight_and_so_many_repeated_samples_are_the_same():
     X, y = X[:150, :4].round(0), y[:150]
     weight = np.random.default_rng(4).integers(1, 4, size=150)
     for penalty in (0.0, 0.3, 1.0):
-        booster = EBBoostClassifier(n_estimators=8, penalty=penalty)
+        booster = EBBoostClassifier(Stump(), n_estimators=8, penalty=penalty)
         weighted = booster.fit(X, y, sample_weight=weight).votes_
         repeated = booster.fit(np.repeat(X, weight, axis=0), np.repeat(y, weight)).votes_
         np.testing.assert_allclose(weighted, repeated, rtol=1e-9)
@@ -99,7 +99,7 @@ def test_auto_takes_the_penalty_with_the_least_held_out_error_and_patience_the_r
     X, y = make_classification(600, 10, flip_y=0.2, random_state=3)
     parts = {"X_val": X[300:], "y_val": y[300:]}
     models = [
-        EBBoostClassifier(n_estimators=60, patience=10, penalty=penalty).fit(X[:300], y[:300], **parts)
+        EBBoostClassifier(Stump(), n_estimators=60, patience=10, penalty=penalty).fit(X[:300], y[:300], **parts)
         for penalty in ("auto", *PENALTIES)
     ]
     scores = [model.score(X[300:], y[300:]) for model in models]
@@ -115,7 +115,7 @@ def test_missing_values_and_categories_and_the_names_of_a_data_frame():
     colour, size = rng.integers(0, 6, 400), rng.normal(size=400)
     y = np.where(np.isin(colour, [0, 3, 4]) ^ (rng.random(400) < 0.1), "odd", "even")
     frame = pd.DataFrame({"size": np.where(rng.random(400) < 0.2, np.nan, size), "colour": colour.astype(float)})
-    model = EBBoostClassifier(n_estimators=5, categorical_features=[1]).fit(frame, y)
+    model = EBBoostClassifier(Stump(categorical_features=[1]), n_estimators=5).fit(frame, y)
     assert model.score(frame, y) > 0.85
     first = model.estimators_[0]
     assert type(first) is Stump
@@ -127,7 +127,9 @@ def test_missing_values_and_categories_and_the_names_of_a_data_frame():
 def test_more_classes_are_boosted_one_against_the_others():
     X, y = load_iris(return_X_y=True)
     names = np.array(["setosa", "versicolor", "virginica"])[y]
-    model = EBBoostClassifier(n_estimators=20, penalty="auto", validation_fraction=0.3, random_state=0).fit(X, names)
+    model = EBBoostClassifier(
+        Stump(), learning_rate=1.0, n_estimators=20, penalty="auto", validation_fraction=0.3, random_state=0
+    ).fit(X, names)
     assert len(model.ensembles_) == len(model.penalty_) == 3
     assert model.score(X, names) > 0.93
 
@@ -136,7 +138,7 @@ def test_a_perfect_stump_ends_the_boosting_with_the_vote_of_adaboost():
     X = np.arange(20.0)[:, None]
     y = X[:, 0] > 9
     for penalty in (0.0, 0.5, 1.0):
-        model = EBBoostClassifier(penalty=penalty).fit(X, y)
+        model = EBBoostClassifier(Stump(), penalty=penalty).fit(X, y)
         none = np.zeros(20, dtype=np.uint8)
         assert model.votes_ == pytest.approx([AdaBoostStep().vote(np.full(20, 0.05), none)])
         assert model.score(X, y) == 1
@@ -145,18 +147,18 @@ def test_a_perfect_stump_ends_the_boosting_with_the_vote_of_adaboost():
 def test_boosting_stops_where_no_stump_gains():
     """After the only stump has its best vote, the reweighed samples leave nothing to any stump or constant."""
     X, y = np.array([[0.0], [0.0], [0.0], [1.0], [1.0], [1.0]]), [0, 0, 1, 1, 1, 0]
-    model = EBBoostClassifier(penalty=0.4).fit(X, y)
+    model = EBBoostClassifier(Stump(), penalty=0.4).fit(X, y)
     assert len(model.votes_) == 1
 
 
 NOISE_X = np.zeros((10, 1))
 BAD = {
     "penalty": (
-        lambda: EBBoostClassifier(penalty=-0.1).fit(NOISE_X, [0, 1] * 5),
+        lambda: EBBoostClassifier(Stump(), penalty=-0.1).fit(NOISE_X, [0, 1] * 5),
         r"penalty must lie in \[0, 1e\+06\].*got -0.1",
     ),
     "infinite penalty": (
-        lambda: EBBoostClassifier(penalty=np.inf).fit(NOISE_X, [0, 1] * 5),
+        lambda: EBBoostClassifier(Stump(), penalty=np.inf).fit(NOISE_X, [0, 1] * 5),
         r"penalty must lie in \[0, 1e\+06\].*got inf",
     ),
     "a penalty above 1 where a bound needs it below": (
@@ -164,14 +166,17 @@ BAD = {
         r"penalty must lie in \[0, 1\].*got 1.5",
     ),
     "penalty word": (
-        lambda: EBBoostClassifier(penalty="best").fit(NOISE_X, [0, 1] * 5),
+        lambda: EBBoostClassifier(Stump(), penalty="best").fit(NOISE_X, [0, 1] * 5),
         "penalty.*must be one of 'auto'",
     ),
     "auto without samples": (
-        lambda: EBBoostClassifier(penalty="auto").fit(NOISE_X, [0, 1] * 5),
+        lambda: EBBoostClassifier(Stump(), penalty="auto").fit(NOISE_X, [0, 1] * 5),
         "penalty='auto' needs samples to choose on",
     ),
-    "bins": (lambda: EBBoostClassifier(max_bins=2).fit(NOISE_X, [0, 1] * 5), "max_bins must lie from 3 to 256"),
+    "bins": (
+        lambda: EBBoostClassifier(Stump(max_bins=2)).fit(NOISE_X, [0, 1] * 5),
+        "max_bins must lie from 3 to 256",
+    ),
     "no better than chance": (
         lambda: EBBoostClassifier().fit(NOISE_X, [0, 1] * 5),
         "first model is no better than chance: its weighted error is 0.5",

@@ -7,6 +7,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
 from counterpoise import AdaLPBoostClassifier, LPBoostClassifier, VadaBoostClassifier
+from counterpoise.learners import HistogramTree
 
 
 class SaysSomethingElse(ClassifierMixin, BaseEstimator):
@@ -28,43 +29,61 @@ def rare_class():
 GOOD_X, GOOD_Y = np.arange(20.0).reshape(10, 2), np.array([0, 1] * 5)
 BAD = {
     "a class without weight": (
-        lambda: AdaLPBoostClassifier().fit(GOOD_X, GOOD_Y, GOOD_Y.astype(float)),
+        lambda: AdaLPBoostClassifier(HistogramTree()).fit(GOOD_X, GOOD_Y, GOOD_Y.astype(float)),
         "Every sample of the class .*0.* has a weight of zero",
     ),
     "NaN where the learner cannot": (
         lambda: AdaLPBoostClassifier(LogisticRegression()).fit(np.where(GOOD_X == 3, np.nan, GOOD_X), GOOD_Y),
         "Input X contains NaN",
     ),
-    "alpha": (lambda: AdaLPBoostClassifier(alpha=0).fit(GOOD_X, GOOD_Y), r"alpha must lie in \(0, 1\].*got 0"),
-    "eta": (lambda: AdaLPBoostClassifier(eta=-1).fit(GOOD_X, GOOD_Y), "eta must be finite and above 0; got -1"),
+    "alpha": (
+        lambda: AdaLPBoostClassifier(HistogramTree(), alpha=0).fit(GOOD_X, GOOD_Y),
+        r"alpha must lie in \(0, 1\].*got 0",
+    ),
+    "eta": (
+        lambda: AdaLPBoostClassifier(HistogramTree(), eta=-1).fit(GOOD_X, GOOD_Y),
+        "eta must be finite and above 0; got -1",
+    ),
     "eta word": (
-        lambda: AdaLPBoostClassifier(eta="thoery").fit(GOOD_X, GOOD_Y),
+        lambda: AdaLPBoostClassifier(HistogramTree(), eta="thoery").fit(GOOD_X, GOOD_Y),
         "eta.*must be one of 'theory'; got 'thoery'",
     ),
     "rounds": (
-        lambda: AdaLPBoostClassifier(n_estimators=0).fit(GOOD_X, GOOD_Y),
+        lambda: AdaLPBoostClassifier(HistogramTree(), n_estimators=0).fit(GOOD_X, GOOD_Y),
         "n_estimators must be at least 1; got 0",
     ),
     "decision": (
-        lambda: AdaLPBoostClassifier(decision="dice").fit(GOOD_X, GOOD_Y),
+        lambda: AdaLPBoostClassifier(HistogramTree(), decision="dice").fit(GOOD_X, GOOD_Y),
         "decision must be one of.*got 'dice'",
     ),
-    "mixture": (lambda: AdaLPBoostClassifier(mixture="best").fit(GOOD_X, GOOD_Y), "mixture must be one of.*got 'best'"),
-    "outliers": (lambda: AdaLPBoostClassifier(outlier_fraction=1).fit(GOOD_X, GOOD_Y), r"must lie in \[0, 1\); got 1"),
-    "beta": (lambda: LPBoostClassifier(beta=0).fit(GOOD_X, GOOD_Y), "beta must be finite and above 0; got 0"),
-    "target": (lambda: LPBoostClassifier(target=2).fit(GOOD_X, GOOD_Y), r"target must lie in \[0, 1\); got 2"),
+    "mixture": (
+        lambda: AdaLPBoostClassifier(HistogramTree(), mixture="best").fit(GOOD_X, GOOD_Y),
+        "mixture must be one of.*got 'best'",
+    ),
+    "outliers": (
+        lambda: AdaLPBoostClassifier(HistogramTree(), outlier_fraction=1).fit(GOOD_X, GOOD_Y),
+        r"must lie in \[0, 1\); got 1",
+    ),
+    "beta": (
+        lambda: LPBoostClassifier(HistogramTree(), beta=0).fit(GOOD_X, GOOD_Y),
+        "beta must be finite and above 0; got 0",
+    ),
+    "target": (
+        lambda: LPBoostClassifier(HistogramTree(), target=2).fit(GOOD_X, GOOD_Y),
+        r"target must lie in \[0, 1\); got 2",
+    ),
     "groups missing": (
-        lambda: AdaLPBoostClassifier(reweigh="groups").fit(GOOD_X, GOOD_Y),
+        lambda: AdaLPBoostClassifier(HistogramTree(), reweigh="groups").fit(GOOD_X, GOOD_Y),
         "reweigh='groups' needs sensitive_features at fit",
     ),
     "groups of the validation rows": (
-        lambda: AdaLPBoostClassifier(reweigh="groups").fit(
+        lambda: AdaLPBoostClassifier(HistogramTree(), reweigh="groups").fit(
             GOOD_X, GOOD_Y, sensitive_features=GOOD_Y, X_val=GOOD_X, y_val=GOOD_Y
         ),
         "X_val needs sensitive_features_val",
     ),
     "groups too short": (
-        lambda: AdaLPBoostClassifier(reweigh="groups").fit(GOOD_X, GOOD_Y, sensitive_features=[0, 1]),
+        lambda: AdaLPBoostClassifier(HistogramTree(), reweigh="groups").fit(GOOD_X, GOOD_Y, sensitive_features=[0, 1]),
         "sensitive_features must have one row for each of the 10 samples; column 'group' has .*2",
     ),
     "unknown labels": (
@@ -72,15 +91,15 @@ BAD = {
         "SaysSomethingElse.. predicted the label .*99.*not among the classes",
     ),
     "validation without a class": (
-        lambda: AdaLPBoostClassifier().fit(GOOD_X, GOOD_Y, X_val=GOOD_X[:1], y_val=[0]),
+        lambda: AdaLPBoostClassifier(HistogramTree()).fit(GOOD_X, GOOD_Y, X_val=GOOD_X[:1], y_val=[0]),
         "y_val must hold every class.*no sample of the class .*1",
     ),
     "split without a class": (
-        lambda: AdaLPBoostClassifier(validation_fraction=0.5).fit(GOOD_X[:4], [0, 0, 0, 1]),
+        lambda: AdaLPBoostClassifier(HistogramTree(), validation_fraction=0.5).fit(GOOD_X[:4], [0, 0, 0, 1]),
         "needs two samples of each class at least.*the class .*1.* has one",
     ),
     "a fraction that sets too few aside": (
-        lambda: AdaLPBoostClassifier(validation_fraction=0.01).fit(GOOD_X, GOOD_Y),
+        lambda: AdaLPBoostClassifier(HistogramTree(), validation_fraction=0.01).fit(GOOD_X, GOOD_Y),
         "validation_fraction=0.01 of 10 samples sets 1 aside and leaves 9, but either part needs .* 2 classes",
     ),
     "a fraction that leaves too few": (
@@ -99,25 +118,30 @@ BAD = {
         lambda: VadaBoostClassifier(validation_fraction=0.1, random_state=0).fit(*rare_class()),
         "sets 10 aside and leaves 90, but .*there is none of the class 'rare' set aside",
     ),
-    "y_val alone": (lambda: AdaLPBoostClassifier().fit(GOOD_X, GOOD_Y, y_val=GOOD_Y), "X_val and y_val go together"),
+    "y_val alone": (
+        lambda: AdaLPBoostClassifier(HistogramTree()).fit(GOOD_X, GOOD_Y, y_val=GOOD_Y),
+        "X_val and y_val go together",
+    ),
     "unknown y_val": (
-        lambda: AdaLPBoostClassifier().fit(GOOD_X, GOOD_Y, X_val=GOOD_X, y_val=GOOD_Y + 1),
+        lambda: AdaLPBoostClassifier(HistogramTree()).fit(GOOD_X, GOOD_Y, X_val=GOOD_X, y_val=GOOD_Y + 1),
         "y holds the label .*2.*not among the classes",
     ),
     "ids for a vote": (
         lambda: (
-            AdaLPBoostClassifier(n_estimators=1, decision="vote").fit(GOOD_X, GOOD_Y).predict(GOOD_X, ids=range(10))
+            AdaLPBoostClassifier(HistogramTree(), n_estimators=1, decision="vote")
+            .fit(GOOD_X, GOOD_Y)
+            .predict(GOOD_X, ids=range(10))
         ),
         "ids are for decision='sticky'",
     ),
     "text for numbers in y_val": (
-        lambda: AdaLPBoostClassifier().fit(
+        lambda: AdaLPBoostClassifier(HistogramTree()).fit(
             GOOD_X, GOOD_Y, X_val=GOOD_X, y_val=np.array(["no", "yes"] * 5, dtype=object)
         ),
         r"y holds the label 'no', which is not among the classes \[0, 1\]",
     ),
     "rebalance half": (
-        lambda: AdaLPBoostClassifier(n_estimators=1).fit(GOOD_X, GOOD_Y).rebalance(GOOD_X),
+        lambda: AdaLPBoostClassifier(HistogramTree(), n_estimators=1).fit(GOOD_X, GOOD_Y).rebalance(GOOD_X),
         "X came without y",
     ),
 }

@@ -142,4 +142,4 @@ def test_bad_input_gets_one_clear_sentence(case):
 
 def test_a_c_that_is_no_number_is_refused():
     with pytest.raises(TypeError, match="C must be a number above 0; got None"):
-        RLPBoostClassifier(C=None).fit(X_BAD, Y_BAD)
+        RQPBoostClassifier(C=None).fit(X_BAD, Y_BAD)

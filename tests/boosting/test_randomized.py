@@ -17,7 +17,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from counterpoise import AdaLPBoostClassifier, LPBoostClassifier
-from counterpoise.learners import Resampled
+from counterpoise.learners import HistogramTree, Resampled
 from counterpoise.metrics import cvar_loss
 from counterpoise.mixtures.choosing import as_aim, choose_mixture
 from counterpoise.solvers import solve_weights_lp
@@ -34,7 +34,7 @@ def noisy():
 
 @pytest.fixture(scope="module")
 def fitted(noisy):
-    return AdaLPBoostClassifier(n_estimators=30, alpha=0.1, random_state=0).fit(*noisy)
+    return AdaLPBoostClassifier(HistogramTree(), n_estimators=30, alpha=0.1, random_state=0).fit(*noisy)
 
 
 def test_a_deterministic_model_has_a_cvar_of_error_over_alpha(fitted):
@@ -84,7 +84,9 @@ def test_the_first_model_is_plain_training(noisy):
     np.testing.assert_array_equal(erm.fit(X, y).predict(X), alone.predict(X))
 
 
-@pytest.mark.parametrize("model", [LPBoostClassifier(alpha=0.2), LPBoostClassifier(alpha=0.2, beta=50.0)])
+@pytest.mark.parametrize(
+    "model", [LPBoostClassifier(HistogramTree(), alpha=0.2), LPBoostClassifier(HistogramTree(), alpha=0.2, beta=50.0)]
+)
 def test_lpboost_weights_are_new_capped_and_bind(noisy, model):
     seen = []
     model.set_params(n_estimators=8, random_state=0, callbacks=[seen.append]).fit(*noisy)
@@ -100,7 +102,7 @@ def test_lpboost_weights_are_new_capped_and_bind(noisy, model):
 
 
 def test_every_new_lpboost_model_lowers_the_value_or_stays(noisy):
-    model = LPBoostClassifier(n_estimators=12, alpha=0.2, random_state=0).fit(*noisy)
+    model = LPBoostClassifier(HistogramTree(), n_estimators=12, alpha=0.2, random_state=0).fit(*noisy)
     losses = model.selection_.losses
     values = [solve_weights_lp(losses[:, :n], 0.2).value for n in range(1, 13)]
     assert (np.diff(values) <= 1e-9).all()
@@ -108,16 +110,16 @@ def test_every_new_lpboost_model_lowers_the_value_or_stays(noisy):
 
 
 def test_lpboost_stops_at_its_target(noisy):
-    full = LPBoostClassifier(n_estimators=15, alpha=0.5, random_state=0).fit(*noisy)
+    full = LPBoostClassifier(HistogramTree(), n_estimators=15, alpha=0.5, random_state=0).fit(*noisy)
     target = 1 - full.value_ - 0.05
-    model = LPBoostClassifier(n_estimators=15, alpha=0.5, target=target, random_state=0).fit(*noisy)
+    model = LPBoostClassifier(HistogramTree(), n_estimators=15, alpha=0.5, target=target, random_state=0).fit(*noisy)
     assert len(model.estimators_) < 15
     assert 1 - model.value_ > target
 
 
 def test_lpboost_theory_sets_beta_from_the_rounds():
     X, y = load_breast_cancer(return_X_y=True)
-    model = LPBoostClassifier(n_estimators=10, alpha=0.1, beta="theory", random_state=0).fit(X, y)
+    model = LPBoostClassifier(HistogramTree(), n_estimators=10, alpha=0.1, beta="theory", random_state=0).fit(X, y)
     delta = np.sqrt(32 * np.log(10) / 10)
     assert model.beta_ == pytest.approx(max(2 / delta * np.log(10), 0.5))
 
@@ -162,15 +164,17 @@ def test_ids_override_the_row(fitted, noisy):
 
 def test_random_state_fixes_models_and_draws(noisy):
     X, y = noisy
-    first, second = (AdaLPBoostClassifier(n_estimators=5, random_state=9).fit(X, y).predict(X) for _ in range(2))
+    first, second = (
+        AdaLPBoostClassifier(HistogramTree(), n_estimators=5, random_state=9).fit(X, y).predict(X) for _ in range(2)
+    )
     np.testing.assert_array_equal(first, second)
 
 
 def test_sample_draws_afresh_and_vote_is_the_argmax(noisy):
     X, y = noisy
-    sampling = AdaLPBoostClassifier(n_estimators=10, decision="sample", random_state=0).fit(X, y)
+    sampling = AdaLPBoostClassifier(HistogramTree(), n_estimators=10, decision="sample", random_state=0).fit(X, y)
     assert (sampling.predict(X) != sampling.predict(X)).any()
-    voting = AdaLPBoostClassifier(n_estimators=10, decision="vote", random_state=0).fit(X, y)
+    voting = AdaLPBoostClassifier(HistogramTree(), n_estimators=10, decision="vote", random_state=0).fit(X, y)
     np.testing.assert_array_equal(voting.predict(X), voting.classes_[voting.predict_proba(X).argmax(axis=1)])
 
 
@@ -228,7 +232,9 @@ def test_reweighing_groups_helps_the_worst_group():
 def test_a_group_may_be_absent_from_the_validation_split():
     rng = np.random.default_rng(6)
     X, groups = rng.normal(size=(200, 3)), np.array(["common"] * 199 + ["rare"])
-    model = AdaLPBoostClassifier(n_estimators=4, reweigh="groups", validation_fraction=0.3, random_state=0)
+    model = AdaLPBoostClassifier(
+        HistogramTree(), n_estimators=4, reweigh="groups", validation_fraction=0.3, random_state=0
+    )
     model.fit(X, X[:, 0] > 0, sensitive_features=groups)
     assert 0 <= model.value_ <= 1
 
@@ -237,7 +243,7 @@ def test_outliers_are_ignored():
     X, y = load_breast_cancer(return_X_y=True)
     flipped = y.copy()
     flipped[:28] = 1 - flipped[:28]  # five per cent of wrong labels
-    plain = AdaLPBoostClassifier(n_estimators=20, alpha=0.05, random_state=0).fit(X, flipped)
+    plain = AdaLPBoostClassifier(HistogramTree(), n_estimators=20, alpha=0.05, random_state=0).fit(X, flipped)
     robust = clone(plain).set_params(outlier_fraction=0.1).fit(X, flipped)
     assert robust.value_ < plain.value_
     weights = []
@@ -285,10 +291,10 @@ def test_our_trees_know_the_columns_they_were_fitted_on(noisy):
     pd = pytest.importorskip("pandas", reason="pandas is not installed")
     X, y = noisy
     frame = pd.DataFrame(X, columns=[f"column {place}" for place in range(X.shape[1])])
-    model = AdaLPBoostClassifier(n_estimators=2, random_state=0).fit(frame, y)
+    model = AdaLPBoostClassifier(HistogramTree(), n_estimators=2, random_state=0).fit(frame, y)
     assert model.estimators_[1].feature_names_in_.tolist() == frame.columns.tolist()
     np.testing.assert_array_equal(
-        model.predict(frame), AdaLPBoostClassifier(n_estimators=2, random_state=0).fit(X, y).predict(X)
+        model.predict(frame), AdaLPBoostClassifier(HistogramTree(), n_estimators=2, random_state=0).fit(X, y).predict(X)
     )
     assert set(model.estimators_[1].predict(frame).tolist()) <= {0, 1}
 
@@ -305,9 +311,9 @@ def test_a_pipeline_may_impute_missing_values():
 
 def test_validation_rows_choose_the_mixture(noisy):
     X, y = noisy
-    model = AdaLPBoostClassifier(n_estimators=10, validation_fraction=0.25, random_state=0).fit(X, y)
+    model = AdaLPBoostClassifier(HistogramTree(), n_estimators=10, validation_fraction=0.25, random_state=0).fit(X, y)
     assert model.selection_.losses.shape == (750, 10)
-    given_rows = AdaLPBoostClassifier(n_estimators=10, random_state=0).fit(
+    given_rows = AdaLPBoostClassifier(HistogramTree(), n_estimators=10, random_state=0).fit(
         X[:2000], y[:2000], X_val=X[2000:], y_val=y[2000:]
     )
     expected = np.column_stack([one.predict(X[2000:]) != y[2000:] for one in given_rows.estimators_])
@@ -335,23 +341,27 @@ def test_staged_probabilities_end_where_the_classifier_is(fitted, noisy):
 
 
 def test_patience_stops_when_the_tail_no_longer_improves(noisy):
-    model = AdaLPBoostClassifier(n_estimators=200, alpha=0.5, patience=5, random_state=0).fit(*noisy)
+    model = AdaLPBoostClassifier(HistogramTree(), n_estimators=200, alpha=0.5, patience=5, random_state=0).fit(*noisy)
     assert 6 <= len(model.estimators_) < 200
 
 
 def test_a_callback_can_stop(noisy):
-    model = AdaLPBoostClassifier(n_estimators=50, callbacks=[lambda done: done.number == 4], random_state=0)
+    model = AdaLPBoostClassifier(
+        HistogramTree(), n_estimators=50, callbacks=[lambda done: done.number == 4], random_state=0
+    )
     assert len(model.fit(*noisy).estimators_) == 4
 
 
 def test_grid_search_works_with_groups_at_fit(noisy):
     X, y = noisy
-    search = GridSearchCV(AdaLPBoostClassifier(n_estimators=3, random_state=0), {"alpha": [0.1, 0.5]}, cv=2)
+    search = GridSearchCV(
+        AdaLPBoostClassifier(HistogramTree(), n_estimators=3, random_state=0), {"alpha": [0.1, 0.5]}, cv=2
+    )
     assert search.fit(X, y).best_params_["alpha"] in (0.1, 0.5)
 
 
 def test_n_jobs_gives_the_same_answer(noisy):
     X, y = noisy
-    one = AdaLPBoostClassifier(n_estimators=6, random_state=0).fit(X, y)
+    one = AdaLPBoostClassifier(HistogramTree(), n_estimators=6, random_state=0).fit(X, y)
     two = clone(one).set_params(n_jobs=2).fit(X, y)
     np.testing.assert_array_equal(one.predict_proba(X), two.predict_proba(X))

@@ -6,6 +6,7 @@ from sklearn.base import clone
 from tiny_networks import blobs, digit_images, same_state, tiny
 
 from counterpoise import AdaBoostClassifier, AdaLPBoostClassifier
+from counterpoise.learners import HistogramTree
 
 torch = pytest.importorskip("torch", reason="networks need torch")
 
@@ -89,4 +90,4 @@ def test_images_reach_the_networks_of_a_booster(n_axes):
 def test_other_boosters_still_refuse_images():
     X, y = digit_images(60)
     with pytest.raises(ValueError, match="dim 4"):
-        AdaLPBoostClassifier(n_estimators=1).fit(X, y)
+        AdaLPBoostClassifier(HistogramTree(), n_estimators=1).fit(X, y)

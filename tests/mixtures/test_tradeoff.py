@@ -11,6 +11,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from counterpoise import AdaLPBoostClassifier, MixtureClassifier, tradeoff
 from counterpoise.goals import InfeasibleGoals
+from counterpoise.learners import HistogramTree
 from counterpoise.solvers import bounds_path, minimize_cvar, solve_weights_lp
 
 
@@ -97,7 +98,7 @@ def test_a_ratio_needs_bounds_and_is_exact_at_each(fitted):
 
 def test_boosters_have_frontiers_too():
     X, y = make_classification(600, 6, flip_y=0.2, random_state=0)
-    model = AdaLPBoostClassifier(n_estimators=8, alpha=0.2, random_state=0).fit(X, y)
+    model = AdaLPBoostClassifier(HistogramTree(), n_estimators=8, alpha=0.2, random_state=0).fit(X, y)
     found = tradeoff(model, "false_positive_rate(train) <= 0.1", n_points=4)
     assert (np.diff(found.values) <= 1e-6).all()
     assert found.alpha == 0.2

@@ -69,7 +69,9 @@ def test_the_radius_that_the_page_names_is_that_of_a_default_fit(n_train):
     rng = np.random.default_rng(n_train)
     X = rng.normal(size=(n_train, 2))
     y = (X[:, 0] + rng.normal(size=n_train) > 0).astype(int)
-    model = DROBoostClassifier(HistogramTree(max_depth=2), n_estimators=2, degrees_of_freedom=30).fit(X, y)
+    model = DROBoostClassifier(
+        HistogramTree(max_depth=2), degrees_of_freedom=30, **dro_boosting.STOPPED | {"n_estimators": 2}
+    ).fit(X, y)
     n_kept, radius = dro_boosting.default_radius(n_train)
     assert model.descents_[0].weights[0].size == n_kept
     assert model.radius_ == pytest.approx(radius)

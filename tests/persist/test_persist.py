@@ -32,7 +32,7 @@ FLOWERS = load_iris(return_X_y=True)
 
 SETTINGS = {
     "ramp": cp.ConstrainedClassifier(goals=["recall(train) >= 0.5"], pos_label="bad", decision="ramp", random_state=0),
-    "generator": cp.LPBoostClassifier(n_estimators=3, random_state=np.random.RandomState(0)),
+    "generator": cp.LPBoostClassifier(HistogramTree(), n_estimators=3, random_state=np.random.RandomState(0)),
     "names": cp.MixtureClassifier(
         [Stump().fit(NUMBERS, WORDS), ("tree", HistogramTree().fit(NUMBERS, WORDS))], random_state=0
     ),
@@ -87,7 +87,7 @@ GOALS = [
 
 def test_a_loaded_mixture_can_be_rebalanced_and_checked_without_data(people, tmp_path):
     mail = Table(NUMBERS[:40], baseline=CODES[:40])
-    model = cp.AdaLPBoostClassifier(n_estimators=6, goals=GOALS, random_state=0)
+    model = cp.AdaLPBoostClassifier(HistogramTree(), n_estimators=6, goals=GOALS, random_state=0)
     model.fit(NUMBERS, CODES, sensitive_features=people, datasets={"mail": mail})
     loaded = round_trip(model, tmp_path)
     assert loaded.goals_ == model.goals_
@@ -113,20 +113,22 @@ def test_goals_on_columns_of_a_data_frame_can_be_met_again_after_loading(tmp_pat
 
 
 def test_fit_more_after_loading_is_refused_as_after_pickling(tmp_path):
-    loaded = round_trip(cp.AdaLPBoostClassifier(n_estimators=2).fit(NUMBERS, CODES), tmp_path)
+    loaded = round_trip(cp.AdaLPBoostClassifier(HistogramTree(), n_estimators=2).fit(NUMBERS, CODES), tmp_path)
     with pytest.raises(ValueError, match="fit_more needs the samples"):
         loaded.fit_more(2)
 
 
 def test_fresh_draws_go_on_where_they_were(tmp_path):
-    model = cp.AdaLPBoostClassifier(n_estimators=5, decision="sample", random_state=0).fit(NUMBERS, CODES)
+    model = cp.AdaLPBoostClassifier(HistogramTree(), n_estimators=5, decision="sample", random_state=0).fit(
+        NUMBERS, CODES
+    )
     model.predict(NUMBERS)
     loaded = round_trip(model, tmp_path)
     assert_array_equal(loaded.predict(NUMBERS), model.predict(NUMBERS))
 
 
 def test_callbacks_are_left_out(tmp_path):
-    model = cp.AdaLPBoostClassifier(n_estimators=2, callbacks=[lambda _: False]).fit(NUMBERS, CODES)
+    model = cp.AdaLPBoostClassifier(HistogramTree(), n_estimators=2, callbacks=[lambda _: False]).fit(NUMBERS, CODES)
     assert round_trip(model, tmp_path).callbacks == ()
     assert len(model.callbacks) == 1
 
@@ -167,7 +169,9 @@ def test_a_pipeline_around_ours_takes_raw_data_frames(tmp_path):
     pandas = pytest.importorskip("pandas", reason="pandas is not installed")
     frame = pandas.DataFrame(NUMBERS[:, :3], columns=["a", "b", "c"]).assign(sex=["F", "M", "M"] * 50)
     columns = make_column_transformer((OneHotEncoder(), ["sex"]), remainder=StandardScaler())
-    model = make_pipeline(columns, cp.AdaLPBoostClassifier(n_estimators=4, random_state=0)).fit(frame, WORDS)
+    model = make_pipeline(columns, cp.AdaLPBoostClassifier(HistogramTree(), n_estimators=4, random_state=0)).fit(
+        frame, WORDS
+    )
     loaded = round_trip(model, tmp_path)
     assert_same(model, loaded, frame)
     assert_array_equal(loaded.feature_names_in_, model.feature_names_in_)
@@ -206,7 +210,7 @@ def test_without_skops_the_message_says_what_to_install(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("model", "message"),
     [
-        (cp.AdaLPBoostClassifier(), "This AdaLPBoostClassifier is no fitted model: call fit"),
+        (cp.AdaLPBoostClassifier(HistogramTree()), "This AdaLPBoostClassifier is no fitted model: call fit"),
         (cp.AdaLPBoostClassifier, "is no fitted model"),
         ({"a": 1}, "This dict is no fitted model"),
         (

@@ -21,6 +21,24 @@ _CHUNK_BYTES = 1 << 24  # copied and hashed at once
 _DEEPEST = 12  # objects inside objects: deeper ones are told by their class alone, and a cycle ends
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")  # in a repr: another in every process
 
+# What the rounds do not depend on. Goals and what goes with them are for the mixture at the end, and a fit may fail on
+# them after all its rounds: others can then be tried on the same ones.
+NOT_OF_ROUNDS = frozenset(
+    (
+        "n_estimators",
+        "n_jobs",
+        "callbacks",
+        "checkpoint",
+        "goals",
+        "pos_label",
+        "mixture",
+        "decision",
+        "key",
+        "objective",
+        "budget",
+    )
+)
+
 
 def setting_texts(settings: Mapping[str, Any]) -> dict[str, str]:
     """Return a text for each setting, those of estimators inside under their scikit-learn names.

@@ -17,6 +17,9 @@ from counterpoise.boosting.rounds import Callback, Fit
 class AdaBoostStep(ExponentialStep):
     """Weigh by the exponential loss; vote half the log odds of being right."""
 
+    def __init__(self, learning_rate: float = 1.0) -> None:
+        self.learning_rate = learning_rate
+
     def vote(self, weights: FloatArray, losses: ByteArray) -> float:
         wrong = float(weights @ losses)
         return log_odds(1.0 - wrong, wrong) / 2
@@ -28,9 +31,13 @@ class AdaBoostClassifier(ExponentialBooster):
     Parameters
     ----------
     estimator : classifier, optional
-        Base learner: any scikit-learn classifier or pipeline. Default: ``HistogramTree(max_depth=6)``.
+        Base learner: any scikit-learn classifier or pipeline. Default: a ``HistogramTree`` of depth 6 with leaves of
+        at least 20 samples, or of an eighth of fewer than 160.
     n_estimators : int, default=500
         Largest number of rounds.
+    learning_rate : float in (0, 1], optional
+        Part of the best step that a model votes with: shorter steps fit noise later. Default: 0.2 with the default
+        learner, and 1, the paper's algorithm, with a given one.
     patience : int, optional
         Stop when the error on held-out samples has not dropped for so many rounds, and keep the rounds up to its least.
         Default, and without held-out samples: run all rounds.
@@ -70,6 +77,7 @@ class AdaBoostClassifier(ExponentialBooster):
         estimator: Any = None,
         *,
         n_estimators: int = 500,
+        learning_rate: float | None = None,
         patience: int | None = None,
         validation_fraction: float | None = None,
         random_state: Any = None,
@@ -77,10 +85,11 @@ class AdaBoostClassifier(ExponentialBooster):
     ) -> None:
         self.estimator = estimator
         self.n_estimators = n_estimators
+        self.learning_rate = learning_rate
         self.patience = patience
         self.validation_fraction = validation_fraction
         self.random_state = random_state
         self.callbacks = callbacks
 
     def _rounds(self, fit: Fit, start: FloatArray, held_out: HeldOut | None) -> Boosted:
-        return self._run(fit, AdaBoostStep(), start, held_out)
+        return self._run(fit, AdaBoostStep(self._rate()), start, held_out)

@@ -13,7 +13,8 @@ from sklearn.base import is_regressor
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
 from counterpoise._base.checks import check_count, check_vector
-from counterpoise._base.types import AnyArray, ArrayLike, ByteArray, FloatArray
+from counterpoise._base.types import AnyArray, ArrayLike, ByteArray, FloatArray, IntArray
+from counterpoise.boosting.cautions import warn_of_no_errors
 from counterpoise.boosting.directions import model_values
 from counterpoise.boosting.inputs import Booster, Rows, seed_sequence
 from counterpoise.boosting.rounds import Callback, Fit, History, Round, boost
@@ -124,6 +125,8 @@ class AdditiveBooster(Booster):
         self.ensembles_ = [Ensemble(one.models, one.votes, classes) for one in boosted]
         self.estimators_ = [model for ensemble in self.ensembles_ for model in ensemble.models]
         self.votes_ = np.concatenate([ensemble.votes for ensemble in self.ensembles_])
+        if self.estimator is not None and all(one.losses.shape[1] == 1 and not one.losses.any() for one in boosted):
+            warn_of_no_errors(len(boosted))
         return self
 
     def decision_function(self, X: Any) -> FloatArray:
@@ -138,12 +141,15 @@ class AdditiveBooster(Booster):
         array of shape (n_samples,), or (n_samples, n_classes) for more than two classes
             Above zero for the second class; or for each class.
         """
-        X = self._check_predict_input(X)
-        return self._shaped([added_up(_values(one, X), one.votes) for one in self.ensembles_])
+        return self._sums(self._check_predict_input(X))
 
     def predict(self, X: Any) -> AnyArray:
         """Return the label of each sample."""
         return self._labels(self.decision_function(X))
+
+    def predict_codes(self, X: Any) -> IntArray:
+        """Return the place in ``classes_`` of each label, for rows that were checked: what other boosters call."""
+        return self._places(self._sums(X))
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Return probabilities by the link that the loss implies: ``1 / (1 + exp(-2 f))`` for the exponential one.
@@ -231,9 +237,14 @@ class AdditiveBooster(Booster):
         check_is_fitted(self)
         return sums[0] if len(sums) == 1 else np.column_stack(sums)
 
+    def _sums(self, X: Any) -> FloatArray:
+        return self._shaped([added_up(_values(one, X), one.votes) for one in self.ensembles_])
+
+    def _places(self, sums: FloatArray) -> IntArray:
+        return (sums > 0).astype(np.int64) if sums.ndim == 1 else sums.argmax(axis=1)
+
     def _labels(self, sums: FloatArray) -> AnyArray:
-        places = (sums > 0).astype(np.int64) if sums.ndim == 1 else sums.argmax(axis=1)
-        return np.asarray(self.classes_[places])
+        return np.asarray(self.classes_[self._places(sums)])
 
 
 def _against_others(rows: Rows | None, place: int) -> Any:

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Mapping
-from typing import Any, NamedTuple, Self, cast
+from typing import Any, ClassVar, NamedTuple, Self, cast
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -10,10 +10,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from counterpoise._base.checks import check_alpha, check_choice, check_count, check_fraction, is_frame
 from counterpoise._base.types import AnyArray, ArrayLike, ByteArray, IntArray
-from counterpoise.boosting._fingerprints import data_texts, setting_texts
+from counterpoise.boosting._fingerprints import NOT_OF_ROUNDS, data_texts, setting_texts
+from counterpoise.boosting.adaboost import AdaBoostClassifier
+from counterpoise.boosting.cautions import warn_of_no_errors, warn_of_the_average
 from counterpoise.boosting.checkpoint import Checkpoint, Run, SavedRound, Seeds, opened
-from counterpoise.boosting.inputs import Booster, Rows, seed_sequence
-from counterpoise.boosting.learner import make_fit
+from counterpoise.boosting.cross_fit import RoundsFit, is_ensemble, planned_rounds, rounds_fit
+from counterpoise.boosting.inputs import Booster, Rows, is_word, seed_sequence
+from counterpoise.boosting.learner import default_tree
 from counterpoise.boosting.rounds import History, Round, Rule, boost
 from counterpoise.boosting.rules import without_outliers
 from counterpoise.goals import Rate, Table, as_goals
@@ -48,27 +51,16 @@ _NOT_SAVED = frozenset(
         "_datasets",
     }
 )
-# What the rounds do not depend on. Goals and what goes with them are for the mixture at the end, and a fit may fail on
-# them after all its rounds: others can then be tried on the same ones.
-_NOT_OF_ROUNDS = frozenset(
-    {
-        "n_estimators",
-        "n_jobs",
-        "callbacks",
-        "checkpoint",
-        "goals",
-        "pos_label",
-        "mixture",
-        "decision",
-        "key",
-        "objective",
-    }
-)
+_FOLDS = 5  # by default, where the losses on rows that a model has seen would tell nothing
+_DEPTH = 4  # of the default trees: the shallower, the more they differ from the strong model
+_STRONG = AdaBoostClassifier(n_estimators=300)
 _IMPROVEMENT = 1e-3  # a fall of the risk that counts: above the solver's gap, below what matters
 
 
 class BoostedMixture(Booster, RandomizedClassifier):
     """Base of the boosters; a subclass says how samples are reweighed (``_rule``)."""
+
+    _added_later: ClassVar = {"key": None, "objective": None, "n_folds": None, "budget": None}
 
     def fit(
         self,
@@ -125,10 +117,15 @@ class BoostedMixture(Booster, RandomizedClassifier):
             self._columns = _goal_table(X, y, sensitive_features, None, None)
             self._check_weights(held_out or train)
             self._start(train, held_out, saved)
-            self._run_rounds(self.n_estimators, saved)
+            self._run_rounds(planned_rounds(self), saved)
         key = check_key(self.key) or self._drawn_key
         self._draws = Draws.learned(key, rows.X, rows.weights, self._history.models)
-        return self._mix()
+        self._mix()
+        if self._repeats(self._history) and not self._history.totals.any() and self._n_folds is None:
+            warn_of_no_errors(
+                self._history.n_rounds, ", or set n_folds=5: rounds are then judged on rows not fitted to"
+            )
+        return self
 
     def fit_more(self, n_estimators: int) -> Self:
         """Fit further base models to the same samples, and choose the mixture anew.
@@ -177,7 +174,10 @@ class BoostedMixture(Booster, RandomizedClassifier):
     def _check_parameters(self) -> None:
         check_alpha(self.alpha)
         self._aim_of_fit()
-        check_count(self.n_estimators, "n_estimators")
+        if self.n_estimators is not None:
+            check_count(self.n_estimators, "n_estimators")
+        if self.n_folds is not None and not is_word(self.n_folds, "n_folds", ("auto",)):
+            check_count(self.n_folds, "n_folds", 2)
         check_fraction(self.outlier_fraction, "outlier_fraction")
         check_choice(self.decision, "decision", DECISIONS)
         check_key(self.key)
@@ -203,14 +203,31 @@ class BoostedMixture(Booster, RandomizedClassifier):
         self._generator = np.random.default_rng(self._seeds)
 
     def _start(self, train: Rows, held_out: Rows | None, saved: Checkpoint | None) -> None:
-        self._history = History(train.weights, self.n_estimators)
+        self._history = History(train.weights, planned_rounds(self))
         self._train, self._held_out = train, held_out
         self._best = _Best(np.inf, 0)
         self._reweigh = without_outliers(self._rule(self._history, train.groups), float(self.outlier_fraction))
         if saved is not None:
             saved.claim(self._run())
-        self._fit_round = make_fit(self._base_learner(), train.X, train.codes, self.classes_, self._round_seed)
+        self._fit_round = self._fit_of_rounds(train, held_out)
         self.estimators_: list[Any] = []
+
+    def _learner_for(self, rows: Rows) -> Any:
+        return default_tree(rows.codes.size, _DEPTH) if self.estimator is None else self._base_learner()
+
+    def _fit_of_rounds(self, train: Rows, held_out: Rows | None) -> RoundsFit:
+        """Return what fits the rounds: by default a strong model first, then trees, judged on rows they did not see."""
+        self._n_folds = self._folds_asked(train, held_out)
+        first = _STRONG if self.estimator is None else None
+        return rounds_fit(first, self._learner_for(train), train, self.classes_, self._round_seed, self._n_folds)
+
+    def _folds_asked(self, train: Rows, held_out: Rows | None) -> int | None:
+        if self.n_folds == "auto":
+            is_strong = self.estimator is None or is_ensemble(self.estimator)
+            asked = _FOLDS if is_strong and held_out is None else None
+        else:
+            asked = self.n_folds
+        return None if asked is None else min(int(asked), train.codes.size)
 
     def _run(self) -> Run:
         """Return what decides the rounds, for a checkpoint to compare."""
@@ -223,8 +240,8 @@ class BoostedMixture(Booster, RandomizedClassifier):
         params = self.get_params(deep=False)
         return {
             "booster": type(self),
-            **{name: value for name, value in params.items() if name not in _NOT_OF_ROUNDS},
-            "estimator": self._base_learner(),
+            **{name: value for name, value in params.items() if name not in NOT_OF_ROUNDS},
+            "estimator": self._learner_for(self._train),
             "random_state": None if self.random_state is None else self._seeds.entropy,
             **({} if self.objective is None else {"objective": repr(self.objective)}),
         }
@@ -242,7 +259,7 @@ class BoostedMixture(Booster, RandomizedClassifier):
         is_last = False
         for number in range(first, min(last, saved.n_rounds) + 1):
             done = saved.read(number)
-            self._history.add(done.model, done.losses, done.weighted_loss)
+            self._history.add(done.model, done.losses, done.weighted_loss, said=done.said)
             self._history.memory = done.memory
             self._best = _Best(*done.best)
             if done.held_out is not None:
@@ -265,7 +282,10 @@ class BoostedMixture(Booster, RandomizedClassifier):
     def _mix(self) -> Self:
         self.estimators_ = list(self._history.models)
         self.weighted_losses_ = np.array(self._history.weighted_losses)
-        self._settle(self._evidence_of_rounds(), self._aim_of_fit()._replace(goals=as_goals(self.goals)))
+        goals = as_goals(self.goals)
+        self._settle(self._evidence_of_rounds(), self._aim_of_fit()._replace(goals=goals))
+        if self.mixture == "optimal":
+            warn_of_the_average(self._kept, self.mixture_, goals)
         return self
 
     def _aim_of_fit(self) -> Aim:
@@ -277,7 +297,7 @@ class BoostedMixture(Booster, RandomizedClassifier):
         if self._held_out is not None:
             predicted = predict_codes(done.model, self._held_out.X, self.classes_)
             history.held_out.append((predicted != self._held_out.codes).view(np.uint8))
-        is_last = self._has_stalled(done.number) or self._should_stop(history)
+        is_last = self._has_stalled(done.number) or self._should_stop(history) or self._repeats(history)
         if saved is not None:  # before the callbacks: one that raises or stops has its round on disk
             self._save(done, is_last, saved)
         asked = [bool(callback(done)) for callback in self.callbacks]  # all of them are called
@@ -296,6 +316,7 @@ class BoostedMixture(Booster, RandomizedClassifier):
             best=(self._best.value, self._best.number),
             is_last=is_last,
             uses_shared=shared is not None,
+            said=done.said,
         )
         saved.write(done.number, left)
 
@@ -335,9 +356,21 @@ class BoostedMixture(Booster, RandomizedClassifier):
             assert positive is not None  # noqa: S101 - one of two
             bits = positive.bits_of_losses(losses, rows.codes)
         elif positive is not None:
-            bits = positive.bits(pool_codes(self.estimators_, rows.X, self.classes_, self.n_jobs))
+            bits = positive.bits(self._said_of(rows))
         answers = answers.with_dataset(TRAIN, answers.tables[TRAIN], bits)
         return Evidence(losses, weights, rows.groups, self._with_datasets(answers, self._datasets))
+
+    def _said_of(self, rows: Rows) -> AnyArray:
+        """Return the class codes that the models say of the rows where the mixture is chosen."""
+        if self._held_out is None and self._history.said:
+            return np.column_stack(self._history.said)
+        return pool_codes(self.estimators_, rows.X, self.classes_, self.n_jobs)
+
+    def _repeats(self, history: History) -> bool:
+        """Tell whether the next round would only repeat a model: all samples fared alike, so they weigh as at first."""
+        n_plain = 2 if self.estimator is None else 1  # the strong model, and one at the samples' own weights
+        is_stuck = history.n_rounds >= n_plain and np.ptp(history.totals) == 0
+        return bool(is_stuck and not self._fit_round.is_random)
 
 
 def _goal_table(

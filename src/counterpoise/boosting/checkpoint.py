@@ -75,6 +75,7 @@ class SavedRound(NamedTuple):
     best: tuple[float, int]  # the least risk so far and its round, where patience looks at it
     is_last: bool  # patience or target said that it is enough
     uses_shared: bool  # the learner had something learned once for all rounds
+    said: AnyArray | None = None  # class codes by models that did not see the rows, of more than two classes
 
 
 @contextmanager

@@ -56,7 +56,7 @@ class SignDirections:
         wanted = np.where(sizes > 0, pulls > 0, self.fit.codes).astype(np.int64)  # no pull: the label stays
         if not np.array_equal(wanted, self.fit.codes):  # a loss that rises again pulls back what is too sure
             self.fit.codes, self.fit.labels = wanted, self.fit.classes[wanted]
-        model, wrong, _ = self.fit(sizes / sizes.sum(), number)
+        model, wrong, *_ = self.fit(sizes / sizes.sum(), number)
         # It says 1 where 1 was wanted and it is right, or 0 was and it is wrong.
         return model, np.where(wanted != wrong, 1.0, -1.0)
 

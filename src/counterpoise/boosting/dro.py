@@ -47,8 +47,8 @@ class DROBoostClassifier(AdditiveBooster):
     ----------
     estimator : classifier or regressor, optional
         Base learner. A classifier is fitted to the signs of the subgradient, a regressor (such as a regression tree) to
-        its values by least squares. Default: ``HistogramTree(max_depth=6)``.
-    n_estimators : int, default=100
+        its values by least squares. Default: the tree of ``AdaBoostClassifier``.
+    n_estimators : int, default=500
         Largest number of rounds.
     radius : float >= 0, "calibrated" or "cv", default="calibrated"
         Size of the ball. ``"calibrated"`` is ``guarantees.calibrated_radius`` at ``confidence``, of the samples that
@@ -64,12 +64,12 @@ class DROBoostClassifier(AdditiveBooster):
     loss : {"exponential", "logistic", "squared"}, default="exponential"
         Loss of the margin. It implies the link of ``predict_proba``: ``1 / (1 + exp(-2 f))`` for the exponential loss,
         ``1 / (1 + exp(-f))`` for the logistic one, and for the squared one ``(1 + f) / 2`` cut to [0, 1].
-    learning_rate : float in (0, 1], default=0.1
+    learning_rate : float in (0, 1], default=0.2
         Part of the way to the least robust loss that a round goes; 1 is the paper's algorithm.
     patience : int, optional, default=10
         Stop when the mean loss on held-out samples has not dropped for so many rounds, and keep the rounds up to its
-        least. None runs all rounds.
-    validation_fraction : float in (0, 1), None or "auto", default="auto"
+        least. None, and no held-out samples, run all rounds.
+    validation_fraction : float in (0, 1), "auto" or None, default=None
         Part of the samples that is held out where ``fit`` is not given ``X_val`` and ``y_val``. ``"auto"`` holds out a
         fifth of 500 samples or more, and else none.
     random_state : int or RandomState, optional
@@ -104,15 +104,15 @@ class DROBoostClassifier(AdditiveBooster):
         self,
         estimator: Any = None,
         *,
-        n_estimators: int = 100,
+        n_estimators: int = 500,
         radius: float | str = "calibrated",
         confidence: float = 0.9,
         degrees_of_freedom: float | None = None,
         divergence: str = "empirical-likelihood",
         loss: str = "exponential",
-        learning_rate: float = 0.1,
+        learning_rate: float = 0.2,
         patience: int | None = 10,
-        validation_fraction: float | str | None = "auto",
+        validation_fraction: float | str | None = None,
         random_state: Any = None,
         callbacks: Sequence[Callback] = (),
     ) -> None:
@@ -201,7 +201,7 @@ class DROBoostClassifier(AdditiveBooster):
         def robust_loss(model: Any) -> RobustLoss:
             return RobustLoss(loss, self.divergence, self._radius(model, own, factor), own)
 
-        directions = make_directions(self._base_learner(), train.X, labels, own, classes, self._round_seed)
+        directions = make_directions(self._learner_for(train), train.X, labels, own, classes, self._round_seed)
         rule = RobustRule(directions, labels, own, robust_loss, loss=loss, learning_rate=float(self.learning_rate))
         watched = None
         if held_out is not None:

@@ -5,10 +5,11 @@ elsewhere.
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
+from counterpoise._base.checks import check_number
 from counterpoise._base.types import AnyArray, ByteArray, FloatArray
 from counterpoise.boosting.additive import AdditiveBooster, Boosted, HeldOut
 from counterpoise.boosting.inputs import Rows
@@ -17,6 +18,7 @@ from counterpoise.boosting.rounds import Fit, History, Round
 
 _PERFECT = 1e-10  # error at which a model counts as perfect: its vote stays finite, and no round can follow
 _CHANCE = 1e-12  # a vote below this is rounding: the model is no better than chance
+_SHORT_STEP = 0.2  # of the default learner, chosen with it (docs/results/defaults)
 _WEIGHTS = "weights"  # in the memory: those that follow the exponential loss
 
 
@@ -29,15 +31,18 @@ def log_odds(right: float, wrong: float) -> float:
 class ExponentialStep:
     """Weigh samples by the exponential loss of the votes so far; a subclass says what the learner sees and how to vote.
 
-    Weights are on the simplex.
+    Weights are on the simplex. A vote is ``learning_rate`` of the best step: 1 is the papers', and shorter steps fit
+    noise later.
     """
+
+    learning_rate: float = 1.0
 
     def learner_weights(self, weights: FloatArray) -> FloatArray:
         """Return the weights that the learner is given: these where a subclass does not say otherwise."""
         return weights
 
     def vote(self, weights: FloatArray, losses: ByteArray) -> float:
-        """Return the vote of a model that errs where ``losses`` is 1."""
+        """Return the best step along a model that errs where ``losses`` is 1."""
         raise NotImplementedError
 
     def reweigh(self, history: History) -> FloatArray:
@@ -45,7 +50,7 @@ class ExponentialStep:
 
     def step(self, done: Round, history: History) -> float:
         weights = history.memory.get(_WEIGHTS, history.start)
-        vote = self.vote(weights, done.losses)
+        vote = self.learning_rate * self.vote(weights, done.losses)
         if vote > _CHANCE:
             moved = weights * np.where(done.losses, 1.0, np.exp(-2.0 * vote))  # up to a factor, and without overflow
             history.memory[_WEIGHTS] = moved / moved.sum()
@@ -64,12 +69,24 @@ class ExponentialStep:
 class ExponentialBooster(AdditiveBooster):
     """Base of the boosters by the exponential loss; a subclass gives the rounds (``_rounds``)."""
 
+    _added_later: ClassVar = {"learning_rate": 1.0, "estimator": None}  # than some files of saved models
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if self.learning_rate is not None:
+            check_number(self.learning_rate, "learning_rate", "(0, 1]", "part of a step")
+
+    def _rate(self) -> float:
+        if self.learning_rate is not None:
+            return float(self.learning_rate)
+        return _SHORT_STEP if self.estimator is None else 1.0
+
     def _rounds(self, fit: Fit, start: FloatArray, held_out: HeldOut | None) -> Boosted:
         """Return the models and their votes, given the samples' own weights."""
         raise NotImplementedError
 
     def _boost(self, train: Rows, held_out: Rows | None, classes: AnyArray) -> Boosted:
-        fit = make_fit(self._base_learner(), train.X, train.codes, classes, self._round_seed)
+        fit = make_fit(self._learner_for(train), train.X, train.codes, classes, self._round_seed)
         watched = None
         if held_out is not None:
             watched = HeldOut(fit.rows_like(held_out.X), classes, _error(held_out.codes == 1, held_out.weights))

@@ -12,7 +12,7 @@ from sklearn.utils.validation import _check_sample_weight, column_or_1d, validat
 
 from counterpoise._base.checks import check_choice, check_fraction, check_random_state, is_frame
 from counterpoise._base.types import AnyArray, FloatArray, IntArray
-from counterpoise.boosting.learner import base_learner
+from counterpoise.boosting.learner import base_learner, default_tree
 from counterpoise.learners.resampling import may_take_missing
 from counterpoise.mixtures.pool import PooledClassifier, groups_of, n_rows, take_rows
 
@@ -51,6 +51,10 @@ class Booster(PooledClassifier):
 
     def _base_learner(self) -> Any:
         return base_learner(self.estimator)
+
+    def _learner_for(self, rows: Rows) -> Any:
+        """Return the base learner for these samples: the default one depends on their number."""
+        return default_tree(rows.codes.size) if self.estimator is None else self._base_learner()
 
     def _input_dtype(self) -> str | None:
         return "numeric" if hasattr(self._base_learner(), "fit_codes") else None

@@ -17,6 +17,7 @@ from typing import Any
 from counterpoise._base.checks import check_fraction, check_positive
 from counterpoise._base.types import IntArray
 from counterpoise.boosting.base import BoostedMixture
+from counterpoise.boosting.cross_fit import planned_rounds
 from counterpoise.boosting.inputs import is_word
 from counterpoise.boosting.rounds import Callback, History, Rule
 from counterpoise.boosting.rules import dual_of, regularized_dual
@@ -34,8 +35,8 @@ class LPBoostClassifier(BoostedMixture):
     ----------
     estimator : classifier, optional
         Base learner, as for ``AdaLPBoostClassifier``.
-    n_estimators : int, default=100
-        Largest number of base models.
+    n_estimators : int, optional
+        Largest number of base models. Default: 100, and 10 of a given learner that is an ensemble itself.
     alpha : float in (0, 1], default=0.1
         Tail fraction, for the weights and for the mixture. Short for ``objective=CVaR(alpha)``.
     objective : risk or rate, or the text of one, optional
@@ -47,7 +48,7 @@ class LPBoostClassifier(BoostedMixture):
     target : float in [0, 1), optional
         Stop as soon as the accuracy on the worst-off fraction alpha of the training samples, 1 minus the least risk,
         exceeds this. Default: run all rounds.
-    mixture, validation_fraction, patience, outlier_fraction, goals, decision, pos_label
+    mixture, validation_fraction, n_folds, patience, outlier_fraction, goals, budget, decision, pos_label
         As for ``AdaLPBoostClassifier``.
     key, random_state, n_jobs, callbacks, checkpoint
         As for ``AdaLPBoostClassifier``.
@@ -75,16 +76,18 @@ class LPBoostClassifier(BoostedMixture):
         self,
         estimator: Any = None,
         *,
-        n_estimators: int = 100,
+        n_estimators: int | None = None,
         alpha: float = 0.1,
         objective: Any = None,
         beta: float | str | None = None,
         target: float | None = None,
         mixture: str = "optimal",
         validation_fraction: float | None = None,
+        n_folds: int | str | None = "auto",
         patience: int | None = None,
         outlier_fraction: float = 0.0,
         goals: Any = (),
+        budget: float | None = None,
         decision: str = "sticky",
         pos_label: Any = None,
         key: bytes | None = None,
@@ -101,9 +104,11 @@ class LPBoostClassifier(BoostedMixture):
         self.target = target
         self.mixture = mixture
         self.validation_fraction = validation_fraction
+        self.n_folds = n_folds
         self.patience = patience
         self.outlier_fraction = outlier_fraction
         self.goals = goals
+        self.budget = budget
         self.decision = decision
         self.pos_label = pos_label
         self.key = key
@@ -137,7 +142,7 @@ class LPBoostClassifier(BoostedMixture):
             return groups_by(names, self._columns, groups)[... if not names else self._train.places]
 
         n_samples = 1.0 / float((history.start**2).sum())  # as many of equal weight tell as much
-        return RiskRows(n_samples, self.n_estimators, codes)
+        return RiskRows(n_samples, planned_rounds(self), codes)
 
     def _round_settings(self) -> dict[str, Any]:
         return {**super()._round_settings(), "beta": self.beta_}
@@ -145,7 +150,7 @@ class LPBoostClassifier(BoostedMixture):
     def _regularization(self) -> float | None:
         if self.beta == "theory":
             alpha = self._aim_of_fit().alpha or self.alpha
-            return regularized_lpboost_beta(alpha, regularized_lpboost_delta(alpha, self.n_estimators))
+            return regularized_lpboost_beta(alpha, regularized_lpboost_delta(alpha, planned_rounds(self)))
         return None if self.beta is None else float(self.beta)
 
     def _should_stop(self, history: History) -> bool:

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from counterpoise._base.checks import check_positive
-from counterpoise._base.types import AnyArray, FloatArray
+from counterpoise._base.types import AnyArray, ByteArray, FloatArray
 from counterpoise.boosting.adaboost import AdaBoostStep
 from counterpoise.boosting.additive import Boosted, HeldOut, check_chosen, one_or_all
 from counterpoise.boosting.directions import model_values
@@ -31,6 +31,7 @@ from counterpoise.solvers.soft_margin import (
 # samples want those few.
 LINEAR_COSTS = (1.7, 2.5, 3.3, 5.0, 10.0, 20.0, 50.0, 100.0)
 QUADRATIC_COSTS = (0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0)
+_MARGINS_PER_ERROR = 1.5  # that count by default: those of noise, of which one model's errors tell, and some
 _TOL = 1e-3  # gap of the programs: far below what a sample more or less changes
 
 Solution = SoftMarginSolution | HingeSolution
@@ -46,15 +47,22 @@ class MarginBooster(ExponentialBooster):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
+        self._check_cost()
+
+    def _check_cost(self) -> None:
         if not is_word(self.C, "C", ("auto",)):
             check_positive(self.C, "C")
 
     def _check_samples(self, train: Rows, held_out: Rows | None) -> None:  # noqa: ARG002 - of those held out
         check_chosen(self.C, "C", held_out)
 
+    def _cost(self, _start: FloatArray, _first: ByteArray) -> float:
+        """Return the C asked for, given the samples' own weights and the losses of the first model."""
+        return float(self.C)
+
     def _keep(self, found: list[Any]) -> None:
         chosen = [C for C, _ in found]
-        self.C_ = one_or_all(chosen) if self.C == "auto" else chosen[0]
+        self.C_ = one_or_all(chosen) if self.C is None or self.C == "auto" else chosen[0]
         self.solutions_: list[Solution] = [solution for _, solution in found]
 
     def _rounds(self, fit: Fit, start: FloatArray, held_out: HeldOut | None) -> Boosted:
@@ -62,8 +70,11 @@ class MarginBooster(ExponentialBooster):
 
         ``C="auto"`` takes the smallest C of the grid with the least held-out error.
         """
-        run = self._run(fit, AdaBoostStep(), start, held_out)
-        costs = self._costs if self.C == "auto" else (float(self.C),)
+        run = self._run(fit, AdaBoostStep(self._rate()), start, held_out)
+        costs = self._costs if self.C == "auto" else (self._cost(start, run.losses[:, 0]),)
+        if run.losses.shape[1] > 1 and not run.losses[:, -1].any():
+            # A model without error ended the rounds. Its margins are the largest there can be: it would be left alone.
+            run = run._replace(models=run.models[:-1], votes=run.votes[:-1], losses=run.losses[:, :-1])
         margins = np.ascontiguousarray(1 - 2 * run.losses.view(np.int8))
         tried = self._solve(margins, costs, start)
         best = 0
@@ -91,14 +102,18 @@ class RLPBoostClassifier(MarginBooster):
     Parameters
     ----------
     estimator : classifier, optional
-        Base learner: any scikit-learn classifier or pipeline. Default: ``HistogramTree(max_depth=6)``.
-    C : float, at least 1, or "auto", default=10.0
+        Base learner: any scikit-learn classifier or pipeline. Default: a ``HistogramTree`` of depth 6 with leaves of
+        at least 20 samples, or of an eighth of fewer than 160.
+    C : float, at least 1, "auto" or None, default=None
         Cost of the mean shortfall from the margin. At 1 the one best model is left; from the number of samples on only
-        the smallest margin counts. ``"auto"`` takes the one of a grid with the least error on held-out samples (the
+        the smallest margin counts. None counts half as many margins again as the first model gets samples wrong: those
+        of noise, and some. ``"auto"`` takes the one of a grid with the least error on held-out samples (the
         smallest on ties), and needs some. The paper's C, on the sum of the shortfalls, is this over the number of
         samples.
     n_estimators : int, default=500
         Largest number of rounds of AdaBoost.
+    learning_rate : float in (0, 1], optional
+        Part of AdaBoost's steps that its rounds go, as for ``AdaBoostClassifier``.
     patience : int, optional, default=100
         Stop AdaBoost when its error on held-out samples has not dropped for so many rounds, and use the models up to
         its least. Without held-out samples all rounds are run.
@@ -135,8 +150,9 @@ class RLPBoostClassifier(MarginBooster):
         self,
         estimator: Any = None,
         *,
-        C: float | str = 10.0,
+        C: float | str | None = None,
         n_estimators: int = 500,
+        learning_rate: float | None = None,
         patience: int | None = 100,
         validation_fraction: float | None = None,
         random_state: Any = None,
@@ -145,15 +161,23 @@ class RLPBoostClassifier(MarginBooster):
         self.estimator = estimator
         self.C = C
         self.n_estimators = n_estimators
+        self.learning_rate = learning_rate
         self.patience = patience
         self.validation_fraction = validation_fraction
         self.random_state = random_state
         self.callbacks = callbacks
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        if self.C != "auto":
+    def _check_cost(self) -> None:
+        if self.C is not None:
+            super()._check_cost()
+        if not (self.C is None or isinstance(self.C, str)):
             check_edge_cost(float(self.C))
+
+    def _cost(self, start: FloatArray, first: ByteArray) -> float:
+        if self.C is not None:
+            return float(self.C)
+        wrong = max(float(start @ first), float(start.min()))
+        return max(1.0, 1.0 / (_MARGINS_PER_ERROR * wrong))
 
     def _solve(self, margins: AnyArray, costs: Sequence[float], weights: FloatArray) -> list[SoftMarginSolution]:
         return soft_margin_path(margins, costs, sample_weight=weights, tol=_TOL)
@@ -167,9 +191,9 @@ class RQPBoostClassifier(MarginBooster):
 
     Parameters
     ----------
-    estimator, n_estimators, patience, validation_fraction, random_state, callbacks
+    estimator, n_estimators, learning_rate, patience, validation_fraction, random_state, callbacks
         As for ``RLPBoostClassifier``.
-    C : float > 0 or "auto", default=30.0
+    C : float > 0 or "auto", default=3.0
         Weight of the mean hinge loss. ``"auto"`` takes the one of a grid with the least error on held-out samples (the
         smallest on ties), and needs some. The paper's C, on the sum of the losses, is this over the number of samples.
 
@@ -200,8 +224,9 @@ class RQPBoostClassifier(MarginBooster):
         self,
         estimator: Any = None,
         *,
-        C: float | str = 30.0,
+        C: float | str = 3.0,
         n_estimators: int = 500,
+        learning_rate: float | None = None,
         patience: int | None = 100,
         validation_fraction: float | None = None,
         random_state: Any = None,
@@ -210,6 +235,7 @@ class RQPBoostClassifier(MarginBooster):
         self.estimator = estimator
         self.C = C
         self.n_estimators = n_estimators
+        self.learning_rate = learning_rate
         self.patience = patience
         self.validation_fraction = validation_fraction
         self.random_state = random_state

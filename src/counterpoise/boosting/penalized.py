@@ -1,6 +1,8 @@
 """What the boosters with a penalty on the variance share: checking the penalty, and choosing it on held-out samples."""
 
-from typing import Any, ClassVar
+from typing import Any
+
+import numpy as np
 
 from counterpoise._base.checks import check_penalty
 from counterpoise._base.types import FloatArray
@@ -12,10 +14,19 @@ from counterpoise.boosting.rounds import Fit
 PENALTIES = (0.0, 0.1, 0.25, 0.5, 1.0)  # that "auto" tries, AdaBoost's cost among them
 
 
+def slope_weights(weights: FloatArray, start: FloatArray, penalty: float) -> FloatArray:
+    """Return how fast the cost of mean and variance falls as a model gets each sample right, scaled to sum to 1."""
+    mixed = penalty * weights**2 / start + (1.0 - penalty) * weights
+    return np.asarray(mixed / mixed.sum())
+
+
 class PenalizedBooster(ExponentialBooster):
     """A booster with a parameter ``penalty``; a subclass gives the rounds at a penalty, and the largest."""
 
-    _most_penalty: ClassVar[float] = 1.0
+    @property
+    def _most_penalty(self) -> float:
+        """The largest penalty."""
+        return 1.0
 
     def _fit_at(self, penalty: float, fit: Fit, start: FloatArray, held_out: HeldOut | None) -> Boosted:
         """Boost at a penalty, given the samples' own weights."""

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from counterpoise._base.types import ByteArray, FloatArray
+from counterpoise._base.types import AnyArray, ByteArray, FloatArray
 
 Fit = Callable[[FloatArray, int], "Fitted"]  # weights, round -> model
 Rule = Callable[["History"], FloatArray]  # the rounds so far -> weights of the next
@@ -20,6 +20,7 @@ class Fitted(NamedTuple):
     model: Any
     losses: ByteArray  # zero-one
     sides: FloatArray | None = None  # label times what it says, where that is more than a class
+    said: AnyArray | None = None  # class codes, where models that did not see the samples said them
 
 
 class Round(NamedTuple):
@@ -31,6 +32,7 @@ class Round(NamedTuple):
     losses: ByteArray
     weighted_loss: float  # weights @ losses: what the learner achieved
     sides: FloatArray | None = None  # as in ``Fitted``
+    said: AnyArray | None = None  # as in ``Fitted``
 
 
 class History:
@@ -46,6 +48,9 @@ class History:
         self.weighted_losses: list[float] = []
         self.totals = np.zeros(start.size, dtype=np.intp)  # how many models failed on each sample
         self.held_out: list[ByteArray] = []  # losses of each model on the held-out samples, where there are some
+        self.said: list[
+            AnyArray
+        ] = []  # class codes that models which did not see the samples said, where there are such
         self.memory: dict[str, FloatArray] = {}  # what the rule keeps for the next round; a checkpoint saves it
         self._losses = np.empty((start.size, n_rounds), dtype=np.uint8, order="F")
 
@@ -72,14 +77,18 @@ class History:
 
     def append(self, done: Round, vote: float = 1.0) -> None:
         """Record a round."""
-        self.add(done.model, done.losses, done.weighted_loss, vote)
+        self.add(done.model, done.losses, done.weighted_loss, vote, done.said)
 
-    def add(self, model: Any, losses: ByteArray, weighted_loss: float, vote: float = 1.0) -> None:
+    def add(
+        self, model: Any, losses: ByteArray, weighted_loss: float, vote: float = 1.0, said: AnyArray | None = None
+    ) -> None:
         """Record what is kept of a round."""
         self._losses[:, self.n_rounds] = losses
         self.totals += losses
         self.models.append(model)
         self.votes.append(vote)
+        if said is not None:
+            self.said.append(said)
         self.weighted_losses.append(weighted_loss)
 
 
@@ -103,8 +112,8 @@ def boost(
     """
     for number in range(history.n_rounds + 1, history.n_rounds + n_rounds + 1):
         weights = reweigh(history) if history.n_rounds else history.start
-        model, losses, sides = fit(weights, number)
-        done = Round(number, model, weights, losses, float(weights @ losses), sides)
+        model, losses, sides, said = fit(weights, number)
+        done = Round(number, model, weights, losses, float(weights @ losses), sides, said)
         counts = vote(done, history)
         if counts == 0:
             break

@@ -4,16 +4,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from counterpoise._base.checks import check_alpha
+from counterpoise._base.checks import check_alpha, check_number
 from counterpoise._base.types import ByteArray, FloatArray, IntArray
 from counterpoise._base.words import did_you_mean
-from counterpoise.goals import Goal, Rate, Ratio, Table, as_goals, as_objective
+from counterpoise.goals import Dataset, Goal, Rate, Ratio, Table, as_goals, as_objective, error_rate
 from counterpoise.goals.rates import METRICS, RATIOS
 from counterpoise.goals.tables import group_codes
 from counterpoise.mixtures.answers import TRAIN, Answers
 from counterpoise.mixtures.few_models import choose_few
 from counterpoise.mixtures.game import Choice, Game, Selection, group_losses, outliers
-from counterpoise.mixtures.goal_rows import goal_rows, linear_rate
+from counterpoise.mixtures.goal_rows import GoalRows, goal_rows, linear_rate
 from counterpoise.theory.risk_text import is_nearly_risk_text, is_risk_text, parse_risk
 from counterpoise.theory.risks import CVaR, Mean, Risk, RiskRows, WorstGroup
 
@@ -46,6 +46,7 @@ class Aim(NamedTuple):
     mixture: str = "optimal"  # or the average of all models, or the first alone (ERM)
     outlier_fraction: float = 0.0
     max_models: int | None = None
+    budget: float | None = None  # of mean loss above the least that is possible under the goals
 
     @property
     def alpha(self) -> float | None:
@@ -56,6 +57,8 @@ class Aim(NamedTuple):
 def as_aim(alpha: float | None, objective: Any, goals: Any, **limits: Any) -> Aim:
     """Return what is asked of a mixture, after checking it; without an objective it is the CVaR at alpha."""
     aim = Aim(_risk_or_rate(alpha, objective), as_goals(goals), **limits)
+    if aim.budget is not None:
+        check_number(aim.budget, "budget", "[0, 1]", "mean loss above the least possible")
     is_other = isinstance(aim.objective, Risk) and not isinstance(aim.objective, (CVaR, WorstGroup))
     if aim.outlier_fraction > 0 and is_other:
         raise ValueError(f"outlier_fraction is for a CVaR; with objective={aim.objective!r} it must be 0.")
@@ -121,6 +124,22 @@ def groups_by(names: tuple[str, ...], table: Table, groups: IntArray | None) -> 
     return groups
 
 
+def within_budget(selection: Selection, aim: Aim) -> Selection:
+    """Return the same with one more goal where there is a budget: on the mean loss, above the least under the rest."""
+    if aim.budget is None:
+        return selection
+    means = np.average(selection.losses, axis=0, weights=selection.sample_weight)
+    least = Game(means[None], Mean(), None, selection.goals).solve().value
+    goal = error_rate(Dataset(TRAIN)) <= least + aim.budget
+    row = GoalRows((goal,), means[None], np.array([goal.bound]), np.zeros((1, means.size)), np.ones(1), (None,))
+    return selection._replace(goals=row if selection.goals is None else selection.goals.joined(row))
+
+
+def _without_budget(choice: Choice, aim: Aim) -> Choice:
+    """Return the choice with the multipliers of the goals alone."""
+    return choice._replace(multipliers=choice.multipliers[: len(aim.goals)])
+
+
 def posed(selection: Selection, aim: Aim) -> Game:
     """Return the problem whose solution is the best mixture of all models."""
     losses, weight, goals = selection.losses, selection.sample_weight, selection.goals
@@ -139,11 +158,11 @@ def posed(selection: Selection, aim: Aim) -> Game:
 
 def choose_mixture(selection: Selection, aim: Aim) -> Choice:
     """Choose the mixture, or raise ``InfeasibleGoals`` where none meets the goals."""
-    game = posed(selection, aim)
+    game = posed(within_budget(selection, aim), aim)
     if aim.max_models is not None:
-        return choose_few(game, aim.max_models)
+        return _without_budget(choose_few(game, aim.max_models), aim)
     if aim.mixture == "optimal":
-        return game.solve()
+        return _without_budget(game.solve(), aim)
     n_models = selection.losses.shape[1]
     mixture = np.full(n_models, 1 / n_models) if aim.mixture == "average" else np.eye(1, n_models)[0]
     return Choice(mixture, game.value(mixture), np.nan, np.zeros(0))

@@ -81,6 +81,19 @@ class GoalRows(NamedTuple):
         """Return the same goals on some of the models."""
         return self._replace(rows=self.rows[:, models], row_slopes=self.row_slopes[:, models])
 
+    def joined(self, other: Self) -> Self:
+        """Return these goals and then others."""
+        both = (self, other)
+        return self._replace(
+            goals=(*self.goals, *other.goals),
+            rows=np.concatenate([one.rows for one in both]),
+            bounds=np.concatenate([one.bounds for one in both]),
+            row_slopes=np.concatenate([one.row_slopes for one in both]),
+            bound_slopes=np.concatenate([one.bound_slopes for one in both]),
+            shares=(*self.shares, *other.shares),
+            sizes=np.concatenate([np.abs(one.rows).max(axis=1) if one.sizes is None else one.sizes for one in both]),
+        )
+
     def with_bound(self, place: int, bound: float) -> Self:
         """Return the same rows with another number on the right side of one goal."""
         step = self.needed(place, bound) - self.needed(place, self.goals[place].bound)

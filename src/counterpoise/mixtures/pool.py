@@ -23,7 +23,9 @@ _COLUMNS = 2  # dimensions
 def predict_codes(model: Any, X: Any, classes: AnyArray) -> IntArray:
     """Return the predictions of a model as places in ``classes``, which are sorted."""
     if hasattr(model, "predict_codes"):
-        return np.asarray(model.predict_codes(X))
+        codes = np.asarray(model.predict_codes(X))
+        known = getattr(model, "classes_", classes)  # a model may have been fitted to rows that lack a class
+        return codes if len(known) == len(classes) else np.searchsorted(classes, known)[codes]
     return codes_of(model.predict(X), n_rows(X), classes, f"The base model {model!r}")
 
 

@@ -106,13 +106,15 @@ def plain_model(work: Work) -> Any:
     """Return plain training to compare with, on the same features; None where the model shows it itself."""
     method = work.settings.method
     kind = METHODS[method.name]
-    if kind.does == "mixes" or (kind.does == "plain" and not (kind.boosts or method.name == "ebboost")):
+    if kind.does == "mixes" or (kind.does == "plain" and not kind.boosts):
         return None
     asked = method.learner or ModelSettings(name="logistic" if kind.does == "trains" else "histogram_tree")
     return _fit_pipeline(work, asked, make(asked, seed=work.settings.seed))
 
 
 def _fit_mixture(work: Work) -> Any:
+    from counterpoise.boosting.cross_fit import planned_rounds  # noqa: PLC0415 - it takes a while to import
+
     method, data = work.settings.method, work.data
     pace = _Pace(work.tell)
     parts = {"pos_label": work.pos_label, **_learner(work, method)}
@@ -120,7 +122,7 @@ def _fit_mixture(work: Work) -> Any:
         parts["alpha"] = work.settings.alpha
     kept = {"checkpoint": str(work.checkpoint), "callbacks": [pace]}
     estimator = make(method, seed=work.settings.seed, key=work.key, **kept, **parts)
-    pace.total = estimator.n_estimators
+    pace.total = planned_rounds(estimator)
     train = data.splits[TRAIN]
     prepare = _preprocessor(work, method, estimator)
     held_out = {}
