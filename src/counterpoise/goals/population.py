@@ -32,7 +32,8 @@ import numpy as np
 
 from counterpoise._base.types import FloatArray
 from counterpoise.goals.binding import Views
-from counterpoise.goals.expressions import Goal, Rate, Ratio
+from counterpoise.goals.expressions import Rate, Ratio
+from counterpoise.goals.goal import Goal
 from counterpoise.goals.kinds import Part, are_disjoint, parts_of
 from counterpoise.goals.rows import Dataset
 from counterpoise.goals.shares import AnyShare, Share, WeightedShare, allowed_failures, can_certify, needed_bound
