@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from counterpoise._base.checks import check_choice, check_count, check_positive, check_vector, is_frame
 from counterpoise._base.secret import SecretParameter
 from counterpoise._base.types import AnyArray, ArrayLike, FloatArray
-from counterpoise.goals import BoundGoals, GoalCheck, Table, as_goals, as_objective, bind, bind_objective, error_rate
+from counterpoise.goals import BoundGoals, GoalCheck, Table, as_objective, asked_goals, bind, bind_objective, error_rate
 from counterpoise.goals.classes import signs_of
 from counterpoise.goals.conflicts import Rebuild, find_start, stacked_weights
 from counterpoise.goals.tables import with_train
@@ -189,7 +189,7 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
         self._check_parameters()
         weighed = {"sample_weight": sample_weight, "largest_weight": largest_weight}
         rows = self._check_rows(X, y, weighed, sensitive_features, datasets)
-        self.goals_ = as_goals(self.goals)
+        self.goals_ = asked_goals(self.goals)
         problem, bound, rebuild = self._problem(rows)
         plan = Plan(
             self.tol,

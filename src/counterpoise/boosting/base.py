@@ -19,6 +19,7 @@ from counterpoise.boosting.rounds import History, Round, Rule, boost
 from counterpoise.boosting.rules import without_outliers
 from counterpoise.goals import Rate, Table, as_goals
 from counterpoise.goals.bound import check_asked
+from counterpoise.goals.reading import asked_goals
 from counterpoise.goals.tables import with_train
 from counterpoise.mixtures.answers import TRAIN, Answers, find_positive
 from counterpoise.mixtures.choosing import MIXTURES, WORST_GROUP, Aim, Evidence, as_aim, choose_mixture, select
@@ -186,7 +187,7 @@ class BoostedMixture(Booster, RandomizedClassifier):
         check_choice(self.decision, "decision", DECISIONS)
         check_key(self.key)
         check_choice(self.mixture, "mixture", MIXTURES)
-        if as_goals(self.goals) and self.mixture != "optimal":
+        if asked_goals(self.goals, trains=True) and self.mixture != "optimal":
             raise ValueError(f"Goals need mixture='optimal', which is free to meet them; got mixture={self.mixture!r}.")
         if self.patience is not None:
             check_count(self.patience, "patience")

@@ -27,7 +27,7 @@ from counterpoise.goals.phrases import (
     min_ratio,
 )
 from counterpoise.goals.rates import *  # noqa: F403 - every rate, as listed there
-from counterpoise.goals.reading import as_goals, as_objective, parse_goal, parse_rate
+from counterpoise.goals.reading import as_goals, as_objective, asked_goals, parse_goal, parse_rate
 from counterpoise.goals.tables import Table
 from counterpoise.goals.text import GoalSyntaxError
 from counterpoise.goals.wording import NoRows, UnknownName, UnknownValue
@@ -45,6 +45,7 @@ __all__ = [
     "UnknownValue",
     "as_goals",
     "as_objective",
+    "asked_goals",
     "bind",
     "bind_objective",
     "confusion",

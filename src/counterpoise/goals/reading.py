@@ -5,6 +5,7 @@ from typing import Any
 
 from counterpoise.goals.expressions import Rate, Ratio, Several, as_rate
 from counterpoise.goals.goal import Goal
+from counterpoise.goals.reach import check_reach
 from counterpoise.goals.text import read_comparison, read_expression
 
 
@@ -56,6 +57,13 @@ def as_goals(goals: Any) -> tuple[Goal, ...]:
     if not isinstance(goals, Iterable):
         raise TypeError(f"goals must be goals or their texts, as in recall(train) >= 0.9; got {goals!r}.")
     return tuple(goal for part in goals for goal in as_goals(part))
+
+
+def asked_goals(goals: Any, *, trains: bool = False) -> tuple[Goal, ...]:
+    """Return goals that models are to be chosen or trained for, after checking their bounds: see ``check_reach``."""
+    found = as_goals(goals)
+    check_reach(found, trains=trains)
+    return found
 
 
 def as_objective(objective: Any) -> Rate:
