@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 from counterpoise.goals.arguments import OWN_WORDS
 from counterpoise.goals.expressions import Rate, Ratio
-from counterpoise.goals.rates import EARLIER, METRICS, RATIOS, TABLED, named
+from counterpoise.goals.rates import EARLIER, MEANINGS, METRICS, RATIOS, TABLED, named
 from counterpoise.goals.rows import DEFAULT, Cell, Dataset, rows_of
 from counterpoise.goals.terms import Count, Metric
 from counterpoise.goals.wording import WORD
@@ -58,6 +58,7 @@ def register_metric(define: Definition, /, *, name: str | None = None) -> Callab
     forget_metric(name)
     (RATIOS if isinstance(found, Ratio) else METRICS).update(added)
     TABLED.append(name)
+    MEANINGS[name] = (define.__doc__ or "a metric of your own").strip().partition("\n")[0]
 
     def metric(dataset: Dataset | str = DEFAULT, /, *ranges: str, of: Any = None, **where: Any) -> Rate | Ratio:
         return named(name, rows_of(dataset, ranges, of, where))
@@ -80,6 +81,7 @@ def forget_metric(name: str) -> None:
     if name in own_metrics():
         TABLED.remove(name)
         METRICS.pop(name, None)
+        MEANINGS.pop(name, None)
         RATIOS.pop(name, None)
 
 

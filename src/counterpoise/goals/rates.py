@@ -74,6 +74,7 @@ _NOT_LOSSES = tuple(count._replace(coefficient=-1.0) for count in _LOSSES)
 
 METRICS: dict[str, Metric] = {}
 RATIOS: dict[str, Callable[[Dataset], Ratio]] = {}
+MEANINGS: dict[str, str] = {}  # in words
 TABLED = ["positive_rate", "error_rate", "recall", "false_positive_rate", "precision", "churn"]  # and those registered
 EARLIER = {"wins": "win_rate", "losses": "loss_rate"}  # names of metrics in files of earlier versions
 _HELP = """Return {meaning}.
@@ -128,6 +129,7 @@ def _function(name: str, meaning: str, make: Callable[[Dataset], Made_co]) -> Me
         return make(rows_of(dataset, ranges, of, where))
 
     kind = Ratio if name in RATIOS else Rate
+    MEANINGS[name] = meaning.replace("``", "`")
     metric.__name__ = metric.__qualname__ = name
     metric.__doc__ = _HELP.format(name=name, meaning=meaning, kind=kind.__name__)
     metric.__annotations__["return"] = kind
