@@ -19,7 +19,7 @@ from counterpoise.goals.bound import Limits
 from counterpoise.goals.evaluation import Prepared, prepare
 from counterpoise.goals.expressions import Several
 from counterpoise.goals.goal import Goal
-from counterpoise.goals.population import margin_of, shortage, standing, tightened_goal
+from counterpoise.goals.population import Standing, shortage, standing, tightened_goal
 from counterpoise.goals.reading import as_goals
 from counterpoise.goals.rows import DEFAULT
 from counterpoise.goals.tables import Table, as_tables, classes_of, table_of, with_train
@@ -297,12 +297,12 @@ def _audited(goal: Goal, parts: Sequence[Goal], prepared: Prepared, risk: float)
     risk. To show that it fails one part is enough, which may be found by chance: each takes its share of the risk.
     """
     found = [(part, standing(part, prepared.views, prepared.predictions)) for part in parts]
-    bounds = _worst(goal, [one.bounds(risk) for _, one in found], [one.bounds(risk / len(parts)) for _, one in found])
-    margin = margin_of(goal, bounds)
+    bounds = _worst(goal, [one for _, one in found], risk)
+    margin = goal.bound - bounds.high if goal.sense == "<=" else bounds.low - goal.bound
     fails = bounds.low > goal.bound if goal.sense == "<=" else bounds.high < goal.bound
     verdict = HOLDS if margin >= 0 else FAILS if fails else UNDECIDED
     counts = dict.fromkeys((str(rows), count) for _, one in found for rows, count in one.counts())
-    notes = [shortage(part, one, risk) for part, one in found] if verdict == UNDECIDED else []
+    notes = (shortage(part, one, risk) for part, one in found if verdict == UNDECIDED)
     limits = ((name, prepared.views.table(name).largest_weight) for name in goal.datasets)
     largest = tuple((name, most) for name, most in limits if most is not None)
     worst, estimate = _worst_estimate(goal, [one.estimate for _, one in found])
@@ -310,12 +310,14 @@ def _audited(goal: Goal, parts: Sequence[Goal], prepared: Prepared, risk: float)
     return GoalAudit(goal, estimate, *bounds, goal.bound, margin, verdict, tuple(counts), note, largest, at)
 
 
-def _worst(goal: Goal, sure: Sequence[Bounds], shared: Sequence[Bounds]) -> Bounds:
-    """Return bounds on the worst part: on the side of the goal's bound from the first, on the other from the second."""
+def _worst(goal: Goal, parts: Sequence[Standing], risk: float) -> Bounds:
+    """Return bounds on the worst part: towards the goal's bound each part takes the whole risk, else its share."""
     if goal.sense == "<=":
-        least = 0.0 if isinstance(goal.left, Several) and goal.left.sense else -np.inf  # of the absolute value
-        return Bounds(max(least, *(one.low for one in shared)), max(one.high for one in sure))
-    return Bounds(min(one.low for one in sure), min(one.high for one in shared))
+        least = 0.0 if isinstance(goal.left, Several) and goal.left.sense else -np.inf  # of an absolute value
+        low = max(one.end(risk / len(parts), "low") for one in parts)
+        return Bounds(max(low, least), max(one.end(risk, "high") for one in parts))
+    high = min(one.end(risk / len(parts), "high") for one in parts)
+    return Bounds(min(one.end(risk, "low") for one in parts), high)
 
 
 def _worst_estimate(goal: Goal, estimates: Sequence[float]) -> tuple[int, float]:
