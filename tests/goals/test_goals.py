@@ -165,6 +165,9 @@ def test_a_text_that_cannot_be_read_names_the_place(text):
 WORDS = ["recall", "train", "sex", "precision", "0.5", "1e400", "'F'", "''", "'", "(", ")", ",", "=", ".", "<=", ">="]
 
 
+WORDS += ["of", "by", "abs", "cost", "max_difference", "{", "}", "->", ":", "<", ">", "a->b: 1", "age<=3", "macro"]
+
+
 @given(st.lists(st.sampled_from([*WORDS, "-", "+", "*", "/", "positives", "0", " ", "#"]), max_size=12))
 def test_any_text_is_a_goal_or_an_error_of_the_text(words):
     for text in ("".join(words), f"recall(train{' '.join(words)}) >= 0.5"):
