@@ -4,11 +4,11 @@ import os
 
 import numpy as np
 import pytest
+from written_out import fitted, random_problem, solved_by_highs
 
 from counterpoise.goals import InfeasibleGoals, parse_goal
-from tests.mixtures.written_out import fitted, random_problem, solved_by_highs
 
-N_PROBLEMS = int(os.environ.get("COUNTERPOISE_PROBLEMS", "44"))  # 300 take a minute
+N_PROBLEMS = int(os.environ.get("COUNTERPOISE_PROBLEMS", "33"))  # 300 take a minute
 
 
 @pytest.mark.parametrize("seed", range(N_PROBLEMS))

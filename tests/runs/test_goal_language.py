@@ -15,12 +15,9 @@ from counterpoise.runs import GoalsFileError, certify_run, fit_run, read_goals_f
 
 GUIDE = Path(__file__).parents[2] / "docs" / "guide"
 GOALS = [
-    "recall(train, of=fox) >= 0.3",
+    "recall(train, of=fox, 0<=size<9) >= 0.3",
     "every_class(recall, train) >= 0.2",
     "max_difference(error_rate, train, by=sex) <= 0.5",
-    "abs(recall(train, of=cat, sex=F) - recall(train, of=cat, sex=M)) <= 0.6",
-    "error_rate(train, 0<=size<2) <= 0.9",
-    "cost(train, {cat->dog: 5, dog->cat: 1}) <= 3",
 ]
 FILE = """goals = {goals}
 [data]
@@ -36,15 +33,15 @@ name = "{method}"
 def folder(tmp_path_factory):
     path = tmp_path_factory.mktemp("animals")
     rng = np.random.default_rng(0)
-    kind = rng.choice(["cat", "dog", "fox"], 400)
-    size = rng.normal(size=400) + 2 * (kind == "fox") + (kind == "dog")
-    frame = pd.DataFrame({"size": size, "weight": rng.normal(size=400) + (kind == "cat"), "kind": kind})
-    frame.assign(sex=rng.choice(["F", "M"], 400)).to_csv(path / "animals.csv", index=False)
+    kind = rng.choice(["cat", "dog", "fox"], 240)
+    size = rng.normal(size=240) + 2 * (kind == "fox") + (kind == "dog")
+    frame = pd.DataFrame({"size": size, "weight": rng.normal(size=240) + (kind == "cat"), "kind": kind})
+    frame.assign(sex=rng.choice(["F", "M"], 240)).to_csv(path / "animals.csv", index=False)
     return path
 
 
 def test_goals_on_several_classes_are_met_judged_and_reported(folder):
-    text = FILE.format(goals=GOALS, method="adalpboost") + "parameters = {n_estimators = 6}\n"
+    text = FILE.format(goals=GOALS, method="adalpboost") + "parameters = {n_estimators = 4}\n"
     (folder / "goals.toml").write_text(text)
     run = fit_run(folder / "goals.toml", output=folder / "run")
     assert [check.holds for check in run.model()[-1].check_goals()] == [True] * len(GOALS)

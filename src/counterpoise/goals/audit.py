@@ -15,7 +15,7 @@ from counterpoise._base.checks import check_confidence
 from counterpoise._base.text_table import text_table
 from counterpoise._base.types import AnyArray, ArrayLike
 from counterpoise.goals.binding import Views
-from counterpoise.goals.bound import Limits
+from counterpoise.goals.bound import WrittenOut
 from counterpoise.goals.evaluation import Prepared, prepare
 from counterpoise.goals.expressions import Several
 from counterpoise.goals.goal import Goal
@@ -210,7 +210,7 @@ def audit(
     if not listed:
         raise ValueError("An audit needs at least one goal, as in recall(train) >= 0.9; got none.")
     prepared = prepare(predictions, data, kind="labels", pos_label=pos_label, classes=classes)
-    limits = Limits.of(listed, prepared.views)
+    limits = WrittenOut.of(listed, prepared.views)
     parts = [
         limits.parts[first:last] for first, last in pairwise(np.searchsorted(limits.owners, range(len(listed) + 1)))
     ]

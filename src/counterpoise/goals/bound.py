@@ -96,7 +96,7 @@ def bind(goals: Any, data: Any, *, classes: ArrayLike | None = None, pos_label: 
     """
     listed, tables = as_goals(goals), as_tables(data)
     views = Views(tables, classes_of(tables, classes=classes, pos_label=pos_label))
-    limits = Limits.of(listed, views)
+    limits = WrittenOut.of(listed, views)
     linear = [goal.linear for goal in limits.with_margins(views)]
     rates = bind_rates(linear, views, limits.names)
     return BoundGoals(listed, rates, views.classes, np.array([rate.size for rate in linear]), limits.owners)
@@ -109,7 +109,7 @@ def bind_objective(objective: Any, data: Any, *, classes: ArrayLike | None = Non
     return bind_rates([as_objective(objective).resolved(views)], views)
 
 
-class Limits(NamedTuple):
+class WrittenOut(NamedTuple):
     """Goals written out: one limit on a rate or ratio each, for some goals several."""
 
     goals: tuple[Goal, ...]
@@ -155,7 +155,7 @@ class Limits(NamedTuple):
 
 def check_asked(goals: Sequence[Goal], views: Views) -> None:
     """Refuse goals on rows, columns or classes that are not there, or that no predictions on so many rows certify."""
-    limits = Limits.of(goals, views)
+    limits = WrittenOut.of(goals, views)
     for part, name in zip(limits.with_margins(views), limits.names, strict=True):
         with asked_by(name):
             for counted in part.linear.counted:

@@ -14,7 +14,7 @@ from counterpoise._base.types import AnyArray, FloatArray, IntArray
 from counterpoise.goals import Goal, InfeasibleGoals, Ratio, as_objective
 from counterpoise.goals.advice import Bounds, Constraints, explain
 from counterpoise.goals.binding import Tally, Views, asked_by, tally_rates
-from counterpoise.goals.bound import Limits, risk_of_each
+from counterpoise.goals.bound import WrittenOut, risk_of_each
 from counterpoise.goals.population import standing
 from counterpoise.goals.shares import AnyShare, can_certify, certified_bound, needed_bound
 from counterpoise.mixtures.answers import Answers
@@ -149,7 +149,7 @@ def goal_rows(answers: Answers, goals: tuple[Goal, ...]) -> GoalRows | None:
     if not goals:
         return None
     views = answers.views()
-    limits = Limits.of(goals, views)
+    limits = WrittenOut.of(goals, views)
     asked, count = limits.with_margins(views), answers.counter(views)
     rows, bounds = _tallied(asked, views, count, limits.names)
     row_slopes = np.zeros_like(rows)
