@@ -69,7 +69,7 @@ class AdaLPBoostClassifier(BoostedMixture):
         bought at any price. Default: no limit, with a warning where the mixture errs on 10 % of the samples more than
         its first model.
     pos_label : label, optional
-        The class that goals call positive; by default the second of two. With more classes it must be named.
+        The class that goals without ``of`` call positive; by default the second of two.
     decision : {"sticky", "sample", "vote"}, default="sticky"
         How ``predict`` decides: by a draw that is fixed for each row or id, by a fresh draw, or by weighted vote. The
         vote is deterministic, hence no better in the tail than its error allows (Proposition 1).

@@ -2,24 +2,28 @@
 
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, ClassVar, NamedTuple, Self, cast
 
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from counterpoise._base.checks import check_alpha, check_choice, check_count, check_fraction, is_frame
+from counterpoise._base.checks import check_alpha, check_choice, check_count, check_fraction
 from counterpoise._base.types import AnyArray, ArrayLike, ByteArray, IntArray
 from counterpoise.boosting._fingerprints import NOT_OF_ROUNDS, data_texts, setting_texts
 from counterpoise.boosting.adaboost import AdaBoostClassifier
 from counterpoise.boosting.cautions import warn_of_no_errors, warn_of_the_average
 from counterpoise.boosting.checkpoint import Checkpoint, Run, SavedRound, Seeds, opened
 from counterpoise.boosting.cross_fit import RoundsFit, is_ensemble, planned_rounds, rounds_fit
-from counterpoise.boosting.inputs import Booster, Rows, is_word, seed_sequence
+from counterpoise.boosting.inputs import Booster, Rows, goal_table, is_word, seed_sequence, unequal
 from counterpoise.boosting.learner import default_tree
 from counterpoise.boosting.rounds import History, Round, Rule, boost
 from counterpoise.boosting.rules import without_outliers
 from counterpoise.goals import Rate, Table, as_goals
+from counterpoise.goals.bound import check_asked
+from counterpoise.goals.reading import asked_goals
+from counterpoise.goals.tables import with_train
 from counterpoise.mixtures.answers import TRAIN, Answers, find_positive
 from counterpoise.mixtures.choosing import MIXTURES, WORST_GROUP, Aim, Evidence, as_aim, choose_mixture, select
 from counterpoise.mixtures.draws import Draws, check_key, make_key
@@ -113,9 +117,10 @@ class BoostedMixture(Booster, RandomizedClassifier):
             train, held_out = self._with_validation(rows, X_val, y_val, sensitive_features_val)
             given = (X, y, sensitive_features) if X_val is None else (X_val, y_val, sensitive_features_val)
             limit = None if X_val is not None else largest_weight  # those rows weigh the same
-            self._table, self._datasets = _goal_table(*given, sample_weight, limit), dict(datasets or {})
-            self._columns = _goal_table(X, y, sensitive_features, None, None)
+            self._table, self._datasets = goal_table(*given, sample_weight, limit), dict(datasets or {})
+            self._columns = goal_table(X, y, sensitive_features, None, None)
             self._check_weights(held_out or train)
+            self._check_asked(held_out or train)
             self._start(train, held_out, saved)
             self._run_rounds(planned_rounds(self), saved)
         key = check_key(self.key) or self._drawn_key
@@ -182,7 +187,7 @@ class BoostedMixture(Booster, RandomizedClassifier):
         check_choice(self.decision, "decision", DECISIONS)
         check_key(self.key)
         check_choice(self.mixture, "mixture", MIXTURES)
-        if as_goals(self.goals) and self.mixture != "optimal":
+        if asked_goals(self.goals, trains=True) and self.mixture != "optimal":
             raise ValueError(f"Goals need mixture='optimal', which is free to meet them; got mixture={self.mixture!r}.")
         if self.patience is not None:
             check_count(self.patience, "patience")
@@ -333,13 +338,25 @@ class BoostedMixture(Booster, RandomizedClassifier):
     def _select(self, aim: Aim) -> Selection:
         """Return what the mixture would be chosen on now, goals left aside: early rounds rarely meet them."""
         rows, losses = self._chosen_on()
-        weights = _unequal(rows.weights)
+        weights = unequal(rows.weights)
         return select(Evidence(losses, weights, rows.groups, self._asked_table(rows, weights)), aim)
 
     def _asked_table(self, rows: Rows, weights: AnyArray | None) -> Answers:
         places = np.arange(self._table.n_samples) if rows.places is None else rows.places
         table = self._table.part(places, self.classes_[rows.codes], weights)
         return Answers({TRAIN: table}, {}, find_positive(self.classes_, self.pos_label))
+
+    def _asks_rates(self) -> bool:
+        """Tell whether rates are asked for, which need what the models say and not only where they err."""
+        return bool(as_goals(self.goals)) or isinstance(self._aim_of_fit().objective, Rate)
+
+    def _check_asked(self, rows: Rows) -> None:
+        """Refuse goals on what is not there before any model is trained."""
+        goals = as_goals(self.goals)
+        if goals:
+            answers = self._asked_table(rows, unequal(rows.weights))
+            tables = with_train(answers.tables[TRAIN], self._datasets)
+            check_asked(goals, replace(answers, tables=tables).views())
 
     def _chosen_on(self) -> tuple[Rows, ByteArray]:
         if self._held_out is None:
@@ -349,15 +366,15 @@ class BoostedMixture(Booster, RandomizedClassifier):
     def _evidence_of_rounds(self) -> Evidence:
         """Return the losses and answers of the models on the rows where the mixture is chosen, and on all datasets."""
         rows, losses = self._chosen_on()
-        weights = _unequal(rows.weights)
+        weights = unequal(rows.weights)
         answers = self._asked_table(rows, weights)
-        positive, bits = answers.positive, None
-        if len(self.classes_) == 2:  # noqa: PLR2004 - then losses tell predictions
-            assert positive is not None  # noqa: S101 - one of two
-            bits = positive.bits_of_losses(losses, rows.codes)
-        elif positive is not None:
-            bits = positive.bits(self._said_of(rows))
-        answers = answers.with_dataset(TRAIN, answers.tables[TRAIN], bits)
+        positive = find_positive(self.classes_, self.pos_label)
+        said: Any = None
+        if positive.is_binary:  # then losses tell predictions
+            said = positive.bits_of_losses(losses, rows.codes)
+        elif self._history.said or positive.place is not None or self._asks_rates():
+            said = self._said_of(rows)
+        answers = answers.with_dataset(TRAIN, answers.tables[TRAIN], said)
         return Evidence(losses, weights, rows.groups, self._with_datasets(answers, self._datasets))
 
     def _said_of(self, rows: Rows) -> AnyArray:
@@ -371,17 +388,3 @@ class BoostedMixture(Booster, RandomizedClassifier):
         n_plain = 2 if self.estimator is None else 1  # the strong model, and one at the samples' own weights
         is_stuck = history.n_rounds >= n_plain and np.ptp(history.totals) == 0
         return bool(is_stuck and not self._fit_round.is_random)
-
-
-def _goal_table(
-    X: Any, y: Any, sensitive_features: Any, sample_weight: ArrayLike | None, largest_weight: float | None
-) -> Table:
-    """Return the columns that goals speak of, those of X only where they have names, and the limit on the weights."""
-    features = X if is_frame(X) else np.empty((len(np.asarray(y)), 0))
-    weights = None if largest_weight is None else sample_weight
-    return Table(features, None, sensitive_features, sample_weight=weights, largest_weight=largest_weight)
-
-
-def _unequal(weights: AnyArray) -> AnyArray | None:
-    """Return the weights, or None where all are the same."""
-    return None if np.ptp(weights) == 0 else weights

@@ -11,8 +11,9 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, column_or_1d, validate_data
 
 from counterpoise._base.checks import check_choice, check_fraction, check_random_state, is_frame
-from counterpoise._base.types import AnyArray, FloatArray, IntArray
+from counterpoise._base.types import AnyArray, ArrayLike, FloatArray, IntArray
 from counterpoise.boosting.learner import base_learner, default_tree
+from counterpoise.goals import Table
 from counterpoise.learners.resampling import may_take_missing
 from counterpoise.mixtures.pool import PooledClassifier, groups_of, n_rows, take_rows
 
@@ -209,3 +210,17 @@ def seed_sequence(random_state: Any) -> np.random.SeedSequence:
     if isinstance(random_state, np.random.RandomState):
         return np.random.SeedSequence(int(random_state.randint(2**31)))
     return np.random.SeedSequence(random_state)
+
+
+def goal_table(
+    X: Any, y: Any, sensitive_features: Any, sample_weight: ArrayLike | None, largest_weight: float | None
+) -> Table:
+    """Return the columns that goals speak of, those of X only where they have names, and the limit on the weights."""
+    features = X if is_frame(X) else np.empty((len(np.asarray(y)), 0))
+    weights = None if largest_weight is None else sample_weight
+    return Table(features, None, sensitive_features, sample_weight=weights, largest_weight=largest_weight)
+
+
+def unequal(weights: AnyArray) -> AnyArray | None:
+    """Return the weights, or None where all are the same."""
+    return None if np.ptp(weights) == 0 else weights

@@ -13,7 +13,7 @@ from counterpoise._base.secret import SecretParameter
 from counterpoise._base.types import AnyArray, ArrayLike, FloatArray
 from counterpoise.goals import GoalCheck, Table
 from counterpoise.goals.tables import with_train
-from counterpoise.mixtures.answers import TRAIN, Answers
+from counterpoise.mixtures.answers import TRAIN, Answers, find_positive
 from counterpoise.mixtures.choosing import WORST_GROUP, Aim, Evidence, as_aim, choose_mixture, select
 from counterpoise.mixtures.draws import known_draws
 from counterpoise.mixtures.members import Mixture, Pool, shared
@@ -292,24 +292,21 @@ class RandomizedClassifier(PooledClassifier):
         predicted = self._pool().codes(checked, n_samples, name)
         features = X if is_frame(X) else np.empty((n_samples, 0))
         table = Table(features, self.classes_[codes], sensitive_features, **weighed._asdict())
-        bits = None if answers.positive is None else answers.positive.bits(predicted)
-        return Evidence(failures(predicted, codes), weight, groups, answers.with_dataset(TRAIN, table, bits))
+        assert answers.positive is not None  # noqa: S101 - told when the classes were
+        said = answers.positive.said(predicted)
+        return Evidence(failures(predicted, codes), weight, groups, answers.with_dataset(TRAIN, table, said))
 
     def _with_datasets(self, answers: Answers, datasets: Mapping[str, Table] | None) -> Answers:
         """Ask all models about the rows of other datasets."""
         others = with_train(answers.tables[TRAIN], datasets)
         others.pop(TRAIN)
         for name, table in others.items():
-            if answers.positive is None:
-                raise ValueError(
-                    f"Goals on dataset {name!r} speak of a positive class, but there are {len(self.classes_)} classes: "
-                    "name it with pos_label."
-                )
+            assert answers.positive is not None  # noqa: S101 - told when the classes were
             pool, X = self._pool(), None
             if pool.needs_rows():
                 X = checked_features(table.X, name, "that the models can be asked about", self._check_predict_input)
             codes = pool.codes(X, table.n_samples, name)
-            answers = answers.with_dataset(name, table, answers.positive.bits(codes))
+            answers = answers.with_dataset(name, table, answers.positive.said(codes))
         return answers
 
     def _check_loaded(self) -> None:
@@ -318,6 +315,9 @@ class RandomizedClassifier(PooledClassifier):
             return  # not fitted
         known_draws(self)
         self.objective_ = self._aim().objective  # earlier files have a word for it
+        if self._kept.answers.positive is None:  # earlier files tell no classes where none is the positive one
+            told = replace(self._kept.answers, positive=find_positive(self.classes_, None))
+            self._kept = self._kept._replace(answers=told)
         n_models = len(self.estimators_)
         check_mixture(self.mixture_, n_models)
         pools = {part.losses.shape[1] for part in (self._kept, self.selection_)}

@@ -176,10 +176,13 @@ def _at(limits: GoalRows, bound: float) -> tuple[FloatArray, FloatArray] | None:
     return other.rows, other.bounds
 
 
-def _own_bound(limits: GoalRows, side: float) -> float:
-    """Return the first goal's bound for which the right side of its row has a value."""
-    needed = limits.needed(0, limits.goals[0].bound)
-    return limits.own_bound(0, needed + (side - float(limits.bounds[0])) / float(limits.bound_slopes[0]))
+def _own_bound(limits: GoalRows, excess: float) -> float:
+    """Return the first goal's bound at which the right sides of its rows are larger by so much."""
+    found = []
+    for row in limits.rows_of(0):
+        needed = limits.needed(row, limits.goals[0].bound)
+        found.append(limits.own_bound(row, needed + excess / float(limits.bound_slopes[row])))
+    return max(found) if limits.goals[0].sense == "<=" else min(found)
 
 
 def _points(
@@ -191,7 +194,8 @@ def _points(
     given: dict[str, Any] = {"sample_weight": game.sample_weight, "row_scale": scale, "tol": tol}
     solved = _path(game, [*possible.values()], given)
     found = dict(zip(possible, solved, strict=True))
-    return tuple(_point(float(level), found.get(number), game.shift) for number, level in enumerate(levels))
+    own = limits.rows_of(0)
+    return tuple(_point(float(level), found.get(number), game.shift, own) for number, level in enumerate(levels))
 
 
 def _path(game: Game, sets: list[tuple[FloatArray, FloatArray]], given: dict[str, Any]) -> list[MixtureSolution | None]:
@@ -215,10 +219,10 @@ def _no_groups(names: tuple[str, ...]) -> IntArray:
     raise ValueError(f"The groups of {', '.join(names) or 'the rows'} are known of a fitted mixture, not of losses.")
 
 
-def _point(bound: float, found: MixtureSolution | None, shift: float) -> TradeoffPoint:
+def _point(bound: float, found: MixtureSolution | None, shift: float, own: IntArray) -> TradeoffPoint:
     if found is None:
         return TradeoffPoint(bound, np.nan, np.nan, np.nan, 0, None)
-    count, price = int((found.mixture > _SHOWN).sum()), float(found.multipliers[0])
+    count, price = int((found.mixture > _SHOWN).sum()), float(found.multipliers[own].sum())
     return TradeoffPoint(bound, shift + found.value, shift + found.lower, price, count, found.mixture)
 
 
@@ -252,13 +256,15 @@ def _check_bounds(bounds: ArrayLike) -> FloatArray:
 
 def _default_bounds(game: Game, limits: GoalRows, n_points: int) -> FloatArray:
     """Return bounds from the tightest possible to where the goal costs nothing."""
-    if limits.row_slopes[0].any():
+    if limits.row_slopes[limits.rows_of(0)].any():
         raise ValueError("The goal is on a ratio, whose range under a mixture is not known beforehand: pass bounds.")
-    given = {name: values[1:] for name, values in limits.as_limits().items()}
+    own = limits.rows_of(0)
+    given = {name: np.delete(values, own, axis=0) for name, values in limits.as_limits().items()}
+    excess = limits.rows[own] - limits.bounds[own, None]  # the largest of which is how far the goal is missed
     try:
         free = minimize_risk(game.losses, game.risk, sample_weight=game.sample_weight, **given)
     except InfeasibleRows as error:
         raise limits.infeasible(error) from error
-    tightest = minimize_cvar(limits.rows[:1], 1.0, **given).value
-    loosest = max(float(limits.rows[0] @ free.mixture), tightest)
+    tightest = minimize_cvar(excess, 1.0 / own.size, **given).value
+    loosest = max(float((excess @ free.mixture).max()), tightest)
     return np.linspace(_own_bound(limits, tightest), _own_bound(limits, loosest), n_points)
