@@ -78,7 +78,7 @@ def chosen(problem, tol=1e-7):
     is_grouped = any(codes.any() for codes in problem.groups.values())
     groups = Groups(("sex",), ("sex=a", "sex=b")) if is_grouped else Groups((), ("all",))
     ranked = rank(evidence, groups)
-    return choose_rules(ranked, as_aim(1.0, problem.objective, problem.goals), problem.budget, tol), ranked
+    return choose_rules(ranked, as_aim(1.0, problem.objective, problem.goals, budget=problem.budget), tol), ranked
 
 
 def every_rule(problem):

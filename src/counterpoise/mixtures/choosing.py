@@ -1,5 +1,6 @@
 """The choice of a mixture: what it is chosen on, what is asked of it, and which one that leads to."""
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,6 +30,10 @@ class Evidence(NamedTuple):
     groups: IntArray | None
     answers: Answers
 
+    def with_tables(self, tables: Mapping[str, Table]) -> "Evidence":
+        """Return the same evidence with other tables for the same rows."""
+        return self._replace(answers=self.answers.with_tables(tables))
+
     def _check_loaded(self) -> None:
         """Check what came from a file."""
         n_samples, n_models = self.losses.shape
@@ -46,6 +51,7 @@ class Aim(NamedTuple):
     mixture: str = "optimal"  # or the average of all models, or the first alone (ERM)
     outlier_fraction: float = 0.0
     max_models: int | None = None
+    budget: float | None = None  # of mean loss above the least that is possible, for rules of scores
 
     @property
     def alpha(self) -> float | None:

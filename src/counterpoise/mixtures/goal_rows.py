@@ -149,3 +149,15 @@ def _tallied(
     """Return goals as rows and bounds; ``names`` are what an error calls them."""
     linear = [goal.linear for goal in asked]
     return tally_rates(linear, views, count, names), -np.array([rate.constant for rate in linear])
+
+
+def own_bound(limits: GoalRows, side: float) -> float:
+    """Return the first goal's bound for which the right side of its row has a value."""
+    needed = limits.needed(0, limits.goals[0].bound)
+    return limits.own_bound(0, needed + (side - float(limits.bounds[0])) / float(limits.bound_slopes[0]))
+
+
+def check_range(limits: GoalRows) -> None:
+    """Refuse a first goal of which it is not known beforehand what values it can take."""
+    if limits.row_slopes[0].any():
+        raise ValueError("The goal is on a ratio, whose range under a mixture is not known beforehand: pass bounds.")

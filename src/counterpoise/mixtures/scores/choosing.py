@@ -51,11 +51,11 @@ class RuleChoice(NamedTuple):
     risk: Risk | None  # bound to the rows, where it is no CVaR, worst group or rate
 
 
-def choose_rules(ranked: Ranked, aim: Aim, budget: float | None = None, tol: float = TOL) -> RuleChoice:
+def choose_rules(ranked: Ranked, aim: Aim, tol: float = TOL) -> RuleChoice:
     """Return the best mixture of all rules, or raise ``InfeasibleGoals``."""
     limits, start = limits_of(ranked, aim), usual_rules(ranked.cuts, ranked.evidence.usual)
-    if budget is not None:
-        limits, start = within_budget(ranked, limits, start, budget)
+    if aim.budget is not None:
+        limits, start = within_budget(ranked, limits, start, aim.budget)
     asked = pose(ranked, aim)
     found = solve(RuleProgram(ranked.cuts, asked.losses, asked.risk, limits), start, tol)
     risk = asked.risk if isinstance(asked.losses, CellLosses) and asked.risk.tail_fraction is None else None

@@ -1,7 +1,7 @@
 """What rules are chosen on: the scores of the models on the rows of every dataset, sorted once."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import NamedTuple, Self
 
@@ -15,7 +15,7 @@ from counterpoise.mixtures.answers import TRAIN, Answers, Positive, bits_of
 from counterpoise.mixtures.choosing import Evidence
 from counterpoise.mixtures.scores.cuts import Cuts, find_cuts
 from counterpoise.mixtures.scores.groups import Groups
-from counterpoise.mixtures.scores.rules import CutRules
+from counterpoise.mixtures.scores.rules import CutRules, Rule
 
 
 class ScoreEvidence(NamedTuple):
@@ -44,9 +44,35 @@ class ScoreEvidence(NamedTuple):
         weights = self.answers.tables[TRAIN].weights()
         return np.asarray(weights / weights.sum())
 
+    def told(self, models: IntArray, thresholds: FloatArray, codes: Mapping[str, IntArray]) -> Evidence:
+        """Return what rules say, as if each were a model, given the thresholds of each for each group."""
+        said = {name: said_positive(self.scores[name], codes[name], models, thresholds) for name in codes}
+        losses = (said[TRAIN] ^ self.is_positive[:, None]).view(np.uint8)
+        bits = {name: bits_of(one) for name, one in said.items()}
+        return Evidence(losses, self.sample_weight, self.groups, replace(self.answers, positives=bits))
+
+    def group_codes(self, groups: Groups) -> dict[str, IntArray]:
+        """Return the group of each row, by dataset."""
+        what = {name: "The rows of fit" if name == TRAIN else f"The rows of dataset {name!r}" for name in self.scores}
+        return {name: groups.codes(self.answers.tables[name], told) for name, told in what.items()}
+
     def with_tables(self, tables: Mapping[str, Table]) -> Self:
         """Return the same scores with other tables for the same rows."""
-        return self._replace(answers=self.answers.with_tables(tables))
+        answers = self.answers
+        for name, table in tables.items():
+            if name not in self.scores or table.n_samples != len(self.scores[name]):
+                raise ValueError(f"tables[{name!r}] must hold the rows of a dataset that the models were asked about.")
+            answers = answers.with_dataset(name, table, None)
+        return self._replace(answers=answers)
+
+    def with_dataset(self, name: str, table: Table, scores: FloatArray) -> Self:
+        """Return the same evidence with another dataset."""
+        return self._replace(scores={**self.scores, name: scores}, answers=self.answers.with_dataset(name, table, None))
+
+    def first(self, n_models: int) -> Self:
+        """Return the same rows with the scores of the first models only."""
+        scores = {name: part[:, :n_models] for name, part in self.scores.items()}
+        return self._replace(scores=scores, usual=self.usual[:n_models])
 
     def _check_loaded(self) -> None:
         """Check what came from a file."""
@@ -55,6 +81,14 @@ class ScoreEvidence(NamedTuple):
                 raise ValueError(f"the scores on dataset {name!r} are of another shape")
             if not np.isfinite(scores).all():
                 raise ValueError(f"the scores on dataset {name!r} are not finite")
+
+
+def said_positive(scores: FloatArray, codes: IntArray, models: IntArray, thresholds: FloatArray) -> BoolArray:
+    """Return which rows rules call positive, a column for each: scores above the threshold of their group."""
+    said = np.empty((len(codes), len(models)), dtype=np.bool_)
+    for place, (model, by_group) in enumerate(zip(models.tolist(), thresholds, strict=True)):
+        np.greater(scores[:, model], by_group[codes], out=said[:, place])
+    return said
 
 
 @dataclass(frozen=True)
@@ -80,36 +114,40 @@ class Ranked:
         """Return answers as if every cut were a model that calls its group positive up to there, and nobody else."""
         return _CutAnswers(self.evidence.answers.tables, {}, self.evidence.positive, self)
 
-    def says(self, rules: CutRules, name: str) -> BoolArray:
-        """Return which rows of a dataset the rules call positive, a column for each."""
-        codes = self.codes[name]
-        rows = slice(first := self.first_rows()[name], first + len(codes))
-        said = np.empty((len(codes), len(rules)), dtype=np.bool_)
-        for place, (model, cuts) in enumerate(zip(rules.models.tolist(), rules.cuts, strict=True)):
-            np.less_equal(self.cuts.places[model][rows], cuts[codes], out=said[:, place])
-        return said
-
     def as_evidence(self, rules: CutRules) -> Evidence:
         """Return what rules say on all datasets, as if each were a model."""
-        given, kept = self.evidence, self.evidence.answers
-        said = {name: self.says(rules, name) for name in self.codes}
-        losses = (said[TRAIN] ^ given.is_positive[:, None]).view(np.uint8)
-        bits = {name: bits_of(one) for name, one in said.items()}
-        return Evidence(losses, given.sample_weight, given.groups, Answers(kept.tables, bits, kept.positive))
+        return self.evidence.told(rules.models, self.cuts.thresholds[rules.cuts], self.codes)
 
-    def shares_positive(self, rules: CutRules) -> FloatArray:
-        """Return the part of the labelled rows that each rule calls positive."""
-        sums = self.cuts.sums(self.train, self.evidence.mass)
-        return np.asarray(sums[rules.cuts].sum(axis=1))
+    def as_rules(self, rules: CutRules) -> list[Rule]:
+        """Return rules as plain data."""
+        thresholds = self.cuts.thresholds[rules.cuts]
+        if self.groups.pools and self.cuts.starts[0, -1] - self.cuts.starts[0, -2] == 1:  # nobody here is of others
+            thresholds[:, -1] = self._pooled_thresholds(rules)
+        named = [dict(zip(self.groups.names, one, strict=True)) for one in thresholds.tolist()]
+        return [Rule(model, one) for model, one in zip(rules.models.tolist(), named, strict=True)]
+
+    def as_cuts(self, rules: Sequence[Rule]) -> CutRules:
+        """Return plain rules as those whose cuts are known: they call the same rows positive."""
+        models = np.array([rule.model for rule in rules])
+        cuts = [self.cuts.nearest(rule.model, np.array([*rule.thresholds.values()])) for rule in rules]
+        return CutRules(models, np.array(cuts))
+
+    def _pooled_thresholds(self, rules: CutRules) -> FloatArray:
+        """Return for each rule one threshold for all that calls as many of the labelled rows positive as the rule."""
+        mass, scores = self.evidence.mass, self.evidence.scores[TRAIN]
+        shares = self.cuts.sums(self.train, mass)[rules.cuts].sum(axis=1)
+        together = find_cuts(scores, np.zeros(len(scores), dtype=np.int64), 1)
+        sums = together.sums(slice(None), mass)
+        found = []
+        for model, share in zip(rules.models.tolist(), shares.tolist(), strict=True):
+            start, end = together.starts[model]
+            found.append(together.thresholds[start + np.abs(sums[start:end] - share).argmin()])
+        return np.array(found)
 
 
 def rank(evidence: ScoreEvidence, groups: Groups) -> Ranked:
     """Sort the rows of all datasets by each score, within groups."""
-    tables = evidence.answers.tables
-    codes = {
-        name: groups.codes(tables[name], "The rows of fit" if name == TRAIN else f"The rows of dataset {name!r}")
-        for name in evidence.scores
-    }
+    codes = evidence.group_codes(groups)
     scores, together = np.concatenate(list(evidence.scores.values())), np.concatenate(list(codes.values()))
     return Ranked(evidence, groups, codes, find_cuts(scores, together, len(groups.names)))
 

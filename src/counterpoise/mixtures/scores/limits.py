@@ -68,6 +68,12 @@ class RuleLimits:
             "row_scale": np.append(limits["row_scale"], scale),
         }
 
+    def as_sums(self) -> Sums:
+        """Return the rows for every cut."""
+        parts = [] if self.goals is None else [as_sums(self.goals.rows, self.cuts)]
+        parts += [] if self.budget is None else [self.budget.loss]
+        return Sums(np.concatenate([part.constants for part in parts]), np.vstack([part.added for part in parts]))
+
     def costs(self, multipliers: FloatArray) -> tuple[float, FloatArray]:
         """Return the weighted sum of the rows: for the rule that calls nobody positive, and what each cut adds."""
         base, costs = 0.0, np.zeros(self.cuts.thresholds.size)

@@ -73,7 +73,7 @@ class FixedLosses:
     sample_weight: FloatArray | None = None
 
     def __init__(self, sums: Sums) -> None:
-        self._sums = sums
+        self.sums = sums
         self.of, self.costs = sums.of, sums.costs
 
     def see(self, rules: CutRules) -> None:

@@ -1,7 +1,7 @@
 """Rules as numbers of cuts: a model, and one of its cuts for each group."""
 
 from dataclasses import dataclass
-from typing import Self
+from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -9,6 +9,31 @@ from counterpoise._base.types import BoolArray, FloatArray, IntArray
 from counterpoise.mixtures.scores.cuts import Cuts
 
 _SLIVER = 1e-12  # shares below this are rounding of sums
+
+
+class Rule(NamedTuple):
+    """A rule as plain data: it says the positive class where the score of a model is above the threshold of the group.
+
+    Attributes
+    ----------
+    model : int
+        Place of the model among ``estimators_``.
+    thresholds : dict from names of groups to floats
+        Such as ``{"sex=F": 0.41, "sex=M": 0.53}``, or ``{"all": 0.5}`` for one threshold; infinite where nobody, or
+        everybody, of a group is called positive.
+    """
+
+    model: int
+    thresholds: dict[str, float]
+
+    def __str__(self) -> str:
+        shown = ", ".join(f"{group}: {threshold:.4g}" for group, threshold in self.thresholds.items())
+        return f"model {self.model} above {shown}"
+
+    def _check_loaded(self) -> None:
+        """Check what came from a file."""
+        if type(self.model) is not int or not all(type(one) is float for one in self.thresholds.values()):
+            raise ValueError("it is no model with thresholds")
 
 
 @dataclass(frozen=True, eq=False)
