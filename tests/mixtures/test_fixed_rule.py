@@ -11,7 +11,7 @@ from counterpoise.mixtures.choosing import as_aim
 from counterpoise.mixtures.scores.fixed import search_fixed
 from tests.mixtures.score_problems import chosen, every_rule, random_problem
 
-N_PROBLEMS = 60
+N_PROBLEMS = 24
 
 
 def found_and_best(problem):
@@ -68,7 +68,7 @@ def best_of_all(score, y, group, parity, recall):
     return error[is_met].min() if is_met.any() else None
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(3))
 def test_among_half_a_million_rules_one_near_the_best_is_found(seed):
     score, y, group = groups_of_three(seed)
     pairs = [(0, 1), (1, 0), (0, 2), (2, 0), (1, 2), (2, 1)]

@@ -9,7 +9,8 @@ from sklearn.tree import DecisionTreeClassifier
 
 import counterpoise as cp
 from counterpoise import persist
-from counterpoise.goals import InfeasibleGoals, Table
+from counterpoise.displays import CVaRCurveDisplay, RateDisplay
+from counterpoise.goals import InfeasibleGoals, Table, parse_goal
 from counterpoise.learners import HistogramTree
 
 N = 600
@@ -306,3 +307,18 @@ def test_models_that_fail_or_answer_oddly_are_named():
         fitted([MODEL, ("odd", fails)])
     linear = Perceptron().fit(X[:200], Y[:200])  # has a decision function only
     assert fitted([linear], goals=()).gap_ <= 1e-4
+
+
+def test_figures_are_drawn_of_classifiers_that_look_at_groups(parity):
+    columns = {"sensitive_features": {"sex": SEX}, "baseline": OLD}
+    curve = CVaRCurveDisplay.from_estimator(parity, X, Y, **columns)
+    shares = parity.predict_proba(X, sensitive_features={"sex": SEX})
+    error = np.where(Y == "yes", shares[:, 0], shares[:, 1]).mean()
+    assert curve.cvar[-1] == pytest.approx(error)
+    rates = RateDisplay.from_estimator(parity, X, Y, sensitive_features={"sex": SEX})
+    assert list(rates.groups) == ["all", "sex=F", "sex=M"]
+
+
+def test_goals_with_a_confidence_leave_a_margin():
+    certain = fitted(goals=[parse_goal("recall(train) >= 0.7").with_confidence(0.9)])
+    assert certain.check_goals()[0].value > 0.72

@@ -6,7 +6,9 @@ import pytest
 from counterpoise.goals import InfeasibleGoals
 from counterpoise.mixtures.scores.cuts import find_cuts
 from counterpoise.mixtures.scores.rules import CutRules, coupled
-from tests.mixtures.score_problems import chosen, every_rule, random_problem, written_out
+from counterpoise.solvers import minimize_cvar
+from counterpoise.theory.risks import Mean, MeanVariance, WorstGroup
+from tests.mixtures.score_problems import RISKS, chosen, every_rule, random_problem, written_out
 
 N_PROBLEMS = 60
 _TOL = 1e-7
@@ -34,12 +36,9 @@ def test_coupled_rules_have_the_value_that_was_proven_and_fall_together(seed):
     problem = random_problem(seed)._replace(goals=[])
     choice, ranked = chosen(problem)
     evidence = ranked.as_evidence(choice.rules)
-    if hasattr(problem.objective, "tail_fraction") and not isinstance(problem.objective, str):
-        risk = choice.risk or problem.objective
-        if type(risk).__name__ != "WorstGroup":
-            assert risk.value(evidence.losses @ choice.mixture, problem.weights) == pytest.approx(
-                choice.value, abs=1e-9
-            )
+    if not isinstance(problem.objective, (str, WorstGroup)):
+        value = problem.objective.value(evidence.losses @ choice.mixture, problem.weights)
+        assert value == pytest.approx(choice.value, abs=1e-9)
     for model in np.unique(choice.rules.models):
         cuts = choice.rules.cuts[choice.rules.models == model]
         assert (np.diff(cuts, axis=0) <= 0).all()  # thresholds rise
@@ -87,3 +86,29 @@ def test_every_rule_of_the_written_out_program_is_among_the_cuts():
     _, ranked = chosen(problem._replace(goals=[]))
     n_rules = sum(int(np.prod(np.diff(starts))) for starts in ranked.cuts.starts)
     assert every_rule(problem)["train"].shape[1] == n_rules
+
+
+def test_losses_that_count_all_rows_alike_can_be_merged():
+    rng = np.random.default_rng(0)
+    losses, times = rng.random(20), rng.integers(1, 5, 20)
+    for risk in (*RISKS, MeanVariance(0.3)):
+        assert risk.is_law_invariant
+        assert risk.value(np.repeat(losses, times)) == pytest.approx(risk.value(losses, times), rel=1e-7)
+    assert not WorstGroup("sex").is_law_invariant
+    assert not (0.5 * Mean() + 0.5 * WorstGroup("sex")).is_law_invariant
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_risk_that_tells_rows_apart_is_taken_row_by_row(seed):
+    """Half the mean and half the worst group, against the program over every rule, whose rows are those two parts."""
+    problem = random_problem(seed)._replace(goals=[], budget=None, objective=0.5 * Mean() + 0.5 * WorstGroup("sex"))
+    said, sex = every_rule(problem)["train"], problem.tables["train"].column("sex")
+    losses = (said != (problem.y == 1)[:, None]).astype(float)
+    means = np.array(
+        [np.average(losses[rows], axis=0, weights=problem.weights[rows]) for rows in (sex == "a", sex == "b")]
+    )
+    mean = np.average(losses, axis=0, weights=problem.weights)
+    best = minimize_cvar(0.5 * means + 0.5 * mean, 0.5, method="highs").value
+    choice, _ = chosen(problem, _TOL)
+    assert choice.value == pytest.approx(best, abs=1e-6)
+    assert choice.lower <= best + 1e-8

@@ -207,7 +207,12 @@ class RuleClassifier(RandomizedClassifier):
         return np.asarray(self.classes_[self._rule_member(rule).predict_codes(rows)])
 
     def _rule_member(self, rule: Rule) -> RuleMember:
-        return RuleMember(rule.model, np.array([*rule.thresholds.values()]), self._scored.positive.place)
+        place = self._scored.positive.place
+        return RuleMember(rule.model, np.array([*rule.thresholds.values()]), place, self._scored_alone)
+
+    def _scored_alone(self, X: Any, models: IntArray) -> ScoredRows:
+        """Return rows with scores, and with groups as far as X shows them."""
+        return self._scored_rows(X, self._check_predict_input(X), None, None, models)
 
     def _scorers(self) -> ScorePool:
         return ScorePool(self._members, self.n_jobs)

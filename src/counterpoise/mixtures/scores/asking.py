@@ -1,6 +1,6 @@
 """Asking models for scores: how likely a row is positive, by any measure that grows with it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
@@ -151,13 +151,15 @@ class ScorePool(NamedTuple):
 
 
 class RuleMember(NamedTuple):
-    """A rule as a member of a mixture: asked about rows with their scores."""
+    """A rule as a member of a mixture: asked about rows with their scores, or about others, which it lets score."""
 
     model: int
     thresholds: FloatArray  # by group
     place: int  # of the positive class
+    score: Callable[[Any, IntArray], ScoredRows]  # rows with the scores of some models
 
-    def predict_codes(self, rows: ScoredRows) -> IntArray:
+    def predict_codes(self, X: Any) -> IntArray:
         """Return the place of the class that the rule says of each row."""
+        rows = X if isinstance(X, ScoredRows) else self.score(X, np.array([self.model]))
         is_above = rows.scores[:, self.model] > self.thresholds[rows.groups]
         return np.where(is_above, self.place, 1 - self.place)

@@ -5,10 +5,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from counterpoise._base.types import AnyArray, IntArray
+from counterpoise._base.types import IntArray
 from counterpoise._base.words import did_you_mean
 from counterpoise.goals import Table
-from counterpoise.goals.tables import group_codes
+from counterpoise.goals.tables import Levels, combined
 
 BASELINE = "baseline"  # the word for the answers of the deployed model
 ALL, OTHERS = "all", "(other)"
@@ -80,19 +80,18 @@ def find_groups(by: tuple[str, ...], table: Table, unknown_group: str) -> Groups
 
 def _named(table: Table, by: tuple[str, ...], what: str) -> tuple[IntArray, list[str]]:
     """Return the group of each row and the names of the groups."""
-    columns = {name: _column(table, name, what) for name in by}
-    return group_codes(Table(np.empty((table.n_samples, 0)), None, columns))
+    return combined({name: _levels(table, name, what) for name in by}, table.n_samples)
 
 
-def _column(table: Table, name: str, what: str) -> AnyArray:
+def _levels(table: Table, name: str, what: str) -> Levels:
     if name == BASELINE:
         if table.baseline is None:
             raise ValueError(f"{what} need baseline, the answers of the deployed model: the rules look at them.")
-        return table.baseline
+        return Table(None, None, {BASELINE: table.baseline}).levels(BASELINE)
     if name not in table.columns:
         known = ", ".join(table.columns) or "none"
         raise ValueError(
             f"{what} need the column {name!r}, which the rules look at: pass sensitive_features, or X as a data frame "
             f"that holds it; got the columns: {known}.{did_you_mean(name, table.columns)}"
         )
-    return table.column(name)
+    return table.levels(name)

@@ -78,8 +78,8 @@ class RuleLimits:
         """Return the weighted sum of the rows: for the rule that calls nobody positive, and what each cut adds."""
         base, costs = 0.0, np.zeros(self.cuts.thresholds.size)
         if self.goals is not None:
-            prices = multipliers[: len(self.goals.bounds)]
-            costs = prices @ self.goals.rows
+            for place in np.flatnonzero(multipliers[: len(self.goals.bounds)]).tolist():  # few: most goals cost nothing
+                costs += multipliers[place] * self.goals.rows[place]
             base = float(costs[self.cuts.starts[0, 0]])
             costs -= base
         if self.budget is not None:

@@ -17,12 +17,13 @@ from counterpoise._base.types import AnyArray, BoolArray, ByteArray, FloatArray,
 from counterpoise.mixtures.scores import _kernels
 from counterpoise.mixtures.scores.cuts import Cuts
 from counterpoise.mixtures.scores.rules import CutRules
-from counterpoise.solvers import minimize_risk
+from counterpoise.solvers import minimize_cvar, minimize_risk
 from counterpoise.solvers.result import FEASIBLE, InfeasibleRows, MixtureSolution
 from counterpoise.theory.risks import Risk
 
 TOL = 1e-4  # the gap that is good enough
 _MAX_ROUNDS = 1000
+_ROUGH = 1e-5  # gap of the pool's own problem above which the bundle method solves it in a few steps
 _COARSE = 0.05  # gap of the pool's own problem in the first round, where it is not solved exactly ...
 _PART = 0.05  # ... then this part of the last gap over all rules ...
 _INNER = 0.25  # ... down to this part of the gap that is wanted
@@ -88,12 +89,14 @@ class CellLosses:
     def __init__(
         self, cuts: Cuts, groups: IntArray, is_positive: BoolArray, mass: FloatArray, *, merge: bool = True
     ) -> None:
-        counts = np.flatnonzero(mass > 0)
-        order = counts[np.argsort(cuts.places[0][counts])]  # neighbours in memory, for the first model
+        order = np.flatnonzero(mass > 0) if merge else np.arange(mass.size)  # a risk may know the rows by their places
+        if merge:
+            order = order[np.argsort(cuts.places[0][order])]  # neighbours in memory, for the first model
         self._cuts, self._groups = cuts, groups[order]
         self._places = [np.ascontiguousarray(places[order]) for places in cuts.places]
         self._is_positive, self._mass = is_positive[order], mass[order] / mass.sum()
         self._signed = np.where(self._is_positive, -self._mass, self._mass)
+        self._merges = merge
         self._seen: set[tuple[int, int]] = set()
         codes = 2 * self._groups + self._is_positive if merge else np.arange(order.size)
         self._cells, self._n_cells = codes.astype(np.int32), int(codes.max()) + 1
@@ -101,6 +104,8 @@ class CellLosses:
 
     def see(self, rules: CutRules) -> None:
         """Tell rows apart that the rules do."""
+        if not self._merges:  # every row is a cell of its own
+            return
         asked = {
             (model, cut) for model, cuts in zip(rules.models.tolist(), rules.cuts, strict=True) for cut in cuts.tolist()
         } - self._seen
@@ -135,7 +140,8 @@ class CellLosses:
 
     def costs(self, weights: FloatArray) -> tuple[float, FloatArray]:
         """Return the mean loss under weights of the cells: of the rule that calls nobody positive, and of each cut."""
-        sums, density = np.zeros(self._cuts.thresholds.size), weights / self.sample_weight
+        sums, mass = np.zeros(self._cuts.thresholds.size), self.sample_weight
+        density = np.divide(weights, mass, out=np.zeros(mass.size), where=mass > 0)
         for places in self._places:
             _kernels.gather(places, self._cells, density, self._signed, sums)
         return float(weights @ self._is_positive[self._shown]), self._cuts.cumulated(sums)
@@ -203,9 +209,14 @@ class RuleProgram(NamedTuple):
         return Found(rules, found._replace(lower=lower), n_rounds)
 
     def _mixed(self, rules: CutRules, tol: float) -> MixtureSolution:
-        limits = {} if self.limits is None else self.limits.as_limits(rules)
-        weight = self.losses.sample_weight
-        return minimize_risk(self.losses.of(rules), self.risk, sample_weight=weight, tol=tol, **limits)
+        given: dict[str, Any] = {"sample_weight": self.losses.sample_weight, "tol": tol}
+        given |= {} if self.limits is None else self.limits.as_limits(rules)
+        losses, fraction = self.losses.of(rules), self.risk.tail_fraction
+        if fraction is None:
+            return minimize_risk(losses, self.risk, **given)
+        # The bundle method stops at weights that hedge, and those of a corner, as HiGHS finds them, mislead: they lead
+        # to half as many rounds again.
+        return minimize_cvar(losses, fraction, method="bundle" if tol >= _ROUGH and fraction < 1 else "auto", **given)
 
     def _helping(self, error: InfeasibleRows, rules: CutRules) -> CutRules:
         """Return the rules with those that a proof of infeasibility leaves out, or raise where it leaves out none."""
