@@ -24,7 +24,8 @@ from counterpoise.mixtures.scores.rules import CutRules, usual_rules
 from counterpoise.solvers.result import FEASIBLE
 
 _FEW = 200_000  # rules of a model that are all looked at
-_GRID = 256  # cuts of a group that are looked at together
+_GRID, _LEAST_GRID = 256, 32  # cuts of a group that are looked at together, of two groups and of many
+_N_STARTS, _N_REFINED = 12, 3  # of which pairs are exchanged, and which are looked around at the end
 _SAME = 1e-12  # violations and losses nearer than this are equal
 _PRICES = (0.0, 0.5, 1.0, 2.0, 5.0)  # times the multipliers of the mixture: rules that are best at such prices
 _N_SHARES = 16  # starts that call an equal part of each group positive
@@ -117,12 +118,21 @@ def _starts(
 
 def _searched(cuts: Cuts, space: _Space, model: int, starts: list[IntArray]) -> tuple[tuple[float, float], IntArray]:
     whole = [np.arange(first, last) for first, last in zip(cuts.starts[model], cuts.starts[model, 1:], strict=False)]
-    if np.prod([float(one.size) for one in whole]) <= _FEW:
+    if len(whole) == 1 or np.prod([float(one.size) for one in whole]) <= _FEW:
         return _every(space, whole)
-    thin = [_thinned(one, [start[group] for start in starts]) for group, one in enumerate(whole)]
+    starts = _promising(space, starts)
+    thin = [_thinned(one, [start[group] for start in starts], len(whole)) for group, one in enumerate(whole)]
     reached = {point.tobytes(): (key, point) for key, point in (_improved(space, thin, start) for start in starts)}
-    best = sorted(reached.values(), key=lambda one: _rounded(one[0]))[:3]
+    best = sorted(reached.values(), key=lambda one: _rounded(one[0]))[:_N_REFINED]
     return min((_refined(space, whole, thin, *one) for one in best), key=lambda one: _rounded(one[0]))
+
+
+def _promising(space: _Space, starts: list[IntArray]) -> list[IntArray]:
+    """Return the best starts; of two groups all pairs are looked at from any start, so one is enough."""
+    listed = np.unique(np.array(starts), axis=0)
+    violation, objective = space.keys(space.sums.of(CutRules(np.zeros(len(listed), dtype=np.int64), listed)))
+    order = np.lexsort((objective, violation))[: _N_STARTS if listed.shape[1] > 2 else 1]  # noqa: PLR2004
+    return list(listed[order])
 
 
 def _every(space: _Space, cuts: list[IntArray]) -> tuple[tuple[float, float], IntArray]:
@@ -131,11 +141,17 @@ def _every(space: _Space, cuts: list[IntArray]) -> tuple[tuple[float, float], In
     return key, _chosen(cuts, range(len(cuts)), place)
 
 
-def _thinned(cuts: IntArray, kept: list[int]) -> IntArray:
-    """Return a few hundred of the cuts, evenly spread, and those that must be kept."""
-    if cuts.size <= _GRID:
+def _thinned(cuts: IntArray, kept: list[int], n_groups: int) -> IntArray:
+    """Return some of the cuts, evenly spread, and those that must be kept: the fewer, the more pairs of groups."""
+    size = _grid(n_groups)
+    if cuts.size <= size:
         return cuts
-    return np.unique(np.append(cuts[np.linspace(0, cuts.size - 1, _GRID).astype(np.int64)], kept)).astype(np.int64)
+    return np.unique(np.append(cuts[np.linspace(0, cuts.size - 1, size).astype(np.int64)], kept)).astype(np.int64)
+
+
+def _grid(n_groups: int) -> int:
+    """Return how many cuts of a group are looked at together."""
+    return max(_LEAST_GRID, int(_GRID / max(1.0, n_groups * (n_groups - 1) / 2) ** 0.5))
 
 
 def _improved(space: _Space, cuts: list[IntArray], start: IntArray) -> tuple[tuple[float, float], IntArray]:
@@ -181,18 +197,20 @@ def _refined(
     """Look around a rule in finer and finer steps, down to neighbouring cuts."""
     widths = [one.size / max(some.size, 1) for one, some in zip(whole, thin, strict=True)]
     while True:
-        near = [_near(one, int(cut), width) for one, cut, width in zip(whole, point.tolist(), widths, strict=True)]
+        near = [
+            _near(one, cut, width, len(whole)) for one, cut, width in zip(whole, point.tolist(), widths, strict=True)
+        ]
         key, point = _improved(space, near, point)
         if max(widths) <= 1:
             return key, point
-        widths = [max(8 * width / _GRID, 1.0) if width > 1 else 1.0 for width in widths]
+        widths = [max(8 * width / _grid(len(whole)), 1.0) for width in widths]
 
 
-def _near(cuts: IntArray, cut: int, width: float) -> IntArray:
+def _near(cuts: IntArray, cut: int, width: float, n_groups: int) -> IntArray:
     """Return cuts around one, up to a few steps of a width away."""
-    reach = max(int(4 * width), _GRID // 2)
+    reach = max(int(4 * width), _grid(n_groups) // 2)
     first, last = max(cut - reach, int(cuts[0])), min(cut + reach, int(cuts[-1]))
-    return _thinned(np.arange(first, last + 1), [cut])
+    return _thinned(np.arange(first, last + 1), [cut], n_groups)
 
 
 def _rounded(key: AnyArray | tuple[float, float]) -> tuple[float, float]:
