@@ -16,7 +16,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_feature_names, _check_n_features, check_is_fitted, column_or_1d
 
-from counterpoise._base.checks import check_choice, check_count, check_number
+from counterpoise._base.checks import check_choice, check_count
 from counterpoise._base.types import AnyArray, ArrayLike
 from counterpoise.goals import Table
 from counterpoise.mixtures.answers import TRAIN, Answers, find_positive
@@ -27,8 +27,6 @@ from counterpoise.mixtures.pool import n_rows
 from counterpoise.mixtures.randomized import DECISIONS, Given
 from counterpoise.mixtures.scored import FIXED, RuleClassifier
 from counterpoise.mixtures.scores.asking import scorer
-from counterpoise.mixtures.scores.groups import UNKNOWN
-from counterpoise.mixtures.scores.groups import as_columns as as_names
 
 
 class MixtureClassifier(RuleClassifier):
@@ -255,16 +253,6 @@ class MixtureClassifier(RuleClassifier):
         check_key(self.key)
         if self.max_models is not None:
             check_count(self.max_models, "max_models")
-
-    def _check_score_parameters(self) -> None:
-        if not isinstance(self.scores, (bool, np.bool_)):
-            raise TypeError(f"scores must be True or False; got {self.scores!r}.")
-        check_choice(self.unknown_group, "unknown_group", UNKNOWN)
-        if self.budget is not None:
-            check_number(self.budget, "budget", "[0, 1]", "the average loss above the least that is possible")
-        asked = {"by": bool(as_names(self.by)), "budget": self.budget is not None, "decision": self.decision == FIXED}
-        for name in [name for name, is_set in asked.items() if is_set and not self.scores]:
-            raise ValueError(f"{name}={getattr(self, name)!r} is for rules of scores: set scores=True as well.")
 
     def _check_rows(self, X: Any, y: Any) -> tuple[Any, AnyArray]:
         X, labels = _as_rows(X), np.asarray(column_or_1d(y, warn=True))

@@ -5,8 +5,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Self
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
-from counterpoise._base.checks import check_mixture, is_frame
+from counterpoise._base.checks import check_choice, check_mixture, check_number, is_frame
 from counterpoise._base.types import AnyArray, ArrayLike, FloatArray, IntArray
 from counterpoise.goals import Table
 from counterpoise.goals.tables import with_train
@@ -20,7 +21,7 @@ from counterpoise.mixtures.scores.asking import RuleMember, ScorePool
 from counterpoise.mixtures.scores.choosing import RuleChoice, choose_rules
 from counterpoise.mixtures.scores.evidence import Ranked, ScoreEvidence, rank
 from counterpoise.mixtures.scores.fixed import search_fixed
-from counterpoise.mixtures.scores.groups import as_columns, find_groups
+from counterpoise.mixtures.scores.groups import UNKNOWN, as_columns, find_groups
 from counterpoise.mixtures.scores.rules import Rule
 
 FIXED = "fixed"
@@ -94,53 +95,21 @@ class RuleClassifier(RandomizedClassifier):
             yield Mixture(stage._pool(), stage.mixture_, None).probabilities(rows)  # noqa: SLF001 - as above
 
     def rebalance(
-        self,
-        X: Any = None,
-        y: Any = None,
-        *,
-        alpha: float | None = None,
-        goals: Any = None,
-        objective: Any = None,
-        budget: float | None = None,
-        by: Any = None,
-        sample_weight: ArrayLike | None = None,
-        sensitive_features: Any = None,
-        baseline: ArrayLike | None = None,
-        datasets: Mapping[str, Table] | None = None,
-        largest_weight: float | None = None,
-        tables: Mapping[str, Table] | None = None,
+        self, X: Any = None, y: Any = None, *, budget: float | None = None, by: Any = None, **changes: Any
     ) -> Self:
         """Return a classifier with the same models and another mixture; nothing is trained.
 
         Parameters
         ----------
         X, y : labelled rows to choose the mixture on, optional
-            Default: those of ``fit``, whose predictions or scores were kept, so that no model is even evaluated. They
-            are the dataset ``train`` of goals.
-        alpha : float in (0, 1], optional
-            Short for ``objective=CVaR(alpha)``. Default: the present objective.
-        goals : goals or their texts, optional
-            Other goals; ``()`` for none. Default: the present ones.
-        objective : risk or rate, or the text of one, optional
-            What is minimized; ``alpha`` is then ignored. Default: ``CVaR(alpha)`` where alpha is given, else as before.
+            Default: those of ``fit``, whose predictions or scores were kept, so that no model is even evaluated.
         budget : float in [0, 1], optional
-            Another budget; 1 for none. Default: the present one.
+            For rules of scores: another budget; 1 for none. Default: the present one.
         by : str or list of str, optional
-            Other columns that rules may look at; ``()`` for none. Default: the present ones.
-        sample_weight : array of shape (n_samples,), optional
-            Weights of the given rows.
-        sensitive_features : array, dict or data frame with a row for each sample, optional
-            Columns that goals speak of and rules look at. Without goals, alpha and objective: choose the mixture with
-            the least loss on the worst of these groups; a small labelled set is enough.
-        baseline : array of shape (n_samples,), optional
-            What the deployed model says about the rows, for churn, wins and losses.
-        datasets : dict from names to Table, optional
-            Other datasets that goals or objective speak of; those given before are known.
-        largest_weight : float, optional
-            The most that a row of the population can weigh, for goals that carry a confidence: as for ``Table``.
-        tables : dict from names to Table, optional
-            What goals and objective may ask about the rows of datasets, ``train`` among them, in the place of what is
-            known: all columns of a data frame of which the models take a part, or the deployed model's answers.
+            For rules of scores: other columns that they may look at; ``()`` for none. Default: the present ones.
+        **changes
+            ``alpha``, ``goals``, ``objective``, ``sample_weight``, ``sensitive_features``, ``baseline``, ``datasets``,
+            ``largest_weight`` and ``tables``, as for every mixture: see ``AdaLPBoostClassifier.rebalance``.
 
         Returns
         -------
@@ -152,22 +121,22 @@ class RuleClassifier(RandomizedClassifier):
         InfeasibleGoals
             Where no mixture meets the goals.
         """
+        check_is_fitted(self)
         other = copy.copy(self)
         other.set_params(**{name: value for name, value in (("budget", budget), ("by", by)) if value is not None})
         other._check_score_parameters()  # noqa: SLF001 - of our own kind
-        return super(RuleClassifier, other).rebalance(
-            X,
-            y,
-            alpha=alpha,
-            goals=goals,
-            objective=objective,
-            sample_weight=sample_weight,
-            sensitive_features=sensitive_features,
-            baseline=baseline,
-            datasets=datasets,
-            largest_weight=largest_weight,
-            tables=tables,
-        )
+        return super(RuleClassifier, other).rebalance(X, y, **changes)
+
+    def _check_score_parameters(self) -> None:
+        """Check the parameters that are about rules of scores."""
+        if not isinstance(self.scores, (bool, np.bool_)):
+            raise TypeError(f"scores must be True or False; got {self.scores!r}.")
+        check_choice(self.unknown_group, "unknown_group", UNKNOWN)
+        if self.budget is not None:
+            check_number(self.budget, "budget", "[0, 1]", "the average loss above the least that is possible")
+        asked = {"by": bool(as_columns(self.by)), "budget": self.budget is not None, "decision": self.decision == FIXED}
+        for name in [name for name, is_set in asked.items() if is_set and not self.scores]:
+            raise ValueError(f"{name}={getattr(self, name)!r} is for rules of scores: set scores=True as well.")
 
     @property
     def _has_rules(self) -> bool:

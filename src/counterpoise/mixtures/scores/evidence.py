@@ -17,6 +17,8 @@ from counterpoise.mixtures.scores.cuts import Cuts, find_cuts
 from counterpoise.mixtures.scores.groups import Groups
 from counterpoise.mixtures.scores.rules import CutRules, Rule
 
+_TWO = 2  # classes that a threshold tells apart
+
 
 class ScoreEvidence(NamedTuple):
     """Scores on labelled rows, the dataset ``train``, and on those of other datasets."""
@@ -76,6 +78,11 @@ class ScoreEvidence(NamedTuple):
 
     def _check_loaded(self) -> None:
         """Check what came from a file."""
+        if TRAIN not in self.scores or self.answers.positive is None or len(self.answers.positive.classes) != _TWO:
+            raise ValueError("it lacks the scores of labelled rows of two classes")
+        rows = [part for part in (self.sample_weight, self.groups) if part is not None]
+        if any(part.shape != (len(self.scores[TRAIN]),) for part in rows):
+            raise ValueError("the weights and groups are not those of the scores")
         for name, scores in self.scores.items():
             if scores.shape != (self.answers.tables[name].n_samples, self.usual.size) or scores.dtype != np.float64:
                 raise ValueError(f"the scores on dataset {name!r} are of another shape")
