@@ -195,20 +195,17 @@ class RuleProgram(NamedTuple):
             except InfeasibleRows as error:
                 rules = self._helping(error, rules)
                 continue
-            bound, cheapest = self._priced(found.weights, found.multipliers)
-            lower, more = max(lower, found.offset + bound), rules.joined(cheapest)
-            gap = found.value - lower
-            if gap <= tol or (len(more) == len(rules) and inner <= _INNER * tol):
+            costs, cheapest = self._priced(found.weights, found.multipliers)
+            lower = max(lower, found.offset + float(costs.min()))
+            more = rules.joined(cheapest.only(found.offset + costs < found.value))
+            if found.value - lower <= tol or (len(more) == len(rules) and inner <= _INNER * tol):
                 break
-            inner = (
-                min(inner, max(_INNER * tol, _PART * gap))
-                if len(more) > len(rules)
-                else max(_FINER * inner, _INNER * tol)
-            )
-            rules = more
+            wanted = _PART * (found.value - lower) if len(more) > len(rules) else _FINER * inner
+            rules, inner = more, max(min(inner, wanted), _INNER * tol)
         return Found(rules, found._replace(lower=lower), n_rounds)
 
     def _mixed(self, rules: CutRules, tol: float) -> MixtureSolution:
+        """Return the best mixture of some rules: not from the last one, whose weights would hedge less."""
         given: dict[str, Any] = {"sample_weight": self.losses.sample_weight, "tol": tol}
         given |= {} if self.limits is None else self.limits.as_limits(rules)
         losses, fraction = self.losses.of(rules), self.risk.tail_fraction
@@ -221,15 +218,15 @@ class RuleProgram(NamedTuple):
     def _helping(self, error: InfeasibleRows, rules: CutRules) -> CutRules:
         """Return the rules with those that a proof of infeasibility leaves out, or raise where it leaves out none."""
         assert self.limits is not None  # noqa: S101 - something is infeasible
-        bound, cheapest = self._priced(None, error.multipliers)
+        costs, cheapest = self._priced(None, error.multipliers)
         rounding = FEASIBLE * float(error.multipliers @ self.limits.as_limits(rules)["row_scale"])
-        more = rules if bound > rounding else rules.joined(cheapest)
+        more = rules.joined(cheapest.only(costs <= rounding))
         if len(more) == len(rules):
             raise NoMixture(error, rules) from error
         return more
 
-    def _priced(self, weights: FloatArray | None, multipliers: FloatArray) -> tuple[float, CutRules]:
-        """Return the least cost of any rule, and the cheapest rule of each model.
+    def _priced(self, weights: FloatArray | None, multipliers: FloatArray) -> tuple[FloatArray, CutRules]:
+        """Return for each model the least cost of its rules, and the cheapest of them.
 
         The cost of a rule is ``weights @ losses + multipliers @ (rows - bounds)``.
         """
@@ -238,7 +235,7 @@ class RuleProgram(NamedTuple):
             constant, added = self.limits.costs(multipliers)
             base, costs = base + constant - float(multipliers @ self.limits.bounds), costs + added
         least, cheapest = cheapest_rules(self.cuts, costs)
-        return base + float(least.min()), cheapest
+        return base + least, cheapest
 
 
 def cheapest_rules(cuts: Cuts, costs: FloatArray) -> tuple[FloatArray, CutRules]:
