@@ -12,6 +12,7 @@ from counterpoise import persist
 from counterpoise.displays import CVaRCurveDisplay, RateDisplay
 from counterpoise.goals import InfeasibleGoals, Table, parse_goal
 from counterpoise.learners import HistogramTree
+from counterpoise.mixtures.scores.rules import Rule
 
 N = 600
 RNG = np.random.default_rng(0)
@@ -171,6 +172,21 @@ def test_saved_models_decide_and_rebalance_as_before():
     np.testing.assert_array_equal(again.predict(X, **columns), first.predict(X, **columns))
     other = {"alpha": 1.0, "by": "baseline", "goals": ()}
     assert again.rebalance(**other).value_ == first.rebalance(**other).value_
+
+
+@pytest.mark.parametrize(
+    ("rule", "message"),
+    [
+        (Rule(7, {"sex=F": 0.5, "sex=M": 0.5}), "a rule is not of one of 1 models with thresholds for sex=F, sex=M"),
+        (Rule(0, {"sex=F": 0.5}), "a rule is not of one of 1 models with thresholds for sex=F, sex=M"),
+        (Rule(0, {"sex=F": 0.5, "sex=M": "high"}), "it is no model with thresholds"),
+    ],
+)
+def test_files_with_rules_that_cannot_be_are_refused(rule, message):
+    model = fitted([TREE])
+    model.rules_ = [rule] * len(model.rules_)
+    with pytest.raises(persist.UnreadableModel, match=message):
+        persist.loads(persist.dumps(model))
 
 
 def test_stored_columns_of_scores_or_answers_are_chosen_among():

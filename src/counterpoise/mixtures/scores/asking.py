@@ -113,13 +113,17 @@ def scores_of(said: AnyArray, n_samples: int, positive: Positive, order: AnyArra
             f"{name} must give one score for each of the {n_samples} rows, or a column for each of {len(classes)} "
             f"classes; it returned shape {values.shape}."
         )
-    if not np.isfinite(values).all():
-        bad = values[~np.isfinite(values)]
+    return _finite(np.ascontiguousarray(values), name)
+
+
+def _finite(scores: FloatArray, name: str) -> FloatArray:
+    bad = scores[~np.isfinite(scores)].tolist()
+    if bad:
         raise ValueError(
-            f"The scores of {name} must be finite; {bad.size} of {n_samples} are not, the first is {bad[0]!r}. Impute "
-            "what is missing before the model, or leave those rows out."
+            f"The scores of {name} must be finite; {len(bad)} of {scores.size} are not, the first is {bad[0]!r}. "
+            "Impute what is missing before the model, or leave those rows out."
         )
-    return np.ascontiguousarray(values)
+    return scores
 
 
 class ScorePool(NamedTuple):
