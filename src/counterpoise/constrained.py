@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from counterpoise._base.checks import check_choice, check_count, check_positive, check_vector, is_frame
 from counterpoise._base.secret import SecretParameter
 from counterpoise._base.types import AnyArray, ArrayLike, FloatArray
-from counterpoise.goals import BoundGoals, GoalCheck, Table, as_goals, as_objective, bind, bind_objective, error_rate
+from counterpoise.goals import BoundGoals, GoalCheck, Table, as_objective, asked_goals, bind, bind_objective, error_rate
 from counterpoise.goals.classes import signs_of
 from counterpoise.goals.conflicts import Rebuild, find_start, stacked_weights
 from counterpoise.goals.tables import with_train
@@ -189,7 +189,7 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
         self._check_parameters()
         weighed = {"sample_weight": sample_weight, "largest_weight": largest_weight}
         rows = self._check_rows(X, y, weighed, sensitive_features, datasets)
-        self.goals_ = as_goals(self.goals)
+        self.goals_ = asked_goals(self.goals)
         problem, bound, rebuild = self._problem(rows)
         plan = Plan(
             self.tol,
@@ -198,7 +198,7 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
             chooser="level" if self.solver == "auto" else self.solver,
         )
         start = find_start(problem, bound, rows.tables, rebuild)
-        self._set_solution(minimize_ramp(problem, start, plan))
+        self._set_solution(minimize_ramp(problem, start, plan), bound)
         key = check_key(self.key) or make_key(self.random_state)
         seen = X if is_frame(X) else rows.known[TRAIN]
         self._draws = Draws.learned(key, seen, rows.tables[TRAIN].sample_weight)
@@ -358,7 +358,7 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
             return LinearMachine(stacked, fit_bias=self.fit_intercept)
         return KernelMachine(gram_of(stacked, self.kernel, self.gamma), fit_bias=self.fit_intercept)
 
-    def _set_solution(self, found: RampSolution) -> None:
+    def _set_solution(self, found: RampSolution, bound: BoundGoals) -> None:
         point = found.state.point
         for name in ("coef_", "dual_coef_", "support_rows_"):  # of an earlier fit with another kernel
             self.__dict__.pop(name, None)
@@ -368,7 +368,7 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
             self.dual_coef_, self.support_rows_ = point[None, :-1].copy(), self._stacked
         del self._stacked
         self.intercept_ = -point[-1:]
-        self.multipliers_, self.history_ = found.multipliers, found.history
+        self.multipliers_, self.history_ = bound.prices(found.multipliers), found.history
         self.objective_value_ = found.state.value
         self.lower_, self.gap_ = found.history[-1].lower, found.history[-1].gap
         self.n_iter_ = len(found.history)

@@ -58,7 +58,7 @@ BAD = {
     "NaN baseline": (lambda: Table(None, baseline=[np.nan, 1.0]), "baseline must hold a label for each row"),
     "three classes": (
         lambda: positive_rate().value([0, 1, 2], Table(None, y=[0, 1, 2])),
-        "positive and a negative class; got 3 classes: 0, 1, 2. Make the labels binary",
+        r"speaks of a positive class; got 3 classes: 0, 1, 2. Name .* as in recall\(train, of=0\), or with pos_label",
     ),
     "one class": (lambda: positive_rate().value(["a"], Table(None, y=["a"])), "All labels are 'a'.*pos_label"),
     "foreign pos_label": (

@@ -338,3 +338,17 @@ def test_figures_are_drawn_of_classifiers_that_look_at_groups(parity):
 def test_goals_with_a_confidence_leave_a_margin():
     certain = fitted(goals=[parse_goal("recall(train) >= 0.7").with_confidence(0.9)])
     assert certain.check_goals()[0].value > 0.72
+
+
+def test_goals_of_several_rows_have_one_price_and_are_explained_as_one():
+    """A difference, and rates of a class by name, are goals like others."""
+    both = fitted(goals=["abs(positive_rate(train, sex=F) - positive_rate(train, sex=M)) <= 0.02"])
+    assert both.value_ == pytest.approx(fitted().value_, abs=2e-4)
+    assert both.multipliers_.shape == (1,)
+    assert fitted(goals=["recall(train, of=no) >= 0.9", "recall(train, of=yes) >= 0.6"]).gap_ <= 1e-4
+    goals = ["abs(positive_rate(train, sex=F) - positive_rate(train, sex=M)) <= 0.02", "error_rate(train) <= 0.05"]
+    with pytest.raises(InfeasibleGoals, match=r"error_rate\(train\) <= 0.05"):
+        fitted(goals=goals)
+    frontier = cp.tradeoff(both, both.goals_[0], n_points=3)
+    assert (np.diff(frontier.values) <= 1e-6).all()
+    assert all(check.holds for check in fitted(goals=goals[:1], decision="fixed").check_goals())

@@ -57,7 +57,7 @@ class AdaLPBoostClassifier(BoostedMixture):
         What the mixture must meet where it is chosen, the dataset ``train``, and on other datasets: see
         ``counterpoise.goals``. The rounds do not look at them.
     pos_label : label, optional
-        The class that goals call positive; by default the second of two. With more classes it must be named.
+        The class that goals without ``of`` call positive; by default the second of two.
     decision : {"sticky", "sample", "vote"}, default="sticky"
         How ``predict`` decides: by a draw that is fixed for each row or id, by a fresh draw, or by weighted vote. The
         vote is deterministic, hence no better in the tail than its error allows (Proposition 1).

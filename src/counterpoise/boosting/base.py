@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple, Self, cast
 
 import numpy as np
@@ -17,6 +18,9 @@ from counterpoise.boosting.learner import make_fit
 from counterpoise.boosting.rounds import History, Round, Rule, boost
 from counterpoise.boosting.rules import without_outliers
 from counterpoise.goals import Rate, Table, as_goals
+from counterpoise.goals.bound import check_asked
+from counterpoise.goals.reading import asked_goals
+from counterpoise.goals.tables import with_train
 from counterpoise.mixtures.answers import TRAIN, Answers, find_positive
 from counterpoise.mixtures.choosing import MIXTURES, WORST_GROUP, Aim, Evidence, as_aim, choose_mixture, select
 from counterpoise.mixtures.draws import Draws, check_key, make_key
@@ -124,6 +128,7 @@ class BoostedMixture(Booster, RandomizedClassifier):
             self._table, self._datasets = _goal_table(*given, sample_weight, limit), dict(datasets or {})
             self._columns = _goal_table(X, y, sensitive_features, None, None)
             self._check_weights(held_out or train)
+            self._check_asked(held_out or train)
             self._start(train, held_out, saved)
             self._run_rounds(self.n_estimators, saved)
         key = check_key(self.key) or self._drawn_key
@@ -182,7 +187,7 @@ class BoostedMixture(Booster, RandomizedClassifier):
         check_choice(self.decision, "decision", DECISIONS)
         check_key(self.key)
         check_choice(self.mixture, "mixture", MIXTURES)
-        if as_goals(self.goals) and self.mixture != "optimal":
+        if asked_goals(self.goals, trains=True) and self.mixture != "optimal":
             raise ValueError(f"Goals need mixture='optimal', which is free to meet them; got mixture={self.mixture!r}.")
         if self.patience is not None:
             check_count(self.patience, "patience")
@@ -320,6 +325,18 @@ class BoostedMixture(Booster, RandomizedClassifier):
         table = self._table.part(places, self.classes_[rows.codes], weights)
         return Answers({TRAIN: table}, {}, find_positive(self.classes_, self.pos_label))
 
+    def _asks_rates(self) -> bool:
+        """Tell whether rates are asked for, which need what the models say and not only where they err."""
+        return bool(as_goals(self.goals)) or isinstance(self._aim_of_fit().objective, Rate)
+
+    def _check_asked(self, rows: Rows) -> None:
+        """Refuse goals on what is not there before any model is trained."""
+        goals = as_goals(self.goals)
+        if goals:
+            answers = self._asked_table(rows, _unequal(rows.weights))
+            tables = with_train(answers.tables[TRAIN], self._datasets)
+            check_asked(goals, replace(answers, tables=tables).views())
+
     def _chosen_on(self) -> tuple[Rows, ByteArray]:
         if self._held_out is None:
             return self._train, self._history.losses
@@ -330,13 +347,13 @@ class BoostedMixture(Booster, RandomizedClassifier):
         rows, losses = self._chosen_on()
         weights = _unequal(rows.weights)
         answers = self._asked_table(rows, weights)
-        positive, bits = answers.positive, None
-        if len(self.classes_) == 2:  # noqa: PLR2004 - then losses tell predictions
-            assert positive is not None  # noqa: S101 - one of two
-            bits = positive.bits_of_losses(losses, rows.codes)
-        elif positive is not None:
-            bits = positive.bits(pool_codes(self.estimators_, rows.X, self.classes_, self.n_jobs))
-        answers = answers.with_dataset(TRAIN, answers.tables[TRAIN], bits)
+        positive = find_positive(self.classes_, self.pos_label)
+        said: Any = None
+        if positive.is_binary:  # then losses tell predictions
+            said = positive.bits_of_losses(losses, rows.codes)
+        elif positive.place is not None or self._asks_rates():
+            said = pool_codes(self.estimators_, rows.X, self.classes_, self.n_jobs)
+        answers = answers.with_dataset(TRAIN, answers.tables[TRAIN], said)
         return Evidence(losses, weights, rows.groups, self._with_datasets(answers, self._datasets))
 
 

@@ -24,7 +24,7 @@ app = App(
     result_action="return_value",
     suppress_keyboard_interrupt=False,  # main says what is kept
 )
-for command in (project.demo, project.bench, project.data):
+for command in (project.demo, project.bench, project.goals, project.data):
     app.command(command)
 
 

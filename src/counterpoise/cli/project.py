@@ -45,6 +45,33 @@ def bench(*, shown: Out = PRINTED) -> int:
     return DONE
 
 
+@flowing
+def goals(
+    *goal: str,
+    list_: Annotated[bool, Parameter(name="--list", negative="")] = False,
+    shown: Out = PRINTED,
+) -> int:
+    """List all metrics that goals can be made of, or read goals back to see how they are understood.
+
+    Parameters
+    ----------
+    goal
+        Goals as text, each of which is read and written anew.
+    list_
+        Show every metric and phrase with its formula and what it needs of the data.
+    """
+    from counterpoise._base.text_table import text_table  # noqa: PLC0415
+    from counterpoise.goals import asked_goals  # noqa: PLC0415
+    from counterpoise.goals.catalogue import LEGEND, Entry, catalogue  # noqa: PLC0415
+
+    read = [str(one) for one in asked_goals(goal, trains=True)]
+    entries = catalogue() if list_ or not goal else []
+    table = text_table([Entry._fields, *entries], "<" * len(Entry._fields)) if entries else ""
+    text = "\n".join([*read, *([table, "", LEGEND] if entries else [])])
+    shown.answer(text, {"goals": read, "metrics": [entry._asdict() for entry in entries]})
+    return DONE
+
+
 data = App(name="data", help="Public data sets: list them, fetch them.", help_format="plaintext")
 
 

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from counterpoise._base.types import FloatArray
-from counterpoise.goals.expressions import Goal, Ratio
+from counterpoise._base.types import FloatArray, IntArray
+from counterpoise.goals.goal import Goal
 from counterpoise.goals.infeasible import InfeasibleGoals, rounded_to_safety
 from counterpoise.solvers.conflicts import Domain, can_hold, find_conflict, least_point, least_relaxation
 from counterpoise.solvers.result import FEASIBLE
@@ -29,20 +29,32 @@ Bounds = Mapping[int, float]  # other numbers for the right sides of some goals,
 
 
 class Constraints(NamedTuple):
-    """Goals as ``matrix @ x <= bounds`` for x in a domain."""
+    """Goals as ``matrix @ x <= bounds`` for x in a domain; a goal may have several rows."""
 
     matrix: Any
     bounds: FloatArray
     scale: FloatArray
     domain: Domain
+    owners: IntArray  # the place of the goal that each row belongs to
 
     def can_hold(self) -> bool:
         """Tell whether they can hold together."""
         return can_hold(self.matrix, self.bounds, scale=self.scale, domain=self.domain)
 
-    def row(self, place: int) -> FloatArray:
+    def conflict(self) -> tuple[list[int], float] | None:
+        """Return the places of goals that cannot hold together and their least violation, or None where all can."""
+        found = find_conflict(self.matrix, self.bounds, scale=self.scale, domain=self.domain)
+        if found is None:
+            return None
+        return np.unique(self.owners[found.members]).tolist(), found.least_violation
+
+    def rows_of(self, place: int) -> IntArray:
+        """Return the rows of a goal."""
+        return np.flatnonzero(self.owners == place)
+
+    def row(self, number: int) -> FloatArray:
         """Return the entries of one row."""
-        row = self.matrix[[place]]
+        row = self.matrix[[number]]
         return np.asarray(row.toarray() if hasattr(row, "toarray") else row, dtype=np.float64).ravel()
 
 
@@ -56,27 +68,25 @@ class Limits(Protocol):
 
 def explain(limits: Limits) -> InfeasibleGoals | None:
     """Return which goals conflict and what could be met instead, or None where all can hold together."""
-    whole = limits.constraints({})
-    conflict = find_conflict(whole.matrix, whole.bounds, scale=whole.scale, domain=whole.domain)
+    conflict = limits.constraints({}).conflict()
     if conflict is None:
         return None
+    places, least_violation = conflict
     goals = limits.goals
-    found = {place: nearest_bound(limits, place, {}) for place in conflict.members.tolist()}
+    found = {place: nearest_bound(limits, place, {}) for place in places}
     single = {goals[place]: bound for place, bound in found.items() if bound is not None}
     joint = {} if single else {goals[place]: bound for place, bound in joint_bounds(limits).items()}
-    members = [goals[place] for place in conflict.members]
+    members = [goals[place] for place in places]
     held_by = {goals[place]: _held_by(limits, place, bound) for place, bound in found.items() if bound is not None}
-    return InfeasibleGoals(members, conflict.least_violation, single, joint_bounds=joint, held_by=held_by)
+    return InfeasibleGoals(members, least_violation, single, joint_bounds=joint, held_by=held_by)
 
 
 def _held_by(limits: Limits, place: int, bound: float) -> tuple[Goal, ...]:
     """Return the goals that keep a bound from being tighter: those that conflict with it if it is."""
     goal = limits.goals[place]
     tighter = bound - looser(goal) * _TIGHTER * max(1.0, abs(bound))
-    asked = limits.constraints({place: tighter})
-    conflict = find_conflict(asked.matrix, asked.bounds, scale=asked.scale, domain=asked.domain)
-    others = [] if conflict is None else conflict.members[conflict.members != place].tolist()
-    return tuple(limits.goals[other] for other in others)
+    conflict = limits.constraints({place: tighter}).conflict()
+    return () if conflict is None else tuple(limits.goals[other] for other in conflict[0] if other != place)
 
 
 def nearest_bound(limits: Limits, place: int, others: Bounds) -> float | None:
@@ -86,7 +96,8 @@ def nearest_bound(limits: Limits, place: int, others: Bounds) -> float | None:
         return limits.constraints({**others, place: bound}).can_hold()
 
     goal = limits.goals[place]
-    found = bisected(goal, is_met) if goal.confidence is not None else _solved(limits, place, others)
+    is_searched = goal.confidence is not None or goal.is_several
+    found = bisected(goal, is_met) if is_searched else _solved(limits, place, others)
     if found is None:
         return None
     return _tried(goal, max(found, goal.bound) if goal.sense == "<=" else min(found, goal.bound), is_met)
@@ -95,18 +106,20 @@ def nearest_bound(limits: Limits, place: int, others: Bounds) -> float | None:
 def _solved(limits: Limits, place: int, others: Bounds) -> float | None:
     goal, now = limits.goals[place], limits.constraints(others)
     bound = others.get(place, goal.bound)
-    slope = _slope(limits, place, {**others, place: bound}, now)
-    amount = least_relaxation(now.matrix, now.bounds, place, slope, scale=now.scale, domain=now.domain)
+    (row,) = now.rows_of(place).tolist()
+    slope = _slope(limits, row, {**others, place: bound}, now)
+    amount = least_relaxation(now.matrix, now.bounds, row, slope, scale=now.scale, domain=now.domain)
     return None if amount is None else bound + looser(goal) * amount
 
 
-def _slope(limits: Limits, place: int, bounds: Bounds, now: Constraints) -> tuple[FloatArray, float]:
-    """Return what a unit of the goal's bound takes from the entries of its row and adds to the row's bound."""
+def _slope(limits: Limits, row: int, bounds: Bounds, now: Constraints) -> tuple[FloatArray, float]:
+    """Return what a unit of the goal's bound takes from the entries of one of its rows and adds to the row's bound."""
+    place = int(now.owners[row])
     goal = limits.goals[place]
-    if not isinstance(goal.left, Ratio):
+    if not goal.is_ratio:
         return np.zeros(now.matrix.shape[1]), 1.0
     moved = limits.constraints({**bounds, place: bounds[place] + looser(goal)})
-    return now.row(place) - moved.row(place), float(moved.bounds[place] - now.bounds[place])
+    return now.row(row) - moved.row(row), float(moved.bounds[row] - now.bounds[row])
 
 
 def looser(goal: Goal) -> float:
@@ -144,7 +157,8 @@ def joint_bounds(limits: Limits) -> dict[int, float]:
     """Return bounds for as few goals as it takes that can be met together, by the least sum of moves.
 
     That sum is one linear program. Ratios enter it with their denominators as they were in the solution before, and the
-    best of a few passes is taken. Then each bound is drawn in as far as the others let it, as printed.
+    best of a few passes is taken; of a goal with several rows it is the sum over them. Then each bound is drawn in as
+    far as the others let it, as printed.
     """
     goals = limits.goals
     moves = min(_joint_moves(limits), key=lambda one: sum(one.values()), default={})
@@ -171,8 +185,10 @@ def _joined(limits: Limits, moves: Bounds) -> dict[int, float]:
 
 def _joint_moves(limits: Limits) -> list[Bounds]:
     """Return by how much which goals must move together, one answer for each pass over the denominators of ratios."""
-    now, n_goals = limits.constraints({}), len(limits.goals)
-    slopes = [_slope(limits, place, {place: goal.bound}, now) for place, goal in enumerate(limits.goals)]
+    now = limits.constraints({})
+    n_rows = now.bounds.size
+    asked = [{place: limits.goals[place].bound} for place in now.owners.tolist()]
+    slopes = [_slope(limits, row, bounds, now) for row, bounds in enumerate(asked)]
     rows = np.array([row for row, _ in slopes])
     constants = np.array([constant for _, constant in slopes])
     size = np.abs(rows).max(axis=1) if now.domain == "simplex" else np.abs(rows).sum(axis=1)
@@ -181,11 +197,15 @@ def _joint_moves(limits: Limits) -> list[Bounds]:
     found: list[Bounds] = []
     for _ in range(_PASSES if rows.any() else 1):
         values = least_point(now.matrix, now.bounds, 1.0 / divisors, rows, scale=now.scale, domain=now.domain)
-        excess = values[:n_goals] - now.bounds
+        excess = values[:n_rows] - now.bounds
         moved = np.flatnonzero(excess > FEASIBLE * now.scale)
-        at_point = values[n_goals:] + constants
+        at_point = values[n_rows:] + constants
         if (at_point[moved] <= 0).any():
             break  # a ratio without a denominator: no bound is enough there
-        found.append(dict(zip(moved.tolist(), (excess[moved] / at_point[moved]).tolist(), strict=True)))
+        moves: dict[int, float] = {}
+        for row in moved.tolist():
+            place = int(now.owners[row])
+            moves[place] = max(moves.get(place, 0.0), float(excess[row] / at_point[row]))
+        found.append(moves)
         divisors = np.where(at_point > 0, at_point, divisors)
     return found

@@ -6,6 +6,7 @@ population, if the rows are independent draws from it and the classifier was fix
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,13 +15,15 @@ from counterpoise._base.checks import check_confidence
 from counterpoise._base.text_table import text_table
 from counterpoise._base.types import AnyArray, ArrayLike
 from counterpoise.goals.binding import Views
-from counterpoise.goals.bound import check_denominators
+from counterpoise.goals.bound import WrittenOut
 from counterpoise.goals.evaluation import Prepared, prepare
-from counterpoise.goals.expressions import Goal
-from counterpoise.goals.population import Standing, margin_of, shortage, standing, tightened_goal
+from counterpoise.goals.expressions import Several
+from counterpoise.goals.goal import Goal
+from counterpoise.goals.population import Standing, shortage, standing, tightened_goal
 from counterpoise.goals.reading import as_goals
 from counterpoise.goals.rows import DEFAULT
 from counterpoise.goals.tables import Table, as_tables, classes_of, table_of, with_train
+from counterpoise.theory.confidence import Bounds
 
 __all__ = ["Audit", "GoalAudit", "audit", "certify", "tightened"]
 
@@ -41,6 +44,7 @@ class GoalAudit(NamedTuple):
     counts: tuple[tuple[str, int], ...]  # the rows that each rate is out of; of a ratio, those that count
     note: str  # why it is undecided, where no predictions on so many rows could have decided it
     largest_weights: tuple[tuple[str, float], ...] = ()  # that rows of each weighted dataset are taken to have
+    worst: str = ""  # of several rates the one that the estimate is of
 
     @property
     def shown(self) -> dict[str, str]:
@@ -80,7 +84,8 @@ class Audit(tuple[GoalAudit, ...]):
         """Return a table of these columns of ``GoalAudit.shown``, and below it what must be known to read it."""
         lines = [[row.shown[name] for name in columns] for row in self]
         sides = "".join("<" if name in {"goal", "verdict"} else ">" for name in columns)
-        notes = [f"{row.shown['goal']}: {row.note}." for row in self if row.note]
+        notes = [f"{row.shown['goal']}: the estimate is of {row.worst}." for row in self if row.worst]
+        notes += [f"{row.shown['goal']}: {row.note}." for row in self if row.note]
         return "\n".join([text_table([columns, *lines], sides), *notes, *remarks, self.promise])
 
 
@@ -155,17 +160,26 @@ def certify(
     listed = as_goals(goals)
     names = dict.fromkeys(name for goal in listed for name in goal.datasets)
     predictions = {name: _predicted(model, name, table_of(tables, name)) for name in names}
-    positive = _positive_of(model) if pos_label is None else pos_label
-    return audit(listed, predictions, tables, confidence=confidence, pos_label=positive)
-
-
-def _positive_of(model: Any) -> Any:
-    """Return what a classifier, or the last step of a pipeline, calls the positive class; None where it does not."""
     last = model.steps[-1][1] if hasattr(model, "steps") else model
-    return getattr(last, "pos_label", None)
+    positive = getattr(last, "pos_label", None) if pos_label is None else pos_label
+    known = _several_classes(getattr(last, "classes_", None))
+    return audit(listed, predictions, tables, confidence=confidence, pos_label=positive, classes=known)
 
 
-def audit(goals: Any, predictions: Any, data: Any, *, confidence: float | None = None, pos_label: Any = None) -> Audit:
+def _several_classes(classes: Any) -> Any:
+    """Return the classes of a model that tells more than two apart: rows need not show all of them."""
+    return classes if np.ndim(classes) == 1 and len(classes) > 2 else None  # noqa: PLR2004
+
+
+def audit(
+    goals: Any,
+    predictions: Any,
+    data: Any,
+    *,
+    confidence: float | None = None,
+    pos_label: Any = None,
+    classes: ArrayLike | None = None,
+) -> Audit:
     """Audit predicted labels; ``certify`` does so for a model.
 
     Parameters
@@ -176,6 +190,8 @@ def audit(goals: Any, predictions: Any, data: Any, *, confidence: float | None =
         A single table is the dataset ``train``.
     confidence, pos_label
         As for ``certify``.
+    classes : array of labels, optional
+        All there are, where rows and predictions need not show each of them.
 
     Returns
     -------
@@ -193,9 +209,13 @@ def audit(goals: Any, predictions: Any, data: Any, *, confidence: float | None =
     listed = _confident(goals, confidence)
     if not listed:
         raise ValueError("An audit needs at least one goal, as in recall(train) >= 0.9; got none.")
-    prepared = prepare(predictions, data, kind="labels", pos_label=pos_label)
-    check_denominators(listed, prepared.tables, prepared.classes)
-    return Audit(_audited(goal, prepared, _risk(goal, len(listed))) for goal in listed)
+    prepared = prepare(predictions, data, kind="labels", pos_label=pos_label, classes=classes)
+    limits = WrittenOut.of(listed, prepared.views)
+    parts = [
+        limits.parts[first:last] for first, last in pairwise(np.searchsorted(limits.owners, range(len(listed) + 1)))
+    ]
+    each = zip(listed, parts, strict=True)
+    return Audit(_audited(goal, part, prepared, _risk(goal, len(listed))) for goal, part in each)
 
 
 def tightened(
@@ -251,10 +271,12 @@ def tightened(
     (wanted,) = _confident(goal, confidence)
     if predictions is None:
         tables = as_tables(data)
-        found = standing(wanted, Views(tables, classes_of(tables, pos_label=pos_label)), None)
+        views, said = Views(tables, classes_of(tables, pos_label=pos_label)), None
     else:
-        found = _standing(wanted, prepare(predictions, data, kind="labels", pos_label=pos_label))
-    return tightened_goal(wanted, found, _risk(wanted, n_goals))
+        views, said = prepare(predictions, data, kind="labels", pos_label=pos_label)
+    parts = [(part, standing(part, views, said)) for part in wanted.parts(views)]
+    bounds = [tightened_goal(part, found, _risk(wanted, n_goals)).bound for part, found in parts]
+    return wanted.with_bound(min(bounds) if wanted.sense == "<=" else max(bounds)).with_confidence(None)
 
 
 def _confident(goals: Any, confidence: float | None) -> list[Goal]:
@@ -263,26 +285,45 @@ def _confident(goals: Any, confidence: float | None) -> list[Goal]:
     return [goal if goal.confidence is not None else goal.with_confidence(level) for goal in as_goals(goals)]
 
 
-def _standing(goal: Goal, prepared: Prepared) -> Standing:
-    return standing(goal, Views(prepared.tables, prepared.classes), prepared.predictions)
-
-
 def _risk(goal: Goal, n_goals: int) -> float:
     """Return the goal's part of the risk: by the union bound all verdicts are right but for the largest of them."""
     return (1.0 - float(goal.confidence or 0.0)) / n_goals
 
 
-def _audited(goal: Goal, prepared: Prepared, risk: float) -> GoalAudit:
-    found = _standing(goal, prepared)
-    bounds = found.bounds(risk)
-    margin = margin_of(goal, bounds)
+def _audited(goal: Goal, parts: Sequence[Goal], prepared: Prepared, risk: float) -> GoalAudit:
+    """Return what rows show about a goal, given its parts.
+
+    Where it is missed it is so in some part, whichever that is: to show that it holds, each part may take the whole
+    risk. To show that it fails one part is enough, which may be found by chance: each takes its share of the risk.
+    """
+    found = [(part, standing(part, prepared.views, prepared.predictions)) for part in parts]
+    bounds = _worst(goal, [one for _, one in found], risk)
+    margin = goal.bound - bounds.high if goal.sense == "<=" else bounds.low - goal.bound
     fails = bounds.low > goal.bound if goal.sense == "<=" else bounds.high < goal.bound
     verdict = HOLDS if margin >= 0 else FAILS if fails else UNDECIDED
-    counts = tuple((str(rows), count) for rows, count in found.counts())
-    note = shortage(goal, found, risk) or "" if verdict == UNDECIDED else ""
-    limits = ((name, prepared.tables[name].largest_weight) for name in goal.datasets)
+    counts = dict.fromkeys((str(rows), count) for _, one in found for rows, count in one.counts())
+    notes = (shortage(part, one, risk) for part, one in found if verdict == UNDECIDED)
+    limits = ((name, prepared.views.table(name).largest_weight) for name in goal.datasets)
     largest = tuple((name, most) for name, most in limits if most is not None)
-    return GoalAudit(goal, found.estimate, *bounds, goal.bound, margin, verdict, counts, note, largest)
+    worst, estimate = _worst_estimate(goal, [one.estimate for _, one in found])
+    note, at = next(filter(None, notes), ""), str(goal.members(prepared.views)[worst]) if goal.is_several else ""
+    return GoalAudit(goal, estimate, *bounds, goal.bound, margin, verdict, tuple(counts), note, largest, at)
+
+
+def _worst(goal: Goal, parts: Sequence[Standing], risk: float) -> Bounds:
+    """Return bounds on the worst part: towards the goal's bound each part takes the whole risk, else its share."""
+    if goal.sense == "<=":
+        least = 0.0 if isinstance(goal.left, Several) and goal.left.sense else -np.inf  # of an absolute value
+        low = max(one.end(risk / len(parts), "low") for one in parts)
+        return Bounds(max(low, least), max(one.end(risk, "high") for one in parts))
+    high = min(one.end(risk / len(parts), "high") for one in parts)
+    return Bounds(min(one.end(risk, "low") for one in parts), high)
+
+
+def _worst_estimate(goal: Goal, estimates: Sequence[float]) -> tuple[int, float]:
+    """Return which of the parts is the worst on the rows, and its value; one without a value is not."""
+    known = [(place, value) for place, value in enumerate(estimates) if not np.isnan(value)]
+    return (max if goal.sense == "<=" else min)(known or [(0, np.nan)], key=lambda one: one[1])
 
 
 def _predicted(model: Any, name: str, table: Table) -> AnyArray:

@@ -4,23 +4,24 @@ With ``predictions`` the positive predictions of a classifier (indicators, ramp 
 
     constant + sum over datasets of weights @ predictions,
 
-because a negative prediction counts as ``1 - prediction``. Constants and weights depend on the labels, groups, baseline
+because a negative prediction counts as ``1 - prediction``. Of more than two classes a row has a prediction for each,
+how much it is of that class, one behind the other. Constants and weights depend on the labels, groups, baseline
 and sample weights alone, so they are found once and serve any classifier.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 from scipy import sparse
 
 from counterpoise._base.types import AnyArray, ArrayLike, BoolArray, FloatArray, IntArray
-from counterpoise.goals.classes import Classes, is_positive
+from counterpoise.goals.classes import Classes
 from counterpoise.goals.rows import DEFAULT, Counted, Dataset
 from counterpoise.goals.tables import Table, rows_where, table_of
-from counterpoise.goals.wording import NoRows
+from counterpoise.goals.wording import NoRows, UnknownValue, text_of, unknown
 from counterpoise.solvers.sums import exact_sum
 
 
@@ -86,48 +87,48 @@ class BoundRates:
         return rows
 
 
-def bind_rates(
-    rates: Sequence[Linear], tables: Mapping[str, Table], classes: Classes, names: Sequence[object] | None = None
-) -> BoundRates:
+def bind_rates(rates: Sequence[Linear], views: "Views", names: Sequence[object] | None = None) -> BoundRates:
     """Resolve rates into constants and signed weights on the rows of the tables.
 
     ``names`` are what an error calls the rates: the goals that they belong to.
     """
     constants = np.zeros(len(rates))
     parts: dict[str, list[_Entries]] = {}
-    views = Views(tables, classes)
     for number, rate in enumerate(rates):
         constants[number] = rate.constant
-        with _asked_by(rate if names is None else names[number]):
+        with asked_by(rate if names is None else names[number]):
             for counted in rate.counted:
                 places, amounts, constant = _resolved(counted, views)
                 constants[number] += constant
                 parts.setdefault(counted.rows.name, []).append(_Entries(number, places, amounts))
-    return BoundRates(constants, {name: _stacked(part, len(rates), tables[name]) for name, part in parts.items()})
+    sizes = {name: views.table(name).n_samples * views.classes.n_columns for name in parts}
+    return BoundRates(constants, {name: _stacked(part, len(rates), sizes[name]) for name, part in parts.items()})
 
 
 def tally_rates(
     rates: Sequence[Linear],
     views: "Views",
-    count: Callable[[Dataset], FloatArray],
+    count: "Tally",
     names: Sequence[object] | None = None,
 ) -> FloatArray:
     """Return the value of each rate, without its constant, for each of several classifiers; ``names`` as above.
 
-    ``count(rows)`` is the weight of the rows that each classifier calls positive. What is counted out of the same rows
-    is added up before it is divided: rates that are equal in whole numbers of rows are equal here to the last bit.
+    ``count(rows, place)`` is the weight of the rows that each classifier calls the class of that code. What is counted
+    out of the same rows is added up before it is divided: rates that are equal in whole numbers of rows are equal here
+    to the last bit.
     """
     found = []
     for number, rate in enumerate(rates):
-        with _asked_by(rate if names is None else names[number]):
+        with asked_by(rate if names is None else names[number]):
             found.append(_tally(rate, views, count))
     return np.array(found)
 
 
-def _tally(rate: Linear, views: "Views", count: Callable[[Dataset], FloatArray]) -> FloatArray:
+def _tally(rate: Linear, views: "Views", count: "Tally") -> FloatArray:
     sums: dict[Dataset, FloatArray] = {}
-    for coefficient, positive, rows, out_of in rate.counted:
-        said = count(rows) if positive else views.total(rows) - count(rows)
+    for coefficient, positive, rows, out_of, called in rate.counted:
+        said = count(rows, views.place(called))
+        said = said if positive else views.total(rows) - said
         sums[out_of] = sums.get(out_of, np.zeros(1)) + coefficient * said
     return np.asarray(sum(said / views.divisor(out_of) for out_of, said in sums.items()))
 
@@ -142,18 +143,24 @@ def _resolved(counted: Counted, views: "Views") -> tuple[IntArray, FloatArray, f
     """Return the rows that count, their signed weights, and the constant."""
     places, weights = views.rows(counted.rows)
     share = counted.coefficient * (weights / views.divisor(counted.out_of))  # tiny totals have no reciprocal
-    if counted.positive:
+    called, n_columns = views.place(counted.called), views.classes.n_columns
+    if n_columns > 1:
+        places = places * n_columns + called
+    if counted.positive == (n_columns > 1 or called == 1):
         return places, share, 0.0
     return places, -share, float(share.sum())  # a negative prediction counts as 1 - prediction
 
 
-def _stacked(parts: "list[_Entries]", n_rates: int, table: Table) -> Any:
+def _stacked(parts: "list[_Entries]", n_rates: int, size: int) -> Any:
     numbers = np.repeat([part.number for part in parts], [len(part.places) for part in parts])
     places = np.concatenate([part.places for part in parts])
     amounts = np.concatenate([part.amounts for part in parts])
-    stacked = sparse.coo_array((amounts, (numbers, places)), shape=(n_rates, table.n_samples)).tocsr()
+    stacked = sparse.coo_array((amounts, (numbers, places)), shape=(n_rates, size)).tocsr()
     stacked.eliminate_zeros()
     return stacked
+
+
+Tally: TypeAlias = Callable[[Dataset, int], FloatArray]  # the weight of rows that are called a class
 
 
 class Views:
@@ -162,7 +169,7 @@ class Views:
     def __init__(self, tables: Mapping[str, Table], classes: Classes) -> None:
         self._tables = tables
         self.classes = classes
-        self._signs: dict[tuple[str, str], BoolArray] = {}
+        self._codes: dict[tuple[str, str], IntArray] = {}
         self._found: dict[Dataset, tuple[IntArray, FloatArray]] = {}
         self._totals: dict[Dataset, float] = {}
 
@@ -192,27 +199,69 @@ class Views:
         """Return the most that a row of a dataset's population can weigh; None where all rows weigh the same."""
         return table_of(self._tables, name).heaviest(name)
 
+    @property
+    def tables(self) -> Mapping[str, Table]:
+        """Return the tables by name."""
+        return self._tables
+
+    def table(self, name: str) -> Table:
+        """Return the table of a dataset."""
+        return table_of(self._tables, name)
+
+    @property
+    def has_no_positive(self) -> bool:
+        """Tell whether there are several classes, none of them the positive one."""
+        return bool(self.classes.several) and self.classes.positive is None
+
+    def class_texts(self) -> list[str]:
+        """Return the texts of all classes."""
+        return [text_of(label) for label in self.classes.labels if label is not None]
+
+    def place(self, of: str | None) -> int:
+        """Return the code of the class with a text, or of the positive one."""
+        try:
+            return self.classes.place(of)
+        except UnknownValue as error:
+            if any("of" in table.columns for table in self._tables.values()):
+                raise UnknownValue(f"{error} 'of' names a class and no column: rename the column 'of'.") from error
+            raise
+
+    def groups(self, rows: Dataset, columns: tuple[str, ...]) -> list[Dataset]:
+        """Return the rows by the values that some columns hold, those of which there are any."""
+        table, found = self.table(rows.name), self._mask(replace(rows, label=None, baseline=None))
+        for column in columns:
+            if column not in table.columns:
+                raise unknown("column", column, table.columns, where=f" in dataset {rows.name!r}")
+        codes = np.column_stack([table.levels(column).codes for column in columns])
+        codes = codes if found is None else codes[found]
+        texts = [list(table.levels(column).place) for column in columns]
+        kinds = np.unique(codes[(codes >= 0).all(axis=1)], axis=0).tolist()
+        named = [
+            {column: known[code] for column, known, code in zip(columns, texts, kind, strict=True)} for kind in kinds
+        ]
+        return [rows.where(**values) for values in named]
+
+    def codes(self, name: str, part: str) -> IntArray:
+        """Return the classes of all rows of a dataset, by their labels ("y") or by the baseline's predictions."""
+        key = name, part
+        if key not in self._codes:
+            labels = getattr(self._tables[name], part)
+            if labels is None:
+                raise ValueError(_missing(name, part))
+            self._codes[key] = self.classes.codes(labels, f"{part} of dataset {name!r}")
+        return self._codes[key]
+
     def _mask(self, rows: Dataset) -> BoolArray | None:
-        found = rows_where(self._tables[rows.name], rows)
+        found = rows_where(self.table(rows.name), rows)
         for wanted, part in ((rows.label, "y"), (rows.baseline, "baseline")):
             if wanted is not None:
-                sign = self._sign(rows, part)
-                sign = sign if wanted else ~sign
-                found = sign if found is None else found & sign
+                is_of_it = (self.codes(rows.name, part) == self.place(rows.of)) == wanted
+                found = is_of_it if found is None else found & is_of_it
         return found
-
-    def _sign(self, rows: Dataset, part: str) -> BoolArray:
-        key = rows.name, part
-        if key not in self._signs:
-            labels = getattr(self._tables[rows.name], part)
-            if labels is None:
-                raise ValueError(_missing(rows.name, part))
-            self._signs[key] = is_positive(labels, self.classes, f"{part} of dataset {rows.name!r}")
-        return self._signs[key]
 
 
 @contextmanager
-def _asked_by(name: object) -> Iterator[None]:
+def asked_by(name: object) -> Iterator[None]:
     """Add to an error which goal or rate asked."""
     try:
         yield
@@ -237,9 +286,10 @@ def _missing(name: str, part: str) -> str:
 
 
 def _described(rows: Dataset) -> str:
-    words = [f"{column}={text}" for column, text in rows.conditions]
+    words = [f"{column}={text}" for column, text in rows.conditions] + [str(one) for one in rows.ranges]
+    kinds = ("positive", "negative") if rows.of is None else (rows.of, f"other than {rows.of}")
     if rows.label is not None:
-        words.append(f"labelled {'positive' if rows.label else 'negative'}")
+        words.append(f"labelled {kinds[0] if rows.label else kinds[1]}")
     if rows.baseline is not None:
-        words.append(f"predicted {'positive' if rows.baseline else 'negative'} by the baseline")
+        words.append(f"predicted {kinds[0] if rows.baseline else kinds[1]} by the baseline")
     return f"dataset {rows.name!r}" + (f" restricted to {' and '.join(words)}" if words else "")

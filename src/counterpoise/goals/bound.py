@@ -1,18 +1,20 @@
 """Goals bound to data: signed weights on the rows of tables, and the bounds that the predictions must keep."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from counterpoise._base.types import ArrayLike, FloatArray
-from counterpoise.goals.binding import BoundRates, Views, bind_rates
+from counterpoise._base.types import ArrayLike, FloatArray, IntArray
+from counterpoise.goals.binding import BoundRates, Views, asked_by, bind_rates
 from counterpoise.goals.classes import Classes
-from counterpoise.goals.expressions import Goal, Ratio
+from counterpoise.goals.expressions import Ratio
+from counterpoise.goals.goal import Goal
 from counterpoise.goals.population import standing, tightened_goal
 from counterpoise.goals.reading import as_goals, as_objective
-from counterpoise.goals.tables import Table, as_tables, classes_of
+from counterpoise.goals.tables import as_tables, classes_of
 from counterpoise.solvers.result import FEASIBLE
 
 
@@ -23,24 +25,29 @@ class BoundGoals:
     Attributes
     ----------
     goals : tuple of Goal
-    weights : dict from dataset names to sparse arrays of shape (n_goals, n_samples of that dataset)
-    bounds : array of shape (n_goals,)
-    classes : the negative and the positive label
+    weights : dict from dataset names to sparse arrays of shape (n_limits, n_samples of that dataset)
+        One limit for each goal, several for one on a difference or on every group. Of more than two classes a row has
+        a prediction for each: the arrays are of shape (n_limits, n_samples * n_classes).
+    bounds : array of shape (n_limits,)
+    owners : array of shape (n_limits,)
+        The goal that each limit belongs to.
+    classes : the labels
     """
 
     goals: tuple[Goal, ...]
     rates: BoundRates
     classes: Classes
-    sizes: FloatArray  # of the terms that each goal's weights are sums and differences of
+    sizes: FloatArray  # of the terms that each limit's weights are sums and differences of
+    owners: IntArray
 
     @property
     def weights(self) -> dict[str, Any]:
-        """Return the signed weights of each goal on the rows of each dataset."""
+        """Return the signed weights of each limit on the rows of each dataset."""
         return self.rates.weights
 
     @property
     def bounds(self) -> FloatArray:
-        """Return the bound of each goal, with all constants moved to it."""
+        """Return the bound of each limit, with all constants moved to it."""
         return -self.rates.constants
 
     def values(self, predictions: Mapping[str, ArrayLike]) -> FloatArray:
@@ -53,6 +60,10 @@ class BoundGoals:
     def violations(self, predictions: Mapping[str, ArrayLike]) -> FloatArray:
         """Return by how much each goal is missed (positive) or kept (negative), in its multiplied-through form."""
         return self.rates.values(predictions)
+
+    def prices(self, multipliers: FloatArray) -> FloatArray:
+        """Return the price of each goal: the sum of the multipliers of its limits."""
+        return np.bincount(self.owners, multipliers, len(self.goals)).astype(np.float64)
 
     def row_weights(self, multipliers: ArrayLike) -> dict[str, FloatArray]:
         """Return the signed weight of each row in ``multipliers @ values``, by dataset."""
@@ -70,8 +81,8 @@ def bind(goals: Any, data: Any, *, classes: ArrayLike | None = None, pos_label: 
     goals : goals or their texts
     data : Table, or dict of Tables by dataset
         A single table is the dataset ``train``.
-    classes : array of two labels, optional
-        The negative and the positive one; by default the labels found in the data, sorted.
+    classes : array of labels, optional
+        The negative and the positive one, or more than two; by default the labels found in the data, sorted.
     pos_label : label, optional
         The positive class, if not the last of the classes.
 
@@ -84,27 +95,73 @@ def bind(goals: Any, data: Any, *, classes: ArrayLike | None = None, pos_label: 
     (array([[ 0.2,  0.2, -0.2, -0.2, -0.2]]), array([-0.4]))
     """
     listed, tables = as_goals(goals), as_tables(data)
-    signs = classes_of(tables, classes=classes, pos_label=pos_label)
-    check_denominators(listed, tables, signs)
-    asked = with_margins(listed, Views(tables, signs))
-    linear = [goal.linear for goal in asked]
-    return BoundGoals(
-        listed, bind_rates(linear, tables, signs, listed), signs, np.array([rate.size for rate in linear])
-    )
+    views = Views(tables, classes_of(tables, classes=classes, pos_label=pos_label))
+    limits = WrittenOut.of(listed, views)
+    linear = [goal.linear for goal in limits.with_margins(views)]
+    rates = bind_rates(linear, views, limits.names)
+    return BoundGoals(listed, rates, views.classes, np.array([rate.size for rate in linear]), limits.owners)
 
 
 def bind_objective(objective: Any, data: Any, *, classes: ArrayLike | None = None, pos_label: Any = None) -> BoundRates:
     """Resolve an objective into a constant and signed weights on the rows of the data, with arguments as ``bind``."""
     tables = as_tables(data)
-    return bind_rates([as_objective(objective)], tables, classes_of(tables, classes=classes, pos_label=pos_label))
+    views = Views(tables, classes_of(tables, classes=classes, pos_label=pos_label))
+    return bind_rates([as_objective(objective).resolved(views)], views)
 
 
-def with_margins(goals: Sequence[Goal], views: Views) -> list[Goal]:
-    """Return the goals with the bounds that rows of this number must meet to certify those that carry a confidence."""
-    return [
-        goal if goal.confidence is None else tightened_goal(goal, standing(goal, views, None), risk)
-        for goal, risk in zip(goals, risk_of_each(goals), strict=True)
-    ]
+class WrittenOut(NamedTuple):
+    """Goals written out: one limit on a rate or ratio each, for some goals several."""
+
+    goals: tuple[Goal, ...]
+    parts: tuple[Goal, ...]
+    owners: IntArray  # the place of the goal that each part belongs to
+
+    @classmethod
+    def of(cls, goals: Sequence[Goal], views: Views) -> Self:
+        """Write goals out for the classes and groups there are, and check that ratios can be multiplied through."""
+        parts: list[Goal] = []
+        owners: list[int] = []
+        for place, goal in enumerate(goals):
+            with asked_by(goal):
+                found = goal.parts(views)
+            parts += found
+            owners += [place] * len(found)
+        _check_denominators(parts, views)
+        return cls(tuple(goals), tuple(parts), np.array(owners, dtype=np.int64))
+
+    @property
+    def names(self) -> list[Goal]:
+        """Return the goal that each part belongs to."""
+        return [self.goals[owner] for owner in self.owners]
+
+    @property
+    def risks(self) -> list[float]:
+        """Return the risk that each part may take.
+
+        A goal that fails does so in some part, whichever it is, so that each may take the whole risk of the goal.
+        """
+        each = risk_of_each(self.goals)
+        return [each[owner] for owner in self.owners]
+
+    def with_margins(self, views: Views) -> list[Goal]:
+        """Return the parts with the bounds that rows of this number must meet to certify goals with a confidence."""
+        found = []
+        for part, name, risk in zip(self.parts, self.names, self.risks, strict=True):
+            with asked_by(name) if name.is_several else nullcontext():
+                is_sure = part.confidence is None
+                found.append(part if is_sure else tightened_goal(part, standing(part, views, None), risk))
+        return found
+
+
+def check_asked(goals: Sequence[Goal], views: Views) -> None:
+    """Refuse goals on rows, columns or classes that are not there, or that no predictions on so many rows certify."""
+    limits = WrittenOut.of(goals, views)
+    for part, name in zip(limits.with_margins(views), limits.names, strict=True):
+        with asked_by(name):
+            for counted in part.linear.counted:
+                views.place(counted.called)
+                views.rows(counted.rows)
+                views.divisor(counted.out_of)
 
 
 def risk_of_each(goals: Sequence[Goal]) -> list[float]:
@@ -113,16 +170,25 @@ def risk_of_each(goals: Sequence[Goal]) -> list[float]:
     return [0.0 if goal.confidence is None else (1.0 - goal.confidence) / n_confident for goal in goals]
 
 
-def check_denominators(goals: Sequence[Goal], tables: Mapping[str, Table], classes: Classes) -> None:
+def _check_denominators(goals: Sequence[Goal], views: Views) -> None:
     """Check that goals on ratios can be multiplied through: no predictions make a denominator negative."""
     ratios = [goal for goal in goals if isinstance(goal.left, Ratio)]
     if not ratios:
         return
-    bound = bind_rates([goal.left.denominator for goal in ratios], tables, classes, ratios)  # type: ignore[union-attr]
-    least = bound.constants + sum(weights.minimum(0).sum(axis=1) for weights in bound.weights.values())
+    bound = bind_rates([goal.left.denominator for goal in ratios], views, ratios)  # type: ignore[union-attr]
+    least = bound.constants + sum(_least(weights, views) for weights in bound.weights.values())
     for goal, value in zip(ratios, least.tolist(), strict=True):
         if value < -FEASIBLE:
             raise ValueError(
                 f"The goal {goal} cannot be multiplied through: its denominator falls to {value:.4g} for some "
                 "predictions, and the comparison would turn round. Use a denominator that is never negative."
             )
+
+
+def _least(weights: Any, views: Views) -> FloatArray:
+    """Return the least that the weights of each limit can add up to: each row is predicted to be of one class."""
+    n_columns = views.classes.n_columns
+    if n_columns == 1:
+        return np.asarray(weights.minimum(0).sum(axis=1))
+    rows = [weights[[place]].toarray().reshape(-1, n_columns).min(axis=1).sum() for place in range(weights.shape[0])]
+    return np.array(rows)

@@ -1,20 +1,83 @@
-"""The two classes that rates speak of, and which labels are the positive one."""
+"""The classes that rates speak of, and which labels are of which."""
 
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from counterpoise._base.types import AnyArray, ArrayLike, BoolArray
+from counterpoise._base.types import AnyArray, ArrayLike, BoolArray, IntArray
+from counterpoise.goals.wording import UnknownValue, text_of, unknown
 
 _SIGNS = {0, 1, -1}  # labels of which 1 is the positive one, even where it stands alone
 
 
 class Classes(NamedTuple):
-    """The two labels; None where no row names one."""
+    """The two labels, None where no row names one; or several, of which one may be called positive."""
 
     negative: Any
     positive: Any
+    several: tuple[Any, ...] = ()  # all labels, sorted, where there are more than two
+
+    @property
+    def labels(self) -> list[Any]:
+        """Return the labels, each at the place that is its code; None where no row names it."""
+        return list(self.several or (self.negative, self.positive))
+
+    @property
+    def n_columns(self) -> int:
+        """Return how many numbers tell a prediction: how positive it is, or how much it is of each class."""
+        return len(self.several) or 1
+
+    def place(self, of: str | None) -> int:
+        """Return the code of the class with a text, or of the positive one."""
+        if of is not None:
+            return place_of(self.labels, of)
+        if not self.several:
+            return 1
+        if self.positive is None:
+            listed = ", ".join(map(repr, self.several[:10]))
+            raise ValueError(
+                f"A rate speaks of a positive class; got {len(self.several)} classes: {listed}. Name the one that is "
+                f"meant with of, as in recall(train, of={text_of(self.several[0])}), or with pos_label "
+                "(data.positive in a goals file)."
+            )
+        return self.several.index(self.positive)
+
+    def codes(self, labels: AnyArray, name: str) -> IntArray:
+        """Return the place of each label among the classes."""
+        if not self.several:
+            return is_positive(labels, self, name).astype(np.int64)
+        codes = np.full(labels.shape, -1)
+        for place, label in enumerate(self.several):
+            codes[labels == label] = place
+        if (codes < 0).any():
+            raise _foreign(labels[codes < 0], name, self.labels)
+        return codes
+
+
+def place_of(labels: list[Any], of: str) -> int:
+    """Return the place of the label with a text; numbers are compared as numbers."""
+    texts = {text_of(label): place for place, label in enumerate(labels) if label is not None}
+    if of in texts:
+        return texts[of]
+    for place, label in enumerate(labels):
+        if label is not None and not isinstance(label, (str, bytes, bool, np.bool_)) and _as_number(of) == label:
+            return place
+    raise UnknownValue(str(unknown("class", of, texts)))
+
+
+def _as_number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def _foreign(labels: AnyArray, name: str, known: list[Any]) -> ValueError:
+    return ValueError(
+        f"{name} holds the label {labels.tolist()[0]!r}, which is not among the classes "
+        f"{[label for label in known if label is not None]!r}."
+    )
 
 
 def is_positive(labels: AnyArray, classes: Classes, name: str) -> BoolArray:
@@ -22,30 +85,26 @@ def is_positive(labels: AnyArray, classes: Classes, name: str) -> BoolArray:
     positive = np.asarray(labels == classes.positive)
     foreign = ~(positive | np.asarray(labels == classes.negative)) if classes.negative is not None else ~positive
     if foreign.any():
-        raise ValueError(
-            f"{name} holds the label {labels[foreign].tolist()[0]!r}, which is not among the classes "
-            f"{[known for known in classes if known is not None]!r}."
-        )
+        raise _foreign(labels[foreign], name, classes.labels)
     return positive
 
 
-def two_classes(
+def find_classes(
     labels: Iterable[AnyArray | None], *, classes: ArrayLike | None = None, pos_label: Any = None
 ) -> Classes:
-    """Return the negative and the positive label.
+    """Return the negative and the positive label, or all of more than two.
 
-    The positive one is the last of the sorted classes unless ``pos_label`` names it. Where only one label is seen, 1 is
-    positive and 0 and -1 are negative.
+    The positive one is the last of two sorted classes unless ``pos_label`` names it. Where only one label is seen, 1 is
+    positive and 0 and -1 are negative. Of more than two classes none is positive unless it is named.
     """
     if classes is not None:
         seen = list(np.asarray(classes).tolist())
     else:
         seen = _sorted({label for array in labels if array is not None for label in set(array.tolist())})
     if len(seen) > 2:  # noqa: PLR2004
-        raise ValueError(
-            f"Goals on rates speak of a positive and a negative class; got {len(seen)} classes: "
-            f"{', '.join(map(repr, seen[:10]))}. Make the labels binary, as in y == {seen[0]!r}."
-        )
+        if pos_label is not None and pos_label not in seen:
+            raise ValueError(f"pos_label must be one of the classes {seen!r}; got {pos_label!r}.")
+        return Classes(None, pos_label, tuple(seen))
     if pos_label is not None:
         return _with_positive(seen, pos_label)
     if len(seen) == 1 and seen[0] not in _SIGNS:
@@ -53,6 +112,17 @@ def two_classes(
     if len(seen) == 1:
         return Classes(None, 1) if seen[0] == 1 else Classes(seen[0], 1)
     return Classes(*(seen or (None, None)))
+
+
+def two_classes(labels: Iterable[AnyArray | None], *, pos_label: Any = None) -> Classes:
+    """Return the negative and the positive label, and refuse more of them."""
+    found = find_classes(labels, pos_label=pos_label)
+    if found.several:
+        raise ValueError(
+            f"Rates by group speak of a positive and a negative class; got {len(found.several)} classes: "
+            f"{', '.join(map(repr, found.several[:10]))}. Make the labels binary, as in y == {found.several[0]!r}."
+        )
+    return found
 
 
 def _sorted(labels: set[Any]) -> list[Any]:

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from counterpoise._base.types import FloatArray, IntArray
 from counterpoise.goals.advice import Bounds, Constraints, bisected, explain, looser
 from counterpoise.goals.bound import BoundGoals, bind
-from counterpoise.goals.expressions import Goal, Ratio
+from counterpoise.goals.goal import Goal
 from counterpoise.goals.infeasible import InfeasibleGoals, rounded_to_safety
 from counterpoise.goals.tables import Table
 from counterpoise.solvers.ramp import Plan, RampProblem, State, minimize_ramp
@@ -26,7 +26,7 @@ _MAX_DELETIONS = 12  # goals among which the smallest conflict is looked for one
 
 def stacked_weights(bound: BoundGoals, names: list[str], sizes: Mapping[str, int]) -> sp.csr_array:
     """Return the goals' weights on the rows of all datasets, one below the other in the order of the names."""
-    parts = [bound.weights.get(name, sp.csr_array((len(bound.goals), sizes[name]))) for name in names]
+    parts = [bound.weights.get(name, sp.csr_array((bound.owners.size, sizes[name]))) for name in names]
     return sp.csr_array(sp.hstack(parts))
 
 
@@ -45,7 +45,9 @@ class _AnyPredictions(NamedTuple):
         sizes = {name: self.tables[name].n_samples for name in other.weights}
         matrix = stacked_weights(other, list(sizes), sizes)
         reach = np.asarray(abs(matrix).sum(axis=1)).ravel()
-        return Constraints(matrix, other.bounds, constraint_scale(reach, other.bounds, other.sizes), "box")
+        return Constraints(
+            matrix, other.bounds, constraint_scale(reach, other.bounds, other.sizes), "box", other.owners
+        )
 
 
 Rebuild = Callable[[BoundGoals], RampProblem]  # the same problem under goals with other bounds
@@ -125,7 +127,8 @@ class _Searcher:
         members, search = self._priced(search)
         if members.size <= _MAX_DELETIONS:
             members, search = self._smallest(members, search)
-        return InfeasibleGoals([bound.goals[place] for place in members], search.state.violation, proven=False)
+        places = np.unique(bound.owners[members])
+        return InfeasibleGoals([bound.goals[place] for place in places], search.state.violation, proven=False)
 
     def _priced(self, search: _Search) -> tuple[IntArray, _Search]:
         """Return the constraints that are exceeded or have a price, if these alone are out of reach too; else all."""
@@ -171,11 +174,12 @@ class _Adviser:
         return InfeasibleGoals(error.conflict, error.least_violation, single, error.proven, joint)
 
     def _nearest(self, place: int, error: InfeasibleGoals) -> float | None:
-        goal, others = self.bound.goals[place], np.delete(np.arange(len(self.bound.goals)), place)
-        if isinstance(goal.left, Ratio):  # its excess is in other units than its bound
+        goal, own = self.bound.goals[place], np.flatnonzero(self.bound.owners == place)
+        others = np.flatnonzero(self.bound.owners != place)
+        if goal.is_ratio or goal.is_several:  # its excess is in other units than its bound, or of several rows
             guess = error.nearest_bounds.get(goal, goal.bound + looser(goal) * _STEP)
         else:
-            missed = self.searcher.least_excess(place, others)
+            missed = self.searcher.least_excess(int(own[0]), others)
             if missed is None:
                 return None
             guess = _moved(self.bound, place, missed, self.tables)
@@ -184,11 +188,13 @@ class _Adviser:
 
     def _joint(self) -> dict[Goal, float]:
         """Return the bounds that the point of least total violation meets, unless a ratio is among those it misses."""
-        excess = self.searcher.least_violation(np.arange(len(self.bound.goals))).state.excess
-        missed = np.flatnonzero(excess > FEASIBLE).tolist()
-        if any(isinstance(self.bound.goals[place].left, Ratio) for place in missed):
+        excess = self.searcher.least_violation(np.arange(self.bound.owners.size)).state.excess
+        worst = np.full(len(self.bound.goals), -np.inf)
+        np.maximum.at(worst, self.bound.owners, excess)
+        missed = np.flatnonzero(worst > FEASIBLE).tolist()
+        if any(self.bound.goals[place].is_ratio for place in missed):
             return {}
-        guesses = {place: _moved(self.bound, place, float(excess[place]), self.tables) for place in missed}
+        guesses = {place: _moved(self.bound, place, float(worst[place]), self.tables) for place in missed}
         found = self._met(guesses)
         return {} if found is None else {self.bound.goals[place]: bound for place, bound in found.items()}
 
@@ -218,8 +224,8 @@ def _moved(bound: BoundGoals, place: int, missed: float, tables: Mapping[str, Ta
         return goal.bound + (missed if goal.sense == "<=" else -missed)
 
     def is_enough(limit: float) -> bool:
-        relaxed = _with_bounds(bound, {place: limit}, tables)
-        return bool(relaxed.bounds[place] >= bound.bounds[place] + missed - FEASIBLE)
+        relaxed, own = _with_bounds(bound, {place: limit}, tables), bound.owners == place
+        return bool((relaxed.bounds[own] >= bound.bounds[own] + missed - FEASIBLE).all())
 
     found = bisected(goal, is_enough)
     return goal.bound if found is None else found
@@ -228,7 +234,7 @@ def _moved(bound: BoundGoals, place: int, missed: float, tables: Mapping[str, Ta
 def _with_bounds(bound: BoundGoals, bounds: Bounds, tables: Mapping[str, Table]) -> BoundGoals:
     """Return the goals with other numbers on the right side of some; those with a confidence still share the risk."""
     goals = [goal.with_bound(bounds.get(place, goal.bound)) for place, goal in enumerate(bound.goals)]
-    return bind(goals, dict(tables), classes=np.array(bound.classes))
+    return bind(goals, dict(tables), classes=np.array(bound.classes.labels))
 
 
 def _searched(problem: RampProblem, start: FloatArray) -> _Search:

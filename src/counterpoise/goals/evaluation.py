@@ -1,30 +1,44 @@
 """Predictions of any kind as numbers from 0 to 1 beside the tables they belong to."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from counterpoise._base.checks import as_numbers, value_range
-from counterpoise._base.types import AnyArray, FloatArray
-from counterpoise.goals.binding import Linear, bind_rates
-from counterpoise.goals.classes import Classes, is_positive
+from counterpoise._base.types import AnyArray, ArrayLike, FloatArray
+from counterpoise.goals.binding import Linear, Views, tally_rates
+from counterpoise.goals.classes import Classes
+from counterpoise.goals.rows import Dataset
 from counterpoise.goals.tables import Table, as_tables, classes_of, table_of
 
 
 class Prepared(NamedTuple):
-    """Tables, their two classes, and how positive the prediction of each row is."""
+    """Tables as rates see them, and how positive the prediction of each row is, or how much of each class."""
 
-    tables: dict[str, Table]
-    classes: Classes
+    views: Views
     predictions: dict[str, FloatArray]
 
     def value(self, rate: Linear) -> float:
-        """Return the value of a rate."""
-        return float(bind_rates([rate], self.tables, self.classes).values(self.predictions)[0])
+        """Return the value of a rate whose classes are known."""
+        return float(rate.constant + tally_rates([rate], self.views, self._count).item())
+
+    def _count(self, rows: Dataset, place: int) -> FloatArray:
+        """Return the weight of the rows that are called the class of a code."""
+        (places, weights), said = self.views.rows(rows), self.predictions.get(rows.name)
+        if said is None:
+            known = ", ".join(map(repr, self.predictions))
+            raise ValueError(f"predictions must cover dataset {rows.name!r}; got {known} only.")
+        if said.ndim > 1:
+            said = said[:, place]
+        elif place == 0:
+            said = 1.0 - said
+        return np.array([(weights * said[places]).sum()])  # threads of a product cost more than they save
 
 
-def prepare(predictions: Any, data: Any, *, kind: str, pos_label: Any = None) -> Prepared:
+def prepare(
+    predictions: Any, data: Any, *, kind: str, pos_label: Any = None, classes: ArrayLike | None = None
+) -> Prepared:
     """Check predictions and bring them to numbers from 0 to 1.
 
     Parameters
@@ -34,19 +48,27 @@ def prepare(predictions: Any, data: Any, *, kind: str, pos_label: Any = None) ->
     kind : {"labels", "probabilities", "scores"}
         Labels count as 0 or 1, probabilities as they are, a score z as ``max(0, min(1, 1/2 + z))``.
     pos_label : label, optional
+    classes : array of labels, optional
+        Those there are beside the ones seen in the data.
     """
     tables = as_tables(data)
     arrays = {name: np.asarray(values) for name, values in _by_dataset(predictions, tables).items()}
-    for name, array in arrays.items():
-        _check_shape(array, table_of(tables, name).n_samples, kind, name)
-    classes = classes_of(tables, arrays.values() if kind == "labels" else (), pos_label=pos_label)
+    for name, array in arrays.items() if kind != "probabilities" else ():
+        _check_shape(array, [(table_of(tables, name).n_samples,)], kind, name)
+    seen = [*(arrays.values() if kind == "labels" else ()), *([] if classes is None else [np.asarray(classes)])]
+    found = classes_of(tables, seen, pos_label=pos_label)
+    if found.several and kind == "scores":
+        raise ValueError(f"Ramp rates are for two classes; there are {len(found.several)}.")
+    for name, array in arrays.items() if kind == "probabilities" else ():
+        n_samples = table_of(tables, name).n_samples
+        columns = [(n_samples, found.n_columns)] if found.several else [(n_samples,), (n_samples, 2)]
+        _check_shape(array, columns, kind, name)
     read = {"labels": _from_labels, "probabilities": _from_probabilities, "scores": _from_scores}[kind]
-    positive = {name: read(array, classes, f"{kind} for dataset {name!r}") for name, array in arrays.items()}
-    return Prepared(tables, classes, positive)
+    said = {name: read(array, found, f"{kind} for dataset {name!r}") for name, array in arrays.items()}
+    return Prepared(Views(tables, found), said)
 
 
-def _check_shape(array: AnyArray, n_samples: int, kind: str, name: str) -> None:
-    wanted = [(n_samples,), (n_samples, 2)] if kind == "probabilities" else [(n_samples,)]
+def _check_shape(array: AnyArray, wanted: Sequence[tuple[int, ...]], kind: str, name: str) -> None:
     if array.shape not in wanted:
         raise ValueError(
             f"{kind} for dataset {name!r} must have shape {' or '.join(map(str, wanted))}; got shape {array.shape}."
@@ -64,11 +86,12 @@ def _by_dataset(predictions: Any, tables: Mapping[str, Table]) -> Mapping[str, A
 
 
 def _from_labels(array: AnyArray, classes: Classes, name: str) -> FloatArray:
-    return is_positive(array, classes, name).astype(np.float64)
+    codes = classes.codes(array, name)
+    return np.asarray(np.eye(classes.n_columns)[codes] if classes.several else codes.astype(np.float64))
 
 
 def _from_probabilities(array: AnyArray, classes: Classes, name: str) -> FloatArray:
-    if array.ndim > 1:  # as predict_proba gives them, in sorted order
+    if array.ndim > 1 and not classes.several:  # as predict_proba gives them, in sorted order
         array = array[:, 1 if classes.negative is None or classes.negative < classes.positive else 0]
     probabilities = as_numbers(array, name).astype(np.float64)
     least, largest = value_range(probabilities, name)

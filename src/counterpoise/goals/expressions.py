@@ -1,16 +1,16 @@
-"""Linear combinations of rates, ratios of them, and goals: data that can be compared, hashed, pickled and printed."""
+"""Linear combinations of rates, ratios of them, the worst of several: data that can be compared, hashed and printed."""
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, Self, cast
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Self, cast
 
-from counterpoise._base.checks import check_confidence
 from counterpoise.goals.evaluation import Prepared, prepare
 from counterpoise.goals.rows import Counted
-from counterpoise.goals.terms import Term, canonical, finite, is_number, merged, written_sum
-from counterpoise.goals.wording import written_number
-from counterpoise.solvers.result import FEASIBLE
+from counterpoise.goals.terms import Known, Term, canonical, finite, is_number, merged, written_sum
+
+if TYPE_CHECKING:
+    from counterpoise.goals.goal import Goal
 
 _ZERO = 1e-12  # below it the sum over rows in a denominator is rounding: one row in 10^9 counts more
 
@@ -21,10 +21,10 @@ class Expression:
     __array_ufunc__ = None  # numpy's numbers leave the arithmetic to us
 
     def __le__(self, other: Any) -> "Goal":
-        return _compared(cast("Rate | Ratio", self), "<=", other)
+        return _goal(self, "<=", other)
 
     def __ge__(self, other: Any) -> "Goal":
-        return _compared(cast("Rate | Ratio", self), ">=", other)
+        return _goal(self, ">=", other)
 
     def __lt__(self, other: Any) -> "Goal":
         raise TypeError(f"A goal is written with <= or >=; got {self} < {other}.")
@@ -51,8 +51,8 @@ class Expression:
     def expected_value(self, probabilities: Any, data: Any, *, pos_label: Any = None) -> float:
         """Return the expected rate of a randomized classifier, given its probabilities of the positive class.
 
-        The probabilities have shape (n_samples,), or (n_samples, 2) as ``predict_proba`` returns them. Of a ratio
-        this is the ratio of the expectations.
+        The probabilities have shape (n_samples,), or (n_samples, n_classes) as ``predict_proba`` returns them, which
+        they must have for more than two classes. Of a ratio this is the ratio of the expectations.
         """
         return self.at(prepare(probabilities, data, kind="probabilities", pos_label=pos_label))
 
@@ -100,12 +100,19 @@ class Rate(Expression):
         """Return how large the terms can be together: their rounding is a tiny part of this, and not of their sum."""
         return sum(term.size for term in self.terms)
 
+    def resolved(self, known: Known) -> "Rate":
+        """Return the rate with averages and sums over all classes written out."""
+        return Rate(self.constant, tuple(part for term in self.terms for part in term.resolved(known)))
+
     def at(self, prepared: Prepared) -> float:
-        return prepared.value(self)
+        return prepared.value(self.resolved(prepared.views))
+
+    def __abs__(self) -> "Absolute":
+        return Absolute(self)
 
     def __add__(self, other: Any) -> "Rate":
         added = as_rate(other)
-        return NotImplemented if added is None else _rate(self.constant + added.constant, self.terms + added.terms)
+        return NotImplemented if added is None else make_rate(self.constant + added.constant, self.terms + added.terms)
 
     __radd__ = __add__
 
@@ -128,7 +135,7 @@ class Rate(Expression):
             return NotImplemented
         factor = finite(other)
         scaled = [term._replace(coefficient=term.coefficient * factor) for term in self.terms]
-        return _rate(self.constant * factor, scaled)
+        return make_rate(self.constant * factor, scaled)
 
     __rmul__ = __mul__
 
@@ -143,7 +150,7 @@ class Rate(Expression):
             raise ZeroDivisionError(f"A rate cannot be divided by zero: ({self}) / 0.")
         divisor = finite(other)
         scaled = [term._replace(coefficient=term.coefficient / divisor) for term in self.terms]
-        return _rate(self.constant / divisor, scaled)
+        return make_rate(self.constant / divisor, scaled)
 
     def __rtruediv__(self, other: Any) -> "Rate | Ratio":
         return Rate(finite(other)) / self if is_number(other) else NotImplemented
@@ -182,6 +189,13 @@ class Ratio(Expression):
     def datasets(self) -> tuple[str, ...]:
         """Return the names of the datasets, in the order of their first mention."""
         return tuple(dict.fromkeys(self.numerator.datasets + self.denominator.datasets))
+
+    def resolved(self, known: Known) -> "Ratio":
+        """Return the ratio with averages and sums over all classes written out."""
+        return Ratio(self.numerator.resolved(known), self.denominator.resolved(known), self.written)
+
+    def __abs__(self) -> "Absolute":
+        return Absolute(self)
 
     def at(self, prepared: Prepared) -> float:
         top, bottom = self.numerator.at(prepared), self.denominator.at(prepared)
@@ -242,120 +256,72 @@ class Ratio(Expression):
         return f"<{self}>"
 
 
-@dataclass(frozen=True, eq=False)
-class Goal:
-    """A limit on a rate: ``left <= right`` or ``left >= right``.
+class Several(Expression):
+    """The worst of several rates or ratios, known once there are data: of groups, of classes, of two signs."""
 
-    Made by comparing rates and numbers, or by ``parse_goal``. Two goals are equal where both sides are, so
-    ``a <= b`` equals ``b >= a``. For an equality write two goals. A goal may carry the confidence with which it shall
-    hold on the population: ``evaluate`` looks at given rows only, ``counterpoise.certify`` proves.
+    sense: str = ""  # the only one in which a bound on it is a bound on each
 
-    Examples
-    --------
-    >>> from counterpoise.goals import Dataset, Table, parse_goal, positive_rate
-    >>> train = Dataset("train")
-    >>> goal = positive_rate(train.where(sex="F")) >= 0.8 * positive_rate(train.where(sex="M"))
-    >>> print(goal)
-    positive_rate(train, sex=F) >= 0.8 * positive_rate(train, sex=M)
-    >>> parse_goal(str(goal)) == goal
-    True
-    >>> table = Table(None, y=[0, 1, 1, 0], sensitive_features={"sex": ["F", "F", "M", "M"]})
-    >>> print(goal.evaluate([0, 1, 1, 1], table))
-    positive_rate(train, sex=F) >= 0.8 * positive_rate(train, sex=M): missed by 0.3 (0.5, bound 0.8)
-    """
-
-    left: "Rate | Ratio"
-    sense: str
-    right: "Rate"
-    confidence: float | None = None
-
-    def __post_init__(self) -> None:
-        if self.sense not in {"<=", ">="}:
-            raise ValueError(f"A goal is written with <= or >=; got {self.sense!r}.")
-        if not self.linear.terms:
-            raise ValueError(f"A goal needs a rate that does not cancel; got {self}, whatever the predictions.")
-
-    @property
-    def linear(self) -> "Rate":
-        """Return the rate that must be at most 0; a ratio is multiplied through by its denominator."""
-        if isinstance(self.left, Ratio):
-            one, other = self.left.numerator, self.left.denominator * self.right.constant
-        else:
-            one, other = self.left, self.right
-        return one - other if self.sense == "<=" else other - one
+    def members(self, known: Known) -> "tuple[Rate | Ratio, ...]":
+        """Return what it is the worst of."""
+        raise NotImplementedError
 
     @property
     def datasets(self) -> tuple[str, ...]:
         """Return the names of the datasets, in the order of their first mention."""
-        return tuple(dict.fromkeys(self.left.datasets + self.right.datasets))
+        raise NotImplementedError
 
     @property
-    def bound(self) -> float:
-        """Return the number on the right side: the whole bound, or what is added to the rates there."""
-        return self.right.constant
+    def sample(self) -> "tuple[Rate | Ratio, ...]":
+        """Return expressions whose values reach as far as its own can."""
+        raise NotImplementedError
 
-    def with_bound(self, bound: float) -> "Goal":
-        """Return the same goal with another number on the right side."""
-        return replace(self, right=_rate(float(bound), self.right.terms))
+    def at(self, prepared: Prepared) -> float:
+        if not self.sense:
+            raise TypeError(f"{self} has a value for each of its parts; ask a goal on it, as {self} >= 0.8.")
+        values = [member.at(prepared) for member in self.members(prepared.views)]
+        return min(values) if self.sense == ">=" else max(values)
 
-    def with_confidence(self, confidence: float | None) -> "Goal":
-        """Return the same goal, to hold on the population with that probability; None: on the rows at hand only."""
-        return replace(self, confidence=None if confidence is None else check_confidence(confidence))
-
-    def evaluate(self, predictions: Any, data: Any, *, pos_label: Any = None) -> "GoalCheck":
-        """Tell whether the goal holds for predicted labels; the arguments are those of ``Rate.value``."""
-        return self.at(prepare(predictions, data, kind="labels", pos_label=pos_label))
-
-    def evaluate_expected(self, probabilities: Any, data: Any, *, pos_label: Any = None) -> "GoalCheck":
-        """Tell whether the goal holds in expectation for a randomized classifier, as ``Rate.expected_value``."""
-        return self.at(prepare(probabilities, data, kind="probabilities", pos_label=pos_label))
-
-    def evaluate_ramp(self, scores: Any, data: Any, *, pos_label: Any = None) -> "GoalCheck":
-        """Tell whether the goal holds for the ramp rates of scores, as ``Rate.ramp_value``."""
-        return self.at(prepare(scores, data, kind="scores", pos_label=pos_label))
-
-    def at(self, prepared: Prepared) -> "GoalCheck":
-        """Evaluate the goal for predictions that were checked already."""
-        value, bound = self.left.at(prepared), self.right.at(prepared)
-        holds = self.linear.at(prepared) <= FEASIBLE * self.linear.size
-        return GoalCheck(self, value, bound, 0.0 if holds else abs(value - bound), holds)
-
-    def __bool__(self) -> bool:
+    def _refuse(self, *_other: Any) -> Any:
         raise TypeError(
-            f"The goal {self} has no truth value before it is evaluated. For two limits on a rate write two goals: "
-            "Python reads a <= rate <= b as (a <= rate) and (rate <= b)."
+            f"{self} is the worst of several rates, which is not linear: it stands alone on one side of a goal, with a "
+            f"number on the other, as in {self} {self.sense or '<='} 0.1."
         )
 
-    def __eq__(self, other: object) -> bool:
-        return self._sides() == other._sides() if isinstance(other, Goal) else NotImplemented
-
-    def __hash__(self) -> int:
-        return hash(self._sides())
-
-    def _sides(self) -> tuple[Any, ...]:
-        sides = (self.left, self.right) if self.sense == "<=" else (self.right, self.left)
-        return (*sides, self.confidence)
-
-    def __str__(self) -> str:
-        ending = "" if self.confidence is None else f" with confidence {written_number(self.confidence)}"
-        return f"{self.left} {self.sense} {self.right}{ending}"
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = __neg__ = _refuse
 
     def __repr__(self) -> str:
-        return f"<Goal {self}>"
+        return f"<{self}>"
 
 
-class GoalCheck(NamedTuple):
-    """How a goal fares on given predictions."""
+@dataclass(frozen=True, eq=False)
+class Absolute(Several):
+    """The absolute value of a rate or a ratio, most often of a difference."""
 
-    goal: Goal
-    value: float  # of the left side
-    bound: float  # the value of the right side
-    violation: float  # by how much the value misses the bound, 0 where the goal holds
-    holds: bool
+    inner: "Rate | Ratio"
+    sense = "<="
+
+    def members(self, known: Known) -> "tuple[Rate | Ratio, ...]":  # noqa: ARG002 - the same for all data
+        return self.inner, -self.inner
+
+    @property
+    def datasets(self) -> tuple[str, ...]:
+        return self.inner.datasets
+
+    @property
+    def sample(self) -> "tuple[Rate | Ratio, ...]":
+        return self.inner, -self.inner
+
+    def __eq__(self, other: object) -> bool:
+        return self._signs() == other._signs() if isinstance(other, Absolute) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._signs())
+
+    def _signs(self) -> frozenset[Any]:
+        return frozenset([self.inner, -self.inner])
 
     def __str__(self) -> str:
-        verdict = "holds" if self.holds else f"missed by {self.violation:.4g}"
-        return f"{self.goal}: {verdict} ({self.value:.4g}, bound {self.bound:.4g})"
+        return f"abs({self.inner})"
 
 
 def as_rate(value: Any) -> "Rate | None":
@@ -365,22 +331,18 @@ def as_rate(value: Any) -> "Rate | None":
     return Rate(finite(value)) if is_number(value) else None
 
 
-def _rate(constant: float, terms: Iterable[Term]) -> Rate:
+def make_rate(constant: float, terms: Iterable[Term]) -> Rate:
+    """Return a rate with terms of one metric on the same rows added up, after checking its numbers."""
     found = merged(terms)
     for term in found:
         finite(term.coefficient)
     return Rate(finite(constant), found)
 
 
-def _compared(left: "Rate | Ratio", sense: str, other: Any) -> Goal:
-    if isinstance(other, Ratio) or (isinstance(left, Ratio) and isinstance(other, Rate) and other.terms):
-        raise TypeError(
-            f"A ratio can be bounded by a number only: {left} {sense} {other} is not linear once multiplied through."
-        )
-    right = as_rate(other)
-    if right is None:
-        raise TypeError(f"A goal compares a rate with a number or with other rates; got {left} {sense} {other!r}.")
-    return Goal(left, sense, right)
+def _goal(left: Any, sense: str, other: Any) -> "Goal":
+    from counterpoise.goals.goal import compared  # noqa: PLC0415 - goals are made of expressions
+
+    return compared(left, sense, other)
 
 
 def _in_parentheses(rate: Rate) -> str:

@@ -4,7 +4,8 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import permutations
 
 from counterpoise._base.checks import check_fraction, check_number
-from counterpoise.goals.expressions import Goal, Rate
+from counterpoise.goals.expressions import Rate
+from counterpoise.goals.goal import Goal
 from counterpoise.goals.rates import false_positive_rate, positive_rate, recall
 from counterpoise.goals.rows import Dataset
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 
-from counterpoise.goals.expressions import Goal
+from counterpoise.goals.goal import Goal
 
 _DIGITS = 4  # of a bound as it is printed, ...
 _LEAST_UNIT = -7  # ... the last of them at most this power of ten: finer bounds are met up to rounding

@@ -2,11 +2,11 @@
 
 Every rate is a constant plus, for each part of the data that it counts out of, the (weighted) mean of what the rows of
 that part contribute; a row's contribution depends on its kind alone. So eight counts a part, which add up over shards,
-are all that a bound on the population's rates needs; for weighted rows the same at each of a few weights.
+are all that a bound on the population's rates needs; for weighted rows the same at each of a few weights. Where rates
+tell several classes apart there are more kinds: of each class that they name, and of all others together.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
 from itertools import product
 from typing import NamedTuple
 
@@ -19,7 +19,7 @@ from counterpoise.goals.rows import Counted, Dataset
 from counterpoise.goals.wording import NoRows
 from counterpoise.theory.betting import WeightedSample, spread, weight_levels
 
-_KINDS = np.array(list(product((False, True), repeat=3)))  # label, baseline, prediction
+_OTHER = -1  # in the place of a class: any that the rates do not name
 _DIGITS = 12  # contributions that agree to so many decimals are one: their sums are not exact
 
 
@@ -71,13 +71,63 @@ def parts_of(rates: Sequence[Linear], views: Views, predictions: Mapping[str, Fl
     found = []
     for rows in dict.fromkeys(one.out_of for _, one in counted):
         here = [(number, one) for number, one in counted if one.out_of == rows]
-        values = np.zeros((len(rates), len(_KINDS)))
+        kinds = _kinds_of([one for _, one in here], views)
+        values = np.zeros((len(rates), len(kinds.all)))
         for number, one in here:
-            values[number] += one.coefficient * _is_counted(one)
-        possible = _matches(rows)
-        sums = _sums(rows, [one for _, one in here], views, None if predictions is None else predictions[rows.name])
-        found.append(Part(rows, np.round(values, _DIGITS), *sums).only(possible))
+            values[number] += one.coefficient * kinds.counted(one)
+        sums = _sums(rows, kinds, views, None if predictions is None else predictions[rows.name])
+        found.append(Part(rows, np.round(values, _DIGITS), *sums).only(kinds.of(rows)))
     return found
+
+
+class Kinds(NamedTuple):
+    """Kinds of rows: one for each label, baseline and prediction that are told apart."""
+
+    letters: tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]  # codes of the classes of each
+    place: Callable[[str | None], int]  # from the text of a class to its code
+
+    @property
+    def all(self) -> IntArray:
+        """Return label, baseline and prediction of each kind."""
+        return np.array(list(product(*self.letters)))
+
+    def of(self, rows: Dataset) -> BoolArray:
+        """Return which kinds can be among the rows."""
+        kinds = self.all
+        matched = np.ones(len(kinds), dtype=np.bool_)
+        for column, wanted in enumerate((rows.label, rows.baseline)):
+            if wanted is not None:
+                matched &= (kinds[:, column] == self.place(rows.of)) == wanted
+        return matched
+
+    def counted(self, counted: Counted) -> BoolArray:
+        """Return which kinds are counted."""
+        is_called = self.all[:, 2] == self.place(counted.called)
+        return np.asarray(self.of(counted.rows) & (is_called == counted.positive))
+
+    def numbers(self, which: int, codes: IntArray) -> IntArray:
+        """Return the number of each code among the letters of labels (0), baselines (1) or predictions (2)."""
+        letters = self.letters[which]
+        found = np.zeros(codes.shape, dtype=np.int64)  # others come first, where there are any
+        for number, letter in enumerate(letters):
+            found[codes == letter] = number
+        return found
+
+
+_BINARY = Kinds(((_OTHER, 1), (_OTHER, 1), (_OTHER, 1)), lambda of: 1)  # noqa: ARG005 - of one class and all others
+
+
+def _kinds_of(counted: Sequence[Counted], views: Views) -> Kinds:
+    """Return the kinds that are told apart by what is counted out of the same rows."""
+    every = [one.out_of for one in counted] + [one.rows for one in counted]
+    labels = {views.place(rows.of) for rows in every if rows.label is not None}
+    baselines = {views.place(rows.of) for rows in every if rows.baseline is not None}
+    letters = [_letters(codes, views) for codes in (labels, baselines, {views.place(one.called) for one in counted})]
+    return Kinds((letters[0], letters[1], letters[2]), views.place)
+
+
+def _letters(codes: set[int], views: Views) -> tuple[int, ...]:
+    return tuple(sorted(codes)) if len(codes) == len(views.classes.labels) else (_OTHER, *sorted(codes))
 
 
 def kinds_of(predicted: BoolArray, labels: BoolArray | None, baseline: BoolArray | None) -> IntArray:
@@ -104,27 +154,14 @@ def fractions(rate: Linear) -> list[Fraction]:
     """Return the shares of which a rate is the sum, beside its constant."""
     tops: dict[Dataset, FloatArray] = {}
     for one in rate.counted:
-        tops[one.out_of] = tops.get(one.out_of, np.zeros(len(_KINDS))) + one.coefficient * _is_counted(one)
-    return [Fraction(top, _matches(rows).astype(np.float64)) for rows, top in tops.items()]
+        tops[one.out_of] = tops.get(one.out_of, np.zeros(len(_BINARY.all))) + one.coefficient * _BINARY.counted(one)
+    return [Fraction(top, _BINARY.of(rows).astype(np.float64)) for rows, top in tops.items()]
 
 
 def needs(rate: Rate | Ratio, part: str) -> bool:
     """Tell whether a rate tells rows apart by their "label" or by their "baseline"."""
     counted = (*rate.numerator.counted, *rate.denominator.counted) if isinstance(rate, Ratio) else rate.counted
     return any(getattr(rows, part) is not None for one in counted for rows in (one.rows, one.out_of))
-
-
-def _matches(rows: Dataset) -> BoolArray:
-    """Return which kinds can be among the rows."""
-    matched = np.ones(len(_KINDS), dtype=np.bool_)
-    for column, wanted in enumerate((rows.label, rows.baseline)):
-        if wanted is not None:
-            matched &= _KINDS[:, column] == wanted
-    return matched
-
-
-def _is_counted(counted: Counted) -> BoolArray:
-    return np.asarray(_matches(counted.rows) & (_KINDS[:, 2] == counted.positive))
 
 
 class _Sums(NamedTuple):
@@ -136,42 +173,33 @@ class _Sums(NamedTuple):
     levels: FloatArray
 
 
-def _sums(rows: Dataset, counted: Sequence[Counted], views: Views, predicted: FloatArray | None) -> _Sums:
+def _sums(rows: Dataset, kinds: Kinds, views: Views, predicted: FloatArray | None) -> _Sums:
     places, weights = views.rows(rows)
     if not places.size or not weights.max() > 0:
         raise NoRows(f"There is no row of positive weight to take a rate of: {rows} is empty.")
-    codes = 4 * _is_in(places, rows, "label", counted, views) + 2 * _is_in(places, rows, "baseline", counted, views)
-    kinds = codes if predicted is None else codes + predicted[places].astype(np.int64)
-    found = _by_kind(kinds, weights, views.heaviest(rows.name))
+    numbers = np.zeros(places.size, dtype=np.int64)
+    for which, part in enumerate(("y", "baseline")):
+        letters = kinds.letters[which]
+        known = kinds.numbers(which, views.codes(rows.name, part)[places]) if len(letters) > 1 else 0
+        numbers = numbers * len(letters) + known
+    n_answers = len(kinds.letters[2])
     if predicted is not None:
-        return found
-    spread = None if found.spread is None else _halved(found.spread)
-    return _Sums(_halved(found.counts), _halved(found.totals), spread, found.levels)
+        said = predicted.argmax(axis=1) if predicted.ndim > 1 else predicted
+        numbers = numbers * n_answers + kinds.numbers(2, said[places].astype(np.int64))
+        return _by_kind(numbers, len(kinds.all), weights, views.heaviest(rows.name))
+    found = _by_kind(numbers, len(kinds.all) // n_answers, weights, views.heaviest(rows.name))
+    counts, totals = (np.repeat(one / n_answers, n_answers) for one in (found.counts, found.totals))
+    spread = None if found.spread is None else np.repeat(found.spread / n_answers, n_answers, axis=0)
+    return _Sums(counts, totals, spread, found.levels)
 
 
-def _halved(sums: FloatArray) -> FloatArray:
-    """Return what the sums would be if half of the rows, all of them predicted negative, were predicted positive."""
-    return np.asarray((sums + np.roll(sums, 1, axis=0)) / 2)
-
-
-def _by_kind(kinds: IntArray, weights: FloatArray, heaviest: float | None) -> _Sums:
-    counts, totals = (np.bincount(kinds, one, len(_KINDS)).astype(np.float64) for one in (np.ones(kinds.size), weights))
+def _by_kind(kinds: IntArray, n_kinds: int, weights: FloatArray, heaviest: float | None) -> _Sums:
+    counts, totals = (np.bincount(kinds, one, n_kinds).astype(np.float64) for one in (np.ones(kinds.size), weights))
     if heaviest is None:
         return _Sums(counts, totals, None, np.ones(1))
     parts = weights / heaviest
     levels = weight_levels(parts)
-    return _Sums(counts, totals, spread(parts, kinds, len(_KINDS), levels), levels)
-
-
-def _is_in(places: IntArray, rows: Dataset, part: str, counted: Sequence[Counted], views: Views) -> IntArray:
-    """Return 1 for the rows that are positive by label (or baseline), as far as the rates tell them apart."""
-    known = getattr(rows, part)
-    if known is not None:
-        return np.full(places.size, int(known))
-    if all(getattr(one.rows, part) is None for one in counted):
-        return np.zeros(places.size, dtype=np.int64)
-    positive, _ = views.rows(replace(rows, label=True) if part == "label" else replace(rows, baseline=True))
-    return np.isin(places, positive, assume_unique=True).astype(np.int64)
+    return _Sums(counts, totals, spread(parts, kinds, n_kinds, levels), levels)
 
 
 def are_disjoint(one: Dataset, other: Dataset) -> bool:
@@ -181,6 +209,22 @@ def are_disjoint(one: Dataset, other: Dataset) -> bool:
     values = dict(other.conditions)
     return (
         any(values.get(column, text) != text for column, text in one.conditions)
-        or {one.label, other.label} == {True, False}
-        or {one.baseline, other.baseline} == {True, False}
+        or any(mine.is_apart(theirs) for mine in one.ranges for theirs in other.ranges)
+        or _are_opposite(one.label, other.label, one.of, other.of)
+        or _are_opposite(one.baseline, other.baseline, one.of, other.of)
     )
+
+
+def _are_opposite(one: bool | None, other: bool | None, of: str | None, other_of: str | None) -> bool:
+    """Tell whether no label is both of a class (or not) and of another (or not)."""
+    if of == other_of:
+        return {one, other} == {True, False}
+    return one is True and other is True and of is not None and other_of is not None and not _may_be_same(of, other_of)
+
+
+def _may_be_same(one: str, other: str) -> bool:
+    """Tell whether two texts of classes may be one number, written in two ways."""
+    try:
+        return float(one) == float(other)
+    except ValueError:
+        return False

@@ -5,9 +5,10 @@ from collections.abc import Callable
 from functools import update_wrapper
 from typing import Any, TypeAlias
 
+from counterpoise.goals.arguments import OWN_WORDS
 from counterpoise.goals.expressions import Rate, Ratio
-from counterpoise.goals.rates import EARLIER, METRICS, RATIOS, TABLED, named
-from counterpoise.goals.rows import DEFAULT, Cell, Dataset, as_dataset
+from counterpoise.goals.rates import EARLIER, MEANINGS, METRICS, RATIOS, TABLED, named
+from counterpoise.goals.rows import DEFAULT, Cell, Dataset, rows_of
 from counterpoise.goals.terms import Count, Metric
 from counterpoise.goals.wording import WORD
 
@@ -45,7 +46,7 @@ def register_metric(define: Definition, /, *, name: str | None = None) -> Callab
     >>> forget_metric("cost")
     """
     name = define.__name__ if name is None else name
-    if not re.fullmatch(WORD, name) or name in {"with", *_BUILT_IN}:
+    if not re.fullmatch(WORD, name) or name in {"with", "abs", *OWN_WORDS, *_BUILT_IN}:
         raise ValueError(f"The name of a metric must be a word that no metric has yet; got {name!r}.")
     found = define(Dataset())
     if isinstance(found, Ratio):
@@ -57,11 +58,13 @@ def register_metric(define: Definition, /, *, name: str | None = None) -> Callab
     forget_metric(name)
     (RATIOS if isinstance(found, Ratio) else METRICS).update(added)
     TABLED.append(name)
+    MEANINGS[name] = (define.__doc__ or "a metric of your own").strip().partition("\n")[0]
 
-    def metric(dataset: Dataset | str = DEFAULT, /, **where: Any) -> Rate | Ratio:
-        return named(name, as_dataset(dataset).where(**where))
+    def metric(dataset: Dataset | str = DEFAULT, /, *ranges: str, of: Any = None, **where: Any) -> Rate | Ratio:
+        return named(name, rows_of(dataset, ranges, of, where))
 
-    return update_wrapper(metric, define)
+    update_wrapper(metric, define).__name__ = name
+    return metric
 
 
 def own_metrics() -> list[str]:
@@ -78,6 +81,7 @@ def forget_metric(name: str) -> None:
     if name in own_metrics():
         TABLED.remove(name)
         METRICS.pop(name, None)
+        MEANINGS.pop(name, None)
         RATIOS.pop(name, None)
 
 
@@ -86,12 +90,14 @@ def _as_metric(name: str, rate: Any) -> Metric:
     if not isinstance(rate, Rate) or not rate.terms:
         raise TypeError(f"The metric {name} must return a rate or a ratio, as error_rate(rows) is; got {rate!r}.")
     every = [Count(sign, Cell(), rate.constant) for sign in (True, False)] if rate.constant else []  # the share 1
+    if any(one.called is not None for one in rate.counted):
+        raise ValueError(f"The metric {name} must not name a class: who uses it does, as in {name}(train, of=cat).")
     counted = [(one, _cell(name, one.rows), _cell(name, one.out_of)) for one in rate.counted]
     return Metric(name, (*every, *(Count(one.positive, cell, one.coefficient, whole) for one, cell, whole in counted)))
 
 
 def _cell(name: str, rows: Dataset) -> Cell:
-    if rows.conditions or rows.name != DEFAULT:
+    if rows.conditions or rows.ranges or rows.name != DEFAULT:
         raise ValueError(
             f"The metric {name} must speak of the rows that it is given, all or by label and baseline; it speaks of "
             f"{rows}. Goals can add up rates on groups and datasets themselves."

@@ -32,7 +32,8 @@ import numpy as np
 
 from counterpoise._base.types import FloatArray
 from counterpoise.goals.binding import Views
-from counterpoise.goals.expressions import Goal, Rate, Ratio
+from counterpoise.goals.expressions import Rate, Ratio
+from counterpoise.goals.goal import Goal
 from counterpoise.goals.kinds import Part, are_disjoint, parts_of
 from counterpoise.goals.rows import Dataset
 from counterpoise.goals.shares import AnyShare, Share, WeightedShare, allowed_failures, can_certify, needed_bound
@@ -64,12 +65,19 @@ class Standing(NamedTuple):
         if share is not None:
             return share.bounds(risk) if share.trials else Bounds(-math.inf, math.inf)
         if not self.is_ratio:
-            return self._linear(0, risk)
+            return Bounds(self._end(0, risk, "low"), self._end(0, risk, "high"))
         if len(self.parts) == 1:
             sample = _proportions(self.parts[0], self._pairs())
             if sample is not None:
                 return Bounds(-upper_weighted_mean(sample.negated(), risk), upper_weighted_mean(sample, risk))
-        return _quotient(self._linear(0, risk / 2), self._linear(1, risk / 2))
+        sides = [Bounds(*(self._end(which, risk / 2, end) for end in ("low", "high"))) for which in (0, 1)]
+        return _quotient(*sides)
+
+    def end(self, risk: float, end: str) -> float:
+        """Return the "low" or the "high" end of the bounds alone: of sums of rates each takes its time."""
+        if self.is_ratio or self.share() is not None:
+            return float(getattr(self.bounds(risk), end))
+        return self._end(0, risk, end)
 
     def share(self) -> AnyShare | None:
         """Return the one share that decides, where there is one."""
@@ -104,13 +112,12 @@ class Standing(NamedTuple):
         """Return what each kind of row adds to top and to bottom, for a single part: it carries the constants too."""
         return np.asarray(self.parts[0].values + np.array(self.constants)[:, None])
 
-    def _linear(self, which: int, risk: float) -> Bounds:
-        """Return bounds on the top (0) or the bottom (1) alone."""
-        varying = [(part, part.values[which]) for part in self.parts if np.ptp(part.values[which])]
+    def _end(self, which: int, risk: float, end: str) -> float:
+        """Return a bound on the top (0) or the bottom (1) alone."""
+        sign = 1.0 if end == "high" else -1.0
+        varying = [(part, sign * part.values[which]) for part in self.parts if np.ptp(part.values[which])]
         same = [float(part.values[which, 0]) for part in self.parts if not np.ptp(part.values[which])]
-        fixed = self.constants[which] + sum(same)
-        low = fixed - _upper_sum([(part, -values) for part, values in varying], risk)
-        return Bounds(low, fixed + _upper_sum(varying, risk))
+        return self.constants[which] + sum(same) + sign * _upper_sum(varying, risk)
 
     def best(self, sense: str, factor: float = 1.0) -> "Standing":
         """Return the most favourable outcome there could be, on so many times the rows."""
@@ -131,9 +138,9 @@ def standing(goal: Goal, views: Views, predictions: Mapping[str, FloatArray] | N
     return Standing((rates[0].constant, rates[1].constant), parts, isinstance(goal.left, Ratio))
 
 
-def margin_of(goal: Goal, bounds: Bounds) -> float:
+def margin_of(goal: Goal, found: Standing, risk: float) -> float:
     """Return how far inside the goal's bound the population surely is; negative where it may be outside."""
-    return goal.bound - bounds.high if goal.sense == "<=" else bounds.low - goal.bound
+    return goal.bound - found.end(risk, "high") if goal.sense == "<=" else found.end(risk, "low") - goal.bound
 
 
 def shortage(goal: Goal, found: Standing, risk: float) -> str | None:
@@ -141,12 +148,12 @@ def shortage(goal: Goal, found: Standing, risk: float) -> str | None:
     share = found.share()
     if share is not None:
         return _share_shortage(goal, found, share, risk)
-    if found.is_ratio or margin_of(goal, found.best(goal.sense).bounds(risk)) >= 0:
+    if found.is_ratio or margin_of(goal, found.best(goal.sense), risk) >= 0:
         return None
     smallest = min(part.n_rows for part in found.parts)
 
     def can_hold(n_rows: int) -> bool:
-        return margin_of(goal, found.best(goal.sense, n_rows / smallest).bounds(risk)) >= 0
+        return margin_of(goal, found.best(goal.sense, n_rows / smallest), risk) >= 0
 
     needed = _least(can_hold, smallest)
     wanted = [(part, math.ceil(part.n_rows * (needed or 0) / smallest)) for part in found.parts]
@@ -190,7 +197,7 @@ def tightened_goal(goal: Goal, found: Standing, risk: float) -> Goal:
     share = found.share()
     if share is not None:
         return goal.with_bound(needed_bound(goal, share, risk)).with_confidence(None)
-    end = found.bounds(risk).high if goal.sense == "<=" else found.bounds(risk).low
+    end = found.end(risk, "high" if goal.sense == "<=" else "low")
     if not math.isfinite(end - found.estimate):
         raise ValueError(f"The goal {goal} cannot be certified here: its ratio has no bound on rows such as these.")
     return goal.with_bound(goal.bound - (end - found.estimate)).with_confidence(None)

@@ -25,7 +25,7 @@ from collections.abc import Callable
 from typing import Any, Protocol, TypeVar
 
 from counterpoise.goals.expressions import Rate, Ratio
-from counterpoise.goals.rows import DEFAULT, Cell, Dataset, as_dataset
+from counterpoise.goals.rows import DEFAULT, Cell, Dataset, rows_of
 from counterpoise.goals.terms import Count, Metric, Term
 from counterpoise.goals.wording import unknown
 
@@ -70,9 +70,11 @@ _LOSSES = (
     Count(positive=False, cell=Cell(label=True, baseline=True)),
     Count(positive=True, cell=Cell(label=False, baseline=False)),
 )
+_NOT_LOSSES = tuple(count._replace(coefficient=-1.0) for count in _LOSSES)
 
 METRICS: dict[str, Metric] = {}
 RATIOS: dict[str, Callable[[Dataset], Ratio]] = {}
+MEANINGS: dict[str, str] = {}  # in words
 TABLED = ["positive_rate", "error_rate", "recall", "false_positive_rate", "precision", "churn"]  # and those registered
 EARLIER = {"wins": "win_rate", "losses": "loss_rate"}  # names of metrics in files of earlier versions
 _HELP = """Return {meaning}.
@@ -81,6 +83,10 @@ Parameters
 ----------
 dataset : Dataset or str, default="train"
     The rows, or their name.
+*ranges : str
+    Conditions on numbers, as ``"18<=age<25"``.
+of : label, optional
+    The class that is called positive; by default the ``pos_label`` of whoever is asked.
 **where
     Conditions on columns, as for ``Dataset.where``.
 
@@ -101,12 +107,14 @@ Made_co = TypeVar("Made_co", Rate, Ratio, covariant=True)
 class MetricFunction(Protocol[Made_co]):
     """Makes a rate, or a ratio, of rows: a dataset or its name, and conditions on columns."""
 
-    def __call__(self, dataset: Dataset | str = DEFAULT, /, **where: Any) -> Made_co: ...
+    def __call__(self, dataset: Dataset | str = DEFAULT, /, *ranges: str, of: Any = None, **where: Any) -> Made_co: ...
 
 
-def _rate(name: str, meaning: str, *counts: Count, out_of: Cell = _ALL) -> MetricFunction[Rate]:
+def _rate(
+    name: str, meaning: str, *counts: Count, out_of: Cell = _ALL, of_each: tuple[Count, ...] = ()
+) -> MetricFunction[Rate]:
     """Enter a metric into the table, and return the function that makes a rate of it."""
-    METRICS[name] = Metric(name, counts, out_of)
+    METRICS[name] = Metric(name, counts, out_of, of_each)
     return _function(name, f"the share of {meaning}", lambda rows: _counted(name, rows))
 
 
@@ -117,10 +125,11 @@ def _ratio(name: str, meaning: str, sides: Callable[[Dataset], tuple[Rate, Rate]
 
 
 def _function(name: str, meaning: str, make: Callable[[Dataset], Made_co]) -> MetricFunction[Made_co]:
-    def metric(dataset: Dataset | str = DEFAULT, /, **where: Any) -> Made_co:
-        return make(as_dataset(dataset).where(**where))
+    def metric(dataset: Dataset | str = DEFAULT, /, *ranges: str, of: Any = None, **where: Any) -> Made_co:
+        return make(rows_of(dataset, ranges, of, where))
 
     kind = Ratio if name in RATIOS else Rate
+    MEANINGS[name] = meaning.replace("``", "`")
     metric.__name__ = metric.__qualname__ = name
     metric.__doc__ = _HELP.format(name=name, meaning=meaning, kind=kind.__name__)
     metric.__annotations__["return"] = kind
@@ -152,21 +161,31 @@ true_positives = _rate("true_positives", "true positives in all rows: #TP / n", 
 true_negatives = _rate("true_negatives", "true negatives in all rows: #TN / n", _TN)
 false_positives = _rate("false_positives", "false positives in all rows: #FP / n", _FP)
 false_negatives = _rate("false_negatives", "false negatives in all rows: #FN / n", _FN)
-error_rate = _rate("error_rate", "wrong predictions", _FP, _FN)
-accuracy = _rate("accuracy", "right predictions", _TP, _TN)
-correct = _rate("correct", "right predictions, for examples that must not go wrong: ``correct(D) >= 1``", _TP, _TN)
+error_rate = _rate("error_rate", "wrong predictions", _FP, _FN, of_each=(_FN,))
+accuracy = _rate("accuracy", "right predictions", _TP, _TN, of_each=(_TP,))
+correct = _rate(
+    "correct", "right predictions, for examples that must not go wrong: ``correct(D) >= 1``", _TP, _TN, of_each=(_TP,)
+)
 recall = _rate("recall", "positive predictions among the rows labelled positive", _TP, out_of=_POSITIVES)
 true_positive_rate = _rate("true_positive_rate", "positives that are found: recall", _TP, out_of=_POSITIVES)
 false_negative_rate = _rate("false_negative_rate", "positives that are not found", _FN, out_of=_POSITIVES)
 false_positive_rate = _rate("false_positive_rate", "negatives that are predicted positive", _FP, out_of=_NEGATIVES)
 true_negative_rate = _rate("true_negative_rate", "negatives that are predicted negative", _TN, out_of=_NEGATIVES)
-churn = _rate("churn", "predictions that differ from the baseline's; it needs no labels", *_CHANGES)
-win_rate = _rate("win_rate", "rows on which the prediction is right and the baseline's wrong", *_WINS)
-loss_rate = _rate("loss_rate", "rows on which the prediction is wrong and the baseline's right", *_LOSSES)
+churn = _rate(
+    "churn", "predictions that differ from the baseline's; it needs no labels", *_CHANGES, of_each=_CHANGES[:1]
+)
+win_rate = _rate(
+    "win_rate", "rows on which the prediction is right and the baseline's wrong", *_WINS, of_each=_WINS[:1]
+)
+loss_rate = _rate(
+    "loss_rate", "rows on which the prediction is wrong and the baseline's right", *_LOSSES, of_each=_LOSSES[:1]
+)
 wins_minus_losses = _rate(
     "wins_minus_losses",
     "wins less that of losses: the gain in accuracy over the baseline",
-    *(*_WINS, *(count._replace(coefficient=-1.0) for count in _LOSSES)),
+    *_WINS,
+    *_NOT_LOSSES,
+    of_each=(_WINS[0], _NOT_LOSSES[0]),
 )
 precision = _ratio(
     "precision",

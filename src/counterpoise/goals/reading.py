@@ -3,7 +3,9 @@
 from collections.abc import Iterable
 from typing import Any
 
-from counterpoise.goals.expressions import Goal, Rate, Ratio, as_rate
+from counterpoise.goals.expressions import Rate, Ratio, Several, as_rate
+from counterpoise.goals.goal import Goal
+from counterpoise.goals.reach import check_reach
 from counterpoise.goals.text import read_comparison, read_expression
 
 
@@ -57,6 +59,13 @@ def as_goals(goals: Any) -> tuple[Goal, ...]:
     return tuple(goal for part in goals for goal in as_goals(part))
 
 
+def asked_goals(goals: Any, *, trains: bool = False) -> tuple[Goal, ...]:
+    """Return goals that models are to be chosen or trained for, after checking their bounds: see ``check_reach``."""
+    found = as_goals(goals)
+    check_reach(found, trains=trains)
+    return found
+
+
 def as_objective(objective: Any) -> Rate:
     """Return what an estimator shall minimize, given a rate or its text; ratios are refused."""
     if isinstance(objective, str):
@@ -65,6 +74,11 @@ def as_objective(objective: Any) -> Rate:
         raise TypeError(
             f"{objective} is a ratio, which is not linear in the predictions, so it cannot be the objective. Minimize "
             f"error_rate(train), and set a goal such as {objective} >= 0.9: a goal can be multiplied through."
+        )
+    if isinstance(objective, Several):
+        raise TypeError(
+            f"{objective} is the worst of several rates, which is not linear, so it cannot be the objective. Minimize "
+            f"error_rate(train), and set a goal such as {objective} {objective.sense or '>='} 0.1."
         )
     rate = as_rate(objective)
     if rate is None or not rate.terms:

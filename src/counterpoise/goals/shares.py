@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from counterpoise._base.types import FloatArray
-from counterpoise.goals.expressions import Goal
+from counterpoise.goals.goal import Goal
 from counterpoise.theory.betting import WeightedSample, is_below, upper_weighted_mean
 from counterpoise.theory.confidence import Bounds, upper_share
 

@@ -1,15 +1,17 @@
 """The data that a named dataset is bound to, and which of its rows meet a condition."""
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import reduce
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from counterpoise._base.checks import EQUAL, check_largest_weight, check_positive, check_sample_weight
 from counterpoise._base.types import AnyArray, ArrayLike, BoolArray, FloatArray, IntArray
-from counterpoise.goals.classes import Classes, two_classes
+from counterpoise.goals.classes import Classes, find_classes
+from counterpoise.goals.ranges import Range, is_missing, numbers_of
 from counterpoise.goals.rows import DEFAULT, Dataset
-from counterpoise.goals.wording import UnknownValue, text_of, unknown
+from counterpoise.goals.wording import NoRows, UnknownValue, text_of, unknown
 
 _YES, _NO = ("True", "true", "1"), ("False", "false", "0")  # texts of a boolean
 _MOST_GROUPS = 100  # distinct values of a feature that may still be groups of people, and not a measurement
@@ -78,6 +80,7 @@ class Table:
                     f"column {name!r} has shape {values.shape}."
                 )
         self._codes: dict[str, Levels] = {}
+        self._numbers: dict[str, AnyArray] = {}
 
     @property
     def sensitive_columns(self) -> list[str]:
@@ -140,7 +143,8 @@ class Table:
 
     def without_features(self) -> "Table":
         """Return the same table without X, but for the columns of a data frame by which goals can tell groups apart."""
-        names = [name for name in self.columns if name in self._own_columns or self._has_groups(name)]
+        known = {*self._own_columns, *self._numbers}  # what goals asked for is kept for them
+        names = [name for name in self.columns if name in known or self._has_groups(name)]
         columns = {name: self._plain_column(name) for name in names}
         return self.replaced(X=np.empty((self.n_samples, 0)), sensitive_features=columns or None)
 
@@ -171,6 +175,18 @@ class Table:
         with np.errstate(over="ignore"):  # a number too large for the column
             return np.zeros(self.n_samples, bool) if wanted is None else np.asarray(values == wanted)
 
+    def within(self, asked: Range) -> BoolArray:
+        """Return on which rows a column holds a number of the range."""
+        if asked.column not in self._numbers:
+            self._numbers[asked.column] = numbers_of(self.column(asked.column), asked.column)
+        found = asked.holds(self._numbers[asked.column])
+        if not found.any():
+            known = self._numbers[asked.column]
+            seen = known[known == known]  # noqa: PLR0124 - those that are not missing
+            values = f"its numbers lie from {seen.min():g} to {seen.max():g}" if seen.size else "it holds no number"
+            raise NoRows(f"No row has {asked}: {values}.")
+        return found
+
     def levels(self, column: str) -> "Levels":
         """Return the distinct texts of a column and where each stands, found once."""
         if column not in self._codes:
@@ -185,7 +201,7 @@ class Table:
         if self.largest_weight is not None:
             check_positive(self.largest_weight, "largest_weight")
             check_positive(self._unit, "the heaviest weight")
-        self._codes = {}
+        self._codes, self._numbers = {}, {}
 
     def __repr__(self) -> str:
         has = [word for word, part in (("labelled", self.y), ("with baseline", self.baseline)) if part is not None]
@@ -203,17 +219,21 @@ class Levels(NamedTuple):
 
 def rows_where(table: Table, rows: Dataset) -> BoolArray | None:
     """Return the rows of the table that meet the conditions on columns, or None where there are none to meet."""
-    found: BoolArray | None = None
-    for column, text in rows.conditions:
-        where = f" in dataset {rows.name!r}"
+    where = f" in dataset {rows.name!r}"
+    for column in [*(column for column, _ in rows.conditions), *(one.column for one in rows.ranges)]:
         if column not in table.columns:
             raise unknown("column", column, table.columns, where=where + _columns_hint(table))
-        matched = table.matches(column, text)
-        if not matched.any():
-            known = table.levels(column).place
-            raise UnknownValue(str(unknown("value", text, known, where=f" of column {column!r}{where}")))
-        found = matched if found is None else found & matched
-    return found
+    matched = [_with_value(table, column, text, where) for column, text in rows.conditions]
+    matched += [table.within(one) for one in rows.ranges]
+    return reduce(np.logical_and, matched) if matched else None
+
+
+def _with_value(table: Table, column: str, text: str, where: str) -> BoolArray:
+    matched = table.matches(column, text)
+    if not matched.any():
+        known = table.levels(column).place
+        raise UnknownValue(str(unknown("value", text, known, where=f" of column {column!r}{where}")))
+    return matched
 
 
 def _columns_hint(table: Table) -> str:
@@ -283,9 +303,9 @@ def classes_of(
     classes: ArrayLike | None = None,
     pos_label: Any = None,
 ) -> Classes:
-    """Return the negative and the positive label of tables, and of other labels, as ``two_classes`` tells them."""
+    """Return the classes of tables, and of other labels, as ``find_classes`` tells them."""
     known = [labels for table in tables.values() for labels in (table.y, table.baseline)]
-    return two_classes([*known, *others], classes=classes, pos_label=pos_label)
+    return find_classes([*known, *others], classes=classes, pos_label=pos_label)
 
 
 def _named_columns(features: Any) -> dict[str, AnyArray]:
@@ -332,20 +352,13 @@ def _labels(values: ArrayLike | None, name: str, n_samples: int) -> AnyArray | N
     if labels.dtype.kind == "f" and np.isnan(labels).any():
         missing = int(np.isnan(labels).sum())
     else:
-        missing = sum(map(_is_missing, labels.tolist())) if labels.dtype.kind == "O" else 0
+        missing = sum(map(is_missing, labels.tolist())) if labels.dtype.kind == "O" else 0
     if missing:
         raise ValueError(
             f"{name} must hold a label for each row; {missing} of {n_samples} are missing. "
             "Put unlabelled rows into a Table of their own."
         )
     return labels
-
-
-def _is_missing(value: Any) -> bool:
-    try:
-        return value is None or not value == value  # noqa: PLR0124, SIM201 - only NaN differs from itself
-    except TypeError:  # pandas.NA has no truth value
-        return True
 
 
 def _truth(text: str) -> bool | None:
@@ -365,9 +378,9 @@ def _number(text: str, kind: str) -> int | float | None:
 def _find_levels(values: AnyArray, column: str) -> Levels:
     listed = values.tolist() if values.dtype.kind in "OUbiuf" else values.astype(str).tolist()
     if values.dtype.kind in "mM":  # times
-        listed = [None if is_missing else text for text, is_missing in zip(listed, np.isnat(values), strict=True)]
+        listed = [None if is_none else text for text, is_none in zip(listed, np.isnat(values), strict=True)]
     try:
-        text = {value: text_of(value) for value in set(listed) if not _is_missing(value)}
+        text = {value: text_of(value) for value in set(listed) if not is_missing(value)}
     except TypeError as error:
         raise TypeError(f"Column {column!r} must hold numbers or words to select rows by; {error}.") from error
     place = {word: at for at, word in enumerate(sorted(set(text.values())))}

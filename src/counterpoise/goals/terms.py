@@ -5,10 +5,26 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from numbers import Real
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
-from counterpoise.goals.rows import Cell, Counted, Dataset
+from counterpoise.goals.rows import EACH, Cell, Counted, Dataset
 from counterpoise.goals.wording import written_number
+
+MACRO = "macro"  # what the average over classes is called
+
+
+class Known(Protocol):
+    """What is known of the classes and groups once there are data."""
+
+    @property
+    def has_no_positive(self) -> bool:
+        """Tell whether there are several classes, none of them the positive one."""
+
+    def class_texts(self) -> list[str]:
+        """Return the texts of all classes."""
+
+    def groups(self, rows: Dataset, columns: tuple[str, ...]) -> list[Dataset]:
+        """Return the rows by the values that some columns hold."""
 
 
 class Count(NamedTuple):
@@ -18,6 +34,8 @@ class Count(NamedTuple):
     cell: Cell
     coefficient: float = 1.0
     out_of: Cell | None = None  # of which it is a share, where that is not what the whole metric is out of
+    of: str | None = None  # the class that the cell is about, where it is not the one that the rate is about
+    called: str | None = None  # the class whose predictions are counted, where it is not the same
 
 
 class Metric(NamedTuple):
@@ -26,6 +44,8 @@ class Metric(NamedTuple):
     name: str
     counts: tuple[Count, ...]
     out_of: Cell = Cell()
+    of_each: tuple[Count, ...] = ()  # what is counted of each of several classes, where none has to be named
+    details: str = ""  # that its text has behind the rows
 
 
 class Term(NamedTuple):
@@ -43,13 +63,34 @@ class Term(NamedTuple):
     def counted(self) -> Iterator[Counted]:
         """Yield what is counted on which rows, out of which."""
         for count in self.metric.counts:
-            rows = count.cell.of(self.rows)
+            rows = count.cell.of(self.rows if count.of is None else replace(self.rows, of=count.of))
             out_of = (self.metric.out_of if count.out_of is None else count.out_of).of(self.rows)
             if rows is not None and out_of is not None:
-                yield Counted(self.coefficient * count.coefficient, count.positive, rows, out_of)
+                called = self.rows.of if count.called is None else count.called
+                yield Counted(self.coefficient * count.coefficient, count.positive, rows, out_of, called)
+
+    def resolved(self, known: Known) -> "Iterator[Term]":
+        """Yield what the term is once the classes are known: averages and sums over classes are written out."""
+        if self.rows.of == EACH:
+            texts = known.class_texts()
+            for text in texts:
+                yield Term(self.coefficient / len(texts), self.metric, replace(self.rows, of=text))
+        elif self._speaks_of_all(known):
+            counts = self.metric._replace(counts=self.metric.of_each, of_each=())
+            for text in known.class_texts():
+                yield self._replace(metric=counts, rows=replace(self.rows, of=text))
+        else:
+            yield self
+
+    def _speaks_of_all(self, known: Known) -> bool:
+        """Tell whether the term is about several classes alike."""
+        is_whole = self.rows.of is None and self.rows.label is None and self.rows.baseline is None
+        return bool(self.metric.of_each) and is_whole and known.has_no_positive
 
     def __str__(self) -> str:
-        return f"{self.metric.name}({self.rows})"
+        if self.rows.of == EACH:
+            return f"{MACRO}({self.metric.name}, {replace(self.rows, of=None)})"
+        return f"{self.metric.name}({self.rows}{self.metric.details})"
 
 
 def merged(terms: Iterable[Term]) -> tuple[Term, ...]:
@@ -68,12 +109,12 @@ def canonical(constant: float, counted: Iterable[Counted]) -> frozenset[tuple[An
     """
     parts: defaultdict[Any, list[float]] = defaultdict(list)
     parts[None].append(constant)
-    for coefficient, positive, rows, out_of in counted:
+    for coefficient, positive, rows, out_of, called in counted:
         for sign, part in _without_negatives(rows, out_of):
             amount = sign * coefficient
             if not positive:
                 parts[None if part == out_of else (False, part, out_of)].append(amount)
-            parts[True, part, out_of].append(amount if positive else -amount)
+            parts[True, part, out_of, called].append(amount if positive else -amount)
     sums = {key: math.fsum(values) for key, values in parts.items()}  # exact, so that the order cannot matter
     return frozenset((key, value) for key, value in sums.items() if value)
 
@@ -81,9 +122,9 @@ def canonical(constant: float, counted: Iterable[Counted]) -> frozenset[tuple[An
 def _without_negatives(rows: Dataset, out_of: Dataset) -> Iterator[tuple[float, Dataset]]:
     """Write the rows as a sum of parts that are negative in no way, except as ``out_of`` is."""
     if rows.label is False and out_of.label is None:
-        every, positive = replace(rows, label=None), replace(rows, label=True)
+        every, positive = replace(rows, label=None).viewed, replace(rows, label=True)
     elif rows.baseline is False and out_of.baseline is None:
-        every, positive = replace(rows, baseline=None), replace(rows, baseline=True)
+        every, positive = replace(rows, baseline=None).viewed, replace(rows, baseline=True)
     else:
         yield 1.0, rows
         return

@@ -3,27 +3,33 @@
     goal    = sum ("<=" | ">=") sum ["with" "confidence" number]
     sum     = product (("+" | "-") product)*
     product = factor (("*" | "/") factor)*
-    factor  = number | "-" factor | "(" sum ")" | metric "(" [rows] ")"
-    rows    = dataset ["." restriction]* ("," column "=" value)*
+    factor  = number | "-" factor | "(" sum ")" | "abs" "(" sum ")" | name "(" [metric ","] [rows] ")"
+    rows    = dataset ["." restriction]* ("," condition)*
+    condition = column "=" value | column sign number | number sign column [sign number] | matrix
+    matrix  = "{" class "->" class ":" number ("," class "->" class ":" number)* "}"
 
 Names and values other than plain words and numbers stand in single or double quotes; a quote inside is doubled. Without
-a dataset the rows are those of ``train``.
+a dataset the rows are those of ``train``. ``of``, and for some names ``called`` and ``by``, stand where a column would.
 """
 
 import operator
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import reduce
 from typing import Any, NamedTuple
 
 from counterpoise._base.checks import check_confidence
+from counterpoise.goals.arguments import Arguments
+from counterpoise.goals.class_rates import pair_of
 from counterpoise.goals.expressions import Expression, Rate, Ratio, as_rate
-from counterpoise.goals.rates import named
-from counterpoise.goals.rows import DEFAULT, RESTRICTIONS, Dataset
+from counterpoise.goals.phrases import FORMS
+from counterpoise.goals.ranges import MIRRORED, between
+from counterpoise.goals.rows import RESTRICTIONS, Dataset
+from counterpoise.goals.terms import MACRO
 from counterpoise.goals.wording import NUMBER, WORD, UnknownName, unknown, without_quotes
 
 _TOKEN = re.compile(
-    rf"(?P<number>{NUMBER})|(?P<word>{WORD})|(?P<quoted>'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\")|(?P<sign><=|>=|[-+*/().,=])"
+    rf"(?P<number>{NUMBER})|(?P<word>{WORD})|(?P<quoted>'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\")|(?P<sign><=|>=|->|[-+*/().,=<>{{}}:])"
 )
 _LONG = 100_000  # characters; the longest goals, on a thousand groups, have half of them
 _SHOWN = 100  # characters of the text on either side of what is wrong in it
@@ -92,7 +98,7 @@ def _tokens(text: str) -> list[Token]:
 
 
 def _foreign(character: str) -> str:
-    if character in "<>\u2264\u2265":
+    if character in "\u2264\u2265":
         return f"a goal is written with <= or >=, found {character!r}"
     if character == "%":
         return "found '%'; write a share as a number, 0.9 for 90 %"
@@ -187,7 +193,7 @@ class _Reader:
         if token.kind == "number":
             found = float(token.text)
         elif token.kind == "word":
-            found = self._metric(token)
+            found = self._absolute(token) if token.text == "abs" else self._metric(token)
         elif token.text == "-":
             found = -self._factor()
         elif token.text == "(" and token.kind == "sign":
@@ -203,20 +209,48 @@ class _Reader:
         if self._work > _MOST_WORK:
             raise self._wrong(self._next, "the goal has too many terms, or too much is multiplied")
 
+    def _absolute(self, name: Token) -> Any:
+        self.take("(")
+        inner = self.sum()
+        self.take(")")
+        if not isinstance(inner, (Rate, Ratio)) or (isinstance(inner, Rate) and not inner.terms):
+            raise self._wrong(name, "abs is of a rate or of a difference of rates")
+        return abs(inner)
+
     def _metric(self, name: Token) -> Any:
         self.take("(")
-        rows = self._rows()
+        metric = ""
+        if name.text == MACRO or (name.text in FORMS and not FORMS[name.text].metrics):
+            metric = self._name("the name of a metric")
+            self._take_comma()
+        asked = self._arguments()
         self.take(")")
         try:
-            return named(name.text, rows)
+            return asked.made(name.text, metric)
         except UnknownName as error:
             raise UnknownName(f"{error} At character {name.place + 1} of {_short(self._text)!r}.") from None
 
-    def _rows(self) -> Dataset:
+    def _take_comma(self) -> None:
+        if self._is_sign(","):
+            self._advance()
+
+    def _arguments(self) -> Arguments:
+        asked = Arguments()
         if self._is_sign(")"):
-            return Dataset(DEFAULT)
-        if self._tokens[self._at + 1].text == "=":
-            return self._conditions(Dataset(DEFAULT))
+            return asked
+        begins = self._next.kind == "number" or self._next.text in {"-", "{"}
+        if not begins and self._tokens[self._at + 1].text not in {"=", *MIRRORED}:
+            asked.rows = self._dataset()
+            if not self._is_sign(","):
+                return asked
+            self._advance()
+        while True:
+            self._condition(asked)
+            if not self._is_sign(","):
+                return asked
+            self._advance()
+
+    def _dataset(self) -> Dataset:
         rows = Dataset(self._name("the name of a dataset"))
         while self._is_sign("."):
             self._advance()
@@ -224,22 +258,52 @@ class _Reader:
             if word not in RESTRICTIONS:
                 raise unknown("restriction", word, RESTRICTIONS, where=f" in {_short(self._text)!r}")
             rows = getattr(rows, word)
-        if self._is_sign(","):
-            self._advance()
-            return self._conditions(rows)
         return rows
 
-    def _conditions(self, rows: Dataset) -> Dataset:
-        asked: dict[str, str] = {}
-        while True:
-            column = self._name("the name of a column")
-            self.take("=")
-            value = self._value()
-            if asked.setdefault(column, value) != value:
-                return rows.where(**asked).where(**{column: value})  # which says what is wrong
-            if not self._is_sign(","):
-                return rows.where(**asked)
+    def _condition(self, asked: Arguments) -> None:
+        if self._is_sign("{"):
+            asked.costs.extend(self._costs())
+            return
+        first = None
+        if self._next.kind == "number" or self._is_sign("-"):
+            number = self._number()
+            first = MIRRORED[self.take(*MIRRORED).text], number
+        is_word, column = self._next.kind == "word", self._name("the name of a column")
+        if first is None and self._is_sign("="):
             self._advance()
+            asked.values.append((column, self._value()))
+            asked.quoted.update(() if is_word else (column,))
+            return
+        last = None
+        if first is None or (self._next.kind == "sign" and self._next.text in MIRRORED):
+            sign = self._advance()
+            if sign.kind != "sign" or sign.text not in MIRRORED:
+                raise self._expected(sign, "'=' or one of <= >= < >")
+            last = sign.text, self._number()
+        asked.ranges.append(between(column, first, last))
+
+    def _number(self) -> str:
+        minus = "-" if self._is_sign("-") and self._advance() else ""
+        token = self._advance()
+        if token.kind != "number":
+            raise self._expected(token, "a number, as in age<=33; for a text write column=value")
+        return minus + token.text
+
+    def _costs(self) -> Iterator[tuple[str, str, float]]:
+        self.take("{")
+        while True:
+            is_quoted, label = self._next.kind == "quoted", self._value()
+            if is_quoted and self._is_sign(":"):  # both classes in one pair of quotes, as Python writes them
+                yield (*pair_of(label), self._amount())
+            else:
+                self.take("->")
+                yield label, self._value(), self._amount()
+            if self.take(",", "}").text == "}":
+                return
+
+    def _amount(self) -> float:
+        self.take(":")
+        return float(self._number())
 
     def _name(self, what: str) -> str:
         token = self._advance()
@@ -260,6 +324,10 @@ class _Reader:
     def take(self, *signs: str) -> Token:
         """Return the next token, which must be one of the signs."""
         token = self._advance()
+        if "<=" in signs and "<" not in signs:  # between the two sides of a goal
+            odd = next((one for one in (token, self._next) if one.kind == "sign" and one.text in {"<", ">"}), None)
+            if odd is not None:
+                raise self._wrong(odd, f"a goal is written with <= or >=, found {odd.text!r}")
         if token.kind != "sign" or token.text not in signs:
             raise self._expected(token, " or ".join(map(repr, signs)))
         return token

@@ -1,15 +1,18 @@
-"""What each model says about the rows of each dataset, kept as bits: other goals or alphas ask no model again."""
+"""What each model says about the rows of each dataset: other goals or alphas ask no model again.
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+Of two classes it is kept as bits, of more as codes.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from counterpoise._base.types import AnyArray, BoolArray, FloatArray
 from counterpoise.goals import Goal, GoalCheck, Table
-from counterpoise.goals.binding import Views
+from counterpoise.goals.binding import Tally, Views
 from counterpoise.goals.classes import Classes
 from counterpoise.goals.evaluation import Prepared
 from counterpoise.goals.rows import Dataset
@@ -20,36 +23,29 @@ _BINARY = 2
 
 
 class Positive(NamedTuple):
-    """Which of the classes is the positive one; all others count as negative."""
+    """The classes, and which of them is the positive one; all others count as negative."""
 
     classes: AnyArray  # sorted
-    place: int
+    place: int | None  # None where there are more than two, and none is named
 
     @property
-    def labels(self) -> list[Any]:
-        """Return the negative and the positive label of the tables that ``table`` returns."""
-        if len(self.classes) > _BINARY:
-            return [False, True]
-        return [self.classes[1 - self.place], self.classes[self.place]]
+    def is_binary(self) -> bool:
+        """Tell whether there are two classes."""
+        return len(self.classes) <= _BINARY
 
-    def table(self, table: Table, name: str) -> Table:
-        """Return a table with labels of two classes."""
-        if len(self.classes) <= _BINARY:
-            return table
-        return table.replaced(**{part: self._is_positive(table, part, name) for part in ("y", "baseline")})
+    @property
+    def labels(self) -> Classes:
+        """Return the classes as rates see them."""
+        named = self.classes.tolist()
+        if not self.is_binary:
+            return Classes(None, None if self.place is None else named[self.place], tuple(named))
+        return Classes(self.classes[1 - self.positive_place], self.classes[self.positive_place])
 
-    def _is_positive(self, table: Table, part: str, name: str) -> BoolArray | None:
-        labels = getattr(table, part)
-        if labels is None:
-            return None
-        unknown = ~np.isin(labels, self.classes)
-        if unknown.any():
-            label = labels[unknown].tolist()[0]
-            raise ValueError(
-                f"{part} of dataset {name!r} holds the label {label!r}, which is not among the classes "
-                f"{self.classes.tolist()}."
-            )
-        return np.asarray(labels == self.classes[self.place])
+    @property
+    def positive_place(self) -> int:
+        """Return the place of the positive class, which there must be."""
+        assert self.place is not None  # noqa: S101 - asked of two classes
+        return self.place
 
     def bits(self, codes: AnyArray) -> BitRows:
         """Return where predicted codes, a column for each model, are the positive class, as bits."""
@@ -59,6 +55,10 @@ class Positive(NamedTuple):
         """Return the same for two classes, where failing on a row means to say the other class."""
         return bits_of(losses.astype(np.bool_, copy=False) ^ (codes == self.place)[:, None])
 
+    def said(self, codes: AnyArray) -> "BitRows | AnyArray":
+        """Return predicted codes, a column for each model, in the form that is kept."""
+        return self.bits(codes) if self.is_binary else codes
+
 
 def bits_of(said: BoolArray) -> BitRows:
     """Return truth values, a column for each model, as bits."""
@@ -67,10 +67,10 @@ def bits_of(said: BoolArray) -> BitRows:
     return BitRows(packed, said.shape[1])
 
 
-def find_positive(classes: AnyArray, pos_label: Any) -> Positive | None:
-    """Return the positive class: the one named, or the second of two; None where there are more and none is named."""
+def find_positive(classes: AnyArray, pos_label: Any) -> Positive:
+    """Return the positive class: the one named, or the second of two; none where there are more and none is named."""
     if pos_label is None:
-        return Positive(classes, 1) if len(classes) == _BINARY else None
+        return Positive(classes, 1 if len(classes) == _BINARY else None)
     if pos_label not in classes.tolist():
         raise ValueError(f"pos_label must be one of the classes {classes.tolist()!r}; got {pos_label!r}.")
     return Positive(classes, classes.tolist().index(pos_label))
@@ -78,66 +78,122 @@ def find_positive(classes: AnyArray, pos_label: Any) -> Positive | None:
 
 @dataclass(frozen=True)
 class Answers:
-    """Which rows of which dataset each model calls positive, and what goals may ask about those rows."""
+    """Which class each model says of the rows of which dataset, and what goals may ask about those rows."""
 
     tables: dict[str, Table]
-    positives: dict[str, BitRows]
-    positive: Positive | None
+    positives: dict[str, BitRows]  # of two classes: which rows are called positive
+    positive: Positive | None  # None in files of earlier versions, until the classes are told
+    codes: dict[str, AnyArray] = field(default_factory=dict)  # of more classes: the code that each model says
 
-    def with_dataset(self, name: str, table: Table, positives: BitRows | None) -> "Answers":
+    _added_later: ClassVar[dict[str, Any]] = {"codes": {}}  # than some files of saved models
+
+    def with_dataset(self, name: str, table: Table, said: BitRows | AnyArray | None) -> "Answers":
         """Return the same answers with another dataset, or another table for one."""
-        known = self.positives if positives is None else {**self.positives, name: positives}
-        two = table if self.positive is None else self.positive.table(table, name)
-        return replace(self, tables={**self.tables, name: two}, positives=known)
+        known = replace(self, tables={**self.tables, name: table})
+        if said is None:
+            return known
+        if isinstance(said, BitRows):
+            return replace(known, positives={**self.positives, name: said})
+        others = {other: bits for other, bits in self.positives.items() if other != name}
+        return replace(known, positives=others, codes={**self.codes, name: said})
 
     def with_tables(self, tables: Mapping[str, Table]) -> "Answers":
         """Return the same answers with other tables for the same rows."""
         answers = self
-        for name, table in tables.items() if self.positive is not None else ():
-            if name not in self.positives or table.n_samples != self.positives[name].n_rows:
+        for name, table in tables.items() if self.sizes else ():
+            if self.sizes.get(name) != table.n_samples:
                 raise ValueError(f"tables[{name!r}] must hold the rows of a dataset that the models were asked about.")
             answers = answers.with_dataset(name, table, None)
         return answers
 
-    def views(self, asked_by: Any) -> Views:
-        """Return the tables as rates see them; ``asked_by`` is what an error names."""
-        if self.positive is None:
-            raise ValueError(
-                f"{asked_by} speaks of a positive class, but there are more than two classes: name it with pos_label."
-            )
-        return Views(self.tables, Classes(*self.positive.labels))
+    @property
+    def sizes(self) -> dict[str, int]:
+        """Return the number of rows of each dataset that the models were asked about."""
+        return {name: bits.n_rows for name, bits in self.positives.items()} | {
+            name: len(codes) for name, codes in self.codes.items()
+        }
 
-    def counter(self, views: Views) -> Callable[[Dataset], FloatArray]:
-        """Return what counts the weight of the rows that each model calls positive, every set of rows once."""
+    @property
+    def pool_sizes(self) -> set[int]:
+        """Return how many models the answers are of."""
+        return {bits.n_models for bits in self.positives.values()} | {codes.shape[1] for codes in self.codes.values()}
+
+    def views(self) -> Views:
+        """Return the tables as rates see them."""
+        assert self.positive is not None  # noqa: S101 - told since
+        if self._is_of_before():
+            return Views(self.tables, Classes(negative=False, positive=True))
+        return Views(self.tables, self.positive.labels)
+
+    def _is_of_before(self) -> bool:
+        """Tell whether a file of an earlier version holds bits of one class among several, and labels to match."""
+        return self.positive is not None and not self.positive.is_binary and TRAIN in self.positives
+
+    def counter(self, views: Views) -> Tally:
+        """Return what counts the weight of the rows that each model calls a class, every set of rows once."""
 
         @cache
-        def count(rows: Dataset) -> FloatArray:
+        def bits(name: str, place: int) -> BitRows:
+            return bits_of(self._codes_of(name) == place)
+
+        @cache
+        def count(rows: Dataset, place: int) -> FloatArray:
             places, weights = views.rows(rows)
-            return self.positives[rows.name].only(places).totals(weights)
+            if rows.name not in self.positives:
+                return bits(rows.name, place).only(places).totals(weights)
+            said = self.positives[rows.name].only(places).totals(weights)
+            return said if place == 1 else views.total(rows) - said
 
         return count
 
+    def _codes_of(self, name: str) -> AnyArray:
+        if name not in self.codes:
+            raise ValueError(
+                f"What the models say about the rows of dataset {name!r} was not kept, as there were no goals: pass X "
+                "and y, or datasets, with the goals."
+            )
+        return self.codes[name]
+
     def shares(self, name: str, mixture: FloatArray) -> FloatArray:
-        """Return the share of the mixture that calls each row of a dataset positive; rounding may end at 1 + 1e-16."""
+        """Return the share of the mixture that calls each row of a dataset positive, or each class of several.
+
+        Rounding may end at 1 + 1e-16.
+        """
+        if name not in self.positives:
+            return self._shares_of_classes(name, mixture)
         bits = self.positives[name]
         shares = np.empty(bits.n_rows)
         bits.scores(mixture, shares)
+        return shares
+
+    def _shares_of_classes(self, name: str, mixture: FloatArray) -> FloatArray:
+        codes, n_classes = self._codes_of(name), len(self.views().classes.labels)
+        shares = np.zeros((len(codes), n_classes))
+        rows = np.arange(len(codes))
+        for model in np.flatnonzero(mixture):
+            shares[rows, codes[:, model]] += mixture[model]
         return shares
 
     def checks(self, goals: tuple[Goal, ...], mixture: FloatArray) -> list[GoalCheck]:
         """Return how each goal stands for the mixture, in expectation over its draws."""
         if not goals:
             return []
+        views = self.views()
         names = {name for goal in goals for name in goal.datasets}
-        said = {name: np.clip(self.shares(name, mixture), 0.0, 1.0) for name in names}
-        prepared = Prepared(self.tables, self.views(goals[0]).classes, said)
+        said = {name: np.clip(self.shares(name, mixture), 0.0, 1.0) for name in names if views.table(name)}
+        prepared = Prepared(views, said)
         return [goal.at(prepared) for goal in goals]
 
     def _check_loaded(self) -> None:
         """Check what came from a file."""
-        for name, bits in self.positives.items():
-            if bits.n_rows != self.tables[name].n_samples:
-                raise ValueError(f"the answers on dataset {name!r} are on {bits.n_rows} rows of another number")
+        for name, n_rows in self.sizes.items():
+            if n_rows != self.tables[name].n_samples:
+                raise ValueError(f"the answers on dataset {name!r} are on {n_rows} rows of another number")
+        for codes in self.codes.values():
+            if codes.ndim != 2 or codes.dtype.kind not in "iu":  # noqa: PLR2004 - rows and models
+                raise ValueError("the codes of classes must be whole numbers, a column for each model")
+            if self.positive is None or codes.max(initial=0) >= len(self.positive.classes) or codes.min(initial=0) < 0:
+                raise ValueError("a code is of none of the classes")
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out features: they were needed for the columns of data frames only."""

@@ -8,8 +8,10 @@ import numpy as np
 from counterpoise._base.checks import check_alpha
 from counterpoise._base.types import ByteArray, FloatArray, IntArray
 from counterpoise._base.words import did_you_mean
-from counterpoise.goals import Goal, Rate, Ratio, Table, as_goals, as_objective
+from counterpoise.goals import Goal, Rate, Ratio, Table, as_objective
+from counterpoise.goals.arguments import OWN_WORDS
 from counterpoise.goals.rates import METRICS, RATIOS
+from counterpoise.goals.reading import asked_goals
 from counterpoise.goals.tables import group_codes
 from counterpoise.mixtures.answers import TRAIN, Answers
 from counterpoise.mixtures.few_models import choose_few
@@ -38,8 +40,7 @@ class Evidence(NamedTuple):
         """Check what came from a file."""
         n_samples, n_models = self.losses.shape
         rows = [part for part in (self.sample_weight, self.groups) if part is not None]
-        pools = [bits.n_models for bits in self.answers.positives.values()]
-        if any(part.shape != (n_samples,) for part in rows) or any(pool != n_models for pool in pools):
+        if any(part.shape != (n_samples,) for part in rows) or self.answers.pool_sizes - {n_models}:
             raise ValueError("the losses, weights, groups and answers are of different sizes")
 
 
@@ -61,7 +62,7 @@ class Aim(NamedTuple):
 
 def as_aim(alpha: float | None, objective: Any, goals: Any, **limits: Any) -> Aim:
     """Return what is asked of a mixture, after checking it; without an objective it is the CVaR at alpha."""
-    aim = Aim(_risk_or_rate(alpha, objective), as_goals(goals), **limits)
+    aim = Aim(_risk_or_rate(alpha, objective), asked_goals(goals), **limits)
     is_other = isinstance(aim.objective, Risk) and not isinstance(aim.objective, (CVaR, WorstGroup))
     if aim.outlier_fraction > 0 and is_other:
         raise ValueError(f"outlier_fraction is for a CVaR; with objective={aim.objective!r} it must be 0.")
@@ -86,7 +87,7 @@ def _risk_or_rate(alpha: float | None, objective: Any) -> Risk | Rate:
     try:
         return as_objective(objective)
     except ValueError:
-        if isinstance(objective, str) and is_nearly_risk_text(objective, [*METRICS, *RATIOS]):
+        if isinstance(objective, str) and is_nearly_risk_text(objective, [*METRICS, *RATIOS, *OWN_WORDS]):
             return parse_risk(objective)  # which says what is wrong with it
         raise
 

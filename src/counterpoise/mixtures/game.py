@@ -67,7 +67,8 @@ class Game(NamedTuple):
         mixture = _cleaned(found.mixture)
         if goals is not None and _excess(mixture, **limits) > max(_excess(found.mixture, **limits), FEASIBLE):
             mixture = found.mixture  # a goal needs the least of shares
-        return Choice(mixture, self.shift + found.value, found.gap, found.multipliers)
+        prices = found.multipliers if goals is None else goals.prices(found.multipliers)
+        return Choice(mixture, self.shift + found.value, found.gap, prices)
 
     def value(self, mixture: FloatArray) -> float:
         """Return the risk of a mixture."""
@@ -88,7 +89,10 @@ class Game(NamedTuple):
         if self.goals is None:
             return np.zeros(self.losses.shape[1])
         excess = self.goals.rows - self.goals.bounds[:, None]
-        return np.asarray(np.where(excess > FEASIBLE * self.goals.scale[:, None], excess, 0.0).sum(axis=0))
+        missed = np.where(excess > FEASIBLE * self.goals.scale[:, None], excess, 0.0)
+        worst = np.zeros((len(self.goals.goals), missed.shape[1]))
+        np.maximum.at(worst, self.goals.places, missed)
+        return np.asarray(worst.sum(axis=0))
 
     def only(self, models: IntArray) -> "Game":
         """Return the same problem for some of the models."""

@@ -1,22 +1,21 @@
 """Goals as rows of the mixture's linear program.
 
 Every rate of a randomized classifier is linear in its mixture, so a goal on any dataset is a row of
-``rows @ mixture <= bounds`` with an entry for each model: the goal's signed weights times the model's positive
-predictions.
+``rows @ mixture <= bounds`` with an entry for each model: the goal's signed weights times the model's predictions. A
+goal on a difference, or on every group or class, is several rows with one bound and one price.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from counterpoise._base.types import AnyArray, FloatArray
+from counterpoise._base.types import AnyArray, FloatArray, IntArray
 from counterpoise.goals import Goal, InfeasibleGoals, Ratio, as_objective
 from counterpoise.goals.advice import Bounds, Constraints, explain
-from counterpoise.goals.binding import Views, tally_rates
-from counterpoise.goals.bound import check_denominators, risk_of_each, with_margins
+from counterpoise.goals.binding import Tally, Views, asked_by, tally_rates
+from counterpoise.goals.bound import WrittenOut, risk_of_each
 from counterpoise.goals.population import standing
-from counterpoise.goals.rows import Dataset
 from counterpoise.goals.shares import AnyShare, can_certify, certified_bound, needed_bound
 from counterpoise.mixtures.answers import Answers
 from counterpoise.solvers import minimize_cvar
@@ -34,8 +33,10 @@ class LinearRate(NamedTuple):
 
 def linear_rate(answers: Answers, objective: Any) -> LinearRate:
     """Return a rate, or its text, as a linear function of the mixture."""
-    views, rate = answers.views(objective), as_objective(objective)
-    return LinearRate(rate.constant, tally_rates([rate], views, answers.counter(views))[0])
+    views, asked = answers.views(), as_objective(objective)
+    with asked_by(asked):
+        rate = asked.resolved(views)
+    return LinearRate(rate.constant, tally_rates([rate], views, answers.counter(views), [asked])[0])
 
 
 class GoalRows(NamedTuple):
@@ -45,12 +46,26 @@ class GoalRows(NamedTuple):
     """
 
     goals: tuple[Goal, ...]
-    rows: FloatArray  # (n_goals, n_models)
-    bounds: FloatArray  # (n_goals,)
+    rows: FloatArray  # (n_rows, n_models)
+    bounds: FloatArray  # (n_rows,)
     row_slopes: FloatArray  # zero but for ratios, whose bound multiplies the denominator
     bound_slopes: FloatArray
     shares: tuple[AnyShare | None, ...]  # that decide about a goal with a confidence; None: its margin is fixed
     sizes: FloatArray | None = None  # of the terms that the entries of each row are sums and differences of
+    owners: IntArray | None = None  # the place of the goal that each row belongs to; None: each has one
+
+    @property
+    def places(self) -> IntArray:
+        """Return the place of the goal that each row belongs to."""
+        return np.arange(len(self.goals)) if self.owners is None else self.owners
+
+    def rows_of(self, place: int) -> IntArray:
+        """Return the rows of a goal."""
+        return np.flatnonzero(self.places == place)
+
+    def prices(self, multipliers: FloatArray) -> FloatArray:
+        """Return the price of each goal: the sum of the multipliers of its rows."""
+        return np.bincount(self.places, multipliers, len(self.goals)).astype(np.float64)
 
     @property
     def scale(self) -> FloatArray:
@@ -59,19 +74,19 @@ class GoalRows(NamedTuple):
         A ratio is multiplied through by its denominator, and where other goals keep that small, so is what counts.
         """
         scale = constraint_scale(np.abs(self.rows).max(axis=1), self.bounds, self.sizes)
-        for place in np.flatnonzero(self.row_slopes.any(axis=1)).tolist():
-            scale[place] = min(scale[place], max(self._reach(place), _LEAST_REACH * scale[place]))
+        for row in np.flatnonzero(self.row_slopes.any(axis=1)).tolist():
+            scale[row] = min(scale[row], max(self._reach(row), _LEAST_REACH * scale[row]))
         return scale
 
     def as_limits(self) -> dict[str, Any]:
         """Return the goals as arguments of a solver."""
         return {"rows": self.rows, "bounds": self.bounds, "row_scale": self.scale}
 
-    def _reach(self, place: int) -> float:
-        """Return how large a ratio's denominator can be where the other goals hold."""
-        sign = -1.0 if self.goals[place].sense == "<=" else 1.0
-        divisor = sign * (self.row_slopes[place] - self.bound_slopes[place])
-        rows, bounds = (np.delete(one, place, axis=0) for one in (self.rows, self.bounds))
+    def _reach(self, row: int) -> float:
+        """Return how large a ratio's denominator can be where the other rows hold."""
+        sign = -1.0 if self.goals[self.places[row]].sense == "<=" else 1.0
+        divisor = sign * (self.row_slopes[row] - self.bound_slopes[row])
+        rows, bounds = (np.delete(one, row, axis=0) for one in (self.rows, self.bounds))
         try:
             return -minimize_cvar(-divisor[None], 1.0, rows=rows, bounds=bounds).value
         except InfeasibleRows:
@@ -83,43 +98,49 @@ class GoalRows(NamedTuple):
 
     def with_bound(self, place: int, bound: float) -> Self:
         """Return the same rows with another number on the right side of one goal."""
-        step = self.needed(place, bound) - self.needed(place, self.goals[place].bound)
         goals = (*self.goals[:place], self.goals[place].with_bound(bound), *self.goals[place + 1 :])
         rows, bounds = self.rows.copy(), self.bounds.copy()
-        rows[place] += step * self.row_slopes[place]
-        bounds[place] += step * self.bound_slopes[place]
+        for row in self.rows_of(place):
+            step = self.needed(row, bound) - self.needed(row, self.goals[place].bound)
+            rows[row] += step * self.row_slopes[row]
+            bounds[row] += step * self.bound_slopes[row]
         return self._replace(goals=goals, rows=rows, bounds=bounds)
 
-    def needed(self, place: int, bound: float) -> float:
-        """Return what the rows must meet if the goal had another bound, but for a margin that is always the same."""
-        share = self.shares[place]
-        return bound if share is None else needed_bound(self.goals[place].with_bound(bound), share, self._risk(place))
+    def needed(self, row: int, bound: float) -> float:
+        """Return what a row must meet if its goal had another bound, but for a margin that is always the same."""
+        share, (goal, risk) = self.shares[row], self._goal(row)
+        return bound if share is None else needed_bound(goal.with_bound(bound), share, risk)
 
-    def own_bound(self, place: int, needed: float) -> float:
-        """Return the tightest bound of the goal for which ``needed`` is enough."""
-        share = self.shares[place]
-        return needed if share is None else certified_bound(self.goals[place], share, needed, self._risk(place))
+    def own_bound(self, row: int, needed: float) -> float:
+        """Return the tightest bound of a row's goal for which ``needed`` is enough."""
+        share, (goal, risk) = self.shares[row], self._goal(row)
+        return needed if share is None else certified_bound(goal, share, needed, risk)
 
     def can_show(self, place: int, bound: float) -> bool:
         """Tell whether the rows are enough to certify the goal with another bound, were all of them to keep it."""
-        share = self.shares[place]
-        return share is None or can_certify(self.goals[place].with_bound(bound), share, self._risk(place))
+        for row in self.rows_of(place):
+            share, (goal, risk) = self.shares[row], self._goal(row)
+            if share is not None and not can_certify(goal.with_bound(bound), share, risk):
+                return False
+        return True
 
-    def _risk(self, place: int) -> float:
-        return risk_of_each(self.goals)[place]
+    def _goal(self, row: int) -> tuple[Goal, float]:
+        """Return the goal that a row belongs to and its risk."""
+        place = int(self.places[row])
+        return self.goals[place], risk_of_each(self.goals)[place]
 
     def constraints(self, bounds: Bounds) -> Constraints:
         """Return the goals as constraints on the mixture, with other numbers on the right sides of some."""
         other = self
         for place, bound in bounds.items():
             other = other.with_bound(place, bound)
-        return Constraints(other.rows, other.bounds, other.scale, "simplex")
+        return Constraints(other.rows, other.bounds, other.scale, "simplex", other.places)
 
     def infeasible(self, error: InfeasibleRows) -> InfeasibleGoals:
         """Return which goals conflict on every mixture, given the proof that some do."""
         found = explain(self)
         if found is None:  # by rounding of one solver against the other: the multipliers tell as much
-            return InfeasibleGoals([self.goals[place] for place in error.rows], error.violation)
+            return InfeasibleGoals([self.goals[place] for place in np.unique(self.places[error.rows])], error.violation)
         return found
 
 
@@ -127,37 +148,41 @@ def goal_rows(answers: Answers, goals: tuple[Goal, ...]) -> GoalRows | None:
     """Return the goals as rows of the linear program, or None where there are none."""
     if not goals:
         return None
-    views = answers.views(goals[0])
-    check_denominators(goals, answers.tables, views.classes)
-    asked, count = with_margins(goals, views), answers.counter(views)
-    rows, bounds = _tallied(asked, views, count, goals)
+    views = answers.views()
+    limits = WrittenOut.of(goals, views)
+    asked, count = limits.with_margins(views), answers.counter(views)
+    rows, bounds = _tallied(asked, views, count, limits.names)
     row_slopes = np.zeros_like(rows)
-    bound_slopes = np.array([1.0 if goal.sense == "<=" else -1.0 for goal in goals])
-    ratios = [place for place, goal in enumerate(goals) if isinstance(goal.left, Ratio)]
+    bound_slopes = np.array([1.0 if part.sense == "<=" else -1.0 for part in asked])
+    ratios = [place for place, part in enumerate(asked) if isinstance(part.left, Ratio)]
     if ratios:  # affine in their bound: two points tell the slope
         moved = _tallied([asked[place].with_bound(asked[place].bound + 1.0) for place in ratios], views, count)
         row_slopes[ratios] = moved[0] - rows[ratios]
         bound_slopes[ratios] = moved[1] - bounds[ratios]
-    shares = tuple(None if goal.confidence is None else standing(goal, views, None).share() for goal in goals)
-    sizes = np.array([goal.linear.size for goal in asked])
-    return GoalRows(goals, rows, bounds, row_slopes, bound_slopes, shares, sizes)
+    shares = tuple(None if part.confidence is None else standing(part, views, None).share() for part in limits.parts)
+    sizes = np.array([part.linear.size for part in asked])
+    owners = limits.owners if len(asked) > len(goals) else None
+    return GoalRows(goals, rows, bounds, row_slopes, bound_slopes, shares, sizes, owners)
 
 
 def _tallied(
-    asked: Sequence[Goal], views: Views, count: Callable[[Dataset], FloatArray], names: Sequence[Goal] | None = None
+    asked: Sequence[Goal], views: Views, count: Tally, names: Sequence[Goal] | None = None
 ) -> tuple[FloatArray, FloatArray]:
     """Return goals as rows and bounds; ``names`` are what an error calls them."""
     linear = [goal.linear for goal in asked]
     return tally_rates(linear, views, count, names), -np.array([rate.constant for rate in linear])
 
 
-def own_bound(limits: GoalRows, side: float) -> float:
-    """Return the first goal's bound for which the right side of its row has a value."""
-    needed = limits.needed(0, limits.goals[0].bound)
-    return limits.own_bound(0, needed + (side - float(limits.bounds[0])) / float(limits.bound_slopes[0]))
+def own_bound(limits: GoalRows, excess: float) -> float:
+    """Return the first goal's bound at which the right sides of its rows are larger by so much."""
+    found = []
+    for row in limits.rows_of(0):
+        needed = limits.needed(row, limits.goals[0].bound)
+        found.append(limits.own_bound(row, needed + excess / float(limits.bound_slopes[row])))
+    return max(found) if limits.goals[0].sense == "<=" else min(found)
 
 
 def check_range(limits: GoalRows) -> None:
     """Refuse a first goal of which it is not known beforehand what values it can take."""
-    if limits.row_slopes[0].any():
+    if limits.row_slopes[limits.rows_of(0)].any():
         raise ValueError("The goal is on a ratio, whose range under a mixture is not known beforehand: pass bounds.")

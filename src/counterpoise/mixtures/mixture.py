@@ -68,8 +68,8 @@ class MixtureClassifier(RuleClassifier):
     max_models : int, optional
         Mix at most so many models, or rules, found by a heuristic; ``max_models_cost_`` is what that costs.
     pos_label : label, optional
-        The class that goals call positive; by default the second of two. With more classes it must be named, and the
-        others count as negative in goals; the loss still tells all classes apart.
+        The class that goals without ``of`` call positive; by default the second of two. All others then count as
+        negative in those goals; the loss still tells all classes apart.
     n_jobs : int, optional
         Threads in which models are asked.
     key : bytes, optional

@@ -124,7 +124,7 @@ def best_rule(mixture: FloatArray, evidence: Evidence, aim: Aim) -> dict[str, An
     best, rules = _best(game, evidence, np.arange(mixture.size)), evidence
     found: dict[str, Any] = {"kind": "single", "threshold": None, "model": best.place}
     positive = evidence.answers.positive
-    if positive is not None and len(positive.classes) == 2:  # noqa: PLR2004 - a threshold tells two classes apart
+    if positive is not None and positive.is_binary:  # a threshold tells two classes apart
         thresholds = _thresholds(evidence.answers, mixture)
         votes = _votes(evidence, mixture, thresholds)
         vote = _best(posed(select(votes, aim), aim), votes, np.abs(thresholds - 0.5))
@@ -170,6 +170,6 @@ def _votes(evidence: Evidence, mixture: FloatArray, thresholds: FloatArray) -> E
     answers = evidence.answers
     assert answers.positive is not None  # noqa: S101 - there are two classes
     said = {name: answers.shares(name, mixture)[:, None] >= thresholds for name in answers.positives}
-    is_positive = answers.tables[TRAIN].y == answers.positive.labels[1]
+    is_positive = answers.tables[TRAIN].y == answers.positive.labels.positive
     votes = replace(answers, positives={name: bits_of(one) for name, one in said.items()})
     return evidence._replace(losses=(said[TRAIN] ^ is_positive[:, None]).view(np.uint8), answers=votes)

@@ -13,7 +13,7 @@ from counterpoise._base.secret import SecretParameter
 from counterpoise._base.types import AnyArray, ArrayLike, FloatArray, IntArray
 from counterpoise.goals import GoalCheck, Table
 from counterpoise.goals.tables import with_train
-from counterpoise.mixtures.answers import TRAIN, Answers
+from counterpoise.mixtures.answers import TRAIN, Answers, find_positive
 from counterpoise.mixtures.choosing import WORST_GROUP, Aim, Evidence, as_aim, choose_mixture, select
 from counterpoise.mixtures.draws import known_draws
 from counterpoise.mixtures.game import Choice, Selection
@@ -318,8 +318,9 @@ class RandomizedClassifier(PooledClassifier):
         """Ask all models about labelled rows, which become the dataset ``train``; ``name`` is as for ``Pool.codes``."""
         checked, codes, weight, groups = self._labelled(given)
         predicted = self._pool().codes(checked, codes.size, name)
-        bits = None if answers.positive is None else answers.positive.bits(predicted)
-        answers = answers.with_dataset(TRAIN, given.table(self.classes_[codes]), bits)
+        assert answers.positive is not None  # noqa: S101 - told when the classes were
+        said = answers.positive.said(predicted)
+        answers = answers.with_dataset(TRAIN, given.table(self.classes_[codes]), said)
         return Evidence(failures(predicted, codes), weight, groups, answers)
 
     def _labelled(self, given: Given) -> "Labelled":
@@ -336,16 +337,12 @@ class RandomizedClassifier(PooledClassifier):
         others = with_train(answers.tables[TRAIN], datasets)
         others.pop(TRAIN)
         for name, table in others.items():
-            if answers.positive is None:
-                raise ValueError(
-                    f"Goals on dataset {name!r} speak of a positive class, but there are {len(self.classes_)} classes: "
-                    "name it with pos_label."
-                )
+            assert answers.positive is not None  # noqa: S101 - told when the classes were
             pool, X = self._pool(), None
             if pool.needs_rows():
                 X = checked_features(table.X, name, "that the models can be asked about", self._check_predict_input)
             codes = pool.codes(X, table.n_samples, name)
-            answers = answers.with_dataset(name, table, answers.positive.bits(codes))
+            answers = answers.with_dataset(name, table, answers.positive.said(codes))
         return answers
 
     def _check_loaded(self) -> None:
@@ -353,6 +350,9 @@ class RandomizedClassifier(PooledClassifier):
         if hasattr(self, "classes_"):  # it is fitted
             known_draws(self)
             self.objective_ = self._aim().objective  # earlier files have a word for it
+            if self._kept.answers.positive is None:  # earlier files tell no classes where none is the positive one
+                told = replace(self._kept.answers, positive=find_positive(self.classes_, None))
+                self._kept = self._kept._replace(answers=told)
             self._check_loaded_members()
 
     def _check_loaded_members(self) -> None:

@@ -180,7 +180,8 @@ def _of_rules(model: Any, goal: Any, bounds: ArrayLike | None, aim: Aim, n_point
     path = RulePath(ranked, aim, _goals_of_model(model, goal), tol)
     levels = path.default_bounds(n_points) if bounds is None else _check_bounds(bounds)
     found, rules = path.solve(levels)
-    points = tuple(_point(float(level), one, path.asked.shift) for level, one in zip(levels, found, strict=True))
+    own, shift = path.rows.rows_of(0), path.asked.shift
+    points = tuple(_point(float(level), one, shift, own) for level, one in zip(levels, found, strict=True))
     return Tradeoff(points, path.goals[0], aim.objective, tuple(ranked.as_rules(rules)))
 
 
@@ -201,7 +202,8 @@ def _points(
     given: dict[str, Any] = {"sample_weight": game.sample_weight, "row_scale": scale, "tol": tol}
     solved = _path(game, [*possible.values()], given)
     found = dict(zip(possible, solved, strict=True))
-    return tuple(_point(float(level), found.get(number), game.shift) for number, level in enumerate(levels))
+    own = limits.rows_of(0)
+    return tuple(_point(float(level), found.get(number), game.shift, own) for number, level in enumerate(levels))
 
 
 def _path(game: Game, sets: list[tuple[FloatArray, FloatArray]], given: dict[str, Any]) -> list[MixtureSolution | None]:
@@ -225,10 +227,10 @@ def _no_groups(names: tuple[str, ...]) -> IntArray:
     raise ValueError(f"The groups of {', '.join(names) or 'the rows'} are known of a fitted mixture, not of losses.")
 
 
-def _point(bound: float, found: MixtureSolution | None, shift: float) -> TradeoffPoint:
+def _point(bound: float, found: MixtureSolution | None, shift: float, own: IntArray) -> TradeoffPoint:
     if found is None:
         return TradeoffPoint(bound, np.nan, np.nan, np.nan, 0, None)
-    count, price = int((found.mixture > _SHOWN).sum()), float(found.multipliers[0])
+    count, price = int((found.mixture > _SHOWN).sum()), float(found.multipliers[own].sum())
     return TradeoffPoint(bound, shift + found.value, shift + found.lower, price, count, found.mixture)
 
 
@@ -267,11 +269,13 @@ def _check_bounds(bounds: ArrayLike) -> FloatArray:
 def _default_bounds(game: Game, limits: GoalRows, n_points: int) -> FloatArray:
     """Return bounds from the tightest possible to where the goal costs nothing."""
     check_range(limits)
-    given = {name: values[1:] for name, values in limits.as_limits().items()}
+    own = limits.rows_of(0)
+    given = {name: np.delete(values, own, axis=0) for name, values in limits.as_limits().items()}
+    excess = limits.rows[own] - limits.bounds[own, None]  # the largest of which is how far the goal is missed
     try:
         free = minimize_risk(game.losses, game.risk, sample_weight=game.sample_weight, **given)
     except InfeasibleRows as error:
         raise limits.infeasible(error) from error
-    tightest = minimize_cvar(limits.rows[:1], 1.0, **given).value
-    loosest = max(float(limits.rows[0] @ free.mixture), tightest)
+    tightest = minimize_cvar(excess, 1.0 / own.size, **given).value
+    loosest = max(float((excess @ free.mixture).max()), tightest)
     return np.linspace(own_bound(limits, tightest), own_bound(limits, loosest), n_points)

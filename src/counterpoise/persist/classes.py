@@ -7,6 +7,7 @@ from counterpoise.persist.errors import UnreadableModel
 
 # Class name -> module. A class is imported when a file or a model that has it is met.
 CLASSES = {
+    "Absolute": "counterpoise.goals.expressions",
     "AdaBoostClassifier": "counterpoise.boosting.adaboost",
     "AdaLPBoostClassifier": "counterpoise.boosting.adalpboost",
     "Answers": "counterpoise.mixtures.answers",
@@ -25,8 +26,8 @@ CLASSES = {
     "EmpiricalLikelihood": "counterpoise.theory.risks",
     "Ensemble": "counterpoise.boosting.additive",
     "Evidence": "counterpoise.mixtures.choosing",
-    "Goal": "counterpoise.goals.expressions",
-    "GoalCheck": "counterpoise.goals.expressions",
+    "Goal": "counterpoise.goals.goal",
+    "GoalCheck": "counterpoise.goals.goal",
     "GoalRows": "counterpoise.mixtures.goal_rows",
     "Grid": "counterpoise.mixtures.draws.rows",
     "Groups": "counterpoise.mixtures.scores.groups",
@@ -43,10 +44,12 @@ CLASSES = {
     "MixtureClassifier": "counterpoise.mixtures.mixture",
     "NetworkLearner": "counterpoise.learners.network",
     "Perceptron": "counterpoise.learners.networks",
+    "Phrase": "counterpoise.goals.phrases",
     "Pipeline": "sklearn.pipeline",  # which may hold ours; its other steps go through skops
     "Positive": "counterpoise.mixtures.answers",
     "RLPBoostClassifier": "counterpoise.boosting.margin_boost",
     "RQPBoostClassifier": "counterpoise.boosting.margin_boost",
+    "Range": "counterpoise.goals.ranges",
     "Rate": "counterpoise.goals.expressions",
     "Ratio": "counterpoise.goals.expressions",
     "ResNet18": "counterpoise.learners.networks",

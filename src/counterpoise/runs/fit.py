@@ -93,8 +93,6 @@ def program() -> list[str]:
 def checked_goals(settings: RunSettings, data: Data) -> tuple[Goal, ...]:
     """Return the goals after checking on all rows that what they speak of is there."""
     goals = goals_of(settings)
-    if goals and data.positive is None:
-        raise DataError(f"Goals speak of a positive class: name one of {data.classes.tolist()[:10]} in data.positive.")
     for split, part in data.splits.items() if goals else ():
         for goal, error in zip(goals, why_not_asked(goals, part, data), strict=True):
             if error is not None:
@@ -120,10 +118,10 @@ def check_objective(settings: RunSettings, data: Data) -> None:
 def why_not_asked(goals: Iterable[Goal], part: Part, data: Data) -> Iterator[ValueError | None]:
     """Yield for each goal why it cannot be asked of these rows, in the place of ``train``; None where it can."""
     parts = {"train": part, **data.extra}
-    tables = {name: one.of_two(data.positive).table() for name, one in parts.items()}
+    tables = {name: one.table() for name, one in parts.items()}
     for goal in goals:
         try:
-            bind([goal.with_confidence(None)], tables, classes=[False, True])
+            bind([goal.with_confidence(None)], tables, classes=data.classes, pos_label=data.positive)
             for name in goal.datasets:
                 tables[name].heaviest(name)
         except ValueError as error:

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from counterpoise._base.progress import RunProgress, Tell
-from counterpoise.goals import Goal
+from counterpoise.goals import Goal, Rate
+from counterpoise.mixtures.choosing import as_aim
 from counterpoise.mixtures.draws import derived_key
 from counterpoise.runs.data import Data
 from counterpoise.runs.keys import run_key
@@ -90,7 +91,9 @@ def inside_goals(work: Work, model: Any, *, alpha: float | None = None, objectiv
     given: dict[str, Any] = {"objective": estimator.objective_ if objective is None else objective}
     if objective is None and alpha is not None:
         given = {"objective": CVAR, "alpha": alpha}
-    if part.weights is not None:  # the rounds count held-out rows alike
+    are_rates_asked = bool(work.enforced) or isinstance(as_aim(1.0, given["objective"], ()).objective, Rate)
+    is_unknown = are_rates_asked and TRAIN not in estimator._kept.answers.sizes  # noqa: SLF001 - of our own kind
+    if part.weights is not None or is_unknown:  # the rounds count held-out rows alike, and know where models err only
         given |= {"X": seen_by_last(model, part.X), "y": part.y, "sample_weight": part.weights}
         given["sensitive_features"] = part.groups or None
     chosen = estimator.rebalance(

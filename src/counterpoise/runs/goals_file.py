@@ -9,6 +9,7 @@ from pydantic import BaseModel, ValidationError
 
 from counterpoise._base.words import did_you_mean
 from counterpoise.goals import Goal, GoalSyntaxError, UnknownName, parse_goal
+from counterpoise.goals.reading import asked_goals
 from counterpoise.persist.files import read_file
 from counterpoise.runs.errors import GoalsFileError, listed, short, twice_in
 from counterpoise.runs.methods import DEPLOYED, METHODS, Found, check_method
@@ -179,7 +180,7 @@ def _split_faults(splits: SplitSettings) -> Found:
 
 def _goal_faults(text: str, known: Iterable[str], key: Sequence[Any]) -> Found:
     try:
-        goal = parse_goal(text)
+        (goal,) = asked_goals(text, trains=True)
     except (GoalSyntaxError, UnknownName, TypeError, ValueError) as error:
         reason = str(error).partition("\n")[0]  # what follows points into the text
         yield key, f"expected a goal such as recall(train) >= 0.9; got {_shown(text)}. {reason}"

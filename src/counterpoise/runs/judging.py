@@ -8,6 +8,7 @@ import numpy as np
 from counterpoise._base.types import AnyArray, FloatArray
 from counterpoise.goals import Dataset, Goal, Rate, Table, as_objective, error_rate
 from counterpoise.goals.audit import Audit, audit
+from counterpoise.goals.evaluation import prepare
 from counterpoise.metrics import RateTable, rate_table
 from counterpoise.mixtures.choosing import groups_by, row_count
 from counterpoise.mixtures.pool import failures, groups_of
@@ -19,10 +20,7 @@ from counterpoise.theory.risks import Risk, RiskRows
 
 
 class Judge:
-    """A run with its model, and what it says: every row is asked about once.
-
-    Goals speak of two classes, the positive one and all others, so that is how labels are shown to them.
-    """
+    """A run with its model, and what it says: every row is asked about once."""
 
     def __init__(
         self, settings: RunSettings, data: Data, model: Any, goals: tuple[Goal, ...], plain: Any = None
@@ -60,13 +58,17 @@ class Judge:
         """Tell whether answers are drawn from a mixture."""
         return self.is_mixture and self.estimator.decision != "vote"
 
-    def positive_shares(self, method: str, name: str) -> FloatArray | None:
-        """Return how likely a method says the positive class of each row; None where it says nothing about them."""
+    def shares(self, method: str, name: str) -> FloatArray | None:
+        """Return how likely a method says each class of each row; None where it says nothing about them."""
         if method == MIXTURE and self.is_drawn:
-            place = self.estimator.classes_.tolist().index(self.data.positive)
-            return np.asarray(self.model.predict_proba(self.part(name).X)[:, place])
+            return np.asarray(self.model.predict_proba(self.part(name).X))
         said = self.says(method, name)
-        return None if said is None else (said == self.data.positive).astype(np.float64)
+        return None if said is None else (said[:, None] == self.data.classes).astype(np.float64)
+
+    @property
+    def classes(self) -> dict[str, Any]:
+        """Return the classes and the positive one, as rates are told of them."""
+        return {"classes": self.data.classes, "pos_label": self.data.positive}
 
     def model_losses(self, split: str) -> AnyArray:
         """Return where each model of a mixture errs on a split."""
@@ -89,15 +91,15 @@ class Judge:
         return found if first is None else found | {FIRST: (first != labels).astype(np.float64)}
 
     def tables(self, names: Iterable[str], split: str) -> dict[str, Table]:
-        """Return the datasets that goals name, of two classes, with a split in the place of ``train``."""
-        return {name: self.part(_place(name, split)).of_two(self.data.positive).table() for name in names}
+        """Return the datasets that goals name, with a split in the place of ``train``."""
+        return {name: self.part(_place(name, split)).table() for name in names}
 
     def audit(self, split: str, goals: Iterable[Goal], method: str = MIXTURE) -> Audit:
         """Return the audit of what a method decides, with a split in the place of ``train``."""
         asked = list(goals)
         names = dict.fromkeys(name for goal in asked for name in goal.datasets)
-        said = {name: self.says(method, _place(name, split)) == self.data.positive for name in names}
-        return audit(asked, said, self.tables(names, split), confidence=self.settings.confidence, pos_label=True)
+        said = {name: self.says(method, _place(name, split)) for name in names}
+        return audit(asked, said, self.tables(names, split), confidence=self.settings.confidence, **self.classes)
 
     def risk_value(self, risk: Risk, losses: FloatArray, split: str) -> float:
         """Return a risk of losses on a split; a calibrated one has the radius of the rows it was chosen on."""
@@ -110,11 +112,11 @@ class Judge:
 
     def expected_objective(self, rate: Any, method: str, split: str) -> float | None:
         """Return a rate in expectation over the draws; None where the method or the rows have none."""
-        said = {name: self.positive_shares(method, _place(name, split)) for name in rate.datasets}
+        said = {name: self.shares(method, _place(name, split)) for name in rate.datasets}
         if any(shares is None for shares in said.values()):
             return None
         try:
-            return float(rate.expected_value(said, self.tables(said, split), pos_label=True))
+            return float(rate.at(prepare(said, self.tables(said, split), kind="probabilities", **self.classes)))
         except ValueError:  # a rate has no value on a split that lacks the rows it is out of
             return None
 

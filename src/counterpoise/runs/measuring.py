@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from counterpoise.goals import Goal, Rate, Ratio
+from counterpoise.goals import Goal, Rate
 from counterpoise.goals.audit import GoalAudit
 from counterpoise.metrics import cvar_curve
 from counterpoise.mixtures.tradeoff import TradeoffPoint, tradeoff
@@ -177,7 +177,7 @@ def _frontier_rows(judge: Judge) -> Iterator[ResultRow]:
 def _frontier(estimator: Any, goal: Goal) -> dict[float, TradeoffPoint]:
     """Return points by their bound, the goal's own among them."""
     options: dict[str, Any] = {"n_points": _POINTS, "tol": _FRONTIER_TOL}
-    if isinstance(goal.left, Ratio):
+    if goal.is_ratio:
         near = np.clip(goal.bound + np.linspace(-_RATIO_RANGE, _RATIO_RANGE, _POINTS), 0.0, None)
         points = [*tradeoff(estimator, goal, near, **options)]
     else:

@@ -97,7 +97,7 @@ def _top(path: Path, frame: Any, classes: Any, target: str, groups: Sequence[str
             yield f"    # {_toml(goal)},"
     yield "]"
     if len(classes) > 2:  # noqa: PLR2004
-        yield f"# {_toml(target)} has {len(classes)} classes: goals need data.positive, and take all others as one."
+        yield f"# {_toml(target)} has {len(classes)} classes: goals name one, as recall(train, of=CLASS) does."
 
 
 def _suggested(frame: Any, groups: Sequence[str]) -> Iterator[str]:

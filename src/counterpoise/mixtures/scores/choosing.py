@@ -142,8 +142,9 @@ def cleaned(mixture: FloatArray) -> FloatArray:
 
 def _numbers(found: Found, asked: Asked, limits: RuleLimits) -> tuple[FloatArray, float, float, FloatArray]:
     """Return mixture, value, lower bound and the goals' multipliers in the units of the objective."""
-    one, n_goals = found.solution, 0 if limits.goals is None else len(limits.goals.bounds)
-    return one.mixture, asked.shift + one.value, asked.shift + one.lower, one.multipliers[:n_goals]
+    one, goals = found.solution, limits.goals
+    prices = np.zeros(0) if goals is None else goals.prices(one.multipliers[: len(goals.bounds)])
+    return one.mixture, asked.shift + one.value, asked.shift + one.lower, prices
 
 
 def _few(found: Found, asked: Asked, limits: RuleLimits, max_models: int) -> RuleChoice:

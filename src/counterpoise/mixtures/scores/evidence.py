@@ -1,6 +1,6 @@
 """What rules are chosen on: the scores of the models on the rows of every dataset, sorted once."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import NamedTuple, Self
@@ -9,7 +9,7 @@ import numpy as np
 
 from counterpoise._base.types import BoolArray, FloatArray, IntArray
 from counterpoise.goals import Table
-from counterpoise.goals.binding import Views
+from counterpoise.goals.binding import Tally, Views
 from counterpoise.goals.rows import Dataset
 from counterpoise.mixtures.answers import TRAIN, Answers, Positive, bits_of
 from counterpoise.mixtures.choosing import Evidence
@@ -119,7 +119,7 @@ class Ranked:
 
     def answers(self) -> Answers:
         """Return answers as if every cut were a model that calls its group positive up to there, and nobody else."""
-        return _CutAnswers(self.evidence.answers.tables, {}, self.evidence.positive, self)
+        return _CutAnswers(self.evidence.answers.tables, {}, self.evidence.positive, ranked=self)
 
     def as_evidence(self, rules: CutRules) -> Evidence:
         """Return what rules say on all datasets, as if each were a model."""
@@ -163,15 +163,17 @@ def rank(evidence: ScoreEvidence, groups: Groups) -> Ranked:
 class _CutAnswers(Answers):
     """Answers whose counts are running sums over sorted rows."""
 
-    ranked: Ranked
+    ranked: Ranked | None = None
 
-    def counter(self, views: Views) -> Callable[[Dataset], FloatArray]:
-        """Return what counts the weight of the rows that are called positive at each cut, every set of rows once."""
-        first_rows = self.ranked.first_rows()
+    def counter(self, views: Views) -> Tally:
+        """Return what counts the weight of the rows that are called a class at each cut, every set of rows once."""
+        assert self.ranked is not None  # noqa: S101 - made of ranked rows
+        cuts, first_rows = self.ranked.cuts, self.ranked.first_rows()
 
         @cache
-        def count(rows: Dataset) -> FloatArray:
+        def count(rows: Dataset, place: int) -> FloatArray:
             places, weights = views.rows(rows)
-            return self.ranked.cuts.sums(places + first_rows[rows.name], weights)
+            said = cuts.sums(places + first_rows[rows.name], weights)
+            return said if place == 1 else views.total(rows) - said
 
         return count

@@ -78,9 +78,10 @@ def search_fixed(ranked: Ranked, aim: Aim, start: CutRules, mixture: FloatArray,
     if aim.budget is not None:
         limits, _ = within_budget(ranked, limits, usual, aim.budget)
     space = _space(ranked, pose(ranked, aim), limits, start.joined(usual))
+    prices = multipliers if limits.goals is None else multipliers[limits.goals.places]  # of each row that of its goal
     found = []
     for model in range(ranked.cuts.n_models):
-        starts = list(_starts(ranked, space, model, start, mixture, multipliers))
+        starts = list(_starts(ranked, space, model, start, mixture, prices))
         key, cuts = _searched(ranked.cuts, space, model, starts)
         found.append((_rounded(key), model, cuts, key[0]))
     _, model, cuts, violation = min(found, key=lambda one: one[:2])

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from counterpoise._base.checks import check_losses
-from counterpoise._base.types import ArrayLike, FloatArray, IntArray
+from counterpoise._base.types import ArrayLike, FloatArray
 from counterpoise.goals import InfeasibleGoals
 from counterpoise.goals.advice import nearest_bound
 from counterpoise.mixtures.goal_rows import GoalRows
@@ -14,7 +14,7 @@ from counterpoise.mixtures.scores.cuts import Cuts
 from counterpoise.mixtures.scores.program import FixedLosses, NoMixture, RuleProgram, Sums, as_sums
 from counterpoise.mixtures.scores.rules import CutRules
 from counterpoise.solvers.result import constraint_scale
-from counterpoise.theory.risks import Mean, Risk
+from counterpoise.theory.risks import CVaR, Mean, Risk
 
 _MAX_PASSES = 20  # of the search for the nearest bound of a ratio: three or four are enough
 _EXACT = 1e-9  # gap to which the edges of what is possible are found
@@ -87,14 +87,21 @@ class RuleLimits:
             base, costs = base + constant, costs + added
         return base, costs
 
-    def only(self, places: list[int] | IntArray) -> Self:
+    def only(self, places: list[int]) -> Self:
         """Return the limits with some of the goals."""
-        assert self.goals is not None  # noqa: S101 - there are goals to take some of
         goals = self.goals
-        parts = {name: getattr(goals, name)[places] for name in ("rows", "bounds", "row_slopes", "bound_slopes")}
-        sizes = None if goals.sizes is None else goals.sizes[places]
-        asked, shares = tuple(goals.goals[place] for place in places), tuple(goals.shares[place] for place in places)
-        left = goals._replace(goals=asked, shares=shares, sizes=sizes, **parts) if len(places) else None
+        assert goals is not None  # noqa: S101 - there are goals to take some of
+        if not places:
+            return type(self)(self.cuts, None, self.budget)
+        rows = np.flatnonzero(np.isin(goals.places, places))
+        parts = {name: getattr(goals, name)[rows] for name in ("rows", "bounds", "row_slopes", "bound_slopes")}
+        left = goals._replace(
+            goals=tuple(goals.goals[place] for place in places),
+            shares=tuple(goals.shares[row] for row in rows),
+            sizes=None if goals.sizes is None else goals.sizes[rows],
+            owners=np.searchsorted(places, goals.places[rows]),
+            **parts,
+        )
         return type(self)(self.cuts, left, self.budget)
 
 
@@ -124,7 +131,7 @@ def infeasible(limits: RuleLimits, found: NoMixture) -> InfeasibleGoals:
         goals = limits.goals_of(rules)
         assert goals is not None  # noqa: S101 - a budget alone can be kept
         said = goals.infeasible(found.error)
-        places = [goals.goals.index(goal) for goal in said.conflict]
+        places = sorted(goals.goals.index(goal) for goal in said.conflict)
         more = _pooled(limits, FixedLosses(_nothing(limits.cuts)), Mean(), places, rules)
         if len(more) == len(rules):
             break
@@ -133,7 +140,7 @@ def infeasible(limits: RuleLimits, found: NoMixture) -> InfeasibleGoals:
     goals = limits.goals_of(edges)
     assert goals is not None  # noqa: S101 - as above
     said = goals.infeasible(found.error)
-    is_same = [goals.goals.index(goal) for goal in said.conflict] == places
+    is_same = sorted(goals.goals.index(goal) for goal in said.conflict) == places
     return said if is_same or len(edges) == len(rules) else infeasible(limits, NoMixture(found.error, edges))
 
 
@@ -144,8 +151,9 @@ def _nothing(cuts: Cuts) -> Sums:
 def _at_the_edge(limits: RuleLimits, places: list[int], rules: CutRules) -> CutRules:
     """Return the rules with those that miss conflicting goals least, together and one by one with all others kept."""
     assert limits.goals is not None  # noqa: S101 - some conflict
-    conflict = as_sums(limits.goals.rows[places], limits.cuts)
-    rules = _pooled(limits, FixedLosses(conflict), TotalViolation(limits.goals.bounds[places]), [], rules)
+    rows = np.flatnonzero(np.isin(limits.goals.places, places))
+    conflict = as_sums(limits.goals.rows[rows], limits.cuts)
+    rules = _pooled(limits, FixedLosses(conflict), TotalViolation(limits.goals.bounds[rows]), [], rules)
     for place in places:
         rules = _at_the_edge_of(limits, place, rules)
     return rules
@@ -159,11 +167,11 @@ def _at_the_edge_of(limits: RuleLimits, place: int, rules: CutRules) -> CutRules
     """
     goals = limits.goals
     assert goals is not None  # noqa: S101 - one of them is meant
-    others = [other for other in range(len(goals.bounds)) if other != place]
+    others, own = [other for other in range(len(goals.goals)) if other != place], goals.rows_of(place)
     for _ in range(_MAX_PASSES):
-        losses = FixedLosses(as_sums(goals.rows[[place]], limits.cuts))
-        more = _pooled(limits, losses, Mean(), others, rules)
-        if len(more) == len(rules) or not goals.row_slopes[place].any():
+        losses = FixedLosses(as_sums(goals.rows[own] - goals.bounds[own, None], limits.cuts))
+        more = _pooled(limits, losses, CVaR(1 / own.size), others, rules)
+        if len(more) == len(rules) or not goals.row_slopes[own].any():
             return more
         rules, pooled = more, limits.goals_of(more)
         nearest = None if pooled is None else nearest_bound(pooled, place, {})

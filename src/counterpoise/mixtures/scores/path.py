@@ -12,7 +12,7 @@ from counterpoise.mixtures.scores.limits import RuleLimits
 from counterpoise.mixtures.scores.program import FixedLosses, NoMixture, RuleProgram, as_sums
 from counterpoise.mixtures.scores.rules import CutRules, usual_rules
 from counterpoise.solvers.result import MixtureSolution
-from counterpoise.theory.risks import Mean
+from counterpoise.theory.risks import CVaR
 
 
 class RulePath:
@@ -31,11 +31,13 @@ class RulePath:
     def default_bounds(self, n_points: int) -> FloatArray:
         """Return bounds from the tightest possible to where the goal costs nothing."""
         check_range(self.rows)
-        first = FixedLosses(as_sums(self.rows.rows[:1], self.cuts))
+        own = self.rows.rows_of(0)
+        missed = self.rows.rows[own] - self.rows.bounds[own, None]
+        first = FixedLosses(as_sums(missed, self.cuts))
         free = solve(RuleProgram(self.cuts, self.asked.losses, self.asked.risk, self.others), self.rules, self.tol)
-        tightest = solve(RuleProgram(self.cuts, first, Mean(), self.others), free.rules, self.tol)
+        tightest = solve(RuleProgram(self.cuts, first, CVaR(1 / own.size), self.others), free.rules, self.tol)
         least = tightest.solution.value
-        loosest = max(float(first.of(free.rules)[0] @ free.solution.mixture), least)
+        loosest = max(float((first.of(free.rules) @ free.solution.mixture).max()), least)
         self.rules = tightest.rules
         return np.linspace(own_bound(self.rows, least), own_bound(self.rows, loosest), n_points)
 
