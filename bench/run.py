@@ -15,9 +15,10 @@ import harness
 import learners
 import mixture
 import mixture_goals
+import scores
 import svm
 
-SUITES = [mixture, learners, boosting, ebboost, svm, dro, constrained, mixture_goals]
+SUITES = [mixture, learners, boosting, ebboost, svm, dro, constrained, mixture_goals, scores]
 if find_spec("torch") is not None:
     import network
 

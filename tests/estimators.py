@@ -91,6 +91,10 @@ CASES = {
     "ConstrainedClassifier": Case(cp.ConstrainedClassifier(goals="positive_rate(train) <= 0.6")),
     "ConstrainedClassifier, rbf": Case(cp.ConstrainedClassifier(kernel="rbf"), repeats_differ=ASCENT),
     "MixtureClassifier": Case(TrainedMixture([HistogramTree(max_depth=depth) for depth in (1, 3)])),
+    "MixtureClassifier, scores": Case(
+        TrainedMixture([HistogramTree(max_depth=depth) for depth in (2, 3)], scores=True, budget=0.05)
+    ),
+    "MixtureClassifier, fixed": Case(TrainedMixture([HistogramTree()], scores=True, decision="fixed")),
     "HistogramTree": Case(HistogramTree()),
     "LeastErrorStump": Case(LeastErrorStump()),
     "Resampled": Case(Resampled(HistogramTree()), repeats_differ=RANDOM),

@@ -7,6 +7,7 @@ import pytest
 from estimators import CASES, ESTIMATORS, TrainedMixture, having, public_name, unfitted
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_breast_cancer, load_iris
+from sklearn.utils import get_tags
 
 import counterpoise as cp
 from counterpoise import learners, persist
@@ -17,11 +18,16 @@ X, Y = X[:150, :4].round(0), Y[:150]
 WORDS = np.array(["bad", "good"])[Y]
 FLOWERS = load_iris(as_frame=True).data
 SPECIES = load_iris().target_names[load_iris().target]
-BINARY = ("ConstrainedClassifier", "LeastErrorStump")  # they refuse more classes than two
 LEARNERS = ("HistogramTree", "LeastErrorStump", "NetworkLearner", "Resampled", "Stump")  # they learn from one class too
 FOREIGN = "DROBoostClassifier, regressor"  # scikit-learn's models are stored by skops, with numbers of its own
 
 every = pytest.mark.parametrize("name", ESTIMATORS)
+
+
+def takes_many_classes(name):
+    return get_tags(ESTIMATORS[name]).classifier_tags.multi_class
+
+
 every_classifier = pytest.mark.parametrize("name", [name for name in ESTIMATORS if public_name(name) not in LEARNERS])
 
 
@@ -79,7 +85,9 @@ def test_the_same_seed_gives_the_same_model(name):
     assert name == FOREIGN or persist.dumps(first) == persist.dumps(second)
 
 
-@pytest.mark.parametrize("name", [name for name in ESTIMATORS if public_name(name) not in BINARY])
+@pytest.mark.parametrize(
+    "name", [name for name, one in ESTIMATORS.items() if get_tags(one).classifier_tags.multi_class]
+)
 def test_several_classes_and_feature_names_are_kept_on_disk(name):
     model = fitted(name, FLOWERS, SPECIES)
     loaded = persist.loads(persist.dumps(model))

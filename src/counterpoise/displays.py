@@ -4,7 +4,7 @@ Each display holds the numbers that it draws; ``plot`` draws them again, into ot
 when a figure is drawn. Names of groups and models are drawn as they are, never read as formulas.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -67,20 +67,33 @@ class CVaRCurveDisplay:
         self.name = name
 
     @classmethod
-    def from_estimator(cls, estimator: Any, X: Any, y: ArrayLike, *, name: str | None = None, **kwargs: Any) -> Self:
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: ArrayLike,
+        *,
+        sensitive_features: Any = None,
+        baseline: ArrayLike | None = None,
+        name: str | None = None,
+        **kwargs: Any,
+    ) -> Self:
         """Draw the curve of a fitted classifier on labelled rows.
 
         Parameters
         ----------
         estimator : fitted classifier
         X, y : rows and their labels
+        sensitive_features, baseline : optional
+            What a classifier needs whose rules look at groups, or at the deployed model's answers.
         name : str, optional
             Default: the name of the class.
         **kwargs
             As for ``from_losses``.
         """
         title = type(estimator).__name__ if name is None else name
-        return cls.from_losses(_error_probabilities(estimator, X, y), name=title, **kwargs)
+        columns = _looked_at(estimator, {"sensitive_features": sensitive_features, "baseline": baseline})
+        return cls.from_losses(_error_probabilities(estimator, X, y, columns), name=title, **kwargs)
 
     @classmethod
     def from_predictions(cls, y_true: ArrayLike, y_pred: ArrayLike, **kwargs: Any) -> Self:
@@ -187,7 +200,7 @@ class RateDisplay:
         **kwargs
             As for ``from_predictions``, ``sensitive_features`` among them.
         """
-        return cls.from_predictions(y, estimator.predict(X), **kwargs)
+        return cls.from_predictions(y, estimator.predict(X, **_looked_at(estimator, kwargs)), **kwargs)
 
     @classmethod
     def from_predictions(
@@ -332,12 +345,19 @@ def count_bounds(rate: float, n_trials: int | None, *, confidence: float = _CONF
     return low, high
 
 
-def _error_probabilities(estimator: Any, X: Any, y: ArrayLike) -> FloatArray:
+def _error_probabilities(estimator: Any, X: Any, y: ArrayLike, columns: dict[str, Any]) -> FloatArray:
     labels = np.asarray(y)
     if getattr(_innermost(estimator), "decision", None) not in _DRAWN:
-        return _wrong(labels, np.asarray(estimator.predict(X)))
-    said = np.asarray(estimator.predict_proba(X))
+        return _wrong(labels, np.asarray(estimator.predict(X, **columns)))
+    said = np.asarray(estimator.predict_proba(X, **columns))
     return np.asarray(1.0 - (said * (labels[:, None] == np.asarray(estimator.classes_))).sum(axis=1))
+
+
+def _looked_at(estimator: Any, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what is given of that which a classifier looks at when it decides: most look at X alone."""
+    looks_at_groups = bool(getattr(getattr(_innermost(estimator), "groups_", None), "by", ()))
+    names = ("sensitive_features", "baseline") if looks_at_groups else ()
+    return {name: given[name] for name in names if given.get(name) is not None}
 
 
 def _innermost(estimator: Any) -> Any:

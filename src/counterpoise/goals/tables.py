@@ -79,7 +79,7 @@ class Table:
                     f"sensitive_features must have one row for each of the {self.n_samples} samples; "
                     f"column {name!r} has shape {values.shape}."
                 )
-        self._codes: dict[str, _Levels] = {}
+        self._codes: dict[str, Levels] = {}
         self._numbers: dict[str, AnyArray] = {}
 
     @property
@@ -187,7 +187,7 @@ class Table:
             raise NoRows(f"No row has {asked}: {values}.")
         return found
 
-    def levels(self, column: str) -> "_Levels":
+    def levels(self, column: str) -> "Levels":
         """Return the distinct texts of a column and where each stands, found once."""
         if column not in self._codes:
             self._codes[column] = _find_levels(self.column(column), column)
@@ -210,7 +210,9 @@ class Table:
         return f"Table({', '.join([f'n_samples={self.n_samples}', *has, f'columns={self.columns}'])})"
 
 
-class _Levels(NamedTuple):
+class Levels(NamedTuple):
+    """The distinct texts of a column, and which of them each row has."""
+
     place: dict[str, int]  # the number of each text, in sorted order
     codes: IntArray  # the number of each row's text, -1 where the value is missing
 
@@ -242,14 +244,19 @@ def _columns_hint(table: Table) -> str:
 
 def group_codes(table: Table) -> tuple[IntArray, list[str]]:
     """Return the group of each row, by all columns of the sensitive features together, and the groups' names."""
-    codes, names = np.zeros(table.n_samples, dtype=np.int64), [""]
-    for column in table.sensitive_columns:  # one column after another: rows are many, groups few
-        levels = table.levels(column)
+    codes, names = combined({name: table.levels(name) for name in table.sensitive_columns}, table.n_samples)
+    return codes, names if table.sensitive_columns else []
+
+
+def combined(columns: Mapping[str, Levels], n_samples: int) -> tuple[IntArray, list[str]]:
+    """Return the group of each row, by the values of columns together, and the groups' names."""
+    codes, names = np.zeros(n_samples, dtype=np.int64), [""]
+    for column, levels in columns.items():  # one column after another: rows are many, groups few
         texts = ["(missing)", *levels.place]
         names = [f"{first}{', ' if first else ''}{column}={text}" for first in names for text in texts]
         present, codes = np.unique(codes * len(texts) + levels.codes + 1, return_inverse=True)
         names = [names[place] for place in present.tolist()]
-    return codes, names if table.sensitive_columns else []
+    return codes, names
 
 
 def as_tables(data: Any) -> dict[str, Table]:
@@ -368,7 +375,7 @@ def _number(text: str, kind: str) -> int | float | None:
     return None
 
 
-def _find_levels(values: AnyArray, column: str) -> _Levels:
+def _find_levels(values: AnyArray, column: str) -> Levels:
     listed = values.tolist() if values.dtype.kind in "OUbiuf" else values.astype(str).tolist()
     if values.dtype.kind in "mM":  # times
         listed = [None if is_none else text for text, is_none in zip(listed, np.isnat(values), strict=True)]
@@ -378,4 +385,4 @@ def _find_levels(values: AnyArray, column: str) -> _Levels:
         raise TypeError(f"Column {column!r} must hold numbers or words to select rows by; {error}.") from error
     place = {word: at for at, word in enumerate(sorted(set(text.values())))}
     code = {value: place[word] for value, word in text.items()}
-    return _Levels(place, np.fromiter((code.get(value, -1) for value in listed), np.int64, count=len(listed)))
+    return Levels(place, np.fromiter((code.get(value, -1) for value in listed), np.int64, count=len(listed)))

@@ -1,5 +1,6 @@
 """The choice of a mixture: what it is chosen on, what is asked of it, and which one that leads to."""
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,6 +31,10 @@ class Evidence(NamedTuple):
     sample_weight: FloatArray | None
     groups: IntArray | None
     answers: Answers
+
+    def with_tables(self, tables: Mapping[str, Table]) -> "Evidence":
+        """Return the same evidence with other tables for the same rows."""
+        return self._replace(answers=self.answers.with_tables(tables))
 
     def _check_loaded(self) -> None:
         """Check what came from a file."""

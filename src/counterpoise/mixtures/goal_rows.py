@@ -185,3 +185,18 @@ def _tallied(
     """Return goals as rows and bounds; ``names`` are what an error calls them."""
     linear = [goal.linear for goal in asked]
     return tally_rates(linear, views, count, names), -np.array([rate.constant for rate in linear])
+
+
+def own_bound(limits: GoalRows, excess: float) -> float:
+    """Return the first goal's bound at which the right sides of its rows are larger by so much."""
+    found = []
+    for row in limits.rows_of(0):
+        needed = limits.needed(row, limits.goals[0].bound)
+        found.append(limits.own_bound(row, needed + excess / float(limits.bound_slopes[row])))
+    return max(found) if limits.goals[0].sense == "<=" else min(found)
+
+
+def check_range(limits: GoalRows) -> None:
+    """Refuse a first goal of which it is not known beforehand what values it can take."""
+    if limits.row_slopes[limits.rows_of(0)].any():
+        raise ValueError("The goal is on a ratio, whose range under a mixture is not known beforehand: pass bounds.")

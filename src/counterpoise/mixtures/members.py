@@ -5,7 +5,8 @@ with ``predict``. Whatever a mixture says follows from its members, their shares
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, NoReturn
+from dataclasses import dataclass
+from typing import Any, NamedTuple, NoReturn, Self
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -27,15 +28,37 @@ class _Member(NamedTuple):
     classes: AnyArray
 
     def predict_codes(self, X: Any) -> IntArray:
-        ask = self.model.predict if hasattr(self.model, "predict") else self.model
-        try:
-            said = ask(X)
-        except NotFittedError as error:
-            raise ValueError(f"{self.name} is not fitted; a mixture is chosen among fitted models: {error}") from error
-        except Exception as error:
-            raise ValueError(f"{self.name} failed to predict: {type(error).__name__}: {error}") from error
+        said = asked(self.name, self.model.predict if hasattr(self.model, "predict") else self.model, X)
         order = getattr(self.model, "classes_", None)
         return codes_of(said, n_rows(X), self.classes, self.name, None if order is None else np.asarray(order))
+
+
+def asked(name: str, ask: Callable[[Any], Any], X: Any) -> Any:
+    """Return what a model says; an error tells which model it was."""
+    try:
+        return ask(X)
+    except NotFittedError as error:
+        raise ValueError(f"{name} is not fitted; a mixture is chosen among fitted models: {error}") from error
+    except Exception as error:
+        raise ValueError(f"{name} failed to predict: {type(error).__name__}: {error}") from error
+
+
+@dataclass(frozen=True, eq=False)
+class ScoredRows:
+    """Rows with the scores of models and the groups that rules look at; the rows themselves are for draws."""
+
+    features: Any
+    scores: FloatArray  # (n_rows, n_models)
+    groups: IntArray
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Return the shape of the scores."""
+        return self.scores.shape
+
+    def __getitem__(self, rows: Any) -> Self:
+        """Return some of the rows."""
+        return type(self)(None, self.scores[rows], self.groups[rows])
 
 
 class _Stored(NamedTuple):
@@ -128,7 +151,7 @@ class Mixture(NamedTuple):
 
     def _uniforms(self, X: Any, given: Any, ids: Any) -> FloatArray:
         if isinstance(self.draws, Draws):
-            return self.draws.uniforms(given, as_columns(X), ids)
+            return self.draws.uniforms(given, as_columns(X.features if isinstance(X, ScoredRows) else X), ids)
         assert self.draws is not None  # noqa: S101 - it draws
         return np.asarray(self.draws.random(n_rows(X)))
 
@@ -167,18 +190,21 @@ def named_models(estimators: Any) -> list[tuple[str, Any]]:
 
 def members_of(named: list[tuple[str, Any]], labels: AnyArray) -> list[_Member | _Stored]:
     """Return what asks the models, given the labels of ``y``: all know the classes of all."""
-    titles = [
-        f"Model {place} ({name!r})" if name else f"Model {place} ({type(model).__name__})"
+    titled = titled_models(named)
+    classes = all_classes(labels, titled)
+    return [_member(title, model, classes) for title, model in titled.items()]
+
+
+def titled_models(named: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return the models by what messages call them."""
+    return {
+        f"Model {place} ({name!r})" if name else f"Model {place} ({type(model).__name__})": model
         for place, (name, model) in enumerate(named)
-    ]
-    models = [model for _, model in named]
-    classes = _all_classes(labels, dict(zip(titles, models, strict=True)))
-    return [_member(title, model, classes) for title, model in zip(titles, models, strict=True)]
+    }
 
 
 def _member(title: str, model: Any, classes: AnyArray) -> _Member | _Stored:
-    if isinstance(model, type):
-        raise TypeError(f"{title} is a class, not a model: add parentheses, and fit it.")
+    check_instance(title, model)
     if hasattr(model, "predict") or callable(model):
         return _Member(title, model, classes)
     if isinstance(model, Mapping):
@@ -191,7 +217,13 @@ def _member(title: str, model: Any, classes: AnyArray) -> _Member | _Stored:
     )
 
 
-def _all_classes(labels: AnyArray, titled: dict[str, Any]) -> AnyArray:
+def check_instance(title: str, model: Any) -> None:
+    """Refuse a class in the place of a model."""
+    if isinstance(model, type):
+        raise TypeError(f"{title} is a class, not a model: add parentheses, and fit it.")
+
+
+def all_classes(labels: AnyArray, titled: dict[str, Any]) -> AnyArray:
     """Return the labels of y and those that models know: a model may know classes that these rows do not show."""
     known = [labels]
     for title, model in titled.items():

@@ -7,7 +7,7 @@ once; another objective, bound or goal is solved from what they said.
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.sparse import issparse
@@ -22,20 +22,23 @@ from counterpoise.goals import Table
 from counterpoise.mixtures.answers import TRAIN, Answers, find_positive
 from counterpoise.mixtures.choosing import Aim, as_aim
 from counterpoise.mixtures.draws import Draws, check_key, make_key
-from counterpoise.mixtures.members import as_columns, members_of, named_models
+from counterpoise.mixtures.members import all_classes, as_columns, members_of, named_models, titled_models
 from counterpoise.mixtures.pool import n_rows
-from counterpoise.mixtures.randomized import DECISIONS, RandomizedClassifier, Weighed
+from counterpoise.mixtures.randomized import DECISIONS, Given
+from counterpoise.mixtures.scored import FIXED, RuleClassifier
+from counterpoise.mixtures.scores.asking import scorer
 
 
-class MixtureClassifier(RandomizedClassifier):
-    """The best mixture of fitted models under goals.
+class MixtureClassifier(RuleClassifier):
+    """The best mixture of fitted models, or of all thresholds of their scores, under goals.
 
     Parameters
     ----------
     estimators : list
         The pool. Each entry is a fitted classifier or pipeline of any library, a callable from rows to labels (or to a
         column of probabilities for each class), stored predictions (an array of labels for the rows of ``fit``, or a
-        dict of such arrays by dataset), or a pair of a name and one of these. A clone keeps them as they are.
+        dict of such arrays by dataset), or a pair of a name and one of these. A clone keeps them as they are. With
+        ``scores`` functions return scores, and stored arrays of floats are scores.
     alpha : float in (0, 1], default=0.1
         Tail fraction; 1 is the plain error. Short for ``objective=CVaR(alpha)``, and ignored under another objective.
     objective : risk or rate, or the text of one, optional
@@ -44,11 +47,26 @@ class MixtureClassifier(RandomizedClassifier):
         as ``"false_positive_rate(train)"``. ``"worst-group"`` is ``WorstGroup()``.
     goals : goals or their texts, default=()
         What must hold on the rows of ``fit``, the dataset ``train``, and on other datasets: see ``counterpoise.goals``.
-    decision : {"sticky", "sample", "vote"}, default="sticky"
+    scores : bool, default=False
+        Mix not the models but the rules of their scores: every threshold of every model with ``predict_proba`` or
+        ``decision_function``, one for each group of ``by``. Two classes only.
+    by : str or list of str, default=()
+        Columns that may be looked at when deciding: rules have a threshold for each combination of their values. Each
+        is a column of ``sensitive_features``, of X where it is a data frame, or the word ``"baseline"``, which stands
+        for the answers of the deployed model. None: one threshold for all.
+    budget : float in [0, 1], optional
+        Largest average loss above the least that is possible under the goals, so that a tail is not bought blindly.
+        For ``scores``.
+    unknown_group : {"refuse", "pool"}, default="refuse"
+        What to do about groups of ``by`` with few rows in ``fit`` or none: raise an error, or decide about all of them
+        by one threshold: their own, or, where ``fit`` saw none of them, that which calls as many people positive as the
+        rule does.
+    decision : {"sticky", "sample", "vote", "fixed"}, default="sticky"
         How ``predict`` decides: by a draw that is fixed for each row or id, by a fresh draw, or by weighted vote. Goals
-        hold for draws; see ``to_deterministic`` for a rule without them.
+        hold for draws; see ``to_deterministic`` for a rule without them. ``"fixed"``, for ``scores``: one rule that
+        meets the goals without draws, found by a search.
     max_models : int, optional
-        Mix at most so many models, found by a heuristic; ``max_models_cost_`` is what that costs.
+        Mix at most so many models, or rules, found by a heuristic; ``max_models_cost_`` is what that costs.
     pos_label : label, optional
         The class that goals without ``of`` call positive; by default the second of two. All others then count as
         negative in those goals; the loss still tells all classes apart.
@@ -67,11 +85,19 @@ class MixtureClassifier(RandomizedClassifier):
     estimators_, names_ : list
         The models and what they are called.
     mixture_ : array of shape (n_models,)
-        Probability with which each model decides.
+        Probability with which each model decides, or with ``scores`` each of ``rules_``.
+    rules_ : list of Rule
+        With ``scores``: ``rule.model`` is a place in ``estimators_``, ``rule.thresholds`` a dict by group; by model,
+        then by rising threshold.
+    groups_ : Groups
+        With ``scores``: the columns of ``by`` and the names of the groups.
     n_models_ : int
-        How many models carry weight.
+        How many models, or rules, carry weight.
+    fixed_cost_ : float
+        With ``decision="fixed"``: how much more risk the rule has than the best mixture.
     value_, gap_ : float
-        Risk of the mixture on the rows of ``fit``, and how far above the optimum of all mixtures it is at most.
+        Risk of the mixture on the rows of ``fit``, and how far above the optimum of all mixtures it is at most; with
+        ``scores`` that of all thresholds of all models.
     goals_ : tuple of Goal
     multipliers_ : array of shape (n_goals,)
         The price of each goal: how fast the risk would fall if its linear form were relaxed; 0 where it costs nothing.
@@ -95,7 +121,22 @@ class MixtureClassifier(RandomizedClassifier):
     True
     >>> mixture.rebalance(alpha=0.5).value_ < mixture.value_
     True
+
+    All thresholds of one of them, instead of what it says:
+
+    >>> strong = MixtureClassifier(pool[:1], scores=True, alpha=1.0, goals=["recall(train) >= 0.99"], random_state=0)
+    >>> strong = strong.fit(X[200:], y[200:])
+    >>> [str(rule) for rule in strong.rules_], round(strong.value_, 4)
+    (['model 0 above all: 3.706e-07'], 0.0325)
     """
+
+    _added_later: ClassVar[dict[str, Any]] = {
+        **RuleClassifier._added_later,  # noqa: SLF001 - its own
+        "scores": False,
+        "by": (),
+        "budget": None,
+        "unknown_group": "refuse",
+    }
 
     def __init__(
         self,
@@ -104,6 +145,10 @@ class MixtureClassifier(RandomizedClassifier):
         alpha: float = 0.1,
         objective: Any = None,
         goals: Any = (),
+        scores: bool = False,
+        by: Any = (),
+        budget: float | None = None,
+        unknown_group: str = "refuse",
         decision: str = "sticky",
         max_models: int | None = None,
         pos_label: Any = None,
@@ -115,6 +160,10 @@ class MixtureClassifier(RandomizedClassifier):
         self.alpha = alpha
         self.objective = objective
         self.goals = goals
+        self.scores = scores
+        self.by = by
+        self.budget = budget
+        self.unknown_group = unknown_group
         self.decision = decision
         self.max_models = max_models
         self.pos_label = pos_label
@@ -129,6 +178,7 @@ class MixtureClassifier(RandomizedClassifier):
         sample_weight: ArrayLike | None = None,
         *,
         sensitive_features: Any = None,
+        baseline: ArrayLike | None = None,
         datasets: Mapping[str, Table] | None = None,
         largest_weight: float | None = None,
     ) -> Self:
@@ -143,7 +193,10 @@ class MixtureClassifier(RandomizedClassifier):
         sample_weight : array of shape (n_samples,), optional
             Non-negative; only their ratios matter.
         sensitive_features : data frame, dict of arrays or array, optional
-            Columns that goals speak of, and the groups of ``WorstGroup``.
+            Columns that goals speak of and rules look at, and the groups of ``WorstGroup``.
+        baseline : array of shape (n_samples,), optional
+            What the deployed model says about the rows, for churn, wins and losses on ``train``, and for rules that
+            look at it.
         datasets : dict from names to Table, optional
             Other datasets that goals or objective speak of.
         largest_weight : float, optional
@@ -162,24 +215,41 @@ class MixtureClassifier(RandomizedClassifier):
         X, labels = self._check_rows(X, y)
         named = named_models(self.estimators)
         self.names_, self.estimators_ = [name for name, _ in named], [model for _, model in named]
-        members = members_of(named, labels)
-        self.classes_, self._members = members[0].classes, members
+        self._scored = None
+        self.classes_, self._members = self._members_of(named, labels)
         drawn, self._generator = make_key(self.random_state), _generator(self.random_state)
         empty = Answers({}, {}, find_positive(self.classes_, self.pos_label))
-        weighed = Weighed(sample_weight, largest_weight)
-        evidence = self._asked_about(X, labels, weighed, sensitive_features, empty, TRAIN)
+        given = Given(X, labels, sensitive_features, baseline, sample_weight, largest_weight)
+        evidence = self._asked_about(given, empty, TRAIN)
         key = check_key(self.key) or drawn
         self._draws = Draws.learned(key, as_columns(X), evidence.sample_weight, self.estimators_)
-        answers = self._with_datasets(evidence.answers, datasets)
-        self._settle(evidence._replace(answers=answers), self._aim_of_fit())
+        self._settle(self._joined(evidence, datasets), self._aim_of_fit())
         return self
+
+    def _members_of(self, named: list[tuple[str, Any]], labels: AnyArray) -> tuple[AnyArray, list[Any]]:
+        """Return the classes, and what asks the models."""
+        if not self.scores:
+            members = members_of(named, labels)
+            return members[0].classes, list(members)
+        titled = titled_models(named)
+        classes = all_classes(labels, titled)
+        if len(classes) != 2:  # noqa: PLR2004 - a threshold tells two classes apart
+            raise ValueError(
+                "Only binary classification is supported. The type of the target is multiclass, and with scores=True "
+                f"thresholds tell two classes apart; got {len(classes)}: {classes.tolist()}. Make the labels binary, "
+                "or leave scores=False."
+            )
+        positive = find_positive(classes, self.pos_label)
+        assert positive is not None  # noqa: S101 - of two classes
+        return classes, [scorer(title, model, positive) for title, model in titled.items()]
 
     def _aim_of_fit(self) -> Aim:
         return as_aim(self.alpha, self.objective, self.goals, **self._limits())
 
     def _check_parameters(self) -> None:
         self._aim_of_fit()
-        check_choice(self.decision, "decision", DECISIONS)
+        check_choice(self.decision, "decision", (*DECISIONS, FIXED))
+        self._check_score_parameters()
         check_key(self.key)
         if self.max_models is not None:
             check_count(self.max_models, "max_models")
@@ -211,6 +281,7 @@ class MixtureClassifier(RandomizedClassifier):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = not self.scores
         with suppress(TypeError, ValueError):  # where estimators is no pool, fit says so
             # Rows go to the models as they are, so what all of them take is taken; those of no tags may take anything.
             tagged = [model for _, model in named_models(self.estimators) if hasattr(model, "__sklearn_tags__")]

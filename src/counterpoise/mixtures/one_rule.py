@@ -7,7 +7,7 @@ among the vote at up to 64 thresholds and the single models, and says what it co
 """
 
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -29,12 +29,14 @@ class DeterministicRule:
 
     Attributes
     ----------
-    kind : {"vote", "single"}
-        The weighted vote, or one model.
+    kind : {"vote", "single", "fixed"}
+        The weighted vote, one model, or one rule of a score.
     threshold : float or None
         Of the vote: the positive class is said where models with at least this share of the mixture say it.
     model : int or None
-        Which model decides alone.
+        Which model decides alone, or by its score.
+    rule : Rule or None
+        The thresholds of that score by group, found by a search.
     classes_ : array
         Class labels.
     value, mixture_value : float
@@ -51,6 +53,9 @@ class DeterministicRule:
     mixture_value: float
     checks: tuple[GoalCheck, ...]
     source: Any = field(repr=False)
+    rule: Any = None
+
+    _added_later: ClassVar = {"rule": None}  # than some files of saved rules
 
     @property
     def loss(self) -> float:
@@ -62,18 +67,23 @@ class DeterministicRule:
         """Return the total by which the rule misses the goals."""
         return float(sum(check.violation for check in self.checks))
 
-    def predict(self, X: Any) -> AnyArray:
+    def predict(self, X: Any, sensitive_features: Any = None, baseline: Any = None) -> AnyArray:
         """Decide about every row, always the same way.
 
         Parameters
         ----------
         X : array, sparse matrix or data frame of shape (n_samples, n_features)
+        sensitive_features, baseline
+            What a rule of a score looks at, as for the classifier that it was made of.
 
         Returns
         -------
         array of shape (n_samples,)
             Class labels.
         """
+        if self.rule is not None:
+            said = self.source._decided_by(self.rule, X, sensitive_features, baseline)  # noqa: SLF001 - of our own kind
+            return np.asarray(said)
         mixture, rows = self.source._asked(X)  # noqa: SLF001 - of our own kind
         if self.kind == "single":
             codes = predict_codes(mixture.pool.members[self.model], rows, self.classes_)
@@ -83,7 +93,10 @@ class DeterministicRule:
         return np.asarray(self.classes_[codes])
 
     def __str__(self) -> str:
-        rule = f"model {self.model}" if self.kind == "single" else f"weighted vote at threshold {self.threshold:.4g}"
+        rule = (
+            f"model {self.model}" if self.kind == "single" else f"weighted vote at threshold {self.threshold or 0:.4g}"
+        )
+        rule = rule if self.rule is None else f"{self.rule}, found by a search"
         lines = [f"{rule}: risk {self.value:.4g} against the mixture's {self.mixture_value:.4g} ({self.loss:+.4g})"]
         return "\n".join([*lines, *map(str, self.checks)])
 

@@ -5,6 +5,7 @@ sorted ``classes``. An error says which model it was.
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -86,17 +87,23 @@ def pool_codes(models: Sequence[Any], X: Any, classes: AnyArray, n_jobs: int | N
 
     Rows are asked about in chunks, models and chunks in as many threads as ``n_jobs`` says.
     """
+    codes = np.empty((n_rows(X), len(models)), dtype=np.min_scalar_type(len(classes) - 1), order="F")
+    asks = [partial(predict_codes, model, classes=classes) for model in models]
+    fill_columns(codes, asks, X, n_jobs)
+    return codes
+
+
+def fill_columns(columns: AnyArray, asks: Sequence[Callable[[Any], Any]], X: Any, n_jobs: int | None) -> None:
+    """Fill each column with what one function says about rows, some rows at a time, in threads."""
     n_samples = n_rows(X)
-    codes = np.empty((n_samples, len(models)), dtype=np.min_scalar_type(len(classes) - 1), order="F")
     chunks = [slice(start, min(start + _CHUNK, n_samples)) for start in range(0, n_samples, _CHUNK)]
 
     def fill(place: int, chunk: slice) -> None:
         rows = X if len(chunks) == 1 else take_rows(X, chunk)
-        codes[chunk, place] = predict_codes(models[place], rows, classes)
+        columns[chunk, place] = asks[place](rows)
 
-    tasks = [(place, chunk) for place in range(len(models)) for chunk in chunks]
+    tasks = [(place, chunk) for place in range(len(asks)) for chunk in chunks]
     Parallel(n_jobs=n_jobs, prefer="threads", require="sharedmem")(delayed(fill)(*task) for task in tasks)
-    return codes
 
 
 def failures(predicted: AnyArray, codes: IntArray) -> ByteArray:

@@ -10,12 +10,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from counterpoise._base.checks import check_mixture, check_sample_weight, is_frame
 from counterpoise._base.secret import SecretParameter
-from counterpoise._base.types import AnyArray, ArrayLike, FloatArray
+from counterpoise._base.types import AnyArray, ArrayLike, FloatArray, IntArray
 from counterpoise.goals import GoalCheck, Table
 from counterpoise.goals.tables import with_train
 from counterpoise.mixtures.answers import TRAIN, Answers, find_positive
 from counterpoise.mixtures.choosing import WORST_GROUP, Aim, Evidence, as_aim, choose_mixture, select
 from counterpoise.mixtures.draws import known_draws
+from counterpoise.mixtures.game import Choice, Selection
 from counterpoise.mixtures.members import Mixture, Pool, shared
 from counterpoise.mixtures.one_rule import DeterministicRule, best_rule
 from counterpoise.mixtures.pool import PooledClassifier, checked_features, failures, groups_of, n_rows, predict_codes
@@ -24,11 +25,29 @@ from counterpoise.theory.risks import Risk
 DECISIONS = ("sticky", "sample", "vote")
 
 
-class Weighed(NamedTuple):
-    """Weights as given, and the most that a row of the population can weigh."""
+class Given(NamedTuple):
+    """Labelled rows with all that belongs to them, as the methods take them, and other datasets."""
 
-    sample_weight: ArrayLike | None
+    X: Any = None
+    y: Any = None
+    sensitive_features: Any = None
+    baseline: Any = None
+    sample_weight: ArrayLike | None = None
     largest_weight: float | None = None
+    datasets: Mapping[str, Table] | None = None
+
+    def check(self) -> None:
+        """Check that rows and what belongs to them came together, or none of it."""
+        if self.X is None and any(part is not None for part in (self.y, self.sample_weight, self.largest_weight)):
+            raise ValueError("y or weights came without X; pass X and y together, or neither.")
+        if self.X is not None and self.y is None:
+            raise ValueError("X came without y; mixtures are chosen and checked on labelled rows.")
+
+    def table(self, y: AnyArray) -> Table:
+        """Return the rows with their labels as goals see them."""
+        features = self.X if is_frame(self.X) else np.empty((len(y), 0))
+        weights: dict[str, Any] = {"sample_weight": self.sample_weight, "largest_weight": self.largest_weight}
+        return Table(features, y, self.sensitive_features, self.baseline, **weights)
 
 
 class RandomizedClassifier(PooledClassifier):
@@ -40,7 +59,7 @@ class RandomizedClassifier(PooledClassifier):
     """
 
     key = SecretParameter()
-    _added_later: ClassVar = {"key": None, "objective": None}  # than some files of saved models
+    _added_later: ClassVar[dict[str, Any]] = {"key": None, "objective": None}  # than some files of saved models
 
     def predict(self, X: Any, ids: Any = None) -> AnyArray:
         """Decide about every row.
@@ -58,7 +77,9 @@ class RandomizedClassifier(PooledClassifier):
         array of shape (n_samples,)
             Class labels.
         """
-        mixture, rows = self._asked(X)
+        return self._decided(X, ids, *self._asked(X))
+
+    def _decided(self, X: Any, ids: Any, mixture: Mixture, rows: Any) -> AnyArray:
         if ids is not None and self.decision != "sticky":
             raise ValueError(f"ids are for decision='sticky'; this classifier has decision={self.decision!r}.")
         return mixture.decide(rows, X, ids)
@@ -107,6 +128,7 @@ class RandomizedClassifier(PooledClassifier):
         objective: Any = None,
         sample_weight: ArrayLike | None = None,
         sensitive_features: Any = None,
+        baseline: ArrayLike | None = None,
         datasets: Mapping[str, Table] | None = None,
         largest_weight: float | None = None,
         tables: Mapping[str, Table] | None = None,
@@ -129,6 +151,8 @@ class RandomizedClassifier(PooledClassifier):
         sensitive_features : array, dict or data frame with a row for each sample, optional
             Columns that goals speak of. Without goals, alpha and objective: choose the mixture with the least loss on
             the worst of these groups; a small labelled set is enough.
+        baseline : array of shape (n_samples,), optional
+            What the deployed model says about the rows, for churn, wins and losses.
         datasets : dict from names to Table, optional
             Other datasets that goals or objective speak of; those given before are known.
         largest_weight : float, optional
@@ -152,8 +176,8 @@ class RandomizedClassifier(PooledClassifier):
         if objective is None and alpha is None and sensitive_features is not None and not has_goals:
             objective = WORST_GROUP
         aim = self._aim(alpha, objective, goals)._replace(mixture="optimal")
-        evidence = self._evidence(X, y, Weighed(sample_weight, largest_weight), sensitive_features, datasets)
-        evidence = evidence._replace(answers=evidence.answers.with_tables(tables or {}))
+        rows = Given(X, y, sensitive_features, baseline, sample_weight, largest_weight, datasets)
+        evidence = self._evidence(rows).with_tables(tables or {})
         given = {"alpha": alpha, "goals": goals, "objective": objective, "mixture": "optimal"}
         params = self.get_params(deep=False)
         other = copy.copy(self)
@@ -171,13 +195,14 @@ class RandomizedClassifier(PooledClassifier):
         *,
         sample_weight: ArrayLike | None = None,
         sensitive_features: Any = None,
+        baseline: ArrayLike | None = None,
         datasets: Mapping[str, Table] | None = None,
     ) -> list[GoalCheck]:
         """Return how the goals stand in expectation over the draws, on the rows of ``fit`` or on others.
 
         Parameters
         ----------
-        X, y, sample_weight, sensitive_features, datasets
+        X, y, sample_weight, sensitive_features, baseline, datasets
             As for ``rebalance``: the data in place of ``train``, and other datasets by name.
 
         Returns
@@ -186,8 +211,8 @@ class RandomizedClassifier(PooledClassifier):
             One for each goal: its value, bound, violation and whether it holds.
         """
         check_is_fitted(self)
-        evidence = self._evidence(X, y, Weighed(sample_weight), sensitive_features, datasets)
-        return evidence.answers.checks(self.goals_, self.mixture_)
+        given = Given(X, y, sensitive_features, baseline, sample_weight, None, datasets)
+        return self._told(self._evidence(given)).answers.checks(self.goals_, self.mixture_)
 
     def to_deterministic(
         self,
@@ -196,6 +221,7 @@ class RandomizedClassifier(PooledClassifier):
         *,
         sample_weight: ArrayLike | None = None,
         sensitive_features: Any = None,
+        baseline: ArrayLike | None = None,
         datasets: Mapping[str, Table] | None = None,
         largest_weight: float | None = None,
     ) -> DeterministicRule:
@@ -207,7 +233,7 @@ class RandomizedClassifier(PooledClassifier):
 
         Parameters
         ----------
-        X, y, sample_weight, sensitive_features, datasets, largest_weight
+        X, y, sample_weight, sensitive_features, baseline, datasets, largest_weight
             As for ``rebalance``: the rows on which the rule is chosen. Default: those of ``fit``.
 
         Returns
@@ -216,9 +242,8 @@ class RandomizedClassifier(PooledClassifier):
             With ``predict``, and what it loses in the tail and in the goals.
         """
         check_is_fitted(self)
-        evidence = self._evidence(X, y, Weighed(sample_weight, largest_weight), sensitive_features, datasets)
-        found = best_rule(self.mixture_, evidence, self._aim())
-        return DeterministicRule(**found, classes_=self.classes_, source=self)
+        given = Given(X, y, sensitive_features, baseline, sample_weight, largest_weight, datasets)
+        return DeterministicRule(**self._one_rule(self._evidence(given)), classes_=self.classes_, source=self)
 
     @property
     def risk_(self) -> Risk | None:
@@ -226,13 +251,21 @@ class RandomizedClassifier(PooledClassifier):
         asked = self.selection_.risk or self.objective_
         return asked if isinstance(asked, Risk) else None
 
+    def _one_rule(self, evidence: Any) -> dict[str, Any]:
+        """Return the fields of a ``DeterministicRule`` that are found on evidence."""
+        return best_rule(self.mixture_, evidence, self._aim())
+
+    def _told(self, evidence: Any) -> Evidence:
+        """Return what each member of the mixture says, given what a mixture can be chosen on."""
+        return evidence  # type: ignore[no-any-return]
+
     def _pool(self) -> Pool:
         return Pool(vars(self).get("_members", self.estimators_), self.classes_, self.n_jobs)
 
     def _asked(self, X: Any) -> tuple[Mixture, Any]:
         """Return who decides, and the rows checked."""
         rows = self._check_predict_input(X)
-        if self.decision == "vote":
+        if self.decision not in ("sticky", "sample"):
             return Mixture(self._pool(), self.mixture_, None), rows
         draws = self._generator if self.decision == "sample" else known_draws(self)
         return Mixture(self._pool(), self.mixture_, draws), rows
@@ -253,7 +286,9 @@ class RandomizedClassifier(PooledClassifier):
     def _settle(self, evidence: Evidence, aim: Aim) -> None:
         """Choose the mixture and keep what it was chosen on."""
         selection = select(evidence, aim)
-        choice = choose_mixture(selection, aim)
+        self._settle_on(evidence, aim, selection, choose_mixture(selection, aim))
+
+    def _settle_on(self, evidence: Evidence, aim: Aim, selection: Selection, choice: Choice) -> None:
         self.alpha_, self.goals_, self.objective_ = aim.alpha, aim.goals, aim.objective
         self.selection_, self._kept = selection, evidence
         self.mixture_, self.value_, self.gap_, self.multipliers_, cost = choice
@@ -261,40 +296,41 @@ class RandomizedClassifier(PooledClassifier):
         if hasattr(self, "max_models"):
             self.max_models_cost_ = cost
 
-    def _evidence(
-        self, X: Any, y: Any, weighed: Weighed, sensitive_features: Any, datasets: Mapping[str, Table] | None
-    ) -> Evidence:
+    def _evidence(self, given: Given) -> Any:
         """Return what was kept from fit, with what is given in its place."""
-        kept = self._kept
-        if X is None:
-            if any(part is not None for part in (y, *weighed)):
-                raise ValueError("y or weights came without X; pass X and y together, or neither.")
-            if sensitive_features is not None:
-                groups, _ = groups_of(sensitive_features, len(kept.losses))
-                tables = kept.answers.tables
-                tables = {**tables, TRAIN: tables[TRAIN].replaced(sensitive_features=sensitive_features)}
-                kept = kept._replace(groups=groups, answers=replace(kept.answers, tables=tables))
-        elif y is None:
-            raise ValueError("X came without y; mixtures are chosen and checked on labelled rows.")
-        else:
-            kept = self._asked_about(X, y, weighed, sensitive_features, kept.answers)
+        given.check()
+        kept = self._evidence_of_fit()
+        if given.X is not None:
+            kept = self._asked_about(given, kept.answers)
+        elif given.sensitive_features is not None or given.baseline is not None:
+            kept = with_columns(kept, given)
+        return self._joined(kept, given.datasets)
+
+    def _evidence_of_fit(self) -> Any:
+        """Return what was kept from fit."""
+        return self._kept
+
+    def _joined(self, kept: Any, datasets: Mapping[str, Table] | None) -> Any:
+        """Return evidence with other datasets beside it."""
         return kept._replace(answers=self._with_datasets(kept.answers, datasets))
 
-    def _asked_about(
-        self, X: Any, y: Any, weighed: Weighed, sensitive_features: Any, answers: Answers, name: str | None = None
-    ) -> Evidence:
+    def _asked_about(self, given: Given, answers: Answers, name: str | None = None) -> Any:
         """Ask all models about labelled rows, which become the dataset ``train``; ``name`` is as for ``Pool.codes``."""
-        checked = self._check_predict_input(X)
-        n_samples = n_rows(checked)
-        codes = self._codes_of(y, n_samples)
-        weight = check_sample_weight(weighed.sample_weight, n_samples)
-        groups = None if sensitive_features is None else groups_of(sensitive_features, n_samples)[0]
-        predicted = self._pool().codes(checked, n_samples, name)
-        features = X if is_frame(X) else np.empty((n_samples, 0))
-        table = Table(features, self.classes_[codes], sensitive_features, **weighed._asdict())
+        checked, codes, weight, groups = self._labelled(given)
+        predicted = self._pool().codes(checked, codes.size, name)
         assert answers.positive is not None  # noqa: S101 - told when the classes were
         said = answers.positive.said(predicted)
-        return Evidence(failures(predicted, codes), weight, groups, answers.with_dataset(TRAIN, table, said))
+        answers = answers.with_dataset(TRAIN, given.table(self.classes_[codes]), said)
+        return Evidence(failures(predicted, codes), weight, groups, answers)
+
+    def _labelled(self, given: Given) -> "Labelled":
+        """Return labelled rows, checked."""
+        checked = self._check_predict_input(given.X)
+        n_samples = n_rows(checked)
+        codes = self._codes_of(given.y, n_samples)
+        weight = check_sample_weight(given.sample_weight, n_samples)
+        groups = None if given.sensitive_features is None else groups_of(given.sensitive_features, n_samples)[0]
+        return Labelled(checked, codes, weight, groups)
 
     def _with_datasets(self, answers: Answers, datasets: Mapping[str, Table] | None) -> Answers:
         """Ask all models about the rows of other datasets."""
@@ -311,13 +347,15 @@ class RandomizedClassifier(PooledClassifier):
 
     def _check_loaded(self) -> None:
         """Check what came from a file."""
-        if not hasattr(self, "classes_"):
-            return  # not fitted
-        known_draws(self)
-        self.objective_ = self._aim().objective  # earlier files have a word for it
-        if self._kept.answers.positive is None:  # earlier files tell no classes where none is the positive one
-            told = replace(self._kept.answers, positive=find_positive(self.classes_, None))
-            self._kept = self._kept._replace(answers=told)
+        if hasattr(self, "classes_"):  # it is fitted
+            known_draws(self)
+            self.objective_ = self._aim().objective  # earlier files have a word for it
+            if self._kept.answers.positive is None:  # earlier files tell no classes where none is the positive one
+                told = replace(self._kept.answers, positive=find_positive(self.classes_, None))
+                self._kept = self._kept._replace(answers=told)
+            self._check_loaded_members()
+
+    def _check_loaded_members(self) -> None:
         n_models = len(self.estimators_)
         check_mixture(self.mixture_, n_models)
         pools = {part.losses.shape[1] for part in (self._kept, self.selection_)}
@@ -326,3 +364,22 @@ class RandomizedClassifier(PooledClassifier):
         n_members = len(self._pool().members)
         if n_members != n_models:
             raise ValueError(f"it has {n_members} members for {n_models} models")
+
+
+class Labelled(NamedTuple):
+    """Labelled rows as models take them, the places of their labels among the classes, weights and groups."""
+
+    X: Any
+    codes: IntArray
+    sample_weight: FloatArray | None
+    groups: IntArray | None
+
+
+def with_columns(kept: Any, given: Given) -> Any:
+    """Return evidence with other sensitive features, or answers of the deployed model, for the labelled rows."""
+    tables = kept.answers.tables
+    names = ("sensitive_features", "baseline")
+    parts = {name: getattr(given, name) for name in names if getattr(given, name) is not None}
+    if given.sensitive_features is not None:
+        kept = kept._replace(groups=groups_of(given.sensitive_features, tables[TRAIN].n_samples)[0])
+    return kept._replace(answers=replace(kept.answers, tables={**tables, TRAIN: tables[TRAIN].replaced(**parts)}))

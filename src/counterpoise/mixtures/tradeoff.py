@@ -15,9 +15,12 @@ from counterpoise._base.checks import as_numbers, check_count, check_losses, che
 from counterpoise._base.text_table import text_table
 from counterpoise._base.types import ArrayLike, FloatArray, IntArray
 from counterpoise.goals import Goal, Rate, as_goals, positive_rate
-from counterpoise.mixtures.choosing import as_aim, posed, select
+from counterpoise.mixtures.choosing import Aim, as_aim, posed, select
 from counterpoise.mixtures.game import Game
-from counterpoise.mixtures.goal_rows import GoalRows, goal_rows
+from counterpoise.mixtures.goal_rows import GoalRows, check_range, goal_rows, own_bound
+from counterpoise.mixtures.scores.evidence import rank
+from counterpoise.mixtures.scores.path import RulePath
+from counterpoise.mixtures.scores.rules import Rule
 from counterpoise.solvers import bounds_path, minimize_cvar, minimize_risk
 from counterpoise.solvers.result import InfeasibleRows, MixtureSolution
 from counterpoise.theory.risks import CVaR, Risk, RiskRows
@@ -50,6 +53,7 @@ class Tradeoff:
     points: tuple[TradeoffPoint, ...]
     goal: Goal | None
     objective: Risk | Rate
+    rules: tuple[Rule, ...] | None = None  # of scores, which the mixtures are over
 
     @property
     def alpha(self) -> float | None:
@@ -144,6 +148,8 @@ def tradeoff(
         0.7500      0.5000      0.5000      0.0000           2
     """
     tol, n_points = check_positive(tol, "tol"), check_count(n_points, "n_points")
+    if getattr(model, "_scored", None) is not None:
+        return _of_rules(model, goal, bounds, model._aim(alpha, objective), n_points, tol)  # noqa: SLF001 - of our own kind
     if hasattr(model, "selection_"):
         aim = model._aim(alpha, objective)  # noqa: SLF001 - of our own kind
         is_asked = objective is not None or not isinstance(model.objective_, CVaR)  # else the selection holds for it
@@ -168,21 +174,23 @@ def tradeoff(
     return Tradeoff(_points(game, limits, levels, scale, tol), shown, aim.objective)
 
 
+def _of_rules(model: Any, goal: Any, bounds: ArrayLike | None, aim: Aim, n_points: int, tol: float) -> Tradeoff:
+    """Return the frontier over all rules of scores."""
+    ranked = rank(model._scored, model.groups_)  # noqa: SLF001 - of our own kind
+    path = RulePath(ranked, aim, _goals_of_model(model, goal), tol)
+    levels = path.default_bounds(n_points) if bounds is None else _check_bounds(bounds)
+    found, rules = path.solve(levels)
+    own, shift = path.rows.rows_of(0), path.asked.shift
+    points = tuple(_point(float(level), one, shift, own) for level, one in zip(levels, found, strict=True))
+    return Tradeoff(points, path.goals[0], aim.objective, tuple(ranked.as_rules(rules)))
+
+
 def _at(limits: GoalRows, bound: float) -> tuple[FloatArray, FloatArray] | None:
     """Return rows and bounds for another bound of the first goal, or None where these rows can never show it."""
     if not limits.can_show(0, bound):
         return None
     other = limits.with_bound(0, bound)
     return other.rows, other.bounds
-
-
-def _own_bound(limits: GoalRows, excess: float) -> float:
-    """Return the first goal's bound at which the right sides of its rows are larger by so much."""
-    found = []
-    for row in limits.rows_of(0):
-        needed = limits.needed(row, limits.goals[0].bound)
-        found.append(limits.own_bound(row, needed + excess / float(limits.bound_slopes[row])))
-    return max(found) if limits.goals[0].sense == "<=" else min(found)
 
 
 def _points(
@@ -238,13 +246,17 @@ def _check_row(row: Any, n_models: int) -> FloatArray:
 
 def _rows_of_model(model: Any, goal: Any) -> GoalRows:
     """Return the goal and then the model's other goals as rows."""
+    found = goal_rows(model._kept.answers, _goals_of_model(model, goal))  # noqa: SLF001 - of our own kind
+    assert isinstance(found, GoalRows)  # noqa: S101 - there is a goal
+    return found
+
+
+def _goals_of_model(model: Any, goal: Any) -> tuple[Goal, ...]:
+    """Return the goal and then the model's other goals."""
     listed = as_goals(goal)
     if len(listed) != 1:
         raise ValueError(f"A frontier is for one goal; got {len(listed)}.")
-    others = [other for other in model.goals_ if other.with_bound(listed[0].bound) != listed[0]]
-    found = goal_rows(model._kept.answers, (listed[0], *others))  # noqa: SLF001 - of our own kind
-    assert isinstance(found, GoalRows)  # noqa: S101 - there is a goal
-    return found
+    return (listed[0], *(other for other in model.goals_ if other.with_bound(listed[0].bound) != listed[0]))
 
 
 def _check_bounds(bounds: ArrayLike) -> FloatArray:
@@ -256,8 +268,7 @@ def _check_bounds(bounds: ArrayLike) -> FloatArray:
 
 def _default_bounds(game: Game, limits: GoalRows, n_points: int) -> FloatArray:
     """Return bounds from the tightest possible to where the goal costs nothing."""
-    if limits.row_slopes[limits.rows_of(0)].any():
-        raise ValueError("The goal is on a ratio, whose range under a mixture is not known beforehand: pass bounds.")
+    check_range(limits)
     own = limits.rows_of(0)
     given = {name: np.delete(values, own, axis=0) for name, values in limits.as_limits().items()}
     excess = limits.rows[own] - limits.bounds[own, None]  # the largest of which is how far the goal is missed
@@ -267,4 +278,4 @@ def _default_bounds(game: Game, limits: GoalRows, n_points: int) -> FloatArray:
         raise limits.infeasible(error) from error
     tightest = minimize_cvar(excess, 1.0 / own.size, **given).value
     loosest = max(float((excess @ free.mixture).max()), tightest)
-    return np.linspace(_own_bound(limits, tightest), _own_bound(limits, loosest), n_points)
+    return np.linspace(own_bound(limits, tightest), own_bound(limits, loosest), n_points)

@@ -37,6 +37,11 @@ class MeanVariance(Risk):
     def __post_init__(self) -> None:
         object.__setattr__(self, "penalty", check_penalty(self.penalty))
 
+    @property
+    def is_law_invariant(self) -> bool:
+        """Return True."""
+        return True
+
     def subgradient(self, losses: ArrayLike, sample_weight: ArrayLike | None = None) -> FloatArray:
         """Return ``2 q_i (mean + penalty (loss_i - mean))`` for the samples' own weights q."""
         vector, base = _checked(losses, sample_weight)

@@ -32,6 +32,11 @@ class Risk(ABC):
         return False
 
     @property
+    def is_law_invariant(self) -> bool:
+        """Tell whether only losses and their weights count, not which rows have them: then equal rows can be merged."""
+        return False
+
+    @property
     def tail_fraction(self) -> float | None:
         """Return alpha where the risk is a CVaR: then faster ways are open."""
         return None
@@ -83,6 +88,11 @@ class WeightedSum(Risk):
     def is_worst_case(self) -> bool:
         """Tell whether all parts are."""
         return all(risk.is_worst_case for _, risk in self.parts)
+
+    @property
+    def is_law_invariant(self) -> bool:
+        """Tell whether all parts are."""
+        return all(risk.is_law_invariant for _, risk in self.parts)
 
     def value(self, losses: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Return the sum of the values."""

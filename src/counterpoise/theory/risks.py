@@ -65,6 +65,11 @@ class Mean(WorstCase):
     """
 
     @property
+    def is_law_invariant(self) -> bool:
+        """Return True."""
+        return True
+
+    @property
     def tail_fraction(self) -> float:
         """Return 1: all samples."""
         return 1.0
@@ -94,6 +99,11 @@ class CVaR(WorstCase):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "alpha", check_alpha(self.alpha))  # a plain float, whose text can be read back
+
+    @property
+    def is_law_invariant(self) -> bool:
+        """Return True."""
+        return True
 
     @property
     def tail_fraction(self) -> float:
@@ -183,6 +193,11 @@ class _Ball(WorstCase):
         if self.degrees_of_freedom is not None:
             degrees = check_positive(self.degrees_of_freedom, "degrees_of_freedom")
             object.__setattr__(self, "degrees_of_freedom", degrees)
+
+    @property
+    def is_law_invariant(self) -> bool:
+        """Return True."""
+        return True
 
     def bind(self, rows: RiskRows) -> Risk:
         """Return the risk with its radius."""

@@ -1,0 +1,1 @@
+"""Rules of a score: a model that scores people stands for every threshold, one for each group where that is allowed."""

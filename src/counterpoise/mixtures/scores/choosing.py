@@ -1,0 +1,158 @@
+"""The choice of a mixture of rules: what is asked as a program over every threshold, and the rules that solve it."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from counterpoise._base.types import FloatArray
+from counterpoise.goals import Rate
+from counterpoise.mixtures.answers import TRAIN
+from counterpoise.mixtures.choosing import Aim, groups_by
+from counterpoise.mixtures.few_models import choose_few
+from counterpoise.mixtures.game import Game
+from counterpoise.mixtures.goal_rows import goal_rows, linear_rate
+from counterpoise.mixtures.scores.evidence import Ranked
+from counterpoise.mixtures.scores.limits import Budget, RuleLimits, infeasible
+from counterpoise.mixtures.scores.program import (
+    TOL,
+    CellLosses,
+    FixedLosses,
+    Found,
+    Losses,
+    NoMixture,
+    RuleProgram,
+    Sums,
+    as_sums,
+)
+from counterpoise.mixtures.scores.rules import CutRules, coupled, usual_rules
+from counterpoise.theory.risks import CVaR, Mean, Risk, RiskRows, WorstGroup
+
+_EXACT = 1e-7  # gap of the least mean loss from which a budget is counted
+_SHARE = 1e-10  # of the mixture, below which a rule is never drawn in practice: rounding of the solver
+
+
+class Asked(NamedTuple):
+    """An objective as a risk of linear functions of the rules."""
+
+    losses: Losses
+    risk: Risk
+    shift: float = 0.0
+
+
+class RuleChoice(NamedTuple):
+    """Rules and their shares, with what proves them."""
+
+    rules: CutRules
+    mixture: FloatArray
+    value: float
+    lower: float  # no mixture of any rules of any model has less
+    multipliers: FloatArray  # of the goals
+    cost: float  # of a limit on the number of rules
+    risk: Risk | None  # bound to the rows, where it is no CVaR, worst group or rate
+
+
+def choose_rules(ranked: Ranked, aim: Aim, tol: float = TOL) -> RuleChoice:
+    """Return the best mixture of all rules, or raise ``InfeasibleGoals``."""
+    limits, start = limits_of(ranked, aim), usual_rules(ranked.cuts, ranked.evidence.usual)
+    if aim.budget is not None:
+        limits, start = within_budget(ranked, limits, start, aim.budget)
+    asked = pose(ranked, aim)
+    found = solve(RuleProgram(ranked.cuts, asked.losses, asked.risk, limits), start, tol)
+    risk = asked.risk if isinstance(asked.losses, CellLosses) and asked.risk.tail_fraction is None else None
+    if aim.max_models is not None:
+        return _few(found, asked, limits, aim.max_models)._replace(risk=risk)
+    rules, mixture = coupled(found.rules, cleaned(found.solution.mixture))
+    _, value, lower, multipliers = _numbers(found, asked, limits)
+    return RuleChoice(rules, mixture, value, lower, multipliers, 0.0, risk)
+
+
+def limits_of(ranked: Ranked, aim: Aim) -> RuleLimits:
+    """Return the goals for every cut."""
+    return RuleLimits(ranked.cuts, goal_rows(ranked.answers(), aim.goals))
+
+
+def solve(program: RuleProgram, start: CutRules, tol: float = TOL) -> Found:
+    """Return the best mixture, or raise ``InfeasibleGoals``."""
+    try:
+        return program.solve(start, tol)
+    except NoMixture as error:
+        assert isinstance(program.limits, RuleLimits)  # noqa: S101 - of this file
+        raise infeasible(program.limits, error) from error.error
+
+
+def within_budget(ranked: Ranked, limits: RuleLimits, start: CutRules, budget: float) -> tuple[RuleLimits, CutRules]:
+    """Return the limits with a budget above the least mean loss under the goals, and rules that keep it."""
+    loss = mean_loss(ranked)
+    least = solve(RuleProgram(ranked.cuts, FixedLosses(loss), Mean(), limits), start, _EXACT)
+    most = least.solution.value + budget
+    return RuleLimits(ranked.cuts, limits.goals, Budget(loss, most)), least.rules
+
+
+def pose(ranked: Ranked, aim: Aim) -> Asked:
+    """Return what is minimized."""
+    objective, given = aim.objective, ranked.evidence
+    if isinstance(objective, Rate):
+        rate = linear_rate(ranked.answers(), objective)
+        return Asked(FixedLosses(as_sums(rate.row[None], ranked.cuts)), Mean(), rate.constant)
+    if isinstance(objective, WorstGroup):
+        sums = _group_losses(ranked, objective)
+        return Asked(FixedLosses(sums), CVaR(1 / len(sums.constants)))
+    if objective.tail_fraction == 1.0:
+        return Asked(FixedLosses(mean_loss(ranked)), Mean())
+    risk = objective.bind(_risk_rows(ranked))
+    codes, is_positive = ranked.codes[TRAIN], given.is_positive
+    return Asked(CellLosses(ranked.cuts, codes, is_positive, given.mass, merge=risk.is_law_invariant), risk)
+
+
+def mean_loss(ranked: Ranked) -> Sums:
+    """Return the mean loss of every rule."""
+    given = ranked.evidence
+    signed = np.where(given.is_positive, -given.mass, given.mass)
+    constant = np.array([given.mass[given.is_positive].sum()])
+    return Sums(constant, ranked.cuts.sums(ranked.train, signed)[None])
+
+
+def _group_losses(ranked: Ranked, objective: WorstGroup) -> Sums:
+    """Return the mean loss of every rule on each group that weighs anything."""
+    given, cuts = ranked.evidence, ranked.cuts
+    groups = groups_by(objective.names, given.answers.tables[TRAIN], given.groups)
+    mass, is_positive = given.mass, given.is_positive
+    constants, added = [], []
+    for group in np.unique(groups[mass > 0]).tolist():
+        rows = np.flatnonzero(groups == group)
+        share = mass[rows] / mass[rows].sum()
+        constants.append(float(share[is_positive[rows]].sum()))
+        added.append(cuts.sums(rows, np.where(is_positive[rows], -share, share)))
+    return Sums(np.array(constants), np.array(added))
+
+
+def _risk_rows(ranked: Ranked) -> RiskRows:
+    """Return the rows that a risk is bound to: what is chosen has one dimension for each threshold."""
+    given, cuts = ranked.evidence, ranked.cuts
+    table = given.answers.tables[TRAIN]
+    n_samples = 1.0 / float((given.mass**2).sum())
+    return RiskRows(n_samples, cuts.n_models * cuts.n_groups + 1, lambda names: groups_by(names, table, given.groups))
+
+
+def cleaned(mixture: FloatArray) -> FloatArray:
+    """Return a mixture without shares that are rounding."""
+    mixture = np.where(mixture > _SHARE, mixture, 0.0)
+    return np.asarray(mixture / mixture.sum())
+
+
+def _numbers(found: Found, asked: Asked, limits: RuleLimits) -> tuple[FloatArray, float, float, FloatArray]:
+    """Return mixture, value, lower bound and the goals' multipliers in the units of the objective."""
+    one, goals = found.solution, limits.goals
+    prices = np.zeros(0) if goals is None else goals.prices(one.multipliers[: len(goals.bounds)])
+    return one.mixture, asked.shift + one.value, asked.shift + one.lower, prices
+
+
+def _few(found: Found, asked: Asked, limits: RuleLimits, max_models: int) -> RuleChoice:
+    """Return the best mixture of at most so many rules of the pool that the best of all needed."""
+    game = Game(asked.losses.of(found.rules), asked.risk, asked.losses.sample_weight, limits.goals_of(found.rules))
+    choice = choose_few(game, max_models)
+    used = np.flatnonzero(choice.mixture)
+    used = used[np.lexsort((*-found.rules.cuts[used].T[::-1], found.rules.models[used]))]
+    _, _, lower, multipliers = _numbers(found, asked, limits)
+    value = asked.shift + choice.value
+    return RuleChoice(found.rules.only(used), choice.mixture[used], value, lower, multipliers, choice.cost, None)

@@ -1,0 +1,117 @@
+"""Every threshold of every score: the places between the scores of a group where a rule may cut, and sums up to them.
+
+Rows are sorted once for each model: by group, then by falling score. A rule says the positive class about the first
+rows of each group, so whatever is linear in its answers is a running sum, looked up at the cuts of the rule. Scores
+that are nearer than 1e-9 go together: another batch or machine may compute them in another order.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from counterpoise._base.types import BoolArray, FloatArray, IntArray
+from counterpoise.mixtures.scores import _kernels
+
+APART = 1e-9  # scores that differ by more can be told apart
+
+
+class Cuts(NamedTuple):
+    """The cuts of all models, numbered through: by model, then by group, then by falling threshold.
+
+    The first cut of a group is above all its scores, so that nobody in it is called positive, the last below all.
+    """
+
+    places: tuple[IntArray, ...]  # of each model: the first cut of a row's group at which the row is called positive
+    thresholds: FloatArray  # (n_cuts,)
+    starts: IntArray  # (n_models, n_groups + 1): where the cuts of a group begin, and where those of the last end
+
+    @property
+    def n_models(self) -> int:
+        """Return the number of scores."""
+        return len(self.starts)
+
+    @property
+    def n_groups(self) -> int:
+        """Return the number of groups."""
+        return int(self.starts.shape[1]) - 1
+
+    def sums(self, rows: IntArray | slice, amounts: FloatArray) -> FloatArray:
+        """Return for each cut the total amount of some rows that are called positive there."""
+        totals = np.concatenate(
+            [
+                np.bincount(places[rows] - start, amounts, end - start)
+                for places, start, end in zip(self.places, self.starts[:, 0], self.starts[:, -1], strict=True)
+            ]
+        )
+        return self.cumulated(totals.astype(np.float64, copy=False))  # of no rows numpy counts in whole numbers
+
+    def cumulated(self, totals: FloatArray) -> FloatArray:
+        """Return running sums over the cuts of each group."""
+        _kernels.cumulate(totals, np.append(self.starts[:, :-1].ravel(), self.starts[-1, -1]))
+        return totals
+
+    def nearest(self, model: int, thresholds: FloatArray) -> IntArray:
+        """Return for each group the cut that calls the same rows positive as a threshold does."""
+        found = []
+        for start, end, threshold in zip(self.starts[model, :-1], self.starts[model, 1:], thresholds, strict=True):
+            falling = -self.thresholds[start:end]
+            found.append(start + min(int(np.searchsorted(falling, -threshold)), end - start - 1))
+        return np.array(found)
+
+
+def find_cuts(scores: FloatArray, groups: IntArray, n_groups: int) -> Cuts:
+    """Sort the rows by each score.
+
+    Parameters
+    ----------
+    scores : array of shape (n_rows, n_models)
+        Finite; the higher, the more likely positive.
+    groups : array of shape (n_rows,)
+        The group of each row, from 0; a group may be empty.
+    n_groups : int
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from counterpoise.mixtures.scores.cuts import find_cuts
+    >>> cuts = find_cuts(np.array([[0.2], [0.9], [0.2], [0.6]]), np.array([0, 0, 0, 0]), 1)
+    >>> cuts.thresholds.tolist(), cuts.places[0].tolist()
+    ([inf, 0.75, 0.4, -inf], [3, 1, 3, 2])
+    >>> cuts.sums(slice(None), np.ones(4)).tolist()
+    [0.0, 1.0, 2.0, 4.0]
+    """
+    found = [_cuts_of(column, groups, n_groups) for column in scores.T]
+    sizes = np.cumsum([0, *(len(thresholds) for _, thresholds, _ in found)])
+    places = tuple(place + offset for (place, _, _), offset in zip(found, sizes.tolist(), strict=False))
+    starts = np.array([start + offset for (_, _, start), offset in zip(found, sizes.tolist(), strict=False)])
+    return Cuts(places, np.concatenate([thresholds for _, thresholds, _ in found]), starts)
+
+
+def _cuts_of(scores: FloatArray, groups: IntArray, n_groups: int) -> tuple[IntArray, FloatArray, IntArray]:
+    """Return the places, thresholds and starts of one score."""
+    order = np.argsort(-scores)
+    if n_groups > 1:
+        codes = groups.astype(np.min_scalar_type(n_groups), copy=False)
+        order = order[np.argsort(codes[order], kind="stable")]
+    falling, grouped = scores[order], groups[order]
+    begins = np.ones(order.size, dtype=np.bool_)  # where rows begin that go together
+    begins[1:] = (falling[:-1] - falling[1:] > APART) | (grouped[:-1] != grouped[1:])
+    places = np.empty(order.size, dtype=np.int64)
+    places[order] = np.cumsum(begins) + grouped  # each group has one cut more than blocks of rows: the first
+    n_blocks = np.bincount(grouped[begins], minlength=n_groups)
+    starts = np.concatenate([[0], np.cumsum(n_blocks + 1)])
+    return places, _thresholds(falling, begins, starts), starts
+
+
+def _thresholds(falling: FloatArray, begins: BoolArray, starts: IntArray) -> FloatArray:
+    """Return a threshold in the middle of the gap behind each block of rows; infinite at the ends of a group."""
+    firsts = np.flatnonzero(begins)
+    lowest = falling[np.append(firsts[1:], falling.size) - 1]
+    thresholds = np.full(starts[-1], np.inf)
+    blocks = np.delete(np.arange(starts[-1]), starts[:-1])  # the cuts that come behind a block
+    highest_below = np.append(falling[firsts[1:]], 0.0)  # of the next block; nonsense at the end of a group
+    middle = lowest + (highest_below - lowest) / 2
+    thresholds[blocks] = np.where(middle < lowest, middle, highest_below)  # neighbours have no number between them
+    thresholds[starts[1:] - 1] = -np.inf
+    thresholds[starts[:-1][np.diff(starts) == 1]] = np.inf  # of an empty group, whose one cut is both
+    return thresholds

@@ -1,0 +1,179 @@
+"""What rules are chosen on: the scores of the models on the rows of every dataset, sorted once."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import NamedTuple, Self
+
+import numpy as np
+
+from counterpoise._base.types import BoolArray, FloatArray, IntArray
+from counterpoise.goals import Table
+from counterpoise.goals.binding import Tally, Views
+from counterpoise.goals.rows import Dataset
+from counterpoise.mixtures.answers import TRAIN, Answers, Positive, bits_of
+from counterpoise.mixtures.choosing import Evidence
+from counterpoise.mixtures.scores.cuts import Cuts, find_cuts
+from counterpoise.mixtures.scores.groups import Groups
+from counterpoise.mixtures.scores.rules import CutRules, Rule
+
+_TWO = 2  # classes that a threshold tells apart
+
+
+class ScoreEvidence(NamedTuple):
+    """Scores on labelled rows, the dataset ``train``, and on those of other datasets."""
+
+    scores: dict[str, FloatArray]  # by dataset, (n_rows, n_models); train first
+    answers: Answers  # the tables; what the models would say is not asked
+    sample_weight: FloatArray | None
+    groups: IntArray | None  # of all sensitive features, for WorstGroup
+    usual: FloatArray  # (n_models,): the threshold that a model has by itself
+
+    @property
+    def positive(self) -> Positive:
+        """Return which of the two classes is the positive one."""
+        assert self.answers.positive is not None  # noqa: S101 - there are two classes
+        return self.answers.positive
+
+    @property
+    def is_positive(self) -> BoolArray:
+        """Return which labelled rows are positive."""
+        return np.asarray(self.answers.tables[TRAIN].y == self.positive.labels[1])
+
+    @property
+    def mass(self) -> FloatArray:
+        """Return the weights of the labelled rows, of sum 1."""
+        weights = self.answers.tables[TRAIN].weights()
+        return np.asarray(weights / weights.sum())
+
+    def told(self, models: IntArray, thresholds: FloatArray, codes: Mapping[str, IntArray]) -> Evidence:
+        """Return what rules say, as if each were a model, given the thresholds of each for each group."""
+        said = {name: said_positive(self.scores[name], codes[name], models, thresholds) for name in codes}
+        losses = (said[TRAIN] ^ self.is_positive[:, None]).view(np.uint8)
+        bits = {name: bits_of(one) for name, one in said.items()}
+        return Evidence(losses, self.sample_weight, self.groups, replace(self.answers, positives=bits))
+
+    def group_codes(self, groups: Groups) -> dict[str, IntArray]:
+        """Return the group of each row, by dataset."""
+        what = {name: "The rows of fit" if name == TRAIN else f"The rows of dataset {name!r}" for name in self.scores}
+        return {name: groups.codes(self.answers.tables[name], told) for name, told in what.items()}
+
+    def with_tables(self, tables: Mapping[str, Table]) -> Self:
+        """Return the same scores with other tables for the same rows."""
+        answers = self.answers
+        for name, table in tables.items():
+            if name not in self.scores or table.n_samples != len(self.scores[name]):
+                raise ValueError(f"tables[{name!r}] must hold the rows of a dataset that the models were asked about.")
+            answers = answers.with_dataset(name, table, None)
+        return self._replace(answers=answers)
+
+    def with_dataset(self, name: str, table: Table, scores: FloatArray) -> Self:
+        """Return the same evidence with another dataset."""
+        return self._replace(scores={**self.scores, name: scores}, answers=self.answers.with_dataset(name, table, None))
+
+    def first(self, n_models: int) -> Self:
+        """Return the same rows with the scores of the first models only."""
+        scores = {name: part[:, :n_models] for name, part in self.scores.items()}
+        return self._replace(scores=scores, usual=self.usual[:n_models])
+
+    def _check_loaded(self) -> None:
+        """Check what came from a file."""
+        if TRAIN not in self.scores or self.answers.positive is None or len(self.answers.positive.classes) != _TWO:
+            raise ValueError("it lacks the scores of labelled rows of two classes")
+        rows = [part for part in (self.sample_weight, self.groups) if part is not None]
+        if any(part.shape != (len(self.scores[TRAIN]),) for part in rows):
+            raise ValueError("the weights and groups are not those of the scores")
+        for name, scores in self.scores.items():
+            if scores.shape != (self.answers.tables[name].n_samples, self.usual.size) or scores.dtype != np.float64:
+                raise ValueError(f"the scores on dataset {name!r} are of another shape")
+            if not np.isfinite(scores).all():
+                raise ValueError(f"the scores on dataset {name!r} are not finite")
+
+
+def said_positive(scores: FloatArray, codes: IntArray, models: IntArray, thresholds: FloatArray) -> BoolArray:
+    """Return which rows rules call positive, a column for each: scores above the threshold of their group."""
+    said = np.empty((len(codes), len(models)), dtype=np.bool_)
+    for place, (model, by_group) in enumerate(zip(models.tolist(), thresholds, strict=True)):
+        np.greater(scores[:, model], by_group[codes], out=said[:, place])
+    return said
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """The evidence with its rows sorted within groups."""
+
+    evidence: ScoreEvidence
+    groups: Groups
+    codes: dict[str, IntArray]  # the group of each row, by dataset
+    cuts: Cuts
+
+    @property
+    def train(self) -> slice:
+        """Return where the labelled rows are among all rows."""
+        return slice(0, len(self.evidence.scores[TRAIN]))
+
+    def first_rows(self) -> dict[str, int]:
+        """Return where the rows of each dataset begin."""
+        sizes = [len(codes) for codes in self.codes.values()]
+        return dict(zip(self.codes, np.cumsum([0, *sizes]).tolist(), strict=False))
+
+    def answers(self) -> Answers:
+        """Return answers as if every cut were a model that calls its group positive up to there, and nobody else."""
+        return _CutAnswers(self.evidence.answers.tables, {}, self.evidence.positive, ranked=self)
+
+    def as_evidence(self, rules: CutRules) -> Evidence:
+        """Return what rules say on all datasets, as if each were a model."""
+        return self.evidence.told(rules.models, self.cuts.thresholds[rules.cuts], self.codes)
+
+    def as_rules(self, rules: CutRules) -> list[Rule]:
+        """Return rules as plain data."""
+        thresholds = self.cuts.thresholds[rules.cuts]
+        if self.groups.pools and self.cuts.starts[0, -1] - self.cuts.starts[0, -2] == 1:  # nobody here is of others
+            thresholds[:, -1] = self._pooled_thresholds(rules)
+        named = [dict(zip(self.groups.names, one, strict=True)) for one in thresholds.tolist()]
+        return [Rule(model, one) for model, one in zip(rules.models.tolist(), named, strict=True)]
+
+    def as_cuts(self, rules: Sequence[Rule]) -> CutRules:
+        """Return plain rules as those whose cuts are known: they call the same rows positive."""
+        models = np.array([rule.model for rule in rules])
+        cuts = [self.cuts.nearest(rule.model, np.array([*rule.thresholds.values()])) for rule in rules]
+        return CutRules(models, np.array(cuts))
+
+    def _pooled_thresholds(self, rules: CutRules) -> FloatArray:
+        """Return for each rule one threshold for all that calls as many of the labelled rows positive as the rule."""
+        mass, scores = self.evidence.mass, self.evidence.scores[TRAIN]
+        shares = self.cuts.sums(self.train, mass)[rules.cuts].sum(axis=1)
+        together = find_cuts(scores, np.zeros(len(scores), dtype=np.int64), 1)
+        sums = together.sums(slice(None), mass)
+        found = []
+        for model, share in zip(rules.models.tolist(), shares.tolist(), strict=True):
+            start, end = together.starts[model]
+            found.append(together.thresholds[start + np.abs(sums[start:end] - share).argmin()])
+        return np.array(found)
+
+
+def rank(evidence: ScoreEvidence, groups: Groups) -> Ranked:
+    """Sort the rows of all datasets by each score, within groups."""
+    codes = evidence.group_codes(groups)
+    scores, together = np.concatenate(list(evidence.scores.values())), np.concatenate(list(codes.values()))
+    return Ranked(evidence, groups, codes, find_cuts(scores, together, len(groups.names)))
+
+
+@dataclass(frozen=True)
+class _CutAnswers(Answers):
+    """Answers whose counts are running sums over sorted rows."""
+
+    ranked: Ranked | None = None
+
+    def counter(self, views: Views) -> Tally:
+        """Return what counts the weight of the rows that are called a class at each cut, every set of rows once."""
+        assert self.ranked is not None  # noqa: S101 - made of ranked rows
+        cuts, first_rows = self.ranked.cuts, self.ranked.first_rows()
+
+        @cache
+        def count(rows: Dataset, place: int) -> FloatArray:
+            places, weights = views.rows(rows)
+            said = cuts.sums(places + first_rows[rows.name], weights)
+            return said if place == 1 else views.total(rows) - said
+
+        return count

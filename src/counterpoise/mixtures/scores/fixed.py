@@ -1,0 +1,219 @@
+"""One rule without draws: a search over a threshold for each group, from several starts.
+
+A fixed rule that meets goals is a point of a grid with as many dimensions as there are groups: no convex program finds
+it, and it need not be among the rules of the best mixture. Where all rules of a model are few, each is looked at. Else
+the cuts of a group are thinned to a few hundred, all pairs of cuts of two groups are exchanged as long as that helps,
+and the neighbourhood of the best is looked at in finer and finer steps. It is a search: what it does not find may
+exist.
+"""
+
+from collections.abc import Iterable, Iterator
+from itertools import combinations
+from typing import NamedTuple
+
+import numpy as np
+
+from counterpoise._base.types import AnyArray, FloatArray, IntArray
+from counterpoise.mixtures.choosing import Aim
+from counterpoise.mixtures.scores.choosing import Asked, limits_of, mean_loss, pose, within_budget
+from counterpoise.mixtures.scores.cuts import Cuts
+from counterpoise.mixtures.scores.evidence import Ranked
+from counterpoise.mixtures.scores.limits import RuleLimits
+from counterpoise.mixtures.scores.program import FixedLosses, Sums, cheapest_rules
+from counterpoise.mixtures.scores.rules import CutRules, usual_rules
+from counterpoise.solvers.result import FEASIBLE
+
+_FEW = 200_000  # rules of a model that are all looked at
+_GRID, _LEAST_GRID = 256, 32  # cuts of a group that are looked at together, of two groups and of many
+_N_STARTS, _N_REFINED = 12, 3  # of which pairs are exchanged, and which are looked around at the end
+_SAME = 1e-12  # violations and losses nearer than this are equal
+_PRICES = (0.0, 0.5, 1.0, 2.0, 5.0)  # times the multipliers of the mixture: rules that are best at such prices
+_N_SHARES = 16  # starts that call an equal part of each group positive
+_N_DRAWS = 16  # starts that draw the cut of each group from the mixture
+
+
+class _Space(NamedTuple):
+    """Linear functions of the rules of one model: limits first, then what is minimized, the largest of the rest."""
+
+    sums: Sums
+    bounds: FloatArray
+    room: FloatArray  # what a limit may be missed by: rounding
+
+    def keys(self, values: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the total violation and the objective for values of the functions, one column for each rule."""
+        n_limits = len(self.bounds)
+        shape = (-1,) + (1,) * (values.ndim - 1)
+        excess = values[:n_limits] - self.bounds.reshape(shape)
+        violation = np.where(excess > self.room.reshape(shape), excess, 0.0).sum(axis=0)
+        return violation, values[n_limits:].max(axis=0)
+
+    def best(self, values: FloatArray) -> tuple[tuple[float, float], int]:
+        """Return the key of the best rule, and its place: the least violation, then the least objective."""
+        violation, objective = (part.ravel() for part in self.keys(values))
+        objective = np.where(violation <= violation.min() + _SAME, objective, np.inf)
+        place = int(objective.argmin())
+        return (float(violation[place]), float(objective[place])), place
+
+
+class Fixed(NamedTuple):
+    """The best fixed rule that was found."""
+
+    rule: CutRules  # one
+    violation: float  # of all limits together
+
+
+def search_fixed(ranked: Ranked, aim: Aim, start: CutRules, mixture: FloatArray, multipliers: FloatArray) -> Fixed:
+    """Return the rule of least violation, then least objective, that was found.
+
+    A risk of zero-one losses that counts all rows alike grows with their mean, so that is what is minimized for it.
+
+    Parameters
+    ----------
+    ranked, aim
+        The rows, and what is asked.
+    start, mixture, multipliers
+        The best mixture: its rules, shares and the prices of the goals.
+    """
+    limits, usual = limits_of(ranked, aim), usual_rules(ranked.cuts, ranked.evidence.usual)
+    if aim.budget is not None:
+        limits, _ = within_budget(ranked, limits, usual, aim.budget)
+    space = _space(ranked, pose(ranked, aim), limits, start.joined(usual))
+    prices = multipliers if limits.goals is None else multipliers[limits.goals.places]  # of each row that of its goal
+    found = []
+    for model in range(ranked.cuts.n_models):
+        starts = list(_starts(ranked, space, model, start, mixture, prices))
+        key, cuts = _searched(ranked.cuts, space, model, starts)
+        found.append((_rounded(key), model, cuts, key[0]))
+    _, model, cuts, violation = min(found, key=lambda one: one[:2])
+    return Fixed(CutRules(np.array([model]), np.array([cuts])), violation)
+
+
+def _space(ranked: Ranked, asked: Asked, limits: RuleLimits, rules: CutRules) -> _Space:
+    losses = asked.losses.sums if isinstance(asked.losses, FixedLosses) else mean_loss(ranked)
+    if limits.bounds.size == 0:
+        return _Space(losses, np.empty(0), np.empty(0))
+    held = limits.as_sums()
+    both = Sums(np.append(held.constants, losses.constants), np.vstack([held.added, losses.added]))
+    return _Space(both, limits.bounds, FEASIBLE * limits.as_limits(rules)["row_scale"])
+
+
+def _starts(
+    ranked: Ranked, space: _Space, model: int, rules: CutRules, mixture: FloatArray, multipliers: FloatArray
+) -> Iterator[IntArray]:
+    """Yield cuts to begin with: of the mixture, its neighbours in price, equal parts of each group, and draws."""
+    cuts, own = ranked.cuts, rules.models == model
+    yield from rules.cuts[own]
+    for price in _PRICES:
+        weights = np.zeros(len(space.sums.constants))
+        weights[: len(multipliers)], weights[len(space.bounds) :] = price * multipliers, 1.0
+        yield cheapest_rules(cuts, space.sums.costs(weights)[1])[1].cuts[model]
+    sizes = np.diff(cuts.starts[model]) - 1
+    for share in np.linspace(0.0, 1.0, _N_SHARES):
+        yield cuts.starts[model, :-1] + np.rint(share * sizes).astype(np.int64)
+    if own.any():
+        draws = np.random.default_rng(0)
+        for _ in range(_N_DRAWS):
+            drawn = draws.choice(np.flatnonzero(own), cuts.n_groups, p=mixture[own] / mixture[own].sum())
+            yield rules.cuts[drawn, np.arange(cuts.n_groups)]
+
+
+def _searched(cuts: Cuts, space: _Space, model: int, starts: list[IntArray]) -> tuple[tuple[float, float], IntArray]:
+    whole = [np.arange(first, last) for first, last in zip(cuts.starts[model], cuts.starts[model, 1:], strict=False)]
+    if len(whole) == 1 or np.prod([float(one.size) for one in whole]) <= _FEW:
+        return _every(space, whole)
+    starts = _promising(space, starts)
+    thin = [_thinned(one, [start[group] for start in starts], len(whole)) for group, one in enumerate(whole)]
+    reached = {point.tobytes(): (key, point) for key, point in (_improved(space, thin, start) for start in starts)}
+    best = sorted(reached.values(), key=lambda one: _rounded(one[0]))[:_N_REFINED]
+    return min((_refined(space, whole, thin, *one) for one in best), key=lambda one: _rounded(one[0]))
+
+
+def _promising(space: _Space, starts: list[IntArray]) -> list[IntArray]:
+    """Return the best starts; of two groups all pairs are looked at from any start, so one is enough."""
+    listed = np.unique(np.array(starts), axis=0)
+    violation, objective = space.keys(space.sums.of(CutRules(np.zeros(len(listed), dtype=np.int64), listed)))
+    order = np.lexsort((objective, violation))[: _N_STARTS if listed.shape[1] > 2 else 1]  # noqa: PLR2004
+    return list(listed[order])
+
+
+def _every(space: _Space, cuts: list[IntArray]) -> tuple[tuple[float, float], IntArray]:
+    """Look at all combinations of cuts."""
+    key, place = space.best(_combined(space, space.sums.constants, cuts))
+    return key, _chosen(cuts, range(len(cuts)), place)
+
+
+def _thinned(cuts: IntArray, kept: list[int], n_groups: int) -> IntArray:
+    """Return some of the cuts, evenly spread, and those that must be kept: the fewer, the more pairs of groups."""
+    size = _grid(n_groups)
+    if cuts.size <= size:
+        return cuts
+    return np.unique(np.append(cuts[np.linspace(0, cuts.size - 1, size).astype(np.int64)], kept)).astype(np.int64)
+
+
+def _grid(n_groups: int) -> int:
+    """Return how many cuts of a group are looked at together."""
+    return max(_LEAST_GRID, int(_GRID / max(1.0, n_groups * (n_groups - 1) / 2) ** 0.5))
+
+
+def _improved(space: _Space, cuts: list[IntArray], start: IntArray) -> tuple[tuple[float, float], IntArray]:
+    """Exchange the cuts of two groups at a time for the best pair, as long as that helps."""
+    point, n_groups = start.copy(), len(cuts)
+    pairs: list[tuple[int, ...]] = [*combinations(range(n_groups), 2)] or [(0,)]
+    key, before = space.best(_at(space, point, ())[:, None])[0], None
+    while before is None or _rounded(key) < before:
+        before = _rounded(key)
+        for pair in pairs:
+            values = _combined(space, _at(space, point, pair), [cuts[group] for group in pair])
+            found, place = space.best(values)
+            if _rounded(found) < _rounded(key):
+                key = found
+                point[list(pair)] = _chosen(cuts, pair, place)
+    return key, point
+
+
+def _combined(space: _Space, values: FloatArray, cuts: list[IntArray]) -> FloatArray:
+    """Return the functions with what all combinations of some cuts add to values, an axis for each group."""
+    for some in cuts:
+        added = space.sums.added[:, some]
+        values = values[..., None] + added.reshape(len(added), *(1,) * (values.ndim - 1), -1)
+    return values
+
+
+def _chosen(cuts: list[IntArray], groups: Iterable[int], place: int) -> IntArray:
+    """Return the cuts of some groups at a place among all their combinations."""
+    listed = [cuts[group] for group in groups]
+    places = np.unravel_index(place, [some.size for some in listed])
+    return np.array([some[at] for some, at in zip(listed, places, strict=True)])
+
+
+def _at(space: _Space, point: IntArray, without: tuple[int, ...]) -> FloatArray:
+    """Return the functions at a rule, without what some groups add."""
+    kept = [cut for group, cut in enumerate(point.tolist()) if group not in without]
+    return np.asarray(space.sums.constants + space.sums.added[:, kept].sum(axis=1))
+
+
+def _refined(
+    space: _Space, whole: list[IntArray], thin: list[IntArray], key: tuple[float, float], point: IntArray
+) -> tuple[tuple[float, float], IntArray]:
+    """Look around a rule in finer and finer steps, down to neighbouring cuts."""
+    widths = [one.size / max(some.size, 1) for one, some in zip(whole, thin, strict=True)]
+    while True:
+        near = [
+            _near(one, cut, width, len(whole)) for one, cut, width in zip(whole, point.tolist(), widths, strict=True)
+        ]
+        key, point = _improved(space, near, point)
+        if max(widths) <= 1:
+            return key, point
+        widths = [max(8 * width / _grid(len(whole)), 1.0) for width in widths]
+
+
+def _near(cuts: IntArray, cut: int, width: float, n_groups: int) -> IntArray:
+    """Return cuts around one, up to a few steps of a width away."""
+    reach = max(int(4 * width), _grid(n_groups) // 2)
+    first, last = max(cut - reach, int(cuts[0])), min(cut + reach, int(cuts[-1]))
+    return _thinned(np.arange(first, last + 1), [cut], n_groups)
+
+
+def _rounded(key: AnyArray | tuple[float, float]) -> tuple[float, float]:
+    """Return a key in which differences of rounding are none."""
+    return round(float(key[0]), 11), round(float(key[1]), 11)

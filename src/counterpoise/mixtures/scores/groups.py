@@ -1,0 +1,97 @@
+"""Who has a threshold of their own: the groups that columns make, which may be looked at when deciding."""
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from counterpoise._base.types import IntArray
+from counterpoise._base.words import did_you_mean
+from counterpoise.goals import Table
+from counterpoise.goals.tables import Levels, combined
+
+BASELINE = "baseline"  # the word for the answers of the deployed model
+ALL, OTHERS = "all", "(other)"
+UNKNOWN = ("refuse", "pool")  # what to do about groups that have no threshold of their own
+_LEAST_ROWS = 10  # labelled rows of positive weight on which a group's own threshold can be found
+
+
+class Groups(NamedTuple):
+    """Columns, and the groups that their values make."""
+
+    by: tuple[str, ...]
+    names: tuple[str, ...]  # such as "sex=F, baseline=1"; the last is of all others where those are pooled
+
+    @property
+    def pools(self) -> bool:
+        """Tell whether groups without a threshold of their own are decided about together."""
+        return self.names[-1] == OTHERS
+
+    def codes(self, table: Table, what: str) -> IntArray:
+        """Return the group of each row; ``what`` the rows are is for messages."""
+        if not self.by:
+            return np.zeros(table.n_samples, dtype=np.int64)
+        codes, names = _named(table, self.by, what)
+        place = {name: number for number, name in enumerate(self.names)}
+        unknown = [name for name in names if name not in place]
+        if unknown and not self.pools:
+            raise ValueError(
+                f"{what} hold the group {unknown[0]!r}, which has no threshold of its own: the rules know "
+                f"{', '.join(self.names)}. Leave those rows out, or set unknown_group='pool', which decides about "
+                "unknown groups by a pooled rule."
+            )
+        return np.array([place.get(name, len(self.names) - 1) for name in names])[codes]
+
+    def _check_loaded(self) -> None:
+        """Check what came from a file."""
+        if not self.names or not all(isinstance(text, str) for text in (*self.by, *self.names)):
+            raise ValueError("its groups have no names")
+
+
+def as_columns(by: Any) -> tuple[str, ...]:
+    """Return the names of the columns that ``by`` names."""
+    names = (by,) if isinstance(by, str) or not isinstance(by, Iterable) else tuple(by)
+    if not all(isinstance(name, str) for name in names):
+        raise TypeError(
+            f"by must be the name of a column that rules may look at, or a list of names; got {by!r}. The word "
+            "'baseline' stands for the answers of the deployed model."
+        )
+    if len(set(names)) < len(names):
+        raise ValueError(f"by names a column twice: {', '.join(names)}.")
+    return names
+
+
+def find_groups(by: tuple[str, ...], table: Table, unknown_group: str) -> Groups:
+    """Return the groups of labelled rows that have a threshold of their own."""
+    if not by:
+        return Groups((), (ALL,))
+    codes, names = _named(table, by, "The rows of fit")
+    sizes = np.bincount(codes[table.weights() > 0], minlength=len(names)).tolist()
+    thin = [name for name, size in zip(names, sizes, strict=True) if size < _LEAST_ROWS]
+    if thin and unknown_group == "refuse":
+        raise ValueError(
+            f"The group {thin[0]!r} has {sizes[names.index(thin[0])]} rows to find a threshold on, fewer than "
+            f"{_LEAST_ROWS}. Give more rows, name fewer columns in by, or set unknown_group='pool', which "
+            "decides about small and unknown groups together."
+        )
+    own = [name for name in names if name not in thin]
+    return Groups(by, (*own, OTHERS) if unknown_group == "pool" else tuple(own))
+
+
+def _named(table: Table, by: tuple[str, ...], what: str) -> tuple[IntArray, list[str]]:
+    """Return the group of each row and the names of the groups."""
+    return combined({name: _levels(table, name, what) for name in by}, table.n_samples)
+
+
+def _levels(table: Table, name: str, what: str) -> Levels:
+    if name == BASELINE:
+        if table.baseline is None:
+            raise ValueError(f"{what} need baseline, the answers of the deployed model: the rules look at them.")
+        return Table(None, None, {BASELINE: table.baseline}).levels(BASELINE)
+    if name not in table.columns:
+        known = ", ".join(table.columns) or "none"
+        raise ValueError(
+            f"{what} need the column {name!r}, which the rules look at: pass sensitive_features, or X as a data frame "
+            f"that holds it; got the columns: {known}.{did_you_mean(name, table.columns)}"
+        )
+    return table.levels(name)

@@ -1,0 +1,246 @@
+"""The best mixture of all rules of some scores: column generation, with a proof over every threshold of every model.
+
+A pool of rules is mixed by the solver of any mixture. Its dual, weights of the rows and multipliers of the limits,
+says what calling a row positive would cost; summed up over the sorted rows that prices every cut of every group, and
+the best rule of each model is its cheapest cut in each group. The sum of those costs is a lower bound over *all*
+mixtures of all rules: where it meets the value of the pool's best mixture, no threshold is missing. Where the pool
+cannot meet the limits, the multipliers that prove it are priced instead, and either lead to a rule that helps or prove
+it for all rules.
+"""
+
+from itertools import pairwise
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from counterpoise._base.types import AnyArray, BoolArray, ByteArray, FloatArray, IntArray
+from counterpoise.mixtures.scores import _kernels
+from counterpoise.mixtures.scores.cuts import Cuts
+from counterpoise.mixtures.scores.rules import CutRules
+from counterpoise.solvers import minimize_cvar, minimize_risk
+from counterpoise.solvers.result import FEASIBLE, InfeasibleRows, MixtureSolution
+from counterpoise.theory.risks import Risk
+
+TOL = 1e-4  # the gap that is good enough
+_MAX_ROUNDS = 1000
+_ROUGH = 1e-5  # gap of the pool's own problem above which the bundle method solves it in a few steps
+_COARSE = 0.05  # gap of the pool's own problem in the first round, where it is not solved exactly ...
+_PART = 0.05  # ... then this part of the last gap over all rules ...
+_INNER = 0.25  # ... down to this part of the gap that is wanted
+_FINER = 0.1  # times the gap where the cheapest rules are in the pool already
+
+
+class Sums(NamedTuple):
+    """Linear functions of a rule's answers: a constant, and what each cut adds."""
+
+    constants: FloatArray  # (n_functions,): of the rule that calls nobody positive
+    added: FloatArray  # (n_functions, n_cuts)
+
+    def of(self, rules: CutRules) -> FloatArray:
+        """Return the functions of each rule, shape (n_functions, n_rules)."""
+        return np.asarray(self.constants[:, None] + self.added[:, rules.cuts].sum(axis=2))
+
+    def costs(self, weights: FloatArray) -> tuple[float, FloatArray]:
+        """Return the weighted sum of the functions: its constant, and what each cut adds."""
+        return float(weights @ self.constants), weights @ self.added
+
+
+def as_sums(matrix: FloatArray, cuts: Cuts) -> Sums:
+    """Return linear functions whose values are known for the rules that call one group positive, up to some cut."""
+    constants = matrix[:, cuts.starts[0, 0]].copy()
+    return Sums(constants, matrix - constants[:, None])
+
+
+class Losses(Protocol):
+    """What a risk is taken of: the losses of rules, as rows that may be sums of many."""
+
+    @property
+    def sample_weight(self) -> FloatArray | None:
+        """Return the weights of the rows; None where all weigh the same."""
+
+    def see(self, rules: CutRules) -> None:
+        """Get ready for the losses of rules."""
+
+    def of(self, rules: CutRules) -> AnyArray:
+        """Return the losses of rules that were seen, a column for each."""
+
+    def costs(self, weights: FloatArray) -> tuple[float, FloatArray]:
+        """Return the weighted sum of the rows: of the rule that calls nobody positive, and what each cut adds."""
+
+
+class FixedLosses:
+    """Mean losses: of all rows, or of a few groups of them."""
+
+    sample_weight: FloatArray | None = None
+
+    def __init__(self, sums: Sums) -> None:
+        self.sums = sums
+        self.of, self.costs = sums.of, sums.costs
+
+    def see(self, rules: CutRules) -> None:
+        """Know all rules."""
+
+
+class CellLosses:
+    """Losses of rows in cells that no rule seen so far tells apart: they count as one row with their mass together."""
+
+    sample_weight: FloatArray
+
+    def __init__(
+        self, cuts: Cuts, groups: IntArray, is_positive: BoolArray, mass: FloatArray, *, merge: bool = True
+    ) -> None:
+        order = np.flatnonzero(mass > 0) if merge else np.arange(mass.size)  # a risk may know the rows by their places
+        if merge:
+            order = order[np.argsort(cuts.places[0][order])]  # neighbours in memory, for the first model
+        self._cuts, self._groups = cuts, groups[order]
+        self._places = [np.ascontiguousarray(places[order]) for places in cuts.places]
+        self._is_positive, self._mass = is_positive[order], mass[order] / mass.sum()
+        self._signed = np.where(self._is_positive, -self._mass, self._mass)
+        self._merges = merge
+        self._seen: set[tuple[int, int]] = set()
+        codes = 2 * self._groups + self._is_positive if merge else np.arange(order.size)
+        self._cells, self._n_cells = codes.astype(np.int32), int(codes.max()) + 1
+        self._measure()
+
+    def see(self, rules: CutRules) -> None:
+        """Tell rows apart that the rules do."""
+        if not self._merges:  # every row is a cell of its own
+            return
+        asked = {
+            (model, cut) for model, cuts in zip(rules.models.tolist(), rules.cuts, strict=True) for cut in cuts.tolist()
+        } - self._seen
+        for model, cut in sorted(asked):
+            starts = self._cuts.starts[model]
+            first = int(starts[np.searchsorted(starts, cut, side="right") - 1])
+            other = np.full(self._n_cells + 1, -1, dtype=np.int32)
+            other[-1] = self._n_cells
+            _kernels.split(self._cells, self._places[model], first, cut, other)
+            self._n_cells = int(other[-1])
+        if asked:
+            self._seen |= asked
+            self._measure()
+
+    def _measure(self) -> None:
+        """Count the cells that hold rows anew, and find their masses and a row of each."""
+        is_used = np.bincount(self._cells, minlength=self._n_cells) > 0
+        if not is_used.all():
+            self._cells = (np.cumsum(is_used) - 1).astype(np.int32)[self._cells]
+        self._n_cells = int(is_used.sum())
+        self.sample_weight = np.bincount(self._cells, self._mass).astype(np.float64, copy=False)
+        self._shown = np.empty(self._n_cells, dtype=np.int64)
+        self._shown[self._cells] = np.arange(self._cells.size)
+
+    def of(self, rules: CutRules) -> ByteArray:
+        """Return where each rule fails, shape (n_cells, n_rules)."""
+        groups, is_positive = self._groups[self._shown], self._is_positive[self._shown]
+        losses = np.empty((self._shown.size, len(rules)), dtype=np.uint8)
+        for place, (model, cuts) in enumerate(zip(rules.models.tolist(), rules.cuts, strict=True)):
+            losses[:, place] = (self._places[model][self._shown] <= cuts[groups]) != is_positive
+        return losses
+
+    def costs(self, weights: FloatArray) -> tuple[float, FloatArray]:
+        """Return the mean loss under weights of the cells: of the rule that calls nobody positive, and of each cut."""
+        sums, mass = np.zeros(self._cuts.thresholds.size), self.sample_weight
+        density = np.divide(weights, mass, out=np.zeros(mass.size), where=mass > 0)
+        for places in self._places:
+            _kernels.gather(places, self._cells, density, self._signed, sums)
+        return float(weights @ self._is_positive[self._shown]), self._cuts.cumulated(sums)
+
+
+class Limits(Protocol):
+    """What must hold: ``rows @ mixture <= bounds``, for any rules."""
+
+    @property
+    def bounds(self) -> FloatArray:
+        """Return the right sides."""
+
+    def as_limits(self, rules: CutRules) -> dict[str, Any]:
+        """Return rows, bounds and scales as arguments of a solver."""
+
+    def costs(self, multipliers: FloatArray) -> tuple[float, FloatArray]:
+        """Return the weighted sum of the rows: of the rule that calls nobody positive, and what each cut adds."""
+
+
+class Found(NamedTuple):
+    """The best mixture over all rules, and the pool that was needed."""
+
+    rules: CutRules
+    solution: MixtureSolution  # its lower bound is over all rules
+    n_rounds: int
+
+
+class NoMixture(Exception):  # noqa: N818 - named for what was found
+    """No mixture of any rules keeps the limits: what proves it, and the pool."""
+
+    def __init__(self, error: InfeasibleRows, rules: CutRules) -> None:
+        self.error, self.rules = error, rules
+        super().__init__(str(error))
+
+
+class RuleProgram(NamedTuple):
+    """``min over mixtures of all rules of risk(losses @ mixture)`` within limits."""
+
+    cuts: Cuts
+    losses: Losses
+    risk: Risk
+    limits: Limits | None = None
+
+    def solve(self, start: CutRules, tol: float = TOL) -> Found:
+        """Return the best mixture, or raise ``NoMixture``; ``start`` are rules to begin with."""
+        rules, lower, inner = start, -np.inf, _COARSE
+        for n_rounds in range(1, _MAX_ROUNDS + 1):  # noqa: B007 - told at the end
+            self.losses.see(rules)
+            try:
+                found = self._mixed(rules, inner)
+            except InfeasibleRows as error:
+                rules = self._helping(error, rules)
+                continue
+            costs, cheapest = self._priced(found.weights, found.multipliers)
+            lower = max(lower, found.offset + float(costs.min()))
+            more = rules.joined(cheapest.only(found.offset + costs < found.value))
+            if found.value - lower <= tol or (len(more) == len(rules) and inner <= _INNER * tol):
+                break
+            wanted = _PART * (found.value - lower) if len(more) > len(rules) else _FINER * inner
+            rules, inner = more, max(min(inner, wanted), _INNER * tol)
+        return Found(rules, found._replace(lower=lower), n_rounds)
+
+    def _mixed(self, rules: CutRules, tol: float) -> MixtureSolution:
+        """Return the best mixture of some rules: not from the last one, whose weights would hedge less."""
+        given: dict[str, Any] = {"sample_weight": self.losses.sample_weight, "tol": tol}
+        given |= {} if self.limits is None else self.limits.as_limits(rules)
+        losses, fraction = self.losses.of(rules), self.risk.tail_fraction
+        if fraction is None:
+            return minimize_risk(losses, self.risk, **given)
+        # The bundle method stops at weights that hedge, and those of a corner, as HiGHS finds them, mislead: they lead
+        # to half as many rounds again.
+        return minimize_cvar(losses, fraction, method="bundle" if tol >= _ROUGH and fraction < 1 else "auto", **given)
+
+    def _helping(self, error: InfeasibleRows, rules: CutRules) -> CutRules:
+        """Return the rules with those that a proof of infeasibility leaves out, or raise where it leaves out none."""
+        assert self.limits is not None  # noqa: S101 - something is infeasible
+        costs, cheapest = self._priced(None, error.multipliers)
+        rounding = FEASIBLE * float(error.multipliers @ self.limits.as_limits(rules)["row_scale"])
+        more = rules.joined(cheapest.only(costs <= rounding))
+        if len(more) == len(rules):
+            raise NoMixture(error, rules) from error
+        return more
+
+    def _priced(self, weights: FloatArray | None, multipliers: FloatArray) -> tuple[FloatArray, CutRules]:
+        """Return for each model the least cost of its rules, and the cheapest of them.
+
+        The cost of a rule is ``weights @ losses + multipliers @ (rows - bounds)``.
+        """
+        base, costs = (0.0, np.zeros(self.cuts.thresholds.size)) if weights is None else self.losses.costs(weights)
+        if self.limits is not None:
+            constant, added = self.limits.costs(multipliers)
+            base, costs = base + constant - float(multipliers @ self.limits.bounds), costs + added
+        least, cheapest = cheapest_rules(self.cuts, costs)
+        return base + least, cheapest
+
+
+def cheapest_rules(cuts: Cuts, costs: FloatArray) -> tuple[FloatArray, CutRules]:
+    """Return for each model the least sum of one cut's cost for each group, and the rule of those cuts."""
+    best = np.array(
+        [[start + int(costs[start:end].argmin()) for start, end in pairwise(starts.tolist())] for starts in cuts.starts]
+    )
+    return costs[best].sum(axis=1), CutRules(np.arange(cuts.n_models), best)

@@ -1,0 +1,105 @@
+"""Rules as numbers of cuts: a model, and one of its cuts for each group."""
+
+from dataclasses import dataclass
+from typing import NamedTuple, Self
+
+import numpy as np
+
+from counterpoise._base.types import BoolArray, FloatArray, IntArray
+from counterpoise.mixtures.scores.cuts import Cuts
+
+_SLIVER = 1e-12  # shares below this are rounding of sums
+
+
+class Rule(NamedTuple):
+    """A rule as plain data: it says the positive class where the score of a model is above the threshold of the group.
+
+    Attributes
+    ----------
+    model : int
+        Place of the model among ``estimators_``.
+    thresholds : dict from names of groups to floats
+        Such as ``{"sex=F": 0.41, "sex=M": 0.53}``, or ``{"all": 0.5}`` for one threshold; infinite where nobody, or
+        everybody, of a group is called positive.
+    """
+
+    model: int
+    thresholds: dict[str, float]
+
+    def __str__(self) -> str:
+        shown = ", ".join(f"{group}: {threshold:.4g}" for group, threshold in self.thresholds.items())
+        return f"model {self.model} above {shown}"
+
+    def _check_loaded(self) -> None:
+        """Check what came from a file."""
+        if type(self.model) is not int or not all(type(one) is float for one in self.thresholds.values()):
+            raise ValueError("it is no model with thresholds")
+
+
+@dataclass(frozen=True, eq=False)
+class CutRules:
+    """Rules of the scores whose cuts are known."""
+
+    models: IntArray  # (n_rules,)
+    cuts: IntArray  # (n_rules, n_groups)
+
+    def __len__(self) -> int:
+        return self.models.size
+
+    def joined(self, others: Self) -> Self:
+        """Return these rules, then those of the others that are not among them."""
+        places = {
+            cuts.tobytes(): place for place, cuts in reversed(list(enumerate(others.cuts)))
+        }  # the first of equals
+        known = {cuts.tobytes() for cuts in self.cuts}
+        fresh = sorted(place for cuts, place in places.items() if cuts not in known)
+        return type(self)(
+            np.concatenate([self.models, others.models[fresh]]), np.concatenate([self.cuts, others.cuts[fresh]])
+        )
+
+    def only(self, chosen: IntArray | BoolArray | slice) -> Self:
+        """Return some of the rules."""
+        return type(self)(self.models[chosen], self.cuts[chosen])
+
+
+def usual_rules(cuts: Cuts, usual: FloatArray) -> CutRules:
+    """Return for each model the rules that any search starts from: its usual threshold, nobody and everybody."""
+    models = np.repeat(np.arange(cuts.n_models), 3)
+    rows = []
+    for model, threshold in enumerate(usual.tolist()):
+        rows += [cuts.nearest(model, np.full(cuts.n_groups, level)) for level in (threshold, np.inf, -np.inf)]
+    return CutRules(models[:0], np.empty((0, cuts.n_groups), dtype=np.int64)).joined(CutRules(models, np.array(rows)))
+
+
+def coupled(rules: CutRules, mixture: FloatArray) -> tuple[CutRules, FloatArray]:
+    """Return rules and shares with the same chance of each cut in each group, that fall together in all groups.
+
+    What a mixture says about a row depends on the chances of the cuts of its own group alone. So the rules can be
+    ordered: where one has a higher threshold than another in some group, it has a lower one in none.
+    """
+    parts = [
+        _coupled_cuts(rules.cuts[rules.models == model], mixture[rules.models == model])
+        for model in _used(rules, mixture)
+    ]
+    models = np.repeat(_used(rules, mixture), [len(shares) for _, shares in parts])
+    shares = np.concatenate([shares for _, shares in parts])
+    return CutRules(models, np.concatenate([cuts for cuts, _ in parts])), shares / shares.sum()
+
+
+def _used(rules: CutRules, mixture: FloatArray) -> IntArray:
+    return np.unique(rules.models[mixture > 0])
+
+
+def _coupled_cuts(cuts: IntArray, shares: FloatArray) -> tuple[IntArray, FloatArray]:
+    """Return the cuts of one model's rules, those of the lowest thresholds first, and their shares."""
+    orders = np.argsort(-cuts, axis=0, kind="stable")
+    edges = np.cumsum(shares[orders], axis=0)  # by group: where the cut of each rule ends in the unit interval
+    ends = np.unique(edges)
+    ends = ends[np.append(np.diff(ends) > _SLIVER, True)]
+    ends = ends[ends > _SLIVER]
+    middles = ends - np.diff(ends, prepend=0.0) / 2
+    columns = [
+        cuts[order[np.minimum(np.searchsorted(edge, middles), len(edge) - 1)], group]
+        for group, (order, edge) in enumerate(zip(orders.T, edges.T, strict=True))
+    ]
+    return np.column_stack(columns), np.diff(ends, prepend=0.0)
