@@ -185,3 +185,19 @@ def test_a_learning_rate_out_of_range_is_refused():
 def test_a_given_learner_is_boosted_as_the_paper_does():
     whole, short = (cp.AdaBoostClassifier(Stump(), n_estimators=1, learning_rate=rate) for rate in (None, 0.2))
     assert short.fit(*TUMOURS).votes_[0] == pytest.approx(0.2 * whole.fit(*TUMOURS).votes_[0])
+
+
+def test_a_budget_can_be_changed_without_training_and_bounds_a_frontier():
+    X, y = make_classification(500, 8, flip_y=0.2, random_state=5)
+    free = cp.AdaLPBoostClassifier(n_estimators=15, alpha=0.1, random_state=0).fit(X, y)
+    means = free.selection_.losses.mean(axis=0)
+    kept = free.rebalance(budget=0.02)
+    assert means @ kept.mixture_ <= means.min() + 0.02 + 1e-7
+    assert kept.rebalance(budget=1).value_ == pytest.approx(free.value_, abs=1e-3)
+    bounds = [0.5, 0.6]
+    loose, tight = (cp.tradeoff(model, "positive_rate(train) <= 0.6", bounds) for model in (free, kept))
+    assert all(point.value >= other.value - 1e-6 for point, other in zip(tight, loose, strict=True))
+    assert all(means @ point.mixture <= means.min() + 0.02 + 1e-6 for point in tight)
+    pool = cp.MixtureClassifier(free.estimators_, alpha=0.1, budget=0.0, random_state=0).fit(X, y)
+    errors = pool.selection_.losses.mean(axis=0)
+    assert errors @ pool.mixture_ == pytest.approx(errors.min(), abs=1e-6)

@@ -289,7 +289,6 @@ class Answering:
         ({"scores": "yes"}, r"scores must be True or False; got 'yes'"),
         ({"scores": False}, r"by='sex' is for rules of scores: set scores=True as well"),
         ({"scores": False, "by": (), "decision": "fixed"}, r"decision='fixed' is for rules of scores"),
-        ({"scores": False, "by": (), "budget": 0.1}, r"budget=0.1 is for rules of scores"),
         ({"unknown_group": "drop"}, r"unknown_group must be one of 'refuse', 'pool'; got 'drop'"),
     ],
 )

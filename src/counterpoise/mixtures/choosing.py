@@ -134,11 +134,16 @@ def within_budget(selection: Selection, aim: Aim) -> Selection:
     """Return the same with one more goal where there is a budget: on the mean loss, above the least under the rest."""
     if aim.budget is None:
         return selection
+    row = budget_row(selection, aim.budget)
+    return selection._replace(goals=row if selection.goals is None else selection.goals.joined(row))
+
+
+def budget_row(selection: Selection, budget: float) -> GoalRows:
+    """Return a budget as a goal on the mean loss, above the least that is possible under the others."""
     means = np.average(selection.losses, axis=0, weights=selection.sample_weight)
     least = Game(means[None], Mean(), None, selection.goals).solve().value
-    goal = error_rate(Dataset(TRAIN)) <= least + aim.budget
-    row = GoalRows((goal,), means[None], np.array([goal.bound]), np.zeros((1, means.size)), np.ones(1), (None,))
-    return selection._replace(goals=row if selection.goals is None else selection.goals.joined(row))
+    goal = error_rate(Dataset(TRAIN)) <= least + budget
+    return GoalRows((goal,), means[None], np.array([goal.bound]), np.zeros((1, means.size)), np.ones(1), (None,))
 
 
 def _without_budget(choice: Choice, aim: Aim) -> Choice:

@@ -56,7 +56,6 @@ class MixtureClassifier(RuleClassifier):
         for the answers of the deployed model. None: one threshold for all.
     budget : float in [0, 1], optional
         Largest average loss above the least that is possible under the goals, so that a tail is not bought blindly.
-        For ``scores``.
     unknown_group : {"refuse", "pool"}, default="refuse"
         What to do about groups of ``by`` with few rows in ``fit`` or none: raise an error, or decide about all of them
         by one threshold: their own, or, where ``fit`` saw none of them, that which calls as many people positive as the

@@ -126,6 +126,7 @@ class RandomizedClassifier(PooledClassifier):
         alpha: float | None = None,
         goals: Any = None,
         objective: Any = None,
+        budget: float | None = None,
         sample_weight: ArrayLike | None = None,
         sensitive_features: Any = None,
         baseline: ArrayLike | None = None,
@@ -146,6 +147,9 @@ class RandomizedClassifier(PooledClassifier):
             Other goals; ``()`` for none. Default: the present ones.
         objective : risk or rate, or the text of one, optional
             What is minimized; ``alpha`` is then ignored. Default: ``CVaR(alpha)`` where alpha is given, else as before.
+        budget : float in [0, 1], optional
+            The most that the mean loss may be above the least that is possible under the goals; 1 for no limit.
+            Default: the present one.
         sample_weight : array of shape (n_samples,), optional
             Weights of the given rows.
         sensitive_features : array, dict or data frame with a row for each sample, optional
@@ -175,10 +179,10 @@ class RandomizedClassifier(PooledClassifier):
         has_goals = bool(self.goals_ if goals is None else goals)
         if objective is None and alpha is None and sensitive_features is not None and not has_goals:
             objective = WORST_GROUP
-        aim = self._aim(alpha, objective, goals)._replace(mixture="optimal")
+        aim = self._aim(alpha, objective, goals, budget)._replace(mixture="optimal")
         rows = Given(X, y, sensitive_features, baseline, sample_weight, largest_weight, datasets)
         evidence = self._evidence(rows).with_tables(tables or {})
-        given = {"alpha": alpha, "goals": goals, "objective": objective, "mixture": "optimal"}
+        given = {"alpha": alpha, "goals": goals, "objective": objective, "budget": budget, "mixture": "optimal"}
         params = self.get_params(deep=False)
         other = copy.copy(self)
         changed = {name: value for name, value in given.items() if value is not None}
@@ -270,13 +274,15 @@ class RandomizedClassifier(PooledClassifier):
         draws = self._generator if self.decision == "sample" else known_draws(self)
         return Mixture(self._pool(), self.mixture_, draws), rows
 
-    def _aim(self, alpha: float | None = None, objective: Any = None, goals: Any = None) -> Aim:
+    def _aim(
+        self, alpha: float | None = None, objective: Any = None, goals: Any = None, budget: float | None = None
+    ) -> Aim:
         """Return what is asked of the mixture; what is None is as at present."""
         return as_aim(
             self.alpha_ if alpha is None else alpha,
             self.objective_ if objective is None and alpha is None else objective,
             self.goals_ if goals is None else goals,
-            **self._limits(),
+            **self._limits() | ({} if budget is None else {"budget": budget}),
         )
 
     def _limits(self) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from counterpoise._base.checks import check_choice, check_mixture, check_number, is_frame
+from counterpoise._base.checks import check_choice, check_mixture, is_frame
 from counterpoise._base.types import AnyArray, ArrayLike, FloatArray, IntArray
 from counterpoise.goals import Table
 from counterpoise.goals.tables import with_train
@@ -94,22 +94,19 @@ class RuleClassifier(RandomizedClassifier):
             stage._settle(self._scored.first(n_models), self._aim())  # noqa: SLF001 - of our own kind
             yield Mixture(stage._pool(), stage.mixture_, None).probabilities(rows)  # noqa: SLF001 - as above
 
-    def rebalance(
-        self, X: Any = None, y: Any = None, *, budget: float | None = None, by: Any = None, **changes: Any
-    ) -> Self:
+    def rebalance(self, X: Any = None, y: Any = None, *, by: Any = None, **changes: Any) -> Self:
         """Return a classifier with the same models and another mixture; nothing is trained.
 
         Parameters
         ----------
         X, y : labelled rows to choose the mixture on, optional
             Default: those of ``fit``, whose predictions or scores were kept, so that no model is even evaluated.
-        budget : float in [0, 1], optional
-            For rules of scores: another budget; 1 for none. Default: the present one.
         by : str or list of str, optional
             For rules of scores: other columns that they may look at; ``()`` for none. Default: the present ones.
         **changes
-            ``alpha``, ``goals``, ``objective``, ``sample_weight``, ``sensitive_features``, ``baseline``, ``datasets``,
-            ``largest_weight`` and ``tables``, as for every mixture: see ``AdaLPBoostClassifier.rebalance``.
+            ``alpha``, ``goals``, ``objective``, ``budget``, ``sample_weight``, ``sensitive_features``, ``baseline``,
+            ``datasets``, ``largest_weight`` and ``tables``, as for every mixture: see
+            ``AdaLPBoostClassifier.rebalance``.
 
         Returns
         -------
@@ -123,7 +120,7 @@ class RuleClassifier(RandomizedClassifier):
         """
         check_is_fitted(self)
         other = copy.copy(self)
-        other.set_params(**{name: value for name, value in (("budget", budget), ("by", by)) if value is not None})
+        other.set_params(**({} if by is None else {"by": by}))
         other._check_score_parameters()  # noqa: SLF001 - of our own kind
         return super(RuleClassifier, other).rebalance(X, y, **changes)
 
@@ -132,9 +129,7 @@ class RuleClassifier(RandomizedClassifier):
         if not isinstance(self.scores, (bool, np.bool_)):
             raise TypeError(f"scores must be True or False; got {self.scores!r}.")
         check_choice(self.unknown_group, "unknown_group", UNKNOWN)
-        if self.budget is not None:
-            check_number(self.budget, "budget", "[0, 1]", "the average loss above the least that is possible")
-        asked = {"by": bool(as_columns(self.by)), "budget": self.budget is not None, "decision": self.decision == FIXED}
+        asked = {"by": bool(as_columns(self.by)), "decision": self.decision == FIXED}
         for name in [name for name, is_set in asked.items() if is_set and not self.scores]:
             raise ValueError(f"{name}={getattr(self, name)!r} is for rules of scores: set scores=True as well.")
 

@@ -15,7 +15,7 @@ from counterpoise._base.checks import as_numbers, check_count, check_losses, che
 from counterpoise._base.text_table import text_table
 from counterpoise._base.types import ArrayLike, FloatArray, IntArray
 from counterpoise.goals import Goal, Rate, as_goals, positive_rate
-from counterpoise.mixtures.choosing import Aim, as_aim, posed, select
+from counterpoise.mixtures.choosing import Aim, as_aim, budget_row, posed, select
 from counterpoise.mixtures.game import Game
 from counterpoise.mixtures.goal_rows import GoalRows, check_range, goal_rows, own_bound
 from counterpoise.mixtures.scores.evidence import rank
@@ -154,7 +154,7 @@ def tradeoff(
         aim = model._aim(alpha, objective)  # noqa: SLF001 - of our own kind
         is_asked = objective is not None or not isinstance(model.objective_, CVaR)  # else the selection holds for it
         game = posed(select(model._kept, aim) if is_asked else model.selection_, aim)  # noqa: SLF001 - as above
-        limits = _rows_of_model(model, goal)
+        limits = _rows_of_model(model, goal, aim.budget)
         shown, scale = limits.goals[0], limits.scale
     elif hasattr(model, "fit"):
         raise TypeError(
@@ -244,11 +244,14 @@ def _check_row(row: Any, n_models: int) -> FloatArray:
     return np.asarray(vector)
 
 
-def _rows_of_model(model: Any, goal: Any) -> GoalRows:
-    """Return the goal and then the model's other goals as rows."""
-    found = goal_rows(model._kept.answers, _goals_of_model(model, goal))  # noqa: SLF001 - of our own kind
+def _rows_of_model(model: Any, goal: Any, budget: float | None) -> GoalRows:
+    """Return the goal and then the model's other goals as rows, and its budget above the least under those others."""
+    goals, answers = _goals_of_model(model, goal), model._kept.answers  # noqa: SLF001 - of our own kind
+    found = goal_rows(answers, goals)
     assert isinstance(found, GoalRows)  # noqa: S101 - there is a goal
-    return found
+    if budget is None:
+        return found
+    return found.joined(budget_row(model.selection_._replace(goals=goal_rows(answers, goals[1:])), budget))
 
 
 def _goals_of_model(model: Any, goal: Any) -> tuple[Goal, ...]:
