@@ -109,10 +109,10 @@ CONFIRMING: dict[str, Callable[[], Rows]] = {
     "compas": public("compas", 8000),
     "musk": public("musk2", 7000),
     "ringnorm": public("ringnorm", 7400),
-    "covertype": public("covertype", 10000),
-    "credit default": public("credit-default", 16000),
-    "ACS income": public("acs-income", 20000),
-    "census income": public("census-income-kdd", 50000),
+    "covertype": public("covertype", 4000),
+    "credit default": public("credit-default", 12000),
+    "ACS income": public("acs-income", 12000),
+    "census income": public("census-income", 20000),
 }
 
 

@@ -13,10 +13,11 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 import counterpoise as cp
-from counterpoise.boosting.cautions import CostlyTail, NothingToLearn
+from counterpoise.boosting.cautions import NothingToLearn
 from counterpoise.boosting.cross_fit import folds_of, is_ensemble
 from counterpoise.boosting.learner import default_tree
 from counterpoise.learners import HistogramTree, Resampled, Stump
+from counterpoise.mixtures.cautions import CostlyTail
 
 VOTING = ["AdaBoost", "VadaBoost", "EBBoost", "RLPBoost", "RQPBoost", "DROBoost"]
 TUMOURS = [part[::2] for part in load_breast_cancer(return_X_y=True)]

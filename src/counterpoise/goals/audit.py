@@ -75,7 +75,8 @@ class Audit(tuple[GoalAudit, ...]):
         limits = dict.fromkeys(limit for row in self for limit in row.largest_weights)
         told = " and ".join(f"no row of {name} weighs more than {most:g}" for name, most in limits)
         surely = f"All verdicts are right together with confidence {self.confidence:.4g}"
-        return f"{surely} if {told}." if told else f"{surely}."
+        shown = " of the groups and classes that these rows hold" if any(row.worst for row in self) else ""
+        return f"{surely}{shown} if {told}." if told else f"{surely}{shown}."
 
     def __str__(self) -> str:
         return self.as_text(["goal", "estimate", "low", "high", "bound", "margin", "verdict", "rows"])

@@ -12,17 +12,19 @@ from counterpoise._base.types import AnyArray, ArrayLike, FloatArray, IntArray
 from counterpoise.goals import Table
 from counterpoise.goals.tables import with_train
 from counterpoise.mixtures.answers import TRAIN, Answers
+from counterpoise.mixtures.cautions import warn_of_the_average
 from counterpoise.mixtures.choosing import Aim, Evidence, posed, select
 from counterpoise.mixtures.game import Choice
 from counterpoise.mixtures.members import Mixture, Pool, ScoredRows
 from counterpoise.mixtures.pool import checked_features, n_rows
 from counterpoise.mixtures.randomized import Given, RandomizedClassifier
 from counterpoise.mixtures.scores.asking import RuleMember, ScorePool
-from counterpoise.mixtures.scores.choosing import RuleChoice, choose_rules
+from counterpoise.mixtures.scores.choosing import RuleChoice, choose_rules, mean_loss
 from counterpoise.mixtures.scores.evidence import Ranked, ScoreEvidence, rank
 from counterpoise.mixtures.scores.fixed import search_fixed
 from counterpoise.mixtures.scores.groups import UNKNOWN, as_columns, find_groups
-from counterpoise.mixtures.scores.rules import Rule
+from counterpoise.mixtures.scores.rules import Rule, usual_rules
+from counterpoise.theory.risks import Risk
 
 FIXED = "fixed"
 
@@ -228,6 +230,14 @@ class RuleClassifier(RandomizedClassifier):
         told = ranked.as_evidence(choice.rules)
         made = Choice(choice.mixture, choice.value, choice.value - choice.lower, choice.multipliers, choice.cost)
         self._settle_on(told, aim, select(told, aim)._replace(risk=choice.risk), made)
+        if isinstance(aim.objective, Risk):
+            self._warn_of_the_average(ranked, choice)
+
+    def _warn_of_the_average(self, ranked: Ranked, choice: RuleChoice) -> None:
+        """Say what the tail and the goals cost on average beside the best model at its usual threshold."""
+        loss, usual = mean_loss(ranked), usual_rules(ranked.cuts, ranked.evidence.usual)
+        mixed, alone = float(loss.of(choice.rules)[0] @ choice.mixture), float(loss.of(usual).min())
+        warn_of_the_average(mixed, alone, "the best model", has_goals=bool(self.goals_), stacklevel=4)
 
     def _one_rule(self, evidence: Any) -> dict[str, Any]:
         if not isinstance(evidence, ScoreEvidence):
@@ -275,4 +285,4 @@ def _as_fixed(ranked: Ranked, aim: Aim, best: RuleChoice) -> tuple[RuleChoice, f
         )
     value = _value(alone, aim, np.ones(1))
     choice = best._replace(rules=found.rule, mixture=np.ones(1), value=value, cost=0.0)
-    return choice, value - best.value
+    return choice, max(value - best.value, 0.0)  # the best mixture is known to its gap

@@ -80,7 +80,14 @@ def find_groups(by: tuple[str, ...], table: Table, unknown_group: str) -> Groups
 
 def _named(table: Table, by: tuple[str, ...], what: str) -> tuple[IntArray, list[str]]:
     """Return the group of each row and the names of the groups."""
-    return combined({name: _levels(table, name, what) for name in by}, table.n_samples)
+    codes, names = combined({name: _levels(table, name, what) for name in by}, table.n_samples)
+    twice = [name for name in names if names.count(name) > 1]
+    if twice:
+        raise ValueError(
+            f"{what} hold two groups with the one name {twice[0]!r}, so that no rule could tell them apart: change the "
+            f"values of {', '.join(by)}."
+        )
+    return codes, names
 
 
 def _levels(table: Table, name: str, what: str) -> Levels:
