@@ -68,7 +68,7 @@ class GoalClassifier(RuleClassifier):
     random_state : int or RandomState, optional
         Fixes the folds, the models that have none of their own, the key, where none is given, and fresh draws.
     n_jobs : int, optional
-        Processes in which models are trained, and threads in which they are asked.
+        Threads in which models are trained and asked.
 
     Attributes
     ----------
@@ -250,8 +250,8 @@ class GoalClassifier(RuleClassifier):
             scorer(title, model, positive)
             if not self._is_prefit and not hasattr(model, "fit"):
                 raise TypeError(
-                    f"{title} must be a classifier with fit, as cv={self.cv!r} trains it; got {model!r}. For models "
-                    "that are fitted set cv='prefit'."
+                    f"{title} must be a classifier with fit, as cv={self.cv!r} trains it; got {type(model).__name__}. "
+                    "For models that are fitted set cv='prefit'."
                 )
         return titled, positive
 
