@@ -6,6 +6,7 @@ import polars as pl
 import pytest
 from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, KFold, ShuffleSplit, StratifiedKFold, cross_val_predict
@@ -281,13 +282,22 @@ def test_rows_that_do_not_belong_together_are_refused(given, text):
         cp.GoalClassifier(TREE, cv=2, random_state=0).fit(X, Y, **given)
 
 
-def test_more_classes_texts_for_the_default_and_goals_that_cannot_hold_are_refused():
+def test_after_goals_that_cannot_hold_others_need_no_training():
+    goals = ["recall(train) >= 0.9", "positive_rate(train) <= 0.1"]
+    model = cp.GoalClassifier(TREE, cv=FOLDS, random_state=0).fit(X, Y).set_params(goals=goals)
+    with pytest.raises(InfeasibleGoals, match="cannot hold together"):
+        model.fit(X, Y)
+    with pytest.raises(NotFittedError):
+        model.predict(X)
+    expected = cp.GoalClassifier(TREE, cv=FOLDS, goals=goals[:1], random_state=0).fit(X, Y)
+    np.testing.assert_array_equal(model.rebalance(goals=goals[:1]).predict(X), expected.predict(X))
+
+
+def test_more_classes_folds_of_one_class_and_texts_for_the_default_are_refused():
     with pytest.raises(ValueError, match="thresholds tell two classes apart; got 3"):
         cp.GoalClassifier(TREE).fit(X, np.where(X[:, 0] > 1, "maybe", Y))
     with pytest.raises(ValueError, match=r"takes numbers and categories; the column 'sex' holds texts.*'category'"):
         cp.GoalClassifier(cv=2).fit(FRAME.assign(sex=SEX.astype(object)), Y)
-    with pytest.raises(InfeasibleGoals, match="cannot hold"):
-        cp.GoalClassifier(TREE, cv=2, goals=["recall(train) >= 0.9", "positive_rate(train) <= 0.1"]).fit(X, Y)
     one_class = KFold(2).split(X)
     with pytest.raises(ValueError, match="The rows outside of fold 0 of cv hold one class only"):
         cp.GoalClassifier(TREE, cv=one_class).fit(X, np.repeat(["no", "yes"], [300, 300]))

@@ -206,6 +206,7 @@ class RuleClassifier(RandomizedClassifier):
         return np.multiply.outer(self._fold_shares, self.mixture_).ravel() if self._has_rules else super()._shares()
 
     def _asked(self, X: Any, sensitive_features: Any = None, baseline: ArrayLike | None = None) -> tuple[Mixture, Any]:
+        check_is_fitted(self, "mixture_")
         mixture, rows = super()._asked(X)
         if not self._has_rules:
             return mixture, rows
