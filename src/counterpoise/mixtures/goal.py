@@ -28,9 +28,9 @@ from counterpoise.mixtures.scores.asking import scorer
 from counterpoise.mixtures.scores.evidence import ScoreEvidence
 
 PREFIT = "prefit"
-# From so many rows on one model is trained anew on all of them. Histogram gradient boosting on three sets, three goals and
-# eight splits: the rates of the two ways differed by up to 1.5 standard errors at 2,400 rows, 1.1 at 6,000, 3.6 at 12,000
-# (where the refit alone has the 10,000 rows at which it begins to stop early) and 0.8 at 20,000; no more were tried.
+# From so many rows on one model is trained anew on all of them. Histogram gradient boosting on three sets, three goals
+# and eight splits: the rates of the two ways differed by up to 1.5 standard errors at 2,400 rows, 1.1 at 6,000, 3.6 at
+# 12,000 (where the refit alone has the 10,000 rows where it begins to stop early), 0.8 at 20,000; more were not tried
 REFIT_ROWS = 20_000
 _ALONE = np.ones(1)  # one fold
 
@@ -290,11 +290,12 @@ class GoalClassifier(RuleClassifier):
     def _forget_mixture(self) -> None:
         """Forget the rules of an earlier fit, which are not of the models to be trained."""
         for name in ("_scored", "rules_", "mixture_"):
-            vars(self).pop(name, None)
+            self.__dict__.pop(name, None)
 
     def _keep(self, evidence: ScoreEvidence, aim: Aim) -> None:
-        """Choose the rules; what they are chosen on is kept before, so that after goals that cannot hold ``rebalance``
-        can choose inside others without training anew.
+        """Choose the rules.
+
+        What they are chosen on is kept before: after goals that cannot hold ``rebalance`` needs no training.
         """
         self._scored, self.goals_, self.alpha_, self.objective_ = evidence, aim.goals, aim.alpha, aim.objective
         self._settle(evidence, aim)
