@@ -40,7 +40,7 @@ CONTAINERS = {
     "a member that is not listed": (signed([*ENTRIES, ("more", "x")]), "not those that its manifest lists"),
     "a member that is missing": (signed(ENTRIES[:-1]), "not those that its manifest lists"),
     "an altered member": (signed([*ENTRIES[:-1], (ENTRIES[-1][0], b"x")]), "not those that its manifest lists"),
-    "many members": (signed([*ENTRIES, *((f"m{n}", "") for n in range(1001))]), "more than any model needs"),
+    "many members": (signed([*ENTRIES, *((f"m{n}", "") for n in range(10_001))]), "more than any model needs"),
     "packed members": (signed(ENTRIES, packing=zipfile.ZIP_DEFLATED), "packed in a way that cp.save does not use"),
     "bomb": (signed([("manifest.json", "[" + " " * 10**7)], packing=zipfile.ZIP_DEFLATED), "unpack to far more"),
     "no directory": (unsigned_change(b"PK\x05\x06", b"PK\x05\x07"), "its directory of members is broken"),

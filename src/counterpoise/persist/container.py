@@ -11,7 +11,7 @@ import zipfile
 import zlib
 from typing import Any
 
-from counterpoise.persist.errors import UnreadableModel
+from counterpoise.persist.errors import UnreadableModel, UnstorableModel
 
 FORMAT, VERSION = "counterpoise", 1
 _MANIFEST = "manifest.json"
@@ -19,7 +19,7 @@ _START = b"PK\x03\x04"
 _NAME_AT = 30  # bytes before the name of a zip's first member
 _DIGEST = 64  # hexadecimal digits of a SHA-256
 _LONG_AGO = (1980, 1, 1, 0, 0, 0)  # no time of writing: equal models are equal files
-_MOST_MEMBERS = 1000
+_MOST_MEMBERS = 10_000  # a model of another library is one
 _MOST_RATIO = 20  # by which the manifest may grow when unpacked, where models have 5 or 6; nothing else is packed
 _MOST_MANIFEST = 1 << 27  # bytes, of which 2,000 trees take less than a million
 _STORED, _DEFLATED = zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED
@@ -28,6 +28,10 @@ _ENCRYPTED = 1  # bit of the flags
 
 def write_container(manifest: dict[str, Any], members: dict[str, bytes]) -> bytes:
     """Return the file's bytes."""
+    if len(members) >= _MOST_MEMBERS:
+        raise UnstorableModel(
+            f"{len(members)} files of arrays and models are more than the {_MOST_MEMBERS - 1} of a file."
+        )
     sums = {name: hashlib.sha256(content).hexdigest() for name, content in members.items()}
     head = {"format": FORMAT, "format_version": VERSION, **manifest, "members": sums}
     text = json.dumps(head, ensure_ascii=True, allow_nan=False, separators=(",", ":")).encode()

@@ -9,11 +9,13 @@ from counterpoise._base.types import AnyArray
 from counterpoise.persist.classes import known_class
 from counterpoise.persist.errors import UnreadableModel
 from counterpoise.persist.extents import Extents, check_keys
+from counterpoise.persist.foreign import refuse_untrusted
+from counterpoise.persist.forms import FORMS, UNCHECKED
 from counterpoise.persist.packs import Unpacker
-from counterpoise.persist.values import FORMS
+from counterpoise.persist.values import ModelFile
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 _FAILURES = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)  # of parts of a wrong kind
 
@@ -21,9 +23,10 @@ _FAILURES = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError
 class Decoder:
     """Turns nodes into values, one after the other: each refers only to those before it."""
 
-    def __init__(self, layouts: Any, arrays: Unpacker, foreign: list[Any]) -> None:
+    def __init__(self, layouts: Any, members: dict[str, bytes], foreign: list[Any], trusted: "Sequence[str]") -> None:
+        arrays = Unpacker(members)
         self._layouts = [_checked_layout(layout) for layout in _listed(layouts)]
-        self._arrays, self._foreign = arrays, foreign
+        self._members, self._foreign, self._trusted = members, foreign, trusted
         self._values: list[Any] = []
         self._extents = Extents()
         self._kinds: dict[str, Callable[..., Any]] = {
@@ -36,8 +39,9 @@ class Decoder:
             "array": arrays.get,
             "objects": self._objects,
             "scalar": lambda child: self._get(child)[0],
-            "form": lambda form, *children: FORMS[form].together(*self._all(children)),
+            "form": self._form,
             "object": self._object,
+            "file": self._file,
             "foreign": lambda place: self._foreign[_place(place, self._foreign)],
         }
 
@@ -72,6 +76,15 @@ class Decoder:
         values = self._all(children)
         check_keys(values[::2])
         return dict(zip(values[::2], values[1::2], strict=True))
+
+    def _form(self, form: Any, *children: Any) -> Any:
+        refuse_untrusted([name for one, name in UNCHECKED.items() if one == form and name not in self._trusted])
+        return FORMS[form].together(*self._all(children))
+
+    def _file(self, name: Any) -> ModelFile:
+        if not isinstance(name, str) or name not in self._members:
+            raise UnreadableModel(f"it refers to the file {name!r}, which it does not hold")
+        return ModelFile(name.rpartition("/")[2].partition(".")[2], self._members[name])
 
     def _objects(self, codes: Any, *children: Any) -> AnyArray:
         levels = np.empty(len(children), dtype=object)

@@ -15,8 +15,9 @@ from counterpoise.persist.classes import is_known
 from counterpoise.persist.errors import UnstorableModel
 from counterpoise.persist.extents import Extents, check_keys
 from counterpoise.persist.foreign import is_foreign
+from counterpoise.persist.forms import FORMS, form_of
 from counterpoise.persist.packs import Packer
-from counterpoise.persist.values import FORMS, form_of
+from counterpoise.persist.values import ModelFile
 
 Child = Any  # None, bool, int, float, str or [number]
 _MOST_BITS = 4096  # of a whole number in decimal digits: Python refuses to read many more
@@ -35,6 +36,8 @@ class Encoder:
         The arrays.
     foreign, foreign_paths : list
         Models of scikit-learn and of other libraries, which nodes refer to by their place, and where they are in ours.
+    files : dict
+        Model files of other libraries by their names, which nodes refer to.
     """
 
     def __init__(self) -> None:
@@ -43,6 +46,7 @@ class Encoder:
         self.arrays = Packer()
         self.foreign: list[Any] = []
         self.foreign_paths: list[str] = []
+        self.files: dict[str, bytes] = {}
         self._known: dict[int, Child] = {}  # by identity
         self._kept: list[Any] = []  # alive until the end, so that no identity is used twice
         self._layout_of: dict[tuple[str, ...], int] = {}
@@ -76,6 +80,8 @@ class Encoder:
     def _node(self, value: Any, kind: type) -> list[Any]:
         if kind in _PLAIN:
             return [kind.__name__, *_PLAIN[kind](self, value)]
+        if kind is ModelFile:
+            return self._file(value)
         if kind is np.ndarray:
             return self._objects(value) if value.dtype.kind == "O" else self._array(value)
         if isinstance(value, np.generic):
@@ -124,6 +130,11 @@ class Encoder:
         except TypeError as error:
             raise self._refusal(str(error)) from error
         return ["form", form, *self._all(parts)]
+
+    def _file(self, file: ModelFile) -> list[Any]:
+        name = f"models/{len(self.files)}.{file.suffix}"
+        self.files[name] = file.content
+        return ["file", name]
 
     def _foreign(self, value: Any) -> list[Any]:
         if not is_foreign(value):

@@ -80,7 +80,7 @@ def read_foreign(data: bytes, trusted: Sequence[str]) -> list[Any]:
     skops = _skops(UnreadableModel, "it holds models of scikit-learn")
     try:
         check_stored(data)
-        _refuse_untrusted(_unknown(skops, data, trusted))
+        refuse_untrusted(_unknown(skops, data, trusted))
         models = skops.loads(data, trusted=sorted(TRUSTED | set(trusted)))
         check_foreign(models)
     except UnreadableModel:
@@ -90,7 +90,8 @@ def read_foreign(data: bytes, trusted: Sequence[str]) -> list[Any]:
     return list(models)
 
 
-def _refuse_untrusted(unknown: list[str]) -> None:
+def refuse_untrusted(unknown: list[str]) -> None:
+    """Say what is not trusted, where there is anything."""
     if unknown:
         raise UnreadableModel(
             f"it holds what is not on the list of trusted types: {', '.join(unknown)}. If you know who wrote the file "

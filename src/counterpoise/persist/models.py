@@ -12,7 +12,6 @@ from counterpoise.persist.encoding import Encoder
 from counterpoise.persist.errors import UnreadableModel, UnstorableModel
 from counterpoise.persist.files import opened
 from counterpoise.persist.foreign import MEMBER, read_foreign, write_foreign
-from counterpoise.persist.packs import Unpacker
 
 
 def save(model: Any, path: str | os.PathLike[str], *, trusted: Sequence[str] = ()) -> None:
@@ -24,7 +23,8 @@ def save(model: Any, path: str | os.PathLike[str], *, trusted: Sequence[str] = (
     ----------
     model : fitted estimator
         A classifier or learner of counterpoise, a scikit-learn ``Pipeline`` around one, or a model of scikit-learn.
-        Models of scikit-learn need skops: ``pip install "counterpoise[models]"``. Callbacks are not stored.
+        Models of scikit-learn need skops: ``pip install "counterpoise[models]"``. Classifiers of LightGBM, XGBoost and
+        CatBoost are stored as files of their own format inside of this one. Callbacks are not stored.
     path : path
         The file; any name does.
     trusted : sequence of str, default=()
@@ -64,7 +64,8 @@ def load(path: str | os.PathLike[str], *, trusted: Sequence[str] = ()) -> Any:
     path : path
         The file.
     trusted : sequence of str, default=()
-        Types of other libraries, with their modules, that may be built in addition to those of scikit-learn.
+        Types of other libraries, with their modules, that may be built in addition to those of scikit-learn. Files of
+        CatBoost cannot be checked before CatBoost reads them, and need ``"catboost.core.CatBoostClassifier"`` here.
 
     Returns
     -------
@@ -126,7 +127,7 @@ def dumps(value: Any, *, trusted: Sequence[str] = ()) -> bytes:
     encoder = Encoder()
     try:
         root = encoder.encode(value)
-        members = encoder.arrays.members()
+        members = encoder.arrays.members() | encoder.files
         if encoder.foreign:
             members[MEMBER] = write_foreign(encoder.foreign, encoder.foreign_paths, trusted)
     except UnstorableModel as error:
@@ -164,7 +165,7 @@ def _decoded(data: bytes, name: str, trusted: Sequence[str]) -> Any:
     try:
         manifest, members = read_container(data)
         foreign = read_foreign(members[MEMBER], trusted) if MEMBER in members else []
-        decoder = Decoder(manifest.get("layouts"), Unpacker(members), foreign)
+        decoder = Decoder(manifest.get("layouts"), members, foreign, trusted)
         return decoder.decode(manifest.get("nodes"), manifest.get("root"))
     except UnreadableModel as error:
         raise UnreadableModel(f"{name} cannot be loaded as a model: {error}.") from error

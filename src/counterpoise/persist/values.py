@@ -15,6 +15,13 @@ _MOST_SEEDS = 1000
 Parts = tuple[Any, ...]
 
 
+class ModelFile(NamedTuple):
+    """A file of another library, which becomes a member of ours as it is."""
+
+    suffix: str
+    content: bytes
+
+
 class Form(NamedTuple):
     """How a value of a type is taken apart and put together."""
 
@@ -88,7 +95,7 @@ def _sparse_together(name: Any, data: Any, indices: Any, indptr: Any, shape: Any
     return matrix
 
 
-FORMS = {
+VALUES = {
     "SeedSequence": Form(_seeds_apart, _seeds_together),
     "Generator": Form(_generator_apart, _generator_together),
     "RandomState": Form(_random_state_apart, _random_state_together),
@@ -97,7 +104,7 @@ FORMS = {
 }
 
 
-def form_of(value: Any) -> str | None:
+def value_form_of(value: Any) -> str | None:
     """Return the name of the form of a value, or None where it has none."""
     kind = type(value)
     if kind is Secret:
