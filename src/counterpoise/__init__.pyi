@@ -20,7 +20,9 @@ from counterpoise.displays import CVaRCurveDisplay as CVaRCurveDisplay
 from counterpoise.displays import RateDisplay as RateDisplay
 from counterpoise.displays import TradeoffDisplay as TradeoffDisplay
 from counterpoise.goals import rates as rates
+from counterpoise.goals.audit import audit as audit
 from counterpoise.goals.audit import certify as certify
+from counterpoise.mixtures.goal import GoalClassifier as GoalClassifier
 from counterpoise.mixtures.mixture import MixtureClassifier as MixtureClassifier
 from counterpoise.mixtures.tradeoff import tradeoff as tradeoff
 from counterpoise.persist import load as load

@@ -277,7 +277,7 @@ class Answering:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"models": [Answering()]}, r"Model 0 \(Answering\) has no scores to cut: scores=True needs predict_proba"),
+        ({"models": [Answering()]}, r"Model 0 \(Answering\) has no scores to cut: rules need predict_proba"),
         ({"models": [LogisticRegression]}, r"is a class, not a model"),
         ({"models": [LogisticRegression()]}, r"Model 0 \(LogisticRegression\) is not fitted"),
         ({"models": [np.full(N - 200, np.nan)]}, r"must be finite; 400 of 400 are not, the first is"),

@@ -13,7 +13,7 @@ from counterpoise._base.checks import check_alpha, check_choice, check_count, ch
 from counterpoise._base.types import AnyArray, ArrayLike, ByteArray, IntArray
 from counterpoise.boosting._fingerprints import NOT_OF_ROUNDS, data_texts, setting_texts
 from counterpoise.boosting.adaboost import AdaBoostClassifier
-from counterpoise.boosting.cautions import warn_of_no_errors, warn_of_the_average
+from counterpoise.boosting.cautions import warn_of_no_errors
 from counterpoise.boosting.checkpoint import Checkpoint, Run, SavedRound, Seeds, opened
 from counterpoise.boosting.cross_fit import RoundsFit, is_ensemble, planned_rounds, rounds_fit
 from counterpoise.boosting.inputs import Booster, Rows, goal_table, is_word, seed_sequence, unequal
@@ -25,6 +25,7 @@ from counterpoise.goals.bound import check_asked
 from counterpoise.goals.reading import asked_goals
 from counterpoise.goals.tables import with_train
 from counterpoise.mixtures.answers import TRAIN, Answers, find_positive
+from counterpoise.mixtures.cautions import warn_of_the_average
 from counterpoise.mixtures.choosing import MIXTURES, WORST_GROUP, Aim, Evidence, as_aim, choose_mixture, select
 from counterpoise.mixtures.draws import Draws, check_key, make_key
 from counterpoise.mixtures.game import Selection
@@ -189,6 +190,8 @@ class BoostedMixture(Booster, RandomizedClassifier):
         check_choice(self.mixture, "mixture", MIXTURES)
         if asked_goals(self.goals, trains=True) and self.mixture != "optimal":
             raise ValueError(f"Goals need mixture='optimal', which is free to meet them; got mixture={self.mixture!r}.")
+        if self.budget is not None and self.mixture != "optimal":
+            raise ValueError(f"budget needs mixture='optimal', which is free to keep it; got mixture={self.mixture!r}.")
         if self.patience is not None:
             check_count(self.patience, "patience")
         if self.checkpoint is not None and not isinstance(self.checkpoint, (str, os.PathLike)):
@@ -290,7 +293,9 @@ class BoostedMixture(Booster, RandomizedClassifier):
         goals = as_goals(self.goals)
         self._settle(self._evidence_of_rounds(), self._aim_of_fit()._replace(goals=goals))
         if self.mixture == "optimal":
-            warn_of_the_average(self._kept, self.mixture_, goals)
+            means = np.average(self._kept.losses, axis=0, weights=self._kept.sample_weight)
+            mixed, alone = float(means @ self.mixture_), float(means[0])
+            warn_of_the_average(mixed, alone, "its first model", has_goals=bool(goals), stacklevel=3)
         return self
 
     def _aim_of_fit(self) -> Aim:
@@ -328,7 +333,7 @@ class BoostedMixture(Booster, RandomizedClassifier):
     def _has_stalled(self, number: int) -> bool:
         if self.patience is None:
             return False
-        aim = self._aim_of_fit()._replace(mixture="optimal")
+        aim = self._aim_of_fit()._replace(mixture="optimal", budget=None)  # with which fits may go on from these rounds
         aim = aim._replace(objective=Mean()) if isinstance(aim.objective, Rate) else aim
         value = choose_mixture(self._select(aim), aim).value
         if value < self._best.value - _IMPROVEMENT:

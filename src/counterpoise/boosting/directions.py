@@ -14,7 +14,8 @@ from sklearn.base import is_classifier, is_regressor
 from sklearn.pipeline import Pipeline
 
 from counterpoise._base.types import AnyArray, FloatArray
-from counterpoise.boosting.learner import LearnerFit, base_learner, fresh_copy, make_fit, weight_argument
+from counterpoise.boosting.learner import LearnerFit, base_learner, make_fit
+from counterpoise.learners.resampling import fresh_copy, weight_argument
 from counterpoise.mixtures.pool import predict_codes
 
 

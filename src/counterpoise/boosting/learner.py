@@ -6,13 +6,12 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone, is_classifier
-from sklearn.pipeline import Pipeline
-from sklearn.utils.validation import has_fit_parameter
 
 from counterpoise._base.types import AnyArray, FloatArray, IntArray
 from counterpoise.boosting.rounds import Fitted
 from counterpoise.learners import HistogramTree, Resampled
 from counterpoise.learners.binning import BinnedFeatures, bin_like
+from counterpoise.learners.resampling import fresh_copy, weight_argument
 from counterpoise.mixtures.pool import predict_codes
 
 # Chosen by the test error of the boosters on 13 data sets (docs/results/defaults): deep enough for interactions, with
@@ -36,15 +35,6 @@ def base_learner(estimator: Any) -> Any:
     if not (hasattr(estimator, "fit") and hasattr(estimator, "predict") and is_classifier(estimator)):
         raise TypeError(f"estimator must be a classifier with fit and predict; got {estimator!r}.")
     return estimator if weight_argument(estimator) else Resampled(estimator)
-
-
-def weight_argument(estimator: Any) -> str | None:
-    """Return the name under which ``fit`` takes sample weights, or None."""
-    if isinstance(estimator, Pipeline):
-        name, last = estimator.steps[-1]
-        inner = weight_argument(last)
-        return None if inner is None else f"{name}__{inner}"
-    return "sample_weight" if has_fit_parameter(estimator, "sample_weight") else None
 
 
 def make_fit(
@@ -104,10 +94,3 @@ class _PreparedFit(LearnerFit):
     def rows_like(self, X: Any) -> Any:
         """Return other rows in the bins of the training rows."""
         return bin_like(X, self.prepared) if isinstance(self.prepared, BinnedFeatures) else X
-
-
-def fresh_copy(learner: Any, seed: int) -> Any:
-    """Return an unfitted copy whose random states, nested ones included, are set from the seed."""
-    model = clone(learner)
-    seeds = {name: seed for name in model.get_params() if name.split("__")[-1] == "random_state"}
-    return model.set_params(**seeds) if seeds else model

@@ -32,6 +32,7 @@ from counterpoise.solvers.soft_margin import (
 LINEAR_COSTS = (1.7, 2.5, 3.3, 5.0, 10.0, 20.0, 50.0, 100.0)
 QUADRATIC_COSTS = (0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0)
 _MARGINS_PER_ERROR = 1.5  # that count by default: those of noise, of which one model's errors tell, and some
+_ENOUGH = 20  # models beside which one without error is luck; where it comes early, it is the answer
 _TOL = 1e-3  # gap of the programs: far below what a sample more or less changes
 
 Solution = SoftMarginSolution | HingeSolution
@@ -72,7 +73,7 @@ class MarginBooster(ExponentialBooster):
         """
         run = self._run(fit, AdaBoostStep(self._rate()), start, held_out)
         costs = self._costs if self.C == "auto" else (self._cost(start, run.losses[:, 0]),)
-        if run.losses.shape[1] > 1 and not run.losses[:, -1].any():
+        if run.losses.shape[1] > _ENOUGH and not run.losses[:, -1].any():
             # A model without error ended the rounds. Its margins are the largest there can be: it would be left alone.
             run = run._replace(models=run.models[:-1], votes=run.votes[:-1], losses=run.losses[:, :-1])
         margins = np.ascontiguousarray(1 - 2 * run.losses.view(np.int8))

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 from cyclopts import App, Parameter
 
 from counterpoise import __version__
-from counterpoise.cli import DONE, NOT_MET, project
+from counterpoise.cli import DONE, NOT_MET, project, tables
 from counterpoise.cli.printing import PRINTED, Flag, Out, Shown, flowing
 
 app = App(
@@ -24,7 +24,7 @@ app = App(
     result_action="return_value",
     suppress_keyboard_interrupt=False,  # main says what is kept
 )
-for command in (project.demo, project.bench, project.goals, project.data):
+for command in (project.demo, project.bench, project.goals, project.data, tables.choose, tables.apply, tables.audit):
     app.command(command)
 
 
@@ -254,19 +254,11 @@ def certify(
         Exit with code 1 unless every goal is shown to hold.
     """
     from counterpoise.runs import certify_run, open_run  # noqa: PLC0415
-    from counterpoise.runs.summary import audit_text  # noqa: PLC0415
+    from counterpoise.runs.summary import audit_text, audit_words  # noqa: PLC0415
 
     audit = certify_run(open_run(run), data, confidence=confidence, goals=goal, largest_weight=largest_weight)
-    rows = [_audit_words(row) for row in audit]
-    shown.answer(audit_text(audit), {"holds": audit.holds, "confidence": audit.confidence, "goals": rows})
+    shown.answer(audit_text(audit), audit_words(audit))
     return NOT_MET if strict and not audit.holds else DONE
-
-
-def _audit_words(row: Any) -> dict[str, Any]:
-    """Return one goal of an audit for JSON; the largest weight only where rows have weights."""
-    found: dict[str, Any] = row._asdict() | {"goal": str(row.goal.with_confidence(None)), "counts": dict(row.counts)}
-    limits = dict(found.pop("largest_weights"))
-    return found | {"largest_weights": limits} if limits else found
 
 
 @app.command

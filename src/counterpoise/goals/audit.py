@@ -75,7 +75,8 @@ class Audit(tuple[GoalAudit, ...]):
         limits = dict.fromkeys(limit for row in self for limit in row.largest_weights)
         told = " and ".join(f"no row of {name} weighs more than {most:g}" for name, most in limits)
         surely = f"All verdicts are right together with confidence {self.confidence:.4g}"
-        return f"{surely} if {told}." if told else f"{surely}."
+        shown = " of the groups and classes that these rows hold" if any(row.worst for row in self) else ""
+        return f"{surely}{shown} if {told}." if told else f"{surely}{shown}."
 
     def __str__(self) -> str:
         return self.as_text(["goal", "estimate", "low", "high", "bound", "margin", "verdict", "rows"])
@@ -176,18 +177,25 @@ def audit(
     predictions: Any,
     data: Any,
     *,
+    sensitive_features: Any = None,
+    baseline: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+    largest_weight: float | None = None,
     confidence: float | None = None,
     pos_label: Any = None,
     classes: ArrayLike | None = None,
 ) -> Audit:
-    """Audit predicted labels; ``certify`` does so for a model.
+    """Audit labels that anybody predicted; ``certify`` does so for a model.
 
     Parameters
     ----------
     goals : goals or their texts
     predictions : array of labels, or a dict of them by dataset
-    data : Table, or dict of Tables by dataset
-        A single table is the dataset ``train``.
+    data : array of true labels, Table, or dict of Tables by dataset
+        Rows that whoever predicted them neither fitted nor chose on. An array, or a single table, is the dataset
+        ``train``.
+    sensitive_features, baseline, sample_weight, largest_weight
+        What belongs to an array of labels, as for ``Table``.
     confidence, pos_label
         As for ``certify``.
     classes : array of labels, optional
@@ -205,8 +213,18 @@ def audit(
     >>> found = audit("recall(train) >= 0.8", [0, 1] * 100, Table(None, y=[0, 1] * 100))
     >>> found.holds, round(found[0].low, 3)
     (True, 0.97)
+    >>> said, true, sex = [0, 1, 1, 1] * 100, [0, 1, 0, 1] * 100, ["F", "M"] * 200
+    >>> print(audit("false_positive_rate(train, sex=F) <= 0.6", said, true, sensitive_features={"sex": sex}))
+    goal                                      estimate     low    high   bound  margin  verdict  rows
+    false_positive_rate(train, sex=F) <= 0.6    0.5000  0.4396  0.5604  0.6000  0.0396  holds     200
+    All verdicts are right together with confidence 0.95.
     """
     listed = _confident(goals, confidence)
+    weighed: dict[str, Any] = {"sample_weight": sample_weight, "largest_weight": largest_weight}
+    if not isinstance(data, (Table, Mapping)):
+        data = Table(None, data, sensitive_features, baseline, **weighed)
+    elif any(part is not None for part in (sensitive_features, baseline, *weighed.values())):
+        raise ValueError("Columns and weights go with an array of labels; a Table has its own: pass them to it.")
     if not listed:
         raise ValueError("An audit needs at least one goal, as in recall(train) >= 0.9; got none.")
     prepared = prepare(predictions, data, kind="labels", pos_label=pos_label, classes=classes)

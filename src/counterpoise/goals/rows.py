@@ -188,6 +188,11 @@ def _checked_text(column: str, value: Any, *, is_class: bool = False) -> str:
             f"of={value} names the class that a rate is about, as in recall(train, of=cat), and never a column: rename "
             "a column called 'of' to select rows by it."
         )
+    if column in {"by", "called"}:
+        raise ValueError(
+            f"{column}={value} is a word of the language of goals, as in max_difference(recall, train, by=sex) and "
+            f"confusion(train, of=cat, called=dog), and never a column: rename a column called {column!r}."
+        )
     if isinstance(value, list | tuple | set | dict | np.ndarray):
         raise TypeError(f"where({column}=...) takes one value; got {value!r}. For a list of values use by.")
     text = text_of(value)

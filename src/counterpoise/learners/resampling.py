@@ -12,7 +12,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import check_consistent_length, check_random_state, column_or_1d, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
 
 from counterpoise._base.checks import check_count, check_sample_weight, is_frame
 from counterpoise._base.types import AnyArray, ArrayLike, FloatArray, IntArray
@@ -24,6 +24,23 @@ def _estimator_has_proba(self: "Resampled") -> bool:
 
 def _take(X: Any, rows: IntArray) -> Any:
     return X.iloc[rows] if hasattr(X, "iloc") else X[rows]
+
+
+def weight_argument(estimator: Any) -> str | None:
+    """Return the name under which ``fit`` takes sample weights, or None."""
+    if isinstance(estimator, Pipeline):
+        name, last = estimator.steps[-1]
+        inner = weight_argument(last)
+        return None if inner is None else f"{name}__{inner}"
+    return "sample_weight" if has_fit_parameter(estimator, "sample_weight") else None
+
+
+def fresh_copy(learner: Any, seed: int, *, only_unset: bool = False) -> Any:
+    """Return an unfitted copy whose random states, nested ones included, are set from the seed; all, or those unset."""
+    model = clone(learner)
+    states = {name: state for name, state in model.get_params().items() if name.split("__")[-1] == "random_state"}
+    seeds = {name: seed for name, state in states.items() if state is None or not only_unset}
+    return model.set_params(**seeds) if seeds else model
 
 
 def may_take_missing(estimator: Any) -> bool:

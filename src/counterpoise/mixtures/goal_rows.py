@@ -89,7 +89,7 @@ class GoalRows(NamedTuple):
         rows, bounds = (np.delete(one, row, axis=0) for one in (self.rows, self.bounds))
         try:
             return -minimize_cvar(-divisor[None], 1.0, rows=rows, bounds=bounds).value
-        except InfeasibleRows:
+        except (InfeasibleRows, RuntimeError):  # or rows so small that a solver cannot tell
             return float(divisor.max())
 
     def only(self, models: AnyArray) -> Self:

@@ -9,23 +9,17 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any, ClassVar, Self
 
-import numpy as np
-from scipy.sparse import issparse
 from sklearn.base import clone
-from sklearn.utils import get_tags
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_feature_names, _check_n_features, check_is_fitted, column_or_1d
 
-from counterpoise._base.checks import check_choice, check_count
+from counterpoise._base.checks import check_count
 from counterpoise._base.types import AnyArray, ArrayLike
 from counterpoise.goals import Table
 from counterpoise.mixtures.answers import TRAIN, Answers, find_positive
-from counterpoise.mixtures.choosing import Aim, as_aim
-from counterpoise.mixtures.draws import Draws, check_key, make_key
-from counterpoise.mixtures.members import all_classes, as_columns, members_of, named_models, titled_models
-from counterpoise.mixtures.pool import n_rows
-from counterpoise.mixtures.randomized import DECISIONS, Given
-from counterpoise.mixtures.scored import FIXED, RuleClassifier
+from counterpoise.mixtures.draws import Draws, check_key, generator_of, make_key
+from counterpoise.mixtures.members import as_columns, members_of, named_models, titled_models
+from counterpoise.mixtures.pool import set_input_tags
+from counterpoise.mixtures.randomized import Given
+from counterpoise.mixtures.scored import RuleClassifier
 from counterpoise.mixtures.scores.asking import scorer
 
 
@@ -216,7 +210,7 @@ class MixtureClassifier(RuleClassifier):
         self.names_, self.estimators_ = [name for name, _ in named], [model for _, model in named]
         self._scored = None
         self.classes_, self._members = self._members_of(named, labels)
-        drawn, self._generator = make_key(self.random_state), _generator(self.random_state)
+        drawn, self._generator = make_key(self.random_state), generator_of(self.random_state)
         empty = Answers({}, {}, find_positive(self.classes_, self.pos_label))
         given = Given(X, labels, sensitive_features, baseline, sample_weight, largest_weight)
         evidence = self._asked_about(given, empty, TRAIN)
@@ -231,46 +225,13 @@ class MixtureClassifier(RuleClassifier):
             members = members_of(named, labels)
             return members[0].classes, list(members)
         titled = titled_models(named)
-        classes = all_classes(labels, titled)
-        if len(classes) != 2:  # noqa: PLR2004 - a threshold tells two classes apart
-            raise ValueError(
-                "Only binary classification is supported. The type of the target is multiclass, and with scores=True "
-                f"thresholds tell two classes apart; got {len(classes)}: {classes.tolist()}. Make the labels binary, "
-                "or leave scores=False."
-            )
-        positive = find_positive(classes, self.pos_label)
-        assert positive is not None  # noqa: S101 - of two classes
-        return classes, [scorer(title, model, positive) for title, model in titled.items()]
-
-    def _aim_of_fit(self) -> Aim:
-        return as_aim(self.alpha, self.objective, self.goals, **self._limits())
+        positive = self._two_classes(labels, titled)
+        return positive.classes, [scorer(title, model, positive) for title, model in titled.items()]
 
     def _check_parameters(self) -> None:
-        self._aim_of_fit()
-        check_choice(self.decision, "decision", (*DECISIONS, FIXED))
-        self._check_score_parameters()
-        check_key(self.key)
+        self._check_shared_parameters()
         if self.max_models is not None:
             check_count(self.max_models, "max_models")
-
-    def _check_rows(self, X: Any, y: Any) -> tuple[Any, AnyArray]:
-        X, labels = _as_rows(X), np.asarray(column_or_1d(y, warn=True))
-        if len(labels) != n_rows(X):
-            raise ValueError(f"y must hold one label for each of the {n_rows(X)} rows of X; got {len(labels)}.")
-        check_classification_targets(labels)
-        self._check_features(X, reset=True)
-        return X, labels
-
-    def _check_predict_input(self, X: Any) -> Any:
-        check_is_fitted(self, "classes_")
-        X = _as_rows(X)
-        self._check_features(X, reset=False)
-        return X
-
-    def _check_features(self, X: Any, *, reset: bool) -> None:
-        _check_feature_names(self, X, reset=reset)
-        if len(X.shape) > 1:
-            _check_n_features(self, X, reset=reset)
 
     def __sklearn_clone__(self) -> Self:
         """Keep the models: they are fitted, and a clone without what they learned would be of no use."""
@@ -282,21 +243,5 @@ class MixtureClassifier(RuleClassifier):
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = not self.scores
         with suppress(TypeError, ValueError):  # where estimators is no pool, fit says so
-            # Rows go to the models as they are, so what all of them take is taken; those of no tags may take anything.
-            tagged = [model for _, model in named_models(self.estimators) if hasattr(model, "__sklearn_tags__")]
-            inputs = [get_tags(model).input_tags for model in tagged]
-            tags.input_tags.sparse = all(one.sparse for one in inputs)
-            tags.input_tags.allow_nan = all(one.allow_nan for one in inputs)
+            set_input_tags(tags, [model for _, model in named_models(self.estimators)])
         return tags
-
-
-def _as_rows(X: Any) -> Any:
-    if issparse(X):
-        return X.tocsr()  # of some formats no rows can be taken
-    return X if hasattr(X, "shape") else np.asarray(X)
-
-
-def _generator(random_state: Any) -> np.random.Generator:
-    if isinstance(random_state, np.random.RandomState):
-        return np.random.default_rng(random_state.randint(2**31))
-    return np.random.default_rng(random_state)

@@ -10,7 +10,9 @@ from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import get_tags
 from sklearn.utils.validation import _check_feature_names, _check_n_features, check_array, check_is_fitted
 
 from counterpoise._base.checks import is_frame
@@ -124,6 +126,20 @@ def take_rows(X: Any, rows: Any) -> Any:
     if hasattr(X, "iloc"):
         return X.iloc[rows]
     return X.take(np.arange(n_rows(X))[rows]) if hasattr(X, "column_names") else X[rows]  # pyarrow's tables, and others
+
+
+def as_rows(X: Any) -> Any:
+    """Return something whose rows can be taken: what it is, or an array."""
+    if issparse(X):
+        return X.tocsr()  # of some formats no rows can be taken
+    return X if hasattr(X, "shape") else np.asarray(X)
+
+
+def set_input_tags(tags: Any, models: Sequence[Any]) -> None:
+    """Say what rows are taken where they go to models as they are: what all take; those without tags may take any."""
+    inputs = [get_tags(model).input_tags for model in models if hasattr(model, "__sklearn_tags__")]
+    tags.input_tags.sparse = all(one.sparse for one in inputs)
+    tags.input_tags.allow_nan = all(one.allow_nan for one in inputs)
 
 
 def groups_of(sensitive_features: Any, n_samples: int) -> tuple[IntArray, list[str]]:

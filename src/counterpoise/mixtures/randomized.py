@@ -266,13 +266,17 @@ class RandomizedClassifier(PooledClassifier):
     def _pool(self) -> Pool:
         return Pool(vars(self).get("_members", self.estimators_), self.classes_, self.n_jobs)
 
+    def _shares(self) -> FloatArray:
+        """Return with what chance each member of the pool decides."""
+        return self.mixture_
+
     def _asked(self, X: Any) -> tuple[Mixture, Any]:
         """Return who decides, and the rows checked."""
         rows = self._check_predict_input(X)
         if self.decision not in ("sticky", "sample"):
-            return Mixture(self._pool(), self.mixture_, None), rows
+            return Mixture(self._pool(), self._shares(), None), rows
         draws = self._generator if self.decision == "sample" else known_draws(self)
-        return Mixture(self._pool(), self.mixture_, draws), rows
+        return Mixture(self._pool(), self._shares(), draws), rows
 
     def _aim(
         self, alpha: float | None = None, objective: Any = None, goals: Any = None, budget: float | None = None

@@ -5,24 +5,30 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Self
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils import assert_all_finite
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_feature_names, _check_n_features, check_is_fitted, column_or_1d
 
 from counterpoise._base.checks import check_choice, check_mixture, is_frame
 from counterpoise._base.types import AnyArray, ArrayLike, FloatArray, IntArray
 from counterpoise.goals import Table
 from counterpoise.goals.tables import with_train
-from counterpoise.mixtures.answers import TRAIN, Answers
-from counterpoise.mixtures.choosing import Aim, Evidence, posed, select
+from counterpoise.mixtures.answers import TRAIN, Answers, Positive, find_positive
+from counterpoise.mixtures.cautions import warn_of_the_average
+from counterpoise.mixtures.choosing import Aim, Evidence, as_aim, posed, select
+from counterpoise.mixtures.draws import check_key
+from counterpoise.mixtures.folds import spread
 from counterpoise.mixtures.game import Choice
-from counterpoise.mixtures.members import Mixture, Pool, ScoredRows
-from counterpoise.mixtures.pool import checked_features, n_rows
-from counterpoise.mixtures.randomized import Given, RandomizedClassifier
+from counterpoise.mixtures.members import Mixture, Pool, ScoredRows, all_classes
+from counterpoise.mixtures.pool import as_rows, checked_features, n_rows, take_rows
+from counterpoise.mixtures.randomized import DECISIONS, Given, Labelled, RandomizedClassifier
 from counterpoise.mixtures.scores.asking import RuleMember, ScorePool
-from counterpoise.mixtures.scores.choosing import RuleChoice, choose_rules
+from counterpoise.mixtures.scores.choosing import RuleChoice, choose_rules, mean_loss
 from counterpoise.mixtures.scores.evidence import Ranked, ScoreEvidence, rank
 from counterpoise.mixtures.scores.fixed import search_fixed
 from counterpoise.mixtures.scores.groups import UNKNOWN, as_columns, find_groups
-from counterpoise.mixtures.scores.rules import Rule
+from counterpoise.mixtures.scores.rules import Rule, usual_rules
+from counterpoise.theory.risks import Risk
 
 FIXED = "fixed"
 
@@ -35,6 +41,7 @@ class RuleClassifier(RandomizedClassifier):
     """
 
     _scored: Any = None  # the ScoreEvidence that rules were chosen on; None where models are mixed
+    _fold_shares: FloatArray = np.ones(1)  # the chance of each fold, where each has its own models in ``_members``
 
     def predict(
         self, X: Any, ids: Any = None, sensitive_features: Any = None, baseline: ArrayLike | None = None
@@ -89,10 +96,10 @@ class RuleClassifier(RandomizedClassifier):
             return
         checked, every = self._check_predict_input(X), np.arange(len(self._members))
         rows = self._scored_rows(X, checked, sensitive_features, baseline, every)
-        for n_models in range(1, every.size + 1):
+        for n_models in range(1, self._n_scores + 1):
             stage = copy.copy(self)
             stage._settle(self._scored.first(n_models), self._aim())  # noqa: SLF001 - of our own kind
-            yield Mixture(stage._pool(), stage.mixture_, None).probabilities(rows)  # noqa: SLF001 - as above
+            yield Mixture(stage._pool(), stage._shares(), None).probabilities(rows)  # noqa: SLF001 - as above
 
     def rebalance(self, X: Any = None, y: Any = None, *, by: Any = None, **changes: Any) -> Self:
         """Return a classifier with the same models and another mixture; nothing is trained.
@@ -124,6 +131,50 @@ class RuleClassifier(RandomizedClassifier):
         other._check_score_parameters()  # noqa: SLF001 - of our own kind
         return super(RuleClassifier, other).rebalance(X, y, **changes)
 
+    def _aim_of_fit(self) -> Aim:
+        return as_aim(self.alpha, self.objective, self.goals, **self._limits())
+
+    def _check_shared_parameters(self) -> None:
+        self._aim_of_fit()
+        check_choice(self.decision, "decision", (*DECISIONS, FIXED))
+        self._check_score_parameters()
+        check_key(self.key)
+
+    def _two_classes(self, labels: AnyArray, titled: dict[str, Any]) -> Positive:
+        """Return the classes of labels and models, which must be two, and which of them is the positive one."""
+        classes = all_classes(labels, titled)
+        if len(classes) != 2:  # noqa: PLR2004 - a threshold tells two classes apart
+            raise ValueError(
+                "Only binary classification is supported. The type of the target is multiclass, and thresholds "
+                f"tell two classes apart; got {len(classes)}: {classes.tolist()}. Make the labels binary, "
+                "or mix what the models say: MixtureClassifier with scores=False."
+            )
+        positive = find_positive(classes, self.pos_label)
+        assert positive is not None  # noqa: S101 - of two classes
+        return positive
+
+    def _check_rows(self, X: Any, y: Any) -> tuple[Any, AnyArray]:
+        """Return labelled rows as the models take them, after a look at their shape."""
+        X, labels = as_rows(X), np.asarray(column_or_1d(y, warn=True))
+        if len(labels) != n_rows(X):
+            raise ValueError(f"y must hold one label for each of the {n_rows(X)} rows of X; got {len(labels)}.")
+        if labels.dtype.kind == "f":
+            assert_all_finite(labels, input_name="y")
+        check_classification_targets(labels)
+        self._check_features(X, reset=True)
+        return X, labels
+
+    def _check_predict_input(self, X: Any) -> Any:
+        check_is_fitted(self, "classes_")
+        X = as_rows(X)
+        self._check_features(X, reset=False)
+        return X
+
+    def _check_features(self, X: Any, *, reset: bool) -> None:
+        _check_feature_names(self, X, reset=reset)
+        if len(X.shape) > 1:
+            _check_n_features(self, X, reset=reset)
+
     def _check_score_parameters(self) -> None:
         """Check the parameters that are about rules of scores."""
         if not isinstance(self.scores, (bool, np.bool_)):
@@ -137,6 +188,11 @@ class RuleClassifier(RandomizedClassifier):
     def _has_rules(self) -> bool:
         return self._scored is not None
 
+    @property
+    def _n_scores(self) -> int:
+        """Return how many models rules can be of: those of one fold."""
+        return len(self._members) // self._fold_shares.size
+
     def _thresholds(self) -> FloatArray:
         """Return the thresholds of the rules by group."""
         return np.array([[*rule.thresholds.values()] for rule in self.rules_])
@@ -144,39 +200,50 @@ class RuleClassifier(RandomizedClassifier):
     def _pool(self) -> Pool:
         if not self._has_rules:
             return super()._pool()
-        return Pool([self._rule_member(rule) for rule in self.rules_], self.classes_, self.n_jobs)
+        folds = range(self._fold_shares.size)
+        members = [self._rule_member(rule, fold) for fold in folds for rule in self.rules_]
+        return Pool(members, self.classes_, self.n_jobs)
+
+    def _shares(self) -> FloatArray:
+        return np.multiply.outer(self._fold_shares, self.mixture_).ravel() if self._has_rules else super()._shares()
 
     def _asked(self, X: Any, sensitive_features: Any = None, baseline: ArrayLike | None = None) -> tuple[Mixture, Any]:
+        check_is_fitted(self, "mixture_")
         mixture, rows = super()._asked(X)
         if not self._has_rules:
             return mixture, rows
         used = np.unique([self.rules_[place].model for place in np.flatnonzero(self.mixture_)])
-        return mixture, self._scored_rows(X, rows, sensitive_features, baseline, used)
+        return mixture, self._scored_rows(X, rows, sensitive_features, baseline, self._columns_of(used))
+
+    def _columns_of(self, models: IntArray) -> IntArray:
+        """Return where the scores of some models are, those of every fold, among the scores of all."""
+        return np.add.outer(np.arange(self._fold_shares.size) * self._n_scores, models).ravel()
 
     def _scored_rows(
-        self, X: Any, checked: Any, sensitive_features: Any, baseline: ArrayLike | None, models: IntArray
+        self, X: Any, checked: Any, sensitive_features: Any, baseline: ArrayLike | None, columns: IntArray
     ) -> ScoredRows:
-        """Return rows with the scores of some models, and the groups that the rules look at."""
+        """Return rows with the scores at some columns, and the groups that the rules look at."""
         groups, n_samples = self.groups_, n_rows(checked)
         codes = np.zeros(n_samples, dtype=np.int64)
         if groups.by:
             features = X if is_frame(X) else np.empty((n_samples, 0))
             codes = groups.codes(Table(features, None, sensitive_features, baseline), "The rows to decide about")
-        return ScoredRows(checked, self._scorers().scores(checked, n_samples, None, models), codes)
+        return ScoredRows(checked, self._scorers().scores(checked, n_samples, None, columns), codes)
 
     def _decided_by(self, rule: Rule, X: Any, sensitive_features: Any, baseline: ArrayLike | None) -> AnyArray:
-        """Return what one rule says."""
-        checked = self._check_predict_input(X)
-        rows = self._scored_rows(X, checked, sensitive_features, baseline, np.array([rule.model]))
-        return np.asarray(self.classes_[self._rule_member(rule).predict_codes(rows)])
+        """Return what one rule says; where folds have their own models, what most of them say by it."""
+        checked, columns = self._check_predict_input(X), self._columns_of(np.array([rule.model]))
+        rows = self._scored_rows(X, checked, sensitive_features, baseline, columns)
+        members = [self._rule_member(rule, fold) for fold in range(self._fold_shares.size)]
+        return Mixture(Pool(members, self.classes_, None), self._fold_shares, None).decide(rows, X)
 
-    def _rule_member(self, rule: Rule) -> RuleMember:
-        place = self._scored.positive.place
-        return RuleMember(rule.model, np.array([*rule.thresholds.values()]), place, self._scored_alone)
+    def _rule_member(self, rule: Rule, fold: int) -> RuleMember:
+        place, column = self._scored.positive.place, fold * self._n_scores + rule.model
+        return RuleMember(column, np.array([*rule.thresholds.values()]), place, self._scored_alone)
 
-    def _scored_alone(self, X: Any, models: IntArray) -> ScoredRows:
+    def _scored_alone(self, X: Any, columns: IntArray) -> ScoredRows:
         """Return rows with scores, and with groups as far as X shows them."""
-        return self._scored_rows(X, self._check_predict_input(X), None, None, models)
+        return self._scored_rows(X, self._check_predict_input(X), None, None, columns)
 
     def _scorers(self) -> ScorePool:
         return ScorePool(self._members, self.n_jobs)
@@ -188,14 +255,30 @@ class RuleClassifier(RandomizedClassifier):
         if not self.scores:
             return super()._asked_about(given, answers, name)
         rows = self._labelled(given)
-        scores = self._scorers().scores(rows.X, rows.codes.size, name)
-        if name == TRAIN:  # the rows of fit
-            usual = [member.usual(column) for member, column in zip(self._members, scores.T, strict=True)]
-            kept = ScoreEvidence({}, answers, None, None, np.array(usual))
-        else:
-            kept = self._scored
+        scores = self._scores_of(rows.X, rows.codes.size, name)
+        kept = self._no_evidence(answers, scores) if name == TRAIN else self._scored  # TRAIN: the rows of fit
+        return self._with_rows(kept, given, rows, scores)
+
+    def _no_evidence(self, answers: Answers, scores: FloatArray) -> ScoreEvidence:
+        """Return evidence that holds no rows yet."""
+        usual = [member.usual(column) for member, column in zip(self._members, scores.T, strict=False)]
+        return ScoreEvidence({}, answers, None, None, np.array(usual))
+
+    def _with_rows(self, kept: ScoreEvidence, given: Given, rows: Labelled, scores: FloatArray) -> ScoreEvidence:
+        """Return evidence with labelled rows as the dataset ``train``."""
         kept = kept.with_dataset(TRAIN, given.table(self.classes_[rows.codes]), scores)
         return kept._replace(sample_weight=rows.sample_weight, groups=rows.groups)
+
+    def _scores_of(self, X: Any, n_samples: int, name: str | None) -> FloatArray:
+        """Return scores to choose rules on, a column for each model; of several folds each row is told by one."""
+        folds, n_scores = spread(n_samples, self._fold_shares), self._n_scores
+        if folds is None:
+            return self._scorers().scores(X, n_samples, name)
+        scores = np.empty((n_samples, n_scores), order="F")
+        for fold in np.unique(folds).tolist():
+            rows, columns = np.flatnonzero(folds == fold), fold * n_scores + np.arange(n_scores)
+            scores[rows] = self._scorers().scores(take_rows(X, rows), rows.size, name, columns)[:, columns]
+        return scores
 
     def _joined(self, kept: Any, datasets: Mapping[str, Table] | None) -> Any:
         if not isinstance(kept, ScoreEvidence):
@@ -206,7 +289,7 @@ class RuleClassifier(RandomizedClassifier):
             X = None
             if pool.needs_rows():
                 X = checked_features(table.X, name, "that the models can be asked about", self._check_predict_input)
-            kept = kept.with_dataset(name, table, pool.scores(X, table.n_samples, name))
+            kept = kept.with_dataset(name, table, self._scores_of(X, table.n_samples, name))
         return kept
 
     def _told(self, evidence: Any) -> Evidence:
@@ -228,6 +311,14 @@ class RuleClassifier(RandomizedClassifier):
         told = ranked.as_evidence(choice.rules)
         made = Choice(choice.mixture, choice.value, choice.value - choice.lower, choice.multipliers, choice.cost)
         self._settle_on(told, aim, select(told, aim)._replace(risk=choice.risk), made)
+        if isinstance(aim.objective, Risk):
+            self._warn_of_the_average(ranked, choice)
+
+    def _warn_of_the_average(self, ranked: Ranked, choice: RuleChoice) -> None:
+        """Say what the tail and the goals cost on average beside the best model at its usual threshold."""
+        loss, usual = mean_loss(ranked), usual_rules(ranked.cuts, ranked.evidence.usual)
+        mixed, alone = float(loss.of(choice.rules)[0] @ choice.mixture), float(loss.of(usual).min())
+        warn_of_the_average(mixed, alone, "the best model", has_goals=bool(self.goals_), stacklevel=4)
 
     def _one_rule(self, evidence: Any) -> dict[str, Any]:
         if not isinstance(evidence, ScoreEvidence):
@@ -250,12 +341,13 @@ class RuleClassifier(RandomizedClassifier):
         check_mixture(self.mixture_, n_rules)
         if {part.losses.shape[1] for part in (self._kept, self.selection_)} != {n_rules}:
             raise ValueError(f"the losses are not those of {n_rules} rules")
-        if n_models != len(self._members) or n_models != self._scored.usual.size:
+        n_scores, shares = self._scored.usual.size, self._fold_shares
+        if n_models != len(self._members) or n_models != n_scores * check_mixture(shares, shares.size).size:
             raise ValueError(f"the scores are not those of {n_models} models")
         names = self.groups_.names
         for rule in self.rules_:
-            if not 0 <= rule.model < n_models or tuple(rule.thresholds) != names:
-                raise ValueError(f"a rule is not of one of {n_models} models with thresholds for {', '.join(names)}")
+            if not 0 <= rule.model < n_scores or tuple(rule.thresholds) != names:
+                raise ValueError(f"a rule is not of one of {n_scores} models with thresholds for {', '.join(names)}")
 
 
 def _value(evidence: Evidence, aim: Aim, mixture: FloatArray) -> float:
@@ -275,4 +367,4 @@ def _as_fixed(ranked: Ranked, aim: Aim, best: RuleChoice) -> tuple[RuleChoice, f
         )
     value = _value(alone, aim, np.ones(1))
     choice = best._replace(rules=found.rule, mixture=np.ones(1), value=value, cost=0.0)
-    return choice, value - best.value
+    return choice, max(value - best.value, 0.0)  # the best mixture is known to its gap

@@ -28,6 +28,7 @@ CLASSES = {
     "Evidence": "counterpoise.mixtures.choosing",
     "Goal": "counterpoise.goals.goal",
     "GoalCheck": "counterpoise.goals.goal",
+    "GoalClassifier": "counterpoise.mixtures.goal",
     "GoalRows": "counterpoise.mixtures.goal_rows",
     "Grid": "counterpoise.mixtures.draws.rows",
     "Groups": "counterpoise.mixtures.scores.groups",

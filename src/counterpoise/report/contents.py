@@ -40,6 +40,7 @@ def _contents(record: Record) -> dict[str, Any]:
         "objective": aims.objective_table(record),
         "met_on": str(record.texts.get("met_on") or ""),
         "why": record.why,
+        "source": str(record.texts.get("source") or ""),
         "frontiers": frontiers.frontier_panels(record),
         "mixture": sections.mixture(record),
         "tail": sections.tail_table(record),

@@ -1,9 +1,11 @@
 """The report of a run: one self-contained HTML page made of its results table and its words."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
-from counterpoise.report.record import read_record
+from counterpoise.report.record import Record, Words, read_record
 from counterpoise.runs.output import REPORT, check_place, write_output
+from counterpoise.runs.results import ResultRow
 
 __all__ = ["write_report"]
 
@@ -52,7 +54,15 @@ def write_report(run_folder: str | Path, output: str | Path | None = None) -> Pa
     """
     folder = Path(run_folder)
     record = read_record(folder)
-    path = folder / REPORT if output is None else Path(output)
+    return _written(record, folder / REPORT if output is None else Path(output))
+
+
+def write_page(rows: Sequence[ResultRow], texts: Words, settings: Words, output: str | Path) -> Path:
+    """Write a report on numbers and words that are in no run folder, and return its path."""
+    return _written(Record(tuple(rows), texts, settings, {}), Path(output))
+
+
+def _written(record: Record, path: Path) -> Path:
     check_place(path)
     try:
         from counterpoise.report.contents import render  # noqa: PLC0415 - needs optional packages

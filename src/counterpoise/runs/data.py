@@ -102,7 +102,7 @@ def load_data(settings: RunSettings, folder: Path) -> Data:
             named_files = [folder / name for name in files]
             splits[split] = read_part(named_files, columns, settings, largest_weight=asked.largest_weight)
     extra = extra_parts(settings, columns, folder)
-    data = Data(main[0].stem, columns, classes, _positive(classes, asked.positive), splits, extra)
+    data = Data(main[0].stem, columns, classes, positive_of(classes, asked.positive), splits, extra)
     _check_labels(data, settings)
     return with_baseline_model(data, settings, folder)
 
@@ -246,7 +246,8 @@ def _split(whole: Part, settings: RunSettings, named: dict[str, AnyArray]) -> di
     return {name: whole.rows(named[name]) for name in (TRAIN, VALIDATION, TEST) if name in named}
 
 
-def _positive(classes: AnyArray, asked: Any) -> Any:
+def positive_of(classes: AnyArray, asked: Any) -> Any:
+    """Return the class that goals call positive: the one named, or the second of two."""
     if asked is not None:
         return classes[classes.tolist().index(asked)]
     return classes[1] if len(classes) == 2 else None  # noqa: PLR2004

@@ -85,7 +85,7 @@ class Judge:
         if self.is_mixture:
             losses = self.model_losses(split)
             if self.is_drawn:
-                found[MIXTURE] = _expected(losses, self.estimator.mixture_)
+                found[MIXTURE] = _expected(losses, self.estimator._shares())  # noqa: SLF001 - as above
             return found | {FIRST: losses[:, 0].astype(np.float64), AVERAGE: losses.mean(axis=1)}
         first = self.says(FIRST, split)
         return found if first is None else found | {FIRST: (first != labels).astype(np.float64)}

@@ -2,7 +2,7 @@
 
 import re
 import time
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -65,6 +65,26 @@ def measure_all(judge: Judge, seconds: float) -> Measured:
     rows += [*_group_rows(judge, judged), *_frontier_rows(judge), *_share_rows(judge, judged), *segments]
     rows += [_row(judge, "fit", "seconds", "", seconds), _row(judge, "predict", "seconds", judged, predict_seconds)]
     return Measured(rows, _texts(judge, judged) | {"segments": words, "why": _reasons(judge, rows, judged)})
+
+
+def measure_answers(judge: Judge, split: str, words: dict[str, Any], shares: Sequence[float] = ()) -> Measured:
+    """Return all rows and texts about answers of which nothing else is known, but the shares of rules that gave them.
+
+    ``words`` are further texts, such as those of the rules.
+    """
+    rows = [*_data_rows(judge, split), *loss_rows(judge, split), *goal_rows(judge, split), *_group_rows(judge, split)]
+    rows += [_row(judge, f"model {number}", "share", "", share) for number, share in enumerate(shares, start=1)]
+    data = judge.data
+    positive = "" if data.positive is None else f", positive class {data.positive}"
+    reasons = {"frontier": "the answers came without a model that could be cut at another threshold"}
+    texts = {
+        "goals": _goal_texts(judge),
+        "groups": _named("group", (found.group for found in judge.rates(split)), start=0),
+        "objective": {"kind": OWN},
+        "data": [f"{data.name}: {len(data.splits[split])} rows; target {judge.settings.data.target}{positive}."],
+        "why": reasons | {"segments": "the answers came without the tail that counts"},
+    }
+    return Measured(rows, texts | words)
 
 
 def _row(
@@ -213,18 +233,10 @@ def _texts(judge: Judge, judged: str) -> dict[str, Any]:
     counts = ", ".join(f"{len(part)} {name}" for name, part in data.splits.items())
     positive = "" if data.positive is None else f", positive class {data.positive}"
     kinds = {"numeric": len(data.columns.numeric), "categorical": len(data.columns.categorical)}
-    goals = [
-        {
-            "name": f"goal {number}",
-            "text": str(goal.with_confidence(None)),
-            "confidence": settings.confidence if goal.confidence is None else goal.confidence,
-        }
-        for number, goal in enumerate(judge.goals, start=1)
-    ]
     # the split on which the draws meet the goals by construction, where there is one
     met_on = data.chosen_on if judge.is_drawn and judge.estimator.goals_ and judge.aim is not None else ""
     return {
-        "goals": goals,
+        "goals": _goal_texts(judge),
         "groups": _named("group", (found.group for found in judge.rates(judged)), start=0),
         "models": _model_texts(judge),
         "method": _method_text(settings.method),
@@ -236,6 +248,17 @@ def _texts(judge: Judge, judged: str) -> dict[str, Any]:
             *_weight_words(settings),
         ],
     }
+
+
+def _goal_texts(judge: Judge) -> list[dict[str, Any]]:
+    return [
+        {
+            "name": f"goal {number}",
+            "text": str(goal.with_confidence(None)),
+            "confidence": judge.settings.confidence if goal.confidence is None else goal.confidence,
+        }
+        for number, goal in enumerate(judge.goals, start=1)
+    ]
 
 
 def _objective_text(judge: Judge) -> dict[str, str]:

@@ -1,8 +1,10 @@
 """Files where a user wants them: in a folder that is there, whole or not at all, by one writer at a time."""
 
+import io
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
+from typing import Any
 
 from counterpoise.persist import write_atomically
 from counterpoise.persist.locks import FolderLock, Held
@@ -50,6 +52,20 @@ def write_output(path: Path, content: bytes) -> None:
             write_atomically(path, [content])
         except OSError as error:
             raise RunFolderError(f"{path} cannot be written: {error.strerror or error}.") from error
+
+
+def write_frame(frame: Any, path: Path) -> None:
+    """Write a data frame: Parquet by the ending of the path, else CSV."""
+    buffer = io.BytesIO()
+    if path.suffix.lower() in {".parquet", ".pq"}:
+        import pyarrow as pa  # noqa: PLC0415 - heavy, and optional
+        from pyarrow import parquet  # noqa: PLC0415
+
+        # Without the types of pandas beside those of the file: it cannot read all that it writes.
+        parquet.write_table(pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata(None), buffer)
+    else:
+        frame.to_csv(buffer, index=False)
+    write_output(path, buffer.getvalue())
 
 
 def _is_run(folder: Path) -> bool:

@@ -47,7 +47,7 @@ class _Weighed(_Table):
         """Leave it out where it is not set: such runs keep the fingerprints from before there was this key."""
         found: dict[str, Any] = words(self)
         if self.largest_weight is None:
-            del found["largest_weight"]
+            found.pop("largest_weight", None)
         return found
 
 

@@ -119,6 +119,18 @@ def audit_text(audit: Audit) -> str:
     return audit.as_text(columns, _remarks(row.shown["goal"] for row in audit))
 
 
+def audit_words(audit: Audit) -> dict[str, Any]:
+    """Return an audit as plain values, for JSON."""
+    return {"holds": audit.holds, "confidence": audit.confidence, "goals": [_goal_words(row) for row in audit]}
+
+
+def _goal_words(row: Any) -> dict[str, Any]:
+    """Return one goal of an audit; the largest weight only where rows have weights."""
+    found: dict[str, Any] = row._asdict() | {"goal": str(row.goal.with_confidence(None)), "counts": dict(row.counts)}
+    limits = dict(found.pop("largest_weights"))
+    return found | {"largest_weights": limits} if limits else found
+
+
 def _number(value: float) -> str:
     return "-" if math.isnan(value) else f"{value:.4f}"
 

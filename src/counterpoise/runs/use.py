@@ -1,6 +1,5 @@
 """Using a finished run: measure, predict, audit, and choose another mixture."""
 
-import io
 import shlex
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -27,7 +26,7 @@ from counterpoise.runs.ids import read_ids
 from counterpoise.runs.judging import Judge
 from counterpoise.runs.keys import keep_key
 from counterpoise.runs.measuring import goal_rows, loss_rows, measure_all
-from counterpoise.runs.output import check_place, write_output
+from counterpoise.runs.output import check_place, write_frame
 from counterpoise.runs.quantities import TEST, TRAIN
 from counterpoise.runs.results import ResultsTable
 from counterpoise.runs.settings import GoalSettings, MethodSettings, RunSettings
@@ -103,7 +102,7 @@ def predict_run(
         made |= {f"probability {label}": shares[:, place] for place, label in enumerate(model.classes_)}
     if ids in made:
         raise DataError(f"The column of ids of {path} must not be called {ids!r}: predictions are. Rename it first.")
-    _write_frame(pd.DataFrame(written | made), Path(output_path))
+    write_frame(pd.DataFrame(written | made), Path(output_path))
     return len(part)
 
 
@@ -300,16 +299,3 @@ def _judge(run: Run, path: Path) -> Judge:
     extra = extra_parts(run.settings, run.columns, run.sources)
     data = Data(path.stem, run.columns, classes, known, {TEST: part}, extra)
     return Judge(run.settings, with_baseline_model(data, run.settings, run.sources), model, goals_of(run.settings))
-
-
-def _write_frame(frame: Any, path: Path) -> None:
-    buffer = io.BytesIO()
-    if path.suffix.lower() in {".parquet", ".pq"}:
-        import pyarrow as pa  # noqa: PLC0415 - heavy, and optional
-        from pyarrow import parquet  # noqa: PLC0415
-
-        # Without the types of pandas beside those of the file: it cannot read all that it writes.
-        parquet.write_table(pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata(None), buffer)
-    else:
-        frame.to_csv(buffer, index=False)
-    write_output(path, buffer.getvalue())

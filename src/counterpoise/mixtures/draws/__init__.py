@@ -20,11 +20,11 @@ from counterpoise._base.secret import Secret
 from counterpoise._base.types import FloatArray, IntArray
 from counterpoise.mixtures.draws import first
 from counterpoise.mixtures.draws.ids import id_messages, id_values
-from counterpoise.mixtures.draws.keys import apart_from, check_key, derived_key, make_key
+from counterpoise.mixtures.draws.keys import apart_from, check_key, derived_key, generator_of, make_key
 from counterpoise.mixtures.draws.rows import Grid, row_messages
 from counterpoise.mixtures.draws.scales import learn_grid
 
-__all__ = ["Draws", "check_key", "derived_key", "draws_of", "known_draws", "make_key", "pick"]
+__all__ = ["Draws", "check_key", "derived_key", "draws_of", "generator_of", "known_draws", "make_key", "pick"]
 
 _FIRST, _PRESENT = 1, 2  # versions of the scheme
 _HASH_BYTES = 8

@@ -37,6 +37,13 @@ def make_key(random_state: Any) -> Secret:
     return Secret(np.random.RandomState(random_state).bytes(_KEY_BYTES))
 
 
+def generator_of(random_state: Any) -> np.random.Generator:
+    """Return what fresh draws come from."""
+    if isinstance(random_state, np.random.RandomState):
+        return np.random.default_rng(random_state.randint(2**31))
+    return np.random.default_rng(random_state)
+
+
 def derived_key(key: bytes, purpose: str) -> Secret:
     """Return another key, the same for the same purpose, that tells nothing of the first."""
     return Secret(hashlib.blake2b(purpose.encode(), key=key, digest_size=_KEY_BYTES).digest())

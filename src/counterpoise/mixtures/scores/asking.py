@@ -84,8 +84,9 @@ def scorer(title: str, model: Any, positive: Positive) -> Scorer | StoredScores:
     if hasattr(model, "__len__") and not isinstance(model, (str, bytes)) and not hasattr(model, "predict"):
         return StoredScores(title, {TRAIN: np.asarray(model)}, positive)
     raise TypeError(
-        f"{title} has no scores to cut: scores=True needs predict_proba or decision_function, a callable from rows to "
-        f"scores, or an array of scores; got {model!r}. Calibrate it (CalibratedClassifierCV), or leave scores=False."
+        f"{title} has no scores to cut: rules need predict_proba or decision_function, a callable from rows to "
+        f"scores, or an array of scores; got {model!r}. Calibrate it (CalibratedClassifierCV), or mix what models say: "
+        "MixtureClassifier with scores=False."
     )
 
 

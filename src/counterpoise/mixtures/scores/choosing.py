@@ -149,7 +149,7 @@ def _numbers(found: Found, asked: Asked, limits: RuleLimits) -> tuple[FloatArray
 
 def _few(found: Found, asked: Asked, limits: RuleLimits, max_models: int) -> RuleChoice:
     """Return the best mixture of at most so many rules of the pool that the best of all needed."""
-    game = Game(asked.losses.of(found.rules), asked.risk, asked.losses.sample_weight, limits.goals_of(found.rules))
+    game = Game(asked.losses.of(found.rules), asked.risk, asked.losses.sample_weight, limits.rows_of(found.rules))
     choice = choose_few(game, max_models)
     used = np.flatnonzero(choice.mixture)
     used = used[np.lexsort((*-found.rules.cuts[used].T[::-1], found.rules.models[used]))]

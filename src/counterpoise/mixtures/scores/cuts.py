@@ -95,7 +95,8 @@ def _cuts_of(scores: FloatArray, groups: IntArray, n_groups: int) -> tuple[IntAr
         order = order[np.argsort(codes[order], kind="stable")]
     falling, grouped = scores[order], groups[order]
     begins = np.ones(order.size, dtype=np.bool_)  # where rows begin that go together
-    begins[1:] = (falling[:-1] - falling[1:] > APART) | (grouped[:-1] != grouped[1:])
+    with np.errstate(over="ignore"):  # infinitely far apart
+        begins[1:] = (falling[:-1] - falling[1:] > APART) | (grouped[:-1] != grouped[1:])
     places = np.empty(order.size, dtype=np.int64)
     places[order] = np.cumsum(begins) + grouped  # each group has one cut more than blocks of rows: the first
     n_blocks = np.bincount(grouped[begins], minlength=n_groups)
@@ -110,7 +111,7 @@ def _thresholds(falling: FloatArray, begins: BoolArray, starts: IntArray) -> Flo
     thresholds = np.full(starts[-1], np.inf)
     blocks = np.delete(np.arange(starts[-1]), starts[:-1])  # the cuts that come behind a block
     highest_below = np.append(falling[firsts[1:]], 0.0)  # of the next block; nonsense at the end of a group
-    middle = lowest + (highest_below - lowest) / 2
+    middle = lowest / 2 + highest_below / 2  # each half by itself: their sum may be beyond the largest number
     thresholds[blocks] = np.where(middle < lowest, middle, highest_below)  # neighbours have no number between them
     thresholds[starts[1:] - 1] = -np.inf
     thresholds[starts[:-1][np.diff(starts) == 1]] = np.inf  # of an empty group, whose one cut is both

@@ -37,8 +37,8 @@ class Groups(NamedTuple):
         if unknown and not self.pools:
             raise ValueError(
                 f"{what} hold the group {unknown[0]!r}, which has no threshold of its own: the rules know "
-                f"{', '.join(self.names)}. Leave those rows out, or set unknown_group='pool', which decides about "
-                "unknown groups by a pooled rule."
+                f"{', '.join(self.names)}. Leave those rows out, or let MixtureClassifier decide, with "
+                "unknown_group='pool', which decides about unknown groups by a pooled rule."
             )
         return np.array([place.get(name, len(self.names) - 1) for name in names])[codes]
 
@@ -71,8 +71,8 @@ def find_groups(by: tuple[str, ...], table: Table, unknown_group: str) -> Groups
     if thin and unknown_group == "refuse":
         raise ValueError(
             f"The group {thin[0]!r} has {sizes[names.index(thin[0])]} rows to find a threshold on, fewer than "
-            f"{_LEAST_ROWS}. Give more rows, name fewer columns in by, or set unknown_group='pool', which "
-            "decides about small and unknown groups together."
+            f"{_LEAST_ROWS}. Give more rows, name fewer columns in by, or let MixtureClassifier decide, with "
+            "unknown_group='pool', which decides about small and unknown groups together."
         )
     own = [name for name in names if name not in thin]
     return Groups(by, (*own, OTHERS) if unknown_group == "pool" else tuple(own))
@@ -80,7 +80,14 @@ def find_groups(by: tuple[str, ...], table: Table, unknown_group: str) -> Groups
 
 def _named(table: Table, by: tuple[str, ...], what: str) -> tuple[IntArray, list[str]]:
     """Return the group of each row and the names of the groups."""
-    return combined({name: _levels(table, name, what) for name in by}, table.n_samples)
+    codes, names = combined({name: _levels(table, name, what) for name in by}, table.n_samples)
+    twice = [name for name in names if names.count(name) > 1]
+    if twice:
+        raise ValueError(
+            f"{what} hold two groups with the one name {twice[0]!r}, so that no rule could tell them apart: change the "
+            f"values of {', '.join(by)}."
+        )
+    return codes, names
 
 
 def _levels(table: Table, name: str, what: str) -> Levels:

@@ -7,7 +7,7 @@ import numpy as np
 
 from counterpoise._base.checks import check_losses
 from counterpoise._base.types import ArrayLike, FloatArray
-from counterpoise.goals import InfeasibleGoals
+from counterpoise.goals import Dataset, InfeasibleGoals, error_rate
 from counterpoise.goals.advice import nearest_bound
 from counterpoise.mixtures.goal_rows import GoalRows
 from counterpoise.mixtures.scores.cuts import Cuts
@@ -47,6 +47,15 @@ class RuleLimits:
             return None
         rows, slopes = (self._looked_up(part, rules) for part in (self.goals.rows, self.goals.row_slopes))
         return self.goals._replace(rows=rows, row_slopes=slopes)
+
+    def rows_of(self, rules: CutRules) -> GoalRows | None:
+        """Return the goals and then the budget as rows on some rules."""
+        goals = self.goals_of(rules)
+        if self.budget is None:
+            return goals
+        row, goal = self.budget.loss.of(rules), error_rate(Dataset("train")) <= self.budget.most
+        kept = GoalRows((goal,), row, np.array([goal.bound]), np.zeros_like(row), np.ones(1), (None,))
+        return kept if goals is None else goals.joined(kept)
 
     def _looked_up(self, matrix: FloatArray, rules: CutRules) -> FloatArray:
         nobody = matrix[:, self.cuts.starts[0, 0]][:, None]

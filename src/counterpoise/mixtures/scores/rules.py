@@ -102,4 +102,6 @@ def _coupled_cuts(cuts: IntArray, shares: FloatArray) -> tuple[IntArray, FloatAr
         cuts[order[np.minimum(np.searchsorted(edge, middles), len(edge) - 1)], group]
         for group, (order, edge) in enumerate(zip(orders.T, edges.T, strict=True))
     ]
-    return np.column_stack(columns), np.diff(ends, prepend=0.0)
+    found, lengths = np.column_stack(columns), np.diff(ends, prepend=0.0)
+    firsts = np.flatnonzero(np.append(True, (found[1:] != found[:-1]).any(axis=1)))  # equal neighbours are one rule
+    return found[firsts], np.add.reduceat(lengths, firsts)

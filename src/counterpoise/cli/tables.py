@@ -1,0 +1,196 @@
+"""The commands on a table that holds scores or answers already: choose rules, apply them, audit anybody's answers."""
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from cyclopts import Parameter
+
+from counterpoise.cli import DONE, NOT_MET
+from counterpoise.cli.printing import PRINTED, Flag, Out, flowing
+
+Several = Parameter(negative="")
+
+
+@flowing
+def choose(
+    table: Path,
+    /,
+    *,
+    target: str,
+    score: Annotated[list[str], Several],
+    goal: Annotated[list[str], Several],
+    by: Annotated[list[str] | None, Several] = None,
+    groups: Annotated[list[str] | None, Several] = None,
+    baseline: str | None = None,
+    weights: str | None = None,
+    positive: str | None = None,
+    alpha: float = 1.0,
+    objective: str | None = None,
+    budget: float | None = None,
+    decision: Literal["sticky", "fixed"] = "sticky",
+    ids: str | None = None,
+    key: str | None = None,
+    report: Path | None = None,
+    output: Annotated[Path, Parameter(name=("--output", "-o"))],
+    shown: Out = PRINTED,
+) -> int:
+    """Choose thresholds of scores that stand in a table, so that goals are met at the least error. Trains nothing.
+
+    Writes the rules as plain JSON: thresholds by group, how often each rule decides, and the key of the draws.
+    `counterpoise apply` decides by them, and so can SQL or JavaScript in twenty lines.
+
+    Parameters
+    ----------
+    table
+        A CSV or Parquet file of rows that the scoring models were not trained on.
+    target
+        The column with what is true.
+    score
+        A column of scores, higher for the positive class; give the option once for each.
+    goal
+        A goal as text, such as "recall(train) >= 0.8"; `train` are these rows. Give the option once for each.
+    by
+        A column that may be looked at when deciding: each of its values gets its own threshold.
+    groups
+        Columns by which the report tells groups apart.
+    baseline
+        The column with the answers of the deployed model, for churn; `--by baseline` lets rules look at it.
+    weights
+        The column of sample weights.
+    positive
+        The class that scores and goals speak of. Default: the second of two.
+    alpha
+        The worst-off fraction that counts; 1 is the plain error.
+    objective
+        What to make as small as possible instead, such as "false_positive_rate(train)".
+    budget
+        The most that the error may be above the least possible under the goals, where a tail is asked for.
+    decision
+        "fixed": one rule without draws, found by a search.
+    ids
+        The column that tells people apart, for the answers that the report shows. Default: the numbers of the rows.
+    key
+        Of the draws, at least 16 characters. Default: drawn by the system.
+    report
+        Where a report of one page goes.
+    output
+        Where the rules go.
+    """
+    from counterpoise.runs.choosing import choose_table  # noqa: PLC0415 - heavy: only where the command runs
+
+    found = choose_table(
+        table, output, target=target, scores=score, goals=goal, by=by or (), groups=groups or (), baseline=baseline,
+        weights=weights, positive=positive, alpha=alpha, objective=objective, budget=budget, decision=decision, ids=ids,
+        key=key,
+    )  # fmt: skip
+    _write_page(found.answers, report)
+    checks = [
+        {"goal": str(one.goal), "value": one.value, "bound": one.bound, "holds": one.holds} for one in found.checks
+    ]
+    rules = [one._asdict() for one in found.rules.rules]
+    values = {"rules": rules, "value": found.value, "goals": checks, "output": output, "report": report}
+    shown.answer(f"{found}\n\nrules: {output}" + _page_line(report), values)
+    return DONE
+
+
+@flowing
+def apply(
+    rules: Path,
+    table: Path,
+    /,
+    *,
+    ids: str,
+    output: Annotated[Path, Parameter(name=("--output", "-o"))],
+    shown: Out = PRINTED,
+) -> int:
+    """Decide about the rows of a table by rules that `counterpoise choose` wrote.
+
+    Parameters
+    ----------
+    rules
+        The JSON file of rules.
+    table
+        A CSV or Parquet file with the scores, and the groups that the rules look at.
+    ids
+        The column that tells people apart: one person always gets one answer.
+    output
+        Where the decisions go, one row for each of the table: CSV, or Parquet by its ending.
+    """
+    from counterpoise.runs.choosing import apply_rules  # noqa: PLC0415
+
+    n_rows = apply_rules(rules, table, output, ids=ids)
+    shown.answer(f"{n_rows} decisions in {output}", {"decisions": output, "rows": n_rows})
+    return DONE
+
+
+@flowing
+def audit(
+    table: Path,
+    /,
+    *,
+    target: str,
+    prediction: str,
+    goal: Annotated[list[str], Several],
+    groups: Annotated[list[str] | None, Several] = None,
+    baseline: str | None = None,
+    weights: str | None = None,
+    largest_weight: float | None = None,
+    positive: str | None = None,
+    confidence: float | None = None,
+    report: Path | None = None,
+    strict: Annotated[bool, Flag] = False,
+    shown: Out = PRINTED,
+) -> int:
+    """Audit answers that stand in a table, whoever gave them: which goals hold on the population, and how surely.
+
+    All verdicts are right together with the confidence asked for, if the rows are independent draws from the
+    population that no one fitted or chose on. No run and no model is needed.
+
+    Parameters
+    ----------
+    table
+        A CSV or Parquet file with what is true and what was said.
+    target
+        The column with what is true.
+    prediction
+        The column with what was said.
+    goal
+        A goal as text, such as "recall(train, sex=F) >= 0.8"; `train` are these rows. Give the option once for each.
+    groups
+        Columns by which the report tells groups apart; goals may speak of any column.
+    baseline
+        The column with the answers of another model, for churn, wins and losses.
+    weights
+        The column of sample weights.
+    largest_weight
+        The most that a row of the population can weigh, where rows have weights.
+    positive
+        The class that goals call positive. Default: the second of two.
+    confidence
+        Between 0 and 1, for goals that carry none. Default: 0.95.
+    report
+        Where a report of one page goes.
+    strict
+        Exit with code 1 unless every goal is shown to hold.
+    """
+    from counterpoise.runs.answers import audit_table  # noqa: PLC0415
+    from counterpoise.runs.summary import audit_text, audit_words  # noqa: PLC0415
+
+    found = audit_table(
+        table, target=target, prediction=prediction, goals=goal, groups=tuple(groups or ()), baseline=baseline,
+        weights=weights, largest_weight=largest_weight, positive=positive, confidence=confidence,
+    )  # fmt: skip
+    _write_page(found, report)
+    shown.answer(audit_text(found.audit) + _page_line(report), audit_words(found.audit) | {"report": report})
+    return NOT_MET if strict and not found.audit.holds else DONE
+
+
+def _write_page(answers: Any, report: Path | None) -> None:
+    from counterpoise.report.page import write_page  # noqa: PLC0415
+
+    if report is not None:
+        write_page(answers.measured.rows, answers.measured.texts, answers.settings, report)
+
+
+def _page_line(report: Path | None) -> str:
+    return "" if report is None else f"\n\nreport: {report}"

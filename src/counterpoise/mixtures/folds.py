@@ -1,0 +1,160 @@
+"""Strong models that tell scores of rows which they were not trained on: one for each fold of the rows.
+
+A strong model is sure of the rows it has seen, so rules chosen on its scores there would not do what they promise on
+others. Here the rows are split into folds, a model is trained on the rows outside of each, and scores those inside.
+Where the models of the folds also decide, one drawn for each person, rates on such scores are unbiased: every row
+shows what one of them says of a row that it has not seen.
+"""
+
+from collections.abc import Iterable
+from numbers import Integral
+from typing import Any, NamedTuple
+
+import numpy as np
+from joblib import Parallel, delayed
+from sklearn.model_selection import StratifiedKFold
+
+from counterpoise._base.checks import check_count, is_frame
+from counterpoise._base.types import AnyArray, FloatArray, IntArray
+from counterpoise.learners.resampling import Resampled, fresh_copy, weight_argument
+from counterpoise.mixtures.answers import Positive
+from counterpoise.mixtures.draws import pick
+from counterpoise.mixtures.pool import n_rows, take_rows
+from counterpoise.mixtures.scores.asking import scorer
+
+Split = tuple[IntArray, IntArray]  # rows to train on, rows to score
+_LEAST_FOLDS = 2
+
+
+class Training(NamedTuple):
+    """What models are trained on."""
+
+    titled: dict[str, Any]  # unfitted models by what messages call them
+    X: Any
+    labels: AnyArray
+    weights: FloatArray | None
+    positive: Positive
+    n_jobs: int | None
+
+    @property
+    def n_rows(self) -> int:
+        """Return how many rows weigh anything."""
+        return int(self.labels.size if self.weights is None else np.count_nonzero(self.weights))
+
+    def whole(self, seed: int) -> list[Any]:
+        """Return every model trained on all rows."""
+        every = np.arange(self.labels.size)
+        tasks = (delayed(_trained)(self, title, every, seed) for title in self.titled)
+        return list(Parallel(n_jobs=self.n_jobs, prefer="threads")(tasks))
+
+    def crossed(self, splits: list[Split], seed: int) -> "Crossed":
+        """Return every model trained on the rows outside of each fold, with what it says of those inside."""
+        seeds = np.random.default_rng(seed).integers(2**31, size=len(splits)).tolist()
+        tasks = [(title, split, one) for split, one in zip(splits, seeds, strict=True) for title in self.titled]
+        found = Parallel(n_jobs=self.n_jobs, prefer="threads")(delayed(_crossed)(self, *task) for task in tasks)
+        scores = np.empty((self.labels.size, len(self.titled)), order="F")
+        for place, ((_, (_, inside), _), (_, told)) in enumerate(zip(tasks, found, strict=True)):
+            scores[inside, place % len(self.titled)] = told
+        return Crossed([model for model, _ in found], self.shares(splits), scores)
+
+    def shares(self, splits: list[Split]) -> FloatArray:
+        """Return how much the rows of each fold weigh: so often its models decide."""
+        weights = np.ones(self.labels.size) if self.weights is None else self.weights
+        sums = np.array([weights[inside].sum() for _, inside in splits])
+        return np.asarray(sums / sums.sum())
+
+
+class Crossed(NamedTuple):
+    """Models of all folds, those of the first fold first, and the scores of all rows."""
+
+    models: list[Any]
+    shares: FloatArray  # the chance of each fold
+    scores: FloatArray  # (n_rows, n_models of one fold)
+
+
+def _crossed(training: Training, title: str, split: Split, seed: int) -> tuple[Any, FloatArray]:
+    """Return a model trained on some rows, and its scores of others."""
+    outside, inside = split
+    model = _trained(training, title, outside, seed)
+    return model, scorer(title, model, training.positive).score(take_rows(training.X, inside))
+
+
+def _trained(training: Training, title: str, rows: IntArray, seed: int) -> Any:
+    model, weights = fresh_copy(training.titled[title], seed, only_unset=True), {}
+    if training.weights is not None:
+        model = model if weight_argument(model) else Resampled(model, random_state=seed)
+        weights = {str(weight_argument(model)): training.weights[rows]}
+    every = rows.size == training.labels.size
+    X, labels = (training.X, training.labels) if every else (take_rows(training.X, rows), training.labels[rows])
+    return model.fit(X, labels, **weights)
+
+
+def splits_of(cv: Any, X: Any, labels: AnyArray, seed: int) -> list[Split]:
+    """Return the rows outside and inside of each fold.
+
+    Parameters
+    ----------
+    cv : int, splitter of scikit-learn, or iterable of pairs of arrays
+        A number: so many folds, drawn at random with every class spread evenly over them.
+    X, labels : the rows
+    seed : of folds that are drawn
+    """
+    if isinstance(cv, Integral):
+        return _even_splits(check_count(cv, "cv", _LEAST_FOLDS), labels, seed)
+    if isinstance(cv, str) or not (hasattr(cv, "split") or isinstance(cv, Iterable)):
+        raise TypeError(
+            "cv must be a number of folds, a splitter of scikit-learn, a list of pairs of rows to train on and rows "
+            f"to score, or 'prefit' for models that are fitted; got {cv!r}."
+        )
+    found = cv.split(np.empty(n_rows(X)), labels) if hasattr(cv, "split") else cv
+    splits = [(np.asarray(outside), np.asarray(inside)) for outside, inside in found]
+    _check_splits(splits, labels)
+    return splits
+
+
+def _even_splits(n_folds: int, labels: AnyArray, seed: int) -> list[Split]:
+    classes, sizes = np.unique(labels, return_counts=True)
+    rare = int(sizes.argmin())
+    if sizes[rare] < n_folds:
+        raise ValueError(
+            f"cv={n_folds} needs at least {n_folds} rows of each class, one for each fold; class "
+            f"{classes.tolist()[rare]!r} has {sizes[rare]} of {labels.size} samples. Give more rows, or a smaller cv."
+        )
+    return list(StratifiedKFold(n_folds, shuffle=True, random_state=seed).split(np.empty(labels.size), labels))
+
+
+def _check_splits(splits: list[Split], labels: AnyArray) -> None:
+    """Check that each row is scored once, by models that saw both classes and not the row."""
+    if len(splits) < _LEAST_FOLDS:
+        raise ValueError(f"cv must make at least {_LEAST_FOLDS} folds; got {len(splits)}.")
+    times = np.bincount(np.concatenate([inside for _, inside in splits]), minlength=labels.size)
+    odd = np.flatnonzero(times != 1)
+    if odd.size or times.size > labels.size:
+        raise ValueError(
+            f"cv must score each of the {labels.size} rows once, as KFold does; row {odd[0]} is scored "
+            f"{times[odd[0]]} times. For rows to choose on that are no folds pass X_val and y_val."
+        )
+    for number, (outside, inside) in enumerate(splits):
+        if np.intersect1d(outside, inside).size:
+            raise ValueError(f"Fold {number} of cv scores rows that its models are trained on.")
+        if np.unique(labels[outside]).size < 2:  # noqa: PLR2004 - classes
+            raise ValueError(f"The rows outside of fold {number} of cv hold one class only; models need two.")
+
+
+def spread(n_samples: int, shares: FloatArray) -> IntArray | None:
+    """Return the fold that tells the score of each row: at random, the same for as many rows; None where there is one.
+
+    Who decides about a row is drawn, so what one fold says of it is what a draw would.
+    """
+    if shares.size == 1:
+        return None
+    even = (np.arange(n_samples) + 0.5) / n_samples
+    return np.asarray(np.random.default_rng(n_samples).permutation(pick(even, shares)))
+
+
+def texts_in(X: Any) -> list[str]:
+    """Return the columns of a data frame that hold texts and are no categories."""
+    if not is_frame(X) or not hasattr(X, "columns"):
+        return []
+    kinds = {str(name): str(X[name].dtype).lower() for name in X.columns}
+    return [name for name, kind in kinds.items() if kind in ("object", "str", "string")]

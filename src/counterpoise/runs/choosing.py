@@ -1,0 +1,220 @@
+"""From a table with scores to rules as plain JSON, and from such rules to decisions: nothing is trained."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from counterpoise._base.checks import check_choice
+from counterpoise._base.types import AnyArray, FloatArray, IntArray
+from counterpoise.goals import GoalCheck, Table
+from counterpoise.mixtures.mixture import MixtureClassifier
+from counterpoise.mixtures.scored import FIXED
+from counterpoise.mixtures.scores.groups import BASELINE, Groups
+from counterpoise.runs.answers import Answers, Asked, LabelledTable, checked, judged, read_table
+from counterpoise.runs.columns import groups_of
+from counterpoise.runs.errors import DataError, check_columns
+from counterpoise.runs.output import check_place, write_frame, write_output
+from counterpoise.runs.quantities import TRAIN
+from counterpoise.runs.reading import column_names, read_column, read_frame
+from counterpoise.runs.rule_file import RuleFile, as_file_rules, check_text_key, read_rules
+
+DECISIONS = ("sticky", FIXED)
+SAID = "said"  # the column of decisions
+
+
+class Chosen(NamedTuple):
+    """Rules of scores, how the goals stand in expectation over the draws, and what answers drawn by them look like."""
+
+    rules: RuleFile
+    checks: list[GoalCheck]
+    value: float  # of what was made small
+    answers: Answers  # of the same rows, by their ids, or their numbers where there are none
+
+    def __str__(self) -> str:
+        lines = [f"{one.share:.4f}  {one}" for one in self.rules.rules]
+        return "\n".join([*map(str, self.checks), "", "share   rule", *lines])
+
+
+def choose_table(
+    path: str | Path,
+    output: str | Path,
+    *,
+    target: str,
+    scores: Sequence[str],
+    goals: Any,
+    by: Sequence[str] = (),
+    groups: Sequence[str] = (),
+    baseline: str | None = None,
+    weights: str | None = None,
+    positive: Any = None,
+    alpha: float = 1.0,
+    objective: str | None = None,
+    budget: float | None = None,
+    decision: str = "sticky",
+    ids: str | None = None,
+    key: str | None = None,
+) -> Chosen:
+    """Choose the best mixture of all thresholds of scores that stand in a table, and write its rules as JSON.
+
+    Parameters
+    ----------
+    path : path
+        A CSV or Parquet file of rows that the models which scored them were not trained on.
+    output : path
+        Where the rules go.
+    target : str
+        The column with what is true.
+    scores : sequence of str
+        Columns of scores: the higher, the more likely positive.
+    goals : goals or their texts
+        They speak of these rows as ``train``, and of any of their columns.
+    by : sequence of str
+        Columns that may be looked at when deciding; ``baseline`` stands for the column of that part.
+    groups : sequence of str
+        Columns by which the report tells groups apart, beside those of ``by``.
+    baseline : str, optional
+        The column with the answers of the deployed model.
+    weights : str, optional
+        The column of sample weights.
+    positive : label, optional
+        The class that scores speak of; by default the second of two.
+    alpha, objective, budget, decision
+        As for ``MixtureClassifier``; the decision is ``"sticky"`` or ``"fixed"``.
+    ids : str, optional
+        The column that tells people apart, for the answers that the report shows. Default: the numbers of the rows.
+    key : str, optional
+        Of the draws, at least 16 characters; default: drawn by the system.
+
+    Returns
+    -------
+    Chosen
+
+    Raises
+    ------
+    InfeasibleGoals
+        Where no mixture of any thresholds meets the goals.
+    """
+    table_path, place, text_key = Path(path), Path(output), check_text_key(key)
+    check_place(place, read=table_path)
+    check_choice(decision, "decision", DECISIONS)
+    by = tuple(baseline if name == BASELINE and baseline is not None else name for name in by)
+    asked = Asked(target, checked(goals), tuple(dict.fromkeys([*groups, *by])), baseline, weights, None, positive)
+    others = {"score": list(scores), "by": list(by), "ids": [] if ids is None else [ids]}
+    table = read_table(table_path, asked, others)
+    _check_two(table, target)
+    columns = {name: _scores(table.frame, name, table_path) for name in scores}
+    aim = {"alpha": alpha, "objective": objective, "budget": budget, "decision": decision}
+    model = _fitted(table, asked, columns, group_columns(table_path, by), by=by, **aim)
+    negative = next(label for label in table.classes.tolist() if label != table.positive)
+    rules = as_file_rules(model.rules_, model.mixture_, list(columns))
+    made = RuleFile(np.asarray(table.positive).item(), negative, by, text_key, rules)
+    people = [str(number) for number in range(len(table.labels))] if ids is None else id_texts(table_path, ids)
+    said = made.decide(columns, file_groups(made, table_path, len(people)), people)
+    answers = judged(table, said, asked, TRAIN, _words(made, table_path), [one.share for one in rules])
+    chosen_on = {"table": table_path.name, "goals": [str(goal) for goal in asked.goals]}
+    write_output(place, made.as_json(chosen_on=chosen_on).encode())
+    return Chosen(made, model.check_goals(), model.value_, answers)
+
+
+def _fitted(
+    table: LabelledTable, asked: Asked, columns: Mapping[str, FloatArray], groups: dict[str, AnyArray], **settings: Any
+) -> MixtureClassifier:
+    """Return the best mixture of all thresholds of the scores."""
+    part, names = table.part(asked), {"goals": asked.goals, "pos_label": table.positive}
+    model = MixtureClassifier(list(columns.values()), scores=True, **names, **settings)
+    features: dict[str, Any] = {"sensitive_features": part.groups | groups, "baseline": part.baseline}
+    return model.fit(table.frame, part.labels, part.weights, **features)
+
+
+def apply_rules(rules: str | Path, path: str | Path, output: str | Path, *, ids: str) -> int:
+    """Decide about the rows of a table by a file of rules, write one row for each, and return how many there are.
+
+    Parameters
+    ----------
+    rules : path
+        What ``choose_table`` wrote.
+    path : path
+        A CSV or Parquet file with the columns of scores and groups that the rules name.
+    output : path
+        Parquet by its ending, else CSV: the column of ids, and ``said``.
+    ids : str
+        The column that tells people apart, whole numbers or texts: one person always gets one answer.
+
+    Returns
+    -------
+    int
+    """
+    import pandas as pd  # noqa: PLC0415 - heavy, and optional
+
+    found, table_path = read_rules(Path(rules)), Path(path)
+    check_place(Path(output), read=table_path)
+    check_columns([ids, *found.scores, *found.by], column_names(table_path), table_path)
+    if ids == SAID:
+        raise DataError(f"The column of ids of {table_path} must not be called {SAID!r}: the decisions are. Rename it.")
+    people = id_texts(table_path, ids)
+    frame = read_frame(table_path, found.scores)
+    scores = {name: _scores(frame, name, table_path) for name in found.scores}
+    codes = file_groups(found, table_path, len(people))
+    said = found.decide(scores, codes, people)
+    write_frame(pd.DataFrame({ids: people, SAID: said}), Path(output))
+    return len(people)
+
+
+def file_groups(rules: RuleFile, path: Path, n_rows: int) -> IntArray:
+    """Return the group of each row of a file, as rules name them."""
+    columns = group_columns(path, rules.by)
+    table = Table(np.empty((n_rows, 0)), None, columns or None)
+    return Groups(rules.by, tuple(rules.groups)).codes(table, f"The rows of {path}")
+
+
+def group_columns(path: Path, by: Sequence[str]) -> dict[str, AnyArray]:
+    """Return columns as texts, as they stand in the file: ``01`` is not 1."""
+    return groups_of(read_frame(path, by, texts=by), by) if by else {}
+
+
+def id_texts(path: Path, name: str) -> list[str]:
+    """Return a column of ids as texts: whole numbers or texts, none missing."""
+    import pyarrow as pa  # noqa: PLC0415 - heavy, and optional
+
+    column = read_column(path, name)
+    kind = column.type
+    is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
+    if not (is_text or pa.types.is_integer(kind)):
+        raise DataError(f"Column {name!r} of {path} must hold ids, whole numbers or texts; it holds {kind}.")
+    if column.null_count:
+        row = column.is_null().to_pylist().index(True)
+        raise DataError(f"Column {name!r} of {path} must hold an id in each row; row {row + 1} has none.")
+    return [str(value) for value in column.to_pylist()]
+
+
+def _scores(frame: Any, name: str, path: Path) -> FloatArray:
+    if frame[name].dtype.name == "category":
+        raise DataError(f"Column {name!r} of {path} must hold scores, numbers; it holds {frame[name].iloc[0]!r}.")
+    values = np.asarray(frame[name].to_numpy(), dtype=np.float64)
+    bad = np.flatnonzero(~np.isfinite(values))
+    if bad.size:
+        raise DataError(
+            f"Column {name!r} of {path} must hold a finite score in each row; {bad.size} of {values.size} have none, "
+            f"the first is row {bad[0] + 1}. Score those rows, or leave them out."
+        )
+    return values
+
+
+def _words(made: RuleFile, path: Path) -> dict[str, Any]:
+    """Return what a report says of rules."""
+    named = [
+        {"name": f"model {number}", "title": f"rule {number}", "description": str(one)}
+        for number, one in enumerate(made.rules, start=1)
+    ]
+    method = f"rules of the scores {', '.join(made.scores)}"
+    return {"method": method, "source": path.name, "models": named, "met_on": TRAIN if len(named) > 1 else ""}
+
+
+def _check_two(table: LabelledTable, target: str) -> None:
+    if len(table.classes) != 2:  # noqa: PLR2004 - a threshold tells two classes apart
+        raise DataError(
+            f"Column {target!r} of {table.path} must hold two classes, which thresholds tell apart; it holds "
+            f"{len(table.classes)}: {table.classes.tolist()[:10]}."
+        )

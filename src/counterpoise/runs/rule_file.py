@@ -1,0 +1,175 @@
+"""Rules of scores as a plain JSON file, which any language can read and apply.
+
+A person is decided about by one rule, drawn by the first 16 hexadecimal digits of SHA-256 of the text ``key:id``: the
+last rule whose ``from`` is not above them, compared as texts. The rule says the positive class where the person's score
+is above the threshold of their group. The group is named by the columns of ``by``, as in ``sex=F, region=north``, or
+is ``all``; no threshold is infinite, as JSON has no such numbers.
+"""
+
+import hashlib
+import json
+import math
+import secrets
+import sys
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from counterpoise._base.types import AnyArray, FloatArray, IntArray
+from counterpoise.mixtures.scores.groups import ALL
+from counterpoise.mixtures.scores.rules import Rule
+from counterpoise.persist.files import read_file
+from counterpoise.runs.errors import DataError, short
+
+FORMAT = "counterpoise rules 1"
+_DIGITS = 16  # of the hash that draw
+_MOST_BYTES = 1 << 26
+_KEYS = {"format": str, "positive": object, "negative": object, "by": list, "key": str, "rules": list}
+_PARTS = {"share": (int, float), "from": str, "score": str, "thresholds": dict}
+_FEWEST = 16  # characters of a key: fewer could be guessed
+
+
+class FileRule(NamedTuple):
+    """One rule of a file."""
+
+    share: float
+    start: str  # ``from`` in the file: the least digits that draw it
+    score: str  # the column
+    thresholds: dict[str, float]  # by group
+
+    def __str__(self) -> str:
+        return f"{self.score} above " + ", ".join(f"{group}: {level:.6g}" for group, level in self.thresholds.items())
+
+
+class RuleFile(NamedTuple):
+    """Rules with how they are drawn, and what they say."""
+
+    positive: Any
+    negative: Any
+    by: tuple[str, ...]
+    key: str
+    rules: tuple[FileRule, ...]
+
+    @property
+    def scores(self) -> list[str]:
+        """Return the columns of scores that the rules look at."""
+        return list(dict.fromkeys(rule.score for rule in self.rules))
+
+    @property
+    def groups(self) -> list[str]:
+        """Return the names of the groups that have thresholds."""
+        return list(self.rules[0].thresholds)
+
+    def drawn(self, ids: Sequence[str]) -> IntArray:
+        """Return which rule each person draws."""
+        starts = [rule.start for rule in self.rules]
+        digits = [hashlib.sha256(f"{self.key}:{one}".encode()).hexdigest()[:_DIGITS] for one in ids]
+        return np.searchsorted(np.array(starts), np.array(digits), side="right") - 1
+
+    def decide(self, scores: Mapping[str, FloatArray], groups: IntArray, ids: Sequence[str]) -> AnyArray:
+        """Return what is said about each person; groups are places in ``groups``."""
+        drawn, is_above = self.drawn(ids), np.zeros(len(ids), dtype=np.bool_)
+        for place, rule in enumerate(self.rules):
+            rows = np.flatnonzero(drawn == place)
+            levels = np.array([*rule.thresholds.values()])
+            is_above[rows] = scores[rule.score][rows] > levels[groups[rows]]
+        return np.asarray(np.where(is_above, self.positive, self.negative))
+
+    def as_json(self, **words: Any) -> str:
+        """Return the text of a file, with further words that nobody needs to apply it."""
+        rules = [
+            {"share": one.share, "from": one.start, "score": one.score, "thresholds": one.thresholds}
+            for one in self.rules
+        ]
+        parts = {"positive": self.positive, "negative": self.negative, "by": list(self.by), "key": self.key}
+        return json.dumps({"format": FORMAT, **parts, "rules": rules, **words}, indent=2, allow_nan=False) + "\n"
+
+
+def as_file_rules(rules: Sequence[Rule], shares: FloatArray, scores: Sequence[str]) -> tuple[FileRule, ...]:
+    """Return the rules of a mixture as those of a file, in their order."""
+    edges = np.concatenate([[0.0], np.cumsum(shares)[:-1]])
+    starts = [f"{min(round(edge * 16**_DIGITS), 16**_DIGITS - 1):0{_DIGITS}x}" for edge in edges.tolist()]
+    parts = zip(rules, shares.tolist(), starts, strict=True)
+    found = [
+        FileRule(share, start, scores[rule.model], {name: _finite(level) for name, level in rule.thresholds.items()})
+        for rule, share, start in parts
+    ]
+    return tuple(one for one, after in zip(found, [*starts[1:], ""], strict=True) if one.start != after)
+
+
+def check_text_key(key: str | None) -> str:
+    """Return a key that was given, after a look at its length, or one that the system draws."""
+    if key is None:
+        return secrets.token_hex(_FEWEST)
+    if len(key) < _FEWEST:
+        raise ValueError(f"key must have at least {_FEWEST} characters, or it could be guessed; got {len(key)}.")
+    return key
+
+
+def _finite(level: float) -> float:
+    return float(np.clip(level, -sys.float_info.max, sys.float_info.max))
+
+
+def read_rules(path: Path) -> RuleFile:
+    """Read a file of rules, and check that it is one."""
+    if not path.is_file():
+        raise DataError(f"There is no file of rules {path}; counterpoise choose writes one.")
+    try:
+        words = json.loads(read_file(path, _MOST_BYTES))
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"{path} must be a JSON file of rules, as counterpoise choose writes it: {error}.") from error
+    if not isinstance(words, dict) or words.get("format") != FORMAT:
+        got = short(words.get("format")) if isinstance(words, dict) else type(words).__name__
+        raise DataError(f"{path} must be a file of rules, of the format {FORMAT!r}; got {got!r}.")
+    _check_words(words, _KEYS, str(path))
+    for number, rule in enumerate(words["rules"], start=1):
+        if not isinstance(rule, dict):
+            raise DataError(f"Rule {number} of {path} must be an object; got {short(rule)}.")
+        _check_words(rule, _PARTS, f"Rule {number} of {path}")
+    found = RuleFile(
+        words["positive"],
+        words["negative"],
+        tuple(words["by"]),
+        words["key"],
+        tuple(FileRule(rule["share"], rule["from"], rule["score"], rule["thresholds"]) for rule in words["rules"]),
+    )
+    _check_rules(found, path)
+    return found
+
+
+def _check_words(words: Mapping[str, Any], wanted: Mapping[str, Any], where: str) -> None:
+    for name, kind in wanted.items():
+        if name not in words or not isinstance(words[name], kind) or isinstance(words[name], bool):
+            got = short(repr(words[name])) if name in words else "nothing"
+            raise DataError(f"{where} must have {name!r}, as counterpoise choose writes it; got {got}.")
+
+
+def _check_rules(found: RuleFile, path: Path) -> None:
+    """Check what the types of the words do not tell."""
+    starts, groups = [rule.start for rule in found.rules], [tuple(rule.thresholds) for rule in found.rules]
+    numbers = [level for rule in found.rules for level in (rule.share, *rule.thresholds.values())]
+    problems = {
+        "at least one rule": not found.rules,
+        "names of columns in by": not all(isinstance(name, str) for name in found.by),
+        f"a key of at least {_FEWEST} characters": len(found.key) < _FEWEST,
+        "two different labels": found.positive == found.negative or not _are_labels(found.positive, found.negative),
+        "the same groups in every rule": len(set(groups)) > 1 or not all(groups),
+        f"the one group {ALL!r}, as by names no columns": not found.by and set(groups) != {(ALL,)},
+        "finite numbers as shares and thresholds": not all(_is_finite(number) for number in numbers),
+        "rules that start at 0 and rise, by hexadecimal digits": starts[:1] != ["0" * _DIGITS]
+        or any(second <= first or len(second) != _DIGITS for first, second in pairwise(starts)),
+    }
+    missing = next((what for what, is_wrong in problems.items() if is_wrong), None)
+    if missing is not None:
+        raise DataError(f"{path} must have {missing}; it has not. Write it anew with counterpoise choose.")
+
+
+def _are_labels(*labels: Any) -> bool:
+    return all(isinstance(label, (str, int, float)) for label in labels)
+
+
+def _is_finite(number: Any) -> bool:
+    return isinstance(number, (int, float)) and not isinstance(number, bool) and math.isfinite(number)

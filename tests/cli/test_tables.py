@@ -1,0 +1,315 @@
+"""Scores in, rules out: choose, apply, SQL, JavaScript, and the audit of anybody's answers."""
+
+import hashlib
+import json
+import re
+import shutil
+import sqlite3
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import counterpoise as cp
+from counterpoise.cli import main
+from counterpoise.goals import Table
+
+GUIDE = Path(__file__).parents[2] / "docs" / "guide" / "rules_anywhere.md"
+N = 10_000
+KEY = "a key of this test"
+GOALS = ["recall(train) >= 0.8", "abs(positive_rate(train, sex=F) - positive_rate(train, sex=M)) <= 0.02"]
+
+
+def loans(n_rows=N):
+    rng = np.random.default_rng(0)
+    sex = rng.choice(["F", "M"], n_rows)
+    truth = rng.normal(size=n_rows) + 0.5 * (sex == "M")
+    paid = (rng.random(n_rows) < 1 / (1 + np.exp(1 - 2 * truth))).astype(int)
+    p, q = (1 / (1 + np.exp(-(truth + noise * rng.normal(size=n_rows)))) for noise in (0.7, 0.8))
+    old = (truth + rng.normal(size=n_rows) > 1).astype(int)
+    return pd.DataFrame({"id": np.arange(n_rows) + 7, "sex": sex, "p": p, "q": q, "old": old, "paid": paid})
+
+
+CHOOSE = ["choose", "loans.csv", "--target", "paid", "--score", "p", "--score", "q", "--by", "sex", "--key", KEY]
+CHOOSE += [word for goal in GOALS for word in ("--goal", goal)]
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """Return a folder with a table, rules and decisions; nobody writes there."""
+    folder = tmp_path_factory.mktemp("made")
+    loans().to_csv(folder / "loans.csv", index=False)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        assert main([*CHOOSE, "-o", "rules.json", "--report", "rules.html", "--quiet"]) == 0
+        assert main(["apply", "rules.json", "loans.csv", "--ids", "id", "-o", "said.csv", "--quiet"]) == 0
+    return folder
+
+
+@pytest.fixture
+def here(made, tmp_path, monkeypatch):
+    """Return a copy of that folder, made the current one."""
+    shutil.copytree(made, tmp_path / "work")
+    monkeypatch.chdir(tmp_path / "work")
+    return tmp_path / "work"
+
+
+def block(language):
+    """Return the one block of code of a language in the guide."""
+    (found,) = re.findall(rf"```{language}\n(.*?)```", GUIDE.read_text(encoding="utf-8"), flags=re.DOTALL)
+    return found
+
+
+def read_said(made):
+    return pd.read_csv(made / "said.csv")
+
+
+def test_the_rules_are_those_of_the_mixture_of_all_thresholds(made):
+    frame, rules = loans(), json.loads((made / "rules.json").read_text())
+    model = cp.MixtureClassifier(
+        [frame["p"].to_numpy(), frame["q"].to_numpy()], scores=True, alpha=1.0, by="sex", goals=GOALS
+    ).fit(frame[["sex"]], frame["paid"])
+    assert [one["thresholds"] for one in rules["rules"]] == [rule.thresholds for rule in model.rules_]
+    assert [one["score"] for one in rules["rules"]] == [["p", "q"][rule.model] for rule in model.rules_]
+    np.testing.assert_allclose([one["share"] for one in rules["rules"]], model.mixture_)
+    starts = [int(one["from"], 16) / 16**16 for one in rules["rules"]]
+    np.testing.assert_allclose(starts, np.cumsum([0, *model.mixture_[:-1]]), atol=1e-15)
+
+
+def test_decisions_meet_the_goals_up_to_the_luck_of_the_draws(made):
+    said, frame = read_said(made), loans()
+    assert said["id"].tolist() == frame["id"].tolist()
+    assert said["said"][frame["paid"] == 1].mean() == pytest.approx(0.8, abs=0.01)
+    rates = said["said"].groupby(frame["sex"]).mean()
+    assert abs(rates["F"] - rates["M"]) < 0.035
+
+
+def test_sql_gives_the_same_answers(made):
+    rules = (made / "rules.json").read_text()
+    with sqlite3.connect(":memory:") as base:
+        base.create_function("sha256", 1, lambda text: hashlib.sha256(text.encode()).hexdigest(), deterministic=True)
+        loans().to_sql("loans", base, index=False)
+        found = base.execute(block("sql"), {"rules": rules, "key": json.loads(rules)["key"]}).fetchall()
+    assert found == list(read_said(made).itertuples(index=False, name=None))
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
+def test_javascript_gives_the_same_answers(made):
+    code = block("js") + (
+        "const fs = require('node:fs');\n"
+        "const rules = JSON.parse(fs.readFileSync('rules.json', 'utf8'));\n"
+        "const [head, ...lines] = fs.readFileSync('loans.csv', 'utf8').trim().split('\\n');\n"
+        "const names = head.split(',');\n"
+        "for (const line of lines) {\n"
+        "  const row = Object.fromEntries(line.split(',').map((cell, place) => [names[place], cell]));\n"
+        "  console.log(`${row.id},${decide(rules, row, row.id)}`);\n"
+        "}\n"
+    )
+    done = subprocess.run([shutil.which("node"), "-e", code], cwd=made, capture_output=True, text=True, check=True)
+    assert done.stdout == (made / "said.csv").read_text().split("\n", 1)[1]
+
+
+def test_parquet_and_one_fixed_rule_and_rules_that_look_at_the_old_answer(here, capsys):
+    loans().to_parquet("loans.parquet", index=False)
+    assert main(["apply", "rules.json", "loans.parquet", "--ids", "id", "-o", "said.parquet"]) == 0
+    found = pd.read_parquet("said.parquet")
+    assert found["said"].tolist() == read_said(here)["said"].tolist()
+    fixed = ["choose", "loans.csv", "--target", "paid", "--score", "p", "--goal", GOALS[0], "--decision", "fixed"]
+    assert main([*fixed, "-o", "fixed.json"]) == 0
+    rules = json.loads(Path("fixed.json").read_text())
+    assert [one["share"] for one in rules["rules"]] == [1.0]
+    assert list(rules["rules"][0]["thresholds"]) == ["all"]
+    assert len(rules["key"]) == 32
+    kept = ["--baseline", "old", "--by", "baseline", "--goal", "churn(train) <= 0.1", "-o", "kept.json"]
+    capsys.readouterr()
+    assert main(["choose", "loans.csv", "--target", "paid", "--score", "p", *kept, "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert json.loads(Path("kept.json").read_text())["by"] == ["old"]
+    assert told["goals"][0]["holds"]
+    assert set(told["rules"][0]["thresholds"]) == {"old=0", "old=1"}
+
+
+@pytest.mark.usefixtures("here")
+def test_nobody_and_everybody_are_plain_numbers():
+    goal = "positive_rate(train, sex=F) <= 0"
+    assert main([*CHOOSE[:-4], "--goal", goal, "-o", "none.json", "--quiet"]) == 0
+    assert "Infinity" not in Path("none.json").read_text()
+    assert main(["apply", "none.json", "loans.csv", "--ids", "id", "-o", "none.csv", "--quiet"]) == 0
+    assert pd.read_csv("none.csv")["said"][loans()["sex"] == "F"].sum() == 0
+
+
+def test_the_page_tells_rules_goals_and_groups(made):
+    page = (made / "rules.html").read_text(encoding="utf-8")
+    for words in ("rule 1", "above sex=F", "sex=M", "columns of <code>loans.csv</code>", "recall(train) &gt;= 0.8"):
+        assert words in page
+
+
+@pytest.fixture
+def audited(here):
+    """Return a small table with labels as texts, answers, groups and what the old model says."""
+    frame = loans(2000)
+    words = frame.assign(said=(frame["p"] > 0.5) * 1)
+    for name in ("paid", "said", "old"):
+        words[name] = np.where(words[name] == 1, "yes", "no")
+    words.to_csv(here / "words.csv", index=False)
+    return words
+
+
+AUDIT = ["audit", "words.csv", "--target", "paid", "--prediction", "said", "--groups", "sex", "--baseline", "old"]
+
+
+def test_an_audit_is_that_of_the_library_and_writes_a_page(audited, capsys):
+    goals = ["recall(train, sex=F) >= 0.5", "churn(train) <= 0.5", "recall(train, p>=0.9) >= 0.99"]
+    words = [word for goal in goals for word in ("--goal", goal)]
+    assert main([*AUDIT, *words, "--report", "audit.html", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    table = Table(audited, audited["paid"], None, audited["old"])
+    expected = cp.audit(goals, audited["said"], table)
+    assert [row["low"] for row in told["goals"]] == pytest.approx([row.low for row in expected])
+    assert told["holds"] == expected.holds
+    page = Path("audit.html").read_text(encoding="utf-8")
+    assert "Audit of a classifier on words" in page
+    assert "sex=F" in page
+
+
+@pytest.mark.usefixtures("audited")
+def test_strict_makes_a_gate(capsys):
+    assert main([*AUDIT, "--goal", "recall(train) >= 0.5", "--strict"]) == 0
+    assert "holds" in capsys.readouterr().out
+    assert main([*AUDIT, "--goal", "recall(train) >= 0.99", "--strict"]) == 1
+    assert "fails" in capsys.readouterr().out
+    assert main([*AUDIT, "--goal", "recall(train) >= 0.5", "--positive", "no", "--confidence", "0.9"]) == 0
+    assert "confidence 0.9" in capsys.readouterr().out
+
+
+def test_labels_alone_take_columns_and_a_table_has_its_own():
+    found = cp.audit("churn(train) <= 0.9", [0, 1] * 50, [0, 1] * 50, baseline=[1, 1] * 50, sample_weight=np.ones(100))
+    assert found[0].estimate == 0.5
+    with pytest.raises(ValueError, match="a Table has its own: pass them to it"):
+        cp.audit("recall(train) >= 0.5", [0, 1], Table(None, [0, 1]), baseline=[0, 1])
+
+
+def spoiled(**changes):
+    """Return what changes the file of rules."""
+
+    def spoil():
+        words = json.loads(Path("rules.json").read_text())
+        Path("rules.json").write_text(json.dumps(words | changes))
+
+    return spoil
+
+
+def rewritten(change):
+    """Return what changes the table."""
+
+    def spoil():
+        change(loans(200)).to_csv("loans.csv", index=False)
+
+    return spoil
+
+
+APPLY = "apply rules.json loans.csv --ids id -o new.csv"
+CHOOSING = "choose loans.csv --target paid --score p -o new.json --goal"
+REFUSED = {
+    "no rules": ("apply nowhere.json loans.csv --ids id -o new.csv", "There is no file of rules nowhere.json", None),
+    "another file": ("apply loans.csv loans.csv --ids id -o new.csv", "must be a JSON file of rules", None),
+    "another format": (APPLY, "must be a file of rules, of the format", spoiled(format="rules 9")),
+    "no key": (APPLY, "must have 'key'", spoiled(key=None)),
+    "short key": (APPLY, "a key of at least 16 characters", spoiled(key="short")),
+    "no rules in it": (APPLY, "at least one rule", spoiled(rules=[])),
+    "rule that is none": (APPLY, "Rule 1 of rules.json must be an object; got 3", spoiled(rules=[3])),
+    "rule without parts": (APPLY, "Rule 1 of rules.json must have 'share'", spoiled(rules=[{}])),
+    "equal labels": (APPLY, "two different labels", spoiled(positive=0)),
+    "groups of no columns": (APPLY, "the one group 'all'", spoiled(by=[])),
+    "no column of ids": (APPLY.replace("id ", "person "), "has no column 'person'", None),
+    "no score": (APPLY, "has no column 'p'", rewritten(lambda frame: frame.drop(columns="p"))),
+    "missing score": (
+        APPLY,
+        "finite score in each row; 1 of 200",
+        rewritten(lambda frame: frame.assign(p=[None] + [0.5] * 199)),
+    ),
+    "texts as scores": (
+        APPLY,
+        "must hold scores, numbers; it holds 'high'",
+        rewritten(lambda frame: frame.assign(p="high")),
+    ),
+    "unknown group": (APPLY, "hold the group 'sex=X'", rewritten(lambda frame: frame.assign(sex="X"))),
+    "missing id": (
+        APPLY,
+        "an id in each row; row 2 has none",
+        rewritten(lambda frame: frame.assign(id=["a", None] * 100)),
+    ),
+    "ids called said": (
+        APPLY.replace("id ", "said "),
+        "must not be called 'said'",
+        rewritten(lambda frame: frame.rename(columns={"id": "said"})),
+    ),
+    "decisions over the table": (APPLY.replace("new.csv", "loans.csv"), "is the data file itself", None),
+    "no goal": (CHOOSING + " a", "Cannot read the goal", None),
+    "unknown score": (
+        CHOOSING.replace("p -o", "r -o") + " recall(train)>=0.5",
+        "--score: loans.csv has no column 'r'",
+        None,
+    ),
+    "unknown target": (
+        CHOOSING.replace("paid", "pays") + " recall(train)>=0.5",
+        "--target: loans.csv has no column",
+        None,
+    ),
+    "unknown column of by": (CHOOSING + " recall(train)>=0.5 --by sexx", "Did you mean 'sex'?", None),
+    "another dataset": (CHOOSING + " recall(mail)>=0.5", "which are called 'train'; got 'mail'", None),
+    "unknown positive": (
+        CHOOSING + " recall(train)>=0.5 --positive 2",
+        "--positive must be a class of column 'paid'",
+        None,
+    ),
+    "three classes": (
+        CHOOSING + " recall(train)>=0.5",
+        "must hold two classes, which thresholds tell apart; it holds 3",
+        rewritten(lambda frame: frame.assign(paid=np.arange(200) % 3)),
+    ),
+    "short key to choose": (CHOOSING + " recall(train)>=0.5 --key short", "at least 16 characters", None),
+    "answers of no class": (
+        "audit loans.csv --target paid --prediction id --goal recall(train)>=0.5",
+        "must be classes of column 'paid', 0, 1; got",
+        None,
+    ),
+    "limit without weights": (
+        "audit loans.csv --target paid --prediction old --goal recall(train)>=0.5 --largest-weight 3",
+        "--largest-weight is for weighted rows",
+        None,
+    ),
+    "unknown column in a goal": (
+        "audit loans.csv --target paid --prediction old --goal recall(train,age=3)>=0.5",
+        "Unknown column 'age'",
+        None,
+    ),
+    "confidence of 2": (
+        "audit loans.csv --target paid --prediction old --goal recall(train)>=0.5 --confidence 2",
+        "confidence must lie in (0, 1)",
+        None,
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_bad_input_is_answered_in_one_sentence(case, here, capsys):
+    command, text, spoil = REFUSED[case]
+    if spoil is not None:
+        spoil()
+    before = sorted(path.name for path in here.iterdir())
+    assert main(command.split()) == 2
+    told = capsys.readouterr().err
+    assert text in told
+    assert told.count("\n") == 1
+    assert sorted(path.name for path in here.iterdir()) == before
+
+
+@pytest.mark.usefixtures("here")
+def test_goals_that_cannot_hold_end_with_code_1(capsys):
+    goals = ["--goal", "recall(train) >= 0.9", "--goal", "positive_rate(train) <= 0.1"]
+    assert main(["choose", "loans.csv", "--target", "paid", "--score", "p", *goals, "-o", "new.json"]) == 1
+    assert "cannot hold together" in capsys.readouterr().err
+    assert not Path("new.json").exists()

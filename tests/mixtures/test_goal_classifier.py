@@ -1,0 +1,303 @@
+"""GoalClassifier: strong models trained on folds, rules chosen on what they say of rows they have not seen."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.base import clone
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.exceptions import NotFittedError
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, KFold, ShuffleSplit, StratifiedKFold, cross_val_predict
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeClassifier
+
+import counterpoise as cp
+from counterpoise.goals import InfeasibleGoals, Table
+from counterpoise.mixtures.goal import REFIT_ROWS
+
+N = 600
+RNG = np.random.default_rng(0)
+SEX = RNG.choice(["F", "M"], N)
+X = RNG.normal(size=(N, 3)) + 0.6 * (SEX == "M")[:, None]
+Y = np.where(X[:, 0] + X[:, 1] + RNG.normal(size=N) > 0.8, "yes", "no")
+OLD = np.where(X[:, 0] > 0.5, "yes", "no")
+FRAME = pd.DataFrame(X, columns=["a", "b", "c"])
+TREE = DecisionTreeClassifier(max_depth=3, random_state=0)
+GOALS = ["recall(train) >= 0.8", "abs(positive_rate(train, sex=F) - positive_rate(train, sex=M)) <= 0.05"]
+FOLDS = list(StratifiedKFold(3).split(X, Y))
+
+
+def fitted(estimator=TREE, **settings):
+    settings = {"goals": GOALS, "by": "sex", "cv": FOLDS, "random_state": 0} | settings
+    return cp.GoalClassifier(estimator, **settings).fit(X, Y, sensitive_features={"sex": SEX}, baseline=OLD)
+
+
+@pytest.fixture(scope="module")
+def decided():
+    return fitted()
+
+
+def shares_written_out(model, rules, mixture, rows, sex):
+    """Return how likely a model and rules say yes."""
+    score = model.predict_proba(rows)[:, 1]
+    cuts = [np.array([rule.thresholds[f"sex={one}"] for one in sex]) for rule in rules]
+    return sum(share * (score > cut) for share, cut in zip(mixture, cuts, strict=True))
+
+
+def test_rules_are_chosen_on_scores_of_rows_that_the_models_have_not_seen(decided):
+    out_of_fold = cross_val_predict(TREE, X, Y, cv=FOLDS, method="predict_proba")[:, 1]
+    stored = cp.MixtureClassifier([out_of_fold], scores=True, alpha=1.0, by="sex", goals=GOALS)
+    stored.fit(X, Y, sensitive_features={"sex": SEX})
+    assert decided.rules_ == stored.rules_
+    np.testing.assert_allclose(decided.mixture_, stored.mixture_)
+    assert all(check.holds for check in decided.check_goals())
+    assert decided.gap_ <= 1e-4
+
+
+def test_one_model_of_the_folds_is_drawn_for_each_person_as_often_as_its_fold_weighs():
+    folds = [(FOLDS[0][0], FOLDS[0][1]), (np.delete(np.arange(N), FOLDS[0][0]), FOLDS[0][0])]
+    model = fitted(cv=folds)
+    assert not model.refit_
+    assert len(model.estimators_) == 2
+    sizes = np.array([len(inside) for _, inside in folds]) / N
+    alone = [clone(TREE).fit(X[outside], Y[outside]) for outside, _ in folds]
+    expected = sum(
+        size * shares_written_out(one, model.rules_, model.mixture_, X, SEX)
+        for size, one in zip(sizes, alone, strict=True)
+    )
+    np.testing.assert_allclose(model.predict_proba(X, sensitive_features={"sex": SEX})[:, 1], expected)
+    people = np.tile(X[:1], (20_000, 1)), np.arange(20_000)
+    said = model.predict(people[0], ids=people[1], sensitive_features={"sex": np.repeat(SEX[:1], 20_000)})
+    assert (said == "yes").mean() == pytest.approx(expected[0], abs=0.02)
+
+
+def test_answers_stick_to_people_whatever_the_batch_and_another_mixture_keeps_their_fold(decided):
+    whole = decided.predict(X, sensitive_features={"sex": SEX})
+    parts = [decided.predict(X[i : i + 50], sensitive_features={"sex": SEX[i : i + 50]}) for i in range(0, N, 50)]
+    np.testing.assert_array_equal(whole, np.concatenate(parts))
+    loose = decided.rebalance(goals="positive_rate(train) >= 1")
+    assert set(loose.predict(X, sensitive_features={"sex": SEX})) == {"yes"}
+    one = decided.rebalance(goals=(), by=())
+    said = np.array([model.predict_proba(X)[:, 1] > one.rules_[0].thresholds["all"] for model in one.estimators_])
+    expected = said[np.searchsorted([1 / 3, 2 / 3], decided._draws.by_row(X), side="right"), np.arange(N)]
+    np.testing.assert_array_equal(one.predict(X) == "yes", expected)
+
+
+def test_where_no_draw_is_allowed_one_model_is_trained_on_all_rows():
+    fixed = fitted(goals=GOALS[:1], decision="fixed")
+    assert fixed.refit_
+    assert "decision='fixed'" in fixed.decides_
+    assert len(fixed.estimators_) == len(fixed.rules_) == 1
+    expected = shares_written_out(clone(TREE).fit(X, Y), fixed.rules_, [1.0], X, SEX) > 0.5
+    np.testing.assert_array_equal(fixed.predict(X, sensitive_features={"sex": SEX}) == "yes", expected)
+
+
+def test_of_many_rows_one_model_is_trained_on_all_and_it_says_so(decided):
+    n_rows = REFIT_ROWS
+    rows = np.random.default_rng(1).normal(size=(n_rows, 1))
+    labels = (rows[:, 0] + np.random.default_rng(2).normal(size=n_rows) > 0).astype(int)
+    model = cp.GoalClassifier(DecisionTreeClassifier(max_depth=2), cv=2, goals=GOALS[:1], random_state=0)
+    assert model.fit(rows, labels).refit_
+    assert len(model.estimators_) == 1
+    assert model.decides_.startswith(f"models trained on all rows: of {n_rows} rows")
+    assert not decided.refit_
+    assert decided.decides_.startswith("the models of 3 folds, one drawn for each person: of 600 rows")
+
+
+def test_rows_to_choose_on_may_be_given_instead_of_folds():
+    model = cp.GoalClassifier(TREE, goals=GOALS, by="sex", random_state=0)
+    model.fit(X[:300], Y[:300], X_val=X[300:], y_val=Y[300:], sensitive_features_val={"sex": SEX[300:]})
+    fixed = cp.MixtureClassifier([clone(TREE).fit(X[:300], Y[:300])], scores=True, alpha=1.0, goals=GOALS, by="sex")
+    fixed.fit(X[300:], Y[300:], sensitive_features={"sex": SEX[300:]})
+    assert model.rules_ == fixed.rules_
+    assert "X_val" in model.decides_
+
+
+def test_models_that_are_fitted_are_kept_by_a_clone():
+    tree = clone(TREE).fit(X[:300], Y[:300])
+    model = clone(cp.GoalClassifier(tree, cv="prefit", goals=GOALS[:1], random_state=0))
+    assert model.estimator is tree
+    model.fit(X[300:], Y[300:])
+    fixed = cp.MixtureClassifier([tree], scores=True, alpha=1.0, goals=GOALS[:1]).fit(X[300:], Y[300:])
+    assert model.rules_ == fixed.rules_
+    assert model.estimators_ == [tree]
+    assert model.decides_ == "models that were fitted"
+    assert clone(cp.GoalClassifier(tree)).estimator is not tree
+
+
+def test_several_models_bring_all_their_thresholds():
+    both = fitted([("tree", TREE), make_pipeline(StandardScaler(), LogisticRegression())], goals=GOALS)
+    assert both.names_ == ["tree", ""]
+    assert len(both.estimators_) == 6
+    assert both.value_ <= min(fitted().value_, fitted(LogisticRegression()).value_) + 1e-3
+    shares = [one[:, 1] for one in both.staged_predict_proba(X, sensitive_features={"sex": SEX})]
+    np.testing.assert_allclose(shares[-1], both.predict_proba(X, sensitive_features={"sex": SEX})[:, 1], atol=1e-9)
+    np.testing.assert_allclose(shares[0], fitted().predict_proba(X, sensitive_features={"sex": SEX})[:, 1], atol=1e-9)
+
+
+def test_another_mixture_tradeoff_and_one_rule_are_as_for_every_mixture(decided):
+    tail = decided.rebalance(alpha=0.2, budget=0.02)
+    assert tail.alpha_ == 0.2
+    assert decided.rebalance(by=()).value_ >= decided.value_ - 1e-4
+    kept = decided.rebalance(by="baseline", goals="churn(train) <= 0.1")
+    assert kept.predict(X, baseline=OLD).shape == (N,)
+    found = cp.tradeoff(decided, "recall(train) >= 0.8", bounds=[0.7, 0.9])
+    assert len(found) == 2
+    rule = decided.to_deterministic()
+    votes = [shares_written_out(one, [rule.rule], [1.0], X, SEX) for one in decided.estimators_]
+    said = rule.predict(X, sensitive_features={"sex": SEX})
+    np.testing.assert_array_equal(said == "yes", np.mean(votes, axis=0) > 0.5)
+
+
+def test_other_rows_are_told_by_one_fold_each_evenly(decided):
+    """On rows of one kind the rate is the average over the folds, up to one row a fold."""
+    many = np.tile(X[:1], (999, 1))
+    asked = decided.rebalance(goals=(), by=()).rebalance(many, np.repeat(["no", "yes"], [500, 499]), goals=())
+    scores = asked._scored.scores["train"][:, 0]
+    expected = [model.predict_proba(X[:1])[0, 1] for model in decided.estimators_]
+    values, counts = np.unique(scores, return_counts=True)
+    np.testing.assert_allclose(values, np.unique(expected))
+    assert counts.sum() == 999
+    assert counts.min() >= 333
+
+
+def test_goals_on_another_dataset_hold_there():
+    mail = Table(X[:200], None, {"sex": SEX[:200]}, baseline=OLD[:200])
+    model = cp.GoalClassifier(TREE, goals="churn(mail) <= 0.3", cv=3, random_state=0)
+    model.fit(X[200:], Y[200:], datasets={"mail": mail})
+    assert model.check_goals()[0].holds
+    shares = model.predict_proba(X[:200])[:, 1]
+    assert np.where(OLD[:200] == "yes", 1 - shares, shares).mean() == pytest.approx(0.3, abs=0.05)
+
+
+@pytest.mark.parametrize(
+    "frame", [FRAME.assign(sex=SEX), pl.from_pandas(FRAME.assign(sex=SEX))], ids=["pandas", "polars"]
+)
+def test_the_default_takes_categories_and_missing_values_of_a_data_frame(frame):
+    if isinstance(frame, pl.DataFrame):
+        frame = frame.with_columns(
+            pl.col("sex").cast(pl.Enum(["F", "M"])), a=pl.when(pl.col("b") > 0).then(pl.col("a"))
+        )
+    else:
+        frame = frame.astype({"sex": "category"}).assign(a=frame["a"].where(frame["b"] > 0))
+    model = cp.GoalClassifier(goals=GOALS, by="sex", cv=2, random_state=0).fit(frame, Y)
+    assert isinstance(model.estimators_[0], HistGradientBoostingClassifier)
+    assert set(model.predict(frame)) == {"no", "yes"}
+    assert all(check.holds for check in model.check_goals())
+
+
+def test_texts_and_learners_without_weights_are_taken():
+    words = np.array([f"{old} {sex}" for old, sex in zip(OLD, SEX, strict=True)])
+    bag = make_pipeline(CountVectorizer(), LogisticRegression())
+    said = cp.GoalClassifier(bag, cv=3, random_state=0).fit(list(words), Y).predict(list(words))
+    assert (said == OLD).mean() > 0.8
+    near = cp.GoalClassifier(KNeighborsClassifier(), cv=2, random_state=0).fit(X, Y, np.where(SEX == "M", 1.0, 0.0))
+    assert type(near.estimators_[0]).__name__ == "Resampled"
+    assert type(cp.GoalClassifier(KNeighborsClassifier(), cv=2).fit(X, Y).estimators_[0]) is KNeighborsClassifier
+
+
+def test_parameters_of_the_estimator_can_be_searched():
+    search = GridSearchCV(
+        cp.GoalClassifier(TREE, cv=2, goals=GOALS[:1], random_state=0), {"estimator__max_depth": [1, 3]}, cv=2
+    )
+    assert search.fit(X, Y).best_params_ == {"estimator__max_depth": 3}
+
+
+def test_seeds_fix_the_folds_and_threads_change_nothing():
+    first, again = (
+        cp.GoalClassifier(DecisionTreeClassifier(max_depth=4, max_features=1), cv=3, random_state=1, n_jobs=n).fit(X, Y)
+        for n in (None, 2)
+    )
+    np.testing.assert_array_equal(first.predict(X), again.predict(X))
+    assert first.rules_ == again.rules_
+    other = cp.GoalClassifier(DecisionTreeClassifier(max_depth=4, max_features=1), cv=3, random_state=2).fit(X, Y)
+    assert other.rules_ != first.rules_
+
+
+def test_it_is_saved_with_the_models_of_all_folds(decided, tmp_path):
+    cp.save(decided, tmp_path / "model.cp")
+    loaded = cp.load(tmp_path / "model.cp")
+    sex = {"sex": SEX}
+    np.testing.assert_array_equal(loaded.predict(X, sensitive_features=sex), decided.predict(X, sensitive_features=sex))
+    assert loaded.decides_ == decided.decides_
+    assert loaded.rebalance(alpha=0.5).rules_ == decided.rebalance(alpha=0.5).rules_
+
+
+class Answering:
+    """A classifier without scores."""
+
+    def fit(self, X, y):  # noqa: ARG002 - whatever they are
+        return self
+
+    def predict(self, X):
+        return np.zeros(len(X))
+
+
+@pytest.mark.parametrize(
+    ("settings", "text"),
+    [
+        ({"cv": 1}, "cv must be a whole number of at least 2|cv must be at least 2"),
+        ({"cv": "folds"}, r"cv must be a number of folds, a splitter .* or 'prefit' .*; got 'folds'"),
+        ({"cv": 300}, r"cv=300 needs at least 300 rows of each class, .*; class '.*' has \d+ of 600 samples"),
+        (
+            {"cv": ShuffleSplit(3, random_state=0)},
+            r"cv must score each of the 600 rows once, as KFold does; row \d+ is",
+        ),
+        (
+            {"cv": [(np.arange(N), np.arange(300)), (np.arange(300), np.arange(300, N))]},
+            "scores rows that its models are",
+        ),
+        ({"cv": FOLDS[:1]}, "cv must make at least 2 folds; got 1"),
+        ({"cv": "prefit"}, "Model 0 .* is not fitted"),
+        ({"estimator": Answering()}, r"Model 0 \(Answering\) has no scores to cut: rules need predict_proba"),
+        ({"estimator": []}, "must hold at least one"),
+        ({"estimator": DecisionTreeClassifier}, "is a class, not a model: add parentheses"),
+        ({"estimator": X[:, 0]}, "must be a classifier with fit, as cv=3 trains it; got .*set cv='prefit'"),
+        ({"decision": "never"}, "decision must be one of"),
+        ({"by": "age"}, "need the column 'age'"),
+    ],
+)
+def test_what_cannot_be_is_refused(settings, text):
+    model = cp.GoalClassifier(**{"estimator": TREE, "cv": 3, "random_state": 0} | settings)
+    with pytest.raises((ValueError, TypeError), match=text):
+        model.fit(X, Y)
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        ({"X_val": X}, "X_val and y_val go together; got X_val only"),
+        ({"y_val": Y}, "came without X_val; pass X_val and y_val together"),
+        ({"X_val": X, "y_val": Y, "baseline": OLD}, "X_val needs baseline_val: rules are chosen on its rows"),
+        ({"X_val": X, "y_val": np.where(X[:, 0] > 0, "yes", "maybe")}, "y holds the label 'maybe', which is not among"),
+        ({"sample_weight": -np.ones(N)}, "must not be negative"),
+    ],
+)
+def test_rows_that_do_not_belong_together_are_refused(given, text):
+    with pytest.raises(ValueError, match=text):
+        cp.GoalClassifier(TREE, cv=2, random_state=0).fit(X, Y, **given)
+
+
+def test_after_goals_that_cannot_hold_others_need_no_training():
+    goals = ["recall(train) >= 0.9", "positive_rate(train) <= 0.1"]
+    model = cp.GoalClassifier(TREE, cv=FOLDS, random_state=0).fit(X, Y).set_params(goals=goals)
+    with pytest.raises(InfeasibleGoals, match="cannot hold together"):
+        model.fit(X, Y)
+    with pytest.raises(NotFittedError):
+        model.predict(X)
+    expected = cp.GoalClassifier(TREE, cv=FOLDS, goals=goals[:1], random_state=0).fit(X, Y)
+    np.testing.assert_array_equal(model.rebalance(goals=goals[:1]).predict(X), expected.predict(X))
+
+
+def test_more_classes_folds_of_one_class_and_texts_for_the_default_are_refused():
+    with pytest.raises(ValueError, match="thresholds tell two classes apart; got 3"):
+        cp.GoalClassifier(TREE).fit(X, np.where(X[:, 0] > 1, "maybe", Y))
+    with pytest.raises(ValueError, match=r"takes numbers and categories; the column 'sex' holds texts.*'category'"):
+        cp.GoalClassifier(cv=2).fit(FRAME.assign(sex=SEX.astype(object)), Y)
+    one_class = KFold(2).split(X)
+    with pytest.raises(ValueError, match="The rows outside of fold 0 of cv hold one class only"):
+        cp.GoalClassifier(TREE, cv=one_class).fit(X, np.repeat(["no", "yes"], [300, 300]))

@@ -1,0 +1,91 @@
+"""Faults of rules of scores that were found by attack, each with the smallest program that shows it."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+from counterpoise import AdaLPBoostClassifier, MixtureClassifier
+from counterpoise.goals import Dataset, InfeasibleGoals, recall
+from counterpoise.learners import HistogramTree
+from counterpoise.mixtures.cautions import CostlyTail
+
+SCORES = np.array([0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95])
+LABELS = np.array([0, 0, 0, 1, 0, 1, 1, 0, 1, 1])
+
+
+def chosen(scores, labels, **settings):
+    model = MixtureClassifier([lambda X: X[:, 0]], scores=True, random_state=0, **settings)
+    return model.fit(np.asarray(scores)[:, None], labels)
+
+
+@pytest.mark.parametrize("most", [1, 2, 10])
+def test_few_rules_keep_the_budget_and_its_bound(most):
+    model = chosen(SCORES, LABELS, alpha=0.1, budget=0.0, max_models=most)
+    assert model.selection_.losses.mean(axis=0) @ model.mixture_ == pytest.approx(0.2)
+    assert model.gap_ >= -1e-9
+
+
+def test_scores_of_any_size_are_told_apart():
+    labels = np.array([0, 1] * 10)
+    scores = np.where(labels == 1, 1.7e308, -1.7e308)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = chosen(scores, labels, alpha=1.0)
+    assert (model.predict(scores[:, None]) == labels).all()
+
+
+def test_groups_with_one_name_are_refused():
+    group = np.array([None] * 20 + ["(missing)"] * 20, dtype=object)
+    labels = np.tile([0, 1], 20)
+    model = MixtureClassifier([lambda X: X[:, 0]], scores=True, alpha=1.0, by="g")
+    with pytest.raises(ValueError, match=r"two groups with the one name 'g=\(missing\)'.*change the values of g"):
+        model.fit(labels[:, None] / 2, labels, sensitive_features={"g": group})
+
+
+def test_small_ratios_that_cannot_hold_are_explained():
+    scores = [0.7, 0.9, 0.7, 0.1, 0.5, 0.5, 0.5, 1, 0.3, 0.2, 0.5, 0.6, 0.9, 0.6, 0.3, 0.9, 0.5, 0.7, 0.5, 0.2]
+    labels = np.array([1, 0, 0, 1, 0, 1, 0, 1, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 1, 0])
+    goals = [
+        "max_difference(positive_rate, train, by=g) <= 0",
+        "every_group(precision, train, by=g) >= 0.9",
+        "recall(train) >= 0.3",
+    ]
+    model = MixtureClassifier([lambda X: X[:, 0]], scores=True, alpha=1.0, goals=goals)
+    with pytest.raises(InfeasibleGoals):
+        model.fit(np.array(scores)[:, None], labels, sensitive_features={"g": np.repeat([0, 1], 10)})
+
+
+def test_a_tail_bought_at_a_high_price_is_said_at_fit_and_at_rebalance():
+    rng = np.random.default_rng(0)
+    labels = (rng.random(400) < 0.5).astype(int)
+    scores = np.clip(rng.normal(0.3 + 0.4 * labels, 0.2), 0, 1)
+    with pytest.warns(CostlyTail, match=r"the best model alone on .* set budget=0\.05"):
+        chosen(scores, labels, alpha=0.02)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", CostlyTail)
+        plain = chosen(scores, labels, alpha=1.0)
+        chosen(scores, labels, alpha=0.02, budget=0.05)
+    with pytest.warns(CostlyTail):
+        plain.rebalance(alpha=0.02)
+
+
+def test_patience_does_not_look_at_the_budget_so_that_rounds_can_be_gone_on_with(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 4))
+    y = (X[:, 0] * X[:, 1] > 0) ^ (rng.random(200) < 0.1)
+    settings = {"n_estimators": 15, "alpha": 0.5, "random_state": 0, "patience": 3}
+    AdaLPBoostClassifier(HistogramTree(2), checkpoint=tmp_path / "c", budget=0.0, **settings).fit(X, y)
+    resumed = AdaLPBoostClassifier(HistogramTree(2), checkpoint=tmp_path / "c", **settings).fit(X, y)
+    assert len(resumed.estimators_) == len(AdaLPBoostClassifier(HistogramTree(2), **settings).fit(X, y).estimators_)
+
+
+def test_a_budget_without_a_free_mixture_is_refused():
+    with pytest.raises(ValueError, match=r"budget needs mixture='optimal'.*got mixture='average'"):
+        AdaLPBoostClassifier(budget=0.1, mixture="average").fit(SCORES[:, None], LABELS)
+
+
+@pytest.mark.parametrize("word", ["by", "called"])
+def test_words_of_the_language_are_no_columns(word):
+    with pytest.raises(ValueError, match=f"{word}=x is a word of the language of goals.*rename a column"):
+        recall(Dataset("train").where(**{word: "x"}))
