@@ -191,12 +191,8 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
         rows = self._check_rows(X, y, weighed, sensitive_features, datasets)
         self.goals_ = asked_goals(self.goals)
         problem, bound, rebuild = self._problem(rows)
-        plan = Plan(
-            self.tol,
-            self.max_majorizations,
-            self.max_multiplier,
-            chooser="level" if self.solver == "auto" else self.solver,
-        )
+        chooser = "level" if self.solver == "auto" else self.solver
+        plan = Plan(self.tol, self.max_majorizations, self.max_multiplier, chooser=chooser)
         start = find_start(problem, bound, rows.tables, rebuild)
         self._set_solution(minimize_ramp(problem, start, plan), bound)
         key = check_key(self.key) or make_key(self.random_state)

@@ -21,8 +21,6 @@ from counterpoise.mixtures.pool import predict_codes, take_rows
 # Parameters that only learners have which are ensembles: of scikit-learn's forests and boosters, LightGBM, XGBoost and
 # ours, of histogram gradient boosting, of CatBoost.
 _OF_ENSEMBLES = ({"n_estimators"}, {"max_iter", "max_leaf_nodes"}, {"iterations", "depth"})
-
-
 _ROUNDS, _ROUNDS_OF_ENSEMBLES = 100, 10  # by default: an ensemble is slow to fit, and few of them are as good
 _BINARY = 2
 
@@ -43,21 +41,12 @@ class CrossFit:
         self, learner: Any, rows: Rows, classes: AnyArray, random_seeds: Callable[[int], int], folds: IntArray
     ) -> None:
         self.whole = make_fit(learner, rows.X, rows.codes, classes, random_seeds)
+        self.prepared, self.is_random = self.whole.prepared, self.whole.is_random
         self._own, self._folds = rows.weights, []
         for fold in range(folds.max() + 1):
             others, places = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
             fit = make_fit(learner, take_rows(rows.X, others), rows.codes[others], classes, random_seeds)
             self._folds.append(_Fold(fit, others, places, fit.rows_like(take_rows(rows.X, places))))
-
-    @property
-    def prepared(self) -> Any:
-        """Return the rows as the learner prepared them."""
-        return self.whole.prepared
-
-    @property
-    def is_random(self) -> bool:
-        """Tell whether two models that are fitted to the same weights may differ."""
-        return self.whole.is_random
 
     def __call__(self, weights: FloatArray, number: int) -> Fitted:
         """Return the model of a round, and where those that did not see the rows err."""
@@ -78,16 +67,7 @@ class StrongFirst:
 
     def __init__(self, first: LearnerFit | CrossFit, later: LearnerFit | CrossFit) -> None:
         self.first, self.later = first, later
-
-    @property
-    def prepared(self) -> Any:
-        """Return the rows as the learner of the later rounds prepared them."""
-        return self.later.prepared
-
-    @property
-    def is_random(self) -> bool:
-        """Tell whether two models that are fitted to the same weights may differ."""
-        return self.later.is_random
+        self.prepared, self.is_random = later.prepared, later.is_random
 
     def __call__(self, weights: FloatArray, number: int) -> Fitted:
         """Return the model of a round, and where it errs."""

@@ -49,6 +49,7 @@ class LearnerFit:
     """Fit a fresh model to given weights with any scikit-learn classifier."""
 
     prepared: Any = None  # the rows, by a learner that prepares them
+    is_random: bool  # two models that are fitted to the same weights may differ
 
     def __init__(
         self, learner: Any, X: Any, codes: IntArray, classes: AnyArray, random_seeds: Callable[[int], int]

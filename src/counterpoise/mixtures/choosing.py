@@ -8,7 +8,7 @@ import numpy as np
 from counterpoise._base.checks import check_alpha, check_number
 from counterpoise._base.types import ByteArray, FloatArray, IntArray
 from counterpoise._base.words import did_you_mean
-from counterpoise.goals import Dataset, Goal, Rate, Ratio, Table, as_objective, error_rate
+from counterpoise.goals import Goal, Rate, Ratio, Table, as_objective
 from counterpoise.goals.arguments import OWN_WORDS
 from counterpoise.goals.rates import METRICS, RATIOS
 from counterpoise.goals.reading import asked_goals
@@ -16,7 +16,7 @@ from counterpoise.goals.tables import group_codes
 from counterpoise.mixtures.answers import TRAIN, Answers
 from counterpoise.mixtures.few_models import choose_few
 from counterpoise.mixtures.game import Choice, Game, Selection, group_losses, outliers
-from counterpoise.mixtures.goal_rows import GoalRows, goal_rows, linear_rate
+from counterpoise.mixtures.goal_rows import GoalRows, goal_rows, linear_rate, mean_limit
 from counterpoise.theory.risk_text import is_nearly_risk_text, is_risk_text, parse_risk
 from counterpoise.theory.risks import CVaR, Mean, Risk, RiskRows, WorstGroup
 
@@ -142,8 +142,7 @@ def budget_row(selection: Selection, budget: float) -> GoalRows:
     """Return a budget as a goal on the mean loss, above the least that is possible under the others."""
     means = np.average(selection.losses, axis=0, weights=selection.sample_weight)
     least = Game(means[None], Mean(), None, selection.goals).solve().value
-    goal = error_rate(Dataset(TRAIN)) <= least + budget
-    return GoalRows((goal,), means[None], np.array([goal.bound]), np.zeros((1, means.size)), np.ones(1), (None,))
+    return mean_limit(means, least + budget)
 
 
 def _without_budget(choice: Choice, aim: Aim) -> Choice:

@@ -11,13 +11,13 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from counterpoise._base.types import AnyArray, FloatArray, IntArray
-from counterpoise.goals import Goal, InfeasibleGoals, Ratio, as_objective
+from counterpoise.goals import Dataset, Goal, InfeasibleGoals, Ratio, as_objective, error_rate
 from counterpoise.goals.advice import Bounds, Constraints, explain
 from counterpoise.goals.binding import Tally, Views, asked_by, tally_rates
 from counterpoise.goals.bound import WrittenOut, risk_of_each
 from counterpoise.goals.population import standing
 from counterpoise.goals.shares import AnyShare, can_certify, certified_bound, needed_bound
-from counterpoise.mixtures.answers import Answers
+from counterpoise.mixtures.answers import TRAIN, Answers
 from counterpoise.solvers import minimize_cvar
 from counterpoise.solvers.result import InfeasibleRows, constraint_scale
 
@@ -156,6 +156,13 @@ class GoalRows(NamedTuple):
         if found is None:  # by rounding of one solver against the other: the multipliers tell as much
             return InfeasibleGoals([self.goals[place] for place in np.unique(self.places[error.rows])], error.violation)
         return found
+
+
+def mean_limit(means: FloatArray, most: float) -> GoalRows:
+    """Return a limit on the mean loss, given that of each model, as a goal beside others."""
+    goal = error_rate(Dataset(TRAIN)) <= most
+    row = means[None]
+    return GoalRows((goal,), row, np.array([goal.bound]), np.zeros_like(row), np.ones(1), (None,))
 
 
 def goal_rows(answers: Answers, goals: tuple[Goal, ...]) -> GoalRows | None:

@@ -7,9 +7,9 @@ import numpy as np
 
 from counterpoise._base.checks import check_losses
 from counterpoise._base.types import ArrayLike, FloatArray
-from counterpoise.goals import Dataset, InfeasibleGoals, error_rate
+from counterpoise.goals import InfeasibleGoals
 from counterpoise.goals.advice import nearest_bound
-from counterpoise.mixtures.goal_rows import GoalRows
+from counterpoise.mixtures.goal_rows import GoalRows, mean_limit
 from counterpoise.mixtures.scores.cuts import Cuts
 from counterpoise.mixtures.scores.program import FixedLosses, NoMixture, RuleProgram, Sums, as_sums
 from counterpoise.mixtures.scores.rules import CutRules
@@ -53,8 +53,7 @@ class RuleLimits:
         goals = self.goals_of(rules)
         if self.budget is None:
             return goals
-        row, goal = self.budget.loss.of(rules), error_rate(Dataset("train")) <= self.budget.most
-        kept = GoalRows((goal,), row, np.array([goal.bound]), np.zeros_like(row), np.ones(1), (None,))
+        kept = mean_limit(self.budget.loss.of(rules)[0], self.budget.most)
         return kept if goals is None else goals.joined(kept)
 
     def _looked_up(self, matrix: FloatArray, rules: CutRules) -> FloatArray:
