@@ -2,7 +2,7 @@
 
 import copy
 from collections.abc import Iterator, Mapping
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from sklearn.utils import assert_all_finite
@@ -31,6 +31,14 @@ from counterpoise.mixtures.scores.rules import Rule, usual_rules
 from counterpoise.theory.risks import Risk
 
 FIXED = "fixed"
+
+
+class AskedRows(NamedTuple):
+    """Rows with the scores of all models, and who decides about them: the rules, and the first model by itself."""
+
+    rows: ScoredRows
+    rules: Mixture
+    usual: Mixture  # at its usual threshold
 
 
 class RuleClassifier(RandomizedClassifier):
@@ -214,6 +222,27 @@ class RuleClassifier(RandomizedClassifier):
             return mixture, rows
         used = np.unique([self.rules_[place].model for place in np.flatnonzero(self.mixture_)])
         return mixture, self._scored_rows(X, rows, sensitive_features, baseline, self._columns_of(used))
+
+    def _asked_rows(self, X: Any, sensitive_features: Any = None, baseline: ArrayLike | None = None) -> AskedRows:
+        """Return rows with all scores, asked once, and who decides about them."""
+        every = np.arange(len(self._members))
+        rows = self._scored_rows(X, self._check_predict_input(X), sensitive_features, baseline, every)
+        rules = super()._asked(X)[0]
+        return AskedRows(rows, rules, self._at_usual(self._fold_shares, rules.draws))
+
+    def _asked_rows_of_fit(self, X: Any) -> AskedRows:
+        """Return the rows that the rules were chosen on, with scores of models that have not seen them."""
+        codes = self._scored.group_codes(self.groups_)[TRAIN]
+        rows = ScoredRows(self._check_predict_input(X), self._scored.scores[TRAIN], codes)
+        members = [self._rule_member(rule, 0) for rule in self.rules_]
+        rules = Mixture(Pool(members, self.classes_, self.n_jobs), self.mixture_, super()._asked(X)[0].draws)
+        return AskedRows(rows, rules, self._at_usual(np.ones(1), None))
+
+    def _at_usual(self, shares: FloatArray, draws: Any) -> Mixture:
+        """Return the first model of each fold at its usual threshold."""
+        rule = Rule(0, dict.fromkeys(self.groups_.names, float(self._scored.usual[0])))
+        members = [self._rule_member(rule, fold) for fold in range(shares.size)]
+        return Mixture(Pool(members, self.classes_, self.n_jobs), shares, draws if shares.size > 1 else None)
 
     def _columns_of(self, models: IntArray) -> IntArray:
         """Return where the scores of some models are, those of every fold, among the scores of all."""
