@@ -10,6 +10,7 @@ from counterpoise._base.progress import RunProgress, Tell
 from counterpoise.goals import Goal, Rate
 from counterpoise.mixtures.choosing import as_aim
 from counterpoise.mixtures.draws import derived_key
+from counterpoise.mixtures.scored import RuleClassifier
 from counterpoise.runs.data import Data, Part
 from counterpoise.runs.keys import run_key
 from counterpoise.runs.methods import (
@@ -98,6 +99,11 @@ def has_rules(model: Any) -> bool:
     return hasattr(last_step(model), "rules_")
 
 
+def keeps_answers(model: Any) -> bool:
+    """Tell whether a model is a mixture of models of any kind, which may be slow to read and to ask: rounds are not."""
+    return isinstance(model, RuleClassifier)
+
+
 def looked_at(part: Part) -> dict[str, Any]:
     """Return what rules may look at beside the features of rows, as ``predict`` takes it."""
     return {"sensitive_features": part.groups or None, "baseline": part.baseline}
@@ -115,16 +121,18 @@ def inside_goals(work: Work, model: Any, *, alpha: float | None = None, objectiv
     if objective is None and alpha is not None:
         given = {"objective": CVAR, "alpha": alpha}
     given |= changes
+    kept = estimator._evidence_of_fit()  # noqa: SLF001 - of our own kind
+    known = kept.scores if has_rules(model) else kept.answers.sizes
     are_rates_asked = bool(work.enforced) or isinstance(as_aim(1.0, given["objective"], ()).objective, Rate)
-    is_unknown = are_rates_asked and TRAIN not in estimator._kept.answers.sizes  # noqa: SLF001 - of our own kind
+    is_unknown = are_rates_asked and TRAIN not in known
     # the rounds count held-out rows alike, and know where models err only
-    if not has_rules(model) and (part.weights is not None or is_unknown):
+    if not keeps_answers(model) and (part.weights is not None or is_unknown):
         given |= {"X": seen_by_last(model, part.X), "y": part.y, "sample_weight": part.weights}
         given["sensitive_features"] = part.groups or None
     chosen = estimator.rebalance(
         **given,
         goals=work.enforced,
-        datasets={name: one.table(seen_by_last(model, one.X)) for name, one in data.extra.items()},
+        datasets={name: one.table(seen_by_last(model, one.X)) for name, one in data.extra.items() if name not in known},
         tables={name: one.table() for name, one in {TRAIN: part, **data.extra}.items()},  # goals may name every column
     )
     return _piped(model[0], chosen) if hasattr(model, "steps") else chosen
