@@ -5,6 +5,7 @@ Any classifier can be audited; nothing is trained. What is proven, and how, is i
 population, if the rows are independent draws from it and the classifier was fixed before they were looked at.
 """
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -51,7 +52,11 @@ class GoalAudit(NamedTuple):
         """Return what a table shows of it, by column."""
         numbers = {name: f"{getattr(self, name):.4f}" for name in ("estimate", "low", "high", "bound", "margin")}
         counts = ", ".join(str(count) for _, count in self.counts)
-        return {"goal": str(self.goal.with_confidence(None)), **numbers, "verdict": self.verdict, "rows": counts}
+        side = ""
+        if self.verdict == UNDECIDED and not math.isnan(self.estimate):
+            met = self.estimate <= self.bound if self.goal.sense == "<=" else self.estimate >= self.bound
+            side = ", inside" if met else ", outside"
+        return {"goal": str(self.goal.with_confidence(None)), **numbers, "verdict": self.verdict + side, "rows": counts}
 
 
 class Audit(tuple[GoalAudit, ...]):
