@@ -153,9 +153,9 @@ def certify(
     >>> model = GaussianNB().fit(X[parts.train], y[parts.train])
     >>> rows = parts.certify
     >>> print(certify(model, ["recall(train) >= 0.9", "precision(train) >= 0.95"], X[rows], y[rows]))
-    goal                      estimate     low    high   bound   margin  verdict    rows
-    recall(train) >= 0.9        0.9765  0.9176  0.9971  0.9000   0.0176  holds        85
-    precision(train) >= 0.95    0.9022  0.8224  0.9543  0.9500  -0.1276  undecided    92
+    goal                      estimate     low    high   bound   margin  verdict             rows
+    recall(train) >= 0.9        0.9765  0.9176  0.9971  0.9000   0.0176  holds                 85
+    precision(train) >= 0.95    0.9022  0.8224  0.9543  0.9500  -0.1276  undecided, outside    92
     All verdicts are right together with confidence 0.95.
     """
     weighed: dict[str, Any] = {"sample_weight": sample_weight, "largest_weight": largest_weight}
