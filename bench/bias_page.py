@@ -73,19 +73,21 @@ def _shift(cell: Cell) -> float:
 
 def _sizes(cells: dict[tuple[str, ...], Cell], rows: list[dict[str, str]]) -> str:
     sizes = {row["set"]: int(row["rows"]) for row in rows}
-    heads = ["set", *(f"{way}: {what}" for way in WAYS for what in ("worst", "either side", "violated, %", "error"))]
+    heads = ["set", "way", "towards violation", "on either side", "in standard errors", "violated, %", "error, %"]
     lines = []
     for title in sorted(sizes, key=sizes.__getitem__):
         some = [(key, cell) for key, cell in cells.items() if key[1] == title]
-        lines.append([title, *(text for way in WAYS for text in _size(some, way))])
-    return markdown_table(heads, lines)
+        lines += [[title, way, *_size(some, way)] for way in WAYS]
+    return markdown_table(heads, lines, n_words=2)
 
 
 def _size(some: list[tuple[tuple[str, ...], Cell]], way: str) -> list[str]:
     missed = [_missed(cell[way][:, 0], goal, float(bound)) for (_, _, goal, bound), cell in some]
-    scaled = np.array([one.mean() / one.std(ddof=1) for one in missed])
+    means = 100 * np.array([one.mean() for one in missed])
+    scaled = [one.mean() / one.std(ddof=1) * one.size**0.5 for one in missed]
     violated, errors = (
         np.mean([(one > 0).mean() for one in missed]),
         np.mean([cell[way][:, 1].mean() for _, cell in some]),
     )
-    return [f"{scaled.max():.2f}", f"{np.abs(scaled).max():.2f}", f"{100 * violated:.0f}", f"{100 * errors:.2f}"]
+    numbers = (means.max(), np.abs(means).max(), np.sqrt(np.mean(np.square(scaled))))
+    return [*(f"{number:.2f}" for number in numbers), f"{100 * violated:.0f}", f"{100 * errors:.2f}"]
