@@ -78,7 +78,7 @@ class RuleClassifier(RandomizedClassifier):
             return self._drawn(X, ids, sensitive_features, baseline)
         mixture, rows = self._asked(X, sensitive_features, baseline)
         self._check_ids(ids)
-        return mixture.decide(rows, X, ids)
+        return mixture.decide(rows, self._known_columns(X), ids)
 
     def _drawn(self, X: Any, ids: Any, sensitive_features: Any, baseline: ArrayLike | None) -> AnyArray:
         """Decide by rules that are drawn: each row is scored only by the model of its own."""
@@ -87,7 +87,7 @@ class RuleClassifier(RandomizedClassifier):
         mixture, checked = super()._asked(X)
         unscored = self._scored_rows(X, checked, sensitive_features, baseline, np.arange(0))
         self._scorers().check_live(self._columns_used())
-        drawn = mixture.drawn(unscored, X, ids)
+        drawn = mixture.drawn(unscored, self._known_columns(X), ids)
         columns = np.array([member.model for member in mixture.pool.members])[drawn]
         rows = replace(unscored, scores=self._scorers().scores_of_each(checked, columns))
         return np.asarray(self.classes_[mixture.codes_of(rows, drawn)])
@@ -191,9 +191,16 @@ class RuleClassifier(RandomizedClassifier):
 
     def _check_predict_input(self, X: Any) -> Any:
         check_is_fitted(self, "classes_")
-        X = as_rows(X)
+        X = self._known_columns(as_rows(X))
         self._check_features(X, reset=False)
         return X
+
+    def _known_columns(self, X: Any) -> Any:
+        """Return a data frame without the columns that were not there in ``fit``, such as ids or answers."""
+        names = getattr(self, "feature_names_in_", None)
+        if names is None or not is_frame(X) or len(X.columns) <= len(names) or not set(names) <= set(X.columns):
+            return X
+        return X[names.tolist()]
 
     def _check_features(self, X: Any, *, reset: bool) -> None:
         _check_feature_names(self, X, reset=reset)

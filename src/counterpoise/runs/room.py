@@ -37,7 +37,8 @@ def _aimed(work: Work, model: Any) -> list[Goal]:
     """Return the goals that leave room, given a model that meets them as they stand."""
     data, asked = work.data, asked_of(model, work.data, None)
     part = data.splits[data.chosen_on]
-    some = np.arange(_rows_to_show(len(part), len(data.splits[TEST]), work))
+    n_shown = _rows_to_show(len(part), len(data.splits[TEST]), work)
+    some = np.random.default_rng(work.settings.seed).permutation(len(part))[:n_shown]
     tables = {TRAIN: part.rows(some).table(), **{name: one.table() for name, one in data.extra.items()}}
     said = {name: asked.says(MIXTURE, name) for name in data.extra}
     said[TRAIN] = np.asarray(asked.says(MIXTURE, data.chosen_on))[some]
@@ -55,8 +56,8 @@ def _aimed(work: Work, model: Any) -> list[Goal]:
                     pos_label=data.positive,
                 )
             )
-        except ValueError:
-            work.say(f"the test rows are too few to show {short(goal)} whatever decides; it is met as it stands")
+        except ValueError as error:
+            work.say(f"no room can be left for the audit of {short(goal)}, which is met as it stands: {error}")
             found.append(goal)
     return found
 
