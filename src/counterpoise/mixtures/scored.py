@@ -3,7 +3,7 @@
 import copy
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from sklearn.utils import assert_all_finite
@@ -20,7 +20,7 @@ from counterpoise.mixtures.choosing import Aim, Evidence, as_aim, select
 from counterpoise.mixtures.draws import check_key
 from counterpoise.mixtures.folds import spread
 from counterpoise.mixtures.game import Choice
-from counterpoise.mixtures.members import Mixture, Pool, ScoredRows, all_classes
+from counterpoise.mixtures.members import AskedRows, Mixture, Pool, ScoredRows, all_classes
 from counterpoise.mixtures.pool import as_rows, checked_features, n_rows, take_rows
 from counterpoise.mixtures.randomized import DECISIONS, Given, Labelled, RandomizedClassifier
 from counterpoise.mixtures.scores.asking import RuleMember, ScorePool
@@ -32,14 +32,6 @@ from counterpoise.mixtures.scores.rules import Rule, usual_rules
 from counterpoise.theory.risks import Risk
 
 FIXED = "fixed"
-
-
-class AskedRows(NamedTuple):
-    """Rows with the scores of all models, and who decides about them: the rules, and the first model by itself."""
-
-    rows: ScoredRows
-    rules: Mixture
-    usual: Mixture  # at its usual threshold
 
 
 class RuleClassifier(RandomizedClassifier):
