@@ -19,6 +19,7 @@ from counterpoise.runs import Run, fit_run
 Say = Callable[[str], None]
 Progress = Callable[[], AbstractContextManager[Tell]]
 
+_OTHERS = ("deployed model", "first model")
 _N_LOANS = 40_000
 _N_TRUTH = 200_000  # people who were not in the table, by whom the truth is told
 
@@ -130,7 +131,7 @@ def _lines(run: Run, results: Any, truth: dict[str, float]) -> Iterator[tuple[st
         sign = "at least" if ">=" in line.goal else "at most"
         cells = (*map(_percent, others), _percent(line.estimate), f"{sign} {_percent(line.bound)}")
         yield (name, *cells, line.verdict, _percent(truth[name]))
-    errors = [_one(results, "error", method) for method in ("deployed model", "first model", "mixture")]
+    errors = [_one(results, "error", method) for method in (*_OTHERS, "mixture")]
     yield ("wrong", *map(_percent, errors), "as few", "", _percent(truth["wrong"]))
 
 

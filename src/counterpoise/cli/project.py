@@ -17,8 +17,8 @@ def demo(
 ) -> int:
     """Show the whole story on data that is made here or ships inside scikit-learn, in under a minute.
 
-    Decides about loans inside three goals, of a population whose truth is known and told beside the audit; then finds as
-    many malignant tumours as a bound on false alarms allows.
+    Decides about loans inside three goals, of a population whose truth is known and told beside the audit; then finds
+    as many malignant tumours as a bound on false alarms allows.
 
     Parameters
     ----------
