@@ -2,7 +2,7 @@
 
 from hypothesis import HealthCheck, settings
 
-from counterpoise.cli.warming import warm_up
+from counterpoise.cli.warming import compile_all
 
 # No deadline: the first call of a kernel may compile it. The same examples in every run: CI must not flicker.
 HOW = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
@@ -14,5 +14,4 @@ settings.load_profile("counterpoise")
 def pytest_configure(config):
     """Compile the kernels once before workers start: each would compile them otherwise."""
     if not hasattr(config, "workerinput"):
-        for _ in warm_up():
-            pass
+        compile_all()
