@@ -49,7 +49,7 @@ def test_compilation_is_said_once_and_the_end_of_work_always(capsys):
 
 def test_the_words_go_back_to_the_part_when_all_is_compiled():
     words = Words()
-    assert str(words) == "starting"
+    assert str(words) == "working"
     words.part = "tree 1"
     seen = []
     for kernel in ("outer", "inner", None, None):

@@ -73,7 +73,7 @@ class Words:
     """What long work is at: its newest part, or that kernels compile, which interrupts it."""
 
     def __init__(self) -> None:
-        self.part = "starting"
+        self.part = "working"
         self._n_compiling = 0  # a kernel that is compiled may call for others
 
     def watch(self, kernel: str | None) -> None:
