@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
-from scipy.sparse import issparse
+from scipy.sparse import issparse, vstack
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import get_tags
 from sklearn.utils.validation import _check_feature_names, _check_n_features, check_array, check_is_fitted
@@ -126,6 +126,24 @@ def take_rows(X: Any, rows: Any) -> Any:
     if hasattr(X, "iloc"):
         return X.iloc[rows]
     return X.take(np.arange(n_rows(X))[rows]) if hasattr(X, "column_names") else X[rows]  # pyarrow's tables, and others
+
+
+def stack_rows(parts: Sequence[Any]) -> Any:
+    """Return the rows of several arrays, sparse matrices or data frames of one kind, one below the other."""
+    first, *others = parts
+    if not others:
+        return first
+    if issparse(first):
+        return vstack(parts).tocsr()
+    if hasattr(first, "iloc"):
+        import pandas as pd  # noqa: PLC0415 - it made the frame
+
+        return pd.concat([first, *(other.astype(first.dtypes) for other in others)], ignore_index=True)
+    if is_frame(first):
+        import polars as pl  # noqa: PLC0415 - it made the frame
+
+        return pl.concat([first, *(other.cast(dict(first.schema)) for other in others)])
+    return np.concatenate([np.asarray(part) for part in parts])
 
 
 def as_rows(X: Any) -> Any:
