@@ -26,7 +26,7 @@ from counterpoise.boosting.rounds import IMPROVEMENT, Fitted, History, Standing
 from counterpoise.boosting.stage import Stage, question_of
 from counterpoise.mixtures.goal_rows import GoalRows
 from counterpoise.solvers import minimize_cvar, minimize_risk
-from counterpoise.solvers.growing import GrowingMixture
+from counterpoise.solvers.growing import GrowingMixture, minimize_linear
 from counterpoise.solvers.result import InfeasibleRows, MixtureSolution
 from counterpoise.theory.risks import Risk
 
@@ -189,7 +189,9 @@ class GroupMeans(_RiskOfRows):
 
     def solve(self, history: History, limits: dict[str, Any]) -> MixtureSolution:
         means = self._means_of(history)
-        found = minimize_cvar(means, 1 / len(means), **limits)
+        found = (
+            minimize_linear(means[0], **limits) if len(means) == 1 else minimize_cvar(means, 1 / len(means), **limits)
+        )
         return found._replace(weights=self._shares * found.weights[self._codes])
 
     def _means_of(self, history: History) -> FloatArray:
@@ -218,7 +220,7 @@ class OfRate:
         self._rates = np.append(self._rates, self.stage.rate(said))
 
     def solve(self, history: History, limits: dict[str, Any]) -> MixtureSolution:  # noqa: ARG002 - as above
-        return minimize_cvar(self._rates[None], 1.0, **limits)
+        return minimize_linear(self._rates, **limits)
 
     def costs(self, stage: Stage, found: MixtureSolution) -> FloatArray:
         return stage.costs(None, found.multipliers, of_rate=1.0)

@@ -20,11 +20,10 @@ from counterpoise._base.types import AnyArray, FloatArray
 from counterpoise.boosting.inputs import Rows, unequal
 from counterpoise.boosting.learner import Question
 from counterpoise.goals import Goal, Rate, Table
-from counterpoise.goals.binding import BoundRates, Views, bind_rates
-from counterpoise.goals.bound import WrittenOut
+from counterpoise.goals.binding import BoundRates, bind_rates
 from counterpoise.mixtures.answers import TRAIN, Answers, Positive
 from counterpoise.mixtures.choosing import Evidence
-from counterpoise.mixtures.goal_rows import GoalRows, goal_rows
+from counterpoise.mixtures.goal_rows import GoalRows, TalliedGoals
 from counterpoise.mixtures.pool import n_rows, stack_rows
 
 _BINARY = 2
@@ -36,10 +35,9 @@ class Stage(NamedTuple):
     rows: Rows  # of all datasets; those of others weigh nothing by themselves
     labelled: Rows
     answers: Answers  # the tables, before any model has answered
-    views: Views
     places: dict[str, slice]  # of the rows of each dataset
-    goals: tuple[Goal, ...]
-    limits: BoundRates
+    goals: TalliedGoals
+    limits: BoundRates  # the goals as signed weights on answers
     objective: BoundRates | None  # where a rate is minimized
 
     @classmethod
@@ -55,8 +53,8 @@ class Stage(NamedTuple):
         """Bind goals to labelled rows, whose table is that of ``train``, and to the features of other datasets."""
         answers = Answers(dict(tables), {}, positive)
         views = answers.views()
-        parts = WrittenOut.of(goals, views)
-        limits = bind_rates([part.linear for part in parts.with_margins(views)], views, parts.names)
+        tallied = TalliedGoals.of(goals, views)
+        limits = bind_rates([part.linear for part in tallied.asked], views, tallied.limits.names)
         rate = None if objective is None else bind_rates([objective.resolved(views)], views)
         ends = np.cumsum([labelled.codes.size, *(n_rows(X) for X in others.values())]).tolist()
         places = {name: slice(start, end) for name, start, end in zip(others, ends, ends[1:], strict=False)}
@@ -64,7 +62,7 @@ class Stage(NamedTuple):
         more = ends[-1] - ends[0]
         codes, weights = (np.append(part, np.zeros(more, part.dtype)) for part in (labelled.codes, labelled.weights))
         rows = Rows(stack_rows([labelled.X, *others.values()]), codes, weights, None)
-        return cls(rows, labelled, answers, views, places, goals, limits, rate)
+        return cls(rows, labelled, answers, places, tallied, limits, rate)
 
     @property
     def positive(self) -> Positive:
@@ -89,9 +87,7 @@ class Stage(NamedTuple):
 
     def goal_rows(self, said: AnyArray) -> GoalRows:
         """Return the goals as rows of the mixture's program with a column for one model."""
-        found = goal_rows(self.answered(said[:, None]), self.goals, self.views)
-        assert found is not None  # noqa: S101 - there are goals
-        return found
+        return self.goals.rows(self.answered(said[:, None]).counter(self.goals.views))
 
     def costs(
         self, weights: FloatArray | None, multipliers: FloatArray | None = None, of_rate: float = 0.0
@@ -132,12 +128,12 @@ class Stage(NamedTuple):
 
 def question_of(costs: FloatArray) -> Question | None:
     """Return what a learner is asked so that its weighted error is the cost but for a constant; None: all are equal."""
-    worth = costs.max(axis=0) - costs
+    if len(costs) == _BINARY:
+        saved = costs[0] - costs[1]  # by the second class in place of the first
+        codes, worth, rows = (saved > 0).astype(np.int64), np.abs(saved), None
+    else:
+        saved = (costs.max(axis=0) - costs).T
+        rows, codes = np.nonzero(saved)
+        worth = saved[rows, codes]
     total = float(worth.sum())
-    if not total > 0:
-        return None
-    worth /= total
-    if len(costs) <= _BINARY or (np.count_nonzero(worth, axis=0) <= 1).all():  # one label for each row
-        return Question(worth.argmax(axis=0), worth.max(axis=0))
-    rows, codes = np.nonzero(worth.T)
-    return Question(codes, worth[codes, rows], rows)
+    return Question(codes, worth / total, rows) if total > 0 else None

@@ -185,25 +185,44 @@ def mean_limit(means: FloatArray, most: float) -> GoalRows:
     return GoalRows((goal,), row, np.array([goal.bound]), np.zeros_like(row), np.ones(1), (None,))
 
 
-def goal_rows(answers: Answers, goals: tuple[Goal, ...], views: Views | None = None) -> GoalRows | None:
-    """Return the goals as rows of the linear program, or None where there are none; the views may be known already."""
+class TalliedGoals(NamedTuple):
+    """Goals written out for the rows of some tables, ready to be counted for any models."""
+
+    limits: WrittenOut
+    views: Views
+    asked: tuple[Goal, ...]  # with the margins of those that carry a confidence
+    shares: tuple[AnyShare | None, ...]
+
+    @classmethod
+    def of(cls, goals: tuple[Goal, ...], views: Views) -> Self:
+        """Write goals out."""
+        limits = WrittenOut.of(goals, views)
+        shares = (None if part.confidence is None else standing(part, views, None).share() for part in limits.parts)
+        return cls(limits, views, tuple(limits.with_margins(views)), tuple(shares))
+
+    def rows(self, count: Tally) -> GoalRows:
+        """Return the goals as rows of the linear program of the models that are counted."""
+        asked = self.asked
+        rows, bounds = _tallied(asked, self.views, count, self.limits.names)
+        row_slopes = np.zeros_like(rows)
+        bound_slopes = np.array([1.0 if part.sense == "<=" else -1.0 for part in asked])
+        ratios = [place for place, part in enumerate(asked) if isinstance(part.left, Ratio)]
+        if ratios:  # affine in their bound: two points tell the slope
+            moved = [asked[place].with_bound(asked[place].bound + 1.0) for place in ratios]
+            moved_rows, moved_bounds = _tallied(moved, self.views, count)
+            row_slopes[ratios], bound_slopes[ratios] = moved_rows - rows[ratios], moved_bounds - bounds[ratios]
+        sizes = np.array([part.linear.size for part in asked])
+        goals = self.limits.goals
+        owners = self.limits.owners if len(asked) > len(goals) else None
+        return GoalRows(goals, rows, bounds, row_slopes, bound_slopes, self.shares, sizes, owners)
+
+
+def goal_rows(answers: Answers, goals: tuple[Goal, ...]) -> GoalRows | None:
+    """Return the goals as rows of the linear program, or None where there are none."""
     if not goals:
         return None
-    views = answers.views() if views is None else views
-    limits = WrittenOut.of(goals, views)
-    asked, count = limits.with_margins(views), answers.counter(views)
-    rows, bounds = _tallied(asked, views, count, limits.names)
-    row_slopes = np.zeros_like(rows)
-    bound_slopes = np.array([1.0 if part.sense == "<=" else -1.0 for part in asked])
-    ratios = [place for place, part in enumerate(asked) if isinstance(part.left, Ratio)]
-    if ratios:  # affine in their bound: two points tell the slope
-        moved = _tallied([asked[place].with_bound(asked[place].bound + 1.0) for place in ratios], views, count)
-        row_slopes[ratios] = moved[0] - rows[ratios]
-        bound_slopes[ratios] = moved[1] - bounds[ratios]
-    shares = tuple(None if part.confidence is None else standing(part, views, None).share() for part in limits.parts)
-    sizes = np.array([part.linear.size for part in asked])
-    owners = limits.owners if len(asked) > len(goals) else None
-    return GoalRows(goals, rows, bounds, row_slopes, bound_slopes, shares, sizes, owners)
+    views = answers.views()
+    return TalliedGoals.of(goals, views).rows(answers.counter(views))
 
 
 def _tallied(

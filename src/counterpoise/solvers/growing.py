@@ -16,7 +16,30 @@ from counterpoise.solvers.tail import Cut, TailOracle
 
 _MAX_ITER = 2000
 _ROOM = 0.1  # of the newest model in the mixture that a solve starts from
-_KEPT = 30  # cuts beyond the number of models that are carried over
+
+
+def minimize_linear(
+    values: FloatArray, rows: FloatArray, bounds: FloatArray, *, row_scale: FloatArray | None = None
+) -> MixtureSolution:
+    """Return the mixture with the least mean of values, one for each model, under linear constraints.
+
+    Arguments, result and errors are those of ``minimize_cvar`` with one sample, unchecked.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from counterpoise.solvers.growing import minimize_linear
+    >>> found = minimize_linear(np.array([0.1, 0.5]), np.array([[1.0, 0.0]]), np.array([0.75]))
+    >>> found.mixture.tolist(), round(found.value, 6), found.multipliers.round(6).tolist(), found.gap < 1e-9
+    ([0.75, 0.25], 0.2, [0.4], True)
+    """
+    planes = CuttingPlanes(Simplex(values.size), rows, bounds, row_scale)
+    low, span = float(values.min()), float(np.ptp(values)) or 1.0
+    planes.add((values - low) / span)
+    found = planes.minimize()
+    prices = found.multipliers * span
+    value, lower = float(values @ found.point), planes.proven(values, prices)
+    return MixtureSolution(found.point, np.ones(1), prices / planes.row_scale, value, lower, 1)
 
 
 class GrowingMixture:
@@ -43,6 +66,7 @@ class GrowingMixture:
 
     def __init__(self, alpha: float, *, tol: float = 1e-4) -> None:
         self.alpha, self.tol = check_alpha(alpha), check_positive(tol, "tol")
+        self._oracle: TailOracle | None = None
         self._cuts: list[Cut] = []
         self._weight: FloatArray | None = None
         self._mixture = np.empty(0)
@@ -61,15 +85,23 @@ class GrowingMixture:
         The losses are those of the solve before, with further columns, on the same samples.
         """
         n_models = losses.shape[1]
-        if not _same(self._weight, sample_weight):  # whose caps the cuts keep
-            self._cuts, self._weight = [], sample_weight
         planes = CuttingPlanes(Simplex(n_models), rows, bounds, row_scale)
-        limits = Limits(self.tol, _MAX_ITER, spare_cuts=_KEPT)
-        with LevelBundle(TailOracle(losses, sample_weight, self.alpha), planes, limits) as bundle:
-            bundle.carry([_widened(bundle.oracle, cut) for cut in self._cuts])
-            found = bundle.solve(self._start(n_models))
-            self._cuts, self._mixture = bundle.cuts, found.mixture
+        oracle = self._oracle_of(losses, sample_weight)
+        bundle = LevelBundle(oracle, planes, Limits(self.tol, _MAX_ITER))
+        bundle.carry([oracle.widened(cut) for cut in self._cuts])
+        found = bundle.solve(self._start(n_models))
+        self._cuts, self._mixture = bundle.cuts, found.mixture
         return found
+
+    def _oracle_of(self, losses: AnyArray, sample_weight: FloatArray | None) -> TailOracle:
+        """Return the oracle of the solve before with the models since; a new one where the samples weigh otherwise."""
+        known = self._oracle
+        if known is not None and _same(self._weight, sample_weight) and known.widen(losses[:, known.n_models :]):
+            return known
+        if known is not None:
+            known.close()
+        self._oracle, self._weight, self._cuts = TailOracle(losses, sample_weight, self.alpha), sample_weight, []
+        return self._oracle
 
     def _start(self, n_models: int) -> FloatArray | None:
         n_more = n_models - self._mixture.size
@@ -77,11 +109,6 @@ class GrowingMixture:
             return None
         fresh = np.full(n_more, _ROOM / max(n_more, 1))
         return np.append(self._mixture * (1 - fresh.sum()), fresh)
-
-
-def _widened(oracle: TailOracle, cut: Cut) -> Cut:
-    """Return a cut with entries for the models that came after it."""
-    return cut if cut.slope.size == oracle.n_models else cut._replace(slope=oracle.proof([cut], np.ones(1)).slope)
 
 
 def _same(one: FloatArray | None, other: FloatArray | None) -> bool:

@@ -58,6 +58,17 @@ class BitRows:
         """Return ``weights @ losses`` for non-negative weights, the same to the last bit in any order of the rows."""
         return np.asarray(sum(self.columns(np.ascontiguousarray(part)) for part in exact_parts(weights)))
 
+    def beside(self, losses: AnyArray) -> "BitRows":
+        """Return the same rows with the zero-one losses of further models, in the same memory where they fit."""
+        packed, n_models = self.packed, self.n_models
+        for column in losses.T:
+            place = n_models % 8
+            if place == 0:
+                packed = np.column_stack([packed, np.zeros(self.n_rows, dtype=np.uint8)])
+            packed[:, -1] |= column.astype(np.uint8, copy=False) << np.uint8(place)
+            n_models += 1
+        return BitRows(packed, n_models)
+
     def only(self, places: IntArray) -> "BitRows":
         """Return some of the rows, given by their places in ascending order."""
         return self if places.size == self.n_rows else BitRows(self.packed[places], self.n_models)
@@ -110,7 +121,7 @@ def pack(losses: AnyArray) -> ByteArray | None:
         if not is_zero_one(chunk):
             return None
         bits = chunk if chunk.dtype in (np.bool_, np.uint8) else chunk.astype(np.bool_)
-        packed[place] = np.packbits(bits, axis=1, bitorder="little")
+        packed[place] = bits if n_models == 1 else np.packbits(bits, axis=1, bitorder="little")
     return packed
 
 

@@ -1,0 +1,189 @@
+"""Boosting inside goals: what a round costs beside AdaLPBoost, and fits, time and error beside ExponentiatedGradient.
+
+Usage: python bench/inside_goals.py [rounds] [peer] [--seeds N] [--sets NAME ...]
+
+``rounds``: 100,000 x 50, trees of depth 5, three goals, up to 30 models; processor seconds of a round.
+``peer``: the same learner, LightGBM of 30 trees, on the same rows; error and violation on test rows.
+"""
+
+import argparse
+import os
+import time
+import warnings
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # before any library starts its threads
+
+import numpy as np
+from sklearn.datasets import make_classification
+
+from counterpoise import AdaLPBoostClassifier, LPBoostClassifier
+from counterpoise.datasets import load_dataset
+from counterpoise.learners import HistogramTree
+
+N_SAMPLES, N_FEATURES, DEPTH, N_ROUNDS = 100_000, 50, 5, 30
+ROUND_GOALS = (
+    "demographic_parity_difference(train, by=sex) <= 0.1",
+    "recall(train) >= 0.75",
+    "false_positive_rate(train) <= 0.35",
+)
+BOUND = 0.02
+QUESTIONS = {
+    "parity": f"demographic_parity_difference(train, by=sex) <= {BOUND}",
+    "odds": f"equalized_odds_difference(train, by=sex) <= {BOUND}",
+}
+MOST_TRAIN = 24_000
+TREES = 30
+
+
+def rounds_data() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return rows, labels and a group that labels depend on."""
+    X, y = make_classification(
+        N_SAMPLES, N_FEATURES, n_informative=15, n_redundant=5, flip_y=0.05, class_sep=0.8, random_state=0
+    )
+    noise = np.random.default_rng(0).normal(size=N_SAMPLES)
+    return X, y, np.where(X[:, 0] / X[:, 0].std() + 0.7 * y + noise > 0.4, "M", "F")
+
+
+def seconds_a_round(kind: Any, **params: Any) -> tuple[float, float, Any]:
+    """Return processor and wall seconds of a round beyond the second, with what comes before taken off."""
+    X, y, sex = rounds_data()
+    marks: list[tuple[float, float]] = []
+
+    def mark(_done: Any) -> None:
+        marks.append((time.process_time(), time.perf_counter()))
+
+    model = kind(HistogramTree(DEPTH), n_estimators=N_ROUNDS, random_state=0, callbacks=[mark], **params)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit(X, y, sensitive_features={"sex": sex})
+    per_round = np.diff(np.array(marks), axis=0)
+    return float(per_round[:, 0].mean()), float(per_round[:, 1].mean()), model
+
+
+def show_rounds() -> None:
+    """Print what a round costs."""
+    seconds_a_round(LPBoostClassifier, alpha=0.5, goals=ROUND_GOALS)  # compile
+    base, base_wall, _ = seconds_a_round(AdaLPBoostClassifier, alpha=0.1)
+    print(f"AdaLPBoost: {1e3 * base:.1f} ms of processor time a round, {1e3 * base_wall:.1f} ms on the clock")
+    for alpha in (1.0, 0.5, 0.2):
+        spent, wall, model = seconds_a_round(LPBoostClassifier, alpha=alpha, goals=ROUND_GOALS)
+        gap = model.value_ - model.bound_if_learner_exact_
+        print(
+            f"inside goals, alpha {alpha}: {len(model.estimators_)} models, {1e3 * spent:.1f} ms, {spent / base:.2f} "
+            f"times AdaLPBoost's (clock: {wall / base_wall:.2f}); value {model.value_:.4f}, gap to the bound {gap:.4f}"
+        )
+
+
+class Split(NamedTuple):
+    """Rows to train on and to test on."""
+
+    X: np.ndarray
+    y: np.ndarray
+    sex: np.ndarray
+    X_test: np.ndarray
+    y_test: np.ndarray
+    sex_test: np.ndarray
+
+
+def split_of(name: str, seed: int) -> Split:
+    """Return a random split of a public set."""
+    data = load_dataset(name)
+    order = np.random.default_rng(seed).permutation(len(data.y))
+    n_train = min(MOST_TRAIN, len(order) // 2)
+    train, test = order[:n_train], order[n_train : 3 * n_train]
+    y, sex = np.asarray(data.y).astype(int), np.asarray(data.sensitive["sex"]).astype(str)
+    return Split(data.X[train], y[train], sex[train], data.X[test], y[test], sex[test])
+
+
+def learner() -> Any:
+    """Return the learner that everyone uses."""
+    from lightgbm import LGBMClassifier  # noqa: PLC0415 - optional
+
+    return LGBMClassifier(n_estimators=TREES, verbose=-1, n_jobs=1, random_state=0)
+
+
+class Outcome(NamedTuple):
+    """What a method came to."""
+
+    n_fits: int
+    seconds: float
+    chances: np.ndarray  # that each test row is called positive
+    train_chances: np.ndarray
+
+
+def inside(part: Split, question: str, **params: Any) -> Outcome:
+    """Boost inside goals."""
+    start = time.perf_counter()
+    settings = {"n_estimators": 30, "alpha": 1.0, "n_folds": None, "random_state": 0, **params}
+    model = LPBoostClassifier(learner(), goals=[QUESTIONS[question]], **settings)
+    model.fit(part.X, part.y, sensitive_features={"sex": part.sex})
+    seconds = time.perf_counter() - start
+    return Outcome(len(model.estimators_), seconds, *(model.predict_proba(X)[:, 1] for X in (part.X_test, part.X)))
+
+
+def exponentiated(part: Split, question: str, eps: float = BOUND) -> Outcome:
+    """Run fairlearn's reduction."""
+    from fairlearn.reductions import (  # noqa: PLC0415 - optional
+        DemographicParity,
+        EqualizedOdds,
+        ExponentiatedGradient,
+    )
+
+    kind = DemographicParity if question == "parity" else EqualizedOdds
+    start = time.perf_counter()
+    model = ExponentiatedGradient(learner(), kind(difference_bound=eps), eps=eps)
+    model.fit(part.X, part.y, sensitive_features=part.sex)
+    seconds = time.perf_counter() - start
+    chances = [model._pmf_predict(X)[:, 1] for X in (part.X_test, part.X)]  # noqa: SLF001 - it has no other way
+    return Outcome(model.n_oracle_calls_, seconds, *chances)
+
+
+def violation(question: str, y: np.ndarray, sex: np.ndarray, chances: np.ndarray) -> float:
+    """Return the largest difference of the groups' rates."""
+    parts = [np.ones(len(y), bool)] if question == "parity" else [y == 0, y == 1]
+    return float(max(np.ptp([chances[rows & (sex == one)].mean() for one in np.unique(sex)]) for rows in parts))
+
+
+METHODS: dict[str, Callable[[Split, str], Outcome]] = {
+    "inside goals": inside,
+    "inside goals, rows set aside": lambda part, question: inside(part, question, validation_fraction=0.25),
+    "ExponentiatedGradient": exponentiated,
+}
+
+
+def show_peer(sets: list[str], n_seeds: int) -> None:
+    """Print fits, seconds, error and violation of everyone."""
+    warnings.simplefilter("ignore")
+    for name in sets:
+        for question in QUESTIONS:
+            for method, run in METHODS.items():
+                rows = []
+                for seed in range(n_seeds):
+                    part = split_of(name, seed)
+                    found = run(part, question)
+                    error = float(np.abs(found.chances - part.y_test).mean())
+                    missed = [
+                        violation(question, part.y_test, part.sex_test, found.chances),
+                        violation(question, part.y, part.sex, found.train_chances),
+                    ]
+                    rows.append([found.n_fits, found.seconds, error, *missed])
+                fits, seconds, error, test, train = np.mean(rows, axis=0)
+                print(
+                    f"{name}, {question}, {method}: {fits:.1f} fits, {seconds:.1f} s, test error {error:.4f}, "
+                    f"violation {test:.4f} on test rows, {train:.4f} on training rows",
+                    flush=True,
+                )
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("parts", nargs="*", choices=["rounds", "peer"], default=["rounds", "peer"])
+    parser.add_argument("--sets", nargs="+", default=["adult"])
+    parser.add_argument("--seeds", type=int, default=1)
+    asked = parser.parse_args()
+    if "rounds" in asked.parts:
+        show_rounds()
+    if "peer" in asked.parts:
+        show_peer(asked.sets, asked.seeds)
