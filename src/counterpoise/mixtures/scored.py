@@ -2,7 +2,8 @@
 
 import copy
 from collections.abc import Iterator, Mapping
-from typing import Any, Self
+from dataclasses import replace
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from sklearn.utils import assert_all_finite
@@ -31,6 +32,14 @@ from counterpoise.mixtures.scores.rules import Rule, usual_rules
 from counterpoise.theory.risks import Risk
 
 FIXED = "fixed"
+
+
+class AskedRows(NamedTuple):
+    """Rows with the scores of all models, and who decides about them: the rules, and the first model by itself."""
+
+    rows: ScoredRows
+    rules: Mixture
+    usual: Mixture  # at its usual threshold
 
 
 class RuleClassifier(RandomizedClassifier):
@@ -65,7 +74,23 @@ class RuleClassifier(RandomizedClassifier):
         array of shape (n_samples,)
             Class labels.
         """
-        return self._decided(X, ids, *self._asked(X, sensitive_features, baseline))
+        if self._has_rules and self.decision in ("sticky", "sample"):
+            return self._drawn(X, ids, sensitive_features, baseline)
+        mixture, rows = self._asked(X, sensitive_features, baseline)
+        self._check_ids(ids)
+        return mixture.decide(rows, self._known_columns(X), ids)
+
+    def _drawn(self, X: Any, ids: Any, sensitive_features: Any, baseline: ArrayLike | None) -> AnyArray:
+        """Decide by rules that are drawn: each row is scored only by the model of its own."""
+        check_is_fitted(self, "mixture_")
+        self._check_ids(ids)
+        mixture, checked = super()._asked(X)
+        unscored = self._scored_rows(X, checked, sensitive_features, baseline, np.arange(0))
+        self._scorers().check_live(self._columns_used())
+        drawn = mixture.drawn(unscored, self._known_columns(X), ids)
+        columns = np.array([member.model for member in mixture.pool.members])[drawn]
+        rows = replace(unscored, scores=self._scorers().scores_of_each(checked, columns))
+        return np.asarray(self.classes_[mixture.codes_of(rows, drawn)])
 
     def predict_proba(self, X: Any, sensitive_features: Any = None, baseline: ArrayLike | None = None) -> FloatArray:
         """Return the probability that a draw from the mixture says each class: the mixture itself.
@@ -166,9 +191,16 @@ class RuleClassifier(RandomizedClassifier):
 
     def _check_predict_input(self, X: Any) -> Any:
         check_is_fitted(self, "classes_")
-        X = as_rows(X)
+        X = self._known_columns(as_rows(X))
         self._check_features(X, reset=False)
         return X
+
+    def _known_columns(self, X: Any) -> Any:
+        """Return a data frame without the columns that were not there in ``fit``, such as ids or answers."""
+        names = getattr(self, "feature_names_in_", None)
+        if names is None or not is_frame(X) or len(X.columns) <= len(names) or not set(names) <= set(X.columns):
+            return X
+        return X[names.tolist()]
 
     def _check_features(self, X: Any, *, reset: bool) -> None:
         _check_feature_names(self, X, reset=reset)
@@ -212,8 +244,32 @@ class RuleClassifier(RandomizedClassifier):
         mixture, rows = super()._asked(X)
         if not self._has_rules:
             return mixture, rows
-        used = np.unique([self.rules_[place].model for place in np.flatnonzero(self.mixture_)])
-        return mixture, self._scored_rows(X, rows, sensitive_features, baseline, self._columns_of(used))
+        return mixture, self._scored_rows(X, rows, sensitive_features, baseline, self._columns_used())
+
+    def _columns_used(self) -> IntArray:
+        """Return where the scores are that may decide."""
+        return self._columns_of(np.unique([self.rules_[place].model for place in np.flatnonzero(self.mixture_)]))
+
+    def _asked_rows(self, X: Any, sensitive_features: Any = None, baseline: ArrayLike | None = None) -> AskedRows:
+        """Return rows with all scores, asked once, and who decides about them."""
+        every = np.arange(len(self._members))
+        rows = self._scored_rows(X, self._check_predict_input(X), sensitive_features, baseline, every)
+        rules = super()._asked(X)[0]
+        return AskedRows(rows, rules, self._at_usual(self._fold_shares, rules.draws))
+
+    def _asked_rows_of_fit(self, X: Any) -> AskedRows:
+        """Return the rows that the rules were chosen on, with scores of models that have not seen them."""
+        codes = self._scored.group_codes(self.groups_)[TRAIN]
+        rows = ScoredRows(self._check_predict_input(X), self._scored.scores[TRAIN], codes)
+        members = [self._rule_member(rule, 0) for rule in self.rules_]
+        rules = Mixture(Pool(members, self.classes_, self.n_jobs), self.mixture_, super()._asked(X)[0].draws)
+        return AskedRows(rows, rules, self._at_usual(np.ones(1), None))
+
+    def _at_usual(self, shares: FloatArray, draws: Any) -> Mixture:
+        """Return the first model of each fold at its usual threshold."""
+        rule = Rule(0, dict.fromkeys(self.groups_.names, float(self._scored.usual[0])))
+        members = [self._rule_member(rule, fold) for fold in range(shares.size)]
+        return Mixture(Pool(members, self.classes_, self.n_jobs), shares, draws if shares.size > 1 else None)
 
     def _columns_of(self, models: IntArray) -> IntArray:
         """Return where the scores of some models are, those of every fold, among the scores of all."""

@@ -1,8 +1,10 @@
 """Every number about a fitted run, as rows of the results table, and the words that belong to them."""
 
+import math
 import re
 import time
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import zip_longest
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,9 +12,11 @@ import numpy as np
 from counterpoise.goals import Goal, Rate
 from counterpoise.goals.audit import GoalAudit
 from counterpoise.metrics import cvar_curve
+from counterpoise.mixtures.scored import FIXED
 from counterpoise.mixtures.tradeoff import TradeoffPoint, tradeoff
+from counterpoise.runs.fitting import has_rules
 from counterpoise.runs.judging import Judge
-from counterpoise.runs.methods import METHODS, describe, kind_of
+from counterpoise.runs.methods import GOALS, METHODS, describe, kind_of, models_of
 from counterpoise.runs.quantities import (
     CVAR,
     DEPLOYED,
@@ -124,14 +128,12 @@ def loss_rows(judge: Judge, split: str) -> Iterator[ResultRow]:
 
 def _objective_rows(judge: Judge, split: str) -> Iterator[ResultRow]:
     """Yield what was made small, where it is a rate or the worst group's loss, in expectation over the draws."""
-    part, methods = judge.data.splits[split], (MIXTURE, FIRST, DEPLOYED)
+    methods = (MIXTURE, FIRST, DEPLOYED)
     values: dict[str, float | None] = {}
     if isinstance(judge.aim, Rate):
         values = {method: judge.expected_objective(judge.aim, method, split) for method in methods}
     elif isinstance(judge.aim, Risk) and _kind(judge) != CVAR:
         found = judge.row_losses(split)
-        if part.baseline is not None:
-            found[DEPLOYED] = (part.baseline != part.labels).astype(np.float64)
         values = {method: judge.risk_value(judge.aim, found[method], split) for method in methods if method in found}
     for method, value in values.items():
         if value is not None:
@@ -218,13 +220,13 @@ def _segment_rows(judge: Judge, split: str) -> tuple[list[ResultRow], list[dict[
 
 
 def _share_rows(judge: Judge, split: str) -> Iterator[ResultRow]:
-    """Yield the share of each model in the mixture and its error."""
+    """Yield the share of each model, or rule, in the mixture and its error."""
     if not judge.is_mixture:
         return
-    losses = judge.model_losses(split)
-    for number, share in enumerate(judge.estimator.mixture_.tolist(), start=1):
+    shares, errors = judge.estimator.mixture_.tolist(), judge.asked.member_errors(split)
+    for number, (share, error) in enumerate(zip(shares, errors, strict=True), start=1):
         yield _row(judge, f"model {number}", "share", "", share)
-        yield _row(judge, f"model {number}", "error", split, float(losses[:, number - 1].mean()))
+        yield _row(judge, f"model {number}", "error", split, error)
 
 
 def _texts(judge: Judge, judged: str) -> dict[str, Any]:
@@ -234,7 +236,8 @@ def _texts(judge: Judge, judged: str) -> dict[str, Any]:
     positive = "" if data.positive is None else f", positive class {data.positive}"
     kinds = {"numeric": len(data.columns.numeric), "categorical": len(data.columns.categorical)}
     # the split on which the draws meet the goals by construction, where there is one
-    met_on = data.chosen_on if judge.is_drawn and judge.estimator.goals_ and judge.aim is not None else ""
+    is_met = judge.is_drawn or (judge.is_mixture and judge.estimator.decision == FIXED)
+    met_on = data.chosen_on if is_met and judge.estimator.goals_ and judge.aim is not None else ""
     return {
         "goals": _goal_texts(judge),
         "groups": _named("group", (found.group for found in judge.rates(judged)), start=0),
@@ -251,13 +254,15 @@ def _texts(judge: Judge, judged: str) -> dict[str, Any]:
 
 
 def _goal_texts(judge: Judge) -> list[dict[str, Any]]:
+    aimed = getattr(judge.estimator, "goals_", ())
     return [
         {
             "name": f"goal {number}",
             "text": str(goal.with_confidence(None)),
             "confidence": judge.settings.confidence if goal.confidence is None else goal.confidence,
+            "aimed": aim.bound if aim is not None and aim.bound != goal.bound else None,
         }
-        for number, goal in enumerate(judge.goals, start=1)
+        for number, (goal, aim) in enumerate(zip_longest(judge.goals, aimed[: len(judge.goals)]), start=1)
     ]
 
 
@@ -273,8 +278,12 @@ def _model_texts(judge: Judge) -> list[dict[str, str]]:
     asked = judge.settings.method
     if not judge.is_mixture:
         return []
-    if asked.models:
-        words = [(one.title or kind_of(one).title, describe(one)) for one in asked.models]
+    models = [one.title or kind_of(one).title for one in models_of(asked)]
+    if has_rules(judge.model):
+        rules = judge.estimator.rules_
+        words = [(f"rule {number}", rule_text(rule, models)) for number, rule in enumerate(rules, start=1)]
+    elif asked.models:
+        words = list(zip(models, map(describe, asked.models), strict=True))
     else:
         learner = describe(asked.learner) if asked.learner else "histogram tree"
         words = [(f"round {number}", learner) for number in range(1, len(judge.estimator.estimators_) + 1)]
@@ -284,12 +293,26 @@ def _model_texts(judge: Judge) -> list[dict[str, str]]:
     ]
 
 
+def rule_text(rule: Any, models: Sequence[str]) -> str:
+    """Return a rule in words."""
+    thresholds = rule.thresholds
+    if len(thresholds) == 1:
+        return f"{models[rule.model]} above {_threshold(*thresholds.values())}"
+    return f"{models[rule.model]} above " + ", ".join(f"{_threshold(one)} ({name})" for name, one in thresholds.items())
+
+
+def _threshold(value: float) -> str:
+    return f"{value:.4f}" if math.isfinite(value) else "everything" if value > 0 else "nothing"
+
+
 def _method_text(asked: MethodSettings) -> str:
     """Return the method in words; its objective has its own."""
     title = METHODS[asked.name].title
     others = {name: value for name, value in asked.parameters.items() if name != "objective"}
     parameters = describe(asked.model_copy(update={"parameters": others})).removeprefix(title)
     models = f" of {len(asked.models)} models" if asked.models else ""
+    if asked.name == GOALS:
+        models = f": {', '.join(one.title or kind_of(one).title for one in models_of(asked))}"
     learner = f", base learner: {describe(asked.learner)}" if asked.learner else ""
     return title + models + parameters + learner
 

@@ -19,7 +19,7 @@ from counterpoise.mixtures.draws.ids import BadId
 from counterpoise.runs.data import Data, data_files, extra_parts, load_data, read_part, with_baseline_model
 from counterpoise.runs.errors import DataError, RunFolderError
 from counterpoise.runs.fit import checked_goals, program, why_not_asked
-from counterpoise.runs.fitting import Work, inside_goals, last_step, mixes, unheard
+from counterpoise.runs.fitting import Work, has_rules, inside_goals, last_step, looked_at, mixes, unheard
 from counterpoise.runs.folder import CHECKPOINT, GOALS, SETTINGS, Run, Writer, fingerprints, read_json
 from counterpoise.runs.goals_file import goals_of
 from counterpoise.runs.ids import read_ids
@@ -29,6 +29,7 @@ from counterpoise.runs.measuring import goal_rows, loss_rows, measure_all
 from counterpoise.runs.output import check_place, write_frame
 from counterpoise.runs.quantities import TEST, TRAIN
 from counterpoise.runs.results import ResultsTable
+from counterpoise.runs.room import with_room
 from counterpoise.runs.settings import GoalSettings, MethodSettings, RunSettings
 from counterpoise.runs.summary import RunSummary, summarize_run
 
@@ -94,11 +95,12 @@ def predict_run(
         if draws is None:
             raise ValueError("ids are for randomized classifiers; this run's model decides without draws.")
         written[ids], by["ids"] = read_ids(path, ids, draws)
-    made: dict[str, Any] = {"prediction": _predicted(model, part.X, f"Column {ids!r} of {path}", **by)}
+    seen = looked_at(part) if has_rules(model) else {}
+    made: dict[str, Any] = {"prediction": _predicted(model, part.X, f"Column {ids!r} of {path}", **by, **seen)}
     if probabilities:
         if not hasattr(model, "predict_proba"):
             raise ValueError(f"The method {run.settings.method.name!r} tells no probabilities.")
-        shares = np.round(model.predict_proba(part.X), _DIGITS)
+        shares = np.round(model.predict_proba(part.X, **seen), _DIGITS)
         made |= {f"probability {label}": shares[:, place] for place, label in enumerate(model.classes_)}
     if ids in made:
         raise DataError(f"The column of ids of {path} must not be called {ids!r}: predictions are. Rename it first.")
@@ -223,7 +225,7 @@ def rebalance_run(
             data = _own_data(run)
             goals = checked_goals(settings, data)
             work = Work(settings, data, goals, writer.folder / CHECKPOINT, unheard, unheard, writer.save_model)
-            model = inside_goals(work, model, alpha=changes.get("alpha"), objective=objective)
+            model = with_room(work, inside_goals(work, model, alpha=changes.get("alpha"), objective=objective))
             rows, texts = measure_all(Judge(settings, data, model, goals), 0.0)
             texts["commands"] = [_command(run, settings, changes, writer.folder)]
             content = (run.folder / GOALS).read_bytes()
