@@ -37,6 +37,7 @@ NOT_OF_ROUNDS = frozenset(
         "key",
         "objective",
         "budget",
+        "scores",
     )
 )
 

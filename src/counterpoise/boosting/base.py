@@ -59,7 +59,7 @@ _STRONG = AdaBoostClassifier(n_estimators=300)
 class BoostedMixture(ResumingBooster, RandomizedClassifier):
     """Base of the boosters; a subclass says how samples are reweighed (``_rule``)."""
 
-    _added_later: ClassVar = {"key": None, "objective": None, "n_folds": None, "budget": None}
+    _added_later: ClassVar[dict[str, Any]] = {"key": None, "objective": None, "n_folds": None, "budget": None}
 
     def fit(
         self,
@@ -230,11 +230,15 @@ class BoostedMixture(ResumingBooster, RandomizedClassifier):
         self.weighted_losses_ = np.array(self._history.weighted_losses)
         goals = as_goals(self.goals)
         self._choose(self._aim_of_fit()._replace(goals=goals))
-        if self.mixture == "optimal":
+        if self.mixture == "optimal" and not self._is_told():
             means = np.average(self._kept.losses, axis=0, weights=self._kept.sample_weight)
             mixed, alone = float(means @ self.mixture_), float(means[0])
             warn_of_the_average(mixed, alone, "its first model", has_goals=bool(goals), stacklevel=3)
         return self
+
+    def _is_told(self) -> bool:
+        """Tell whether what the mixture costs on average was said already."""
+        return False
 
     def _choose(self, aim: Aim) -> None:
         """Choose the mixture of the rounds."""

@@ -8,25 +8,38 @@ import numpy as np
 from counterpoise._base.types import IntArray
 from counterpoise.boosting.base import BoostedMixture
 from counterpoise.boosting.cross_fit import RoundsFit
-from counterpoise.boosting.inputs import Rows, unequal
+from counterpoise.boosting.inputs import Rows, is_word, unequal
 from counterpoise.boosting.inside import AnyRisk, GroupMeans, InsideFit, Objective, OfRate, Program, Tail
 from counterpoise.boosting.rounds import History, Rule, Standing
 from counterpoise.boosting.stage import Stage
 from counterpoise.goals import InfeasibleGoals, Rate, Table, as_goals
 from counterpoise.goals.tables import with_train
-from counterpoise.mixtures.answers import TRAIN, find_positive
+from counterpoise.mixtures.answers import TRAIN, Answers, Positive, find_positive
 from counterpoise.mixtures.choosing import Aim, Evidence, choose_mixture, posed, select
-from counterpoise.mixtures.pool import checked_features
+from counterpoise.mixtures.members import titled_models
+from counterpoise.mixtures.pool import PooledClassifier, checked_features
+from counterpoise.mixtures.scored import RuleClassifier
+from counterpoise.mixtures.scores.asking import Scorer, scorer
+from counterpoise.mixtures.scores.evidence import ScoreEvidence
 from counterpoise.theory.risks import Risk, WorstOfGroups
 
+_AUTO = "auto"
+_BINARY = 2
 _LEAST_ROWS = 2  # of a dataset that is split: one for either part
 
 
-class InsideGoals(BoostedMixture):
-    """Base of a booster that trains inside goals where it has some (``_trains_inside``)."""
+class InsideGoals(BoostedMixture, RuleClassifier):
+    """Base of a booster that trains inside goals where it has some (``_trains_inside``).
 
+    Where the rows that the mixture is chosen on are others than those of training, and models score, it mixes the rules
+    of their scores: every threshold of every model.
+    """
+
+    by, unknown_group = (), "refuse"  # one threshold for all
     _stage: Stage
     _program: Program
+
+    _check_predict_input = PooledClassifier._check_predict_input  # noqa: SLF001 - learners take arrays that are checked
 
     @property
     def _trains_inside(self) -> bool:
@@ -51,8 +64,7 @@ class InsideGoals(BoostedMixture):
             name: checked_features(table.X, name, "that models are trained on", self._check_predict_input)
             for name, table in self._trained.items()
         }
-        positive = find_positive(self.classes_, self.pos_label)
-        return Stage.of(train, features, {TRAIN: own, **self._trained}, positive, goals, rate)
+        return Stage.of(train, features, {TRAIN: own, **self._trained}, self._positive(), goals, rate)
 
     def _set_aside(self, tables: dict[str, Table]) -> dict[str, Table]:
         """Return what is trained on of other datasets: where labelled rows were set aside, as large a part of these."""
@@ -114,13 +126,67 @@ class InsideGoals(BoostedMixture):
             return super()._evidence_of_rounds()
         return self._stage.evidence(np.column_stack(self._history.said), self._history.losses)
 
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if not is_word(self.scores, "scores", (_AUTO,)) and not isinstance(self.scores, (bool, np.bool_)):
+            raise TypeError(f"scores must be True, False or {_AUTO!r}; got {self.scores!r}.")
+
+    def _check_score_parameters(self) -> None:
+        """Check nothing: thresholds look at no columns, and all decisions will do."""
+
+    def _mixes_rules(self) -> bool:
+        return self._has_rules
+
+    def _is_told(self) -> bool:
+        return self._has_rules
+
     def _choose(self, aim: Aim) -> None:
+        for name in ("_scored", "_members", "rules_", "groups_"):  # of an earlier choice
+            self.__dict__.pop(name, None)
         try:
-            super()._choose(aim)
+            if self._can_mix_rules():
+                self._settle(self._scores_of_rounds(), aim)
+            else:
+                super()._choose(aim)
         except InfeasibleGoals as error:
             if self._trains_inside:
                 error.closest = self._closest(aim)
             raise
+
+    def _can_mix_rules(self) -> bool:
+        """Tell whether rules are to be mixed, after checking that they can be where they are asked for."""
+        if self.scores is False or (self.scores == _AUTO and not (self._trains_inside and self._held_out is not None)):
+            return False
+        problem = self._lack_of_scores()
+        if problem and self.scores != _AUTO:
+            raise ValueError(f"scores=True mixes thresholds of scores, and {problem}")
+        return not problem
+
+    def _lack_of_scores(self) -> str:
+        """Return why rules cannot be mixed; nothing where they can."""
+        if len(self.classes_) > _BINARY:
+            return f"a threshold tells two classes apart; got {len(self.classes_)}. Set scores=False."
+        if self._held_out is None:
+            return (
+                "chooses them on rows that no model was trained on: set validation_fraction, or pass X_val and y_val."
+            )
+        lacking = [model for model in self.estimators_ if Scorer("", model, self._positive()).method is None]
+        return f"{lacking[0]!r} has neither predict_proba nor decision_function. Set scores=False." if lacking else ""
+
+    def _scores_of_rounds(self) -> ScoreEvidence:
+        """Return the scores of the models on the rows where rules are chosen, and on all datasets."""
+        rows, positive = self._held_out, self._positive()
+        assert rows is not None  # noqa: S101 - rules are chosen there
+        titled = titled_models([("", model) for model in self.estimators_])
+        self._members = [scorer(title, model, positive) for title, model in titled.items()]
+        weights, scores = unequal(rows.weights), self._scores_of(rows.X, rows.codes.size, None)
+        table = self._asked_table(rows, weights).tables[TRAIN]
+        found = self._no_evidence(Answers({}, {}, positive), scores).with_dataset(TRAIN, table, scores)
+        joined: ScoreEvidence = self._joined(found._replace(sample_weight=weights, groups=rows.groups), self._datasets)
+        return joined
+
+    def _positive(self) -> Positive:
+        return find_positive(self.classes_, self.pos_label)
 
     def _closest(self, aim: Aim) -> Self:
         """Return the classifier with the mixture that misses the goals least, of those the one with the least risk."""
@@ -129,6 +195,7 @@ class InsideGoals(BoostedMixture):
         assert selection.goals is not None  # noqa: S101 - they are infeasible
         nearest = selection._replace(goals=selection.goals.nearest())
         other = copy.copy(self)
+        other.__dict__.pop("_members", None)  # it mixes models
         other._settle_on(evidence, aim, selection, posed(nearest, aim).solve())  # noqa: SLF001 - of our own kind
         return other
 

@@ -14,7 +14,7 @@ With goals the dual has a multiplier for each of them as well, and rounds train 
 
 import os
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -62,6 +62,10 @@ class LPBoostClassifier(InsideGoals):
         ``validation_fraction`` sets as large a part aside), by models of other folds, or on the training rows.
     patience : int, optional
         As for ``AdaLPBoostClassifier``; with goals it counts from the first round whose mixtures can meet them.
+    scores : bool or "auto", default="auto"
+        Mix not what the models say but the rules of their scores, every threshold of every model, as
+        ``MixtureClassifier`` does. For two classes, models with ``predict_proba`` or ``decision_function``, and rows to
+        choose on that no model was trained on. ``"auto"``: inside goals, wherever that can be.
     mixture, validation_fraction, n_folds, outlier_fraction, budget, decision, pos_label
         As for ``AdaLPBoostClassifier``.
     key, random_state, n_jobs, callbacks, checkpoint
@@ -75,6 +79,8 @@ class LPBoostClassifier(InsideGoals):
         As for ``AdaLPBoostClassifier``.
     beta_ : float or None
         The regularization used.
+    rules_, groups_ : list of Rule, and Groups
+        Where rules are mixed: as for ``MixtureClassifier``, and ``mixture_`` is over ``rules_``.
     bound_if_learner_exact_ : float
         No mixture of any models that the learner can fit has less risk on the training samples, *if* the learner finds
         the best of them in every round: learners that search greedily, as trees and gradient boosting do, may be able
@@ -98,6 +104,8 @@ class LPBoostClassifier(InsideGoals):
     True
     """
 
+    _added_later: ClassVar = {**InsideGoals._added_later, "scores": False}  # noqa: SLF001 - its own
+
     def __init__(
         self,
         estimator: Any = None,
@@ -114,6 +122,7 @@ class LPBoostClassifier(InsideGoals):
         outlier_fraction: float = 0.0,
         goals: Any = (),
         budget: float | None = None,
+        scores: bool | str = "auto",
         decision: str = "sticky",
         pos_label: Any = None,
         key: bytes | None = None,
@@ -135,6 +144,7 @@ class LPBoostClassifier(InsideGoals):
         self.outlier_fraction = outlier_fraction
         self.goals = goals
         self.budget = budget
+        self.scores = scores
         self.decision = decision
         self.pos_label = pos_label
         self.key = key
