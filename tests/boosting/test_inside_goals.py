@@ -1,17 +1,25 @@
 """Rounds inside goals: with a learner that finds the best model there is, they reach the optimum over its class."""
 
 import warnings
+from itertools import pairwise
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 from exact_stumps import BestStump, all_answers
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles import Problem, least_cvar, least_risk
+from scipy.sparse import csr_array
+from sklearn.datasets import load_iris, make_classification
+from sklearn.tree import DecisionTreeClassifier
 
-from counterpoise import LPBoostClassifier
+from counterpoise import LPBoostClassifier, persist
 from counterpoise.goals import InfeasibleGoals, Table
+from counterpoise.learners import HistogramTree
 from counterpoise.mixtures.cautions import CostlyTail
+from counterpoise.solvers import minimize_cvar
 from counterpoise.theory.risks import KL, Mean, WorstGroup
 
 warnings.simplefilter("ignore", CostlyTail)
@@ -145,3 +153,181 @@ def test_goals_out_of_reach_end_early_with_the_mixture_that_is_nearest():
     best = least_cvar(Problem(rows.losses, 1.0, rows.weight, None, None))
     assert closest.check_goals()[0].value == pytest.approx(best, abs=CLOSE)
     assert closest.predict(rows.X).shape == (len(rows.X),)
+
+
+@pytest.fixture(scope="module")
+def people():
+    X, y = make_classification(1200, 6, n_informative=4, flip_y=0.1, class_sep=0.7, random_state=1)
+    rng = np.random.default_rng(0)
+    return X, np.where(y == 1, "yes", "no"), np.where(X[:, 0] + y + rng.normal(size=1200) > 0.5, "M", "F")
+
+
+PARITY = "demographic_parity_difference(train, by=sex) <= 0.05"
+
+
+def boosted(people, given=None, **params):
+    X, y, sex = people
+    settings = {"n_estimators": 12, "alpha": 1.0, "goals": [PARITY], "random_state": 0}
+    model = LPBoostClassifier(HistogramTree(3), **settings | params)
+    return model.fit(X, y, sensitive_features={"sex": sex}, **given or {})
+
+
+def test_rounds_tell_how_the_mixture_stands(people):
+    seen = []
+    model = boosted(people, callbacks=[seen.append])
+    standing = [done.standing for done in seen]
+    assert standing[0].violation > 0
+    assert standing[0].value == np.inf
+    feasible = [one for one in standing if one.violation == 0]
+    assert len(feasible) > 1
+    assert all(later.value <= before.value + 1e-9 for before, later in pairwise(feasible))
+    assert all(later.bound >= before.bound for before, later in pairwise(standing))
+    assert standing[-1].bound == model.bound_if_learner_exact_
+    assert feasible[-1].value == pytest.approx(model.value_, abs=1e-3)
+    n_rows, n_classes = len(people[0]), 2
+    assert seen[1].weights.shape == (n_classes, n_rows)  # what each answer costs
+
+
+def test_rounds_without_goals_are_as_before(people):
+    """Their weights are the dual of the risk, and the newest model's loss under them bounds the optimum."""
+    seen = []
+    model = boosted(people, goals=(), alpha=0.4, callbacks=[seen.append])
+    assert all(done.standing is None for done in seen)
+    losses = model.selection_.losses
+    for number, done in enumerate(seen[1:], start=1):
+        np.testing.assert_allclose(done.weights, minimize_cvar(losses[:, :number], 0.4).weights, atol=1e-12)
+    assert model.bound_if_learner_exact_ == max(done.weighted_loss for done in seen)
+
+
+def test_where_rows_are_held_out_thresholds_of_all_models_are_mixed(people, tmp_path):
+    X, _, sex = people
+    model = boosted(people, validation_fraction=0.4)
+    answers = boosted(people, validation_fraction=0.4, scores=False)
+    assert [one.tree_.labels.tolist() for one in model.estimators_] == [
+        one.tree_.labels.tolist() for one in answers.estimators_
+    ]
+    assert not hasattr(answers, "rules_")
+    assert len(model.mixture_) == len(model.rules_)
+    assert model.value_ <= answers.value_ + 1e-4  # a model's own answer is one of its thresholds
+    assert model.check_goals()[0].holds
+    shares = model.predict_proba(X)[:, 1]
+    by_hand = sum(
+        share * (model.estimators_[rule.model].predict_proba(X)[:, 1] > rule.thresholds["all"])
+        for share, rule in zip(model.mixture_, model.rules_, strict=True)
+    )
+    np.testing.assert_allclose(shares, by_hand, atol=1e-12)
+    looser = model.rebalance(goals=["demographic_parity_difference(train, by=sex) <= 0.2"])
+    assert looser.value_ <= model.value_ + 1e-4
+    assert looser.estimators_ is model.estimators_
+    persist.save(model, tmp_path / "model.cp")
+    np.testing.assert_array_equal(persist.load(tmp_path / "model.cp").predict(X), model.predict(X))
+    moved = model.rebalance(X[:400], people[1][:400], sensitive_features={"sex": sex[:400]})
+    assert moved.check_goals()[0].holds
+
+
+def test_a_fit_again_forgets_the_rules_of_before(people):
+    model = boosted(people, validation_fraction=0.4)
+    model.set_params(validation_fraction=None).fit(people[0], people[1], sensitive_features={"sex": people[2]})
+    assert not hasattr(model, "rules_")
+    assert len(model.mixture_) == len(model.estimators_)
+
+
+def test_other_datasets_are_set_aside_too(people):
+    X, y, _ = people
+    mail = Table(X[:300] + 0.05, baseline=y[:300], sensitive_features={"kind": np.tile(["a", "b"], 150)})
+    goals = [PARITY, "churn(mail, kind=a) <= 0.3"]
+    model = boosted(people, {"datasets": {"mail": mail}}, goals=goals, validation_fraction=0.4)
+    assert model._kept.answers.tables["mail"].n_samples == 120
+    assert all(check.holds for check in model.check_goals())
+    whole = boosted(people, {"datasets": {"mail": mail}}, goals=goals)
+    assert whole._kept.answers.tables["mail"].n_samples == 300
+    given = {"X_val": X[:500], "y_val": y[:500], "sensitive_features_val": {"sex": people[2][:500]}}
+    chosen = boosted(people, {"datasets": {"mail": mail}, **given}, goals=goals)
+    assert chosen._kept.answers.tables["mail"].n_samples == 300
+
+
+def test_folds_judge_rows_of_all_datasets_by_models_that_did_not_see_them(people):
+    X, y, _ = people
+    mail = Table(X[:300] + 0.05, baseline=y[:300])
+    learner = DecisionTreeClassifier(random_state=0)  # without a limit it has no error on what it saw
+    model = LPBoostClassifier(learner, n_folds=3, n_estimators=4, alpha=1.0, goals="churn(mail) <= 0.4", random_state=0)
+    model.fit(X, y, datasets={"mail": mail})
+    seen_by = model.estimators_[0].predict(X) != y
+    assert not seen_by.any()
+    assert model.selection_.losses[:, 0].mean() > 0.1
+    judged = model._kept.answers.shares("mail", np.eye(len(model.estimators_))[1])
+    assert (judged != (model.estimators_[1].predict(mail.X) == "yes")).any()
+
+
+@pytest.mark.parametrize("kind", ["pandas", "sparse", "polars"])
+def test_rows_of_any_kind_are_trained_on_together(people, kind):
+    X, y, sex = people
+    frames = {
+        "pandas": lambda rows: pd.DataFrame(rows, columns=list("abcdef")).astype({"a": "float32"}),
+        "sparse": csr_array,
+        "polars": lambda rows: pl.DataFrame(rows, schema=list("abcdef")),
+    }
+    mail = Table(frames[kind](X[:200]), baseline=y[:200])
+    model = LPBoostClassifier(HistogramTree(3), n_estimators=4, alpha=1.0, goals="churn(mail) <= 0.2", random_state=0)
+    model.fit(frames[kind](X), y, sensitive_features={"sex": sex}, datasets={"mail": mail})
+    plain = LPBoostClassifier(HistogramTree(3), n_estimators=4, alpha=1.0, goals="churn(mail) <= 0.2", random_state=0)
+    plain.fit(X, y, sensitive_features={"sex": sex}, datasets={"mail": Table(X[:200], baseline=y[:200])})
+    if kind != "pandas":  # whose first column is rounded
+        np.testing.assert_array_equal(model.predict_proba(frames[kind](X)), plain.predict_proba(X))
+    assert model.check_goals()[0].holds
+
+
+BAD = {
+    "scores": ({"scores": "yes"}, {}, ValueError, "scores, where it is a word, must be one of 'auto'; got 'yes'"),
+    "scores, number": ({"scores": 3}, {}, TypeError, "scores must be True, False or 'auto'; got 3"),
+    "scores of training rows": ({"scores": True}, {}, ValueError, "rows that no model was trained on: set validation"),
+    "no features": (
+        {"goals": "churn(mail) <= 0.3"},
+        {"datasets": {"mail": Table(None, baseline=["yes", "no"])}},
+        ValueError,
+        "Dataset 'mail' needs features that models are trained on",
+    ),
+    "one row": (
+        {"goals": "coverage(mail) <= 0.9", "validation_fraction": 0.3},
+        {"datasets": {"mail": Table(np.zeros((1, 6)))}},
+        ValueError,
+        "sets rows of dataset 'mail' aside too.*needs 2 rows at least.*got 1",
+    ),
+    "other features": (
+        {"goals": "coverage(mail) <= 0.9"},
+        {"datasets": {"mail": Table(np.zeros((4, 3)))}},
+        ValueError,
+        "Dataset 'mail': X has 3 features, but .* is expecting 6",
+    ),
+    "unknown dataset": ({"goals": "churn(post) <= 0.1"}, {}, ValueError, "Unknown dataset 'post'"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_input_gets_one_clear_sentence(name, people):
+    params, given, kind, text = BAD[name]
+    with pytest.raises(kind, match=text):
+        boosted(people, given, **params)
+
+
+def test_scores_of_more_than_two_classes_are_refused():
+    X, y = load_iris(return_X_y=True)
+    model = LPBoostClassifier(HistogramTree(2), n_estimators=2, scores=True, validation_fraction=0.3)
+    with pytest.raises(ValueError, match="a threshold tells two classes apart; got 3"):
+        model.fit(X, y)
+
+
+def test_a_target_ends_the_rounds_inside_the_goals(people):
+    whole = boosted(people, n_estimators=30)
+    target = 1 - whole.value_ - 0.005
+    early = boosted(people, n_estimators=30, target=target)
+    assert len(early.estimators_) < len(whole.estimators_)
+    assert 1 - early.value_ > target - 1e-3
+    assert early.check_goals()[0].holds
+
+
+def test_patience_counts_from_where_goals_can_be_met(people):
+    seen = []
+    boosted(people, patience=1, alpha=0.4, n_estimators=30, callbacks=[seen.append])
+    assert len(seen) < 30
+    assert seen[-1].standing.violation == 0

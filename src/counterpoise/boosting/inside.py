@@ -14,6 +14,7 @@ three goals it needed 10 to 25 % fewer rounds than corners of the linear program
 so there is neither.
 """
 
+import hashlib
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -32,7 +33,7 @@ from counterpoise.theory.risks import Risk
 
 _TOL = 5e-4  # gap of the mixture of the models so far, below what counts
 _LESS = 0.01  # part of the violation that a model must take away to help
-_TRIES = 3  # rounds without help after which a learner with randomness ends; one without would repeat itself
+_TRIES = 2  # rounds without help after which a learner with randomness ends; one without would repeat itself
 
 
 class InsideFit:
@@ -71,7 +72,7 @@ class Program:
         self.bound = -np.inf
         self.n_idle = 0  # rounds in a row whose model was of no help
         self._priced: Priced | None = None
-        self._last: AnyArray | None = None
+        self._seen: set[bytes] = set()  # what each model says, as a checksum
 
     @property
     def standing(self) -> Standing:
@@ -84,22 +85,22 @@ class Program:
 
     def add(self, said: AnyArray, losses: AnyArray) -> None:
         """Take note of the model of a round, and of what it proves."""
-        column = self.stage.goal_rows(said)
+        column, checksum = self.stage.goal_rows(said), hashlib.sha256(said.tobytes()).digest()
         if self._priced is not None:
-            self._compare(self._priced, said, losses, column)
+            helps = self._helps(self._priced, said, losses, column)
+            self.n_idle = 0 if helps else _TRIES if checksum in self._seen else self.n_idle + 1
+        self._seen.add(checksum)
         self.goals = column if self.goals is None else self.goals.beside(column)
         self.objective.add(said, losses)
-        self._priced, self._last = None, said
+        self._priced = None
 
-    def _compare(self, priced: Priced, said: AnyArray, losses: AnyArray, column: GoalRows) -> None:
+    def _helps(self, priced: Priced, said: AnyArray, losses: AnyArray, column: GoalRows) -> bool:
+        """Tell whether a model can improve the mixture, and take note of the bound that its price is."""
         price = self._price(priced, said, losses, column)
-        if priced.is_feasible:
-            self.bound = max(self.bound, price)
-            helps = price < priced.value - IMPROVEMENT
-        else:
-            helps = price < (1 - _LESS) * priced.value
-        is_repeated = self._last is not None and np.array_equal(said, self._last)
-        self.n_idle = 0 if helps else _TRIES if is_repeated else self.n_idle + 1
+        if not priced.is_feasible:
+            return price < (1 - _LESS) * priced.value
+        self.bound = max(self.bound, price)
+        return price < priced.value - IMPROVEMENT
 
     def _price(self, priced: Priced, said: AnyArray, losses: AnyArray, column: GoalRows) -> float:
         """Return the Lagrangian of one model."""

@@ -129,7 +129,7 @@ def take_rows(X: Any, rows: Any) -> Any:
 
 
 def stack_rows(parts: Sequence[Any]) -> Any:
-    """Return the rows of several arrays, sparse matrices or data frames of one kind, one below the other."""
+    """Return the rows of arrays, sparse matrices or data frames one below the other, all in the form of the first."""
     first, *others = parts
     if not others:
         return first
@@ -138,12 +138,15 @@ def stack_rows(parts: Sequence[Any]) -> Any:
     if hasattr(first, "iloc"):
         import pandas as pd  # noqa: PLC0415 - it made the frame
 
-        return pd.concat([first, *(other.astype(first.dtypes) for other in others)], ignore_index=True)
+        alike = [pd.DataFrame(other, columns=first.columns).astype(first.dtypes) for other in others]
+        return pd.concat([first, *alike], ignore_index=True)
     if is_frame(first):
         import polars as pl  # noqa: PLC0415 - it made the frame
 
-        return pl.concat([first, *(other.cast(dict(first.schema)) for other in others)])
-    return np.concatenate([np.asarray(part) for part in parts])
+        names = first.columns
+        frames = [other if is_frame(other) else pl.DataFrame(other, schema=names) for other in others]
+        return pl.concat([first, *(frame.select(names).cast(dict(first.schema)) for frame in frames)])
+    return np.concatenate([other.toarray() if issparse(other) else np.asarray(other) for other in parts])
 
 
 def as_rows(X: Any) -> Any:
