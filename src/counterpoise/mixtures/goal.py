@@ -204,7 +204,7 @@ class GoalClassifier(RuleClassifier):
             Where no thresholds meet the goals. The models are kept: ``rebalance(goals=...)`` chooses inside others.
         """
         self._check_shared_parameters()
-        X, labels = self._check_rows(X, y)
+        X, labels = self._check_labelled(X, y)
         given = Given(X, labels, sensitive_features, baseline, sample_weight, largest_weight)
         held_out = Given(X_val, y_val, sensitive_features_val, baseline_val, sample_weight_val, largest_weight)
         self._check_held_out(given, held_out)
@@ -224,8 +224,8 @@ class GoalClassifier(RuleClassifier):
     def _is_prefit(self) -> bool:
         return isinstance(self.cv, str) and self.cv == PREFIT
 
-    def _check_rows(self, X: Any, y: Any) -> tuple[Any, AnyArray]:
-        X, labels = super()._check_rows(X, y)
+    def _check_labelled(self, X: Any, y: Any) -> tuple[Any, AnyArray]:
+        X, labels = super()._check_labelled(X, y)
         if 0 in X.shape:
             raise ValueError(
                 f"X must hold rows and features to train on; got {X.shape[0]} sample(s) and {X.shape[-1]} feature(s) "

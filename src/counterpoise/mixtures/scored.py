@@ -170,7 +170,7 @@ class RuleClassifier(RandomizedClassifier):
         assert positive is not None  # noqa: S101 - of two classes
         return positive
 
-    def _check_rows(self, X: Any, y: Any) -> tuple[Any, AnyArray]:
+    def _check_labelled(self, X: Any, y: Any) -> tuple[Any, AnyArray]:
         """Return labelled rows as the models take them, after a look at their shape."""
         X, labels = as_rows(X), np.asarray(column_or_1d(y, warn=True))
         if len(labels) != n_rows(X):
@@ -211,6 +211,10 @@ class RuleClassifier(RandomizedClassifier):
     @property
     def _has_rules(self) -> bool:
         return self._scored is not None
+
+    def _mixes_rules(self) -> bool:
+        """Tell whether rules of scores are mixed, and not what models say."""
+        return bool(self.scores)
 
     @property
     def _n_scores(self) -> int:
@@ -300,7 +304,7 @@ class RuleClassifier(RandomizedClassifier):
         return self._scored if self._has_rules else super()._evidence_of_fit()
 
     def _asked_about(self, given: Given, answers: Answers, name: str | None = None) -> Any:
-        if not self.scores:
+        if not self._mixes_rules():
             return super()._asked_about(given, answers, name)
         rows = self._labelled(given)
         scores = self._scores_of(rows.X, rows.codes.size, name)
