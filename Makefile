@@ -1,4 +1,4 @@
-# Two commands for a newcomer: `make demo` and `make test`. Each sets up its own .venv first.
+# Two commands for a newcomer: `make demo` and `make test`. Each first installs into .venv what it needs.
 PYTHON ?= python3
 BIN := .venv/bin
 # Where the plain package is the large build for GPUs, name the one for processors as PyTorch's own pages say.
@@ -7,7 +7,7 @@ TORCH ?= torch==2.13.0
 .PHONY: help demo test test-networks lint bench bench-full reproduce wheel-test clean
 
 help:
-	@echo "make demo        the whole story on data that ships inside scikit-learn, ends with a report"
+	@echo "make demo        the whole story on made-up loans and on tumours, ends with reports"
 	@echo "make test        run the tests"
 	@echo "make test-networks  install PyTorch too, and run the tests of networks"
 	@echo "make lint        ruff, mypy, import contracts"
@@ -15,12 +15,23 @@ help:
 	@echo "make reproduce PAPER=vadaboost  a paper's experiments on real data; ARGS='--seeds 2' and the like go with it"
 	@echo "make wheel-test  build the wheel and run the tests against it"
 
-.venv/installed: pyproject.toml
-	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev]"
-	touch $@
+# pip says nothing while it unpacks: a line every few seconds says that it goes on.
+define install
+	@echo "installs counterpoise[$(1)] into .venv"
+	@(while sleep 4 >/dev/null 2>&1; do echo "  still installing"; done) & beat=$$!; trap "kill $$beat" EXIT; \
+	{ test -x $(BIN)/pip || $(PYTHON) -m venv .venv; } && \
+	$(BIN)/python -m pip install --disable-pip-version-check --progress-bar off --editable ".[$(1)]"
+	touch $(2)
+endef
 
-demo: .venv/installed
+# The demo needs the command line, not the tools of development.
+.venv/installed-cli: pyproject.toml
+	$(call install,cli,$@)
+
+.venv/installed: pyproject.toml
+	$(call install,dev,$@ .venv/installed-cli)
+
+demo: .venv/installed-cli
 	$(BIN)/counterpoise demo
 
 # Tests of one file share what they fit.

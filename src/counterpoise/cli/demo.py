@@ -6,16 +6,20 @@ a run folder with a report.
 """
 
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
+from counterpoise._base.progress import Tell
 from counterpoise._base.text_table import text_table
 from counterpoise.persist import write_atomically
 from counterpoise.report import write_report
 from counterpoise.runs import Run, fit_run
 
 Say = Callable[[str], None]
+Progress = Callable[[], AbstractContextManager[Tell]]
 
+_OTHERS = ("deployed model", "first model")
 _N_LOANS = 40_000
 _N_TRUTH = 200_000  # people who were not in the table, by whom the truth is told
 
@@ -68,7 +72,12 @@ parameters = { objective = "false_negative_rate(train)" }
 """
 
 
-def run_demo(output: Path, say: Say = lambda _text: None) -> list[Path]:
+@contextmanager
+def _unheard() -> Iterator[Tell]:
+    yield lambda _progress: None
+
+
+def run_demo(output: Path, say: Say = lambda _text: None, progress: Progress = _unheard) -> list[Path]:
     """Run both parts and return the paths of their reports.
 
     Parameters
@@ -77,15 +86,17 @@ def run_demo(output: Path, say: Say = lambda _text: None) -> list[Path]:
         Folder for tables, goals files and run folders. What is there from an earlier demo is not fitted again.
     say : callable
         Told what happens, in lines for people.
+    progress : callable
+        Returns a context that gives what is told how far a fit is.
 
     Returns
     -------
     list of Path
     """
-    return [_loans(output, say), _tumours(output, say)]
+    return [_loans(output, say, progress), _tumours(output, say, progress)]
 
 
-def _loans(output: Path, say: Say) -> Path:
+def _loans(output: Path, say: Say, progress: Progress) -> Path:
     from counterpoise.datasets import loans  # noqa: PLC0415 - heavy: only where the demo runs
 
     say(
@@ -93,10 +104,12 @@ def _loans(output: Path, say: Say) -> Path:
         "   70 % of those that will not be paid back, treat women and men alike, change few of last year's decisions,\n"
         "   else be wrong as rarely as possible. No decision looks at sex.\n"
     )
-    run = _fit(output, "loans", loans(_N_LOANS, random_state=0)[0], _LOANS)
-    say(_indented(_truth_table(run)))
+    with progress() as tell:
+        run = _fit(output, "loans", loans(_N_LOANS, random_state=0)[0], _LOANS, tell)
+        table, page = _truth_table(run), write_report(run.folder)
+    say(_indented(table))
     say("\n   The audit looked at 16,000 rows that nobody trained or chose on; the truth is that of 200,000 others.\n")
-    return write_report(run.folder)
+    return page
 
 
 def _truth_table(run: Run) -> str:
@@ -113,23 +126,15 @@ def _truth_table(run: Run) -> str:
 
 def _lines(run: Run, results: Any, truth: dict[str, float]) -> Iterator[tuple[str, ...]]:
     """Yield what each goal and the error are on the test rows, and in truth."""
-    deployed = _rates(*_test_rows(run))
     for number, (name, line) in enumerate(zip(truth, run.summary().goals, strict=False), start=1):
-        plain = _one(results, "goal estimate", "first model", f"goal {number}")
+        others = (
+            _one(results, "goal estimate", method, f"goal {number}") for method in ("deployed model", "first model")
+        )
         sign = "at least" if ">=" in line.goal else "at most"
-        cells = (_percent(deployed[name]), _percent(plain), _percent(line.estimate), f"{sign} {_percent(line.bound)}")
+        cells = (*map(_percent, others), _percent(line.estimate), f"{sign} {_percent(line.bound)}")
         yield (name, *cells, line.verdict, _percent(truth[name]))
-    errors = [_one(results, "error", method) for method in ("deployed model", "first model", "mixture")]
+    errors = [_one(results, "error", method) for method in (*_OTHERS, "mixture")]
     yield ("wrong", *map(_percent, errors), "as few", "", _percent(truth["wrong"]))
-
-
-def _test_rows(run: Run) -> tuple[Any, Any]:
-    """Return the test rows of the loans, and what last year's model said of them."""
-    from counterpoise.runs.data import load_data  # noqa: PLC0415 - heavy
-
-    part = load_data(run.settings, run.sources).splits["test"]
-    frame = part.X.assign(default=part.y, sex=part.groups["sex"], last_year=part.baseline)
-    return frame, part.baseline
 
 
 def _rates(people: Any, said: Any) -> dict[str, float]:
@@ -144,16 +149,17 @@ def _rates(people: Any, said: Any) -> dict[str, float]:
     }
 
 
-def _tumours(output: Path, say: Say) -> Path:
+def _tumours(output: Path, say: Say, progress: Progress) -> Path:
     from sklearn.datasets import load_breast_cancer  # noqa: PLC0415 - heavy: only where the demo runs
 
     table = load_breast_cancer(as_frame=True).frame
     table["diagnosis"] = table.pop("target").map({0: "malignant", 1: "benign"})
     say("2. A rate in place of the error: miss as few malignant tumours as possible, with few false alarms.\n")
-    run = _fit(output, "tumours", table, _TUMOURS)
-    say(_indented(_tumour_table(run)))
-    say("")
-    return write_report(run.folder)
+    with progress() as tell:
+        run = _fit(output, "tumours", table, _TUMOURS, tell)
+        found, page = _tumour_table(run), write_report(run.folder)
+    say(_indented(found))
+    return page
 
 
 def _tumour_table(run: Run) -> str:
@@ -167,10 +173,10 @@ def _tumour_table(run: Run) -> str:
     return text_table([heads, *rows], "<>>>>")
 
 
-def _fit(output: Path, name: str, table: Any, goals: str) -> Run:
+def _fit(output: Path, name: str, table: Any, goals: str, tell: Tell) -> Run:
     write_atomically(output / f"{name}.csv", [table.to_csv(index=False).encode()])
     write_atomically(output / f"{name}.toml", [goals.encode()])
-    return fit_run(output / f"{name}.toml")
+    return fit_run(output / f"{name}.toml", tell=tell)
 
 
 def _one(results: Any, quantity: str, method: str, settings: str = "") -> float:

@@ -30,9 +30,9 @@ from counterpoise.mixtures.scores.evidence import ScoreEvidence
 
 PREFIT = "prefit"
 Tell: TypeAlias = Callable[[int, int, str], None]
-# From so many rows on one model is trained anew on all of them. Histogram gradient boosting on three sets, three goals
-# and eight splits: the rates of the two ways differed by up to 1.5 standard errors at 2,400 rows, 1.1 at 6,000, 3.6 at
-# 12,000 (where the refit alone has the 10,000 rows where it begins to stop early), 0.8 at 20,000; more were not tried
+# From so many rows on one model is trained anew on all of them. Two kinds of models, four sets and four goals
+# (docs/results/bias): rates of a refit were off their bounds by up to 2.5 points at 2,400 rows, 1.4 at 5,000, 0.8 at
+# 9,000, and from 20,000 on by 0.5, of which 0.3 towards violation, where those of fold models were off by 0.4
 REFIT_ROWS = 20_000
 _ALONE = np.ones(1)  # one fold
 
@@ -78,7 +78,8 @@ class GoalClassifier(RuleClassifier):
     ----------
     classes_ : array of shape (2,)
     refit_ : bool
-        Whether one model trained on all rows decides; else those of the folds do, one drawn for each person.
+        Whether one model trained on all rows decides; else those of the folds do, one drawn for each person. From
+        20,000 rows on one does: below, goals chosen on the folds came out up to 2.5 points elsewhere on a refit.
     decides_ : str
         Which models decide, and why, in a sentence.
     estimators_ : list
@@ -203,7 +204,7 @@ class GoalClassifier(RuleClassifier):
             Where no thresholds meet the goals. The models are kept: ``rebalance(goals=...)`` chooses inside others.
         """
         self._check_shared_parameters()
-        X, labels = self._check_rows(X, y)
+        X, labels = self._check_labelled(X, y)
         given = Given(X, labels, sensitive_features, baseline, sample_weight, largest_weight)
         held_out = Given(X_val, y_val, sensitive_features_val, baseline_val, sample_weight_val, largest_weight)
         self._check_held_out(given, held_out)
@@ -223,8 +224,8 @@ class GoalClassifier(RuleClassifier):
     def _is_prefit(self) -> bool:
         return isinstance(self.cv, str) and self.cv == PREFIT
 
-    def _check_rows(self, X: Any, y: Any) -> tuple[Any, AnyArray]:
-        X, labels = super()._check_rows(X, y)
+    def _check_labelled(self, X: Any, y: Any) -> tuple[Any, AnyArray]:
+        X, labels = super()._check_labelled(X, y)
         if 0 in X.shape:
             raise ValueError(
                 f"X must hold rows and features to train on; got {X.shape[0]} sample(s) and {X.shape[-1]} feature(s) "

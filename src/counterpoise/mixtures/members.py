@@ -175,6 +175,14 @@ class Mixture(NamedTuple):
                 self.pool.members[place].predict_codes(None)
 
 
+class AskedRows(NamedTuple):
+    """Rows with the scores of all models, and who decides about them: the rules, and the first model by itself."""
+
+    rows: ScoredRows
+    rules: Mixture
+    usual: Mixture  # at its usual threshold
+
+
 def shared(votes: Sequence[AnyArray], shares: FloatArray, n_classes: int) -> FloatArray:
     """Return the total share of each class, given class codes of each member."""
     total = np.zeros((len(votes[0]), n_classes))

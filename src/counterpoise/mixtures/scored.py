@@ -3,7 +3,7 @@
 import copy
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from sklearn.utils import assert_all_finite
@@ -16,30 +16,22 @@ from counterpoise.goals import Table
 from counterpoise.goals.tables import with_train
 from counterpoise.mixtures.answers import TRAIN, Answers, Positive, find_positive
 from counterpoise.mixtures.cautions import warn_of_the_average
-from counterpoise.mixtures.choosing import Aim, Evidence, as_aim, posed, select
+from counterpoise.mixtures.choosing import Aim, Evidence, as_aim, select
 from counterpoise.mixtures.draws import check_key
 from counterpoise.mixtures.folds import spread
 from counterpoise.mixtures.game import Choice
-from counterpoise.mixtures.members import Mixture, Pool, ScoredRows, all_classes
+from counterpoise.mixtures.members import AskedRows, Mixture, Pool, ScoredRows, all_classes
 from counterpoise.mixtures.pool import as_rows, checked_features, n_rows, take_rows
 from counterpoise.mixtures.randomized import DECISIONS, Given, Labelled, RandomizedClassifier
 from counterpoise.mixtures.scores.asking import RuleMember, ScorePool
 from counterpoise.mixtures.scores.choosing import RuleChoice, choose_rules, mean_loss
 from counterpoise.mixtures.scores.evidence import Ranked, ScoreEvidence, rank
-from counterpoise.mixtures.scores.fixed import search_fixed
+from counterpoise.mixtures.scores.fixed import as_fixed, search_fixed, value_of
 from counterpoise.mixtures.scores.groups import UNKNOWN, as_columns, find_groups
 from counterpoise.mixtures.scores.rules import Rule, usual_rules
 from counterpoise.theory.risks import Risk
 
 FIXED = "fixed"
-
-
-class AskedRows(NamedTuple):
-    """Rows with the scores of all models, and who decides about them: the rules, and the first model by itself."""
-
-    rows: ScoredRows
-    rules: Mixture
-    usual: Mixture  # at its usual threshold
 
 
 class RuleClassifier(RandomizedClassifier):
@@ -179,7 +171,7 @@ class RuleClassifier(RandomizedClassifier):
         assert positive is not None  # noqa: S101 - of two classes
         return positive
 
-    def _check_rows(self, X: Any, y: Any) -> tuple[Any, AnyArray]:
+    def _check_labelled(self, X: Any, y: Any) -> tuple[Any, AnyArray]:
         """Return labelled rows as the models take them, after a look at their shape."""
         X, labels = as_rows(X), np.asarray(column_or_1d(y, warn=True))
         if len(labels) != n_rows(X):
@@ -220,6 +212,10 @@ class RuleClassifier(RandomizedClassifier):
     @property
     def _has_rules(self) -> bool:
         return self._scored is not None
+
+    def _mixes_rules(self) -> bool:
+        """Tell whether rules of scores are mixed, and not what models say."""
+        return bool(self.scores)
 
     @property
     def _n_scores(self) -> int:
@@ -319,7 +315,7 @@ class RuleClassifier(RandomizedClassifier):
         return self._scored if self._has_rules else super()._evidence_of_fit()
 
     def _asked_about(self, given: Given, answers: Answers, name: str | None = None) -> Any:
-        if not self.scores:
+        if not self._mixes_rules():
             return super()._asked_about(given, answers, name)
         rows = self._labelled(given)
         scores = self._scores_of(rows.X, rows.codes.size, name)
@@ -373,7 +369,7 @@ class RuleClassifier(RandomizedClassifier):
         ranked = rank(evidence, find_groups(as_columns(self.by), table, self.unknown_group))
         choice = choose_rules(ranked, aim)
         if self.decision == FIXED:
-            choice, self.fixed_cost_ = _as_fixed(ranked, aim, choice)
+            choice, self.fixed_cost_ = as_fixed(ranked, aim, choice)
         self._scored, self.groups_, self.rules_ = evidence, ranked.groups, ranked.as_rules(choice.rules)
         told = ranked.as_evidence(choice.rules)
         made = Choice(choice.mixture, choice.value, choice.value - choice.lower, choice.multipliers, choice.cost)
@@ -394,8 +390,8 @@ class RuleClassifier(RandomizedClassifier):
         found = search_fixed(ranked, aim, ranked.as_cuts(self.rules_), self.mixture_, self.multipliers_)
         rule, alone = ranked.as_rules(found.rule)[0], ranked.as_evidence(found.rule)
         values = {
-            "value": _value(alone, aim, np.ones(1)),
-            "mixture_value": _value(self._told(evidence), aim, self.mixture_),
+            "value": value_of(alone, aim, np.ones(1)),
+            "mixture_value": value_of(self._told(evidence), aim, self.mixture_),
             "checks": tuple(alone.answers.checks(aim.goals, np.ones(1))),
         }
         return {"kind": FIXED, "threshold": None, "model": rule.model, "rule": rule, **values}
@@ -415,23 +411,3 @@ class RuleClassifier(RandomizedClassifier):
         for rule in self.rules_:
             if not 0 <= rule.model < n_scores or tuple(rule.thresholds) != names:
                 raise ValueError(f"a rule is not of one of {n_scores} models with thresholds for {', '.join(names)}")
-
-
-def _value(evidence: Evidence, aim: Aim, mixture: FloatArray) -> float:
-    return posed(select(evidence, aim), aim).value(mixture)
-
-
-def _as_fixed(ranked: Ranked, aim: Aim, best: RuleChoice) -> tuple[RuleChoice, float]:
-    """Return a fixed rule that meets the goals as a mixture of one, and how much more risk it has than the best."""
-    found = search_fixed(ranked, aim, best.rules, best.mixture, best.multipliers)
-    alone = ranked.as_evidence(found.rule)
-    if found.violation > 0:
-        missed = [str(check) for check in alone.answers.checks(aim.goals, np.ones(1)) if not check.holds]
-        raise ValueError(
-            f"No fixed rule was found that meets the goals. The nearest: {'; '.join(missed) or 'above the budget'}. "
-            "This is a search, no proof that there is none. A mixture of rules meets them, with a risk of "
-            f"{best.value:.4g}: set decision='sticky', loosen a bound, or name more columns in by."
-        )
-    value = _value(alone, aim, np.ones(1))
-    choice = best._replace(rules=found.rule, mixture=np.ones(1), value=value, cost=0.0)
-    return choice, max(value - best.value, 0.0)  # the best mixture is known to its gap

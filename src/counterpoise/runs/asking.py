@@ -5,9 +5,8 @@ from typing import Any
 import numpy as np
 
 from counterpoise._base.types import AnyArray, FloatArray
-from counterpoise.mixtures.members import Mixture
+from counterpoise.mixtures.members import AskedRows, Mixture
 from counterpoise.mixtures.pool import failures
-from counterpoise.mixtures.scored import AskedRows
 from counterpoise.runs.data import Data, Part
 from counterpoise.runs.fitting import has_rules, keeps_answers, last_step, looked_at, mixes, seen_by_last
 from counterpoise.runs.quantities import AVERAGE, FIRST, MIXTURE

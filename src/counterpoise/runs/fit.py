@@ -128,7 +128,8 @@ def check_rules(settings: RunSettings, data: Data) -> None:
         )
     part = data.splits[data.chosen_on]
     try:
-        find_groups(as_columns(method.parameters.get("by", ())), part.table(), UNKNOWN[0])
+        unknown = method.parameters.get("unknown_group", UNKNOWN[0])
+        find_groups(as_columns(method.parameters.get("by", ())), part.table(), unknown)
     except ValueError as error:
         raise DataError(f"method.parameters.by: {error} Columns of groups are named in data.groups.") from error
 

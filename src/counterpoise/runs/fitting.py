@@ -225,7 +225,7 @@ def _fit_pool(work: Work) -> Any:
     parts = {"alpha": work.settings.alpha, "pos_label": work.pos_label}
     mixture = make(method, seed=work.settings.seed, key=work.key, estimators=pool, **parts)
     part = data.splits[data.chosen_on]
-    mixture.fit(part.X, part.y, part.weights, sensitive_features=part.groups or None)
+    mixture.fit(part.X, part.y, part.weights, **looked_at(part))
     work.say("chooses the mixture")
     return inside_goals(work, mixture)
 

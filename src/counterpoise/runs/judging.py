@@ -72,6 +72,11 @@ class Judge:
         """Return the datasets that goals name, with a split in the place of ``train``."""
         return {name: self.part(_place(name, split)).table() for name in names}
 
+    def can_say(self, method: str, split: str, goals: Iterable[Goal]) -> bool:
+        """Tell whether a method answers for all rows that goals speak of, with a split in the place of ``train``."""
+        names = {_place(name, split) for goal in goals for name in goal.datasets}
+        return all(self.says(method, name) is not None for name in names)
+
     def audit(self, split: str, goals: Iterable[Goal], method: str = MIXTURE) -> Audit:
         """Return the audit of what a method decides, with a split in the place of ``train``."""
         asked = list(goals)

@@ -35,6 +35,7 @@ from counterpoise.runs.quantities import (
     trials_of_group,
 )
 from counterpoise.runs.results import ResultRow
+from counterpoise.runs.scoring import Number, decision_numbers, histogram, score_numbers
 from counterpoise.runs.segments import find_segments, why_no_segments
 from counterpoise.runs.settings import MethodSettings, RunSettings
 from counterpoise.theory.risks import CVaR, Risk, WorstGroup
@@ -66,9 +67,12 @@ def measure_all(judge: Judge, seconds: float) -> Measured:
         rows += [*_data_rows(judge, split), *loss_rows(judge, split), *_objective_rows(judge, split)]
         rows += goal_rows(judge, split)
     segments, words = _segment_rows(judge, judged)
+    bars, panels = histogram(judge)
     rows += [*_group_rows(judge, judged), *_frontier_rows(judge), *_share_rows(judge, judged), *segments]
+    rows += _rows_of(judge, [*decision_numbers(judge, judged), *score_numbers(judge, judged), *bars])
     rows += [_row(judge, "fit", "seconds", "", seconds), _row(judge, "predict", "seconds", judged, predict_seconds)]
-    return Measured(rows, _texts(judge, judged) | {"segments": words, "why": _reasons(judge, rows, judged)})
+    texts = {"segments": words, "scores": panels, "why": _reasons(judge, rows, judged)}
+    return Measured(rows, _texts(judge, judged) | texts)
 
 
 def measure_answers(judge: Judge, split: str, words: dict[str, Any], shares: Sequence[float] = ()) -> Measured:
@@ -78,6 +82,7 @@ def measure_answers(judge: Judge, split: str, words: dict[str, Any], shares: Seq
     """
     rows = [*_data_rows(judge, split), *loss_rows(judge, split), *goal_rows(judge, split), *_group_rows(judge, split)]
     rows += [_row(judge, f"model {number}", "share", "", share) for number, share in enumerate(shares, start=1)]
+    rows += _rows_of(judge, decision_numbers(judge, split))
     data = judge.data
     positive = "" if data.positive is None else f", positive class {data.positive}"
     reasons = {"frontier": "the answers came without a model that could be cut at another threshold"}
@@ -105,6 +110,10 @@ def _row(
     learner = judge.settings.method.learner.name if judge.settings.method.learner else ""
     where = (judge.settings.seed, alpha, quantity, split, float(value), settings)
     return ResultRow("run", judge.data.name, learner, method, *where)
+
+
+def _rows_of(judge: Judge, numbers: Iterable[Number]) -> list[ResultRow]:
+    return [_row(judge, one.method, one.quantity, one.split, one.value, settings=one.settings) for one in numbers]
 
 
 def _data_rows(judge: Judge, split: str) -> Iterator[ResultRow]:
@@ -150,11 +159,11 @@ def _kind(judge: Judge) -> str:
 
 
 def goal_rows(judge: Judge, split: str, unasked: Collection[str] = ()) -> Iterator[ResultRow]:
-    """Yield how each goal stands on a split, but for some by name, for the model and for plain training."""
+    """Yield how each goal stands on a split, but for some by name, for the model and those it is compared with."""
     numbered = {f"goal {number}": goal for number, goal in enumerate(judge.goals, start=1)}
     asked = {name: goal for name, goal in numbered.items() if name not in unasked}
-    for method in (MIXTURE, FIRST):
-        if not asked or judge.says(method, split) is None:
+    for method in (MIXTURE, FIRST, DEPLOYED):
+        if not asked or not judge.can_say(method, split, asked.values()):
             continue
         for name, found in zip(asked, judge.audit(split, asked.values(), method), strict=True):
             for part, value in _standing(found).items():

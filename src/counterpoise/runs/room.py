@@ -17,6 +17,7 @@ from counterpoise.runs.errors import short
 from counterpoise.runs.fitting import Work, inside_goals, mixes
 from counterpoise.runs.quantities import MIXTURE, TEST, TRAIN
 
+_HALVINGS = 4  # of the room, where not all of it can be had
 _MISSED = 0.1  # the chance that the test rows do not show what is so
 
 
@@ -25,12 +26,30 @@ def with_room(work: Work, model: Any) -> Any:
     is_asked = work.settings.room_for_audit and bool(work.enforced) and TEST in work.data.splits
     if not is_asked or not mixes(model):
         return model
-    goals = tuple(_aimed(work, model))
+    aims = _aimed(work, model)
+    chosen = _try(work, model, aims, 1.0)
+    if chosen is not None:
+        return chosen
+    least, most = 0.0, 1.0  # parts of the room: so much can be had, so much cannot
+    for _ in range(_HALVINGS):
+        middle = (least + most) / 2
+        found = _try(work, model, aims, middle)
+        least, most = (least, middle) if found is None else (middle, most)
+        chosen = chosen if found is None else found
+    work.say(f"no decisions leave all the room that the audit takes: these leave {least:.0%} of it")
+    return model if chosen is None else chosen
+
+
+def _try(work: Work, model: Any, aims: list[Goal], part: float) -> Any:
+    """Return the mixture chosen with a part of the room; None where there is none."""
+    goals = [
+        goal.with_bound(goal.bound + part * (aim.bound - goal.bound))
+        for goal, aim in zip(as_goals(work.enforced), aims, strict=True)
+    ]
     try:
-        return inside_goals(work._replace(goals=goals), model)
-    except InfeasibleGoals as error:
-        error.add_note("These bounds hold room for the audit. To meet goals as they stand set room_for_audit = false.")
-        raise
+        return inside_goals(work._replace(goals=tuple(goals)), model)
+    except InfeasibleGoals:
+        return None
 
 
 def _aimed(work: Work, model: Any) -> list[Goal]:

@@ -24,6 +24,7 @@ _ALPHA = {
     True: ("alpha = 1.0    # 1: the plain error counts; 0.1: that of the worst-off tenth of the rows",),
     False: ("alpha = 0.1    # the worst-off fraction of the rows that counts; 1 is the plain error",),
 }
+_DEPLOYED = "    # what the deployed model predicts, for goals such as churn(train) <= 0.03"
 _MANY_CLASSES = (
     'name = "adalpboost"    # a strong model, and trees beside it for those that it is wrong about',
     "",
@@ -140,7 +141,19 @@ def _roles(frame: Any, target: str, classes: Any, groups: Sequence[str]) -> Iter
     yield "use_groups_as_features = false"
     yield '# weights = "COLUMN"     # sample weights, and with goals'
     yield "# largest_weight = 20    # the most that a row of the population can weigh"
-    yield '# baseline = "COLUMN"    # what the deployed model predicts, for goals such as churn(train) <= 0.03'
+    answers = _answer_columns(frame, target, classes, groups)
+    told = "    # the classes of the target: is it what the deployed model said?" if answers else _DEPLOYED
+    yield f"# baseline = {_toml(answers[0] if answers else 'COLUMN')}{told}"
+
+
+def _answer_columns(frame: Any, target: str, classes: Any, groups: Sequence[str]) -> list[str]:
+    """Return the columns that hold the classes of the target and nothing else, as answers of a model do."""
+    wanted = set(classes.tolist())
+    return [
+        name
+        for name in frame.columns
+        if name != target and name not in groups and set(frame[name].dropna().unique().tolist()) == wanted
+    ]
 
 
 def _columns(frame: Any, features: Sequence[str], refused: Sequence[str]) -> Iterator[str]:
