@@ -7,7 +7,7 @@ TORCH ?= torch==2.13.0
 .PHONY: help demo test test-networks lint bench bench-full reproduce wheel-test clean
 
 help:
-	@echo "make demo        the whole story on data that ships inside scikit-learn, ends with a report"
+	@echo "make demo        the whole story on made-up loans and on tumours, ends with reports"
 	@echo "make test        run the tests"
 	@echo "make test-networks  install PyTorch too, and run the tests of networks"
 	@echo "make lint        ruff, mypy, import contracts"

@@ -9,7 +9,6 @@ whose library is missing is left out.
 """
 
 import argparse
-import csv
 import os
 import time
 import warnings
@@ -22,6 +21,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # before any library starts its t
 import numpy as np
 from decisions_methods import CROSSED, GOALS, METHODS, ODDS, OURS, Case, Goal, Part
 from decisions_page import write_page
+from records import Records
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.model_selection import cross_val_predict
 
@@ -31,7 +31,7 @@ from counterpoise.metrics import cvar_loss
 
 FOLDER = Path(__file__).parent.parent / "docs" / "results" / "decisions"
 COLUMNS = ("part", "set", "seed", "method", "question", "bound", "error", "value", "seconds")
-KEY = COLUMNS[:6]
+N_KEYS = 6
 ALPHAS = (0.02, 0.05, 0.1, 0.2)
 BUDGETS = (0.0, 0.01, 0.03, 0.05, 0.1, 0.2, None)
 MOST_FIT, TRAIN_SHARE, MOST_TEST = 12_000, 0.6, 20_000
@@ -166,48 +166,13 @@ def asked(case: Case, method: str, goal: Goal, bound: float) -> Measured | None:
     return Measured(method, goal.name, bound, error, goal.value(case.test, said), seconds)
 
 
-class Records:
-    """The table on disk: rows are added as they are measured, and known ones are not measured again."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self.rows: list[dict[str, str]] = []
-        if path.exists():
-            with path.open(newline="", encoding="utf-8") as file:
-                self.rows = list(csv.DictReader(file))
-        self._known = {tuple(row[name] for name in KEY) for row in self.rows}
-
-    def has(self, *key: Any) -> bool:
-        """Tell whether a row is there."""
-        return tuple(map(_text, key)) in self._known
-
-    def add(self, part: str, title: str, seed: int, found: Measured) -> None:
-        """Append a row."""
-        row = dict(zip(COLUMNS, map(_text, (part, title, seed, *found)), strict=True))
-        is_new = not self._path.exists()
-        with self._path.open("a", newline="", encoding="utf-8") as file:
-            writer = csv.DictWriter(file, COLUMNS)
-            if is_new:
-                writer.writeheader()
-            writer.writerow(row)
-        self.rows.append(row)
-        self._known.add(tuple(row[name] for name in KEY))
-        print(*row.values(), sep="  ", flush=True)
-
-
-def _text(value: Any) -> str:
-    if value is None:
-        return ""
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
-
-
 def run_tail(records: Records, title: str, seed: int) -> None:
     """Measure the tails of a set and seed, if they are not all there."""
     last = (TAIL, title, seed, OURS, f"alpha {ALPHAS[-1]}", BUDGETS[-1])
     if not records.has(*last):
         for found in tail_rows(SETS[title], seed):
             if not records.has(TAIL, title, seed, *found[:3]):
-                records.add(TAIL, title, seed, found)
+                records.add(TAIL, title, seed, *found)
 
 
 def run_goals(records: Records, title: str, seed: int, methods: list[str]) -> None:
@@ -224,7 +189,7 @@ def run_goals(records: Records, title: str, seed: int, methods: list[str]) -> No
             print(f"{method} is left out: {error}")
             continue
         if found is not None:
-            records.add(GOAL, title, seed, found)
+            records.add(GOAL, title, seed, *found)
 
 
 def main() -> None:
@@ -239,7 +204,7 @@ def main() -> None:
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     options.output.mkdir(parents=True, exist_ok=True)
-    records = Records(options.output / "results.csv")
+    records = Records(options.output / "results.csv", COLUMNS, N_KEYS)
     for seed in range(0 if options.page else options.seeds):
         for title in options.only:
             if TAIL in options.parts:

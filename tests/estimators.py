@@ -76,6 +76,9 @@ CASES = {
     ),
     "EBBoostClassifier": Case(cp.EBBoostClassifier(n_estimators=3)),
     "EBBoostClassifier, stumps": Case(cp.EBBoostClassifier(Stump(), n_estimators=3)),
+    "LPBoostClassifier, goals": Case(
+        cp.LPBoostClassifier(HistogramTree(3), n_estimators=3, goals="error_rate(train) <= 0.6", decision="vote")
+    ),
     "RLPBoostClassifier": Case(cp.RLPBoostClassifier(HistogramTree(), n_estimators=3)),
     "RLPBoostClassifier, auto": Case(
         cp.RLPBoostClassifier(n_estimators=3, C="auto", validation_fraction=0.3), repeats_differ=SPLITS

@@ -72,7 +72,10 @@ def _feasible_rows(rng, n_models):
 
 
 def least_cvar(problem):
-    """Return the optimum of the mixture problem: scipy's HiGHS on the program over mixtures and slacks."""
+    """Return the optimum of the mixture problem, None where no mixture keeps the constraints.
+
+    Scipy's HiGHS on the program over mixtures and slacks.
+    """
     n_samples, n_models = problem.losses.shape
     cost = np.concatenate([np.zeros(n_models), [1.0], problem.caps])
     above = sp.hstack([sp.csr_array(problem.losses.astype(float)), -np.ones((n_samples, 1)), -sp.eye_array(n_samples)])
@@ -83,8 +86,8 @@ def least_cvar(problem):
     total = np.concatenate([np.ones(n_models), np.zeros(n_samples + 1)])[None]
     sign = [(0, None)] * n_models + [(None, None)] + [(0, None)] * n_samples
     found = linprog(cost, A_ub=above, b_ub=limits, A_eq=total, b_eq=[1.0], bounds=sign, method="highs")
-    assert found.status == 0, found.message
-    return found.fun
+    assert found.status in {0, 2}, found.message
+    return found.fun if found.status == 0 else None
 
 
 def least_risk(problem, parts, groups=None):

@@ -4,6 +4,7 @@ import numpy as np
 from sklearn.datasets import make_classification
 
 from counterpoise import AdaLPBoostClassifier, LPBoostClassifier
+from counterpoise.goals import Table
 from counterpoise.learners import HistogramTree
 
 TREE = HistogramTree(max_depth=2)
@@ -33,3 +34,6 @@ def ada(estimator=TREE, **settings):
 
 def lp(**settings):
     return LPBoostClassifier(TREE, **{"n_estimators": 7, "alpha": 0.3, "random_state": 0} | settings)
+
+
+MAIL = Table(X[:60] + 0.1, baseline=Y[:60])

@@ -8,7 +8,7 @@ import joblib
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from interrupted import SEX, VALIDATION, WEIGHTS, Interrupted, X, Y, ada, after, lp
+from interrupted import MAIL, SEX, VALIDATION, WEIGHTS, Interrupted, X, Y, ada, after, lp
 from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
@@ -20,10 +20,14 @@ from sklearn.tree import DecisionTreeClassifier
 from counterpoise import persist
 from counterpoise.boosting.callbacks import ProgressBar
 from counterpoise.boosting.checkpoint import UnusableCheckpoint, rounds_done
-from counterpoise.goals import InfeasibleGoals
+from counterpoise.goals import InfeasibleGoals, Table
 from counterpoise.learners import HistogramTree, NetworkLearner
+from counterpoise.theory.risks import KL
 
+INSIDE = {"sensitive_features": {"sex": SEX}, "datasets": {"mail": MAIL}}
+VALIDATION_INSIDE = {**VALIDATION, "sensitive_features_val": {"sex": SEX[160:]}}
 PARITY = "positive_rate(train, sex=F) >= 0.7 * positive_rate(train, sex=M)"
+GOALS = [PARITY, "churn(mail) <= 0.3"]
 
 
 def assert_same(one, other):
@@ -69,6 +73,12 @@ BOOSTERS = {
     "regularized by theory": (lp(beta="theory"), {}),
     "regularized, outliers": (lp(beta=60.0, outlier_fraction=0.05), {}),
     "regularized, rows set aside": (lp(beta=60.0, validation_fraction=0.3), {}),
+    "inside goals": (lp(goals=GOALS, alpha=1.0), INSIDE),
+    "inside goals, tail": (lp(goals=GOALS, alpha=0.4, outlier_fraction=0.05), INSIDE),
+    "inside goals, rows set aside": (lp(goals=GOALS, validation_fraction=0.3), INSIDE),
+    "inside goals, folds": (lp(goals=GOALS, n_folds=2, objective=KL(0.2)), INSIDE),
+    "inside goals, target": (lp(goals=GOALS, n_estimators=30, target=0.4445), INSIDE),
+    "inside goals, patience": (lp(goals=GOALS, n_estimators=30, patience=3), {**INSIDE, **VALIDATION_INSIDE}),
     "scikit-learn tree": (ada(DecisionTreeClassifier(max_depth=3, max_features=2)), {}),
     "scikit-learn pipeline": (ada(make_pipeline(StandardScaler(), LogisticRegression())), {}),
     "resampled": (ada(LinearDiscriminantAnalysis()), {}),
@@ -79,7 +89,7 @@ BOOSTERS = {
 def test_going_on_ends_as_if_never_interrupted(case, tmp_path):
     booster, data = BOOSTERS[case]
     whole = clone(booster).fit(X, Y, **data)
-    for number in (1, 4):
+    for number in (1, min(4, len(whole.estimators_) - 1)):
         interrupted = clone(booster).set_params(checkpoint=tmp_path, callbacks=[after(number)])
         with pytest.raises(Interrupted):
             interrupted.fit(X, Y, **data)
@@ -87,7 +97,7 @@ def test_going_on_ends_as_if_never_interrupted(case, tmp_path):
     numbers = []
     resumed = clone(booster).set_params(checkpoint=tmp_path, callbacks=[lambda done: numbers.append(done.number)])
     assert_same(resumed.fit(X, Y, **data), whole)
-    assert numbers == list(range(5, len(whole.estimators_) + 1))
+    assert numbers == list(range(number + 1, len(whole.estimators_) + 1))
     assert rounds_done(tmp_path) == len(whole.estimators_)
     numbers.clear()
     assert_same(resumed.fit(X, Y, **data), whole)  # all of it is there: nothing is fitted
@@ -95,7 +105,7 @@ def test_going_on_ends_as_if_never_interrupted(case, tmp_path):
 
 
 def test_the_cases_that_stop_early_do_stop():
-    for case in ("patience", "dual, target", "dual, patience"):
+    for case in ("patience", "dual, target", "dual, patience", "inside goals, target", "inside goals, patience"):
         booster, data = BOOSTERS[case]
         assert 4 < len(clone(booster).fit(X, Y, **data).estimators_) < 30
 
@@ -108,6 +118,28 @@ def test_patience_counts_the_rounds_before_the_interruption(case, tmp_path):
     with pytest.raises(Interrupted):
         clone(booster).set_params(checkpoint=tmp_path, callbacks=[last_but_one]).fit(X, Y, **data)
     assert_same(clone(booster).set_params(checkpoint=tmp_path).fit(X, Y, **data), whole)
+
+
+def test_what_rounds_inside_goals_depend_on_is_told(tmp_path):
+    lp(goals=GOALS, checkpoint=tmp_path).fit(X, Y, **INSIDE)
+    with pytest.raises(UnusableCheckpoint, match=r"other settings \(goals was .*churn\(mail\) <= 0\.3"):
+        lp(goals=[PARITY], checkpoint=tmp_path).fit(X, Y, **INSIDE)
+    other = {"mail": Table(MAIL.X, baseline=1 - MAIL.baseline)}
+    with pytest.raises(UnusableCheckpoint, match=r"other data \(baseline of dataset mail was"):
+        lp(goals=GOALS, checkpoint=tmp_path).fit(X, Y, **INSIDE | {"datasets": other})
+
+
+def test_goals_out_of_reach_are_so_again_after_an_interruption(tmp_path):
+    wanted = [*GOALS, "error_rate(train) <= 0.01"]
+    with pytest.raises(InfeasibleGoals) as whole:
+        lp(goals=wanted, n_estimators=30).fit(X, Y, **INSIDE)
+    with pytest.raises(Interrupted):
+        lp(goals=wanted, n_estimators=30, checkpoint=tmp_path, callbacks=[after(2)]).fit(X, Y, **INSIDE)
+    with pytest.raises(InfeasibleGoals) as resumed:
+        lp(goals=wanted, n_estimators=30, checkpoint=tmp_path).fit(X, Y, **INSIDE)
+    assert str(resumed.value) == str(whole.value)
+    assert_same_models(resumed.value.closest.estimators_, whole.value.closest.estimators_, X)
+    np.testing.assert_array_equal(resumed.value.closest.mixture_, whole.value.closest.mixture_)
 
 
 def test_a_random_state_object_is_told_by_what_is_drawn_from_it(tmp_path):

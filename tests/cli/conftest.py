@@ -18,9 +18,7 @@ groups = "size"
 
 [method]
 name = "adalpboost"
-
-[method.parameters]
-n_estimators = 5
+parameters.n_estimators = 5
 """
 COLUMNS = ["mean radius", "mean texture", "mean smoothness", "worst area", "worst symmetry"]
 

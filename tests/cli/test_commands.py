@@ -46,12 +46,12 @@ def test_from_a_table_to_a_report(here, capsys):
         assert told == f"{made}: read it, set your goals, then run: counterpoise fit {made}\n"
     assert (here / "csv.toml").read_text() == (here / "parquet.toml").read_text().replace(".parquet", ".csv")
     (here / "parquet.toml").rename(here / "mine.toml")
-    text = (here / "mine.toml").read_text().replace("n_estimators = 100", "n_estimators = 4")
+    text = (here / "mine.toml").read_text()
     (here / "mine.toml").write_text(text.replace('    # "recall(train) >= 0.8"', '    "recall(train) >= 0.8"'))
     told = said(capsys, "fit", "mine.toml").splitlines()
-    assert told[0] == "begins: 341 train, 114 validation, 114 test rows, 5 features"
-    assert told[1].startswith("4 of 4: round 4, loss ")
-    assert "verdict    estimate   bound  goal" in told
+    assert told[0] == "begins: 455 train, 114 test rows, 5 features"
+    assert told[1].startswith("5 of 5: ")
+    assert any(line.split() == ["verdict", "estimate", "bound", "goal"] for line in told)
     assert told[-1] == f"report: {os.path.join('mine', 'report.html')}"  # noqa: PTH118 - as printed
     assert "<html" in (here / "mine" / "report.html").read_text(encoding="utf-8")
     assert not (here / "mine" / "checkpoint").exists()

@@ -87,6 +87,30 @@ def test_answers_stick_to_people_whatever_the_batch_and_another_mixture_keeps_th
     np.testing.assert_array_equal(one.predict(X) == "yes", expected)
 
 
+class CountingTree(DecisionTreeClassifier):
+    """A tree that counts the rows it is asked about."""
+
+    asked = 0
+
+    def predict_proba(self, X, check_input=True):
+        """Count, and score."""
+        type(self).asked += len(X)
+        return super().predict_proba(X, check_input)
+
+
+def test_each_row_is_scored_only_by_the_model_that_it_drew():
+    several = [CountingTree(max_depth=3, random_state=0), CountingTree(max_depth=1, random_state=0)]
+    model, columns = fitted(several), {"sensitive_features": {"sex": SEX}}
+    CountingTree.asked = 0
+    said = model.predict(X, **columns)
+    assert CountingTree.asked == N
+    shares = model.predict_proba(X, **columns)
+    assert CountingTree.asked > 3 * N
+    sure = shares.max(axis=1) == 1
+    assert 0 < sure.sum() < N
+    np.testing.assert_array_equal(said[sure], model.classes_[shares[sure].argmax(axis=1)])
+
+
 def test_where_no_draw_is_allowed_one_model_is_trained_on_all_rows():
     fixed = fitted(goals=GOALS[:1], decision="fixed")
     assert fixed.refit_

@@ -132,13 +132,14 @@ def test_the_weights_of_lpboost_are_the_dual_of_its_risk(data):
         np.testing.assert_allclose(done.weights, found.weights, atol=1e-12)
 
 
-def test_a_rate_is_for_the_mixture_and_alpha_for_the_rounds(data):
+@pytest.mark.parametrize("params", [{}, {"goals": [GOAL], "beta": 50.0}], ids=["no goals", "regularized"])
+def test_a_rate_is_for_the_mixture_and_alpha_for_rounds_without_goals(params, data):
     X, y, _, _ = data
-    rate = parse_rate("false_positive_rate(train)")
-    model = cp.LPBoostClassifier(Stump(), n_estimators=5, objective=rate, goals=[GOAL], random_state=0).fit(X, y)
+    rate, params = parse_rate("false_positive_rate(train)"), {"n_estimators": 5, "random_state": 0, **params}
+    model = cp.LPBoostClassifier(Stump(), objective=rate, **params).fit(X, y)
     assert model.objective_ == rate
     assert model.alpha_ is None
-    plain = cp.LPBoostClassifier(Stump(), n_estimators=5, random_state=0).fit(X, y)
+    plain = cp.LPBoostClassifier(Stump(), **params | {"goals": ()}).fit(X, y)
     np.testing.assert_array_equal(model.selection_.losses, plain.selection_.losses)
 
 

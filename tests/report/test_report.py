@@ -150,11 +150,11 @@ def test_the_headline_says_whether_goals_hold_and_what_the_tail_costs(built, pag
 @pytest.mark.parametrize(
     ("verdicts", "title"),
     [
-        ([1], "The goal holds"),
-        ([1, 1], "Both goals hold"),
-        ([0, 0, 0], "All 3 goals are undecided"),
+        ([1], "Ready to deploy: the goal holds"),
+        ([1, 1], "Ready to deploy: both goals hold"),
+        ([0, 0, 0], "Not decided yet: all 3 goals are undecided"),
         ([1, 0, 1], "2 of 3 goals hold, 1 undecided"),
-        ([-1], "The goal fails"),
+        ([-1], "Not ready to deploy: the goal fails"),
         ([-1, 0], "0 of 2 goals hold, 1 fails, 1 undecided"),
         ([1, math.nan], "1 of 2 goals holds, 1 not measured"),
     ],
@@ -318,7 +318,7 @@ def test_without_test_rows_the_page_says_so(tmp_path):
     rows = [row("mixture", f"goal {part}", "validation", 1.0, settings="goal 1") for part in ("estimate", "verdict")]
     page = page_of(write_folder(tmp_path, rows, {"goals": [{"name": "goal 1", "text": GOALS[0]}]}, {}))
     assert "There are no test rows: the model was fitted or chosen on the rows judged here" in page.text
-    assert "The goal holds The validation rows show it." in page.text
+    assert "No test rows: the goal holds The validation rows show it." in page.text
 
 
 def test_colours_can_be_told_from_their_background():

@@ -50,8 +50,9 @@ files = "{folder}/loans.csv"
 target = "paid"
 drop = ["today", "weight"]
 groups = "sex"
-[method.parameters]
-n_estimators = 8
+[method]
+name = "adalpboost"
+parameters.n_estimators = 8
 """
 
 

@@ -223,7 +223,7 @@ BAD_FILES = {
     b"age,paid\n1,yes\n2,\n3,no\n": "must hold a label in each row; 1 of 3 are missing",
     b"age,paid\n1,0.5\n2,0.7\n": "must hold classes; it holds fractions such as 0.5",
     b"age,paid\n2020-01-01,yes\n2020-01-02,no\n": "it holds date32.* in data.drop, or store days since",
-    b"age,paid\n1,yes\n2,no\n": "must have rows for 3 splits; there are 2",
+    b"age,paid\n1,yes\n2,no\n": "must hold every class of 'paid'; of 1 none is 'no'",
     b"age,paid\n" + b"1,yes\n" * 40 + b"2,no\n": "must hold every class of 'paid'",
     b"age,paid\ninf,yes\n2,no\n3,yes\n": "must hold finite numbers; it holds infinity",
     b"\x00\x01\x02\xff" * 50: "must be UTF-8 text|cannot be read as CSV|has no column",

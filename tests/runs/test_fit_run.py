@@ -24,8 +24,10 @@ parameters = {{max_depth = 2}}
 name = "nearest_neighbours"
 """
 METHODS = {
-    "lpboost": 'name = "lpboost"\nparameters = {{n_estimators = 5}}',
-    "another learner": 'learner = {{name = "logistic"}}\nparameters = {{n_estimators = 3}}',
+    "goals": 'name = "goals"\nmodels = [{{name = "logistic"}}, {{name = "tree"}}]\nparameters = {{by = "job", cv = 3}}',
+    "goals of one threshold": 'parameters = {{decision = "fixed", cv = 2, objective = "false_positive_rate(train)"}}',
+    "lpboost": 'name = "lpboost"\nparameters = {{n_estimators = 5, budget = 0.05}}',
+    "another learner": 'name = "adalpboost"\nlearner = {{name = "logistic"}}\nparameters = {{n_estimators = 3}}',
     "pool": POOL,
     "constrained": 'name = "constrained"',
     "adaboost": 'name = "adaboost"\nenforce_goals = false\nparameters = {{n_estimators = 5}}',
@@ -40,7 +42,8 @@ def done(tmp_path_factory, loans_folder):
     text = (
         'alpha = 0.2\ngoals = ["recall(train) >= 0.5", "positive_rate(train, sex=F) >= 0.6 * positive_rate(train, '
         f'sex=M)", "churn(train) <= 0.5"]\n[data]\nfiles = "{loans_folder}/loans.csv"\ntarget = "paid"\n'
-        'drop = "weight"\nbaseline = "today"\ngroups = "sex"\n[method.parameters]\nn_estimators = 8\n'
+        'drop = "weight"\nbaseline = "today"\ngroups = "sex"\n'
+        '[method]\nname = "adalpboost"\nparameters.n_estimators = 8\n'
     )
     (folder / "goals.toml").write_text(text)
     return fit_run(folder / "goals.toml", output=folder / "run")
@@ -117,7 +120,7 @@ def test_a_second_fit_says_that_it_is_done(done):
 
 @pytest.mark.parametrize("method", METHODS)
 def test_every_kind_of_method_fits_and_loads(method, goals_file, tmp_path):
-    text = goals_file().read_text().partition("[method.parameters]")[0] + "[method]\n" + METHODS[method].format()
+    text = goals_file().read_text().partition("[method]")[0] + "[method]\n" + METHODS[method].format()
     (tmp_path / "goals.toml").write_text(text)
     run = fit_run(tmp_path / "goals.toml")
     assert run.folder == tmp_path / "goals"
@@ -145,7 +148,7 @@ def test_goals_on_an_unlabelled_dataset(goals_file):
     path = goals_file(
         replace={
             '"recall(train) >= 0.5"': '"coverage(mail) <= 0.6", "positive_rate(mail, job=clerk) <= 0.9"',
-            "[method.par": '[datasets.mail]\nfiles = "{folder}/mail.csv"\nlabelled = false\n[method.par',
+            "[method]": '[datasets.mail]\nfiles = "{folder}/mail.csv"\nlabelled = false\n[method]',
         }
     )
     run = fit_run(path)
@@ -174,7 +177,7 @@ def test_more_than_two_classes(tmp_path):
 
     X, y = load_iris(return_X_y=True, as_frame=True)
     X.assign(kind=np.array(["setosa", "versicolor", "virginica"])[y]).to_csv(tmp_path / "iris.csv", index=False)
-    text = '[data]\nfiles = "iris.csv"\ntarget = "kind"\n[method.parameters]\nn_estimators = 4\n'
+    text = '[data]\nfiles = "iris.csv"\ntarget = "kind"\n[method]\nname = "adalpboost"\nparameters.n_estimators = 4\n'
     (tmp_path / "plain.toml").write_text(text)
     assert fit_run(tmp_path / "plain.toml").summary().goals == ()
     (tmp_path / "goal.toml").write_text('goals = ["recall(train) >= 0.5"]\n' + text)

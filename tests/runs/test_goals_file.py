@@ -64,7 +64,7 @@ WRONG = {  # text of the file -> what the error says
     DATA
     + '[method]\nname = "adalpbost"': "line 5, method.name: unknown method 'adalpbost'. Did you mean 'adalpboost'?",
     DATA + '[method]\nname = "pool"': 'the method "pool" needs models',
-    DATA + '[method]\n[[method.models]]\nname = "tree"': 'models are for the method "pool"',
+    DATA + '[method]\nname = "svm"\n[[method.models]]\nname = "tree"': 'models are for the methods "goals" and "pool"',
     DATA + '[method]\nname = "pool"\n[[method.models]]\nname = "logistc"': "unknown model 'logistc'. Did you mean",
     DATA + '[method]\nname = "pool"\n[[method.models]]\nname = "pool"': "unknown model 'pool'",
     DATA + '[method]\nname = "pool"\n[[method.models]]\nname = "deployed"': (
@@ -73,17 +73,21 @@ WRONG = {  # text of the file -> what the error says
     DATA + 'baseline_model = "b.cp"\n[method]\nname = "pool"\n[[method.models]]\nname = "deployed"\n'
     "parameters = {C = 1}": "the deployed model is taken as it is; got parameters",
     DATA + '[method]\nname = "deployed"': "unknown method 'deployed'",
-    DATA + '[method]\nlearner = {name = "deployed"}': "unknown model 'deployed'",
+    DATA + '[method]\nname = "adaboost"\nlearner = {name = "deployed"}': "unknown model 'deployed'",
+    DATA + 'baseline_model = "b.cp"\n[method]\n[[method.models]]\nname = "deployed"': "unknown model 'deployed'",
+    DATA + '[method.parameters]\nby = ["a", "a"]': "method.parameters: by names a column twice",
+    DATA + "[method.parameters]\nbudget = 2": "method.parameters: budget must lie in ",
     DATA + '[splits]\ncolumn = "y"': "splits.column: expected a column that is no feature and not the target; got 'y'",
     DATA + '[method]\nname = "svm"\nlearner = {name = "tree"}': "a learner is for boosters; got one with 'svm'",
     DATA + "[method]\nparameters = 3": "method.parameters: expected a table; got 3",
-    DATA + "[method.parameters]\nn_estimater = 3": "unknown parameter of adalpboost 'n_estimater'. Did you mean",
-    DATA + "[method.parameters]\nn_estimators = 0": "method.parameters: n_estimators must be at least 1; got 0",
+    DATA + "[method.parameters]\ndecison = 3": "unknown parameter of goals 'decison'. Did you mean 'decision'",
+    DATA + '[method]\nname = "lpboost"\nparameters.n_estimators = 0': "n_estimators must be at least 1; got 0",
     DATA + "[method.parameters]\nalpha = 0.5": "alpha is set by alpha at the top of the file",
     DATA + "[method.parameters]\nrandom_state = 1": "random_state is set by seed",
-    DATA + '[method]\nlearner = {name = "logistic", parameters = {C = "x"}}': "method.learner.parameters: .*'C'",
+    DATA
+    + '[method]\nname = "lpboost"\nlearner = {name = "logistic", parameters = {C = "x"}}': "method.learner.*: .*'C'",
     f'goals = ["{GOAL}"]\n{DATA}[method]\nname = "adaboost"': "adaboost cannot be fitted inside goals",
-    f'goals = ["{GOAL}"]\n{DATA}[method.parameters]\nmixture = "average"': "mixture: goals need 'optimal'",
+    f'goals = ["{GOAL}"]\n{DATA}[method]\nname = "lpboost"\nparameters.mixture = "average"': "goals need 'optimal'",
 }
 
 
@@ -111,7 +115,7 @@ def test_defaults_and_short_forms(tmp_path):
     settings = parse_goals_file(f'goals = ["{GOAL}"]\n{DATA}groups = "sex"'.encode(), tmp_path)
     assert settings.data.files == ["a.csv"]
     assert settings.data.groups == ["sex"]
-    assert (settings.alpha, settings.seed, settings.confidence, settings.method.name) == (0.1, 0, 0.95, "adalpboost")
+    assert (settings.alpha, settings.seed, settings.confidence, settings.method.name) == (1.0, 0, 0.95, "goals")
     assert [str(goal) for goal in goals_of(settings)] == [GOAL]
 
 

@@ -123,7 +123,9 @@ def test_goals_that_are_judged_only_have_no_frontier(fit_pool):
 
 
 def test_a_model_trained_inside_goals_has_its_rate(goals_file):
-    path = goals_file(replace={"[method.parameters]\nn_estimators = 8": '[method]\nname = "constrained"'})
+    path = goals_file(
+        replace={'[method]\nname = "adalpboost"\nparameters.n_estimators = 8': '[method]\nname = "constrained"'}
+    )
     run = fit_run(path)
     texts, results = run.texts(), run.results()
     assert texts["objective"] == {"kind": "rate", "text": "error_rate(train)"}
@@ -141,7 +143,9 @@ def test_a_model_trained_inside_goals_has_its_rate(goals_file):
 def test_what_is_not_chosen_has_an_aim_of_its_own(goals_file, method):
     numbers = "n_estimators = 4" + (', mixture = "average"' if "{mixture}" in method else "")
     method = method.replace("{mixture}", "") + f"\nparameters = {{ {numbers} }}"
-    run = fit_run(goals_file(replace={"[method.parameters]\nn_estimators = 8": f"[method]\n{method}"}))
+    run = fit_run(
+        goals_file(replace={'[method]\nname = "adalpboost"\nparameters.n_estimators = 8': f"[method]\n{method}"})
+    )
     assert run.texts()["objective"] == {"kind": "own"}
     assert run.texts()["met_on"] == ""
     assert len(run.results().where(quantity="objective")) == 0
@@ -152,7 +156,8 @@ def test_more_than_two_classes_have_a_reason_for_no_groups(tmp_path):
 
     X, y = load_iris(return_X_y=True, as_frame=True)
     X.assign(kind=np.array(["setosa", "versicolor", "virginica"])[y]).to_csv(tmp_path / "iris.csv", index=False)
-    text = '[data]\nfiles = "iris.csv"\ntarget = "kind"\n[method.parameters]\nn_estimators = 4\n'
+    data = 'alpha = 0.1\n[data]\nfiles = "iris.csv"\ntarget = "kind"\n'
+    text = data + '[method]\nname = "adalpboost"\nparameters.n_estimators = 4\n'
     (tmp_path / "iris.toml").write_text(text)
     texts = fit_run(tmp_path / "iris.toml").texts()
     assert texts["why"] == {

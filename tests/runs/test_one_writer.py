@@ -24,7 +24,7 @@ EVERY = 20  # of the places where a fit is killed; with 1, at all of them and by
 @pytest.fixture
 def small(goals_file):
     """Return a goals file of two models that are fitted at once."""
-    text = goals_file().read_text().partition("[method.parameters]")[0]
+    text = goals_file().read_text().partition("[method]")[0]
     return goals_file(text + "[method]\n" + POOL)
 
 

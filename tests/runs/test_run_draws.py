@@ -22,8 +22,9 @@ files = "{folder}/loans.csv"
 target = "paid"
 drop = ["today", "weight"]
 groups = "sex"
-[method.parameters]
-n_estimators = 5
+[method]
+name = "adalpboost"
+parameters.n_estimators = 5
 """
 POOL = """
 [data]
@@ -104,7 +105,8 @@ def test_a_damaged_key_is_refused_and_not_shown(content, loans_folder, tmp_path)
 
 
 def test_a_goals_file_holds_no_key(loans_folder, tmp_path):
-    (tmp_path / "goals.toml").write_text(GOALS.replace("{folder}", str(loans_folder)) + 'key = "0123456789abcdef"\n')
+    text = GOALS.replace("{folder}", str(loans_folder)) + 'parameters.key = "0123456789abcdef"\n'
+    (tmp_path / "goals.toml").write_text(text)
     with pytest.raises(GoalsFileError, match="key is set by nothing: a run draws its own and keeps it"):
         fit_run(tmp_path / "goals.toml")
 

@@ -6,15 +6,16 @@ from counterpoise.cli import main
 from counterpoise.runs import open_run
 from counterpoise.theory.risks import CVaR, EmpiricalLikelihood, Mean, WorstGroup
 
-OBJECTIVE = {"n_estimators = 8": 'n_estimators = 4\nobjective = "{}"'}
+BOOSTED = 'name = "adalpboost"\nparameters.n_estimators = 8'
+OBJECTIVE = 'name = "adalpboost"\n[method.parameters]\nn_estimators = 4\nobjective = "{}"'
 
 
 @pytest.fixture
 def fit(goals_file):
     """Return a function that writes an objective into a goals file and runs ``counterpoise fit`` on it."""
 
-    def fit(text, **replace):
-        path = goals_file(replace={old: new.format(text) for old, new in (OBJECTIVE | replace).items()})
+    def fit(text, method=OBJECTIVE):
+        path = goals_file(replace={BOOSTED: method.format(text)})
         return main(["fit", str(path), "--quiet"]), path.with_suffix("")
 
     return fit
@@ -37,7 +38,7 @@ def test_a_risk_is_made_small_and_told(fit, text, risk, told):
 
 
 BAD = {
-    "case": ("cvar(0.1)", "line 9, method.parameters: Unknown risk 'cvar' in 'cvar(0.1)'. Did you mean 'CVaR'?"),
+    "case": ("cvar(0.1)", "line 11, method.parameters: Unknown risk 'cvar' in 'cvar(0.1)'. Did you mean 'CVaR'?"),
     "a word": ("worst-grup", "A risk reads like 'CVaR(0.1)' or '0.5 * Mean() + 0.5 * KL(0.1)'; got 'worst-grup'."),
     "no radius": ("KL()", "KL in 'KL()': missing 1 required positional argument: 'radius'."),
     "no column": ("WorstGroup(3)", "columns must be the name of a column, or a tuple of names; got 3."),
@@ -65,11 +66,7 @@ def test_what_is_no_risk_is_refused_before_anything_is_trained(fit, capsys, name
     ],
 )
 def test_every_method_checks_its_objective_first(fit, capsys, method, told):
-    changes = {
-        "[method.parameters]": f"[method]\n{method}\n[method.parameters]",
-        "n_estimators = 8": 'objective = "{}"',
-    }
-    code, folder = fit("CVaR(2)", **changes)
+    code, folder = fit("CVaR(2)", f'{method}\nparameters.objective = "{{}}"')
     assert code == 2
     assert told in capsys.readouterr().err
     assert not folder.exists()

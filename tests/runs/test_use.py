@@ -25,7 +25,7 @@ def run(tmp_path_factory, loans_folder):
     folder = tmp_path_factory.mktemp("use")
     (folder / "goals.toml").write_text(
         f'alpha = 0.2\ngoals = ["recall(train) >= 0.5"]\n[data]\nfiles = "{loans_folder}/loans.csv"\ntarget = "paid"\n'
-        'drop = ["weight", "today"]\ngroups = "sex"\n[method.parameters]\nn_estimators = 8\n'
+        'drop = ["weight", "today"]\ngroups = "sex"\n[method]\nname = "adalpboost"\nparameters.n_estimators = 8\n'
     )
     return fit_run(folder / "goals.toml")
 
@@ -76,7 +76,8 @@ def test_a_few_rows_get_the_answers_that_they_got_among_all(tmp_path, loans):
     few = frame["region"] != "A3"
     frame[few].to_csv(tmp_path / "few.csv", index=False)
     (tmp_path / "goals.toml").write_text(
-        'goals = []\n[data]\nfiles = "loans.csv"\ntarget = "paid"\n[method.parameters]\nn_estimators = 3\n'
+        'goals = []\n[data]\nfiles = "loans.csv"\ntarget = "paid"\n'
+        '[method]\nname = "adalpboost"\nparameters.n_estimators = 3\n'
     )
     run = fit_run(tmp_path / "goals.toml")
     among_all, alone = (
@@ -117,7 +118,7 @@ def test_evaluate_measures_what_rows_of_one_class_can_answer(loans, loans_folder
     (tmp_path / "goals.toml").write_text(
         'goals = ["coverage(train) <= 0.9", "recall(train) >= 0.4", "false_positive_rate(train, sex=M) <= 0.9"]\n'
         f'[data]\nfiles = "{loans_folder}/loans.csv"\ntarget = "paid"\ndrop = ["weight", "today"]\ngroups = "sex"\n'
-        "[method.parameters]\nn_estimators = 3\n"
+        '[method]\nname = "adalpboost"\nparameters.n_estimators = 3\n'
     )
     run = fit_run(tmp_path / "goals.toml")
     loans().query("paid == 'yes' and sex == 'F'").to_csv(tmp_path / "yes.csv", index=False)
@@ -184,7 +185,9 @@ def test_rebalance_changes_the_mixture_and_trains_nothing(run, tmp_path):
 
 
 def test_a_model_without_a_mixture_has_none_to_change(goals_file, tmp_path):
-    path = goals_file(replace={"[method.parameters]\nn_estimators = 8": '[method]\nname = "constrained"'})
+    path = goals_file(
+        replace={'[method]\nname = "adalpboost"\nparameters.n_estimators = 8': '[method]\nname = "constrained"'}
+    )
     plain = fit_run(path)
     with pytest.raises(ValueError, match="'constrained' has no mixture"):
         rebalance_run(plain, alpha=0.5, output=tmp_path / "other")
@@ -193,7 +196,7 @@ def test_a_model_without_a_mixture_has_none_to_change(goals_file, tmp_path):
 @pytest.mark.parametrize("end", ["csv", "parquet"])
 def test_the_starting_file_can_be_fitted_as_it_is(end, loans_folder, tmp_path):
     text = starting_file(loans_folder / f"loans.{end}", "paid", groups=["sex"], beside=tmp_path)
-    write_new(tmp_path / "goals.toml", text.replace("n_estimators = 100", "n_estimators = 3"))
+    write_new(tmp_path / "goals.toml", text)
     settings = read_goals_file(tmp_path / "goals.toml")
     assert (settings.data.target, settings.data.positive, settings.data.groups) == ("paid", "yes", ["sex"])
     assert fit_run(tmp_path / "goals.toml").summary().error < 0.5

@@ -18,7 +18,7 @@ def run(tmp_path_factory, loans_folder):
         'goals = ["recall(train) >= 0.5 with confidence 0.8", "coverage(mail) <= 0.9"]\n[data]\n'
         f'files = "{loans_folder}/loans.csv"\ntarget = "paid"\n{LIMITED}\n[datasets.mail]\n'
         f'files = "{loans_folder}/mail.csv"\nlabelled = false\nlargest_weight = 3\n'
-        "[method.parameters]\nn_estimators = 3\n"
+        '[method]\nname = "adalpboost"\nparameters.n_estimators = 3\n'
     )
     (folder / "goals.toml").write_text(text)
     return fit_run(folder / "goals.toml")
@@ -70,9 +70,9 @@ def test_a_limit_without_weights_means_nothing(goals_file, loans_folder):
     path = goals_file(replace={PLAIN: f"{PLAIN}\nlargest_weight = 5"})
     with pytest.raises(GoalsFileError, match=r"goals.toml, line 8, data.largest_weight: expected data.weights too"):
         read_goals_file(path)
-    mail = f'[datasets.mail]\nfiles = "{loans_folder}/mail.csv"\nlargest_weight = 5\n[method.par'
+    mail = f'[datasets.mail]\nfiles = "{loans_folder}/mail.csv"\nlargest_weight = 5\n[method]'
     with pytest.raises(GoalsFileError, match=r"datasets.mail.largest_weight: expected data.weights too"):
-        read_goals_file(goals_file(replace={"[method.par": mail}))
+        read_goals_file(goals_file(replace={"[method]": mail}))
 
 
 @pytest.mark.parametrize(
@@ -108,7 +108,7 @@ def test_settings_without_a_limit_are_as_they_were(goals_file):
 def test_the_trained_goals_use_the_limit_too(goals_file):
     """``constrained`` is fitted inside them, on weighted rows."""
     goals = {'"recall(train) >= 0.5"': '"recall(train) >= 0.5 with confidence 0.8"', PLAIN: LIMITED}
-    method = {"[method.parameters]\nn_estimators = 8": '[method]\nname = "constrained"'}
+    method = {'[method]\nname = "adalpboost"\nparameters.n_estimators = 8': '[method]\nname = "constrained"'}
     model = fit_run(goals_file(replace=goals | method)).model()
     assert str(model[-1].goals_[0]) == "recall(train) >= 0.5 with confidence 0.8"
 

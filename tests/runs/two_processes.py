@@ -29,7 +29,7 @@ from counterpoise.runs.keys import KEY
 from counterpoise.runs.results import read_rows
 
 DATA = 'alpha = 0.5\n[data]\nfiles = "t.csv"\ntarget = "y"\n[method]\n'
-BOOST = DATA + 'learner = {name = "stump"}\nparameters = {n_estimators = 2}\n'
+BOOST = DATA + 'name = "adalpboost"\nlearner = {name = "stump"}\nparameters = {n_estimators = 2}\n'
 GOALS = {
     "boost": BOOST,
     "other alpha": BOOST.replace("0.5", "0.9"),  # of which the rounds are the same

@@ -15,6 +15,7 @@ import scipy.sparse as sp
 from counterpoise._base.checks import is_frame
 from counterpoise._base.types import AnyArray
 from counterpoise.boosting.inputs import Rows
+from counterpoise.goals import Table
 
 _NO_MATTER = frozenset({"n_jobs", "verbose", "random_state"})  # of a learner: its random states are set in each round
 _CHUNK_BYTES = 1 << 24  # copied and hashed at once
@@ -36,6 +37,7 @@ NOT_OF_ROUNDS = frozenset(
         "key",
         "objective",
         "budget",
+        "scores",
     )
 )
 
@@ -56,16 +58,26 @@ def setting_texts(settings: Mapping[str, Any]) -> dict[str, str]:
     return {place: text for name, value in settings.items() for place, text in _flat(name, value)}
 
 
-def data_texts(classes: AnyArray, train: Rows, held_out: Rows | None) -> dict[str, str]:
+def data_texts(
+    classes: AnyArray, train: Rows, held_out: Rows | None, tables: Mapping[str, Table] | None = None
+) -> dict[str, str]:
     """Return a text for each part of the data: its type, shape and a checksum of its values."""
     parts: dict[str, Any] = {"classes": classes, **_parts(train, "")}
     if held_out is not None:
         parts |= _parts(held_out, " held out")
+    for name, table in (tables or {}).items():
+        parts |= _table_parts(table, f" of dataset {name}")
     return {name: _data_text(values) for name, values in parts.items()}
 
 
 def _parts(rows: Rows, suffix: str) -> dict[str, Any]:
     parts = {"X": rows.X, "y": rows.codes, "sample_weight": rows.weights, "sensitive_features": rows.groups}
+    return {name + suffix: values for name, values in parts.items() if values is not None}
+
+
+def _table_parts(table: Table, suffix: str) -> dict[str, Any]:
+    parts = {"X": table.X, "y": table.y, "baseline": table.baseline, "sample_weight": table.sample_weight}
+    parts |= {f"column {name}": table.column(name) for name in table.sensitive_columns}
     return {name + suffix: values for name, values in parts.items() if values is not None}
 
 

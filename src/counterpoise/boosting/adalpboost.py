@@ -63,7 +63,8 @@ class AdaLPBoostClassifier(BoostedMixture):
         Part of the samples, those with the highest losses, that is ignored when weights and mixture are chosen.
     goals : goals or their texts, default=()
         What the mixture must meet where it is chosen, the dataset ``train``, and on other datasets: see
-        ``counterpoise.goals``. The rounds do not look at them.
+        ``counterpoise.goals``. The rounds do not look at them, so that the same models serve any goals;
+        ``LPBoostClassifier`` trains for them.
     budget : float in [0, 1], optional
         The most that the mean loss may be above the least that is possible under the goals, so that the tail is not
         bought at any price. Default: no limit, with a warning where the mixture errs on 10 % of the samples more than

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, ClassVar, NamedTuple, Self, cast
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -11,14 +11,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from counterpoise._base.checks import check_alpha, check_choice, check_count, check_fraction
 from counterpoise._base.types import AnyArray, ArrayLike, ByteArray, IntArray
-from counterpoise.boosting._fingerprints import NOT_OF_ROUNDS, data_texts, setting_texts
 from counterpoise.boosting.adaboost import AdaBoostClassifier
 from counterpoise.boosting.cautions import warn_of_no_errors
-from counterpoise.boosting.checkpoint import Checkpoint, Run, SavedRound, Seeds, opened
+from counterpoise.boosting.checkpoint import Checkpoint, opened
 from counterpoise.boosting.cross_fit import RoundsFit, is_ensemble, planned_rounds, rounds_fit
-from counterpoise.boosting.inputs import Booster, Rows, goal_table, is_word, seed_sequence, unequal
+from counterpoise.boosting.inputs import Rows, goal_table, is_word, unequal
+from counterpoise.boosting.inside import InsideFit
 from counterpoise.boosting.learner import default_tree
-from counterpoise.boosting.rounds import History, Round, Rule, boost
+from counterpoise.boosting.resuming import Best, ResumingBooster
+from counterpoise.boosting.rounds import IMPROVEMENT, History, Round, Rule
 from counterpoise.boosting.rules import without_outliers
 from counterpoise.goals import Rate, Table, as_goals
 from counterpoise.goals.bound import check_asked
@@ -27,19 +28,11 @@ from counterpoise.goals.tables import with_train
 from counterpoise.mixtures.answers import TRAIN, Answers, find_positive
 from counterpoise.mixtures.cautions import warn_of_the_average
 from counterpoise.mixtures.choosing import MIXTURES, WORST_GROUP, Aim, Evidence, as_aim, choose_mixture, select
-from counterpoise.mixtures.draws import Draws, check_key, make_key
+from counterpoise.mixtures.draws import Draws, check_key
 from counterpoise.mixtures.game import Selection
 from counterpoise.mixtures.pool import pool_codes, predict_codes
 from counterpoise.mixtures.randomized import DECISIONS, RandomizedClassifier
 from counterpoise.theory.risks import Mean
-
-
-class _Best(NamedTuple):
-    """The least risk so far and its round."""
-
-    value: float
-    number: int
-
 
 # What only ``fit_more`` needs: the samples and what refers to them.
 _NOT_SAVED = frozenset(
@@ -54,18 +47,19 @@ _NOT_SAVED = frozenset(
         "_table",
         "_columns",
         "_datasets",
+        "_stage",
+        "_program",
     }
 )
 _FOLDS = 5  # by default, where the losses on rows that a model has seen would tell nothing
 _DEPTH = 4  # of the default trees: the shallower, the more they differ from the strong model
 _STRONG = AdaBoostClassifier(n_estimators=300)
-_IMPROVEMENT = 1e-3  # a fall of the risk that counts: above the solver's gap, below what matters
 
 
-class BoostedMixture(Booster, RandomizedClassifier):
+class BoostedMixture(ResumingBooster, RandomizedClassifier):
     """Base of the boosters; a subclass says how samples are reweighed (``_rule``)."""
 
-    _added_later: ClassVar = {"key": None, "objective": None, "n_folds": None, "budget": None}
+    _added_later: ClassVar[dict[str, Any]] = {"key": None, "objective": None, "n_folds": None, "budget": None}
 
     def fit(
         self,
@@ -119,7 +113,7 @@ class BoostedMixture(Booster, RandomizedClassifier):
             given = (X, y, sensitive_features) if X_val is None else (X_val, y_val, sensitive_features_val)
             limit = None if X_val is not None else largest_weight  # those rows weigh the same
             self._table, self._datasets = goal_table(*given, sample_weight, limit), dict(datasets or {})
-            self._columns = goal_table(X, y, sensitive_features, None, None)
+            self._columns = goal_table(X, y, sensitive_features, sample_weight, largest_weight)
             self._check_weights(held_out or train)
             self._check_asked(held_out or train)
             self._start(train, held_out, saved)
@@ -204,16 +198,10 @@ class BoostedMixture(Booster, RandomizedClassifier):
         if is_confident and self._table.largest_weight is None:
             Table(None, rows.codes, sample_weight=rows.weights).heaviest(TRAIN)
 
-    def _draw_seeds(self, saved: Checkpoint | None) -> None:
-        self._drawn_key, self._seeds = make_key(self.random_state), seed_sequence(self.random_state)
-        if self.random_state is None and saved is not None and saved.seeds is not None:
-            self._drawn_key, self._seeds = saved.seeds.key, np.random.SeedSequence(saved.seeds.entropy)
-        self._generator = np.random.default_rng(self._seeds)
-
     def _start(self, train: Rows, held_out: Rows | None, saved: Checkpoint | None) -> None:
         self._history = History(train.weights, planned_rounds(self))
         self._train, self._held_out = train, held_out
-        self._best = _Best(np.inf, 0)
+        self._best = Best(np.inf, 0)
         self._reweigh = without_outliers(self._rule(self._history, train.groups), float(self.outlier_fraction))
         if saved is not None:
             saved.claim(self._run())
@@ -223,7 +211,7 @@ class BoostedMixture(Booster, RandomizedClassifier):
     def _learner_for(self, rows: Rows) -> Any:
         return default_tree(rows.codes.size, _DEPTH) if self.estimator is None else self._base_learner()
 
-    def _fit_of_rounds(self, train: Rows, held_out: Rows | None) -> RoundsFit:
+    def _fit_of_rounds(self, train: Rows, held_out: Rows | None) -> RoundsFit | InsideFit:
         """Return what fits the rounds: by default a strong model first, then trees, judged on rows they did not see."""
         self._n_folds = self._folds_asked(train, held_out)
         first = _STRONG if self.estimator is None else None
@@ -237,66 +225,24 @@ class BoostedMixture(Booster, RandomizedClassifier):
             asked = self.n_folds
         return None if asked is None else min(int(asked), train.codes.size)
 
-    def _run(self) -> Run:
-        """Return what decides the rounds, for a checkpoint to compare."""
-        settings = setting_texts(self._round_settings())
-        data = data_texts(self.classes_, self._train, self._held_out)
-        drawn = Seeds(cast("int", self._seeds.entropy), self._drawn_key) if self.random_state is None else None
-        return Run(settings, data, drawn)
-
-    def _round_settings(self) -> dict[str, Any]:
-        params = self.get_params(deep=False)
-        return {
-            "booster": type(self),
-            **{name: value for name, value in params.items() if name not in NOT_OF_ROUNDS},
-            "estimator": self._learner_for(self._train),
-            "random_state": None if self.random_state is None else self._seeds.entropy,
-            **({} if self.objective is None else {"objective": repr(self.objective)}),
-        }
-
-    def _run_rounds(self, n_rounds: int, saved: Checkpoint | None) -> None:
-        def stop(done: Round, history: History) -> bool:
-            return self._after_round(done, history, saved)
-
-        n_left = n_rounds if saved is None else self._restore(saved, n_rounds)
-        boost(self._fit_round, self._history, reweigh=self._reweigh, stop=stop, n_rounds=n_left)
-
-    def _restore(self, saved: Checkpoint, n_rounds: int) -> int:
-        """Take up to ``n_rounds`` further rounds from the checkpoint, and return how many are left to fit."""
-        first, last = self._history.n_rounds + 1, self._history.n_rounds + n_rounds
-        is_last = False
-        for number in range(first, min(last, saved.n_rounds) + 1):
-            done = saved.read(number)
-            self._history.add(done.model, done.losses, done.weighted_loss, said=done.said)
-            self._history.memory = done.memory
-            self._best = _Best(*done.best)
-            if done.held_out is not None:
-                self._history.held_out.append(done.held_out)
-            if done.uses_shared and self._shared() is None:
-                self._fit_round.prepared.shared = saved.read_shared()
-            is_last = done.is_last
-            if is_last:
-                break
-        if self._history.n_rounds >= first:
-            for callback in self.callbacks:
-                if hasattr(callback, "resume"):
-                    callback.resume(self._history.n_rounds)
-        return 0 if is_last else last - self._history.n_rounds
-
-    def _shared(self) -> Any:
-        """Return what the learner learned once for all rounds, or None."""
-        return getattr(self._fit_round.prepared, "shared", None)
-
     def _mix(self) -> Self:
         self.estimators_ = list(self._history.models)
         self.weighted_losses_ = np.array(self._history.weighted_losses)
         goals = as_goals(self.goals)
-        self._settle(self._evidence_of_rounds(), self._aim_of_fit()._replace(goals=goals))
-        if self.mixture == "optimal":
+        self._choose(self._aim_of_fit()._replace(goals=goals))
+        if self.mixture == "optimal" and not self._is_told():
             means = np.average(self._kept.losses, axis=0, weights=self._kept.sample_weight)
             mixed, alone = float(means @ self.mixture_), float(means[0])
             warn_of_the_average(mixed, alone, "its first model", has_goals=bool(goals), stacklevel=3)
         return self
+
+    def _is_told(self) -> bool:
+        """Tell whether what the mixture costs on average was said already."""
+        return False
+
+    def _choose(self, aim: Aim) -> None:
+        """Choose the mixture of the rounds."""
+        self._settle(self._evidence_of_rounds(), aim)
 
     def _aim_of_fit(self) -> Aim:
         """Return what the mixture is chosen for, goals left aside."""
@@ -304,6 +250,7 @@ class BoostedMixture(Booster, RandomizedClassifier):
         return as_aim(self.alpha, objective, (), **self._limits())
 
     def _after_round(self, done: Round, history: History, saved: Checkpoint | None) -> bool:
+        done = done._replace(standing=self._watched(done))
         if self._held_out is not None:
             predicted = predict_codes(done.model, self._held_out.X, self.classes_)
             history.held_out.append((predicted != self._held_out.codes).view(np.uint8))
@@ -313,32 +260,19 @@ class BoostedMixture(Booster, RandomizedClassifier):
         asked = [bool(callback(done)) for callback in self.callbacks]  # all of them are called
         return any(asked) or is_last
 
-    def _save(self, done: Round, is_last: bool, saved: Checkpoint) -> None:
-        shared = self._shared()
-        if shared is not None:
-            saved.write_shared(shared)
-        left = SavedRound(
-            model=done.model,
-            losses=done.losses,
-            held_out=self._history.held_out[-1] if self._history.held_out else None,
-            weighted_loss=done.weighted_loss,
-            memory=self._history.memory,
-            best=(self._best.value, self._best.number),
-            is_last=is_last,
-            uses_shared=shared is not None,
-            said=done.said,
-        )
-        saved.write(done.number, left)
-
     def _has_stalled(self, number: int) -> bool:
         if self.patience is None:
             return False
+        value = self._value_so_far()
+        if value < self._best.value - IMPROVEMENT or not np.isfinite(value):
+            self._best = Best(value, number)
+        return bool(number - self._best.number >= self.patience)
+
+    def _value_so_far(self) -> float:
+        """Return the least risk of a mixture of the rounds so far, where it will be chosen."""
         aim = self._aim_of_fit()._replace(mixture="optimal", budget=None)  # with which fits may go on from these rounds
         aim = aim._replace(objective=Mean()) if isinstance(aim.objective, Rate) else aim
-        value = choose_mixture(self._select(aim), aim).value
-        if value < self._best.value - _IMPROVEMENT:
-            self._best = _Best(value, number)
-        return bool(number - self._best.number >= self.patience)
+        return choose_mixture(self._select(aim), aim).value
 
     def _select(self, aim: Aim) -> Selection:
         """Return what the mixture would be chosen on now, goals left aside: early rounds rarely meet them."""

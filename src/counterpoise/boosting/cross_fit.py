@@ -13,7 +13,7 @@ from sklearn.pipeline import Pipeline
 
 from counterpoise._base.types import AnyArray, FloatArray, IntArray
 from counterpoise.boosting.inputs import Rows
-from counterpoise.boosting.learner import LearnerFit, make_fit
+from counterpoise.boosting.learner import LearnerFit, Question, make_fit
 from counterpoise.boosting.rounds import Fitted
 from counterpoise.learners import Resampled
 from counterpoise.mixtures.pool import predict_codes, take_rows
@@ -51,15 +51,25 @@ class CrossFit:
     def __call__(self, weights: FloatArray, number: int) -> Fitted:
         """Return the model of a round, and where those that did not see the rows err."""
         codes, classes = self.whole.codes, self.whole.classes
+        model, said = self.answer(Question(codes, weights), number)
+        losses = (said != codes).view(np.uint8)
+        return Fitted(model, losses, said=said if len(classes) > _BINARY else None)  # two are told by their losses
+
+    def answer(self, asked: Question, number: int) -> tuple[Any, AnyArray]:
+        """Return the model of a round that is fitted to a question, and what those say that did not see the rows."""
+        codes, classes = self.whole.codes, self.whole.classes
         said = np.empty(codes.size, dtype=np.min_scalar_type(len(classes) - 1))
         for fold in self._folds:
-            part = weights[fold.others]
-            if not part.sum() > 0:  # all the weight is in the fold: nothing else to go by than the rows' own
-                part = self._own[fold.others]
-            model = fold.fit(part / part.sum(), number).model
+            part = self._live(asked.outside(fold.others, codes.size), fold)
+            model, _ = fold.fit.answer(part._replace(weights=part.weights / part.weights.sum()), number)
             said[fold.places] = predict_codes(model, fold.rows, classes)
-        model, losses = self.whole(weights, number).model, (said != codes).view(np.uint8)
-        return Fitted(model, losses, said=said if len(classes) > _BINARY else None)  # two are told by their losses
+        return self.whole.answer(asked, number)[0], said
+
+    def _live(self, part: Question, fold: _Fold) -> Question:
+        """Return the question; where all the weight is in the fold, there is nothing to go by but the rows' own."""
+        if part.weights.sum() > 0:
+            return part
+        return Question(self.whole.codes[fold.others], self._own[fold.others])
 
 
 class StrongFirst:
@@ -71,7 +81,14 @@ class StrongFirst:
 
     def __call__(self, weights: FloatArray, number: int) -> Fitted:
         """Return the model of a round, and where it errs."""
-        return (self.first if number == 1 else self.later)(weights, number)
+        return self._of(number)(weights, number)
+
+    def answer(self, asked: Question, number: int) -> tuple[Any, AnyArray]:
+        """Return the model of a round that is fitted to a question, and what is said of all rows."""
+        return self._of(number).answer(asked, number)
+
+    def _of(self, number: int) -> LearnerFit | CrossFit:
+        return self.first if number == 1 else self.later
 
 
 RoundsFit = LearnerFit | CrossFit | StrongFirst

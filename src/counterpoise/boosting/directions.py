@@ -14,7 +14,7 @@ from sklearn.base import is_classifier, is_regressor
 from sklearn.pipeline import Pipeline
 
 from counterpoise._base.types import AnyArray, FloatArray
-from counterpoise.boosting.learner import LearnerFit, base_learner, make_fit
+from counterpoise.boosting.learner import LearnerFit, Question, base_learner, make_fit
 from counterpoise.learners.resampling import fresh_copy, weight_argument
 from counterpoise.mixtures.pool import predict_codes
 
@@ -49,17 +49,15 @@ class SignDirections:
     are_signs = True  # its values are -1 and +1 only
 
     def __init__(self, fit: LearnerFit) -> None:
-        self.fit = fit
+        self.fit, self._wanted = fit, fit.codes
 
     def __call__(self, pulls: FloatArray, number: int) -> tuple[Any, FloatArray]:
         """Return the model of a round, and its value on each sample."""
         sizes = np.abs(pulls)
-        wanted = np.where(sizes > 0, pulls > 0, self.fit.codes).astype(np.int64)  # no pull: the label stays
-        if not np.array_equal(wanted, self.fit.codes):  # a loss that rises again pulls back what is too sure
-            self.fit.codes, self.fit.labels = wanted, self.fit.classes[wanted]
-        model, wrong, *_ = self.fit(sizes / sizes.sum(), number)
-        # It says 1 where 1 was wanted and it is right, or 0 was and it is wrong.
-        return model, np.where(wanted != wrong, 1.0, -1.0)
+        # A loss that rises again pulls back what is too sure; where nothing pulls, the wish of before stays.
+        self._wanted = np.where(sizes > 0, pulls > 0, self._wanted).astype(np.int64)
+        model, said = self.fit.answer(Question(self._wanted, sizes / sizes.sum()), number)
+        return model, np.where(said == 1, 1.0, -1.0)
 
     def rows_like(self, X: Any) -> Any:
         return self.fit.rows_like(X)

@@ -2,7 +2,8 @@
 
 import copy
 from collections.abc import Callable
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone, is_classifier
@@ -12,7 +13,7 @@ from counterpoise.boosting.rounds import Fitted
 from counterpoise.learners import HistogramTree, Resampled
 from counterpoise.learners.binning import BinnedFeatures, bin_like
 from counterpoise.learners.resampling import fresh_copy, weight_argument
-from counterpoise.mixtures.pool import predict_codes
+from counterpoise.mixtures.pool import predict_codes, take_rows
 
 # Chosen by the test error of the boosters on 13 data sets (docs/results/defaults): deep enough for interactions, with
 # leaves so large that no tree is without error on its own rows, which would end the boosting.
@@ -37,6 +38,29 @@ def base_learner(estimator: Any) -> Any:
     return estimator if weight_argument(estimator) else Resampled(estimator)
 
 
+class Question(NamedTuple):
+    """What a model is fitted to: rows, the class that each should be called, and how much that matters."""
+
+    codes: IntArray
+    weights: FloatArray  # sum to 1
+    rows: IntArray | None = None  # None: all rows in their order; else some, perhaps several times
+
+    def outside(self, others: IntArray, n_rows: int) -> "Question":
+        """Return the part about some of the rows, which count from 0 there."""
+        if self.rows is None:
+            return Question(self.codes[others], self.weights[others])
+        places = np.full(n_rows, -1)
+        places[others] = np.arange(others.size)
+        rows = places[self.rows]
+        kept = rows >= 0
+        return Question(self.codes[kept], self.weights[kept], rows[kept])
+
+    @property
+    def has_one_class(self) -> bool:
+        """Tell whether one class alone weighs: many learners refuse what is no question."""
+        return bool(np.ptp(self.codes[self.weights > 0]) == 0)
+
+
 def make_fit(
     learner: Any, X: Any, codes: IntArray, classes: AnyArray, random_seeds: Callable[[int], int]
 ) -> "LearnerFit":
@@ -56,18 +80,24 @@ class LearnerFit:
     ) -> None:
         self.learner, self.X, self.codes, self.classes, self.random_seeds = learner, X, codes, classes, random_seeds
         self.argument = weight_argument(learner) or "sample_weight"
-        self.labels = classes[codes]
         self.is_random = any(name.split("__")[-1] == "random_state" for name in learner.get_params())
 
     def __call__(self, weights: FloatArray, number: int) -> Fitted:
         """Return the model of a round, and where it errs."""
+        model, said = self.answer(Question(self.codes, weights), number)
+        return Fitted(model, (said != self.codes).view(np.uint8))
+
+    def answer(self, asked: Question, number: int) -> tuple[Any, AnyArray]:
+        """Return the model of a round that is fitted to a question, and what it says of all rows."""
         model = fresh_copy(self.learner, self.random_seeds(number))
-        if np.ptp(self.codes[weights > 0]) == 0:  # one class alone weighs: many learners refuse what is no question
-            model = Resampled(model).fit(self.X, self.labels, sample_weight=weights)
+        X = self.X if asked.rows is None else take_rows(self.X, asked.rows)
+        labels = self.classes[asked.codes]
+        if asked.has_one_class:
+            model = Resampled(model).fit(X, labels, sample_weight=asked.weights)
         else:
             # Weights of mean 1: regularized learners compare the weighted loss with their penalty.
-            model.fit(self.X, self.labels, **{self.argument: weights * weights.size})
-        return Fitted(model, (predict_codes(model, self.X, self.classes) != self.codes).view(np.uint8))
+            model.fit(X, labels, **{self.argument: asked.weights * asked.weights.size})
+        return model, predict_codes(model, self.X, self.classes)
 
     def rows_like(self, X: Any) -> Any:
         """Return other rows in the form from which the models predict fastest."""
@@ -85,12 +115,25 @@ class _PreparedFit(LearnerFit):
         self.prepared = self.learner.prepare(X)
         self.blank = clone(learner)
 
-    def __call__(self, weights: FloatArray, number: int) -> Fitted:
-        """Return the model of a round, and where it errs."""
+    def answer(self, asked: Question, number: int) -> tuple[Any, AnyArray]:
+        """Return the model of a round that is fitted to a question, and what it says of all rows."""
         # A copy does for a learner of plain parameters, and takes a tenth of the time of a clone.
         model = fresh_copy(self.blank, self.random_seeds(number)) if self.is_random else copy.copy(self.blank)
-        codes = model.fit_codes(self.prepared, self.codes, self.classes, weights)
-        return Fitted(model, (codes != self.codes).view(np.uint8))
+        said = model.fit_codes(self._prepared(asked.rows), asked.codes, self.classes, asked.weights)
+        if asked.rows is None:
+            return model, said
+        known = self.prepared if isinstance(self.prepared, BinnedFeatures) else self.X
+        return model, predict_codes(model, known, self.classes)
+
+    def _prepared(self, rows: IntArray | None) -> Any:
+        """Return some of the rows as they were prepared, or like them."""
+        if rows is None:
+            return self.prepared
+        if isinstance(self.prepared, BinnedFeatures):
+            return replace(self.prepared, bins=np.ascontiguousarray(self.prepared.bins[:, rows]))
+        found = self.learner.prepare(take_rows(self.X, rows))
+        found.shared = self.prepared.shared
+        return found
 
     def rows_like(self, X: Any) -> Any:
         """Return other rows in the bins of the training rows."""

@@ -8,28 +8,32 @@ them.
 The value of that problem is the least CVaR of a mixture so far, so it tells when to stop. Plain LPBoost may need
 1/alpha rounds; with regularization, ``32 log(1/alpha) / delta^2`` rounds come within delta of the learner's guarantee
 (Theorem 4). ``AdaLPBoostClassifier`` does nearly as well with one set of models for all alphas.
+
+With goals the dual has a multiplier for each of them as well, and rounds train what the goals still lack: ``inside``.
 """
 
 import os
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
+
+import numpy as np
 
 from counterpoise._base.checks import check_fraction, check_positive
 from counterpoise._base.types import IntArray
-from counterpoise.boosting.base import BoostedMixture
 from counterpoise.boosting.cross_fit import planned_rounds
 from counterpoise.boosting.inputs import is_word
+from counterpoise.boosting.inside_goals import InsideGoals
 from counterpoise.boosting.rounds import Callback, History, Rule
 from counterpoise.boosting.rules import dual_of, regularized_dual
 from counterpoise.goals import Rate
-from counterpoise.mixtures.choosing import groups_by
+from counterpoise.mixtures.choosing import Aim, groups_by
 from counterpoise.solvers import minimize_risk
 from counterpoise.theory.guarantees import regularized_lpboost_beta, regularized_lpboost_delta
 from counterpoise.theory.risks import CVaR, Risk, RiskRows
 
 
-class LPBoostClassifier(BoostedMixture):
-    """Randomized ensemble boosted with the dual weights of the mixture problem at one alpha.
+class LPBoostClassifier(InsideGoals):
+    """Randomized ensemble boosted with the dual weights of the mixture problem, its goals included.
 
     Parameters
     ----------
@@ -41,14 +45,28 @@ class LPBoostClassifier(BoostedMixture):
         Tail fraction, for the weights and for the mixture. Short for ``objective=CVaR(alpha)``.
     objective : risk or rate, or the text of one, optional
         What the mixture makes as small as possible, as for ``MixtureClassifier``. The weights of the rounds are the
-        dual of a risk; a rate is for the mixture alone, and the rounds then follow ``CVaR(alpha)``.
+        dual of a risk. A rate is trained for inside goals; without goals it is for the mixture alone, and the rounds
+        then follow ``CVaR(alpha)``.
     beta : float > 0, "theory" or None, default=None
         Regularization of the weights by their entropy: the larger the weaker. ``"theory"`` is the value of Theorem 4
-        for ``n_estimators`` rounds. None is plain LPBoost. It is for a CVaR.
+        for ``n_estimators`` rounds. None is plain LPBoost. It is for a CVaR, and rounds with it do not look at goals,
+        which then choose the mixture only.
     target : float in [0, 1), optional
         Stop as soon as the accuracy on the worst-off fraction alpha of the training samples, 1 minus the least risk,
-        exceeds this. Default: run all rounds.
-    mixture, validation_fraction, n_folds, patience, outlier_fraction, goals, budget, decision, pos_label
+        exceeds this, with goals inside of them. Default: run all rounds.
+    goals : goals or their texts, default=()
+        What must hold, on the rows of ``fit``, the dataset ``train``, and on other datasets, labelled or not: see
+        ``counterpoise.goals``. Rounds train for them: each fits a model to the weights that the program of the mixture
+        has for every answer about every row, those of other datasets included. They end where no model helps. The
+        mixture then meets the goals where it is chosen: on rows that were set aside (of other datasets
+        ``validation_fraction`` sets as large a part aside), by models of other folds, or on the training rows.
+    patience : int, optional
+        As for ``AdaLPBoostClassifier``; with goals it counts from the first round whose mixtures can meet them.
+    scores : bool or "auto", default="auto"
+        Mix not what the models say but the rules of their scores, every threshold of every model, as
+        ``MixtureClassifier`` does. For two classes, models with ``predict_proba`` or ``decision_function``, and rows to
+        choose on that no model was trained on. ``"auto"``: inside goals, wherever that can be.
+    mixture, validation_fraction, n_folds, outlier_fraction, budget, decision, pos_label
         As for ``AdaLPBoostClassifier``.
     key, random_state, n_jobs, callbacks, checkpoint
         As for ``AdaLPBoostClassifier``.
@@ -61,6 +79,12 @@ class LPBoostClassifier(BoostedMixture):
         As for ``AdaLPBoostClassifier``.
     beta_ : float or None
         The regularization used.
+    rules_, groups_ : list of Rule, and Groups
+        Where rules are mixed: as for ``MixtureClassifier``, and ``mixture_`` is over ``rules_``.
+    bound_if_learner_exact_ : float
+        No mixture of any models that the learner can fit has less risk on the training samples, *if* the learner finds
+        the best of them in every round: learners that search greedily, as trees and gradient boosting do, may be able
+        to do better. Minus infinity where nothing is known.
 
     Examples
     --------
@@ -70,7 +94,17 @@ class LPBoostClassifier(BoostedMixture):
     >>> model = LPBoostClassifier(n_estimators=20, alpha=0.2, beta=100, random_state=0).fit(X[:500], y[:500])
     >>> model.predict_proba(X[500:503]).shape
     (3, 10)
+
+    Inside a goal, with rounds that train for it:
+
+    >>> from counterpoise.learners import HistogramTree
+    >>> goals = ["recall(train, of=8) >= 0.95", "recall(train, of=9) >= 0.95"]
+    >>> model = LPBoostClassifier(HistogramTree(4), n_estimators=20, alpha=1.0, goals=goals, random_state=0)
+    >>> all(check.holds for check in model.fit(X, y).check_goals())
+    True
     """
+
+    _added_later: ClassVar = {**InsideGoals._added_later, "scores": False}  # noqa: SLF001 - its own
 
     def __init__(
         self,
@@ -88,6 +122,7 @@ class LPBoostClassifier(BoostedMixture):
         outlier_fraction: float = 0.0,
         goals: Any = (),
         budget: float | None = None,
+        scores: bool | str = "auto",
         decision: str = "sticky",
         pos_label: Any = None,
         key: bytes | None = None,
@@ -109,6 +144,7 @@ class LPBoostClassifier(BoostedMixture):
         self.outlier_fraction = outlier_fraction
         self.goals = goals
         self.budget = budget
+        self.scores = scores
         self.decision = decision
         self.pos_label = pos_label
         self.key = key
@@ -133,9 +169,15 @@ class LPBoostClassifier(BoostedMixture):
         self.beta_ = self._regularization()
         asked = self._aim_of_fit().objective
         self._risk = CVaR(self.alpha) if isinstance(asked, Rate) else asked.bind(self._rows_of_rounds(history, groups))
+        if self._trains_inside:
+            return self._rule_inside(self._risk)
         if self.beta_ is None:
             return dual_of(self._risk)
         return regularized_dual(self._aim_of_fit().alpha or self.alpha, self.beta_)
+
+    @property
+    def _trains_inside(self) -> bool:
+        return super()._trains_inside and self.beta is None
 
     def _rows_of_rounds(self, history: History, groups: IntArray | None) -> RiskRows:
         def codes(names: tuple[str, ...]) -> IntArray:
@@ -147,6 +189,19 @@ class LPBoostClassifier(BoostedMixture):
     def _round_settings(self) -> dict[str, Any]:
         return {**super()._round_settings(), "beta": self.beta_}
 
+    def _choose(self, aim: Aim) -> None:
+        self.bound_if_learner_exact_ = self._bound_of_rounds()
+        super()._choose(aim)
+
+    def _bound_of_rounds(self) -> float:
+        """Return what no mixture of any models has less risk than, if the learner finds the best model there is."""
+        if self._trains_inside:
+            return self._program.bound
+        is_rate = isinstance(self._aim_of_fit().objective, Rate)
+        if is_rate or not self._risk.is_worst_case or self.outlier_fraction > 0:
+            return -np.inf  # the weights of the rounds are those of another problem
+        return float(max(self._history.weighted_losses))
+
     def _regularization(self) -> float | None:
         if self.beta == "theory":
             alpha = self._aim_of_fit().alpha or self.alpha
@@ -154,6 +209,8 @@ class LPBoostClassifier(BoostedMixture):
         return None if self.beta is None else float(self.beta)
 
     def _should_stop(self, history: History) -> bool:
+        if self._trains_inside:
+            return self._is_over_inside(self.target)
         if self.target is None:
             return False
         least = minimize_risk(history.losses, self._risk, sample_weight=history.start).value

@@ -8,6 +8,8 @@ import numpy as np
 
 from counterpoise._base.types import AnyArray, ByteArray, FloatArray
 
+IMPROVEMENT = 1e-3  # a fall of the risk that counts: above the solver's gap, below what matters
+
 Fit = Callable[[FloatArray, int], "Fitted"]  # weights, round -> model
 Rule = Callable[["History"], FloatArray]  # the rounds so far -> weights of the next
 Vote = Callable[["Round", "History"], float]  # a round, those before it -> how much its model counts
@@ -20,7 +22,16 @@ class Fitted(NamedTuple):
     model: Any
     losses: ByteArray  # zero-one
     sides: FloatArray | None = None  # label times what it says, where that is more than a class
-    said: AnyArray | None = None  # class codes, where models that did not see the samples said them
+    said: AnyArray | None = None  # class codes, where models that did not see the samples said them, or inside goals
+    weighted_loss: float | None = None  # under the weights it was fitted to, where those are others than the rule's
+
+
+class Standing(NamedTuple):
+    """How the best mixture of the rounds so far stands on the rows that models are trained on, inside goals."""
+
+    value: float  # the least risk; infinite where no mixture meets the goals yet
+    violation: float  # how far the goals are from being met, 0 where they are
+    bound: float  # no mixture of models of the learner's class has less risk, if the learner is exact
 
 
 class Round(NamedTuple):
@@ -28,11 +39,12 @@ class Round(NamedTuple):
 
     number: int  # from 1
     model: Any
-    weights: FloatArray
+    weights: FloatArray  # inside goals what each answer about each row costs, shape (n_classes, n_rows)
     losses: ByteArray
     weighted_loss: float  # weights @ losses: what the learner achieved
     sides: FloatArray | None = None  # as in ``Fitted``
     said: AnyArray | None = None  # as in ``Fitted``
+    standing: Standing | None = None  # inside goals
 
 
 class History:
@@ -112,8 +124,9 @@ def boost(
     """
     for number in range(history.n_rounds + 1, history.n_rounds + n_rounds + 1):
         weights = reweigh(history) if history.n_rounds else history.start
-        model, losses, sides, said = fit(weights, number)
-        done = Round(number, model, weights, losses, float(weights @ losses), sides, said)
+        model, losses, sides, said, achieved = fit(weights, number)
+        achieved = float(weights @ losses) if achieved is None else achieved
+        done = Round(number, model, weights, losses, achieved, sides, said)
         counts = vote(done, history)
         if counts == 0:
             break

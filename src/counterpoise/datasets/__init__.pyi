@@ -3,6 +3,7 @@ from counterpoise.datasets.files import DataNotAvailable as DataNotAvailable
 from counterpoise.datasets.images import ImageData as ImageData
 from counterpoise.datasets.loading import dataset_names as dataset_names
 from counterpoise.datasets.loading import load_dataset as load_dataset
+from counterpoise.datasets.made_up import loans as loans
 from counterpoise.datasets.splits import ThreeParts as ThreeParts
 from counterpoise.datasets.splits import split_rows as split_rows
 from counterpoise.datasets.splits import split_three_ways as split_three_ways

@@ -5,6 +5,7 @@ Any classifier can be audited; nothing is trained. What is proven, and how, is i
 population, if the rows are independent draws from it and the classifier was fixed before they were looked at.
 """
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -51,7 +52,11 @@ class GoalAudit(NamedTuple):
         """Return what a table shows of it, by column."""
         numbers = {name: f"{getattr(self, name):.4f}" for name in ("estimate", "low", "high", "bound", "margin")}
         counts = ", ".join(str(count) for _, count in self.counts)
-        return {"goal": str(self.goal.with_confidence(None)), **numbers, "verdict": self.verdict, "rows": counts}
+        side = ""
+        if self.verdict == UNDECIDED and not math.isnan(self.estimate):
+            met = self.estimate <= self.bound if self.goal.sense == "<=" else self.estimate >= self.bound
+            side = ", inside" if met else ", outside"
+        return {"goal": str(self.goal.with_confidence(None)), **numbers, "verdict": self.verdict + side, "rows": counts}
 
 
 class Audit(tuple[GoalAudit, ...]):
@@ -148,9 +153,9 @@ def certify(
     >>> model = GaussianNB().fit(X[parts.train], y[parts.train])
     >>> rows = parts.certify
     >>> print(certify(model, ["recall(train) >= 0.9", "precision(train) >= 0.95"], X[rows], y[rows]))
-    goal                      estimate     low    high   bound   margin  verdict    rows
-    recall(train) >= 0.9        0.9765  0.9176  0.9971  0.9000   0.0176  holds        85
-    precision(train) >= 0.95    0.9022  0.8224  0.9543  0.9500  -0.1276  undecided    92
+    goal                      estimate     low    high   bound   margin  verdict             rows
+    recall(train) >= 0.9        0.9765  0.9176  0.9971  0.9000   0.0176  holds                 85
+    precision(train) >= 0.95    0.9022  0.8224  0.9543  0.9500  -0.1276  undecided, outside    92
     All verdicts are right together with confidence 0.95.
     """
     weighed: dict[str, Any] = {"sample_weight": sample_weight, "largest_weight": largest_weight}

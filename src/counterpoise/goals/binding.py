@@ -22,7 +22,7 @@ from counterpoise.goals.classes import Classes
 from counterpoise.goals.rows import DEFAULT, Counted, Dataset
 from counterpoise.goals.tables import Table, rows_where, table_of
 from counterpoise.goals.wording import NoRows, UnknownValue, text_of, unknown
-from counterpoise.solvers.sums import exact_sum
+from counterpoise.solvers.sums import exact_parts, exact_sum
 
 
 class Linear(Protocol):
@@ -171,6 +171,7 @@ class Views:
         self.classes = classes
         self._codes: dict[tuple[str, str], IntArray] = {}
         self._found: dict[Dataset, tuple[IntArray, FloatArray]] = {}
+        self._parts: dict[Dataset, list[FloatArray]] = {}
         self._totals: dict[Dataset, float] = {}
 
     def rows(self, rows: Dataset) -> tuple[IntArray, FloatArray]:
@@ -181,6 +182,12 @@ class Views:
             weights = np.ones(places.size) if table.sample_weight is None else table.sample_weight[places]
             self._found[rows] = places, weights
         return self._found[rows]
+
+    def exact(self, rows: Dataset) -> list[FloatArray]:
+        """Return the weights of the rows that are meant in parts whose sums are exact."""
+        if rows not in self._parts:
+            self._parts[rows] = exact_parts(self.rows(rows)[1])
+        return self._parts[rows]
 
     def total(self, rows: Dataset) -> float:
         """Return what the rows weigh."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+from typing import Any
 
 from counterpoise.goals.goal import Goal
 
@@ -29,6 +30,8 @@ class InfeasibleGoals(ValueError):  # noqa: N818 - named for the state it report
     proven : bool
         True where no classifier whatsoever, or no mixture of the given models, can meet them; False where none of the
         kind asked for was found.
+    closest : classifier or None
+        A fitted one that misses the goals least, where boosting inside goals found no mixture that meets them.
 
     Examples
     --------
@@ -43,6 +46,7 @@ class InfeasibleGoals(ValueError):  # noqa: N818 - named for the state it report
     """
 
     __module__ = "counterpoise.goals"
+    closest: Any = None
 
     def __init__(
         self,

@@ -138,8 +138,15 @@ class Table:
     def part(self, places: AnyArray, y: AnyArray, sample_weight: FloatArray | None) -> "Table":
         """Return some rows with their labels and weights, and features only where they are a data frame's."""
         columns = {name: values[places] for name, values in self._own_columns.items()}
-        X = self.X.iloc[places] if hasattr(self.X, "iloc") else None
+        X = _rows_at(self.X, places) if hasattr(self.X, "iloc") else None
         return Table(X, y, columns or None, sample_weight=sample_weight).weighed_as(self, places)
+
+    def only(self, places: AnyArray) -> "Table":
+        """Return some of the rows with all that belongs to them."""
+        columns = {name: values[places] for name, values in self._own_columns.items()}
+        parts = self.X, self.y, self.baseline, self.sample_weight
+        X, y, baseline, weights = (_rows_at(part, places) for part in parts)
+        return Table(X, y, columns or None, baseline, sample_weight=weights).weighed_as(self, places)
 
     def without_features(self) -> "Table":
         """Return the same table without X, but for the columns of a data frame by which goals can tell groups apart."""
@@ -321,9 +328,8 @@ def _named_columns(features: Any) -> dict[str, AnyArray]:
         series_name = getattr(features, "name", None)  # a column taken out of a frame also keeps its own name
         return {"group": array} | ({series_name: array} if isinstance(series_name, str) else {})
     if array.ndim != 2:  # noqa: PLR2004 - a matrix
-        raise ValueError(
-            f"sensitive_features must have shape (n_samples,) or (n_samples, n_columns); got {array.shape}."
-        )
+        wanted = "(n_samples,) or (n_samples, n_columns)"
+        raise ValueError(f"sensitive_features must have shape {wanted}; got {array.shape}.")
     return {f"group{place}": array[:, place] for place in range(array.shape[1])}
 
 
@@ -332,6 +338,12 @@ def _frame_names(X: Any) -> dict[str, Any]:
     kind = "column_names" if hasattr(X, "column_names") else "columns"  # those of pyarrow are the data themselves
     names: Any = getattr(X, kind, ())
     return {str(name): name for name in names}
+
+
+def _rows_at(X: Any, places: AnyArray) -> Any:
+    if hasattr(X, "column_names"):  # a table of Arrow
+        return X.take(places)
+    return None if X is None else getattr(X, "iloc", X)[places]
 
 
 def _n_samples(X: Any, y: Any, baseline: Any, columns: Mapping[str, AnyArray]) -> int:

@@ -138,10 +138,10 @@ class Answers:
 
         @cache
         def count(rows: Dataset, place: int) -> FloatArray:
-            places, weights = views.rows(rows)
+            places, parts = views.rows(rows)[0], views.exact(rows)
             if rows.name not in self.positives:
-                return bits(rows.name, place).only(places).totals(weights)
-            said = self.positives[rows.name].only(places).totals(weights)
+                return bits(rows.name, place).only(places).totals(parts)
+            said = self.positives[rows.name].only(places).totals(parts)
             return said if place == 1 else views.total(rows) - said
 
         return count

@@ -6,7 +6,7 @@ Where the models of the folds also decide, one drawn for each person, rates on s
 shows what one of them says of a row that it has not seen.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from numbers import Integral
 from typing import Any, NamedTuple
 
@@ -26,6 +26,10 @@ Split = tuple[IntArray, IntArray]  # rows to train on, rows to score
 _LEAST_FOLDS = 2
 
 
+def unheard(_title: str) -> None:
+    """Tell nobody."""
+
+
 class Training(NamedTuple):
     """What models are trained on."""
 
@@ -35,6 +39,7 @@ class Training(NamedTuple):
     weights: FloatArray | None
     positive: Positive
     n_jobs: int | None
+    heard: Callable[[str], None]  # called with the name of each model that is trained
 
     @property
     def n_rows(self) -> int:
@@ -86,7 +91,9 @@ def _trained(training: Training, title: str, rows: IntArray, seed: int) -> Any:
         weights = {str(weight_argument(model)): training.weights[rows]}
     every = rows.size == training.labels.size
     X, labels = (training.X, training.labels) if every else (take_rows(training.X, rows), training.labels[rows])
-    return model.fit(X, labels, **weights)
+    model.fit(X, labels, **weights)
+    training.heard(title)
+    return model
 
 
 def splits_of(cv: Any, X: Any, labels: AnyArray, seed: int) -> list[Split]:

@@ -19,6 +19,7 @@ from counterpoise.goals.population import standing
 from counterpoise.goals.shares import AnyShare, can_certify, certified_bound, needed_bound
 from counterpoise.mixtures.answers import TRAIN, Answers
 from counterpoise.solvers import minimize_cvar
+from counterpoise.solvers.linear_program import solve_linear_program
 from counterpoise.solvers.result import InfeasibleRows, constraint_scale
 
 _LEAST_REACH = 1e-7  # part of its row's largest entry to which a ratio's scale falls: beyond, rounding would bind
@@ -96,6 +97,11 @@ class GoalRows(NamedTuple):
         """Return the same goals on some of the models."""
         return self._replace(rows=self.rows[:, models], row_slopes=self.row_slopes[:, models])
 
+    def beside(self, other: Self) -> Self:
+        """Return the same goals on these models and then on others."""
+        rows, slopes = (np.hstack(pair) for pair in ((self.rows, other.rows), (self.row_slopes, other.row_slopes)))
+        return self._replace(rows=rows, row_slopes=slopes)
+
     def joined(self, other: Self) -> Self:
         """Return these goals and then others."""
         both = (self, other)
@@ -150,6 +156,20 @@ class GoalRows(NamedTuple):
             other = other.with_bound(place, bound)
         return Constraints(other.rows, other.bounds, other.scale, "simplex", other.places)
 
+    def nearest(self) -> Self:
+        """Return the same goals with bounds that a mixture of least total violation keeps, in parts of their scales."""
+        matrix, limits, (n_rows, n_models) = self.rows / self.scale[:, None], self.bounds / self.scale, self.rows.shape
+        total = np.append(np.ones(n_models), np.zeros(n_rows))
+        found = solve_linear_program(
+            1.0 - total,
+            np.vstack([np.hstack([matrix, -np.eye(n_rows)]), total]),
+            (np.append(np.full(n_rows, -np.inf), 1.0), np.append(limits, 1.0)),
+            lower=np.zeros(n_models + n_rows),
+            upper=np.full(n_models + n_rows, np.inf),
+        )
+        assert found is not None  # noqa: S101 - any mixture will do
+        return self._replace(bounds=np.maximum(self.bounds, self.rows @ found.point[:n_models]))
+
     def infeasible(self, error: InfeasibleRows) -> InfeasibleGoals:
         """Return which goals conflict on every mixture, given the proof that some do."""
         found = explain(self)
@@ -165,25 +185,44 @@ def mean_limit(means: FloatArray, most: float) -> GoalRows:
     return GoalRows((goal,), row, np.array([goal.bound]), np.zeros_like(row), np.ones(1), (None,))
 
 
+class TalliedGoals(NamedTuple):
+    """Goals written out for the rows of some tables, ready to be counted for any models."""
+
+    limits: WrittenOut
+    views: Views
+    asked: tuple[Goal, ...]  # with the margins of those that carry a confidence
+    shares: tuple[AnyShare | None, ...]
+
+    @classmethod
+    def of(cls, goals: tuple[Goal, ...], views: Views) -> Self:
+        """Write goals out."""
+        limits = WrittenOut.of(goals, views)
+        shares = (None if part.confidence is None else standing(part, views, None).share() for part in limits.parts)
+        return cls(limits, views, tuple(limits.with_margins(views)), tuple(shares))
+
+    def rows(self, count: Tally) -> GoalRows:
+        """Return the goals as rows of the linear program of the models that are counted."""
+        asked = self.asked
+        rows, bounds = _tallied(asked, self.views, count, self.limits.names)
+        row_slopes = np.zeros_like(rows)
+        bound_slopes = np.array([1.0 if part.sense == "<=" else -1.0 for part in asked])
+        ratios = [place for place, part in enumerate(asked) if isinstance(part.left, Ratio)]
+        if ratios:  # affine in their bound: two points tell the slope
+            moved = [asked[place].with_bound(asked[place].bound + 1.0) for place in ratios]
+            moved_rows, moved_bounds = _tallied(moved, self.views, count)
+            row_slopes[ratios], bound_slopes[ratios] = moved_rows - rows[ratios], moved_bounds - bounds[ratios]
+        sizes = np.array([part.linear.size for part in asked])
+        goals = self.limits.goals
+        owners = self.limits.owners if len(asked) > len(goals) else None
+        return GoalRows(goals, rows, bounds, row_slopes, bound_slopes, self.shares, sizes, owners)
+
+
 def goal_rows(answers: Answers, goals: tuple[Goal, ...]) -> GoalRows | None:
     """Return the goals as rows of the linear program, or None where there are none."""
     if not goals:
         return None
     views = answers.views()
-    limits = WrittenOut.of(goals, views)
-    asked, count = limits.with_margins(views), answers.counter(views)
-    rows, bounds = _tallied(asked, views, count, limits.names)
-    row_slopes = np.zeros_like(rows)
-    bound_slopes = np.array([1.0 if part.sense == "<=" else -1.0 for part in asked])
-    ratios = [place for place, part in enumerate(asked) if isinstance(part.left, Ratio)]
-    if ratios:  # affine in their bound: two points tell the slope
-        moved = _tallied([asked[place].with_bound(asked[place].bound + 1.0) for place in ratios], views, count)
-        row_slopes[ratios] = moved[0] - rows[ratios]
-        bound_slopes[ratios] = moved[1] - bounds[ratios]
-    shares = tuple(None if part.confidence is None else standing(part, views, None).share() for part in limits.parts)
-    sizes = np.array([part.linear.size for part in asked])
-    owners = limits.owners if len(asked) > len(goals) else None
-    return GoalRows(goals, rows, bounds, row_slopes, bound_slopes, shares, sizes, owners)
+    return TalliedGoals.of(goals, views).rows(answers.counter(views))
 
 
 def _tallied(

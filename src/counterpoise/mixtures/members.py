@@ -128,8 +128,7 @@ class Mixture(NamedTuple):
         if self.draws is None:
             codes = self.probabilities(X).argmax(axis=1)
         else:
-            self._check_members()
-            codes = self.drawn_codes(X, self._uniforms(X, given, ids))
+            codes = self.codes_of(X, self.drawn(X, given, ids))
         return np.asarray(self.pool.classes[codes])
 
     def probabilities(self, X: Any) -> FloatArray:
@@ -140,9 +139,13 @@ class Mixture(NamedTuple):
         votes = Parallel(n_jobs=self.pool.n_jobs, prefer="threads")(tasks)
         return shared(votes, self.shares[active], len(self.pool.classes))
 
-    def drawn_codes(self, X: Any, uniforms: FloatArray) -> IntArray:
+    def drawn(self, X: Any, given: Any, ids: Any = None) -> IntArray:
+        """Return the place of the member that decides about each row, where it is drawn."""
+        self._check_members()
+        return pick(self._uniforms(X, given, ids), self.shares)
+
+    def codes_of(self, X: Any, drawn: IntArray) -> IntArray:
         """Ask of each member only the rows that drew it."""
-        drawn = pick(uniforms, self.shares)
         codes = np.empty(drawn.size, dtype=np.int64)
         for place in np.unique(drawn).tolist():
             rows = np.flatnonzero(drawn == place)
@@ -160,6 +163,14 @@ class Mixture(NamedTuple):
         for place in np.flatnonzero(self.shares).tolist():
             if isinstance(self.pool.members[place], _Stored):
                 self.pool.members[place].predict_codes(None)
+
+
+class AskedRows(NamedTuple):
+    """Rows with the scores of all models, and who decides about them: the rules, and the first model by itself."""
+
+    rows: ScoredRows
+    rules: Mixture
+    usual: Mixture  # at its usual threshold
 
 
 def shared(votes: Sequence[AnyArray], shares: FloatArray, n_classes: int) -> FloatArray:

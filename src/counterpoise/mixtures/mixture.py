@@ -205,7 +205,7 @@ class MixtureClassifier(RuleClassifier):
             Where no mixture meets the goals.
         """
         self._check_parameters()
-        X, labels = self._check_rows(X, y)
+        X, labels = self._check_labelled(X, y)
         named = named_models(self.estimators)
         self.names_, self.estimators_ = [name for name, _ in named], [model for _, model in named]
         self._scored = None

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
-from scipy.sparse import issparse
+from scipy.sparse import issparse, vstack
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import get_tags
 from sklearn.utils.validation import _check_feature_names, _check_n_features, check_array, check_is_fitted
@@ -126,6 +126,27 @@ def take_rows(X: Any, rows: Any) -> Any:
     if hasattr(X, "iloc"):
         return X.iloc[rows]
     return X.take(np.arange(n_rows(X))[rows]) if hasattr(X, "column_names") else X[rows]  # pyarrow's tables, and others
+
+
+def stack_rows(parts: Sequence[Any]) -> Any:
+    """Return the rows of arrays, sparse matrices or data frames one below the other, all in the form of the first."""
+    first, *others = parts
+    if not others:
+        return first
+    if issparse(first):
+        return vstack(parts).tocsr()
+    if hasattr(first, "iloc"):
+        import pandas as pd  # noqa: PLC0415 - it made the frame
+
+        alike = [pd.DataFrame(other, columns=first.columns).astype(first.dtypes) for other in others]
+        return pd.concat([first, *alike], ignore_index=True)
+    if is_frame(first):
+        import polars as pl  # noqa: PLC0415 - it made the frame
+
+        names = first.columns
+        frames = [other if is_frame(other) else pl.DataFrame(other, schema=names) for other in others]
+        return pl.concat([first, *(frame.select(names).cast(dict(first.schema)) for frame in frames)])
+    return np.concatenate([other.toarray() if issparse(other) else np.asarray(other) for other in parts])
 
 
 def as_rows(X: Any) -> Any:

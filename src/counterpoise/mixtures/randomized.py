@@ -77,12 +77,13 @@ class RandomizedClassifier(PooledClassifier):
         array of shape (n_samples,)
             Class labels.
         """
-        return self._decided(X, ids, *self._asked(X))
+        mixture, rows = self._asked(X)
+        self._check_ids(ids)
+        return mixture.decide(rows, X, ids)
 
-    def _decided(self, X: Any, ids: Any, mixture: Mixture, rows: Any) -> AnyArray:
+    def _check_ids(self, ids: Any) -> None:
         if ids is not None and self.decision != "sticky":
             raise ValueError(f"ids are for decision='sticky'; this classifier has decision={self.decision!r}.")
-        return mixture.decide(rows, X, ids)
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Return the probability that a draw from the mixture says each class: the mixture itself.

@@ -2,6 +2,7 @@
 
 import copy
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -15,17 +16,17 @@ from counterpoise.goals import Table
 from counterpoise.goals.tables import with_train
 from counterpoise.mixtures.answers import TRAIN, Answers, Positive, find_positive
 from counterpoise.mixtures.cautions import warn_of_the_average
-from counterpoise.mixtures.choosing import Aim, Evidence, as_aim, posed, select
+from counterpoise.mixtures.choosing import Aim, Evidence, as_aim, select
 from counterpoise.mixtures.draws import check_key
 from counterpoise.mixtures.folds import spread
 from counterpoise.mixtures.game import Choice
-from counterpoise.mixtures.members import Mixture, Pool, ScoredRows, all_classes
+from counterpoise.mixtures.members import AskedRows, Mixture, Pool, ScoredRows, all_classes
 from counterpoise.mixtures.pool import as_rows, checked_features, n_rows, take_rows
 from counterpoise.mixtures.randomized import DECISIONS, Given, Labelled, RandomizedClassifier
 from counterpoise.mixtures.scores.asking import RuleMember, ScorePool
 from counterpoise.mixtures.scores.choosing import RuleChoice, choose_rules, mean_loss
 from counterpoise.mixtures.scores.evidence import Ranked, ScoreEvidence, rank
-from counterpoise.mixtures.scores.fixed import search_fixed
+from counterpoise.mixtures.scores.fixed import as_fixed, search_fixed, value_of
 from counterpoise.mixtures.scores.groups import UNKNOWN, as_columns, find_groups
 from counterpoise.mixtures.scores.rules import Rule, usual_rules
 from counterpoise.theory.risks import Risk
@@ -65,7 +66,23 @@ class RuleClassifier(RandomizedClassifier):
         array of shape (n_samples,)
             Class labels.
         """
-        return self._decided(X, ids, *self._asked(X, sensitive_features, baseline))
+        if self._has_rules and self.decision in ("sticky", "sample"):
+            return self._drawn(X, ids, sensitive_features, baseline)
+        mixture, rows = self._asked(X, sensitive_features, baseline)
+        self._check_ids(ids)
+        return mixture.decide(rows, self._known_columns(X), ids)
+
+    def _drawn(self, X: Any, ids: Any, sensitive_features: Any, baseline: ArrayLike | None) -> AnyArray:
+        """Decide by rules that are drawn: each row is scored only by the model of its own."""
+        check_is_fitted(self, "mixture_")
+        self._check_ids(ids)
+        mixture, checked = super()._asked(X)
+        unscored = self._scored_rows(X, checked, sensitive_features, baseline, np.arange(0))
+        self._scorers().check_live(self._columns_used())
+        drawn = mixture.drawn(unscored, self._known_columns(X), ids)
+        columns = np.array([member.model for member in mixture.pool.members])[drawn]
+        rows = replace(unscored, scores=self._scorers().scores_of_each(checked, columns))
+        return np.asarray(self.classes_[mixture.codes_of(rows, drawn)])
 
     def predict_proba(self, X: Any, sensitive_features: Any = None, baseline: ArrayLike | None = None) -> FloatArray:
         """Return the probability that a draw from the mixture says each class: the mixture itself.
@@ -153,7 +170,7 @@ class RuleClassifier(RandomizedClassifier):
         assert positive is not None  # noqa: S101 - of two classes
         return positive
 
-    def _check_rows(self, X: Any, y: Any) -> tuple[Any, AnyArray]:
+    def _check_labelled(self, X: Any, y: Any) -> tuple[Any, AnyArray]:
         """Return labelled rows as the models take them, after a look at their shape."""
         X, labels = as_rows(X), np.asarray(column_or_1d(y, warn=True))
         if len(labels) != n_rows(X):
@@ -166,9 +183,16 @@ class RuleClassifier(RandomizedClassifier):
 
     def _check_predict_input(self, X: Any) -> Any:
         check_is_fitted(self, "classes_")
-        X = as_rows(X)
+        X = self._known_columns(as_rows(X))
         self._check_features(X, reset=False)
         return X
+
+    def _known_columns(self, X: Any) -> Any:
+        """Return a data frame without the columns that were not there in ``fit``, such as ids or answers."""
+        names = getattr(self, "feature_names_in_", None)
+        if names is None or not is_frame(X) or len(X.columns) <= len(names) or not set(names) <= set(X.columns):
+            return X
+        return X[names.tolist()]
 
     def _check_features(self, X: Any, *, reset: bool) -> None:
         _check_feature_names(self, X, reset=reset)
@@ -187,6 +211,10 @@ class RuleClassifier(RandomizedClassifier):
     @property
     def _has_rules(self) -> bool:
         return self._scored is not None
+
+    def _mixes_rules(self) -> bool:
+        """Tell whether rules of scores are mixed, and not what models say."""
+        return bool(self.scores)
 
     @property
     def _n_scores(self) -> int:
@@ -212,8 +240,32 @@ class RuleClassifier(RandomizedClassifier):
         mixture, rows = super()._asked(X)
         if not self._has_rules:
             return mixture, rows
-        used = np.unique([self.rules_[place].model for place in np.flatnonzero(self.mixture_)])
-        return mixture, self._scored_rows(X, rows, sensitive_features, baseline, self._columns_of(used))
+        return mixture, self._scored_rows(X, rows, sensitive_features, baseline, self._columns_used())
+
+    def _columns_used(self) -> IntArray:
+        """Return where the scores are that may decide."""
+        return self._columns_of(np.unique([self.rules_[place].model for place in np.flatnonzero(self.mixture_)]))
+
+    def _asked_rows(self, X: Any, sensitive_features: Any = None, baseline: ArrayLike | None = None) -> AskedRows:
+        """Return rows with all scores, asked once, and who decides about them."""
+        every = np.arange(len(self._members))
+        rows = self._scored_rows(X, self._check_predict_input(X), sensitive_features, baseline, every)
+        rules = super()._asked(X)[0]
+        return AskedRows(rows, rules, self._at_usual(self._fold_shares, rules.draws))
+
+    def _asked_rows_of_fit(self, X: Any) -> AskedRows:
+        """Return the rows that the rules were chosen on, with scores of models that have not seen them."""
+        codes = self._scored.group_codes(self.groups_)[TRAIN]
+        rows = ScoredRows(self._check_predict_input(X), self._scored.scores[TRAIN], codes)
+        members = [self._rule_member(rule, 0) for rule in self.rules_]
+        rules = Mixture(Pool(members, self.classes_, self.n_jobs), self.mixture_, super()._asked(X)[0].draws)
+        return AskedRows(rows, rules, self._at_usual(np.ones(1), None))
+
+    def _at_usual(self, shares: FloatArray, draws: Any) -> Mixture:
+        """Return the first model of each fold at its usual threshold."""
+        rule = Rule(0, dict.fromkeys(self.groups_.names, float(self._scored.usual[0])))
+        members = [self._rule_member(rule, fold) for fold in range(shares.size)]
+        return Mixture(Pool(members, self.classes_, self.n_jobs), shares, draws if shares.size > 1 else None)
 
     def _columns_of(self, models: IntArray) -> IntArray:
         """Return where the scores of some models are, those of every fold, among the scores of all."""
@@ -252,7 +304,7 @@ class RuleClassifier(RandomizedClassifier):
         return self._scored if self._has_rules else super()._evidence_of_fit()
 
     def _asked_about(self, given: Given, answers: Answers, name: str | None = None) -> Any:
-        if not self.scores:
+        if not self._mixes_rules():
             return super()._asked_about(given, answers, name)
         rows = self._labelled(given)
         scores = self._scores_of(rows.X, rows.codes.size, name)
@@ -306,7 +358,7 @@ class RuleClassifier(RandomizedClassifier):
         ranked = rank(evidence, find_groups(as_columns(self.by), table, self.unknown_group))
         choice = choose_rules(ranked, aim)
         if self.decision == FIXED:
-            choice, self.fixed_cost_ = _as_fixed(ranked, aim, choice)
+            choice, self.fixed_cost_ = as_fixed(ranked, aim, choice)
         self._scored, self.groups_, self.rules_ = evidence, ranked.groups, ranked.as_rules(choice.rules)
         told = ranked.as_evidence(choice.rules)
         made = Choice(choice.mixture, choice.value, choice.value - choice.lower, choice.multipliers, choice.cost)
@@ -327,8 +379,8 @@ class RuleClassifier(RandomizedClassifier):
         found = search_fixed(ranked, aim, ranked.as_cuts(self.rules_), self.mixture_, self.multipliers_)
         rule, alone = ranked.as_rules(found.rule)[0], ranked.as_evidence(found.rule)
         values = {
-            "value": _value(alone, aim, np.ones(1)),
-            "mixture_value": _value(self._told(evidence), aim, self.mixture_),
+            "value": value_of(alone, aim, np.ones(1)),
+            "mixture_value": value_of(self._told(evidence), aim, self.mixture_),
             "checks": tuple(alone.answers.checks(aim.goals, np.ones(1))),
         }
         return {"kind": FIXED, "threshold": None, "model": rule.model, "rule": rule, **values}
@@ -348,23 +400,3 @@ class RuleClassifier(RandomizedClassifier):
         for rule in self.rules_:
             if not 0 <= rule.model < n_scores or tuple(rule.thresholds) != names:
                 raise ValueError(f"a rule is not of one of {n_scores} models with thresholds for {', '.join(names)}")
-
-
-def _value(evidence: Evidence, aim: Aim, mixture: FloatArray) -> float:
-    return posed(select(evidence, aim), aim).value(mixture)
-
-
-def _as_fixed(ranked: Ranked, aim: Aim, best: RuleChoice) -> tuple[RuleChoice, float]:
-    """Return a fixed rule that meets the goals as a mixture of one, and how much more risk it has than the best."""
-    found = search_fixed(ranked, aim, best.rules, best.mixture, best.multipliers)
-    alone = ranked.as_evidence(found.rule)
-    if found.violation > 0:
-        missed = [str(check) for check in alone.answers.checks(aim.goals, np.ones(1)) if not check.holds]
-        raise ValueError(
-            f"No fixed rule was found that meets the goals. The nearest: {'; '.join(missed) or 'above the budget'}. "
-            "This is a search, no proof that there is none. A mixture of rules meets them, with a risk of "
-            f"{best.value:.4g}: set decision='sticky', loosen a bound, or name more columns in by."
-        )
-    value = _value(alone, aim, np.ones(1))
-    choice = best._replace(rules=found.rule, mixture=np.ones(1), value=value, cost=0.0)
-    return choice, max(value - best.value, 0.0)  # the best mixture is known to its gap

@@ -11,6 +11,7 @@ CLASSES = {
     "AdaBoostClassifier": "counterpoise.boosting.adaboost",
     "AdaLPBoostClassifier": "counterpoise.boosting.adalpboost",
     "Answers": "counterpoise.mixtures.answers",
+    "Best": "counterpoise.boosting.resuming",
     "BitRows": "counterpoise.solvers.rows",
     "CVaR": "counterpoise.theory.risks",
     "Cell": "counterpoise.goals.rows",
@@ -72,11 +73,10 @@ CLASSES = {
     "WideResNet": "counterpoise.learners.networks",
     "WorstGroup": "counterpoise.theory.risks",
     "WorstOfGroups": "counterpoise.theory.risks",
-    "_Best": "counterpoise.boosting.base",
     "_Member": "counterpoise.mixtures.members",
     "_Stored": "counterpoise.mixtures.members",
 }
-_RENAMED = {"RateRow": "LinearRate"}  # since files named them
+_RENAMED = {"RateRow": "LinearRate", "_Best": "Best"}  # since files named them
 
 
 def is_known(kind: type) -> bool:

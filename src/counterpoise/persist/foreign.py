@@ -11,10 +11,12 @@ from counterpoise.persist.errors import UnreadableModel, UnstorableModel
 MEMBER = "foreign.skops"
 
 # What skops does not trust by itself, and is inside of common models. Looked at: plain containers of arrays and
-# numbers without code of the file's own. ``check_foreign`` checks the two kinds of trees, whose loops would follow
-# any index.
+# numbers without code of the file's own; a partial is as safe as what it calls, which must be on the list too, as the
+# check of arrays that histogram gradient boosting of categories holds. ``check_foreign`` checks the two kinds of trees,
+# whose loops would follow any index.
 TRUSTED = frozenset(
     {
+        "functools.partial",
         "numpy.dtype",
         "sklearn.calibration._CalibratedClassifier",
         "sklearn.calibration._SigmoidCalibration",
@@ -25,6 +27,7 @@ TRUSTED = frozenset(
         "sklearn.neural_network._stochastic_optimizers.SGDOptimizer",
         "sklearn.tree._tree.Tree",
         "sklearn.utils._bunch.Bunch",
+        "sklearn.utils.validation.check_array",
     }
 )
 

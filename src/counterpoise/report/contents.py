@@ -4,7 +4,7 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from counterpoise.report import aims, frontiers, group_rates, listings, overview, sections
+from counterpoise.report import aims, frontiers, group_rates, listings, overview, scores, sections
 from counterpoise.report.record import Record
 from counterpoise.report.wording import fraction
 
@@ -29,6 +29,11 @@ def _contents(record: Record) -> dict[str, Any]:
         "noun": sections.noun(record),
         "headline": overview.headline(record, cards),
         "facts": overview.facts(record, cards),
+        "comparison": overview.comparison(record, cards),
+        "decisions": scores.decision_table(record),
+        "scores": scores.score_panels(record),
+        "score_sentence": scores.score_sentence(record),
+        "calibration": scores.calibration_table(record),
         "asked": overview.asked(record, cards),
         "cards": cards,
         "verdicts": sections.verdict_table(record, cards),

@@ -17,9 +17,11 @@ from counterpoise.theory.risks import Mean
 
 _LABEL = 20  # letters of a name beside an axis
 _UPRIGHT = 25  # letters along the upright axis, which is short
+_FAINTEST = 0.25  # line of a threshold
 _ROW = 0.2  # inches, for each dot
 _FRAME = 0.62  # inches, for the axis below
 _STYLES = ({"linestyle": "-"}, {"linestyle": "--"}, {"linestyle": ":"})  # lines differ without colour too
+MOST_CURVES = len(_STYLES)
 _TICKS = (0.01, 0.03, 0.1, 0.3, 1.0)
 _SIDE = {">=": "at least", "<=": "at most"}
 
@@ -92,6 +94,30 @@ def rate_figure(name: str, rate: str, dots: Sequence[Dot], show: Callable[[float
 
     told = "; ".join(f"{dot.name} {show(dot.value)}" for dot in dots)
     return draw(name, f"{rate} by group".capitalize(), f"{told}.", fill, height=_FRAME + _ROW * len(dots))
+
+
+def score_figure(
+    name: str,
+    text: str,
+    counts: Mapping[str, Sequence[float]],
+    ends: tuple[float, float],
+    rules: Sequence[tuple[float, float]],
+) -> Markup:
+    """Draw how the scores of each class are spread in a group, and the thresholds of rules, the likelier the darker."""
+
+    def fill(ax: Any) -> None:
+        for (label, bars), colour, style in zip(counts.items(), SERIES, _STYLES, strict=False):
+            total = sum(bars) or 1.0
+            edges = np.linspace(*ends, len(bars) + 1)
+            ax.stairs([bar / total for bar in bars], edges, color=colour, label=label, linewidth=1.4, **style)
+        for threshold, share in rules:
+            ax.axvline(threshold, color=INK, linewidth=1.2, alpha=max(share, _FAINTEST))
+        ax.set(title=shortened(text, 2 * _LABEL), ylabel="part of its class", xlabel="score; upright: thresholds")
+        ax.set_yticks([])
+        ax.legend(frameon=False, loc="upper center")
+
+    cuts = "; ".join(f"{number(threshold)} for {percent(share)} of the people" for threshold, share in rules)
+    return draw(name, f"Scores of {text} by class", f"Thresholds: {cuts or 'none inside'}.", fill)
 
 
 def frontier_figure(

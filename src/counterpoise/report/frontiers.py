@@ -1,6 +1,8 @@
 """The price of the goals in a report: how small the objective can be for other bounds."""
 
 import math
+from collections.abc import Mapping
+from typing import Any
 
 from counterpoise.report import figures
 from counterpoise.report.aims import Aim, told_aim
@@ -18,22 +20,22 @@ def frontier_panels(record: Record) -> list[Panel]:
     return [
         panel
         for place, (name, entry) in enumerate(record.entries("goals").items())
-        if (panel := _panel(record, aim, place, name, str(entry.get("text", name)))) is not None
+        if (panel := _panel(record, aim, place, name, entry)) is not None
     ]
 
 
-def _panel(record: Record, aim: Aim, place: int, name: str, text: str) -> Panel | None:
-    points = _points(record, name)
+def _panel(record: Record, aim: Aim, place: int, name: str, entry: Mapping[str, Any]) -> Panel | None:
+    text = str(entry.get("text", name))
+    points = frontier_points(record, name)
     if not points:
         return None
     bound = record.value(of_goal("bound"), split=record.judged, settings=name)
     figure = figures.frontier_figure(f"frontier-{place + 1}", text, points, aim.least, aim.show, bound)
-    asked = [point for point in points if math.isclose(point[0], bound, abs_tol=1e-12)]
-    shown = sorted({*figures.some(points, _MOST_POINTS), *asked})
-    lines = [
-        [number(edge) + (" (asked)" if (edge, value, lower) in asked else ""), aim.show(value), aim.show(lower)]
-        for edge, value, lower in shown
-    ]
+    aimed = entry.get("aimed")
+    edge, mark = (bound, " (asked)") if aimed is None else (float(aimed), " (aimed at)")
+    marked = {point: mark for point in points if math.isclose(point[0], edge, abs_tol=1e-12)}
+    shown = sorted({*figures.some(points, _MOST_POINTS), *marked})
+    lines = [[number(point[0]) + marked.get(point, ""), aim.show(point[1]), aim.show(point[2])] for point in shown]
     heads = ("bound", aim.least, "proven: not below")
     split = record.named("frontier value")[0].split
     note = f"Found on the {split} rows, where the mixture was chosen."
@@ -42,7 +44,7 @@ def _panel(record: Record, aim: Aim, place: int, name: str, text: str) -> Panel 
     return Panel(f"{name}: {text}", figure, PageTable(f"Frontier of {name}", heads, lines), note)
 
 
-def _points(record: Record, name: str) -> list[tuple[float, float, float]]:
+def frontier_points(record: Record, name: str) -> list[tuple[float, float, float]]:
     """Return bound, least value and proven lower value, by bound."""
     prefix = f"{name} bound="
     found: dict[float, dict[str, float]] = {}

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from counterpoise.report.aims import asked_lines, objective_fact, objective_sentence, told_aim
+from counterpoise.report.next_steps import next_steps
 from counterpoise.report.record import Record
 from counterpoise.report.sections import GoalCard, PageTable, measured, noun
 from counterpoise.report.wording import (
@@ -13,25 +14,35 @@ from counterpoise.report.wording import (
     HOLDS,
     UNDECIDED,
     UNKNOWN,
+    Noted,
     Verdict,
     cost_sentence,
     count,
     fraction,
     many,
+    number,
     percent,
     tail_sentence,
 )
-from counterpoise.runs.quantities import FIRST, MIXTURE
+from counterpoise.runs.quantities import DEPLOYED, FIRST, MIXTURE, TEST, of_goal
 
+_READY = {
+    HOLDS: "Ready to deploy",
+    FAILS: "Not ready to deploy",
+    UNDECIDED: "Not decided yet",
+    UNKNOWN: "Not judged",
+}
+_MISSED = FAILS.sign
 _PAIR = 2  # goals that are spoken of as "both" and "either"
 
 
 class Headline(NamedTuple):
-    """The verdict on all goals together, and the paragraph on top of the page."""
+    """The verdict on all goals together, what it rests on, and what to do next."""
 
     verdict: Verdict
     title: str
     sentences: Sequence[str]
+    steps: Sequence[str]
 
 
 class Fact(NamedTuple):
@@ -45,7 +56,9 @@ class Fact(NamedTuple):
 def headline(record: Record, cards: Sequence[GoalCard]) -> Headline:
     """Return whether the goals hold, how small the objective is and what it costs, in plain words."""
     verdict, title, told = _goals_in_words(cards, record.judged)
-    mixture, first = (record.value("error", method=method, split=record.judged) for method in (MIXTURE, FIRST))
+    mixture, first, deployed = (
+        record.value("error", method=method, split=record.judged) for method in (MIXTURE, FIRST, DEPLOYED)
+    )
     sentences = [
         *told,
         objective_sentence(record),
@@ -53,8 +66,32 @@ def headline(record: Record, cards: Sequence[GoalCard]) -> Headline:
         cost_sentence(
             mixture=mixture, first=first, rows=record.judged, noun=noun(record), asked=_what_costs(record, cards)
         ),
+        f"The deployed model gets {percent(deployed)} wrong." if math.isfinite(deployed) else "",
     ]
-    return Headline(verdict, title, [sentence for sentence in sentences if sentence])
+    return Headline(verdict, title, [one for one in sentences if one], next_steps(record, cards))
+
+
+def comparison(record: Record, cards: Sequence[GoalCard]) -> PageTable | None:
+    """Return every goal and the error on the rows that count, for the model and those it is compared with."""
+    methods = [method for method in (MIXTURE, FIRST, DEPLOYED) if method in measured(record)]
+    if len(methods) == 1 or not cards:
+        return None
+    rows: list[list[str | Noted]] = [
+        [card.text, *(_estimate(record, card, method) for method in methods), Noted(card.verdict, "")] for card in cards
+    ]
+    errors = [record.value("error", method=method, split=record.judged) for method in methods]
+    aim = "as small as possible" if told_aim(record).text.startswith("the share wrong of all") else ""
+    rows.append(["share wrong" + (", expected" if record.is_mixture else ""), *map(number, errors), aim])
+    heads = ("asked", *(measured(record)[method] for method in methods), "verdict")
+    told = f"On the {record.judged} rows, for which train stands in a goal; {_MISSED} misses the bound"
+    return PageTable(told, heads, rows, wide=(len(methods) + 1,))
+
+
+def _estimate(record: Record, card: GoalCard, method: str) -> str:
+    """Return what a goal's rate is for a method, and whether it misses the bound."""
+    where: dict[str, Any] = {"method": method, "split": record.judged, "settings": card.name}
+    misses = record.value(of_goal("violation"), **where) > 0
+    return number(record.value(of_goal("estimate"), **where)) + (f" {_MISSED}" if misses else "")
 
 
 def _what_costs(record: Record, cards: Sequence[GoalCard]) -> str:
@@ -82,7 +119,8 @@ def _goals_in_words(cards: Sequence[GoalCard], split: str) -> tuple[Verdict, str
     worst = next(verdict for verdict in (FAILS, UNDECIDED, UNKNOWN, HOLDS) if tally[verdict])
     title = _all_alike(worst, len(cards)) if tally[worst] == len(cards) else _counted(tally, len(cards))
     if worst is HOLDS:
-        return worst, title, [f"The {split} rows show it{_confidence(cards)}."]
+        shown = f"The {split} rows show it{_confidence(cards)}."
+        return worst, _ready(worst, title, split), [shown]
     named = {verdict: [card.name for card in cards if card.verdict is verdict] for verdict in tally}
     sentences = []
     if tally[FAILS]:
@@ -91,7 +129,13 @@ def _goals_in_words(cards: Sequence[GoalCard], split: str) -> tuple[Verdict, str
         sentences.append(_undecided(cards, named[UNDECIDED], split))
     if tally[UNKNOWN]:
         sentences.append(f"{_subject(named[UNKNOWN])} not measured on the {split} rows.")
-    return worst, title, sentences
+    return worst, _ready(worst, title, split), sentences
+
+
+def _ready(verdict: Verdict, title: str, split: str) -> str:
+    """Return whether to deploy, and why; rows on which a model was fitted or chosen cannot tell."""
+    head = _READY[verdict] if split == TEST else "No test rows"
+    return f"{head}: {title[0].lower()}{title[1:]}"
 
 
 def _all_alike(verdict: Verdict, n_goals: int) -> str:
@@ -161,15 +205,18 @@ def facts(record: Record, cards: Sequence[GoalCard]) -> list[Fact]:
         found.append(Fact("Goals shown to hold", f"{holding} of {len(cards)}", beside))
     objective = objective_fact(record)
     found += [Fact(*objective)] if objective else []
+    expected = ", expected" if record.is_mixture else ""  # over the draws, where goals are counted on one draw
     quantities: list[tuple[str, str, float | None]] = [("Wrong, all rows", "error", None)]
     if record.tail is not None:
         quantities.insert(0, (f"Wrong, worst-off {fraction(record.tail)}", "cvar", record.tail))
     for label, quantity, alpha in quantities:
-        ours, first = (record.value(quantity, method=method, split=split, alpha=alpha) for method in (MIXTURE, FIRST))
+        ours, first, deployed = (
+            record.value(quantity, method=method, split=split, alpha=alpha) for method in (MIXTURE, FIRST, DEPLOYED)
+        )
         if math.isfinite(ours):
-            found.append(
-                Fact(label, percent(ours), f"plain training: {percent(first)}" if math.isfinite(first) else "")
-            )
+            others = {"plain training": first, "deployed": deployed}
+            told = [f"{name}: {percent(value)}" for name, value in others.items() if math.isfinite(value)]
+            found.append(Fact(label + expected, percent(ours), ", ".join(told)))
     rows = record.value("rows", method="data", split=split)
     if math.isfinite(rows):
         found.append(Fact(f"{split.capitalize()} rows", count(rows), "the judgement rests on these"))

@@ -44,27 +44,35 @@ class Record:
         return self._values.get(_key(quantity, method, split, settings, alpha), math.nan)
 
     def named(self, *quantities: str) -> list[ResultRow]:
-        """Return the rows of some quantities."""
-        return [row for row in self.rows if row.quantity in quantities]
+        """Return the rows of some quantities, in their order."""
+        places = sorted(place for quantity in set(quantities) for place in self._places.get(quantity, ()))
+        return [self.rows[place] for place in places]
 
-    @property
+    @cached_property
+    def _places(self) -> dict[str, list[int]]:
+        found: dict[str, list[int]] = {}
+        for place, row in enumerate(self.rows):
+            found.setdefault(row.quantity, []).append(place)
+        return found
+
+    @cached_property
     def dataset(self) -> str:
         """Return the name of the data."""
         return self.rows[0].dataset if self.rows else ""
 
-    @property
+    @cached_property
     def splits(self) -> list[str]:
         """Return the splits that were measured: train, validation, test, then extra datasets by name."""
         found = dict.fromkeys(row.split for row in self.named("rows", "error", "cvar", of_goal("estimate")))
         return [*(split for split in SPLITS if split in found), *sorted(set(found) - set(SPLITS))]
 
-    @property
+    @cached_property
     def judged(self) -> str:
         """Return the split that counts: the test rows, or where there are none the last before."""
         known = [split for split in SPLITS if split in self.splits]
         return known[-1] if known else SPLITS[-1]
 
-    @property
+    @cached_property
     def alpha(self) -> float | None:
         """Return the tail fraction that was asked for."""
         asked = self.settings.get("alpha")
@@ -73,18 +81,18 @@ class Record:
         measured = (row.alpha for row in self.named("tail part", "frontier value") if row.alpha is not None)
         return next(measured, None)
 
-    @property
+    @cached_property
     def tail(self) -> float | None:
         """Return the tail fraction where it is a part of the rows, not all."""
         return None if self.alpha is None or self.alpha >= 1 else self.alpha
 
-    @property
+    @cached_property
     def why(self) -> dict[str, str]:
         """Return why parts of the page are missing."""
         found = self.texts.get("why")
         return {str(part): str(reason) for part, reason in found.items()} if isinstance(found, Mapping) else {}
 
-    @property
+    @cached_property
     def is_mixture(self) -> bool:
         """Tell whether the model draws among several."""
         return sum(row.value > 0 for row in self.named("share")) > 1

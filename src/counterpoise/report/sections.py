@@ -19,7 +19,7 @@ from counterpoise.report.wording import (
     stand_on_rows,
     verdict_of,
 )
-from counterpoise.runs.quantities import AVERAGE, FIRST, MIXTURE, of_goal
+from counterpoise.runs.quantities import AVERAGE, DEPLOYED, FIRST, MIXTURE, of_goal
 
 _SOME_ALPHAS = (0.01, 0.05, 0.1, 0.2, 0.5, 1.0)  # shown in numbers beside the curve
 _MOST_MODELS = 15  # in the table of the mixture; the rest is summed up
@@ -44,6 +44,7 @@ class GoalCard(NamedTuple):
     confidence: str
     verdict: Verdict
     is_met: bool | None  # on the rows that count, as they are; None where that was not measured
+    aimed: float  # the bound that decisions were made to meet
     note: str  # on how to read its numbers
     figure: Markup
     table: PageTable
@@ -65,7 +66,7 @@ def noun(record: Record) -> str:
 
 def measured(record: Record) -> dict[str, str]:
     """Return the methods whose losses were measured, and what they are called."""
-    names = {MIXTURE: noun(record), FIRST: "plain training", AVERAGE: "average of all"}
+    names = {MIXTURE: noun(record), FIRST: "plain training", AVERAGE: "average of all", DEPLOYED: "deployed model"}
     known = {row.method for row in record.named("error", "cvar")}
     return {method: name for method, name in names.items() if method in known}
 
@@ -104,10 +105,21 @@ def _goal_card(record: Record, place: int, name: str, entry: Mapping[str, Any]) 
         confidence=confidence,
         verdict=verdict_of(_goal_value(record, name, "verdict", record.judged)),
         is_met=None if math.isnan(violation) else violation <= 0,
-        note=_BOTH_SIDES if goal is not None and goal.right.terms else "",
+        aimed=bound if entry.get("aimed") is None else float(entry["aimed"]),
+        note=" ".join(_goal_notes(entry, goal)),
         figure=figures.goal_figure(f"goal-{place + 1}", text, dots, bound, "" if goal is None else goal.sense),
         table=PageTable(f"{name}: bound {number(bound)}{level}", heads, lines, wide=(1,)),
     )
+
+
+def _goal_notes(entry: Mapping[str, Any], goal: Any) -> list[str]:
+    """Return what must be known to read the numbers of a goal."""
+    notes = (
+        []
+        if entry.get("aimed") is None
+        else [f"Decisions were chosen to meet {number(float(entry['aimed']))}, to leave room for this audit."]
+    )
+    return [*notes, *([_BOTH_SIDES] if goal is not None and goal.right.terms else [])]
 
 
 def _goal_value(record: Record, name: str, part: str, split: str) -> float:
@@ -145,7 +157,7 @@ def curve_panels(record: Record) -> list[Panel]:
     panels = []
     for place, split in enumerate(record.splits):
         curves = {}
-        for method, label in measured(record).items():
+        for method, label in list(measured(record).items())[: figures.MOST_CURVES]:
             rows = [row for row in record.named("cvar") if (row.method, row.split) == (method, split)]
             points = sorted((row.alpha, row.value) for row in rows if row.alpha is not None)
             if points:

@@ -226,7 +226,8 @@ def _named_rows(frame: Any, column: str | None, path: Path) -> dict[str, AnyArra
 def _split(whole: Part, settings: RunSettings, named: dict[str, AnyArray]) -> dict[str, Part]:
     """Split the rows that may train at random, whatever their labels: only so is each part a plain draw of them."""
     asked, rows = settings.splits, named[TRAIN]
-    chooses = METHODS[settings.method.name].does == "mixes"
+    method = METHODS[settings.method.name]
+    chooses = method.does == "mixes" and not method.crosses
     shares = {}
     for name, default in ((VALIDATION, _SET_ASIDE if chooses else 0), (TEST, _SET_ASIDE)):
         given, files = getattr(asked, name), getattr(asked, f"{name}_files")

@@ -11,6 +11,7 @@ from counterpoise.goals import Goal, InfeasibleGoals, Table, bind
 from counterpoise.goals.own_metrics import own_metrics
 from counterpoise.mixtures.choosing import as_aim, groups_by
 from counterpoise.mixtures.pool import groups_of
+from counterpoise.mixtures.scores.groups import UNKNOWN, as_columns, find_groups
 from counterpoise.runs.data import Data, Part, data_files, load_data
 from counterpoise.runs.errors import DataError, RunFolderError, short
 from counterpoise.runs.fitting import Work, fit_model, kept_model, plain_model, unheard
@@ -18,8 +19,9 @@ from counterpoise.runs.folder import CHECKPOINT, MODEL, Prints, Run, Writer, fin
 from counterpoise.runs.goals_file import goals_of, parse_goals_file, read_bytes
 from counterpoise.runs.judging import Judge
 from counterpoise.runs.measuring import measure_all
-from counterpoise.runs.methods import METHODS, POOL
+from counterpoise.runs.methods import GOALS, METHODS, POOL
 from counterpoise.runs.output import writing
+from counterpoise.runs.room import with_room
 from counterpoise.runs.settings import RunSettings
 from counterpoise.theory.risks import Risk, RiskRows
 
@@ -75,6 +77,7 @@ def fit_run(
             data = load_data(settings, path.parent)
             goals = checked_goals(settings, data)
             check_objective(settings, data)
+            check_rules(settings, data)
             work = Work(settings, data, goals, folder / CHECKPOINT, tell, say, writer.save_model)
             resumes = writer.begin(content, settings, data.columns, prints, path.parent)
             counts = ", ".join(f"{len(part)} {name}" for name, part in data.splits.items())
@@ -115,6 +118,22 @@ def check_objective(settings: RunSettings, data: Data) -> None:
         raise DataError(f"method.parameters.objective: {error} Columns of groups are named in data.groups.") from error
 
 
+def check_rules(settings: RunSettings, data: Data) -> None:
+    """Refuse what rules of scores cannot tell apart, or may not look at, before models are trained for them."""
+    method = settings.method
+    if method.name == GOALS and len(data.classes) != 2:  # noqa: PLR2004 - a threshold tells two apart
+        raise DataError(
+            f"method.name: the method {GOALS!r} decides by thresholds, which tell two classes apart; column "
+            f'{settings.data.target!r} holds {len(data.classes)}. Set method.name = "adalpboost".'
+        )
+    part = data.splits[data.chosen_on]
+    try:
+        unknown = method.parameters.get("unknown_group", UNKNOWN[0])
+        find_groups(as_columns(method.parameters.get("by", ())), part.table(), unknown)
+    except ValueError as error:
+        raise DataError(f"method.parameters.by: {error} Columns of groups are named in data.groups.") from error
+
+
 def why_not_asked(goals: Iterable[Goal], part: Part, data: Data) -> Iterator[ValueError | None]:
     """Yield for each goal why it cannot be asked of these rows, in the place of ``train``; None where it can."""
     parts = {"train": part, **data.extra}
@@ -138,7 +157,7 @@ def _fit(work: Work, writer: Writer, prints: Prints, command: str) -> None:
         damaged = "the model file is damaged; the model is made again from its rounds"
         model = kept_model(writer.folder / MODEL, work.say, damaged)
         if model is None:
-            model = fit_model(work)
+            model = with_room(work, fit_model(work))
             writer.save_model(model)
         seconds = time.monotonic() - started
         work.say(f"fitted in {seconds:.1f} s; measures it on every split")

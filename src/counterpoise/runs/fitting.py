@@ -10,9 +10,19 @@ from counterpoise._base.progress import RunProgress, Tell
 from counterpoise.goals import Goal, Rate
 from counterpoise.mixtures.choosing import as_aim
 from counterpoise.mixtures.draws import derived_key
-from counterpoise.runs.data import Data
+from counterpoise.runs.data import Data, Part
 from counterpoise.runs.keys import run_key
-from counterpoise.runs.methods import DEPLOYED, METHODS, POOL, describe, make, training_needs_alpha
+from counterpoise.runs.methods import (
+    DEPLOYED,
+    GOALS,
+    METHODS,
+    POOL,
+    describe,
+    make,
+    models_of,
+    split_parameters,
+    training_needs_alpha,
+)
 from counterpoise.runs.preprocess import category_places, preprocessor, wanted_features
 from counterpoise.runs.quantities import CVAR, TRAIN, VALIDATION
 from counterpoise.runs.settings import MethodSettings, ModelSettings, RunSettings
@@ -58,6 +68,8 @@ def fit_model(work: Work) -> Any:
     method = work.settings.method
     if method.name == POOL:
         return _fit_pool(work)
+    if method.name == GOALS:
+        return _fit_goals(work)
     if METHODS[method.name].does == "mixes":
         return _fit_mixture(work)
     estimator = make(method, seed=work.settings.seed, key=work.key, **_learner(work, method))
@@ -81,19 +93,32 @@ def mixes(model: Any) -> bool:
     return hasattr(last_step(model), "mixture_")
 
 
-def inside_goals(work: Work, model: Any, *, alpha: float | None = None, objective: Any = None) -> Any:
+def has_rules(model: Any) -> bool:
+    """Tell whether a model is a mixture of rules of scores."""
+    return hasattr(last_step(model), "rules_")
+
+
+def looked_at(part: Part) -> dict[str, Any]:
+    """Return what rules may look at beside the features of rows, as ``predict`` takes it."""
+    return {"sensitive_features": part.groups or None, "baseline": part.baseline}
+
+
+def inside_goals(work: Work, model: Any, *, alpha: float | None = None, objective: Any = None, **changes: Any) -> Any:
     """Return a fitted mixture chosen anew, inside the goals, on the rows set aside for it. Nothing is trained.
 
-    ``alpha`` is another tail, ``objective`` anything else to make small; without either it is as before.
+    ``alpha`` is another tail, ``objective`` anything else to make small; without either it is as before. ``changes``
+    are others that ``rebalance`` takes.
     """
     data = work.data
     part, estimator = data.splits[data.chosen_on], last_step(model)
     given: dict[str, Any] = {"objective": estimator.objective_ if objective is None else objective}
     if objective is None and alpha is not None:
         given = {"objective": CVAR, "alpha": alpha}
+    given |= changes
     are_rates_asked = bool(work.enforced) or isinstance(as_aim(1.0, given["objective"], ()).objective, Rate)
     is_unknown = are_rates_asked and TRAIN not in estimator._kept.answers.sizes  # noqa: SLF001 - of our own kind
-    if part.weights is not None or is_unknown:  # the rounds count held-out rows alike, and know where models err only
+    # the rounds count held-out rows alike, and know where models err only
+    if not has_rules(model) and (part.weights is not None or is_unknown):
         given |= {"X": seen_by_last(model, part.X), "y": part.y, "sample_weight": part.weights}
         given["sensitive_features"] = part.groups or None
     chosen = estimator.rebalance(
@@ -143,6 +168,45 @@ def _fit_mixture(work: Work) -> Any:
     return inside_goals(work, model, alpha=work.settings.alpha if is_tail else None)
 
 
+def _fit_goals(work: Work) -> Any:
+    """Train strong models, keep them, and choose the rules of their scores inside the goals."""
+    later = split_parameters(work.settings.method)[1]
+    path = work.checkpoint / "trained.cp"
+    model = kept_model(path, work.say, f"{path.name} of the checkpoint cannot be read; the models are trained again")
+    if model is None:
+        model = _trained_for_goals(work)
+        work.keep(model, f"{work.checkpoint.name}/{path.name}")
+    work.say(f"decide: {model.decides_}")
+    model.set_params(budget=later.get("budget"))
+    asked = {"objective": later["objective"]} if "objective" in later else {"alpha": work.settings.alpha}
+    return inside_goals(work, model, **asked, by=later.get("by", ()))
+
+
+def _trained_for_goals(work: Work) -> Any:
+    """Return strong models with the scores that rules are chosen on; goals wait, so that others need no training."""
+    data, asked = work.data, models_of(work.settings.method)
+    method = work.settings.method.model_copy(update={"parameters": split_parameters(work.settings.method)[0]})
+    models = [(one.title or describe(one), _unfitted(work, one)) for one in asked]
+    pace = _Pace(work.tell)
+    estimator = make(method, seed=work.settings.seed, key=work.key, estimator=models, pos_label=work.pos_label)
+    train, held_out = data.splits[TRAIN], {}
+    if VALIDATION in data.splits:
+        part = data.splits[VALIDATION]
+        held_out = {"X_val": part.X, "y_val": part.y, "sample_weight_val": part.weights}
+        held_out |= {f"{name}_val": value for name, value in looked_at(part).items()}
+    with estimator._heard(pace.trained):  # noqa: SLF001 - of our own kind
+        estimator.fit(
+            train.X, train.y, train.weights, **looked_at(train), **held_out, largest_weight=train.largest_weight
+        )
+    return estimator
+
+
+def _unfitted(work: Work, asked: ModelSettings) -> Any:
+    """Return a model behind its preprocessing."""
+    estimator = _told_categories(work, asked, make(asked, seed=work.settings.seed))
+    return _piped(_preprocessor(work, asked, estimator), estimator)
+
+
 def _fit_pool(work: Work) -> Any:
     method, data = work.settings.method, work.data
     pace = _Pace(work.tell, len(method.models))
@@ -153,7 +217,7 @@ def _fit_pool(work: Work) -> Any:
     parts = {"alpha": work.settings.alpha, "pos_label": work.pos_label}
     mixture = make(method, seed=work.settings.seed, key=work.key, estimators=pool, **parts)
     part = data.splits[data.chosen_on]
-    mixture.fit(part.X, part.y, part.weights, sensitive_features=part.groups or None)
+    mixture.fit(part.X, part.y, part.weights, **looked_at(part))
     work.say("chooses the mixture")
     return inside_goals(work, mixture)
 
@@ -218,16 +282,16 @@ def _preprocessor(work: Work, asked: MethodSettings | ModelSettings, estimator: 
 
 def _learner(work: Work, method: MethodSettings) -> dict[str, Any]:
     """Return the base learner of a booster, with the places of categories where it wants them."""
-    if not METHODS[method.name].boosts:
+    asked = method.learner
+    if asked is None:  # boosters have their own
         return {}
-    asked = method.learner or ModelSettings(name="histogram_tree", parameters={"max_depth": 6})
     learner = make(asked, seed=work.settings.seed, key=partial(work.key, "learner"))
     return {"estimator": _told_categories(work, asked, learner)}
 
 
 def _told_categories(work: Work, asked: MethodSettings | ModelSettings, estimator: Any) -> Any:
     places = category_places(work.settings.preprocessing, work.data.columns, wanted_features(asked))
-    if places and hasattr(estimator, "categorical_features") and asked.name in {"histogram_tree", "stump"}:
+    if places and hasattr(estimator, "categorical_features"):
         estimator.set_params(categorical_features=places)
     return estimator
 
@@ -251,6 +315,11 @@ class _Pace:
 
     def __call__(self, done: Any) -> None:
         self.step(done.number, f"round {done.number}, loss {done.weighted_loss:.3f}")
+
+    def trained(self, number: int, total: int, part: str) -> None:
+        """Tell that a model of so many is trained."""
+        self.total = total
+        self.step(number, part)
 
     def step(self, number: int, part: str) -> None:
         """Tell that a part is done."""

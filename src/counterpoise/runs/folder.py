@@ -36,10 +36,10 @@ from counterpoise.persist.steps import step
 from counterpoise.runs.columns import Columns
 from counterpoise.runs.errors import DataError, RunFolderError
 from counterpoise.runs.keys import KEY
-from counterpoise.runs.methods import training_needs_alpha
+from counterpoise.runs.methods import split_parameters, training_needs_alpha
 from counterpoise.runs.output import OWN, REPORT, alone_in, writing
 from counterpoise.runs.results import ResultRow, ResultsTable, append_rows, read_rows
-from counterpoise.runs.settings import RunSettings
+from counterpoise.runs.settings import ADDED_LATER, RunSettings
 from counterpoise.runs.summary import RunSummary, summarize_run
 
 GOALS, SETTINGS, MODEL, RESULTS, TEXTS, ENVIRONMENT, LOG, DONE = OWN
@@ -145,7 +145,7 @@ def _settings(folder: Path) -> RunSettings:
         words = read_json(folder / SETTINGS)
         Columns(**words["columns"])
         (folder / words["sources"]).resolve()
-        return RunSettings.model_validate({key: words[key] for key in RunSettings.model_fields})
+        return RunSettings.model_validate({key: (ADDED_LATER | words)[key] for key in RunSettings.model_fields})
     except (KeyError, TypeError, ValueError) as error:
         raise RunFolderError(f"{folder / SETTINGS} is damaged. Fit the run again in another folder.") from error
 
@@ -164,7 +164,9 @@ def fingerprints(settings: RunSettings, files: Iterable[Path], *, origin: str = 
     """
     data = [_hash_of(path) for path in files]
     asked = settings.model_dump(mode="json", exclude={"output"})
-    training = {key: value for key, value in asked.items() if key not in {"goals", "alpha", "confidence"}}
+    chosen_later = {"goals", "alpha", "confidence", "room_for_audit"}
+    training = {key: value for key, value in asked.items() if key not in chosen_later}
+    training["method"] = asked["method"] | {"parameters": split_parameters(settings.method)[0]}
     if training_needs_alpha(settings.method):
         training["alpha"] = asked["alpha"]
     taken = [origin] if origin else []

@@ -125,9 +125,7 @@ def _faults(settings: RunSettings) -> Found:
 
 def _goal_method_faults(method: MethodSettings) -> Found:
     if METHODS[method.name].does == "plain":
-        others = (
-            "Use adalpboost, lpboost or constrained, put it into a pool, or set enforce_goals = false to audit it only."
-        )
+        others = 'Use "goals", with it among method.models, or set enforce_goals = false to audit it only.'
         yield ("method", "name"), f"{method.name} cannot be fitted inside goals. {others}"
     mixture = method.parameters.get("mixture", "optimal")
     if mixture != "optimal":

@@ -11,9 +11,10 @@ from counterpoise.goals.audit import Audit, audit
 from counterpoise.goals.evaluation import prepare
 from counterpoise.metrics import RateTable, rate_table
 from counterpoise.mixtures.choosing import groups_by, row_count
-from counterpoise.mixtures.pool import failures, groups_of
+from counterpoise.mixtures.pool import groups_of
+from counterpoise.runs.asking import asked_of
 from counterpoise.runs.data import Data, Part
-from counterpoise.runs.fitting import last_step, mixes, seen_by_last
+from counterpoise.runs.fitting import last_step, mixes
 from counterpoise.runs.quantities import AVERAGE, DEPLOYED, FIRST, MIXTURE, TRAIN
 from counterpoise.runs.settings import RunSettings
 from counterpoise.theory.risks import Risk, RiskRows
@@ -25,14 +26,15 @@ class Judge:
     def __init__(
         self, settings: RunSettings, data: Data, model: Any, goals: tuple[Goal, ...], plain: Any = None
     ) -> None:
-        self.settings, self.data, self.model, self.goals, self.plain = settings, data, model, goals, plain
+        self.settings, self.data, self.model, self.goals = settings, data, model, goals
         self.estimator, self.is_mixture, self.aim = last_step(model), mixes(model), _aim_of(model)
+        self.asked = asked_of(model, data, plain)
+        self.is_drawn = self.asked.is_drawn
         self._said: dict[tuple[str, str], AnyArray | None] = {}
-        self._asked: tuple[str, AnyArray] | None = None  # the split whose losses were found last, by all models
 
     def part(self, name: str) -> Part:
         """Return the rows of a split or an extra dataset."""
-        return {**self.data.splits, **self.data.extra}[name]
+        return self.asked.part(name)
 
     def decisions(self, name: str) -> AnyArray:
         """Return what the model decides about a split or an extra dataset."""
@@ -41,27 +43,15 @@ class Judge:
     def says(self, method: str, name: str) -> AnyArray | None:
         """Return the labels that a method gives to rows, asked once; None where there is no such method."""
         if (method, name) not in self._said:
-            self._said[method, name] = self._ask(method, self.part(name))
+            deployed = method == DEPLOYED
+            self._said[method, name] = self.part(name).baseline if deployed else self.asked.says(method, name)
         return self._said[method, name]
-
-    def _ask(self, method: str, part: Part) -> AnyArray | None:
-        if method == DEPLOYED:
-            return part.baseline
-        if method == MIXTURE:
-            return np.asarray(self.model.predict(part.X))
-        if self.is_mixture:
-            return np.asarray(self.estimator.estimators_[0].predict(seen_by_last(self.model, part.X)))
-        return None if self.plain is None else np.asarray(self.plain.predict(part.X))
-
-    @property
-    def is_drawn(self) -> bool:
-        """Tell whether answers are drawn from a mixture."""
-        return self.is_mixture and self.estimator.decision != "vote"
 
     def shares(self, method: str, name: str) -> FloatArray | None:
         """Return how likely a method says each class of each row; None where it says nothing about them."""
-        if method == MIXTURE and self.is_drawn:
-            return np.asarray(self.model.predict_proba(self.part(name).X))
+        shares = None if method == DEPLOYED else self.asked.shares(method, name)
+        if shares is not None:
+            return shares
         said = self.says(method, name)
         return None if said is None else (said[:, None] == self.data.classes).astype(np.float64)
 
@@ -70,29 +60,22 @@ class Judge:
         """Return the classes and the positive one, as rates are told of them."""
         return {"classes": self.data.classes, "pos_label": self.data.positive}
 
-    def model_losses(self, split: str) -> AnyArray:
-        """Return where each model of a mixture errs on a split."""
-        if self._asked is None or self._asked[0] != split:
-            part, pool = self.data.splits[split], self.estimator._pool()  # noqa: SLF001 - of our own kind
-            codes = pool.codes(seen_by_last(self.model, part.X), len(part), None)
-            self._asked = split, failures(codes, np.searchsorted(pool.classes, part.labels))
-        return self._asked[1]
-
     def row_losses(self, split: str) -> dict[str, FloatArray]:
         """Return for each method the probability that it errs on each row of a split."""
         labels = self.data.splits[split].labels
-        found = {MIXTURE: (self.decisions(split) != labels).astype(np.float64)}
-        if self.is_mixture:
-            losses = self.model_losses(split)
-            if self.is_drawn:
-                found[MIXTURE] = _expected(losses, self.estimator._shares())  # noqa: SLF001 - as above
-            return found | {FIRST: losses[:, 0].astype(np.float64), AVERAGE: losses.mean(axis=1)}
-        first = self.says(FIRST, split)
-        return found if first is None else found | {FIRST: (first != labels).astype(np.float64)}
+        found = self.asked.row_losses(split)
+        told = {method: self.says(method, split) for method in (MIXTURE, FIRST, DEPLOYED) if method not in found}
+        found |= {method: (said != labels).astype(np.float64) for method, said in told.items() if said is not None}
+        return {method: found[method] for method in (MIXTURE, FIRST, AVERAGE, DEPLOYED) if method in found}
 
     def tables(self, names: Iterable[str], split: str) -> dict[str, Table]:
         """Return the datasets that goals name, with a split in the place of ``train``."""
         return {name: self.part(_place(name, split)).table() for name in names}
+
+    def can_say(self, method: str, split: str, goals: Iterable[Goal]) -> bool:
+        """Tell whether a method answers for all rows that goals speak of, with a split in the place of ``train``."""
+        names = {_place(name, split) for goal in goals for name in goal.datasets}
+        return all(self.says(method, name) is not None for name in names)
 
     def audit(self, split: str, goals: Iterable[Goal], method: str = MIXTURE) -> Audit:
         """Return the audit of what a method decides, with a split in the place of ``train``."""
@@ -143,10 +126,3 @@ def _aim_of(model: Any) -> Risk | Rate | None:
 
 def _place(name: str, split: str) -> str:
     return split if name == TRAIN else name
-
-
-def _expected(losses: AnyArray, mixture: FloatArray) -> FloatArray:
-    total = np.zeros(len(losses))
-    for model in np.flatnonzero(mixture):
-        total += mixture[model] * losses[:, model]
-    return np.minimum(total, 1.0)

@@ -1,8 +1,10 @@
 """Every number about a fitted run, as rows of the results table, and the words that belong to them."""
 
+import math
 import re
 import time
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import zip_longest
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,9 +12,11 @@ import numpy as np
 from counterpoise.goals import Goal, Rate
 from counterpoise.goals.audit import GoalAudit
 from counterpoise.metrics import cvar_curve
+from counterpoise.mixtures.scored import FIXED
 from counterpoise.mixtures.tradeoff import TradeoffPoint, tradeoff
+from counterpoise.runs.fitting import has_rules
 from counterpoise.runs.judging import Judge
-from counterpoise.runs.methods import METHODS, describe, kind_of
+from counterpoise.runs.methods import GOALS, METHODS, describe, kind_of, models_of
 from counterpoise.runs.quantities import (
     CVAR,
     DEPLOYED,
@@ -31,6 +35,7 @@ from counterpoise.runs.quantities import (
     trials_of_group,
 )
 from counterpoise.runs.results import ResultRow
+from counterpoise.runs.scoring import Number, decision_numbers, histogram, score_numbers
 from counterpoise.runs.segments import find_segments, why_no_segments
 from counterpoise.runs.settings import MethodSettings, RunSettings
 from counterpoise.theory.risks import CVaR, Risk, WorstGroup
@@ -62,9 +67,12 @@ def measure_all(judge: Judge, seconds: float) -> Measured:
         rows += [*_data_rows(judge, split), *loss_rows(judge, split), *_objective_rows(judge, split)]
         rows += goal_rows(judge, split)
     segments, words = _segment_rows(judge, judged)
+    bars, panels = histogram(judge)
     rows += [*_group_rows(judge, judged), *_frontier_rows(judge), *_share_rows(judge, judged), *segments]
+    rows += _rows_of(judge, [*decision_numbers(judge, judged), *score_numbers(judge, judged), *bars])
     rows += [_row(judge, "fit", "seconds", "", seconds), _row(judge, "predict", "seconds", judged, predict_seconds)]
-    return Measured(rows, _texts(judge, judged) | {"segments": words, "why": _reasons(judge, rows, judged)})
+    texts = {"segments": words, "scores": panels, "why": _reasons(judge, rows, judged)}
+    return Measured(rows, _texts(judge, judged) | texts)
 
 
 def measure_answers(judge: Judge, split: str, words: dict[str, Any], shares: Sequence[float] = ()) -> Measured:
@@ -74,6 +82,7 @@ def measure_answers(judge: Judge, split: str, words: dict[str, Any], shares: Seq
     """
     rows = [*_data_rows(judge, split), *loss_rows(judge, split), *goal_rows(judge, split), *_group_rows(judge, split)]
     rows += [_row(judge, f"model {number}", "share", "", share) for number, share in enumerate(shares, start=1)]
+    rows += _rows_of(judge, decision_numbers(judge, split))
     data = judge.data
     positive = "" if data.positive is None else f", positive class {data.positive}"
     reasons = {"frontier": "the answers came without a model that could be cut at another threshold"}
@@ -103,6 +112,10 @@ def _row(
     return ResultRow("run", judge.data.name, learner, method, *where)
 
 
+def _rows_of(judge: Judge, numbers: Iterable[Number]) -> list[ResultRow]:
+    return [_row(judge, one.method, one.quantity, one.split, one.value, settings=one.settings) for one in numbers]
+
+
 def _data_rows(judge: Judge, split: str) -> Iterator[ResultRow]:
     """Yield how many rows a split has, and of which classes."""
     labels = judge.data.splits[split].labels
@@ -124,14 +137,12 @@ def loss_rows(judge: Judge, split: str) -> Iterator[ResultRow]:
 
 def _objective_rows(judge: Judge, split: str) -> Iterator[ResultRow]:
     """Yield what was made small, where it is a rate or the worst group's loss, in expectation over the draws."""
-    part, methods = judge.data.splits[split], (MIXTURE, FIRST, DEPLOYED)
+    methods = (MIXTURE, FIRST, DEPLOYED)
     values: dict[str, float | None] = {}
     if isinstance(judge.aim, Rate):
         values = {method: judge.expected_objective(judge.aim, method, split) for method in methods}
     elif isinstance(judge.aim, Risk) and _kind(judge) != CVAR:
         found = judge.row_losses(split)
-        if part.baseline is not None:
-            found[DEPLOYED] = (part.baseline != part.labels).astype(np.float64)
         values = {method: judge.risk_value(judge.aim, found[method], split) for method in methods if method in found}
     for method, value in values.items():
         if value is not None:
@@ -148,11 +159,11 @@ def _kind(judge: Judge) -> str:
 
 
 def goal_rows(judge: Judge, split: str, unasked: Collection[str] = ()) -> Iterator[ResultRow]:
-    """Yield how each goal stands on a split, but for some by name, for the model and for plain training."""
+    """Yield how each goal stands on a split, but for some by name, for the model and those it is compared with."""
     numbered = {f"goal {number}": goal for number, goal in enumerate(judge.goals, start=1)}
     asked = {name: goal for name, goal in numbered.items() if name not in unasked}
-    for method in (MIXTURE, FIRST):
-        if not asked or judge.says(method, split) is None:
+    for method in (MIXTURE, FIRST, DEPLOYED):
+        if not asked or not judge.can_say(method, split, asked.values()):
             continue
         for name, found in zip(asked, judge.audit(split, asked.values(), method), strict=True):
             for part, value in _standing(found).items():
@@ -218,13 +229,13 @@ def _segment_rows(judge: Judge, split: str) -> tuple[list[ResultRow], list[dict[
 
 
 def _share_rows(judge: Judge, split: str) -> Iterator[ResultRow]:
-    """Yield the share of each model in the mixture and its error."""
+    """Yield the share of each model, or rule, in the mixture and its error."""
     if not judge.is_mixture:
         return
-    losses = judge.model_losses(split)
-    for number, share in enumerate(judge.estimator.mixture_.tolist(), start=1):
+    shares, errors = judge.estimator.mixture_.tolist(), judge.asked.member_errors(split)
+    for number, (share, error) in enumerate(zip(shares, errors, strict=True), start=1):
         yield _row(judge, f"model {number}", "share", "", share)
-        yield _row(judge, f"model {number}", "error", split, float(losses[:, number - 1].mean()))
+        yield _row(judge, f"model {number}", "error", split, error)
 
 
 def _texts(judge: Judge, judged: str) -> dict[str, Any]:
@@ -234,7 +245,8 @@ def _texts(judge: Judge, judged: str) -> dict[str, Any]:
     positive = "" if data.positive is None else f", positive class {data.positive}"
     kinds = {"numeric": len(data.columns.numeric), "categorical": len(data.columns.categorical)}
     # the split on which the draws meet the goals by construction, where there is one
-    met_on = data.chosen_on if judge.is_drawn and judge.estimator.goals_ and judge.aim is not None else ""
+    is_met = judge.is_drawn or (judge.is_mixture and judge.estimator.decision == FIXED)
+    met_on = data.chosen_on if is_met and judge.estimator.goals_ and judge.aim is not None else ""
     return {
         "goals": _goal_texts(judge),
         "groups": _named("group", (found.group for found in judge.rates(judged)), start=0),
@@ -251,13 +263,15 @@ def _texts(judge: Judge, judged: str) -> dict[str, Any]:
 
 
 def _goal_texts(judge: Judge) -> list[dict[str, Any]]:
+    aimed = getattr(judge.estimator, "goals_", ())
     return [
         {
             "name": f"goal {number}",
             "text": str(goal.with_confidence(None)),
             "confidence": judge.settings.confidence if goal.confidence is None else goal.confidence,
+            "aimed": aim.bound if aim is not None and aim.bound != goal.bound else None,
         }
-        for number, goal in enumerate(judge.goals, start=1)
+        for number, (goal, aim) in enumerate(zip_longest(judge.goals, aimed[: len(judge.goals)]), start=1)
     ]
 
 
@@ -273,8 +287,12 @@ def _model_texts(judge: Judge) -> list[dict[str, str]]:
     asked = judge.settings.method
     if not judge.is_mixture:
         return []
-    if asked.models:
-        words = [(one.title or kind_of(one).title, describe(one)) for one in asked.models]
+    models = [one.title or kind_of(one).title for one in models_of(asked)]
+    if has_rules(judge.model):
+        rules = judge.estimator.rules_
+        words = [(f"rule {number}", rule_text(rule, models)) for number, rule in enumerate(rules, start=1)]
+    elif asked.models:
+        words = list(zip(models, map(describe, asked.models), strict=True))
     else:
         learner = describe(asked.learner) if asked.learner else "histogram tree"
         words = [(f"round {number}", learner) for number in range(1, len(judge.estimator.estimators_) + 1)]
@@ -284,12 +302,26 @@ def _model_texts(judge: Judge) -> list[dict[str, str]]:
     ]
 
 
+def rule_text(rule: Any, models: Sequence[str]) -> str:
+    """Return a rule in words."""
+    thresholds = rule.thresholds
+    if len(thresholds) == 1:
+        return f"{models[rule.model]} above {_threshold(*thresholds.values())}"
+    return f"{models[rule.model]} above " + ", ".join(f"{_threshold(one)} ({name})" for name, one in thresholds.items())
+
+
+def _threshold(value: float) -> str:
+    return f"{value:.4f}" if math.isfinite(value) else "everything" if value > 0 else "nothing"
+
+
 def _method_text(asked: MethodSettings) -> str:
     """Return the method in words; its objective has its own."""
     title = METHODS[asked.name].title
     others = {name: value for name, value in asked.parameters.items() if name != "objective"}
     parameters = describe(asked.model_copy(update={"parameters": others})).removeprefix(title)
     models = f" of {len(asked.models)} models" if asked.models else ""
+    if asked.name == GOALS:
+        models = f": {', '.join(one.title or kind_of(one).title for one in models_of(asked))}"
     learner = f", base learner: {describe(asked.learner)}" if asked.learner else ""
     return title + models + parameters + learner
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from counterpoise._base.words import did_you_mean
 from counterpoise.runs.settings import MethodSettings, ModelSettings
 
-POOL, DEPLOYED = "pool", "deployed"
+GOALS, POOL, DEPLOYED = "goals", "pool", "deployed"
 _SAID_ELSEWHERE = {
     "alpha": "alpha at the top of the file",
     "goals": "goals at the top of the file",
@@ -38,11 +38,15 @@ class Kind(NamedTuple):
     title: str
     defaults: dict[str, Any] = {}  # noqa: RUF012 - never changed
     boosts: bool = False  # takes a base learner
+    crosses: bool = False  # chooses on folds of the rows that train, where no others are set aside for it
 
 
 _BOOSTING = "counterpoise.boosting."
 _NEIGHBOURS = {"n_neighbors": 15, "algorithm": "brute"}  # a search tree cannot be stored without pickle
 METHODS = {
+    GOALS: Kind(
+        "counterpoise.mixtures.goal", "GoalClassifier", "each", "mixes", "strong model inside goals", crosses=True
+    ),
     "adalpboost": Kind(_BOOSTING + "adalpboost", "AdaLPBoostClassifier", "trees", "mixes", "AdaLPBoost", boosts=True),
     "lpboost": Kind(_BOOSTING + "lpboost", "LPBoostClassifier", "trees", "mixes", "LPBoost", boosts=True),
     POOL: Kind("counterpoise.mixtures.mixture", "MixtureClassifier", "each", "mixes", "mixture of a pool"),
@@ -76,7 +80,10 @@ METHODS = {
     ),
     "svm": Kind("sklearn.svm", "SVC", "scaled", "plain", "support vector machine"),
 }
-_ONLY_METHODS = (POOL, "constrained")
+_ONLY_METHODS = (GOALS, POOL, "constrained")
+_OF_MODELS = (GOALS, POOL)  # methods that name models
+_STRONG = ModelSettings(name="gradient_boosting")
+_CHOSEN_LATER = ("objective", "by", "budget")  # parameters of GOALS that no training depends on
 _AS_IT_IS = Kind("", "", "each", "plain", "deployed model")  # read from its file: neither made nor fitted
 
 Found = Iterator[tuple[Sequence[Any], str]]  # keys below the table, and what is wrong there
@@ -85,6 +92,17 @@ Found = Iterator[tuple[Sequence[Any], str]]  # keys below the table, and what is
 def models() -> list[str]:
     """Return the names that can stand in a pool or be a base learner."""
     return [name for name in METHODS if name not in _ONLY_METHODS]
+
+
+def models_of(asked: MethodSettings) -> list[ModelSettings]:
+    """Return the models that a method names; a strong one where it may name some, and names none."""
+    return asked.models or ([_STRONG] if asked.name == GOALS else [])
+
+
+def split_parameters(asked: MethodSettings) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the parameters that training depends on, and those of the choice after it."""
+    later = {name: asked.parameters[name] for name in _CHOSEN_LATER if asked.name == GOALS and name in asked.parameters}
+    return {name: value for name, value in asked.parameters.items() if name not in later}, later
 
 
 def kind_of(asked: ModelSettings | MethodSettings) -> Kind:
@@ -124,15 +142,15 @@ def check_method(asked: MethodSettings) -> Found:
         return
     if asked.name == POOL and not asked.models:
         yield ("models",), 'the method "pool" needs models, as in [[method.models]] name = "logistic"; got none.'
-    if asked.name != POOL and asked.models:
-        yield ("models",), f'models are for the method "pool"; got them with {asked.name!r}.'
+    if asked.name not in _OF_MODELS and asked.models:
+        yield ("models",), f'models are for the methods "goals" and "pool"; got them with {asked.name!r}.'
     if asked.learner is not None and not METHODS[asked.name].boosts:
         yield ("learner",), f"a learner is for boosters; got one with {asked.name!r}."
     named = [(("models", number), one) for number, one in enumerate(asked.models)]
     if asked.learner is not None:
         named.append((("learner",), asked.learner))  # type: ignore[arg-type]  # keys of another length
     for key, one in named:
-        known = models() if one is asked.learner else [*models(), DEPLOYED]
+        known = [*models(), DEPLOYED] if asked.name == POOL and one is not asked.learner else models()
         if one.name not in known:
             yield (*key, "name"), _unknown("model", one.name, known)
             return
@@ -163,7 +181,7 @@ def _check_parameters(asked: ModelSettings | MethodSettings) -> Found:
 
 def _bad_value(estimator: Any) -> str:
     """Return what an estimator says against its parameters; every kind has its own way to check them."""
-    own = getattr(estimator, "_check_parameters", None)
+    own = getattr(estimator, "_check_parameters", getattr(estimator, "_check_shared_parameters", None))
     check = estimator._validate_params if hasattr(estimator, "_parameter_constraints") else own  # noqa: SLF001
     try:
         if check is not None:  # trees of ours check theirs when they are fitted

@@ -11,6 +11,7 @@ VERDICT_OF = {number: verdict for verdict, number in VERDICTS.items()}
 # What was made small: the loss of the tail, of the worst group, another risk, a rate, or what the method does.
 CVAR, WORST_GROUP, RISK, RATE, OWN = "cvar", "worst-group", "risk", "rate", "own"
 N_SAMPLES = "n_samples"  # among the quantities of a group
+CONFUSION, CALIBRATION, SCORES = "confusion ", "calibration ", "scores "  # how the names of some quantities begin
 
 
 def of_goal(part: str) -> str:

@@ -19,6 +19,7 @@ from pydantic import (
     model_serializer,
 )
 
+ADDED_LATER = {"room_for_audit": False}  # keys that runs from before do not know, and what it is there
 Label: TypeAlias = StrictStr | StrictInt | StrictFloat | StrictBool
 Number: TypeAlias = StrictInt | StrictFloat
 Name: TypeAlias = Annotated[StrictStr, Field(min_length=1, max_length=4096)]  # of a column or a file
@@ -37,6 +38,10 @@ class _Table(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
+def _without(found: dict[str, Any], unset: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in found.items() if name not in unset or value != unset[name]}
+
+
 class _Weighed(_Table):
     largest_weight: Annotated[Number, Field(gt=0, allow_inf_nan=False)] | None = (
         None  # that a row of the population can have
@@ -45,10 +50,7 @@ class _Weighed(_Table):
     @model_serializer(mode="wrap")
     def _as_before(self, words: SerializerFunctionWrapHandler) -> dict[str, Any]:
         """Leave it out where it is not set: such runs keep the fingerprints from before there was this key."""
-        found: dict[str, Any] = words(self)
-        if self.largest_weight is None:
-            found.pop("largest_weight", None)
-        return found
+        return _without(words(self), {"largest_weight": None})
 
 
 class DataSettings(_Weighed):
@@ -105,10 +107,10 @@ class ModelSettings(_Table):
 class MethodSettings(_Table):
     """The table ``method``."""
 
-    name: Name = "adalpboost"
+    name: Name = "goals"
     parameters: dict[str, Any] = {}
     learner: ModelSettings | None = None  # the base learner of a booster
-    models: Annotated[list[ModelSettings], Field(max_length=1000)] = []  # of the method "pool"
+    models: Annotated[list[ModelSettings], Field(max_length=1000)] = []  # of the methods "goals" and "pool"
     enforce_goals: StrictBool = True  # false: goals are audited only
 
 
@@ -131,7 +133,7 @@ class RunSettings(_Table):
     >>> from counterpoise.runs import RunSettings
     >>> asked = RunSettings(data={"files": "loans.csv", "target": "paid"}, goals=["recall(train) >= 0.9"])
     >>> asked.alpha, asked.method.name, asked.goals[0].goal
-    (0.1, 'adalpboost', 'recall(train) >= 0.9')
+    (1.0, 'goals', 'recall(train) >= 0.9')
     """
 
     data: DataSettings
@@ -139,8 +141,14 @@ class RunSettings(_Table):
     splits: SplitSettings = SplitSettings()
     preprocessing: PreprocessingSettings = PreprocessingSettings()
     method: MethodSettings = MethodSettings()
-    alpha: Annotated[Number, Field(gt=0, le=1)] = 0.1  # the worst-off fraction that counts
+    alpha: Annotated[Number, Field(gt=0, le=1)] = 1.0  # the worst-off fraction that counts
     goals: Annotated[list[Annotated[GoalSettings, BeforeValidator(_goal)]], Field(max_length=10_000)] = []
     confidence: Confidence = 0.95  # of the audit, for goals that carry none
+    room_for_audit: StrictBool = False  # goals are met with so much room that the test rows can show it
     seed: Annotated[StrictInt, Field(ge=0, lt=2**32)] = 0
     output: Name | None = None  # the run folder; default: the goals file's name without its ending
+
+    @model_serializer(mode="wrap")
+    def _as_before(self, words: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leave out what is not set: such runs keep the fingerprints from before there was this key."""
+        return _without(words(self), ADDED_LATER)

@@ -20,6 +20,19 @@ _LOOKED_AT = 100_000  # rows
 _ODD_TEXTS = ("?", "-", "unknown", "Unknown", "missing", "n/a")  # that may stand for a missing value
 
 
+_ALPHA = {
+    True: ("alpha = 1.0    # 1: the plain error counts; 0.1: that of the worst-off tenth of the rows",),
+    False: ("alpha = 0.1    # the worst-off fraction of the rows that counts; 1 is the plain error",),
+}
+_DEPLOYED = "    # what the deployed model predicts, for goals such as churn(train) <= 0.03"
+_MANY_CLASSES = (
+    'name = "adalpboost"    # a strong model, and trees beside it for those that it is wrong about',
+    "",
+    "[method.parameters]",
+    "budget = 0.01    # the most that the average error may rise for the worst-off",
+)
+
+
 def starting_file(
     data_path: str | Path, target: str, *, groups: Sequence[str] = (), beside: str | Path | None = None
 ) -> str:
@@ -69,7 +82,11 @@ def starting_file(
         raise DataError(f"{path} must have a column to learn from beside the target and the groups; it has none.")
     source = os.path.relpath(path, Path(beside) if beside is not None else path.parent)
     lines = [*_top(path, frame, classes, target, groups), "", "[data]", f"files = {_toml(source)}"]
-    lines += [*_roles(frame, target, classes, groups), *_columns(frame, features, refused), *_method()]
+    lines += [
+        *_roles(frame, target, classes, groups),
+        *_columns(frame, features, refused),
+        *_method(groups, len(classes)),
+    ]
     return "\n".join(lines) + "\n"
 
 
@@ -85,17 +102,18 @@ def _top(path: Path, frame: Any, classes: Any, target: str, groups: Sequence[str
     yield f"# Goals for {path.name}: {len(frame)} rows looked at, {len(frame.columns)} columns."
     yield "# Fit with: counterpoise fit THIS_FILE. All keys: docs/guide/goals_file.md."
     yield ""
-    yield "alpha = 0.1    # the worst-off fraction of the rows that counts; 1 is the plain error"
+    yield from _ALPHA[len(classes) == 2]  # noqa: PLR2004
     yield "seed = 0       # of splits and models; draws have a key of their own"
     yield '# output = "run"    # the run folder; default: the name of this file'
     yield ""
-    yield "# What must hold on the rows where the mixture is chosen, called train here, as text. The test rows tell"
+    yield "# What must hold, as text; train stands for the rows on which decisions are chosen. The test rows tell"
     yield "# with which confidence each holds. Take away the # of those you want, and set the numbers."
     yield "goals = ["
     if len(classes) == 2:  # noqa: PLR2004
         for goal in _suggested(frame, groups):
             yield f"    # {_toml(goal)},"
     yield "]"
+    yield "room_for_audit = true    # meet them with so much room that the test rows can show it; false costs less"
     if len(classes) > 2:  # noqa: PLR2004
         yield f"# {_toml(target)} has {len(classes)} classes: goals name one, as recall(train, of=CLASS) does."
 
@@ -123,7 +141,19 @@ def _roles(frame: Any, target: str, classes: Any, groups: Sequence[str]) -> Iter
     yield "use_groups_as_features = false"
     yield '# weights = "COLUMN"     # sample weights, and with goals'
     yield "# largest_weight = 20    # the most that a row of the population can weigh"
-    yield '# baseline = "COLUMN"    # what the deployed model predicts, for goals such as churn(train) <= 0.03'
+    answers = _answer_columns(frame, target, classes, groups)
+    told = "    # the classes of the target: is it what the deployed model said?" if answers else _DEPLOYED
+    yield f"# baseline = {_toml(answers[0] if answers else 'COLUMN')}{told}"
+
+
+def _answer_columns(frame: Any, target: str, classes: Any, groups: Sequence[str]) -> list[str]:
+    """Return the columns that hold the classes of the target and nothing else, as answers of a model do."""
+    wanted = set(classes.tolist())
+    return [
+        name
+        for name in frame.columns
+        if name != target and name not in groups and set(frame[name].dropna().unique().tolist()) == wanted
+    ]
 
 
 def _columns(frame: Any, features: Sequence[str], refused: Sequence[str]) -> Iterator[str]:
@@ -148,20 +178,24 @@ def _columns(frame: Any, features: Sequence[str], refused: Sequence[str]) -> Ite
         yield f"# with missing values: {_toml(missing)}"
 
 
-def _method() -> Iterator[str]:
-    yield from (
-        "",
-        "[splits]    # of the rows: the rest trains the models",
-        "validation = 0.2    # the mixture is chosen on these, inside the goals",
-        "test = 0.2          # the audit is made on these",
-        '# column = "COLUMN" # or a column that says train, validation or test of each row',
-        "",
-        "[method]",
-        'name = "adalpboost"',
-        "",
-        "[method.parameters]",
-        "n_estimators = 100",
-    )
+def _method(groups: Sequence[str], n_classes: int) -> Iterator[str]:
+    yield from ("", "[splits]    # of the rows: the rest trains")
+    if n_classes > 2:  # noqa: PLR2004
+        yield "validation = 0.2    # the mixture is chosen on these, inside the goals"
+    yield "test = 0.2          # the audit is made on these"
+    yield '# column = "COLUMN" # or a column that says train, validation or test of each row'
+    yield from ("", "[method]")
+    yield from _MANY_CLASSES if n_classes > 2 else _two_classes(groups)  # noqa: PLR2004
+
+
+def _two_classes(groups: Sequence[str]) -> Iterator[str]:
+    looked_at = _toml(list(groups) or ["COLUMN"])
+    yield 'name = "goals"    # a strong model, with decisions that meet the goals at the least error'
+    yield '# models = [{ name = "gradient_boosting" }, { name = "logistic" }]    # whose scores; default: the first'
+    yield from ("", "[method.parameters]")
+    yield f"# by = {looked_at}    # what decisions may look at, where that is allowed: a threshold for each group"
+    yield '# decision = "fixed"    # no draws: one threshold, at a price that the report tells'
+    yield "# budget = 0.01    # with alpha below 1: the most that the average error may rise for it"
 
 
 def _toml(value: Any) -> str:

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 from counterpoise._base.text_table import text_table
 from counterpoise.goals import parse_goal
-from counterpoise.goals.audit import HOLDS, Audit
-from counterpoise.runs.quantities import FIRST, MIXTURE, SPLITS, TEST, VERDICT_OF, of_goal
+from counterpoise.goals.audit import HOLDS, UNDECIDED, Audit
+from counterpoise.runs.quantities import DEPLOYED, FIRST, MIXTURE, SPLITS, TEST, VERDICT_OF, of_goal
 from counterpoise.runs.results import ResultsTable
 from counterpoise.runs.settings import RunSettings
 
@@ -36,6 +36,7 @@ class RunSummary(NamedTuple):
     goals: tuple[GoalLine, ...]
     objective: str = ""  # what was made small, where it is neither the error nor the tail
     value: float | None = None  # of the objective
+    deployed_error: float | None = None  # of the deployed model, where its answers are known
 
     @property
     def all_hold(self) -> bool:
@@ -60,15 +61,17 @@ class RunSummary(NamedTuple):
         found = {f"on the {rows}": (self.error, self.cvar)}
         if self.first_cvar is not None and self.first_error is not None:
             found["plain training"] = (self.first_error, self.first_cvar)
+        if self.deployed_error is not None:
+            found["deployed model"] = (self.deployed_error, math.nan)
         tail = "" if self.alpha == 1 else f", loss of the worst {100 * self.alpha:g} %"
         lines = [
-            f"{name}: error {error:.4f}{tail}" + (f" {cvar:.4f}" if tail else "")
+            f"{name}: error {error:.4f}" + (f"{tail} {cvar:.4f}" if tail and not math.isnan(cvar) else "")
             for name, (error, cvar) in found.items()
         ]
         if self.value is not None:
             lines.append(f"made as small as possible: {self.objective}, {self.value:.4f}")
         if self.goals:
-            cells = [(one.verdict, _number(one.estimate), _number(one.bound), one.goal) for one in self.goals]
+            cells = [(_verdict(one), _number(one.estimate), _number(one.bound), one.goal) for one in self.goals]
             table = text_table([("verdict", "estimate", "bound", "goal"), *cells], "<>><")
             notes = [f"{one.goal}: {one.note}" for one in self.goals if one.note]
             lines += ["", table, *notes, *_remarks([one.goal for one in self.goals])]
@@ -110,6 +113,7 @@ def summarize_run(
         tuple(goal(entry) for entry in texts["goals"]),
         str(told.get("text", told.get("kind", ""))) if ("objective", MIXTURE, "", None) in values else "",
         values.get(("objective", MIXTURE, "", None)),
+        values.get(("error", DEPLOYED, "", None)),
     )
 
 
@@ -129,6 +133,13 @@ def _goal_words(row: Any) -> dict[str, Any]:
     found: dict[str, Any] = row._asdict() | {"goal": str(row.goal.with_confidence(None)), "counts": dict(row.counts)}
     limits = dict(found.pop("largest_weights"))
     return found | {"largest_weights": limits} if limits else found
+
+
+def _verdict(line: GoalLine) -> str:
+    """Return the verdict; of an undecided goal also on which side of its bound the rows themselves are."""
+    if line.verdict != UNDECIDED:
+        return line.verdict
+    return f"{UNDECIDED}, {'inside' if line.violation == 0 else 'outside'}"
 
 
 def _number(value: float) -> str:

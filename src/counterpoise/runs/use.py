@@ -16,10 +16,11 @@ from counterpoise.goals.wording import NoRows
 from counterpoise.mixtures.choosing import as_aim
 from counterpoise.mixtures.draws import draws_of
 from counterpoise.mixtures.draws.ids import BadId
-from counterpoise.runs.data import Data, data_files, extra_parts, load_data, read_part, with_baseline_model
+from counterpoise.mixtures.scores.groups import BASELINE
+from counterpoise.runs.data import Data, Part, data_files, extra_parts, load_data, read_part, with_baseline_model
 from counterpoise.runs.errors import DataError, RunFolderError
 from counterpoise.runs.fit import checked_goals, program, why_not_asked
-from counterpoise.runs.fitting import Work, inside_goals, last_step, mixes, unheard
+from counterpoise.runs.fitting import Work, has_rules, inside_goals, last_step, looked_at, mixes, unheard
 from counterpoise.runs.folder import CHECKPOINT, GOALS, SETTINGS, Run, Writer, fingerprints, read_json
 from counterpoise.runs.goals_file import goals_of
 from counterpoise.runs.ids import read_ids
@@ -29,6 +30,7 @@ from counterpoise.runs.measuring import goal_rows, loss_rows, measure_all
 from counterpoise.runs.output import check_place, write_frame
 from counterpoise.runs.quantities import TEST, TRAIN
 from counterpoise.runs.results import ResultsTable
+from counterpoise.runs.room import with_room
 from counterpoise.runs.settings import GoalSettings, MethodSettings, RunSettings
 from counterpoise.runs.summary import RunSummary, summarize_run
 
@@ -94,16 +96,37 @@ def predict_run(
         if draws is None:
             raise ValueError("ids are for randomized classifiers; this run's model decides without draws.")
         written[ids], by["ids"] = read_ids(path, ids, draws)
-    made: dict[str, Any] = {"prediction": _predicted(model, part.X, f"Column {ids!r} of {path}", **by)}
+    seen = _looked_at(run, model, part, path)
+    made: dict[str, Any] = {"prediction": _predicted(model, part.X, f"Column {ids!r} of {path}", **by, **seen)}
     if probabilities:
         if not hasattr(model, "predict_proba"):
             raise ValueError(f"The method {run.settings.method.name!r} tells no probabilities.")
-        shares = np.round(model.predict_proba(part.X), _DIGITS)
+        shares = np.round(model.predict_proba(part.X, **seen), _DIGITS)
         made |= {f"probability {label}": shares[:, place] for place, label in enumerate(model.classes_)}
     if ids in made:
         raise DataError(f"The column of ids of {path} must not be called {ids!r}: predictions are. Rename it first.")
     write_frame(pd.DataFrame(written | made), Path(output_path))
     return len(part)
+
+
+def _looked_at(run: Run, model: Any, part: Part, path: Path) -> dict[str, Any]:
+    """Return what the rules of a model look at, told by the deployed model too where the run has its file."""
+    if not has_rules(model):
+        return {}
+    data = Data(path.stem, run.columns, np.asarray(last_step(model).classes_), None, {TEST: part}, {})
+    if BASELINE in last_step(model).groups_.by:
+        part = with_baseline_model(data, run.settings, run.sources).splits[TEST]
+    _check_looked_at(run, model, part, path)
+    return looked_at(part)
+
+
+def _check_looked_at(run: Run, model: Any, part: Part, path: Path) -> None:
+    """Refuse rows that lack a column which the rules of a model look at."""
+    known = {*part.groups, *part.X.columns, *(() if part.baseline is None else (BASELINE,))}
+    for name in last_step(model).groups_.by if has_rules(model) else ():
+        if name not in known:
+            column = run.settings.data.baseline if name == BASELINE else name
+            raise DataError(f"{path} must have the column {column!r}, which the rules of this run look at.")
 
 
 def _predicted(model: Any, X: Any, place: str, **by: Any) -> Any:
@@ -223,7 +246,7 @@ def rebalance_run(
             data = _own_data(run)
             goals = checked_goals(settings, data)
             work = Work(settings, data, goals, writer.folder / CHECKPOINT, unheard, unheard, writer.save_model)
-            model = inside_goals(work, model, alpha=changes.get("alpha"), objective=objective)
+            model = with_room(work, inside_goals(work, model, alpha=changes.get("alpha"), objective=objective))
             rows, texts = measure_all(Judge(settings, data, model, goals), 0.0)
             texts["commands"] = [_command(run, settings, changes, writer.folder)]
             content = (run.folder / GOALS).read_bytes()
@@ -298,4 +321,6 @@ def _judge(run: Run, path: Path) -> Judge:
     known = classes[1] if asked.positive is None and len(classes) == 2 else asked.positive  # noqa: PLR2004
     extra = extra_parts(run.settings, run.columns, run.sources)
     data = Data(path.stem, run.columns, classes, known, {TEST: part}, extra)
-    return Judge(run.settings, with_baseline_model(data, run.settings, run.sources), model, goals_of(run.settings))
+    data = with_baseline_model(data, run.settings, run.sources)
+    _check_looked_at(run, model, data.splits[TEST], path)
+    return Judge(run.settings, data, model, goals_of(run.settings))

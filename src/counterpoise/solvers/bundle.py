@@ -84,6 +84,11 @@ class LevelBundle(Generic[AnyOracle]):
         for cut in self.cuts:
             self.planes.add((cut.slope - self.shift) / self.span)
 
+    def carry(self, cuts: list[Any]) -> None:
+        """Begin with cuts that are known already."""
+        for cut in cuts:
+            self._add(cut)
+
     def solve(self, start: FloatArray | None) -> MixtureSolution:
         """Alternate between a cut at the point and the point nearest to the best one below the level."""
         point = self._feasible(start)

@@ -15,7 +15,6 @@ import numpy as np
 from counterpoise._base.checks import check_count, value_range
 from counterpoise._base.types import AnyArray, ByteArray, FloatArray, IntArray
 from counterpoise.solvers import _kernels
-from counterpoise.solvers.sums import exact_parts
 
 _CHUNK = 8192  # rows handled at once: their floats stay in the cache
 _MIN_SHARD = 16_384  # below this many rows a second thread costs more than it saves
@@ -54,9 +53,20 @@ class BitRows:
         _kernels.bit_columns(self.packed, weights, tables)
         return (tables @ _BIT_OF_BYTE).ravel()[: self.n_models]
 
-    def totals(self, weights: FloatArray) -> FloatArray:
-        """Return ``weights @ losses`` for non-negative weights, the same to the last bit in any order of the rows."""
-        return np.asarray(sum(self.columns(np.ascontiguousarray(part)) for part in exact_parts(weights)))
+    def totals(self, parts: list[FloatArray]) -> FloatArray:
+        """Return ``weights @ losses`` for weights as ``exact_parts``: to the last bit the same in any order of rows."""
+        return np.asarray(sum(self.columns(np.ascontiguousarray(part)) for part in parts))
+
+    def beside(self, losses: AnyArray) -> "BitRows":
+        """Return the same rows with the zero-one losses of further models, in the same memory where they fit."""
+        packed, n_models = self.packed, self.n_models
+        for column in losses.T:
+            place = n_models % 8
+            if place == 0:
+                packed = np.column_stack([packed, np.zeros(self.n_rows, dtype=np.uint8)])
+            packed[:, -1] |= column.astype(np.uint8, copy=False) << np.uint8(place)
+            n_models += 1
+        return BitRows(packed, n_models)
 
     def only(self, places: IntArray) -> "BitRows":
         """Return some of the rows, given by their places in ascending order."""
@@ -110,7 +120,7 @@ def pack(losses: AnyArray) -> ByteArray | None:
         if not is_zero_one(chunk):
             return None
         bits = chunk if chunk.dtype in (np.bool_, np.uint8) else chunk.astype(np.bool_)
-        packed[place] = np.packbits(bits, axis=1, bitorder="little")
+        packed[place] = bits if n_models == 1 else np.packbits(bits, axis=1, bitorder="little")
     return packed
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from counterpoise._base.types import AnyArray, ByteArray, FloatArray
 from counterpoise.solvers import _kernels
 from counterpoise.solvers.bundle import Proof
-from counterpoise.solvers.rows import Rows, load_rows, shard_slices
+from counterpoise.solvers.rows import BitRows, Rows, is_zero_one, load_rows, shard_slices
 
 _BINS = 4096  # of a histogram of scores: two rounds of them separate any million scores
 _FEW = 10_000  # scores that are looked through faster than a thread is woken
@@ -75,6 +75,12 @@ class Shard:
         _kernels.tail_weights(self.scores, self.mass, self.step, *tail, self.weights, codes)
         return self.rows.columns(self.weights), codes
 
+    def slope(self, tail: Tail, codes: ByteArray) -> FloatArray:
+        """Return the weighted losses of every model for weights that were coded."""
+        self.weights.fill(0.0)
+        _kernels.add_coded_weights(codes, self.mass, self.step, tail.full, tail.partial, self.weights)
+        return self.rows.columns(self.weights)
+
     def excess(self, edge: float) -> float:
         """Return the mass-weighted sum of what the scores have above ``edge``."""
         above = np.maximum(self.scores - edge, 0.0)
@@ -112,6 +118,23 @@ class TailOracle:
         tail = self._find_tail(mixture, self.alpha * self.total)
         parts = self._map(lambda shard: shard.cut(tail), self.shards)
         return Cut(_total([slope for slope, _ in parts]), tail, [codes for _, codes in parts])
+
+    def widen(self, losses: AnyArray) -> bool:
+        """Add the losses of further models; return False where they are not zero-one, as those so far must be."""
+        bits = [shard.rows for shard in self.shards if isinstance(shard.rows, BitRows)]
+        if len(bits) < len(self.shards) or not is_zero_one(np.ascontiguousarray(losses)):
+            return False
+        for shard, rows, place in zip(self.shards, bits, self.places, strict=True):
+            shard.rows = rows.beside(losses[place])
+        self.n_models += losses.shape[1]
+        return True
+
+    def widened(self, cut: Cut) -> Cut:
+        """Return a cut with an entry for every model, those included that came after it."""
+        if cut.slope.size == self.n_models:
+            return cut
+        parts = list(zip(self.shards, cut.codes, strict=True))
+        return cut._replace(slope=_total(self._map(lambda part: part[0].slope(cut.tail, part[1]), parts)))
 
     def value(self, mixture: FloatArray) -> float:
         """Return the CVaR: ``min over edges of edge + mean(max(scores - edge, 0)) / alpha``, attained at the tail's."""

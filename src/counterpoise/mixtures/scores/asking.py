@@ -9,7 +9,7 @@ from counterpoise._base.checks import as_numbers
 from counterpoise._base.types import AnyArray, FloatArray, IntArray
 from counterpoise.mixtures.answers import TRAIN, Positive
 from counterpoise.mixtures.members import ScoredRows, asked, check_instance
-from counterpoise.mixtures.pool import codes_of, fill_columns, n_rows
+from counterpoise.mixtures.pool import codes_of, fill_columns, n_rows, take_rows
 
 _HALF = 0.5  # the usual threshold of a probability; that of a decision function is 0
 _PAIR = 2
@@ -137,6 +137,12 @@ class ScorePool(NamedTuple):
         """Tell whether there are models that must be asked; stored scores need not."""
         return not all(isinstance(member, StoredScores) for member in self.members)
 
+    def check_live(self, places: IntArray) -> None:
+        """Refuse to decide where one of the models that may is a stored column."""
+        for place in places.tolist():
+            if isinstance(self.members[place], StoredScores):
+                self.members[place].score(None)
+
     def scores(
         self, X: Any, n_samples: int, dataset: str | None, places: IntArray | Sequence[int] | None = None
     ) -> FloatArray:
@@ -152,6 +158,15 @@ class ScorePool(NamedTuple):
             member = self.members[place]
             if isinstance(member, StoredScores):
                 scores[:, place] = member.on(dataset, n_samples)
+        return scores
+
+    def scores_of_each(self, X: Any, places: IntArray) -> FloatArray:
+        """Return scores of which only one of each row is filled, that of the model at its place."""
+        scores = np.zeros((places.size, len(self.members)), order="F")
+        for place in np.unique(places).tolist():
+            rows = np.flatnonzero(places == place)
+            some = X if rows.size == places.size else take_rows(X, rows)
+            scores[rows, place] = self.scores(some, rows.size, None, [place])[:, place]
         return scores
 
 

@@ -1,0 +1,44 @@
+"""A table on disk that grows row by row, so that a stopped run goes on where it was."""
+
+import csv
+from pathlib import Path
+from typing import Any
+
+
+class Records:
+    """The table of a file; the first ``n_keys`` columns tell rows apart, and known ones need not be measured again."""
+
+    def __init__(self, path: Path, columns: tuple[str, ...], n_keys: int) -> None:
+        self._path, self._columns, self._n_keys = path, columns, n_keys
+        self.rows: list[dict[str, str]] = []
+        if path.exists():
+            with path.open(newline="", encoding="utf-8") as file:
+                self.rows = list(csv.DictReader(file))
+        self._known = {self._key(row) for row in self.rows}
+
+    def has(self, *key: Any) -> bool:
+        """Tell whether a row is there."""
+        return tuple(map(as_text, key)) in self._known
+
+    def add(self, *values: Any) -> None:
+        """Append a row."""
+        row = dict(zip(self._columns, map(as_text, values), strict=True))
+        is_new = not self._path.exists()
+        with self._path.open("a", newline="", encoding="utf-8") as file:
+            writer = csv.DictWriter(file, self._columns)
+            if is_new:
+                writer.writeheader()
+            writer.writerow(row)
+        self.rows.append(row)
+        self._known.add(self._key(row))
+        print(*row.values(), sep="  ", flush=True)
+
+    def _key(self, row: dict[str, str]) -> tuple[str, ...]:
+        return tuple(row[name] for name in self._columns[: self._n_keys])
+
+
+def as_text(value: Any) -> str:
+    """Return a value as the table holds it."""
+    if value is None:
+        return ""
+    return f"{value:.6g}" if isinstance(value, float) else str(value)

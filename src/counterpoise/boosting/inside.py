@@ -1,0 +1,230 @@
+"""Rounds that train what the goals still lack: column generation for the mixture problem with goals.
+
+The best mixture of the models so far has a dual: weights of the labelled rows, from the risk, and a multiplier for each
+limit of the goals. They price every answer about every row (``stage``), and a model of the least price improves the
+mixture most. If the learner finds the best model of its class, that price bounds what any mixture of the class can
+reach (Demiriz, Bennett, Shawe-Taylor 2002 for boosting; Agarwal et al. 2018 train inside goals without the program).
+
+Where the models so far cannot meet the goals, the multipliers that prove it are priced alone: a model that does not
+keep the proof helps, and where none is found the goals are out of the learner's reach.
+
+The level bundle method ends at weights in the middle of what is optimal, which keeps them from jumping: on stumps with
+three goals it needed 10 to 25 % fewer rounds than corners of the linear program. In-out smoothing saved up to another
+10 % with an exact learner and doubled the rounds with gradient boosting, entropy at the mixture lost most of the gap;
+so there is neither.
+"""
+
+import hashlib
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from counterpoise._base.types import AnyArray, FloatArray, IntArray
+from counterpoise.boosting.cross_fit import RoundsFit
+from counterpoise.boosting.inputs import unequal
+from counterpoise.boosting.learner import Question
+from counterpoise.boosting.rounds import IMPROVEMENT, Fitted, History, Standing
+from counterpoise.boosting.stage import Stage, question_of
+from counterpoise.mixtures.goal_rows import GoalRows
+from counterpoise.solvers import minimize_cvar, minimize_risk
+from counterpoise.solvers.growing import GrowingMixture, minimize_linear
+from counterpoise.solvers.result import InfeasibleRows, MixtureSolution
+from counterpoise.theory.risks import Risk
+
+_TOL = 5e-4  # gap of the mixture of the models so far, below what counts
+_LESS = 0.01  # part of the violation that a model must take away to help
+_TRIES = 2  # rounds without help after which a learner with randomness ends; one without would repeat itself
+
+
+class InsideFit:
+    """Fit the model of a round to what each answer costs."""
+
+    def __init__(self, fit: RoundsFit, stage: Stage) -> None:
+        self.fit, self.stage = fit, stage
+        self.prepared, self.is_random = fit.prepared, fit.is_random
+
+    def __call__(self, weights: FloatArray, number: int) -> Fitted:
+        """Return the model, given costs of answers, or in the first round the labelled rows' own weights."""
+        costs = self.stage.costs(weights) if weights.ndim == 1 else weights
+        asked = question_of(costs) or Question(self.stage.rows.codes, self.stage.rows.weights)
+        model, said = self.fit.answer(asked, number)
+        wrong = (said if asked.rows is None else said[asked.rows]) != asked.codes
+        return Fitted(model, self.stage.losses(said), said=said, weighted_loss=float(asked.weights @ wrong))
+
+
+class Priced(NamedTuple):
+    """The dual of the program of the models so far."""
+
+    costs: FloatArray  # of answers
+    constant: float  # that belongs to them: the price of a model is the constant and the cost of what it says
+    weights: FloatArray | None  # of the labelled rows; None where goals alone are priced, or a rate is minimized
+    multipliers: FloatArray  # of the limits
+    value: float  # what the price of a helping model is below: the least risk so far, or the violation
+    is_feasible: bool
+
+
+class Program:
+    """The mixture problem of the models so far, under goals on the rows of a stage."""
+
+    def __init__(self, stage: Stage, objective: "Objective") -> None:
+        self.stage, self.objective = stage, objective
+        self.goals: GoalRows | None = None
+        self.bound = -np.inf
+        self.n_idle = 0  # rounds in a row whose model was of no help
+        self._priced: Priced | None = None
+        self._seen: set[bytes] = set()  # what each model says, as a checksum
+
+    @property
+    def standing(self) -> Standing:
+        """Return how the mixture of the models so far stands; after ``price``."""
+        assert self._priced is not None  # noqa: S101 - as said
+        priced = self._priced
+        if priced.is_feasible:
+            return Standing(priced.value, 0.0, self.bound)
+        return Standing(np.inf, priced.value, self.bound)
+
+    def add(self, said: AnyArray, losses: AnyArray) -> None:
+        """Take note of the model of a round, and of what it proves."""
+        column, checksum = self.stage.goal_rows(said), hashlib.sha256(said.tobytes()).digest()
+        if self._priced is not None:
+            helps = self._helps(self._priced, said, losses, column)
+            self.n_idle = 0 if helps else _TRIES if checksum in self._seen else self.n_idle + 1
+        self._seen.add(checksum)
+        self.goals = column if self.goals is None else self.goals.beside(column)
+        self.objective.add(said, losses)
+        self._priced = None
+
+    def _helps(self, priced: Priced, said: AnyArray, losses: AnyArray, column: GoalRows) -> bool:
+        """Tell whether a model can improve the mixture, and take note of the bound that its price is."""
+        price = self._price(priced, said, losses, column)
+        if not priced.is_feasible:
+            return price < (1 - _LESS) * priced.value
+        self.bound = max(self.bound, price)
+        return price < priced.value - IMPROVEMENT
+
+    def _price(self, priced: Priced, said: AnyArray, losses: AnyArray, column: GoalRows) -> float:
+        """Return the Lagrangian of one model."""
+        missed = float(priced.multipliers @ (column.rows[:, 0] - column.bounds))
+        if not priced.is_feasible:
+            return missed
+        return missed + priced.constant + self.objective.of_model(priced.weights, said, losses)
+
+    def is_over(self, *, is_random: bool) -> bool:
+        """Tell whether the learner finds no model that helps."""
+        return self.n_idle >= (_TRIES if is_random else 1)
+
+    def price(self, history: History) -> FloatArray:
+        """Return the costs of answers by the dual of the models so far: a rule for the next round."""
+        if self._priced is None:
+            self._priced = self._solved(history)
+        return self._priced.costs
+
+    def _solved(self, history: History) -> Priced:
+        assert self.goals is not None  # noqa: S101 - a round is done
+        limits = self.goals.as_limits()
+        try:
+            found = self.objective.solve(history, limits)
+        except InfeasibleRows as error:
+            costs = self.stage.costs(None, error.multipliers)
+            return Priced(costs, 0.0, None, error.multipliers, error.violation, is_feasible=False)
+        costs = self.objective.costs(self.stage, found)
+        return Priced(costs, found.offset, found.weights, found.multipliers, found.value, is_feasible=True)
+
+
+class Objective(Protocol):
+    """What is minimized over mixtures of the models so far."""
+
+    def add(self, said: AnyArray, losses: AnyArray) -> None:
+        """Take note of a model."""
+
+    def solve(self, history: History, limits: dict[str, Any]) -> MixtureSolution:
+        """Return the best mixture, with weights of the labelled rows, or raise ``InfeasibleRows``."""
+
+    def costs(self, stage: Stage, found: MixtureSolution) -> FloatArray:
+        """Return what each answer costs by the dual."""
+
+    def of_model(self, weights: FloatArray | None, said: AnyArray, losses: AnyArray) -> float:
+        """Return the part of a model's price that is not the goals'."""
+
+
+class _RiskOfRows:
+    """A risk of the losses on the labelled rows."""
+
+    def add(self, said: AnyArray, losses: AnyArray) -> None:
+        """Look at the history instead."""
+
+    def costs(self, stage: Stage, found: MixtureSolution) -> FloatArray:
+        return stage.costs(found.weights, found.multipliers)
+
+    def of_model(self, weights: FloatArray | None, said: AnyArray, losses: AnyArray) -> float:  # noqa: ARG002
+        assert weights is not None  # noqa: S101 - of a risk
+        return float(weights @ losses)
+
+
+class AnyRisk(_RiskOfRows):
+    """Any convex risk, solved from the losses alone."""
+
+    def __init__(self, risk: Risk) -> None:
+        self.risk = risk
+
+    def solve(self, history: History, limits: dict[str, Any]) -> MixtureSolution:
+        return minimize_risk(history.losses, self.risk, sample_weight=unequal(history.start), tol=_TOL, **limits)
+
+
+class Tail(_RiskOfRows):
+    """A CVaR, with the cuts of the round before."""
+
+    def __init__(self, alpha: float) -> None:
+        self.mixture = GrowingMixture(alpha, tol=_TOL)
+
+    def solve(self, history: History, limits: dict[str, Any]) -> MixtureSolution:
+        return self.mixture.solve(history.losses, sample_weight=unequal(history.start), **limits)
+
+
+class GroupMeans(_RiskOfRows):
+    """The largest mean loss of some groups of rows; of one group the mean loss."""
+
+    def __init__(self, groups: IntArray) -> None:
+        self.groups, self._start = groups, np.empty(0)
+        self._means = np.empty((0, 0))
+
+    def solve(self, history: History, limits: dict[str, Any]) -> MixtureSolution:
+        means = self._means_of(history)
+        found = (
+            minimize_linear(means[0], **limits) if len(means) == 1 else minimize_cvar(means, 1 / len(means), **limits)
+        )
+        return found._replace(weights=self._shares * found.weights[self._codes])
+
+    def _means_of(self, history: History) -> FloatArray:
+        """Return the means of groups that weigh anything, those of models that are known already as they were."""
+        n_known = self._means.shape[1] if np.array_equal(self._start, history.start) else 0
+        if n_known == 0:
+            self._start, totals = history.start, np.bincount(self.groups, history.start)
+            weighs = history.start > 0
+            self._shares = np.divide(history.start, totals[self.groups], out=np.zeros(weighs.size), where=weighs)
+            self._codes = (np.cumsum(totals > 0) - 1)[self.groups]
+            self._means = np.empty((int((totals > 0).sum()), 0))
+        columns = [
+            np.bincount(self._codes, self._shares * losses, len(self._means)) for losses in history.losses.T[n_known:]
+        ]
+        self._means = np.column_stack([self._means, *columns])
+        return self._means
+
+
+class OfRate:
+    """A rate, on rows of any dataset."""
+
+    def __init__(self, stage: Stage) -> None:
+        self.stage, self._rates = stage, np.empty(0)
+
+    def add(self, said: AnyArray, losses: AnyArray) -> None:  # noqa: ARG002 - for those that ask
+        self._rates = np.append(self._rates, self.stage.rate(said))
+
+    def solve(self, history: History, limits: dict[str, Any]) -> MixtureSolution:  # noqa: ARG002 - as above
+        return minimize_linear(self._rates, **limits)
+
+    def costs(self, stage: Stage, found: MixtureSolution) -> FloatArray:
+        return stage.costs(None, found.multipliers, of_rate=1.0)
+
+    def of_model(self, weights: FloatArray | None, said: AnyArray, losses: AnyArray) -> float:  # noqa: ARG002
+        return self.stage.rate(said)

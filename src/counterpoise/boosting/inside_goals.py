@@ -1,0 +1,224 @@
+"""Boosters whose rounds look at the goals: the stage they train on, when they end, what is chosen at the end."""
+
+import copy
+from typing import Any, Self
+
+import numpy as np
+
+from counterpoise._base.types import IntArray
+from counterpoise.boosting.base import BoostedMixture
+from counterpoise.boosting.cross_fit import RoundsFit
+from counterpoise.boosting.inputs import Rows, is_word, unequal
+from counterpoise.boosting.inside import AnyRisk, GroupMeans, InsideFit, Objective, OfRate, Program, Tail
+from counterpoise.boosting.rounds import History, Rule, Standing
+from counterpoise.boosting.stage import Stage
+from counterpoise.goals import InfeasibleGoals, Rate, Table, as_goals
+from counterpoise.goals.tables import with_train
+from counterpoise.mixtures.answers import TRAIN, Answers, Positive, find_positive
+from counterpoise.mixtures.choosing import Aim, Evidence, choose_mixture, posed, select
+from counterpoise.mixtures.members import titled_models
+from counterpoise.mixtures.pool import PooledClassifier, checked_features
+from counterpoise.mixtures.scored import RuleClassifier
+from counterpoise.mixtures.scores.asking import Scorer, scorer
+from counterpoise.mixtures.scores.evidence import ScoreEvidence
+from counterpoise.theory.risks import Risk, WorstOfGroups
+
+_AUTO = "auto"
+_BINARY = 2
+_LEAST_ROWS = 2  # of a dataset that is split: one for either part
+
+
+class InsideGoals(BoostedMixture, RuleClassifier):
+    """Base of a booster that trains inside goals where it has some (``_trains_inside``).
+
+    Where the rows that the mixture is chosen on are others than those of training, and models score, it mixes the rules
+    of their scores: every threshold of every model.
+    """
+
+    by, unknown_group = (), "refuse"  # one threshold for all
+    _stage: Stage
+    _program: Program
+
+    _check_predict_input = PooledClassifier._check_predict_input  # noqa: SLF001 - learners take arrays that are checked
+
+    @property
+    def _trains_inside(self) -> bool:
+        """Tell whether rounds look at the goals."""
+        return bool(as_goals(self.goals))
+
+    def _rule_inside(self, risk: Risk) -> Rule:
+        """Return the rule that prices answers by the dual of the program with goals."""
+        asked = self._aim_of_fit().objective
+        self._stage = self._staged(asked if isinstance(asked, Rate) else None)
+        self._program = Program(self._stage, _objective(self._stage, asked, risk))
+        return self._program.price
+
+    def _staged(self, rate: Rate | None) -> Stage:
+        train, goals = self._train, as_goals(self.goals)
+        own = self._columns.part(np.asarray(train.places), self.classes_[train.codes], unequal(train.weights))
+        tables = with_train(own, self._datasets)
+        names = dict.fromkeys(name for asked in (*goals, rate) if asked is not None for name in asked.datasets)
+        spoken = {name: tables[name] for name in names if name in tables and name != TRAIN}
+        self._trained = self._set_aside(spoken)
+        features = {
+            name: checked_features(table.X, name, "that models are trained on", self._check_predict_input)
+            for name, table in self._trained.items()
+        }
+        return Stage.of(train, features, {TRAIN: own, **self._trained}, self._positive(), goals, rate)
+
+    def _set_aside(self, tables: dict[str, Table]) -> dict[str, Table]:
+        """Return what is trained on of other datasets: where labelled rows were set aside, as large a part of these."""
+        if self._held_out is None or self._held_out.places is None:
+            return tables
+        fraction, generator = self._fraction_aside(self._train), np.random.default_rng(self._round_seed(0))
+        trained = {}
+        for name, table in tables.items():
+            chosen, others = _split(name, table, fraction or 0.0, generator)
+            trained[name], self._datasets[name] = table.only(others), table.only(chosen)
+        return trained
+
+    def _trained_tables(self) -> dict[str, Table]:
+        return self._trained if self._trains_inside else {}
+
+    def _round_settings(self) -> dict[str, Any]:
+        settings = super()._round_settings()
+        if not self._trains_inside:
+            return settings
+        return {**settings, "goals": [str(goal) for goal in as_goals(self.goals)], "pos_label": self.pos_label}
+
+    def _fit_of_rounds(self, train: Rows, held_out: Rows | None) -> RoundsFit | InsideFit:
+        if not self._trains_inside:
+            return super()._fit_of_rounds(train, held_out)
+        fit = super()._fit_of_rounds(self._stage.rows, held_out)
+        assert not isinstance(fit, InsideFit)  # noqa: S101 - of the learner
+        return InsideFit(fit, self._stage)
+
+    def _watched(self, done: Any) -> Standing | None:
+        if not self._trains_inside:
+            return super()._watched(done)
+        self._program.add(done.said, done.losses)
+        self._reweigh(self._history)  # solves the program, of which the next round then knows
+        return self._program.standing
+
+    def _is_over_inside(self, target: float | None) -> bool:
+        """Tell whether the target is reached inside the goals, or the learner finds no model that helps."""
+        standing = self._program.standing
+        is_reached = target is not None and standing.violation == 0 and 1 - standing.value > target
+        return is_reached or self._program.is_over(is_random=self._fit_round.is_random)
+
+    def _repeats(self, history: History) -> bool:
+        return not self._trains_inside and super()._repeats(history)
+
+    def _value_so_far(self) -> float:
+        if not self._trains_inside:
+            return super()._value_so_far()
+        if self._held_out is None:
+            return self._program.standing.value
+        self.estimators_ = list(self._history.models)
+        aim = self._aim_of_fit()._replace(goals=as_goals(self.goals), budget=None)
+        try:
+            return choose_mixture(select(self._evidence_of_rounds(), aim), aim).value
+        except InfeasibleGoals:
+            return np.inf
+
+    def _evidence_of_rounds(self) -> Evidence:
+        if not self._trains_inside or self._held_out is not None:
+            return super()._evidence_of_rounds()
+        return self._stage.evidence(np.column_stack(self._history.said), self._history.losses)
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if not is_word(self.scores, "scores", (_AUTO,)) and not isinstance(self.scores, (bool, np.bool_)):
+            raise TypeError(f"scores must be True, False or {_AUTO!r}; got {self.scores!r}.")
+
+    def _check_score_parameters(self) -> None:
+        """Check nothing: thresholds look at no columns, and all decisions will do."""
+
+    def _mixes_rules(self) -> bool:
+        return self._has_rules
+
+    def _is_told(self) -> bool:
+        return self._has_rules
+
+    def _choose(self, aim: Aim) -> None:
+        for name in ("_scored", "_members", "rules_", "groups_"):  # of an earlier choice
+            self.__dict__.pop(name, None)
+        try:
+            if self._can_mix_rules():
+                self._settle(self._scores_of_rounds(), aim)
+            else:
+                super()._choose(aim)
+        except InfeasibleGoals as error:
+            if self._trains_inside:
+                error.closest = self._closest(aim)
+            raise
+
+    def _can_mix_rules(self) -> bool:
+        """Tell whether rules are to be mixed, after checking that they can be where they are asked for."""
+        if self.scores is False or (self.scores == _AUTO and not (self._trains_inside and self._held_out is not None)):
+            return False
+        problem = self._lack_of_scores()
+        if problem and self.scores != _AUTO:
+            raise ValueError(f"scores=True mixes thresholds of scores, and {problem}")
+        return not problem
+
+    def _lack_of_scores(self) -> str:
+        """Return why rules cannot be mixed; nothing where they can."""
+        if len(self.classes_) > _BINARY:
+            return f"a threshold tells two classes apart; got {len(self.classes_)}. Set scores=False."
+        if self._held_out is None:
+            return (
+                "chooses them on rows that no model was trained on: set validation_fraction, or pass X_val and y_val."
+            )
+        lacking = [model for model in self.estimators_ if Scorer("", model, self._positive()).method is None]
+        return f"{lacking[0]!r} has neither predict_proba nor decision_function. Set scores=False." if lacking else ""
+
+    def _scores_of_rounds(self) -> ScoreEvidence:
+        """Return the scores of the models on the rows where rules are chosen, and on all datasets."""
+        rows, positive = self._held_out, self._positive()
+        assert rows is not None  # noqa: S101 - rules are chosen there
+        titled = titled_models([("", model) for model in self.estimators_])
+        self._members = [scorer(title, model, positive) for title, model in titled.items()]
+        weights, scores = unequal(rows.weights), self._scores_of(rows.X, rows.codes.size, None)
+        table = self._asked_table(rows, weights).tables[TRAIN]
+        found = self._no_evidence(Answers({}, {}, positive), scores).with_dataset(TRAIN, table, scores)
+        joined: ScoreEvidence = self._joined(found._replace(sample_weight=weights, groups=rows.groups), self._datasets)
+        return joined
+
+    def _positive(self) -> Positive:
+        return find_positive(self.classes_, self.pos_label)
+
+    def _closest(self, aim: Aim) -> Self:
+        """Return the classifier with the mixture that misses the goals least, of those the one with the least risk."""
+        evidence, aim = self._evidence_of_rounds(), aim._replace(budget=None)
+        selection = select(evidence, aim)
+        assert selection.goals is not None  # noqa: S101 - they are infeasible
+        nearest = selection._replace(goals=selection.goals.nearest())
+        other = copy.copy(self)
+        other.__dict__.pop("_members", None)  # it mixes models
+        other._settle_on(evidence, aim, selection, posed(nearest, aim).solve())  # noqa: SLF001 - of our own kind
+        return other
+
+
+def _objective(stage: Stage, asked: Risk | Rate, risk: Risk) -> Objective:
+    if isinstance(asked, Rate):
+        return OfRate(stage)
+    if isinstance(risk, WorstOfGroups):
+        return GroupMeans(risk.codes)
+    if risk.tail_fraction is None:
+        return AnyRisk(risk)
+    n_labelled = stage.labelled.codes.size
+    return Tail(risk.tail_fraction) if risk.tail_fraction < 1 else GroupMeans(np.zeros(n_labelled, dtype=np.int64))
+
+
+def _split(name: str, table: Table, fraction: float, generator: np.random.Generator) -> tuple[IntArray, IntArray]:
+    """Return places of rows to choose on, a fraction of them, and of the others."""
+    if table.n_samples < _LEAST_ROWS:
+        raise ValueError(
+            f"validation_fraction={fraction} sets rows of dataset {name!r} aside too, as goals on it train models: it "
+            f"needs {_LEAST_ROWS} rows at least, one for either part; got {table.n_samples}. Pass X_val and y_val "
+            "instead."
+        )
+    order = generator.permutation(table.n_samples)
+    n_aside = min(max(round(fraction * table.n_samples), 1), table.n_samples - 1)
+    return np.sort(order[:n_aside]), np.sort(order[n_aside:])

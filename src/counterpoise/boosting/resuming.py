@@ -1,0 +1,117 @@
+"""Rounds of a booster that can be interrupted: what decides them, what is saved of each, how a fit goes on."""
+
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+
+from counterpoise.boosting._fingerprints import NOT_OF_ROUNDS, data_texts, setting_texts
+from counterpoise.boosting.checkpoint import Checkpoint, Run, SavedRound, Seeds
+from counterpoise.boosting.cross_fit import RoundsFit
+from counterpoise.boosting.inputs import Booster, Rows, seed_sequence
+from counterpoise.boosting.inside import InsideFit
+from counterpoise.boosting.rounds import History, Round, Rule, Standing, boost
+from counterpoise.goals import Table
+from counterpoise.mixtures.draws import make_key
+
+
+class Best(NamedTuple):
+    """The least risk so far and its round."""
+
+    value: float
+    number: int
+
+
+class ResumingBooster(Booster):
+    """A booster whose rounds a checkpoint may hold."""
+
+    _history: History
+    _fit_round: RoundsFit | InsideFit
+    _reweigh: Rule
+    _train: Rows
+    _held_out: Rows | None
+    _best: Best
+
+    def _after_round(self, done: Round, history: History, saved: Checkpoint | None) -> bool:
+        raise NotImplementedError
+
+    def _trained_tables(self) -> dict[str, Table]:
+        """Return other datasets whose rows decide the rounds too."""
+        return {}
+
+    def _watched(self, done: Any) -> Standing | None:  # noqa: ARG002 - for those that look at each round
+        """Take note of a round that was fitted or restored, and return how the mixture stands where that is known."""
+        return None
+
+    def _draw_seeds(self, saved: Checkpoint | None) -> None:
+        self._drawn_key, self._seeds = make_key(self.random_state), seed_sequence(self.random_state)
+        if self.random_state is None and saved is not None and saved.seeds is not None:
+            self._drawn_key, self._seeds = saved.seeds.key, np.random.SeedSequence(saved.seeds.entropy)
+        self._generator = np.random.default_rng(self._seeds)
+
+    def _run(self) -> Run:
+        """Return what decides the rounds, for a checkpoint to compare."""
+        settings = setting_texts(self._round_settings())
+        data = data_texts(self.classes_, self._train, self._held_out, self._trained_tables())
+        drawn = Seeds(cast("int", self._seeds.entropy), self._drawn_key) if self.random_state is None else None
+        return Run(settings, data, drawn)
+
+    def _round_settings(self) -> dict[str, Any]:
+        params = self.get_params(deep=False)
+        return {
+            "booster": type(self),
+            **{name: value for name, value in params.items() if name not in NOT_OF_ROUNDS},
+            "estimator": self._learner_for(self._train),
+            "random_state": None if self.random_state is None else self._seeds.entropy,
+            **({} if self.objective is None else {"objective": repr(self.objective)}),
+        }
+
+    def _run_rounds(self, n_rounds: int, saved: Checkpoint | None) -> None:
+        def stop(done: Round, history: History) -> bool:
+            return self._after_round(done, history, saved)
+
+        n_left = n_rounds if saved is None else self._restore(saved, n_rounds)
+        boost(self._fit_round, self._history, reweigh=self._reweigh, stop=stop, n_rounds=n_left)
+
+    def _restore(self, saved: Checkpoint, n_rounds: int) -> int:
+        """Take up to ``n_rounds`` further rounds from the checkpoint, and return how many are left to fit."""
+        first, last = self._history.n_rounds + 1, self._history.n_rounds + n_rounds
+        is_last = False
+        for number in range(first, min(last, saved.n_rounds) + 1):
+            done = saved.read(number)
+            self._history.add(done.model, done.losses, done.weighted_loss, said=done.said)
+            self._history.memory = done.memory
+            self._best = Best(*done.best)
+            if done.held_out is not None:
+                self._history.held_out.append(done.held_out)
+            self._watched(done)
+            if done.uses_shared and self._shared() is None:
+                self._fit_round.prepared.shared = saved.read_shared()
+            is_last = done.is_last
+            if is_last:
+                break
+        if self._history.n_rounds >= first:
+            for callback in self.callbacks:
+                if hasattr(callback, "resume"):
+                    callback.resume(self._history.n_rounds)
+        return 0 if is_last else last - self._history.n_rounds
+
+    def _shared(self) -> Any:
+        """Return what the learner learned once for all rounds, or None."""
+        return getattr(self._fit_round.prepared, "shared", None)
+
+    def _save(self, done: Round, is_last: bool, saved: Checkpoint) -> None:
+        shared = self._shared()
+        if shared is not None:
+            saved.write_shared(shared)
+        left = SavedRound(
+            model=done.model,
+            losses=done.losses,
+            held_out=self._history.held_out[-1] if self._history.held_out else None,
+            weighted_loss=done.weighted_loss,
+            memory=self._history.memory,
+            best=(self._best.value, self._best.number),
+            is_last=is_last,
+            uses_shared=shared is not None,
+            said=done.said,
+        )
+        saved.write(done.number, left)

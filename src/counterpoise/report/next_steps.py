@@ -1,0 +1,91 @@
+"""What to do next: how many rows would decide, which bound to aim at, which goal costs most."""
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from counterpoise.report.aims import told_aim
+from counterpoise.report.frontiers import frontier_points
+from counterpoise.report.record import Record
+from counterpoise.report.sections import GoalCard
+from counterpoise.report.wording import FAILS, HOLDS, UNDECIDED, count, number
+from counterpoise.runs.quantities import of_goal
+
+_MOST_TIMES = 1000.0  # as many rows: more is no advice
+_DIGITS = 2  # of a number of rows that is a guess
+
+
+class _Standing(NamedTuple):
+    """A goal on the rows that count."""
+
+    estimate: float
+    bound: float
+    width: float  # of the interval, on the side of the bound
+    rows: float
+
+    @property
+    def gap(self) -> float:
+        return abs(self.estimate - self.bound)
+
+
+def next_steps(record: Record, cards: Sequence[GoalCard]) -> list[str]:
+    """Return what can be done, in sentences, the most urgent first."""
+    open_ones = [card for card in cards if card.verdict in (FAILS, UNDECIDED)]
+    steps = [step for card in open_ones for step in _steps(record, card)]
+    if any(card.is_met is not True for card in open_ones) or any(card.verdict is FAILS for card in open_ones):
+        steps += _aim(record)
+    elif open_ones and not record.settings.get("room_for_audit"):
+        steps.append("Or set room_for_audit = true, which meets the goals with room for the rows there are.")
+    if cards and all(card.verdict is HOLDS for card in cards):
+        steps.append("Nothing stands in the way of the goals. Audit it again on fresh rows now and then.")
+    return [*steps, *_dearest(record, cards)]
+
+
+def _steps(record: Record, card: GoalCard) -> Iterator[str]:
+    """Yield what would decide about an undecided goal that is met, as far as the rows tell."""
+    stands = _standing(record, card)
+    if card.verdict is FAILS or not card.is_met or not stands.gap > 0 or not math.isfinite(stands.width):
+        return
+    needed = stands.rows * (stands.width / stands.gap) ** 2
+    if stands.rows < needed < _MOST_TIMES * stands.rows:
+        about = count(float(f"{needed:.{_DIGITS}g}"))
+        yield (
+            f"{_upper(card.name)} is inside its bound by {number(stands.gap)}: about {about} rows in place of "
+            f"{count(stands.rows)} would show it, if it stays there."
+        )
+
+
+def _aim(record: Record) -> Iterator[str]:
+    """Yield how to get on the right side of bounds."""
+    if record.settings.get("room_for_audit"):
+        yield "Loosen a bound, give more rows, or let decisions look at more (method.parameters.by)."
+    elif record.is_mixture or record.texts.get("met_on"):
+        yield "Set room_for_audit = true, which aims at tighter bounds, so that new rows show the goals to hold."
+
+
+def _dearest(record: Record, cards: Sequence[GoalCard]) -> Iterator[str]:
+    """Yield which goal costs most of what was made small, where the decisions were chosen."""
+    aim, found = told_aim(record), []
+    for card in cards:
+        points = frontier_points(record, card.name)
+        at = [value for bound, value, _ in points if math.isclose(bound, card.aimed, abs_tol=1e-12)]
+        if at:
+            found.append((at[0] - min(value for _, value, _ in points), at[0], card.name))
+    cost, value, name = max(found, default=(0.0, 0.0, ""))
+    if len(found) > 1 and aim.show(value) != aim.show(value - cost):
+        yield (
+            f"{_upper(name)} costs most: without it {aim.text} could be {aim.show(value - cost)} in place of "
+            f"{aim.show(value)} where decisions were chosen."
+        )
+
+
+def _standing(record: Record, card: GoalCard) -> _Standing:
+    estimate, low, high, bound, rows = (
+        record.value(of_goal(part), split=record.judged, settings=card.name)
+        for part in ("estimate", "low", "high", "bound", "rows")
+    )
+    return _Standing(estimate, bound, estimate - low if estimate >= bound else high - estimate, rows)
+
+
+def _upper(text: str) -> str:
+    return text[:1].upper() + text[1:]

@@ -1,0 +1,91 @@
+"""Room for the audit: goals that are met so much better than asked that the test rows can show them to hold.
+
+Decisions that meet a bound exactly where they were chosen are as likely above it as below on other rows, and no audit
+can tell. Here the bound is moved by what the audit's interval takes, and by what chance takes on both sets of rows.
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from counterpoise.goals import Goal, as_goals
+from counterpoise.goals.audit import tightened
+from counterpoise.goals.infeasible import InfeasibleGoals
+from counterpoise.runs.asking import asked_of
+from counterpoise.runs.errors import short
+from counterpoise.runs.fitting import Work, inside_goals, mixes
+from counterpoise.runs.quantities import MIXTURE, TEST, TRAIN
+
+_HALVINGS = 4  # of the room, where not all of it can be had
+_MISSED = 0.1  # the chance that the test rows do not show what is so
+
+
+def with_room(work: Work, model: Any) -> Any:
+    """Return the mixture chosen anew with room for the audit; as it is where none is asked for, or there is none."""
+    is_asked = work.settings.room_for_audit and bool(work.enforced) and TEST in work.data.splits
+    if not is_asked or not mixes(model):
+        return model
+    aims = _aimed(work, model)
+    chosen = _try(work, model, aims, 1.0)
+    if chosen is not None:
+        return chosen
+    least, most = 0.0, 1.0  # parts of the room: so much can be had, so much cannot
+    for _ in range(_HALVINGS):
+        middle = (least + most) / 2
+        found = _try(work, model, aims, middle)
+        least, most = (least, middle) if found is None else (middle, most)
+        chosen = chosen if found is None else found
+    work.say(f"no decisions leave all the room that the audit takes: these leave {least:.0%} of it")
+    return model if chosen is None else chosen
+
+
+def _try(work: Work, model: Any, aims: list[Goal], part: float) -> Any:
+    """Return the mixture chosen with a part of the room; None where there is none."""
+    goals = [
+        goal.with_bound(goal.bound + part * (aim.bound - goal.bound))
+        for goal, aim in zip(as_goals(work.enforced), aims, strict=True)
+    ]
+    try:
+        return inside_goals(work._replace(goals=tuple(goals)), model)
+    except InfeasibleGoals:
+        return None
+
+
+def _aimed(work: Work, model: Any) -> list[Goal]:
+    """Return the goals that leave room, given a model that meets them as they stand."""
+    data, asked = work.data, asked_of(model, work.data, None)
+    part = data.splits[data.chosen_on]
+    n_shown = _rows_to_show(len(part), len(data.splits[TEST]), work)
+    some = np.random.default_rng(work.settings.seed).permutation(len(part))[:n_shown]
+    tables = {TRAIN: part.rows(some).table(), **{name: one.table() for name, one in data.extra.items()}}
+    said = {name: asked.says(MIXTURE, name) for name in data.extra}
+    said[TRAIN] = np.asarray(asked.says(MIXTURE, data.chosen_on))[some]
+    found = []
+    for goal in as_goals(work.enforced):
+        names = goal.datasets
+        try:
+            found.append(
+                tightened(
+                    goal,
+                    {name: tables[name] for name in names},
+                    predictions={name: said[name] for name in names},
+                    confidence=work.settings.confidence if goal.confidence is None else None,
+                    n_goals=len(work.goals),
+                    pos_label=data.positive,
+                )
+            )
+        except ValueError as error:
+            work.say(f"no room can be left for the audit of {short(goal)}, which is met as it stands: {error}")
+            found.append(goal)
+    return found
+
+
+def _rows_to_show(n_chosen_on: int, n_test: int, work: Work) -> int:
+    """Return on how few rows an audit would be as hard to pass as it is on the test rows, with chance counted in."""
+    from scipy.stats import norm  # noqa: PLC0415 - heavy
+
+    n_goals = len(work.goals)
+    luck = norm.isf(_MISSED / n_goals) / norm.isf((1.0 - work.settings.confidence) / n_goals)
+    width: float = 1.0 / math.sqrt(n_test) + luck * math.sqrt(1.0 / n_chosen_on + 1.0 / n_test)
+    return max(1, min(n_chosen_on, round(width**-2)))

@@ -1,0 +1,121 @@
+"""Numbers about scores and plain decisions that nobody need ask for: how good the scores are, who is on which side."""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from counterpoise._base.types import AnyArray, BoolArray, FloatArray, IntArray
+from counterpoise.goals.tables import combined
+from counterpoise.runs.asking import AskedRules
+from counterpoise.runs.judging import Judge
+from counterpoise.runs.quantities import CALIBRATION, CONFUSION, DEPLOYED, FIRST, MIXTURE, SCORES
+
+_BINS = 25  # of a histogram
+_TENTHS = 10  # of the rows, in a table of calibration
+_MOST_GROUPS = 6  # in histograms: the largest
+
+
+class Number(NamedTuple):
+    """One number of the results table."""
+
+    method: str
+    quantity: str
+    split: str
+    value: float
+    settings: str = ""
+
+
+class Panel(NamedTuple):
+    """A group whose scores are shown, with its thresholds."""
+
+    text: str
+    rows: BoolArray
+    group: str  # of the rules; none where they tell no groups apart, and all have one threshold
+
+
+def decision_numbers(judge: Judge, split: str) -> Iterator[Number]:
+    """Yield how many rows of each class a method calls positive, as drawn; nothing where no class is positive."""
+    positive, labels = judge.data.positive, judge.data.splits[split].labels
+    for method in (MIXTURE, FIRST, DEPLOYED) if positive is not None else ():
+        said = judge.says(method, split)
+        if said is None:
+            continue
+        pairs = {"true positives": (True, True), "false positives": (False, True)}
+        pairs |= {"false negatives": (True, False), "true negatives": (False, False)}
+        for name, (is_positive, is_called) in pairs.items():
+            count = np.count_nonzero(((labels == positive) == is_positive) & ((said == positive) == is_called))
+            yield Number(method, CONFUSION + name, split, float(count))
+
+
+def score_numbers(judge: Judge, split: str) -> Iterator[Number]:
+    """Yield how well the first model's scores rank and fit the rows of a split, where rules of scores decide."""
+    from sklearn.metrics import roc_auc_score  # noqa: PLC0415 - heavy
+
+    asked = judge.asked
+    if not isinstance(asked, AskedRules):
+        return
+    scores = asked.scored(split).rows.scores[:, 0]
+    is_positive = judge.data.splits[split].labels == judge.data.positive
+    if is_positive.all() or not is_positive.any():
+        return
+    yield Number(FIRST, "auc", split, float(roc_auc_score(is_positive, scores)))
+    if scores.min() < 0 or scores.max() > 1:  # no probabilities
+        return
+    yield Number(FIRST, "brier score", split, float(np.mean((scores - is_positive) ** 2)))
+    for number, rows in enumerate(np.array_split(np.argsort(scores, kind="stable"), _TENTHS), start=1):
+        if rows.size:
+            settings = f"tenth {number}"
+            yield Number(FIRST, CALIBRATION + "score", split, float(scores[rows].mean()), settings)
+            yield Number(FIRST, CALIBRATION + "share", split, float(is_positive[rows].mean()), settings)
+
+
+def histogram(judge: Judge) -> tuple[list[Number], list[dict[str, Any]]]:
+    """Return histograms of the scores that rules were chosen on, by group and class, and words with thresholds."""
+    asked, split = judge.asked, judge.data.chosen_on
+    if not isinstance(asked, AskedRules) or split not in judge.data.splits:
+        return [], []
+    rows = asked.scored(split).rows
+    weights = np.bincount([rule.model for rule in judge.estimator.rules_], judge.estimator.mixture_)
+    model = int(weights.argmax())
+    scores, is_positive = rows.scores[:, model], judge.data.splits[split].labels == judge.data.positive
+    edges = _edges(scores)
+    numbers: list[Number] = []
+    words = []
+    for place, panel in enumerate(_panels(judge, rows.groups), start=1):
+        name = f"panel {place}"
+        words.append({"name": name, "text": panel.text, "low": float(edges[0]), "high": float(edges[-1])})
+        words[-1]["rules"] = [
+            {"threshold": rule.thresholds[panel.group], "share": share}
+            for rule, share in zip(judge.estimator.rules_, judge.estimator.mixture_.tolist(), strict=True)
+            if rule.model == model and share > 0 and np.isfinite(rule.thresholds[panel.group])
+        ]
+        for kind, chosen in (("positive", is_positive), ("negative", ~is_positive)):
+            counts, _ = np.histogram(scores[panel.rows & chosen], edges)
+            numbers += [
+                Number(name, SCORES + kind, split, float(count), f"bin {number}")
+                for number, count in enumerate(counts.tolist(), start=1)
+            ]
+    return numbers, words
+
+
+def _edges(scores: FloatArray) -> FloatArray:
+    low, high = (0.0, 1.0) if scores.min() >= 0 and scores.max() <= 1 else (float(scores.min()), float(scores.max()))
+    return np.linspace(low, high if high > low else low + 1.0, _BINS + 1)
+
+
+def _panels(judge: Judge, codes: IntArray) -> list[Panel]:
+    """Return the groups that rules tell apart; where they tell none, those that the run names, largest first."""
+    groups = judge.estimator.groups_
+    if groups.by:
+        found = [Panel(name, codes == place, name) for place, name in enumerate(groups.names)]
+    else:
+        part = judge.data.splits[judge.data.chosen_on]
+        levels: AnyArray = np.zeros(len(part), dtype=np.int64)
+        names = ["all rows"]
+        if part.groups:
+            table = part.table()
+            levels, names = combined({name: table.levels(name) for name in part.groups}, len(part))
+        found = [Panel(name, levels == place, groups.names[0]) for place, name in enumerate(names)]
+    largest = sorted(found, key=lambda panel: -np.count_nonzero(panel.rows))[:_MOST_GROUPS]
+    return [panel for panel in found if any(panel is one for one in largest)]

@@ -1,0 +1,333 @@
+"""Rounds inside goals: with a learner that finds the best model there is, they reach the optimum over its class."""
+
+import warnings
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from exact_stumps import BestStump, all_answers
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from oracles import Problem, least_cvar, least_risk
+from scipy.sparse import csr_array
+from sklearn.datasets import load_iris, make_classification
+from sklearn.tree import DecisionTreeClassifier
+
+from counterpoise import LPBoostClassifier, persist
+from counterpoise.goals import InfeasibleGoals, Table
+from counterpoise.learners import HistogramTree
+from counterpoise.mixtures.cautions import CostlyTail
+from counterpoise.solvers import minimize_cvar
+from counterpoise.theory.risks import KL, Mean, WorstGroup
+
+warnings.simplefilter("ignore", CostlyTail)
+CLOSE = 2e-3  # rounds end where no model lowers the risk by 1e-3, of mixtures that are known to a part of that
+
+
+class Rows:
+    """Labelled rows of two groups, and unlabelled ones with the answers of a deployed model."""
+
+    def __init__(self, seed, n_classes=2):
+        rng = np.random.default_rng(seed)
+        n_train, n_mail = int(rng.integers(12, 40)), int(rng.integers(5, 20))
+        self.X = rng.integers(0, 7, size=(n_train + n_mail, 2)).astype(float)
+        noise = rng.normal(size=n_train + n_mail)
+        levels = self.X[:, 0] - 0.7 * self.X[:, 1] + 1.5 * noise
+        labels = np.searchsorted(np.quantile(levels, np.arange(1, n_classes) / n_classes), levels)
+        labels[:n_classes] = np.arange(n_classes)
+        self.train, self.mail = slice(0, n_train), slice(n_train, None)
+        self.y, self.baseline = labels[self.train], rng.permutation(labels)[self.mail]
+        self.sex = np.where(rng.random(n_train) + 0.1 * (self.y > 0) > 0.5, "M", "F")
+        self.sex[:2], self.sex[2:4] = "M", "F"
+        self.weight = rng.integers(1, 4, n_train).astype(float) if seed % 2 else np.ones(n_train)
+        self.said = all_answers(self.X, np.arange(n_classes))
+
+    @property
+    def losses(self):
+        """Return where each stump errs on the labelled rows."""
+        return (self.said[self.train] != self.y[:, None]).astype(float)
+
+    def share(self, said, rows):
+        """Return the weighted share of some labelled rows of which something is said, for each stump."""
+        return self.weight[rows] @ said[self.train][rows] / self.weight[rows].sum()
+
+    def gap(self):
+        """Return the difference of the groups' positive rates, for each stump."""
+        women, men = (self.share(self.said == 1, self.sex == sex) for sex in "FM")
+        return women - men
+
+    def fit(self, **params):
+        """Fit inside goals."""
+        model = LPBoostClassifier(BestStump(), **{"n_estimators": 80, "random_state": 0, **params})
+        datasets = {"mail": Table(self.X[self.mail], baseline=self.baseline)}
+        given = {"sensitive_features": {"sex": self.sex}, "datasets": datasets}
+        return model.fit(self.X[self.train], self.y, self.weight, **given)
+
+
+def asked(rows, parity, recall, churn):
+    """Return goals on several datasets as texts, and by hand as rows over all stumps with their bounds."""
+    texts = [
+        f"abs(positive_rate(train, sex=F) - positive_rate(train, sex=M)) <= {parity}",
+        f"recall(train) >= {recall}",
+        f"churn(mail) <= {churn}",
+    ]
+    found = rows.share(rows.said == 1, rows.y == 1)
+    changed = (rows.said[rows.mail] != rows.baseline[:, None]).mean(axis=0)
+    return texts, np.array([rows.gap(), -rows.gap(), -found, changed]), np.array([parity, parity, -recall, churn])
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    seed=st.integers(0, 10**6),
+    alpha=st.sampled_from([1.0, 0.6, 0.3]),
+    parity=st.sampled_from([0.0, 0.05, 0.2]),
+    recall=st.sampled_from([0.0, 0.5, 0.8]),
+    churn=st.sampled_from([0.2, 0.4, 1.0]),
+)
+def test_an_exact_learner_reaches_the_optimum_over_its_class(seed, alpha, parity, recall, churn):
+    rows = Rows(seed)
+    texts, matrix, bounds = asked(rows, parity, recall, churn)
+    best = least_cvar(Problem(rows.losses, alpha, rows.weight, matrix, bounds))
+    if best is None:
+        with pytest.raises(InfeasibleGoals, match="cannot hold"):
+            rows.fit(goals=texts, alpha=alpha)
+        return
+    model = rows.fit(goals=texts, alpha=alpha)
+    assert model.bound_if_learner_exact_ <= best + 1e-9
+    assert best - 1e-9 <= model.value_ <= best + CLOSE
+    assert all(check.holds for check in model.check_goals())
+
+
+RISKS = {
+    "mean": (Mean(), [(1.0, "cvar", 0.0)]),
+    "ball": (KL(0.2), [(1.0, "kl", 0.2)]),
+    "worst group": (WorstGroup("sex"), [(1.0, "worst-group", None)]),
+    "sum": (0.5 * KL(0.05) + 0.5 * KL(0.3), [(0.5, "kl", 0.05), (0.5, "kl", 0.3)]),
+}
+
+
+@pytest.mark.parametrize("name", RISKS)
+def test_any_risk_is_trained_for(name):
+    objective, parts = RISKS[name]
+    rows = Rows(7)
+    texts, matrix, bounds = asked(rows, 0.1, 0.5, 0.6)
+    best = least_risk(Problem(rows.losses, 1.0, rows.weight, matrix, bounds), parts, rows.sex)
+    model = rows.fit(goals=texts, objective=objective)
+    assert model.bound_if_learner_exact_ <= best + 1e-6
+    assert best - 1e-6 <= model.value_ <= best + CLOSE
+
+
+def test_a_rate_is_trained_for_inside_goals():
+    rows = Rows(5)
+    texts, matrix, bounds = asked(rows, 0.1, 0.6, 0.5)
+    false = rows.share(rows.said == 1, rows.y == 0)
+    best = least_cvar(Problem(false[None], 1.0, None, matrix, bounds))
+    model = rows.fit(goals=texts, objective="false_positive_rate(train)")
+    assert model.bound_if_learner_exact_ <= best + 1e-9
+    assert best - 1e-9 <= model.value_ <= best + CLOSE
+
+
+@pytest.mark.parametrize("alpha", [1.0, 0.4])
+def test_of_three_classes_every_answer_has_its_price(alpha):
+    rows = Rows(11, n_classes=3)
+    texts = ["recall(train, of=2) >= 0.7", "recall(train, of=0) >= 0.6", "churn(mail, of=1) <= 0.5"]
+    recalls = [-rows.share(rows.said == label, rows.y == label) for label in (2, 0)]
+    changed = ((rows.said[rows.mail] == 1) != (rows.baseline == 1)[:, None]).mean(axis=0)
+    matrix, bounds = np.array([*recalls, changed]), np.array([-0.7, -0.6, 0.5])
+    best = least_cvar(Problem(rows.losses, alpha, rows.weight, matrix, bounds))
+    model = rows.fit(goals=texts, alpha=alpha)
+    assert model.bound_if_learner_exact_ <= best + 1e-9
+    assert best - 1e-9 <= model.value_ <= best + CLOSE
+    assert all(check.holds for check in model.check_goals())
+
+
+def test_goals_out_of_reach_end_early_with_the_mixture_that_is_nearest():
+    rows, seen = Rows(3), []
+    with pytest.raises(InfeasibleGoals, match=r"error_rate\(train\) <= 0\.01") as caught:
+        rows.fit(goals="error_rate(train) <= 0.01", alpha=1.0, callbacks=[seen.append])
+    assert len(seen) < 20
+    assert all(done.standing.violation > 0 for done in seen)
+    closest = caught.value.closest
+    best = least_cvar(Problem(rows.losses, 1.0, rows.weight, None, None))
+    assert closest.check_goals()[0].value == pytest.approx(best, abs=CLOSE)
+    assert closest.predict(rows.X).shape == (len(rows.X),)
+
+
+@pytest.fixture(scope="module")
+def people():
+    X, y = make_classification(1200, 6, n_informative=4, flip_y=0.1, class_sep=0.7, random_state=1)
+    rng = np.random.default_rng(0)
+    return X, np.where(y == 1, "yes", "no"), np.where(X[:, 0] + y + rng.normal(size=1200) > 0.5, "M", "F")
+
+
+PARITY = "demographic_parity_difference(train, by=sex) <= 0.05"
+
+
+def boosted(people, given=None, **params):
+    X, y, sex = people
+    settings = {"n_estimators": 12, "alpha": 1.0, "goals": [PARITY], "random_state": 0}
+    model = LPBoostClassifier(HistogramTree(3), **settings | params)
+    return model.fit(X, y, sensitive_features={"sex": sex}, **given or {})
+
+
+def test_rounds_tell_how_the_mixture_stands(people):
+    seen = []
+    model = boosted(people, callbacks=[seen.append])
+    standing = [done.standing for done in seen]
+    assert standing[0].violation > 0
+    assert standing[0].value == np.inf
+    feasible = [one for one in standing if one.violation == 0]
+    assert len(feasible) > 1
+    assert all(later.value <= before.value + 1e-9 for before, later in pairwise(feasible))
+    assert all(later.bound >= before.bound for before, later in pairwise(standing))
+    assert standing[-1].bound == model.bound_if_learner_exact_
+    assert feasible[-1].value == pytest.approx(model.value_, abs=1e-3)
+    n_rows, n_classes = len(people[0]), 2
+    assert seen[1].weights.shape == (n_classes, n_rows)  # what each answer costs
+
+
+def test_rounds_without_goals_are_as_before(people):
+    """Their weights are the dual of the risk, and the newest model's loss under them bounds the optimum."""
+    seen = []
+    model = boosted(people, goals=(), alpha=0.4, callbacks=[seen.append])
+    assert all(done.standing is None for done in seen)
+    losses = model.selection_.losses
+    for number, done in enumerate(seen[1:], start=1):
+        np.testing.assert_allclose(done.weights, minimize_cvar(losses[:, :number], 0.4).weights, atol=1e-12)
+    assert model.bound_if_learner_exact_ == max(done.weighted_loss for done in seen)
+
+
+def test_where_rows_are_held_out_thresholds_of_all_models_are_mixed(people, tmp_path):
+    X, _, sex = people
+    model = boosted(people, validation_fraction=0.4)
+    answers = boosted(people, validation_fraction=0.4, scores=False)
+    assert [one.tree_.labels.tolist() for one in model.estimators_] == [
+        one.tree_.labels.tolist() for one in answers.estimators_
+    ]
+    assert not hasattr(answers, "rules_")
+    assert len(model.mixture_) == len(model.rules_)
+    assert model.value_ <= answers.value_ + 1e-4  # a model's own answer is one of its thresholds
+    assert model.check_goals()[0].holds
+    shares = model.predict_proba(X)[:, 1]
+    by_hand = sum(
+        share * (model.estimators_[rule.model].predict_proba(X)[:, 1] > rule.thresholds["all"])
+        for share, rule in zip(model.mixture_, model.rules_, strict=True)
+    )
+    np.testing.assert_allclose(shares, by_hand, atol=1e-12)
+    looser = model.rebalance(goals=["demographic_parity_difference(train, by=sex) <= 0.2"])
+    assert looser.value_ <= model.value_ + 1e-4
+    assert looser.estimators_ is model.estimators_
+    persist.save(model, tmp_path / "model.cp")
+    np.testing.assert_array_equal(persist.load(tmp_path / "model.cp").predict(X), model.predict(X))
+    moved = model.rebalance(X[:400], people[1][:400], sensitive_features={"sex": sex[:400]})
+    assert moved.check_goals()[0].holds
+
+
+def test_a_fit_again_forgets_the_rules_of_before(people):
+    model = boosted(people, validation_fraction=0.4)
+    model.set_params(validation_fraction=None).fit(people[0], people[1], sensitive_features={"sex": people[2]})
+    assert not hasattr(model, "rules_")
+    assert len(model.mixture_) == len(model.estimators_)
+
+
+def test_other_datasets_are_set_aside_too(people):
+    X, y, _ = people
+    mail = Table(X[:300] + 0.05, baseline=y[:300], sensitive_features={"kind": np.tile(["a", "b"], 150)})
+    goals = [PARITY, "churn(mail, kind=a) <= 0.3"]
+    model = boosted(people, {"datasets": {"mail": mail}}, goals=goals, validation_fraction=0.4)
+    assert model._kept.answers.tables["mail"].n_samples == 120
+    assert all(check.holds for check in model.check_goals())
+    whole = boosted(people, {"datasets": {"mail": mail}}, goals=goals)
+    assert whole._kept.answers.tables["mail"].n_samples == 300
+    given = {"X_val": X[:500], "y_val": y[:500], "sensitive_features_val": {"sex": people[2][:500]}}
+    chosen = boosted(people, {"datasets": {"mail": mail}, **given}, goals=goals)
+    assert chosen._kept.answers.tables["mail"].n_samples == 300
+
+
+def test_folds_judge_rows_of_all_datasets_by_models_that_did_not_see_them(people):
+    X, y, _ = people
+    mail = Table(X[:300] + 0.05, baseline=y[:300])
+    learner = DecisionTreeClassifier(random_state=0)  # without a limit it has no error on what it saw
+    model = LPBoostClassifier(learner, n_folds=3, n_estimators=4, alpha=1.0, goals="churn(mail) <= 0.4", random_state=0)
+    model.fit(X, y, datasets={"mail": mail})
+    seen_by = model.estimators_[0].predict(X) != y
+    assert not seen_by.any()
+    assert model.selection_.losses[:, 0].mean() > 0.1
+    judged = model._kept.answers.shares("mail", np.eye(len(model.estimators_))[1])
+    assert (judged != (model.estimators_[1].predict(mail.X) == "yes")).any()
+
+
+@pytest.mark.parametrize("kind", ["pandas", "sparse", "polars"])
+def test_rows_of_any_kind_are_trained_on_together(people, kind):
+    X, y, sex = people
+    frames = {
+        "pandas": lambda rows: pd.DataFrame(rows, columns=list("abcdef")).astype({"a": "float32"}),
+        "sparse": csr_array,
+        "polars": lambda rows: pl.DataFrame(rows, schema=list("abcdef")),
+    }
+    mail = Table(frames[kind](X[:200]), baseline=y[:200])
+    model = LPBoostClassifier(HistogramTree(3), n_estimators=4, alpha=1.0, goals="churn(mail) <= 0.2", random_state=0)
+    model.fit(frames[kind](X), y, sensitive_features={"sex": sex}, datasets={"mail": mail})
+    plain = LPBoostClassifier(HistogramTree(3), n_estimators=4, alpha=1.0, goals="churn(mail) <= 0.2", random_state=0)
+    plain.fit(X, y, sensitive_features={"sex": sex}, datasets={"mail": Table(X[:200], baseline=y[:200])})
+    if kind != "pandas":  # whose first column is rounded
+        np.testing.assert_array_equal(model.predict_proba(frames[kind](X)), plain.predict_proba(X))
+    assert model.check_goals()[0].holds
+
+
+BAD = {
+    "scores": ({"scores": "yes"}, {}, ValueError, "scores, where it is a word, must be one of 'auto'; got 'yes'"),
+    "scores, number": ({"scores": 3}, {}, TypeError, "scores must be True, False or 'auto'; got 3"),
+    "scores of training rows": ({"scores": True}, {}, ValueError, "rows that no model was trained on: set validation"),
+    "no features": (
+        {"goals": "churn(mail) <= 0.3"},
+        {"datasets": {"mail": Table(None, baseline=["yes", "no"])}},
+        ValueError,
+        "Dataset 'mail' needs features that models are trained on",
+    ),
+    "one row": (
+        {"goals": "coverage(mail) <= 0.9", "validation_fraction": 0.3},
+        {"datasets": {"mail": Table(np.zeros((1, 6)))}},
+        ValueError,
+        "sets rows of dataset 'mail' aside too.*needs 2 rows at least.*got 1",
+    ),
+    "other features": (
+        {"goals": "coverage(mail) <= 0.9"},
+        {"datasets": {"mail": Table(np.zeros((4, 3)))}},
+        ValueError,
+        "Dataset 'mail': X has 3 features, but .* is expecting 6",
+    ),
+    "unknown dataset": ({"goals": "churn(post) <= 0.1"}, {}, ValueError, "Unknown dataset 'post'"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_input_gets_one_clear_sentence(name, people):
+    params, given, kind, text = BAD[name]
+    with pytest.raises(kind, match=text):
+        boosted(people, given, **params)
+
+
+def test_scores_of_more_than_two_classes_are_refused():
+    X, y = load_iris(return_X_y=True)
+    model = LPBoostClassifier(HistogramTree(2), n_estimators=2, scores=True, validation_fraction=0.3)
+    with pytest.raises(ValueError, match="a threshold tells two classes apart; got 3"):
+        model.fit(X, y)
+
+
+def test_a_target_ends_the_rounds_inside_the_goals(people):
+    whole = boosted(people, n_estimators=30)
+    target = 1 - whole.value_ - 0.005
+    early = boosted(people, n_estimators=30, target=target)
+    assert len(early.estimators_) < len(whole.estimators_)
+    assert 1 - early.value_ > target - 1e-3
+    assert early.check_goals()[0].holds
+
+
+def test_patience_counts_from_where_goals_can_be_met(people):
+    seen = []
+    boosted(people, patience=1, alpha=0.4, n_estimators=30, callbacks=[seen.append])
+    assert len(seen) < 30
+    assert seen[-1].standing.violation == 0

@@ -1,0 +1,188 @@
+"""The method ``goals`` of a goals file: strong models, rules chosen inside goals, room for the audit."""
+
+import re
+
+import numpy as np
+import pytest
+
+from counterpoise.datasets import loans
+from counterpoise.goals import InfeasibleGoals
+from counterpoise.report import write_report
+from counterpoise.runs import DataError, fit_run, open_run, predict_run, rebalance_run, starting_file
+
+N_ROWS = 2000
+FILE = """
+seed = 1
+goals = [{goals}]
+{more}
+[data]
+files = "loans.csv"
+target = "default"
+positive = "yes"
+groups = ["sex"]
+baseline = "last_year"
+[splits]
+test = 0.4
+[method]
+models = [{{ name = "logistic" }}, {{ name = "naive_bayes" }}]
+parameters = {{ cv = 3{parameters} }}
+"""
+RECALL = '"recall(train) >= 0.7"'
+CHURN = '"churn(train) <= 0.3"'
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Return a folder with a table of loans."""
+    folder = tmp_path_factory.mktemp("loans")
+    loans(N_ROWS, random_state=0)[0].to_csv(folder / "loans.csv", index=False)
+    return folder
+
+
+@pytest.fixture
+def fit(folder):
+    """Return a function that writes a goals file and fits it, and keeps what is said."""
+
+    def fit(name, goals=RECALL, more="", parameters="", replace=("", "")):
+        text = FILE.format(goals=goals, more=more, parameters=parameters).replace(*replace)
+        (folder / f"{name}.toml").write_text(text)
+        said, told = [], []
+        run = fit_run(folder / f"{name}.toml", on_event=said.append, tell=told.append)
+        return run, said, told
+
+    return fit
+
+
+@pytest.fixture(scope="module")
+def run(folder):
+    """Return a run inside two goals, which may look at last year's answers."""
+    text = FILE.format(goals=f"{RECALL}, {CHURN}", more="", parameters=', by = "baseline"')
+    (folder / "run.toml").write_text(text)
+    return fit_run(folder / "run.toml")
+
+
+def one(run, quantity, method="mixture", split="train", settings=""):
+    (row,) = run.results().where(quantity=quantity, method=method, split=split, settings=settings)
+    return row.value
+
+
+def test_goals_hold_in_expectation_on_scores_of_models_that_did_not_see_the_rows(run):
+    model = run.model()
+    assert all(check.holds for check in model.check_goals())
+    assert not model.refit_
+    assert len(model.estimators_) == 6
+    scores, labels = model._scored.scores["train"], model._scored.answers.tables["train"].y
+    groups = model._scored.group_codes(model.groups_)["train"]
+    lost = np.zeros(labels.size)
+    for rule, share in zip(model.rules_, model.mixture_, strict=True):
+        said = scores[:, rule.model] > np.array([*rule.thresholds.values()])[groups]
+        lost += share * (said != (labels == "yes"))
+    assert one(run, "error") == pytest.approx(lost.mean(), abs=1e-12)
+
+
+def test_plain_training_is_the_first_model_of_each_fold_at_its_usual_threshold(run, folder):
+    model, frame = run.model(), loans(N_ROWS, random_state=0)[0]
+    train = model._scored.scores["train"][:, 0] > 0.5
+    labels = model._scored.answers.tables["train"].y == "yes"
+    assert one(run, "error", "first model") == pytest.approx((train != labels).mean(), abs=1e-12)
+    # on rows that no model saw, in expectation over the folds
+    from counterpoise.runs.data import load_data  # noqa: PLC0415
+
+    part = load_data(run.settings, folder).splits["test"]
+    wrong = [(model.estimators_[2 * fold].predict(part.X) != part.y).mean() for fold in range(3)]
+    expected = np.average(wrong, weights=model._fold_shares)
+    assert one(run, "error", "first model", "test") == pytest.approx(expected, abs=1e-12)
+    assert one(run, "error", "deployed model", "test") == np.mean(part.baseline != part.y)
+    assert frame.shape == (N_ROWS, 11)
+
+
+def test_the_table_of_results_has_answers_and_scores(run):
+    labels = run.model()._scored.answers.tables["train"].y
+    counts = [row.value for row in run.results() if row.quantity.startswith("scores ")]
+    assert sum(counts) == labels.size  # both classes, in both groups
+    cells = [
+        one(run, f"confusion {a} {b}", split="test") for a in ("true", "false") for b in ("positives", "negatives")
+    ]
+    assert sum(cells) == one(run, "rows", "data", "test")
+    assert 0.5 < one(run, "auc", "first model", "test") < 1
+
+
+def test_other_goals_after_impossible_ones_train_nothing(fit):
+    with pytest.raises(InfeasibleGoals, match="cannot hold together") as caught:
+        fit("hard", f'{RECALL}, "coverage(train) <= 0.1"')
+    assert "What was trained is kept" in "".join(caught.value.__notes__)
+    run, said, told = fit("hard", RECALL)
+    assert said[0].startswith("goes on")
+    assert told == []
+    assert run.model().value_ > 0
+    _, _, told = fit("fresh", RECALL)
+    assert [progress.done for progress in told] == [1, 2, 3, 4, 5, 6]
+    assert {progress.part for progress in told} == {"logistic regression", "naive Bayes"}
+
+
+def test_room_for_the_audit_moves_the_bound_and_the_report_tells_it(fit):
+    run, _, _ = fit("room", '"recall(train) >= 0.6"', "room_for_audit = true")
+    (entry,) = run.texts()["goals"]
+    assert entry["aimed"] > 0.65
+    assert [goal.bound for goal in run.model().goals_] == [entry["aimed"]]
+    assert run.summary().goals[0].bound == 0.6
+    assert run.summary().goals[0].verdict == "holds"
+    page = write_report(run.folder).read_text(encoding="utf-8")
+    assert "Ready to deploy: the goal holds" in page
+    assert f"chosen to meet {entry['aimed']:.4f}, to leave room for this audit" in page
+    again = rebalance_run(open_run(run.folder), goals=["recall(train) >= 0.5"], output=run.folder.parent / "less")
+    assert again.texts()["goals"][0]["aimed"] > 0.55
+
+
+def test_room_that_cannot_be_had_is_given_in_part_and_said(fit):
+    goals = '"recall(train) >= 0.75", "false_positive_rate(train) <= 0.3"'
+    run, said, _ = fit("part", goals, "room_for_audit = true")
+    told = [line for line in said if line.startswith("no decisions leave all the room")]
+    assert len(told) == 1
+    part = float(re.search(r"these leave (\d+)%", told[0])[1])
+    assert 0 <= part < 100
+    assert all(check.holds for check in run.model().check_goals())
+
+
+def test_rows_too_few_to_show_a_goal_leave_it_as_it_stands(fit):
+    run, said, _ = fit("few", '"false_positive_rate(train) <= 0.001"', "room_for_audit = true")
+    assert any(
+        line.startswith("no room can be left for the audit of false_positive_rate(train) <= 0.001") for line in said
+    )
+    assert [goal.bound for goal in run.model().goals_] == [0.001]
+
+
+def test_what_rules_may_not_look_at_is_refused_before_training(fit, folder):
+    with pytest.raises(DataError, match=r"method.parameters.by: .*'sez'.*Did you mean 'sex'"):
+        fit("by", parameters=', by = "sez"')
+    assert not (folder / "by").exists()
+
+
+def test_more_than_two_classes_are_refused_with_what_to_set(fit):
+    with pytest.raises(
+        DataError, match=r"tell two classes apart; column 'job' holds 6. Set method.name = .adalpboost."
+    ):
+        fit(
+            "many",
+            "",
+            replace=(
+                'target = "default"\npositive = "yes"\ngroups = ["sex"]\nbaseline = "last_year"',
+                'target = "job"',
+            ),
+        )
+
+
+def test_init_writes_what_fits_the_number_of_classes(folder):
+    two, many = (starting_file(folder / "loans.csv", target, groups=["sex"]) for target in ("default", "job"))
+    assert 'name = "goals"' in two
+    assert 'baseline = "last_year"    # the classes of the target: is it what the deployed model said?' in two
+    assert '# by = ["sex"]' in two
+    assert 'name = "adalpboost"' in many
+    assert "budget = 0.01" in many
+    assert "room_for_audit = true" in two
+
+
+def test_decisions_that_look_at_columns_read_them_from_the_file(run, folder):
+    said = folder / "said.csv"
+    assert predict_run(run, folder / "loans.csv", said) == N_ROWS
+    assert set(said.read_text().split()[1:]) == {"yes", "no"}

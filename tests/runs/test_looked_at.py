@@ -1,0 +1,97 @@
+"""Rules that look at a column when they decide, which the models need not see."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from counterpoise.runs import DataError, certify_run, evaluate_run, fit_run, predict_run
+
+BY_SEX = """
+alpha = 1.0
+goals = ["abs(recall(train, sex=F) - recall(train, sex=M)) <= 0.05"]
+[data]
+files = "{folder}/loans.csv"
+target = "paid"
+drop = ["weight"]
+baseline = "today"
+groups = "sex"
+use_groups_as_features = false
+[method]
+name = "pool"
+parameters = {scores = true, by = ["sex", "baseline"]}
+[[method.models]]
+name = "logistic"
+"""
+
+
+POOL = 'name = "pool"\nparameters = {scores = true,'
+FOLDS = 'name = "goals"\nparameters = {cv = 2,'
+
+
+@pytest.fixture(scope="module", params=[POOL, FOLDS], ids=["pool", "folds"])
+def run(request, tmp_path_factory, loans_folder):
+    """Return a finished run, of a model that is fitted first or of models of folds."""
+    path = tmp_path_factory.mktemp("by") / "goals.toml"
+    text = BY_SEX.replace("{folder}", str(loans_folder)).replace(POOL, request.param)
+    path.write_text(text, encoding="utf-8")
+    return fit_run(path)
+
+
+def test_rules_look_at_a_group_that_is_no_feature(run, loans_folder, tmp_path):
+    """The model never sees the column; every answer and every measure of the run is by thresholds of groups."""
+    assert run.columns.features == ["age", "income", "job"]
+    assert predict_run(run, loans_folder / "more.csv", tmp_path / "said.csv", probabilities=True) == 200
+    model, rows = run.model(), pd.read_csv(loans_folder / "more.csv")
+    assert set(model.groups_.names) >= {"sex=F, baseline=yes", "sex=M, baseline=no"}
+    features = rows[["age", "income", "job"]].astype({"job": "category"})
+    said = model.predict(features, sensitive_features=rows[["sex"]], baseline=rows["today"])
+    written = pd.read_csv(tmp_path / "said.csv")
+    assert written["prediction"].tolist() == said.tolist()
+    errors = (written["probability yes"] - (rows["paid"] == "yes")).abs()
+    assert evaluate_run(run, loans_folder / "more.csv").error == pytest.approx(errors.mean())
+    assert len(certify_run(run, loans_folder / "more.csv")) == 1
+
+
+def test_the_table_tells_the_share_and_error_of_each_rule(run):
+    """Shares are those of the rules, and with them the errors make that of the mixture."""
+    table = run.results()
+    rules = [row for row in table if row.method.startswith("model ")]
+    shares, errors = (np.array([row.value for row in rules if row.quantity == name]) for name in ("share", "error"))
+    np.testing.assert_allclose(shares, run.model().mixture_)
+    mixed = table.where(method="mixture", quantity="error", split="test")
+    assert shares @ errors == pytest.approx(next(iter(mixed)).value)
+    words = json.loads((run.folder / "texts.json").read_text(encoding="utf-8"))["models"]
+    assert len(words) == shares.size
+    assert "(sex=F, baseline=no)" in words[0]["description"]
+
+
+def test_rows_without_a_column_that_rules_look_at_are_refused(run, loans_folder, tmp_path):
+    """The file is named, and the column."""
+    rows = pd.read_csv(loans_folder / "more.csv")
+    for column in ("sex", "today"):
+        rows.drop(columns=column).to_csv(tmp_path / "less.csv", index=False)
+        text = f"less.csv must have the column '{column}', which the rules of this run look at"
+        with pytest.raises(DataError, match=text):
+            predict_run(run, tmp_path / "less.csv", tmp_path / "said.csv")
+        with pytest.raises(DataError, match=text):
+            evaluate_run(run, tmp_path / "less.csv")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "text"),
+    [
+        (
+            'by = ["sex", ',
+            'by = ["sexx", ',
+            r"by: .* need the column 'sexx', which the rules look at.* Did you mean 'sex'\?",
+        ),
+        ('baseline = "today"', "", "by: .* need baseline, the answers of the deployed model: the rules look at them"),
+    ],
+)
+def test_columns_that_are_not_there_are_refused_before_anything_is_trained(goals_file, tmp_path, old, new, text):
+    """No run folder is written."""
+    with pytest.raises(DataError, match=text):
+        fit_run(goals_file(BY_SEX, replace={old: new}))
+    assert [path.name for path in tmp_path.iterdir()] == ["goals.toml"]

@@ -1,0 +1,67 @@
+"""A pool that grows a model at a time is solved as if each pool had been the first."""
+
+import numpy as np
+import pytest
+from oracles import Problem, least_cvar
+
+from counterpoise.solvers import InfeasibleRows
+from counterpoise.solvers.growing import GrowingMixture, minimize_linear
+from counterpoise.solvers.rows import BitRows, load_rows
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("is_weighted", [False, True])
+def test_every_solve_is_certified_and_reaches_the_optimum(seed, is_weighted):
+    rng = np.random.default_rng(seed)
+    n_samples, n_models, alpha = 300, 12, float(rng.choice([0.1, 0.4, 1.0]))
+    losses = (rng.random((n_samples, n_models)) < rng.beta(0.5, 2, size=(n_samples, 1))).astype(np.uint8)
+    weight = rng.exponential(size=n_samples) if is_weighted else None
+    rows = rng.normal(size=(2, n_models))
+    bounds = rows[:, :2].mean(axis=1) + 0.05
+    pool = GrowingMixture(alpha, tol=1e-5)
+    for size in (2, 3, 5, 8, 9, 12):
+        found = pool.solve(losses[:, :size], rows[:, :size], bounds, sample_weight=weight)
+        best = least_cvar(Problem(losses[:, :size], alpha, weight, rows[:, :size], bounds))
+        assert found.gap <= 1e-5 + 1e-12
+        assert found.lower - 1e-9 <= best <= found.value + 1e-9
+        assert (rows[:, :size] @ found.mixture <= bounds + 1e-8).all()
+        caps = np.full(n_samples, 1 / n_samples) if weight is None else weight / weight.sum()
+        assert (found.weights <= caps / alpha + 1e-12).all()
+        assert found.weights.sum() == pytest.approx(1.0)
+
+
+def test_cuts_are_left_behind_where_samples_weigh_otherwise():
+    rng = np.random.default_rng(0)
+    losses, none = (rng.random((200, 6)) < 0.3).astype(np.uint8), np.empty((0, 6))
+    pool = GrowingMixture(0.2, tol=1e-5)
+    for weight in (None, rng.exponential(size=200), rng.integers(0, 3, 200).astype(float)):
+        found = pool.solve(losses, none, np.empty(0), sample_weight=weight)
+        assert found.value == pytest.approx(least_cvar(Problem(losses, 0.2, weight, None, None)), abs=2e-5)
+
+
+def test_a_pool_that_cannot_keep_rows_grows_into_one_that_can():
+    losses, rows = np.array([[0, 1], [0, 1], [1, 0]], dtype=np.uint8), np.array([[1.0, 0.0]])
+    pool = GrowingMixture(1.0)
+    with pytest.raises(InfeasibleRows, match="No mixture satisfies"):
+        pool.solve(losses[:, :1], rows[:, :1], np.array([0.25]))
+    assert pool.solve(losses, rows, np.array([0.25])).mixture == pytest.approx([0.25, 0.75])
+
+
+@pytest.mark.parametrize("n_known", [1, 7, 8, 9])
+def test_bits_of_further_models_are_as_those_of_all(n_known):
+    losses = (np.random.default_rng(1).random((50, 19)) < 0.4).astype(np.uint8)
+    known = load_rows(losses[:, :n_known])
+    assert isinstance(known, BitRows)
+    np.testing.assert_array_equal(known.beside(losses[:, n_known:]).packed, load_rows(losses).packed)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_least_of_a_linear_function_is_that_of_the_linear_program(seed):
+    rng = np.random.default_rng(seed)
+    values, rows = rng.normal(size=9) * 10.0 ** rng.integers(-3, 4), rng.normal(size=(3, 9))
+    bounds = rows @ rng.dirichlet(np.ones(9))
+    found = minimize_linear(values, rows, bounds)
+    best = least_cvar(Problem(values[None], 1.0, None, rows, bounds))
+    assert found.value == pytest.approx(best, rel=1e-6, abs=1e-7 * np.ptp(values))
+    assert found.gap <= 1e-7 * np.ptp(values)
+    assert (found.multipliers >= 0).all()
