@@ -182,6 +182,7 @@ def write(times: Times, path: Path) -> None:
 
 def page(times: Times) -> str:
     """Return the page of results."""
+    load = max((one.load for one in times.values()), default=0.0)
     lines = [
         "# First contact: how long a newcomer waits",
         "",
@@ -190,8 +191,7 @@ def page(times: Times) -> str:
         "the same process, commands as a whole; *silent* is the longest time for which a command printed nothing when",
         f"cold. Before is commit {BEFORE}. `python bench/first_contact.py` measures again, `--only TEXT` some rows.",
         "",
-        "Targets are for two idle cores. Up to "
-        f"{max((one.load for one in times.values()), default=0.0):.0f} processes ran at once when these were taken.",
+        f"Targets are for two idle cores. Up to {load:.0f} processes ran at once when these were taken.",
         "",
         "| what | target | before, cold | before, warm | after, cold | after, warm | silent before | silent after |",
         "|---|---|---|---|---|---|---|---|",
