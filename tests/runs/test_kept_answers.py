@@ -62,11 +62,20 @@ def test_models_that_are_gone_are_missed_only_where_they_must_decide(run, tmp_pa
         third.model()
 
 
-@pytest.mark.parametrize("content", [None, b"damaged"])
-def test_without_kept_answers_the_models_are_asked_again(run, content, tmp_path):
+def test_where_kept_answers_are_damaged_the_models_are_asked_again(run, tmp_path):
     folder = shutil.copytree(run.folder, tmp_path / "run")
-    (folder / "said.cp").unlink()
-    if content is not None:
-        (folder / "said.cp").write_bytes(content)
+    (folder / "said.cp").write_bytes(b"damaged")
     first = rebalance_run(run, alpha=0.6, output=tmp_path / "first")
     assert numbers(rebalance_run(open_run(folder), alpha=0.6, output=tmp_path / "again")) == numbers(first)
+
+
+def test_the_bar_moves_while_a_pool_is_asked(loans_folder, tmp_path):
+    told = []
+    (tmp_path / "goals.toml").write_text(POOL.replace("{folder}", str(loans_folder)))
+    fit_run(tmp_path / "goals.toml", tell=told.append)
+    assert [progress.done for progress in told] == list(range(1, 22))
+    assert {progress.total for progress in told} == {21}
+    assert [progress.part for progress in told[2:4]] == [
+        "decision tree with max_depth = 2",
+        "asking the models about the rows",
+    ]

@@ -1,12 +1,14 @@
 """Fitting what a goals file asks for: a model that takes raw frames, and plain training beside it to compare with."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from counterpoise._base.progress import RunProgress, Tell
+from counterpoise._base.progress import RunProgress, Tell, hearing
 from counterpoise.goals import Goal, Rate
 from counterpoise.mixtures.choosing import as_aim
 from counterpoise.mixtures.draws import derived_key
@@ -217,7 +219,7 @@ def _unfitted(work: Work, asked: ModelSettings) -> Any:
 
 def _fit_pool(work: Work) -> Any:
     method, data = work.settings.method, work.data
-    pace = _Pace(work.tell, len(method.models))
+    pace = _Pace(work.tell, len(method.models) * (1 + n_asked(work)))
     pool = []
     for number, asked in enumerate(method.models, start=1):
         pool.append((asked.title or f"{number}: {describe(asked)}", _pool_member(work, asked, number)))
@@ -225,9 +227,28 @@ def _fit_pool(work: Work) -> Any:
     parts = {"alpha": work.settings.alpha, "pos_label": work.pos_label}
     mixture = make(method, seed=work.settings.seed, key=work.key, estimators=pool, **parts)
     part = data.splits[data.chosen_on]
+    work.say("asks the models about the rows")
     mixture.fit(part.X, part.y, part.weights, **looked_at(part))
     work.say("chooses the mixture")
     return inside_goals(work, mixture)
+
+
+def n_asked(work: Work) -> int:
+    """Return how often each model of a pool is asked: to choose the mixture, and about every set of rows."""
+    return 1 + len(work.data.splits) + 2 * len(work.data.extra)
+
+
+@contextmanager
+def asking_told(work: Work) -> Iterator[None]:
+    """Tell how far the asking of a pool is, which goes on after all of its models are fitted."""
+    n_models, numbers = len(work.settings.method.models), count(1)
+    pace = _Pace(work.tell, n_models * (1 + n_asked(work)))
+    pace.resume(n_models)
+    if work.settings.method.name != POOL:
+        yield
+        return
+    with hearing(lambda: pace.step(min(n_models + next(numbers), pace.total), "asking the models about the rows")):
+        yield
 
 
 def kept_model(path: Path, say: Say, damaged: str) -> Any:

@@ -113,7 +113,7 @@ def _looked_at(run: Run, model: Any, part: Part, path: Path) -> dict[str, Any]:
     """Return what the rules of a model look at, told by the deployed model too where the run has its file."""
     if not has_rules(model):
         return {}
-    data = Data(path.stem, run.columns, np.asarray(last_step(model).classes_), None, {TEST: part}, {})
+    data = Data(path.stem, run.columns, np.asarray(last_step(model).classes_), None, {TEST: part}, {}, {})
     if BASELINE in last_step(model).groups_.by:
         part = with_baseline_model(data, run.settings, run.sources).splits[TEST]
     _check_looked_at(run, model, part, path)
