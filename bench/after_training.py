@@ -1,9 +1,10 @@
-"""After training: how long ``rebalance`` and ``predict`` of a run with a pool of 17 models take, each in its own process.
+"""After training: how long ``rebalance`` and ``predict`` of a run with a pool of 17 models take.
 
-    COUNTERPOISE_DATA=... python bench/after_training.py [TRIES]   # prints rows of docs/results/after_training/README.md
+    COUNTERPOISE_DATA=... python bench/after_training.py [TRIES]   # prints the rows of the results page
 
-Rows of Adult (``adult.parquet`` in that folder), of which 26,360 make the run and 6,590 are predicted. Processor seconds are told beside those of the
-clock, which a busy machine makes longer. Start-up is a process that imports what every command needs.
+Each command is a process of its own, on rows of Adult (``adult.parquet`` in that folder), of which 26,360 make the run
+and 6,590 are predicted. Processor seconds are told beside those of the clock, which a busy machine makes longer.
+Start-up is a process that imports what every command needs.
 """
 
 import os
@@ -58,7 +59,7 @@ class Took(NamedTuple):
 def timed(*words: str, folder: Path) -> Took:
     """Run Python with some words, and return how long it took."""
     before, started = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
-    subprocess.run([sys.executable, *words], cwd=folder, check=True, stdout=subprocess.DEVNULL)  # noqa: S603 - our own
+    subprocess.run([sys.executable, *words], cwd=folder, check=True, stdout=subprocess.DEVNULL)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     return Took(time.monotonic() - started, used)

@@ -143,6 +143,21 @@ def test_impossible_goals_give_1_and_leave_a_run_that_other_goals_finish(here, c
     assert said(capsys, "fit", "hard.toml").startswith("goes on: ")
 
 
+def test_predictions_can_be_piped_and_tables_written_otherwise(here, capsys):
+    said(capsys, "predict", "run", "tumours.csv", "-o", "one.csv", "--probabilities")
+    assert said(capsys, "predict", "run", "tumours.csv", "-o", "-", "--probabilities") == (here / "one.csv").read_text()
+    pd.read_csv("tumours.csv").to_csv("other.csv", index=False, sep="\t", decimal=",", encoding="utf-16")
+    words = ("--delimiter", "tab", "--decimal", ",", "--encoding", "utf-16")
+    assert said(capsys, "predict", "run", "other.csv", "-o", "two.csv", "--probabilities", *words)
+    assert (here / "two.csv").read_bytes() == (here / "one.csv").read_bytes()
+    assert answer(capsys, "evaluate", "run", "other.csv", *words) == answer(
+        capsys, "evaluate", "run", "tumours.csv"
+    ) | {"split": "other.csv"}
+    said(capsys, "init", "other.csv", "--target", "diagnosis", "-o", "other.toml")
+    text = (here / "other.toml").read_text()
+    assert 'delimiter = "\\t"\nencoding = "utf-16"\ndecimal = ","\n' in text
+
+
 def test_predict_takes_columns_in_any_order_and_ignores_others(here, capsys):
     frame = pd.read_csv(here / "tumours.csv").drop(columns="diagnosis")
     frame.iloc[:, ::-1].assign(name="x", more=1.5).to_parquet(here / "other.parquet", index=False)

@@ -7,6 +7,7 @@ from cyclopts import Parameter
 
 from counterpoise.cli import DONE, NOT_MET
 from counterpoise.cli.printing import PRINTED, Flag, Out, flowing
+from counterpoise.cli.reads import USUAL, Read
 
 Several = Parameter(negative="")
 
@@ -32,6 +33,7 @@ def choose(
     key: str | None = None,
     report: Path | None = None,
     output: Annotated[Path, Parameter(name=("--output", "-o"))],
+    csv: Read = USUAL,
     shown: Out = PRINTED,
 ) -> int:
     """Choose thresholds of scores that stand in a table, so that goals are met at the least error. Trains nothing.
@@ -78,11 +80,12 @@ def choose(
     """
     from counterpoise.runs.choosing import choose_table  # noqa: PLC0415 - heavy: only where the command runs
 
-    found = choose_table(
-        table, output, target=target, scores=score, goals=goal, by=by or (), groups=groups or (), baseline=baseline,
-        weights=weights, positive=positive, alpha=alpha, objective=objective, budget=budget, decision=decision, ids=ids,
-        key=key,
-    )  # fmt: skip
+    with csv.told():
+        found = choose_table(
+            table, output, target=target, scores=score, goals=goal, by=by or (), groups=groups or (), baseline=baseline,
+            weights=weights, positive=positive, alpha=alpha, objective=objective, budget=budget, decision=decision,
+            ids=ids, key=key,
+        )  # fmt: skip
     _write_page(found.answers, report)
     checks = [
         {"goal": str(one.goal), "value": one.value, "bound": one.bound, "holds": one.holds} for one in found.checks
@@ -101,6 +104,7 @@ def apply(
     *,
     ids: str,
     output: Annotated[Path, Parameter(name=("--output", "-o"))],
+    csv: Read = USUAL,
     shown: Out = PRINTED,
 ) -> int:
     """Decide about the rows of a table by rules that `counterpoise choose` wrote.
@@ -118,7 +122,8 @@ def apply(
     """
     from counterpoise.runs.choosing import apply_rules  # noqa: PLC0415
 
-    n_rows = apply_rules(rules, table, output, ids=ids)
+    with csv.told():
+        n_rows = apply_rules(rules, table, output, ids=ids)
     shown.answer(f"{n_rows} decisions in {output}", {"decisions": output, "rows": n_rows})
     return DONE
 
@@ -139,6 +144,7 @@ def audit(
     confidence: float | None = None,
     report: Path | None = None,
     strict: Annotated[bool, Flag] = False,
+    csv: Read = USUAL,
     shown: Out = PRINTED,
 ) -> int:
     """Audit answers that stand in a table, whoever gave them: which goals hold on the population, and how surely.
@@ -176,10 +182,11 @@ def audit(
     from counterpoise.runs.answers import audit_table  # noqa: PLC0415
     from counterpoise.runs.summary import audit_text, audit_words  # noqa: PLC0415
 
-    found = audit_table(
-        table, target=target, prediction=prediction, goals=goal, groups=tuple(groups or ()), baseline=baseline,
-        weights=weights, largest_weight=largest_weight, positive=positive, confidence=confidence,
-    )  # fmt: skip
+    with csv.told():
+        found = audit_table(
+            table, target=target, prediction=prediction, goals=goal, groups=tuple(groups or ()), baseline=baseline,
+            weights=weights, largest_weight=largest_weight, positive=positive, confidence=confidence,
+        )  # fmt: skip
     _write_page(found, report)
     shown.answer(audit_text(found.audit) + _page_line(report), audit_words(found.audit) | {"report": report})
     return NOT_MET if strict and not found.audit.holds else DONE

@@ -78,7 +78,7 @@ def fit_run(
             goals = checked_goals(settings, data)
             check_objective(settings, data)
             check_rules(settings, data)
-            work = Work(settings, data, goals, folder / CHECKPOINT, tell, say, writer.save_model)
+            work = Work(settings, data, goals, folder / CHECKPOINT, tell, say, writer.save_model, content)
             resumes = writer.begin(content, settings, data.columns, prints, path.parent)
             counts = ", ".join(f"{len(part)} {name}" for name, part in data.splits.items())
             say(f"{'goes on' if resumes else 'begins'}: {counts} rows, {len(data.columns.features)} features")
