@@ -133,7 +133,17 @@ def test_impossible_goals_give_1_and_leave_a_run_that_other_goals_finish(here, c
     assert main(["fit", "hard.toml"]) == 1
     told = capsys.readouterr().err
     assert "cannot hold" in told
-    assert told.endswith("What was trained is kept: change the goals in the file and give the same command.\n")
+    first, head, *lines = told.splitlines()
+    assert first.endswith("What was trained is kept: change the goals in the file and give the same command.")
+    assert head == "A way out, as lines for goals = [...] in the goals file:"
+    assert ",    # instead of " in lines[0]
+    assert main(["fit", "hard.toml", "--json"]) == 1
+    found = json.loads(capsys.readouterr().out)["infeasible"]
+    assert "positive_rate(train) <= 0.05" in found["conflict"]
+    ways = [entry for way in found["ways_out"] for entry in way]
+    assert [f'    "{entry["instead"]}",    # instead of {entry["goal"]}' for entry in ways] == [
+        line for line in lines if line != "Or:"
+    ]
     assert not {"model.cp", "results.csv", "done.json", "report.html"} & {
         path.name for path in (here / "hard").iterdir()
     }
