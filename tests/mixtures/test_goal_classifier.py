@@ -335,7 +335,7 @@ def test_without_goals_the_usual_threshold_stays_unless_another_is_surely_better
     assert rule.thresholds["all"] == pytest.approx(0.5, abs=0.01)
     assert plain.gap_ >= 0
     wrong = plain._scored.scores["train"][:, 0] > 0.5
-    assert plain.value_ == pytest.approx((wrong != y).mean())
+    assert plain.value_ == pytest.approx((wrong != y).mean(), abs=1.5 / y.size)  # a cut between two scores
     shifted = cp.GoalClassifier(LogisticRegression(class_weight={0: 10, 1: 1}), random_state=0).fit(X, y)
     assert shifted.rules_[0].thresholds["all"] < 0.45
     asked = plain.rebalance(goals=["recall(train) >= 0.9"])
