@@ -138,7 +138,7 @@ def _roles(frame: Any, target: str, classes: Any, groups: Sequence[str]) -> Iter
     yield f"# classes: {counts}{' ...' if len(classes) > 6 else ''}"  # noqa: PLR2004
     rarest = frame[target].value_counts().idxmin()
     if int((frame[target] == rarest).sum()) < _RARE:
-        yield f"# {rarest!r} has so few rows that a split may hold none, which fit refuses: merge it with another class."
+        yield f"# {rarest!r} has so few rows that a split may hold none, which fit refuses: merge it."
     if len(classes) == 2:  # noqa: PLR2004
         yield f"positive = {_toml(classes[-1].item())}"
     yield f"groups = {_toml(list(groups))}"
