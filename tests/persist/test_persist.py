@@ -15,7 +15,7 @@ from sklearn.ensemble import BaggingClassifier, HistGradientBoostingClassifier, 
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
+from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 import counterpoise as cp
@@ -201,7 +201,7 @@ def test_a_type_that_is_not_trusted_is_refused_by_name_and_taken_when_named(tmp_
 
 def test_without_skops_the_message_says_what_to_install(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "skops.io", None)
-    model = make_pipeline(StandardScaler(), cp.AdaBoostClassifier(n_estimators=2)).fit(NUMBERS, CODES)
+    model = make_pipeline(MinMaxScaler(), cp.AdaBoostClassifier(n_estimators=2)).fit(NUMBERS, CODES)
     with pytest.raises(UnstorableModel, match=r'needs skops: pip install "counterpoise\[models\]"'):
         cp.save(model, tmp_path / "model.cp")
 

@@ -121,7 +121,7 @@ def set_first(value):
 
 
 CRAFTED = {
-    "newer format": (with_entries(format_version=2, library="9.9"), "format version 2, written by counterpoise 9.9"),
+    "newer format": (with_entries(format_version=3, library="9.9"), "format version 3, written by counterpoise 9.9"),
     "no format version": (with_entries(format_version="1"), "impossible format version '1'"),
     "another format": (with_entries(format="keras"), "its manifest is not of this format"),
     "manifest of a list": (lambda *_: [1], "its manifest is not of this format"),

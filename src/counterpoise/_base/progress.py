@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import NamedTuple, TypeAlias
 
 _MINUTE, _HOUR = 60, 3600
@@ -49,6 +50,28 @@ def tell_of_compilation(name: str | None) -> None:
     """Tell all who watch that a kernel begins to compile, or with None that it is done."""
     for watch in _watchers:
         watch(name)
+
+
+def _nobody() -> None:
+    """Hear nothing."""
+
+
+_hears: ContextVar[Callable[[], None]] = ContextVar("counterpoise_hears", default=_nobody)
+
+
+@contextmanager
+def hearing(each: Callable[[], None]) -> Iterator[None]:
+    """Call ``each`` whenever a model of a pool was asked about rows, until the context ends."""
+    token = _hears.set(each)
+    try:
+        yield
+    finally:
+        _hears.reset(token)
+
+
+def who_hears() -> Callable[[], None]:
+    """Return whom to tell that a model of a pool was asked about rows; not known to threads that are begun here."""
+    return _hears.get()
 
 
 def duration(seconds: float) -> str:

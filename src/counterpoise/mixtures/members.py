@@ -61,6 +61,16 @@ class ScoredRows:
         return type(self)(None, self.scores[rows], self.groups[rows])
 
 
+class ToldMember(NamedTuple):
+    """A model that was asked before: rows come with what it said about them, a column for each model."""
+
+    place: int
+
+    def predict_codes(self, X: ScoredRows) -> IntArray:
+        """Return the place of the class that the model said of each row."""
+        return np.asarray(X.scores[:, self.place], dtype=np.int64)
+
+
 class _Stored(NamedTuple):
     """Predictions instead of a model, by dataset."""
 

@@ -16,6 +16,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import _check_feature_names, _check_n_features, check_array, check_is_fitted
 
 from counterpoise._base.checks import is_frame
+from counterpoise._base.progress import who_hears
 from counterpoise._base.types import AnyArray, BoolArray, ByteArray, IntArray
 from counterpoise.goals import tables
 
@@ -100,9 +101,13 @@ def fill_columns(columns: AnyArray, asks: Sequence[Callable[[Any], Any]], X: Any
     n_samples = n_rows(X)
     chunks = [slice(start, min(start + _CHUNK, n_samples)) for start in range(0, n_samples, _CHUNK)]
 
+    heard = who_hears()
+
     def fill(place: int, chunk: slice) -> None:
         rows = X if len(chunks) == 1 else take_rows(X, chunk)
         columns[chunk, place] = asks[place](rows)
+        if chunk.stop == n_samples:
+            heard()
 
     tasks = [(place, chunk) for place in range(len(asks)) for chunk in chunks]
     Parallel(n_jobs=n_jobs, prefer="threads", require="sharedmem")(delayed(fill)(*task) for task in tasks)

@@ -42,6 +42,7 @@ class RuleClassifier(RandomizedClassifier):
     """
 
     _prefers_usual = False  # thresholds, where no goals are asked for and others are not surely better
+    _stored_apart = ("estimators_",)  # each model in a file of its own inside of that of the mixture
     _scored: Any = None  # the ScoreEvidence that rules were chosen on; None where models are mixed
     _fold_shares: FloatArray = np.ones(1)  # the chance of each fold, where each has its own models in ``_members``
 
@@ -247,10 +248,20 @@ class RuleClassifier(RandomizedClassifier):
         """Return where the scores are that may decide."""
         return self._columns_of(np.unique([self.rules_[place].model for place in np.flatnonzero(self.mixture_)]))
 
-    def _asked_rows(self, X: Any, sensitive_features: Any = None, baseline: ArrayLike | None = None) -> AskedRows:
-        """Return rows with all scores, asked once, and who decides about them."""
-        every = np.arange(len(self._members))
-        rows = self._scored_rows(X, self._check_predict_input(X), sensitive_features, baseline, every)
+    def _asked_rows(
+        self,
+        X: Any,
+        sensitive_features: Any = None,
+        baseline: ArrayLike | None = None,
+        scores: FloatArray | None = None,
+    ) -> AskedRows:
+        """Return rows with all scores, asked once, or told here, and who decides about them."""
+        checked, every = self._check_predict_input(X), np.arange(len(self._members))
+        if scores is None:
+            rows = self._scored_rows(X, checked, sensitive_features, baseline, every)
+        else:
+            rows = self._scored_rows(X, checked, sensitive_features, baseline, every[:0])
+            rows = replace(rows, scores=scores)
         rules = super()._asked(X)[0]
         return AskedRows(rows, rules, self._at_usual(self._fold_shares, rules.draws))
 

@@ -4,9 +4,10 @@ from importlib import import_module
 from typing import Any
 
 from counterpoise.persist.errors import UnreadableModel
+from counterpoise.persist.scikit_learn import ESTIMATORS
 
 # Class name -> module. A class is imported when a file or a model that has it is met.
-CLASSES = {
+CLASSES = ESTIMATORS | {
     "Absolute": "counterpoise.goals.expressions",
     "AdaBoostClassifier": "counterpoise.boosting.adaboost",
     "AdaLPBoostClassifier": "counterpoise.boosting.adalpboost",

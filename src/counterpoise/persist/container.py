@@ -13,7 +13,7 @@ from typing import Any
 
 from counterpoise.persist.errors import UnreadableModel, UnstorableModel
 
-FORMAT, VERSION = "counterpoise", 1
+FORMAT, VERSION = "counterpoise", 2  # 2: models of a pool in files of their own, scikit-learn's as arrays
 _MANIFEST = "manifest.json"
 _START = b"PK\x03\x04"
 _NAME_AT = 30  # bytes before the name of a zip's first member

@@ -1,6 +1,7 @@
 """Nodes as values. Everything that a node says is checked: whoever wrote the file may have meant harm."""
 
 import dataclasses
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from counterpoise.persist.extents import Extents, check_keys
 from counterpoise.persist.foreign import refuse_untrusted
 from counterpoise.persist.forms import FORMS, UNCHECKED
 from counterpoise.persist.packs import Unpacker
+from counterpoise.persist.scikit_learn import is_of_scikit_learn, made_estimator
 from counterpoise.persist.values import ModelFile
 
 if TYPE_CHECKING:
@@ -23,10 +25,18 @@ _FAILURES = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError
 class Decoder:
     """Turns nodes into values, one after the other: each refers only to those before it."""
 
-    def __init__(self, layouts: Any, members: dict[str, bytes], foreign: list[Any], trusted: "Sequence[str]") -> None:
+    def __init__(
+        self,
+        layouts: Any,
+        members: dict[str, bytes],
+        foreign: list[Any],
+        trusted: "Sequence[str]",
+        read: "Callable[[bytes], Any]",
+    ) -> None:
         arrays = Unpacker(members)
         self._layouts = [_checked_layout(layout) for layout in _listed(layouts)]
         self._members, self._foreign, self._trusted = members, foreign, trusted
+        self._read = cache(lambda name: read(self._member(name)))  # a model in a file of its own, once
         self._values: list[Any] = []
         self._extents = Extents()
         self._kinds: dict[str, Callable[..., Any]] = {
@@ -42,6 +52,7 @@ class Decoder:
             "form": self._form,
             "object": self._object,
             "file": self._file,
+            "part": self._part,
             "foreign": lambda place: self._foreign[_place(place, self._foreign)],
         }
 
@@ -82,9 +93,17 @@ class Decoder:
         return FORMS[form].together(*self._all(children))
 
     def _file(self, name: Any) -> ModelFile:
+        content = self._member(name)
+        return ModelFile(name.rpartition("/")[2].partition(".")[2], content)
+
+    def _part(self, name: Any) -> Any:
+        self._member(name)
+        return self._read(name)
+
+    def _member(self, name: Any) -> bytes:
         if not isinstance(name, str) or name not in self._members:
             raise UnreadableModel(f"it refers to the file {name!r}, which it does not hold")
-        return ModelFile(name.rpartition("/")[2].partition(".")[2], self._members[name])
+        return self._members[name]
 
     def _objects(self, codes: Any, *children: Any) -> AnyArray:
         levels = np.empty(len(children), dtype=object)
@@ -118,6 +137,8 @@ def _restored(kind: Any, state: dict[str, Any]) -> Any:
                 "save the model again"
             )
         return tuple.__new__(kind, state.values())
+    if is_of_scikit_learn(kind):
+        return made_estimator(kind, state)
     renamed = getattr(kind, "_renamed", {})
     state = {renamed.get(name, name): value for name, value in state.items()}
     state = _completed(state, getattr(kind, "_added_later", {}))

@@ -5,7 +5,7 @@ and stay shared, cycles cannot be written, and reading needs no recursion.
 """
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,9 @@ from counterpoise.persist.extents import Extents, check_keys
 from counterpoise.persist.foreign import is_foreign
 from counterpoise.persist.forms import FORMS, form_of
 from counterpoise.persist.packs import Packer
+from counterpoise.persist.scikit_learn import estimator_state, is_of_scikit_learn
 from counterpoise.persist.values import ModelFile
+from counterpoise.persist.waiting import Waiting
 
 Child = Any  # None, bool, int, float, str or [number]
 _MOST_BITS = 4096  # of a whole number in decimal digits: Python refuses to read many more
@@ -37,10 +39,12 @@ class Encoder:
     foreign, foreign_paths : list
         Models of scikit-learn and of other libraries, which nodes refer to by their place, and where they are in ours.
     files : dict
-        Model files of other libraries by their names, which nodes refer to.
+        Model files of other libraries, and models in files of their own, by their names, which nodes refer to.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, pack: "Callable[[Encoder, Any], bytes]", path: Sequence[str] = ()) -> None:
+        """Begin; ``pack`` returns the bytes of a file of one value, given a fresh encoder, ``path`` leads here."""
+        self._pack = pack
         self.nodes: list[list[Any]] = []
         self.layouts: list[list[Any]] = []
         self.arrays = Packer()
@@ -50,7 +54,7 @@ class Encoder:
         self._known: dict[int, Child] = {}  # by identity
         self._kept: list[Any] = []  # alive until the end, so that no identity is used twice
         self._layout_of: dict[tuple[str, ...], int] = {}
-        self._path: list[str] = []
+        self._path: list[str] = list(path)
         self._extents = Extents()
 
     def encode(self, value: Any, step: str = "") -> Child:
@@ -80,15 +84,16 @@ class Encoder:
     def _node(self, value: Any, kind: type) -> list[Any]:
         if kind in _PLAIN:
             return [kind.__name__, *_PLAIN[kind](self, value)]
-        if kind is ModelFile:
-            return self._file(value)
+        if kind in (ModelFile, Waiting):
+            return self._file(value) if kind is ModelFile else self._apart(value.content)
         if kind is np.ndarray:
             return self._objects(value) if value.dtype.kind == "O" else self._array(value)
         if isinstance(value, np.generic):
             return ["scalar", self.encode(np.atleast_1d(np.asarray(value)))]
         if form_of(value) is not None:
             return self._parts(value)
-        return self._object(value, kind) if is_known(kind) else self._foreign(value)
+        is_ours = is_known(kind) and (not is_of_scikit_learn(kind) or holds_known_only(value))
+        return self._object(value, kind) if is_ours else self._foreign(value)
 
     def _all(self, values: Iterable[Any]) -> list[Child]:
         return [self.encode(part, f"[{place}]") for place, part in enumerate(values)]
@@ -136,6 +141,21 @@ class Encoder:
         self.files[name] = file.content
         return ["file", name]
 
+    def _apart(self, content: bytes) -> list[Any]:
+        name = f"parts/{len(self.files)}.cp"
+        self.files[name] = content
+        return ["part", name]
+
+    def _store_apart(self, models: Sequence[Any], step: str) -> None:
+        """Store models in files of their own, so that each can be read when it is wanted."""
+        for place, model in enumerate(models):
+            if type(model) is not Waiting and is_foreign(model) and id(model) not in self._known:
+                self._kept.append(model)
+                inner = Encoder(self._pack, [*self._path, f"{step}[{place}]"])
+                self.nodes.append(self._apart(self._pack(inner, model)))
+                self._count(self.nodes[-1])
+                self._known[id(model)] = [len(self.nodes) - 1]
+
     def _foreign(self, value: Any) -> list[Any]:
         if not is_foreign(value):
             raise self._refusal(_description(value))
@@ -145,6 +165,8 @@ class Encoder:
 
     def _object(self, value: Any, kind: type) -> list[Any]:
         state = state_of(value)
+        for name in getattr(kind, "_stored_apart", ()):
+            self._store_apart(state.get(name, ()), f".{name.rstrip('_')}")
         key = (kind.__name__, *state)
         if key not in self._layout_of:
             self._layout_of[key] = len(self.layouts)
@@ -178,8 +200,39 @@ def state_of(value: Any) -> dict[str, Any]:
     """Return the attributes of an object that are stored: those that ``_saved_state`` or ``__getstate__`` tells."""
     if isinstance(value, tuple):
         return value._asdict()  # type: ignore[attr-defined,no-any-return]
+    if is_of_scikit_learn(type(value)):
+        return estimator_state(value)
     state = value._saved_state() if hasattr(value, "_saved_state") else value.__getstate__()  # noqa: SLF001 - ours
     return {name: part for name, part in (state or {}).items() if name != "_sklearn_version"}
+
+
+def holds_known_only(root: Any) -> bool:
+    """Tell whether everything inside of a value can be stored here; else skops may be able to."""
+    waiting, seen = [root], {id(root)}
+    while waiting:
+        part = waiting.pop()
+        inner = _inside(part)
+        if inner is None:
+            return False
+        for one in inner:
+            if id(one) not in seen:
+                seen.add(id(one))
+                waiting.append(one)
+    return True
+
+
+def _inside(part: Any) -> Iterable[Any] | None:
+    """Return what is inside of a value; None where it is of a kind that cannot be stored here."""
+    kind = type(part)
+    if kind is dict:
+        return [*part, *part.values()]
+    if kind in (list, tuple):
+        return list(part)
+    if kind is np.ndarray:
+        return part.ravel().tolist() if part.dtype.kind == "O" else ()
+    if part is None or kind in (bool, int, float, str, bytes) or isinstance(part, np.generic) or form_of(part):
+        return ()
+    return list(state_of(part).values()) if is_known(kind) else None
 
 
 def _description(value: Any) -> str:

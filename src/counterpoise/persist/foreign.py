@@ -113,16 +113,45 @@ def _skops(kind: type[ValueError], why: str) -> Any:
 def check_foreign(models: Any) -> None:
     """Check what compiled loops of scikit-learn follow without looking: the children and features of trees."""
     for part in _walk(models):
-        tree = getattr(part, "tree_", None)
-        if type(tree).__name__ == "Tree":
-            _check_tree(tree, part.n_features_in_)
-        if type(part).__module__ in ("sklearn.ensemble._forest", "sklearn.ensemble._gb"):
-            inner = list(np.ravel(np.array(getattr(part, "estimators_", []), dtype=object)))
-            _require(all(one.n_features_in_ == part.n_features_in_ for one in inner))
-        if hasattr(part, "_predictors"):
-            for predictor in _walk(part._predictors):  # noqa: SLF001 - of histogram gradient boosting
-                if type(predictor).__name__ == "TreePredictor":
-                    _check_predictor(predictor, part.n_features_in_)
+        check_part(part)
+
+
+def check_part(part: Any) -> None:
+    """Check one object, given that those inside of it are checked too."""
+    tree = getattr(part, "tree_", None)
+    if type(tree).__name__ == "Tree":
+        _check_tree(tree, part.n_features_in_)
+    if type(part).__module__ in ("sklearn.ensemble._forest", "sklearn.ensemble._gb"):
+        inner = list(np.ravel(np.array(getattr(part, "estimators_", []), dtype=object)))
+        _require(all(one.n_features_in_ == part.n_features_in_ for one in inner))
+    if hasattr(part, "_predictors"):
+        _check_rounds(part)
+
+
+def _check_rounds(model: Any) -> None:
+    """Check the trees of histogram gradient boosting, and that rows reach them with all their features."""
+    n_features, preprocessor = model.n_features_in_, getattr(model, "_preprocessor", None)
+    is_category = np.asarray(model._bin_mapper.is_categorical_, dtype=bool)  # noqa: SLF001 - of a kind that is known
+    _require(type(n_features) is int and is_category.shape == (n_features,))
+    for one in model._predictors:  # noqa: SLF001 - as above
+        for predictor in one:
+            _check_predictor(predictor, n_features, is_category)
+    if preprocessor is not None:
+        _check_width(preprocessor, n_features)
+
+
+def _check_width(preprocessor: Any, n_features: int) -> None:
+    """Check that a preprocessor of histogram gradient boosting gives back as many features as it takes."""
+    places = preprocessor._transformer_to_input_indices  # noqa: SLF001 - of a kind that is known
+    taken: list[int] = []
+    for name, step, columns in preprocessor.transformers_:
+        mask = np.asarray(columns)
+        if name == "remainder" and not mask.any():
+            continue
+        _require(type(step).__name__ in ("OrdinalEncoder", "FunctionTransformer") and mask.dtype == np.bool_)
+        _require(mask.shape == (n_features,) and list(places[name]) == np.flatnonzero(mask).tolist())
+        taken += np.flatnonzero(mask).tolist()
+    _require(sorted(taken) == list(range(n_features)) and preprocessor.n_features_in_ == n_features)
 
 
 def _walk(root: Any) -> Iterator[Any]:
@@ -147,27 +176,41 @@ def _walk(root: Any) -> Iterator[Any]:
 
 def _check_tree(tree: Any, n_features: int) -> None:
     _require(tree.n_features == n_features)
-    _check_nodes(tree.children_left, tree.children_right, tree.feature, tree.children_left == -1, n_features)
+    is_leaf = tree.children_left == -1
+    depth = check_nodes(tree.children_left, tree.children_right, tree.feature, is_leaf, n_features)
+    _require(tree.max_depth >= depth)  # room is made for so many steps
 
 
-def _check_predictor(predictor: Any, n_features: int) -> None:
+def _check_predictor(predictor: Any, n_features: int, is_category: Any) -> None:
     nodes = predictor.nodes
     is_leaf = nodes["is_leaf"].astype(bool)
     left, right = nodes["left"].astype(np.int64), nodes["right"].astype(np.int64)
-    _check_nodes(left, right, nodes["feature_idx"], is_leaf, n_features)
-    sets = nodes["bitset_idx"][nodes["is_categorical"].astype(bool) & ~is_leaf]
+    check_nodes(left, right, nodes["feature_idx"], is_leaf, n_features)
+    by_set = nodes["is_categorical"].astype(bool) & ~is_leaf
+    sets = nodes["bitset_idx"][by_set]
     for bits in (predictor.raw_left_cat_bitsets, predictor.binned_left_cat_bitsets):
         _require(bits.ndim == 2 and bits.shape[1:] == (8,) and bool((sets < len(bits)).all()))  # noqa: PLR2004
+    _require(bool(is_category[nodes["feature_idx"][by_set]].all()))
 
 
-def _check_nodes(left: Any, right: Any, feature: Any, is_leaf: Any, n_features: int) -> None:
-    """Check that children come after their parents, so that every way down ends, and that features exist."""
+def check_nodes(left: Any, right: Any, feature: Any, is_leaf: Any, n_features: int) -> int:
+    """Check that nodes are a tree whose children come after their parents and whose features exist; return its depth.
+
+    So every way down ends, and no walk meets more nodes than there are.
+    """
     places = np.arange(len(left))[~is_leaf]
     _require(len(left) > 0)
     for child in (left[~is_leaf], right[~is_leaf]):
         _require(bool(((child > places) & (child < len(left))).all()))
     split = feature[~is_leaf]
     _require(bool(((split >= 0) & (split < n_features)).all()))
+    children = np.sort(np.concatenate([left[~is_leaf], right[~is_leaf]]))
+    _require(np.array_equal(children, np.arange(1, len(left))))
+    depth, level = -1, np.zeros(1, dtype=np.int64)
+    while level.size:
+        inner = level[~is_leaf[level]]
+        depth, level = depth + 1, np.concatenate([left[inner], right[inner]])
+    return depth
 
 
 def _require(condition: bool) -> None:

@@ -3,12 +3,13 @@
 from typing import Any
 
 from counterpoise.persist.boosted import BOOSTED, UNCHECKED, boosted_form_of
+from counterpoise.persist.scikit_learn import PARTS, part_form_of
 from counterpoise.persist.values import VALUES, value_form_of
 
-FORMS = {**VALUES, **BOOSTED}
+FORMS = {**VALUES, **BOOSTED, **PARTS}
 __all__ = ["FORMS", "UNCHECKED", "form_of"]
 
 
 def form_of(value: Any) -> str | None:
     """Return the name of the form of a value, or None where it has none."""
-    return value_form_of(value) or boosted_form_of(value)
+    return value_form_of(value) or boosted_form_of(value) or part_form_of(value)

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,9 @@ from counterpoise.persist.encoding import Encoder
 from counterpoise.persist.errors import UnreadableModel, UnstorableModel
 from counterpoise.persist.files import opened
 from counterpoise.persist.foreign import MEMBER, read_foreign, write_foreign
+from counterpoise.persist.waiting import Waiting
+
+_DEEPEST = 10  # mixtures of mixtures
 
 
 def save(model: Any, path: str | os.PathLike[str], *, trusted: Sequence[str] = ()) -> None:
@@ -23,8 +27,9 @@ def save(model: Any, path: str | os.PathLike[str], *, trusted: Sequence[str] = (
     ----------
     model : fitted estimator
         A classifier or learner of counterpoise, a scikit-learn ``Pipeline`` around one, or a model of scikit-learn.
-        Models of scikit-learn need skops: ``pip install "counterpoise[models]"``. Classifiers of LightGBM, XGBoost and
-        CatBoost are stored as files of their own format inside of this one. Callbacks are not stored.
+        Trees, forests, histogram gradient boosting, logistic regression and common preprocessing of scikit-learn are
+        stored as arrays; its other models need skops: ``pip install "counterpoise[models]"``. Classifiers of LightGBM,
+        XGBoost and CatBoost are stored as files of their own format inside of this one. Callbacks are not stored.
     path : path
         The file; any name does.
     trusted : sequence of str, default=()
@@ -85,6 +90,15 @@ def load(path: str | os.PathLike[str], *, trusted: Sequence[str] = ()) -> Any:
     ...
     counterpoise.persist.UnreadableModel: There is no file no-such-file.cp: check its name, ...
     """
+    return _read(path, trusted, waits=False)
+
+
+def load_waiting(path: str | os.PathLike[str]) -> Any:
+    """Read a mixture whose models wait in its file until they are asked for something; else as ``load``."""
+    return _read(path, (), waits=True)
+
+
+def _read(path: str | os.PathLike[str], trusted: Sequence[str], *, waits: bool) -> Any:
     target = Path(path)
     if target.is_dir():
         raise UnreadableModel(f"{target} is a folder, not a model: give the name of a file in it.")
@@ -97,7 +111,7 @@ def load(path: str | os.PathLike[str], *, trusted: Sequence[str] = ()) -> Any:
         raise UnreadableModel(f"{target} cannot be read: {error.strerror}.") from error
     except MemoryError as error:
         raise UnreadableModel(f"{target} cannot be read: it has more bytes than there is memory.") from error
-    model = _decoded(data, str(target), trusted)
+    model = _decoded(data, str(target), trusted, waits=waits)
     if not _is_fitted(model):
         raise UnreadableModel(f"{target} holds a {type(model).__name__}, which is no fitted model.")
     return model
@@ -124,18 +138,21 @@ def dumps(value: Any, *, trusted: Sequence[str] = ()) -> bytes:
     >>> loads(dumps({"alpha": 0.1, "labels": ("no", "yes")}))
     {'alpha': 0.1, 'labels': ('no', 'yes')}
     """
-    encoder = Encoder()
-    try:
+
+    def pack(encoder: Encoder, value: Any) -> bytes:
         root = encoder.encode(value)
         members = encoder.arrays.members() | encoder.files
         if encoder.foreign:
             members[MEMBER] = write_foreign(encoder.foreign, encoder.foreign_paths, trusted)
+        tree = {"layouts": encoder.layouts, "nodes": encoder.nodes, "root": root}
+        return write_container({**_description(value), **tree}, members)
+
+    try:
+        return pack(Encoder(pack), value)
     except UnstorableModel as error:
         raise UnstorableModel(f"This {type(value).__name__} cannot be stored: {error}.") from error
     except RecursionError as error:
         raise UnstorableModel(f"This {type(value).__name__} cannot be stored: it is nested too deeply.") from error
-    tree = {"layouts": encoder.layouts, "nodes": encoder.nodes, "root": root}
-    return write_container({**_description(value), **tree}, members)
 
 
 def loads(data: bytes, *, trusted: Sequence[str] = ()) -> Any:
@@ -161,12 +178,23 @@ def loads(data: bytes, *, trusted: Sequence[str] = ()) -> Any:
     return _decoded(data, "The data", trusted)
 
 
-def _decoded(data: bytes, name: str, trusted: Sequence[str]) -> Any:
-    try:
-        manifest, members = read_container(data)
+def _decoded(data: bytes, name: str, trusted: Sequence[str], *, waits: bool = False) -> Any:
+    """Return the value of a file; models in files of their own wait there where ``waits`` says so."""
+
+    def now(content: bytes, depth: int = 0) -> Any:
+        if depth > _DEEPEST:
+            raise UnreadableModel("files in it are nested too deeply")
+        manifest, members = read_container(content)
         foreign = read_foreign(members[MEMBER], trusted) if MEMBER in members else []
-        decoder = Decoder(manifest.get("layouts"), members, foreign, trusted)
+        inner = partial(now, depth=depth + 1)
+        decoder = Decoder(manifest.get("layouts"), members, foreign, trusted, later if waits else inner)
         return decoder.decode(manifest.get("nodes"), manifest.get("root"))
+
+    def later(content: bytes) -> Waiting:
+        return Waiting(content, lambda known: _decoded(known, name, trusted))
+
+    try:
+        return now(data)
     except UnreadableModel as error:
         raise UnreadableModel(f"{name} cannot be loaded as a model: {error}.") from error
 

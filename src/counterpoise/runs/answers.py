@@ -173,7 +173,7 @@ def judged(
         )
     settings = _settings(table, asked)
     parts = {split: table.part(asked)}
-    data = Data(table.path.stem, Columns([], []), table.classes, table.positive, parts, {})
+    data = Data(table.path.stem, Columns([], []), table.classes, table.positive, parts, {}, {})
     judge = Judge(settings, data, _Said(said), asked.goals)
     try:
         audit = judge.audit(split, asked.goals)

@@ -8,7 +8,7 @@ from counterpoise._base.types import AnyArray, FloatArray
 from counterpoise.mixtures.members import AskedRows, Mixture
 from counterpoise.mixtures.pool import failures
 from counterpoise.runs.data import Data, Part
-from counterpoise.runs.fitting import has_rules, last_step, looked_at, mixes, seen_by_last
+from counterpoise.runs.fitting import has_rules, keeps_answers, last_step, looked_at, mixes, seen_by_last
 from counterpoise.runs.quantities import AVERAGE, FIRST, MIXTURE
 
 
@@ -43,6 +43,11 @@ class AskedModel:
     def member_errors(self, split: str) -> list[float]:  # noqa: ARG002 - as above
         """Return how often each model or rule of a mixture errs on a split."""
         return []
+
+    def kept(self, name: str, kinds: str) -> AnyArray | None:
+        """Return what the models were found to say, or score, earlier; None where it is not known."""
+        said, shape = self.data.said.get(name), (len(self.part(name)), len(self.estimator.estimators_))
+        return said if said is not None and said.shape == shape and said.dtype.kind in kinds else None
 
     def _lost(self, shares: FloatArray, split: str) -> FloatArray:
         """Return how likely rows are not given their own label."""
@@ -87,6 +92,41 @@ class AskedModels(AskedModel):
         return self._found[1]
 
 
+class AskedPool(AskedModels):
+    """A mixture of models that are slow to ask: what they said is kept with the data, for any other mixture of them."""
+
+    def says(self, method: str, name: str) -> AnyArray | None:
+        """Return the labels that a method gives to rows."""
+        if name in self.data.splits and self.kept(name, "iu") is None:  # as its users would ask it: some models only
+            return super().says(method, name)
+        if method == FIRST:
+            return np.asarray(self.data.classes[self.codes(name)[:, 0]])
+        mixture, rows = self._told(name)
+        return mixture.decide(rows, self.part(name).X)
+
+    def shares(self, method: str, name: str) -> FloatArray | None:
+        """Return how likely a draw says each class of each row; None for plain training."""
+        if method != MIXTURE or not self.is_drawn:
+            return None
+        mixture, rows = self._told(name)
+        return mixture.probabilities(rows)
+
+    def codes(self, name: str) -> AnyArray:
+        """Return the place of the class that each model says of each row, asked once."""
+        known = self.kept(name, "iu")
+        if known is None:
+            part, pool = self.part(name), self.estimator._pool()  # noqa: SLF001 - of our own kind
+            known = self.data.said[name] = pool.codes(part.X, len(part), None)
+        return known
+
+    def _told(self, name: str) -> tuple[Mixture, Any]:
+        told: tuple[Mixture, Any] = self.estimator._told_rows(self.part(name).X, self.codes(name))  # noqa: SLF001
+        return told
+
+    def _losses(self, split: str) -> AnyArray:
+        return failures(self.codes(split), np.searchsorted(self.data.classes, self.part(split).labels))
+
+
 class AskedRules(AskedModel):
     """Rules of scores; plain training is the first model that scores, at its usual threshold."""
 
@@ -121,9 +161,13 @@ class AskedRules(AskedModel):
     def scored(self, name: str) -> AskedRows:
         """Return rows with scores and who decides; those of choice have scores of models that have not seen them."""
         if name not in self._scored:
-            part, is_of_fit = self.part(name), name == self.data.chosen_on
-            ask = self.estimator._asked_rows_of_fit if is_of_fit else self.estimator._asked_rows  # noqa: SLF001
-            self._scored[name] = ask(part.X, **({} if is_of_fit else looked_at(part)))
+            part, estimator = self.part(name), self.estimator
+            if name == self.data.chosen_on:
+                self._scored[name] = estimator._asked_rows_of_fit(part.X)  # noqa: SLF001 - of our own kind
+            else:
+                known = self.kept(name, "f")
+                found = estimator._asked_rows(part.X, **looked_at(part), scores=known)  # noqa: SLF001 - as above
+                self._scored[name], self.data.said[name] = found, found.rows.scores
         return self._scored[name]
 
 
@@ -133,7 +177,9 @@ def _decider(asked: AskedRows, method: str) -> Mixture:
 
 def asked_of(model: Any, data: Data, plain: Any) -> AskedModel:
     """Return what asks a model."""
-    kind = AskedRules if has_rules(model) else AskedModels if mixes(model) else AskedModel
+    if has_rules(model):
+        return AskedRules(model, data, plain)
+    kind = AskedPool if keeps_answers(model) else AskedModels if mixes(model) else AskedModel
     return kind(model, data, plain)
 
 

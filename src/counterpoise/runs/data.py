@@ -67,6 +67,7 @@ class Data(NamedTuple):
     positive: Any  # None where there are more than two classes and none is named
     splits: dict[str, Part]  # train, and validation and test where there are such rows
     extra: dict[str, Part]
+    said: dict[str, AnyArray]  # of these: what the models of a pool said, or their scores, as far as they were asked
     deployed: Any = None  # the deployed model, where its file is named
 
     @property
@@ -102,7 +103,7 @@ def load_data(settings: RunSettings, folder: Path) -> Data:
             named_files = [folder / name for name in files]
             splits[split] = read_part(named_files, columns, settings, largest_weight=asked.largest_weight)
     extra = extra_parts(settings, columns, folder)
-    data = Data(main[0].stem, columns, classes, positive_of(classes, asked.positive), splits, extra)
+    data = Data(main[0].stem, columns, classes, positive_of(classes, asked.positive), splits, extra, {})
     _check_labels(data, settings)
     return with_baseline_model(data, settings, folder)
 

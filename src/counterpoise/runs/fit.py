@@ -14,7 +14,7 @@ from counterpoise.mixtures.pool import groups_of
 from counterpoise.mixtures.scores.groups import UNKNOWN, as_columns, find_groups
 from counterpoise.runs.data import Data, Part, data_files, load_data
 from counterpoise.runs.errors import DataError, RunFolderError, short
-from counterpoise.runs.fitting import Work, fit_model, kept_model, plain_model, unheard
+from counterpoise.runs.fitting import Work, asking_told, fit_model, kept_model, plain_model, unheard
 from counterpoise.runs.folder import CHECKPOINT, MODEL, Prints, Run, Writer, fingerprints
 from counterpoise.runs.goals_file import goals_of, parse_goals_file, read_bytes
 from counterpoise.runs.judging import Judge
@@ -82,7 +82,8 @@ def fit_run(
             resumes = writer.begin(content, settings, data.columns, prints, path.parent)
             counts = ", ".join(f"{len(part)} {name}" for name, part in data.splits.items())
             say(f"{'goes on' if resumes else 'begins'}: {counts} rows, {len(data.columns.features)} features")
-            _fit(work, writer, prints, shlex.join(command))
+            with asking_told(work):
+                _fit(work, writer, prints, shlex.join(command))
         else:
             on_event(f"{folder} is done already: same settings, same data")
     return Run(folder, settings)
@@ -164,6 +165,7 @@ def _fit(work: Work, writer: Writer, prints: Prints, command: str) -> None:
         judge = Judge(work.settings, work.data, model, work.goals, plain_model(work))
         rows, texts = measure_all(judge, seconds)
         texts["commands"] = [command, shlex.join(["counterpoise", "report", writer.folder.name])]
+        writer.save_said(work.data.said)
         writer.finish(rows, texts, prints)
     except BaseException as error:
         with suppress(RunFolderError):  # a full disk takes no last words either

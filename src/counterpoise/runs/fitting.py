@@ -1,15 +1,18 @@
 """Fitting what a goals file asks for: a model that takes raw frames, and plain training beside it to compare with."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from counterpoise._base.progress import RunProgress, Tell
+from counterpoise._base.progress import RunProgress, Tell, hearing
 from counterpoise.goals import Goal, Rate
 from counterpoise.mixtures.choosing import as_aim
 from counterpoise.mixtures.draws import derived_key
+from counterpoise.mixtures.scored import RuleClassifier
 from counterpoise.runs.data import Data, Part
 from counterpoise.runs.keys import run_key
 from counterpoise.runs.methods import (
@@ -98,6 +101,11 @@ def has_rules(model: Any) -> bool:
     return hasattr(last_step(model), "rules_")
 
 
+def keeps_answers(model: Any) -> bool:
+    """Tell whether a model is a mixture of models of any kind, which may be slow to read and to ask: rounds are not."""
+    return isinstance(model, RuleClassifier)
+
+
 def looked_at(part: Part) -> dict[str, Any]:
     """Return what rules may look at beside the features of rows, as ``predict`` takes it."""
     return {"sensitive_features": part.groups or None, "baseline": part.baseline}
@@ -115,16 +123,18 @@ def inside_goals(work: Work, model: Any, *, alpha: float | None = None, objectiv
     if objective is None and alpha is not None:
         given = {"objective": CVAR, "alpha": alpha}
     given |= changes
+    kept = estimator._evidence_of_fit()  # noqa: SLF001 - of our own kind
+    known = kept.scores if has_rules(model) else kept.answers.sizes
     are_rates_asked = bool(work.enforced) or isinstance(as_aim(1.0, given["objective"], ()).objective, Rate)
-    is_unknown = are_rates_asked and TRAIN not in estimator._kept.answers.sizes  # noqa: SLF001 - of our own kind
+    is_unknown = are_rates_asked and TRAIN not in known
     # the rounds count held-out rows alike, and know where models err only
-    if not has_rules(model) and (part.weights is not None or is_unknown):
+    if not keeps_answers(model) and (part.weights is not None or is_unknown):
         given |= {"X": seen_by_last(model, part.X), "y": part.y, "sample_weight": part.weights}
         given["sensitive_features"] = part.groups or None
     chosen = estimator.rebalance(
         **given,
         goals=work.enforced,
-        datasets={name: one.table(seen_by_last(model, one.X)) for name, one in data.extra.items()},
+        datasets={name: one.table(seen_by_last(model, one.X)) for name, one in data.extra.items() if name not in known},
         tables={name: one.table() for name, one in {TRAIN: part, **data.extra}.items()},  # goals may name every column
     )
     return _piped(model[0], chosen) if hasattr(model, "steps") else chosen
@@ -209,7 +219,7 @@ def _unfitted(work: Work, asked: ModelSettings) -> Any:
 
 def _fit_pool(work: Work) -> Any:
     method, data = work.settings.method, work.data
-    pace = _Pace(work.tell, len(method.models))
+    pace = _Pace(work.tell, len(method.models) * (1 + n_asked(work)))
     pool = []
     for number, asked in enumerate(method.models, start=1):
         pool.append((asked.title or f"{number}: {describe(asked)}", _pool_member(work, asked, number)))
@@ -217,9 +227,28 @@ def _fit_pool(work: Work) -> Any:
     parts = {"alpha": work.settings.alpha, "pos_label": work.pos_label}
     mixture = make(method, seed=work.settings.seed, key=work.key, estimators=pool, **parts)
     part = data.splits[data.chosen_on]
+    work.say("asks the models about the rows")
     mixture.fit(part.X, part.y, part.weights, **looked_at(part))
     work.say("chooses the mixture")
     return inside_goals(work, mixture)
+
+
+def n_asked(work: Work) -> int:
+    """Return how often each model of a pool is asked: to choose the mixture, and about every set of rows."""
+    return 1 + len(work.data.splits) + 2 * len(work.data.extra)
+
+
+@contextmanager
+def asking_told(work: Work) -> Iterator[None]:
+    """Tell how far the asking of a pool is, which goes on after all of its models are fitted."""
+    n_models, numbers = len(work.settings.method.models), count(1)
+    pace = _Pace(work.tell, n_models * (1 + n_asked(work)))
+    pace.resume(n_models)
+    if work.settings.method.name != POOL:
+        yield
+        return
+    with hearing(lambda: pace.step(min(n_models + next(numbers), pace.total), "asking the models about the rows")):
+        yield
 
 
 def kept_model(path: Path, say: Say, damaged: str) -> Any:

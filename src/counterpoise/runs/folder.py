@@ -3,6 +3,7 @@
     goals.toml        the goals file as read, byte for byte
     settings.json     the checked settings with defaults filled in, the types of columns, fingerprints
     draws.key         the key of the draws, for nobody but the owner (``runs.keys``); the model has it too
+    said.cp           what the models of a pool said about the rows of the run, so that none is asked again
     model.cp          the fitted model (``counterpoise.load``): takes frames with the columns of the data files
     results.csv       every number, one long table (``counterpoise.runs.results``)
     texts.json        the words that belong to its rows
@@ -29,6 +30,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from counterpoise._base.types import AnyArray
 from counterpoise.persist import write_atomically
 from counterpoise.persist.files import opened, read_file, without_waiting
 from counterpoise.persist.locks import LOCK, FolderLock
@@ -37,7 +39,7 @@ from counterpoise.runs.columns import Columns
 from counterpoise.runs.errors import DataError, RunFolderError
 from counterpoise.runs.keys import KEY
 from counterpoise.runs.methods import split_parameters, training_needs_alpha
-from counterpoise.runs.output import OWN, REPORT, alone_in, writing
+from counterpoise.runs.output import OWN, REPORT, SAID, alone_in, writing
 from counterpoise.runs.results import ResultRow, ResultsTable, append_rows, read_rows
 from counterpoise.runs.settings import ADDED_LATER, RunSettings
 from counterpoise.runs.summary import RunSummary, summarize_run
@@ -63,6 +65,22 @@ class Run(NamedTuple):
         from counterpoise.persist import load  # noqa: PLC0415 - only where the model is wanted
 
         return load(self.folder / MODEL)
+
+    def waiting_model(self) -> Any:
+        """Return the fitted model; those that it is a mixture of wait in its file until they are asked."""
+        from counterpoise.persist.models import load_waiting  # noqa: PLC0415 - as above
+
+        return load_waiting(self.folder / MODEL)
+
+    def said(self) -> dict[str, AnyArray]:
+        """Return what the models of a pool said about the rows of the run; nothing where it was not kept."""
+        from counterpoise.persist import UnreadableModel, loads  # noqa: PLC0415 - as above
+
+        try:
+            found = loads((self.folder / SAID).read_bytes())
+        except (OSError, UnreadableModel):  # of an earlier version, or damaged: the models can be asked
+            return {}
+        return dict(found) if isinstance(found, dict) else {}
 
     def results(self) -> ResultsTable:
         """Return every number of the run."""
@@ -246,7 +264,7 @@ class Writer:
         for left in [*self.folder.glob(f".*{_PART}"), *([] if goes_on else [self.folder / CHECKPOINT])]:
             self._remove(left)
         if before.get("fingerprint") != prints.run:
-            for name in (MODEL, RESULTS, TEXTS, REPORT):
+            for name in (MODEL, SAID, RESULTS, TEXTS, REPORT):
                 self._remove(self.folder / name)
         words = {
             **settings.model_dump(mode="json"),
@@ -266,6 +284,13 @@ class Writer:
         from counterpoise.persist import dumps  # noqa: PLC0415 - only where a model was fitted
 
         self.write(name, dumps(model), private=True)  # it holds the key of the draws
+
+    def save_said(self, said: Mapping[str, AnyArray]) -> None:
+        """Write what models said about the rows of the run."""
+        from counterpoise.persist import dumps  # noqa: PLC0415 - as above
+
+        if said:
+            self.write(SAID, dumps(dict(said)), private=True)  # about single people
 
     def finish(self, rows: Iterable[ResultRow], texts: Mapping[str, Any], prints: Prints) -> None:
         """Write the results, drop the checkpoint, and say that the run is whole."""

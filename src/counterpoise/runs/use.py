@@ -88,7 +88,7 @@ def predict_run(
 
     path = Path(data_path)
     check_place(Path(output_path), read=path)
-    model = run.model()
+    model = run.waiting_model()
     part = read_part([path], run.columns, run.settings, labelled=False)
     written, by = {}, {}
     if ids is not None:
@@ -113,7 +113,7 @@ def _looked_at(run: Run, model: Any, part: Part, path: Path) -> dict[str, Any]:
     """Return what the rules of a model look at, told by the deployed model too where the run has its file."""
     if not has_rules(model):
         return {}
-    data = Data(path.stem, run.columns, np.asarray(last_step(model).classes_), None, {TEST: part}, {})
+    data = Data(path.stem, run.columns, np.asarray(last_step(model).classes_), None, {TEST: part}, {}, {})
     if BASELINE in last_step(model).groups_.by:
         part = with_baseline_model(data, run.settings, run.sources).splits[TEST]
     _check_looked_at(run, model, part, path)
@@ -180,7 +180,7 @@ def certify_run(
     if TEST not in data.splits:
         raise DataError("The run has no test rows: give a data file.")
     with _asked_of("test rows"):
-        return Judge(run.settings, data, run.model(), asked).audit(TEST, asked)
+        return Judge(run.settings, data, run.waiting_model(), asked).audit(TEST, asked)
 
 
 def _limited(run: Run, largest_weight: float | None) -> Run:
@@ -240,7 +240,7 @@ def rebalance_run(
     writer = Writer(Path(output))
     with writer.claim(prints) as is_to_do:
         if is_to_do:
-            model = run.model()
+            model = run.waiting_model()
             if not mixes(model):
                 raise ValueError(f"The method {run.settings.method.name!r} has no mixture to choose anew.")
             data = _own_data(run)
@@ -248,6 +248,7 @@ def rebalance_run(
             work = Work(settings, data, goals, writer.folder / CHECKPOINT, unheard, unheard, writer.save_model)
             model = with_room(work, inside_goals(work, model, alpha=changes.get("alpha"), objective=objective))
             rows, texts = measure_all(Judge(settings, data, model, goals), 0.0)
+            rows = [row for row in rows if row.quantity != "seconds"]  # nothing was trained, and no model asked
             texts["commands"] = [_command(run, settings, changes, writer.folder)]
             content = (run.folder / GOALS).read_bytes()
             writer.begin(content, settings, data.columns, prints, run.sources, origin=origin)
@@ -256,6 +257,7 @@ def rebalance_run(
             assert draws is not None  # noqa: S101 - it is a mixture
             keep_key(writer.folder, draws.key)
             writer.save_model(model)
+            writer.save_said(data.said)
             writer.finish(rows, texts, prints)
     return Run(writer.folder, settings)
 
@@ -298,12 +300,15 @@ def _own_data(run: Run, settings: RunSettings | None = None) -> Data:
     prints = fingerprints(run.settings, data_files(run.settings, run.sources), origin=words.get("origin", ""))
     if prints.run != words["fingerprint"]:
         raise RunFolderError(f"The data files of the run in {run.folder} have changed since it was fitted.")
-    return load_data(settings or run.settings, run.sources)
+    data = load_data(settings or run.settings, run.sources)
+    sizes = {name: len(part) for name, part in {**data.splits, **data.extra}.items()}
+    data.said.update((name, told) for name, told in run.said().items() if len(told) == sizes.get(name))
+    return data
 
 
 def _judge(run: Run, path: Path) -> Judge:
     """Return what measures the run's model on the rows of a file."""
-    model, asked = run.model(), run.settings.data
+    model, asked = run.waiting_model(), run.settings.data
     part = read_part([path], run.columns, run.settings, largest_weight=asked.largest_weight)
     if asked.weights is not None and part.weights is None:
         raise DataError(
@@ -320,7 +325,7 @@ def _judge(run: Run, path: Path) -> Judge:
             )
     known = classes[1] if asked.positive is None and len(classes) == 2 else asked.positive  # noqa: PLR2004
     extra = extra_parts(run.settings, run.columns, run.sources)
-    data = Data(path.stem, run.columns, classes, known, {TEST: part}, extra)
+    data = Data(path.stem, run.columns, classes, known, {TEST: part}, extra, {})
     data = with_baseline_model(data, run.settings, run.sources)
     _check_looked_at(run, model, data.splits[TEST], path)
     return Judge(run.settings, data, model, goals_of(run.settings))

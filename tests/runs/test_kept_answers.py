@@ -1,0 +1,81 @@
+"""What the models of a pool said is kept in the run: another mixture of them reads and asks no model."""
+
+import shutil
+
+import pytest
+from crafting import crafted, taken_apart
+
+from counterpoise.runs import certify_run, fit_run, open_run, rebalance_run
+
+POOL = """
+alpha = 0.3
+goals = ["recall(train) >= 0.5", "positive_rate(mail) <= 0.9"]
+[data]
+files = "{folder}/loans.csv"
+target = "paid"
+drop = "today"
+weights = "weight"
+largest_weight = 3
+groups = "sex"
+[datasets.mail]
+files = "{folder}/mail.csv"
+labelled = false
+[method]
+name = "pool"
+models = [{name = "logistic"}, {name = "tree"}, {name = "tree", parameters = {max_depth = 2}}]
+"""
+RULES = POOL.replace('name = "pool"', 'name = "goals"')
+
+
+@pytest.fixture(scope="module", params=[POOL, RULES], ids=["pool", "goals"])
+def run(request, tmp_path_factory, loans_folder):
+    path = tmp_path_factory.mktemp("kept") / "goals.toml"
+    path.write_text(request.param.replace("{folder}", str(loans_folder)))
+    return fit_run(path)
+
+
+def numbers(run):
+    return [row for row in run.results().rows if row.quantity != "seconds"]
+
+
+def hollowed(run, folder):
+    """Return the same run with nothing where its models were."""
+    shutil.copytree(run.folder, folder)
+    data = (folder / "model.cp").read_bytes()
+    names = [name for name in taken_apart(data)[1] if name.startswith("parts/")]
+    assert len(names) == len(run.model().estimators_)
+    (folder / "model.cp").write_bytes(
+        crafted(lambda _manifest, members: members.update(dict.fromkeys(names, b"PK")), data)
+    )
+    return open_run(folder)
+
+
+def test_models_that_are_gone_are_missed_only_where_they_must_decide(run, tmp_path):
+    first = rebalance_run(run, alpha=0.6, output=tmp_path / "first")
+    hollow = hollowed(run, tmp_path / "hollow")
+    again = rebalance_run(hollow, alpha=0.6, output=tmp_path / "again")
+    assert numbers(again) == numbers(first)
+    assert certify_run(again) == certify_run(first)
+    third = rebalance_run(again, alpha=0.6, goals=["recall(train) >= 0.6"], output=tmp_path / "third")
+    assert third.summary().goals[0].goal == "recall(train) >= 0.6"
+    with pytest.raises(ValueError, match=r"model\.cp cannot be loaded as a model: "):
+        third.model()
+
+
+def test_where_kept_answers_are_damaged_the_models_are_asked_again(run, tmp_path):
+    folder = shutil.copytree(run.folder, tmp_path / "run")
+    (folder / "said.cp").write_bytes(b"damaged")
+    first = rebalance_run(run, alpha=0.6, output=tmp_path / "first")
+    assert numbers(rebalance_run(open_run(folder), alpha=0.6, output=tmp_path / "again")) == numbers(first)
+
+
+def test_the_bar_moves_while_a_pool_is_asked(loans_folder, tmp_path):
+    told = []
+    (tmp_path / "goals.toml").write_text(POOL.replace("{folder}", str(loans_folder)))
+    fit_run(tmp_path / "goals.toml", tell=told.append)
+    assert [progress.done for progress in told] == list(range(1, 22))
+    assert {progress.total for progress in told} == {21}
+    assert [progress.part for progress in told[2:4]] == [
+        "decision tree with max_depth = 2",
+        "asking the models about the rows",
+    ]
