@@ -1,5 +1,6 @@
 """Rounds inside goals: with a learner that finds the best model there is, they reach the optimum over its class."""
 
+import re
 import warnings
 from itertools import pairwise
 
@@ -178,6 +179,8 @@ def test_rounds_tell_how_the_mixture_stands(people):
     standing = [done.standing for done in seen]
     assert standing[0].violation > 0
     assert standing[0].value == np.inf
+    assert seen[0].told.startswith("goals missed by 0.")
+    assert re.fullmatch(r"risk 0\.\d+, bound 0\.\d+", seen[-1].told)
     feasible = [one for one in standing if one.violation == 0]
     assert len(feasible) > 1
     assert all(later.value <= before.value + 1e-9 for before, later in pairwise(feasible))

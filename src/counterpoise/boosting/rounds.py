@@ -46,6 +46,14 @@ class Round(NamedTuple):
     said: AnyArray | None = None  # as in ``Fitted``
     standing: Standing | None = None  # inside goals
 
+    @property
+    def told(self) -> str:
+        """Return in a few words how far it is, for a line of progress."""
+        if self.standing is None:
+            return f"loss {self.weighted_loss:.3f}"
+        value, violation, bound = self.standing
+        return f"goals missed by {violation:.3g}" if violation > 0 else f"risk {value:.4f}, bound {bound:.4f}"
+
 
 class History:
     """The models so far and their losses on the training samples, one byte each.
