@@ -334,3 +334,27 @@ def test_patience_counts_from_where_goals_can_be_met(people):
     boosted(people, patience=1, alpha=0.4, n_estimators=30, callbacks=[seen.append])
     assert len(seen) < 30
     assert seen[-1].standing.violation == 0
+
+
+def test_rules_are_chosen_on_scores_of_folds_too(people, tmp_path):
+    X, y, _ = people
+    mail = {"mail": Table(X[:300] + 0.05, baseline=y[:300])}
+    settings = {"goals": [PARITY, "churn(mail) <= 0.35"], "n_folds": 3, "n_estimators": 4}
+    answers = boosted(people, {"datasets": mail}, **settings)
+    assert not hasattr(answers, "rules_")  # of so few rows folds score otherwise than models of all of them
+    model = boosted(people, {"datasets": mail}, **settings, scores=True)
+    assert len(model.mixture_) == len(model.rules_)
+    assert model.value_ <= answers.value_ + 1e-4
+    assert all(check.holds for check in model.check_goals())
+    scores, judged = model._scored.scores["train"][:, 0], model.estimators_[0].predict_proba(X)[:, 1]
+    assert (scores != judged).any()
+    assert np.corrcoef(scores, judged)[0, 1] > 0.7
+
+    def stop(done):
+        if done.number == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        boosted(people, {"datasets": mail}, **settings, scores=True, checkpoint=tmp_path, callbacks=[stop])
+    resumed = boosted(people, {"datasets": mail}, **settings, scores=True, checkpoint=tmp_path)
+    np.testing.assert_array_equal(resumed.predict_proba(X), model.predict_proba(X))
