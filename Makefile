@@ -1,4 +1,4 @@
-# Two commands for a newcomer: `make demo` and `make test`. Each sets up its own .venv first.
+# Two commands for a newcomer: `make demo` and `make test`. Each first installs into .venv what it needs.
 PYTHON ?= python3
 BIN := .venv/bin
 # Where the plain package is the large build for GPUs, name the one for processors as PyTorch's own pages say.
@@ -15,12 +15,23 @@ help:
 	@echo "make reproduce PAPER=vadaboost  a paper's experiments on real data; ARGS='--seeds 2' and the like go with it"
 	@echo "make wheel-test  build the wheel and run the tests against it"
 
-.venv/installed: pyproject.toml
-	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev]"
-	touch $@
+# pip says nothing while it unpacks: a line every few seconds says that it goes on.
+define install
+	@echo "installs counterpoise[$(1)] into .venv"
+	@(while sleep 4 >/dev/null 2>&1; do echo "  still installing"; done) & beat=$$!; trap "kill $$beat" EXIT; \
+	{ test -x $(BIN)/pip || $(PYTHON) -m venv .venv; } && \
+	$(BIN)/python -m pip install --disable-pip-version-check --progress-bar off --editable ".[$(1)]"
+	touch $(2)
+endef
 
-demo: .venv/installed
+# The demo needs the command line, not the tools of development.
+.venv/installed-cli: pyproject.toml
+	$(call install,cli,$@)
+
+.venv/installed: pyproject.toml
+	$(call install,dev,$@ .venv/installed-cli)
+
+demo: .venv/installed-cli
 	$(BIN)/counterpoise demo
 
 # Tests of one file share what they fit.

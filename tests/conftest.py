@@ -1,8 +1,8 @@
 """Settings shared by all tests."""
 
-import importlib
-
 from hypothesis import HealthCheck, settings
+
+from counterpoise.cli.warming import compile_all
 
 # No deadline: the first call of a kernel may compile it. The same examples in every run: CI must not flicker.
 HOW = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
@@ -12,15 +12,6 @@ settings.load_profile("counterpoise")
 
 
 def pytest_configure(config):
-    """Compile the kernels once before workers start: several writers of numba's cache have crashed."""
+    """Compile the kernels once before workers start: each would compile them otherwise."""
     if not hasattr(config, "workerinput"):
-        kernels = (
-            "solvers._kernels",
-            "solvers._svm_kernels",
-            "solvers._ball_kernels",
-            "learners.trees",
-            "learners.bernstein_stump",
-            "boosting.robust_loss",
-        )
-        for module in kernels:
-            importlib.import_module(f"counterpoise.{module}")
+        compile_all()

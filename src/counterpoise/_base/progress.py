@@ -1,6 +1,7 @@
-"""How far long work is: the value that runs and experiments tell, and its words."""
+"""How far long work is: the value that runs and experiments tell, its words, and who hears of kernels that compile."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import NamedTuple, TypeAlias
 
 _MINUTE, _HOUR = 60, 3600
@@ -28,6 +29,26 @@ class RunProgress(NamedTuple):
 
 
 Tell: TypeAlias = Callable[[RunProgress], None]
+Watch: TypeAlias = Callable[[str | None], None]  # the name of a kernel that begins to compile, None when it is done
+
+_watchers: tuple[Watch, ...] = ()
+
+
+@contextmanager
+def watching_compilation(watch: Watch) -> Iterator[None]:
+    """Tell ``watch`` of every kernel that is compiled meanwhile, in whatever thread."""
+    global _watchers  # noqa: PLW0603 - a new tuple each time: another thread may be going through the old one
+    _watchers = (*_watchers, watch)
+    try:
+        yield
+    finally:
+        _watchers = tuple(one for one in _watchers if one is not watch)
+
+
+def tell_of_compilation(name: str | None) -> None:
+    """Tell all who watch that a kernel begins to compile, or with None that it is done."""
+    for watch in _watchers:
+        watch(name)
 
 
 def duration(seconds: float) -> str:

@@ -135,7 +135,7 @@ class _Bracket:
 
 
 # Plain loops: a threaded product of vectors waits longer than it computes.
-@kernel([float64(_floats, _floats)])
+@kernel(float64(_floats, _floats))
 def dot(first: FloatArray, second: FloatArray) -> float:
     """Return the sum of the products."""
     total = 0.0
@@ -144,7 +144,7 @@ def dot(first: FloatArray, second: FloatArray) -> float:
     return total
 
 
-@kernel([types.UniTuple(float64, 3)(_floats, _floats)])
+@kernel(types.UniTuple(float64, 3)(_floats, _floats))
 def by_side(slopes: FloatArray, sides: FloatArray) -> tuple[float, float, float]:
     """Return by how much a direction lowers and raises a loss with these slopes, and the direction's largest size."""
     falls, rises, largest = 0.0, 0.0, 0.0

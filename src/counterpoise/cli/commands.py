@@ -24,7 +24,16 @@ app = App(
     result_action="return_value",
     suppress_keyboard_interrupt=False,  # main says what is kept
 )
-for command in (project.demo, project.bench, project.goals, project.data, tables.choose, tables.apply, tables.audit):
+for command in (
+    project.demo,
+    project.warm_up,
+    project.bench,
+    project.goals,
+    project.data,
+    tables.choose,
+    tables.apply,
+    tables.audit,
+):
     app.command(command)
 
 

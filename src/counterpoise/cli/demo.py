@@ -104,10 +104,12 @@ def _loans(output: Path, say: Say, progress: Progress) -> Path:
         "   70 % of those that will not be paid back, treat women and men alike, change few of last year's decisions,\n"
         "   else be wrong as rarely as possible. No decision looks at sex.\n"
     )
-    run = _fit(output, "loans", loans(_N_LOANS, random_state=0)[0], _LOANS, progress)
-    say(_indented(_truth_table(run)))
+    with progress() as tell:
+        run = _fit(output, "loans", loans(_N_LOANS, random_state=0)[0], _LOANS, tell)
+        table, page = _truth_table(run), write_report(run.folder)
+    say(_indented(table))
     say("\n   The audit looked at 16,000 rows that nobody trained or chose on; the truth is that of 200,000 others.\n")
-    return write_report(run.folder)
+    return page
 
 
 def _truth_table(run: Run) -> str:
@@ -153,10 +155,11 @@ def _tumours(output: Path, say: Say, progress: Progress) -> Path:
     table = load_breast_cancer(as_frame=True).frame
     table["diagnosis"] = table.pop("target").map({0: "malignant", 1: "benign"})
     say("2. A rate in place of the error: miss as few malignant tumours as possible, with few false alarms.\n")
-    run = _fit(output, "tumours", table, _TUMOURS, progress)
-    say(_indented(_tumour_table(run)))
-    say("")
-    return write_report(run.folder)
+    with progress() as tell:
+        run = _fit(output, "tumours", table, _TUMOURS, tell)
+        found, page = _tumour_table(run), write_report(run.folder)
+    say(_indented(found))
+    return page
 
 
 def _tumour_table(run: Run) -> str:
@@ -170,11 +173,10 @@ def _tumour_table(run: Run) -> str:
     return text_table([heads, *rows], "<>>>>")
 
 
-def _fit(output: Path, name: str, table: Any, goals: str, progress: Progress) -> Run:
+def _fit(output: Path, name: str, table: Any, goals: str, tell: Tell) -> Run:
     write_atomically(output / f"{name}.csv", [table.to_csv(index=False).encode()])
     write_atomically(output / f"{name}.toml", [goals.encode()])
-    with progress() as tell:
-        return fit_run(output / f"{name}.toml", tell=tell)
+    return fit_run(output / f"{name}.toml", tell=tell)
 
 
 def _one(results: Any, quantity: str, method: str, settings: str = "") -> float:

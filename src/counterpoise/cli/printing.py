@@ -3,6 +3,7 @@
 import inspect
 import json
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -11,10 +12,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
+from counterpoise._base.progress import duration, watching_compilation
+
 if TYPE_CHECKING:
     from counterpoise._base.progress import RunProgress, Tell
 
-_PAUSE = 5.0  # seconds between two lines on progress
+COMPILING = "compiling kernels, once"
+_PAUSE = 4.5  # seconds between two lines on progress: nobody waits for more than five without a word
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,14 +45,12 @@ class Shown:
 
     @contextmanager
     def progress(self) -> "Iterator[Tell]":
-        """Show how far long work is: a bar with the time left in a terminal, else a line now and then."""
+        """Show how far long work is: a bar with the time left in a terminal, else a line every few seconds."""
         if self.quiet or self.json:
             yield lambda _progress: None
-        elif sys.stdout.isatty():
-            with _bar() as tell:
-                yield tell
         else:
-            yield _now_and_then()
+            with _bar() if sys.stdout.isatty() else lines_of_progress() as tell:
+                yield tell
 
 
 Flag = Parameter(negative="", show_default=False)
@@ -67,17 +69,57 @@ def flowing(function: Callable[..., Any]) -> Callable[..., Any]:
     return function
 
 
-def _now_and_then() -> "Tell":
-    """Return what prints how far work is when some seconds have gone by, and at its end: logs stay short."""
-    printed = time.monotonic()
+class Words:
+    """What long work is at: its newest part, or that kernels compile, which interrupts it."""
+
+    def __init__(self) -> None:
+        self.part = "working"
+        self._n_compiling = 0  # a kernel that is compiled may call for others
+
+    def watch(self, kernel: str | None) -> None:
+        """Hear that a kernel begins to compile, or with None that one is done."""
+        self._n_compiling += 1 if kernel else -1
+
+    def __str__(self) -> str:
+        return COMPILING if self._n_compiling else self.part
+
+
+@contextmanager
+def lines_of_progress(pause: float = _PAUSE) -> "Iterator[Tell]":
+    """Print how far work is when so many seconds have gone by, told of or not, and at its end: logs stay short."""
+    started = printed = time.monotonic()
+    words, is_over, has_compiled = Words(), threading.Event(), False
+
+    def say(text: str) -> None:
+        nonlocal printed
+        printed = time.monotonic()
+        _print(text)
 
     def tell(progress: "RunProgress") -> None:
-        nonlocal printed
-        if progress.done == progress.total or time.monotonic() - printed > _PAUSE:
-            printed = time.monotonic()
-            _print(str(progress))
+        words.part = progress.part
+        if progress.done == progress.total or time.monotonic() - printed > pause:
+            say(str(progress))
 
-    return tell
+    def watch(kernel: str | None) -> None:
+        nonlocal has_compiled
+        words.watch(kernel)
+        if not has_compiled:
+            has_compiled = True
+            say(COMPILING)
+
+    def speak_up() -> None:
+        while not is_over.wait(max(printed + pause - time.monotonic(), 0.0)):
+            if time.monotonic() - printed >= pause:
+                say(f"{words}; {duration(time.monotonic() - started)} so far")
+
+    speaker = threading.Thread(target=speak_up, daemon=True)
+    speaker.start()
+    try:
+        with watching_compilation(watch):
+            yield tell
+    finally:
+        is_over.set()
+        speaker.join()
 
 
 @contextmanager
@@ -85,14 +127,27 @@ def _bar() -> "Iterator[Tell]":
     from rich import progress as rich  # noqa: PLC0415 - heavy, and for terminals only
 
     columns = (
+        rich.SpinnerColumn(),
         rich.TextColumn("{task.description}"),
         rich.BarColumn(),
-        rich.MofNCompleteColumn(),
+        rich.TextColumn("{task.fields[counted]}"),
+        rich.TimeElapsedColumn(),
         rich.TimeRemainingColumn(),
     )
+    words = Words()
     with rich.Progress(*columns, transient=True) as bar:
-        task = bar.add_task("starting", total=None)
-        yield lambda done: bar.update(task, completed=done.done, total=done.total, description=done.part)
+        task = bar.add_task(str(words), total=None, counted="")
+
+        def tell(progress: "RunProgress") -> None:
+            words.part, counted = progress.part, f"{progress.done}/{progress.total}"
+            bar.update(task, completed=progress.done, total=progress.total, description=str(words), counted=counted)
+
+        def watch(kernel: str | None) -> None:
+            words.watch(kernel)
+            bar.update(task, description=str(words))
+
+        with watching_compilation(watch):
+            yield tell
 
 
 def _plain(value: Any) -> Any:

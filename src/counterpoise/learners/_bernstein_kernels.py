@@ -19,10 +19,11 @@ sums over the samples in question.
 from typing import TypeAlias
 
 import numpy as np
-from numba import float64, int64, njit, types, uint8, uint64, void
+from numba import float64, int64, types, uint8, uint64, void
 
-from counterpoise._base.compiled import kernel
+from counterpoise._base.compiled import helper, kernel
 from counterpoise._base.types import ByteArray, FloatArray, IntArray
+from counterpoise.learners._sorting import stable_order
 
 TIE = 1.0 + 1e-12  # gains closer than this factor are equal: rounding must not choose between stumps
 _ROUNDING = 1e-14  # part of the whole below which a sum of wrong masses is left over from subtraction
@@ -42,7 +43,7 @@ _sums = types.UniTuple(float64, 5)
 Sums: TypeAlias = tuple[float, float, float, float, float]  # W, S, signed sums of both masses, penalty
 
 
-@kernel([_sums(_given_floats, _given_floats, _given_floats, float64, _floats2)])
+@kernel(_sums(_given_floats, _given_floats, _given_floats, float64, _floats2))
 def fill_masses(weights: FloatArray, signs: FloatArray, rates: FloatArray, penalty: float, masses: FloatArray) -> Sums:
     """Set both masses of each sample, and return their sums; ``rates`` are 1 over the start weights."""
     total, squares, signed, signed_squares = 0.0, 0.0, 0.0, 0.0
@@ -57,7 +58,7 @@ def fill_masses(weights: FloatArray, signs: FloatArray, rates: FloatArray, penal
     return total, squares, signed, signed_squares, penalty
 
 
-@njit(nogil=True, error_model="numpy")
+@helper(error_model="numpy")
 def _wrong(edge: float, spread: float, sums: Sums) -> float:
     """Return B, what is wrong; A is that of the negative edges."""
     total, squares, _, _, penalty = sums
@@ -67,7 +68,7 @@ def _wrong(edge: float, spread: float, sums: Sums) -> float:
     return weight * weight + penalty * max(square - weight * weight, 0.0)
 
 
-@njit(nogil=True, error_model="numpy")
+@helper(error_model="numpy")
 def _root_of_gain(edge: float, spread: float, sums: Sums, to_beat: float) -> float:
     """Return ``sqrt A - sqrt B``, or 0 where its square is not above ``to_beat``.
 
@@ -84,7 +85,7 @@ def _root_of_gain(edge: float, spread: float, sums: Sums, to_beat: float) -> flo
     return root if root * root > to_beat else 0.0
 
 
-@njit(nogil=True)
+@helper
 def _note(root: float, feature: int, place: int, missing_left: int, roots: FloatArray, choice: IntArray) -> float:
     """Keep a stump as the best so far, and return what a gain must beat from here on."""
     roots[0] = root
@@ -92,7 +93,7 @@ def _note(root: float, feature: int, place: int, missing_left: int, roots: Float
     return root * root * TIE
 
 
-@njit(nogil=True)
+@helper
 def _scan_numeric(
     hist: FloatArray, n_cuts: int, feature: int, missing_left: int, sums: Sums, roots: FloatArray, choice: IntArray
 ) -> None:
@@ -109,7 +110,7 @@ def _scan_numeric(
             to_beat = _note(root, feature, b, missing_left, roots, choice)
 
 
-@njit(nogil=True)
+@helper
 def _turning_order(hist: FloatArray, n_bins: int) -> IntArray:
     """Return the categories that matter, missing values as one of them, in the order in which they change sides.
 
@@ -124,20 +125,23 @@ def _turning_order(hist: FloatArray, n_bins: int) -> IntArray:
         angle = np.arctan2(second, first)
         held[n_held], angles[n_held] = b, angle + np.pi if _points_down(first, second) else angle
         n_held += 1
-    return held[:n_held][np.argsort(angles[:n_held], kind="mergesort")]
+    order: IntArray = stable_order(angles, n_held)
+    for place in range(n_held):
+        order[place] = held[order[place]]
+    return order
 
 
-@njit(nogil=True)
+@helper
 def _points_down(first: float, second: float) -> bool:
     return second < 0.0 or (second == 0.0 and first < 0.0)
 
 
-@njit(nogil=True)
+@helper
 def _starts_left(hist: FloatArray, category: int) -> bool:
     return not _points_down(hist[category, 0], hist[category, 1])
 
 
-@njit(nogil=True)
+@helper
 def _scan_categories(
     hist: FloatArray, n_bins: int, feature: int, sums: Sums, roots: FloatArray, choice: IntArray
 ) -> None:
@@ -162,12 +166,14 @@ def _scan_categories(
         n_left += moves
 
 
-@njit(nogil=True)
+@helper
 def _add_four(columns, masses, hists):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     """Add all rows to the histograms of four features, at once: an addition need not wait for the one before."""
     c0, c1, c2, c3 = columns
     h0, h1, h2, h3 = hists[0], hists[1], hists[2], hists[3]
-    hists[:] = 0.0
+    for b in range(256):
+        for mass in range(2):
+            h0[b, mass], h1[b, mass], h2[b, mass], h3[b, mass] = 0.0, 0.0, 0.0, 0.0
     for i in range(masses.shape[0]):
         weight, square = masses[i, 0], masses[i, 1]
         b0, b1, b2, b3 = uint64(c0[i]), uint64(c1[i]), uint64(c2[i]), uint64(c3[i])
@@ -182,12 +188,10 @@ def _add_four(columns, masses, hists):  # type: ignore[no-untyped-def]  # noqa: 
 
 
 @kernel(
-    [
-        void(
-            *(int64, int64, int64, _bins, _given_ints, _given_ints, _given_flags, _given_flags),
-            *(_floats2, _sums, _floats2, _ints2),
-        )
-    ]
+    void(
+        *(int64, int64, int64, _bins, _given_ints, _given_ints, _given_flags, _given_flags),
+        *(_floats2, _sums, _floats2, _ints2),
+    )
 )
 def search_stumps(
     first: int,
@@ -227,14 +231,14 @@ def search_stumps(
                 _scan_numeric(hist, n_bins[f] - 1, f, 1, sums, roots[block], choices[block])
 
 
-@kernel([float64(_sums, float64)])
+@kernel(float64(_sums, float64))
 def constant_root(sums: Sums, root: float) -> float:
     """Return ``sqrt A - sqrt B`` of saying class 1 everywhere, or 0 where it does not beat ``root``."""
     constant: float = _root_of_gain(sums[2], sums[3], sums, root * root * TIE)
     return constant
 
 
-@njit(nogil=True)
+@helper
 def _split_categories(
     column: ByteArray, masses: FloatArray, n_bins: int, place: int, table: ByteArray, held: ByteArray
 ) -> None:
@@ -249,15 +253,16 @@ def _split_categories(
         table[order[p]] = _starts_left(hist, order[p]) != (p < place)
 
 
-@njit(nogil=True)
+@helper
 def _add_sides(classes: FloatArray, table: ByteArray, held: ByteArray, which: int, sides: FloatArray) -> None:
     """Add the bins that are held, or those that are not, to their sides."""
     for b in range(256):
         if held[b] == which:
-            sides[1 - table[b]] += classes[b]
+            sides[1 - table[b], 0] += classes[b, 0]
+            sides[1 - table[b], 1] += classes[b, 1]
 
 
-@kernel([void(_column, _given_floats, _given_ints, _floats2, int64, int64, int64, int64, _bytes, _floats2)])
+@kernel(void(_column, _given_floats, _given_ints, _floats2, int64, int64, int64, int64, _bytes, _floats2))
 def fill_split(
     column: ByteArray,
     weights: FloatArray,
@@ -280,12 +285,14 @@ def fill_split(
     if is_categorical:
         _split_categories(column, masses, n_bins, place, table, held)
     else:
-        held[:n_bins] = 1
-        table[: place + 1] = 1
-        if classes[_MISSING_BIN].any():
+        for b in range(n_bins):
+            held[b], table[b] = 1, b <= place
+        if classes[_MISSING_BIN, 0] != 0.0 or classes[_MISSING_BIN, 1] != 0.0:
             held[_MISSING_BIN], table[_MISSING_BIN] = 1, missing_left
     _add_sides(classes, table, held, 1, sides)
-    goes_left = table[_MISSING_BIN] > 0 if held[_MISSING_BIN] else sides[0].sum() >= sides[1].sum()
+    goes_left = (
+        table[_MISSING_BIN] > 0 if held[_MISSING_BIN] else sides[0, 0] + sides[0, 1] >= sides[1, 0] + sides[1, 1]
+    )
     for b in range(256):
         if not held[b]:
             table[b] = goes_left

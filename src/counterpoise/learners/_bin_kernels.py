@@ -2,9 +2,9 @@
 
 import math
 
-from numba import float64, int64, njit, types, uint8, void
+from numba import float64, int64, types, uint8, void
 
-from counterpoise._base.compiled import kernel
+from counterpoise._base.compiled import helper, kernel
 from counterpoise._base.types import BoolArray, ByteArray, FloatArray
 
 MISSING_BIN = 255
@@ -16,7 +16,7 @@ _floats2 = float64[:, ::1]
 _values = types.Array(float64, 2, "C", readonly=True)  # may come from a file mapped into memory
 
 
-@njit(nogil=True)
+@helper
 def _value_bin(value: float, edges: FloatArray) -> int:
     """Return how many of 255 sorted edges lie below the value; those not in use are infinite."""
     place = 0
@@ -26,7 +26,7 @@ def _value_bin(value: float, edges: FloatArray) -> int:
     return place
 
 
-@njit(nogil=True)
+@helper
 def _category_bin(value: float, seen: ByteArray) -> int:
     """Return the code of a category in use, else the missing bin."""
     if not 0.0 <= value < MISSING_BIN or value != math.floor(value) or not seen[int64(value)]:
@@ -34,7 +34,7 @@ def _category_bin(value: float, seen: ByteArray) -> int:
     return int(value)
 
 
-@kernel([void(_values, _floats2, _bytes, _bytes2, int64, _bytes2, _bytes)])
+@kernel(void(_values, _floats2, _bytes, _bytes2, int64, _bytes2, _bytes))
 def bin_rows(
     values: FloatArray,
     edges: FloatArray,

@@ -11,10 +11,11 @@ The right form has no difference of large sums in it, so an empty gain is zero t
 from typing import TypeAlias
 
 import numpy as np
-from numba import float64, int64, njit, types, uint8, uint64, void
+from numba import float64, int64, types, uint8, uint64, void
 
-from counterpoise._base.compiled import kernel
+from counterpoise._base.compiled import helper, kernel
 from counterpoise._base.types import AnyArray, ByteArray, FloatArray, IntArray
+from counterpoise.learners._sorting import stable_order
 from counterpoise.learners._tree_kernels import subtract
 
 _TIE = 1.0 + 1e-9  # gains closer than this factor are equal: rounding must not choose between features
@@ -33,9 +34,9 @@ _given_flags = types.Array(uint8, 1, "C", readonly=True)
 _limits = types.Tuple((int64, float64, float64))
 Limits: TypeAlias = tuple[int, float, float]  # number of classes; least weight and least number of rows of a side
 
-_plain = njit(nogil=True, error_model="numpy")  # which spares a test of each divisor
+_plain = helper(error_model="numpy")  # which spares a test of each divisor
 # Numba counts the references to every array that a call hands over: 60 ns, as much as the search of some ten bins.
-_inlined = njit(nogil=True, error_model="numpy", inline="always")
+_inlined = helper(error_model="numpy", inline="always")
 
 
 @_plain
@@ -115,7 +116,7 @@ def _best_single(
 ) -> tuple[float, int]:
     """Return the best gain, and its place, of sending one bin left, beside ``left``, or at the last place none."""
     best, place = _gain(left, whole, limits), order.size
-    side = left.copy()
+    side = np.empty(left.size)
     for p in range(order.size):
         for k in range(left.size):
             side[k] = left[k] + hist[k, low + order[p]]
@@ -151,7 +152,10 @@ def _ordered_bins(hist: FloatArray, low: int, n_bins: int, is_categorical: int, 
             n_held += 1
     if limits[0] != _TWO:
         return order[:n_held]
-    return order[np.argsort(shares[:n_held], kind="mergesort")]
+    by_share: IntArray = stable_order(shares, n_held)
+    for p in range(n_held):
+        by_share[p] = order[by_share[p]]
+    return by_share
 
 
 @_inlined
@@ -183,17 +187,6 @@ def _search(
     return gain, place
 
 
-@_plain
-def _search_with_missing(
-    hist: FloatArray, low: int, n_bins: int, left: FloatArray, whole: FloatArray, is_categorical: int, limits: Limits
-) -> tuple[float, int]:
-    """Search with missing values on the left."""
-    for k in range(whole.size):
-        left[k] = hist[k, low + _MISSING_BIN]
-    gain, place = _search(hist, low, n_bins, left, whole, is_categorical, limits)
-    return gain, place
-
-
 @_inlined
 def best_of_feature(
     hist: FloatArray,
@@ -210,22 +203,22 @@ def best_of_feature(
     ``left`` is room for one sum of each kind. A numeric feature that gives ``NO_SPLIT`` gives it in every node below
     too, because their sides are parts of these; a categorical one may not, because its order changes.
     """
-    left[:] = 0.0
-    gain, place = _search(hist, low, n_bins, left, whole, is_categorical, limits)
-    if high - low > _MISSING_BIN and _weight(hist, low + _MISSING_BIN, limits) > limits[1]:
-        gain_left, place_left = _search_with_missing(hist, low, n_bins, left, whole, is_categorical, limits)
-        if gain_left > to_beat(gain):
-            return gain_left, place_left, 1
-    return gain, place, 0
+    best, best_place, missing_left = NO_SPLIT, 0, 0
+    has_missing = high - low > _MISSING_BIN and _weight(hist, low + _MISSING_BIN, limits) > limits[1]
+    for is_left in range(2 if has_missing else 1):
+        for k in range(left.size):
+            left[k] = hist[k, low + _MISSING_BIN] if is_left else 0.0
+        gain, place = _search(hist, low, n_bins, left, whole, is_categorical, limits)
+        if not is_left or gain > to_beat(best):
+            best, best_place, missing_left = gain, place, is_left
+    return best, best_place, missing_left
 
 
 @kernel(
-    [
-        void(
-            *(int64, int64, _ints2, _slots, _given_ints, _given_flags, _ints, _floats3, _floats2),
-            *(_limits, _floats2, _ints2, _bytes2),
-        )
-    ]
+    void(
+        *(int64, int64, _ints2, _slots, _given_ints, _given_flags, _ints, _floats3, _floats2),
+        *(_limits, _floats2, _ints2, _bytes2),
+    )
 )
 def search_splits(
     first: int,
@@ -307,7 +300,10 @@ def divide_bins(
 
     Bins that the node does not hold go where missing values go.
     """
-    table[:], sums[:] = 0, 0.0
+    for b in range(256):
+        table[b] = 0
+    for k in range(sums.shape[1]):
+        sums[0, k], sums[1, k] = 0.0, 0.0
     order = _ordered_bins(hist, low, n_bins, is_categorical, limits)
     one_alone = is_categorical > 0 and limits[0] > _TWO
     _fill_table(hist, low, order, place, one_alone, table, sums)
@@ -320,12 +316,10 @@ def divide_bins(
 
 
 @kernel(
-    [
-        void(
-            *(_slots, _given_ints, _given_flags, _ints, _floats3, _limits, float64),
-            *(_floats2, _ints2, _bytes2, _ints2, _bytes2, _floats3),
-        )
-    ]
+    void(
+        *(_slots, _given_ints, _given_flags, _ints, _floats3, _limits, float64),
+        *(_floats2, _ints2, _bytes2, _ints2, _bytes2, _floats3),
+    )
 )
 def choose_splits(
     base: AnyArray,

@@ -10,9 +10,9 @@ thread in the order of the rows and the number of threads does not change a bit 
 """
 
 import numpy as np
-from numba import boolean, float64, int64, njit, types, uint8, uint16, uint32, uint64, void
+from numba import boolean, float64, int64, types, uint8, uint16, uint32, uint64, void
 
-from counterpoise._base.compiled import kernel
+from counterpoise._base.compiled import helper, kernel
 from counterpoise._base.types import AnyArray, ByteArray, FloatArray, IntArray
 
 _BLOCK = 8192  # rows added for all features before the next: their weights stay in the cache
@@ -34,9 +34,11 @@ _weights = types.Array(float64, 1, "C", readonly=True)
 
 
 # No slices in the loops over features: numba would count the references of each, for the time of dozens of additions.
+# No slice is set to another and no rows are added as a whole: each such line takes seconds to compile, most of them for
+# the words of an error about shapes.
 
 
-@njit(nogil=True)
+@helper
 def _add_four(bins, four, lows, first, rows, weights, codes, n_slots, sums):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     """Add some rows to the histograms of four features.
 
@@ -58,7 +60,7 @@ def _add_four(bins, four, lows, first, rows, weights, codes, n_slots, sums):  # 
         sums[place + (s3 + bins[f3, row])] += weight
 
 
-@njit(nogil=True)
+@helper
 def _add_one(bins, f, low, first, rows, weights, codes, n_slots, sums):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     """Add some rows to the histogram of one feature."""
     for i in range(weights.size):
@@ -69,7 +71,7 @@ def _add_one(bins, f, low, first, rows, weights, codes, n_slots, sums):  # type:
         sums[uint64(codes[i]) * n_slots + (low + bins[f, row])] += weights[i]
 
 
-@njit(nogil=True)
+@helper
 def _add_block(bins, features, base, first, rows, weights, codes, hist):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     """Add a block of rows, or if ``rows`` is None those from ``first`` on, to the histograms of some features."""
     sums, n_slots = hist.ravel(), uint64(hist.shape[1])
@@ -83,18 +85,23 @@ def _add_block(bins, features, base, first, rows, weights, codes, hist):  # type
         _add_one(bins, f, base[f], first, rows, weights, codes, n_slots, sums)
 
 
-@njit(nogil=True)
-def add_to(bins, features, base, rows, weights, codes, hist):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
-    """Add rows, all of them in order if ``rows`` is None, to the histograms of some features."""
+@helper
+def add_all_to(bins, features, base, weights, codes, hist):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    """Add all rows, in order, to the histograms of some features."""
     for low in range(0, weights.size, _BLOCK):
-        block, first = slice(low, min(low + _BLOCK, weights.size)), uint64(low)
-        if rows is None:
-            _add_block(bins, features, base, first, None, weights[block], codes[block], hist)
-        else:
-            _add_block(bins, features, base, first, rows[block], weights[block], codes[block], hist)
+        block = slice(low, min(low + _BLOCK, weights.size))
+        _add_block(bins, features, base, uint64(low), None, weights[block], codes[block], hist)
 
 
-@njit(nogil=True)
+@helper
+def add_to(bins, features, base, rows, weights, codes, hist):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    """Add rows to the histograms of some features; weights and codes are in their order."""
+    for low in range(0, weights.size, _BLOCK):
+        block = slice(low, min(low + _BLOCK, weights.size))
+        _add_block(bins, features, base, uint64(0), rows[block], weights[block], codes[block], hist)
+
+
+@helper
 def varying(base: AnyArray, first: int, last: int) -> IntArray:
     """Return the features from ``first`` to ``last`` that have more than one slot: the others cannot split."""
     features, n_found = np.empty(last - first, dtype=np.int64), 0
@@ -108,7 +115,7 @@ def varying(base: AnyArray, first: int, last: int) -> IntArray:
 # One call does as much as it can: to take the interpreter lock up again costs a thread more than a small kernel.
 
 
-@njit(nogil=True)
+@helper
 def clear(hist: FloatArray, low: int, high: int) -> None:
     """Empty the bins from ``low`` to ``high`` of a histogram."""
     for k in range(hist.shape[0]):
@@ -116,7 +123,7 @@ def clear(hist: FloatArray, low: int, high: int) -> None:
             hist[k, place] = 0.0
 
 
-@kernel([void(_bins, int64, int64, _slots, _weights, _codes, _floats2, int64)])
+@kernel(void(_bins, int64, int64, _slots, _weights, _codes, _floats2, int64))
 def add_all_rows(
     bins: ByteArray,
     first: int,
@@ -130,10 +137,10 @@ def add_all_rows(
     """Add every row, in order, without looking its number up; a fresh histogram is emptied first."""
     if is_fresh:
         clear(hist, int64(base[first]), int64(base[last]))
-    add_to(bins, varying(base, first, last), base, None, weights, codes, hist)
+    add_all_to(bins, varying(base, first, last), base, weights, codes, hist)
 
 
-@kernel([void(_bins, int64, int64, _slots, _rows, _weights, _codes, _ints2, _floats3, int64)])
+@kernel(void(_bins, int64, int64, _slots, _rows, _weights, _codes, _ints2, _floats3, int64))
 def add_rows(
     bins: ByteArray,
     first: int,
@@ -152,24 +159,23 @@ def add_rows(
     """
     features = varying(base, first, last)
     for part in range(parts.shape[0]):
-        start, stop, slot = parts[part]
+        slot, here = parts[part, 2], slice(parts[part, 0], parts[part, 1])
         if is_fresh:
             clear(hists[slot], int64(base[first]), int64(base[last]))
-        here = slice(start, stop)
         add_to(bins, features, base, rows[here], weights[here], codes[here], hists[slot])
 
 
-@kernel([void(int64, int64, _ints2, _floats3)])
+@kernel(void(int64, int64, _ints2, _floats3))
 def subtract(low: int, high: int, pairs: IntArray, hists: FloatArray) -> None:
     """For each pair (slot, other): subtract the other histogram."""
     for pair in range(pairs.shape[0]):
-        slot, other = pairs[pair]
+        slot, other = pairs[pair, 0], pairs[pair, 1]
         for k in range(hists.shape[1]):
             for place in range(low, high):
                 hists[slot, k, place] -= hists[other, k, place]
 
 
-@njit(nogil=True)
+@helper
 def move_rows(start: int, stop: int, column: ByteArray, table: ByteArray, rows: AnyArray, spare: AnyArray) -> int:
     """Move the rows whose bin is in the table to the front, in order, and return where the others begin."""
     n_left, n_right = start, start
@@ -180,11 +186,12 @@ def move_rows(start: int, stop: int, column: ByteArray, table: ByteArray, rows: 
         goes_left = int64(table[column[row]])
         n_left += goes_left
         n_right += 1 - goes_left
-    rows[n_left:stop] = spare[start:n_right]
+    for i in range(n_right - start):
+        rows[n_left + i] = spare[start + i]
     return n_left
 
 
-@kernel([boolean(int64, _floats, int64, float64, int64)])
+@kernel(boolean(int64, _floats, int64, float64, int64))
 def can_split(n_rows: int, sums: FloatArray, n_classes: int, least_weight: float, least_rows: int) -> bool:
     """Return whether a node has enough rows and more than one class in it."""
     n_held = 0
@@ -193,10 +200,13 @@ def can_split(n_rows: int, sums: FloatArray, n_classes: int, least_weight: float
     return n_held > 1 and n_rows >= least_rows
 
 
-@kernel([int64(_floats2, int64, int64, int64)])
+@kernel(int64(_floats2, int64, int64, int64))
 def side_to_add(sums: FloatArray, n_classes: int, n_left: int, n_right: int) -> int:
     """Return which of two children is added up, 0 the left: the lighter by far, else the one of fewer rows."""
-    left, right = sums[0, :n_classes].sum(), sums[1, :n_classes].sum()
+    left, right = 0.0, 0.0
+    for k in range(n_classes):
+        left += sums[0, k]
+        right += sums[1, k]
     if min(left, right) < _LIGHT * (left + right):
         return int(right < left)
     return int(n_right < n_left)
@@ -205,7 +215,7 @@ def side_to_add(sums: FloatArray, n_classes: int, n_left: int, n_right: int) -> 
 # The loops below go over the parts from ``first`` to ``last``: (start, stop, what), where the rows of a node lie.
 
 
-@kernel([void(int64, int64, _ints2, _bins, _rows, _rows, _bytes2, _ints)])
+@kernel(void(int64, int64, _ints2, _bins, _rows, _rows, _bytes2, _ints))
 def partition(
     first: int,
     last: int,
@@ -218,11 +228,11 @@ def partition(
 ) -> None:
     """For each part (start, stop, feature): move the rows whose bin is in the part's table to the front, in order."""
     for part in range(first, last):
-        start, stop, feature = parts[part]
+        start, stop, feature = parts[part, 0], parts[part, 1], parts[part, 2]
         middles[part] = move_rows(start, stop, bins[feature], tables[part], rows, spare)
 
 
-@kernel([void(int64, int64, _ints2, _rows, _weights, _codes, _floats, _codes)])
+@kernel(void(int64, int64, _ints2, _rows, _weights, _codes, _floats, _codes))
 def gather(
     first: int,
     last: int,
@@ -240,7 +250,7 @@ def gather(
             own_codes[i] = codes[rows[i]]
 
 
-@kernel([void(int64, int64, _ints2, _rows, _weights, _codes, _floats2)])
+@kernel(void(int64, int64, _ints2, _rows, _weights, _codes, _floats2))
 def class_sums(
     first: int,
     last: int,
@@ -254,24 +264,25 @@ def class_sums(
     n_classes = sums.shape[1]
     fours = np.empty((4, n_classes))  # four sums of each, so that an addition need not wait for the one before
     for part in range(first, last):
-        start, stop, node = parts[part]
-        fours[:] = 0.0
-        for i in range(start, stop):
+        node = parts[part, 2]
+        for place in range(4):
+            for k in range(n_classes):
+                fours[place, k] = 0.0
+        for i in range(parts[part, 0], parts[part, 1]):
             fours[i & 3, codes[rows[i]]] += weights[rows[i]]
         for k in range(n_classes):
             sums[node, k] = (fours[0, k] + fours[1, k]) + (fours[2, k] + fours[3, k])
 
 
-@kernel([void(int64, int64, _ints2, _rows, _codes, _codes)])
+@kernel(void(int64, int64, _ints2, _rows, _codes, _codes))
 def spread(first: int, last: int, parts: IntArray, rows: AnyArray, labels: AnyArray, out: AnyArray) -> None:
     """For each part (start, stop, node): write the node's label to its rows."""
     for part in range(first, last):
-        start, stop, node = parts[part]
-        for i in range(start, stop):
-            out[rows[i]] = labels[node]
+        for i in range(parts[part, 0], parts[part, 1]):
+            out[rows[i]] = labels[parts[part, 2]]
 
 
-@kernel([void(_ints, _ints, _floats2, _codes)])
+@kernel(void(_ints, _ints, _floats2, _codes))
 def settle_nodes(feature: IntArray, left: IntArray, sums: FloatArray, labels: AnyArray) -> None:
     """Turn the weights of the classes, given in the leaves only, into shares in every node; label each by the largest.
 
@@ -279,13 +290,16 @@ def settle_nodes(feature: IntArray, left: IntArray, sums: FloatArray, labels: An
     """
     for node in range(feature.size - 1, -1, -1):
         if feature[node] >= 0:
-            sums[node] = sums[left[node]] + sums[left[node] + 1]
+            for k in range(sums.shape[1]):
+                sums[node, k] = sums[left[node], k] + sums[left[node] + 1, k]
     for node in range(feature.size):
-        total, best = 0.0, 0
-        largest = sums[node].max()
+        total, best, largest = 0.0, 0, sums[node, 0]
+        for k in range(1, sums.shape[1]):
+            largest = max(largest, sums[node, k])
         for k in range(sums.shape[1] - 1, -1, -1):
             total += sums[node, k]
             if sums[node, k] * _TIE >= largest:
                 best = k
         labels[node] = best
-        sums[node] /= total
+        for k in range(sums.shape[1]):
+            sums[node, k] /= total

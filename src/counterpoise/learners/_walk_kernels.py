@@ -20,9 +20,7 @@ _node_flags = types.Array(uint8, 1, "C", readonly=True)
 _node_sets = types.Array(uint8, 2, "C", readonly=True)
 
 
-@kernel(
-    [int64(_node_ints, _node_floats, _node_flags, _node_ints, _node_sets, _slots, _node_ints, _node_floats, _bytes2)]
-)
+@kernel(int64(_node_ints, _node_floats, _node_flags, _node_ints, _node_sets, _slots, _node_ints, _node_floats, _bytes2))
 def fill_tables(
     feature: IntArray,
     threshold: FloatArray,
@@ -46,17 +44,19 @@ def fill_tables(
             for b in range(256):
                 tables[node, b] = (categories[table[node], b >> 3] >> (b & 7)) & 1
         else:
-            own = edges[base[f] : base[f] + uint64(n_bins[f])]
-            place = np.searchsorted(own, threshold[node])
-            if place == own.size or own[place] != threshold[node]:
+            low = int64(base[f])
+            place = 0
+            while place < n_bins[f] and edges[low + place] < threshold[node]:
+                place += 1
+            if place == n_bins[f] or edges[low + place] != threshold[node]:
                 return node
-            tables[node, : place + 1] = 1
-            tables[node, place + 1 :] = 0
+            for b in range(256):
+                tables[node, b] = b <= place
         tables[node, _MISSING_BIN] = missing_left[node]
     return -1
 
 
-@kernel([void(_bins, _rows, _node_ints, _node_ints, _bytes2, _rows)])
+@kernel(void(_bins, _rows, _node_ints, _node_ints, _bytes2, _rows))
 def walk_bins(
     bins: ByteArray, rows: AnyArray, feature: IntArray, left: IntArray, tables: ByteArray, out: AnyArray
 ) -> None:
@@ -69,7 +69,7 @@ def walk_bins(
         out[i] = node
 
 
-@kernel([void(_values, _node_ints, _node_ints, _node_floats, _node_flags, _node_ints, _node_sets, _rows)])
+@kernel(void(_values, _node_ints, _node_ints, _node_floats, _node_flags, _node_ints, _node_sets, _rows))
 def walk_values(
     values: FloatArray,
     feature: IntArray,

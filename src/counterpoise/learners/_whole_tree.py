@@ -13,6 +13,7 @@ from counterpoise._base.compiled import kernel
 from counterpoise._base.types import AnyArray, ByteArray, FloatArray, IntArray
 from counterpoise.learners._split_kernels import Limits, best_of_feature, divide_bins, to_beat
 from counterpoise.learners._tree_kernels import (
+    add_all_to,
     add_to,
     can_split,
     class_sums,
@@ -34,6 +35,7 @@ from counterpoise.learners._tree_state import (
     lay_out_rows,
     no_nodes,
     no_open_nodes,
+    note_features,
     push,
     take_slot,
 )
@@ -66,7 +68,7 @@ def _add_up(features: Features, rows: Rows, start: int, stop: int, used: IntArra
     for f in used:
         clear(hist, int64(base[f]), int64(base[f + 1]))
     if order.size == rows.all_weights.size:
-        add_to(bins, used, base, None, rows.all_weights, rows.all_codes, hist)
+        add_all_to(bins, used, base, rows.all_weights, rows.all_codes, hist)
     else:
         weights, codes = rows.weights[here], rows.codes[here]
         _gather(order, rows.all_weights, rows.all_codes, weights, codes)
@@ -90,15 +92,16 @@ def _open_root(features: Features, rows: Rows, nodes: Nodes, waiting: Open, limi
     n_rows = rows.order.size
     node = add_node(nodes, 0, n_rows)
     sums = np.zeros((1, n_classes))
-    class_sums(0, 1, np.array([[0, n_rows, 0]]), rows.order, rows.all_weights, rows.all_codes, sums)
+    whole = np.zeros((1, 3), dtype=np.int64)
+    whole[0, 1] = n_rows
+    class_sums(0, 1, whole, rows.order, rows.all_weights, rows.all_codes, sums)
     if not can_split(n_rows, sums[0], n_classes, least_weight, stops[1]):
         return
     slot = take_slot(waiting)
-    waiting.wholes[slot, :n_classes] = sums[0]
-    waiting.wholes[slot, n_classes:] = n_rows
+    for k in range(waiting.wholes.shape[1]):
+        waiting.wholes[slot, k] = sums[0, k] if k < n_classes else n_rows
     used = varying(features.base, 0, features.bins.shape[0])
-    waiting.features[slot, : used.size] = used
-    waiting.n_features[slot] = used.size
+    note_features(waiting, slot, used)
     _add_up(features, rows, 0, n_rows, used, waiting.hists[slot])
     push(waiting, node, slot, 0)
 
@@ -137,26 +140,26 @@ def _open_children(
     stops: Stops,
 ) -> None:
     """Put the children that may be split on the stack, that of fewer rows on top; ``slot`` holds their parent."""
-    starts, ends = nodes.start[left : left + 2], nodes.stop[left : left + 2]
-    sizes = ends - starts
-    is_open = [
-        depth < stops[0] and can_split(sizes[side], sides[side], limits[0], limits[1], stops[1]) for side in range(2)
-    ]
+    n_left, n_right = nodes.stop[left] - nodes.start[left], nodes.stop[left + 1] - nodes.start[left + 1]
+    is_open = (
+        depth < stops[0] and can_split(n_left, sides[0], limits[0], limits[1], stops[1]),
+        depth < stops[0] and can_split(n_right, sides[1], limits[0], limits[1], stops[1]),
+    )
     if not is_open[0] and not is_open[1]:
         free_slot(waiting, slot)
         return
-    added = side_to_add(sides, limits[0], sizes[0], sizes[1])
+    added = side_to_add(sides, limits[0], n_left, n_right)
     new, used = take_slot(waiting), waiting.features[slot, : waiting.n_features[slot]]
-    _add_up(features, rows, starts[added], ends[added], used, waiting.hists[new])
+    _add_up(features, rows, nodes.start[left + added], nodes.stop[left + added], used, waiting.hists[new])
     if is_open[1 - added]:
         _subtract(features.base, used, waiting.hists[slot], waiting.hists[new])
-    waiting.features[new, : used.size] = used
-    waiting.n_features[new] = used.size
-    fewer = int(sizes[1] < sizes[0])
+    note_features(waiting, new, used)
+    fewer = int(n_right < n_left)
     for side in (1 - fewer, fewer):
         own = new if side == added else slot
         if is_open[side]:
-            waiting.wholes[own] = sides[side]
+            for k in range(sides.shape[1]):
+                waiting.wholes[own, k] = sides[side, k]
             push(waiting, left + side, own, depth)
         else:
             free_slot(waiting, own)
@@ -168,7 +171,8 @@ def _split_top(
 ) -> None:
     """Take a node from the stack; where a split of it gains, move its rows to its children."""
     waiting.counts[0] -= 1
-    node, slot, depth = waiting.stack[waiting.counts[0]]
+    top = waiting.counts[0]
+    node, slot, depth = waiting.stack[top, 0], waiting.stack[top, 1], waiting.stack[top, 2]
     gain, f, place, missing_left = _best_split(features, waiting, slot, limits)
     if gain <= stops[2]:
         free_slot(waiting, slot)
@@ -213,7 +217,8 @@ def _label(
 @inlined
 def _pack(table: ByteArray, bits: ByteArray) -> None:
     """Set bit b of ``bits`` where the table holds bin b."""
-    bits[:] = 0
+    for byte in range(bits.size):
+        bits[byte] = 0
     for b in range(table.size):
         bits[b >> 3] |= table[b] << (b & 7)
 
@@ -246,10 +251,15 @@ def _by_levels(
             n_tables += 1
         else:
             threshold[i] = edges[features.base[f] + uint64(nodes.place[node])]
-    return feature, threshold, missing_left, left, table, categories[:n_tables].copy(), shares[order], labels[order]
+    own_shares, own_labels = np.empty_like(shares), np.empty_like(labels)
+    for i in range(n_nodes):
+        own_labels[i] = labels[order[i]]
+        for k in range(shares.shape[1]):
+            own_shares[i, k] = shares[order[i], k]
+    return feature, threshold, missing_left, left, table, categories[:n_tables].copy(), own_shares, own_labels
 
 
-@kernel([(_bins, uint64[::1], _ints, _flags, float64[::1], _weights, uint16[::1], _limits, int64, _stops, uint16[::1])])
+@kernel((_bins, uint64[::1], _ints, _flags, float64[::1], _weights, uint16[::1], _limits, int64, _stops, uint16[::1]))
 def grow_whole_tree(
     bins: ByteArray,
     base: AnyArray,

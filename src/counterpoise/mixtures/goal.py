@@ -121,7 +121,7 @@ class GoalClassifier(RuleClassifier):
     True
     """
 
-    scores, unknown_group = True, "refuse"
+    scores, unknown_group, _prefers_usual = True, "refuse", True
     _tell: Tell | None = None  # how many models are trained, of how many, and what the newest is called
 
     def __init__(

@@ -24,7 +24,7 @@ from counterpoise.mixtures.members import AskedRows, Mixture, Pool, ScoredRows, 
 from counterpoise.mixtures.pool import as_rows, checked_features, n_rows, take_rows
 from counterpoise.mixtures.randomized import DECISIONS, Given, Labelled, RandomizedClassifier
 from counterpoise.mixtures.scores.asking import RuleMember, ScorePool
-from counterpoise.mixtures.scores.choosing import RuleChoice, choose_rules, mean_loss
+from counterpoise.mixtures.scores.choosing import RuleChoice, choose_rules, mean_loss, unless_usual
 from counterpoise.mixtures.scores.evidence import Ranked, ScoreEvidence, rank
 from counterpoise.mixtures.scores.fixed import as_fixed, search_fixed, value_of
 from counterpoise.mixtures.scores.groups import UNKNOWN, as_columns, find_groups
@@ -41,6 +41,7 @@ class RuleClassifier(RandomizedClassifier):
     ``_members`` to what tells the scores of ``estimators_``, and ``_settle`` sets ``rules_`` and ``groups_``.
     """
 
+    _prefers_usual = False  # thresholds, where no goals are asked for and others are not surely better
     _scored: Any = None  # the ScoreEvidence that rules were chosen on; None where models are mixed
     _fold_shares: FloatArray = np.ones(1)  # the chance of each fold, where each has its own models in ``_members``
 
@@ -359,6 +360,8 @@ class RuleClassifier(RandomizedClassifier):
         choice = choose_rules(ranked, aim)
         if self.decision == FIXED:
             choice, self.fixed_cost_ = as_fixed(ranked, aim, choice)
+        if self._prefers_usual:
+            choice = unless_usual(ranked, aim, choice)
         self._scored, self.groups_, self.rules_ = evidence, ranked.groups, ranked.as_rules(choice.rules)
         told = ranked.as_evidence(choice.rules)
         made = Choice(choice.mixture, choice.value, choice.value - choice.lower, choice.multipliers, choice.cost)

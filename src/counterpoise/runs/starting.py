@@ -14,6 +14,7 @@ from counterpoise.runs.errors import DataError, RunFolderError, check_columns
 from counterpoise.runs.output import write_output
 from counterpoise.runs.reading import column_names, read_usable
 
+_RARE = 20  # rows of a class
 _FEW = 12  # different whole numbers that may be codes of categories
 _UNIQUE = 0.9  # share of different texts from which a column is a name or a number of a person
 _LOOKED_AT = 100_000  # rows
@@ -135,6 +136,9 @@ def _roles(frame: Any, target: str, classes: Any, groups: Sequence[str]) -> Iter
     counts = ", ".join(f"{label!r}: {int((frame[target] == label).sum())}" for label in classes.tolist()[:6])
     yield f"target = {_toml(target)}"
     yield f"# classes: {counts}{' ...' if len(classes) > 6 else ''}"  # noqa: PLR2004
+    rarest = frame[target].value_counts().idxmin()
+    if int((frame[target] == rarest).sum()) < _RARE:
+        yield f"# {rarest!r} has so few rows that a split may hold none, which fit refuses: merge it."
     if len(classes) == 2:  # noqa: PLR2004
         yield f"positive = {_toml(classes[-1].item())}"
     yield f"groups = {_toml(list(groups))}"

@@ -17,7 +17,7 @@ _BLOCK = 256  # added up apart: sums of many equal weights would all be rounded 
 _SMALL, _LARGE = 1e-150, 1e150  # products between them can take one more factor
 
 
-@kernel([void(_given_floats, float64, float64, float64, _floats)])
+@kernel(void(_given_floats, float64, float64, float64, _floats))
 def fill_gaps(losses: FloatArray, largest: float, spread: float, tied: float, gaps: FloatArray) -> None:
     """Set the gaps to the distances from the largest loss over the spread; those below ``tied`` to 0."""
     for i in range(losses.size):
@@ -25,7 +25,7 @@ def fill_gaps(losses: FloatArray, largest: float, spread: float, tied: float, ga
         gaps[i] = gap if gap >= tied else 0.0
 
 
-@kernel([_two(_floats, _floats, int64)])
+@kernel(_two(_floats, _floats, int64))
 def mean_and_variance(gaps: FloatArray, mass: FloatArray, step: int) -> tuple[float, float]:
     """Return mean and variance, in two passes."""
     mean, variance = 0.0, 0.0
@@ -36,7 +36,7 @@ def mean_and_variance(gaps: FloatArray, mass: FloatArray, step: int) -> tuple[fl
     return mean, variance
 
 
-@kernel([_three(_floats, _floats, int64, float64, float64)])
+@kernel(_three(_floats, _floats, int64, float64, float64))
 def floored(gaps: FloatArray, mass: FloatArray, step: int, mean: float, floor: float) -> tuple[float, float, float]:
     """Return the means of ``log(1 + c)``, ``c^2 / (1 + c)`` and ``(c / (1 + c))^2``.
 
@@ -63,7 +63,7 @@ def floored(gaps: FloatArray, mass: FloatArray, step: int, mean: float, floor: f
     return logs + mass[0] * np.log(product), first, second
 
 
-@kernel([_three(_floats, _floats, int64, float64)])
+@kernel(_three(_floats, _floats, int64, float64))
 def tilted(gaps: FloatArray, mass: FloatArray, step: int, rate: float) -> tuple[float, float, float]:
     """Return the sum of the weights ``mass * exp(-rate * gaps)``, and under them the means of gaps and squared gaps."""
     total, first, second = 0.0, 0.0, 0.0
@@ -78,7 +78,7 @@ def tilted(gaps: FloatArray, mass: FloatArray, step: int, rate: float) -> tuple[
     return total, first / total, second / total
 
 
-@kernel([_three(_floats, _floats, int64, float64)])
+@kernel(_three(_floats, _floats, int64, float64))
 def clipped(gaps: FloatArray, mass: FloatArray, step: int, edge: float) -> tuple[float, float, float]:
     """Return the mass of the gaps below the edge, and the means of ``max(1 - gap / edge, 0)`` and of its square."""
     total, first, second = 0.0, 0.0, 0.0

@@ -19,7 +19,7 @@ _PARTIAL, _FULL = 1, 2
 _floats2 = float64[:, ::1]
 
 
-@kernel([void(_floats, _floats2)])
+@kernel(void(_floats, _floats2))
 def fill_tables(mixture: FloatArray, tables: FloatArray) -> None:
     """Set ``tables[g, b]`` to the sum of the mixture over the models whose bit is set in byte ``b`` of group ``g``."""
     for g in range(tables.shape[0]):
@@ -31,7 +31,7 @@ def fill_tables(mixture: FloatArray, tables: FloatArray) -> None:
                 tables[g, high + b] = tables[g, b] + entry
 
 
-@kernel([void(_bytes2, _floats2, _floats)])
+@kernel(void(_bytes2, _floats2, _floats))
 def bit_scores(packed: ByteArray, tables: FloatArray, scores: FloatArray) -> None:
     """Set ``scores`` to the product of the zero-one rows and the mixture: one look-up for eight models."""
     for i in range(packed.shape[0]):
@@ -41,7 +41,7 @@ def bit_scores(packed: ByteArray, tables: FloatArray, scores: FloatArray) -> Non
         scores[i] = total
 
 
-@kernel([void(_bytes2, _floats, _floats2)])
+@kernel(void(_bytes2, _floats, _floats2))
 def bit_columns(packed: ByteArray, weights: FloatArray, tables: FloatArray) -> None:
     """Add to ``tables[g, b]`` the weight of the rows whose byte in group ``g`` is ``b``."""
     for i in range(packed.shape[0]):
@@ -50,7 +50,7 @@ def bit_columns(packed: ByteArray, weights: FloatArray, tables: FloatArray) -> N
                 tables[g, packed[i, g]] += weights[i]
 
 
-@kernel([void(_floats, _floats, int64, float64, float64, _floats)])
+@kernel(void(_floats, _floats, int64, float64, float64, _floats))
 def histogram(scores: FloatArray, mass: FloatArray, step: int, low: float, scale: float, bins: FloatArray) -> None:
     """Add the mass of every score to the bin ``(score - low) * scale``."""
     top = bins.size - 1
@@ -59,7 +59,7 @@ def histogram(scores: FloatArray, mass: FloatArray, step: int, low: float, scale
         bins[place] += mass[i * step]
 
 
-@kernel([types.UniTuple(_floats, 2)(_floats, _floats, int64, float64, float64, int64, int64)])
+@kernel(types.UniTuple(_floats, 2)(_floats, _floats, int64, float64, float64, int64, int64))
 def keep_bin(
     scores: FloatArray, mass: FloatArray, step: int, low: float, scale: float, top: int, chosen: int
 ) -> tuple[FloatArray, FloatArray]:
@@ -78,7 +78,7 @@ def keep_bin(
     return kept[:n_kept].copy(), kept_mass[: n_kept if step else 1].copy()
 
 
-@kernel([void(_floats, _floats, int64, float64, float64, float64, float64, _floats, _bytes)])
+@kernel(void(_floats, _floats, int64, float64, float64, float64, float64, _floats, _bytes))
 def tail_weights(
     scores: FloatArray,
     mass: FloatArray,
@@ -105,7 +105,7 @@ def tail_weights(
             codes[i >> 2] |= _PARTIAL << (2 * (i & 3))
 
 
-@kernel([void(_bytes, _floats, int64, float64, float64, _floats)])
+@kernel(void(_bytes, _floats, int64, float64, float64, _floats))
 def add_coded_weights(
     codes: ByteArray, mass: FloatArray, step: int, full: float, partial: float, weights: FloatArray
 ) -> None:
@@ -118,7 +118,7 @@ def add_coded_weights(
             weights[i] += partial * mass[i * step]
 
 
-@kernel([void(_floats, _floats, _floats)])
+@kernel(void(_floats, _floats, _floats))
 def log_rests(scores: FloatArray, logs: FloatArray, rests: FloatArray) -> None:
     """Set ``rests[k]`` to the log of ``sum over i >= k of exp(logs[i] + scores[i] - scores[k])``.
 

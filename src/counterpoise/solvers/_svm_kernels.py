@@ -14,7 +14,7 @@ from typing import Any
 from numba import float32, float64, int32, int64, types, void
 from numba.extending import overload, register_jitable
 
-from counterpoise._base.compiled import kernel
+from counterpoise._base.compiled import kernel, kernel_family
 from counterpoise._base.types import AnyArray, FloatArray, IntArray
 
 Matrix = tuple[AnyArray, ...]
@@ -98,14 +98,14 @@ overload(_score_of, strict=False)(_choose_score)
 overload(_add_to, strict=False)(_choose_add)
 
 
-@kernel([void(matrix, _ints, _floats, _floats) for matrix in _MATRICES])
+@kernel_family([void(matrix, _ints, _floats, _floats) for matrix in _MATRICES])
 def row_scores(matrix: Matrix, index: IntArray, state: FloatArray, scores: FloatArray) -> None:
     """Set ``scores`` to the products of the rows and the state."""
     for k in range(index.size):
         scores[k] = _score_of(matrix, index[k], state)
 
 
-@kernel([void(matrix, _ints, _floats, _floats) for matrix in _MATRICES])
+@kernel_family([void(matrix, _ints, _floats, _floats) for matrix in _MATRICES])
 def row_sum(matrix: Matrix, index: IntArray, weights: FloatArray, state: FloatArray) -> None:
     """Add to the state the weighted sum of the rows."""
     for k in range(index.size):
@@ -113,7 +113,7 @@ def row_sum(matrix: Matrix, index: IntArray, weights: FloatArray, state: FloatAr
             _add_to(matrix, index[k], weights[k], state)
 
 
-@kernel([void(matrix, _ints, _floats, float64[:, ::1]) for matrix in _CSR])
+@kernel_family([void(matrix, _ints, _floats, float64[:, ::1]) for matrix in _CSR])
 def sparse_products(matrix: Matrix, index: IntArray, weights: FloatArray, products: FloatArray) -> None:
     """Add to ``products`` the weighted products of the columns with each other."""
     data, columns, ends = matrix
@@ -149,7 +149,7 @@ _reply = register_jitable(_best_dual)
 _room = register_jitable(_room_to_stay)
 
 
-@kernel([types.Tuple((int64, float64))(_floats, _floats, _floats, _floats, float64, _floats, _ints)])
+@kernel(types.Tuple((int64, float64))(_floats, _floats, _floats, _floats, float64, _floats, _ints))
 def replies(
     centre: FloatArray,
     scores: FloatArray,
@@ -174,7 +174,7 @@ def replies(
     return n_free, hinges
 
 
-@kernel([types.UniTuple(float64, 2)(_floats, _floats, _floats, float64, _floats, _floats, float64)])
+@kernel(types.UniTuple(float64, 2)(_floats, _floats, _floats, float64, _floats, _floats, float64))
 def smoothed_hinges(
     centre: FloatArray,
     scores: FloatArray,
@@ -195,7 +195,7 @@ def smoothed_hinges(
     return value, slope
 
 
-@kernel(
+@kernel_family(
     [
         types.Tuple((int64, float64, float64))(
             matrix, _ints, _ints, _floats, _floats, _floats, _floats, _floats, float64, float64, float64, float64

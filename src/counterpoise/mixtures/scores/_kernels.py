@@ -8,7 +8,7 @@ from counterpoise._base.types import AnyArray, FloatArray, IntArray
 _floats = float64[::1]
 
 
-@kernel([void(_floats, int64[::1])])
+@kernel(void(_floats, int64[::1]))
 def cumulate(values: FloatArray, starts: IntArray) -> None:
     """Replace values by their running sums, which begin anew at each start."""
     for part in range(starts.size - 1):
@@ -18,14 +18,14 @@ def cumulate(values: FloatArray, starts: IntArray) -> None:
             values[place] = total
 
 
-@kernel([void(int64[::1], int32[::1], _floats, _floats, _floats)])
+@kernel(void(int64[::1], int32[::1], _floats, _floats, _floats))
 def gather(places: IntArray, cells: AnyArray, density: FloatArray, amounts: FloatArray, sums: FloatArray) -> None:
     """Add to ``sums`` at the place of each row its amount times the density of its cell."""
     for row in range(places.size):
         sums[places[row]] += density[cells[row]] * amounts[row]
 
 
-@kernel([void(int32[::1], int64[::1], int64, int64, int32[::1])])
+@kernel(void(int32[::1], int64[::1], int64, int64, int32[::1]))
 def split(cells: AnyArray, places: IntArray, first: int, last: int, other: AnyArray) -> None:
     """Move the rows whose place is after ``first`` and up to ``last`` to the other cell of theirs.
 

@@ -1,0 +1,66 @@
+"""Compiling every kernel ahead of time, so that no later process waits for it."""
+
+import time
+from collections.abc import Callable
+from importlib import import_module
+from typing import TYPE_CHECKING, NamedTuple
+
+from counterpoise._base.progress import watching_compilation
+
+if TYPE_CHECKING:
+    from counterpoise._base.compiled import Kernel
+
+_PACKAGE = "counterpoise."
+
+KERNEL_MODULES = (
+    "solvers._kernels",
+    "solvers._ball_kernels",
+    "solvers._svm_kernels",
+    "mixtures.scores._kernels",
+    "boosting.robust_loss",
+    "learners._bin_kernels",
+    "learners._walk_kernels",
+    "learners._tree_kernels",
+    "learners._split_kernels",
+    "learners._whole_tree",
+    "learners._bernstein_kernels",
+)
+
+
+class Warmed(NamedTuple):
+    """A kernel that is ready now."""
+
+    name: str
+    seconds: float
+    compiled: bool  # else it came from the cache
+    folder: str | None  # where it is kept; None where no folder can be written to
+
+
+def compile_all(say: Callable[[str], None] = lambda _text: None) -> list[Warmed]:
+    """Compile the kernels that the cache does not hold yet, and say how long each took."""
+    from counterpoise._base.compiled import KERNELS  # noqa: PLC0415 - needs numba: only where the command runs
+
+    for module in KERNEL_MODULES:
+        import_module(f"{_PACKAGE}{module}")
+    made = []
+    for kernel in [one for one in KERNELS if one.__module__.startswith(_PACKAGE)]:
+        made.append(_made(kernel))
+        if made[-1].compiled:
+            say(f"{made[-1].seconds:5.1f} s  {made[-1].name}")
+    return made
+
+
+def _made(kernel: "Kernel") -> Warmed:
+    started, told = time.monotonic(), list[str | None]()
+    with watching_compilation(told.append):
+        folder = kernel.compiled().stats.cache_path
+    name = f"{kernel.__module__.removeprefix(_PACKAGE)}.{kernel.__name__}"
+    return Warmed(name, time.monotonic() - started, bool(told), folder)
+
+
+def summary(made: list[Warmed]) -> str:
+    """Return how many kernels there are, how many of them were compiled now, and where they are kept."""
+    new = [one.seconds for one in made if one.compiled]
+    kept = sorted({one.folder for one in made if one.folder is not None})
+    where = "\n".join(f"kept in {folder}" for folder in kept) or "kept nowhere: no folder can be written to"
+    return f"{len(made)} kernels: {len(new)} compiled in {sum(new):.0f} s, {len(made) - len(new)} were there\n{where}"

@@ -1,0 +1,83 @@
+"""Kernels that compile are told of, work that tells nothing is not silent, and warm-up compiles everything."""
+
+import io
+import json
+import threading
+from pathlib import Path
+
+import counterpoise
+from counterpoise._base.progress import RunProgress, tell_of_compilation
+from counterpoise.cli import main
+from counterpoise.cli.printing import COMPILING, Words, lines_of_progress
+from counterpoise.cli.warming import KERNEL_MODULES, Warmed, summary
+
+
+class Heard(io.StringIO):
+    """A stream that sets an event when some words were written."""
+
+    def __init__(self, words):
+        super().__init__()
+        self.words, self.event = words, threading.Event()
+
+    def write(self, text):
+        written = super().write(text)
+        if self.words in self.getvalue():
+            self.event.set()
+        return written
+
+
+def test_work_that_tells_nothing_for_long_is_spoken_of(monkeypatch):
+    heard = Heard("round 3;")
+    monkeypatch.setattr("sys.stdout", heard)
+    with lines_of_progress(pause=0.01) as tell:
+        tell(RunProgress(3, 9, "round 3", 1.0, 2.0))
+        assert heard.event.wait(30.0)
+    assert "round 3; 0 s so far\n" in heard.getvalue()
+
+
+def test_compilation_is_said_once_and_the_end_of_work_always(capsys):
+    with lines_of_progress() as tell:
+        for kernel in ("first", None, "second", "inside of it", None, None):
+            tell_of_compilation(kernel)
+        tell(RunProgress(1, 2, "one", 1.0, 1.0))
+        tell(RunProgress(2, 2, "two", 2.0, 0.0))
+    assert capsys.readouterr().out == f"{COMPILING}\n2 of 2: two; 2 s so far\n"
+    assert COMPILING == "compiling kernels, once"
+    tell_of_compilation("nobody listens any more")
+    assert capsys.readouterr().out == ""
+
+
+def test_the_words_go_back_to_the_part_when_all_is_compiled():
+    words = Words()
+    assert str(words) == "working"
+    words.part = "tree 1"
+    seen = []
+    for kernel in ("outer", "inner", None, None):
+        words.watch(kernel)
+        seen.append(str(words))
+    assert seen == [COMPILING] * 3 + ["tree 1"]
+
+
+def test_warm_up_knows_every_module_with_kernels():
+    root = Path(counterpoise.__file__).parent
+    sources = {path: path.read_text(encoding="utf-8") for path in root.rglob("*.py")}
+    found = {
+        ".".join(path.relative_to(root).with_suffix("").parts)
+        for path, text in sources.items()
+        if "\n@kernel(" in text or "\n@kernel_family(" in text
+    }
+    assert found == set(KERNEL_MODULES)
+
+
+def test_warm_up_names_every_kernel_and_where_it_is_kept(capsys):
+    assert main(["warm-up", "--json"]) == 0
+    kernels = json.loads(capsys.readouterr().out)["kernels"]
+    assert {name.rpartition(".")[0] for name in (one["name"] for one in kernels)} == set(KERNEL_MODULES)
+    assert not any(one["compiled"] for one in kernels), "the tests begin with all kernels compiled"
+    assert main(["warm-up"]) == 0
+    assert f"{len(kernels)} kernels: 0 compiled in 0 s, {len(kernels)} were there\nkept in " in capsys.readouterr().out
+
+
+def test_warm_up_says_so_where_nothing_can_be_kept():
+    made = [Warmed("solvers.one", 1.5, compiled=True, folder=None), Warmed("two", 0.0, compiled=False, folder=None)]
+    assert summary(made) == "2 kernels: 1 compiled in 2 s, 1 were there\nkept nowhere: no folder can be written to"
