@@ -169,7 +169,7 @@ PARITY = "demographic_parity_difference(train, by=sex) <= 0.05"
 def boosted(people, given=None, **params):
     X, y, sex = people
     settings = {"n_estimators": 12, "alpha": 1.0, "goals": [PARITY], "random_state": 0}
-    model = LPBoostClassifier(HistogramTree(3), **settings | params)
+    model = LPBoostClassifier(**{"estimator": HistogramTree(3), **settings, **params})
     return model.fit(X, y, sensitive_features={"sex": sex}, **given or {})
 
 
@@ -283,6 +283,12 @@ def test_rows_of_any_kind_are_trained_on_together(people, kind):
 BAD = {
     "scores": ({"scores": "yes"}, {}, ValueError, "scores, where it is a word, must be one of 'auto'; got 'yes'"),
     "scores, number": ({"scores": 3}, {}, TypeError, "scores must be True, False or 'auto'; got 3"),
+    "no scores": (
+        {"scores": True, "validation_fraction": 0.3, "estimator": BestStump()},
+        {},
+        ValueError,
+        "BestStump.* has neither predict_proba nor decision_function",
+    ),
     "scores of training rows": ({"scores": True}, {}, ValueError, "rows that no model was trained on: set validation"),
     "no features": (
         {"goals": "churn(mail) <= 0.3"},

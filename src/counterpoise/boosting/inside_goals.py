@@ -88,9 +88,10 @@ class InsideGoals(BoostedMixture, RuleClassifier):
         return {**settings, "goals": [str(goal) for goal in as_goals(self.goals)], "pos_label": self.pos_label}
 
     def _fit_of_rounds(self, train: Rows, held_out: Rows | None) -> RoundsFit | InsideFit:
+        fit = super()._fit_of_rounds(self._stage.rows if self._trains_inside else train, held_out)
+        self._check_scores()
         if not self._trains_inside:
-            return super()._fit_of_rounds(train, held_out)
-        fit = super()._fit_of_rounds(self._stage.rows, held_out)
+            return fit
         assert not isinstance(fit, InsideFit)  # noqa: S101 - of the learner
         if self._wants_scores_of_folds(train.codes.size) and Scorer("", self._base_learner(), self._positive()).method:
             ask_scores(fit, self._positive())
@@ -163,26 +164,27 @@ class InsideGoals(BoostedMixture, RuleClassifier):
             raise
 
     def _can_mix_rules(self) -> bool:
-        """Tell whether rules are to be mixed, after checking that they can be where they are asked for."""
-        is_auto = isinstance(self.scores, str)
-        if not self.scores or (is_auto and not self._trains_inside):
+        """Tell whether rules are to be mixed and can be."""
+        if not self.scores or (isinstance(self.scores, str) and not self._trains_inside):
             return False
-        problem = self._lack_of_scores()
-        if problem and not is_auto:
-            raise ValueError(f"scores=True mixes thresholds of scores, and {problem}")
-        return not problem
+        is_scored = self._held_out is not None or len(self._history.scores) == len(self.estimators_)
+        return is_scored and not self._lack_of_scores(self.estimators_)
 
-    def _lack_of_scores(self) -> str:
-        """Return why rules cannot be mixed; nothing where they can."""
+    def _check_scores(self) -> None:
+        """Refuse rules that are asked for and cannot be mixed, before any model is trained."""
+        is_asked = self.scores and not isinstance(self.scores, str)
+        problem = self._lack_of_scores([self._base_learner()]) if is_asked else ""
+        if problem:
+            raise ValueError(f"scores=True mixes thresholds of scores, and {problem}")
+
+    def _lack_of_scores(self, models: list[Any]) -> str:
+        """Return why rules of models cannot be mixed; nothing where they can."""
         if len(self.classes_) > _BINARY:
             return f"a threshold tells two classes apart; got {len(self.classes_)}. Set scores=False."
         if self._held_out is None and (self._n_folds is None or not self._trains_inside):
             return "chooses on rows that no model was trained on: set validation_fraction, or pass X_val and y_val."
-        lacking = [model for model in self.estimators_ if Scorer("", model, self._positive()).method is None]
-        if lacking:
-            return f"{lacking[0]!r} has neither predict_proba nor decision_function. Set scores=False."
-        is_scored = self._held_out is not None or len(self._history.scores) == len(self.estimators_)
-        return "" if is_scored else "the models of folds were not asked for scores."
+        lacking = [model for model in models if Scorer("", model, self._positive()).method is None]
+        return f"{lacking[0]!r} has neither predict_proba nor decision_function. Set scores=False." if lacking else ""
 
     def _scores_of_rounds(self) -> ScoreEvidence:
         """Return the scores of the models on the rows where rules are chosen, and on all datasets."""
