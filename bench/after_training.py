@@ -1,10 +1,10 @@
-"""After training: how long ``rebalance`` and ``predict`` of a run with a pool of 17 models take.
+"""After training: how long ``rebalance`` and ``predict`` of a run of 17 models take, each in its own process.
 
-    COUNTERPOISE_DATA=... python bench/after_training.py [TRIES]   # prints the rows of the results page
+Usage: COUNTERPOISE_DATA=... python bench/after_training.py [TRIES]
 
-Each command is a process of its own, on rows of Adult (``adult.parquet`` in that folder), of which 26,360 make the run
-and 6,590 are predicted. Processor seconds are told beside those of the clock, which a busy machine makes longer.
-Start-up is a process that imports what every command needs.
+Prints rows of docs/results/after_training/README.md. Rows of Adult (``adult.parquet`` in that folder), of which 26,360
+make the run and 6,590 are predicted. Processor seconds are told beside those of the clock; starting up is a process
+that imports what every command needs.
 """
 
 import os

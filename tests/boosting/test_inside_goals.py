@@ -1,5 +1,6 @@
 """Rounds inside goals: with a learner that finds the best model there is, they reach the optimum over its class."""
 
+import re
 import warnings
 from itertools import pairwise
 
@@ -168,7 +169,7 @@ PARITY = "demographic_parity_difference(train, by=sex) <= 0.05"
 def boosted(people, given=None, **params):
     X, y, sex = people
     settings = {"n_estimators": 12, "alpha": 1.0, "goals": [PARITY], "random_state": 0}
-    model = LPBoostClassifier(HistogramTree(3), **settings | params)
+    model = LPBoostClassifier(**{"estimator": HistogramTree(3), **settings, **params})
     return model.fit(X, y, sensitive_features={"sex": sex}, **given or {})
 
 
@@ -178,6 +179,8 @@ def test_rounds_tell_how_the_mixture_stands(people):
     standing = [done.standing for done in seen]
     assert standing[0].violation > 0
     assert standing[0].value == np.inf
+    assert seen[0].told.startswith("goals missed by 0.")
+    assert re.fullmatch(r"risk 0\.\d+, bound 0\.\d+", seen[-1].told)
     feasible = [one for one in standing if one.violation == 0]
     assert len(feasible) > 1
     assert all(later.value <= before.value + 1e-9 for before, later in pairwise(feasible))
@@ -280,6 +283,12 @@ def test_rows_of_any_kind_are_trained_on_together(people, kind):
 BAD = {
     "scores": ({"scores": "yes"}, {}, ValueError, "scores, where it is a word, must be one of 'auto'; got 'yes'"),
     "scores, number": ({"scores": 3}, {}, TypeError, "scores must be True, False or 'auto'; got 3"),
+    "no scores": (
+        {"scores": True, "validation_fraction": 0.3, "estimator": BestStump()},
+        {},
+        ValueError,
+        "BestStump.* has neither predict_proba nor decision_function",
+    ),
     "scores of training rows": ({"scores": True}, {}, ValueError, "rows that no model was trained on: set validation"),
     "no features": (
         {"goals": "churn(mail) <= 0.3"},
@@ -331,3 +340,27 @@ def test_patience_counts_from_where_goals_can_be_met(people):
     boosted(people, patience=1, alpha=0.4, n_estimators=30, callbacks=[seen.append])
     assert len(seen) < 30
     assert seen[-1].standing.violation == 0
+
+
+def test_rules_are_chosen_on_scores_of_folds_too(people, tmp_path):
+    X, y, _ = people
+    mail = {"mail": Table(X[:300] + 0.05, baseline=y[:300])}
+    settings = {"goals": [PARITY, "churn(mail) <= 0.35"], "n_folds": 3, "n_estimators": 4}
+    answers = boosted(people, {"datasets": mail}, **settings)
+    assert not hasattr(answers, "rules_")  # of so few rows folds score otherwise than models of all of them
+    model = boosted(people, {"datasets": mail}, **settings, scores=True)
+    assert len(model.mixture_) == len(model.rules_)
+    assert model.value_ <= answers.value_ + 1e-4
+    assert all(check.holds for check in model.check_goals())
+    scores, judged = model._scored.scores["train"][:, 0], model.estimators_[0].predict_proba(X)[:, 1]
+    assert (scores != judged).any()
+    assert np.corrcoef(scores, judged)[0, 1] > 0.7
+
+    def stop(done):
+        if done.number == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        boosted(people, {"datasets": mail}, **settings, scores=True, checkpoint=tmp_path, callbacks=[stop])
+    resumed = boosted(people, {"datasets": mail}, **settings, scores=True, checkpoint=tmp_path)
+    np.testing.assert_array_equal(resumed.predict_proba(X), model.predict_proba(X))

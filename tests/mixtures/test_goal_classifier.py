@@ -5,6 +5,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from sklearn.base import clone
+from sklearn.datasets import make_classification
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction.text import CountVectorizer
@@ -321,7 +322,21 @@ def test_more_classes_folds_of_one_class_and_texts_for_the_default_are_refused()
     with pytest.raises(ValueError, match="thresholds tell two classes apart; got 3"):
         cp.GoalClassifier(TREE).fit(X, np.where(X[:, 0] > 1, "maybe", Y))
     with pytest.raises(ValueError, match=r"takes numbers and categories; the column 'sex' holds texts.*'category'"):
-        cp.GoalClassifier(cv=2).fit(FRAME.assign(sex=SEX.astype(object)), Y)
+        cp.cp.GoalClassifier(cv=2).fit(FRAME.assign(sex=SEX.astype(object)), Y)
     one_class = KFold(2).split(X)
     with pytest.raises(ValueError, match="The rows outside of fold 0 of cv hold one class only"):
-        cp.GoalClassifier(TREE, cv=one_class).fit(X, np.repeat(["no", "yes"], [300, 300]))
+        cp.cp.GoalClassifier(TREE, cv=one_class).fit(X, np.repeat(["no", "yes"], [300, 300]))
+
+
+def test_without_goals_the_usual_threshold_stays_unless_another_is_surely_better():
+    X, y = make_classification(1500, 6, flip_y=0.3, random_state=0)
+    plain = cp.GoalClassifier(LogisticRegression(), random_state=0).fit(X, y)
+    (rule,) = plain.rules_
+    assert rule.thresholds["all"] == pytest.approx(0.5, abs=0.01)
+    assert plain.gap_ >= 0
+    wrong = plain._scored.scores["train"][:, 0] > 0.5
+    assert plain.value_ == pytest.approx((wrong != y).mean(), abs=1.5 / y.size)  # a cut between two scores
+    shifted = cp.GoalClassifier(LogisticRegression(class_weight={0: 10, 1: 1}), random_state=0).fit(X, y)
+    assert shifted.rules_[0].thresholds["all"] < 0.45
+    asked = plain.rebalance(goals=["recall(train) >= 0.9"])
+    assert all(check.holds for check in asked.check_goals())

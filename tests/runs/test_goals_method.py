@@ -186,3 +186,10 @@ def test_decisions_that_look_at_columns_read_them_from_the_file(run, folder):
     said = folder / "said.csv"
     assert predict_run(run, folder / "loans.csv", said) == N_ROWS
     assert set(said.read_text().split()[1:]) == {"yes", "no"}
+
+
+def test_lightgbm_trains_where_it_is_installed(fit):
+    pytest.importorskip("lightgbm")
+    trees = 'models = [{ name = "lightgbm", parameters = { n_estimators = 20, num_leaves = 7 } }]'
+    run, _, _ = fit("lightgbm", replace=('models = [{ name = "logistic" }, { name = "naive_bayes" }]', trees))
+    assert all(check.holds for check in open_run(run.folder).model().check_goals())

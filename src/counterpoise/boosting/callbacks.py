@@ -14,6 +14,8 @@ from counterpoise.boosting.rounds import Round
 class ProgressBar:
     """A progress bar in the terminal, with time left and the loss of the newest model under its weights.
 
+    Inside goals it shows the least risk of a mixture so far and its bound, or by how much the goals are missed yet.
+
     Needs the package ``rich`` (``pip install "counterpoise[progress]"``). Use it as a context manager, so that the bar
     ends with the fit; outside of its ``with`` block, or in another process, it counts rounds and shows nothing.
 
@@ -68,5 +70,5 @@ class ProgressBar:
     def __call__(self, done: Round) -> None:
         self.n_rounds = done.number
         if self._progress is not None:
-            text = f"round {done.number}, loss {done.weighted_loss:.3f}"
+            text = f"round {done.number}, {done.told}"
             self._progress.update(self._task, completed=done.number, description=text)

@@ -75,7 +75,8 @@ class SavedRound(NamedTuple):
     best: tuple[float, int]  # the least risk so far and its round, where patience looks at it
     is_last: bool  # patience or target said that it is enough
     uses_shared: bool  # the learner had something learned once for all rounds
-    said: AnyArray | None = None  # class codes by models that did not see the rows, of more than two classes
+    said: AnyArray | None = None  # class codes by models that did not see the rows, or inside goals
+    scores: FloatArray | None = None  # of the positive class by models that did not see the rows, where asked for
 
 
 @contextmanager

@@ -13,10 +13,12 @@ from sklearn.pipeline import Pipeline
 
 from counterpoise._base.types import AnyArray, FloatArray, IntArray
 from counterpoise.boosting.inputs import Rows
-from counterpoise.boosting.learner import LearnerFit, Question, make_fit
+from counterpoise.boosting.learner import Answered, LearnerFit, Question, make_fit
 from counterpoise.boosting.rounds import Fitted
 from counterpoise.learners import Resampled
+from counterpoise.mixtures.answers import Positive
 from counterpoise.mixtures.pool import predict_codes, take_rows
+from counterpoise.mixtures.scores.asking import Scorer
 
 # Parameters that only learners have which are ensembles: of scikit-learn's forests and boosters, LightGBM, XGBoost and
 # ours, of histogram gradient boosting, of CatBoost.
@@ -37,6 +39,8 @@ class _Fold(NamedTuple):
 class CrossFit:
     """Fit a model to all rows, and judge it by models of the same learner that did not see the rows of each fold."""
 
+    positive: Positive | None = None  # of two classes, where models are asked for scores too
+
     def __init__(
         self, learner: Any, rows: Rows, classes: AnyArray, random_seeds: Callable[[int], int], folds: IntArray
     ) -> None:
@@ -51,19 +55,23 @@ class CrossFit:
     def __call__(self, weights: FloatArray, number: int) -> Fitted:
         """Return the model of a round, and where those that did not see the rows err."""
         codes, classes = self.whole.codes, self.whole.classes
-        model, said = self.answer(Question(codes, weights), number)
+        model, said, _ = self.answer(Question(codes, weights), number)
         losses = (said != codes).view(np.uint8)
         return Fitted(model, losses, said=said if len(classes) > _BINARY else None)  # two are told by their losses
 
-    def answer(self, asked: Question, number: int) -> tuple[Any, AnyArray]:
+    def answer(self, asked: Question, number: int) -> Answered:
         """Return the model of a round that is fitted to a question, and what those say that did not see the rows."""
         codes, classes = self.whole.codes, self.whole.classes
         said = np.empty(codes.size, dtype=np.min_scalar_type(len(classes) - 1))
+        scores = None if self.positive is None else np.empty(codes.size)
         for fold in self._folds:
             part = self._live(asked.outside(fold.others, codes.size), fold)
-            model, _ = fold.fit.answer(part._replace(weights=part.weights / part.weights.sum()), number)
+            model = fold.fit.answer(part._replace(weights=part.weights / part.weights.sum()), number).model
             said[fold.places] = predict_codes(model, fold.rows, classes)
-        return self.whole.answer(asked, number)[0], said
+            if scores is not None and self.positive is not None:
+                rows = take_rows(self.whole.X, fold.places)
+                scores[fold.places] = Scorer("A model of a fold", model, self.positive).score(rows)
+        return Answered(self.whole.answer(asked, number).model, said, scores)
 
     def _live(self, part: Question, fold: _Fold) -> Question:
         """Return the question; where all the weight is in the fold, there is nothing to go by but the rows' own."""
@@ -83,7 +91,7 @@ class StrongFirst:
         """Return the model of a round, and where it errs."""
         return self._of(number)(weights, number)
 
-    def answer(self, asked: Question, number: int) -> tuple[Any, AnyArray]:
+    def answer(self, asked: Question, number: int) -> Answered:
         """Return the model of a round that is fitted to a question, and what is said of all rows."""
         return self._of(number).answer(asked, number)
 
@@ -106,6 +114,13 @@ def rounds_fit(
         return CrossFit(learner, rows, classes, seeds, folds)
 
     return fit_of(later) if first is None else StrongFirst(fit_of(first), fit_of(later))
+
+
+def ask_scores(fit: RoundsFit, positive: Positive) -> None:
+    """Have models of folds asked for scores of the rows that they did not see, too."""
+    for one in (fit.first, fit.later) if isinstance(fit, StrongFirst) else (fit,):
+        if isinstance(one, CrossFit):
+            one.positive = positive
 
 
 def folds_of(codes: IntArray, n_folds: int, generator: np.random.Generator) -> IntArray:

@@ -56,7 +56,7 @@ class SignDirections:
         sizes = np.abs(pulls)
         # A loss that rises again pulls back what is too sure; where nothing pulls, the wish of before stays.
         self._wanted = np.where(sizes > 0, pulls > 0, self._wanted).astype(np.int64)
-        model, said = self.fit.answer(Question(self._wanted, sizes / sizes.sum()), number)
+        model, said, _ = self.fit.answer(Question(self._wanted, sizes / sizes.sum()), number)
         return model, np.where(said == 1, 1.0, -1.0)
 
     def rows_like(self, X: Any) -> Any:

@@ -47,9 +47,9 @@ class InsideFit:
         """Return the model, given costs of answers, or in the first round the labelled rows' own weights."""
         costs = self.stage.costs(weights) if weights.ndim == 1 else weights
         asked = question_of(costs) or Question(self.stage.rows.codes, self.stage.rows.weights)
-        model, said = self.fit.answer(asked, number)
-        wrong = (said if asked.rows is None else said[asked.rows]) != asked.codes
-        return Fitted(model, self.stage.losses(said), said=said, weighted_loss=float(asked.weights @ wrong))
+        model, said, scores = self.fit.answer(asked, number)
+        wrong = float(asked.weights @ ((said if asked.rows is None else said[asked.rows]) != asked.codes))
+        return Fitted(model, self.stage.losses(said), said=said, weighted_loss=wrong, scores=scores)
 
 
 class Priced(NamedTuple):

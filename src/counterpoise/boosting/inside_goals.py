@@ -7,7 +7,7 @@ import numpy as np
 
 from counterpoise._base.types import IntArray
 from counterpoise.boosting.base import BoostedMixture
-from counterpoise.boosting.cross_fit import RoundsFit
+from counterpoise.boosting.cross_fit import RoundsFit, ask_scores
 from counterpoise.boosting.inputs import Rows, is_word, unequal
 from counterpoise.boosting.inside import AnyRisk, GroupMeans, InsideFit, Objective, OfRate, Program, Tail
 from counterpoise.boosting.rounds import History, Rule, Standing
@@ -16,6 +16,7 @@ from counterpoise.goals import InfeasibleGoals, Rate, Table, as_goals
 from counterpoise.goals.tables import with_train
 from counterpoise.mixtures.answers import TRAIN, Answers, Positive, find_positive
 from counterpoise.mixtures.choosing import Aim, Evidence, choose_mixture, posed, select
+from counterpoise.mixtures.goal import REFIT_ROWS
 from counterpoise.mixtures.members import titled_models
 from counterpoise.mixtures.pool import PooledClassifier, checked_features
 from counterpoise.mixtures.scored import RuleClassifier
@@ -87,11 +88,20 @@ class InsideGoals(BoostedMixture, RuleClassifier):
         return {**settings, "goals": [str(goal) for goal in as_goals(self.goals)], "pos_label": self.pos_label}
 
     def _fit_of_rounds(self, train: Rows, held_out: Rows | None) -> RoundsFit | InsideFit:
+        fit = super()._fit_of_rounds(self._stage.rows if self._trains_inside else train, held_out)
+        self._check_scores()
         if not self._trains_inside:
-            return super()._fit_of_rounds(train, held_out)
-        fit = super()._fit_of_rounds(self._stage.rows, held_out)
+            return fit
         assert not isinstance(fit, InsideFit)  # noqa: S101 - of the learner
+        if self._wants_scores_of_folds(train.codes.size) and Scorer("", self._base_learner(), self._positive()).method:
+            ask_scores(fit, self._positive())
         return InsideFit(fit, self._stage)
+
+    def _wants_scores_of_folds(self, n_rows: int) -> bool:
+        """Tell whether rules are chosen on scores of folds: where those of models trained on all rows hardly differ."""
+        if self._n_folds is None or len(self.classes_) > _BINARY:
+            return False
+        return n_rows >= REFIT_ROWS if isinstance(self.scores, str) else bool(self.scores)
 
     def _watched(self, done: Any) -> Standing | None:
         if not self._trains_inside:
@@ -154,31 +164,37 @@ class InsideGoals(BoostedMixture, RuleClassifier):
             raise
 
     def _can_mix_rules(self) -> bool:
-        """Tell whether rules are to be mixed, after checking that they can be where they are asked for."""
-        if self.scores is False or (self.scores == _AUTO and not (self._trains_inside and self._held_out is not None)):
+        """Tell whether rules are to be mixed and can be."""
+        if not self.scores or (isinstance(self.scores, str) and not self._trains_inside):
             return False
-        problem = self._lack_of_scores()
-        if problem and self.scores != _AUTO:
-            raise ValueError(f"scores=True mixes thresholds of scores, and {problem}")
-        return not problem
+        is_scored = self._held_out is not None or len(self._history.scores) == len(self.estimators_)
+        return is_scored and not self._lack_of_scores(self.estimators_)
 
-    def _lack_of_scores(self) -> str:
-        """Return why rules cannot be mixed; nothing where they can."""
+    def _check_scores(self) -> None:
+        """Refuse rules that are asked for and cannot be mixed, before any model is trained."""
+        is_asked = self.scores and not isinstance(self.scores, str)
+        problem = self._lack_of_scores([self._base_learner()]) if is_asked else ""
+        if problem:
+            raise ValueError(f"scores=True mixes thresholds of scores, and {problem}")
+
+    def _lack_of_scores(self, models: list[Any]) -> str:
+        """Return why rules of models cannot be mixed; nothing where they can."""
         if len(self.classes_) > _BINARY:
             return f"a threshold tells two classes apart; got {len(self.classes_)}. Set scores=False."
-        if self._held_out is None:
-            return (
-                "chooses them on rows that no model was trained on: set validation_fraction, or pass X_val and y_val."
-            )
-        lacking = [model for model in self.estimators_ if Scorer("", model, self._positive()).method is None]
+        if self._held_out is None and (self._n_folds is None or not self._trains_inside):
+            return "chooses on rows that no model was trained on: set validation_fraction, or pass X_val and y_val."
+        lacking = [model for model in models if Scorer("", model, self._positive()).method is None]
         return f"{lacking[0]!r} has neither predict_proba nor decision_function. Set scores=False." if lacking else ""
 
     def _scores_of_rounds(self) -> ScoreEvidence:
         """Return the scores of the models on the rows where rules are chosen, and on all datasets."""
         rows, positive = self._held_out, self._positive()
-        assert rows is not None  # noqa: S101 - rules are chosen there
         titled = titled_models([("", model) for model in self.estimators_])
         self._members = [scorer(title, model, positive) for title, model in titled.items()]
+        if rows is None:
+            scores, own = np.column_stack(self._history.scores), unequal(self._train.weights)
+            kept = self._no_evidence(self._stage.answers, scores)._replace(sample_weight=own, groups=self._train.groups)
+            return kept._replace(scores={name: scores[place] for name, place in self._stage.places.items()})
         weights, scores = unequal(rows.weights), self._scores_of(rows.X, rows.codes.size, None)
         table = self._asked_table(rows, weights).tables[TRAIN]
         found = self._no_evidence(Answers({}, {}, positive), scores).with_dataset(TRAIN, table, scores)

@@ -61,6 +61,14 @@ class Question(NamedTuple):
         return bool(np.ptp(self.codes[self.weights > 0]) == 0)
 
 
+class Answered(NamedTuple):
+    """A model, and what is said of all rows, perhaps by others that did not see them."""
+
+    model: Any
+    said: AnyArray  # class codes
+    scores: FloatArray | None = None  # of the positive class, where they are asked for
+
+
 def make_fit(
     learner: Any, X: Any, codes: IntArray, classes: AnyArray, random_seeds: Callable[[int], int]
 ) -> "LearnerFit":
@@ -84,10 +92,10 @@ class LearnerFit:
 
     def __call__(self, weights: FloatArray, number: int) -> Fitted:
         """Return the model of a round, and where it errs."""
-        model, said = self.answer(Question(self.codes, weights), number)
+        model, said, _ = self.answer(Question(self.codes, weights), number)
         return Fitted(model, (said != self.codes).view(np.uint8))
 
-    def answer(self, asked: Question, number: int) -> tuple[Any, AnyArray]:
+    def answer(self, asked: Question, number: int) -> Answered:
         """Return the model of a round that is fitted to a question, and what it says of all rows."""
         model = fresh_copy(self.learner, self.random_seeds(number))
         X = self.X if asked.rows is None else take_rows(self.X, asked.rows)
@@ -97,7 +105,7 @@ class LearnerFit:
         else:
             # Weights of mean 1: regularized learners compare the weighted loss with their penalty.
             model.fit(X, labels, **{self.argument: asked.weights * asked.weights.size})
-        return model, predict_codes(model, self.X, self.classes)
+        return Answered(model, predict_codes(model, self.X, self.classes))
 
     def rows_like(self, X: Any) -> Any:
         """Return other rows in the form from which the models predict fastest."""
@@ -115,15 +123,15 @@ class _PreparedFit(LearnerFit):
         self.prepared = self.learner.prepare(X)
         self.blank = clone(learner)
 
-    def answer(self, asked: Question, number: int) -> tuple[Any, AnyArray]:
+    def answer(self, asked: Question, number: int) -> Answered:
         """Return the model of a round that is fitted to a question, and what it says of all rows."""
         # A copy does for a learner of plain parameters, and takes a tenth of the time of a clone.
         model = fresh_copy(self.blank, self.random_seeds(number)) if self.is_random else copy.copy(self.blank)
         said = model.fit_codes(self._prepared(asked.rows), asked.codes, self.classes, asked.weights)
         if asked.rows is None:
-            return model, said
+            return Answered(model, said)
         known = self.prepared if isinstance(self.prepared, BinnedFeatures) else self.X
-        return model, predict_codes(model, known, self.classes)
+        return Answered(model, predict_codes(model, known, self.classes))
 
     def _prepared(self, rows: IntArray | None) -> Any:
         """Return some of the rows as they were prepared, or like them."""

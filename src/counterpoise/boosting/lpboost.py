@@ -65,7 +65,8 @@ class LPBoostClassifier(InsideGoals):
     scores : bool or "auto", default="auto"
         Mix not what the models say but the rules of their scores, every threshold of every model, as
         ``MixtureClassifier`` does. For two classes, models with ``predict_proba`` or ``decision_function``, and rows to
-        choose on that no model was trained on. ``"auto"``: inside goals, wherever that can be.
+        choose on that no model was trained on. ``"auto"``: inside goals, on held-out rows, and from 20,000 rows on by
+        folds, whose models then score hardly otherwise than those trained on all rows.
     mixture, validation_fraction, n_folds, outlier_fraction, budget, decision, pos_label
         As for ``AdaLPBoostClassifier``.
     key, random_state, n_jobs, callbacks, checkpoint

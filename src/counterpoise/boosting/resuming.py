@@ -78,7 +78,7 @@ class ResumingBooster(Booster):
         is_last = False
         for number in range(first, min(last, saved.n_rounds) + 1):
             done = saved.read(number)
-            self._history.add(done.model, done.losses, done.weighted_loss, said=done.said)
+            self._history.add(done.model, done.losses, done.weighted_loss, said=done.said, scores=done.scores)
             self._history.memory = done.memory
             self._best = Best(*done.best)
             if done.held_out is not None:
@@ -113,5 +113,6 @@ class ResumingBooster(Booster):
             is_last=is_last,
             uses_shared=shared is not None,
             said=done.said,
+            scores=done.scores,
         )
         saved.write(done.number, left)

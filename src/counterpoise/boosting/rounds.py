@@ -24,6 +24,7 @@ class Fitted(NamedTuple):
     sides: FloatArray | None = None  # label times what it says, where that is more than a class
     said: AnyArray | None = None  # class codes, where models that did not see the samples said them, or inside goals
     weighted_loss: float | None = None  # under the weights it was fitted to, where those are others than the rule's
+    scores: FloatArray | None = None  # of the positive class by models that did not see the rows, where asked for
 
 
 class Standing(NamedTuple):
@@ -45,6 +46,15 @@ class Round(NamedTuple):
     sides: FloatArray | None = None  # as in ``Fitted``
     said: AnyArray | None = None  # as in ``Fitted``
     standing: Standing | None = None  # inside goals
+    scores: FloatArray | None = None  # as in ``Fitted``
+
+    @property
+    def told(self) -> str:
+        """Return in a few words how far it is, for a line of progress."""
+        if self.standing is None:
+            return f"loss {self.weighted_loss:.3f}"
+        value, violation, bound = self.standing
+        return f"goals missed by {violation:.3g}" if violation > 0 else f"risk {value:.4f}, bound {bound:.4f}"
 
 
 class History:
@@ -63,6 +73,7 @@ class History:
         self.said: list[
             AnyArray
         ] = []  # class codes that models which did not see the samples said, where there are such
+        self.scores: list[FloatArray] = []  # of the positive class by such models, where they were asked for
         self.memory: dict[str, FloatArray] = {}  # what the rule keeps for the next round; a checkpoint saves it
         self._losses = np.empty((start.size, n_rounds), dtype=np.uint8, order="F")
 
@@ -89,10 +100,16 @@ class History:
 
     def append(self, done: Round, vote: float = 1.0) -> None:
         """Record a round."""
-        self.add(done.model, done.losses, done.weighted_loss, vote, done.said)
+        self.add(done.model, done.losses, done.weighted_loss, vote, done.said, done.scores)
 
     def add(
-        self, model: Any, losses: ByteArray, weighted_loss: float, vote: float = 1.0, said: AnyArray | None = None
+        self,
+        model: Any,
+        losses: ByteArray,
+        weighted_loss: float,
+        vote: float = 1.0,
+        said: AnyArray | None = None,
+        scores: FloatArray | None = None,
     ) -> None:
         """Record what is kept of a round."""
         self._losses[:, self.n_rounds] = losses
@@ -101,6 +118,8 @@ class History:
         self.votes.append(vote)
         if said is not None:
             self.said.append(said)
+        if scores is not None:
+            self.scores.append(scores)
         self.weighted_losses.append(weighted_loss)
 
 
@@ -124,9 +143,9 @@ def boost(
     """
     for number in range(history.n_rounds + 1, history.n_rounds + n_rounds + 1):
         weights = reweigh(history) if history.n_rounds else history.start
-        model, losses, sides, said, achieved = fit(weights, number)
+        model, losses, sides, said, achieved, scores = fit(weights, number)
         achieved = float(weights @ losses) if achieved is None else achieved
-        done = Round(number, model, weights, losses, achieved, sides, said)
+        done = Round(number, model, weights, losses, achieved, sides, said, scores=scores)
         counts = vote(done, history)
         if counts == 0:
             break

@@ -15,7 +15,7 @@ from counterpoise._base.types import AnyArray, ArrayLike, FloatArray, IntArray
 from counterpoise.goals import Table
 from counterpoise.goals.tables import with_train
 from counterpoise.mixtures.answers import TRAIN, Answers, Positive, find_positive
-from counterpoise.mixtures.cautions import warn_of_the_average
+from counterpoise.mixtures.cautions import warn_of_everybody, warn_of_the_average
 from counterpoise.mixtures.choosing import Aim, Evidence, as_aim, select
 from counterpoise.mixtures.draws import check_key
 from counterpoise.mixtures.folds import spread
@@ -23,8 +23,9 @@ from counterpoise.mixtures.game import Choice
 from counterpoise.mixtures.members import AskedRows, Mixture, Pool, ScoredRows, all_classes
 from counterpoise.mixtures.pool import as_rows, checked_features, n_rows, take_rows
 from counterpoise.mixtures.randomized import DECISIONS, Given, Labelled, RandomizedClassifier
+from counterpoise.mixtures.ranking import Ranking
 from counterpoise.mixtures.scores.asking import RuleMember, ScorePool
-from counterpoise.mixtures.scores.choosing import RuleChoice, choose_rules, mean_loss
+from counterpoise.mixtures.scores.choosing import RuleChoice, choose_rules, mean_loss, unless_usual
 from counterpoise.mixtures.scores.evidence import Ranked, ScoreEvidence, rank
 from counterpoise.mixtures.scores.fixed import as_fixed, search_fixed, value_of
 from counterpoise.mixtures.scores.groups import UNKNOWN, as_columns, find_groups
@@ -34,14 +35,14 @@ from counterpoise.theory.risks import Risk
 FIXED = "fixed"
 
 
-class RuleClassifier(RandomizedClassifier):
+class RuleClassifier(Ranking, RandomizedClassifier):
     """What every classifier shares that may mix rules of scores.
 
     A subclass has parameters ``scores``, ``by``, ``budget`` and ``unknown_group``; with ``scores`` its ``fit`` sets
     ``_members`` to what tells the scores of ``estimators_``, and ``_settle`` sets ``rules_`` and ``groups_``.
     """
 
-    _stored_apart = ("estimators_",)  # each model in a file of its own inside of that of the mixture
+    _prefers_usual = False  # thresholds, where no goals are asked for and others are not surely better
     _scored: Any = None  # the ScoreEvidence that rules were chosen on; None where models are mixed
     _fold_shares: FloatArray = np.ones(1)  # the chance of each fold, where each has its own models in ``_members``
 
@@ -370,18 +371,23 @@ class RuleClassifier(RandomizedClassifier):
         choice = choose_rules(ranked, aim)
         if self.decision == FIXED:
             choice, self.fixed_cost_ = as_fixed(ranked, aim, choice)
+        if self._prefers_usual:
+            choice = unless_usual(ranked, aim, choice)
         self._scored, self.groups_, self.rules_ = evidence, ranked.groups, ranked.as_rules(choice.rules)
         told = ranked.as_evidence(choice.rules)
         made = Choice(choice.mixture, choice.value, choice.value - choice.lower, choice.multipliers, choice.cost)
         self._settle_on(told, aim, select(told, aim)._replace(risk=choice.risk), made)
         if isinstance(aim.objective, Risk):
-            self._warn_of_the_average(ranked, choice)
+            self._warn_of_the_average(ranked, choice, aim)
+        levels = self._thresholds()[self.mixture_ > 0]
+        if aim.goals and np.isinf(levels).all() and np.ptp(np.sign(levels)) == 0:
+            warn_of_everybody(evidence.positive.labels[int(levels.flat[0] < 0)], stacklevel=3)
 
-    def _warn_of_the_average(self, ranked: Ranked, choice: RuleChoice) -> None:
+    def _warn_of_the_average(self, ranked: Ranked, choice: RuleChoice, aim: Aim) -> None:
         """Say what the tail and the goals cost on average beside the best model at its usual threshold."""
         loss, usual = mean_loss(ranked), usual_rules(ranked.cuts, ranked.evidence.usual)
         mixed, alone = float(loss.of(choice.rules)[0] @ choice.mixture), float(loss.of(usual).min())
-        warn_of_the_average(mixed, alone, "the best model", has_goals=bool(self.goals_), stacklevel=4)
+        warn_of_the_average(mixed, alone, "the best model", aim, stacklevel=4)
 
     def _one_rule(self, evidence: Any) -> dict[str, Any]:
         if not isinstance(evidence, ScoreEvidence):

@@ -77,21 +77,21 @@ def comparison(record: Record, cards: Sequence[GoalCard]) -> PageTable | None:
     if len(methods) == 1 or not cards:
         return None
     rows: list[list[str | Noted]] = [
-        [card.text, *(_estimate(record, card, method) for method in methods), Noted(card.verdict, "")] for card in cards
+        [card.text, Noted(card.verdict, ""), *(_estimate(record, card, method) for method in methods)] for card in cards
     ]
     errors = [record.value("error", method=method, split=record.judged) for method in methods]
-    aim = "as small as possible" if told_aim(record).text.startswith("the share wrong of all") else ""
-    rows.append(["share wrong" + (", expected" if record.is_mixture else ""), *map(number, errors), aim])
-    heads = ("asked", *(measured(record)[method] for method in methods), "verdict")
+    aim = "as few" if told_aim(record).text.startswith("the share wrong of all") else ""
+    rows.append(["share wrong" + (", expected" if record.is_mixture else ""), aim, *map(number, errors)])
+    heads = ("asked", "verdict", *(measured(record)[method] for method in methods))
     told = f"On the {record.judged} rows, for which train stands in a goal; {_MISSED} misses the bound"
-    return PageTable(told, heads, rows, wide=(len(methods) + 1,))
+    return PageTable(told, heads, rows, wide=(1,))
 
 
 def _estimate(record: Record, card: GoalCard, method: str) -> str:
     """Return what a goal's rate is for a method, and whether it misses the bound."""
     where: dict[str, Any] = {"method": method, "split": record.judged, "settings": card.name}
     misses = record.value(of_goal("violation"), **where) > 0
-    return number(record.value(of_goal("estimate"), **where)) + (f" {_MISSED}" if misses else "")
+    return number(record.value(of_goal("estimate"), **where)) + (f"\N{NO-BREAK SPACE}{_MISSED}" if misses else "")
 
 
 def _what_costs(record: Record, cards: Sequence[GoalCard]) -> str:

@@ -191,7 +191,7 @@ class Model(NamedTuple):
     description: str
     share: str
     error: str
-    bar: float  # length, in terms of the largest share
+    bar: float  # length, as a part of all
 
 
 class Mixture(NamedTuple):
@@ -213,7 +213,7 @@ def mixture(record: Record) -> Mixture | None:
         entry = words.get(name, {})
         error = percent(record.value("error", method=name, split=record.judged))
         title, description = str(entry.get("title") or name), str(entry.get("description") or "")
-        models.append(Model(title, description, percent(shares[name]), error, shares[name] / shares[active[0]]))
+        models.append(Model(title, description, percent(shares[name]), error, shares[name]))
     notes = [f"{len(active)} of {many(len(shares), 'model')} {'carries' if len(active) == 1 else 'carry'} weight."]
     if len({model.description for model in models}) == 1 and len(models) > 1:
         notes += [f"Each is: {models[0].description}."] if models[0].description else []

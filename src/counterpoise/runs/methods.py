@@ -74,6 +74,7 @@ METHODS = {
     "gradient_boosting": Kind(
         "sklearn.ensemble", "HistGradientBoostingClassifier", "trees", "plain", "gradient boosting"
     ),
+    "lightgbm": Kind("lightgbm", "LGBMClassifier", "trees", "plain", "LightGBM", {"verbose": -1}),
     "naive_bayes": Kind("sklearn.naive_bayes", "GaussianNB", "scaled", "plain", "naive Bayes"),
     "nearest_neighbours": Kind(
         "sklearn.neighbors", "KNeighborsClassifier", "scaled", "plain", "nearest neighbours", _NEIGHBOURS
@@ -164,7 +165,11 @@ def _check_parameters(asked: ModelSettings | MethodSettings) -> Found:
         if asked.parameters:
             yield ("parameters",), "the deployed model is taken as it is; got parameters."
         return
-    accepted = _class_of(kind)([]) if asked.name == POOL else _class_of(kind)()
+    try:
+        accepted = _class_of(kind)([]) if asked.name == POOL else _class_of(kind)()
+    except ImportError:
+        yield ("name",), f"{asked.name} needs the package {kind.home}, which is not installed: pip install {kind.home}."
+        return
     names = [name for name in accepted.get_params(deep=False) if name not in _SAID_ELSEWHERE]
     for name in asked.parameters:
         if name in names:

@@ -15,6 +15,7 @@ from counterpoise.runs.output import write_output
 from counterpoise.runs.reading import column_names, is_parquet, read_usable
 from counterpoise.runs.written import Written, guessed, how_written, written_as
 
+_RARE = 20  # rows of a class
 _FEW = 12  # different whole numbers that may be codes of categories
 _UNIQUE = 0.9  # share of different texts from which a column is a name or a number of a person
 _LOOKED_AT = 100_000  # rows
@@ -25,6 +26,8 @@ _ALPHA = {
     True: ("alpha = 1.0    # 1: the plain error counts; 0.1: that of the worst-off tenth of the rows",),
     False: ("alpha = 0.1    # the worst-off fraction of the rows that counts; 1 is the plain error",),
 }
+_WEIGHTS = ("weight", "weights", "sample_weight", "sample_weights", "fnlwgt", "pwgtp")
+_TAKEN = "    # taken for what the deployed model said, as it holds the classes; without this line it is a feature"
 _DEPLOYED = "    # what the deployed model predicts, for goals such as churn(train) <= 0.03"
 _MANY_CLASSES = (
     'name = "adalpboost"    # a strong model, and trees beside it for those that it is wrong about',
@@ -121,7 +124,7 @@ def _top(path: Path, frame: Any, classes: Any, target: str, groups: Sequence[str
         for goal in _suggested(frame, groups):
             yield f"    # {_toml(goal)},"
     yield "]"
-    yield "room_for_audit = true    # meet them with so much room that the test rows can show it; false costs less"
+    yield "room_for_audit = true    # meet them with room, so that test rows can show it, for at most 0.01 more error"
     if len(classes) > 2:  # noqa: PLR2004
         yield f"# {_toml(target)} has {len(classes)} classes: goals name one, as recall(train, of=CLASS) does."
 
@@ -143,15 +146,19 @@ def _roles(frame: Any, target: str, classes: Any, groups: Sequence[str]) -> Iter
     counts = ", ".join(f"{label!r}: {int((frame[target] == label).sum())}" for label in classes.tolist()[:6])
     yield f"target = {_toml(target)}"
     yield f"# classes: {counts}{' ...' if len(classes) > 6 else ''}"  # noqa: PLR2004
+    rarest = frame[target].value_counts().idxmin()
+    if int((frame[target] == rarest).sum()) < _RARE:
+        yield f"# {rarest!r} has so few rows that a split may hold none, which fit refuses: merge it."
     if len(classes) == 2:  # noqa: PLR2004
-        yield f"positive = {_toml(classes[-1].item())}"
+        yield f"positive = {_toml(classes[-1].item())}    # the class that goals such as recall speak of"
     yield f"groups = {_toml(list(groups))}"
     yield "use_groups_as_features = false"
-    yield '# weights = "COLUMN"     # sample weights, and with goals'
+    weighing = next((name for name in frame.columns if str(name).lower() in _WEIGHTS), None)
+    told = "sample weights, and with goals" if weighing is None else "by its name; as it stands it is a feature"
+    yield f"# weights = {_toml(weighing or 'COLUMN')}     # {told}"
     yield "# largest_weight = 20    # the most that a row of the population can weigh"
     answers = _answer_columns(frame, target, classes, groups)
-    told = "    # the classes of the target: is it what the deployed model said?" if answers else _DEPLOYED
-    yield f"# baseline = {_toml(answers[0] if answers else 'COLUMN')}{told}"
+    yield f"baseline = {_toml(answers[0])}{_TAKEN}" if answers else f'# baseline = "COLUMN"{_DEPLOYED}'
 
 
 def _answer_columns(frame: Any, target: str, classes: Any, groups: Sequence[str]) -> list[str]:

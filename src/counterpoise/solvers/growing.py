@@ -88,7 +88,9 @@ class GrowingMixture:
         planes = CuttingPlanes(Simplex(n_models), rows, bounds, row_scale)
         oracle = self._oracle_of(losses, sample_weight)
         bundle = LevelBundle(oracle, planes, Limits(self.tol, _MAX_ITER))
-        bundle.carry([oracle.widened(cut) for cut in self._cuts])
+        if self._cuts:
+            n_known = self._cuts[0].slope.size
+            bundle.carry(oracle.widened(self._cuts, losses[:, n_known:].astype(np.float64)))
         found = bundle.solve(self._start(n_models))
         self._cuts, self._mixture = bundle.cuts, found.mixture
         return found

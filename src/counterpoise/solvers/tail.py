@@ -75,11 +75,11 @@ class Shard:
         _kernels.tail_weights(self.scores, self.mass, self.step, *tail, self.weights, codes)
         return self.rows.columns(self.weights), codes
 
-    def slope(self, tail: Tail, codes: ByteArray) -> FloatArray:
-        """Return the weighted losses of every model for weights that were coded."""
+    def decoded(self, tail: Tail, codes: ByteArray) -> FloatArray:
+        """Return weights that were coded, in memory that the next call of anything uses again."""
         self.weights.fill(0.0)
         _kernels.add_coded_weights(codes, self.mass, self.step, tail.full, tail.partial, self.weights)
-        return self.rows.columns(self.weights)
+        return self.weights
 
     def excess(self, edge: float) -> float:
         """Return the mass-weighted sum of what the scores have above ``edge``."""
@@ -129,12 +129,15 @@ class TailOracle:
         self.n_models += losses.shape[1]
         return True
 
-    def widened(self, cut: Cut) -> Cut:
-        """Return a cut with an entry for every model, those included that came after it."""
-        if cut.slope.size == self.n_models:
-            return cut
-        parts = list(zip(self.shards, cut.codes, strict=True))
-        return cut._replace(slope=_total(self._map(lambda part: part[0].slope(cut.tail, part[1]), parts)))
+    def widened(self, cuts: list[Cut], losses: FloatArray) -> list[Cut]:
+        """Return cuts with entries for models that came after them, given the losses of those."""
+        parts = [(shard, losses[place]) for shard, place in zip(self.shards, self.places, strict=True)]
+
+        def entries(cut: Cut) -> FloatArray:
+            coded = [(*part, codes) for part, codes in zip(parts, cut.codes, strict=True)]
+            return _total(self._map(lambda one: one[0].decoded(cut.tail, one[2]) @ one[1], coded))
+
+        return [cut._replace(slope=np.append(cut.slope, entries(cut))) for cut in cuts]
 
     def value(self, mixture: FloatArray) -> float:
         """Return the CVaR: ``min over edges of edge + mean(max(scores - edge, 0)) / alpha``, attained at the tail's."""

@@ -24,10 +24,11 @@ from counterpoise.mixtures.scores.program import (
     Sums,
     as_sums,
 )
-from counterpoise.mixtures.scores.rules import CutRules, coupled, usual_rules
+from counterpoise.mixtures.scores.rules import CutRules, at_usual, coupled, usual_rules
 from counterpoise.theory.risks import CVaR, Mean, Risk, RiskRows, WorstGroup
 
 _EXACT = 1e-7  # gap of the least mean loss from which a budget is counted
+_SURELY = 2.0  # standard errors by which another threshold must be better than the usual one
 _SHARE = 1e-10  # of the mixture, below which a rule is never drawn in practice: rounding of the solver
 
 
@@ -64,6 +65,24 @@ def choose_rules(ranked: Ranked, aim: Aim, tol: float = TOL) -> RuleChoice:
     rules, mixture = coupled(found.rules, cleaned(found.solution.mixture))
     _, value, lower, multipliers = _numbers(found, asked, limits)
     return RuleChoice(rules, mixture, value, lower, multipliers, 0.0, risk)
+
+
+def unless_usual(ranked: Ranked, aim: Aim, choice: RuleChoice) -> RuleChoice:
+    """Return the best model at its usual threshold, unless that is surely worse; only where nothing but errors counts.
+
+    A threshold that was tuned on some rows follows their noise; the usual one is the best for good probabilities.
+    """
+    if aim.goals or not isinstance(aim.objective, Risk) or aim.objective.tail_fraction != 1.0:
+        return choice
+    usual = at_usual(ranked.cuts, ranked.evidence.usual)
+    alone = usual.only(np.array([mean_loss(ranked).of(usual)[0].argmin()]))
+    mass = ranked.evidence.mass
+    lost, least = ranked.as_evidence(alone).losses[:, 0], ranked.as_evidence(choice.rules).losses @ choice.mixture
+    more = lost - least
+    mean = float(mass @ more)
+    if mean > _SURELY * float(np.sqrt(mass**2 @ (more - mean) ** 2)):
+        return choice
+    return choice._replace(rules=alone, mixture=np.ones(1), value=float(mass @ lost))
 
 
 def limits_of(ranked: Ranked, aim: Aim) -> RuleLimits:

@@ -51,7 +51,7 @@ class Cuts(NamedTuple):
         return totals
 
     def nearest(self, model: int, thresholds: FloatArray) -> IntArray:
-        """Return for each group the cut that calls the same rows positive as a threshold does."""
+        """Return for each group the cut next to a threshold: the same rows are above but for one score at most."""
         found = []
         for start, end, threshold in zip(self.starts[model, :-1], self.starts[model, 1:], thresholds, strict=True):
             falling = -self.thresholds[start:end]

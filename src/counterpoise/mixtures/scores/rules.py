@@ -62,6 +62,12 @@ class CutRules:
         return type(self)(self.models[chosen], self.cuts[chosen])
 
 
+def at_usual(cuts: Cuts, usual: FloatArray) -> CutRules:
+    """Return for each model the rule of its usual threshold, for all groups."""
+    rows = [cuts.nearest(model, np.full(cuts.n_groups, threshold)) for model, threshold in enumerate(usual.tolist())]
+    return CutRules(np.arange(cuts.n_models), np.array(rows))
+
+
 def usual_rules(cuts: Cuts, usual: FloatArray) -> CutRules:
     """Return for each model the rules that any search starts from: its usual threshold, nobody and everybody."""
     models = np.repeat(np.arange(cuts.n_models), 3)
