@@ -28,8 +28,8 @@ class Ranks(NamedTuple):
         >>> import numpy as np
         >>> from counterpoise.mixtures.scores.ranks import Ranks
         >>> ranks = Ranks.of(np.array([0.1, 0.2, 0.2, 0.9]), np.full(4, 0.25))
-        >>> ranks(np.array([-np.inf, 0.1, 0.15, 0.2, 0.9, 2.0])).tolist()
-        [0.0, 0.125, 0.3125, 0.5, 0.875, 1.0]
+        >>> ranks(np.array([-np.inf, 0.1, 0.2, 0.9, 2.0])).tolist()
+        [0.0, 0.125, 0.5, 0.875, 1.0]
         """
         inside = np.interp(scores, self.scores, self.below)
         return np.asarray(np.where(scores < self.scores[0], 0.0, np.where(scores > self.scores[-1], 1.0, inside)))
