@@ -83,8 +83,8 @@ def choose(
 
     found = choose_table(
         table, output, target=target, scores=score, goals=goal, by=by or (), groups=groups or (), baseline=baseline,
-        weights=weights, largest_weight=largest_weight, positive=positive, alpha=alpha, objective=objective, budget=budget, decision=decision, ids=ids,
-        key=key,
+        weights=weights, largest_weight=largest_weight, positive=positive, alpha=alpha, objective=objective,
+        budget=budget, decision=decision, ids=ids, key=key,
     )  # fmt: skip
     _write_page(found.answers, report)
     checks = [
