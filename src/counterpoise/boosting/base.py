@@ -229,11 +229,12 @@ class BoostedMixture(ResumingBooster, RandomizedClassifier):
         self.estimators_ = list(self._history.models)
         self.weighted_losses_ = np.array(self._history.weighted_losses)
         goals = as_goals(self.goals)
-        self._choose(self._aim_of_fit()._replace(goals=goals))
+        aim = self._aim_of_fit()._replace(goals=goals)
+        self._choose(aim)
         if self.mixture == "optimal" and not self._is_told():
             means = np.average(self._kept.losses, axis=0, weights=self._kept.sample_weight)
             mixed, alone = float(means @ self.mixture_), float(means[0])
-            warn_of_the_average(mixed, alone, "its first model", has_goals=bool(goals), stacklevel=3)
+            warn_of_the_average(mixed, alone, "its first model", aim, stacklevel=3)
         return self
 
     def _is_told(self) -> bool:

@@ -66,7 +66,7 @@ def init(
     /,
     *,
     target: str,
-    groups: Annotated[list[str] | None, Parameter(negative="")] = None,
+    groups: Annotated[list[str] | None, Parameter(negative="", consume_multiple=True)] = None,
     output: Annotated[Path, Parameter(name=("--output", "-o"))] = Path("goals.toml"),
     shown: Out = PRINTED,
 ) -> int:
@@ -225,7 +225,8 @@ def rebalance(
     """
     from counterpoise.runs import open_run, rebalance_run  # noqa: PLC0415
 
-    chosen = rebalance_run(open_run(run), alpha=alpha, objective=objective, goals=goal, output=output)
+    asked: dict[str, Any] = {"alpha": alpha, "objective": objective, "goals": goal}
+    chosen = rebalance_run(open_run(run), **asked, output=output, on_event=shown.say)
     return _told(chosen, shown, strict=strict)
 
 

@@ -23,6 +23,7 @@ def choose(
     groups: Annotated[list[str] | None, Several] = None,
     baseline: str | None = None,
     weights: str | None = None,
+    largest_weight: float | None = None,
     positive: str | None = None,
     alpha: float = 1.0,
     objective: str | None = None,
@@ -57,6 +58,8 @@ def choose(
         The column with the answers of the deployed model, for churn; `--by baseline` lets rules look at it.
     weights
         The column of sample weights.
+    largest_weight
+        The most that a row of the population can weigh, for goals with a confidence.
     positive
         The class that scores and goals speak of. Default: the second of two.
     alpha
@@ -80,7 +83,7 @@ def choose(
 
     found = choose_table(
         table, output, target=target, scores=score, goals=goal, by=by or (), groups=groups or (), baseline=baseline,
-        weights=weights, positive=positive, alpha=alpha, objective=objective, budget=budget, decision=decision, ids=ids,
+        weights=weights, largest_weight=largest_weight, positive=positive, alpha=alpha, objective=objective, budget=budget, decision=decision, ids=ids,
         key=key,
     )  # fmt: skip
     _write_page(found.answers, report)
@@ -88,7 +91,14 @@ def choose(
         {"goal": str(one.goal), "value": one.value, "bound": one.bound, "holds": one.holds} for one in found.checks
     ]
     rules = [one._asdict() for one in found.rules.rules]
-    values = {"rules": rules, "value": found.value, "goals": checks, "output": output, "report": report}
+    values = {
+        "positive": found.rules.positive,
+        "rules": rules,
+        "value": found.value,
+        "goals": checks,
+        "output": output,
+        "report": report,
+    }
     shown.answer(f"{found}\n\nrules: {output}" + _page_line(report), values)
     return DONE
 
@@ -181,7 +191,9 @@ def audit(
         weights=weights, largest_weight=largest_weight, positive=positive, confidence=confidence,
     )  # fmt: skip
     _write_page(found, report)
-    shown.answer(audit_text(found.audit) + _page_line(report), audit_words(found.audit) | {"report": report})
+    called = "" if found.positive is None else f"positive class: {found.positive!r}\n"
+    words = audit_words(found.audit) | {"positive": found.positive, "report": report}
+    shown.answer(called + audit_text(found.audit) + _page_line(report), words)
     return NOT_MET if strict and not found.audit.holds else DONE
 
 

@@ -285,9 +285,9 @@ def _missing(name: str, part: str) -> str:
             f"Dataset {name!r} needs labels: pass y in its Table, or set labelled = true in datasets.{name} of the "
             "goals file; without them ask what needs no labels, as coverage or churn."
         )
-    table = "a Table, of another name where train is X and y themselves" if name == DEFAULT else "its Table"
+    where = "baseline, to fit or in a Table" if name == DEFAULT else "baseline in its Table"
     return (
-        f"Dataset {name!r} needs the deployed model's predictions: pass baseline in {table}, or name data.baseline or "
+        f"Dataset {name!r} needs the deployed model's predictions: pass {where}, or name data.baseline or "
         "data.baseline_model in the goals file."
     )
 

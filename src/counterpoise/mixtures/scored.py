@@ -15,7 +15,7 @@ from counterpoise._base.types import AnyArray, ArrayLike, FloatArray, IntArray
 from counterpoise.goals import Table
 from counterpoise.goals.tables import with_train
 from counterpoise.mixtures.answers import TRAIN, Answers, Positive, find_positive
-from counterpoise.mixtures.cautions import warn_of_the_average
+from counterpoise.mixtures.cautions import warn_of_everybody, warn_of_the_average
 from counterpoise.mixtures.choosing import Aim, Evidence, as_aim, select
 from counterpoise.mixtures.draws import check_key
 from counterpoise.mixtures.folds import spread
@@ -378,13 +378,16 @@ class RuleClassifier(RandomizedClassifier):
         made = Choice(choice.mixture, choice.value, choice.value - choice.lower, choice.multipliers, choice.cost)
         self._settle_on(told, aim, select(told, aim)._replace(risk=choice.risk), made)
         if isinstance(aim.objective, Risk):
-            self._warn_of_the_average(ranked, choice)
+            self._warn_of_the_average(ranked, choice, aim)
+        levels = self._thresholds()[self.mixture_ > 0]
+        if aim.goals and np.isinf(levels).all() and np.ptp(np.sign(levels)) == 0:
+            warn_of_everybody(evidence.positive.labels[int(levels.flat[0] < 0)], stacklevel=3)
 
-    def _warn_of_the_average(self, ranked: Ranked, choice: RuleChoice) -> None:
+    def _warn_of_the_average(self, ranked: Ranked, choice: RuleChoice, aim: Aim) -> None:
         """Say what the tail and the goals cost on average beside the best model at its usual threshold."""
         loss, usual = mean_loss(ranked), usual_rules(ranked.cuts, ranked.evidence.usual)
         mixed, alone = float(loss.of(choice.rules)[0] @ choice.mixture), float(loss.of(usual).min())
-        warn_of_the_average(mixed, alone, "the best model", has_goals=bool(self.goals_), stacklevel=4)
+        warn_of_the_average(mixed, alone, "the best model", aim, stacklevel=4)
 
     def _one_rule(self, evidence: Any) -> dict[str, Any]:
         if not isinstance(evidence, ScoreEvidence):

@@ -37,8 +37,8 @@ def next_steps(record: Record, cards: Sequence[GoalCard]) -> list[str]:
     elif open_ones and not record.settings.get("room_for_audit"):
         steps.append("Or set room_for_audit = true, which meets the goals with room for the rows there are.")
     if cards and all(card.verdict is HOLDS for card in cards):
-        steps.append("Nothing stands in the way of the goals. Audit it again on fresh rows now and then.")
-    return [*steps, *_dearest(record, cards)]
+        steps.append("Audit it again on fresh rows now and then.")
+    return [*steps, *_room(record), *_dearest(record, cards)]
 
 
 def _steps(record: Record, card: GoalCard) -> Iterator[str]:
@@ -61,6 +61,13 @@ def _aim(record: Record) -> Iterator[str]:
         yield "Loosen a bound, give more rows, or let decisions look at more (method.parameters.by)."
     elif record.is_mixture or record.texts.get("met_on"):
         yield "Set room_for_audit = true, which aims at tighter bounds, so that new rows show the goals to hold."
+
+
+def _room(record: Record) -> Iterator[str]:
+    """Yield what room for the audit costs, where that shows."""
+    cost, aim = record.texts.get("room_cost"), told_aim(record)
+    if isinstance(cost, float) and aim.show(cost) != aim.show(0.0):
+        yield f"Room for the audit costs {aim.show(cost)} of {aim.text or 'what is made small'} where decisions were chosen."
 
 
 def _dearest(record: Record, cards: Sequence[GoalCard]) -> Iterator[str]:

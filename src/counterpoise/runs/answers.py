@@ -45,6 +45,7 @@ class Answers(NamedTuple):
     audit: Audit
     measured: Measured
     settings: dict[str, Any]
+    positive: Any  # the class that goals call so; None where there is none
 
 
 class LabelledTable(NamedTuple):
@@ -179,7 +180,9 @@ def judged(
         audit = judge.audit(split, asked.goals)
     except ValueError as error:
         raise DataError(f"The goals cannot be asked of the rows of {table.path}: {error}") from error
-    return Answers(audit, measure_answers(judge, split, words, shares), settings.model_dump(exclude_defaults=True))
+    measured, told = measure_answers(judge, split, words, shares), settings.model_dump(exclude_defaults=True)
+    positive = None if table.positive is None else np.asarray(table.positive).item()
+    return Answers(audit, measured, told, positive)
 
 
 def _settings(table: LabelledTable, asked: Asked) -> RunSettings:

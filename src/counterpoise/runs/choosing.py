@@ -34,7 +34,10 @@ class Chosen(NamedTuple):
 
     def __str__(self) -> str:
         lines = [f"{one.share:.4f}  {one}" for one in self.rules.rules]
-        return "\n".join([*map(str, self.checks), "", "share   rule", *lines])
+        called = (
+            f"positive class: {self.rules.positive!r}, which high scores speak for (the other: {self.rules.negative!r})"
+        )
+        return "\n".join([called, *map(str, self.checks), "", "share   rule", *lines])
 
 
 def choose_table(
@@ -48,6 +51,7 @@ def choose_table(
     groups: Sequence[str] = (),
     baseline: str | None = None,
     weights: str | None = None,
+    largest_weight: float | None = None,
     positive: Any = None,
     alpha: float = 1.0,
     objective: str | None = None,
@@ -76,8 +80,8 @@ def choose_table(
         Columns by which the report tells groups apart, beside those of ``by``.
     baseline : str, optional
         The column with the answers of the deployed model.
-    weights : str, optional
-        The column of sample weights.
+    weights, largest_weight : optional
+        The column of sample weights, and the most that a row of the population can weigh, for goals with a confidence.
     positive : label, optional
         The class that scores speak of; by default the second of two.
     alpha, objective, budget, decision
@@ -100,7 +104,9 @@ def choose_table(
     check_place(place, read=table_path)
     check_choice(decision, "decision", DECISIONS)
     by = tuple(baseline if name == BASELINE and baseline is not None else name for name in by)
-    asked = Asked(target, checked(goals), tuple(dict.fromkeys([*groups, *by])), baseline, weights, None, positive)
+    asked = Asked(
+        target, checked(goals), tuple(dict.fromkeys([*groups, *by])), baseline, weights, largest_weight, positive
+    )
     others = {"score": list(scores), "by": list(by), "ids": [] if ids is None else [ids]}
     table = read_table(table_path, asked, others)
     _check_two(table, target)
@@ -125,6 +131,7 @@ def _fitted(
     part, names = table.part(asked), {"goals": asked.goals, "pos_label": table.positive}
     model = MixtureClassifier(list(columns.values()), scores=True, **names, **settings)
     features: dict[str, Any] = {"sensitive_features": part.groups | groups, "baseline": part.baseline}
+    features |= {"largest_weight": part.largest_weight}
     return model.fit(table.frame, part.labels, part.weights, **features)
 
 
@@ -165,7 +172,7 @@ def apply_rules(rules: str | Path, path: str | Path, output: str | Path, *, ids:
 def file_groups(rules: RuleFile, path: Path, n_rows: int) -> IntArray:
     """Return the group of each row of a file, as rules name them."""
     columns = group_columns(path, rules.by)
-    table = Table(np.empty((n_rows, 0)), None, columns or None)
+    table = Table(np.empty((n_rows, 0)), None, columns or None, columns.get(BASELINE))  # a column may have that name
     return Groups(rules.by, tuple(rules.groups)).codes(table, f"The rows of {path}")
 
 

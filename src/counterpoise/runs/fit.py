@@ -12,6 +12,7 @@ from counterpoise.goals.own_metrics import own_metrics
 from counterpoise.mixtures.choosing import as_aim, groups_by
 from counterpoise.mixtures.pool import groups_of
 from counterpoise.mixtures.scores.groups import UNKNOWN, as_columns, find_groups
+from counterpoise.runs.cautions import told_cautions
 from counterpoise.runs.data import Data, Part, data_files, load_data
 from counterpoise.runs.errors import DataError, RunFolderError, short
 from counterpoise.runs.fitting import Work, asking_told, fit_model, kept_model, plain_model, unheard
@@ -81,7 +82,8 @@ def fit_run(
             work = Work(settings, data, goals, folder / CHECKPOINT, tell, say, writer.save_model)
             resumes = writer.begin(content, settings, data.columns, prints, path.parent)
             counts = ", ".join(f"{len(part)} {name}" for name, part in data.splits.items())
-            say(f"{'goes on' if resumes else 'begins'}: {counts} rows, {len(data.columns.features)} features")
+            called = "" if data.positive is None else f", positive class {data.positive!s}"
+            say(f"{'goes on' if resumes else 'begins'}: {counts} rows, {len(data.columns.features)} features{called}")
             with asking_told(work):
                 _fit(work, writer, prints, shlex.join(command))
         else:
@@ -158,7 +160,8 @@ def _fit(work: Work, writer: Writer, prints: Prints, command: str) -> None:
         damaged = "the model file is damaged; the model is made again from its rounds"
         model = kept_model(writer.folder / MODEL, work.say, damaged)
         if model is None:
-            model = with_room(work, fit_model(work))
+            with told_cautions(work.say):
+                model = with_room(work, fit_model(work))
             writer.save_model(model)
         seconds = time.monotonic() - started
         work.say(f"fitted in {seconds:.1f} s; measures it on every split")

@@ -140,7 +140,7 @@ def open_run(folder: str | Path) -> Run:
     if not (folder / DONE).is_file():
         raise RunFolderError(
             f"The run in {folder} is not whole: wait for the end of its fit, or let it go on with: "
-            "counterpoise fit GOALS."
+            f"counterpoise fit GOALS --output {folder}."
         )
     absent = [name for name in (GOALS, MODEL, RESULTS, TEXTS, ENVIRONMENT) if not (folder / name).is_file()]
     if absent:

@@ -3,6 +3,7 @@
 import math
 import re
 import time
+import warnings
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import zip_longest
 from typing import Any, NamedTuple
@@ -12,6 +13,7 @@ import numpy as np
 from counterpoise.goals import Goal, Rate
 from counterpoise.goals.audit import GoalAudit
 from counterpoise.metrics import cvar_curve
+from counterpoise.mixtures.cautions import Caution
 from counterpoise.mixtures.scored import FIXED
 from counterpoise.mixtures.tradeoff import TradeoffPoint, tradeoff
 from counterpoise.runs.fitting import has_rules
@@ -254,12 +256,23 @@ def _texts(judge: Judge, judged: str) -> dict[str, Any]:
         "method": _method_text(settings.method),
         "objective": _objective_text(judge),
         "met_on": met_on,
+        "room_cost": _room_cost(judge),
         "data": [
             f"{data.name}: {counts} rows; target {settings.data.target}{positive}.",
             f"Features: {' and '.join(f'{count} {kind}' for kind, count in kinds.items() if count)}.",
             *_weight_words(settings),
         ],
     }
+
+
+def _room_cost(judge: Judge) -> float | None:
+    """Return by how much room for the audit raises what is made small; None where there is none."""
+    if not judge.is_mixture or not any(entry["aimed"] is not None for entry in _goal_texts(judge)):
+        return None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", Caution)
+        as_asked = judge.estimator.rebalance(goals=judge.goals)
+    return float(judge.estimator.value_ - as_asked.value_)
 
 
 def _goal_texts(judge: Judge) -> list[dict[str, Any]]:

@@ -1,7 +1,8 @@
 """Room for the audit: goals that are met so much better than asked that the test rows can show them to hold.
 
 Decisions that meet a bound exactly where they were chosen are as likely above it as below on other rows, and no audit
-can tell. Here the bound is moved by what the audit's interval takes, and by what chance takes on both sets of rows.
+can tell. Here the bound is moved by what the audit's interval takes, and by what chance takes on both sets of rows, as
+far as that costs little.
 """
 
 import math
@@ -14,42 +15,53 @@ from counterpoise.goals.audit import tightened
 from counterpoise.goals.infeasible import InfeasibleGoals
 from counterpoise.runs.asking import asked_of
 from counterpoise.runs.errors import short
-from counterpoise.runs.fitting import Work, inside_goals, mixes
+from counterpoise.runs.fitting import Work, inside_goals, last_step, mixes
 from counterpoise.runs.quantities import MIXTURE, TEST, TRAIN
 
+_PRICE = 0.01  # of what is made small: the most that room may cost where nobody says how much
 _HALVINGS = 4  # of the room, where not all of it can be had
 _MISSED = 0.1  # the chance that the test rows do not show what is so
 
 
 def with_room(work: Work, model: Any) -> Any:
-    """Return the mixture chosen anew with room for the audit; as it is where none is asked for, or there is none."""
-    is_asked = work.settings.room_for_audit and bool(work.enforced) and TEST in work.data.splits
-    if not is_asked or not mixes(model):
+    """Return the mixture chosen anew with room for the audit; as it is where none is asked for, or there is none.
+
+    Where all the room that the audit takes would cost more than it may, as much is left as it may cost.
+    """
+    asked = work.settings.room_for_audit
+    if not asked or not work.enforced or TEST not in work.data.splits or not mixes(model):
         return model
     aims = _aimed(work, model)
-    chosen = _try(work, model, aims, 1.0)
-    if chosen is not None:
-        return chosen
-    least, most = 0.0, 1.0  # parts of the room: so much can be had, so much cannot
+    most = float(last_step(model).value_) + (_PRICE if asked is True else float(asked))
+    chosen, part = _try(work, model, aims, 1.0, most), 1.0
+    if chosen is None:
+        chosen, part = _halved(work, model, aims, most)
+        work.say(f"leaves {part:.0%} of the room that the audit takes: more cannot be had, or costs too much")
+    return chosen
+
+
+def _halved(work: Work, model: Any, aims: list[Goal], most: float) -> tuple[Any, float]:
+    """Return the mixture with the most room that there is at the price, and which part of the room that is."""
+    chosen, least, too_much = model, 0.0, 1.0
     for _ in range(_HALVINGS):
-        middle = (least + most) / 2
-        found = _try(work, model, aims, middle)
-        least, most = (least, middle) if found is None else (middle, most)
+        middle = (least + too_much) / 2
+        found = _try(work, model, aims, middle, most)
+        least, too_much = (least, middle) if found is None else (middle, too_much)
         chosen = chosen if found is None else found
-    work.say(f"no decisions leave all the room that the audit takes: these leave {least:.0%} of it")
-    return model if chosen is None else chosen
+    return chosen, least
 
 
-def _try(work: Work, model: Any, aims: list[Goal], part: float) -> Any:
-    """Return the mixture chosen with a part of the room; None where there is none."""
+def _try(work: Work, model: Any, aims: list[Goal], part: float, most: float) -> Any:
+    """Return the mixture chosen with a part of the room; None where there is none of at most this value."""
     goals = [
         goal.with_bound(goal.bound + part * (aim.bound - goal.bound))
         for goal, aim in zip(as_goals(work.enforced), aims, strict=True)
     ]
     try:
-        return inside_goals(work._replace(goals=tuple(goals)), model)
+        found = inside_goals(work._replace(goals=tuple(goals)), model)
     except InfeasibleGoals:
         return None
+    return found if last_step(found).value_ <= most else None
 
 
 def _aimed(work: Work, model: Any) -> list[Goal]:

@@ -25,6 +25,8 @@ _ALPHA = {
     True: ("alpha = 1.0    # 1: the plain error counts; 0.1: that of the worst-off tenth of the rows",),
     False: ("alpha = 0.1    # the worst-off fraction of the rows that counts; 1 is the plain error",),
 }
+_WEIGHTS = ("weight", "weights", "sample_weight", "sample_weights", "fnlwgt", "pwgtp")
+_TAKEN = "    # taken for what the deployed model said, as it holds the classes; without this line it is a feature"
 _DEPLOYED = "    # what the deployed model predicts, for goals such as churn(train) <= 0.03"
 _MANY_CLASSES = (
     'name = "adalpboost"    # a strong model, and trees beside it for those that it is wrong about',
@@ -114,7 +116,7 @@ def _top(path: Path, frame: Any, classes: Any, target: str, groups: Sequence[str
         for goal in _suggested(frame, groups):
             yield f"    # {_toml(goal)},"
     yield "]"
-    yield "room_for_audit = true    # meet them with so much room that the test rows can show it; false costs less"
+    yield "room_for_audit = true    # meet them with room, so that test rows can show it, for at most 0.01 more error"
     if len(classes) > 2:  # noqa: PLR2004
         yield f"# {_toml(target)} has {len(classes)} classes: goals name one, as recall(train, of=CLASS) does."
 
@@ -140,14 +142,15 @@ def _roles(frame: Any, target: str, classes: Any, groups: Sequence[str]) -> Iter
     if int((frame[target] == rarest).sum()) < _RARE:
         yield f"# {rarest!r} has so few rows that a split may hold none, which fit refuses: merge it."
     if len(classes) == 2:  # noqa: PLR2004
-        yield f"positive = {_toml(classes[-1].item())}"
+        yield f"positive = {_toml(classes[-1].item())}    # the class that goals such as recall speak of"
     yield f"groups = {_toml(list(groups))}"
     yield "use_groups_as_features = false"
-    yield '# weights = "COLUMN"     # sample weights, and with goals'
+    weighing = next((name for name in frame.columns if str(name).lower() in _WEIGHTS), None)
+    told = "sample weights, and with goals" if weighing is None else "by its name; as it stands it is a feature"
+    yield f"# weights = {_toml(weighing or 'COLUMN')}     # {told}"
     yield "# largest_weight = 20    # the most that a row of the population can weigh"
     answers = _answer_columns(frame, target, classes, groups)
-    told = "    # the classes of the target: is it what the deployed model said?" if answers else _DEPLOYED
-    yield f"# baseline = {_toml(answers[0] if answers else 'COLUMN')}{told}"
+    yield f"baseline = {_toml(answers[0])}{_TAKEN}" if answers else f'# baseline = "COLUMN"{_DEPLOYED}'
 
 
 def _answer_columns(frame: Any, target: str, classes: Any, groups: Sequence[str]) -> list[str]:

@@ -70,6 +70,8 @@ class RunSummary(NamedTuple):
         ]
         if self.value is not None:
             lines.append(f"made as small as possible: {self.objective}, {self.value:.4f}")
+        if not self.goals:
+            lines += ["", "no goals are set: write them in the goals file, or give them to rebalance"]
         if self.goals:
             cells = [(_verdict(one), _number(one.estimate), _number(one.bound), one.goal) for one in self.goals]
             table = text_table([("verdict", "estimate", "bound", "goal"), *cells], "<>><")

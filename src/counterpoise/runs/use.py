@@ -1,7 +1,7 @@
 """Using a finished run: measure, predict, audit, and choose another mixture."""
 
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from counterpoise.mixtures.choosing import as_aim
 from counterpoise.mixtures.draws import draws_of
 from counterpoise.mixtures.draws.ids import BadId
 from counterpoise.mixtures.scores.groups import BASELINE
+from counterpoise.runs.cautions import told_cautions
 from counterpoise.runs.data import Data, Part, data_files, extra_parts, load_data, read_part, with_baseline_model
 from counterpoise.runs.errors import DataError, RunFolderError
 from counterpoise.runs.fit import checked_goals, program, why_not_asked
@@ -206,7 +207,13 @@ def _asked_of(rows: str) -> Iterator[None]:
 
 
 def rebalance_run(
-    run: Run, *, alpha: float | None = None, objective: str | None = None, goals: Any = None, output: str | Path
+    run: Run,
+    *,
+    alpha: float | None = None,
+    objective: str | None = None,
+    goals: Any = None,
+    output: str | Path,
+    on_event: Callable[[str], None] = unheard,
 ) -> Run:
     """Choose the mixture of a run's models anew, for another tail, objective or goals; nothing is trained.
 
@@ -222,6 +229,8 @@ def rebalance_run(
         They replace those of the run.
     output : path
         The new run folder.
+    on_event : callable
+        Called with lines for people, such as how much room is left for the audit.
 
     Returns
     -------
@@ -245,8 +254,9 @@ def rebalance_run(
                 raise ValueError(f"The method {run.settings.method.name!r} has no mixture to choose anew.")
             data = _own_data(run)
             goals = checked_goals(settings, data)
-            work = Work(settings, data, goals, writer.folder / CHECKPOINT, unheard, unheard, writer.save_model)
-            model = with_room(work, inside_goals(work, model, alpha=changes.get("alpha"), objective=objective))
+            work = Work(settings, data, goals, writer.folder / CHECKPOINT, unheard, on_event, writer.save_model)
+            with told_cautions(on_event):
+                model = with_room(work, inside_goals(work, model, alpha=changes.get("alpha"), objective=objective))
             rows, texts = measure_all(Judge(settings, data, model, goals), 0.0)
             rows = [row for row in rows if row.quantity != "seconds"]  # nothing was trained, and no model asked
             texts["commands"] = [_command(run, settings, changes, writer.folder)]

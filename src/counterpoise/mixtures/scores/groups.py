@@ -37,8 +37,8 @@ class Groups(NamedTuple):
         if unknown and not self.pools:
             raise ValueError(
                 f"{what} hold the group {unknown[0]!r}, which has no threshold of its own: the rules know "
-                f"{', '.join(self.names)}. Leave those rows out, or let MixtureClassifier decide, with "
-                "unknown_group='pool', which decides about unknown groups by a pooled rule."
+                f"{', '.join(self.names)}. Leave those rows out, or use "
+                "MixtureClassifier(..., scores=True, alpha=1.0, unknown_group='pool'), which decides about them together."
             )
         return np.array([place.get(name, len(self.names) - 1) for name in names])[codes]
 
@@ -50,6 +50,8 @@ class Groups(NamedTuple):
 
 def as_columns(by: Any) -> tuple[str, ...]:
     """Return the names of the columns that ``by`` names."""
+    if by is None:
+        return ()
     names = (by,) if isinstance(by, str) or not isinstance(by, Iterable) else tuple(by)
     if not all(isinstance(name, str) for name in names):
         raise TypeError(
@@ -71,8 +73,8 @@ def find_groups(by: tuple[str, ...], table: Table, unknown_group: str) -> Groups
     if thin and unknown_group == "refuse":
         raise ValueError(
             f"The group {thin[0]!r} has {sizes[names.index(thin[0])]} rows to find a threshold on, fewer than "
-            f"{_LEAST_ROWS}. Give more rows, name fewer columns in by, or let MixtureClassifier decide, with "
-            "unknown_group='pool', which decides about small and unknown groups together."
+            f"{_LEAST_ROWS}. Give more rows, name fewer columns in by, merge small groups, or in Python use "
+            "MixtureClassifier(..., scores=True, alpha=1.0, unknown_group='pool'), which decides about them together."
         )
     own = [name for name in names if name not in thin]
     return Groups(by, (*own, OTHERS) if unknown_group == "pool" else tuple(own))
