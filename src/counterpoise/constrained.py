@@ -17,7 +17,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from counterpoise._base.checks import check_choice, check_count, check_positive, check_vector, is_frame
+from counterpoise._base.checks import check_choice, check_count, check_positive, check_vector, is_frame, refuse_texts
 from counterpoise._base.secret import SecretParameter
 from counterpoise._base.types import AnyArray, ArrayLike, FloatArray
 from counterpoise.goals import BoundGoals, GoalCheck, Table, as_objective, asked_goals, bind, bind_objective, error_rate
@@ -157,6 +157,7 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
         sample_weight: ArrayLike | None = None,
         *,
         sensitive_features: Any = None,
+        baseline: ArrayLike | None = None,
         datasets: Mapping[str, Table] | None = None,
         largest_weight: float | None = None,
     ) -> Self:
@@ -172,6 +173,8 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
             Non-negative weights of the training rows in every rate.
         sensitive_features : data frame, dict of arrays or array, optional
             Columns of the training rows that goals speak of; a bare array is the column ``group``.
+        baseline : array of shape (n_samples,), optional
+            What the deployed model says about the training rows, for churn, wins and losses on ``train``.
         datasets : dict from names to Table, optional
             Other datasets that goals or objective speak of.
         largest_weight : float, optional
@@ -187,7 +190,7 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
             Where the goals cannot hold together.
         """
         self._check_parameters()
-        weighed = {"sample_weight": sample_weight, "largest_weight": largest_weight}
+        weighed = {"sample_weight": sample_weight, "largest_weight": largest_weight, "baseline": baseline}
         rows = self._check_rows(X, y, weighed, sensitive_features, datasets)
         self.goals_ = asked_goals(self.goals)
         problem, bound, rebuild = self._problem(rows)
@@ -240,13 +243,14 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
         *,
         sample_weight: ArrayLike | None = None,
         sensitive_features: Any = None,
+        baseline: ArrayLike | None = None,
         datasets: Mapping[str, Table] | None = None,
     ) -> list[GoalCheck]:
         """Return how the goals stand on given data, for the decisions that ``predict`` makes.
 
         Parameters
         ----------
-        X, y, sample_weight, sensitive_features, datasets
+        X, y, sample_weight, sensitive_features, baseline, datasets
             As for ``fit``: the data in place of ``train``, and other datasets by name.
 
         Returns
@@ -255,7 +259,7 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
             One for each goal: its value, bound, violation and whether it holds; for ``decision="ramp"`` in expectation.
         """
         check_is_fitted(self)
-        tables = with_train(Table(X, y, sensitive_features, sample_weight=sample_weight), datasets)
+        tables = with_train(Table(X, y, sensitive_features, baseline, sample_weight=sample_weight), datasets)
         used = {name for goal in self.goals_ for name in goal.datasets}
         given = {name: table.X for name, table in tables.items() if name in used}
         scores = {name: self._scores(_checked_dataset(self, rows, name)) for name, rows in given.items()}
@@ -306,6 +310,7 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
     def _check_rows(
         self, X: Any, y: Any, weighed: dict[str, Any], sensitive_features: Any, datasets: Mapping[str, Table] | None
     ) -> "_Rows":
+        refuse_texts(X, self)
         checked, labels = validate_data(self, X, y, accept_sparse="csr", dtype=_FLOATS)
         check_classification_targets(labels)
         self.classes_ = np.unique(labels)
@@ -317,9 +322,8 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
             )
         named = X if hasattr(X, "columns") else checked  # goals may speak of the columns of a data frame
         tables = with_train(Table(named, labels, sensitive_features, **weighed), datasets)
-        weights = weighed["sample_weight"]
-        total = float(len(labels)) if weights is None else float(np.asarray(weights, dtype=np.float64).sum())
-        return _Rows(tables, {TRAIN: checked}, total)
+        weights = np.ones(len(labels)) if weighed["sample_weight"] is None else weighed["sample_weight"]
+        return _Rows(tables, {TRAIN: checked}, float(np.asarray(weights, dtype=np.float64).sum()))
 
     def _problem(self, rows: "_Rows") -> tuple[RampProblem, BoundGoals, Rebuild]:
         """Return the problem over the rows of all datasets that goals and objective speak of, and how to make others.

@@ -120,7 +120,7 @@ def assert_refused(case, here, monkeypatch, capsys):
     shown = capsys.readouterr()
     assert code == case.code, shown
     assert shown.err.startswith("counterpoise: ")
-    assert shown.err.count("\n") == 1
+    assert shown.err.count("\n") == 1 or case.code == 1  # goals that cannot be met come with lines to copy
     assert case.words in shown.err
     assert not [word for word in ("Traceback", "Unexpected", "Errno", str(here)) if word in shown.err]
     assert everything(here) == before

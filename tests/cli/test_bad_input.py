@@ -94,7 +94,8 @@ CASES = {
         "init one.csv --target y -o new.toml", "a column to learn from", written("one.csv", "y\na\nb\n")
     ),
     "init with a target of fractions": Case(
-        ["init", "tumours.csv", "--target", "mean radius", "-o", "new.toml"], "must hold classes; it holds fractions"
+        ["init", "tumours.csv", "--target", "mean radius", "-o", "new.toml"],
+        "must hold classes; row 1 holds the fraction",
     ),
     # the run folder
     "no run folder": Case("evaluate nowhere tumours.csv", "There is no run folder nowhere"),

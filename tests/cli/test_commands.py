@@ -133,7 +133,17 @@ def test_impossible_goals_give_1_and_leave_a_run_that_other_goals_finish(here, c
     assert main(["fit", "hard.toml"]) == 1
     told = capsys.readouterr().err
     assert "cannot hold" in told
-    assert told.endswith("What was trained is kept: change the goals in the file and give the same command.\n")
+    first, head, *lines = told.splitlines()
+    assert first.endswith("What was trained is kept: change the goals in the file and give the same command.")
+    assert head == "A way out, as lines for goals = [...] in the goals file:"
+    assert ",    # instead of " in lines[0]
+    assert main(["fit", "hard.toml", "--json"]) == 1
+    found = json.loads(capsys.readouterr().out)["infeasible"]
+    assert "positive_rate(train) <= 0.05" in found["conflict"]
+    ways = [entry for way in found["ways_out"] for entry in way]
+    assert [f'    "{entry["instead"]}",    # instead of {entry["goal"]}' for entry in ways] == [
+        line for line in lines if line != "Or:"
+    ]
     assert not {"model.cp", "results.csv", "done.json", "report.html"} & {
         path.name for path in (here / "hard").iterdir()
     }
@@ -141,6 +151,21 @@ def test_impossible_goals_give_1_and_leave_a_run_that_other_goals_finish(here, c
     assert "is not whole" in refusal(capsys, "evaluate", "hard", "tumours.csv", code=2)
     (here / "hard.toml").write_text(text)
     assert said(capsys, "fit", "hard.toml").startswith("goes on: ")
+
+
+def test_predictions_can_be_piped_and_tables_written_otherwise(here, capsys):
+    said(capsys, "predict", "run", "tumours.csv", "-o", "one.csv", "--probabilities")
+    assert said(capsys, "predict", "run", "tumours.csv", "-o", "-", "--probabilities") == (here / "one.csv").read_text()
+    pd.read_csv("tumours.csv").to_csv("other.csv", index=False, sep="\t", decimal=",", encoding="utf-16")
+    words = ("--delimiter", "tab", "--decimal", ",", "--encoding", "utf-16")
+    assert said(capsys, "predict", "run", "other.csv", "-o", "two.csv", "--probabilities", *words)
+    assert (here / "two.csv").read_bytes() == (here / "one.csv").read_bytes()
+    assert answer(capsys, "evaluate", "run", "other.csv", *words) == answer(
+        capsys, "evaluate", "run", "tumours.csv"
+    ) | {"split": "other.csv"}
+    said(capsys, "init", "other.csv", "--target", "diagnosis", "-o", "other.toml")
+    text = (here / "other.toml").read_text()
+    assert 'delimiter = "\\t"\nencoding = "utf-16"\ndecimal = ","\n' in text
 
 
 def test_predict_takes_columns_in_any_order_and_ignores_others(here, capsys):

@@ -232,7 +232,7 @@ REFUSED = {
     ),
     "texts as scores": (
         APPLY,
-        "must hold scores, numbers; it holds 'high'",
+        "must hold scores, numbers; row 1 holds 'high', and 199 more are no numbers",
         rewritten(lambda frame: frame.assign(p="high")),
     ),
     "unknown group": (APPLY, "hold the group 'sex=X'", rewritten(lambda frame: frame.assign(sex="X"))),

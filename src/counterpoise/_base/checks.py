@@ -120,6 +120,35 @@ def is_frame(X: Any) -> bool:
     return hasattr(X, "columns") and not hasattr(X, "column_names")
 
 
+def refuse_texts(X: Any, who: Any) -> None:
+    """Refuse a data frame with texts where only numbers can be learned from, and say how to encode them."""
+    texts = [name for name in X.columns if _holds_texts(X[name])] if is_frame(X) else []
+    if texts:
+        name = type(who).__name__
+        raise ValueError(
+            f"{name} takes numbers; the column {texts[0]!r} holds texts or categories. Encode such columns first: "
+            f"make_pipeline(make_column_transformer((OrdinalEncoder(), {texts!r}), remainder='passthrough'), {name}()) "
+            "of scikit-learn, or OneHotEncoder where there are few categories; HistogramTree(categorical_features=[0]) "
+            "splits such codes by subset. GoalClassifier takes categories as they are."
+        )
+
+
+def _holds_texts(column: Any) -> bool:
+    """Tell whether a column holds texts that are no numbers, as they are or as categories."""
+    kind = str(getattr(column, "dtype", "")).lower()
+    if not kind.startswith(("object", "str", "category", "enum", "categorical")):
+        return False
+    return any(isinstance(value, str) and not _is_number(value) for value in column.unique())
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
 def value_range(array: AnyArray, name: str) -> tuple[float, float]:
     """Return the least and the largest entry after checking that all are finite, and their difference too."""
     least, largest = finite_range(array, name)

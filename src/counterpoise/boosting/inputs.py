@@ -10,7 +10,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, column_or_1d, validate_data
 
-from counterpoise._base.checks import check_choice, check_fraction, check_random_state, is_frame
+from counterpoise._base.checks import check_choice, check_fraction, check_random_state, is_frame, refuse_texts
 from counterpoise._base.types import AnyArray, ArrayLike, FloatArray, IntArray
 from counterpoise.boosting.learner import base_learner, default_tree
 from counterpoise.goals import Table
@@ -87,6 +87,8 @@ class Booster(PooledClassifier):
 
     def _check_training_input(self, X: Any, y: Any) -> tuple[Any, AnyArray]:
         if is_frame(X):  # left as it is: pipelines choose columns by name
+            if self._input_dtype() == "numeric":
+                refuse_texts(X, self)
             validate_data(self, X, skip_check_array=True)
             y = column_or_1d(y, warn=True)
             if len(y) != len(X):

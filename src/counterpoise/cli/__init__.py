@@ -4,6 +4,7 @@ Exit codes: 0 done; 1 the goals cannot be met together, or were not met and ``--
 130 stopped by Ctrl-C.
 """
 
+import json
 import os
 import sys
 from collections.abc import Sequence
@@ -41,7 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Exception as error:
         if os.environ.get(_TRACEBACK):
             raise
-        return _refuse(error)
+        return _refuse(error, as_json="--json" in (sys.argv[1:] if arguments is None else arguments))
 
 
 def _without_imports(tokens: list[str]) -> list[str]:
@@ -72,9 +73,14 @@ def _run(path: str) -> None:
         raise ValueError(f"{path} cannot be imported: {type(error).__name__}: {error}") from error
 
 
-def _refuse(error: Exception) -> int:
-    """Say what was wrong in one paragraph, and return the exit code."""
-    from counterpoise.cli.errors import exit_code, sentence  # noqa: PLC0415 - only where something is wrong
+def _refuse(error: Exception, *, as_json: bool) -> int:
+    """Say what was wrong in one paragraph, with lines to copy where there is a way out, and return the exit code."""
+    from counterpoise.cli.errors import exit_code, sentence, way_out, words_of  # noqa: PLC0415 - only where needed
 
+    found = words_of(error) if as_json else {}
+    if found:
+        sys.stdout.write(json.dumps(found, indent=2) + "\n")
     sys.stderr.write(f"counterpoise: {sentence(error)}\n")
+    if not as_json:
+        sys.stderr.write("".join(f"{line}\n" for line in way_out(error)))
     return exit_code(error)

@@ -1,5 +1,6 @@
 """The commands on a user's own data: from a table and a goals file to a model, an audit and a report."""
 
+import sys
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -8,6 +9,7 @@ from cyclopts import App, Parameter
 from counterpoise import __version__
 from counterpoise.cli import DONE, NOT_MET, project, tables
 from counterpoise.cli.printing import PRINTED, Flag, Out, Shown, flowing
+from counterpoise.cli.reads import USUAL, Read
 
 app = App(
     name="counterpoise",
@@ -68,6 +70,7 @@ def init(
     target: str,
     groups: Annotated[list[str] | None, Parameter(negative="", consume_multiple=True)] = None,
     output: Annotated[Path, Parameter(name=("--output", "-o"))] = Path("goals.toml"),
+    csv: Read = USUAL,
     shown: Out = PRINTED,
 ) -> int:
     """Write a commented goals file by looking at a table.
@@ -88,7 +91,9 @@ def init(
     """
     from counterpoise.runs import starting_file, write_new  # noqa: PLC0415 - heavy: only where the command runs
 
-    write_new(output, starting_file(data, target, groups=tuple(groups or ()), beside=output.parent))
+    with csv.told():
+        text = starting_file(data, target, groups=tuple(groups or ()), beside=output.parent)
+    write_new(output, text)
     shown.answer(f"{output}: read it, set your goals, then run: counterpoise fit {output}", {"goals_file": output})
     return DONE
 
@@ -133,6 +138,7 @@ def evaluate(
     *,
     largest_weight: float | None = None,
     strict: Annotated[bool, Flag] = False,
+    csv: Read = USUAL,
     shown: Out = PRINTED,
 ) -> int:
     """Measure a run's model on another labelled table.
@@ -152,7 +158,8 @@ def evaluate(
     """
     from counterpoise.runs import evaluate_run, open_run  # noqa: PLC0415
 
-    found = evaluate_run(open_run(run), data, largest_weight=largest_weight)
+    with csv.told():
+        found = evaluate_run(open_run(run), data, largest_weight=largest_weight)
     shown.answer(str(found), found.as_dict())
     return NOT_MET if strict and not found.all_met else DONE
 
@@ -164,9 +171,10 @@ def predict(
     data: Path,
     /,
     *,
-    output: Annotated[Path, Parameter(name=("--output", "-o"))],
+    output: Annotated[Path, Parameter(name=("--output", "-o"), allow_leading_hyphen=True)],
     probabilities: Annotated[bool, Flag] = False,
     ids: str | None = None,
+    csv: Read = USUAL,
     shown: Out = PRINTED,
 ) -> int:
     """Predict the rows of a table with a run's model.
@@ -180,15 +188,23 @@ def predict(
     data
         A CSV or Parquet file with the columns of the run.
     output
-        Where the predictions go, one row for each of the table: CSV, or Parquet by its ending.
+        Where the predictions go, one row for each of the table: CSV, or Parquet by its ending; - prints CSV.
     probabilities
         Add a column for the probability of each class.
     ids
         A column that tells people apart: the same person then gets the same answer, whatever the other columns say.
     """
     from counterpoise.runs import open_run, predict_run  # noqa: PLC0415
+    from counterpoise.runs.use import predictions_of  # noqa: PLC0415
 
-    n_rows = predict_run(open_run(run), data, output, probabilities=probabilities, ids=ids)
+    if str(output).startswith("-") and str(output) != "-":
+        raise ValueError(f"--output must name a file, or be - to print; got the option {str(output)!r}.")
+    with csv.told():
+        if str(output) == "-":
+            frame = predictions_of(open_run(run), data, probabilities=probabilities, ids=ids)
+            frame.to_csv(sys.stdout, index=False)
+            return DONE
+        n_rows = predict_run(open_run(run), data, output, probabilities=probabilities, ids=ids)
     shown.answer(f"{n_rows} predictions in {output}", {"predictions": output, "rows": n_rows})
     return DONE
 
@@ -241,6 +257,7 @@ def certify(
     goal: Annotated[list[str] | None, Parameter(negative="")] = None,
     largest_weight: float | None = None,
     strict: Annotated[bool, Flag] = False,
+    csv: Read = USUAL,
     shown: Out = PRINTED,
 ) -> int:
     """Audit a run's model: which goals hold on the population, and how surely.
@@ -266,7 +283,8 @@ def certify(
     from counterpoise.runs import certify_run, open_run  # noqa: PLC0415
     from counterpoise.runs.summary import audit_text, audit_words  # noqa: PLC0415
 
-    audit = certify_run(open_run(run), data, confidence=confidence, goals=goal, largest_weight=largest_weight)
+    with csv.told():
+        audit = certify_run(open_run(run), data, confidence=confidence, goals=goal, largest_weight=largest_weight)
     shown.answer(audit_text(audit), audit_words(audit))
     return NOT_MET if strict and not audit.holds else DONE
 

@@ -2,6 +2,9 @@
 
 import errno
 import importlib
+import json
+from collections.abc import Iterator
+from typing import Any
 
 from counterpoise.cli import BAD_INPUT, NOT_MET
 
@@ -14,6 +17,23 @@ def exit_code(error: Exception) -> int:
     from counterpoise.goals import InfeasibleGoals  # noqa: PLC0415 - heavy
 
     return NOT_MET if isinstance(error, InfeasibleGoals) else BAD_INPUT
+
+
+def words_of(error: Exception) -> dict[str, Any]:
+    """Return what ``--json`` prints of an error: which goals conflict, and how they could be met; else nothing."""
+    from counterpoise.goals import InfeasibleGoals  # noqa: PLC0415 - heavy
+
+    return {"infeasible": error.as_dict(), "error": sentence(error)} if isinstance(error, InfeasibleGoals) else {}
+
+
+def way_out(error: Exception) -> Iterator[str]:
+    """Yield lines that can be copied into the list of goals of a goals file, in the place of those that conflict."""
+    from counterpoise.goals import InfeasibleGoals  # noqa: PLC0415 - heavy
+
+    ways = error.ways_out if isinstance(error, InfeasibleGoals) else []
+    for number, way in enumerate(ways):
+        yield "Or:" if number else "A way out, as lines for goals = [...] in the goals file:"
+        yield from (f"    {json.dumps(str(new))},    # instead of {old}" for old, new in way.items())
 
 
 def sentence(error: Exception) -> str:

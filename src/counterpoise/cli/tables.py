@@ -7,6 +7,7 @@ from cyclopts import Parameter
 
 from counterpoise.cli import DONE, NOT_MET
 from counterpoise.cli.printing import PRINTED, Flag, Out, flowing
+from counterpoise.cli.reads import USUAL, Read
 
 Several = Parameter(negative="")
 
@@ -33,6 +34,7 @@ def choose(
     key: str | None = None,
     report: Path | None = None,
     output: Annotated[Path, Parameter(name=("--output", "-o"))],
+    csv: Read = USUAL,
     shown: Out = PRINTED,
 ) -> int:
     """Choose thresholds of scores that stand in a table, so that goals are met at the least error. Trains nothing.
@@ -81,11 +83,12 @@ def choose(
     """
     from counterpoise.runs.choosing import choose_table  # noqa: PLC0415 - heavy: only where the command runs
 
-    found = choose_table(
-        table, output, target=target, scores=score, goals=goal, by=by or (), groups=groups or (), baseline=baseline,
-        weights=weights, largest_weight=largest_weight, positive=positive, alpha=alpha, objective=objective,
-        budget=budget, decision=decision, ids=ids, key=key,
-    )  # fmt: skip
+    with csv.told():
+        found = choose_table(
+            table, output, target=target, scores=score, goals=goal, by=by or (), groups=groups or (), baseline=baseline,
+            weights=weights, largest_weight=largest_weight, positive=positive, alpha=alpha, objective=objective,
+            budget=budget, decision=decision, ids=ids, key=key,
+        )  # fmt: skip
     _write_page(found.answers, report)
     checks = [
         {"goal": str(one.goal), "value": one.value, "bound": one.bound, "holds": one.holds} for one in found.checks
@@ -111,6 +114,7 @@ def apply(
     *,
     ids: str,
     output: Annotated[Path, Parameter(name=("--output", "-o"))],
+    csv: Read = USUAL,
     shown: Out = PRINTED,
 ) -> int:
     """Decide about the rows of a table by rules that `counterpoise choose` wrote.
@@ -128,7 +132,8 @@ def apply(
     """
     from counterpoise.runs.choosing import apply_rules  # noqa: PLC0415
 
-    n_rows = apply_rules(rules, table, output, ids=ids)
+    with csv.told():
+        n_rows = apply_rules(rules, table, output, ids=ids)
     shown.answer(f"{n_rows} decisions in {output}", {"decisions": output, "rows": n_rows})
     return DONE
 
@@ -149,6 +154,7 @@ def audit(
     confidence: float | None = None,
     report: Path | None = None,
     strict: Annotated[bool, Flag] = False,
+    csv: Read = USUAL,
     shown: Out = PRINTED,
 ) -> int:
     """Audit answers that stand in a table, whoever gave them: which goals hold on the population, and how surely.
@@ -186,10 +192,11 @@ def audit(
     from counterpoise.runs.answers import audit_table  # noqa: PLC0415
     from counterpoise.runs.summary import audit_text, audit_words  # noqa: PLC0415
 
-    found = audit_table(
-        table, target=target, prediction=prediction, goals=goal, groups=tuple(groups or ()), baseline=baseline,
-        weights=weights, largest_weight=largest_weight, positive=positive, confidence=confidence,
-    )  # fmt: skip
+    with csv.told():
+        found = audit_table(
+            table, target=target, prediction=prediction, goals=goal, groups=tuple(groups or ()), baseline=baseline,
+            weights=weights, largest_weight=largest_weight, positive=positive, confidence=confidence,
+        )  # fmt: skip
     _write_page(found, report)
     called = "" if found.positive is None else f"positive class: {found.positive!r}\n"
     words = audit_words(found.audit) | {"positive": found.positive, "report": report}

@@ -30,6 +30,8 @@ class InfeasibleGoals(ValueError):  # noqa: N818 - named for the state it report
     proven : bool
         True where no classifier whatsoever, or no mixture of the given models, can meet them; False where none of the
         kind asked for was found.
+    ways_out : list of dict from Goal to Goal
+        The same as goals: each entry says which goals to replace by which.
     closest : classifier or None
         A fitted one that misses the goals least, where boosting inside goals found no mixture that meets them.
 
@@ -71,6 +73,32 @@ class InfeasibleGoals(ValueError):  # noqa: N818 - named for the state it report
         """Return the sum of the moves from the goals' own bounds to ``joint_bounds``."""
         return sum(abs(bound - goal.bound) for goal, bound in self.joint_bounds.items())
 
+    @property
+    def ways_out(self) -> list[dict[Goal, Goal]]:
+        """Return what can be changed: each entry alone makes the goals feasible, and says which goal becomes which.
+
+        Examples
+        --------
+        >>> from counterpoise.goals import InfeasibleGoals, as_goals
+        >>> goals = as_goals(["recall(train) >= 0.95", "positive_rate(train) <= 0.1"])
+        >>> error = InfeasibleGoals(goals, 0.06, {goals[0]: 0.71239, goals[1]: 0.16})
+        >>> [[f"{old} becomes {new.bound}" for old, new in way.items()] for way in error.ways_out]
+        [['recall(train) >= 0.95 becomes 0.7123'], ['positive_rate(train) <= 0.1 becomes 0.16']]
+        """
+        one_by_one = [{goal: _moved(goal, bound)} for goal, bound in self.nearest_bounds.items()]
+        together = {goal: _moved(goal, bound) for goal, bound in self.joint_bounds.items()}
+        return one_by_one or ([together] if together else [])
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the conflict and the ways out of it as plain texts and numbers, for JSON."""
+        ways = [[{"goal": str(old), "instead": str(new)} for old, new in way.items()] for way in self.ways_out]
+        return {
+            "conflict": [str(goal) for goal in self.conflict],
+            "least_violation": self.least_violation,
+            "proven": self.proven,
+            "ways_out": ways,
+        }
+
     def __str__(self) -> str:
         goals = " and ".join(map(str, self.conflict))
         if not self.proven:
@@ -101,7 +129,11 @@ class InfeasibleGoals(ValueError):  # noqa: N818 - named for the state it report
 
 
 def _offered(bounds: Mapping[Goal, float]) -> list[str]:
-    return [str(goal.with_bound(rounded_to_safety(goal, bound))) for goal, bound in bounds.items()]
+    return [str(_moved(goal, bound)) for goal, bound in bounds.items()]
+
+
+def _moved(goal: Goal, bound: float) -> Goal:
+    return goal.with_bound(rounded_to_safety(goal, bound))
 
 
 def rounded_to_safety(goal: Goal, bound: float) -> float:

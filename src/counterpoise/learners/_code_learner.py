@@ -7,7 +7,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
-from counterpoise._base.checks import check_sample_weight
+from counterpoise._base.checks import check_sample_weight, refuse_texts
 from counterpoise._base.types import AnyArray, ArrayLike, FloatArray
 
 _BYTE_CLASSES = 256  # that fit into one
@@ -35,6 +35,7 @@ class CodeLearner(ClassifierMixin, BaseEstimator):
         Self
             The fitted learner itself.
         """
+        refuse_texts(X, self)
         X, y = validate_data(self, X, y, **self._border)
         check_classification_targets(y)
         classes, codes = np.unique(y, return_inverse=True)

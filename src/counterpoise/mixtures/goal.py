@@ -122,6 +122,7 @@ class GoalClassifier(RuleClassifier):
     """
 
     scores, unknown_group, _prefers_usual = True, "refuse", True
+    _stored_apart = ("estimators_",)  # each model in a file of its own inside of that of the mixture
     _tell: Tell | None = None  # how many models are trained, of how many, and what the newest is called
 
     def __init__(

@@ -123,6 +123,7 @@ class MixtureClassifier(RuleClassifier):
     (['model 0 above all: 3.706e-07'], 0.0325)
     """
 
+    _stored_apart = ("estimators_",)  # each model in a file of its own inside of that of the mixture
     _added_later: ClassVar[dict[str, Any]] = {
         **RuleClassifier._added_later,  # noqa: SLF001 - its own
         "scores": False,

@@ -23,6 +23,7 @@ from counterpoise.mixtures.game import Choice
 from counterpoise.mixtures.members import AskedRows, Mixture, Pool, ScoredRows, all_classes
 from counterpoise.mixtures.pool import as_rows, checked_features, n_rows, take_rows
 from counterpoise.mixtures.randomized import DECISIONS, Given, Labelled, RandomizedClassifier
+from counterpoise.mixtures.ranking import Ranking
 from counterpoise.mixtures.scores.asking import RuleMember, ScorePool
 from counterpoise.mixtures.scores.choosing import RuleChoice, choose_rules, mean_loss, unless_usual
 from counterpoise.mixtures.scores.evidence import Ranked, ScoreEvidence, rank
@@ -34,7 +35,7 @@ from counterpoise.theory.risks import Risk
 FIXED = "fixed"
 
 
-class RuleClassifier(RandomizedClassifier):
+class RuleClassifier(Ranking, RandomizedClassifier):
     """What every classifier shares that may mix rules of scores.
 
     A subclass has parameters ``scores``, ``by``, ``budget`` and ``unknown_group``; with ``scores`` its ``fit`` sets
@@ -42,7 +43,6 @@ class RuleClassifier(RandomizedClassifier):
     """
 
     _prefers_usual = False  # thresholds, where no goals are asked for and others are not surely better
-    _stored_apart = ("estimators_",)  # each model in a file of its own inside of that of the mixture
     _scored: Any = None  # the ScoreEvidence that rules were chosen on; None where models are mixed
     _fold_shares: FloatArray = np.ones(1)  # the chance of each fold, where each has its own models in ``_members``
 

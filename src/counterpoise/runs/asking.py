@@ -167,7 +167,9 @@ class AskedRules(AskedModel):
             else:
                 known = self.kept(name, "f")
                 found = estimator._asked_rows(part.X, **looked_at(part), scores=known)  # noqa: SLF001 - as above
-                self._scored[name], self.data.said[name] = found, found.rows.scores
+                self._scored[name] = found
+                if keeps_answers(self.model):
+                    self.data.said[name] = found.rows.scores
         return self._scored[name]
 
 

@@ -13,7 +13,7 @@ from counterpoise.mixtures.mixture import MixtureClassifier
 from counterpoise.mixtures.scored import FIXED
 from counterpoise.mixtures.scores.groups import BASELINE, Groups
 from counterpoise.runs.answers import Answers, Asked, LabelledTable, checked, judged, read_table
-from counterpoise.runs.columns import groups_of
+from counterpoise.runs.columns import groups_of, odd_cell
 from counterpoise.runs.errors import DataError, check_columns
 from counterpoise.runs.output import check_place, write_frame, write_output
 from counterpoise.runs.quantities import TRAIN
@@ -198,7 +198,7 @@ def id_texts(path: Path, name: str) -> list[str]:
 
 def _scores(frame: Any, name: str, path: Path) -> FloatArray:
     if frame[name].dtype.name == "category":
-        raise DataError(f"Column {name!r} of {path} must hold scores, numbers; it holds {frame[name].iloc[0]!r}.")
+        raise DataError(f"Column {name!r} of {path} must hold scores, numbers; {odd_cell(frame[name])}.")
     values = np.asarray(frame[name].to_numpy(), dtype=np.float64)
     bad = np.flatnonzero(~np.isfinite(values))
     if bad.size:

@@ -61,8 +61,7 @@ def features_of(frame: Any, columns: Columns, path: Path) -> Any:
     for name in columns.numeric:
         if frame[name].dtype.name == "category":
             if frame[name].notna().any():
-                example = frame[name].dropna().iloc[0]
-                raise DataError(f"Column {name!r} of {path} must hold numbers as in training; it holds {example!r}.")
+                raise DataError(f"Column {name!r} of {path} must hold numbers as in training; {odd_cell(frame[name])}.")
             made[name] = np.full(len(frame), np.nan)
         else:
             made[name] = _finite(frame[name].to_numpy(), name, path)
@@ -71,9 +70,28 @@ def features_of(frame: Any, columns: Columns, path: Path) -> Any:
     return pd.DataFrame(made, copy=False)
 
 
+def odd_cell(column: Any) -> str:
+    """Return which cell of a column of texts is no number, in words: the first, and how many there are."""
+    is_odd = {text: not _reads_as_number(text) for text in column.cat.categories}
+    odd = np.flatnonzero([is_odd.get(text, False) for text in column])
+    if not odd.size:  # such as numbers in quotes
+        odd = np.flatnonzero(column.notna())
+    more = f", and {odd.size - 1} more are no numbers" if odd.size > 1 else ""
+    return f"row {odd[0] + 1} holds {column.iloc[odd[0]]!r}{more}"
+
+
+def _reads_as_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return "_" not in text
+
+
 def _finite(values: AnyArray, name: str, path: Path) -> AnyArray:
     if values.dtype.kind == "f" and np.isinf(values).any():
-        raise DataError(f"Column {name!r} of {path} must hold finite numbers; it holds infinity.")
+        row = int(np.isinf(values).argmax()) + 1
+        raise DataError(f"Column {name!r} of {path} must hold finite numbers; row {row} holds infinity.")
     return values
 
 
@@ -98,8 +116,10 @@ def labels_of(frame: Any, name: str, path: Path) -> AnyArray:
         return np.asarray(column.to_numpy(), dtype=str)
     values = column.to_numpy()
     if values.dtype.kind == "f":
-        if not (values == np.round(values)).all():
-            raise DataError(f"Column {name!r} of {path} must hold classes; it holds fractions such as {values[0]:g}.")
+        fractions = np.flatnonzero(values != np.round(values))
+        if fractions.size:
+            where = f"row {fractions[0] + 1} holds the fraction {values[fractions[0]]:g}"
+            raise DataError(f"Column {name!r} of {path} must hold classes; {where}.")
         return np.asarray(values, dtype=np.int64)
     return np.asarray(values)
 
@@ -122,12 +142,18 @@ def check_classes(labels: AnyArray, positive: Any, name: str, path: Path) -> Any
 def weights_of(frame: Any, name: str, path: Path, largest: float | None = None) -> FloatArray:
     """Return the sample weights: numbers, none missing, negative or above the largest there can be, not all zero."""
     if frame[name].dtype.name == "category":
-        raise DataError(f"Column {name!r} of {path} must hold weights, numbers of at least 0; it holds texts.")
+        raise DataError(f"Column {name!r} of {path} must hold weights, numbers of at least 0; {odd_cell(frame[name])}.")
     values = frame[name].to_numpy().astype(np.float64)
     if not np.isfinite(values).all():
-        raise DataError(f"Column {name!r} of {path} must hold a finite weight in each row; some are missing.")
+        raise DataError(
+            f"Column {name!r} of {path} must hold a finite weight in each row; row "
+            f"{int((~np.isfinite(values)).argmax()) + 1} has none."
+        )
     if values.min() < 0:
-        raise DataError(f"Column {name!r} of {path} must hold weights of at least 0; got {values.min():g}.")
+        raise DataError(
+            f"Column {name!r} of {path} must hold weights of at least 0; row {values.argmin() + 1} holds "
+            f"{values.min():g}."
+        )
     if values.max() == 0:
         raise DataError(f"Column {name!r} of {path} must hold a weight above 0; got zeros only.")
     if largest is not None and values.max() > largest:

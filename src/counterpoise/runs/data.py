@@ -17,6 +17,7 @@ from counterpoise.runs.methods import METHODS
 from counterpoise.runs.quantities import TEST, TRAIN, VALIDATION
 from counterpoise.runs.reading import column_names, read_frame
 from counterpoise.runs.settings import RunSettings
+from counterpoise.runs.written import written_as
 
 _SET_ASIDE = 0.2  # of the rows, by default, to choose on and to test on
 
@@ -87,6 +88,11 @@ def data_files(settings: RunSettings, folder: Path) -> list[Path]:
 
 def load_data(settings: RunSettings, folder: Path) -> Data:
     """Read what the settings name, with paths relative to ``folder``, and split it."""
+    with written_as(settings.data.written):
+        return _load_data(settings, folder)
+
+
+def _load_data(settings: RunSettings, folder: Path) -> Data:
     asked = settings.data
     main = [folder / name for name in asked.files]
     names = parts_of.feature_names(column_names(main[0]), settings, main[0])
@@ -127,10 +133,12 @@ def read_part(
     largest_weight: float | None = None,
 ) -> Part:
     """Read further rows with the columns of a run; groups, weights and baseline where they are there."""
-    asked, known = settings.data, column_names(files[0])
-    optional = [name for name in (*asked.groups, asked.weights, asked.baseline) if name in known]
-    wanted = dict.fromkeys([*columns.features, *optional, *([asked.target] if labelled else [])])
-    frame = _read_all(files, list(wanted), settings, columns.texts)
+    asked = settings.data
+    with written_as(asked.written):
+        known = column_names(files[0])
+        optional = [name for name in (*asked.groups, asked.weights, asked.baseline) if name in known]
+        wanted = dict.fromkeys([*columns.features, *optional, *([asked.target] if labelled else [])])
+        frame = _read_all(files, list(wanted), settings, columns.texts)
     return _part(frame, columns, settings, files[0], labelled=labelled, largest_weight=largest_weight)
 
 

@@ -79,7 +79,7 @@ def fit_run(
             goals = checked_goals(settings, data)
             check_objective(settings, data)
             check_rules(settings, data)
-            work = Work(settings, data, goals, folder / CHECKPOINT, tell, say, writer.save_model)
+            work = Work(settings, data, goals, folder / CHECKPOINT, tell, say, writer.save_model, content)
             resumes = writer.begin(content, settings, data.columns, prints, path.parent)
             counts = ", ".join(f"{len(part)} {name}" for name, part in data.splits.items())
             called = "" if data.positive is None else f", positive class {data.positive!s}"

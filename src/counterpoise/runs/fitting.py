@@ -9,11 +9,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from counterpoise._base.progress import RunProgress, Tell, hearing
+from counterpoise._base.types import AnyArray
 from counterpoise.goals import Goal, Rate
 from counterpoise.mixtures.choosing import as_aim
 from counterpoise.mixtures.draws import derived_key
 from counterpoise.mixtures.scored import RuleClassifier
 from counterpoise.runs.data import Data, Part
+from counterpoise.runs.errors import DataError, listed
 from counterpoise.runs.keys import run_key
 from counterpoise.runs.methods import (
     DEPLOYED,
@@ -21,6 +23,7 @@ from counterpoise.runs.methods import (
     METHODS,
     POOL,
     describe,
+    kind_of,
     make,
     models_of,
     split_parameters,
@@ -29,6 +32,7 @@ from counterpoise.runs.methods import (
 from counterpoise.runs.preprocess import category_places, preprocessor, wanted_features
 from counterpoise.runs.quantities import CVAR, TRAIN, VALIDATION
 from counterpoise.runs.settings import MethodSettings, ModelSettings, RunSettings
+from counterpoise.runs.toml_shape import line_of_model
 from counterpoise.theory.risks import CVaR
 
 Say = Callable[[str], None]
@@ -49,6 +53,11 @@ class Work(NamedTuple):
     tell: Tell
     say: Say
     keep: Keep
+    goals_file: bytes = b""
+
+    def line_of(self, place: int) -> str:
+        """Return the line of the goals file that a model of the method is on, as messages say it."""
+        return line_of_model(self.goals_file.decode(errors="replace"), place)
 
     @property
     def pos_label(self) -> Any:
@@ -222,7 +231,8 @@ def _fit_pool(work: Work) -> Any:
     pace = _Pace(work.tell, len(method.models) * (1 + n_asked(work)))
     pool = []
     for number, asked in enumerate(method.models, start=1):
-        pool.append((asked.title or f"{number}: {describe(asked)}", _pool_member(work, asked, number)))
+        with naming(work, asked, number - 1):
+            pool.append((asked.title or f"{number}: {describe(asked)}", _pool_member(work, asked, number)))
         pace.step(number, asked.title or describe(asked))
     parts = {"alpha": work.settings.alpha, "pos_label": work.pos_label}
     mixture = make(method, seed=work.settings.seed, key=work.key, estimators=pool, **parts)
@@ -231,6 +241,19 @@ def _fit_pool(work: Work) -> Any:
     mixture.fit(part.X, part.y, part.weights, **looked_at(part))
     work.say("chooses the mixture")
     return inside_goals(work, mixture)
+
+
+@contextmanager
+def naming(work: Work, asked: ModelSettings, place: int) -> Iterator[None]:
+    """Say which model of the goals file it was that could not be fitted."""
+    try:
+        yield
+    except (DataError, OSError):
+        raise
+    except Exception as error:
+        where = f"method.models[{place + 1}]{work.line_of(place)}"
+        reason = " ".join(str(error).split())
+        raise DataError(f"{where}, {describe(asked)}, cannot be fitted: {type(error).__name__}: {reason}") from error
 
 
 def n_asked(work: Work) -> int:
@@ -293,7 +316,7 @@ def _fit_pipeline(work: Work, asked: MethodSettings | ModelSettings, estimator: 
     if has_fit_parameter(estimator, "datasets"):
         tables = {name: one.table(prepare.transform(one.X)) for name, one in work.data.extra.items()}
         given |= {"sensitive_features": train.groups or None, "datasets": tables}
-        given |= {"largest_weight": train.largest_weight}
+        given |= {"largest_weight": train.largest_weight, "baseline": train.baseline}
     elif has_fit_parameter(estimator, "X_val") and VALIDATION in work.data.splits:
         part = work.data.splits[VALIDATION]
         given |= {"X_val": prepare.transform(part.X), "y_val": part.y}
@@ -322,7 +345,24 @@ def _told_categories(work: Work, asked: MethodSettings | ModelSettings, estimato
     places = category_places(work.settings.preprocessing, work.data.columns, wanted_features(asked))
     if places and hasattr(estimator, "categorical_features"):
         estimator.set_params(categorical_features=places)
+    if isinstance(getattr(estimator, "class_weight", None), dict):
+        estimator.set_params(class_weight=_class_weights(estimator, work.data.classes, asked))
     return estimator
+
+
+def _class_weights(estimator: Any, classes: AnyArray, asked: MethodSettings | ModelSettings) -> dict[Any, float]:
+    """Return weights by class as a model takes them: keys of TOML are texts, whatever the labels are."""
+    codes = {str(label): code for code, label in enumerate(classes.tolist())}
+    unknown = next((name for name in estimator.class_weight if str(name) not in codes), None)
+    if unknown is not None:
+        raise DataError(
+            f"parameters.class_weight of {kind_of(asked).title} must name classes, {listed(classes.tolist(), most=10)};"
+            f" got {unknown!r}."
+        )
+    by_code = type(estimator).__name__ == "HistGradientBoostingClassifier"  # which looks at the codes of the classes
+    found = {codes[str(name)]: float(weight) for name, weight in estimator.class_weight.items()}
+    every = {code: found.get(code, 1.0) for code in codes.values()}
+    return {code if by_code else classes.tolist()[code]: weight for code, weight in every.items()}
 
 
 def _piped(prepare: Any, estimator: Any) -> Any:

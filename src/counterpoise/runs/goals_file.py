@@ -111,6 +111,7 @@ def _faults(settings: RunSettings) -> Found:
     """Yield what is wrong with keys that depend on each other, or on what methods and goals there are."""
     method = settings.method
     yield from _data_faults(settings)
+    yield from _written_faults(settings)
     yield from _file_faults(settings)
     yield from _split_faults(settings.splits)
     yield from ((("method", *key), message) for key, message in check_method(method))
@@ -155,6 +156,14 @@ def _data_faults(settings: RunSettings) -> Found:
         if model.name == DEPLOYED and data.baseline_model is None:
             message = f"{DEPLOYED!r} is the model in the file that data.baseline_model names; it names none."
             yield ("method", "models", number), message
+
+
+def _written_faults(settings: RunSettings) -> Found:
+    try:
+        settings.data.written.check()
+    except ValueError as error:
+        key, _, words = str(error).partition(" ")
+        yield ("data", key), f"it {words}"
 
 
 def _file_faults(settings: RunSettings) -> Found:

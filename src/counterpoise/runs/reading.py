@@ -12,24 +12,25 @@ from typing import Any
 
 from counterpoise.persist.files import opened
 from counterpoise.runs.errors import ColumnError, DataError, check_columns, twice_in
+from counterpoise.runs.written import how_written, refuse_other_kinds, refuse_other_separators
 
 _EMPTY_TEXTS = ("", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "#N/A")  # missing in any CSV file
 _BLOCK = 1 << 24  # bytes of a CSV file from which types are told
 _PARQUET = (".parquet", ".pq")
 _NO_COLUMN = re.compile(r"|__index_level_\d+__")  # the index that pandas writes beside the columns
-_OTHER_SEPARATORS = (";", "\t", "|")
 _MOST_COLUMNS = 100_000  # each costs some fifty microseconds, however few its rows
 _NUMBER = 8  # bytes
+_ENCODED = (
+    " Save the file as UTF-8, or name its encoding, such as latin-1, with encoding under [data] of a goals file, or "
+    "--encoding on the command line."
+)
 
 
 def column_names(path: Path) -> list[str]:
     """Return the columns of a file that have a name, after checking that it is one that can be read."""
     names: list[str] = [name for name in _guarded(path, _names) if not _NO_COLUMN.fullmatch(name)]
-    other = next((mark for mark in _OTHER_SEPARATORS if len(names) == 1 and mark in names[0]), None)
-    if other is not None and not _is_parquet(path):
-        raise DataError(
-            f"{path} must have commas between columns; its header has {other!r}. Save it with commas, or as Parquet."
-        )
+    if not is_parquet(path) and how_written().delimiter is None:
+        refuse_other_separators(path, names)
     twice = twice_in(names)
     if twice is not None:
         raise DataError(f"{path} must have each column once; {twice!r} is there {names.count(twice)} times.")
@@ -98,18 +99,20 @@ def _guarded(path: Path, read: Callable[[Path], Any]) -> Any:
         raise DataError(f"{path} must be a CSV or Parquet file; it is a pipe or a device. Save its content first.")
     if path.stat().st_size == 0:
         raise DataError(f"{path} must be a CSV or Parquet file; it is empty.")
+    if not is_parquet(path):
+        refuse_other_kinds(path)
     try:
         return read(path)
     except UnicodeDecodeError as error:
-        raise DataError(f"{path} must be UTF-8 text; its header is not.") from error
+        raise DataError(f"{path} must be {_encoding_words()} text; its header is not.{_ENCODED}") from error
     except (pa.ArrowException, OSError) as error:
-        kind = "Parquet" if _is_parquet(path) else "CSV"
+        kind = "Parquet" if is_parquet(path) else "CSV"
         reason = " ".join(str(error).split())[:300].rstrip(".")
         raise DataError(f"{path} cannot be read as {kind}: {reason}.") from error
 
 
 def _names(path: Path) -> list[str]:
-    if _is_parquet(path):
+    if is_parquet(path):
         import pyarrow.parquet as pq  # noqa: PLC0415
 
         names = list(pq.read_schema(path).names)
@@ -118,9 +121,25 @@ def _names(path: Path) -> list[str]:
     from pyarrow import csv  # noqa: PLC0415
 
     with opened(path) as header:
-        _check_width(path, header.readline(_BLOCK).partition(b"\r")[0].count(b",") + 1)
-    with csv.open_csv(path, read_options=csv.ReadOptions(block_size=_BLOCK)) as stream:
+        mark = (how_written().delimiter or ",").encode()
+        _check_width(path, header.readline(_BLOCK).partition(b"\r")[0].count(mark) + 1)
+    with csv.open_csv(path, **_csv_options()) as stream:
         return list(stream.schema.names)
+
+
+def _csv_options() -> dict[str, Any]:
+    """Return how pyarrow finds the cells of a CSV file."""
+    from pyarrow import csv  # noqa: PLC0415
+
+    written = how_written()
+    return {
+        "read_options": csv.ReadOptions(block_size=_BLOCK, encoding=written.encoding or "utf8"),
+        "parse_options": csv.ParseOptions(delimiter=written.delimiter or ",", newlines_in_values=True),
+    }
+
+
+def _encoding_words() -> str:
+    return how_written().encoding or "UTF-8"
 
 
 def _check_width(path: Path, n_columns: int) -> None:
@@ -154,7 +173,7 @@ def _memory() -> float:
 
 
 def _read(path: Path, columns: list[str], missing: Sequence[str], texts: Collection[str]) -> Any:
-    if _is_parquet(path):
+    if is_parquet(path):
         return _read_parquet(path, columns)
     import pyarrow as pa  # noqa: PLC0415
     from pyarrow import csv  # noqa: PLC0415
@@ -164,9 +183,9 @@ def _read(path: Path, columns: list[str], missing: Sequence[str], texts: Collect
         column_types={name: pa.string() for name in columns if name in texts},
         null_values=[*_EMPTY_TEXTS, *missing],
         strings_can_be_null=True,
+        decimal_point=how_written().decimal or ".",
     )
-    read, parse = csv.ReadOptions(block_size=_BLOCK), csv.ParseOptions(newlines_in_values=True)
-    return csv.read_csv(path, read_options=read, parse_options=parse, convert_options=convert)
+    return csv.read_csv(path, **_csv_options(), convert_options=convert)
 
 
 def _as_column(column: Any, name: str, path: Path, missing: set[str]) -> Any:
@@ -174,8 +193,8 @@ def _as_column(column: Any, name: str, path: Path, missing: set[str]) -> Any:
     import pyarrow as pa  # noqa: PLC0415
 
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
-    if not _is_parquet(path) and (pa.types.is_binary(kind) or pa.types.is_large_binary(kind)):
-        raise DataError(f"{path} must be UTF-8 text; column {name!r} is not. Save the file as UTF-8.")
+    if not is_parquet(path) and (pa.types.is_binary(kind) or pa.types.is_large_binary(kind)):
+        raise DataError(f"{path} must be UTF-8 text; column {name!r} is not.{_ENCODED}")
     if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
         return _as_categories(column, missing)
     if pa.types.is_dictionary(column.type):
@@ -210,5 +229,6 @@ def _as_categories(column: Any, missing: set[str]) -> Any:
     return found.set_categories(sorted(found.categories))  # the same in any order of rows
 
 
-def _is_parquet(path: Path) -> bool:
+def is_parquet(path: Path) -> bool:
+    """Tell by its ending whether a file is a Parquet file."""
     return path.suffix.lower() in _PARQUET

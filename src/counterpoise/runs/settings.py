@@ -19,6 +19,8 @@ from pydantic import (
     model_serializer,
 )
 
+from counterpoise.runs.written import Written
+
 ADDED_LATER = {"room_for_audit": False}  # keys that runs from before do not know, and what it is there
 Label: TypeAlias = StrictStr | StrictInt | StrictFloat | StrictBool
 Number: TypeAlias = StrictInt | StrictFloat
@@ -42,6 +44,9 @@ def _without(found: dict[str, Any], unset: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in found.items() if name not in unset or value != unset[name]}
 
 
+_UNSET: dict[str, Any] = {"largest_weight": None, **dict.fromkeys(Written._fields)}
+
+
 class _Weighed(_Table):
     largest_weight: Annotated[Number, Field(gt=0, allow_inf_nan=False)] | None = (
         None  # that a row of the population can have
@@ -50,7 +55,7 @@ class _Weighed(_Table):
     @model_serializer(mode="wrap")
     def _as_before(self, words: SerializerFunctionWrapHandler) -> dict[str, Any]:
         """Leave it out where it is not set: such runs keep the fingerprints from before there was this key."""
-        return _without(words(self), {"largest_weight": None})
+        return _without(words(self), _UNSET)
 
 
 class DataSettings(_Weighed):
@@ -68,6 +73,14 @@ class DataSettings(_Weighed):
     missing: Names = []  # texts that stand for a missing value, beside empty ones
     baseline: Name | None = None  # the column with the deployed model's predictions
     baseline_model: Name | None = None  # or its model file
+    delimiter: StrictStr | None = None  # between the columns of CSV files; default: a comma
+    encoding: Name | None = None  # of CSV files; default: UTF-8
+    decimal: Literal[".", ","] | None = None  # before the decimals of numbers in CSV files; default: a point
+
+    @property
+    def written(self) -> Written:
+        """Return how CSV files are written."""
+        return Written(self.delimiter, self.encoding, self.decimal)
 
 
 class DatasetSettings(_Weighed):

@@ -12,7 +12,8 @@ from counterpoise.goals.wording import text_of, written_name, written_value
 from counterpoise.runs.columns import labels_of
 from counterpoise.runs.errors import DataError, RunFolderError, check_columns
 from counterpoise.runs.output import write_output
-from counterpoise.runs.reading import column_names, read_usable
+from counterpoise.runs.reading import column_names, is_parquet, read_usable
+from counterpoise.runs.written import Written, guessed, how_written, written_as
 
 _RARE = 20  # rows of a class
 _FEW = 12  # different whole numbers that may be codes of categories
@@ -70,6 +71,12 @@ def starting_file(
     ['files = "loans.csv"', 'target = "paid"', 'positive = "yes"', 'groups = ["sex"]']
     """
     path = Path(data_path)
+    written = guessed(path) if path.is_file() and not is_parquet(path) else Written()
+    with written_as(written):
+        return _starting_file(path, target, groups, Path(beside) if beside is not None else path.parent)
+
+
+def _starting_file(path: Path, target: str, groups: Sequence[str], beside: Path) -> str:
     known = column_names(path)
     check_columns((target, *groups), known, path)
     frame, refused = read_usable(path, known)
@@ -83,8 +90,9 @@ def starting_file(
     features = [name for name in frame.columns if name != target and name not in groups]
     if not features:
         raise DataError(f"{path} must have a column to learn from beside the target and the groups; it has none.")
-    source = os.path.relpath(path, Path(beside) if beside is not None else path.parent)
+    source = os.path.relpath(path, beside)
     lines = [*_top(path, frame, classes, target, groups), "", "[data]", f"files = {_toml(source)}"]
+    lines += [f"{key} = {_toml(value)}" for key, value in how_written()._asdict().items() if value is not None]
     lines += [
         *_roles(frame, target, classes, groups),
         *_columns(frame, features, refused),

@@ -6,6 +6,9 @@ overflow, or work that grows with their square. No goals file needs either.
 
 import re
 
+_MODEL = re.compile(r"\s*\[\[\s*method\s*\.\s*models\s*\]\]")
+_MODELS = re.compile(r"^\s*(?:method\.)?models\s*=\s*\[", re.MULTILINE)
+_ENTRY = re.compile(r"\{[^{}]*(?:\{[^{}]*\}[^{}]*)*\}")
 _DEEPEST = 16  # lists and tables inside one another; a goals file has four
 _MOST_PARTS = 16  # of a dotted key; a goals file has three
 # Strings and comments first, each as a whole: what they hold is no structure. One without its end goes as far as it
@@ -19,6 +22,25 @@ _TOKEN = re.compile(
     r"|(?P<opens>[\[{])|(?P<closes>[\]}])|(?P<dot>\.)|(?P<ends>[\n,=])",
     re.DOTALL,
 )
+
+
+def line_of_model(text: str, place: int) -> str:
+    r"""Return the line on which an entry of ``method.models`` begins, as messages say it; nothing where it is not seen.
+
+    Examples
+    --------
+    >>> from counterpoise.runs.toml_shape import line_of_model
+    >>> line_of_model('[[method.models]]\nname = "tree"\n\n[[method.models]]\nname = "svm"\n', 1)
+    ' (line 4)'
+    >>> line_of_model('[method]\nmodels = [\n    { name = "tree" },\n    { name = "svm" },\n]\n', 1)
+    ' (line 4)'
+    """
+    headers = [number for number, line in enumerate(text.splitlines(), start=1) if _MODEL.match(line)]
+    if not headers:
+        begin = _MODELS.search(text)
+        starts = [] if begin is None else [one.start() for one in _ENTRY.finditer(text, begin.end())]
+        headers = [text.count("\n", 0, start) + 1 for start in starts]
+    return f" (line {headers[place]})" if place < len(headers) else ""
 
 
 def too_deep(text: str) -> str:

@@ -34,6 +34,7 @@ from counterpoise.runs.results import ResultsTable
 from counterpoise.runs.room import with_room
 from counterpoise.runs.settings import GoalSettings, MethodSettings, RunSettings
 from counterpoise.runs.summary import RunSummary, summarize_run
+from counterpoise.runs.written import written_as
 
 _DIGITS = 12  # of a probability in a file: the rest is rounding, as in 0.9999999999999996
 
@@ -85,18 +86,36 @@ def predict_run(
     -------
     int
     """
+    check_place(Path(output_path), read=Path(data_path))
+    frame = predictions_of(run, data_path, probabilities=probabilities, ids=ids)
+    write_frame(frame, Path(output_path))
+    return len(frame)
+
+
+def predictions_of(run: Run, data_path: str | Path, *, probabilities: bool = False, ids: str | None = None) -> Any:
+    """Return the predictions of the rows of a file as a data frame, as ``predict_run`` writes them.
+
+    Parameters
+    ----------
+    run, data_path, probabilities, ids
+        As for ``predict_run``.
+
+    Returns
+    -------
+    data frame
+        A row for each of the file.
+    """
     import pandas as pd  # noqa: PLC0415 - heavy, and optional
 
-    path = Path(data_path)
-    check_place(Path(output_path), read=path)
-    model = run.waiting_model()
+    path, model = Path(data_path), run.waiting_model()
     part = read_part([path], run.columns, run.settings, labelled=False)
     written, by = {}, {}
     if ids is not None:
         draws = draws_of(last_step(model))
         if draws is None:
             raise ValueError("ids are for randomized classifiers; this run's model decides without draws.")
-        written[ids], by["ids"] = read_ids(path, ids, draws)
+        with written_as(run.settings.data.written):
+            written[ids], by["ids"] = read_ids(path, ids, draws)
     seen = _looked_at(run, model, part, path)
     made: dict[str, Any] = {"prediction": _predicted(model, part.X, f"Column {ids!r} of {path}", **by, **seen)}
     if probabilities:
@@ -106,8 +125,7 @@ def predict_run(
         made |= {f"probability {label}": shares[:, place] for place, label in enumerate(model.classes_)}
     if ids in made:
         raise DataError(f"The column of ids of {path} must not be called {ids!r}: predictions are. Rename it first.")
-    write_frame(pd.DataFrame(written | made), Path(output_path))
-    return len(part)
+    return pd.DataFrame(written | made)
 
 
 def _looked_at(run: Run, model: Any, part: Part, path: Path) -> dict[str, Any]:
