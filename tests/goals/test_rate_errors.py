@@ -50,7 +50,7 @@ BAD = {
     ),
     "no baseline": (
         lambda: churn().value([0, 1, 1], TABLE),
-        "'train' needs the deployed model's predictions: pass baseline in a Table, of another name.*data.baseline",
+        "'train' needs the deployed model's predictions: pass baseline, to fit or in a Table, or name data.baseline",
     ),
     "NaN label": (lambda: Table(None, y=[0.0, np.nan]), "y must hold a label for each row; 1 of 2 are missing"),
     "None label": (lambda: Table(None, y=np.array(["a", None], dtype=object)), "1 of 2 are missing"),

@@ -322,10 +322,10 @@ def test_more_classes_folds_of_one_class_and_texts_for_the_default_are_refused()
     with pytest.raises(ValueError, match="thresholds tell two classes apart; got 3"):
         cp.GoalClassifier(TREE).fit(X, np.where(X[:, 0] > 1, "maybe", Y))
     with pytest.raises(ValueError, match=r"takes numbers and categories; the column 'sex' holds texts.*'category'"):
-        cp.cp.GoalClassifier(cv=2).fit(FRAME.assign(sex=SEX.astype(object)), Y)
+        cp.GoalClassifier(cv=2).fit(FRAME.assign(sex=SEX.astype(object)), Y)
     one_class = KFold(2).split(X)
     with pytest.raises(ValueError, match="The rows outside of fold 0 of cv hold one class only"):
-        cp.cp.GoalClassifier(TREE, cv=one_class).fit(X, np.repeat(["no", "yes"], [300, 300]))
+        cp.GoalClassifier(TREE, cv=one_class).fit(X, np.repeat(["no", "yes"], [300, 300]))
 
 
 def test_without_goals_the_usual_threshold_stays_unless_another_is_surely_better():

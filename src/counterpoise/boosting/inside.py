@@ -31,7 +31,8 @@ from counterpoise.solvers.growing import GrowingMixture, minimize_linear
 from counterpoise.solvers.result import InfeasibleRows, MixtureSolution
 from counterpoise.theory.risks import Risk
 
-_TOL = 5e-4  # gap of the mixture of the models so far, below what counts
+_TOL = 5e-4  # gap of the mixture of the models so far, below what counts ...
+_ROUGH, _FAR = 1e-3, 0.01  # ... or twice that, as long as the bound is so far away that the next model matters more
 _LESS = 0.01  # part of the violation that a model must take away to help
 _TRIES = 2  # rounds without help after which a learner with randomness ends; one without would repeat itself
 
@@ -61,6 +62,7 @@ class Priced(NamedTuple):
     multipliers: FloatArray  # of the limits
     value: float  # what the price of a helping model is below: the least risk so far, or the violation
     is_feasible: bool
+    is_rough: bool = False  # a finer solve would ask another question
 
 
 class Program:
@@ -70,6 +72,8 @@ class Program:
         self.stage, self.objective = stage, objective
         self.goals: GoalRows | None = None
         self.bound = -np.inf
+        self._least = np.inf  # risk so far
+        self._may_differ = False  # another solve may lead to another model
         self.n_idle = 0  # rounds in a row whose model was of no help
         self._priced: Priced | None = None
         self._seen: set[bytes] = set()  # what each model says, as a checksum
@@ -89,6 +93,7 @@ class Program:
         if self._priced is not None:
             helps = self._helps(self._priced, said, losses, column)
             self.n_idle = 0 if helps else _TRIES if checksum in self._seen else self.n_idle + 1
+            self._may_differ = self._priced.is_rough
         self._seen.add(checksum)
         self.goals = column if self.goals is None else self.goals.beside(column)
         self.objective.add(said, losses)
@@ -111,7 +116,7 @@ class Program:
 
     def is_over(self, *, is_random: bool) -> bool:
         """Tell whether the learner finds no model that helps."""
-        return self.n_idle >= (_TRIES if is_random else 1)
+        return self.n_idle >= (_TRIES if is_random or self._may_differ else 1)
 
     def price(self, history: History) -> FloatArray:
         """Return the costs of answers by the dual of the models so far: a rule for the next round."""
@@ -119,16 +124,21 @@ class Program:
             self._priced = self._solved(history)
         return self._priced.costs
 
+    def _tol(self) -> float:
+        return _ROUGH if self.n_idle == 0 and self._least - self.bound > _FAR else _TOL
+
     def _solved(self, history: History) -> Priced:
         assert self.goals is not None  # noqa: S101 - a round is done
-        limits = self.goals.as_limits()
+        limits, tol = self.goals.as_limits(), self._tol()
         try:
-            found = self.objective.solve(history, limits)
+            found = self.objective.solve(history, limits, tol)
         except InfeasibleRows as error:
             costs = self.stage.costs(None, error.multipliers)
             return Priced(costs, 0.0, None, error.multipliers, error.violation, is_feasible=False)
+        self._least = found.value
         costs = self.objective.costs(self.stage, found)
-        return Priced(costs, found.offset, found.weights, found.multipliers, found.value, is_feasible=True)
+        known = found.offset, found.weights, found.multipliers, found.value
+        return Priced(costs, *known, is_feasible=True, is_rough=tol > _TOL)
 
 
 class Objective(Protocol):
@@ -137,7 +147,7 @@ class Objective(Protocol):
     def add(self, said: AnyArray, losses: AnyArray) -> None:
         """Take note of a model."""
 
-    def solve(self, history: History, limits: dict[str, Any]) -> MixtureSolution:
+    def solve(self, history: History, limits: dict[str, Any], tol: float) -> MixtureSolution:
         """Return the best mixture, with weights of the labelled rows, or raise ``InfeasibleRows``."""
 
     def costs(self, stage: Stage, found: MixtureSolution) -> FloatArray:
@@ -167,17 +177,18 @@ class AnyRisk(_RiskOfRows):
     def __init__(self, risk: Risk) -> None:
         self.risk = risk
 
-    def solve(self, history: History, limits: dict[str, Any]) -> MixtureSolution:
-        return minimize_risk(history.losses, self.risk, sample_weight=unequal(history.start), tol=_TOL, **limits)
+    def solve(self, history: History, limits: dict[str, Any], tol: float) -> MixtureSolution:
+        return minimize_risk(history.losses, self.risk, sample_weight=unequal(history.start), tol=tol, **limits)
 
 
 class Tail(_RiskOfRows):
     """A CVaR, with the cuts of the round before."""
 
     def __init__(self, alpha: float) -> None:
-        self.mixture = GrowingMixture(alpha, tol=_TOL)
+        self.mixture = GrowingMixture(alpha)
 
-    def solve(self, history: History, limits: dict[str, Any]) -> MixtureSolution:
+    def solve(self, history: History, limits: dict[str, Any], tol: float) -> MixtureSolution:
+        self.mixture.tol = tol
         return self.mixture.solve(history.losses, sample_weight=unequal(history.start), **limits)
 
 
@@ -188,7 +199,7 @@ class GroupMeans(_RiskOfRows):
         self.groups, self._start = groups, np.empty(0)
         self._means = np.empty((0, 0))
 
-    def solve(self, history: History, limits: dict[str, Any]) -> MixtureSolution:
+    def solve(self, history: History, limits: dict[str, Any], tol: float) -> MixtureSolution:  # noqa: ARG002 - exact
         means = self._means_of(history)
         found = (
             minimize_linear(means[0], **limits) if len(means) == 1 else minimize_cvar(means, 1 / len(means), **limits)
@@ -220,7 +231,7 @@ class OfRate:
     def add(self, said: AnyArray, losses: AnyArray) -> None:  # noqa: ARG002 - for those that ask
         self._rates = np.append(self._rates, self.stage.rate(said))
 
-    def solve(self, history: History, limits: dict[str, Any]) -> MixtureSolution:  # noqa: ARG002 - as above
+    def solve(self, history: History, limits: dict[str, Any], tol: float) -> MixtureSolution:  # noqa: ARG002 - as above
         return minimize_linear(self._rates, **limits)
 
     def costs(self, stage: Stage, found: MixtureSolution) -> FloatArray:

@@ -67,7 +67,7 @@ def _room(record: Record) -> Iterator[str]:
     """Yield what room for the audit costs, where that shows."""
     cost, aim = record.texts.get("room_cost"), told_aim(record)
     if isinstance(cost, float) and aim.show(cost) != aim.show(0.0):
-        yield f"Room for the audit costs {aim.show(cost)} of {aim.text or 'what is made small'} where decisions were chosen."
+        yield f"Of the price, {aim.show(cost)} is room for the audit."
 
 
 def _dearest(record: Record, cards: Sequence[GoalCard]) -> Iterator[str]:

@@ -38,7 +38,7 @@ class Groups(NamedTuple):
             raise ValueError(
                 f"{what} hold the group {unknown[0]!r}, which has no threshold of its own: the rules know "
                 f"{', '.join(self.names)}. Leave those rows out, or use "
-                "MixtureClassifier(..., scores=True, alpha=1.0, unknown_group='pool'), which decides about them together."
+                "MixtureClassifier(..., scores=True, alpha=1.0, unknown_group='pool'), which decides about all of them."
             )
         return np.array([place.get(name, len(self.names) - 1) for name in names])[codes]
 
