@@ -2,9 +2,11 @@
 
 import shutil
 
+import numpy as np
 import pytest
 from crafting import crafted, taken_apart
 
+from counterpoise.persist import dumps, loads
 from counterpoise.runs import certify_run, fit_run, open_run, rebalance_run
 
 POOL = """
@@ -64,9 +66,18 @@ def test_models_that_are_gone_are_missed_only_where_they_must_decide(run, tmp_pa
 
 def test_where_kept_answers_are_damaged_the_models_are_asked_again(run, tmp_path):
     folder = shutil.copytree(run.folder, tmp_path / "run")
-    (folder / "said.cp").write_bytes(b"damaged")
+    kept = loads((folder / "said.cp").read_bytes())
+    name = next(iter(kept["said"]))
+    others = {name: 1 - kept["said"][name]}
+    odd = {name: np.full_like(kept["said"][name], 200)}
     first = rebalance_run(run, alpha=0.6, output=tmp_path / "first")
-    assert numbers(rebalance_run(open_run(folder), alpha=0.6, output=tmp_path / "again")) == numbers(first)
+    spoiled = [b"damaged", *(dumps(one) for one in ({"run": "another", "said": others}, kept | {"said": {name: 5}}))]
+    if kept["said"][name].dtype.kind != "f":
+        spoiled.append(dumps(kept | {"said": odd}))
+    for number, content in enumerate(spoiled):
+        (folder / "said.cp").write_bytes(content)
+        again = rebalance_run(open_run(folder), alpha=0.6, output=tmp_path / f"again {number}")
+        assert numbers(again) == numbers(first)
 
 
 def test_the_bar_moves_while_a_pool_is_asked(loans_folder, tmp_path):

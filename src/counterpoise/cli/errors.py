@@ -32,7 +32,9 @@ def way_out(error: Exception) -> Iterator[str]:
 
     ways = error.ways_out if isinstance(error, InfeasibleGoals) else []
     for number, way in enumerate(ways):
-        yield "Or:" if number else "A way out, as lines for goals = [...] in the goals file:"
+        yield (
+            "Or:" if number else "A way out, as lines for goals = [...] in the goals file, or with --goal before each:"
+        )
         yield from (f"    {json.dumps(str(new))},    # instead of {old}" for old, new in way.items())
 
 

@@ -126,6 +126,23 @@ def check_part(part: Any) -> None:
         _require(all(one.n_features_in_ == part.n_features_in_ for one in inner))
     if hasattr(part, "_predictors"):
         _check_rounds(part)
+    if type(part).__name__ == "OneHotEncoder" and hasattr(part, "categories_"):
+        _check_one_hot(part)
+
+
+def _check_one_hot(encoder: Any) -> None:
+    """Check the numbers of columns that each feature becomes: sparse products follow the places they make."""
+    sizes = [len(known) for known in encoder.categories_]
+    mappings = getattr(encoder, "_default_to_infrequent_mappings", None) or [None] * len(sizes)
+    outs = list(encoder._n_features_outs)  # noqa: SLF001 - of a kind that is known
+    _require(len(mappings) == len(outs) == len(sizes))
+    _require(all(0 <= out <= size for out, size in zip(outs, sizes, strict=True)))
+    for mapping, size, out in zip(mappings, sizes, outs, strict=True):
+        if mapping is not None:
+            places = np.asarray(mapping)
+            _require(places.shape == (size,) and places.dtype.kind in "iu")
+            _require(size == 0 or bool(places.min() >= 0 and places.max() <= out))
+    _require(outs == encoder._compute_n_features_outs())  # noqa: SLF001 - as above
 
 
 def _check_rounds(model: Any) -> None:

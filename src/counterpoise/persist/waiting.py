@@ -7,6 +7,10 @@ from collections.abc import Callable
 from typing import Any
 
 
+def _itself(model: Any) -> Any:
+    return model
+
+
 class Waiting:
     """A model that is read from its bytes when it is first asked for anything, and stands for it from then on."""
 
@@ -21,6 +25,11 @@ class Waiting:
         if self._model is None:
             self._model = self._read(self.content)
         return self._model
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        """Copy, and send to others, the model itself."""
+        del protocol
+        return _itself, (self.loaded(),)
 
     def __getattr__(self, name: str) -> Any:
         if name == "__sklearn_tags__" and self._model is None:  # asked of all models wherever one decides

@@ -22,6 +22,7 @@ from counterpoise.report.wording import (
     many,
     number,
     percent,
+    points,
     tail_sentence,
 )
 from counterpoise.runs.quantities import DEPLOYED, FIRST, MIXTURE, TEST, of_goal
@@ -66,9 +67,19 @@ def headline(record: Record, cards: Sequence[GoalCard]) -> Headline:
         cost_sentence(
             mixture=mixture, first=first, rows=record.judged, noun=noun(record), asked=_what_costs(record, cards)
         ),
-        f"The deployed model gets {percent(deployed)} wrong." if math.isfinite(deployed) else "",
+        _beside_deployed(mixture, deployed),
     ]
     return Headline(verdict, title, [one for one in sentences if one], next_steps(record, cards))
+
+
+def _beside_deployed(ours: float, deployed: float) -> str:
+    """Return how much better, or worse, the model is than the one in its place."""
+    if not math.isfinite(deployed) or not math.isfinite(ours):
+        return ""
+    told = f"The deployed model gets {percent(deployed)} wrong"
+    if percent(deployed) == percent(ours):
+        return f"{told}, as many."
+    return f"{told}: {points(deployed - ours)} {'more' if deployed > ours else 'less'}."
 
 
 def comparison(record: Record, cards: Sequence[GoalCard]) -> PageTable | None:

@@ -47,7 +47,10 @@ class AskedModel:
     def kept(self, name: str, kinds: str) -> AnyArray | None:
         """Return what the models were found to say, or score, earlier; None where it is not known."""
         said, shape = self.data.said.get(name), (len(self.part(name)), len(self.estimator.estimators_))
-        return said if said is not None and said.shape == shape and said.dtype.kind in kinds else None
+        if said is None or said.shape != shape or said.dtype.kind not in kinds:
+            return None
+        is_class = said.dtype.kind == "f" or (said.min(initial=0) >= 0 and said.max(initial=0) < len(self.data.classes))
+        return said if is_class else None
 
     def _lost(self, shares: FloatArray, split: str) -> FloatArray:
         """Return how likely rows are not given their own label."""

@@ -168,7 +168,7 @@ def _fit(work: Work, writer: Writer, prints: Prints, command: str) -> None:
         judge = Judge(work.settings, work.data, model, work.goals, plain_model(work))
         rows, texts = measure_all(judge, seconds)
         texts["commands"] = [command, shlex.join(["counterpoise", "report", writer.folder.name])]
-        writer.save_said(work.data.said)
+        writer.save_said(work.data.said, prints)
         writer.finish(rows, texts, prints)
     except BaseException as error:
         with suppress(RunFolderError):  # a full disk takes no last words either

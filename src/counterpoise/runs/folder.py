@@ -80,7 +80,9 @@ class Run(NamedTuple):
             found = loads((self.folder / SAID).read_bytes())
         except (OSError, UnreadableModel):  # of an earlier version, or damaged: the models can be asked
             return {}
-        return dict(found) if isinstance(found, dict) else {}
+        is_own = isinstance(found, dict) and found.get("run") == read_json(self.folder / SETTINGS)["fingerprint"]
+        told = found.get("said") if is_own else None  # another run's models may have said something else
+        return {name: one for name, one in told.items() if hasattr(one, "dtype")} if isinstance(told, dict) else {}
 
     def results(self) -> ResultsTable:
         """Return every number of the run."""
@@ -285,12 +287,12 @@ class Writer:
 
         self.write(name, dumps(model), private=True)  # it holds the key of the draws
 
-    def save_said(self, said: Mapping[str, AnyArray]) -> None:
+    def save_said(self, said: Mapping[str, AnyArray], prints: Prints) -> None:
         """Write what models said about the rows of the run."""
         from counterpoise.persist import dumps  # noqa: PLC0415 - as above
 
         if said:
-            self.write(SAID, dumps(dict(said)), private=True)  # about single people
+            self.write(SAID, dumps({"run": prints.run, "said": dict(said)}), private=True)  # about single people
 
     def finish(self, rows: Iterable[ResultRow], texts: Mapping[str, Any], prints: Prints) -> None:
         """Write the results, drop the checkpoint, and say that the run is whole."""

@@ -285,7 +285,7 @@ def rebalance_run(
             assert draws is not None  # noqa: S101 - it is a mixture
             keep_key(writer.folder, draws.key)
             writer.save_model(model)
-            writer.save_said(data.said)
+            writer.save_said(data.said, prints)
             writer.finish(rows, texts, prints)
     return Run(writer.folder, settings)
 
