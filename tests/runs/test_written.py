@@ -3,6 +3,7 @@
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from counterpoise.runs import (
@@ -14,6 +15,7 @@ from counterpoise.runs import (
     read_goals_file,
     starting_file,
 )
+from counterpoise.runs.columns import odd_cell
 from counterpoise.runs.reading import column_names, read_frame
 from counterpoise.runs.written import Written, written_as
 
@@ -141,3 +143,31 @@ def test_messages_name_the_cell_that_is_wrong(loans, goals_file, tmp_path):
         DataError, match=r"Column 'paid' of .*half\.csv must hold classes; row 5 holds the fraction 0\.5\."
     ):
         starting_file(tmp_path / "half.csv", "paid")
+
+
+def test_init_takes_the_few_texts_among_numbers_for_missing(tmp_path):
+    rows = [f"{number},{number / 7:.3f},{'ab'[number % 2]}" for number in range(100)]
+    rows[56] = "56,n.a.,a"
+    (tmp_path / "t.csv").write_text("id,income,y\n" + "\n".join(rows) + "\n")
+    text = starting_file(tmp_path / "t.csv", "y")
+    assert "drop = []" in text
+    assert 'missing = ["n.a."]' in text
+    assert '# "income" holds numbers but for ["n.a."], first in row 57: taken for missing' in text
+
+
+def test_with_decimal_commas_the_cell_is_named_that_is_no_number():
+    column = pd.Series(["1,5", "2,25", "k.A.", "3.877,56"], dtype="category")
+    with written_as(Written(";", None, ",")):
+        assert odd_cell(column) == "row 3 holds 'k.A.', and 1 more are no numbers"
+
+
+@pytest.mark.parametrize("encoding", ["rot13", "base64", "undefined", "none of these"])
+def test_an_encoding_that_is_none_of_texts_is_refused(encoding):
+    with pytest.raises(ValueError, match="encoding must be one that Python knows"):
+        Written(encoding=encoding).check()
+
+
+@pytest.mark.parametrize("delimiter", ["", "ab", "\0", "\n", '"', "\u00e4"])
+def test_a_delimiter_that_no_reader_takes_is_refused(delimiter):
+    with pytest.raises(ValueError, match="delimiter must be one character"):
+        Written(delimiter=delimiter).check()

@@ -10,6 +10,7 @@ from counterpoise._base.types import AnyArray, FloatArray
 from counterpoise.goals.wording import text_of
 from counterpoise.runs.errors import DataError, check_columns, listed
 from counterpoise.runs.settings import DataSettings, RunSettings
+from counterpoise.runs.written import how_written
 
 MISSING_GROUP = "(missing)"  # the group of rows whose group is not known
 _MOST_CLASSES = 1000
@@ -72,7 +73,7 @@ def features_of(frame: Any, columns: Columns, path: Path) -> Any:
 
 def odd_cell(column: Any) -> str:
     """Return which cell of a column of texts is no number, in words: the first, and how many there are."""
-    is_odd = {text: not _reads_as_number(text) for text in column.cat.categories}
+    is_odd = {text: not reads_as_number(text) for text in column.cat.categories}
     odd = np.flatnonzero([is_odd.get(text, False) for text in column])
     if not odd.size:  # such as numbers in quotes
         odd = np.flatnonzero(column.notna())
@@ -80,7 +81,10 @@ def odd_cell(column: Any) -> str:
     return f"row {odd[0] + 1} holds {column.iloc[odd[0]]!r}{more}"
 
 
-def _reads_as_number(text: str) -> bool:
+def reads_as_number(text: str) -> bool:
+    """Tell whether a text is a number, as the file is written."""
+    if how_written().decimal == ",":
+        text = "no number" if "." in text else text.replace(",", ".")
     try:
         float(text)
     except ValueError:

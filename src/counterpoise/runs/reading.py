@@ -20,6 +20,7 @@ _PARQUET = (".parquet", ".pq")
 _NO_COLUMN = re.compile(r"|__index_level_\d+__")  # the index that pandas writes beside the columns
 _MOST_COLUMNS = 100_000  # each costs some fifty microseconds, however few its rows
 _NUMBER = 8  # bytes
+_LINE = 1 << 14  # bytes of a header that are looked at for what is between columns
 _ENCODED = (
     " Save the file as UTF-8, or name its encoding, such as latin-1, with encoding under [data] of a goals file, or "
     "--encoding on the command line."
@@ -108,7 +109,18 @@ def _guarded(path: Path, read: Callable[[Path], Any]) -> Any:
     except (pa.ArrowException, OSError) as error:
         kind = "Parquet" if is_parquet(path) else "CSV"
         reason = " ".join(str(error).split())[:300].rstrip(".")
+        if kind == "CSV":
+            refuse_other_separators(path, _first_line(path))
         raise DataError(f"{path} cannot be read as {kind}: {reason}.") from error
+
+
+def _first_line(path: Path) -> list[str]:
+    """Return the header of a CSV file as it stands, where nobody said what is between columns."""
+    if how_written().delimiter is not None:
+        return []
+    with opened(path) as stream:
+        line = stream.read(_LINE).decode(how_written().encoding or "utf-8", errors="replace").partition("\n")[0]
+    return [] if "," in line else [line]
 
 
 def _names(path: Path) -> list[str]:

@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 
 from counterpoise.goals.wording import text_of, written_name, written_value
-from counterpoise.runs.columns import labels_of
+from counterpoise.runs.columns import labels_of, reads_as_number
 from counterpoise.runs.errors import DataError, RunFolderError, check_columns
 from counterpoise.runs.output import write_output
 from counterpoise.runs.reading import column_names, is_parquet, read_usable
 from counterpoise.runs.written import Written, guessed, how_written, written_as
 
+_MOST_ODD, _ODD_PART = 3, 0.05  # different texts, and part of the rows, among numbers
 _RARE = 20  # rows of a class
 _FEW = 12  # different whole numbers that may be codes of categories
 _UNIQUE = 0.9  # share of different texts from which a column is a name or a number of a person
@@ -174,23 +175,37 @@ def _answer_columns(frame: Any, target: str, classes: Any, groups: Sequence[str]
 def _columns(frame: Any, features: Sequence[str], refused: Sequence[str]) -> Iterator[str]:
     """Yield what the columns look like, and which of them to leave out or to read otherwise."""
     is_text = {name: frame[name].dtype.name == "category" for name in features}
-    names = [name for name in features if is_text[name] and frame[name].nunique() > _UNIQUE * len(frame)]
+    spoiled = {name: odd for name in features if is_text[name] and (odd := _odd_texts(frame[name]))}
+    is_name = {name: is_text[name] and name not in spoiled for name in features}
+    names = [name for name in features if is_name[name] and frame[name].nunique() > _UNIQUE * len(frame)]
     whole = {name: frame[name].nunique() for name in features if frame[name].dtype.kind in "iu"}
     codes = [name for name, n_values in whole.items() if 2 < n_values <= _FEW]  # noqa: PLR2004
     ids = [name for name, n_values in whole.items() if n_values == len(frame)]
-    odd = sorted({text for name in features if is_text[name] for text in frame[name].cat.categories} & set(_ODD_TEXTS))
+    absent = {text for name in features if is_text[name] for text in frame[name].cat.categories} & set(_ODD_TEXTS)
+    absent = absent.union(*spoiled.values())
     missing = [name for name in features if frame[name].isna().any()]
     yield f"drop = {_toml([*refused, *names])}" + (
         "    # no numbers or texts, or different in each row" if names else ""
     )
     if ids:
         yield f"# different whole numbers in each row: {_toml(ids)}. If they only number the rows, add them to drop."
-    yield f"missing = {_toml(odd)}    # texts that stand for a missing value"
+    yield f"missing = {_toml(sorted(absent))}    # texts that stand for a missing value"
+    for name, texts in spoiled.items():
+        where = int((frame[name].astype(object) == texts[0]).to_numpy().argmax()) + 1
+        yield f"# {_toml(name)} holds numbers but for {_toml(texts)}, first in row {where}: taken for missing"
     if codes:
         yield f"# categorical = {_toml(codes)}    # whole numbers of few values: codes of categories?"
     yield f"# {sum(is_text.values())} columns of texts, {len(features) - sum(is_text.values())} of numbers."
     if missing:
         yield f"# with missing values: {_toml(missing)}"
+
+
+def _odd_texts(column: Any) -> list[str]:
+    """Return the few texts that keep a column from being one of numbers; none where it is one of texts."""
+    odd = [text for text in column.cat.categories if not reads_as_number(text)]
+    is_odd = column.isin(odd)
+    few = len(odd) <= _MOST_ODD and int(is_odd.sum()) <= _ODD_PART * int(column.notna().sum())
+    return odd if odd and few else []
 
 
 def _method(groups: Sequence[str], n_classes: int) -> Iterator[str]:

@@ -17,6 +17,7 @@ from counterpoise.runs.errors import DataError
 SEPARATORS = (";", "\t", "|")  # beside commas
 _LOOKED_AT = 1 << 16  # bytes of a file from which it is told how it is written
 _DECIMALS = re.compile(r"-?[0-9]+,[0-9]+")
+_DELIMITER = re.compile(r"[ -!#-~\t]")  # a printable sign of ASCII that is no quote
 _POINTS = re.compile(r"-?[0-9]+\.[0-9]+")
 _UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _JSON = re.compile(rb"(\xef\xbb\xbf)?\s*(\[\s*[\[{]|\{\s*\"|\[\s*\])")
@@ -32,9 +33,7 @@ class Written(NamedTuple):
 
     def check(self) -> "Written":
         """Return the same, after checking it."""
-        if self.delimiter is not None and (
-            len(self.delimiter) != 1 or self.delimiter in '"\r\n' or self.delimiter > "~"
-        ):
+        if self.delimiter is not None and not _DELIMITER.fullmatch(self.delimiter):
             raise ValueError(f"delimiter must be one character, such as ';' or a tab; got {self.delimiter!r}.")
         if self.decimal not in (None, ".", ","):
             raise ValueError(f"decimal must be '.' or ','; got {self.decimal!r}.")
@@ -42,8 +41,8 @@ class Written(NamedTuple):
             raise ValueError("decimal = ',' needs another delimiter than a comma, such as ';'.")
         if self.encoding is not None:
             try:
-                codecs.lookup(self.encoding)
-            except LookupError:
+                "text".encode(self.encoding)
+            except (LookupError, UnicodeError):  # not known, or not one of texts
                 raise ValueError(
                     f"encoding must be one that Python knows, such as 'latin-1'; got {self.encoding!r}."
                 ) from None
