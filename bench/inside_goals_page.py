@@ -62,12 +62,21 @@ def write_page(table: Path) -> None:
     pairs = {key: _paired(rows, *key) for key in dict.fromkeys((row["set"], row["question"]) for row in rows)}
     churn = {key: pair for key, pair in pairs.items() if pair.ours[0]["churn"]}
     stated = {key: pair for key, pair in pairs.items() if key not in churn}
-    head = ["set", "goal", "fits", "seconds", "violation", "error", "bound for equal violation", "difference there"]
+    head = [
+        "set",
+        "goal",
+        "splits",
+        "fits",
+        "seconds",
+        "violation",
+        "error",
+        "bound for equal violation",
+        "difference there",
+    ]
     values = {
-        "n_splits": str(len({row["split"] for row in rows})),
         "peers": markdown_table(head, [[*key, *_compared(pair)] for key, pair in stated.items()], n_words=2),
         "churn": markdown_table(
-            ["set", "fits", "seconds", "violation", "churn", "error"],
+            ["set", "splits", "fits", "seconds", "violation", "churn", "error"],
             [
                 [key[0], *_told(pair), pair.both("churn", ".4f"), pair.both("error", ".4f")]
                 for key, pair in churn.items()
@@ -85,7 +94,8 @@ def _paired(rows: Rows, name: str, question: str) -> Pair:
 
 
 def _told(pair: Pair) -> list[str]:
-    return [pair.both("fits", ".1f"), pair.both("seconds", ".2f"), pair.both("violation", ".4f")]
+    both = [pair.both(column, digits) for column, digits in (("fits", ".1f"), ("seconds", ".2f"), ("violation", ".4f"))]
+    return [str(len(pair.ours)), *both]
 
 
 def _compared(pair: Pair) -> list[str]:
