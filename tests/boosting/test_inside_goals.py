@@ -180,7 +180,7 @@ def test_rounds_tell_how_the_mixture_stands(people):
     assert standing[0].violation > 0
     assert standing[0].value == np.inf
     assert seen[0].told.startswith("goals missed by 0.")
-    assert re.fullmatch(r"risk 0\.\d+, bound 0\.\d+", seen[-1].told)
+    assert re.fullmatch(r"goals met, risk 0\.\d+, bound 0\.\d+", seen[-1].told)
     feasible = [one for one in standing if one.violation == 0]
     assert len(feasible) > 1
     assert all(later.value <= before.value + 1e-9 for before, later in pairwise(feasible))

@@ -73,6 +73,8 @@ class BoostedMixture(ResumingBooster, RandomizedClassifier):
         y_val: Any = None,
         sensitive_features_val: Any = None,
         largest_weight: float | None = None,
+        table: Table | None = None,
+        table_val: Table | None = None,
     ) -> Self:
         """Fit the base models and choose their mixture.
 
@@ -95,6 +97,10 @@ class BoostedMixture(ResumingBooster, RandomizedClassifier):
             The groups of ``X_val``, and the columns that goals speak of there.
         largest_weight : float, optional
             The most that a row of the population can weigh, for goals that carry a confidence: as for ``Table``.
+        table, table_val : Table, optional
+            What goals may ask about the rows of ``X`` and of ``X_val``, in the place of ``sensitive_features``: all
+            columns of a data frame of which the models take a part, or the deployed model's answers. Labels and weights
+            are those of ``fit``.
 
         Returns
         -------
@@ -110,10 +116,10 @@ class BoostedMixture(ResumingBooster, RandomizedClassifier):
         with opened(self.checkpoint) as saved:
             self._draw_seeds(saved)
             train, held_out = self._with_validation(rows, X_val, y_val, sensitive_features_val)
-            given = (X, y, sensitive_features) if X_val is None else (X_val, y_val, sensitive_features_val)
-            limit = None if X_val is not None else largest_weight  # those rows weigh the same
-            self._table, self._datasets = goal_table(*given, sample_weight, limit), dict(datasets or {})
-            self._columns = goal_table(X, y, sensitive_features, sample_weight, largest_weight)
+            self._columns = goal_table(X, y, sensitive_features, table, sample_weight, largest_weight)
+            self._table, self._datasets = self._columns, dict(datasets or {})
+            if X_val is not None:  # whose rows weigh the same
+                self._table = goal_table(X_val, y_val, sensitive_features_val, table_val)
             self._check_weights(held_out or train)
             self._check_asked(held_out or train)
             self._start(train, held_out, saved)

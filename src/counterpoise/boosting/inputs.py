@@ -215,9 +215,18 @@ def seed_sequence(random_state: Any) -> np.random.SeedSequence:
 
 
 def goal_table(
-    X: Any, y: Any, sensitive_features: Any, sample_weight: ArrayLike | None, largest_weight: float | None
+    X: Any,
+    y: Any,
+    sensitive_features: Any,
+    table: Table | None,
+    sample_weight: ArrayLike | None = None,
+    largest_weight: float | None = None,
 ) -> Table:
-    """Return the columns that goals speak of, those of X only where they have names, and the limit on the weights."""
+    """Return what goals may ask: a table, or columns, those of X where they have names, and a limit on weights."""
+    if table is not None:
+        if table.n_samples != len(np.asarray(y)):
+            raise ValueError(f"table must hold a row for each of the {len(np.asarray(y))} samples; got {table!r}.")
+        return table
     features = X if is_frame(X) else np.empty((len(np.asarray(y)), 0))
     weights = None if largest_weight is None else sample_weight
     return Table(features, None, sensitive_features, sample_weight=weights, largest_weight=largest_weight)

@@ -79,7 +79,7 @@ class InsideGoals(BoostedMixture, RuleClassifier):
         return trained
 
     def _trained_tables(self) -> dict[str, Table]:
-        return self._trained if self._trains_inside else {}
+        return {TRAIN: self._columns, **self._trained} if self._trains_inside else {}
 
     def _round_settings(self) -> dict[str, Any]:
         settings = super()._round_settings()
@@ -161,6 +161,7 @@ class InsideGoals(BoostedMixture, RuleClassifier):
         except InfeasibleGoals as error:
             if self._trains_inside:
                 error.closest = self._closest(aim)
+                error.add_note(_nearest_told(error.closest))
             raise
 
     def _can_mix_rules(self) -> bool:
@@ -206,14 +207,20 @@ class InsideGoals(BoostedMixture, RuleClassifier):
 
     def _closest(self, aim: Aim) -> Self:
         """Return the classifier with the mixture that misses the goals least, of those the one with the least risk."""
+        self.__dict__.pop("_members", None)  # it mixes models
+        other = copy.copy(self)
         evidence, aim = self._evidence_of_rounds(), aim._replace(budget=None)
         selection = select(evidence, aim)
         assert selection.goals is not None  # noqa: S101 - they are infeasible
         nearest = selection._replace(goals=selection.goals.nearest())
-        other = copy.copy(self)
-        other.__dict__.pop("_members", None)  # it mixes models
         other._settle_on(evidence, aim, selection, posed(nearest, aim).solve())  # noqa: SLF001 - of our own kind
         return other
+
+
+def _nearest_told(closest: InsideGoals) -> str:
+    """Return in a sentence what the mixture that misses the goals least does."""
+    missed = [str(check) for check in closest.check_goals() if not check.holds]
+    return f"The nearest mixture of the {len(closest.estimators_)} models that were trained: {'; '.join(missed)}."
 
 
 def _objective(stage: Stage, asked: Risk | Rate, risk: Risk) -> Objective:

@@ -54,7 +54,8 @@ class Round(NamedTuple):
         if self.standing is None:
             return f"loss {self.weighted_loss:.3f}"
         value, violation, bound = self.standing
-        return f"goals missed by {violation:.3g}" if violation > 0 else f"risk {value:.4f}, bound {bound:.4f}"
+        known = f", bound {bound:.4f}" if np.isfinite(bound) else ""
+        return f"goals missed by {violation:.3g}" if violation > 0 else f"goals met, risk {value:.4f}{known}"
 
 
 class History:

@@ -139,7 +139,8 @@ class Table:
         """Return some rows with their labels and weights, and features only where they are a data frame's."""
         columns = {name: values[places] for name, values in self._own_columns.items()}
         X = _rows_at(self.X, places) if hasattr(self.X, "iloc") else None
-        return Table(X, y, columns or None, sample_weight=sample_weight).weighed_as(self, places)
+        baseline = _rows_at(self.baseline, places)
+        return Table(X, y, columns or None, baseline, sample_weight=sample_weight).weighed_as(self, places)
 
     def only(self, places: AnyArray) -> "Table":
         """Return some of the rows with all that belongs to them."""

@@ -140,7 +140,7 @@ class AskedRules(AskedModel):
     def says(self, method: str, name: str) -> AnyArray | None:
         """Return the labels that a method gives to rows."""
         asked = self.scored(name)
-        return _decider(asked, method).decide(asked.rows, self.part(name).X)
+        return _decider(asked, method).decide(asked.rows, self._features(name))
 
     def shares(self, method: str, name: str) -> FloatArray | None:
         """Return how likely a method says each class of each row, over the draws of rules and of folds."""
@@ -164,16 +164,20 @@ class AskedRules(AskedModel):
     def scored(self, name: str) -> AskedRows:
         """Return rows with scores and who decides; those of choice have scores of models that have not seen them."""
         if name not in self._scored:
-            part, estimator = self.part(name), self.estimator
+            estimator, X = self.estimator, self._features(name)
             if name == self.data.chosen_on:
-                self._scored[name] = estimator._asked_rows_of_fit(part.X)  # noqa: SLF001 - of our own kind
+                self._scored[name] = estimator._asked_rows_of_fit(X)  # noqa: SLF001 - of our own kind
             else:
-                known = self.kept(name, "f")
-                found = estimator._asked_rows(part.X, **looked_at(part), scores=known)  # noqa: SLF001 - as above
+                looked, known = looked_at(self.part(name)), self.kept(name, "f")
+                found = estimator._asked_rows(X, **looked, scores=known)  # noqa: SLF001 - as above
                 self._scored[name] = found
                 if keeps_answers(self.model):
                     self.data.said[name] = found.rows.scores
         return self._scored[name]
+
+    def _features(self, name: str) -> Any:
+        """Return rows as the models take them."""
+        return seen_by_last(self.model, self.part(name).X)
 
 
 def _decider(asked: AskedRows, method: str) -> Mixture:

@@ -47,6 +47,11 @@ class Part:
         weighed: dict[str, Any] = {"sample_weight": self.weights, "largest_weight": self.largest_weight}
         return Table(self.X if X is None else X, self.y, self.groups or None, self.baseline, **weighed)
 
+    def with_all_columns(self, X: Any) -> Table:
+        """Return the rows with features for models that take no frame, and every column by its name for goals."""
+        columns = {str(name): self.X[name].to_numpy() for name in self.X.columns}
+        return self.table(X).replaced(sensitive_features={**columns, **self.groups} or None)
+
     def of_two(self, positive: Any) -> "Part":
         """Return the rows with labels that say whether they are of the positive class."""
         y, baseline = (None if labels is None else labels == positive for labels in (self.y, self.baseline))

@@ -20,11 +20,14 @@ from counterpoise.runs.folder import CHECKPOINT, MODEL, Prints, Run, Writer, fin
 from counterpoise.runs.goals_file import goals_of, parse_goals_file, read_bytes
 from counterpoise.runs.judging import Judge
 from counterpoise.runs.measuring import measure_all
-from counterpoise.runs.methods import GOALS, METHODS, POOL
+from counterpoise.runs.methods import GOALS, METHODS, POOL, trains_inside
 from counterpoise.runs.output import writing
 from counterpoise.runs.room import with_room
 from counterpoise.runs.settings import RunSettings
 from counterpoise.theory.risks import Risk, RiskRows
+
+_KEPT = "What was trained is kept: change the goals in the file and give the same command."
+_KEPT_INSIDE = "Its rounds were trained for these goals and are kept for them; other goals in the file train others."
 
 
 def fit_run(
@@ -174,6 +177,6 @@ def _fit(work: Work, writer: Writer, prints: Prints, command: str) -> None:
         with suppress(RunFolderError):  # a full disk takes no last words either
             writer.log(f"stopped: {type(error).__name__}: {error}".removesuffix(": "))
         if isinstance(error, InfeasibleGoals):
-            error.add_note("What was trained is kept: change the goals in the file and give the same command.")
+            error.add_note(_KEPT_INSIDE if trains_inside(work.settings.method) else _KEPT)
         with writing(work.checkpoint):  # an error of the system, of a round that could not be kept
             raise

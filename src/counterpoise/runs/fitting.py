@@ -28,6 +28,7 @@ from counterpoise.runs.methods import (
     models_of,
     split_parameters,
     training_needs_alpha,
+    trains_inside,
 )
 from counterpoise.runs.preprocess import category_places, preprocessor, wanted_features
 from counterpoise.runs.quantities import CVAR, TRAIN, VALIDATION
@@ -167,6 +168,8 @@ def _fit_mixture(work: Work) -> Any:
     parts = {"pos_label": work.pos_label, **_learner(work, method)}
     if training_needs_alpha(method):  # else the rounds serve any alpha, also that of another try
         parts["alpha"] = work.settings.alpha
+    if trains_inside(method):
+        parts["goals"] = work.enforced
     kept = {"checkpoint": str(work.checkpoint), "callbacks": [pace]}
     estimator = make(method, seed=work.settings.seed, key=work.key, **kept, **parts)
     pace.total = planned_rounds(estimator)
@@ -177,6 +180,7 @@ def _fit_mixture(work: Work) -> Any:
     if VALIDATION in data.splits:
         part = data.splits[VALIDATION]
         held_out = {"X_val": prepare.transform(part.X), "y_val": part.y, "sensitive_features_val": part.groups or None}
+    held_out |= _seen_by_rounds(work, prepare) if trains_inside(method) else {}
     estimator.fit(X, train.y, train.weights, sensitive_features=train.groups or None, **held_out)
     estimator.set_params(checkpoint=None, callbacks=())
     model = _piped(prepare, estimator)
@@ -185,6 +189,14 @@ def _fit_mixture(work: Work) -> Any:
     work.say("chooses the mixture")
     is_tail = method.parameters.get("objective", CVAR) == CVAR and isinstance(estimator.objective_, CVaR)
     return inside_goals(work, model, alpha=work.settings.alpha if is_tail else None)
+
+
+def _seen_by_rounds(work: Work, prepare: Any) -> dict[str, Any]:
+    """Return what rounds that train for goals look at beside the labelled rows, as ``fit`` takes it."""
+    splits = work.data.splits
+    tables = {name: one.with_all_columns(prepare.transform(one.X)) for name, one in work.data.extra.items()}
+    asked = {"table": splits[TRAIN].table(), "datasets": tables, "largest_weight": splits[TRAIN].largest_weight}
+    return asked | ({"table_val": splits[VALIDATION].table()} if VALIDATION in splits else {})
 
 
 def _fit_goals(work: Work) -> Any:
@@ -384,7 +396,7 @@ class _Pace:
         self.restored = n_rounds
 
     def __call__(self, done: Any) -> None:
-        self.step(done.number, f"round {done.number}, loss {done.weighted_loss:.3f}")
+        self.step(done.number, f"round {done.number}, {done.told}")
 
     def trained(self, number: int, total: int, part: str) -> None:
         """Tell that a model of so many is trained."""

@@ -38,7 +38,7 @@ from counterpoise.persist.steps import step
 from counterpoise.runs.columns import Columns
 from counterpoise.runs.errors import DataError, RunFolderError
 from counterpoise.runs.keys import KEY
-from counterpoise.runs.methods import split_parameters, training_needs_alpha
+from counterpoise.runs.methods import split_parameters, training_needs_alpha, trains_inside
 from counterpoise.runs.output import OWN, REPORT, SAID, alone_in, writing
 from counterpoise.runs.results import ResultRow, ResultsTable, append_rows, read_rows
 from counterpoise.runs.settings import ADDED_LATER, RunSettings
@@ -189,6 +189,8 @@ def fingerprints(settings: RunSettings, files: Iterable[Path], *, origin: str = 
     training["method"] = asked["method"] | {"parameters": split_parameters(settings.method)[0]}
     if training_needs_alpha(settings.method):
         training["alpha"] = asked["alpha"]
+    if trains_inside(settings.method) and asked["goals"]:
+        training["goals"] = asked["goals"]
     taken = [origin] if origin else []
     return Prints(_hash([_FORMAT, asked, data, *taken]), _hash([_FORMAT, training, data, *taken]))
 

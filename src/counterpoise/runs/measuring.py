@@ -300,7 +300,8 @@ def _model_texts(judge: Judge) -> list[dict[str, str]]:
     asked = judge.settings.method
     if not judge.is_mixture:
         return []
-    models = [one.title or kind_of(one).title for one in models_of(asked)]
+    rounds = [f"round {number}" for number in range(1, len(judge.estimator.estimators_) + 1)]
+    models = [one.title or kind_of(one).title for one in models_of(asked)] or rounds
     if has_rules(judge.model):
         rules = judge.estimator.rules_
         words = [(f"rule {number}", rule_text(rule, models)) for number, rule in enumerate(rules, start=1)]
@@ -308,7 +309,7 @@ def _model_texts(judge: Judge) -> list[dict[str, str]]:
         words = list(zip(models, map(describe, asked.models), strict=True))
     else:
         learner = describe(asked.learner) if asked.learner else "histogram tree"
-        words = [(f"round {number}", learner) for number in range(1, len(judge.estimator.estimators_) + 1)]
+        words = [(one, learner) for one in rounds]
     return [
         {"name": f"model {number}", "title": title, "description": text}
         for number, (title, text) in enumerate(words, start=1)

@@ -130,6 +130,11 @@ def training_needs_alpha(asked: MethodSettings) -> bool:
     return fixed or any(kind_of(one).does == "mixes" for one in asked.models)
 
 
+def trains_inside(asked: MethodSettings) -> bool:
+    """Tell whether the rounds of a booster train for the goals of the file, so that other goals are other rounds."""
+    return asked.name == "lpboost" and asked.enforce_goals and asked.parameters.get("beta") is None
+
+
 def describe(asked: ModelSettings | MethodSettings) -> str:
     """Return a method or model in words, with the parameters that were set."""
     chosen = ", ".join(f"{name} = {value!r}" for name, value in asked.parameters.items())
