@@ -61,7 +61,7 @@ reproduce: .venv/installed
 	$(BIN)/python -m papers $(PAPER) $(ARGS)
 
 # What packaging can break: files, entry points, imports. The numerics are the same source, tested before.
-NUMERICS := solvers theory learners goals mixtures boosting papers test_scikit_learn.py
+NUMERICS := solvers theory learners goals mixtures boosting persist runs papers test_scikit_learn.py test_constrained.py
 wheel-test: .venv/installed
 	rm -rf dist .venv-wheel
 	$(BIN)/python -m build --wheel --outdir dist .

@@ -45,13 +45,14 @@ class Ranking:
         """
         model: Any = self
         rows, shares = model._asked(X, sensitive_features, baseline)[1], self._model_shares()  # noqa: SLF001 - its own
-        ranks = [Ranks.of(column) for column in model._scored.scores[TRAIN].T]  # noqa: SLF001 - its own
+        evidence = model._scored  # noqa: SLF001 - its own
+        ranks = [Ranks.of(column, evidence.mass) for column in evidence.scores[TRAIN].T]
         total = np.zeros(len(rows.groups))
         for column in np.flatnonzero(shares).tolist():
             total += shares[column] * ranks[column % len(ranks)](rows.scores[:, column])
         levels = zip(model.rules_, model._thresholds(), strict=True)  # noqa: SLF001 - its own
         cuts = np.array([ranks[rule.model](thresholds).mean() for rule, thresholds in levels])
-        sign = 1.0 if model._scored.positive.place == 1 else -1.0  # noqa: SLF001 - its own
+        sign = 1.0 if evidence.positive.place == 1 else -1.0
         return np.asarray(sign * (total - float(cuts @ model.mixture_)))
 
     @property

@@ -316,7 +316,8 @@ def _fit_pipeline(work: Work, asked: MethodSettings | ModelSettings, estimator: 
     if has_fit_parameter(estimator, "datasets"):
         tables = {name: one.table(prepare.transform(one.X)) for name, one in work.data.extra.items()}
         given |= {"sensitive_features": train.groups or None, "datasets": tables}
-        given |= {"largest_weight": train.largest_weight, "baseline": train.baseline}
+        given |= {"largest_weight": train.largest_weight}
+        given |= {"baseline": train.baseline} if has_fit_parameter(estimator, "baseline") else {}
     elif has_fit_parameter(estimator, "X_val") and VALIDATION in work.data.splits:
         part = work.data.splits[VALIDATION]
         given |= {"X_val": prepare.transform(part.X), "y_val": part.y}

@@ -67,8 +67,8 @@ def starting_file(
     ...     path = Path(folder) / "loans.csv"
     ...     _ = path.write_text("age,sex,paid\n31,F,yes\n45,M,no\n52,F,no\n")
     ...     text = starting_file(path, "paid", groups=["sex"])
-    >>> [line for line in text.splitlines() if line.startswith(("files", "target", "positive", "groups"))]
-    ['files = "loans.csv"', 'target = "paid"', 'positive = "yes"', 'groups = ["sex"]']
+    >>> [line for line in text.splitlines() if line.startswith(("files", "target", "groups"))]
+    ['files = "loans.csv"', 'target = "paid"', 'groups = ["sex"]']
     """
     path = Path(data_path)
     written = guessed(path) if path.is_file() and not is_parquet(path) else Written()
