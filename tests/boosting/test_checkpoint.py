@@ -77,7 +77,7 @@ BOOSTERS = {
     "inside goals, tail": (lp(goals=GOALS, alpha=0.4, outlier_fraction=0.05), INSIDE),
     "inside goals, rows set aside": (lp(goals=GOALS, validation_fraction=0.3), INSIDE),
     "inside goals, folds": (lp(goals=GOALS, n_folds=2, objective=KL(0.2)), INSIDE),
-    "inside goals, target": (lp(goals=GOALS, n_estimators=30, target=0.4445), INSIDE),
+    "inside goals, target": (lp(goals=GOALS, alpha=0.2, n_estimators=30, target=0.45), INSIDE),
     "inside goals, patience": (lp(goals=GOALS, n_estimators=30, patience=3), {**INSIDE, **VALIDATION_INSIDE}),
     "scikit-learn tree": (ada(DecisionTreeClassifier(max_depth=3, max_features=2)), {}),
     "scikit-learn pipeline": (ada(make_pipeline(StandardScaler(), LogisticRegression())), {}),

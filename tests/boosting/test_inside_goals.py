@@ -3,6 +3,7 @@
 import re
 import warnings
 from itertools import pairwise
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
@@ -364,3 +365,24 @@ def test_rules_are_chosen_on_scores_of_folds_too(people, tmp_path):
         boosted(people, {"datasets": mail}, **settings, scores=True, checkpoint=tmp_path, callbacks=[stop])
     resumed = boosted(people, {"datasets": mail}, **settings, scores=True, checkpoint=tmp_path)
     np.testing.assert_array_equal(resumed.predict_proba(X), model.predict_proba(X))
+
+
+class Listening(DecisionTreeClassifier):
+    """A stump that keeps the labels it was fitted to."""
+
+    heard: ClassVar = []
+
+    def fit(self, X, y, sample_weight=None):
+        self.heard.append(np.unique(np.asarray(y)[sample_weight > 0]).tolist())
+        return super().fit(X, y, sample_weight=sample_weight)
+
+
+def test_where_goals_are_missed_models_still_learn_what_no_goal_is_about():
+    """A stump says two of three classes; fitted to the missed goal alone, the next would say the third of all rows."""
+    X, y = load_iris(return_X_y=True)
+    Listening.heard.clear()
+    model = LPBoostClassifier(
+        Listening(max_depth=1), n_estimators=4, alpha=1.0, goals=["recall(train, of=2) >= 0.4"], n_folds=None
+    ).fit(X, y)
+    assert model.estimators_[0].predict(X).tolist().count(2) == 0
+    assert Listening.heard[1] == [0, 1, 2]

@@ -59,8 +59,8 @@ def test_steps_are_those_of_plain_sgd(momentum, nesterov, n_steps, batch_size):
     weights = np.arange(120.0)
     first = trainer.state()
     for seed in (6, 5):  # a round leaves nothing behind
-        trainer.start(first, codes)
-        trainer.train(weights, data.make_generator(seed, 1, "cpu"))
+        trainer.start(first)
+        trainer.train(data.Asked(codes, weights), data.make_generator(seed, 1, "cpu"))
     rows = data.Sampler.of(weights, "cpu").draw((n_steps, batch_size), data.make_generator(5, 1, "cpu"))
     optimizer = torch.optim.SGD(reference.parameters(), lr=0.1, foreach=False, **how)
     schedule = torch.optim.lr_scheduler.MultiStepLR(optimizer, [3, 6], gamma=0.1)
@@ -81,8 +81,8 @@ def test_the_warm_up_has_its_own_rate_that_falls_after_epochs():
     module, reference = (training.build(learner.module, (4,), 3) for _ in range(2))
     inputs = data.Inputs(X, data.standard_of(X), "cpu", torch.float32)
     trainer = training.Trainer(inputs, module, 3, settings, training.find_place(settings))
-    trainer.start(trainer.state(), codes)
-    trainer.warm_up(data.make_generator(5, 0, "cpu"))
+    trainer.start(trainer.state())
+    trainer.warm_up(data.Asked(codes, np.ones(128)), data.make_generator(5, 0, "cpu"))
     optimizer = torch.optim.SGD(reference.parameters(), lr=0.2, momentum=0.9, foreach=False)
     schedule = torch.optim.lr_scheduler.MultiStepLR(optimizer, [2, 4], gamma=0.1)
     for _, rows in data.epochs(128, 5, 32, data.make_generator(5, 0, "cpu")):

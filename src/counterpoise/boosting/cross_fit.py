@@ -44,12 +44,13 @@ class CrossFit:
     def __init__(
         self, learner: Any, rows: Rows, classes: AnyArray, random_seeds: Callable[[int], int], folds: IntArray
     ) -> None:
-        self.whole = make_fit(learner, rows.X, rows.codes, classes, random_seeds)
+        self.whole = make_fit(learner, rows.X, rows.codes, classes, random_seeds, rows.weights)
         self.prepared, self.is_random = self.whole.prepared, self.whole.is_random
         self._own, self._folds = rows.weights, []
         for fold in range(folds.max() + 1):
             others, places = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
-            fit = make_fit(learner, take_rows(rows.X, others), rows.codes[others], classes, random_seeds)
+            part = take_rows(rows.X, others), rows.codes[others], classes
+            fit = make_fit(learner, *part, random_seeds, rows.weights[others])
             self._folds.append(_Fold(fit, others, places, fit.rows_like(take_rows(rows.X, places))))
 
     def __call__(self, weights: FloatArray, number: int) -> Fitted:
@@ -110,7 +111,7 @@ def rounds_fit(
 
     def fit_of(learner: Any) -> LearnerFit | CrossFit:
         if folds is None:
-            return make_fit(learner, rows.X, rows.codes, classes, seeds)
+            return make_fit(learner, rows.X, rows.codes, classes, seeds, rows.weights)
         return CrossFit(learner, rows, classes, seeds, folds)
 
     return fit_of(later) if first is None else StrongFirst(fit_of(first), fit_of(later))

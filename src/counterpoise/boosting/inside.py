@@ -6,7 +6,10 @@ mixture most. If the learner finds the best model of its class, that price bound
 reach (Demiriz, Bennett, Shawe-Taylor 2002 for boosting; Agarwal et al. 2018 train inside goals without the program).
 
 Where the models so far cannot meet the goals, the multipliers that prove it are priced alone: a model that does not
-keep the proof helps, and where none is found the goals are out of the learner's reach.
+keep the proof helps, and where none is found the goals are out of the learner's reach. Until one does not
+help, the rows' own losses are asked for beside the proof: it names few goals at a time, and a model that is fitted to
+them alone knows nothing else. Ten goals, a recall for each digit of MNIST, took a small network 12 rounds so, and 55
+by the proof alone.
 
 The level bundle method ends at weights in the middle of what is optimal, which keeps them from jumping: on stumps with
 three goals it needed 10 to 25 % fewer rounds than corners of the linear program. In-out smoothing saved up to another
@@ -74,6 +77,7 @@ class Program:
         self.bound = -np.inf
         self._least = np.inf  # risk so far
         self._may_differ = False  # another solve may lead to another model
+        self._is_eased = True  # where goals are missed, the rows' own losses are asked for beside them
         self.n_idle = 0  # rounds in a row whose model was of no help
         self._priced: Priced | None = None
         self._seen: set[bytes] = set()  # what each model says, as a checksum
@@ -92,12 +96,19 @@ class Program:
         column, checksum = self.stage.goal_rows(said), hashlib.sha256(said.tobytes()).digest()
         if self._priced is not None:
             helps = self._helps(self._priced, said, losses, column)
-            self.n_idle = 0 if helps else _TRIES if checksum in self._seen else self.n_idle + 1
+            self.n_idle = self._idle_after(helps=helps, is_known=checksum in self._seen)
+            self._is_eased &= helps
             self._may_differ = self._priced.is_rough
         self._seen.add(checksum)
         self.goals = column if self.goals is None else self.goals.beside(column)
         self.objective.add(said, losses)
         self._priced = None
+
+    def _idle_after(self, *, helps: bool, is_known: bool) -> int:
+        assert self._priced is not None  # noqa: S101 - a model was asked for
+        if helps or (self._is_eased and not self._priced.is_feasible):  # the proof alone is not asked for yet
+            return 0
+        return _TRIES if is_known else self.n_idle + 1
 
     def _helps(self, priced: Priced, said: AnyArray, losses: AnyArray, column: GoalRows) -> bool:
         """Tell whether a model can improve the mixture, and take note of the bound that its price is."""
@@ -133,7 +144,7 @@ class Program:
         try:
             found = self.objective.solve(history, limits, tol)
         except InfeasibleRows as error:
-            costs = self.stage.costs(None, error.multipliers)
+            costs = self.stage.costs(history.start if self._is_eased else None, error.multipliers)
             return Priced(costs, 0.0, None, error.multipliers, error.violation, is_feasible=False)
         self._least = found.value
         costs = self.objective.costs(self.stage, found)

@@ -70,11 +70,20 @@ class Answered(NamedTuple):
 
 
 def make_fit(
-    learner: Any, X: Any, codes: IntArray, classes: AnyArray, random_seeds: Callable[[int], int]
+    learner: Any,
+    X: Any,
+    codes: IntArray,
+    classes: AnyArray,
+    random_seeds: Callable[[int], int],
+    weights: FloatArray | None = None,
 ) -> "LearnerFit":
-    """Return a function that fits a fresh model to given weights, on data prepared once for all rounds."""
-    kind = _PreparedFit if hasattr(learner, "fit_codes") else LearnerFit
-    return kind(learner, X, codes, classes, random_seeds)
+    """Return a function that fits a fresh model to given weights, on data prepared once for all rounds.
+
+    ``weights`` are the rows' own: where they are zero, a row has no label, and its code says nothing.
+    """
+    if not hasattr(learner, "fit_codes"):
+        return LearnerFit(learner, X, codes, classes, random_seeds)
+    return _PreparedFit(learner, X, codes, classes, random_seeds, weights)
 
 
 class LearnerFit:
@@ -116,33 +125,33 @@ class _PreparedFit(LearnerFit):
     """Use the protocol of our own learners: features are binned once, and fitting tells the predictions."""
 
     def __init__(
-        self, learner: Any, X: Any, codes: IntArray, classes: AnyArray, random_seeds: Callable[[int], int]
+        self,
+        learner: Any,
+        X: Any,
+        codes: IntArray,
+        classes: AnyArray,
+        random_seeds: Callable[[int], int],
+        weights: FloatArray | None,
     ) -> None:
         # A copy, as preparing may set attributes. What all rounds share depends on the seed of no round.
         super().__init__(fresh_copy(learner, random_seeds(0)), X, codes, classes, random_seeds)
         self.prepared = self.learner.prepare(X)
+        self.is_binned = isinstance(self.prepared, BinnedFeatures)
+        if not self.is_binned and weights is not None and weights.any():
+            self.prepared.lesson = np.where(weights > 0, codes, -1)
         self.blank = clone(learner)
 
     def answer(self, asked: Question, number: int) -> Answered:
         """Return the model of a round that is fitted to a question, and what it says of all rows."""
         # A copy does for a learner of plain parameters, and takes a tenth of the time of a clone.
         model = fresh_copy(self.blank, self.random_seeds(number)) if self.is_random else copy.copy(self.blank)
-        said = model.fit_codes(self._prepared(asked.rows), asked.codes, self.classes, asked.weights)
-        if asked.rows is None:
-            return Answered(model, said)
-        known = self.prepared if isinstance(self.prepared, BinnedFeatures) else self.X
-        return Answered(model, predict_codes(model, known, self.classes))
-
-    def _prepared(self, rows: IntArray | None) -> Any:
-        """Return some of the rows as they were prepared, or like them."""
-        if rows is None:
-            return self.prepared
-        if isinstance(self.prepared, BinnedFeatures):
-            return replace(self.prepared, bins=np.ascontiguousarray(self.prepared.bins[:, rows]))
-        found = self.learner.prepare(take_rows(self.X, rows))
-        found.shared = self.prepared.shared
-        return found
+        if asked.rows is None or not self.is_binned:
+            named = {} if asked.rows is None else {"rows": asked.rows}
+            return Answered(model, model.fit_codes(self.prepared, asked.codes, self.classes, asked.weights, **named))
+        some = replace(self.prepared, bins=np.ascontiguousarray(self.prepared.bins[:, asked.rows]))
+        model.fit_codes(some, asked.codes, self.classes, asked.weights)
+        return Answered(model, predict_codes(model, self.prepared, self.classes))
 
     def rows_like(self, X: Any) -> Any:
         """Return other rows in the bins of the training rows."""
-        return bin_like(X, self.prepared) if isinstance(self.prepared, BinnedFeatures) else X
+        return bin_like(X, self.prepared) if self.is_binned else X

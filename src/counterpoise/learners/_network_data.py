@@ -130,6 +130,20 @@ def crop_and_flip(images: Any, moves: Any, places: Any) -> Any:
     return padded.reshape(-1, n_channels).index_select(0, index.reshape(-1)).view(images.shape)
 
 
+class Asked(NamedTuple):
+    """What a network shall learn: pairs of a row and a class code, and how much each matters."""
+
+    codes: AnyArray
+    weights: AnyArray
+    rows: AnyArray | None = None  # None: all rows in their order; else some, perhaps several times
+
+    def on(self, device: Any) -> tuple[Any, Any]:
+        """Return rows and codes there."""
+        rows = np.arange(len(self.codes)) if self.rows is None else self.rows
+        numbers = [torch.from_numpy(part.astype(np.int64)).to(device) for part in (rows, self.codes)]
+        return numbers[0], numbers[1]
+
+
 class Sampler(NamedTuple):
     """Rows drawn with replacement in proportion to their weights, by the inverse of their distribution function.
 

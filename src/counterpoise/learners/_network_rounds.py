@@ -9,9 +9,10 @@ import numpy as np
 import torch
 from torch import nn
 
-from counterpoise._base.types import AnyArray, FloatArray
+from counterpoise._base.types import AnyArray
 from counterpoise.learners._network_data import (
     GLOBAL_STATE,
+    Asked,
     Inputs,
     Standard,
     make_generator,
@@ -43,6 +44,9 @@ class PreparedRows:
     shared : dict of arrays, or None
         The parameters after the warm-up, from which all rounds start; None before the first round. A run that goes
         on elsewhere may set it.
+    lesson : array of shape (n_rows,), or None
+        The codes that the warm-up learns, -1 for rows without a label, which it leaves out. None: it learns those of
+        the first round.
     """
 
     def __init__(self, X: AnyArray, settings: Settings, seed: int, feature_names: AnyArray | None) -> None:
@@ -59,22 +63,23 @@ class PreparedRows:
         self.inputs = Inputs(X, self.standard, self.place.device, self.place.dtype)
         self.seed, self.feature_names = seed, feature_names
         self.shared: State | None = None
+        self.lesson: AnyArray | None = None
         self._trainer: Trainer | None = None
 
     def fit(
-        self, factory: Factory, settings: Settings, codes: AnyArray, n_classes: int, weights: FloatArray, seed: int
+        self, factory: Factory, settings: Settings, asked: Asked, n_classes: int, seed: int
     ) -> tuple[State, AnyArray]:
         """Train from the warmed-up start on rows drawn by weight; return the parameters and the predicted codes."""
         with GLOBAL_STATE:
             with own_randomness(self.seed, self.place.device):  # a round draws the same whether it made the trainer
-                trainer = self._trainer_for(factory, settings, codes, n_classes)
+                trainer = self._trainer_for(factory, settings, asked, n_classes)
             assert self.shared is not None  # noqa: S101 - the line before warmed up
             with own_randomness(seed, self.place.device):
-                trainer.start(self.shared, codes)
-                trainer.train(weights, make_generator(seed, _ROUND, self.place.device))
+                trainer.start(self.shared)
+                trainer.train(asked, make_generator(seed, _ROUND, self.place.device))
                 return _finite_state(trainer), trainer.predict_codes()
 
-    def _trainer_for(self, factory: Factory, settings: Settings, codes: AnyArray, n_classes: int) -> Trainer:
+    def _trainer_for(self, factory: Factory, settings: Settings, asked: Asked, n_classes: int) -> Trainer:
         if find_place(settings) != self.place:
             raise ValueError("The rows were prepared for another device or precision: call prepare again.")
         kept = self._trainer
@@ -84,13 +89,20 @@ class PreparedRows:
             kept = Trainer(self.inputs, module, n_classes, settings, self.place)
             first = kept.state()
             kept.make_ready()
-            kept.start(first, codes)
+            kept.start(first)
             self._trainer = kept
         if self.shared is None:
             with own_randomness(self.seed, self.place.device):
-                kept.warm_up(make_generator(self.seed, _WARM_UP, self.place.device))
+                kept.warm_up(self._lesson(asked), make_generator(self.seed, _WARM_UP, self.place.device))
             self.shared = _finite_state(kept)
         return kept
+
+    def _lesson(self, asked: Asked) -> Asked:
+        """Return what the warm-up learns."""
+        if self.lesson is None:
+            return asked
+        labelled = np.flatnonzero(self.lesson >= 0)
+        return Asked(self.lesson[labelled], np.ones(labelled.size), labelled)
 
 
 def _finite_state(trainer: Trainer) -> State:

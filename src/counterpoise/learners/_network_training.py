@@ -22,6 +22,7 @@ from counterpoise._base.types import AnyArray
 from counterpoise.learners._network_data import (
     GLOBAL_STATE,
     N_MOVES,
+    Asked,
     Inputs,
     Sampler,
     epochs,
@@ -256,22 +257,21 @@ class Trainer:
         self._step_number = torch.zeros(1, dtype=torch.int64, device=device)
         self._rows = torch.zeros(n_lines, size, dtype=torch.int64, device=device)
         self._rates = torch.zeros(n_lines, device=device)
-        self._labels = torch.zeros(len(self.inputs), dtype=torch.int64, device=device)
+        self._labels = torch.zeros_like(self._rows)
         self._moves = self._places = None
         if self.settings.augment is not None:
             self._moves = torch.zeros_like(self._rows)
             _, height, width, _ = self.inputs.values.shape
             self._places = move_places(height, width, device)
 
-    def start(self, state: State, codes: AnyArray) -> None:
-        """Set all parameters, labels to learn, and momenta of zero."""
+    def start(self, state: State) -> None:
+        """Set all parameters, and momenta of zero."""
         with torch.no_grad():
             for name, tensor in self._tensors():
                 tensor.copy_(torch.from_numpy(np.array(state[name])))
             self._refresh()
             for kept in self._optimizer.state.values():
                 kept["momentum_buffer"].zero_()
-        self._labels.copy_(torch.from_numpy(codes.astype(np.int64)))
 
     def state(self) -> State:
         """Return all parameters and buffers, in float32 on the host."""
@@ -286,26 +286,28 @@ class Trainer:
         for name, tensor in self.module.state_dict(keep_vars=True).items():
             yield name, self._master_of.get(id(tensor), tensor)
 
-    def warm_up(self, generator: Any) -> None:
-        """Train on all rows, each once in an epoch."""
+    def warm_up(self, asked: Asked, generator: Any) -> None:
+        """Train on all pairs alike, each once in an epoch."""
         settings = self.settings
-        tables = epochs(len(self.inputs), settings.warmup_epochs, settings.batch_size, generator)
-        self._run(((rows, settings.warmup_rate(epoch)) for epoch, rows in tables), generator)
+        tables = epochs(len(asked.codes), settings.warmup_epochs, settings.batch_size, generator)
+        self._run(asked, ((pairs, settings.warmup_rate(epoch)) for epoch, pairs in tables), generator)
 
-    def train(self, weights: AnyArray, generator: Any) -> None:
+    def train(self, asked: Asked, generator: Any) -> None:
         """Train on batches drawn by weight, with the learning rate falling on schedule."""
         n_iterations, size = self.settings.n_iterations, self.settings.batch_size
-        sampler = Sampler.of(weights, self.place.device)
+        sampler = Sampler.of(asked.weights, self.place.device)
         rates = torch.tensor([self.settings.rate(iteration) for iteration in range(n_iterations)])
         parts = rates.to(self.place.device).split(self._n_lines)
-        self._run(((sampler.draw((len(part), size), generator), part) for part in parts), generator)
+        self._run(asked, ((sampler.draw((len(part), size), generator), part) for part in parts), generator)
 
-    def _run(self, tables: Iterable[tuple[Any, Any]], generator: Any) -> None:
+    def _run(self, asked: Asked, tables: Iterable[tuple[Any, Any]], generator: Any) -> None:
         self.module.train()
+        rows, labels = asked.on(self.place.device)
         with on(self.place, small=self._is_small, trains=True):
-            for rows, rates in tables:
-                self._fill(rows, rates, generator)
-                for _ in range(len(rows)):
+            for pairs, rates in tables:
+                self._labels[: len(pairs)] = labels[pairs]
+                self._fill(rows[pairs], rates, generator)
+                for _ in range(len(pairs)):
                     self._advance()
 
     def _fill(self, rows: Any, rates: Any, generator: Any) -> None:
@@ -359,16 +361,15 @@ class Trainer:
 
     def _step(self) -> None:
         """Take one step of SGD on the batch that the counter points to, without a word to the host."""
-        rows = self._rows.index_select(0, self._step_number).view(-1)
+        rows, labels = (table.index_select(0, self._step_number).view(-1) for table in (self._rows, self._labels))
         moves = None if self._moves is None else self._moves.index_select(0, self._step_number).view(-1)
-        self._loss(rows, moves).backward()
+        self._loss(rows, labels, moves).backward()
         self._rate.copy_(self._rates.index_select(0, self._step_number).view(()))
         self._update()
         self._step_number.add_(1)
 
-    def _loss_of(self, rows: Any, moves: Any) -> Any:
-        logits = self.module(self.inputs.batch(rows, moves, self._places))
-        return functional.cross_entropy(logits.float(), self._labels.index_select(0, rows))
+    def _loss_of(self, rows: Any, labels: Any, moves: Any) -> Any:
+        return functional.cross_entropy(self.module(self.inputs.batch(rows, moves, self._places)).float(), labels)
 
     def _update(self) -> None:
         for master, copy, gradient in zip(self._masters, self._copies, self._gradients, strict=True):

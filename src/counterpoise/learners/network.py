@@ -21,7 +21,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from counterpoise._base.checks import check_sample_weight
-from counterpoise._base.types import AnyArray, FloatArray
+from counterpoise._base.types import AnyArray, FloatArray, IntArray
 from counterpoise.learners._code_learner import CodeLearner
 from counterpoise.learners._network_settings import check_settings
 from counterpoise.learners.networks import Perceptron
@@ -189,21 +189,31 @@ class NetworkLearner(CodeLearner):
         rows: PreparedRows = _parts()[2].PreparedRows(X, settings, self._seed(), names)
         return rows
 
-    def fit_codes(self, prepared: "PreparedRows", codes: AnyArray, classes: AnyArray, weights: FloatArray) -> AnyArray:
-        """Train on rows that ``prepare`` returned, and return what the network predicts for them.
+    def fit_codes(
+        self,
+        prepared: "PreparedRows",
+        codes: AnyArray,
+        classes: AnyArray,
+        weights: FloatArray,
+        rows: IntArray | None = None,
+    ) -> AnyArray:
+        """Train on rows that ``prepare`` returned, and return what the network predicts for all of them.
 
-        The first call warms the network up, on all rows alike, and keeps the result as ``prepared.shared``.
+        The first call warms the network up, on all rows alike, and keeps the result as ``prepared.shared``. It learns
+        ``prepared.lesson`` there, or where that is None the codes of the call.
 
-        Parameters and result are those of ``HistogramTree.fit_codes``.
+        Parameters and result are those of ``HistogramTree.fit_codes``. With ``rows`` the codes and weights are not of
+        all rows in their order but of these, some of which may come several times, with other codes.
         """
         if len(classes) < 2:  # noqa: PLR2004
             only = classes.tolist()[0]
             raise ValueError(f"y must hold at least two classes to tell apart; got one class only: {only!r}.")
         if codes.min() < 0 or codes.max() >= len(classes):
             raise ValueError(f"codes must lie from 0 to {len(classes) - 1}; got {codes.min()} to {codes.max()}.")
-        check_sample_weight(weights, len(prepared.inputs))
+        check_sample_weight(weights, len(prepared.inputs) if rows is None else len(rows))
         factory, settings = self._factory(), check_settings(self)
-        self.state_, predicted = prepared.fit(factory, settings, codes, len(classes), weights, self._seed())
+        asked = _parts()[0].Asked(codes, weights, rows)
+        self.state_, predicted = prepared.fit(factory, settings, asked, len(classes), self._seed())
         self._learned(classes, prepared.shape[0], prepared.feature_names)
         self.input_shape_, (self.centre_, self.scale_) = prepared.shape, prepared.standard
         return self._as_codes(predicted)
