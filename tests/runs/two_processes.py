@@ -23,7 +23,7 @@ from counterpoise.cli.errors import exit_code, sentence
 from counterpoise.mixtures.draws import draws_of
 from counterpoise.persist import watched
 from counterpoise.runs import RunFolderError, fit_run, open_run, rebalance_run
-from counterpoise.runs.fitting import last_step
+from counterpoise.runs.fitted import last_step
 from counterpoise.runs.folder import DONE, SETTINGS
 from counterpoise.runs.keys import KEY
 from counterpoise.runs.results import read_rows

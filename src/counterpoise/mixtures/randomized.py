@@ -17,7 +17,7 @@ from counterpoise.mixtures.answers import TRAIN, Answers, find_positive
 from counterpoise.mixtures.choosing import WORST_GROUP, Aim, Evidence, as_aim, choose_mixture, select
 from counterpoise.mixtures.draws import known_draws
 from counterpoise.mixtures.game import Choice, Selection
-from counterpoise.mixtures.members import Mixture, Pool, ScoredRows, ToldMember, shared
+from counterpoise.mixtures.members import Mixture, Pool, shared
 from counterpoise.mixtures.one_rule import DeterministicRule, best_rule
 from counterpoise.mixtures.pool import PooledClassifier, checked_features, failures, groups_of, n_rows, predict_codes
 from counterpoise.theory.risks import Risk
@@ -274,17 +274,13 @@ class RandomizedClassifier(PooledClassifier):
     def _asked(self, X: Any) -> tuple[Mixture, Any]:
         """Return who decides, and the rows checked."""
         rows = self._check_predict_input(X)
-        if self.decision not in ("sticky", "sample"):
-            return Mixture(self._pool(), self._shares(), None), rows
-        draws = self._generator if self.decision == "sample" else known_draws(self)
-        return Mixture(self._pool(), self._shares(), draws), rows
+        return Mixture(self._pool(), self._shares(), self._drawing()), rows
 
-    def _told_rows(self, X: Any, codes: AnyArray) -> tuple[Mixture, ScoredRows]:
-        """Return who decides about rows, given what each model said about them, so that no model is asked again."""
-        mixture, rows = RandomizedClassifier._asked(self, X)
-        members = [ToldMember(place) for place in range(codes.shape[1])]
-        told = ScoredRows(rows, codes, np.zeros(len(codes), dtype=np.int64))
-        return mixture._replace(pool=mixture.pool._replace(members=members)), told
+    def _drawing(self) -> Any:
+        """Return what members are drawn with; None where they are not drawn."""
+        if self.decision == "sticky":
+            return known_draws(self)
+        return self._generator if self.decision == "sample" else None
 
     def _aim(
         self, alpha: float | None = None, objective: Any = None, goals: Any = None, budget: float | None = None

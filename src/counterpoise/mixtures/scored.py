@@ -20,7 +20,8 @@ from counterpoise.mixtures.choosing import Aim, Evidence, as_aim, select
 from counterpoise.mixtures.draws import check_key
 from counterpoise.mixtures.folds import spread
 from counterpoise.mixtures.game import Choice
-from counterpoise.mixtures.members import AskedRows, Mixture, Pool, ScoredRows, all_classes
+from counterpoise.mixtures.judged import Judged
+from counterpoise.mixtures.members import Mixture, Pool, ScoredRows, all_classes
 from counterpoise.mixtures.pool import as_rows, checked_features, n_rows, take_rows
 from counterpoise.mixtures.randomized import DECISIONS, Given, Labelled, RandomizedClassifier
 from counterpoise.mixtures.ranking import Ranking
@@ -35,7 +36,7 @@ from counterpoise.theory.risks import Risk
 FIXED = "fixed"
 
 
-class RuleClassifier(Ranking, RandomizedClassifier):
+class RuleClassifier(Ranking, Judged, RandomizedClassifier):
     """What every classifier shares that may mix rules of scores.
 
     A subclass has parameters ``scores``, ``by``, ``budget`` and ``unknown_group``; with ``scores`` its ``fit`` sets
@@ -247,37 +248,6 @@ class RuleClassifier(Ranking, RandomizedClassifier):
     def _columns_used(self) -> IntArray:
         """Return where the scores are that may decide."""
         return self._columns_of(np.unique([self.rules_[place].model for place in np.flatnonzero(self.mixture_)]))
-
-    def _asked_rows(
-        self,
-        X: Any,
-        sensitive_features: Any = None,
-        baseline: ArrayLike | None = None,
-        scores: FloatArray | None = None,
-    ) -> AskedRows:
-        """Return rows with all scores, asked once, or told here, and who decides about them."""
-        checked, every = self._check_predict_input(X), np.arange(len(self._members))
-        if scores is None:
-            rows = self._scored_rows(X, checked, sensitive_features, baseline, every)
-        else:
-            rows = self._scored_rows(X, checked, sensitive_features, baseline, every[:0])
-            rows = replace(rows, scores=scores)
-        rules = super()._asked(X)[0]
-        return AskedRows(rows, rules, self._at_usual(self._fold_shares, rules.draws))
-
-    def _asked_rows_of_fit(self, X: Any) -> AskedRows:
-        """Return the rows that the rules were chosen on, with scores of models that have not seen them."""
-        codes = self._scored.group_codes(self.groups_)[TRAIN]
-        rows = ScoredRows(self._check_predict_input(X), self._scored.scores[TRAIN], codes)
-        members = [self._rule_member(rule, 0) for rule in self.rules_]
-        rules = Mixture(Pool(members, self.classes_, self.n_jobs), self.mixture_, super()._asked(X)[0].draws)
-        return AskedRows(rows, rules, self._at_usual(np.ones(1), None))
-
-    def _at_usual(self, shares: FloatArray, draws: Any) -> Mixture:
-        """Return the first model of each fold at its usual threshold."""
-        rule = Rule(0, dict.fromkeys(self.groups_.names, float(self._scored.usual[0])))
-        members = [self._rule_member(rule, fold) for fold in range(shares.size)]
-        return Mixture(Pool(members, self.classes_, self.n_jobs), shares, draws if shares.size > 1 else None)
 
     def _columns_of(self, models: IntArray) -> IntArray:
         """Return where the scores of some models are, those of every fold, among the scores of all."""

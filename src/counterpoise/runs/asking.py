@@ -8,7 +8,7 @@ from counterpoise._base.types import AnyArray, FloatArray
 from counterpoise.mixtures.members import AskedRows, Mixture
 from counterpoise.mixtures.pool import failures
 from counterpoise.runs.data import Data, Part
-from counterpoise.runs.fitting import has_rules, keeps_answers, last_step, looked_at, mixes, seen_by_last
+from counterpoise.runs.fitted import has_rules, keeps_answers, last_step, looked_at, mixes, seen_by_last
 from counterpoise.runs.quantities import AVERAGE, FIRST, MIXTURE
 
 

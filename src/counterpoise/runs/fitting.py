@@ -1,6 +1,5 @@
 """Fitting what a goals file asks for: a model that takes raw frames, and plain training beside it to compare with."""
 
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -8,14 +7,14 @@ from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from counterpoise._base.progress import RunProgress, Tell, hearing
+from counterpoise._base.progress import Tell, hearing
 from counterpoise._base.types import AnyArray
 from counterpoise.goals import Goal, Rate
 from counterpoise.mixtures.choosing import as_aim
 from counterpoise.mixtures.draws import derived_key
-from counterpoise.mixtures.scored import RuleClassifier
-from counterpoise.runs.data import Data, Part
+from counterpoise.runs.data import Data
 from counterpoise.runs.errors import DataError, listed
+from counterpoise.runs.fitted import has_rules, keeps_answers, last_step, looked_at, seen_by_last
 from counterpoise.runs.keys import run_key
 from counterpoise.runs.methods import (
     DEPLOYED,
@@ -30,6 +29,7 @@ from counterpoise.runs.methods import (
     training_needs_alpha,
     trains_inside,
 )
+from counterpoise.runs.pace import Pace
 from counterpoise.runs.preprocess import category_places, preprocessor, wanted_features
 from counterpoise.runs.quantities import CVAR, TRAIN, VALIDATION
 from counterpoise.runs.settings import MethodSettings, ModelSettings, RunSettings
@@ -91,36 +91,6 @@ def fit_model(work: Work) -> Any:
     return _fit_pipeline(work, method, estimator)
 
 
-def last_step(model: Any) -> Any:
-    """Return the estimator of ours or scikit-learn's at the end of a model."""
-    return model[-1] if hasattr(model, "steps") else model
-
-
-def seen_by_last(model: Any, frame: Any) -> Any:
-    """Return a raw frame as the last step takes it."""
-    return model[:-1].transform(frame) if hasattr(model, "steps") else frame
-
-
-def mixes(model: Any) -> bool:
-    """Tell whether a model is a mixture."""
-    return hasattr(last_step(model), "mixture_")
-
-
-def has_rules(model: Any) -> bool:
-    """Tell whether a model is a mixture of rules of scores."""
-    return hasattr(last_step(model), "rules_")
-
-
-def keeps_answers(model: Any) -> bool:
-    """Tell whether a model is a mixture of models of any kind, which may be slow to read and to ask: rounds are not."""
-    return isinstance(model, RuleClassifier)
-
-
-def looked_at(part: Part) -> dict[str, Any]:
-    """Return what rules may look at beside the features of rows, as ``predict`` takes it."""
-    return {"sensitive_features": part.groups or None, "baseline": part.baseline}
-
-
 def inside_goals(work: Work, model: Any, *, alpha: float | None = None, objective: Any = None, **changes: Any) -> Any:
     """Return a fitted mixture chosen anew, inside the goals, on the rows set aside for it. Nothing is trained.
 
@@ -164,7 +134,7 @@ def _fit_mixture(work: Work) -> Any:
     from counterpoise.boosting.cross_fit import planned_rounds  # noqa: PLC0415 - it takes a while to import
 
     method, data = work.settings.method, work.data
-    pace = _Pace(work.tell)
+    pace = Pace(work.tell)
     parts = {"pos_label": work.pos_label, **_learner(work, method)}
     if training_needs_alpha(method):  # else the rounds serve any alpha, also that of another try
         parts["alpha"] = work.settings.alpha
@@ -218,7 +188,7 @@ def _trained_for_goals(work: Work) -> Any:
     data, asked = work.data, models_of(work.settings.method)
     method = work.settings.method.model_copy(update={"parameters": split_parameters(work.settings.method)[0]})
     models = [(one.title or describe(one), _unfitted(work, one)) for one in asked]
-    pace = _Pace(work.tell)
+    pace = Pace(work.tell)
     estimator = make(method, seed=work.settings.seed, key=work.key, estimator=models, pos_label=work.pos_label)
     train, held_out = data.splits[TRAIN], {}
     if VALIDATION in data.splits:
@@ -240,7 +210,7 @@ def _unfitted(work: Work, asked: ModelSettings) -> Any:
 
 def _fit_pool(work: Work) -> Any:
     method, data = work.settings.method, work.data
-    pace = _Pace(work.tell, len(method.models) * (1 + n_asked(work)))
+    pace = Pace(work.tell, len(method.models) * (1 + n_asked(work)))
     pool = []
     for number, asked in enumerate(method.models, start=1):
         with naming(work, asked, number - 1):
@@ -277,7 +247,7 @@ def n_asked(work: Work) -> int:
 def asking_told(work: Work) -> Iterator[None]:
     """Tell how far the asking of a pool is, which goes on after all of its models are fitted."""
     n_models, numbers = len(work.settings.method.models), count(1)
-    pace = _Pace(work.tell, n_models * (1 + n_asked(work)))
+    pace = Pace(work.tell, n_models * (1 + n_asked(work)))
     pace.resume(n_models)
     if work.settings.method.name != POOL:
         yield
@@ -382,29 +352,3 @@ def _piped(prepare: Any, estimator: Any) -> Any:
     from sklearn.pipeline import Pipeline  # noqa: PLC0415
 
     return Pipeline([("preprocess", prepare), ("model", estimator)])
-
-
-class _Pace:
-    """Tells how far the rounds are; what a resumed fit restores does not count in the time left."""
-
-    def __init__(self, tell: Tell, total: int = 1) -> None:
-        self.tell, self.total = tell, total
-        self.restored, self.started = 0, time.monotonic()
-
-    def resume(self, n_rounds: int) -> None:
-        """Begin after rounds that were restored."""
-        self.restored = n_rounds
-
-    def __call__(self, done: Any) -> None:
-        self.step(done.number, f"round {done.number}, {done.told}")
-
-    def trained(self, number: int, total: int, part: str) -> None:
-        """Tell that a model of so many is trained."""
-        self.total = total
-        self.step(number, part)
-
-    def step(self, number: int, part: str) -> None:
-        """Tell that a part is done."""
-        elapsed = time.monotonic() - self.started
-        left = elapsed / max(number - self.restored, 1) * (self.total - number)
-        self.tell(RunProgress(number, self.total, part, elapsed, left))

@@ -14,7 +14,7 @@ from counterpoise.mixtures.choosing import groups_by, row_count
 from counterpoise.mixtures.pool import groups_of
 from counterpoise.runs.asking import asked_of
 from counterpoise.runs.data import Data, Part
-from counterpoise.runs.fitting import last_step, mixes
+from counterpoise.runs.fitted import last_step, mixes
 from counterpoise.runs.quantities import AVERAGE, DEPLOYED, FIRST, MIXTURE, TRAIN
 from counterpoise.runs.settings import RunSettings
 from counterpoise.theory.risks import Risk, RiskRows

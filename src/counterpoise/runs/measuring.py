@@ -16,7 +16,7 @@ from counterpoise.metrics import cvar_curve
 from counterpoise.mixtures.cautions import Caution
 from counterpoise.mixtures.scored import FIXED
 from counterpoise.mixtures.tradeoff import TradeoffPoint, tradeoff
-from counterpoise.runs.fitting import has_rules
+from counterpoise.runs.fitted import has_rules
 from counterpoise.runs.judging import Judge
 from counterpoise.runs.methods import GOALS, METHODS, describe, kind_of, models_of
 from counterpoise.runs.quantities import (

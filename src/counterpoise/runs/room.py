@@ -15,7 +15,8 @@ from counterpoise.goals.audit import tightened
 from counterpoise.goals.infeasible import InfeasibleGoals
 from counterpoise.runs.asking import asked_of
 from counterpoise.runs.errors import short
-from counterpoise.runs.fitting import Work, inside_goals, last_step, mixes
+from counterpoise.runs.fitted import last_step, mixes
+from counterpoise.runs.fitting import Work, inside_goals
 from counterpoise.runs.quantities import MIXTURE, TEST, TRAIN
 
 _PRICE = 0.01  # of what is made small: the most that room may cost where nobody says how much

@@ -21,7 +21,8 @@ from counterpoise.runs.cautions import told_cautions
 from counterpoise.runs.data import Data, Part, data_files, extra_parts, load_data, read_part, with_baseline_model
 from counterpoise.runs.errors import DataError, RunFolderError
 from counterpoise.runs.fit import checked_goals, program, why_not_asked
-from counterpoise.runs.fitting import Work, has_rules, inside_goals, last_step, looked_at, mixes, unheard
+from counterpoise.runs.fitted import has_rules, last_step, looked_at, mixes
+from counterpoise.runs.fitting import Work, inside_goals, unheard
 from counterpoise.runs.folder import CHECKPOINT, GOALS, SETTINGS, Run, Writer, fingerprints, read_json
 from counterpoise.runs.goals_file import goals_of
 from counterpoise.runs.ids import read_ids

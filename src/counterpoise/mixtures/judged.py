@@ -1,0 +1,58 @@
+"""Who decides about rows, and who would without rules: what a run asks of a classifier beside its decisions."""
+
+# ruff: noqa: SLF001 - a part of the classifier whose members it asks
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from counterpoise._base.types import AnyArray, ArrayLike, FloatArray
+from counterpoise.mixtures.answers import TRAIN
+from counterpoise.mixtures.members import AskedRows, Mixture, Pool, ScoredRows, ToldMember
+from counterpoise.mixtures.scores.rules import Rule
+
+
+class Judged:
+    """Methods of classifiers that mix models, or rules of their scores.
+
+    A subclass has what ``RuleClassifier`` has.
+    """
+
+    def _asked_rows(
+        self,
+        X: Any,
+        sensitive_features: Any = None,
+        baseline: ArrayLike | None = None,
+        scores: FloatArray | None = None,
+    ) -> AskedRows:
+        """Return rows with all scores, asked once, or told here, and who decides about them."""
+        model: Any = self
+        wanted = np.arange(len(model._members) if scores is None else 0)
+        rows = model._scored_rows(X, model._check_predict_input(X), sensitive_features, baseline, wanted)
+        rows = rows if scores is None else replace(rows, scores=scores)
+        draws = model._drawing()
+        rules = Mixture(model._pool(), model._shares(), draws)
+        return AskedRows(rows, rules, self._at_usual(model._fold_shares, draws))
+
+    def _asked_rows_of_fit(self, X: Any) -> AskedRows:
+        """Return the rows that the rules were chosen on, with scores of models that have not seen them."""
+        model: Any = self
+        codes = model._scored.group_codes(model.groups_)[TRAIN]
+        rows = ScoredRows(model._check_predict_input(X), model._scored.scores[TRAIN], codes)
+        members = [model._rule_member(rule, 0) for rule in model.rules_]
+        rules = Mixture(Pool(members, model.classes_, model.n_jobs), model.mixture_, model._drawing())
+        return AskedRows(rows, rules, self._at_usual(np.ones(1), None))
+
+    def _told_rows(self, X: Any, codes: AnyArray) -> tuple[Mixture, ScoredRows]:
+        """Return who decides about rows, given what each model said about them, so that no model is asked again."""
+        model: Any = self
+        members = [ToldMember(place) for place in range(codes.shape[1])]
+        rows = ScoredRows(model._check_predict_input(X), codes, np.zeros(len(codes), dtype=np.int64))
+        return Mixture(Pool(members, model.classes_, model.n_jobs), model._shares(), model._drawing()), rows
+
+    def _at_usual(self, shares: FloatArray, draws: Any) -> Mixture:
+        """Return the first model of each fold at its usual threshold."""
+        model: Any = self
+        rule = Rule(0, dict.fromkeys(model.groups_.names, float(model._scored.usual[0])))
+        members = [model._rule_member(rule, fold) for fold in range(shares.size)]
+        return Mixture(Pool(members, model.classes_, model.n_jobs), shares, draws if shares.size > 1 else None)

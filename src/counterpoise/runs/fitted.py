@@ -1,0 +1,36 @@
+"""What a fitted model of a run is: what stands at its end, what that sees, and what it may look at."""
+
+from typing import Any
+
+from counterpoise.mixtures.scored import RuleClassifier
+from counterpoise.runs.data import Part
+
+
+def last_step(model: Any) -> Any:
+    """Return the estimator of ours or scikit-learn's at the end of a model."""
+    return model[-1] if hasattr(model, "steps") else model
+
+
+def seen_by_last(model: Any, frame: Any) -> Any:
+    """Return a raw frame as the last step takes it."""
+    return model[:-1].transform(frame) if hasattr(model, "steps") else frame
+
+
+def mixes(model: Any) -> bool:
+    """Tell whether a model is a mixture."""
+    return hasattr(last_step(model), "mixture_")
+
+
+def has_rules(model: Any) -> bool:
+    """Tell whether a model is a mixture of rules of scores."""
+    return hasattr(last_step(model), "rules_")
+
+
+def keeps_answers(model: Any) -> bool:
+    """Tell whether a model is a mixture of models of any kind, which may be slow to read and to ask: rounds are not."""
+    return isinstance(model, RuleClassifier)
+
+
+def looked_at(part: Part) -> dict[str, Any]:
+    """Return what rules may look at beside the features of rows, as ``predict`` takes it."""
+    return {"sensitive_features": part.groups or None, "baseline": part.baseline}
