@@ -39,7 +39,7 @@ class Positive(NamedTuple):
         named = self.classes.tolist()
         if not self.is_binary:
             return Classes(None, None if self.place is None else named[self.place], tuple(named))
-        return Classes(self.classes[1 - self.positive_place], self.classes[self.positive_place])
+        return Classes(named[1 - self.positive_place], named[self.positive_place])
 
     @property
     def positive_place(self) -> int:
