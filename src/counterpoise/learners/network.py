@@ -13,7 +13,7 @@ torch loads when a learner is fitted or asked, not before.
 
 import copy
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -34,7 +34,16 @@ _SEEDS = 2**31 - 1
 _BUILT: "WeakKeyDictionary[NetworkLearner, tuple[dict[str, AnyArray], Any]]" = WeakKeyDictionary()
 
 
-def _parts() -> tuple[Any, Any, Any, Any]:
+class _Parts(NamedTuple):
+    """The modules that need torch."""
+
+    data: Any
+    places: Any
+    training: Any
+    rounds: Any
+
+
+def _parts() -> _Parts:
     """Return the modules that need torch."""
     try:
         from counterpoise.learners import (  # noqa: PLC0415
@@ -49,7 +58,7 @@ def _parts() -> tuple[Any, Any, Any, Any]:
         raise ImportError(
             'NetworkLearner needs torch, which is not installed: pip install "counterpoise[torch]".'
         ) from error
-    return _network_data, _network_place, _network_training, _network_rounds
+    return _Parts(_network_data, _network_place, _network_training, _network_rounds)
 
 
 class NetworkLearner(CodeLearner):
@@ -191,7 +200,7 @@ class NetworkLearner(CodeLearner):
 
     def _prepared(self, X: AnyArray) -> "PreparedRows":
         settings, names = check_settings(self), getattr(self, "feature_names_in_", None)
-        rows: PreparedRows = _parts()[2].PreparedRows(X, settings, self._seed(), names)
+        rows: PreparedRows = _parts().rounds.PreparedRows(X, settings, self._seed(), names)
         return rows
 
     def fit_codes(
@@ -217,7 +226,7 @@ class NetworkLearner(CodeLearner):
             raise ValueError(f"codes must lie from 0 to {len(classes) - 1}; got {codes.min()} to {codes.max()}.")
         check_sample_weight(weights, len(prepared.inputs) if rows is None else len(rows))
         factory, settings = self._factory(), check_settings(self)
-        asked = _parts()[0].Asked(codes, weights, rows)
+        asked = _parts().data.Asked(codes, weights, rows)
         self.state_, predicted = prepared.fit(factory, settings, asked, len(classes), self._seed())
         self._learned(classes, prepared.shape[0], prepared.feature_names)
         self.input_shape_, (self.centre_, self.scale_) = prepared.shape, prepared.standard
