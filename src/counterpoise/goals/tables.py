@@ -135,6 +135,14 @@ class Table:
         has = {"X": self.X, "y": self.y, "baseline": self.baseline, "sample_weight": self.sample_weight}
         return Table(**{"sensitive_features": self._own_columns or None, **has, **parts}).weighed_as(self)
 
+    def beside(self, sensitive_features: Any, baseline: ArrayLike | None) -> "Table":
+        """Return the same table with further columns, and with a baseline where it has none."""
+        more = {name: values for name, values in _named_columns(sensitive_features).items() if name not in self.columns}
+        if not more and (baseline is None or self.baseline is not None):
+            return self
+        kept = baseline if self.baseline is None else self.baseline
+        return self.replaced(sensitive_features={**self._own_columns, **more} or None, baseline=kept)
+
     def part(self, places: AnyArray, y: AnyArray, sample_weight: FloatArray | None) -> "Table":
         """Return some rows with their labels and weights, and features only where they are a data frame's."""
         columns = {name: values[places] for name, values in self._own_columns.items()}
