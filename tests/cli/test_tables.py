@@ -346,5 +346,16 @@ def test_bad_input_is_answered_in_one_sentence(case, here, capsys):
 def test_goals_that_cannot_hold_end_with_code_1(capsys):
     goals = ["--goal", "recall(train) >= 0.9", "--goal", "positive_rate(train) <= 0.1"]
     assert main(["choose", "loans.csv", "--target", "paid", "--score", "p", *goals, "-o", "new.json"]) == 1
-    assert "cannot hold together" in capsys.readouterr().err
+    told = capsys.readouterr().err
+    assert "cannot hold together" in told
     assert not Path("new.json").exists()
+    assert "A way out, as options:" in told
+    (kept, _), (new, _) = re.findall(r'--goal "(.*)"    # instead of (.*)', told)
+    assert (
+        main(["choose", "loans.csv", "--target", "paid", "--score", "p", "--goal", goals[3], "--goal", kept, "-o", "a"])
+        == 0
+    )
+    assert (
+        main(["choose", "loans.csv", "--target", "paid", "--score", "p", "--goal", goals[1], "--goal", new, "-o", "b"])
+        == 0
+    )

@@ -1,6 +1,7 @@
 """Boosters whose rounds look at the goals: the stage they train on, when they end, what is chosen at the end."""
 
 import copy
+from collections.abc import Iterator
 from typing import Any, Self
 
 import numpy as np
@@ -212,34 +213,43 @@ class InsideGoals(BoostedMixture, RuleClassifier):
 
         All goals that take part are named, as a goal that none of these models meets may be met by others alone.
         """
-        closest = self._closest(aim)
-        missed = {check.goal: check.violation for check in closest.check_goals() if not check.holds}
-        part = {*error.conflict, *missed, *(goal for held in error.held_by.values() for goal in held)}
+        aim = aim._replace(budget=None)
+        part = {*error.conflict, *(goal for held in error.held_by.values() for goal in held)}
         places = [place for place, goal in enumerate(aim.goals) if goal in part]
         if self._can_mix_rules():
             named, offered = [aim.goals[place] for place in places], (error.joint_bounds, error.held_by)
             found = InfeasibleGoals(named, error.least_violation, error.nearest_bounds, False, *offered)
         else:
-            assert closest.selection_.goals is not None  # noqa: S101 - they were missed
-            found = advised(closest.selection_.goals, places, sum(missed.values()), proven=False)
-        found.closest = closest
-        found.add_note(_nearest_told(closest))
+            goals = select(self._evidence_of_rounds(), aim).goals
+            assert goals is not None  # noqa: S101 - they were missed
+            found = advised(goals, places, error.least_violation, proven=False)
+        found.closest = self._closest(found, aim)
+        found.least_violation = sum(check.violation for check in found.closest.check_goals())
+        for note in self._notes_on(found.closest):
+            found.add_note(note)
         return found
 
-    def _closest(self, aim: Aim) -> Self:
-        """Return the classifier with the mixture that misses the goals least, of those the one with the least risk."""
-        self.__dict__.pop("_members", None)  # it mixes models
+    def _closest(self, error: InfeasibleGoals, aim: Aim) -> Self:
+        """Return the classifier that meets the nearest of the bounds that are offered, with the goals as they were."""
+        self.__dict__.pop("_members", None)  # of a choice that failed
+        if not error.ways_out:
+            evidence, other = self._evidence_of_rounds(), copy.copy(self)
+            selection = select(evidence, aim)
+            other._settle_on(evidence, aim, selection, choose_nearest(selection, aim))  # noqa: SLF001 - of our own kind
+            return other
+        way = min(error.ways_out, key=lambda one: sum(abs(old.bound - new.bound) for old, new in one.items()))
+        known = self._scores_of_rounds() if self._can_mix_rules() else self._evidence_of_rounds()
         other = copy.copy(self)
-        evidence, aim = self._evidence_of_rounds(), aim._replace(budget=None)
-        selection = select(evidence, aim)
-        other._settle_on(evidence, aim, selection, choose_nearest(selection, aim))  # noqa: SLF001 - of our own kind
+        other._settle(known, aim._replace(goals=tuple(way.get(goal, goal) for goal in aim.goals)))  # noqa: SLF001
+        other.goals_ = aim.goals
         return other
 
-
-def _nearest_told(closest: InsideGoals) -> str:
-    """Return in a sentence what the mixture that misses the goals least does."""
-    missed = [str(check) for check in closest.check_goals() if not check.holds]
-    return f"The nearest mixture of the answers of the {len(closest.estimators_)} models trained: {'; '.join(missed)}."
+    def _notes_on(self, closest: Self) -> Iterator[str]:
+        """Yield what the classifier that misses the goals least does, and whether more rounds may do better."""
+        missed = [str(check) for check in closest.check_goals() if not check.holds]
+        yield f"The nearest mixture of the {len(closest.estimators_)} models that were trained: {'; '.join(missed)}."
+        if not self._program.is_over(is_random=self._fit_round.is_random):
+            yield f"All {self._history.n_rounds} rounds were used, and models still helped: raise n_estimators."
 
 
 def _objective(stage: Stage, asked: Risk | Rate, risk: Risk) -> Objective:
