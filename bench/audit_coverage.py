@@ -99,8 +99,8 @@ def table_of(people: People, goals: Sequence[tuple[str, str, str]]) -> str:
 def explained(made_by: str, of_what: str) -> str:
     """Return how to read the table."""
     levels = " and ".join(f"{100 * (1 - level):.0f} at {level:g}" for level in CONFIDENCES)
-    return f"""Made by `{made_by}`. A population of {N_PEOPLE:,} rows with
-{of_what}; {N_SPLITS} samples of {N_ROWS} rows. Each goal's bound lies a hair ({DISTANCES[0]:g}) or a point ({DISTANCES[1]:g}) away
+    return f"""Made by `{made_by}`. A population of {N_PEOPLE:,} rows with {of_what};
+{N_SPLITS} samples of {N_ROWS} rows. Each goal's bound lies a hair ({DISTANCES[0]:g}) or a point ({DISTANCES[1]:g}) away
 from what the population has, so that the goal fails or holds by as much. *Said to hold, fails*: it fails by so much on
 the population, and the audit says that it holds; *said to fail, holds*: the reverse. Share of the samples, in %. The
 promise is at most {levels}; at a hair a bound that wastes nothing has just that, give or take the chance of

@@ -39,7 +39,7 @@ def population(n_people: int = N_PEOPLE) -> People:
 
 def main(output: str = "docs/results/confidence/deferral.md") -> None:
     """Measure all goals and write the table."""
-    how = explained("python bench/deferral_coverage.py", "two classes and two groups, of whom some are deferred")
+    how = explained("python bench/deferral_coverage.py", "two classes and two groups, some deferred")
     Path(output).write_text("# Audits of goals on deferred rows\n\n" + how + table_of(population(), LEFT))
 
 
