@@ -8,7 +8,7 @@ from sklearn.model_selection import cross_val_score
 
 import counterpoise as cp
 from counterpoise.goals import InfeasibleGoals, Table
-from counterpoise.mixtures.cautions import Everybody
+from counterpoise.mixtures.cautions import CostlyTail, Everybody
 
 N = 500
 RNG = np.random.default_rng(0)
@@ -272,6 +272,12 @@ def test_only_rules_of_scores_defer():
         cp.AdaLPBoostClassifier(goals=GOALS[:1], n_estimators=2).fit(X, Y)
     with pytest.raises(ValueError, match="speaks of deferred rows, and nothing is deferred: set defer_cost"):
         cp.ConstrainedClassifier(goals=GOALS[:1]).fit(X, Y)
+
+
+def test_a_mixture_is_compared_with_models_that_decide(recwarn):
+    """That deferring everybody would cost less is no reason to warn of the average."""
+    fitted(alpha=0.5, defer_cost=0.0, goals=["defer_rate(train) <= 0.02", "error_rate(train) <= 0.3"])
+    assert not [one for one in recwarn if issubclass(one.category, CostlyTail)]
 
 
 def test_a_deferral_for_nothing_is_warned_of():
