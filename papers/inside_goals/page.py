@@ -254,8 +254,8 @@ def _churn(cases: list[Case]) -> list[str]:
     text = (
         f"Parity within {ASKED:g}, and churn on unlabelled rows of at most {CHURN:g} against a deployed model that "
         "was trained on half of the training rows. ExponentiatedGradient cannot state that. Violation, churn and error "
-        "are on other rows than those of the goals. Where the learner cannot meet both on the training rows, ours is the "
-        "mixture that misses them least; ConstrainedClassifier is left out where it found nothing on some split:"
+        "are on other rows than those of the goals. Where the learner cannot meet both on the training rows, ours is "
+        "the mixture that misses them least; ConstrainedClassifier is left out where it found nothing on some split:"
     )
     return [text, table]
 
