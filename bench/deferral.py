@@ -1,6 +1,7 @@
 """What deferring buys the worst-off: tail loss and error against the share of rows that a person decides about.
 
 Usage: python bench/deferral.py [--only NAME ...] [--splits N] [--page] [--output FOLDER]
+Rows that the results hold already are kept.
 
 For each set and random split: gradient boosting is trained on half of the rows, rules of its scores are chosen on a
 quarter, and judged on the last quarter in expectation over their draws. Rules have the least tail loss at alpha 0.1
@@ -19,6 +20,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # before any library starts its t
 
 import numpy as np
 import pandas as pd
+from records import Records
 from sklearn.ensemble import HistGradientBoostingClassifier
 
 import counterpoise as cp
@@ -39,6 +41,8 @@ ALIKE = tuple(
 FREE, HELD = "any group", f"at most {TIMES} times"
 NEWLINE = "\n"
 KEYS = ["set", "cost", "groups", "share"]
+COLUMNS = ("set", "split", "cost", "groups", "share", *("tail", "error", "deferred", "times"), "tail of choice")
+N_KEYS = 5
 
 
 class Part(NamedTuple):
@@ -79,31 +83,40 @@ def _as_it_is(X: np.ndarray) -> np.ndarray:
     return X[:, 0]
 
 
-def judged(model: cp.MixtureClassifier, rows: Part, cost: float) -> dict[str, float]:
+class Judged(NamedTuple):
+    """What rules come to on some rows."""
+
+    tail: float
+    error: float
+    deferred: float
+    times: float  # as often one group is deferred as the other
+
+
+def judged(model: cp.MixtureClassifier, rows: Part, cost: float) -> Judged:
     """Return tail loss, error and deferral of rows, in expectation over the draws."""
     said = model.predict_proba(rows.scores, sensitive_features={"group": rows.group}, deferral=True)
     wrong, deferred = np.where(rows.y == 1, said[:, 0], said[:, 1]), said[:, 2]
     by_group = [float(deferred[rows.group == group].mean()) for group in (0, 1)]
-    return {
-        "tail": cvar_loss(wrong + cost * deferred, ALPHA),
-        "error": float(wrong.mean()),
-        "deferred": float(deferred.mean()),
-        "times": max(by_group) / min(by_group) if min(by_group) > 0 else np.nan,
-    }
+    times = max(by_group) / min(by_group) if min(by_group) > 0 else np.nan
+    return Judged(cvar_loss(wrong + cost * deferred, ALPHA), float(wrong.mean()), float(deferred.mean()), times)
 
 
-def rows_of(name: str, split: int) -> Iterator[dict[str, Any]]:
-    """Yield what all shares, costs and goals come to."""
-    choose, test = scored(name, split)
+def cases() -> Iterator[tuple[float, str, float]]:
+    """Yield all costs, demands on groups and shares; where nobody is deferred groups are alike."""
     for cost in COSTS:
-        for groups, alike in ((FREE, ()), (HELD, ALIKE)):
-            for share in SHARES:
-                if share == 0 and alike:
-                    continue
-                model = chosen(choose, cost, share, alike)
-                found = {"set": name, "split": split, "cost": cost, "groups": groups, "share": share}
-                on_choice = {f"{key} of choice": value for key, value in judged(model, choose, cost).items()}
-                yield {**found, **judged(model, test, cost), **on_choice}
+        yield from ((cost, groups, share) for groups in (FREE, HELD) for share in SHARES if share or groups == FREE)
+
+
+def measure(name: str, split: int, records: Records) -> None:
+    """Add what the records lack of a set and a split."""
+    missing = [case for case in cases() if not records.has(name, split, *case)]
+    if not missing:
+        return
+    choose, test = scored(name, split)
+    for cost, groups, share in missing:
+        model = chosen(choose, cost, share, ALIKE if groups == HELD else ())
+        told = [*judged(model, test, cost), judged(model, choose, cost).tail]
+        records.add(name, split, cost, groups, share, *told)
 
 
 def page(table: pd.DataFrame) -> str:
@@ -115,7 +128,7 @@ def page(table: pd.DataFrame) -> str:
     for key, row in means.iterrows():
         name, cost, groups, share = key  # type: ignore[misc]
         tail = f"{row['tail']:.3f} ± {errors.loc[key, 'tail']:.3f}"
-        numbers = f"{row['error']:.4f} | {row['deferred']:.3f} | {row['times']:.2f}"
+        numbers = f"{row['error']:.4f} | {row['deferred']:.3f} | {row['times']:.2f}".replace("nan", "-")
         lines.append(f"| {name} | {cost:g} | {groups} | {share:g} | {row['tail of choice']:.3f} | {tail} | {numbers} |")
     splits = table["split"].nunique()
     return f"""# What deferring buys the worst-off
@@ -141,9 +154,10 @@ def main() -> None:
     asked = parser.parse_args()
     asked.output.mkdir(parents=True, exist_ok=True)
     results = asked.output / "results.csv"
-    if not asked.page:
-        found = [row for name in asked.only for split in range(asked.splits) for row in rows_of(name, split)]
-        pd.DataFrame(found).to_csv(results, index=False, float_format="%.6g")
+    records = Records(results, COLUMNS, N_KEYS)
+    for split in range(0 if asked.page else asked.splits):
+        for name in asked.only:
+            measure(name, split, records)
     (asked.output / "README.md").write_text(page(pd.read_csv(results)))
 
 
