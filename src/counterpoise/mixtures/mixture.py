@@ -15,15 +15,15 @@ from counterpoise._base.checks import check_count
 from counterpoise._base.types import AnyArray, ArrayLike
 from counterpoise.goals import Table
 from counterpoise.mixtures.answers import TRAIN, Answers, find_positive
+from counterpoise.mixtures.class_scores.probabilities import any_scorer
 from counterpoise.mixtures.draws import Draws, check_key, generator_of, make_key
+from counterpoise.mixtures.many_classes import ClassRuleClassifier
 from counterpoise.mixtures.members import as_columns, members_of, named_models, titled_models
 from counterpoise.mixtures.pool import set_input_tags
 from counterpoise.mixtures.randomized import Given
-from counterpoise.mixtures.scored import RuleClassifier
-from counterpoise.mixtures.scores.asking import scorer
 
 
-class MixtureClassifier(RuleClassifier):
+class MixtureClassifier(ClassRuleClassifier):
     """The best mixture of fitted models, or of all thresholds of their scores, under goals.
 
     Parameters
@@ -125,7 +125,7 @@ class MixtureClassifier(RuleClassifier):
 
     _stored_apart = ("estimators_",)  # each model in a file of its own inside of that of the mixture
     _added_later: ClassVar[dict[str, Any]] = {
-        **RuleClassifier._added_later,  # noqa: SLF001 - its own
+        **ClassRuleClassifier._added_later,  # noqa: SLF001 - its own
         "scores": False,
         "by": (),
         "budget": None,
@@ -226,8 +226,8 @@ class MixtureClassifier(RuleClassifier):
             members = members_of(named, labels)
             return members[0].classes, list(members)
         titled = titled_models(named)
-        positive = self._two_classes(labels, titled)
-        return positive.classes, [scorer(title, model, positive) for title, model in titled.items()]
+        positive = self._classes_told(labels, titled)
+        return positive.classes, [any_scorer(title, model, positive) for title, model in titled.items()]
 
     def _check_parameters(self) -> None:
         self._check_shared_parameters()
@@ -242,7 +242,6 @@ class MixtureClassifier(RuleClassifier):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = not self.scores
         with suppress(TypeError, ValueError):  # where estimators is no pool, fit says so
             set_input_tags(tags, [model for _, model in named_models(self.estimators)])
         return tags

@@ -1,0 +1,294 @@
+"""The best mixture of a pool of rules that grows: columns at the multipliers of the goals, kept where labels say so.
+
+The pool is mixed by the solver of any mixture. Its dual, weights of the rows and multipliers of the limits, makes
+benefits of answers, and two-tier rules are best at those if the probabilities are right. They are not quite right, so
+a rule joins the pool only where its cost on the *labelled* rows, at the same dual, is below that of the pool. Values
+and limits are therefore exact on the rows of choice, and what is proven is about the mixtures of the pool alone.
+
+As long as the pool cannot keep the limits, an artificial column does, at a cost: it bounds the sum of the multipliers,
+so that rules change a little at a time. The rays that prove infeasibility led nowhere where there were many goals.
+"""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple, Protocol, Self
+
+import numpy as np
+
+from counterpoise._base.types import FloatArray
+from counterpoise.mixtures.answers import TRAIN
+from counterpoise.mixtures.class_scores.evidence import Known, label_answers, label_mass
+from counterpoise.mixtures.class_scores.tiers import ClassRule, TierRule
+from counterpoise.mixtures.goal_rows import GoalRows, TalliedGoals, mean_limit
+from counterpoise.solvers import minimize_cvar, minimize_risk
+from counterpoise.solvers.result import FEASIBLE, MixtureSolution
+from counterpoise.theory.risks import Risk
+
+TOL = 1e-4  # the gap of the pool's own problem that is good enough at the end
+LEVELS = (0.5, 2 / 3, 0.75)  # thresholds of tails that rules are tried at: two, three, four classes share a row
+_MAX_ROUNDS = 60
+_ENOUGH = 5e-4  # what a rule must gain, in units of the objective, to join the pool
+_PATIENCE = 6  # rounds without a gain of that size
+_COARSE = 5e-4  # gap of the pool's own problem on the way
+_COSTS = (3.0, 30.0, 300.0, 3000.0)  # of the artificial column: how much the limits may cost together
+_MOST_JOINED = 4  # rules that join in a round
+
+
+class Limits(NamedTuple):
+    """Goals and perhaps a budget of the mean loss: as rows for given answers, and as tensors for all."""
+
+    goals: TalliedGoals | None
+    budget: float | None
+    tensors: FloatArray  # (n_rows, n_groups, n_labels, n_answers): what each answer adds, for a unit of mass
+
+    @property
+    def has_any(self) -> bool:
+        """Tell whether anything is asked."""
+        return self.goals is not None or self.budget is not None
+
+    def rows(self, known: Known, said: list[dict[str, FloatArray]], means: FloatArray) -> GoalRows | None:
+        """Return the limits as rows on rules, given their answers and mean losses: the goals and then the budget."""
+        rows = None if self.goals is None else self.goals.rows(known.answers(said).counter(self.goals.views))
+        if self.budget is None:
+            return rows
+        kept = mean_limit(means, self.budget)
+        return kept if rows is None else rows.joined(kept)
+
+    def within(self, known: Known, most: float) -> Self:
+        """Return the limits with a budget of the mean loss."""
+        return self._replace(budget=most, tensors=np.concatenate([self.tensors, loss_tensor(known)[None]]))
+
+
+def limits_of(known: Known, goals: tuple[Any, ...]) -> Limits:
+    """Return goals for any rules."""
+    shape = (known.n_groups, known.n_classes, known.n_classes)
+    if not goals:
+        return Limits(None, None, np.zeros((0, *shape)))
+    answers = label_answers(known)
+    views = answers.views()
+    tallied = TalliedGoals.of(goals, views)
+    return Limits(tallied, None, as_tensors(known, tallied.rows(answers.counter(views)).rows))
+
+
+def as_tensors(known: Known, rows: FloatArray) -> FloatArray:
+    """Return linear functions of the answers by group, label and answer, for a unit of the labelled rows' mass."""
+    shape = (known.n_groups, known.n_classes, known.n_classes)
+    added = (rows[:, :-1] - rows[:, -1:]).reshape(-1, *shape)
+    mass = label_mass(known)[None, :, :, None]
+    return np.divide(added, mass, out=np.zeros_like(added), where=mass > 0)
+
+
+def loss_tensor(known: Known) -> FloatArray:
+    """Return the loss of each answer, less one, by group and label."""
+    return np.repeat(-np.eye(known.n_classes)[None], known.n_groups, axis=0)
+
+
+class Tier(NamedTuple):
+    """What the objective says of a rule: the threshold of its tail, the tail's fraction, and benefits."""
+
+    level: float
+    alpha: float
+    benefits: FloatArray | float
+
+
+class Losses(Protocol):
+    """What a risk is taken of: one column for each rule."""
+
+    sample_weight: FloatArray | None
+
+    def column(self, known: Known, said: dict[str, FloatArray]) -> FloatArray:
+        """Return what a rule has, given its answers."""
+
+    def tiers(self, risk: Risk, weights: FloatArray, mixed: FloatArray) -> Iterator[Tier]:
+        """Yield what rules are tried, given the weights of the dual and what the mixture has."""
+
+
+class RowLosses:
+    """Losses of the labelled rows."""
+
+    def __init__(self, known: Known) -> None:
+        self.sample_weight: FloatArray | None = known.evidence.mass
+        self._mass, self._loss = known.evidence.mass, loss_tensor(known)
+
+    def column(self, known: Known, said: dict[str, FloatArray]) -> FloatArray:
+        """Return the loss of each labelled row."""
+        return known.losses(said[TRAIN])
+
+    def tiers(self, risk: Risk, weights: FloatArray, mixed: FloatArray) -> Iterator[Tier]:
+        """Yield tiers at several thresholds of the tail.
+
+        Of a CVaR a row above the threshold counts with ``1 / alpha``, below with nothing. Of other risks it is the mean
+        weight of the rows above, and of those below, which an answer is worth in the second tier too.
+        """
+        fraction = risk.tail_fraction
+        for level in (_threshold(mixed, self._mass, fraction or _HALF), 0.0, *LEVELS):
+            if fraction is not None:
+                yield Tier(level, fraction, 0.0)
+                continue
+            above = mixed > level
+            high, low = (_density(weights, self._mass, rows) for rows in (above, ~above))
+            yield Tier(level, 1.0 / max(high - low, _LEAST), -low * self._loss)
+
+
+_HALF, _LEAST = 0.5, 1e-6
+
+
+def _density(weights: FloatArray, mass: FloatArray, rows: Any) -> float:
+    total = float(mass[rows].sum())
+    return float(weights[rows].sum()) / total if total > 0 else 0.0
+
+
+def _threshold(losses: FloatArray, mass: FloatArray, fraction: float) -> float:
+    """Return the loss above which the tail of a fraction lies."""
+    order = np.argsort(losses)[::-1]
+    place = int(np.searchsorted(np.cumsum(mass[order]), fraction))
+    return float(np.clip(losses[order[min(place, order.size - 1)]], 0.0, 1.0 - 1e-3))
+
+
+class SumLosses:
+    """A few linear functions of the answers: the mean loss, that of groups, or a rate."""
+
+    def __init__(self, tensors: FloatArray, of: Any) -> None:
+        self.sample_weight: FloatArray | None = None
+        self._tensors, self._of = tensors, of
+
+    def column(self, known: Known, said: dict[str, FloatArray]) -> FloatArray:
+        """Return the functions of a rule."""
+        return np.asarray(self._of(known, said))
+
+    def tiers(self, risk: Risk, weights: FloatArray, mixed: FloatArray) -> Iterator[Tier]:  # noqa: ARG002 - no tail
+        """Yield the one rule that is best at these weights."""
+        yield Tier(0.0, np.inf, -np.tensordot(weights, self._tensors, axes=1))
+
+
+class Columns(NamedTuple):
+    """Rules of a pool, with what they come to."""
+
+    rules: list[ClassRule]
+    losses: FloatArray  # (n_losses, n_rules)
+    rows: GoalRows | None
+
+    def joined(self, other: Self) -> Self:
+        """Return these rules and then others."""
+        rows = self.rows
+        if rows is not None and other.rows is not None:
+            rows = rows.beside(other.rows)
+        return type(self)([*self.rules, *other.rules], np.hstack([self.losses, other.losses]), rows)
+
+    def only(self, places: Any) -> Self:
+        """Return some of the rules."""
+        rows = None if self.rows is None else self.rows.only(places)
+        return type(self)([self.rules[place] for place in places], self.losses[:, places], rows)
+
+    def key(self, place: int) -> bytes:
+        """Return what tells a rule from others that decide differently."""
+        return self.losses[:, place].tobytes() + (b"" if self.rows is None else self.rows.rows[:, place].tobytes())
+
+
+class Found(NamedTuple):
+    """The best mixture of the pool, and the pool."""
+
+    columns: Columns
+    solution: MixtureSolution
+    n_rounds: int
+
+
+class NotKept(Exception):  # noqa: N818 - named for what was found
+    """No rules were found whose mixture keeps the limits: the pool that came nearest."""
+
+    def __init__(self, columns: Columns) -> None:
+        self.columns = columns
+        super().__init__("no rules were found that keep the limits")
+
+
+class _Mixed(NamedTuple):
+    solution: MixtureSolution  # without the artificial column
+    missing: float  # the share of the artificial column
+
+
+class ClassProgram(NamedTuple):
+    """``min over mixtures of rules of risk(losses @ mixture)`` within limits."""
+
+    known: Known
+    losses: Losses
+    risk: Risk
+    limits: Limits
+
+    def columns(self, rules: list[ClassRule]) -> Columns:
+        """Return rules with what they come to."""
+        said = [self.known.said(rule) for rule in rules]
+        losses = np.column_stack([self.losses.column(self.known, one) for one in said])
+        means = np.array([self.known.evidence.mass @ self.known.losses(one[TRAIN]) for one in said])
+        return Columns(rules, losses, self.limits.rows(self.known, said, means))
+
+    def solve(self, start: list[ClassRule], tol: float = TOL) -> Found:
+        """Return the best mixture of a pool that grows from ``start``, or raise ``NotKept``."""
+        columns = self.columns(start)
+        seen = {columns.key(place) for place in range(len(start))}
+        costs, average = iter(_COSTS), np.zeros(len(self.limits.tensors))
+        cost, best, idle = next(costs), np.inf, 0
+        for n_rounds in range(1, _MAX_ROUNDS + 1):
+            mixed = self._mixed(columns, cost, _COARSE)
+            value = mixed.solution.value
+            idle, best = (0, value) if value < best - _ENOUGH else (idle + 1, best)
+            average += (mixed.solution.multipliers - average) / n_rounds
+            more = self._more(columns, mixed.solution, average, seen) if idle < _PATIENCE else None
+            if more is not None:
+                columns = columns.joined(more)
+                continue
+            if mixed.missing <= FEASIBLE:
+                break
+            cost, best, idle = next(costs, 0.0), np.inf, 0
+            if not cost:
+                raise NotKept(columns)
+        if self.limits.has_any and self._mixed(columns, _COSTS[-1], _COARSE).missing > FEASIBLE:
+            raise NotKept(columns)
+        return Found(columns, self._finished(columns, tol), n_rounds)
+
+    def _more(
+        self, columns: Columns, solution: MixtureSolution, average: FloatArray, seen: set[bytes]
+    ) -> Columns | None:
+        """Return rules that the labelled rows say would help, at the present multipliers or at their mean."""
+        tried = self.columns(list(self._candidates(columns, solution, average)))
+        gains = solution.value - solution.offset - solution.weights @ tried.losses
+        if tried.rows is not None:
+            gains -= solution.multipliers @ (tried.rows.rows - tried.rows.bounds[:, None])
+        chosen: list[int] = []
+        for place in np.argsort(-gains).tolist():
+            if gains[place] <= max(_ENOUGH, solution.gap) or len(chosen) == _MOST_JOINED:
+                break
+            if tried.key(place) not in seen:
+                seen.add(tried.key(place))
+                chosen.append(place)
+        return tried.only(chosen) if chosen else None
+
+    def _candidates(self, columns: Columns, solution: MixtureSolution, average: FloatArray) -> Iterator[ClassRule]:
+        mixed = columns.losses @ solution.mixture
+        tiers = list(self.losses.tiers(self.risk, solution.weights, mixed))
+        prices = [solution.multipliers, average] if average.size else [average]
+        for multipliers in prices:
+            benefits = -np.tensordot(multipliers, self.limits.tensors, axes=1)
+            for model in range(self.known.evidence.n_models):
+                yield from (TierRule(model, one.level, one.alpha, benefits + one.benefits) for one in tiers)
+
+    def _mixed(self, columns: Columns, cost: float, tol: float) -> _Mixed:
+        """Return the best mixture of rules and of an artificial one that keeps all limits at a cost."""
+        rows = columns.rows
+        if rows is None:
+            return _Mixed(self._solved(columns.losses, tol), 0.0)
+        scale = rows.scale
+        losses = np.column_stack([columns.losses, np.full(len(columns.losses), cost)])
+        matrix = np.column_stack([rows.rows, rows.bounds - scale])
+        found = self._solved(losses, tol, rows=matrix, bounds=rows.bounds, row_scale=scale)
+        missing = float(found.mixture[-1])
+        rest = found.mixture[:-1] / max(1.0 - missing, FEASIBLE)
+        return _Mixed(found._replace(mixture=rest), missing)
+
+    def _finished(self, columns: Columns, tol: float) -> MixtureSolution:
+        limits = {} if columns.rows is None else columns.rows.as_limits()
+        return self._solved(columns.losses, tol, **limits)
+
+    def _solved(self, losses: FloatArray, tol: float, **limits: Any) -> MixtureSolution:
+        weights: dict[str, Any] = {"sample_weight": self.losses.sample_weight, "tol": tol}
+        if self.risk.tail_fraction is not None:
+            return minimize_cvar(losses, self.risk.tail_fraction, **weights, **limits)
+        return minimize_risk(losses, self.risk, **weights, **limits)
