@@ -118,7 +118,7 @@ def _follow(program: ClassProgram, tried: _Tried, model: int, prices: FloatArray
         columns = tried.look_at([rule(at)])
         assert columns.rows is not None  # noqa: S101 - there are limits
         excess = columns.rows.rows[:, 0] - columns.rows.bounds + _AIM_INSIDE
-        at = np.maximum(at + _FIRST_STEP / (1.0 + step) ** 0.5 * excess, 0.0)
+        at = np.maximum(at + _FIRST_STEP / (1.0 + step) ** 0.5 * excess / program.limits.sizes, 0.0)
 
 
 def value_of(evidence: Evidence, aim: Aim, mixture: FloatArray) -> float:

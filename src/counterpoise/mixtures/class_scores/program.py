@@ -5,8 +5,10 @@ benefits of answers, and two-tier rules are best at those if the probabilities a
 a rule joins the pool only where its cost on the *labelled* rows, at the same dual, is below that of the pool. Values
 and limits are therefore exact on the rows of choice, and what is proven is about the mixtures of the pool alone.
 
-As long as the pool cannot keep the limits, an artificial column does, at a cost: it bounds the sum of the multipliers,
-so that rules change a little at a time. The rays that prove infeasibility led nowhere where there were many goals.
+The first rules follow prices: each limit's rises where the last rule missed it and falls where it was kept. As long
+as the pool cannot keep the limits, artificial columns do, one for each, at a cost that bounds its multiplier: all that
+are missed have a price then, and rules change a little at a time. The rays that prove infeasibility led nowhere where
+there were many goals.
 """
 
 from collections.abc import Iterator
@@ -29,8 +31,10 @@ _MAX_ROUNDS = 60
 _ENOUGH = 5e-4  # what a rule must gain, in units of the objective, to join the pool
 _PATIENCE = 6  # rounds without a gain of that size
 _COARSE = 5e-4  # gap of the pool's own problem on the way
-_COSTS = (3.0, 30.0, 300.0, 3000.0)  # of the artificial column: how much the limits may cost together
+_COSTS = (3.0, 30.0, 300.0, 3000.0)  # of artificial columns, in units of what a limit's tensor adds at most
 _MOST_JOINED = 4  # rules that join in a round
+_N_STEPS = 40  # rules that follow prices
+_FIRST_STEP = 4.0  # of a price, for a limit missed by one; steps fall with the root of their number
 
 
 class Limits(NamedTuple):
@@ -39,6 +43,11 @@ class Limits(NamedTuple):
     goals: TalliedGoals | None
     budget: float | None
     tensors: FloatArray  # (n_rows, n_groups, n_labels, n_answers): what each answer adds, for a unit of mass
+
+    @property
+    def sizes(self) -> FloatArray:
+        """Return the most that a unit of mass adds to each limit: prices count in parts of it."""
+        return np.maximum(np.abs(self.tensors).max(axis=(1, 2, 3), initial=0.0), 1.0)
 
     @property
     def has_any(self) -> bool:
@@ -88,6 +97,11 @@ class Tier(NamedTuple):
     level: float
     alpha: float
     benefits: FloatArray | float
+
+    @property
+    def scale(self) -> float:
+        """Return the part of one that a unit of loss is worth less than in a tail."""
+        return min(self.alpha, 1.0)
 
 
 class Losses(Protocol):
@@ -223,7 +237,9 @@ class ClassProgram(NamedTuple):
     def solve(self, start: list[ClassRule], tol: float = TOL) -> Found:
         """Return the best mixture of a pool that grows from ``start``, or raise ``NotKept``."""
         columns = self.columns(start)
-        seen = {columns.key(place) for place in range(len(start))}
+        for model in range(self.known.evidence.n_models if self.limits.goals is not None else 0):
+            columns = self._following(columns, model)
+        seen = {columns.key(place) for place in range(len(columns.rules))}
         costs, average = iter(_COSTS), np.zeros(len(self.limits.tensors))
         cost, best, idle = next(costs), np.inf, 0
         for n_rounds in range(1, _MAX_ROUNDS + 1):
@@ -270,18 +286,36 @@ class ClassProgram(NamedTuple):
             for model in range(self.known.evidence.n_models):
                 yield from (TierRule(model, one.level, one.alpha, benefits + one.benefits) for one in tiers)
 
+    def _following(self, columns: Columns, model: int) -> Columns:
+        """Return the pool with rules at prices that follow what the rule before missed."""
+        uniform = np.full(len(columns.losses), 1.0 / len(columns.losses))
+        sample = uniform if self.losses.sample_weight is None else self.losses.sample_weight
+        sizes = self.limits.sizes
+        for tier in self.losses.tiers(self.risk, sample, columns.losses[:, 0]):
+            prices = np.zeros(sizes.size)
+            for step in range(1, _N_STEPS + 1):
+                benefits = tier.benefits - np.tensordot(prices, self.limits.tensors, axes=1)
+                one = self.columns([TierRule(model, tier.level, tier.alpha, benefits)])
+                columns = columns.joined(one)
+                assert one.rows is not None  # noqa: S101 - there are goals
+                excess = one.rows.rows[:, 0] - one.rows.bounds
+                prices = np.maximum(prices + _FIRST_STEP / tier.scale / step**0.5 * excess / sizes, 0.0)
+        return columns
+
     def _mixed(self, columns: Columns, cost: float, tol: float) -> _Mixed:
-        """Return the best mixture of rules and of an artificial one that keeps all limits at a cost."""
+        """Return the best mixture of rules and of artificial ones: the first rule, let off one limit at a cost."""
         rows = columns.rows
         if rows is None:
             return _Mixed(self._solved(columns.losses, tol), 0.0)
-        scale = rows.scale
-        losses = np.column_stack([columns.losses, np.full(len(columns.losses), cost)])
-        matrix = np.column_stack([rows.rows, rows.bounds - scale])
-        found = self._solved(losses, tol, rows=matrix, bounds=rows.bounds, row_scale=scale)
-        missing = float(found.mixture[-1])
-        rest = found.mixture[:-1] / max(1.0 - missing, FEASIBLE)
-        return _Mixed(found._replace(mixture=rest), missing)
+        n_rows, n_rules = rows.rows.shape
+        relief = 1.0 + float(np.maximum(rows.rows[:, 0] - rows.bounds, 0.0).sum())  # enough for all of them together
+        costs = relief * cost / self.limits.sizes / (self.risk.tail_fraction or 1.0)
+        losses = np.column_stack([columns.losses, columns.losses[:, :1] + costs])
+        matrix = np.column_stack([rows.rows, rows.rows[:, :1] - relief * np.eye(n_rows)])
+        found = self._solved(losses, tol, rows=matrix, bounds=rows.bounds, row_scale=rows.scale)
+        own, missing = found.mixture[:n_rules].copy(), float(found.mixture[n_rules:].sum())
+        own[0] += missing
+        return _Mixed(found._replace(mixture=own), missing)
 
     def _finished(self, columns: Columns, tol: float) -> MixtureSolution:
         limits = {} if columns.rows is None else columns.rows.as_limits()
