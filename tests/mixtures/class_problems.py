@@ -7,6 +7,7 @@ from scipy.optimize import linprog
 from counterpoise.goals import Table, bind
 from counterpoise.mixtures.answers import Answers, find_positive
 from counterpoise.mixtures.choosing import as_aim
+from counterpoise.mixtures.class_scores.calibration import no_calibration
 from counterpoise.mixtures.class_scores.choosing import choose_class_rules
 from counterpoise.mixtures.class_scores.evidence import ClassEvidence
 from counterpoise.mixtures.scores.groups import Groups
@@ -30,17 +31,14 @@ def written_rows(told):
     return np.repeat(told, n_classes, axis=0), np.tile(np.arange(n_classes), n_rows), told.ravel()
 
 
-def known_rows(told, labels, weights=None, groups=ALL, columns=None, classes=None, calibrated=False):
+def known_rows(told, labels, weights=None, groups=ALL, columns=None, classes=None):
     """Return rows as rules see them; ``told`` is of one model, or a list of several."""
     several = told if isinstance(told, list) else [told]
     classes = np.arange(several[0].shape[1]) if classes is None else np.asarray(classes)
     table = Table(None, classes[labels], columns, sample_weight=weights)
     nothing = ClassEvidence({}, Answers({}, {}, find_positive(classes, None)), weights, None)
     evidence = nothing.with_dataset("train", table, np.stack(several, axis=1))
-    unchanged = tuple(ClassEvidence.calibrations(evidence)) if calibrated else ()
-    from counterpoise.mixtures.class_scores.calibration import no_calibration
-
-    return evidence.known(groups, unchanged or (no_calibration(len(classes)),) * len(several))
+    return evidence.known(groups, (no_calibration(len(classes)),) * len(several))
 
 
 def chosen(known, alpha=1.0, goals=(), budget=None, objective=None):

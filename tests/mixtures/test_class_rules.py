@@ -76,7 +76,7 @@ def test_a_budget_is_kept_and_the_least_tail_within_it_is_found():
     assert weights @ lost / weights.sum() <= least + 0.03 + 1e-6
 
 
-def ratio_family(known, alpha, most=None, goal=None):
+def ratio_family(known, alpha, most=None):
     """Return the least tail of all rules of the bins, written out over every corner of the family."""
     bins = find_bins(known)
     corners = np.array(np.meshgrid(*[[0.0, 1.0]] * bins.n_bins)).reshape(bins.n_bins, -1).T
@@ -86,7 +86,7 @@ def ratio_family(known, alpha, most=None, goal=None):
     return minimize_cvar(losses, alpha, sample_weight=known.evidence.mass, tol=1e-7, **limits).value
 
 
-@pytest.mark.parametrize("alpha", [0.3, 0.6])
+@pytest.mark.parametrize("alpha", [0.5, 0.7])
 def test_the_fast_path_is_exact_within_its_family(alpha):
     told, labels = drawn_rows(1, 60, 4)
     told = told[np.arange(60) % 6]  # six ratios, so that all corners of their bins can be written out
@@ -96,7 +96,9 @@ def test_the_fast_path_is_exact_within_its_family(alpha):
         found = chosen(known, alpha, budget=most)
         least = ratio_family(known, 1.0)
         assert found.covers == OF_RATIOS
-        assert found.value == pytest.approx(ratio_family(known, alpha, None if most is None else least + most), abs=1e-5)
+        assert found.value == pytest.approx(
+            ratio_family(known, alpha, None if most is None else least + most), abs=1e-5
+        )
         assert 0 <= found.value - found.lower <= 1e-6
 
 
@@ -135,7 +137,7 @@ def test_the_names_of_classes_do_not_matter():
 
 
 def test_twenty_six_classes_reach_a_floor_each():
-    told, labels = drawn_rows(6, 2600, 26, sharpness=2.5)
+    told, labels = drawn_rows(6, 2600, 26, sharpness=3.5)
     known = known_rows(told, labels)
     plain = 1 - known.losses(np.eye(26)[told.argmax(axis=1)])
     assert min(plain[labels == one].mean() for one in range(26)) < 0.6
@@ -163,7 +165,9 @@ def test_goals_of_groups_are_met_with_and_without_a_look_at_them():
 
 def test_goals_that_no_rule_was_found_for_are_not_called_impossible():
     told, labels = drawn_rows(8, 200, 4)
-    with pytest.raises(InfeasibleGoals, match=r"No classifier of this kind was found.*least total violation found") as found:
+    with pytest.raises(
+        InfeasibleGoals, match=r"No classifier of this kind was found.*least total violation found"
+    ) as found:
         chosen(known_rows(told, labels), 1.0, ["every_class(recall, train) >= 0.97"])
     assert not found.value.proven
     (goal, bound), *_ = found.value.nearest_bounds.items()

@@ -188,7 +188,7 @@ class BoostedMixture(ResumingBooster, RandomizedClassifier):
         check_choice(self.decision, "decision", DECISIONS)
         check_key(self.key)
         check_choice(self.mixture, "mixture", MIXTURES)
-        if asked_goals(self.goals, trains=True) and self.mixture != "optimal":
+        if asked_goals(self.goals, trains=True, defers=False) and self.mixture != "optimal":
             raise ValueError(f"Goals need mixture='optimal', which is free to meet them; got mixture={self.mixture!r}.")
         if self.budget is not None and self.mixture != "optimal":
             raise ValueError(f"budget needs mixture='optimal', which is free to keep it; got mixture={self.mixture!r}.")

@@ -8,6 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from counterpoise._base.checks import check_mixture
 from counterpoise._base.types import AnyArray, ArrayLike, FloatArray, IntArray
+from counterpoise.goals.classes import check_defer_label
 from counterpoise.mixtures.answers import TRAIN, Answers, Positive, find_positive
 from counterpoise.mixtures.cautions import warn_of_the_average
 from counterpoise.mixtures.choosing import Aim, Evidence, select
@@ -19,7 +20,7 @@ from counterpoise.mixtures.class_scores.probabilities import ProbabilityPool
 from counterpoise.mixtures.class_scores.tiers import ClassRule, argmax_rule
 from counterpoise.mixtures.draws import pick, pick_each, rest_of
 from counterpoise.mixtures.game import Choice
-from counterpoise.mixtures.members import Mixture, Pool, ScoredRows, all_classes
+from counterpoise.mixtures.members import Mixture, ScoredRows, all_classes
 from counterpoise.mixtures.scored import FIXED, RuleClassifier
 from counterpoise.mixtures.scores.groups import as_columns, find_groups
 from counterpoise.theory.risks import Risk
@@ -59,7 +60,9 @@ class ClassRuleClassifier(RuleClassifier):
 
     def _classes_told(self, labels: AnyArray, titled: dict[str, Any]) -> Positive:
         """Return the classes of labels and models, and which of them is the positive one, if any."""
-        return find_positive(all_classes(labels, titled), self.pos_label)
+        classes = all_classes(labels, titled)
+        check_defer_label(self.defer_label, classes.tolist() if self.defer_cost is not None else ())
+        return find_positive(classes, self.pos_label)
 
     def _drawn(self, X: Any, ids: Any, sensitive_features: Any, baseline: ArrayLike | None) -> AnyArray:
         """Decide by draws: the first part of a person's number names the fold, what is left of it the answer."""
@@ -81,12 +84,12 @@ class ClassRuleClassifier(RuleClassifier):
             rows = np.flatnonzero(folds == fold)
             some = ScoredRows(None, scores[rows], unscored.groups[rows])
             codes[rows] = pick_each(rest[rows], self._of_fold(fold).probabilities(some))
-        return np.asarray(self.classes_[codes])
+        return np.asarray(self._pool_of([]).answers[codes])
 
     def _of_fold(self, fold: int) -> Mixture:
         """Return the rules on the models of one fold."""
         members = [self._rule_member(rule, fold) for rule in self.rules_]
-        return Mixture(Pool(members, self.classes_, self.n_jobs), self.mixture_, None)
+        return Mixture(self._pool_of(members), self.mixture_, None)
 
     def _rule_member(self, rule: Any, fold: int) -> Any:
         if not self._has_class_rules:
@@ -117,6 +120,7 @@ class ClassRuleClassifier(RuleClassifier):
             super()._settle(evidence, aim)
             self.certificate_ = THRESHOLDS
             return
+        evidence = evidence._replace(deferral=self._deferral(aim))
         groups = find_groups(as_columns(self.by), evidence.answers.tables[TRAIN], self.unknown_group)
         calibrations = evidence.calibrations()
         known = evidence.known(groups, calibrations)
@@ -134,7 +138,7 @@ class ClassRuleClassifier(RuleClassifier):
     def _warn_of_many(self, known: Known, choice: ClassChoice, told: Evidence, aim: Aim) -> None:
         """Say what the tail and the goals cost on average beside the likeliest class of the best model."""
         mass, n_models = known.evidence.mass, known.evidence.n_models
-        usual = [argmax_rule(model, known.n_groups, known.n_classes) for model in range(n_models)]
+        usual = [argmax_rule(model, known.shape) for model in range(n_models)]
         alone = min(float(mass @ known.losses(known.said(rule)[TRAIN])) for rule in usual)
         warn_of_the_average(float(mass @ told.losses @ choice.mixture), alone, "the best model", aim, stacklevel=4)
 
@@ -164,7 +168,7 @@ class ClassRuleClassifier(RuleClassifier):
             raise ValueError(f"the probabilities are not those of {n_models} models")
         if not np.array_equal(classes, self.classes_) or len(self.calibrations_) != n_scores:
             raise ValueError("the probabilities are of other classes or models")
-        shape = (len(self.groups_.names), len(classes), len(classes))
+        shape = (len(self.groups_.names), len(classes), len(classes) + (self._scored.deferral is not None))
         if any(getattr(rule, "benefits", np.zeros(shape)).shape != shape for rule in self.rules_):
             raise ValueError("a rule is of other groups or classes")
         if any(one.biases.shape != (len(classes),) for one in self.calibrations_):

@@ -103,6 +103,12 @@ class Pool(NamedTuple):
     members: Sequence[Any]
     classes: AnyArray  # sorted
     n_jobs: int | None  # threads in which they are asked
+    deferred: Any = None  # what is said of rows that a member defers, whose code is behind those of the classes
+
+    @property
+    def answers(self) -> AnyArray:
+        """Return what members may say: the classes, and that a person decides, where some defer."""
+        return self.classes if self.deferred is None else with_label(self.classes, self.deferred)
 
     def needs_rows(self) -> bool:
         """Tell whether there are members that must be asked; stored predictions need not."""
@@ -136,15 +142,15 @@ class Mixture(NamedTuple):
     def decide(self, X: Any, given: Any, ids: Any = None) -> AnyArray:
         """Return the label of every row; ``given`` are the rows as they were before they were checked."""
         codes = self.probabilities(X).argmax(axis=1) if self.draws is None else self._drawn_codes(X, given, ids)
-        return np.asarray(self.pool.classes[codes])
+        return np.asarray(self.pool.answers[codes])
 
     def probabilities(self, X: Any) -> FloatArray:
-        """Return the probability that a draw says each class."""
+        """Return the probability that a draw gives each answer: each class, then deferral where there is any."""
         active = np.flatnonzero(self.shares).tolist()
         ask: Callable[..., Any] = delayed(_said_by)
         tasks = (ask(self.pool.members[place], X, self.pool.classes) for place in active)
         votes = Parallel(n_jobs=self.pool.n_jobs, prefer="threads")(tasks)
-        return shared(votes, self.shares[active], len(self.pool.classes))
+        return shared(votes, self.shares[active], len(self.pool.answers))
 
     def drawn(self, X: Any, given: Any, ids: Any = None) -> IntArray:
         """Return the place of the member that decides about each row, where it is drawn."""
@@ -190,6 +196,14 @@ class AskedRows(NamedTuple):
 def _said_by(member: Any, X: Any, classes: AnyArray) -> AnyArray:
     """Return the class codes that a member says, or, where it draws itself, how likely it says each class."""
     return member.predict_shares(X) if hasattr(member, "predict_shares") else predict_codes(member, X, classes)
+
+
+def with_label(classes: AnyArray, label: Any) -> AnyArray:
+    """Return the classes and one more label, each as it is: beside numbers a text stays a text."""
+    is_same = is_text(classes) == isinstance(label, str) and classes.dtype.kind in "Uiuf"
+    found = np.append(classes, [label]) if is_same else np.append(classes.astype(object), [None])
+    found[-1] = label
+    return found
 
 
 def shared(votes: Sequence[AnyArray], shares: FloatArray, n_classes: int) -> FloatArray:

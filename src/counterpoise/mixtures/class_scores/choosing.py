@@ -78,7 +78,7 @@ def is_for_ratios(known: Known, aim: Aim, limits: Limits) -> bool:
     """Tell whether the direct program will do: a tail of one model, and limits on errors of all rows alone."""
     alpha = aim.objective.tail_fraction if isinstance(aim.objective, Risk) else None
     is_tail = alpha is not None and alpha < 1.0 and not isinstance(aim.objective, WorstGroup)
-    if not is_tail or known.evidence.n_models > 1 or aim.max_models is not None:
+    if not is_tail or known.evidence.n_models > 1 or aim.max_models is not None or known.defer_cost is not None:
         return False
     own = {name for goal in aim.goals for name in goal.datasets} <= {TRAIN}
     return own and all(_is_of_errors(tensor) for tensor in limits.tensors)
@@ -93,10 +93,13 @@ def _is_of_errors(tensor: FloatArray) -> bool:
 def starting_rules(known: Known, *, has_tail: bool) -> list[ClassRule]:
     """Return the rules that any search starts from: the best class of each model, and for a tail shares by ratios."""
     models, right = range(known.evidence.n_models), -loss_tensor(known)
-    rules: list[ClassRule] = [argmax_rule(model, known.n_groups, known.n_classes) for model in models]
+    rules: list[ClassRule] = [argmax_rule(model, known.shape) for model in models]
     if has_tail:
         worth = [(level, ratio / (1.0 - ratio)) for level in LEVELS for ratio in _RATIOS]
-        rules += [TierRule(model, level, 1.0, times * right) for model in models for level, times in worth]
+        cost = known.defer_cost
+        rules += [
+            TierRule(model, level, 1.0, times * right, defer_cost=cost) for model in models for level, times in worth
+        ]
     return rules
 
 

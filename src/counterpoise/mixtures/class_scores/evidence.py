@@ -15,6 +15,7 @@ from counterpoise.mixtures.answers import TRAIN, Answers, Positive
 from counterpoise.mixtures.choosing import Evidence
 from counterpoise.mixtures.class_scores.calibration import Calibration, calibrated
 from counterpoise.mixtures.class_scores.tiers import ClassRule
+from counterpoise.mixtures.scores.evidence import Deferral
 from counterpoise.mixtures.scores.groups import Groups
 
 _TABLE = 3  # dimensions: rows, models, classes
@@ -28,12 +29,13 @@ class ClassEvidence(NamedTuple):
     answers: Answers  # the tables; what the models would say is not asked
     sample_weight: FloatArray | None
     groups: IntArray | None  # of all sensitive features, for WorstGroup
+    deferral: Deferral | None = None  # where rows may be deferred
 
     @property
     def positive(self) -> Positive:
-        """Return the classes."""
+        """Return the classes, and what is said of deferred rows."""
         assert self.answers.positive is not None  # noqa: S101 - there are classes
-        return self.answers.positive
+        return self.answers.positive._replace(deferred=None if self.deferral is None else self.deferral.label)
 
     @property
     def codes(self) -> IntArray:
@@ -122,13 +124,24 @@ class Known:
         """Return the number of groups that rules look at."""
         return len(self.groups.names)
 
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Return the shape of tensors by group, label and answer: a class, or deferral."""
+        return self.n_groups, self.n_classes, self.n_classes + (self.defer_cost is not None)
+
+    @property
+    def defer_cost(self) -> float | None:
+        """Return the loss of a deferred row; None where none is."""
+        return None if self.evidence.deferral is None else self.evidence.deferral.cost
+
     def said(self, rule: ClassRule) -> dict[str, FloatArray]:
         """Return how likely a rule gives each answer about the rows of each dataset."""
         return {name: rule.answers(told[rule.model], self.codes[name]) for name, told in self.probabilities.items()}
 
     def losses(self, said: FloatArray) -> FloatArray:
-        """Return how likely answers about the labelled rows are wrong."""
-        return np.asarray(1.0 - said[np.arange(len(said)), self.evidence.codes])
+        """Return what answers about the labelled rows lose: how likely they are wrong, and the cost of deferral."""
+        lost = 1.0 - said[np.arange(len(said)), self.evidence.codes]
+        return np.asarray(lost if self.defer_cost is None else lost - (1.0 - self.defer_cost) * said[:, -1])
 
     def answers(self, said: list[dict[str, FloatArray]]) -> "SoftAnswers":
         """Return what some rules say as answers that goals can be asked of."""
@@ -196,7 +209,7 @@ class LabelAnswers(Answers):
         """Return what counts the weight of the rows of each group and label, under the answer that is asked about."""
         known = self.known
         assert known is not None  # noqa: S101 - made of rows
-        shape = (known.n_groups, known.n_classes, known.n_classes)
+        shape = known.shape
         labels = label_chances(known)
 
         @cache

@@ -62,7 +62,7 @@ def search_fixed(known: Known, aim: Aim, rules: Sequence[ClassRule], multipliers
 def _hard(known: Known, rules: Sequence[ClassRule]) -> Iterator[ClassRule]:
     """Yield the likeliest class of each model, and each step of rules that draw."""
     for model in range(known.evidence.n_models):
-        yield argmax_rule(model, known.n_groups, known.n_classes)
+        yield argmax_rule(model, known.shape)
     for rule in rules:
         if isinstance(rule, TierRule):
             yield from (rule._replace(layer=layer) for layer in range(rule.n_layers))
@@ -72,7 +72,7 @@ def _own_prices(limits: Limits, multipliers: FloatArray) -> FloatArray:
     """Return a price for each row of the limits, given those of the goals."""
     prices = np.zeros(len(limits.tensors))
     if limits.goals is not None:
-        own = np.asarray(multipliers)[limits.goals.limits.owners]
+        own = np.asarray(multipliers)[limits.goals.template.places]
         prices[: own.size] = own
     return prices
 
@@ -83,7 +83,7 @@ class _Tried:
     def __init__(self, program: ClassProgram) -> None:
         self._program = program
         self.key = np.inf, np.inf
-        self.rule: ClassRule = argmax_rule(0, 1, 2)
+        self.rule: ClassRule = argmax_rule(0, program.known.shape)
 
     def look_at(self, rules: list[ClassRule]) -> Columns:
         """Try rules, and return what they come to."""
@@ -110,7 +110,8 @@ def _follow(program: ClassProgram, tried: _Tried, model: int, prices: FloatArray
     (tier,) = program.losses.tiers(program.risk, own, own)
 
     def rule(at: FloatArray) -> TierRule:
-        return TierRule(model, 0.0, np.inf, tier.benefits - np.tensordot(at, program.limits.tensors, axes=1))
+        benefits = tier.benefits - np.tensordot(at, program.limits.tensors, axes=1)
+        return TierRule(model, 0.0, np.inf, benefits, defer_cost=program.known.defer_cost)
 
     tried.look_at([rule(factor * prices) for factor in _PRICES])
     at = prices

@@ -17,6 +17,8 @@ from typing import Any, NamedTuple, Protocol, Self
 import numpy as np
 
 from counterpoise._base.types import FloatArray
+from counterpoise.goals import Ratio
+from counterpoise.goals.binding import BoundRates, bind_rates
 from counterpoise.mixtures.answers import TRAIN
 from counterpoise.mixtures.class_scores.evidence import Known, label_answers, label_mass
 from counterpoise.mixtures.class_scores.tiers import ClassRule, TierRule
@@ -33,30 +35,58 @@ _PATIENCE = 6  # rounds without a gain of that size
 _COARSE = 5e-4  # gap of the pool's own problem on the way
 _COSTS = (3.0, 30.0, 300.0, 3000.0)  # of artificial columns, in units of what a limit's tensor adds at most
 _MOST_JOINED = 4  # rules that join in a round
-_N_STEPS = 40  # rules that follow prices
+_N_STEPS, _FOLLOWED = 40, (0.0, 0.5)  # rules that follow prices, at each of these thresholds
 _FIRST_STEP = 4.0  # of a price, for a limit missed by one; steps fall with the root of their number
+
+
+class BoundRows(NamedTuple):
+    """Goals bound to the answers of all rows, so that those of many rules are one product each."""
+
+    template: GoalRows  # on other rules
+    now: BoundRates
+    moved: BoundRates | None  # with bounds larger by one, of the goals on ratios: their rows are affine in them
+    constants: FloatArray  # of the goals, which the bounds hold
+
+    @classmethod
+    def of(cls, tallied: TalliedGoals, template: GoalRows) -> Self:
+        """Bind goals."""
+        linear = [goal.linear for goal in tallied.asked]
+        ratios = [goal.with_bound(goal.bound + 1.0).linear for goal in tallied.asked if isinstance(goal.left, Ratio)]
+        moved = bind_rates(ratios, tallied.views) if ratios else None
+        constants = np.array([rate.constant for rate in linear])
+        return cls(template, bind_rates(linear, tallied.views, tallied.limits.names), moved, constants)
+
+    def rows(self, said: list[dict[str, FloatArray]]) -> GoalRows:
+        """Return the goals as rows on rules, given their answers."""
+        stacked = {name: np.column_stack([one[name].ravel() for one in said]) for name in self.now.weights}
+        rows = self.now.weighted(stacked) + (self.now.constants - self.constants)[:, None]
+        slopes = np.zeros_like(rows)
+        if self.moved is not None:
+            ratios = np.flatnonzero(self.template.row_slopes.any(axis=1))
+            slopes[ratios] = self.moved.values(stacked) - self.now.values(stacked)[ratios]
+        return self.template._replace(rows=rows, row_slopes=slopes)
 
 
 class Limits(NamedTuple):
     """Goals and perhaps a budget of the mean loss: as rows for given answers, and as tensors for all."""
 
-    goals: TalliedGoals | None
+    goals: BoundRows | None
     budget: float | None
     tensors: FloatArray  # (n_rows, n_groups, n_labels, n_answers): what each answer adds, for a unit of mass
 
     @property
     def sizes(self) -> FloatArray:
         """Return the most that a unit of mass adds to each limit: prices count in parts of it."""
-        return np.maximum(np.abs(self.tensors).max(axis=(1, 2, 3), initial=0.0), 1.0)
+        return np.asarray(np.maximum(np.abs(self.tensors).max(axis=(1, 2, 3), initial=0.0), 1.0))
 
     @property
     def has_any(self) -> bool:
         """Tell whether anything is asked."""
         return self.goals is not None or self.budget is not None
 
-    def rows(self, known: Known, said: list[dict[str, FloatArray]], means: FloatArray) -> GoalRows | None:
+    def rows(self, said: list[dict[str, FloatArray]], means: FloatArray) -> GoalRows | None:
         """Return the limits as rows on rules, given their answers and mean losses: the goals and then the budget."""
-        rows = None if self.goals is None else self.goals.rows(known.answers(said).counter(self.goals.views))
+        rows = None if self.goals is None else self.goals.rows(said)
         if self.budget is None:
             return rows
         kept = mean_limit(means, self.budget)
@@ -69,26 +99,28 @@ class Limits(NamedTuple):
 
 def limits_of(known: Known, goals: tuple[Any, ...]) -> Limits:
     """Return goals for any rules."""
-    shape = (known.n_groups, known.n_classes, known.n_classes)
     if not goals:
-        return Limits(None, None, np.zeros((0, *shape)))
+        return Limits(None, None, np.zeros((0, *known.shape)))
     answers = label_answers(known)
     views = answers.views()
     tallied = TalliedGoals.of(goals, views)
-    return Limits(tallied, None, as_tensors(known, tallied.rows(answers.counter(views)).rows))
+    rows = tallied.rows(answers.counter(views))
+    return Limits(BoundRows.of(tallied, rows), None, as_tensors(known, rows.rows))
 
 
 def as_tensors(known: Known, rows: FloatArray) -> FloatArray:
     """Return linear functions of the answers by group, label and answer, for a unit of the labelled rows' mass."""
-    shape = (known.n_groups, known.n_classes, known.n_classes)
-    added = (rows[:, :-1] - rows[:, -1:]).reshape(-1, *shape)
+    added = (rows[:, :-1] - rows[:, -1:]).reshape(-1, *known.shape)
     mass = label_mass(known)[None, :, :, None]
     return np.divide(added, mass, out=np.zeros_like(added), where=mass > 0)
 
 
 def loss_tensor(known: Known) -> FloatArray:
     """Return the loss of each answer, less one, by group and label."""
-    return np.repeat(-np.eye(known.n_classes)[None], known.n_groups, axis=0)
+    losses = -np.eye(*known.shape[1:])
+    if known.defer_cost is not None:
+        losses[:, -1] = known.defer_cost - 1.0
+    return np.repeat(losses[None], known.n_groups, axis=0)
 
 
 class Tier(NamedTuple):
@@ -232,7 +264,7 @@ class ClassProgram(NamedTuple):
         said = [self.known.said(rule) for rule in rules]
         losses = np.column_stack([self.losses.column(self.known, one) for one in said])
         means = np.array([self.known.evidence.mass @ self.known.losses(one[TRAIN]) for one in said])
-        return Columns(rules, losses, self.limits.rows(self.known, said, means))
+        return Columns(rules, losses, self.limits.rows(said, means))
 
     def solve(self, start: list[ClassRule], tol: float = TOL) -> Found:
         """Return the best mixture of a pool that grows from ``start``, or raise ``NotKept``."""
@@ -284,18 +316,21 @@ class ClassProgram(NamedTuple):
         for multipliers in prices:
             benefits = -np.tensordot(multipliers, self.limits.tensors, axes=1)
             for model in range(self.known.evidence.n_models):
-                yield from (TierRule(model, one.level, one.alpha, benefits + one.benefits) for one in tiers)
+                yield from (self._rule(model, one, benefits + one.benefits) for one in tiers)
+
+    def _rule(self, model: int, tier: Tier, benefits: FloatArray) -> TierRule:
+        return TierRule(model, tier.level, tier.alpha, benefits, defer_cost=self.known.defer_cost)
 
     def _following(self, columns: Columns, model: int) -> Columns:
         """Return the pool with rules at prices that follow what the rule before missed."""
         uniform = np.full(len(columns.losses), 1.0 / len(columns.losses))
         sample = uniform if self.losses.sample_weight is None else self.losses.sample_weight
-        sizes = self.limits.sizes
-        for tier in self.losses.tiers(self.risk, sample, columns.losses[:, 0]):
+        sizes, tiers = self.limits.sizes, self.losses.tiers(self.risk, sample, columns.losses[:, 0])
+        for tier in {one.level: one for one in tiers if one.level in _FOLLOWED}.values():
             prices = np.zeros(sizes.size)
             for step in range(1, _N_STEPS + 1):
                 benefits = tier.benefits - np.tensordot(prices, self.limits.tensors, axes=1)
-                one = self.columns([TierRule(model, tier.level, tier.alpha, benefits)])
+                one = self.columns([self._rule(model, tier, benefits)])
                 columns = columns.joined(one)
                 assert one.rows is not None  # noqa: S101 - there are goals
                 excess = one.rows.rows[:, 0] - one.rows.bounds

@@ -91,7 +91,7 @@ def _goal_rows(known: Known, limits: Limits, bins: Bins) -> GoalRows | None:
         return None
     rules = [RatioRule(0, bins.edges, shares) for shares in np.vstack([np.zeros(bins.n_bins), np.eye(bins.n_bins)])]
     said = [known.said(rule) for rule in rules]
-    return limits.goals.rows(known.answers(said).counter(limits.goals.views))
+    return limits.goals.rows(said)
 
 
 def _least_mean(bins: Bins, rows: GoalRows | None) -> float | None:

@@ -6,7 +6,9 @@ for right probabilities minimize
 
     sum over labels j of p[j] max(1 - q[j] - t, 0) / alpha  -  sum over answers k of q[k] B[k],
 
-which grows by ``p[k] / alpha + B[k]`` a unit of q[k] up to ``1 - t`` and by B[k] beyond: a fill from the top.
+which grows by ``p[k] / alpha + B[k]`` a unit of q[k] up to ``1 - t`` and by B[k] beyond: a fill from the top. Where a
+row can be deferred at a cost c, for a benefit of its own, the cheapest of three is taken: the fill; deferring, at
+``max(c - t, 0) / alpha``; or deferring with a part of ``(1 - t) / (1 - c)``, which caps the loss of every label at t.
 """
 
 from typing import NamedTuple
@@ -34,10 +36,12 @@ class TierRule(NamedTuple):
         The threshold t of the tail.
     alpha : float
         The fraction of the tail; infinite where there is none.
-    benefits : array of shape (n_groups, n_classes, n_classes)
-        By group, label and answer.
+    benefits : array of shape (n_groups, n_classes, n_answers)
+        By group, label and answer; the last answer is deferral, where there is a cost of it.
     layer : int
         The step of the fill that alone decides, for a rule without draws; -1 for all of them.
+    defer_cost : float or None
+        The loss of a row that is deferred; None where none is.
 
     Examples
     --------
@@ -54,6 +58,7 @@ class TierRule(NamedTuple):
     alpha: float
     benefits: FloatArray
     layer: int = SOFT
+    defer_cost: float | None = None
 
     @property
     def n_layers(self) -> int:
@@ -62,13 +67,21 @@ class TierRule(NamedTuple):
 
     def answers(self, probabilities: FloatArray, groups: IntArray) -> FloatArray:
         """Return how likely each answer is given about each row, shape (n_rows, n_answers)."""
-        second = np.empty((len(probabilities), self.benefits.shape[2]))
-        for group, benefits in enumerate(self.benefits):
-            rows = groups == group
-            second[rows] = probabilities[rows] @ benefits
+        told, gain, share = np.ascontiguousarray(probabilities), 1.0 / self.alpha, 1.0 - self.level
+        second = np.zeros((len(probabilities), self.benefits.shape[2]))
+        _kernels.weigh(told, groups, np.ascontiguousarray(self.benefits), second)
         said = np.zeros_like(second)
-        _kernels.fill(np.ascontiguousarray(probabilities), second, 1.0 / self.alpha, 1.0 - self.level, self.layer, said)
-        return said
+        _kernels.fill(told, second, gain, share, self.layer, said)
+        if self.defer_cost is None:
+            return said
+        _kernels.defer(told, second, gain, share, self.defer_cost, said)
+        return said if self.layer == SOFT else self._one_answer(said)
+
+    def _one_answer(self, said: FloatArray) -> FloatArray:
+        """Return answers without draws: of rows that are deferred in part the first layers defer."""
+        deferred = said[:, -1] > self.layer / self.n_layers
+        found = np.eye(said.shape[1])[np.where(deferred, said.shape[1] - 1, said[:, :-1].argmax(axis=1))]
+        return np.asarray(found)
 
     def __str__(self) -> str:
         kind = "one answer" if self.layer != SOFT or not self.level else f"shares of {1 - self.level:.3g}"
@@ -76,11 +89,13 @@ class TierRule(NamedTuple):
 
     def _check_loaded(self) -> None:
         """Check what came from a file."""
-        numbers = (self.level, self.alpha)
+        numbers = (self.level, self.alpha, 0.0 if self.defer_cost is None else self.defer_cost)
         if type(self.model) is not int or not all(type(one) is float for one in numbers) or type(self.layer) is not int:
             raise ValueError("it is no model with a level, a tail and a layer")
         if not 0 <= self.level < 1 or not self.alpha > 0 or self.benefits.ndim != 3:  # noqa: PLR2004
             raise ValueError("its level, tail or benefits are out of range")
+        if self.defer_cost is not None and not 0 <= self.defer_cost <= 1:
+            raise ValueError("its cost of deferral is out of range")
         if self.benefits.dtype != np.float64 or not np.isfinite(self.benefits).all():
             raise ValueError("its benefits are not finite numbers")
 
@@ -146,6 +161,6 @@ def best_two(probabilities: FloatArray) -> BestTwo:
     return BestTwo(first, second, np.asarray(rounded[rows, second] / rounded[rows, first]))
 
 
-def argmax_rule(model: int, n_groups: int, n_classes: int) -> TierRule:
-    """Return the rule that says the most likely class."""
-    return TierRule(model, 0.0, 1.0, np.zeros((n_groups, n_classes, n_classes)))
+def argmax_rule(model: int, shape: tuple[int, int, int]) -> TierRule:
+    """Return the rule that says the most likely class; the shape is that of its benefits."""
+    return TierRule(model, 0.0, 1.0, np.zeros(shape))
