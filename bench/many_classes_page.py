@@ -11,6 +11,7 @@ from papers.markdown import markdown_table
 
 TEMPLATE = Path(__file__).parent / "many_classes_template.md"
 RECALL, SURE, TAIL = "recall", "sure recall", "tail"
+HEADS = ("plain, choice", "rules, choice", "plain, test", "rules, test", "gain", "price")
 Cell = dict[str, np.ndarray]  # by column: a number for each seed
 
 
@@ -46,17 +47,7 @@ def _kept(cell: Cell) -> tuple[Cell, int]:
 
 
 def _recalls(rows: list[dict[str, str]], task: str) -> str:
-    heads = [
-        "set",
-        "floor",
-        "plain, choice",
-        "rules, choice",
-        "plain, test",
-        "rules, test",
-        "gain",
-        "price",
-        "none found",
-    ]
+    heads = ["set", "floor", *HEADS, "none found"]
     lines = []
     for (title, level), cell in _cells(rows, task).items():
         own, missing = _kept(cell)
@@ -71,7 +62,7 @@ def _recalls(rows: list[dict[str, str]], task: str) -> str:
 
 
 def _tails(rows: list[dict[str, str]]) -> str:
-    heads = ["set", "alpha", "plain, choice", "rules, choice", "plain, test", "rules, test", "gain", "price"]
+    heads = ["set", "alpha", *HEADS]
     lines = []
     for (title, level), cell in _cells(rows, TAIL).items():
         numbers = [cell[name].mean() for name in ("plain_chosen", "chosen", "plain_tested", "tested")]

@@ -12,8 +12,8 @@ from counterpoise.goals.classes import check_defer_label
 from counterpoise.mixtures.answers import TRAIN, Answers, Positive, find_positive
 from counterpoise.mixtures.cautions import warn_of_the_average
 from counterpoise.mixtures.choosing import Aim, Evidence, select
-from counterpoise.mixtures.class_scores.calibration import Calibration
-from counterpoise.mixtures.class_scores.choosing import ClassChoice, choose_class_rules
+from counterpoise.mixtures.class_scores.calibration import Calibration, no_calibration
+from counterpoise.mixtures.class_scores.choosing import ClassChoice, choose_class_rules, unless_usual
 from counterpoise.mixtures.class_scores.evidence import ClassEvidence, Known
 from counterpoise.mixtures.class_scores.fixed import as_fixed, search_fixed, value_of
 from counterpoise.mixtures.class_scores.probabilities import ProbabilityPool
@@ -127,6 +127,11 @@ class ClassRuleClassifier(RuleClassifier):
         choice = choose_class_rules(known, aim)
         if self.decision == FIXED:
             choice, self.fixed_cost_ = as_fixed(known, aim, choice)
+        usual = unless_usual(evidence, aim, known, choice) if self._prefers_usual else None
+        if usual is not None:
+            calibrations = (no_calibration(known.n_classes),) * evidence.n_models
+            known = evidence.known(groups, calibrations)
+            choice = choice.only(usual, value_of(known.as_evidence([usual]), aim, np.ones(1)))
         self._scored, self.groups_, self.calibrations_, self.rules_ = evidence, groups, calibrations, choice.rules
         self.certificate_ = choice.covers
         told = known.as_evidence(choice.rules)

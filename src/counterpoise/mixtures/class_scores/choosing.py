@@ -1,6 +1,6 @@
 """The choice of a mixture of rules of class probabilities."""
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -9,7 +9,8 @@ from counterpoise.goals import InfeasibleGoals, Rate
 from counterpoise.goals.advice import explain
 from counterpoise.mixtures.answers import TRAIN
 from counterpoise.mixtures.choosing import Aim, groups_by
-from counterpoise.mixtures.class_scores.evidence import Known, label_answers
+from counterpoise.mixtures.class_scores.calibration import no_calibration
+from counterpoise.mixtures.class_scores.evidence import ClassEvidence, Known, label_answers
 from counterpoise.mixtures.class_scores.program import (
     LEVELS,
     TOL,
@@ -23,6 +24,7 @@ from counterpoise.mixtures.class_scores.program import (
     as_tensors,
     limits_of,
     loss_tensor,
+    threshold,
 )
 from counterpoise.mixtures.class_scores.ratio_bins import choose_by_ratio
 from counterpoise.mixtures.class_scores.tiers import ClassRule, TierRule, argmax_rule
@@ -33,6 +35,8 @@ from counterpoise.mixtures.scores.choosing import cleaned
 from counterpoise.theory.risks import CVaR, Mean, Risk, RiskRows, WorstGroup
 
 _RATIOS = (0.1, 0.3, 0.5, 0.7, 0.9)  # of a probability to the largest above which a class has a share, to begin with
+_SURE = (0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.99, 1.1)  # probabilities below which rows are deferred, to begin with
+_SURELY = 2.0  # standard errors by which rules must be better than the likeliest class
 OF_RATIOS = "all rules of 16 bins of the ratio of the best two probabilities"
 
 
@@ -47,6 +51,10 @@ class ClassChoice(NamedTuple):
     cost: float  # of a limit on the number of rules
     risk: Risk | None  # bound to the rows, where it is no CVaR, worst group or rate
     covers: str
+
+    def only(self, rule: ClassRule, value: float) -> Self:
+        """Return one rule in the place of the best."""
+        return self._replace(rules=[rule], mixture=np.ones(1), value=value, lower=min(self.lower, value), cost=0.0)
 
 
 class Asked(NamedTuple):
@@ -74,6 +82,31 @@ def choose_class_rules(known: Known, aim: Aim, tol: float = TOL) -> ClassChoice:
     return _as_choice(aim, asked, found)
 
 
+def unless_usual(evidence: ClassEvidence, aim: Aim, known: Known, choice: ClassChoice) -> TierRule | None:
+    """Return the likeliest class of the best model, uncalibrated, unless that is surely worse; None where it is.
+
+    Only where nothing but errors counts. What was tuned on some rows follows their noise.
+    """
+    alpha = aim.objective.tail_fraction if isinstance(aim.objective, Risk) else None
+    if aim.goals or alpha is None or isinstance(aim.objective, WorstGroup) or known.defer_cost is not None:
+        return None
+    plain = evidence.known(known.groups, (no_calibration(known.n_classes),) * evidence.n_models)
+    rules = [argmax_rule(model, known.shape) for model in range(evidence.n_models)]
+    lost = np.asarray(plain.as_evidence(list(rules)).losses, dtype=np.float64)
+    best = int((known.evidence.mass @ lost).argmin())
+    chosen = known.as_evidence(choice.rules).losses @ choice.mixture
+    mass = evidence.mass
+    more = _above(lost[:, best], mass, alpha) - _above(chosen, mass, alpha)
+    mean = float(mass @ more)
+    return None if mean > _SURELY * float(np.sqrt(mass**2 @ (more - mean) ** 2)) else rules[best]
+
+
+def _above(losses: FloatArray, mass: FloatArray, alpha: float) -> FloatArray:
+    """Return for each row a number whose mean is the tail of a fraction alpha."""
+    level = threshold(losses, mass, alpha)
+    return level + np.maximum(losses - level, 0.0) / alpha
+
+
 def is_for_ratios(known: Known, aim: Aim, limits: Limits) -> bool:
     """Tell whether the direct program will do: a tail of one model, and limits on errors of all rows alone."""
     alpha = aim.objective.tail_fraction if isinstance(aim.objective, Risk) else None
@@ -94,6 +127,7 @@ def starting_rules(known: Known, *, has_tail: bool) -> list[ClassRule]:
     """Return the rules that any search starts from: the best class of each model, and for a tail shares by ratios."""
     models, right = range(known.evidence.n_models), -loss_tensor(known)
     rules: list[ClassRule] = [argmax_rule(model, known.shape) for model in models]
+    rules += [_deferring(known, model, level) for model in models for level in _SURE if known.defer_cost is not None]
     if has_tail:
         worth = [(level, ratio / (1.0 - ratio)) for level in LEVELS for ratio in _RATIOS]
         cost = known.defer_cost
@@ -101,6 +135,13 @@ def starting_rules(known: Known, *, has_tail: bool) -> list[ClassRule]:
             TierRule(model, level, 1.0, times * right, defer_cost=cost) for model in models for level, times in worth
         ]
     return rules
+
+
+def _deferring(known: Known, model: int, level: float) -> ClassRule:
+    """Return the rule that says the most likely class, and defers where its probability is below a level."""
+    cost, benefits = known.defer_cost or 0.0, np.zeros(known.shape)
+    benefits[:, :, -1] = level - 1.0 + cost
+    return TierRule(model, 0.0, 1.0, benefits, defer_cost=cost)
 
 
 def solve(program: ClassProgram, start: list[ClassRule], tol: float = TOL) -> Found:

@@ -139,5 +139,4 @@ def as_fixed(known: Known, aim: Aim, best: ClassChoice) -> tuple[ClassChoice, fl
             f"{best.value:.4g}: set decision='sticky', loosen a bound, or name more columns in by."
         )
     value = value_of(alone, aim, np.ones(1))
-    choice = best._replace(rules=[found.rule], mixture=np.ones(1), value=value, lower=min(best.lower, value), cost=0.0)
-    return choice, max(value - best.value, 0.0)
+    return best.only(found.rule, value), max(value - best.value, 0.0)

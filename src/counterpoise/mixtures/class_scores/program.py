@@ -34,8 +34,11 @@ _ENOUGH = 5e-4  # what a rule must gain, in units of the objective, to join the 
 _PATIENCE = 6  # rounds without a gain of that size
 _COARSE = 5e-4  # gap of the pool's own problem on the way
 _COSTS = (3.0, 30.0, 300.0, 3000.0)  # of artificial columns, in units of what a limit's tensor adds at most
+_MOST_LEVEL = 0.96  # of a tail: more classes than share a row then hardly matter
+_HALF, _LEAST = 0.5, 1e-6  # the tail that a risk without one is taken at, and the least that a row above it counts
 _MOST_JOINED = 4  # rules that join in a round
 _N_STEPS, _FOLLOWED = 40, (0.0, 0.5)  # rules that follow prices, at each of these thresholds
+_ON_THE_WAY = (0.25, 0.5, 0.75)  # from what the first rule keeps to limits that are out of reach
 _FIRST_STEP = 4.0  # of a price, for a limit missed by one; steps fall with the root of their number
 
 
@@ -166,7 +169,8 @@ class RowLosses:
         weight of the rows above, and of those below, which an answer is worth in the second tier too.
         """
         fraction = risk.tail_fraction
-        for level in (_threshold(mixed, self._mass, fraction or _HALF), 0.0, *LEVELS):
+        present = float(np.clip(threshold(mixed, self._mass, fraction or _HALF), 0.0, _MOST_LEVEL))
+        for level in (present, 0.0, *LEVELS):
             if fraction is not None:
                 yield Tier(level, fraction, 0.0)
                 continue
@@ -175,19 +179,16 @@ class RowLosses:
             yield Tier(level, 1.0 / max(high - low, _LEAST), -low * self._loss)
 
 
-_HALF, _LEAST = 0.5, 1e-6
-
-
 def _density(weights: FloatArray, mass: FloatArray, rows: Any) -> float:
     total = float(mass[rows].sum())
     return float(weights[rows].sum()) / total if total > 0 else 0.0
 
 
-def _threshold(losses: FloatArray, mass: FloatArray, fraction: float) -> float:
+def threshold(losses: FloatArray, mass: FloatArray, fraction: float) -> float:
     """Return the loss above which the tail of a fraction lies."""
     order = np.argsort(losses)[::-1]
     place = int(np.searchsorted(np.cumsum(mass[order]), fraction))
-    return float(np.clip(losses[order[min(place, order.size - 1)]], 0.0, 1.0 - 1e-3))
+    return float(losses[order[min(place, order.size - 1)]])
 
 
 class SumLosses:
@@ -287,9 +288,9 @@ class ClassProgram(NamedTuple):
                 break
             cost, best, idle = next(costs, 0.0), np.inf, 0
             if not cost:
-                raise NotKept(columns)
+                break
         if self.limits.has_any and self._mixed(columns, _COSTS[-1], _COARSE).missing > FEASIBLE:
-            raise NotKept(columns)
+            raise NotKept(self._on_the_way(columns))
         return Found(columns, self._finished(columns, tol), n_rounds)
 
     def _more(
@@ -321,8 +322,17 @@ class ClassProgram(NamedTuple):
     def _rule(self, model: int, tier: Tier, benefits: FloatArray) -> TierRule:
         return TierRule(model, tier.level, tier.alpha, benefits, defer_cost=self.known.defer_cost)
 
-    def _following(self, columns: Columns, model: int) -> Columns:
-        """Return the pool with rules at prices that follow what the rule before missed."""
+    def _on_the_way(self, columns: Columns) -> Columns:
+        """Return the pool with rules that keep looser limits: what can be offered where the limits are out of reach."""
+        assert columns.rows is not None  # noqa: S101 - they are not kept
+        first = columns.rows.rows[:, 0]
+        for model in range(self.known.evidence.n_models):
+            for part in _ON_THE_WAY:
+                columns = self._following(columns, model, first + part * (columns.rows.bounds - first))
+        return columns
+
+    def _following(self, columns: Columns, model: int, bounds: FloatArray | None = None) -> Columns:
+        """Return the pool with rules at prices that follow what the rule before missed, of the limits or of others."""
         uniform = np.full(len(columns.losses), 1.0 / len(columns.losses))
         sample = uniform if self.losses.sample_weight is None else self.losses.sample_weight
         sizes, tiers = self.limits.sizes, self.losses.tiers(self.risk, sample, columns.losses[:, 0])
@@ -333,7 +343,7 @@ class ClassProgram(NamedTuple):
                 one = self.columns([self._rule(model, tier, benefits)])
                 columns = columns.joined(one)
                 assert one.rows is not None  # noqa: S101 - there are goals
-                excess = one.rows.rows[:, 0] - one.rows.bounds
+                excess = one.rows.rows[:, 0] - (one.rows.bounds if bounds is None else bounds)
                 prices = np.maximum(prices + _FIRST_STEP / tier.scale / step**0.5 * excess / sizes, 0.0)
         return columns
 
