@@ -218,3 +218,21 @@ def test_a_fixed_rule_may_defer():
     model.fit(X[CHOOSE], Y[CHOOSE])
     assert model.check_goals()[0].holds
     assert set(np.unique(model.predict_proba(X[TEST], deferral=True))) == {0.0, 1.0}
+
+
+def test_the_price_of_a_goal_is_traced_at_given_bounds():
+    model = mixed().fit(X[CHOOSE], Y[CHOOSE])
+    points = cp.tradeoff(model, "recall(train, of=ant) >= 0.8", [0.8, 0.9, 0.999])
+    assert points.values[0] <= points.values[1] + 1e-3
+    for point in points:
+        assert np.isnan(point.value) or point.mixture.shape == (len(points.rules),)
+    with pytest.raises(ValueError, match="not known beforehand which bounds can be met: pass bounds"):
+        cp.tradeoff(model, "recall(train, of=ant) >= 0.8")
+
+
+def test_without_goals_the_likeliest_class_stays_unless_another_rule_is_surely_better():
+    model = cp.GoalClassifier(MODEL, cv="prefit", random_state=0).fit(X[CHOOSE], Y[CHOOSE])
+    np.testing.assert_array_equal(model.predict(X[TEST]), MODEL.predict(X[TEST]))
+    assert model.calibrations_[0].is_none
+    sure = cp.GoalClassifier(MODEL, cv="prefit", alpha=0.05, random_state=0).fit(X[CHOOSE], Y[CHOOSE])
+    assert sure.value_ < 1.0

@@ -82,25 +82,26 @@ class GoalClassifier(ClassRuleClassifier):
 
     Attributes
     ----------
-    classes_ : array of shape (2,)
+    classes_ : array of shape (n_classes,)
     refit_ : bool
         Whether one model trained on all rows decides; else those of the folds do, one drawn for each person. From
         20,000 rows on one does: below, goals chosen on the folds came out up to 2.5 points elsewhere on a refit.
     decides_ : str
         Which models decide, and why, in a sentence.
-    estimators_ : list
-        The models that decide; those of the first fold first.
-    names_ : list
-        What the estimators are called.
+    estimators_, names_ : list
+        The models that decide, those of the first fold first, and what the estimators are called.
     rules_ : list of Rule
-        ``rule.model`` is the place of its estimator among those given, ``rule.thresholds`` a dict by group.
+        ``rule.model`` is the place of its estimator among those given, ``rule.thresholds`` a dict by group; of more
+        than two classes TierRule or RatioRule.
     mixture_ : array of shape (n_rules,)
         Probability with which each of ``rules_`` decides.
     groups_ : Groups
         The columns of ``by`` and the names of the groups.
     value_, gap_ : float
-        Risk of the mixture on the rows that it was chosen on, and how far above the optimum of all thresholds of all
-        models it is at most.
+        Risk of the mixture on the rows that it was chosen on, and how far it is at most above the optimum of what
+        ``certificate_`` says: all thresholds of all models, or, of more than two classes, the rules that were tried.
+    calibrations_ : tuple of Calibration
+        Of more classes: what brings the probabilities of each estimator in line with the rows of choice.
     goals_, multipliers_, fixed_cost_, alpha_, objective_, selection_, n_models_, n_features_in_, feature_names_in_
         As for ``MixtureClassifier``.
 
@@ -108,6 +109,7 @@ class GoalClassifier(ClassRuleClassifier):
     -----
     Other rows than those of ``fit``, given to ``check_goals`` or ``rebalance`` or as ``datasets``, are each told by the
     models of one fold, drawn at random, where folds decide. ``to_deterministic`` then lets most of the folds decide.
+    Of more than two classes models need ``predict_proba``; goals that were not met are not proven to be impossible.
 
     Examples
     --------
@@ -192,7 +194,7 @@ class GoalClassifier(ClassRuleClassifier):
         X : array, sparse matrix, data frame or sequence with n_samples rows
             Labelled rows, as the models take them: nothing is converted.
         y : array of shape (n_samples,)
-            Labels of two classes, of any type.
+            Labels of two or more classes, of any type.
         sample_weight : array of shape (n_samples,), optional
             Non-negative. A model that takes none is trained on rows drawn by them.
         sensitive_features : data frame, dict of arrays or array, optional

@@ -25,7 +25,7 @@ from counterpoise.mixtures.scored import FIXED, RuleClassifier
 from counterpoise.mixtures.scores.groups import as_columns, find_groups
 from counterpoise.theory.risks import Risk
 
-THRESHOLDS = "all thresholds of all models"
+THRESHOLDS, MODELS = "all thresholds of all models", "all mixtures of the models"
 
 
 class ClassMember(NamedTuple):
@@ -118,11 +118,12 @@ class ClassRuleClassifier(RuleClassifier):
     def _settle(self, evidence: Any, aim: Aim) -> None:
         if not isinstance(evidence, ClassEvidence):
             super()._settle(evidence, aim)
-            self.certificate_ = THRESHOLDS
+            self.certificate_ = THRESHOLDS if self._has_rules else MODELS
             return
-        evidence = evidence._replace(deferral=self._deferral(aim))
+        evidence = evidence._replace(deferral=self._deferral(aim)).calibrated()
         groups = find_groups(as_columns(self.by), evidence.answers.tables[TRAIN], self.unknown_group)
-        calibrations = evidence.calibrations()
+        calibrations = evidence.found
+        assert calibrations is not None  # noqa: S101 - found here
         known = evidence.known(groups, calibrations)
         choice = choose_class_rules(known, aim)
         if self.decision == FIXED:

@@ -43,7 +43,8 @@ class MixtureClassifier(ClassRuleClassifier):
         What must hold on the rows of ``fit``, the dataset ``train``, and on other datasets: see ``counterpoise.goals``.
     scores : bool, default=False
         Mix not the models but the rules of their scores: every threshold of every model with ``predict_proba`` or
-        ``decision_function``, one for each group of ``by``. Two classes only.
+        ``decision_function``, one for each group of ``by``. Of more than two classes rules of the probabilities
+        that models with ``predict_proba`` tell: see ``GoalClassifier``.
     by : str or list of str, default=()
         Columns that may be looked at when deciding: rules have a threshold for each combination of their values. Each
         is a column of ``sensitive_features``, of X where it is a data frame, or the word ``"baseline"``, which stands
@@ -87,7 +88,7 @@ class MixtureClassifier(ClassRuleClassifier):
         Probability with which each model decides, or with ``scores`` each of ``rules_``.
     rules_ : list of Rule
         With ``scores``: ``rule.model`` is a place in ``estimators_``, ``rule.thresholds`` a dict by group; by model,
-        then by rising threshold.
+        then by rising threshold. Of more than two classes as for ``GoalClassifier``.
     groups_ : Groups
         With ``scores``: the columns of ``by`` and the names of the groups.
     n_models_ : int
@@ -96,7 +97,9 @@ class MixtureClassifier(ClassRuleClassifier):
         With ``decision="fixed"``: how much more risk the rule has than the best mixture.
     value_, gap_ : float
         Risk of the mixture on the rows of ``fit``, and how far above the optimum of all mixtures it is at most; with
-        ``scores`` that of all thresholds of all models.
+        ``scores`` that of all thresholds of all models, or of what ``certificate_`` says.
+    certificate_, calibrations_
+        With ``scores``: as for ``GoalClassifier``.
     goals_ : tuple of Goal
     multipliers_ : array of shape (n_goals,)
         The price of each goal: how fast the risk would fall if its linear form were relaxed; 0 where it costs nothing.

@@ -12,7 +12,7 @@ from counterpoise._base.types import FloatArray, IntArray
 
 _LEAST = 1e-9  # a probability below this counts as this: what was never seen is not impossible
 _N_FOLDS = 3
-_MOST_ROWS = 30_000  # that the numbers are found on: they are few
+_MOST_ROWS = 8_000  # that the numbers are found on: they are few
 _SURELY = 1.0  # standard errors by which held-out rows must be told better
 _PULL = 1e-3  # towards no change, in units of the mean loss: a class without rows has no bias of its own
 
@@ -105,7 +105,7 @@ def _fitted(logs: FloatArray, codes: IntArray, mass: FloatArray) -> Calibration:
 
     start = np.append(1.0, np.zeros(n_classes))
     bounds: list[Any] = [(0.05, 20.0), *[(-10.0, 10.0)] * n_classes]
-    found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 100})
+    found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 50})
     return Calibration(float(1.0 / found.x[0]), np.asarray(found.x[1:], dtype=np.float64))
 
 

@@ -30,6 +30,7 @@ class ClassEvidence(NamedTuple):
     sample_weight: FloatArray | None
     groups: IntArray | None  # of all sensitive features, for WorstGroup
     deferral: Deferral | None = None  # where rows may be deferred
+    found: tuple[Calibration, ...] | None = None  # of each model, where they were asked for
 
     @property
     def positive(self) -> Positive:
@@ -67,19 +68,24 @@ class ClassEvidence(NamedTuple):
             if name not in self.scores or table.n_samples != len(self.scores[name]):
                 raise ValueError(f"tables[{name!r}] must hold the rows of a dataset that the models were asked about.")
             answers = answers.with_dataset(name, table, None)
-        return self._replace(answers=answers)
+        return self._replace(answers=answers, found=None if TRAIN in tables else self.found)
 
     def with_dataset(self, name: str, table: Table, scores: FloatArray) -> Self:
         """Return the same evidence with another dataset."""
-        return self._replace(scores={**self.scores, name: scores}, answers=self.answers.with_dataset(name, table, None))
+        known = self._replace(scores={**self.scores, name: scores}, found=None if name == TRAIN else self.found)
+        return known._replace(answers=self.answers.with_dataset(name, table, None))
 
     def first(self, n_models: int) -> Self:
         """Return the same rows with the probabilities of the first models only."""
-        return self._replace(scores={name: part[:, :n_models] for name, part in self.scores.items()})
+        some = {name: part[:, :n_models] for name, part in self.scores.items()}
+        return self._replace(scores=some, found=None if self.found is None else self.found[:n_models])
 
-    def calibrations(self) -> tuple[Calibration, ...]:
-        """Return for each model what brings its probabilities in line with the labelled rows."""
-        return tuple(calibrated(told, self.codes, self.mass) for told in self.scores[TRAIN].swapaxes(0, 1))
+    def calibrated(self) -> Self:
+        """Return the same evidence, with what brings each model's probabilities in line with the labelled rows."""
+        if self.found is not None:
+            return self
+        told = self.scores[TRAIN].swapaxes(0, 1)
+        return self._replace(found=tuple(calibrated(one, self.codes, self.mass) for one in told))
 
     def known(self, groups: Groups, calibrations: tuple[Calibration, ...]) -> "Known":
         """Return the rows as rules see them."""
@@ -91,6 +97,8 @@ class ClassEvidence(NamedTuple):
 
     def _check_loaded(self) -> None:
         """Check what came from a file."""
+        if self.found is not None and len(self.found) != self.n_models:
+            raise ValueError("its calibrations are not those of its models")
         if TRAIN not in self.scores or self.answers.positive is None or self.answers.positive.is_binary:
             raise ValueError("it lacks the probabilities of labelled rows of more than two classes")
         rows = [part for part in (self.sample_weight, self.groups) if part is not None]

@@ -72,7 +72,7 @@ def _own_prices(limits: Limits, multipliers: FloatArray) -> FloatArray:
     """Return a price for each row of the limits, given those of the goals."""
     prices = np.zeros(len(limits.tensors))
     if limits.goals is not None:
-        own = np.asarray(multipliers)[limits.goals.template.places]
+        own = np.asarray(multipliers)[limits.places]
         prices[: own.size] = own
     return prices
 

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 
-from counterpoise._base.types import FloatArray
+from counterpoise._base.types import FloatArray, IntArray
 from counterpoise.goals import Ratio
 from counterpoise.goals.binding import BoundRates, bind_rates
 from counterpoise.mixtures.answers import TRAIN
@@ -81,6 +81,11 @@ class Limits(NamedTuple):
     def sizes(self) -> FloatArray:
         """Return the most that a unit of mass adds to each limit: prices count in parts of it."""
         return np.asarray(np.maximum(np.abs(self.tensors).max(axis=(1, 2, 3), initial=0.0), 1.0))
+
+    @property
+    def places(self) -> IntArray:
+        """Return the place of the goal that each row belongs to."""
+        return np.zeros(0, dtype=np.int64) if self.goals is None else self.goals.template.places
 
     @property
     def has_any(self) -> bool:
