@@ -53,6 +53,7 @@ def test_rounds_train_for_goals_on_every_column_and_dataset_and_tell_how_they_st
 ):
     told = []
     run = fit_run(inside_file(), output=tmp_path / "run", tell=lambda progress: told.append(progress.part))
+    assert told.pop() == "measuring"
     assert all(part.startswith("round ") and ", goals m" in part for part in told)
     assert "goals met, risk 0." in told[-1]
     assert ", bound 0." in told[-1]
@@ -98,11 +99,14 @@ def test_an_interrupt_leaves_rounds_that_go_on_to_the_same_result(inside_file, t
 
 def test_goals_out_of_reach_tell_the_nearest_mixture_and_other_goals_train_anew(inside_file, tmp_path):
     path = inside_file("recall(train) >= 0.99", "positive_rate(train) <= 0.1")
-    with pytest.raises(InfeasibleGoals, match="cannot hold together") as caught:
+    with pytest.raises(InfeasibleGoals, match=r"was found that meets recall.* and positive_rate") as caught:
         fit_run(path, output=tmp_path / "run")
-    nearest, kept = caught.value.__notes__
+    nearest, *_, kept = caught.value.__notes__
     n_models = len(caught.value.closest.estimators_)
-    assert nearest.startswith(f"The nearest mixture of the {n_models} models that were trained: recall(train) >= 0.99:")
+    assert nearest.startswith(f"The nearest mixture of the {n_models} models that were trained: ")
+    missed = [check for check in caught.value.closest.check_goals() if not check.holds]
+    assert sum(check.violation for check in missed) == pytest.approx(caught.value.least_violation)
+    assert [str(check.goal) for check in missed] in [[str(old) for old in way] for way in caught.value.ways_out]
     assert kept.endswith("kept for them; other goals in the file train others.")
     assert len(list((tmp_path / "run" / CHECKPOINT).glob("round-*.cp"))) == n_models
     events = []

@@ -41,8 +41,7 @@ class Positive(NamedTuple):
         if not self.is_binary:
             positive = None if self.place is None else named[self.place]
             return Classes(None, positive, tuple(named), self.deferred)
-        negative, positive = self.classes[1 - self.positive_place], self.classes[self.positive_place]
-        return Classes(negative, positive, (), self.deferred)
+        return Classes(named[1 - self.positive_place], named[self.positive_place], (), self.deferred)
 
     @property
     def positive_place(self) -> int:

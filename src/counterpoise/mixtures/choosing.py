@@ -8,7 +8,7 @@ import numpy as np
 from counterpoise._base.checks import check_alpha, check_number
 from counterpoise._base.types import ByteArray, FloatArray, IntArray
 from counterpoise._base.words import did_you_mean
-from counterpoise.goals import Goal, Rate, Ratio, Table, as_objective
+from counterpoise.goals import Goal, InfeasibleGoals, Rate, Ratio, Table, as_objective
 from counterpoise.goals.arguments import OWN_WORDS
 from counterpoise.goals.rates import METRICS, RATIOS
 from counterpoise.goals.reading import asked_goals, refuse_deferral
@@ -174,6 +174,20 @@ def posed(selection: Selection, aim: Aim) -> Game:
     risk = selection.risk or aim.objective
     assert isinstance(risk, Risk)  # noqa: S101 - a rate has its row
     return Game(losses, risk, weight, goals)
+
+
+def choose_nearest(selection: Selection, aim: Aim) -> Choice:
+    """Choose the mixture that misses the goals least, of those the one with the least risk; no budget limits it."""
+    assert selection.goals is not None  # noqa: S101 - they cannot be met
+    return posed(selection._replace(goals=selection.goals.nearest()), aim).solve()
+
+
+def choose_or_nearest(selection: Selection, aim: Aim) -> Choice:
+    """Choose the mixture, or that which misses the goals least where none meets them."""
+    try:
+        return choose_mixture(selection, aim)
+    except InfeasibleGoals:
+        return choose_nearest(selection, aim)
 
 
 def choose_mixture(selection: Selection, aim: Aim) -> Choice:
