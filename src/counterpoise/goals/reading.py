@@ -60,6 +60,18 @@ def as_goals(goals: Any) -> tuple[Goal, ...]:
     return tuple(goal for part in goals for goal in as_goals(part))
 
 
+def are_asked(goals: Any) -> bool:
+    """Tell whether there are goals, of what ``as_goals`` takes, without reading their texts.
+
+    Examples
+    --------
+    >>> from counterpoise.goals.reading import are_asked
+    >>> are_asked(["recall(train) >= 0.9"]), are_asked([[], ()])
+    (True, False)
+    """
+    return isinstance(goals, (Goal, str)) or any(are_asked(part) for part in goals)
+
+
 def asked_goals(goals: Any, *, trains: bool = False, defers: bool = True) -> tuple[Goal, ...]:
     """Return goals that models are to be chosen or trained for, after checking their bounds: see ``check_reach``.
 
