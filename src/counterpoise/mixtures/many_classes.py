@@ -97,6 +97,15 @@ class ClassRuleClassifier(RuleClassifier):
         column = fold * self._n_scores + rule.model
         return ClassMember(rule, column, self.calibrations_[rule.model], self._scored_alone)
 
+    def _at_usual(self, shares: FloatArray, draws: Any) -> Mixture:
+        if not self._has_class_rules:
+            return super()._at_usual(shares, draws)
+        n_classes = len(self.classes_)
+        rule, unchanged = argmax_rule(0, self._known(self._scored).shape), no_calibration(n_classes)
+        columns = np.arange(shares.size) * self._n_scores
+        members: list[Any] = [ClassMember(rule, one, unchanged, self._scored_alone) for one in columns.tolist()]
+        return Mixture(self._pool_of(members), shares, draws if shares.size > 1 else None)
+
     def _scorers(self) -> Any:
         is_of_many = len(self.classes_) > 2  # noqa: PLR2004 - more than a threshold tells apart
         return ProbabilityPool(self._members, self.n_jobs) if is_of_many else super()._scorers()
