@@ -22,7 +22,8 @@ from counterpoise._base.checks import (
 )
 from counterpoise._base.text_table import text_table
 from counterpoise._base.types import ArrayLike, FloatArray, IntArray
-from counterpoise.goals.classes import is_positive, two_classes, where_deferred
+from counterpoise.goals.classes import check_defer_label, is_positive, two_classes
+from counterpoise.goals.evaluation import as_answers, decided
 from counterpoise.goals.expressions import Rate, Ratio
 from counterpoise.goals.kinds import Fraction, fractions, kinds_of, needs
 from counterpoise.goals.rates import TABLED, named, recall
@@ -231,10 +232,12 @@ def rate_table(
     sex=F          2            1         0.5000      0.0000  1.0000               0.0000     1.0000
     sex=M          2            1         1.0000      0.5000  1.0000               1.0000     0.5000
     """
-    labels = np.asarray(predictions)
+    labels = as_answers(predictions, defer_label)
     table = Table(labels, y, sensitive_features, baseline, sample_weight=sample_weight)
-    decided = labels if defer_label is None else labels[~where_deferred(labels, defer_label)]
-    classes = two_classes([decided, table.y, table.baseline], pos_label=pos_label)._replace(deferred=defer_label)
+    classes = two_classes([decided(labels, defer_label), table.y, table.baseline], pos_label=pos_label)
+    if defer_label is not None:
+        check_defer_label(defer_label, classes.labels)
+        classes = classes._replace(deferred=defer_label)
     labelled, deployed = (
         None if part is None else is_positive(part, classes, name)
         for name, part in (("y", table.y), ("baseline", table.baseline))

@@ -145,6 +145,8 @@ def test_rates_among_the_decided_stand_against_numbers_only():
 def test_a_label_of_deferred_rows_that_could_be_a_class_is_refused(label, message):
     with pytest.raises((TypeError, ValueError), match=message):
         defer_rate().value([0, 1], Table(None, [0, 1]), defer_label=label)
+    with pytest.raises((TypeError, ValueError), match=message):
+        rate_table([0, 1], [0, 1], defer_label=label)
     with pytest.raises((TypeError, ValueError), match="defer_label must"):
         audit("defer_rate(train) <= 0.5", [0, 1], [0, 1], defer_label=label)
 
@@ -158,6 +160,8 @@ def test_lists_of_numbers_and_a_text_are_read_as_they_are():
     table = Table(None, [0, 1, 1, 0])
     assert defer_rate().value([0, 1, "ask", "ask"], table, defer_label="ask") == 0.5
     assert goals.accuracy().value((0, 1, "ask", 1), table, defer_label="ask") == 0.5
+    assert rate_table([0, 1, "ask", 1], [0, 1, 1, 0], defer_label="ask")[0].defer_rate == 0.25
+    assert defer_rate().value(["no", "yes"], Table(None, ["no", "yes"]), defer_label=0) == 0.0
 
 
 def test_probabilities_have_a_column_for_deferral_where_there_is_some():

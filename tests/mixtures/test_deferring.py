@@ -1,5 +1,7 @@
 """Classifiers that defer: draws, votes and fixed rules of three answers, inside goals on who is deferred."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -8,7 +10,7 @@ from sklearn.model_selection import cross_val_score
 
 import counterpoise as cp
 from counterpoise.goals import InfeasibleGoals, Table
-from counterpoise.mixtures.cautions import Everybody
+from counterpoise.mixtures.cautions import CostlyTail, Everybody
 
 N = 500
 RNG = np.random.default_rng(0)
@@ -153,6 +155,23 @@ def test_a_saved_classifier_decides_the_same(tmp_path):
     assert loaded.rebalance(defer_cost=0.3).value_ > loaded.value_
 
 
+def test_rules_that_were_saved_before_there_was_deferral_may_defer_now():
+    old = cp.load(Path(__file__).parent / "old_models" / "rules.cp")
+    assert old.defer_cost is None
+    assert [rule.lower for rule in old.rules_] == [None] * len(old.rules_)
+    assert all(check.holds for check in old.check_goals())
+    now = old.rebalance(defer_cost=0.1)
+    rows = np.random.default_rng(0).normal(
+        size=(60, 2)
+    )  # those of its fit; the baseline is the sign of the first column
+    level = 1 / (1 + np.exp(-rows.sum(axis=1)))
+    edges = [(rule.thresholds["all"], (rule.lower or rule.thresholds)["all"]) for rule in now.rules_]
+    agrees = [np.where(rows[:, 0] > 0, level > upper, level <= lower).mean() for upper, lower in edges]
+    deferred = [((level > lower) & (level <= upper)).mean() for upper, lower in edges]
+    assert now.check_goals()[1].value == pytest.approx(1 - now.mixture_ @ agrees)  # of which deferred rows are a part
+    assert now.mixture_ @ deferred > 0.01
+
+
 def test_folds_decide_and_clones_keep_the_parameters():
     strong = cp.GoalClassifier(LogisticRegression(), defer_cost=0.15, alpha=0.5, goals=GOALS[:1], cv=3, random_state=0)
     twin = clone(strong).fit(X, Y)
@@ -272,6 +291,12 @@ def test_only_rules_of_scores_defer():
         cp.AdaLPBoostClassifier(goals=GOALS[:1], n_estimators=2).fit(X, Y)
     with pytest.raises(ValueError, match="speaks of deferred rows, and nothing is deferred: set defer_cost"):
         cp.ConstrainedClassifier(goals=GOALS[:1]).fit(X, Y)
+
+
+def test_a_mixture_is_compared_with_models_that_decide(recwarn):
+    """That deferring everybody would cost less is no reason to warn of the average."""
+    fitted(alpha=0.5, defer_cost=0.0, goals=["defer_rate(train) <= 0.02", "error_rate(train) <= 0.3"])
+    assert not [one for one in recwarn if issubclass(one.category, CostlyTail)]
 
 
 def test_a_deferral_for_nothing_is_warned_of():

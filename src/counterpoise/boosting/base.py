@@ -23,7 +23,7 @@ from counterpoise.boosting.rounds import IMPROVEMENT, History, Round, Rule
 from counterpoise.boosting.rules import without_outliers
 from counterpoise.goals import Rate, Table, as_goals
 from counterpoise.goals.bound import check_asked
-from counterpoise.goals.reading import asked_goals
+from counterpoise.goals.reading import are_asked, asked_goals
 from counterpoise.goals.tables import with_train
 from counterpoise.mixtures.answers import TRAIN, Answers, find_positive
 from counterpoise.mixtures.cautions import warn_of_the_average
@@ -297,7 +297,7 @@ class BoostedMixture(ResumingBooster, RandomizedClassifier):
 
     def _asks_rates(self) -> bool:
         """Tell whether rates are asked for, which need what the models say and not only where they err."""
-        return bool(as_goals(self.goals)) or isinstance(self._aim_of_fit().objective, Rate)
+        return are_asked(self.goals) or isinstance(self._aim_of_fit().objective, Rate)
 
     def _check_asked(self, rows: Rows) -> None:
         """Refuse goals on what is not there before any model is trained."""

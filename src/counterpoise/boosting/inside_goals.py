@@ -15,6 +15,7 @@ from counterpoise.boosting.rounds import History, Rule, Standing
 from counterpoise.boosting.stage import Stage
 from counterpoise.goals import InfeasibleGoals, Rate, Table, as_goals
 from counterpoise.goals.advice import advised
+from counterpoise.goals.reading import are_asked
 from counterpoise.goals.tables import with_train
 from counterpoise.mixtures.answers import TRAIN, Answers, Positive, find_positive
 from counterpoise.mixtures.choosing import Aim, Evidence, choose_mixture, choose_nearest, select
@@ -46,7 +47,7 @@ class InsideGoals(BoostedMixture, RuleClassifier):
     @property
     def _trains_inside(self) -> bool:
         """Tell whether rounds look at the goals."""
-        return bool(as_goals(self.goals))
+        return are_asked(self.goals)  # asked for in every round
 
     def _rule_inside(self, risk: Risk) -> Rule:
         """Return the rule that prices answers by the dual of the program with goals."""

@@ -60,10 +60,10 @@ def prepare(
         What predictions hold for deferred rows; probabilities have one more column for them, the last.
     """
     tables = as_tables(data)
-    arrays = {name: _as_array(values, defer_label) for name, values in _by_dataset(predictions, tables).items()}
+    arrays = {name: as_answers(values, defer_label) for name, values in _by_dataset(predictions, tables).items()}
     for name, array in arrays.items() if kind != "probabilities" else ():
         _check_shape(array, [(table_of(tables, name).n_samples,)], kind, name)
-    seen = [_decided(array, defer_label) for array in arrays.values()] if kind == "labels" else []
+    seen = [decided(array, defer_label) for array in arrays.values()] if kind == "labels" else []
     found = classes_of(tables, [*seen, *([] if classes is None else [np.asarray(classes)])], pos_label=pos_label)
     if defer_label is not None:
         check_defer_label(defer_label, found.labels)
@@ -79,13 +79,13 @@ def prepare(
     return Prepared(Views(tables, found), said)
 
 
-def _as_array(values: Any, defer_label: Any) -> AnyArray:
+def as_answers(values: Any, defer_label: Any) -> AnyArray:
     """Return an array; numbers in a list stay numbers beside a text for deferred rows."""
     is_mixed = defer_label is not None and isinstance(values, (list, tuple))
     return np.asarray(values, dtype=object) if is_mixed and not np.ndim(values[:1]) > 1 else np.asarray(values)
 
 
-def _decided(labels: AnyArray, defer_label: Any) -> AnyArray:
+def decided(labels: AnyArray, defer_label: Any) -> AnyArray:
     """Return the labels that are not deferred."""
     return labels if defer_label is None else labels[~where_deferred(labels, defer_label)]
 

@@ -60,6 +60,18 @@ def as_goals(goals: Any) -> tuple[Goal, ...]:
     return tuple(goal for part in goals for goal in as_goals(part))
 
 
+def are_asked(goals: Any) -> bool:
+    """Tell whether there are goals, of what ``as_goals`` takes, without reading their texts.
+
+    Examples
+    --------
+    >>> from counterpoise.goals.reading import are_asked
+    >>> are_asked(["recall(train) >= 0.9"]), are_asked([[], ()])
+    (True, False)
+    """
+    return isinstance(goals, (Goal, str)) or any(are_asked(part) for part in goals)
+
+
 def asked_goals(goals: Any, *, trains: bool = False, defers: bool = True) -> tuple[Goal, ...]:
     """Return goals that models are to be chosen or trained for, after checking their bounds: see ``check_reach``.
 
@@ -70,6 +82,14 @@ def asked_goals(goals: Any, *, trains: bool = False, defers: bool = True) -> tup
     if not defers:
         refuse_deferral(found)
     return found
+
+
+def renewed(goal: Goal) -> Goal:
+    """Return a goal of a file as its text is read now: metrics count what they did not when nothing was deferred."""
+    try:
+        return parse_goal(str(goal))
+    except ValueError:  # it speaks of a metric of one's own
+        return goal
 
 
 def refuse_deferral(asked: Iterable[Goal | Rate]) -> None:

@@ -12,6 +12,7 @@ from sklearn.utils.validation import column_or_1d
 from counterpoise._base.checks import check_sample_weight
 from counterpoise._base.types import AnyArray, ArrayLike, FloatArray
 from counterpoise.goals.classes import check_defer_label
+from counterpoise.goals.reading import renewed
 from counterpoise.mixtures.cautions import warn_of_deferring_all, warn_of_everybody
 from counterpoise.mixtures.choosing import Aim
 from counterpoise.mixtures.members import Mixture, Pool
@@ -96,6 +97,11 @@ class Deferring(RandomizedClassifier):
         """Return the thresholds of the rules by group, and behind them the lower ones, where rules may defer."""
         levels = [rule.levels for rule in self.rules_]
         return np.array([upper if self._scored.deferral is None else [*upper, *lower] for upper, lower in levels])
+
+    def _check_loaded(self) -> None:
+        super()._check_loaded()
+        if hasattr(self, "goals_"):
+            self.goals_ = tuple(map(renewed, self.goals_))
 
     def _deferral(self, aim: Aim) -> Deferral | None:
         """Return what deferring a row costs, and what is then said of it."""

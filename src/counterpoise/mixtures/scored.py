@@ -365,7 +365,7 @@ class RuleClassifier(Ranking, Judged, Deferring, RandomizedClassifier):
 
     def _warn_of_the_average(self, ranked: Ranked, choice: RuleChoice, aim: Aim) -> None:
         """Say what the tail and the goals cost on average beside the best model at its usual threshold."""
-        loss, usual = mean_loss(ranked), ranked.usual_rules()
+        loss, usual = mean_loss(ranked), ranked.usual_decisions()
         mixed, alone = float(loss.of(choice.rules)[0] @ choice.mixture), float(loss.of(usual).min())
         warn_of_the_average(mixed, alone, "the best model", aim, stacklevel=4)
 

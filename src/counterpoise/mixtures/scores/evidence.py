@@ -168,6 +168,12 @@ class Ranked:
         """Return the rules that any search starts from."""
         return usual_rules(self.cuts, self.evidence.usual, self.evidence.defer_cost)
 
+    def usual_decisions(self) -> CutRules:
+        """Return those of them that defer nothing."""
+        usual = self.usual_rules()
+        edges = self.cuts.levels(usual.cuts).reshape(len(usual), -1, self.cuts.n_groups)
+        return usual.only((edges[:, 0] == edges[:, -1]).all(axis=1))
+
     def as_evidence(self, rules: CutRules) -> Evidence:
         """Return what rules say on all datasets, as if each were a model."""
         return self.evidence.told(rules.models, self.cuts.levels(rules.cuts), self.codes)
