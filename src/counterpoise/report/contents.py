@@ -55,7 +55,6 @@ def _contents(record: Record) -> dict[str, Any]:
         "source": str(record.texts.get("source") or ""),
         "frontiers": frontiers.frontier_panels(record),
         "mixture": sections.mixture(record),
-        "certificate": str(record.texts.get("certificate") or ""),
         "tail": sections.tail_table(record),
         "tail_part": "part" if record.tail is None else fraction(record.tail),
         "description": overview.description(record),

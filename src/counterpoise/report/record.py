@@ -109,6 +109,11 @@ class Record:
         """Tell whether rules share a row among classes."""
         return self.texts.get("shares_rows") is True
 
+    @cached_property
+    def certificate(self) -> str:
+        """Return what rules of class probabilities are proven best among; nothing where there are none."""
+        return str(self.texts.get("certificate") or "")
+
     def entries(self, kind: str) -> dict[str, dict[str, Any]]:
         """Return the words on goals, groups, models or segments by their name in the results table."""
         return {str(entry["name"]): entry for entry in self.texts.get(kind, [])}

@@ -44,7 +44,7 @@ from counterpoise.theory.risks import CVaR, Risk, WorstGroup
 
 _ALPHAS = (*np.geomspace(0.01, 1.0, 30), 0.05, 0.1, 0.2, 0.5)  # a smooth curve, and round numbers to quote
 _LONG = re.compile(r"\d+\.\d{5,}")  # number in a text
-_POINTS, _POINTS_OF_MANY = 21, 9  # of a frontier; fewer where rules must be found for each
+_POINTS, _POINTS_OF_MANY = 21, 5  # of a frontier; fewer where rules must be found for each
 _FRONTIER_TOL = 1e-4  # gap of its points: a figure shows no less
 _NEAR = 0.1  # on either side of a bound, where the range of those that can be met is not known beforehand
 _ROUNDING = 1e-9  # by which an estimate may seem outside its bound: sums over rows are not exact

@@ -41,20 +41,21 @@ class _Weights(NamedTuple):
 
 def _tiers(rule: TierRule, classes: Sequence[Any], groups: Sequence[str]) -> str:
     told = [_counted(_weights(rule, group), classes) for group in range(len(rule.benefits))]
-    kept = list(zip(groups, told, strict=False)) if len(told) > 1 else []
-    counts = "; ".join(f"{name}: {words or 'all alike'}" for name, words in kept[:_MOST_NAMED]) if kept else told[0]
-    more = f"; {len(kept) - _MOST_NAMED} more groups" if len(kept) > _MOST_NAMED else ""
     left = ", or left to a person" if rule.defer_cost is not None else ""
     if not any(told):
-        return _said(rule, "likeliest") + left
-    return f"{_said(rule, 'most weighty')}{left}; {counts}{more}"
+        return _said(rule, "") + left
+    if len(set(told)) == 1:
+        return f"{_said(rule, 'weighted ')}{left}; weights: {told[0]}"
+    named = [f"{name}: {one or 'all alike'}" for name, one in zip(groups, told, strict=True)]
+    more = [f"{len(named) - _MOST_NAMED} more groups"] if len(named) > _MOST_NAMED else []
+    return f"{_said(rule, 'weighted ')}{left}; weights for {'; '.join([*named[:_MOST_NAMED], *more])}"
 
 
-def _said(rule: TierRule, best: str) -> str:
+def _said(rule: TierRule, weighted: str) -> str:
     if rule.layer == SOFT and rule.level > 0:
-        return f"the {best} classes share a row, at most {1.0 - rule.level:.2g} each at first"
+        return f"classes share a row by {weighted}probability, at most {1.0 - rule.level:.2g} each at first"
     step = "" if rule.layer <= 0 else f"{_STEPS[rule.layer] if rule.layer < len(_STEPS) else f'{rule.layer + 1}th'} "
-    return f"the {step}{best} class"
+    return f"the class of the {step}largest {weighted}probability"
 
 
 def _weights(rule: TierRule, group: int) -> _Weights:
@@ -71,21 +72,21 @@ def _weights(rule: TierRule, group: int) -> _Weights:
 
 
 def _counted(weights: _Weights, classes: Sequence[Any]) -> str:
-    """Return the classes that count otherwise than most, those that differ most first; nothing where all are alike."""
+    """Return the weights of classes, those that differ most from the usual one first; nothing where all are alike."""
     change = np.abs(weights.times - 1.0) + np.abs(weights.added)
     order = np.argsort(-change, kind="stable")
     apart = [place for place in order.tolist() if change[place] > _ALIKE]
     named = [_one(weights, place, classes) for place in apart[:_MOST_NAMED]]
-    more = [f"{len(apart) - _MOST_NAMED} more otherwise"] if len(apart) > _MOST_NAMED else []
+    more = [f"{len(apart) - _MOST_NAMED} more near 1"] if len(apart) > _MOST_NAMED else []
+    alike = ["others 1"] if named and len(apart) < len(classes) else []
     pairs = ["single confusions apart"] if weights.are_pairs_apart else []
-    listed = [*named, *more, *pairs]
-    return f"counted: {', '.join(listed)}" if listed else ""
+    return ", ".join([*named, *more, *alike, *pairs])
 
 
 def _one(weights: _Weights, place: int, classes: Sequence[Any]) -> str:
     added = float(weights.added[place])
     more = f" {'+' if added > 0 else '-'} {abs(added):.2g}" if abs(added) > _ALIKE else ""
-    return f"{classes[place]!s} \N{MULTIPLICATION SIGN} {float(weights.times[place]):.2f}{more}"
+    return f"{classes[place]!s} {float(weights.times[place]):.2f}{more}"
 
 
 def _ratios(rule: RatioRule) -> str:
