@@ -72,7 +72,7 @@ def choose_class_rules(known: Known, aim: Aim, tol: float = TOL) -> ClassChoice:
     limits = limits_of(known, aim.goals)
     if is_for_ratios(known, aim, limits):
         by_ratio = choose_by_ratio(known, aim, limits)
-        if by_ratio is not None and by_ratio[1] < _SHARED_BY_TWO:
+        if by_ratio is not None and by_ratio[1] < min(_SHARED_BY_TWO, _least_tail(known, own_answers(known), aim)):
             rule, value, lower, prices = by_ratio
             return ClassChoice([rule], np.ones(1), value, lower, prices, 0.0, None, OF_RATIOS)
     asked = pose(known, aim)
@@ -82,6 +82,16 @@ def choose_class_rules(known: Known, aim: Aim, tol: float = TOL) -> ClassChoice:
         start += least
     found = solve(ClassProgram(known, asked.losses, asked.risk, limits), start, tol)
     return _as_choice(aim, asked, found)
+
+
+def _least_tail(known: Known, rules: list[TierRule], aim: Aim) -> float:
+    """Return the least tail of some rules alone; infinity where there are none."""
+    if not rules:
+        return np.inf
+    losses = np.asarray(known.as_evidence(list(rules)).losses, dtype=np.float64)
+    assert isinstance(aim.objective, Risk)  # noqa: S101 - a tail is asked for
+    alpha = aim.objective.tail_fraction or 1.0
+    return min(float(known.evidence.mass @ _above(column, known.evidence.mass, alpha)) for column in losses.T)
 
 
 def unless_usual(evidence: ClassEvidence, aim: Aim, known: Known, choice: ClassChoice) -> TierRule | None:
@@ -128,7 +138,7 @@ def _is_of_errors(tensor: FloatArray) -> bool:
 def starting_rules(known: Known, *, has_tail: bool) -> list[ClassRule]:
     """Return the rules that any search starts from: the best class of each model, and for a tail shares by ratios."""
     models, right = range(known.evidence.n_models), -loss_tensor(known)
-    rules: list[ClassRule] = [argmax_rule(model, known.shape) for model in models]
+    rules: list[ClassRule] = [*own_answers(known), *(argmax_rule(model, known.shape) for model in models)]
     rules += [_deferring(known, model, level) for model in models for level in _SURE if known.defer_cost is not None]
     if has_tail:
         worth = [(level, ratio / (1.0 - ratio)) for level in LEVELS for ratio in _RATIOS]
@@ -137,6 +147,21 @@ def starting_rules(known: Known, *, has_tail: bool) -> list[ClassRule]:
             TierRule(model, level, 1.0, times * right, defer_cost=cost) for model in models for level, times in worth
         ]
     return rules
+
+
+def own_answers(known: Known) -> list[TierRule]:
+    """Return the rules that say what models say by themselves, where calibration may have changed that.
+
+    A temperature keeps the order of the classes, so that their biases are taken back.
+    """
+    found = []
+    for model, one in enumerate(known.evidence.found or ()):
+        if not one.is_none:
+            benefits = np.zeros(known.shape)
+            classes = np.arange(known.n_classes)
+            benefits[:, classes, classes] = np.expm1(one.biases.min() - one.biases)
+            found.append(TierRule(model, 0.0, 1.0, benefits))
+    return found
 
 
 def _deferring(known: Known, model: int, level: float) -> ClassRule:
