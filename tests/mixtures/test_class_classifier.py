@@ -40,7 +40,7 @@ def floor():
 
 
 def test_a_floor_on_every_recall_is_kept_exactly_on_the_rows_of_choice(floor):
-    assert recalls(mixed().fit(X[CHOOSE], Y[CHOOSE])).min() < 0.8
+    assert recalls(mixed().fit(X[CHOOSE], Y[CHOOSE])).min() < 0.83
     assert recalls(floor).min() >= 0.83 - 1e-8
     (check,) = floor.check_goals()
     assert check.holds

@@ -11,19 +11,16 @@ from counterpoise.mixtures.answers import TRAIN
 from counterpoise.mixtures.choosing import Aim, groups_by
 from counterpoise.mixtures.class_scores.calibration import no_calibration
 from counterpoise.mixtures.class_scores.evidence import ClassEvidence, Known, label_answers
+from counterpoise.mixtures.class_scores.limits import Limits, as_tensors, limits_of, loss_tensor
 from counterpoise.mixtures.class_scores.program import (
     LEVELS,
     TOL,
     ClassProgram,
     Found,
-    Limits,
     Losses,
     NotKept,
     RowLosses,
     SumLosses,
-    as_tensors,
-    limits_of,
-    loss_tensor,
     threshold,
 )
 from counterpoise.mixtures.class_scores.ratio_bins import choose_by_ratio
@@ -39,6 +36,7 @@ _SURE = (0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.99, 1.1)  # probabilities below which 
 # A tail above this is one that more than two classes had better share: 0.95 against 0.98 on 26 classes at alpha 0.1.
 _SHARED_BY_TWO = 0.85
 _SURELY = 2.0  # standard errors by which rules must be better than the likeliest class
+_ROUNDING = 1e-8  # above a budget, so that what is best on average is within one of zero
 OF_RATIOS = "all rules of 16 bins of the ratio of the best two probabilities"
 
 
@@ -200,7 +198,7 @@ def within_budget(known: Known, limits: Limits, budget: float) -> tuple[Limits, 
     """Return the limits with a budget above the least mean loss found under the goals, and rules that keep it."""
     start = starting_rules(known, has_tail=False)
     least = solve(ClassProgram(known, mean_loss(known), Mean(), limits), start)
-    return limits.within(known, least.solution.value + budget), least.columns.rules[len(start) :]
+    return limits.within(known, least.solution.value + budget + _ROUNDING), least.columns.rules[len(start) :]
 
 
 def mean_loss(known: Known) -> SumLosses:
