@@ -1,16 +1,19 @@
 """Rules of class probabilities: the pure rules, the program over them, and what its certificate covers."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from class_problems import best_of_all, chosen, drawn_rows, known_rows, written_rows
 from scipy.optimize import linprog
 
-from counterpoise.goals import InfeasibleGoals
+from counterpoise.goals import InfeasibleGoals, as_goals
 from counterpoise.metrics import cvar_loss
 from counterpoise.mixtures.class_scores.calibration import calibrated
 from counterpoise.mixtures.class_scores.choosing import OF_RATIOS
 from counterpoise.mixtures.class_scores.ratio_bins import find_bins
-from counterpoise.mixtures.class_scores.tiers import RatioRule, TierRule
+from counterpoise.mixtures.class_scores.refining import PricedRows, refined
+from counterpoise.mixtures.class_scores.tiers import RatioRule, TierRule, argmax_rule
 from counterpoise.mixtures.scores.groups import Groups
 from counterpoise.solvers import minimize_cvar
 
@@ -199,3 +202,35 @@ def test_probabilities_are_calibrated_only_where_held_out_rows_say_so():
     np.testing.assert_allclose(found(sure), told, atol=0.05)
     weighted = calibrated(np.repeat(sure, 2, axis=0), np.repeat(labels, 2), np.tile([1.0, 0.0], 3000))
     assert weighted.temperature == pytest.approx(found.temperature, rel=0.05)
+
+
+def test_constants_for_answers_are_the_cheapest_of_all():
+    """Of two answers one constant is all there is; of more no rule costs more than the one it was moved from."""
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        told, nobody, n_classes = (
+            rng.integers(0, 6, (30, 2 + seed % 3)) + 0.0,
+            np.zeros(30, dtype=np.int64),
+            2 + seed % 3,
+        )
+        told = (told + 1e-3) / (told + 1e-3).sum(axis=1, keepdims=True)
+        costs = rng.integers(-3, 4, (30, n_classes)).astype(float)
+        plain = argmax_rule(0, (1, n_classes, n_classes))
+        rule = refined(plain, PricedRows(told, nobody, costs))
+        spent, before = (float((one.answers(told, nobody) * costs).sum()) for one in (rule, plain))
+        assert spent <= before
+        if n_classes == 2:
+            margins = np.unique(np.round(told[:, 1] - told[:, 0], 9))
+            cuts = [-2.0, *((margins[1:] + margins[:-1]) / 2), 2.0]
+            said = [np.where(told[:, 1] - told[:, 0] > cut, costs[:, 1], costs[:, 0]).sum() for cut in cuts]
+            assert spent == pytest.approx(min(said))
+
+
+def test_stricter_floors_cost_more():
+    told, labels = drawn_rows(3, 600, 5, sharpness=2.0)
+    told = told**2 / (told**2).sum(axis=1, keepdims=True)  # too sure of itself
+    values = [
+        chosen(known_rows(told, labels), goals=as_goals(f"every_class(recall, train) >= {floor}")).value
+        for floor in (0.5, 0.55, 0.6, 0.62)
+    ]
+    assert all(second >= first - 1e-3 for first, second in pairwise(values))

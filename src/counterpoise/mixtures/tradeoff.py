@@ -17,8 +17,8 @@ from counterpoise._base.types import ArrayLike, FloatArray, IntArray
 from counterpoise.goals import Goal, Rate, as_goals, positive_rate
 from counterpoise.mixtures.choosing import Aim, as_aim, budget_row, posed, select
 from counterpoise.mixtures.class_scores.evidence import ClassEvidence
+from counterpoise.mixtures.class_scores.limits import limits_of
 from counterpoise.mixtures.class_scores.path import ClassPath
-from counterpoise.mixtures.class_scores.program import limits_of
 from counterpoise.mixtures.game import Game
 from counterpoise.mixtures.goal_rows import GoalRows, check_range, goal_rows, own_bound
 from counterpoise.mixtures.scores.evidence import rank

@@ -11,19 +11,16 @@ from counterpoise.mixtures.answers import TRAIN
 from counterpoise.mixtures.choosing import Aim, groups_by
 from counterpoise.mixtures.class_scores.calibration import no_calibration
 from counterpoise.mixtures.class_scores.evidence import ClassEvidence, Known, label_answers
+from counterpoise.mixtures.class_scores.limits import Limits, as_tensors, limits_of, loss_tensor
 from counterpoise.mixtures.class_scores.program import (
     LEVELS,
     TOL,
     ClassProgram,
     Found,
-    Limits,
     Losses,
     NotKept,
     RowLosses,
     SumLosses,
-    as_tensors,
-    limits_of,
-    loss_tensor,
     threshold,
 )
 from counterpoise.mixtures.class_scores.ratio_bins import choose_by_ratio
@@ -39,6 +36,7 @@ _SURE = (0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.99, 1.1)  # probabilities below which 
 # A tail above this is one that more than two classes had better share: 0.95 against 0.98 on 26 classes at alpha 0.1.
 _SHARED_BY_TWO = 0.85
 _SURELY = 2.0  # standard errors by which rules must be better than the likeliest class
+_ROUNDING = 1e-8  # above a budget, so that what is best on average is within one of zero
 OF_RATIOS = "all rules of 16 bins of the ratio of the best two probabilities"
 
 
@@ -72,7 +70,7 @@ def choose_class_rules(known: Known, aim: Aim, tol: float = TOL) -> ClassChoice:
     limits = limits_of(known, aim.goals)
     if is_for_ratios(known, aim, limits):
         by_ratio = choose_by_ratio(known, aim, limits)
-        if by_ratio is not None and by_ratio[1] < _SHARED_BY_TWO:
+        if by_ratio is not None and by_ratio[1] < min(_SHARED_BY_TWO, _least_tail(known, own_answers(known), aim)):
             rule, value, lower, prices = by_ratio
             return ClassChoice([rule], np.ones(1), value, lower, prices, 0.0, None, OF_RATIOS)
     asked = pose(known, aim)
@@ -82,6 +80,16 @@ def choose_class_rules(known: Known, aim: Aim, tol: float = TOL) -> ClassChoice:
         start += least
     found = solve(ClassProgram(known, asked.losses, asked.risk, limits), start, tol)
     return _as_choice(aim, asked, found)
+
+
+def _least_tail(known: Known, rules: list[TierRule], aim: Aim) -> float:
+    """Return the least tail of some rules alone; infinity where there are none."""
+    if not rules:
+        return np.inf
+    losses = np.asarray(known.as_evidence(list(rules)).losses, dtype=np.float64)
+    assert isinstance(aim.objective, Risk)  # noqa: S101 - a tail is asked for
+    alpha = aim.objective.tail_fraction or 1.0
+    return min(float(known.evidence.mass @ _above(column, known.evidence.mass, alpha)) for column in losses.T)
 
 
 def unless_usual(evidence: ClassEvidence, aim: Aim, known: Known, choice: ClassChoice) -> TierRule | None:
@@ -128,7 +136,7 @@ def _is_of_errors(tensor: FloatArray) -> bool:
 def starting_rules(known: Known, *, has_tail: bool) -> list[ClassRule]:
     """Return the rules that any search starts from: the best class of each model, and for a tail shares by ratios."""
     models, right = range(known.evidence.n_models), -loss_tensor(known)
-    rules: list[ClassRule] = [argmax_rule(model, known.shape) for model in models]
+    rules: list[ClassRule] = [*own_answers(known), *(argmax_rule(model, known.shape) for model in models)]
     rules += [_deferring(known, model, level) for model in models for level in _SURE if known.defer_cost is not None]
     if has_tail:
         worth = [(level, ratio / (1.0 - ratio)) for level in LEVELS for ratio in _RATIOS]
@@ -137,6 +145,21 @@ def starting_rules(known: Known, *, has_tail: bool) -> list[ClassRule]:
             TierRule(model, level, 1.0, times * right, defer_cost=cost) for model in models for level, times in worth
         ]
     return rules
+
+
+def own_answers(known: Known) -> list[TierRule]:
+    """Return the rules that say what models say by themselves, where calibration may have changed that.
+
+    A temperature keeps the order of the classes, so that their biases are taken back.
+    """
+    found = []
+    for model, one in enumerate(known.evidence.found or ()):
+        if not one.is_none:
+            benefits = np.zeros(known.shape)
+            classes = np.arange(known.n_classes)
+            benefits[:, classes, classes] = np.expm1(one.biases.min() - one.biases)
+            found.append(TierRule(model, 0.0, 1.0, benefits))
+    return found
 
 
 def _deferring(known: Known, model: int, level: float) -> ClassRule:
@@ -175,7 +198,7 @@ def within_budget(known: Known, limits: Limits, budget: float) -> tuple[Limits, 
     """Return the limits with a budget above the least mean loss found under the goals, and rules that keep it."""
     start = starting_rules(known, has_tail=False)
     least = solve(ClassProgram(known, mean_loss(known), Mean(), limits), start)
-    return limits.within(known, least.solution.value + budget), least.columns.rules[len(start) :]
+    return limits.within(known, least.solution.value + budget + _ROUNDING), least.columns.rules[len(start) :]
 
 
 def mean_loss(known: Known) -> SumLosses:

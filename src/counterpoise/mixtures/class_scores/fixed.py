@@ -20,7 +20,8 @@ from counterpoise.mixtures.class_scores.choosing import (
     within_budget,
 )
 from counterpoise.mixtures.class_scores.evidence import Known
-from counterpoise.mixtures.class_scores.program import ClassProgram, Columns, Limits, SumLosses, limits_of
+from counterpoise.mixtures.class_scores.limits import Limits, limits_of
+from counterpoise.mixtures.class_scores.program import ClassProgram, Columns, SumLosses
 from counterpoise.mixtures.class_scores.tiers import ClassRule, TierRule, argmax_rule
 from counterpoise.solvers.result import FEASIBLE
 from counterpoise.theory.risks import Mean

@@ -7,7 +7,8 @@ from counterpoise.goals import Goal
 from counterpoise.mixtures.choosing import Aim
 from counterpoise.mixtures.class_scores.choosing import pose, starting_rules, within_budget
 from counterpoise.mixtures.class_scores.evidence import Known
-from counterpoise.mixtures.class_scores.program import ClassProgram, Found, NotKept, RowLosses, limits_of
+from counterpoise.mixtures.class_scores.limits import limits_of
+from counterpoise.mixtures.class_scores.program import ClassProgram, Found, NotKept, RowLosses
 from counterpoise.mixtures.class_scores.tiers import ClassRule
 from counterpoise.solvers.result import MixtureSolution
 

@@ -16,13 +16,13 @@ from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 
-from counterpoise._base.types import FloatArray, IntArray
-from counterpoise.goals import Ratio
-from counterpoise.goals.binding import BoundRates, bind_rates
+from counterpoise._base.types import FloatArray
 from counterpoise.mixtures.answers import TRAIN
-from counterpoise.mixtures.class_scores.evidence import Known, label_answers, label_mass
+from counterpoise.mixtures.class_scores.evidence import Known
+from counterpoise.mixtures.class_scores.limits import Limits, loss_tensor
+from counterpoise.mixtures.class_scores.refining import PricedRows, refined
 from counterpoise.mixtures.class_scores.tiers import ClassRule, TierRule
-from counterpoise.mixtures.goal_rows import GoalRows, TalliedGoals, mean_limit
+from counterpoise.mixtures.goal_rows import GoalRows
 from counterpoise.solvers import minimize_cvar, minimize_risk
 from counterpoise.solvers.result import FEASIBLE, MixtureSolution
 from counterpoise.theory.risks import Risk
@@ -40,95 +40,6 @@ _MOST_JOINED = 4  # rules that join in a round
 _N_STEPS, _FOLLOWED = 40, (0.0, 0.5)  # rules that follow prices, at each of these thresholds
 _ON_THE_WAY = (0.25, 0.5, 0.75)  # from what the first rule keeps to limits that are out of reach
 _FIRST_STEP = 4.0  # of a price, for a limit missed by one; steps fall with the root of their number
-
-
-class BoundRows(NamedTuple):
-    """Goals bound to the answers of all rows, so that those of many rules are one product each."""
-
-    template: GoalRows  # on other rules
-    now: BoundRates
-    moved: BoundRates | None  # with bounds larger by one, of the goals on ratios: their rows are affine in them
-    constants: FloatArray  # of the goals, which the bounds hold
-
-    @classmethod
-    def of(cls, tallied: TalliedGoals, template: GoalRows) -> Self:
-        """Bind goals."""
-        linear = [goal.linear for goal in tallied.asked]
-        ratios = [goal.with_bound(goal.bound + 1.0).linear for goal in tallied.asked if isinstance(goal.left, Ratio)]
-        moved = bind_rates(ratios, tallied.views) if ratios else None
-        constants = np.array([rate.constant for rate in linear])
-        return cls(template, bind_rates(linear, tallied.views, tallied.limits.names), moved, constants)
-
-    def rows(self, said: list[dict[str, FloatArray]]) -> GoalRows:
-        """Return the goals as rows on rules, given their answers."""
-        stacked = {name: np.column_stack([one[name].ravel() for one in said]) for name in self.now.weights}
-        rows = self.now.weighted(stacked) + (self.now.constants - self.constants)[:, None]
-        slopes = np.zeros_like(rows)
-        if self.moved is not None:
-            ratios = np.flatnonzero(self.template.row_slopes.any(axis=1))
-            slopes[ratios] = self.moved.values(stacked) - self.now.values(stacked)[ratios]
-        return self.template._replace(rows=rows, row_slopes=slopes)
-
-
-class Limits(NamedTuple):
-    """Goals and perhaps a budget of the mean loss: as rows for given answers, and as tensors for all."""
-
-    goals: BoundRows | None
-    budget: float | None
-    tensors: FloatArray  # (n_rows, n_groups, n_labels, n_answers): what each answer adds, for a unit of mass
-
-    @property
-    def sizes(self) -> FloatArray:
-        """Return the most that a unit of mass adds to each limit: prices count in parts of it."""
-        return np.asarray(np.maximum(np.abs(self.tensors).max(axis=(1, 2, 3), initial=0.0), 1.0))
-
-    @property
-    def places(self) -> IntArray:
-        """Return the place of the goal that each row belongs to."""
-        return np.zeros(0, dtype=np.int64) if self.goals is None else self.goals.template.places
-
-    @property
-    def has_any(self) -> bool:
-        """Tell whether anything is asked."""
-        return self.goals is not None or self.budget is not None
-
-    def rows(self, said: list[dict[str, FloatArray]], means: FloatArray) -> GoalRows | None:
-        """Return the limits as rows on rules, given their answers and mean losses: the goals and then the budget."""
-        rows = None if self.goals is None else self.goals.rows(said)
-        if self.budget is None:
-            return rows
-        kept = mean_limit(means, self.budget)
-        return kept if rows is None else rows.joined(kept)
-
-    def within(self, known: Known, most: float) -> Self:
-        """Return the limits with a budget of the mean loss."""
-        return self._replace(budget=most, tensors=np.concatenate([self.tensors, loss_tensor(known)[None]]))
-
-
-def limits_of(known: Known, goals: tuple[Any, ...]) -> Limits:
-    """Return goals for any rules."""
-    if not goals:
-        return Limits(None, None, np.zeros((0, *known.shape)))
-    answers = label_answers(known)
-    views = answers.views()
-    tallied = TalliedGoals.of(goals, views)
-    rows = tallied.rows(answers.counter(views))
-    return Limits(BoundRows.of(tallied, rows), None, as_tensors(known, rows.rows))
-
-
-def as_tensors(known: Known, rows: FloatArray) -> FloatArray:
-    """Return linear functions of the answers by group, label and answer, for a unit of the labelled rows' mass."""
-    added = (rows[:, :-1] - rows[:, -1:]).reshape(-1, *known.shape)
-    mass = label_mass(known)[None, :, :, None]
-    return np.divide(added, mass, out=np.zeros_like(added), where=mass > 0)
-
-
-def loss_tensor(known: Known) -> FloatArray:
-    """Return the loss of each answer, less one, by group and label."""
-    losses = -np.eye(*known.shape[1:])
-    if known.defer_cost is not None:
-        losses[:, -1] = known.defer_cost - 1.0
-    return np.repeat(losses[None], known.n_groups, axis=0)
 
 
 class Tier(NamedTuple):
@@ -155,6 +66,9 @@ class Losses(Protocol):
     def tiers(self, risk: Risk, weights: FloatArray, mixed: FloatArray) -> Iterator[Tier]:
         """Yield what rules are tried, given the weights of the dual and what the mixture has."""
 
+    def costs(self, known: Known, weights: FloatArray) -> FloatArray:
+        """Return what each answer about each labelled row costs at the weights of the dual."""
+
 
 class RowLosses:
     """Losses of the labelled rows."""
@@ -166,6 +80,10 @@ class RowLosses:
     def column(self, known: Known, said: dict[str, FloatArray]) -> FloatArray:
         """Return the loss of each labelled row."""
         return known.losses(said[TRAIN])
+
+    def costs(self, known: Known, weights: FloatArray) -> FloatArray:
+        """Return what each answer about each labelled row costs."""
+        return np.asarray(weights[:, None] * self._loss[known.codes[TRAIN], known.evidence.codes])
 
     def tiers(self, risk: Risk, weights: FloatArray, mixed: FloatArray) -> Iterator[Tier]:
         """Yield tiers at several thresholds of the tail.
@@ -206,6 +124,11 @@ class SumLosses:
     def column(self, known: Known, said: dict[str, FloatArray]) -> FloatArray:
         """Return the functions of a rule."""
         return np.asarray(self._of(known, said))
+
+    def costs(self, known: Known, weights: FloatArray) -> FloatArray:
+        """Return what each answer about each labelled row costs."""
+        added = np.tensordot(weights, self._tensors, axes=1)
+        return np.asarray(known.evidence.mass[:, None] * added[known.codes[TRAIN], known.evidence.codes])
 
     def tiers(self, risk: Risk, weights: FloatArray, mixed: FloatArray) -> Iterator[Tier]:  # noqa: ARG002 - no tail
         """Yield the one rule that is best at these weights."""
@@ -301,8 +224,22 @@ class ClassProgram(NamedTuple):
     def _more(
         self, columns: Columns, solution: MixtureSolution, average: FloatArray, seen: set[bytes]
     ) -> Columns | None:
-        """Return rules that the labelled rows say would help, at the present multipliers or at their mean."""
-        tried = self.columns(list(self._candidates(columns, solution, average)))
+        """Return rules that the labelled rows say would help, at the present multipliers or at their mean.
+
+        Where none does and there are goals, the same rules are moved as the labels say; without goals that would follow
+        the noise of the labels.
+        """
+        tried = list(self._candidates(columns, solution, average))
+        more = self._helping(tried, solution, seen)
+        if more is not None or self.limits.goals is None:
+            return more
+        return self._helping(list(self._refined(tried, solution)), solution, seen)
+
+    def _helping(self, rules: list[ClassRule], solution: MixtureSolution, seen: set[bytes]) -> Columns | None:
+        """Return those rules whose labelled cost is below that of the pool."""
+        if not rules:
+            return None
+        tried = self.columns(rules)
         gains = solution.value - solution.offset - solution.weights @ tried.losses
         if tried.rows is not None:
             gains -= solution.multipliers @ (tried.rows.rows - tried.rows.bounds[:, None])
@@ -314,6 +251,17 @@ class ClassProgram(NamedTuple):
                 seen.add(tried.key(place))
                 chosen.append(place)
         return tried.only(chosen) if chosen else None
+
+    def _refined(self, rules: list[ClassRule], solution: MixtureSolution) -> Iterator[ClassRule]:
+        """Yield rules of one tier, moved to where labels say that they cost least."""
+        prices = np.tensordot(solution.multipliers, self.limits.tensors, axes=1) if self.limits.has_any else 0.0
+        known = self.known
+        groups, codes, mass = known.codes[TRAIN], known.evidence.codes, known.evidence.mass
+        costs = self.losses.costs(known, solution.weights)
+        costs += mass[:, None] * np.broadcast_to(prices, known.shape)[groups, codes]
+        for rule in rules:
+            if isinstance(rule, TierRule) and rule.level == 0:
+                yield refined(rule, PricedRows(known.probabilities[TRAIN][rule.model], groups, costs))
 
     def _candidates(self, columns: Columns, solution: MixtureSolution, average: FloatArray) -> Iterator[ClassRule]:
         mixed = columns.losses @ solution.mixture
