@@ -135,6 +135,12 @@ def check_rules(settings: RunSettings, data: Data) -> None:
             f"method.name: the method {GOALS!r} decides by thresholds, which tell two classes apart; column "
             f'{settings.data.target!r} holds {len(data.classes)}. Set method.name = "adalpboost".'
         )
+    if method.name == POOL and method.parameters.get("scores") and len(data.classes) != 2:  # noqa: PLR2004 - as above
+        raise DataError(
+            "method.parameters.scores: a run shows thresholds, which tell two classes apart; column "
+            f"{settings.data.target!r} holds {len(data.classes)}. Leave scores out, or choose rules of class "
+            "probabilities in Python: MixtureClassifier(models, scores=True)."
+        )
     if defers(method):
         try:
             check_defer_label(method.parameters.get("defer_label", Deferring.defer_label), data.classes.tolist())
