@@ -45,10 +45,10 @@ def _tiers(rule: TierRule, classes: Sequence[Any], groups: Sequence[str]) -> str
     if not any(told):
         return _said(rule, "") + left
     if len(set(told)) == 1:
-        return f"{_said(rule, 'weighted ')}{left}; weights: {told[0]}"
+        return f"{_said(rule, 'weighted ')}{left}; weighted: {told[0]}"
     named = [f"{name}: {one or 'all alike'}" for name, one in zip(groups, told, strict=True)]
     more = [f"{len(named) - _MOST_NAMED} more groups"] if len(named) > _MOST_NAMED else []
-    return f"{_said(rule, 'weighted ')}{left}; weights for {'; '.join([*named[:_MOST_NAMED], *more])}"
+    return f"{_said(rule, 'weighted ')}{left}; weighted for {'; '.join([*named[:_MOST_NAMED], *more])}"
 
 
 def _said(rule: TierRule, weighted: str) -> str:
@@ -77,16 +77,17 @@ def _counted(weights: _Weights, classes: Sequence[Any]) -> str:
     order = np.argsort(-change, kind="stable")
     apart = [place for place in order.tolist() if change[place] > _ALIKE]
     named = [_one(weights, place, classes) for place in apart[:_MOST_NAMED]]
-    more = [f"{len(apart) - _MOST_NAMED} more near 1"] if len(apart) > _MOST_NAMED else []
-    alike = ["others 1"] if named and len(apart) < len(classes) else []
+    more = [f"{len(apart) - _MOST_NAMED} more"] if len(apart) > _MOST_NAMED else []
+    alike = ["others \N{MULTIPLICATION SIGN} 1"] if named and len(apart) < len(classes) else []
     pairs = ["single confusions apart"] if weights.are_pairs_apart else []
     return ", ".join([*named, *more, *alike, *pairs])
 
 
 def _one(weights: _Weights, place: int, classes: Sequence[Any]) -> str:
     added = float(weights.added[place])
-    more = f" {'+' if added > 0 else '-'} {abs(added):.2g}" if abs(added) > _ALIKE else ""
-    return f"{classes[place]!s} {float(weights.times[place]):.2f}{more}"
+    sign = "+" if added > 0 else "\N{MINUS SIGN}"
+    more = f" {sign} {abs(added):.2f}" if abs(added) > _ALIKE else ""
+    return f"{classes[place]!s} \N{MULTIPLICATION SIGN} {float(weights.times[place]):.2f}{more}"
 
 
 def _ratios(rule: RatioRule) -> str:
