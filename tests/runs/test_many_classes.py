@@ -11,7 +11,16 @@ from counterpoise.mixtures.class_scores.tiers import RatioRule, TierRule
 from counterpoise.report import write_report
 from counterpoise.report.classes import class_recalls, confusions
 from counterpoise.report.record import read_record
-from counterpoise.runs import DataError, certify_run, evaluate_run, fit_run, open_run, predict_run, rebalance_run
+from counterpoise.runs import (
+    DataError,
+    certify_run,
+    evaluate_run,
+    fit_run,
+    open_run,
+    predict_run,
+    rebalance_run,
+    starting_file,
+)
 from counterpoise.runs.data import load_data
 from counterpoise.runs.rule_words import rule_text, shares_rows
 
@@ -208,6 +217,17 @@ def test_a_pool_may_mix_rules_of_class_probabilities(fit):
         asked = f'name = "{name}"\nmodels = [{{ name = "naive_bayes" }}, {{ name = "svm" }}]\n{without}'
         with pytest.raises(DataError, match=r"method.models\[2\]: support vector machine tells no probabilities"):
             fit("svm", replace=(models[0], asked))
+
+
+def test_init_takes_small_numbers_for_answers_only_where_they_are_often_right(tmp_path):
+    rng = np.random.default_rng(0)
+    digit = rng.integers(0, 4, 200)
+    said = np.where(rng.random(200) < 0.7, digit, rng.integers(0, 4, 200))
+    frame = pd.DataFrame({"ink": rng.integers(0, 4, 200), "x": rng.normal(size=200), "digit": digit})
+    frame.to_csv(tmp_path / "plain.csv", index=False)
+    assert '\n# baseline = "COLUMN"' in starting_file(tmp_path / "plain.csv", "digit")
+    frame.assign(said=said).to_csv(tmp_path / "deployed.csv", index=False)
+    assert '\nbaseline = "said"' in starting_file(tmp_path / "deployed.csv", "digit")
 
 
 WEIGHED = np.diag([1.0, 1.0, 2.0, 1.0])[None]

@@ -282,7 +282,7 @@ def _room_cost(judge: Judge) -> float | None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", Caution)
         as_asked = judge.estimator.rebalance(goals=judge.goals)
-    return float(judge.estimator.value_ - as_asked.value_)
+    return max(float(judge.estimator.value_ - as_asked.value_), 0.0)  # rules that are found, not proven, may be worse
 
 
 def _goal_texts(judge: Judge) -> list[dict[str, Any]]:

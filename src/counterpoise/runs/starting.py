@@ -175,13 +175,19 @@ def _positive(column: Any, classes: Any) -> Any:
 
 
 def _answer_columns(frame: Any, target: str, classes: Any, groups: Sequence[str]) -> list[str]:
-    """Return the columns that hold the classes of the target and nothing else, as answers of a model do."""
-    wanted = set(classes.tolist())
-    return [
+    """Return the columns that hold the classes of the target and nothing else, as answers of a model do.
+
+    Of many classes, which may be small numbers as any column holds them, answers are also right about more rows than
+    the largest class has.
+    """
+    wanted, truth = set(classes.tolist()), frame[target].to_numpy()
+    found = [
         name
         for name in frame.columns
         if name != target and name not in groups and set(frame[name].dropna().unique().tolist()) == wanted
     ]
+    least = 0 if len(classes) == _PAIR else int(frame[target].value_counts().max())
+    return [name for name in found if int((frame[name].to_numpy() == truth).sum()) >= least]
 
 
 def _columns(frame: Any, features: Sequence[str], refused: Sequence[str]) -> Iterator[str]:
