@@ -69,7 +69,11 @@ def goal_figure(name: str, text: str, dots: Sequence[Dot], bound: float, sense: 
 
 
 def cvar_figure(
-    name: str, rows: str, curves: Mapping[str, tuple[ArrayLike, ArrayLike]], alpha: float | None, loss: str
+    name: str,
+    rows: str,
+    curves: Mapping[str, tuple[ArrayLike, ArrayLike]],
+    alpha: float | None,
+    loss: str = "share wrong",
 ) -> Markup:
     """Draw the CVaR curves of several methods, and the tail fraction that was asked for."""
 

@@ -189,9 +189,12 @@ def judged(
         left = where_deferred(said, asked.deferral.label)
     foreign = set(said[~left].tolist()) - set(table.classes.tolist())
     if foreign:
+        known = set(map(reads_as, table.classes.tolist()))
+        odd = [label for label in foreign if reads_as(label) not in known]  # beside it numbers may be read as texts
         raise DataError(
             f"The answers in {table.path} must be classes of column {asked.target!r}, "
-            f"{listed(table.classes.tolist(), most=10)}; got {min(foreign, key=str)!r}."
+            f"{listed(table.classes.tolist(), most=10)}; got {min(odd or foreign, key=str)!r}. If it stands for rows "
+            "that a person decides about, name it with --defer-label."
         )
     settings = _settings(table, asked)
     parts = {split: table.part(asked)}

@@ -99,7 +99,7 @@ class RuleFile(NamedTuple):
         """Return the text of a file, with further words that nobody needs to apply it."""
         rules = [
             {"share": one.share, "from": one.start, "score": one.score, "thresholds": one.thresholds}
-            | ({} if one.lower is None else {"lower": one.lower})
+            | ({} if self.deferred is None else {"lower": one.lower or one.thresholds})
             for one in self.rules
         ]
         parts = {"format": FORMAT, "positive": self.positive, "negative": self.negative}
