@@ -166,28 +166,16 @@ def test_what_rules_may_not_look_at_is_refused_before_training(fit, folder):
     assert not (folder / "by").exists()
 
 
-def test_more_than_two_classes_are_refused_with_what_to_set(fit):
-    with pytest.raises(
-        DataError, match=r"tell two classes apart; column 'job' holds 6. Set method.name = .adalpboost."
-    ):
-        fit(
-            "many",
-            "",
-            replace=(
-                'target = "default"\npositive = "yes"\ngroups = ["sex"]\nbaseline = "last_year"',
-                'target = "job"',
-            ),
-        )
-
-
 def test_init_writes_what_fits_the_number_of_classes(folder):
     two, many = (starting_file(folder / "loans.csv", target, groups=["sex"]) for target in ("default", "job"))
     assert 'name = "goals"' in two
     assert '\nbaseline = "last_year"    # taken for what the deployed model said' in two
     assert 'positive = "yes"    # the class that goals such as recall speak of' in two
     assert '# by = ["sex"]' in two
-    assert 'name = "adalpboost"' in many
-    assert "budget = 0.01" in many
+    assert 'name = "goals"' in many
+    assert '# "every_class(recall, train) >= 0.7"' in many
+    assert '# "max_difference(error_rate, train, by=sex) <= 0.05"' in many
+    assert "positive = " not in many
     assert "room_for_audit = true" in two
 
 

@@ -30,9 +30,8 @@ class Judged:
         wanted = np.arange(len(model._members) if scores is None else 0)
         rows = model._scored_rows(X, model._check_predict_input(X), sensitive_features, baseline, wanted)
         rows = rows if scores is None else replace(rows, scores=scores)
-        draws = model._drawing()
-        rules = Mixture(model._pool(), model._shares(), draws)
-        return AskedRows(rows, rules, self._at_usual(model._fold_shares, draws))
+        rules = self._mixture()
+        return AskedRows(rows, rules, self._at_usual(model._fold_shares, rules.draws))
 
     def _asked_rows_of_fit(self, X: Any) -> AskedRows:
         """Return the rows that the rules were chosen on, with scores of models that have not seen them."""
@@ -50,9 +49,14 @@ class Judged:
         rows = ScoredRows(model._check_predict_input(X), codes, np.zeros(len(codes), dtype=np.int64))
         return Mixture(Pool(members, model.classes_, model.n_jobs), model._shares(), model._drawing()), rows
 
+    def _mixture(self) -> Mixture:
+        """Return the rules on the models of every fold, with their shares and draws."""
+        model: Any = self
+        return Mixture(model._pool(), model._shares(), model._drawing(), model._fold_shares.size)
+
     def _at_usual(self, shares: FloatArray, draws: Any) -> Mixture:
         """Return the first model of each fold at its usual threshold."""
         model: Any = self
         rule = Rule(0, dict.fromkeys(model.groups_.names, float(model._scored.usual[0])))
         members = [model._rule_member(rule, fold) for fold in range(shares.size)]
-        return Mixture(model._pool_of(members), shares, draws if shares.size > 1 else None)
+        return Mixture(model._pool_of(members), shares, draws if shares.size > 1 else None, shares.size)

@@ -1,6 +1,7 @@
 """Classifiers whose rules of scores may be of more than two classes: what differs from thresholds."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,7 +19,6 @@ from counterpoise.mixtures.class_scores.evidence import ClassEvidence, Known
 from counterpoise.mixtures.class_scores.fixed import as_fixed, search_fixed, value_of
 from counterpoise.mixtures.class_scores.probabilities import ProbabilityPool
 from counterpoise.mixtures.class_scores.tiers import ClassRule, argmax_rule
-from counterpoise.mixtures.draws import pick, pick_each, rest_of
 from counterpoise.mixtures.game import Choice
 from counterpoise.mixtures.members import Mixture, ScoredRows, all_classes
 from counterpoise.mixtures.scored import FIXED, RuleClassifier
@@ -65,31 +65,20 @@ class ClassRuleClassifier(RuleClassifier):
         return find_positive(classes, self.pos_label)
 
     def _drawn(self, X: Any, ids: Any, sensitive_features: Any, baseline: ArrayLike | None) -> AnyArray:
-        """Decide by draws: the first part of a person's number names the fold, what is left of it the answer."""
+        """Decide by draws, in which each row is scored only by the models of the fold that its number names."""
         if not self._has_class_rules:
             return super()._drawn(X, ids, sensitive_features, baseline)
         check_is_fitted(self, "mixture_")
         self._check_ids(ids)
-        checked, shares = self._check_predict_input(X), self._fold_shares
+        checked = self._check_predict_input(X)
         unscored = self._scored_rows(X, checked, sensitive_features, baseline, np.arange(0))
         self._scorers().check_live(self._columns_used())
-        mixture = Mixture(self._pool(), self._shares(), self._drawing())
+        mixture = self._mixture()
         uniforms = mixture.uniforms(unscored, self._known_columns(X), ids)
-        folds = pick(uniforms, shares)
-        rest, starts = rest_of(uniforms, folds, shares), folds * self._n_scores
+        starts = mixture.fold_of(uniforms)[0] * self._n_scores
         models = np.unique([self.rules_[place].model for place in np.flatnonzero(self.mixture_)])
-        scores = self._scorers().scores_of_each(checked, starts, models)
-        codes = np.empty(folds.size, dtype=np.int64)
-        for fold in np.unique(folds).tolist():
-            rows = np.flatnonzero(folds == fold)
-            some = ScoredRows(None, scores[rows], unscored.groups[rows])
-            codes[rows] = pick_each(rest[rows], self._of_fold(fold).probabilities(some))
-        return np.asarray(self._pool_of([]).answers[codes])
-
-    def _of_fold(self, fold: int) -> Mixture:
-        """Return the rules on the models of one fold."""
-        members = [self._rule_member(rule, fold) for rule in self.rules_]
-        return Mixture(self._pool_of(members), self.mixture_, None)
+        rows = replace(unscored, scores=self._scorers().scores_of_each(checked, starts, models))
+        return np.asarray(mixture.pool.answers[mixture.answered(rows, uniforms)])
 
     def _rule_member(self, rule: Any, fold: int) -> Any:
         if not self._has_class_rules:
@@ -104,7 +93,7 @@ class ClassRuleClassifier(RuleClassifier):
         rule, unchanged = argmax_rule(0, self._known(self._scored).shape), no_calibration(n_classes)
         columns = np.arange(shares.size) * self._n_scores
         members: list[Any] = [ClassMember(rule, one, unchanged, self._scored_alone) for one in columns.tolist()]
-        return Mixture(self._pool_of(members), shares, draws if shares.size > 1 else None)
+        return Mixture(self._pool_of(members), shares, draws if shares.size > 1 else None, shares.size)
 
     def _scorers(self) -> Any:
         is_of_many = len(self.classes_) > 2  # noqa: PLR2004 - more than a threshold tells apart

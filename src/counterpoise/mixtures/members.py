@@ -14,7 +14,7 @@ from sklearn.exceptions import NotFittedError
 
 from counterpoise._base.types import AnyArray, FloatArray, IntArray
 from counterpoise.mixtures.answers import TRAIN
-from counterpoise.mixtures.draws import Draws, pick, pick_each
+from counterpoise.mixtures.draws import Draws, pick, pick_each, rest_of
 from counterpoise.mixtures.pool import codes_of, is_text, n_rows, pool_codes, predict_codes, take_rows
 
 _PAIR = 2
@@ -138,11 +138,16 @@ class Mixture(NamedTuple):
     pool: Pool
     shares: FloatArray  # sum to 1
     draws: Draws | np.random.Generator | None  # the same for the same person, afresh, or none: by weighted vote
+    n_folds: int = 1  # blocks of as many members each: where members draw themselves, a draw names the block first
 
     def decide(self, X: Any, given: Any, ids: Any = None) -> AnyArray:
         """Return the label of every row; ``given`` are the rows as they were before they were checked."""
         codes = self.probabilities(X).argmax(axis=1) if self.draws is None else self._drawn_codes(X, given, ids)
         return np.asarray(self.pool.answers[codes])
+
+    def shares_by(self, place: int, X: Any) -> FloatArray:
+        """Return how likely one member gives each answer about each row: surely one, unless it draws itself."""
+        return shared([_said_by(self.pool.members[place], X, self.pool.classes)], np.ones(1), len(self.pool.answers))
 
     def probabilities(self, X: Any) -> FloatArray:
         """Return the probability that a draw gives each answer: each class, then deferral where there is any."""
@@ -160,8 +165,30 @@ class Mixture(NamedTuple):
     def _drawn_codes(self, X: Any, given: Any, ids: Any) -> IntArray:
         """Return what a draw says: that of a member, or, where members draw themselves, that of an answer."""
         if any(hasattr(member, "predict_shares") for member in self.pool.members):
-            return pick_each(self.uniforms(X, given, ids), self.probabilities(X))
+            return self.answered(X, self.uniforms(X, given, ids))
         return self.codes_of(X, self.drawn(X, given, ids))
+
+    def fold_of(self, uniforms: FloatArray) -> tuple[IntArray, FloatArray]:
+        """Return the fold that each number in [0, 1) names, and what is left of the number, again in [0, 1)."""
+        shares = self.shares.reshape(self.n_folds, -1).sum(axis=1)
+        folds = pick(uniforms, shares)
+        return folds, rest_of(uniforms, folds, shares)
+
+    def answered(self, X: Any, uniforms: FloatArray) -> IntArray:
+        """Return what each number draws where members draw themselves: a fold, and an answer by all of its members."""
+        folds, rest = self.fold_of(uniforms)
+        codes = np.empty(folds.size, dtype=np.int64)
+        for fold in np.unique(folds).tolist():
+            rows = np.flatnonzero(folds == fold)
+            codes[rows] = pick_each(rest[rows], self._of_fold(fold).probabilities(take_rows(X, rows)))
+        return codes
+
+    def _of_fold(self, fold: int) -> Self:
+        """Return the members of one fold."""
+        size = len(self.pool.members) // self.n_folds
+        some = slice(fold * size, (fold + 1) * size)
+        pool, shares = self.pool._replace(members=self.pool.members[some]), self.shares[some]
+        return self._replace(pool=pool, shares=shares / shares.sum(), n_folds=1)
 
     def codes_of(self, X: Any, drawn: IntArray) -> IntArray:
         """Ask of each member only the rows that drew it."""

@@ -4,7 +4,7 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from counterpoise.report import aims, deferrals, frontiers, group_rates, listings, overview, scores, sections
+from counterpoise.report import aims, classes, deferrals, frontiers, group_rates, listings, overview, scores, sections
 from counterpoise.report.record import Record
 from counterpoise.report.wording import fraction
 
@@ -30,6 +30,9 @@ def _contents(record: Record) -> dict[str, Any]:
         "headline": overview.headline(record, cards),
         "facts": overview.facts(record, cards),
         "comparison": overview.comparison(record, cards),
+        "recalls": classes.class_recalls(record),
+        "worst_class": classes.worst_class(record),
+        "confusions": classes.confusions(record),
         "decisions": scores.decision_table(record),
         "scores": scores.score_panels(record),
         "score_sentence": scores.score_sentence(record),

@@ -36,10 +36,10 @@ def _panel(record: Record, aim: Aim, place: int, name: str, entry: Mapping[str, 
     marked = {point: mark for point in points if math.isclose(point[0], edge, abs_tol=1e-12)}
     shown = sorted({*figures.some(points, _MOST_POINTS), *marked})
     lines = [[number(point[0]) + marked.get(point, ""), aim.show(point[1]), aim.show(point[2])] for point in shown]
-    heads = ("bound", aim.least, "proven: not below")
+    heads = ("bound", aim.least, "not below, of these rules" if record.certificate else "proven: not below")
     split = record.named("frontier value")[0].split
     note = f"Found on the {split} rows, where the mixture was chosen."
-    if not is_ratio(text):  # of which a few bounds near the asked one were tried
+    if not is_ratio(text) and not record.certificate:  # of which a few bounds near the asked one were tried
         note += " No mixture of these models meets a bound beyond the tight end of the curve."
     return Panel(f"{name}: {text}", figure, PageTable(f"Frontier of {name}", heads, lines), note)
 

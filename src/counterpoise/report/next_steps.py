@@ -77,11 +77,13 @@ def _dearest(record: Record, cards: Sequence[GoalCard]) -> Iterator[str]:
         points = frontier_points(record, card.name)
         at = [value for bound, value, _ in points if math.isclose(bound, card.aimed, abs_tol=1e-12)]
         if at:
-            found.append((at[0] - min(value for _, value, _ in points), at[0], card.name))
-    cost, value, name = max(found, default=(0.0, 0.0, ""))
+            least = min(points, key=lambda point: point[1])
+            found.append((at[0] - least[1], at[0], card.name, least[0]))
+    cost, value, name, bound = max(found, default=(0.0, 0.0, "", 0.0))
+    changed = f"with the bound {number(bound)}" if record.certificate else "without it"  # which was not tried then
     if len(found) > 1 and aim.show(value) != aim.show(value - cost):
         yield (
-            f"{_upper(name)} costs most: without it {aim.text} could be {aim.show(value - cost)} in place of "
+            f"{_upper(name)} costs most: {changed} {aim.text} could be {aim.show(value - cost)} in place of "
             f"{aim.show(value)} where decisions were chosen."
         )
 

@@ -101,8 +101,18 @@ class Record:
 
     @cached_property
     def is_mixture(self) -> bool:
-        """Tell whether the model draws among several."""
-        return sum(row.value > 0 for row in self.named("share")) > 1
+        """Tell whether the model draws among several, or among the answers of one."""
+        return self.shares_rows or sum(row.value > 0 for row in self.named("share")) > 1
+
+    @cached_property
+    def shares_rows(self) -> bool:
+        """Tell whether rules share a row among classes."""
+        return self.texts.get("shares_rows") is True
+
+    @cached_property
+    def certificate(self) -> str:
+        """Return what rules of class probabilities are proven best among; nothing where there are none."""
+        return str(self.texts.get("certificate") or "")
 
     def entries(self, kind: str) -> dict[str, dict[str, Any]]:
         """Return the words on goals, groups, models or segments by their name in the results table."""

@@ -9,7 +9,7 @@ from counterpoise.mixtures.members import AskedRows, Mixture
 from counterpoise.mixtures.pool import failures
 from counterpoise.runs.data import Data, Part
 from counterpoise.runs.fitted import deferral_of, has_rules, keeps_answers, last_step, looked_at, mixes, seen_by_last
-from counterpoise.runs.quantities import AVERAGE, FIRST, MIXTURE
+from counterpoise.runs.quantities import AVERAGE, FIRST, MIXTURE, TRAIN
 
 
 class AskedModel:
@@ -48,10 +48,15 @@ class AskedModel:
     def kept(self, name: str, kinds: str) -> AnyArray | None:
         """Return what the models were found to say, or score, earlier; None where it is not known."""
         said, shape = self.data.said.get(name), (len(self.part(name)), len(self.estimator.estimators_))
-        if said is None or said.shape != shape or said.dtype.kind not in kinds:
+        if said is None or said.shape != shape + self._told_each or said.dtype.kind not in kinds:
             return None
         is_class = said.dtype.kind == "f" or (said.min(initial=0) >= 0 and said.max(initial=0) < len(self.data.classes))
         return said if is_class else None
+
+    @property
+    def _told_each(self) -> tuple[int, ...]:
+        """Return the shape of what one model says of one row."""
+        return ()
 
     def _lost(self, shares: FloatArray, split: str) -> FloatArray:
         """Return how likely rows are given another label than their own; a deferred row counts with its cost."""
@@ -156,13 +161,20 @@ class AskedRules(AskedModel):
 
     def member_errors(self, split: str) -> list[float]:
         """Return how often each rule errs on a split, whichever fold's model it is of; who defers does not err."""
-        rows, (pool, shares, _), _ = self.scored(split)
-        codes = pool.codes(rows, len(rows.groups), None)
-        failed = failures(codes, np.searchsorted(pool.classes, self.part(split).labels))
-        wrong = (failed & (codes < len(pool.classes))).mean(axis=0)
-        by_fold = shares.reshape(-1, self.estimator.mixture_.size)
+        rows, mixture, _ = self.scored(split)
+        labels = np.searchsorted(mixture.pool.classes, self.part(split).labels)
+        each, n_classes = np.arange(labels.size), len(mixture.pool.classes)
+        said = (mixture.shares_by(place, rows) for place in range(mixture.shares.size))
+        wrong = np.array([np.mean(one[:, :n_classes].sum(axis=1) - one[each, labels]) for one in said])
+        by_fold = mixture.shares.reshape(-1, self.estimator.mixture_.size)
         errors: list[float] = (by_fold.sum(axis=1) @ wrong.reshape(by_fold.shape)).tolist()
         return errors
+
+    @property
+    def _told_each(self) -> tuple[int, ...]:
+        """Return the shape of what one model says of one row: a score, or a probability for each class."""
+        shape: tuple[int, ...] = self.estimator._scored.scores[TRAIN].shape[2:]  # noqa: SLF001 - of our own kind
+        return shape
 
     def scored(self, name: str) -> AskedRows:
         """Return rows with scores and who decides; those of choice have scores of models that have not seen them."""

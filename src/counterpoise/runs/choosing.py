@@ -247,5 +247,6 @@ def _check_two(table: LabelledTable, target: str) -> None:
     if len(table.classes) != 2:  # noqa: PLR2004 - a threshold tells two classes apart
         raise DataError(
             f"Column {target!r} of {table.path} must hold two classes, which thresholds tell apart; it holds "
-            f"{len(table.classes)}: {table.classes.tolist()[:10]}."
+            f"{len(table.classes)}: {table.classes.tolist()[:10]}. "
+            "For more, fit a goals file: counterpoise init."
         )

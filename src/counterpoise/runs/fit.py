@@ -23,10 +23,21 @@ from counterpoise.runs.folder import CHECKPOINT, MODEL, Prints, Run, Writer, fin
 from counterpoise.runs.goals_file import goals_of, parse_goals_file, read_bytes
 from counterpoise.runs.judging import Judge
 from counterpoise.runs.measuring import measure_all
-from counterpoise.runs.methods import GOALS, METHODS, POOL, defers, trains_inside
+from counterpoise.runs.methods import (
+    DEPLOYED,
+    GOALS,
+    METHODS,
+    POOL,
+    defers,
+    describe,
+    has_scores,
+    make,
+    models_of,
+    trains_inside,
+)
 from counterpoise.runs.output import writing
 from counterpoise.runs.room import with_room
-from counterpoise.runs.settings import RunSettings
+from counterpoise.runs.settings import MethodSettings, RunSettings
 from counterpoise.theory.risks import Risk, RiskRows
 
 _KEPT = "What was trained is kept: change the goals in the file and give the same command."
@@ -128,19 +139,9 @@ def check_objective(settings: RunSettings, data: Data) -> None:
 
 
 def check_rules(settings: RunSettings, data: Data) -> None:
-    """Refuse what rules of scores cannot tell apart, or may not look at, before models are trained for them."""
+    """Refuse models that rules have no scores of, and what these may not look at, before anything is trained."""
     method = settings.method
-    if method.name == GOALS and len(data.classes) != 2:  # noqa: PLR2004 - a threshold tells two apart
-        raise DataError(
-            f"method.name: the method {GOALS!r} decides by thresholds, which tell two classes apart; column "
-            f'{settings.data.target!r} holds {len(data.classes)}. Set method.name = "adalpboost".'
-        )
-    if method.name == POOL and method.parameters.get("scores") and len(data.classes) != 2:  # noqa: PLR2004 - as above
-        raise DataError(
-            "method.parameters.scores: a run shows thresholds, which tell two classes apart; column "
-            f"{settings.data.target!r} holds {len(data.classes)}. Leave scores out, or choose rules of class "
-            "probabilities in Python: MixtureClassifier(models, scores=True)."
-        )
+    _check_probabilities(method, data)
     if defers(method):
         try:
             check_defer_label(method.parameters.get("defer_label", Deferring.defer_label), data.classes.tolist())
@@ -152,6 +153,19 @@ def check_rules(settings: RunSettings, data: Data) -> None:
         find_groups(as_columns(method.parameters.get("by", ())), part.table(), unknown)
     except ValueError as error:
         raise DataError(f"method.parameters.by: {error} Columns of groups are named in data.groups.") from error
+
+
+def _check_probabilities(method: MethodSettings, data: Data) -> None:
+    """Refuse models that tell no probabilities where rules of more than two classes are of these."""
+    if not has_scores(method) or len(data.classes) <= 2:  # noqa: PLR2004 - of two any score will do
+        return
+    for place, one in enumerate(models_of(method), start=1):
+        if not hasattr(data.deployed if one.name == DEPLOYED else make(one, seed=0), "predict_proba"):
+            raise DataError(
+                f"method.models[{place}]: {describe(one)} tells no probabilities, by which rules tell "
+                f"{len(data.classes)} classes apart. Name another model, or let a pool mix answers: "
+                'method.name = "pool" without scores.'
+            )
 
 
 def why_not_asked(goals: Iterable[Goal], part: Part, data: Data) -> Iterator[ValueError | None]:

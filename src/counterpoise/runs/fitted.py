@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from counterpoise.mixtures.class_scores.evidence import ClassEvidence
 from counterpoise.mixtures.scored import RuleClassifier
 from counterpoise.mixtures.scores.evidence import Deferral
 from counterpoise.runs.data import Part
@@ -25,6 +26,11 @@ def mixes(model: Any) -> bool:
 def has_rules(model: Any) -> bool:
     """Tell whether a model is a mixture of rules of scores."""
     return hasattr(last_step(model), "rules_")
+
+
+def has_class_rules(model: Any) -> bool:
+    """Tell whether the rules of a model are of the probabilities of more than two classes, and not of a score."""
+    return has_rules(model) and isinstance(last_step(model)._scored, ClassEvidence)  # noqa: SLF001 - of our own kind
 
 
 def deferral_of(model: Any) -> Deferral | None:

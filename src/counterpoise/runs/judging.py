@@ -128,19 +128,21 @@ class Judge:
         except ValueError:  # a rate has no value on a split that lacks the rows it is out of
             return None
 
-    def rates(self, split: str) -> RateTable | tuple[()]:
-        """Return the rates of all groups; none where no class is the positive one."""
-        positive = self.data.positive
+    def rates(self, split: str) -> RateTable:
+        """Return the rates of all groups; where no class is the positive one, how often answers are wrong."""
+        positive, part, said = self.data.positive, self.data.splits[split], self.decisions(split)
+        told: Any = {"sample_weight": part.weights, "pos_label": True}
         if positive is None:
-            return ()
-        part = self.data.splits[split].of_two(positive)
-        said = self.decisions(split)
-        told: Any = {"baseline": part.baseline, "sample_weight": part.weights, "pos_label": True}
+            truth, is_said = np.ones(said.size, dtype=np.bool_), said == part.labels
+            told["rates"] = ["error_rate"]
+        else:
+            part = part.of_two(positive)
+            truth, is_said, told["baseline"] = part.labels, said == positive, part.baseline
         if self.deferral is None:
-            return rate_table(said == positive, part.y, part.groups or None, **told)
-        codes = np.where(where_deferred(said, self.deferral.label), _DEFERRED, said == positive)
-        told |= {"defer_label": _DEFERRED, "rates": ["defer_rate", "decided_error_rate", *TABLED]}
-        return rate_table(codes, part.y, part.groups or None, **told)
+            return rate_table(is_said, truth, part.groups or None, **told)
+        codes = np.where(where_deferred(said, self.deferral.label), _DEFERRED, is_said)
+        told |= {"defer_label": _DEFERRED, "rates": ["defer_rate", "decided_error_rate", *told.get("rates", TABLED)]}
+        return rate_table(codes, truth, part.groups or None, **told)
 
 
 def _aim_of(model: Any) -> Risk | Rate | None:

@@ -1,6 +1,5 @@
 """Every number about a fitted run, as rows of the results table, and the words that belong to them."""
 
-import math
 import re
 import time
 import warnings
@@ -17,7 +16,7 @@ from counterpoise.mixtures.cautions import Caution
 from counterpoise.mixtures.scored import FIXED
 from counterpoise.mixtures.tradeoff import TradeoffPoint, tradeoff
 from counterpoise.runs.deferral import deferral_curve, error_and_deferral
-from counterpoise.runs.fitted import has_rules
+from counterpoise.runs.fitted import has_class_rules, has_rules
 from counterpoise.runs.judging import Judge
 from counterpoise.runs.methods import GOALS, METHODS, describe, kind_of, models_of
 from counterpoise.runs.quantities import (
@@ -34,20 +33,20 @@ from counterpoise.runs.quantities import (
     WORST_GROUP,
     of_goal,
     of_group,
-    rates_in,
     trials_of_group,
 )
 from counterpoise.runs.results import ResultRow
-from counterpoise.runs.scoring import Number, decision_numbers, histogram, score_numbers
+from counterpoise.runs.rule_words import rule_text, shares_rows
+from counterpoise.runs.scoring import Number, class_numbers, class_texts, decision_numbers, histogram, score_numbers
 from counterpoise.runs.segments import find_segments, why_no_segments
 from counterpoise.runs.settings import MethodSettings, RunSettings
 from counterpoise.theory.risks import CVaR, Risk, WorstGroup
 
 _ALPHAS = (*np.geomspace(0.01, 1.0, 30), 0.05, 0.1, 0.2, 0.5)  # a smooth curve, and round numbers to quote
 _LONG = re.compile(r"\d+\.\d{5,}")  # number in a text
-_POINTS = 21  # of a frontier
+_POINTS, _POINTS_OF_MANY = 21, 5  # of a frontier; fewer where rules must be found for each
 _FRONTIER_TOL = 1e-4  # gap of its points: a figure shows no less
-_RATIO_RANGE = 0.1  # on either side of a ratio's bound, whose range is not known beforehand
+_NEAR = 0.1  # on either side of a bound, where the range of those that can be met is not known beforehand
 _ROUNDING = 1e-9  # by which an estimate may seem outside its bound: sums over rows are not exact
 
 
@@ -72,7 +71,8 @@ def measure_all(judge: Judge, seconds: float) -> Measured:
     segments, words = _segment_rows(judge, judged)
     bars, panels = histogram(judge)
     rows += [*_group_rows(judge, judged), *_frontier_rows(judge), *_share_rows(judge, judged), *segments]
-    rows += _rows_of(judge, [*decision_numbers(judge, judged), *score_numbers(judge, judged), *bars])
+    answers = [*decision_numbers(judge, judged), *class_numbers(judge, judged)]
+    rows += _rows_of(judge, [*answers, *score_numbers(judge, judged), *bars])
     rows += _rows_of(judge, deferral_curve(judge, list(dict.fromkeys([data.chosen_on, judged]))))
     rows += [_row(judge, "fit", "seconds", "", seconds), _row(judge, "predict", "seconds", judged, predict_seconds)]
     texts = {"segments": words, "scores": panels, "why": _reasons(judge, rows, judged)}
@@ -86,7 +86,7 @@ def measure_answers(judge: Judge, split: str, words: dict[str, Any], shares: Seq
     """
     rows = [*_data_rows(judge, split), *loss_rows(judge, split), *goal_rows(judge, split), *_group_rows(judge, split)]
     rows += [_row(judge, f"model {number}", "share", "", share) for number, share in enumerate(shares, start=1)]
-    rows += _rows_of(judge, decision_numbers(judge, split))
+    rows += _rows_of(judge, [*decision_numbers(judge, split), *class_numbers(judge, split)])
     data = judge.data
     positive = "" if data.positive is None else f", positive class {data.positive}"
     reasons = {"frontier": "the answers came without a model that could be cut at another threshold"}
@@ -95,6 +95,7 @@ def measure_answers(judge: Judge, split: str, words: dict[str, Any], shares: Seq
         "groups": _named("group", (found.group for found in judge.rates(split)), start=0),
         "objective": {"kind": OWN},
         **_deferral_text(judge),
+        **class_texts(judge),
         "data": [f"{data.name}: {len(data.splits[split])} rows; target {judge.settings.data.target}{positive}."],
         "why": reasons | {"segments": "the answers came without the tail that counts"},
     }
@@ -204,18 +205,20 @@ def _frontier_rows(judge: Judge) -> Iterator[ResultRow]:
         return
     alpha = judge.estimator.alpha_ if _kind(judge) == CVAR else None
     for number, goal in enumerate(judge.estimator.goals_, start=1):
-        for bound, point in sorted(_frontier(judge.estimator, goal).items()):
+        for bound, point in sorted(_frontier(judge, goal).items()):
             where: dict[str, Any] = {"alpha": alpha, "settings": f"goal {number} bound={bound!r}"}
             for name in ("value", "lower"):
                 quantity = f"frontier {name}"
                 yield _row(judge, MIXTURE, quantity, judge.data.chosen_on, getattr(point, name), **where)
 
 
-def _frontier(estimator: Any, goal: Goal) -> dict[float, TradeoffPoint]:
+def _frontier(judge: Judge, goal: Goal) -> dict[float, TradeoffPoint]:
     """Return points by their bound, the goal's own among them."""
     options: dict[str, Any] = {"n_points": _POINTS, "tol": _FRONTIER_TOL}
-    if goal.is_ratio:
-        near = np.clip(goal.bound + np.linspace(-_RATIO_RANGE, _RATIO_RANGE, _POINTS), 0.0, None)
+    estimator, is_of_many = judge.estimator, has_class_rules(judge.model)
+    if goal.is_ratio or is_of_many:
+        n_points = _POINTS_OF_MANY if is_of_many else _POINTS
+        near = np.clip(goal.bound + np.linspace(-_NEAR, _NEAR, n_points), 0.0, None)
         points = [*tradeoff(estimator, goal, near, **options)]
     else:
         points = [*tradeoff(estimator, goal, **options), *tradeoff(estimator, goal, [goal.bound], **options)]
@@ -260,6 +263,8 @@ def _texts(judge: Judge, judged: str) -> dict[str, Any]:
         "method": _method_text(settings.method),
         "objective": _objective_text(judge),
         **_deferral_text(judge),
+        **class_texts(judge),
+        **_rule_texts(judge),
         "met_on": met_on,
         "room_cost": _room_cost(judge),
         "data": [
@@ -315,7 +320,8 @@ def _model_texts(judge: Judge) -> list[dict[str, str]]:
     models = [one.title or kind_of(one).title for one in models_of(asked)] or rounds
     if has_rules(judge.model):
         rules = judge.estimator.rules_
-        words = [(f"rule {number}", rule_text(rule, models)) for number, rule in enumerate(rules, start=1)]
+        names = judge.estimator.classes_.tolist(), judge.estimator.groups_.names
+        words = [(f"rule {number}", rule_text(rule, models, *names)) for number, rule in enumerate(rules, start=1)]
     elif asked.models:
         words = list(zip(models, map(describe, asked.models), strict=True))
     else:
@@ -327,20 +333,13 @@ def _model_texts(judge: Judge) -> list[dict[str, str]]:
     ]
 
 
-def rule_text(rule: Any, models: Sequence[str]) -> str:
-    """Return a rule in words."""
-    told = f"{models[rule.model]} above {_levels(rule.thresholds)}"
-    return told if rule.lower is None else f"{told}; deferred above {_levels(rule.lower)}"
-
-
-def _levels(levels: dict[str, float]) -> str:
-    if len(levels) == 1:
-        return _threshold(*levels.values())
-    return ", ".join(f"{_threshold(one)} ({name})" for name, one in levels.items())
-
-
-def _threshold(value: float) -> str:
-    return f"{value:.4f}" if math.isfinite(value) else "everything" if value > 0 else "nothing"
+def _rule_texts(judge: Judge) -> dict[str, Any]:
+    """Return whether rules of class probabilities draw answers, and among which of them the mixture is the best."""
+    if not has_class_rules(judge.model):
+        return {}
+    chosen = zip(judge.estimator.rules_, judge.estimator.mixture_.tolist(), strict=True)
+    are_shared = judge.is_drawn and any(shares_rows(rule) for rule, share in chosen if share > 0)
+    return {"shares_rows": are_shared, "certificate": judge.estimator.certificate_}
 
 
 def _method_text(asked: MethodSettings) -> str:
@@ -366,10 +365,8 @@ def _weight_words(settings: RunSettings) -> Iterator[str]:
 
 def _reasons(judge: Judge, rows: Iterable[ResultRow], judged: str) -> dict[str, str]:
     """Return for each part of a report that has no rows why it has none."""
-    known, found = {row.quantity for row in rows}, {}
-    if not rates_in(known):
-        several = f"there are {len(judge.data.classes)} classes"
-        found["groups"] = f"{several}, and data.positive names none of them as the positive one"
+    known: set[str] = {row.quantity for row in rows}
+    found: dict[str, str] = {}
     if "frontier value" not in known:
         found["frontier"] = _why_no_frontier(judge)
     if "tail part" not in known:

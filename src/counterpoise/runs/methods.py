@@ -117,6 +117,11 @@ def defers(asked: MethodSettings) -> bool:
     return asked.parameters.get("defer_cost") is not None
 
 
+def has_scores(asked: MethodSettings) -> bool:
+    """Tell whether a method mixes rules of the scores of its models."""
+    return asked.name == GOALS or (asked.name == POOL and bool(asked.parameters.get("scores")))
+
+
 def kind_of(asked: ModelSettings | MethodSettings) -> Kind:
     """Return what a method or a model of a pool is."""
     return _AS_IT_IS if asked.name == DEPLOYED else METHODS[asked.name]

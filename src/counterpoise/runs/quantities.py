@@ -12,6 +12,7 @@ VERDICT_OF = {number: verdict for verdict, number in VERDICTS.items()}
 CVAR, WORST_GROUP, RISK, RATE, OWN = "cvar", "worst-group", "risk", "rate", "own"
 DEFER_RATE, DECIDED_ERROR = "defer rate", "decided error"  # parts of the rows, and of those that are decided about
 N_SAMPLES = "n_samples"  # among the quantities of a group
+CALLED = "called"  # how many rows of a class were called which
 CONFUSION, CALIBRATION, SCORES, BOUGHT = (
     "confusion ",
     "calibration ",
@@ -33,6 +34,16 @@ def of_group(rate: str) -> str:
 def trials_of_group(rate: str) -> str:
     """Return the quantity that says how many rows a rate of a group is a count out of; weighted rates have none."""
     return f"group {rate} rows"
+
+
+def of_class(place: int) -> str:
+    """Return the name of a class by its place, which the words of a run tell."""
+    return f"class {place + 1}"
+
+
+def called(label: int, answer: int | None) -> str:
+    """Return which rows a count is of, by the places of their class and of the answer; None stands for a person."""
+    return f"{of_class(label)} {'deferred' if answer is None else f'as {of_class(answer)}'}"
 
 
 def rates_in(quantities: Iterable[str]) -> list[str]:

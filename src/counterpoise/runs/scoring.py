@@ -9,10 +9,22 @@ from counterpoise._base.types import AnyArray, BoolArray, FloatArray, IntArray
 from counterpoise.goals.classes import where_deferred
 from counterpoise.goals.levels import combined
 from counterpoise.runs.asking import AskedRules
+from counterpoise.runs.fitted import has_class_rules
 from counterpoise.runs.judging import Judge
-from counterpoise.runs.quantities import CALIBRATION, CONFUSION, DEPLOYED, FIRST, MIXTURE, SCORES
+from counterpoise.runs.quantities import (
+    CALIBRATION,
+    CALLED,
+    CONFUSION,
+    DEPLOYED,
+    FIRST,
+    MIXTURE,
+    SCORES,
+    called,
+    of_class,
+)
 
 _BINS = 25  # of a histogram
+_NO_CLASS = -1  # the place of an answer that is none
 _TENTHS = 10  # of the rows, in a table of calibration
 _MOST_GROUPS = 6  # in histograms: the largest
 
@@ -55,12 +67,44 @@ def decision_numbers(judge: Judge, split: str) -> Iterator[Number]:
             yield Number(method, CONFUSION + name, split, float(np.count_nonzero(rows)))
 
 
+def class_texts(judge: Judge) -> dict[str, Any]:
+    """Return what classes are called, where there are more than two."""
+    if not _are_many(judge):
+        return {}
+    labels = enumerate(judge.data.classes.tolist())
+    return {"classes": [{"name": of_class(place), "text": str(label)} for place, label in labels]}
+
+
+def class_numbers(judge: Judge, split: str) -> Iterator[Number]:
+    """Yield how many rows of each class a method calls which, as drawn, where there are more than two classes."""
+    labels = judge.data.splits[split].labels
+    for method in (MIXTURE, FIRST, DEPLOYED) if _are_many(judge) else ():
+        said = judge.says(method, split)
+        if said is None:
+            continue
+        places, found = _places(judge, labels), _places(judge, said)
+        cells, counts = np.unique(np.column_stack([places, found]), axis=0, return_counts=True)
+        for (label, answer), count in zip(cells.tolist(), counts.tolist(), strict=True):
+            settings = called(label, None if answer == _NO_CLASS else answer)
+            yield Number(method, CALLED, split, float(count), settings)
+
+
+def _are_many(judge: Judge) -> bool:
+    return len(judge.data.classes) > 2  # noqa: PLR2004 - of two the positive one tells all
+
+
+def _places(judge: Judge, answers: AnyArray) -> IntArray:
+    """Return the places of answers among the classes; one of its own for rows that are left to a person."""
+    known = {label: place for place, label in enumerate(judge.data.classes.tolist())}
+    return np.array([known.get(one, _NO_CLASS) for one in answers.tolist()], dtype=np.int64)
+
+
 def score_numbers(judge: Judge, split: str) -> Iterator[Number]:
     """Yield how well the first model's scores rank and fit the rows of a split, where rules of scores decide."""
     from sklearn.metrics import roc_auc_score  # noqa: PLC0415 - heavy
 
     asked = judge.asked
-    if not isinstance(asked, AskedRules):
+    if not isinstance(asked, AskedRules) or has_class_rules(judge.model):
         return
     scores = asked.scored(split).rows.scores[:, 0]
     is_positive = judge.data.splits[split].labels == judge.data.positive
@@ -80,7 +124,7 @@ def score_numbers(judge: Judge, split: str) -> Iterator[Number]:
 def histogram(judge: Judge) -> tuple[list[Number], list[dict[str, Any]]]:
     """Return histograms of the scores that rules were chosen on, by group and class, and words with thresholds."""
     asked, split = judge.asked, judge.data.chosen_on
-    if not isinstance(asked, AskedRules) or split not in judge.data.splits:
+    if not isinstance(asked, AskedRules) or has_class_rules(judge.model) or split not in judge.data.splits:
         return [], []
     rows = asked.scored(split).rows
     weights = np.bincount([rule.model for rule in judge.estimator.rules_], judge.estimator.mixture_)

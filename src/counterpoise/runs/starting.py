@@ -20,23 +20,14 @@ _RARE = 20  # rows of a class
 _FEW = 12  # different whole numbers that may be codes of categories
 _UNIQUE = 0.9  # share of different texts from which a column is a name or a number of a person
 _LOOKED_AT = 100_000  # rows
+_PAIR = 2  # classes
 _YES = ("yes", "y", "true", "t", "positive", "pos", "good")
 _ODD_TEXTS = ("?", "-", "unknown", "Unknown", "missing", "n/a")  # that may stand for a missing value
 
 
-_ALPHA = {
-    True: ("alpha = 1.0    # 1: the plain error counts; 0.1: that of the worst-off tenth of the rows",),
-    False: ("alpha = 0.1    # the worst-off fraction of the rows that counts; 1 is the plain error",),
-}
 _WEIGHTS = ("weight", "weights", "sample_weight", "sample_weights", "fnlwgt", "pwgtp")
 _TAKEN = "    # taken for what the deployed model said, as it holds the classes; without this line it is a feature"
 _DEPLOYED = "    # what the deployed model predicts, for goals such as churn(train) <= 0.03"
-_MANY_CLASSES = (
-    'name = "adalpboost"    # a strong model, and trees beside it for those that it is wrong about',
-    "",
-    "[method.parameters]",
-    "budget = 0.01    # the most that the average error may rise for the worst-off",
-)
 
 
 def starting_file(
@@ -98,7 +89,7 @@ def _starting_file(path: Path, target: str, groups: Sequence[str], beside: Path)
     lines += [
         *_roles(frame, target, classes, groups),
         *_columns(frame, features, refused),
-        *_method(groups, len(classes)),
+        *_method(groups, are_many=len(classes) > _PAIR),
     ]
     return "\n".join(lines) + "\n"
 
@@ -115,20 +106,30 @@ def _top(path: Path, frame: Any, classes: Any, target: str, groups: Sequence[str
     yield f"# Goals for {path.name}: {len(frame)} rows looked at, {len(frame.columns)} columns."
     yield "# Fit with: counterpoise fit THIS_FILE. All keys: docs/guide/goals_file.md."
     yield ""
-    yield from _ALPHA[len(classes) == 2]  # noqa: PLR2004
+    yield "alpha = 1.0    # 1: the plain error counts; 0.1: that of the worst-off tenth of the rows"
     yield "seed = 0       # of splits and models; draws have a key of their own"
     yield '# output = "run"    # the run folder; default: the name of this file'
     yield ""
     yield "# What must hold, as text; train stands for the rows on which decisions are chosen. The test rows tell"
     yield "# with which confidence each holds. Take away the # of those you want, and set the numbers."
     yield "goals = ["
-    if len(classes) == 2:  # noqa: PLR2004
-        for goal in _suggested(frame, groups):
-            yield f"    # {_toml(goal)},"
+    suggested = _suggested_of_many(frame, target, groups) if len(classes) > _PAIR else _suggested(frame, groups)
+    for goal in suggested:
+        yield f"    # {_toml(goal)},"
     yield "]"
     yield "room_for_audit = true    # meet them with room, so that test rows can show it, for at most 0.01 more error"
-    if len(classes) > 2:  # noqa: PLR2004
-        yield f"# {_toml(target)} has {len(classes)} classes: goals name one, as recall(train, of=CLASS) does."
+    if len(classes) > _PAIR:
+        yield f"# {_toml(target)} has {len(classes)} classes: goals name one by of=CLASS, or ask every_class(...)."
+
+
+def _suggested_of_many(frame: Any, target: str, groups: Sequence[str]) -> Iterator[str]:
+    """Yield goals on classes: all of them, and the rarest."""
+    rarest = written_value(text_of(frame[target].value_counts().idxmin()))
+    yield "every_class(recall, train) >= 0.7"
+    yield f"recall(train, of={rarest}) >= 0.8"
+    yield f"positive_rate(train, of={rarest}) <= 0.2"
+    for name in groups:
+        yield f"max_difference(error_rate, train, by={written_name(name)}) <= 0.05"
 
 
 def _suggested(frame: Any, groups: Sequence[str]) -> Iterator[str]:
@@ -219,24 +220,19 @@ def _odd_texts(column: Any) -> list[str]:
     return odd if odd and few else []
 
 
-def _method(groups: Sequence[str], n_classes: int) -> Iterator[str]:
+def _method(groups: Sequence[str], *, are_many: bool) -> Iterator[str]:
     yield from ("", "[splits]    # of the rows: the rest trains")
-    if n_classes > 2:  # noqa: PLR2004
-        yield "validation = 0.2    # the mixture is chosen on these, inside the goals"
     yield "test = 0.2          # the audit is made on these"
     yield '# column = "COLUMN" # or a column that says train, validation or test of each row'
     yield from ("", "[method]")
-    yield from _MANY_CLASSES if n_classes > 2 else _two_classes(groups)  # noqa: PLR2004
-
-
-def _two_classes(groups: Sequence[str]) -> Iterator[str]:
+    rule, one = ("class weights", "one rule") if are_many else ("a threshold", "one threshold")
     looked_at = _toml(list(groups) or ["COLUMN"])
     yield 'name = "goals"    # a strong model, with decisions that meet the goals at the least error'
     yield '# models = [{ name = "gradient_boosting" }, { name = "logistic" }]    # whose scores; default: the first'
     yield '# name = "lpboost"    # instead: models trained for the goals, for all groups alike (no by, no fixed)'
     yield from ("", "[method.parameters]")
-    yield f"# by = {looked_at}    # what decisions may look at, where that is allowed: a threshold for each group"
-    yield '# decision = "fixed"    # no draws: one threshold, at a price that the report tells'
+    yield f"# by = {looked_at}    # what decisions may look at, where that is allowed: {rule} for each group"
+    yield f'# decision = "fixed"    # no draws: {one}, at a price that the report tells'
     yield "# defer_cost = 0.2    # leave hard cases to a person; each costs a fifth of an error"
     yield '# with it a goal can say how many: "defer_rate(train) <= 0.1"'
     yield "# budget = 0.01    # with alpha below 1: the most that the average error may rise for it"

@@ -31,8 +31,7 @@ from counterpoise.runs.ids import read_ids
 from counterpoise.runs.judging import Judge
 from counterpoise.runs.keys import keep_key
 from counterpoise.runs.measuring import goal_rows, loss_rows, measure_all
-from counterpoise.runs.methods import GOALS as GOALS_METHOD
-from counterpoise.runs.methods import defers
+from counterpoise.runs.methods import defers, has_scores
 from counterpoise.runs.output import check_place, write_frame
 from counterpoise.runs.quantities import TEST, TRAIN
 from counterpoise.runs.results import ResultsTable
@@ -315,7 +314,7 @@ def _method_with(method: MethodSettings, objective: str | None) -> MethodSetting
 
 def _method_deferring(method: MethodSettings, cost: float | str) -> MethodSettings:
     """Return the method with another cost of a deferred row, or without any."""
-    if method.name != GOALS_METHOD and not method.parameters.get("scores"):
+    if not has_scores(method):
         raise ValueError(f"defer_cost is for rules of scores; the method {method.name!r} has none to defer between.")
     others = {name: value for name, value in method.parameters.items() if name not in ("defer_cost", "defer_label")}
     if cost == NEVER:

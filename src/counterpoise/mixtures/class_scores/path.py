@@ -28,7 +28,8 @@ class ClassPath:
         """Return the best mixture found for each bound, None where none was, over the rules that all of them need."""
         rules = starting_rules(self.known, has_tail=isinstance(self.asked.losses, RowLosses))
         found: list[tuple[MixtureSolution, list[int]] | None] = [None] * levels.size
-        for place in np.argsort(levels, kind="stable").tolist():
+        tightest_first = np.argsort(-levels if self.goals[0].sense == ">=" else levels, kind="stable")
+        for place in tightest_first.tolist():  # whose rules serve every looser bound
             one = self._solved(float(levels[place]), rules)
             if one is None:
                 continue
