@@ -234,3 +234,22 @@ def test_stricter_floors_cost_more():
         for floor in (0.5, 0.55, 0.6, 0.62)
     ]
     assert all(second >= first - 1e-3 for first, second in pairwise(values))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_bounds_that_are_offered_are_met_as_printed(seed):
+    told, labels = drawn_rows(seed, 60, 4)
+    goals = as_goals(["every_class(recall, train) >= 0.95", "positive_rate(train, of=1) <= 0.1"])
+    with pytest.raises(InfeasibleGoals, match="No classifier of this kind was found") as caught:
+        chosen(known_rows(told, labels), goals=goals)
+    for way in caught.value.ways_out:
+        chosen(known_rows(told, labels), goals=as_goals([str(way.get(goal, goal)) for goal in goals]))
+
+
+@pytest.mark.parametrize("n_wrong", [0, 1, 4])
+def test_goals_that_hold_with_equality_are_met(n_wrong):
+    labels = np.arange(40) % 3
+    said = np.where(np.arange(40) < n_wrong, (labels + 1) % 3, labels)
+    for alpha in (1.0, 0.1):
+        found = chosen(known_rows(np.eye(3)[said], labels), alpha, as_goals(f"error_rate(train) <= {n_wrong / 40}"))
+        assert found.value <= min(1.0, n_wrong / 40 / alpha) + 1e-9

@@ -301,5 +301,5 @@ def test_a_mixture_is_compared_with_models_that_decide(recwarn):
 
 def test_a_deferral_for_nothing_is_warned_of():
     y = RNG.integers(0, 2, N)
-    with pytest.warns(Everybody, match="Everybody is deferred: with defer_cost=0.0"):
+    with pytest.warns(Everybody, match=r"100.0% of the rows are deferred: by defer_cost and the goals"):
         cp.MixtureClassifier([lambda rows: np.zeros(len(rows))], scores=True, alpha=1.0, defer_cost=0.0).fit(X, y)

@@ -152,6 +152,7 @@ def test_rebalance_takes_another_cost_or_none(run, tmp_path):
     assert "defer_cost" not in never.settings.method.parameters
     assert never.summary().defer_rate is None
     assert all(rule.lower is None for rule in never.model().rules_)
+    assert not re.search("deferr|left to a person", write_report(never.folder).read_text(encoding="utf-8"))
     with pytest.raises(
         ValueError, match=r"defer_rate\(train\) <= 0.1 speaks of deferred rows, and nothing is deferred"
     ):
@@ -169,7 +170,7 @@ def test_labels_that_are_numbers_are_written_beside_the_text(folder, tmp_path):
     changed = text.replace("alpha = 0.3", "room_for_audit = true").replace(
         "defer_cost", 'defer_label = "ask"\ndefer_cost'
     )
-    (tmp_path / "run.toml").write_text(changed.replace("cv = 3", 'cv = 3\ndecision = "fixed"'))
+    (tmp_path / "run.toml").write_text(changed)
     run = fit_run(tmp_path / "run.toml")
     predict_run(run, tmp_path / "loans.csv", tmp_path / "said.parquet", probabilities=True)
     predict_run(run, tmp_path / "loans.csv", tmp_path / "said.csv", probabilities=True)
@@ -181,12 +182,16 @@ def test_labels_that_are_numbers_are_written_beside_the_text(folder, tmp_path):
     assert one(run, "cvar", alpha=1.0) == pytest.approx(losses, abs=1e-12)
 
 
-def test_a_pool_of_scores_defers_too(folder, tmp_path):
-    text = FILE.replace('name = "goals"', 'name = "pool"').replace("cv = 3\n", "scores = true\n")
+def test_a_pool_of_scores_defers_too_and_without_draws(folder, tmp_path):
+    text = FILE.replace('name = "goals"', 'name = "pool"').replace("cv = 3\n", 'scores = true\ndecision = "fixed"\n')
     text = text.replace('"loans.csv"', json.dumps(str(folder / "loans.csv")))
     (tmp_path / "pool.toml").write_text(text)
     run = fit_run(tmp_path / "pool.toml")
+    part = load_data(run.settings, tmp_path).splits["test"]
     assert 0 < one(run, "defer rate", split="validation") <= 0.1 + 1e-9
+    said = run.model().predict(part.X, sensitive_features=part.groups, baseline=part.baseline)
+    lost = np.where(said == "defer", COST, said != part.y)
+    assert one(run, "cvar", alpha=ALPHA) == pytest.approx(cvar_loss(lost, ALPHA), abs=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -244,10 +249,3 @@ def test_the_page_tells_who_is_deferred_and_what_it_buys(run, tmp_path):
     assert "deferred positives" in page
     assert "score; shaded: deferred" in page
     assert "; deferred above" in page
-
-
-def test_a_run_that_defers_nobody_has_no_word_of_it(run, tmp_path):
-    never = rebalance_run(run, defer_cost="never", goals=["recall(train) >= 0.4"], output=tmp_path / "never")
-    page = write_report(never.folder).read_text(encoding="utf-8")
-    assert "deferr" not in page
-    assert "left to a person" not in page

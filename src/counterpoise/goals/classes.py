@@ -171,7 +171,8 @@ def _sorted(labels: set[Any]) -> list[Any]:
     except TypeError as error:
         kinds = sorted({type(label).__name__ for label in labels})
         raise TypeError(
-            f"Labels must be of one kind, those of the data and those predicted; got {' and '.join(kinds)}."
+            f"Labels must be of one kind, those of the data and those predicted; got {' and '.join(kinds)}. If one "
+            "stands for rows that a person decides about, name it: defer_label."
         ) from error
 
 

@@ -98,9 +98,10 @@ class Phrase(Several):
         if not wanted.by and self.rows.of is not None:
             raise ValueError(f"{self.form} is over all classes; got of={self.rows.of}.")
         if self.metric in RATIOS and wanted.combine is not tuple:
+            bound = "<= 0.2" if "error" in self.metric else ">= 0.8"
             raise TypeError(
                 f"{self} compares ratios, which is not linear once multiplied through: bound each of them, as in "
-                f"every_group({self.metric}, {self.rows}, by={self.by[0]}) >= 0.8."
+                f"every_group({self.metric}, {self.rows}, by={self.by[0]}) {bound}."
             )
         for column in self.by:
             self.rows.where(**{column: ""})  # which says what is wrong with a column of this name

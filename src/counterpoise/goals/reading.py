@@ -99,7 +99,7 @@ def refuse_deferral(asked: Iterable[Goal | Rate]) -> None:
             raise ValueError(
                 f"{one} speaks of deferred rows, and nothing is deferred: set defer_cost, the loss of a row that a "
                 "person decides about, as in GoalClassifier(defer_cost=0.2) or in MixtureClassifier with scores=True; "
-                'in a goals file it is a parameter of the method "goals".'
+                'in a goals file it is a parameter of the method "goals", on the command line --defer-cost.'
             )
 
 

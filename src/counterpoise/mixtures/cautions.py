@@ -3,6 +3,7 @@
 import warnings
 from typing import Any
 
+_NEARLY_ALL = 0.5  # part of the rows that may be deferred before it is said
 _FAR = 0.1  # part of the rows by which a mixture may err more often than a model alone before it is said
 
 
@@ -28,11 +29,13 @@ def warn_of_everybody(label: Any, *, stacklevel: int) -> None:
     )
 
 
-def warn_of_deferring_all(cost: float | None, *, stacklevel: int) -> None:
-    """Say that nobody is decided about."""
+def warn_of_deferring_all(share: float, *, stacklevel: int) -> None:
+    """Say that nobody, or hardly anybody, is decided about."""
+    if share < _NEARLY_ALL:
+        return
     warnings.warn(
-        f"Everybody is deferred: with defer_cost={cost} that is the least loss. Raise it, or limit how many are, as "
-        "in the goal defer_rate(train) <= 0.1.",
+        f"{share:.1%} of the rows are deferred: by defer_cost and the goals that is the least loss. Raise defer_cost, "
+        "loosen the goals, or limit how many are deferred, as in the goal defer_rate(train) <= 0.1.",
         Everybody,
         stacklevel=stacklevel + 1,
     )

@@ -13,12 +13,13 @@ from counterpoise._base.checks import check_sample_weight
 from counterpoise._base.types import AnyArray, ArrayLike, FloatArray
 from counterpoise.goals.classes import check_defer_label
 from counterpoise.goals.reading import renewed
+from counterpoise.mixtures.answers import TRAIN
 from counterpoise.mixtures.cautions import warn_of_deferring_all, warn_of_everybody
 from counterpoise.mixtures.choosing import Aim
 from counterpoise.mixtures.members import Mixture, Pool
 from counterpoise.mixtures.randomized import RandomizedClassifier
 from counterpoise.mixtures.scores.asking import RuleMember
-from counterpoise.mixtures.scores.evidence import Deferral
+from counterpoise.mixtures.scores.evidence import DEFERRED, Deferral
 
 
 class Deferring(RandomizedClassifier):
@@ -110,12 +111,10 @@ class Deferring(RandomizedClassifier):
         return Deferral(float(aim.defer_cost), self.defer_label)
 
     def _warn_of_everybody(self, aim: Aim) -> None:
-        """Say where all rows get one answer, whatever their scores."""
+        """Say where all rows get one answer, whatever their scores, or nearly all are deferred."""
+        if self._scored.deferral is not None:
+            said, weights = self._kept.answers.codes[TRAIN], self._kept.answers.tables[TRAIN].weights()
+            warn_of_deferring_all(float(weights @ (said == DEFERRED) @ self.mixture_ / weights.sum()), stacklevel=4)
         levels = self._thresholds()[self.mixture_ > 0]
-        if not np.isinf(levels).all():
-            return
-        upper, lower = np.split(levels, 2, axis=1) if self._scored.deferral is not None else (levels, levels)
-        if aim.goals and np.ptp(np.sign(levels)) == 0:
+        if aim.goals and np.isinf(levels).all() and np.ptp(np.sign(levels)) == 0:
             warn_of_everybody(self._scored.positive.labels[int(levels.flat[0] < 0)], stacklevel=4)
-        if (upper > 0).all() and (lower < 0).all():
-            warn_of_deferring_all(aim.defer_cost, stacklevel=4)

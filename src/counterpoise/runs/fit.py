@@ -208,7 +208,8 @@ def _fit(work: Work, writer: Writer, prints: Prints, command: str) -> None:
             writer.save_model(model)
         seconds = time.monotonic() - started
         work.say(f"fitted in {seconds:.1f} s; measures it on every split")
-        work.tell(RunProgress(0, 0, "measuring", seconds, 0.0))
+        if work.settings.method.name != POOL:  # whose bar goes on while its models are asked
+            work.tell(RunProgress(0, 0, "measuring", seconds, 0.0))
         judge = Judge(work.settings, work.data, model, work.goals, plain_model(work))
         rows, texts = measure_all(judge, seconds)
         texts["commands"] = [command, shlex.join(["counterpoise", "report", writer.folder.name])]

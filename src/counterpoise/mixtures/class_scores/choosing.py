@@ -1,12 +1,14 @@
 """The choice of a mixture of rules of class probabilities."""
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 
 from counterpoise._base.types import FloatArray
-from counterpoise.goals import InfeasibleGoals, Rate
+from counterpoise.goals import Goal, InfeasibleGoals, Rate
 from counterpoise.goals.advice import explain
+from counterpoise.goals.infeasible import rounded_to_safety
 from counterpoise.mixtures.answers import TRAIN
 from counterpoise.mixtures.choosing import Aim, groups_by
 from counterpoise.mixtures.class_scores.calibration import no_calibration
@@ -37,6 +39,8 @@ _SURE = (0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.99, 1.1)  # probabilities below which 
 _SHARED_BY_TWO = 0.85
 _SURELY = 2.0  # standard errors by which rules must be better than the likeliest class
 _ROUNDING = 1e-8  # above a budget, so that what is best on average is within one of zero
+_MOST_TRIED = 5_000_000  # rows times classes squared: above, a search takes too long to try what it offers
+_TRIES = 3  # of a bound that is offered
 OF_RATIOS = "all rules of 16 bins of the ratio of the best two probabilities"
 
 
@@ -66,7 +70,55 @@ class Asked(NamedTuple):
 
 
 def choose_class_rules(known: Known, aim: Aim, tol: float = TOL) -> ClassChoice:
-    """Return the best mixture that is found, or raise ``InfeasibleGoals``."""
+    """Return the best mixture that is found, or raise ``InfeasibleGoals`` with bounds that the same search meets."""
+    try:
+        return _searched(known, aim, tol)
+    except InfeasibleGoals as error:
+        if known.evidence.mass.size * known.n_classes**2 > _MOST_TRIED:
+            raise
+        raise _tried(known, aim, error) from error
+
+
+def _tried(known: Known, aim: Aim, error: InfeasibleGoals) -> InfeasibleGoals:
+    """Return the error with those of its bounds that a search with them in place meets, moved until it does."""
+    single = {goal: _met_bound(known, aim, goal, bound) for goal, bound in error.nearest_bounds.items()}
+    offered = {goal: bound for goal, bound in single.items() if bound is not None}
+    joint = {} if offered else error.joint_bounds
+    if joint and _met(known, aim, joint) is not None:
+        joint = {}
+    held = {goal: by for goal, by in error.held_by.items() if goal in offered}
+    return InfeasibleGoals(error.conflict, _least_move(offered, error), offered, False, joint, held)
+
+
+def _least_move(offered: Mapping[Goal, float], error: InfeasibleGoals) -> float:
+    """Return by how much the goals are missed: of one that conflicts with itself only some rows may take part."""
+    return min((abs(bound - goal.bound) for goal, bound in offered.items()), default=error.least_violation)
+
+
+def _met_bound(known: Known, aim: Aim, goal: Goal, bound: float) -> float | None:
+    """Return a bound of one goal that a search meets, at first the one given; None where none was found."""
+    for _ in range(_TRIES):
+        refused = _met(known, aim, {goal: bound})
+        if refused is None:
+            return bound
+        nearer = next((to for one, to in refused.nearest_bounds.items() if one.left == goal.left), None)
+        if nearer is None or nearer == bound:
+            return None
+        bound = nearer
+    return None
+
+
+def _met(known: Known, aim: Aim, bounds: Mapping[Goal, float]) -> InfeasibleGoals | None:
+    """Return why goals with other bounds, as they would be printed, are not met; None where they are."""
+    new = {goal: goal.with_bound(rounded_to_safety(goal, bound)) for goal, bound in bounds.items()}
+    try:
+        _searched(known, aim._replace(goals=tuple(new.get(goal, goal) for goal in aim.goals)), TOL)
+    except InfeasibleGoals as error:
+        return error
+    return None
+
+
+def _searched(known: Known, aim: Aim, tol: float) -> ClassChoice:
     limits = limits_of(known, aim.goals)
     if is_for_ratios(known, aim, limits):
         by_ratio = choose_by_ratio(known, aim, limits)
@@ -184,14 +236,8 @@ def _infeasible(rows: GoalRows | None) -> InfeasibleGoals:
     if said is None:  # by rounding of one solver against the other
         missed = np.maximum(rows.nearest().bounds - rows.bounds, 0.0)
         return InfeasibleGoals(rows.goals, float(missed.sum()), proven=False)
-    return InfeasibleGoals(
-        said.conflict,
-        said.least_violation,
-        said.nearest_bounds,
-        proven=False,
-        joint_bounds=said.joint_bounds,
-        held_by=said.held_by,
-    )
+    least, parts = _least_move(said.nearest_bounds, said), (said.joint_bounds, said.held_by)
+    return InfeasibleGoals(said.conflict, least, said.nearest_bounds, False, *parts)
 
 
 def within_budget(known: Known, limits: Limits, budget: float) -> tuple[Limits, list[ClassRule]]:

@@ -38,7 +38,7 @@ _MOST_LEVEL = 0.96  # of a tail: more classes than share a row then hardly matte
 _HALF, _LEAST = 0.5, 1e-6  # the tail that a risk without one is taken at, and the least that a row above it counts
 _MOST_JOINED = 4  # rules that join in a round
 _N_STEPS, _FOLLOWED = 40, (0.0, 0.5)  # rules that follow prices, at each of these thresholds
-_ON_THE_WAY = (0.25, 0.5, 0.75)  # from what the first rule keeps to limits that are out of reach
+_MAX_NEARER = 30  # rounds in search of what can be offered where limits are out of reach
 _FIRST_STEP = 4.0  # of a price, for a limit missed by one; steps fall with the root of their number
 
 
@@ -154,6 +154,11 @@ class Columns(NamedTuple):
         rows = None if self.rows is None else self.rows.only(places)
         return type(self)([self.rules[place] for place in places], self.losses[:, places], rows)
 
+    @property
+    def can_keep(self) -> bool:
+        """Tell whether some mixture keeps the limits."""
+        return self.rows is None or self.rows.constraints({}).can_hold()
+
     def key(self, place: int) -> bytes:
         """Return what tells a rule from others that decide differently."""
         return self.losses[:, place].tobytes() + (b"" if self.rows is None else self.rows.rows[:, place].tobytes())
@@ -164,7 +169,6 @@ class Found(NamedTuple):
 
     columns: Columns
     solution: MixtureSolution
-    n_rounds: int
 
 
 class NotKept(Exception):  # noqa: N818 - named for what was found
@@ -200,6 +204,16 @@ class ClassProgram(NamedTuple):
         columns = self.columns(start)
         for model in range(self.known.evidence.n_models if self.limits.goals is not None else 0):
             columns = self._following(columns, model)
+        columns = self._grown(columns)
+        if not columns.can_keep:
+            columns = self._nearer(columns)
+            if not columns.can_keep:
+                raise NotKept(columns)
+            columns = self._grown(columns)
+        return Found(columns, self._finished(columns, tol))
+
+    def _grown(self, columns: Columns) -> Columns:
+        """Return the pool with rules that the objective and the limits ask for, until none helps."""
         seen = {columns.key(place) for place in range(len(columns.rules))}
         costs, average = iter(_COSTS), np.zeros(len(self.limits.tensors))
         cost, best, idle = next(costs), np.inf, 0
@@ -217,9 +231,7 @@ class ClassProgram(NamedTuple):
             cost, best, idle = next(costs, 0.0), np.inf, 0
             if not cost:
                 break
-        if self.limits.has_any and self._mixed(columns, _COSTS[-1], _COARSE).missing > FEASIBLE:
-            raise NotKept(self._on_the_way(columns))
-        return Found(columns, self._finished(columns, tol), n_rounds)
+        return columns
 
     def _more(
         self, columns: Columns, solution: MixtureSolution, average: FloatArray, seen: set[bytes]
@@ -275,17 +287,31 @@ class ClassProgram(NamedTuple):
     def _rule(self, model: int, tier: Tier, benefits: FloatArray) -> TierRule:
         return TierRule(model, tier.level, tier.alpha, benefits, defer_cost=self.known.defer_cost)
 
-    def _on_the_way(self, columns: Columns) -> Columns:
-        """Return the pool with rules that keep looser limits: what can be offered where the limits are out of reach."""
-        assert columns.rows is not None  # noqa: S101 - they are not kept
-        first = columns.rows.rows[:, 0]
-        for model in range(self.known.evidence.n_models):
-            for part in _ON_THE_WAY:
-                columns = self._following(columns, model, first + part * (columns.rows.bounds - first))
+    def _nearer(self, columns: Columns) -> Columns:
+        """Return the pool with rules whose mixture misses no limit by much: what can be offered in their place.
+
+        The largest violation is a tail of one row, whose dual prices the limits; the risk counts nothing here.
+        """
+        seen = {columns.key(place) for place in range(len(columns.rules))}
+        for _ in range(_MAX_NEARER):
+            assert columns.rows is not None  # noqa: S101 - they are not kept
+            missed = (columns.rows.rows - columns.rows.bounds[:, None]) / columns.rows.scale[:, None]
+            found = minimize_cvar(missed, 1.0 / len(missed), tol=TOL)
+            prices = found.weights / columns.rows.scale
+            plain = [
+                self._rule(model, Tier(0.0, np.inf, 0.0), -np.tensordot(prices, self.limits.tensors, axes=1))
+                for model in range(self.known.evidence.n_models)
+            ]
+            nothing = np.zeros(columns.losses.shape[0])
+            dual = found._replace(weights=nothing, multipliers=prices, offset=0.0)
+            more = self._helping([*plain, *self._refined([*plain], dual)], dual, seen)
+            if more is None:
+                break
+            columns = columns.joined(more)
         return columns
 
-    def _following(self, columns: Columns, model: int, bounds: FloatArray | None = None) -> Columns:
-        """Return the pool with rules at prices that follow what the rule before missed, of the limits or of others."""
+    def _following(self, columns: Columns, model: int) -> Columns:
+        """Return the pool with rules at prices that follow what the rule before missed."""
         uniform = np.full(len(columns.losses), 1.0 / len(columns.losses))
         sample = uniform if self.losses.sample_weight is None else self.losses.sample_weight
         sizes, tiers = self.limits.sizes, self.losses.tiers(self.risk, sample, columns.losses[:, 0])
@@ -296,7 +322,7 @@ class ClassProgram(NamedTuple):
                 one = self.columns([self._rule(model, tier, benefits)])
                 columns = columns.joined(one)
                 assert one.rows is not None  # noqa: S101 - there are goals
-                excess = one.rows.rows[:, 0] - (one.rows.bounds if bounds is None else bounds)
+                excess = one.rows.rows[:, 0] - one.rows.bounds
                 prices = np.maximum(prices + _FIRST_STEP / tier.scale / step**0.5 * excess / sizes, 0.0)
         return columns
 

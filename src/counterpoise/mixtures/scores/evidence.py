@@ -18,7 +18,7 @@ from counterpoise.mixtures.scores.groups import Groups
 from counterpoise.mixtures.scores.rules import CutRules, Rule, usual_rules
 
 _TWO = 2  # classes that a threshold tells apart
-_NEGATIVE, _POSITIVE, _DEFERRED = 0, 1, 2  # codes of answers, as rates see them
+_NEGATIVE, _POSITIVE, DEFERRED = 0, 1, 2  # codes of answers, as rates see them
 
 
 class Deferral(NamedTuple):
@@ -89,9 +89,9 @@ class ScoreEvidence(NamedTuple):
         said = {}
         for name, groups in codes.items():
             above, inside = (said_positive(self.scores[name], groups, models, one) for one in (uppers, lowers))
-            said[name] = np.where(above, _POSITIVE, np.where(inside, _DEFERRED, _NEGATIVE)).astype(np.uint8)
+            said[name] = np.where(above, _POSITIVE, np.where(inside, DEFERRED, _NEGATIVE)).astype(np.uint8)
         wrong = (said[TRAIN] == _POSITIVE) ^ self.is_positive[:, None]
-        losses = np.where(said[TRAIN] == _DEFERRED, cost, wrong.astype(np.float64))
+        losses = np.where(said[TRAIN] == DEFERRED, cost, wrong.astype(np.float64))
         answers = replace(self.answers_with_deferral(), codes=said)
         return Evidence(losses, self.sample_weight, self.groups, answers)
 
@@ -255,6 +255,6 @@ def _at_edges(above: FloatArray, place: int, total: float) -> FloatArray:
     nothing = np.zeros(above.size)
     if place == _POSITIVE:
         return np.concatenate([above, nothing])
-    if place == _DEFERRED:
+    if place == DEFERRED:
         return np.concatenate([-above, above])
     return np.asarray(total - np.concatenate([nothing, above]))
