@@ -48,8 +48,8 @@ def solve_linear_program(
 class HotProgram:
     """A linear program that is solved again with other costs and right sides, each time from where it ended last.
 
-    Arguments as for ``solve_linear_program``. A hot start may end on a wrong objective (HiGHS issue 3294): compute bounds
-    from what is returned, and call ``forget`` before another try where they are too far apart.
+    Arguments as for ``solve_linear_program``. A hot start may end on a wrong objective (HiGHS issue 3294): compute
+    bounds from what is returned, and call ``forget`` before another try where they are too far apart.
 
     Examples
     --------
