@@ -79,6 +79,16 @@ class Standing(NamedTuple):
             return float(getattr(self.bounds(risk), end))
         return self._end(0, risk, end)
 
+    def quick_bounds(self, risk: float) -> Bounds:
+        """Return bounds as wide as ``bounds`` or wider, at once: means of disjoint groups are bounded one by one too."""
+        if self.is_ratio or self.share() is not None:
+            return self.bounds(risk)
+        ends = []
+        for sign in (-1.0, 1.0):
+            means = (_upper(part, sign * part.values[0], risk / len(self.parts)) for part in self.parts)
+            ends.append(self.constants[0] + sign * sum(means))
+        return Bounds(*ends)
+
     def share(self) -> AnyShare | None:
         """Return the one share that decides, where there is one."""
         if len(self.parts) != 1:
