@@ -239,7 +239,7 @@ def audit(
 def audit_prepared(goals: Sequence[Goal], prepared: Prepared, *, quick: bool = False) -> Audit:
     """Audit labels that were checked already, against goals that carry a confidence.
 
-    Where it is ``quick``, the bounds of sums of rates are right and wider than they need be: exact ones take their time.
+    Where it is ``quick``, the bounds of sums of rates are right and wider than they need be: exact ones take a while.
     """
     limits = WrittenOut.of(goals, prepared.views)
     parts = [
@@ -321,9 +321,7 @@ def _risk(goal: Goal, n_goals: int) -> float:
     return (1.0 - float(goal.confidence or 0.0)) / n_goals
 
 
-def _audited(
-    goal: Goal, parts: Sequence[Goal], prepared: Prepared, risk: float, *, quick: bool = False
-) -> GoalAudit:
+def _audited(goal: Goal, parts: Sequence[Goal], prepared: Prepared, risk: float, *, quick: bool = False) -> GoalAudit:
     """Return what rows show about a goal, given its parts.
 
     Where it is missed it is so in some part, whichever that is: to show that it holds, each part may take the whole

@@ -109,7 +109,7 @@ class Kinds(NamedTuple):
         """Return the number of each code among the letters of labels (0), baselines (1) or predictions (2)."""
         letters = self.letters[which]
         if letters[0] == _OTHER and len(letters) == 2:  # noqa: PLR2004 - one class and all others
-            return (codes == letters[1]).astype(np.int64)
+            return np.asarray(codes == letters[1], dtype=np.int64)
         found = np.zeros(codes.shape, dtype=np.int64)  # others come first, where there are any
         for number, letter in enumerate(letters):
             found[codes == letter] = number
@@ -203,6 +203,8 @@ def _known(rows: Dataset, kinds: Kinds, views: Views, places: IntArray) -> IntAr
 
 def _by_kind(kinds: IntArray, n_kinds: int, weights: FloatArray, heaviest: float | None) -> _Sums:
     counts = np.bincount(kinds, minlength=n_kinds).astype(np.float64)
+    if heaviest is None and weights.size and weights[0] == 1.0 and (weights == 1.0).all():
+        return _Sums(counts, counts, None, np.ones(1))
     totals = np.bincount(kinds, weights, n_kinds).astype(np.float64)
     if heaviest is None:
         return _Sums(counts, totals, None, np.ones(1))

@@ -80,7 +80,7 @@ class Standing(NamedTuple):
         return self._end(0, risk, end)
 
     def quick_bounds(self, risk: float) -> Bounds:
-        """Return bounds as wide as ``bounds`` or wider, at once: means of disjoint groups are bounded one by one too."""
+        """Return bounds as wide as ``bounds`` or wider, at once: means of disjoint groups are bounded one by one."""
         if self.is_ratio or self.share() is not None:
             return self.bounds(risk)
         ends = []

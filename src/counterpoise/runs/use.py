@@ -196,7 +196,7 @@ def certify_run(
         judge = _judge(limited, Path(data_path))
         with _asked_of(f"rows of {data_path}"):
             return judge.audit(TEST, asked)
-    data = _own_data(run, limited.settings)
+    data = own_data(run, limited.settings)
     if TEST not in data.splits:
         raise DataError("The run has no test rows: give a data file.")
     with _asked_of("test rows"):
@@ -271,7 +271,7 @@ def rebalance_run(
             model = run.waiting_model()
             if not mixes(model):
                 raise ValueError(f"The method {run.settings.method.name!r} has no mixture to choose anew.")
-            data = _own_data(run)
+            data = own_data(run)
             goals = checked_goals(settings, data)
             work = Work(settings, data, goals, writer.folder / CHECKPOINT, unheard, on_event, writer.save_model)
             with told_cautions(on_event):
@@ -323,7 +323,7 @@ def _command(run: Run, settings: RunSettings, changes: Mapping[str, Any], folder
     return shlex.join(words)
 
 
-def _own_data(run: Run, settings: RunSettings | None = None) -> Data:
+def own_data(run: Run, settings: RunSettings | None = None) -> Data:
     """Return the data that the run was fitted on, after checking that its files are the same; as others read them."""
     words = read_json(run.folder / SETTINGS)
     prints = fingerprints(run.settings, data_files(run.settings, run.sources), origin=words.get("origin", ""))

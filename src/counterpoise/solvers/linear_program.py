@@ -79,6 +79,13 @@ class HotProgram:
         self._lp.changeRowsBounds(self._rows.size, self._rows, *within)
         return _run(self._lp)
 
+    @property
+    def is_infeasible(self) -> bool:
+        """Tell whether the last solve proved that there is no solution."""
+        import highspy  # noqa: PLC0415 - as above
+
+        return bool(self._lp.getModelStatus() == highspy.HighsModelStatus.kInfeasible)
+
     def forget(self) -> None:
         """Begin anew at the next solve."""
         self._lp.clearSolver()

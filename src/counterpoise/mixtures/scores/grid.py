@@ -21,10 +21,12 @@ from counterpoise.mixtures.scores.evidence import Ranked
 from counterpoise.mixtures.scores.limits import RuleLimits
 from counterpoise.mixtures.scores.program import TOL, cheapest_rules
 from counterpoise.mixtures.scores.rules import CutRules
-from counterpoise.solvers.linear_program import HotProgram, LinearSolution
+from counterpoise.solvers.linear_program import HotProgram, LinearSolution, solve_linear_program
+from counterpoise.solvers.result import FEASIBLE
 from counterpoise.solvers.simplex import project_capped, worst_mean
 
 _MAX_ROUNDS = 50
+_MOST_PROGRAMS = 8  # kept
 _BINS = 128  # of a fresh grid, over all groups
 _LEAST_BINS = 16  # of each group
 _TINY = float(np.finfo(np.float64).tiny)
@@ -54,7 +56,7 @@ class RuleGrid:
         classes = (given.is_positive, ~given.is_positive)
         # of positive rows, then of negative ones: the mass down to each cut
         self.sums = np.array([self.cuts.sums(ranked.train, np.where(one, given.mass, 0.0)) for one in classes])
-        self._last: _Program | None = None
+        self._programs: list[_Program] = []  # of the last few grids and limits, the newest first
 
     def usual(self) -> IntArray:
         """Return a grid with about as much of the mass and of the cuts between any two neighbours of a group."""
@@ -72,7 +74,7 @@ class RuleGrid:
     def solve(
         self, alpha: float, limits: RuleLimits, grid: IntArray | None = None, tol: float = TOL
     ) -> GridSolution | None:
-        """Return the mixture with the least CVaR within limits; None where the grid has none: there may be finer ones.
+        """Return the mixture with the least CVaR within limits, or None where no mixture of any rules keeps them.
 
         Parameters
         ----------
@@ -90,7 +92,11 @@ class RuleGrid:
             program = self._program(grid, limits)
             found = program.solve(alpha, limits.bounds)
             if found is None:
-                return None
+                wider = self._keeping(grid, limits)
+                if wider is None or wider.size == grid.size:
+                    return None
+                grid = wider
+                continue
             proven, more = self._priced(program, found, limits)
             lower = max(lower, proven)
             if found.value - lower <= tol or n_rounds == _MAX_ROUNDS or more.size == grid.size:
@@ -98,12 +104,33 @@ class RuleGrid:
                 return GridSolution(rules, mixture, found.value, lower, found.multipliers, grid, n_rounds)
             grid = more
 
+    def can_hold(self, limits: RuleLimits, grid: IntArray | None = None) -> bool:
+        """Tell whether a mixture of the rules of a grid keeps limits; a finer grid may have one where it has none."""
+        return self._program(self.usual() if grid is None else grid, limits).can_hold(limits.bounds)
+
+    def _keeping(self, grid: IntArray, limits: RuleLimits) -> IntArray | None:
+        """Return a grid on which limits can hold, given one on which they cannot; None where they can on none.
+
+        The duals of the least violation price every cut: where none is cheaper than those of the grid, it is proven.
+        """
+        for _ in range(_MAX_ROUNDS):
+            program = self._program(grid, limits)
+            violation, multipliers = program.least_violation(limits.bounds)
+            if violation <= FEASIBLE:
+                return grid
+            _, costs = limits.costs(multipliers)
+            more = np.union1d(grid, program.cheaper(costs))
+            if more.size == grid.size:
+                return None
+            grid = more
+        return None
+
     def _program(self, grid: IntArray, limits: RuleLimits) -> "_Program":
-        """Return the program over a grid: that of the last solve where it differs in right sides alone."""
+        """Return the program over a grid: an earlier one where that differs in right sides alone."""
         program = _Program(self.cuts, self.sums, grid, limits)
-        if self._last is None or not self._last.is_like(program):
-            self._last = program
-        return self._last
+        found = next((one for one in self._programs if one.is_like(program)), program)
+        self._programs = [found, *(one for one in self._programs if one is not found)][:_MOST_PROGRAMS]
+        return found
 
     def _priced(self, program: "_Program", found: "_Found", limits: RuleLimits) -> tuple[float, IntArray]:
         """Return a lower bound over all mixtures of all rules, and the grid with cuts that cost less than its own."""
@@ -145,16 +172,37 @@ class _Program:
     def solve(self, alpha: float, bounds: FloatArray) -> _Found | None:
         """Return the best chances; None where none keep the limits."""
         n_bins, caps = self.groups.size, (self.mass / alpha).ravel()
-        cost = np.concatenate([np.zeros(n_bins), [1.0], caps])
+        found = self._solved(np.concatenate([np.zeros(n_bins), [1.0], caps]), bounds)
+        return None if found is None else self._read(found, caps)
+
+    def can_hold(self, bounds: FloatArray) -> bool:
+        """Tell whether some chances keep the limits."""
+        return self._solved(np.zeros(3 * self.groups.size + 1), bounds) is not None
+
+    def _solved(self, cost: FloatArray, bounds: FloatArray) -> LinearSolution | None:
         within = self._within((bounds - self.constants) / self.scale)
         if self._hot is None:
-            upper = np.concatenate([np.ones(n_bins), np.full(2 * n_bins + 1, np.inf)])
+            upper = np.concatenate([np.ones(self.groups.size), np.full(2 * self.groups.size + 1, np.inf)])
             self._hot = HotProgram(cost, self._matrix(), within, lower=np.zeros(cost.size), upper=upper)
         found = self._hot.solve(cost, within)
-        if found is None:
+        if found is None and not self._hot.is_infeasible:
             self._hot.forget()
             found = self._hot.solve(cost, within)
-        return None if found is None else self._read(found, caps)
+        return found
+
+    def least_violation(self, bounds: FloatArray) -> tuple[float, FloatArray]:
+        """Return the least total violation of the limits, in parts of their scales, and its multipliers."""
+        n_bins, pairs, n_limits = self.groups.size, self._falling_pairs(), bounds.size
+        falls = sp.hstack([_falls(pairs, n_bins), sp.csr_array((pairs.size, n_limits))])
+        matrix = sp.vstack([falls, sp.hstack([sp.csr_array(self.rows), -sp.eye_array(n_limits)])])
+        least = np.append(np.zeros(pairs.size), np.full(n_limits, -np.inf))
+        most = np.append(np.full(pairs.size, np.inf), (bounds - self.constants) / self.scale)
+        cost = np.append(np.zeros(n_bins), np.ones(n_limits))
+        upper = np.append(np.ones(n_bins), np.full(n_limits, np.inf))
+        found = solve_linear_program(cost, matrix, (least, most), lower=np.zeros(cost.size), upper=upper)
+        assert found is not None  # noqa: S101 - any chances will do
+        multipliers = np.maximum(-found.duals[pairs.size :], 0.0) / self.scale
+        return float(cost @ found.point), multipliers
 
     def _read(self, found: LinearSolution, caps: FloatArray) -> _Found:
         """Return vectors that are inside of their domains to the last bit, and the value from them alone."""
@@ -199,14 +247,19 @@ class _Program:
         n_bins, pairs = self.groups.size, self._falling_pairs()
         eye, edge, none = sp.eye_array(n_bins), np.ones((n_bins, 1)), sp.csr_array((n_bins, n_bins))
         excesses = sp.vstack([sp.hstack([eye, edge, eye, none]), sp.hstack([-eye, edge, none, eye])])
-        ones, places = np.ones(pairs.size), np.arange(pairs.size)
-        entries = np.append(ones, -ones), (np.tile(places, 2), np.append(pairs, pairs + 1))
-        over_chances = sp.vstack([sp.csr_array(entries, shape=(pairs.size, n_bins)), sp.csr_array(self.rows)])
+        over_chances = sp.vstack([_falls(pairs, n_bins), sp.csr_array(self.rows)])
         return sp.vstack([excesses, sp.hstack([over_chances, sp.csr_array((over_chances.shape[0], 2 * n_bins + 1))])])
 
     def _falling_pairs(self) -> IntArray:
         """Return the bins whose next one is of the same group, and so called positive no more often."""
         return np.flatnonzero(self.groups[1:] == self.groups[:-1])
+
+
+def _falls(pairs: IntArray, n_bins: int) -> Any:
+    """Return rows that are at least 0 where chances fall from bins to the next ones."""
+    ones, places = np.ones(pairs.size), np.arange(pairs.size)
+    entries = np.append(ones, -ones), (np.tile(places, 2), np.append(pairs, pairs + 1))
+    return sp.csr_array(entries, shape=(pairs.size, n_bins))
 
 
 def _nobody_and_everybody(cuts: Cuts) -> CutRules:

@@ -1,0 +1,281 @@
+"""A session: models with what they said in memory, which answers a setting in tens of milliseconds."""
+
+from collections import OrderedDict
+from collections.abc import Mapping
+from threading import Lock
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from counterpoise._base.types import BoolArray, FloatArray
+from counterpoise.explorer.parts import Parts
+from counterpoise.explorer.rates import GroupRates
+from counterpoise.explorer.setting import AskedGoal, Setting
+from counterpoise.explorer.solving import DRAGGED, RELEASED, Solved, Unmet
+from counterpoise.explorer.state import State, state_of
+from counterpoise.explorer.words import number, threshold
+from counterpoise.goals import Goal, InfeasibleGoals
+from counterpoise.goals.audit import Audit, audit_prepared, confident
+from counterpoise.goals.binding import Views
+from counterpoise.goals.evaluation import Prepared
+from counterpoise.mixtures.answers import TRAIN
+from counterpoise.mixtures.choosing import Aim
+from counterpoise.mixtures.scores.evidence import ScoreEvidence
+from counterpoise.theory.risks import Risk
+
+_MOST_STATES = 3  # sets of columns that rules look at, for which everything is kept
+_MOST_MEMBERS = 40  # of a mixture that are listed
+_MOST_RECENT = 8  # answers, whose mixtures the slower views show
+_MOST_CHECKED = 500  # goals of which it is known whether the held-out rows can answer them
+
+
+class Answered(NamedTuple):
+    """A setting with its mixture, and what the mixture says about rows."""
+
+    setting: Setting
+    aim: Aim
+    state: State
+    solved: Solved
+
+    def shares(self, rows: str, name: str = TRAIN) -> FloatArray:
+        """Return how likely rows of choice ("chosen_on") or others ("held_out") are called positive."""
+        return getattr(self.state, rows)[name].expected(self.solved)  # type: ignore[no-any-return]
+
+
+class Session:
+    """What the page asks: another setting, and slower views of it.
+
+    Parameters
+    ----------
+    parts : Parts
+        From ``session_of_model`` or ``session_of_run``.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from counterpoise import GoalClassifier
+    >>> from counterpoise.explorer import session_of_model
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = GaussianNB().fit(X[:200], y[:200])
+    >>> decided = GoalClassifier(model, cv="prefit", goals=["recall(train) >= 0.9"], random_state=0)
+    >>> decided = decided.fit(X[200:400], y[200:400])
+    >>> session = session_of_model(decided, X[400:], y[400:])
+    >>> answer = session.answer(session.start)
+    >>> answer["kind"], answer["goals"][0]["choice"]["holds"]
+    ('answer', True)
+    >>> abs(answer["value"] - decided.value_) < 3e-3
+    True
+    """
+
+    def __init__(self, parts: Parts) -> None:
+        self.parts = parts
+        self.lock = Lock()  # one setting is solved at a time
+        self._states: OrderedDict[tuple[str, ...], State] = OrderedDict()
+        self.start = start_of(parts)
+        answers = parts.evidence.answers
+        held = parts.held_out
+        assert answers.positive is not None  # noqa: S101 - two classes
+        self.classes = answers.positive.labels
+        self._held_views = None if held is None else Views(held.tables, self.classes)
+        self._rates = GroupRates((answers.tables if held is None else held.tables)[TRAIN], self.classes)
+        self._unasked: dict[Goal, str] = {}
+        self._recent: OrderedDict[Setting, Answered] = OrderedDict()
+
+    @property
+    def has_scores(self) -> bool:
+        """Tell whether rules of scores are mixed."""
+        return isinstance(self.parts.evidence, ScoreEvidence)
+
+    def aim(self, setting: Setting) -> Aim:
+        """Return what a setting asks of a mixture."""
+        found: Aim = self.parts.estimator._aim(setting.alpha, None, setting.active)  # noqa: SLF001 - of our own kind
+        return found._replace(mixture="optimal", budget=setting.budget)
+
+    def state(self, by: tuple[str, ...]) -> State:
+        """Return what is kept for rules that look at some columns."""
+        if by not in self._states:
+            self._states[by] = state_of(self.parts, by)
+        self._states.move_to_end(by)
+        while len(self._states) > _MOST_STATES:
+            self._states.popitem(last=False)
+        return self._states[by]
+
+    def solve(self, setting: Setting, tol: float = DRAGGED) -> Answered:
+        """Return the mixture of a setting, or raise ``Unmet``."""
+        self._check(setting)
+        aim, state = self.aim(setting), self.state(setting.by)
+        return Answered(setting, aim, state, state.program.solve(aim, tol))
+
+    def explain(self, setting: Setting) -> Answered:
+        """Return the mixture of a setting that seemed to have none, or raise ``InfeasibleGoals``."""
+        aim, state = self.aim(setting), self.state(setting.by)
+        return Answered(setting, aim, state, state.program.explain(aim))
+
+    def answer(self, setting: Setting, *, exact: bool = False) -> dict[str, Any]:
+        """Return all that follows a value while it is dragged; where it is exact, with a smaller gap.
+
+        Where no mixture is found that meets the goals its kind is "unmet"; which of them conflict takes longer:
+        ``conflict``.
+        """
+        with self.lock:
+            try:
+                found = self.solve(setting, RELEASED if exact else DRAGGED)
+            except Unmet:
+                return {"kind": "unmet", "setting": setting.as_words()}
+            self._recent[setting] = found
+            while len(self._recent) > _MOST_RECENT:
+                self._recent.popitem(last=False)
+            return self._told(found)
+
+    def recent(self, setting: Setting) -> Answered:
+        """Return the mixture that a setting was answered with, solved anew where that was long ago."""
+        with self.lock:
+            return self._recent.get(setting) or self.solve(setting)
+
+    def conflict(self, setting: Setting) -> dict[str, Any]:
+        """Return which goals conflict, and the nearest bounds that can be met; the answer, where none do after all."""
+        with self.lock:
+            try:
+                return self._told(self.explain(setting))
+            except InfeasibleGoals as error:
+                return {"kind": "infeasible", "setting": setting.as_words(), "message": str(error)} | _ways_out(error)
+
+    def _check(self, setting: Setting) -> None:
+        """Refuse a tail where none can be asked for, and columns that nothing looks at."""
+        if setting.alpha is None and self.start.alpha is not None:
+            raise ValueError("alpha must be a number in (0, 1]: the models are chosen for a tail.")
+
+    def _told(self, found: Answered) -> dict[str, Any]:
+        solved, state = found.solved, found.state
+        heaviest = int(np.bincount(solved.models, solved.mixture).argmax())
+        said = {name: rows.decided(solved) for name, rows in state.held_out.items()}
+        return {
+            "kind": "answer",
+            "setting": found.setting.as_words(),
+            "objective": str(found.aim.objective),
+            "value": number(solved.value),
+            "lower": number(solved.lower),
+            "goals": self._goals(found, said),
+            "losses": self._losses(found),
+            "members": self._members(found),
+            "groups": list(state.groups),
+            "panels": {"model": heaviest, "groups": state.panels(self.parts, heaviest)},
+            "rates": self._group_rates(found, said),
+        }
+
+    def _goals(self, found: Answered, said: Mapping[str, BoolArray]) -> list[dict[str, Any]]:
+        """Return how each goal stands on the rows of choice and on held-out rows, with its price."""
+        tallied, prices = found.state.program.tallied(found.solved), iter(found.solved.prices.tolist())
+        verdicts = self.verdicts(found.setting, said, quick=True)
+        told = []
+        for one in found.setting.goals:
+            words: dict[str, Any] = {"text": str(one.goal), "bound": one.goal.bound, "on": one.on}
+            words["price"] = number(next(prices)) if one.on else None
+            words["choice"] = _standing(one.goal, tallied)
+            told.append(words | {"held_out": verdicts.get(one.goal)})
+        return told
+
+    def verdicts(self, setting: Setting, said: Mapping[str, BoolArray], *, quick: bool) -> dict[Goal, dict[str, Any]]:
+        """Return what decisions about held-out rows show about each goal."""
+        held = self._held_views
+        if held is None:
+            return {}
+        asked = list(dict.fromkeys(one.goal for one in setting.goals))
+        refused = {goal: why for goal in asked if (why := self._why_unasked(goal))}
+        listed = [goal for goal in asked if goal not in refused]
+        decided: Any = dict(said)
+        told = audit_prepared(confident(listed, self.parts.confidence), Prepared(held, decided), quick=quick)
+        verdicts = {goal: _verdict(told, place) for place, goal in enumerate(listed)}
+        return verdicts | {goal: {"verdict": "not asked", "note": why} for goal, why in refused.items()}
+
+    def _why_unasked(self, goal: Goal) -> str:
+        """Return why the held-out rows cannot answer a goal; nothing where they can."""
+        assert self._held_views is not None  # noqa: S101 - asked of them
+        bare = goal.with_bound(0.0)
+        if bare not in self._unasked:
+            if len(self._unasked) > _MOST_CHECKED:
+                self._unasked.clear()
+            nobody = {name: np.zeros(table.n_samples) for name, table in self._held_views.tables.items()}
+            try:
+                audit_prepared(confident(goal, self.parts.confidence), Prepared(self._held_views, nobody), quick=True)
+                self._unasked[bare] = ""
+            except (ValueError, KeyError) as error:
+                self._unasked[bare] = str(error)
+        return self._unasked[bare]
+
+    def _losses(self, found: Answered) -> dict[str, Any]:
+        """Return the mean and the tail's loss of the mixture and of plain training, on both sets of rows."""
+        told = {"choice": self._loss("chosen_on", found)}
+        return told if self.parts.held_out is None else told | {"held_out": self._loss("held_out", found)}
+
+    def _loss(self, rows: str, found: Answered) -> dict[str, float | None]:
+        alpha, state = found.setting.alpha, found.state
+        told = getattr(state, rows)[TRAIN]
+        is_known = rows == "chosen_on" and alpha is not None  # the solver told the tail's loss of the rows of choice
+        mean, tail = told.loss(found.solved, None if is_known else alpha)
+        words = {"mean": mean, "plain_mean": state.plain_mean(rows)}
+        if alpha is not None:
+            words |= {"tail": found.solved.value if is_known else tail, "plain_tail": self._plain_tail(rows, found)}
+        return {name: number(value) for name, value in words.items()}
+
+    def _plain_tail(self, rows: str, found: Answered) -> float:
+        """Return the tail's loss of plain training: one model errs or not, so that its mean tells."""
+        alpha, state = found.setting.alpha or 1.0, found.state
+        if self.has_scores and self.parts.estimator._fold_shares.size > 1:  # noqa: SLF001 - of our own kind
+            return float(getattr(state, rows)[TRAIN].loss(state.usual, alpha).tail)
+        return min(1.0, state.plain_mean(rows) / alpha)
+
+    def _group_rates(self, found: Answered, said: Mapping[str, BoolArray]) -> dict[str, Any]:
+        if self.parts.held_out is None:
+            return {"rows": "choice", "groups": self._rates.of_shares(found.shares("chosen_on"))}
+        return {"rows": "held_out", "groups": self._rates.of_decisions(said[TRAIN])}
+
+    def _members(self, found: Answered) -> list[dict[str, Any]]:
+        """Return the models or rules that carry weight, the heaviest first."""
+        solved, names = found.solved, self.parts.names
+        told = []
+        for place in np.argsort(-solved.mixture, kind="stable")[:_MOST_MEMBERS].tolist():
+            share = float(solved.mixture[place])
+            if share <= 0:
+                break
+            words: dict[str, Any] = {"share": number(share), "model": names[int(solved.models[place])]}
+            if solved.thresholds is not None:
+                words["thresholds"] = [threshold(one) for one in solved.thresholds[place].tolist()]
+            told.append(words)
+        return told
+
+
+def start_of(parts: Parts) -> Setting:
+    """Return what the model was chosen for."""
+    estimator = parts.estimator
+    objective = estimator.objective_
+    alpha = objective.tail_fraction if isinstance(objective, Risk) else None
+    by = estimator.groups_.by if isinstance(parts.evidence, ScoreEvidence) else ()
+    goals = tuple(AskedGoal(goal) for goal in estimator.goals_)
+    return Setting(alpha, getattr(estimator, "budget", None), goals, tuple(by))
+
+
+def _standing(goal: Goal, prepared: Any) -> dict[str, Any]:
+    try:
+        check = goal.at(prepared)
+    except ValueError as error:
+        return {"note": str(error)}
+    told = {"value": number(check.value), "bound": number(check.bound), "holds": bool(check.holds)}
+    return told | ({"worst": check.worst} if check.worst else {})
+
+
+def _verdict(told: Audit, place: int) -> dict[str, Any]:
+    one = told[place]
+    words: dict[str, Any] = {name: number(getattr(one, name)) for name in ("estimate", "low", "high")}
+    words |= {"verdict": one.verdict, "rows": sum(count for _, count in one.counts), "note": one.note}
+    return words
+
+
+def _ways_out(error: InfeasibleGoals) -> dict[str, Any]:
+    """Return the goals that conflict, and each set of bounds that would do."""
+    ways = [
+        [{"goal": str(old), "instead": str(new), "bound": new.bound} for old, new in way.items()]
+        for way in error.ways_out
+    ]
+    return {"conflict": [str(goal) for goal in error.conflict], "ways": ways}
