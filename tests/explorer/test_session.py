@@ -1,6 +1,7 @@
 """A session answers a setting as the library does."""
 
 import warnings
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -111,7 +112,7 @@ def test_every_view_is_shown(kind):
     assert curve["plain"][-1] == pytest.approx(own.answer(setting)["losses"]["held_out"]["plain_mean"], abs=1e-5)
     points = found["frontier"]["points"]
     assert len(points) > 5
-    assert all(later[1] <= earlier[1] + 2 * _DRAGGED for earlier, later in zip(points, points[1:], strict=False))
+    assert all(later[1] <= earlier[1] + 2 * _DRAGGED for earlier, later in pairwise(points))
     recall = found["ranges"]["ranges"][0]
     assert recall["tightest"] > 0.65
     edge = asked(kind, bound=recall["tightest"])
@@ -152,8 +153,8 @@ def test_segments_speak_of_the_columns_of_a_frame():
         warnings.simplefilter("ignore")
         model = model.fit(frame[CHOSEN], Y[CHOSEN])
         own = session_of_model(model, frame[TEST], Y[TEST])
-        found = shown(own, Setting.of({"alpha": 0.7}), "segments")
-    assert any("income" in one["text"] for one in found["segments"])
+        found = shown(own, Setting.of({"alpha": 0.3, "budget": 0.0}), "segments")
+    assert [one["text"].split()[0] for one in found["segments"]][:1] == ["income"], found
 
 
 def test_models_that_cannot_be_explored_are_refused():

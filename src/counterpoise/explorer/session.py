@@ -1,5 +1,6 @@
 """A session: models with what they said in memory, which answers a setting in tens of milliseconds."""
 
+import math
 from collections import OrderedDict
 from collections.abc import Mapping
 from threading import Lock
@@ -18,6 +19,7 @@ from counterpoise.goals import Goal, InfeasibleGoals
 from counterpoise.goals.audit import Audit, audit_prepared, confident
 from counterpoise.goals.binding import Views
 from counterpoise.goals.evaluation import Prepared
+from counterpoise.goals.reach import reach_of
 from counterpoise.mixtures.answers import TRAIN
 from counterpoise.mixtures.choosing import Aim
 from counterpoise.mixtures.scores.evidence import ScoreEvidence
@@ -25,6 +27,7 @@ from counterpoise.theory.risks import Risk
 
 _MOST_STATES = 3  # sets of columns that rules look at, for which everything is kept
 _MOST_MEMBERS = 40  # of a mixture that are listed
+_BEYOND = 1.0  # how far from its bound a ratio is looked at, whose reach is not known
 _MOST_RECENT = 8  # answers, whose mixtures the slower views show
 _MOST_CHECKED = 500  # goals of which it is known whether the held-out rows can answer them
 
@@ -170,7 +173,7 @@ class Session:
         verdicts = self.verdicts(found.setting, said, quick=True)
         told = []
         for one in found.setting.goals:
-            words: dict[str, Any] = {"text": str(one.goal), "bound": one.goal.bound, "on": one.on}
+            words = {"text": str(one.goal), "bound": one.goal.bound, "on": one.on, **spelled(one.goal)}
             words["price"] = number(next(prices)) if one.on else None
             words["choice"] = _standing(one.goal, tallied)
             told.append(words | {"held_out": verdicts.get(one.goal)})
@@ -254,6 +257,20 @@ def start_of(parts: Parts) -> Setting:
     by = estimator.groups_.by if isinstance(parts.evidence, ScoreEvidence) else ()
     goals = tuple(AskedGoal(goal) for goal in estimator.goals_)
     return Setting(alpha, getattr(estimator, "budget", None), goals, tuple(by))
+
+
+def spelled(goal: Goal) -> dict[str, Any]:
+    """Return the two sides of a goal as texts, and between what its bound can move."""
+    return {"left": str(goal.left), "sense": goal.sense, "right": str(goal.right), **reach(goal)}
+
+
+def reach(goal: Goal) -> dict[str, float | None]:
+    """Return between what a slider of the goal's bound can move."""
+    low, high = reach_of(goal)
+    return {
+        "low": number(low if math.isfinite(low) else goal.bound - _BEYOND),
+        "high": number(high if math.isfinite(high) else goal.bound + _BEYOND),
+    }
 
 
 def _standing(goal: Goal, prepared: Any) -> dict[str, Any]:

@@ -3,19 +3,17 @@
 Each is a list of steps, so that whoever computes them can turn to a newer setting in between.
 """
 
-import math
 from collections.abc import Generator, Iterator
 from typing import Any
 
 import numpy as np
 
-from counterpoise.explorer.session import Answered, Session
+from counterpoise.explorer.session import Answered, Session, reach
 from counterpoise.explorer.setting import AskedGoal, Setting
 from counterpoise.explorer.solving import DRAGGED, Unmet
 from counterpoise.explorer.told import curve
 from counterpoise.explorer.words import number, numbers
 from counterpoise.goals import Dataset, Goal, Rate, error_rate
-from counterpoise.goals.reach import reach_of
 from counterpoise.mixtures.answers import TRAIN
 from counterpoise.mixtures.choosing import Aim
 from counterpoise.theory.risks import Mean
@@ -26,7 +24,6 @@ _ALPHAS = np.geomspace(0.01, 1.0, 25)
 _SOLVED_ALPHAS = np.geomspace(0.02, 1.0, 8)  # of a curve, at which the mixture is chosen anew
 _POINTS = 13  # of a frontier
 _HALVINGS = 10  # of a range of bounds: a thousandth of it
-_BEYOND = 1.0  # how far from its bound a ratio is looked at, whose reach is not known
 _MARGIN = 0.1  # of the range of a frontier that is shown beyond where a goal costs nothing
 
 
@@ -85,20 +82,9 @@ def _ranges(session: Session, setting: Setting) -> Iterator[dict[str, Any] | Non
         if one.on:
             tightest = yield from _tightest(session, setting, place)
             free = _free(session, setting, place) if tightest is not None else None
-            found.append(
-                {"place": place, "text": str(one.goal), "tightest": tightest, "free": free, **_reach(one.goal)}
-            )
+            found.append({"place": place, "text": str(one.goal), "tightest": tightest, "free": free, **reach(one.goal)})
             yield None
     yield {"ranges": found}
-
-
-def _reach(goal: Goal) -> dict[str, float | None]:
-    """Return between what a slider of the goal's bound can move."""
-    low, high = reach_of(goal)
-    return {
-        "low": number(low if math.isfinite(low) else goal.bound - _BEYOND),
-        "high": number(high if math.isfinite(high) else goal.bound + _BEYOND),
-    }
 
 
 def _tightest(session: Session, setting: Setting, place: int) -> Generator[None, None, float | None]:
@@ -107,8 +93,8 @@ def _tightest(session: Session, setting: Setting, place: int) -> Generator[None,
     What can be met grows as the bound is loosened, so halving finds its edge.
     """
     goal = setting.goals[place].goal
-    reach = _reach(goal)
-    tight, loose = (reach["low"], reach["high"]) if goal.sense == "<=" else (reach["high"], reach["low"])
+    ends = reach(goal)
+    tight, loose = (ends["low"], ends["high"]) if goal.sense == "<=" else (ends["high"], ends["low"])
     assert tight is not None  # noqa: S101 - finite
     assert loose is not None  # noqa: S101 - as above
     if not _can_hold(session, setting, place, loose):
@@ -178,8 +164,8 @@ def _frontier(session: Session, setting: Setting, x: Any = ERROR, y: Any = TAIL)
 
 def _levels(goal: Goal, tightest: float, loosest: float) -> list[float]:
     """Return bounds from the tightest to somewhat beyond where the goal costs nothing, as far as it can reach."""
-    reach = _reach(goal)
-    end = float(np.clip(tightest + (loosest - tightest) * (1 + _MARGIN), reach["low"], reach["high"]))
+    ends = reach(goal)
+    end = float(np.clip(tightest + (loosest - tightest) * (1 + _MARGIN), ends["low"], ends["high"]))
     return [float(level) for level in np.linspace(tightest, end, _POINTS)]
 
 
