@@ -315,6 +315,48 @@ def report(
     return DONE
 
 
+@app.command
+@flowing
+def explore(
+    run: Path,
+    /,
+    *,
+    output: Annotated[Path, Parameter(name=("--output", "-o"))] = Path(),
+    host: str = "127.0.0.1",
+    port: int = 0,
+    open_: Annotated[bool, Parameter(name="--open", negative="", show_default=False)] = False,
+    shown: Out = PRINTED,
+) -> int:
+    """Explore a run in a browser: move the tail and the bounds of its goals, and watch the trade-off.
+
+    Prints an address with a secret token, and serves it until Ctrl-C. Nothing is trained, and no row is sent.
+
+    Parameters
+    ----------
+    run
+        A run folder whose method mixes models. Its data files must be where they were.
+    output
+        The folder that models and reports are exported to.
+    host
+        The name of this machine that is listened on. Default: 127.0.0.1, so that nobody else can reach it.
+    port
+        0 for any that is free.
+    open_
+        Open the page in the browser of this machine.
+    """
+    from counterpoise.explorer import explore_run  # noqa: PLC0415 - heavy: only where the command runs
+
+    def ready(server: Any) -> None:
+        shown.answer(f"explorer: {server.address}\nCtrl-C ends it.", {"address": server.address})
+        if open_:
+            import webbrowser  # noqa: PLC0415 - only where asked
+
+            webbrowser.open(server.address)
+
+    explore_run(run, output=output, host=host, port=port, ready=ready)
+    return DONE
+
+
 def _told(run: Any, shown: Shown, *, strict: bool) -> int:
     """Write the report where there is none yet, print what a run came to, and return its exit code."""
     from counterpoise.report import write_report  # noqa: PLC0415

@@ -1,3 +1,4 @@
+from counterpoise.explorer.serving import explore_run as explore_run
 from counterpoise.explorer.session import Session as Session
 from counterpoise.explorer.setting import Setting as Setting
 from counterpoise.explorer.source import session_of_model as session_of_model

@@ -54,7 +54,7 @@ class Exporter:
 
     def goals_file(self, setting: Setting) -> dict[str, str]:
         """Return alpha and goals as a part of a goals file."""
-        return {"name": "goals.toml", "text": as_toml(_goals_words(setting))}
+        return {"name": "goals.toml", "text": as_toml(goals_words(setting))}
 
     def model_file(self, setting: Setting) -> dict[str, str]:
         """Write the classifier of a setting, and return where it is."""
@@ -83,7 +83,8 @@ class Exporter:
         return found
 
 
-def _goals_words(setting: Setting) -> dict[str, Any]:
+def goals_words(setting: Setting) -> dict[str, Any]:
+    """Return alpha and goals as a goals file has them."""
     words: dict[str, Any] = {} if setting.alpha is None else {"alpha": setting.alpha}
     goals = []
     for goal in setting.active:

@@ -1,27 +1,43 @@
 """A run folder as a session: its models, the rows they were chosen on, its test rows."""
 
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from counterpoise.explorer.exports import GOALS, MODEL, REPORT, Exporter, as_toml, goals_words
 from counterpoise.explorer.parts import HeldOut, Parts
+from counterpoise.explorer.session import Session
+from counterpoise.explorer.setting import Setting
 from counterpoise.explorer.source import asked, check_model, generated, names_of, uniforms_of
 from counterpoise.goals import Goal, Table
 from counterpoise.mixtures.answers import TRAIN
 from counterpoise.mixtures.scores.evidence import ScoreEvidence
 from counterpoise.runs.data import Data, Part
 from counterpoise.runs.fitted import has_rules, last_step, mixes, seen_by_last
+from counterpoise.runs.fitting import piped
 from counterpoise.runs.folder import Run, open_run
 from counterpoise.runs.goals_file import goals_of
 from counterpoise.runs.methods import kind_of, models_of
 from counterpoise.runs.quantities import TEST
-from counterpoise.runs.use import own_data
+from counterpoise.runs.use import own_data, rebalance_run
 
 
 def parts_of_run(folder: str | Path) -> Parts:
     """Return what a session of a finished run holds."""
-    run = open_run(folder)
+    return read_run(open_run(folder)).parts
+
+
+class ReadRun(NamedTuple):
+    """A run with its model in memory, and what a session of it holds."""
+
+    run: Run
+    model: Any
+    parts: Parts
+
+
+def read_run(run: Run) -> ReadRun:
+    """Read the model and the data files of a run."""
     model = run.model()
     if not mixes(model):
         raise ValueError(
@@ -34,7 +50,9 @@ def parts_of_run(folder: str | Path) -> Parts:
     notes = () if held is not None else ("The run has no test rows: verdicts on held-out rows are not shown.",)
     asked_bounds = _bounds_asked(goals_of(run.settings), estimator.goals_)
     names = _names(run, estimator, evidence)
-    return Parts(run.folder.name, estimator, evidence, held, names, run.settings.confidence, asked_bounds, notes)
+    title = run.folder.resolve().name
+    parts = Parts(title, estimator, evidence, held, names, run.settings.confidence, asked_bounds, notes)
+    return ReadRun(run, model, parts)
 
 
 def _with_all_columns(evidence: Any, data: Data) -> Any:
@@ -84,3 +102,42 @@ def _bounds_asked(asked_for: tuple[Goal, ...], aimed: tuple[Goal, ...]) -> dict[
     """Return by the text of each goal that was aimed elsewhere, with room for the audit, what the goals file asks."""
     pairs = zip(asked_for, aimed, strict=False)
     return {str(aim): goal.bound for goal, aim in pairs if goal.bound != aim.bound}
+
+
+class RunExporter(Exporter):
+    """Exports of a session whose model is a run's: the whole goals file, the whole model, another run with a report."""
+
+    def __init__(self, session: Session, read: ReadRun, folder: str | Path) -> None:
+        super().__init__(session, folder)
+        self._read = read
+
+    @property
+    def kinds(self) -> list[str]:
+        """Return what can be exported."""
+        return [GOALS, MODEL, REPORT]
+
+    def goals_file(self, setting: Setting) -> dict[str, str]:
+        """Return the goals file that asks for a setting; it belongs where that of the run is."""
+        words = self._read.run.settings.model_dump(mode="json", exclude_defaults=True, exclude={"output"})
+        method = words.setdefault("method", {})
+        asked = {"by": list(setting.by) or None, "budget": setting.budget}
+        known = {name: value for name, value in method.get("parameters", {}).items() if name not in asked}
+        parameters = known | {name: value for name, value in asked.items() if value is not None}
+        method["parameters"] = parameters
+        if not parameters:
+            del method["parameters"]
+        return {"name": "goals.toml", "text": as_toml(words | goals_words(setting))}
+
+    def report(self, setting: Setting) -> dict[str, str]:
+        """Write a run of a setting with its report, and return where the report is."""
+        from counterpoise.report import write_report  # noqa: PLC0415 - needs optional packages
+
+        others: dict[str, Any] = {"by": setting.by} if self.session.has_scores else {}
+        if setting.budget != self.session.start.budget:
+            others["budget"] = 1.0 if setting.budget is None else setting.budget
+        alpha, goals = setting.alpha, [str(goal) for goal in setting.active]
+        run = rebalance_run(self._read.run, alpha=alpha, goals=goals, output=self._fresh(""), **others)
+        return {"path": str(write_report(run.folder))}
+
+    def _whole(self, model: Any) -> Any:
+        return piped(self._read.model[0], model) if hasattr(self._read.model, "steps") else model

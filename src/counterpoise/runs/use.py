@@ -1,7 +1,7 @@
 """Using a finished run: measure, predict, audit, and choose another mixture."""
 
 import shlex
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -231,6 +231,8 @@ def rebalance_run(
     alpha: float | None = None,
     objective: str | None = None,
     goals: Any = None,
+    budget: float | None = None,
+    by: Sequence[str] | None = None,
     output: str | Path,
     on_event: Callable[[str], None] = unheard,
 ) -> Run:
@@ -246,6 +248,10 @@ def rebalance_run(
         The text of a risk or a rate. Default: as before, unless alpha is given.
     goals : goals or their texts, optional
         They replace those of the run.
+    budget : float in [0, 1], optional
+        The most that the mean loss may be above the least that is possible under the goals; 1 for no limit.
+    by : sequence of str, optional
+        For rules of scores: other columns that they may look at.
     output : path
         The new run folder.
     on_event : callable
@@ -259,6 +265,10 @@ def rebalance_run(
     changes: dict[str, Any] = {} if alpha is None else {"alpha": check_alpha(alpha)}
     if alpha is not None or objective is not None:
         changes["method"] = _method_with(run.settings.method, objective)
+    others = {name: one for name, one in (("budget", budget), ("by", by)) if one is not None}
+    if others:
+        method = changes.get("method", run.settings.method)
+        changes["method"] = method.model_copy(update={"parameters": method.parameters | _as_written(others)})
     if goals is not None:
         asked = [(str(goal.with_confidence(None)), goal.confidence) for goal in _known_goals(goals, run.settings)]
         changes["goals"] = [GoalSettings(goal=text, confidence=confidence) for text, confidence in asked]
@@ -275,7 +285,9 @@ def rebalance_run(
             goals = checked_goals(settings, data)
             work = Work(settings, data, goals, writer.folder / CHECKPOINT, unheard, on_event, writer.save_model)
             with told_cautions(on_event):
-                model = with_room(work, inside_goals(work, model, alpha=changes.get("alpha"), objective=objective))
+                model = with_room(
+                    work, inside_goals(work, model, alpha=changes.get("alpha"), objective=objective, **others)
+                )
             rows, texts = measure_all(Judge(settings, data, model, goals), 0.0)
             rows = [row for row in rows if row.quantity != "seconds"]  # nothing was trained, and no model asked
             texts["commands"] = [_command(run, settings, changes, writer.folder)]
@@ -289,6 +301,11 @@ def rebalance_run(
             writer.save_said(data.said, prints)
             writer.finish(rows, texts, prints)
     return Run(writer.folder, settings)
+
+
+def _as_written(others: Mapping[str, Any]) -> dict[str, Any]:
+    """Return changes as a goals file has them."""
+    return {name: list(value) if name == "by" else value for name, value in others.items()}
 
 
 def _method_with(method: MethodSettings, objective: str | None) -> MethodSettings:
