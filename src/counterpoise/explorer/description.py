@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from counterpoise.explorer.rates import LEAST_ROWS, MOST_GROUPS
-from counterpoise.explorer.session import Session
+from counterpoise.explorer.session import Session, spelled
 from counterpoise.explorer.setting import MOST_COLUMNS, MOST_GOALS
 from counterpoise.goals import Table
 from counterpoise.goals.catalogue import catalogue
@@ -25,7 +25,7 @@ def describe(session: Session) -> dict[str, Any]:
         "decision": parts.estimator.decision,
         "models": len(parts.names),
         "classes": {"positive": str(session.classes.positive), "negative": str(session.classes.negative)},
-        "start": session.start.as_words(),
+        "start": _start(session),
         "bounds_asked": parts.bounds_asked,
         "objective": str(parts.estimator.objective_),
         "datasets": [_dataset(name, table) for name, table in tables.items()],
@@ -37,6 +37,13 @@ def describe(session: Session) -> dict[str, Any]:
         "notes": [*parts.notes, *_notes(session)],
         "most": {"goals": MOST_GOALS, "by": MOST_COLUMNS},
     }
+
+
+def _start(session: Session) -> dict[str, Any]:
+    """Return what the model was chosen for, its goals with both of their sides."""
+    words = session.start.as_words()
+    goals = zip(words["goals"], session.start.goals, strict=True)
+    return words | {"goals": [told | spelled(one.goal) for told, one in goals]}
 
 
 def _notes(session: Session) -> list[str]:

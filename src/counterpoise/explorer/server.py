@@ -206,6 +206,7 @@ def _listening(host: str, port: int) -> socket.socket:
     found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         found.bind((host, port))
+        found.listen()  # whoever comes before the server runs waits a moment
     except OSError as error:
         found.close()
         raise ValueError(f"The server cannot listen on {host}, port {port}: {error.strerror}. Name another.") from error

@@ -33,6 +33,7 @@ DRAGGED, RELEASED = 3e-3, 1e-4  # gaps that are good enough while a value moves,
 _EXACT = 1e-7  # gap of the least mean loss from which a budget is counted
 _MOST_CUTS = 60  # that are kept for other settings
 _MOST_GRID = 700  # cuts of a grid, from which it begins anew
+_MOST_ASKED = 300  # cuts of a grid on which it is asked again and again whether goals can hold
 _MOST_RULES = 60  # that a search begins with
 _MOST_BOUND = 4  # sets of goals whose rows are kept: those of scores have an entry for each cut
 _MOST_COUNTS = 100  # sets of rows that are counted before all are forgotten
@@ -229,7 +230,8 @@ class RulesProgram:
         """Tell whether some mixture meets goals; with a grid of cuts, whether one is found there."""
         limits = RuleLimits(self.ranked.cuts, self.known.rows(goals))
         if self._grid is not None:
-            return self._grid.can_hold(limits)
+            is_fine = self._cuts is not None and self._cuts.size <= _MOST_ASKED
+            return self._grid.can_hold(limits, self._cuts if is_fine else None)
         try:
             RuleProgram(self.ranked.cuts, FixedLosses(self._mean), Mean(), limits).solve(self._start, 1.0)
         except NoMixture:

@@ -87,7 +87,9 @@ def _ranges(session: Session, setting: Setting) -> Iterator[dict[str, Any] | Non
     yield {"ranges": found}
 
 
-def _tightest(session: Session, setting: Setting, place: int) -> Generator[None, None, float | None]:
+def _tightest(
+    session: Session, setting: Setting, place: int, n_halvings: int = _HALVINGS
+) -> Generator[None, None, float | None]:
     """Return the tightest bound of a goal that is known to be met beside all others, None where none is, in steps.
 
     What can be met grows as the bound is loosened, so halving finds its edge.
@@ -101,7 +103,7 @@ def _tightest(session: Session, setting: Setting, place: int) -> Generator[None,
         return None
     if _can_hold(session, setting, place, tight):
         return tight
-    for _ in range(_HALVINGS):
+    for _ in range(n_halvings):
         middle = (tight + loose) / 2
         tight, loose = (tight, middle) if _can_hold(session, setting, place, middle) else (middle, loose)
         yield
@@ -143,7 +145,7 @@ def _frontier(session: Session, setting: Setting, x: Any = ERROR, y: Any = TAIL)
         raise ValueError("A frontier needs two quantities, the first a goal or the error; got the same, or the tail.")
     others = tuple(one for one in setting.goals if one.on and one.goal not in (across, up))
     asked = _replaced(setting, goals=(AskedGoal(across), *others), budget=None)
-    tightest = yield from _tightest(session, asked, 0)
+    tightest = yield from _tightest(session, asked, 0, 2 * _HALVINGS)
     if tightest is None:
         yield {"points": [], "x": str(x), "y": str(y)}
         return

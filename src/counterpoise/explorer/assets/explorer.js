@@ -187,7 +187,7 @@ class Explorer {
     } else {
       this.conflict = answer;
       this.paintConflict();
-      if (answer.kind === "unmet" && answer.exact) this.send("conflict", { seq: answer.seq, setting: this.setting });
+      if (answer.kind === "unmet" && answer.exact) this.send("conflict", { seq: answer.seq, setting: plain(this.setting) });
     }
     this.drawn(answer.seq);
     this.flush();
@@ -529,6 +529,10 @@ class Explorer {
 
   paintGoals() {
     const told = this.answer.goals;
+    if (this.rows.some((row, place) => told[place] && (row.low !== told[place].low || row.high !== told[place].high))) {
+      this.setting.goals.forEach((goal, place) => Object.assign(goal, { low: told[place]?.low, high: told[place]?.high }));
+      this.buildGoals(); // how far a bound can move is known by now
+    }
     this.rows.forEach((row, place) => {
       const one = told[place];
       if (!one) return;
@@ -707,7 +711,7 @@ class Explorer {
     const names = { choice: "where chosen", held_out: "held out" };
     const head = ["", "average", ...(this.setting.alpha === null ? [] : ["tail"]), "plain, average", ...(this.setting.alpha === null ? [] : ["plain, tail"])];
     const cells = (one) => [one.mean, ...("tail" in one ? [one.tail] : []), one.plain_mean, ...("plain_tail" in one ? [one.plain_tail] : [])];
-    this.panels.summary.body.replaceChildren(el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Loss" }, el("table", {},
+    this.panels.summary.body.replaceChildren(el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Loss, as a table" }, el("table", {},
       el("thead", {}, el("tr", {}, head.map((text) => el("th", { scope: "col" }, text)))),
       el("tbody", {}, rows.map(([name, one]) => el("tr", {}, el("th", { scope: "row" }, names[name]), cells(one).map((value) => el("td", {}, shown(value)))))))),
       el("p", { class: "muted" }, "Plain is the first model by itself, at its usual threshold."));
@@ -733,7 +737,8 @@ class Explorer {
       draw("text", { x: 0, y: 12 }, name));
     groups.forEach((one, place) => {
       const y = 28 + 18 * place, rate = one.rates[name];
-      figure.append(draw("text", { x: 116, y: y + 4, "text-anchor": "end" }, one.group.length > 18 ? `${one.group.slice(0, 17)}…` : one.group));
+      const values = one.group.replaceAll(/(^|, )[^=,]+=/g, "$1"); // the columns are named in the table
+      figure.append(draw("text", { x: 116, y: y + 4, "text-anchor": "end" }, draw("title", {}, one.group), values.length > 18 ? `${values.slice(0, 17)}…` : values));
       figure.append(draw("line", { class: "grid", x1: x(0), x2: x(1), y1: y, y2: y }));
       if (!rate) return;
       if (rate[1] !== null) figure.append(draw("line", { class: "ink", x1: x(rate[1]), x2: x(rate[2]), y1: y, y2: y }));
@@ -782,7 +787,7 @@ class Explorer {
     const { members, groups } = this.answer, isRules = members.some((one) => one.thresholds);
     const head = ["model", "share", ...(isRules ? groups : [])];
     const cut = (value) => (typeof value === "number" ? shown(value) : value);
-    this.panels.mixture.body.replaceChildren(el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Mixture" }, el("table", {},
+    this.panels.mixture.body.replaceChildren(el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Mixture, as a table" }, el("table", {},
       el("thead", {}, el("tr", {}, head.map((text) => el("th", { scope: "col" }, text)))),
       el("tbody", {}, members.map((one) => el("tr", {}, el("th", { scope: "row" }, one.model), el("td", {}, percent(one.share)),
         (one.thresholds || []).map((value) => el("td", {}, cut(value)))))))),
@@ -839,7 +844,7 @@ class Explorer {
         return goal ? `${shown(goal.bound)}: ${shown(goal.held_out?.estimate ?? goal.choice.value)}` : "–";
       }]),
     ];
-    body.replaceChildren(el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Pinned settings" }, el("table", {},
+    body.replaceChildren(el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Pinned settings, as a table" }, el("table", {},
       el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "setting"), all.map((one) => el("th", { scope: "col" }, one.name)))),
       el("tbody", {}, lines.map(([name, cell]) => el("tr", {}, el("th", { scope: "row" }, name), all.map((one) => el("td", {}, cell(one))))),
         el("tr", {}, el("th", { scope: "row" }, "actions"), all.map((one, place) => el("td", {}, place ? [
