@@ -47,7 +47,7 @@ def make_run(folder):
 @contextmanager
 def served(run_folder, output):
     """Serve a run, and give the server."""
-    from counterpoise.explorer.server import Serving
+    from counterpoise.explorer.server import Serving  # noqa: PLC0415 - needs optional packages
 
     read = read_run(open_run(run_folder))
     session = Session(read.parts)

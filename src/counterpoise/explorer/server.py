@@ -9,7 +9,6 @@ import logging
 import secrets
 import socket
 from collections.abc import Callable
-from importlib.resources import files
 from typing import Any
 
 from starlette.applications import Starlette
@@ -18,6 +17,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
+from counterpoise.explorer.assets import asset
 from counterpoise.explorer.client import Client
 from counterpoise.explorer.conversation import MOST_BYTES, Conversation
 from counterpoise.explorer.worker import Worker
@@ -44,11 +44,6 @@ HEADERS = {
 _POLICY_VIOLATION, _TRY_LATER = 1008, 1013  # codes with which a socket is closed
 _WAITING = 100  # messages for a page that does not read: then it is let go
 _LOG = logging.getLogger("counterpoise.explorer")
-
-
-def asset(name: str) -> bytes:
-    """Return a file of the page."""
-    return files("counterpoise.explorer").joinpath("assets", name).read_bytes()
 
 
 def make_app(conversation: Conversation, token: str, hosts: Callable[[], tuple[str, ...]]) -> Starlette:

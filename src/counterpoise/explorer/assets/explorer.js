@@ -59,7 +59,7 @@ function savedSvg(figure) {
 
 // ---------------------------------------------------------------- charts
 
-const WIDE = 340, HIGH = 210, LEFT = 44, RIGHT = 10, TOP = 10, BOTTOM = 34;
+const WIDE = 340, HIGH = 210, LEFT = 44, RIGHT = 10, TOP = 20, BOTTOM = 34;
 
 function scale(low, high, from, to, log = false) {
   const turn = log ? Math.log10 : (value) => value;
@@ -78,7 +78,8 @@ function ticks(low, high, log) {
 
 function frame(label, xs, ys, { log = false, xName = "", yName = "" } = {}) {
   const known = (values) => values.filter((one) => one !== null && one !== undefined);
-  const [x0, x1] = [Math.min(...known(xs)), Math.max(...known(xs))];
+  let [x0, x1] = [Math.min(...known(xs)), Math.max(...known(xs))];
+  if (x1 - x0 < 1e-3) [x0, x1] = [x0 - 0.005, x1 + 0.005];
   let [y0, y1] = [Math.min(...known(ys)), Math.max(...known(ys))];
   if (y1 - y0 < 1e-3) [y0, y1] = [y0 - 0.005, y1 + 0.005];
   const x = scale(x0, x1, LEFT, WIDE - RIGHT, log), y = scale(y0, y1, HIGH - BOTTOM, TOP);
@@ -92,7 +93,7 @@ function frame(label, xs, ys, { log = false, xName = "", yName = "" } = {}) {
   }
   figure.append(draw("path", { class: "axis", d: `M${LEFT},${TOP}V${HIGH - BOTTOM}H${WIDE - RIGHT}` }));
   figure.append(draw("text", { x: (LEFT + WIDE - RIGHT) / 2, y: HIGH - 5, "text-anchor": "middle" }, clipped(xName)));
-  figure.append(draw("text", { x: LEFT + 4, y: TOP + 4 }, clipped(yName)));
+  figure.append(draw("text", { x: 2, y: 11 }, clipped(yName)));
   return { figure, x, y };
 }
 const clipped = (text) => (text.length > 46 ? `${text.slice(0, 45)}…` : text);
