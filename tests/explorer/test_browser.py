@@ -12,7 +12,10 @@ pytest.importorskip("starlette", reason="the server needs starlette")
 pytest.importorskip("websockets", reason="the server needs websockets")
 api = pytest.importorskip("playwright.sync_api", reason="needs playwright, which drives the browser")
 from counterpoise import load  # noqa: E402
+from counterpoise.explorer.assets import asset  # noqa: E402
+from counterpoise.explorer.conversation import Conversation  # noqa: E402
 from tests.explorer.served import HOSTILE, make_run, served  # noqa: E402
+from tests.explorer.sessions import session  # noqa: E402
 
 BROWSER = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
 pytestmark = [
@@ -21,6 +24,17 @@ pytestmark = [
 ]
 SHOTS = os.environ.get("EXPLORER_SHOTS")  # a folder for pictures of the page, where someone wants to look
 AXE = os.environ.get("AXE")  # the file axe.min.js of the npm package axe-core, where it is there
+MOUNT = """async () => {
+  const widget = (await import("http://notebook.test/widget.js")).default;
+  const heard = [];
+  window.kept = { state: "" };
+  const model = {
+    on: (name, hear) => { if (name === "msg:custom") heard.push(hear); },
+    get: (name) => window.kept[name], set: (name, value) => { window.kept[name] = value; }, save_changes: () => {},
+    send: async ({ text }) => { const reply = await window.kernel(text); heard.forEach((hear) => hear({ text: reply })); },
+  };
+  widget.render({ model, el: document.getElementById("cell") });
+}"""
 _LONG = 60_000  # milliseconds: the machine may be busy
 
 
@@ -181,3 +195,21 @@ def test_the_page_is_operable_by_keyboard_and_good_on_a_phone(server, browser):
             serious = [one for one in found if one["impact"] in ("serious", "critical")]
             assert not serious, json.dumps(serious, indent=1)[:3000]
         context.close()
+
+
+def test_the_widget_is_mounted_in_a_notebook_page(page):
+    """A page that has what a notebook gives a widget: an element, and a model that sends and keeps values."""
+    conversation = Conversation(session("score"))
+    page.expose_function("kernel", lambda text: conversation.hello() if text == "hello" else conversation.reply(text))
+    page.route("http://notebook.test/", lambda route: route.fulfill(body="<div id=cell></div>", content_type="text/html"))
+    page.route("http://notebook.test/widget.js", lambda route: route.fulfill(body=asset("explorer.js"), content_type="text/javascript"))
+    page.goto("http://notebook.test/")
+    page.add_style_tag(content=asset("explorer.css").decode())
+    page.evaluate(MOUNT)
+    settled(page)
+    recall = bound_of(page, "recall(train)")
+    recall.fill("0.75")
+    recall.press("Enter")
+    settled(page)
+    kept = json.loads(page.evaluate("window.kept.state"))
+    assert [goal["bound"] for goal in kept["setting"]["goals"] if goal["text"].startswith("recall")] == [0.75]
