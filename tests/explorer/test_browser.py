@@ -31,7 +31,10 @@ MOUNT = """async () => {
   const model = {
     on: (name, hear) => { if (name === "msg:custom") heard.push(hear); },
     get: (name) => window.kept[name], set: (name, value) => { window.kept[name] = value; }, save_changes: () => {},
-    send: async ({ text }) => { const reply = await window.kernel(text); heard.forEach((hear) => hear({ text: reply })); },
+    send: async ({ text }) => {
+      const reply = await window.kernel(text);
+      heard.forEach((hear) => hear({ text: reply }));
+    },
   };
   widget.render({ model, el: document.getElementById("cell") });
 }"""
@@ -201,8 +204,13 @@ def test_the_widget_is_mounted_in_a_notebook_page(page):
     """A page that has what a notebook gives a widget: an element, and a model that sends and keeps values."""
     conversation = Conversation(session("score"))
     page.expose_function("kernel", lambda text: conversation.hello() if text == "hello" else conversation.reply(text))
-    page.route("http://notebook.test/", lambda route: route.fulfill(body="<div id=cell></div>", content_type="text/html"))
-    page.route("http://notebook.test/widget.js", lambda route: route.fulfill(body=asset("explorer.js"), content_type="text/javascript"))
+    page.route(
+        "http://notebook.test/", lambda route: route.fulfill(body="<div id=cell></div>", content_type="text/html")
+    )
+    page.route(
+        "http://notebook.test/widget.js",
+        lambda route: route.fulfill(body=asset("explorer.js"), content_type="text/javascript"),
+    )
     page.goto("http://notebook.test/")
     page.add_style_tag(content=asset("explorer.css").decode())
     page.evaluate(MOUNT)

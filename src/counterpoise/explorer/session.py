@@ -1,6 +1,5 @@
 """A session: models with what they said in memory, which answers a setting in tens of milliseconds."""
 
-import math
 from collections import OrderedDict
 from collections.abc import Mapping
 from threading import Lock
@@ -11,15 +10,14 @@ import numpy as np
 from counterpoise._base.types import BoolArray, FloatArray
 from counterpoise.explorer.parts import Parts
 from counterpoise.explorer.rates import GroupRates
-from counterpoise.explorer.setting import AskedGoal, Setting
+from counterpoise.explorer.setting import AskedGoal, Setting, reach, shape
 from counterpoise.explorer.solving import DRAGGED, RELEASED, Solved, Unmet
 from counterpoise.explorer.state import State, state_of
 from counterpoise.explorer.words import number, threshold
 from counterpoise.goals import Goal, InfeasibleGoals
-from counterpoise.goals.audit import Audit, audit_prepared, confident
+from counterpoise.goals.audit import GoalAudit, audit_prepared, confident
 from counterpoise.goals.binding import Views
 from counterpoise.goals.evaluation import Prepared
-from counterpoise.goals.reach import reach_of
 from counterpoise.mixtures.answers import TRAIN
 from counterpoise.mixtures.choosing import Aim
 from counterpoise.mixtures.scores.evidence import ScoreEvidence
@@ -27,7 +25,6 @@ from counterpoise.theory.risks import Risk
 
 _MOST_STATES = 3  # sets of columns that rules look at, for which everything is kept
 _MOST_MEMBERS = 40  # of a mixture that are listed
-_BEYOND = 1.0  # how far from its bound a ratio is looked at, whose reach is not known
 _MOST_RECENT = 8  # answers, whose mixtures the slower views show
 _MOST_CHECKED = 500  # goals of which it is known whether the held-out rows can answer them
 
@@ -82,8 +79,8 @@ class Session:
         self.classes = answers.positive.labels
         self._held_views = None if held is None else Views(held.tables, self.classes)
         self._rates = GroupRates((answers.tables if held is None else held.tables)[TRAIN], self.classes)
-        self._unasked: dict[Goal, str] = {}
-        self._recent: OrderedDict[Setting, Answered] = OrderedDict()
+        self._unasked: dict[str, str] = {}
+        self._recent: OrderedDict[str, Answered] = OrderedDict()
 
     @property
     def has_scores(self) -> bool:
@@ -126,7 +123,7 @@ class Session:
                 found = self.solve(setting, RELEASED if exact else DRAGGED)
             except Unmet:
                 return {"kind": "unmet", "setting": setting.as_words()}
-            self._recent[setting] = found
+            self._recent[setting.written()] = found
             while len(self._recent) > _MOST_RECENT:
                 self._recent.popitem(last=False)
             return self._told(found)
@@ -134,7 +131,7 @@ class Session:
     def recent(self, setting: Setting) -> Answered:
         """Return the mixture that a setting was answered with, solved anew where that was long ago."""
         with self.lock:
-            return self._recent.get(setting) or self.solve(setting)
+            return self._recent.get(setting.written()) or self.solve(setting)
 
     def conflict(self, setting: Setting) -> dict[str, Any]:
         """Return which goals conflict, and the nearest bounds that can be met; the answer, where none do after all."""
@@ -172,40 +169,39 @@ class Session:
         tallied, prices = found.state.program.tallied(found.solved), iter(found.solved.prices.tolist())
         verdicts = self.verdicts(found.setting, said, quick=True)
         told = []
-        for one in found.setting.goals:
+        for one, verdict in zip(found.setting.goals, verdicts, strict=True):
             words = {"text": str(one.goal), "bound": one.goal.bound, "on": one.on, **spelled(one.goal)}
             words["price"] = number(next(prices)) if one.on else None
             words["choice"] = _standing(one.goal, tallied)
-            told.append(words | {"held_out": verdicts.get(one.goal)})
+            told.append(words | {"held_out": verdict})
         return told
 
-    def verdicts(self, setting: Setting, said: Mapping[str, BoolArray], *, quick: bool) -> dict[Goal, dict[str, Any]]:
-        """Return what decisions about held-out rows show about each goal."""
-        held = self._held_views
+    def verdicts(self, setting: Setting, said: Mapping[str, BoolArray], *, quick: bool) -> list[dict[str, Any] | None]:
+        """Return what decisions about held-out rows show about each goal; None without such rows."""
+        held, goals = self._held_views, [one.goal for one in setting.goals]
         if held is None:
-            return {}
-        asked = list(dict.fromkeys(one.goal for one in setting.goals))
-        refused = {goal: why for goal in asked if (why := self._why_unasked(goal))}
-        listed = [goal for goal in asked if goal not in refused]
+            return [None] * len(goals)
+        refused = [self._why_unasked(goal) for goal in goals]
+        listed = [goal for goal, why in zip(goals, refused, strict=True) if not why]
         decided: Any = dict(said)
         told = audit_prepared(confident(listed, self.parts.confidence), Prepared(held, decided), quick=quick)
-        verdicts = {goal: _verdict(told, place) for place, goal in enumerate(listed)}
-        return verdicts | {goal: {"verdict": "not asked", "note": why} for goal, why in refused.items()}
+        audits = iter(told)
+        return [{"verdict": "not asked", "note": why} if why else _verdict(next(audits)) for why in refused]
 
     def _why_unasked(self, goal: Goal) -> str:
         """Return why the held-out rows cannot answer a goal; nothing where they can."""
         assert self._held_views is not None  # noqa: S101 - asked of them
-        bare = goal.with_bound(0.0)
-        if bare not in self._unasked:
+        name = shape(goal)
+        if name not in self._unasked:
             if len(self._unasked) > _MOST_CHECKED:
                 self._unasked.clear()
             nobody = {name: np.zeros(table.n_samples) for name, table in self._held_views.tables.items()}
             try:
                 audit_prepared(confident(goal, self.parts.confidence), Prepared(self._held_views, nobody), quick=True)
-                self._unasked[bare] = ""
+                self._unasked[name] = ""
             except (ValueError, KeyError) as error:
-                self._unasked[bare] = str(error)
-        return self._unasked[bare]
+                self._unasked[name] = str(error)
+        return self._unasked[name]
 
     def _losses(self, found: Answered) -> dict[str, Any]:
         """Return the mean and the tail's loss of the mixture and of plain training, on both sets of rows."""
@@ -261,16 +257,9 @@ def start_of(parts: Parts) -> Setting:
 
 def spelled(goal: Goal) -> dict[str, Any]:
     """Return the two sides of a goal as texts, and between what its bound can move."""
-    return {"left": str(goal.left), "sense": goal.sense, "right": str(goal.right), **reach(goal)}
-
-
-def reach(goal: Goal) -> dict[str, float | None]:
-    """Return between what a slider of the goal's bound can move."""
-    low, high = reach_of(goal)
-    return {
-        "low": number(low if math.isfinite(low) else goal.bound - _BEYOND),
-        "high": number(high if math.isfinite(high) else goal.bound + _BEYOND),
-    }
+    low, high = reach(goal)
+    words = {"left": str(goal.left), "sense": goal.sense, "right": str(goal.right)}
+    return words | {"low": number(low), "high": number(high)}
 
 
 def _standing(goal: Goal, prepared: Any) -> dict[str, Any]:
@@ -282,8 +271,7 @@ def _standing(goal: Goal, prepared: Any) -> dict[str, Any]:
     return told | ({"worst": check.worst} if check.worst else {})
 
 
-def _verdict(told: Audit, place: int) -> dict[str, Any]:
-    one = told[place]
+def _verdict(one: GoalAudit) -> dict[str, Any]:
     words: dict[str, Any] = {name: number(getattr(one, name)) for name in ("estimate", "low", "high")}
     words |= {"verdict": one.verdict, "rows": sum(count for _, count in one.counts), "note": one.note}
     return words

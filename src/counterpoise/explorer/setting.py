@@ -1,6 +1,7 @@
 """What is asked at one moment: a tail, a budget, goals that are on or off, what rules may look at; as JSON too."""
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -8,11 +9,16 @@ from typing import Any, NamedTuple
 
 from counterpoise._base.checks import check_alpha, check_number
 from counterpoise.goals import Goal, asked_goals, parse_goal
+from counterpoise.goals.reach import reach_of
 from counterpoise.mixtures.scores.groups import as_columns
+from counterpoise.theory.confidence import Bounds
 
 MOST_GOALS = 50
 MOST_CHARACTERS = 2000  # of the text of a goal
 MOST_COLUMNS = 3  # that rules may look at together
+_MOST_KNOWN = 1000  # goals whose reach is known
+_BEYOND = 10.0  # how far a ratio is looked at, whose reach is not known
+_REACH: dict[str, Bounds] = {}
 _FIELDS = ("alpha", "budget", "goals", "by")
 _GOAL_FIELDS = ("text", "bound", "on")
 
@@ -102,9 +108,7 @@ def _goals_of(listed: Any) -> tuple[AskedGoal, ...]:
         raise TypeError(f"goals must be a list of objects with a text; got {type(listed).__name__}.")
     if len(listed) > MOST_GOALS:
         raise ValueError(f"At most {MOST_GOALS} goals can be explored together; got {len(listed)}.")
-    goals = tuple(_goal_of(one) for one in listed)
-    asked_goals([one.goal for one in goals])
-    return goals
+    return tuple(_goal_of(one) for one in listed)
 
 
 def _goal_of(words: Any) -> AskedGoal:
@@ -114,8 +118,28 @@ def _goal_of(words: Any) -> AskedGoal:
         raise TypeError(f"on must be true or false; got {_short(is_on)!r}.")
     goal = read_goal(words.get("text"))
     if bound is not None:
-        goal = goal.with_bound(check_number(bound, f"The bound of {goal}", "(-inf, inf)"))
+        goal = goal.with_bound(check_number(bound, "The bound of a goal", "(-inf, inf)"))
+    low, high = reach(goal)
+    if not low < goal.bound < high:
+        asked_goals(goal)  # it may ask for nothing
     return AskedGoal(goal, is_on)
+
+
+def shape(goal: Goal) -> str:
+    """Return the text that goals share which differ in their bound alone."""
+    return str(goal.with_bound(0.0))
+
+
+def reach(goal: Goal) -> Bounds:
+    """Return between what the bound of a goal can move, found once for all bounds; of some ratios it is not known."""
+    name = shape(goal)
+    if name not in _REACH:
+        if len(_REACH) > _MOST_KNOWN:
+            _REACH.clear()
+        low, high = reach_of(goal)
+        ends = low if math.isfinite(low) else -_BEYOND, high if math.isfinite(high) else _BEYOND
+        _REACH[name] = Bounds(*ends)
+    return _REACH[name]
 
 
 def read_goal(text: Any) -> Goal:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from counterpoise._base.types import FloatArray, IntArray
+from counterpoise.explorer.setting import shape
 from counterpoise.goals import Goal, InfeasibleGoals
 from counterpoise.goals.binding import Linear, Tally, Views, tally_rates
 from counterpoise.goals.rows import Dataset
@@ -94,7 +95,7 @@ class Known:
         self.views: Views = self._answers.views()
         self._tally = self._answers.counter(self.views)
         self._counted: set[tuple[Dataset, int]] = set()
-        self._bound: OrderedDict[tuple[Goal, ...], GoalRows] = OrderedDict()
+        self._bound: OrderedDict[tuple[str, ...], GoalRows] = OrderedDict()
 
     def rows(self, goals: tuple[Goal, ...]) -> GoalRows | None:
         """Return goals as rows; None where there are none."""
@@ -104,7 +105,7 @@ class Known:
             self._begin()
         if any(goal.confidence is not None for goal in goals):  # their margins depend on all bounds together
             return TalliedGoals.of(goals, self.views).rows(self.count)
-        name = tuple(goal.with_bound(0.0) for goal in goals)
+        name = tuple(shape(goal) for goal in goals)
         if name not in self._bound:
             self._bound[name] = TalliedGoals.of(goals, self.views).rows(self.count)
         self._bound.move_to_end(name)

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from counterpoise.explorer.session import Answered, Session, reach
-from counterpoise.explorer.setting import AskedGoal, Setting
+from counterpoise.explorer.session import Answered, Session
+from counterpoise.explorer.setting import AskedGoal, Setting, reach
 from counterpoise.explorer.solving import DRAGGED, Unmet
 from counterpoise.explorer.told import curve
 from counterpoise.explorer.words import number, numbers
@@ -82,7 +82,7 @@ def _ranges(session: Session, setting: Setting) -> Iterator[dict[str, Any] | Non
         if one.on:
             tightest = yield from _tightest(session, setting, place)
             free = _free(session, setting, place) if tightest is not None else None
-            found.append({"place": place, "text": str(one.goal), "tightest": tightest, "free": free, **reach(one.goal)})
+            found.append({"place": place, "text": str(one.goal), "tightest": tightest, "free": free})
             yield None
     yield {"ranges": found}
 
@@ -95,10 +95,8 @@ def _tightest(
     What can be met grows as the bound is loosened, so halving finds its edge.
     """
     goal = setting.goals[place].goal
-    ends = reach(goal)
-    tight, loose = (ends["low"], ends["high"]) if goal.sense == "<=" else (ends["high"], ends["low"])
-    assert tight is not None  # noqa: S101 - finite
-    assert loose is not None  # noqa: S101 - as above
+    low, high = reach(goal)
+    tight, loose = (low, high) if goal.sense == "<=" else (high, low)
     if not _can_hold(session, setting, place, loose):
         return None
     if _can_hold(session, setting, place, tight):
@@ -166,8 +164,8 @@ def _frontier(session: Session, setting: Setting, x: Any = ERROR, y: Any = TAIL)
 
 def _levels(goal: Goal, tightest: float, loosest: float) -> list[float]:
     """Return bounds from the tightest to somewhat beyond where the goal costs nothing, as far as it can reach."""
-    ends = reach(goal)
-    end = float(np.clip(tightest + (loosest - tightest) * (1 + _MARGIN), ends["low"], ends["high"]))
+    low, high = reach(goal)
+    end = float(np.clip(tightest + (loosest - tightest) * (1 + _MARGIN), low, high))
     return [float(level) for level in np.linspace(tightest, end, _POINTS)]
 
 
@@ -246,4 +244,4 @@ def _verdicts(session: Session, setting: Setting) -> Iterator[dict[str, Any] | N
     said = {name: rows.decided(found.solved) for name, rows in found.state.held_out.items()}
     yield None
     told = session.verdicts(setting, said, quick=False)
-    yield {"verdicts": [told.get(one.goal) for one in setting.goals]}
+    yield {"verdicts": told}
