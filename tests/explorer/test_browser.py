@@ -14,6 +14,7 @@ api = pytest.importorskip("playwright.sync_api", reason="needs playwright, which
 from counterpoise import load  # noqa: E402
 from counterpoise.explorer.assets import asset  # noqa: E402
 from counterpoise.explorer.conversation import Conversation  # noqa: E402
+from counterpoise.explorer.static_page import page_of  # noqa: E402
 from tests.explorer.served import HOSTILE, make_run, served  # noqa: E402
 from tests.explorer.sessions import session  # noqa: E402
 
@@ -221,3 +222,18 @@ def test_the_widget_is_mounted_in_a_notebook_page(page):
     settled(page)
     kept = json.loads(page.evaluate("window.kept.state"))
     assert [goal["bound"] for goal in kept["setting"]["goals"] if goal["text"].startswith("recall")] == [0.75]
+
+
+def test_a_static_file_works_from_disk(page, tmp_path):
+    file = tmp_path / "explorer.html"
+    file.write_text(page_of(session("pool")), encoding="utf-8")
+    page.goto(file.as_uri())
+    settled(page)
+    loss = page.get_by_role("region", name="Loss", exact=True)
+    before = loss.inner_text()
+    slider = page.get_by_label("Tail: the worst fraction that counts")
+    slider.focus()
+    slider.press("End")
+    api.expect(loss).not_to_have_text(before)
+    settled(page)
+    assert state(page)["setting"]["alpha"] == 1

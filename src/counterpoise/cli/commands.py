@@ -296,6 +296,7 @@ def report(
     /,
     *,
     output: Annotated[Path | None, Parameter(name=("--output", "-o"))] = None,
+    interactive: Annotated[bool, Flag] = False,
     shown: Out = PRINTED,
 ) -> int:
     """Write a run's report again: one HTML page with everything in it.
@@ -305,8 +306,16 @@ def report(
     run
         A run folder.
     output
-        Where the page goes. Default: report.html in the run folder.
+        Where the page goes. Default: report.html in the run folder, explorer.html where it is interactive.
+    interactive
+        Write the explorer as a file instead, which works without a server: answers for a grid of tails and bounds.
     """
+    if interactive:
+        from counterpoise.explorer import write_interactive  # noqa: PLC0415 - heavy: only where the command runs
+
+        page = write_interactive(run, output)
+        shown.answer(f"explorer: {page}", {"explorer": page})
+        return DONE
     from counterpoise.report import write_report  # noqa: PLC0415
     from counterpoise.runs import open_run  # noqa: PLC0415
 

@@ -180,6 +180,7 @@ class Explorer {
       this.ask(true);
       return;
     }
+    if (this.hello.is_file && answer.exact && !this.pending) this.snap(answer.setting);
     if (answer.kind === "answer") {
       this.answer = answer;
       this.conflict = null;
@@ -192,6 +193,12 @@ class Explorer {
     }
     this.drawn(answer.seq);
     this.flush();
+  }
+
+  snap(setting) { // a file has no other settings than its own
+    this.setting = { ...setting, goals: setting.goals.map((one, place) => ({ ...this.setting.goals[place], ...one })) };
+    this.rows.forEach((row, place) => row.slider.write(setting.goals[place].bound));
+    this.paintControls();
   }
 
   show(view) {
@@ -351,8 +358,9 @@ class Explorer {
       hello.notes.map((note) => el("p", { class: "muted" }, note)), this.status));
     this.alert = el("div", { role: "alert" });
     const controls = el("div", { class: "controls", role: "region", "aria-label": "Settings", tabindex: "0" },
-      this.buildHistory(), this.alert, this.buildTail(), this.buildBudget(), this.buildBy(),
-      el("div", {}, el("h2", {}, "Goals"), this.goalList = el("ul", { class: "goals" })), this.buildAdding(),
+      this.buildHistory(), this.alert, this.buildTail(), hello.is_file ? null : this.buildBudget(), this.buildBy(),
+      el("div", {}, el("h2", {}, "Goals"), this.goalList = el("ul", { class: "goals" })),
+      hello.is_file ? el("p", { class: "muted" }, "This file shows the nearest of the settings that were computed beforehand.") : this.buildAdding(),
       this.buildExports());
     this.panels = {};
     const views = el("div", { class: "views" },
@@ -361,6 +369,7 @@ class Explorer {
       this.panel("frontier", "Frontier", this.buildAxes()), this.panel("segments", "Who is in the tail"),
       this.panel("pins", "Pinned settings"));
     this.panels.scores.box.hidden = hello.kind !== "rules";
+    for (const name of hello.is_file ? ["frontier", "segments"] : []) this.panels[name].box.hidden = true;
     this.root.append(el("main", { class: "columns" }, controls, views));
     this.done = [JSON.stringify(plain(this.setting))];
     this.buildGoals();
@@ -662,10 +671,11 @@ class Explorer {
 
   paintControls() {
     if (this.alpha) this.alpha.write(this.setting.alpha ?? 1);
+    for (const { name, box } of this.byBoxes) box.checked = this.setting.by.includes(name);
+    if (!this.budgetOn) return;
     this.budgetOn.checked = this.setting.budget !== null && this.setting.budget !== undefined;
     this.budget.write(this.setting.budget ?? 0.02);
     this.budget.range.disabled = this.budget.exact.disabled = !this.budgetOn.checked;
-    for (const { name, box } of this.byBoxes) box.checked = this.setting.by.includes(name);
   }
 
   paint() {
@@ -925,7 +935,7 @@ class StaticTransport {
   send(text) {
     const message = JSON.parse(text), { seq, type } = message;
     const reply = (words) => setTimeout(() => this.hear(JSON.stringify({ seq, ...words })));
-    if (type === "set") reply({ type: "answer", exact: true, ...this.nearest(message.setting) });
+    if (type === "set") reply({ type: "answer", exact: message.exact, ...this.nearest(message.setting) });
     else if (type === "conflict") reply({ type: "answer", exact: true, ...this.nearest(message.setting) });
     else if (type === "view") reply(this.view(message));
     else reply({ type: "refused", message: "This is a file: adding goals and exports need counterpoise explore." });
