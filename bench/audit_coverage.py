@@ -6,13 +6,14 @@ just fails or just holds. Then 300 samples are audited, and a verdict that contr
 """
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from counterpoise.goals import Table, parse_goal
-from counterpoise.goals.audit import audit
+from counterpoise.goals import Goal, Table, parse_goal
+from counterpoise.goals.audit import GoalAudit, audit
 
 N_PEOPLE, N_ROWS, N_SPLITS = 40_000, 500, 300
 CONFIDENCES = (0.8, 0.95)
@@ -43,10 +44,15 @@ class People(NamedTuple):
     y: np.ndarray
     said: np.ndarray
     columns: dict[str, np.ndarray]
+    deferred: Any = None  # what is said of those that are deferred, where some are
 
     def table(self, rows: Any = slice(None)) -> Table:
         """Return some of the people as goals see them."""
         return Table(None, self.y[rows], {name: values[rows] for name, values in self.columns.items()})
+
+    def audited(self, goal: Goal, rows: Any = slice(None)) -> GoalAudit:
+        """Return what some of the people show about a goal."""
+        return audit(goal, self.said[rows], self.table(rows), defer_label=self.deferred)[0]
 
 
 def population(n_people: int = N_PEOPLE) -> People:
@@ -66,23 +72,20 @@ def wrong_verdicts(people: People, left: str, sense: str, confidence: float) -> 
     The ends of an interval do not depend on the bound: a goal holds where one of them is inside it.
     """
     probe = parse_goal(f"{left} {sense} 0.5").with_confidence(confidence)
-    (truth,) = audit(probe, people.said, people.table())
-    found = []
-    for split in range(N_SPLITS):
-        rows = np.random.default_rng(split).integers(0, len(people.y), N_ROWS)
-        found += audit(probe, people.said[rows], people.table(rows))
+    truth = people.audited(probe)
+    drawn = [np.random.default_rng(split).integers(0, len(people.y), N_ROWS) for split in range(N_SPLITS)]
+    found = [people.audited(probe, rows) for rows in drawn]
     above = np.array([truth.estimate - one.high for one in found])
     below = np.array([one.low - truth.estimate for one in found])
     holds, fails = (above, below) if sense == "<=" else (below, above)
     return {away: (int((holds >= away).sum()), int((fails > away).sum())) for away in DISTANCES}
 
 
-def main(output: str = "docs/results/confidence/language.md") -> None:
-    """Measure all goals and write the table."""
-    people = population()
+def table_of(people: People, goals: Sequence[tuple[str, str, str]]) -> str:
+    """Return how often audits of goals, each with a name, a left side and a sense, are wrong."""
     heads = [f"{error} by {away:g}, {level:g}" for level in CONFIDENCES for away in DISTANCES for error in ERRORS]
     lines = [f"| goal | text | {' | '.join(heads)} |", f"|---|---|{'---:|' * len(heads)}"]
-    for name, left, sense in LEFT:
+    for name, left, sense in goals:
         tables = [wrong_verdicts(people, left, sense, level) for level in CONFIDENCES]
         counts = [count for table in tables for away in DISTANCES for count in table[away]]
         lines.append(
@@ -90,10 +93,13 @@ def main(output: str = "docs/results/confidence/language.md") -> None:
         )
         sys.stdout.write(lines[-1] + "\n")
         sys.stdout.flush()
-    levels = " and ".join(f"{100 * (1 - level):.0f} at {level:g}" for level in CONFIDENCES)
-    text = f"""# Audits of goals on classes, differences and conditions
+    return "\n".join(lines) + "\n"
 
-Made by `python bench/audit_coverage.py`. A population of {N_PEOPLE:,} rows with four classes, two groups and an age;
+
+def explained(made_by: str, of_what: str) -> str:
+    """Return how to read the table."""
+    levels = " and ".join(f"{100 * (1 - level):.0f} at {level:g}" for level in CONFIDENCES)
+    return f"""Made by `{made_by}`. A population of {N_PEOPLE:,} rows with {of_what};
 {N_SPLITS} samples of {N_ROWS} rows. Each goal's bound lies a hair ({DISTANCES[0]:g}) or a point ({DISTANCES[1]:g}) away
 from what the population has, so that the goal fails or holds by as much. *Said to hold, fails*: it fails by so much on
 the population, and the audit says that it holds; *said to fail, holds*: the reverse. Share of the samples, in %. The
@@ -101,7 +107,13 @@ promise is at most {levels}; at a hair a bound that wastes nothing has just that
 {N_SPLITS} samples (a standard deviation of 2.3 and of 1.3).
 
 """
-    Path(output).write_text(text + "\n".join(lines) + "\n")
+
+
+def main(output: str = "docs/results/confidence/language.md") -> None:
+    """Measure all goals and write the table."""
+    how = explained("python bench/audit_coverage.py", "four classes, two groups and an age")
+    title = "# Audits of goals on classes, differences and conditions\n\n"
+    Path(output).write_text(title + how + table_of(population(), LEFT))
 
 
 if __name__ == "__main__":

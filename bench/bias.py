@@ -8,7 +8,6 @@ judged on test rows in expectation over its draws. ``--resume`` keeps the rows t
 only writes the page. Everything runs on one core.
 """
 
-import argparse
 import os
 import warnings
 from collections.abc import Iterator
@@ -20,7 +19,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # before any library starts its t
 
 import numpy as np
 from bias_page import write_page
-from records import Records
+from records import Records, arguments, records_of
 from sklearn.ensemble import HistGradientBoostingClassifier
 
 import counterpoise as cp
@@ -204,20 +203,11 @@ def _last(source: Source) -> tuple[str, float]:
 
 def main() -> None:
     """Measure, and write the table and the page."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--only", nargs="*", default=list(SETS), metavar="NAME", help="sets")
+    parser = arguments(__doc__.splitlines()[0], SETS, 30, FOLDER)
     parser.add_argument("--models", nargs="*", default=list(MODELS), metavar="NAME", help=", ".join(MODELS))
-    parser.add_argument("--splits", type=int, default=30, metavar="N", help="random splits of each set")
-    parser.add_argument("--resume", action="store_true", help="keep the rows that the results hold already")
-    parser.add_argument("--page", action="store_true", help="measure nothing, write the page of what is there")
-    parser.add_argument("--output", type=Path, default=FOLDER, metavar="FOLDER")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
-    options.output.mkdir(parents=True, exist_ok=True)
-    path = options.output / "results.csv"
-    if not options.resume and not options.page:
-        path.unlink(missing_ok=True)
-    records = Records(path, COLUMNS, N_KEYS)
+    records = records_of(options, COLUMNS, N_KEYS)
     for seed in range(0 if options.page else options.splits):
         for title in options.only:
             for name in options.models:

@@ -9,7 +9,6 @@ keeps the rows that the results hold already, ``--page`` only writes the page. N
 runs on one core.
 """
 
-import argparse
 import os
 import sys
 import warnings
@@ -26,7 +25,7 @@ import pandas as pd
 from by_hand_page import write_page
 from by_hand_tuning import CHURN, DIFFERENCE, RECALL, Rows, best_cuts, decided
 from lightgbm import LGBMClassifier
-from records import Records
+from records import arguments, records_of
 
 import counterpoise as cp
 from counterpoise.datasets import load_dataset
@@ -187,19 +186,9 @@ def measured(way: Way, rows: Rows, new: Rows, seed: int) -> tuple[float | None, 
 
 def main() -> None:
     """Measure, and write the table and the page."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--only", nargs="*", default=list(SETS), metavar="NAME", help="sets")
-    parser.add_argument("--splits", type=int, default=15, metavar="N", help="random splits of each set")
-    parser.add_argument("--resume", action="store_true", help="keep the rows that the results hold already")
-    parser.add_argument("--page", action="store_true", help="measure nothing, write the page of what is there")
-    parser.add_argument("--output", type=Path, default=FOLDER, metavar="FOLDER")
-    options = parser.parse_args()
+    options = arguments(__doc__.splitlines()[0], SETS, 15, FOLDER).parse_args()
     warnings.simplefilter("ignore")
-    options.output.mkdir(parents=True, exist_ok=True)
-    path = options.output / "results.csv"
-    if not options.resume and not options.page:
-        path.unlink(missing_ok=True)
-    records = Records(path, COLUMNS, N_KEYS)
+    records = records_of(options, COLUMNS, N_KEYS)
     for seed in range(0 if options.page else options.splits):
         for title in options.only:
             rows, new = parts_of(title, seed)

@@ -182,7 +182,6 @@ def write(times: Times, path: Path) -> None:
 
 def page(times: Times) -> str:
     """Return the page of results."""
-    load = max((one.load for one in times.values()), default=0.0)
     lines = [
         "# First contact: how long a newcomer waits",
         "",
@@ -191,7 +190,10 @@ def page(times: Times) -> str:
         "the same process, commands as a whole; *silent* is the longest time for which a command printed nothing when",
         f"cold. Before is commit {BEFORE}. `python bench/first_contact.py` measures again, `--only TEXT` some rows.",
         "",
-        f"Targets are for two idle cores. Up to {load:.0f} processes ran at once when these were taken.",
+        (
+            "Targets are for two idle cores. The load average while these were taken was at most "
+            f"{_load(times, 'before')} before and {_load(times, 'after')} after."
+        ),
         "",
         "| what | target | before, cold | before, warm | after, cold | after, warm | silent before | silent after |",
         "|---|---|---|---|---|---|---|---|",
@@ -202,6 +204,11 @@ def page(times: Times) -> str:
         quiet = [f"{one.silence:.1f}" if one and isinstance(row.run, Command) else "" for one in silent]
         lines.append("| " + " | ".join([row.what, row.target, *cells, *quiet]) + " |")
     return "\n".join(lines) + "\n"
+
+
+def _load(times: Times, version: str) -> str:
+    """Return the largest load average."""
+    return f"{max((one.load for key, one in times.items() if key[1] == version), default=0.0):.1f}"
 
 
 def _cell(found: Time | None) -> str:

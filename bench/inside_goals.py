@@ -1,4 +1,4 @@
-"""Boosting inside goals: what a round costs beside AdaLPBoost. ``inside_goals_peers.py`` is about peers.
+"""Boosting inside goals: what a round costs beside AdaLPBoost. ``papers/inside_goals`` is about peers.
 
 Usage: python bench/inside_goals.py
 

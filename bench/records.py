@@ -1,8 +1,30 @@
 """A table on disk that grows row by row, so that a stopped run goes on where it was."""
 
+import argparse
 import csv
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
+
+
+def arguments(purpose: str, sets: Iterable[str], n_splits: int, output: Path) -> argparse.ArgumentParser:
+    """Return the arguments of a table over sets and their splits."""
+    parser = argparse.ArgumentParser(description=purpose)
+    parser.add_argument("--only", nargs="*", default=list(sets), metavar="NAME", help="sets")
+    parser.add_argument("--splits", type=int, default=n_splits, metavar="N", help="random splits of each set")
+    parser.add_argument("--resume", action="store_true", help="keep the rows that the results hold already")
+    parser.add_argument("--page", action="store_true", help="measure nothing, write the page of what is there")
+    parser.add_argument("--output", type=Path, default=output, metavar="FOLDER")
+    return parser
+
+
+def records_of(options: argparse.Namespace, columns: tuple[str, ...], n_keys: int) -> "Records":
+    """Return the table that the arguments ask for: that of before, or an empty one."""
+    options.output.mkdir(parents=True, exist_ok=True)
+    path = options.output / "results.csv"
+    if not options.resume and not options.page:
+        path.unlink(missing_ok=True)
+    return Records(path, columns, n_keys)
 
 
 class Records:

@@ -15,6 +15,8 @@ from papers.dataset_constraints import experiment as dataset_constraints
 from papers.dataset_constraints import page as dataset_constraints_page
 from papers.dro_boosting import experiment as dro_boosting
 from papers.dro_boosting import page as dro_boosting_page
+from papers.inside_goals import experiment as inside_goals
+from papers.inside_goals import page as inside_goals_page
 from papers.mixture_goals import experiment as mixture_goals
 from papers.mixture_goals import page as mixture_goals_page
 from papers.risks_under_shift import experiment as risks_under_shift
@@ -42,6 +44,7 @@ PAPERS = {
     ),
     "confidence": Paper(confidence, confidence_page, "goals certified against a population"),
     "mixture-goals": Paper(mixture_goals, mixture_goals_page, "twenty models on ACS Income under goals"),
+    "inside-goals": Paper(inside_goals, inside_goals_page, "frontiers of training inside goals, beside peers"),
     "risks-under-shift": Paper(risks_under_shift, risks_under_shift_page, "one pool chosen for several risks"),
 }
 
@@ -70,12 +73,16 @@ def _parser() -> argparse.ArgumentParser:
         "stopped goes on where it was.",
         epilog="; ".join(f"{name}: {paper.about}" for name, paper in PAPERS.items()) + ".",
     )
-    parser.add_argument("paper", choices=PAPERS, help="which experiments")
+    parser.add_argument("paper", type=_name, choices=PAPERS, help="which experiments")
     parser.add_argument("--seeds", type=_count, help="repeats with other splits; default: as many as the paper has")
     parser.add_argument("--datasets", nargs="+", help="only these data sets; default: all that the experiment has")
     parser.add_argument("--jobs", type=_jobs, help="processes, -1 for one a processor")
     parser.add_argument("--output", "-o", type=Path, help="folder for table, figures and page; default: results/PAPER")
     return parser
+
+
+def _name(text: str) -> str:
+    return text.replace("_", "-")  # as the folders are written
 
 
 def _count(text: str) -> int:

@@ -220,18 +220,19 @@ def random_decisions(seed, *, weighted):
 
 
 def rates_by_counting(predicted, labels, baseline, weight):
-    """Return every rate of the dataset-constraints paper's Tables 2 and 4, counted row by row."""
-    total = dict.fromkeys((f"{p}{y}{b}" for p in "+-" for y in "+-" for b in "+-"), 0.0)
+    """Return every rate of the dataset-constraints paper's Tables 2 and 4, counted row by row; 2 is a deferred row."""
+    total = dict.fromkeys((f"{p}{y}{b}" for p in "+-0" for y in "+-" for b in "+-"), 0.0)
     for p, y, b, w in zip(predicted, labels, baseline, weight, strict=True):
-        total["".join("+" if sign else "-" for sign in (p, y, b))] += w
+        total["".join("-+0"[int(sign)] for sign in (p, y, b))] += w
 
     def sum_of(pattern):
         return sum(w for key, w in total.items() if all(c in ("?", k) for c, k in zip(pattern, key, strict=True)))
 
     n, tp, fp, fn, tn = map(sum_of, ("???", "++?", "+-?", "-+?", "--?"))
+    positives, negatives, deferred = map(sum_of, ("?+?", "?-?", "0??"))
     wins = sum_of("++-") + sum_of("--+")
     losses = sum_of("-++") + sum_of("+--")
-    changes = sum_of("-?+") + sum_of("+?-")
+    changes = sum_of("-?+") + sum_of("+?-") + deferred
 
     def over(top, bottom):
         return top / bottom if bottom else np.inf if top else np.nan
@@ -247,11 +248,14 @@ def rates_by_counting(predicted, labels, baseline, weight):
         "error_rate": over(fp + fn, n),
         "accuracy": over(tp + tn, n),
         "correct": over(tp + tn, n),
-        "recall": over(tp, tp + fn),
-        "true_positive_rate": over(tp, tp + fn),
-        "false_negative_rate": over(fn, tp + fn),
-        "false_positive_rate": over(fp, fp + tn),
-        "true_negative_rate": over(tn, fp + tn),
+        "recall": over(tp, positives),
+        "true_positive_rate": over(tp, positives),
+        "false_negative_rate": over(fn, positives),
+        "false_positive_rate": over(fp, negatives),
+        "true_negative_rate": over(tn, negatives),
+        "defer_rate": over(deferred, n),
+        "decided_error_rate": over(fp + fn, tp + fp + fn + tn),
+        "decided_positive_rate": over(tp + fp, tp + fp + fn + tn),
         "churn": over(changes, n),
         "win_rate": over(wins, n),
         "loss_rate": over(losses, n),

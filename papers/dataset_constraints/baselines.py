@@ -135,9 +135,14 @@ def exponentiated_gradient(X: Any, positive: BoolArray, group: BoolArray, *, rat
     fairlearn = import_module("fairlearn.reductions")  # an optional package, without types
     parity = fairlearn.DemographicParity(ratio_bound=ratio)
     model = fairlearn.ExponentiatedGradient(LogisticRegression(max_iter=1000), parity)
+    return reduced(model, _dense(X), positive.astype(np.int64), group)
+
+
+def reduced(model: Any, X: AnyArray, y: AnyArray, group: AnyArray) -> Probabilities:
+    """Fit one of fairlearn's reductions, and return the chances with which its mixture of models predicts positive."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of its own use of pandas
-        model.fit(_dense(X), positive.astype(np.int64), sensitive_features=group)
+        model.fit(X, y, sensitive_features=group)
 
     def probabilities(rows: Any) -> FloatArray:
         dense, total = _dense(rows), np.zeros(rows.shape[0])

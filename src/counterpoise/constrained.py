@@ -192,7 +192,7 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
         self._check_parameters()
         weighed = {"sample_weight": sample_weight, "largest_weight": largest_weight, "baseline": baseline}
         rows = self._check_rows(X, y, weighed, sensitive_features, datasets)
-        self.goals_ = asked_goals(self.goals)
+        self.goals_ = asked_goals(self.goals, defers=False)
         problem, bound, rebuild = self._problem(rows)
         chooser = "level" if self.solver == "auto" else self.solver
         plan = Plan(self.tol, self.max_majorizations, self.max_multiplier, chooser=chooser)

@@ -22,7 +22,8 @@ from counterpoise._base.checks import (
 )
 from counterpoise._base.text_table import text_table
 from counterpoise._base.types import ArrayLike, FloatArray, IntArray
-from counterpoise.goals.classes import is_positive, two_classes
+from counterpoise.goals.classes import check_defer_label, is_positive, two_classes
+from counterpoise.goals.evaluation import as_answers, decided
 from counterpoise.goals.expressions import Rate, Ratio
 from counterpoise.goals.kinds import Fraction, fractions, kinds_of, needs
 from counterpoise.goals.rates import TABLED, named, recall
@@ -192,6 +193,7 @@ def rate_table(
     baseline: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
     pos_label: Any = None,
+    defer_label: Any = None,
     rates: Sequence[str] | None = None,
 ) -> RateTable:
     """Return the rates of every group, with counts.
@@ -210,8 +212,11 @@ def rate_table(
         Non-negative; the rates are then weighted, the counts are not.
     pos_label : label, optional
         The positive class; by default the last of the sorted classes.
+    defer_label : label, optional
+        What predictions hold for rows that are deferred to a person.
     rates : sequence of str, optional
-        Names of metrics of ``counterpoise.goals``. Default: those shown here, and those that were registered.
+        Names of metrics of ``counterpoise.goals``. Default: those shown here, with a ``defer_label`` ``defer_rate``,
+        and those that were registered.
 
     Returns
     -------
@@ -227,16 +232,20 @@ def rate_table(
     sex=F          2            1         0.5000      0.0000  1.0000               0.0000     1.0000
     sex=M          2            1         1.0000      0.5000  1.0000               1.0000     0.5000
     """
-    labels = np.asarray(predictions)
+    labels = as_answers(predictions, defer_label)
     table = Table(labels, y, sensitive_features, baseline, sample_weight=sample_weight)
-    classes = two_classes([labels, table.y, table.baseline], pos_label=pos_label)
+    classes = two_classes([decided(labels, defer_label), table.y, table.baseline], pos_label=pos_label)
+    if defer_label is not None:
+        check_defer_label(defer_label, classes.labels)
+        classes = classes._replace(deferred=defer_label)
     labelled, deployed = (
         None if part is None else is_positive(part, classes, name)
         for name, part in (("y", table.y), ("baseline", table.baseline))
     )
-    kinds = kinds_of(is_positive(labels, classes, "predictions"), labelled, deployed)
+    kinds = kinds_of(classes.answers(labels, "predictions"), labelled, deployed)
     unknown = [part for part, known in (("label", labelled), ("baseline", deployed)) if known is None]
-    asked = {name: named(name, Dataset()) for name in (TABLED if rates is None else rates)}
+    usual = TABLED if defer_label is None else ["defer_rate", *TABLED]
+    asked = {name: named(name, Dataset()) for name in (usual if rates is None else rates)}
     codes, groups = group_codes(table)
     parts = [_Groups(["all"], np.zeros_like(codes), kinds, sample_weight is not None, table.weights())]
     parts += [parts[0]._replace(names=groups, codes=codes)] if groups else []

@@ -135,7 +135,7 @@ def test_impossible_goals_give_1_and_leave_a_run_that_other_goals_finish(here, c
     assert "cannot hold" in told
     first, head, *lines = told.splitlines()
     assert first.endswith("What was trained is kept: change the goals in the file and give the same command.")
-    assert head == "A way out, as lines for goals = [...] in the goals file, or with --goal before each:"
+    assert head == "A way out, as lines for goals = [...] in the goals file:"
     assert ",    # instead of " in lines[0]
     assert main(["fit", "hard.toml", "--json"]) == 1
     found = json.loads(capsys.readouterr().out)["infeasible"]

@@ -132,6 +132,41 @@ def test_parquet_and_one_fixed_rule_and_rules_that_look_at_the_old_answer(here, 
 
 
 @pytest.mark.usefixtures("here")
+def test_labels_that_are_true_and_false_come_back_as_such():
+    frame = loans(600)
+    frame.assign(paid=frame["paid"] == 1).to_csv("truths.csv", index=False)
+    asked = ["--target", "paid", "--score", "p", "--goal", "recall(train) >= 0.8", "--key", KEY]
+    assert main(["choose", "truths.csv", *asked, "-o", "truths.json", "--quiet"]) == 0
+    assert main(["apply", "truths.json", "truths.csv", "--ids", "id", "-o", "truths_said.csv", "--quiet"]) == 0
+    said = pd.read_csv("truths_said.csv")["said"]
+    assert said.dtype == np.bool_
+    assert said[frame["paid"] == 1].mean() == pytest.approx(0.8, abs=0.08)
+
+
+@pytest.mark.usefixtures("here")
+def test_a_column_named_baseline_is_the_one_that_by_means(capsys):
+    loans(600).rename(columns={"sex": "baseline"}).to_csv("named.csv", index=False)
+    asked = ["--target", "paid", "--score", "p", "--by", "baseline", "--goal", "recall(train) >= 0.8"]
+    code = main(["choose", "named.csv", *asked, "-o", "named.json", "--json"])
+    told = json.loads(capsys.readouterr().out)
+    assert code == 0
+    assert set(told["rules"][0]["thresholds"]) == {"baseline=F", "baseline=M"}
+
+
+@pytest.mark.usefixtures("here")
+def test_the_largest_weight_of_the_population_widens_a_margin(capsys):
+    frame = loans(2000).assign(weight=np.random.default_rng(1).choice([1.0, 2.0], 2000))
+    frame.to_csv("weighted.csv", index=False)
+    goal = "recall(train) >= 0.8 with confidence 0.9"
+    asked = ["choose", "weighted.csv", "--target", "paid", "--score", "p", "--weights", "weight", "--goal", goal]
+    found = []
+    for largest in ("2", "20"):
+        assert main([*asked, "--largest-weight", largest, "-o", "weighted.json", "--json"]) == 0
+        found.append(json.loads(capsys.readouterr().out)["goals"][0]["value"])
+    assert 0.8 < found[0] < found[1]
+
+
+@pytest.mark.usefixtures("here")
 def test_nobody_and_everybody_are_plain_numbers():
     goal = "positive_rate(train, sex=F) <= 0"
     assert main([*CHOOSE[:-4], "--goal", goal, "-o", "none.json", "--quiet"]) == 0
@@ -311,5 +346,16 @@ def test_bad_input_is_answered_in_one_sentence(case, here, capsys):
 def test_goals_that_cannot_hold_end_with_code_1(capsys):
     goals = ["--goal", "recall(train) >= 0.9", "--goal", "positive_rate(train) <= 0.1"]
     assert main(["choose", "loans.csv", "--target", "paid", "--score", "p", *goals, "-o", "new.json"]) == 1
-    assert "cannot hold together" in capsys.readouterr().err
+    told = capsys.readouterr().err
+    assert "cannot hold together" in told
     assert not Path("new.json").exists()
+    assert "A way out, as options:" in told
+    (kept, _), (new, _) = re.findall(r'--goal "(.*)"    # instead of (.*)', told)
+    assert (
+        main(["choose", "loans.csv", "--target", "paid", "--score", "p", "--goal", goals[3], "--goal", kept, "-o", "a"])
+        == 0
+    )
+    assert (
+        main(["choose", "loans.csv", "--target", "paid", "--score", "p", "--goal", goals[1], "--goal", new, "-o", "b"])
+        == 0
+    )

@@ -27,12 +27,22 @@ class Heard(io.StringIO):
 
 
 def test_work_that_tells_nothing_for_long_is_spoken_of(monkeypatch):
-    heard = Heard("round 3;")
+    heard = Heard("after round 3;")
     monkeypatch.setattr("sys.stdout", heard)
     with lines_of_progress(pause=0.01) as tell:
         tell(RunProgress(3, 9, "round 3", 1.0, 2.0))
         assert heard.event.wait(30.0)
-    assert "round 3; 0 s so far\n" in heard.getvalue()
+    assert "after round 3; 0 s so far\n" in heard.getvalue()
+
+
+def test_work_that_is_not_counted_is_named_as_what_is_going_on(monkeypatch):
+    heard = Heard("measuring;")
+    monkeypatch.setattr("sys.stdout", heard)
+    with lines_of_progress(pause=0.01) as tell:
+        tell(RunProgress(0, 0, "measuring", 125.0, 0.0))
+        assert heard.event.wait(30.0)
+    assert str(RunProgress(0, 0, "measuring", 125.0, 0.0)) == "measuring; 2 min 5 s so far"
+    assert "after measuring" not in heard.getvalue()
 
 
 def test_compilation_is_said_once_and_the_end_of_work_always(capsys):

@@ -10,7 +10,7 @@ from counterpoise.goals import Table, as_goals, bind
 from counterpoise.mixtures.answers import Answers, find_positive
 from counterpoise.mixtures.choosing import as_aim
 from counterpoise.mixtures.scores.choosing import choose_rules
-from counterpoise.mixtures.scores.evidence import ScoreEvidence, rank
+from counterpoise.mixtures.scores.evidence import Deferral, ScoreEvidence, rank
 from counterpoise.mixtures.scores.groups import Groups
 from counterpoise.solvers import minimize_risk
 from counterpoise.theory.risks import KL, CVaR, EmpiricalLikelihood, Mean, WorstGroup
@@ -24,6 +24,17 @@ GOALS = (
     "positive_rate(mail) >= {0:.3f}",
     "error_rate(train, sex=b) <= {2:.3f}",
 )
+DEFER_GOALS = (
+    *GOALS,
+    "defer_rate(train) <= {0:.3f}",
+    "abs(defer_rate(train, sex=a) - defer_rate(train, sex=b)) <= {0:.3f}",
+    "decided_error_rate(train) <= {0:.3f}",
+    "decided_positive_rate(mail) >= {2:.3f}",
+    "defer_rate(mail) >= {0:.3f}",
+    "negative_rate(train, sex=a) >= {0:.3f}",
+    "false_negative_rate(train) <= {0:.3f}",
+)
+DEFERRED = 2  # the code and the label of a deferred row
 RISKS = (CVaR(0.1), CVaR(0.3), Mean(), CVaR(0.7), 0.5 * Mean() + 0.5 * CVaR(0.2), KL(0.2), EmpiricalLikelihood(0.1))
 _SOLVED, _INFEASIBLE = 0, 2  # of scipy's statuses
 
@@ -37,6 +48,7 @@ class Problem(NamedTuple):
     goals: list
     objective: object
     budget: float | None
+    defer_cost: float | None = None
 
     @property
     def y(self):
@@ -47,10 +59,10 @@ class Problem(NamedTuple):
         return self.tables["train"].weights()
 
 
-def random_problem(seed):
+def random_problem(seed, *, defers=False):
     """Return groups, goals, weights, ties and models drawn at random; some have no solution."""
     rng = np.random.default_rng(seed)
-    sizes = {"train": int(rng.integers(8, 22)), "mail": int(rng.integers(4, 9))}
+    sizes = {"train": int(rng.integers(8, 12 if defers else 22)), "mail": int(rng.integers(4, 6 if defers else 9))}
     n_models, by = int(rng.integers(1, 3)), bool(rng.integers(2))
     scores, tables, groups = {}, {}, {}
     for name, size in sizes.items():
@@ -64,25 +76,38 @@ def random_problem(seed):
         tables[name] = Table(None, y if name == "train" else None, {"sex": sex}, baseline, sample_weight=weights)
         groups[name] = (sex == "b").astype(int) if by else np.zeros(size, dtype=int)
     bounds = [*rng.uniform(0.0, 0.4, 1), *rng.uniform(0.2, 0.9, 2)]
-    chosen = rng.choice(len(GOALS), int(rng.integers(0, 4)), replace=False)
-    objective = [*RISKS, WorstGroup("sex"), "false_negative_rate(train)"][int(rng.integers(len(RISKS) + 2))]
-    goals = [GOALS[place].format(*bounds) for place in chosen]
-    return Problem(scores, tables, groups, goals, objective, [None, 0.05][int(rng.integers(2))])
+    known = DEFER_GOALS if defers else GOALS
+    chosen = rng.choice(len(known), int(rng.integers(0, 4)), replace=False)
+    risks = RISKS[:4] if defers else RISKS  # those that HiGHS can solve over all intervals, of which there are many
+    objective = [*risks, WorstGroup("sex"), "false_negative_rate(train)"][int(rng.integers(len(risks) + 2))]
+    goals = [known[place].format(*bounds) for place in chosen]
+    budget = [None, 0.05][int(rng.integers(2))]
+    cost = float(rng.choice([0.0, 0.1, 0.25, 1 / 3, 0.5, 1.0])) if defers else None
+    return Problem(scores, tables, groups, goals, objective, budget, cost)
 
 
 def chosen(problem, tol=1e-7):
     """Return our choice, and the rows with their cuts."""
+    ranked, limits = ranked_of(problem), {"budget": problem.budget, "defer_cost": problem.defer_cost}
+    return choose_rules(ranked, as_aim(1.0, problem.objective, problem.goals, **limits), tol), ranked
+
+
+def ranked_of(problem):
+    """Return the rows with their cuts."""
     answers = Answers(problem.tables, {}, find_positive(np.array([0, 1]), None))
     usual = np.full(problem.scores["train"].shape[1], 0.5)
-    evidence = ScoreEvidence(problem.scores, answers, problem.tables["train"].sample_weight, None, usual)
+    deferral = None if problem.defer_cost is None else Deferral(problem.defer_cost, DEFERRED)
+    evidence = ScoreEvidence(problem.scores, answers, problem.tables["train"].sample_weight, None, usual, deferral)
     is_grouped = any(codes.any() for codes in problem.groups.values())
     groups = Groups(("sex",), ("sex=a", "sex=b")) if is_grouped else Groups((), ("all",))
-    ranked = rank(evidence, groups)
-    return choose_rules(ranked, as_aim(1.0, problem.objective, problem.goals, budget=problem.budget), tol), ranked
+    return rank(evidence, groups)
 
 
 def every_rule(problem):
-    """Return what every rule says on each dataset, a column for each: one threshold for each model and group."""
+    """Return what every rule says on each dataset, a column for each: one threshold for each model and group.
+
+    Where rows may be deferred there are two thresholds, and rules say 0, 1 or 2: deferred.
+    """
     said = {name: [] for name in problem.scores}
     n_groups = 1 + max(int(codes.max()) for codes in problem.groups.values())
     for model in range(problem.scores["train"].shape[1]):
@@ -90,34 +115,59 @@ def every_rule(problem):
             np.concatenate([problem.scores[name][problem.groups[name] == group, model] for name in said])
             for group in range(n_groups)
         ]
-        for thresholds in product(*([-np.inf, *np.unique(levels)] for levels in known)):
-            for name, columns in said.items():
-                columns.append(problem.scores[name][:, model] > np.array(thresholds)[problem.groups[name]])
-    return {name: np.column_stack(columns) for name, columns in said.items()}
+        levels = [[(level,) for level in [-np.inf, *np.unique(one)]] for one in known]
+        if problem.defer_cost is not None:
+            levels = [[(low, high) for (low,) in one for (high,) in one if low <= high] for one in levels]
+        thresholds = np.array(list(product(*levels)))  # of every rule, by group
+        for name, columns in said.items():
+            own = thresholds[:, problem.groups[name]]
+            columns.append(_answered(problem.scores[name][:, [model]] > own).T)
+    return {name: np.hstack(columns) for name, columns in said.items()}
+
+
+def _answered(above):
+    """Return the answers of rules, given which rows are above the threshold, or above the lower and the upper one."""
+    return above[..., 0] if above.shape[-1] == 1 else np.where(above[..., 1], 1, np.where(above[..., 0], DEFERRED, 0))
+
+
+def losses_of(problem, said):
+    """Return the loss of every rule on every labelled row."""
+    wrong = (said != (problem.y == 1)[:, None]).astype(float)
+    return wrong if problem.defer_cost is None else np.where(said == DEFERRED, problem.defer_cost, wrong)
+
+
+def goal_rows_of(problem, said):
+    """Return the goals as rows and bounds on every rule."""
+    if not problem.goals:
+        return np.zeros((0, said["train"].shape[1])), np.zeros(0)
+    deferred = None if problem.defer_cost is None else DEFERRED
+    bound = bind(as_goals(problem.goals), problem.tables, classes=[0, 1], defer_label=deferred)
+    told = {name: one.astype(float) for name, one in said.items()}
+    if deferred is not None:
+        told = {name: np.stack([one == code for code in range(3)], axis=1).astype(float) for name, one in said.items()}
+    told = {name: told[name].reshape(-1, said[name].shape[1]) for name in bound.weights}
+    return bound.values(told), bound.bounds
 
 
 def written_out(problem):
     """Return the least value over all mixtures of every rule, or None where none keeps the goals."""
     said = every_rule(problem)
-    losses = (said["train"] != (problem.y == 1)[:, None]).astype(float)
+    losses = losses_of(problem, said["train"])
     mass = problem.weights / problem.weights.sum()
-    rows, bounds = np.zeros((0, losses.shape[1])), np.zeros(0)
-    if problem.goals:
-        bound = bind(as_goals(problem.goals), problem.tables, classes=[0, 1])
-        rows, bounds = bound.values({name: said[name].astype(float) for name in bound.weights}), bound.bounds
+    rows, bounds = goal_rows_of(problem, said)
     if problem.budget is not None:
         least = _solved(mass @ losses, rows, bounds)
         if least is None:
             return None
         rows, bounds = np.vstack([rows, mass @ losses]), np.append(bounds, least + problem.budget)
-    return _value(problem, losses, mass, rows, bounds)
+    return _value(problem, losses, said["train"], mass, rows, bounds)
 
 
-def _value(problem, losses, mass, rows, bounds):
+def _value(problem, losses, said, mass, rows, bounds):
     objective = problem.objective
     if isinstance(objective, str):
         positive = problem.y == 1
-        return _solved((mass * positive) @ losses / mass[positive].sum(), rows, bounds)
+        return _solved((mass * positive) @ (said == 0) / mass[positive].sum(), rows, bounds)
     if isinstance(objective, WorstGroup):
         sex = problem.tables["train"].column("sex")
         means = np.array([np.average(losses[sex == one], axis=0, weights=mass[sex == one]) for one in ("a", "b")])

@@ -1,5 +1,7 @@
 """MixtureClassifier(scores=True): rules of scores in fit, predict, rebalance, on disk and in messages."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -12,6 +14,7 @@ from counterpoise import persist
 from counterpoise.displays import CVaRCurveDisplay, RateDisplay
 from counterpoise.goals import InfeasibleGoals, Table, parse_goal
 from counterpoise.learners import HistogramTree
+from counterpoise.mixtures.cautions import Everybody
 from counterpoise.mixtures.scores.rules import Rule
 
 N = 600
@@ -222,6 +225,14 @@ def test_of_constant_scores_the_rules_say_one_class_of_a_whole_group():
     model = fitted([np.zeros(N - 200)], by=(), goals="positive_rate(train) >= 0.5")
     assert [rule.thresholds for rule in model.rules_] == [{"all": -np.inf}, {"all": np.inf}]
     assert model.mixture_.tolist() == [0.5, 0.5]
+
+
+def test_goals_that_are_met_by_calling_everybody_one_class_are_told():
+    with pytest.warns(Everybody, match="by calling everybody 'yes', whatever their scores.*pos_label"):
+        fitted(by=(), goals=["recall(train) >= 1", "positive_rate(train) >= 1"])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", Everybody)
+        fitted(by=(), goals=["recall(train) >= 0.9"])
 
 
 def test_small_and_unknown_groups_are_pooled_where_that_is_allowed():

@@ -7,7 +7,6 @@ from counterpoise.metrics import cvar_loss
 from counterpoise.mixtures.choosing import as_aim
 from counterpoise.mixtures.scores.choosing import limits_of, within_budget
 from counterpoise.mixtures.scores.grid import RuleGrid
-from counterpoise.mixtures.scores.rules import usual_rules
 from counterpoise.theory.risks import CVaR
 from tests.mixtures.score_problems import chosen, random_problem, written_out
 
@@ -28,7 +27,7 @@ def limits(problem, ranked):
     found = limits_of(ranked, aim)
     if problem.budget is None:
         return found
-    return within_budget(ranked, found, usual_rules(ranked.cuts, ranked.evidence.usual), problem.budget)[0]
+    return within_budget(ranked, found, ranked.usual_rules(), problem.budget)[0]
 
 
 @pytest.mark.parametrize("seed", range(40))

@@ -140,6 +140,7 @@ CRAFTED = {
     "missing part": (with_entries(root=[10**6]), "refers to part 1000000, which is not there"),
     "negative part": (with_entries(root=[-1]), "refers to part -1, which is not there"),
     "part by a dict": (with_entries(root={"a": 1}), "refers to a part in an unknown way"),
+    "part by two places": (with_entries(root=[0, 1]), "refers to a part in an unknown way"),
     "cycle": (with_entries(nodes=[["list", [0]]], root=[0]), "refers to part 0, which is not there"),
     "later part": (with_entries(nodes=[["list", [1]], ["list"]], root=[0]), "refers to part 1, which is not there"),
     "unhashable key": (with_entries(nodes=[["list"], ["dict", [0], 1]], root=[1]), "a part of the kind 'dict'"),

@@ -5,8 +5,8 @@ import pytest
 from oracles import Problem, least_cvar
 
 from counterpoise.solvers import InfeasibleRows
-from counterpoise.solvers.growing import GrowingMixture, minimize_linear
-from counterpoise.solvers.rows import BitRows, load_rows
+from counterpoise.solvers.growing import GrowingMixture, Kinds, minimize_linear
+from counterpoise.solvers.tail import TailOracle
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -47,12 +47,41 @@ def test_a_pool_that_cannot_keep_rows_grows_into_one_that_can():
     assert pool.solve(losses, rows, np.array([0.25])).mixture == pytest.approx([0.25, 0.75])
 
 
-@pytest.mark.parametrize("n_known", [1, 7, 8, 9])
-def test_bits_of_further_models_are_as_those_of_all(n_known):
-    losses = (np.random.default_rng(1).random((50, 19)) < 0.4).astype(np.uint8)
-    known = load_rows(losses[:, :n_known])
-    assert isinstance(known, BitRows)
-    np.testing.assert_array_equal(known.beside(losses[:, n_known:]).packed, load_rows(losses).packed)
+@pytest.mark.parametrize("is_real", [False, True])
+def test_samples_of_one_kind_are_those_with_equal_losses(is_real):
+    rng = np.random.default_rng(1)
+    losses = rng.integers(0, 3, (200, 7)) / 2 if is_real else rng.integers(0, 2, (200, 7)).astype(np.uint8)
+    kinds = Kinds.alike(200)
+    for number, column in enumerate(losses.T, start=1):
+        before = kinds.of
+        kinds, parents = kinds.split(column)
+        np.testing.assert_array_equal(parents[kinds.of], before)
+        np.testing.assert_array_equal(kinds.losses[kinds.of], losses[:, :number])
+        assert len(np.unique(kinds.losses, axis=0)) == len(kinds.losses)
+    weight = rng.exponential(size=200)
+    shared = kinds.shared(kinds.mass(weight), kinds.mass(weight), weight)
+    np.testing.assert_allclose(shared, weight)
+    np.testing.assert_array_equal(kinds.mass(None), np.bincount(kinds.of))
+
+
+def test_losses_between_zero_and_one_grow_too():
+    rng = np.random.default_rng(2)
+    losses, none = rng.random((120, 6)), np.empty((0, 6))
+    pool = GrowingMixture(0.3, tol=1e-5)
+    for size in (2, 4, 6):
+        found = pool.solve(losses[:, :size], none[:, :size], np.empty(0))
+        assert found.value == pytest.approx(least_cvar(Problem(losses[:, :size], 0.3, None, None, None)), abs=2e-5)
+
+
+@pytest.mark.parametrize("n_rows", [1, 5, 8, 40_000])
+def test_a_cut_is_known_by_its_tail_and_the_codes_of_rows(n_rows):
+    rng = np.random.default_rng(3)
+    oracle = TailOracle((rng.random((n_rows, 3)) < 0.4).astype(np.uint8), rng.random(n_rows), 0.3)
+    cut = oracle.cut(np.array([0.5, 0.3, 0.2]))
+    again = oracle.cut_of(cut.tail, oracle.coded(cut))
+    oracle.close()
+    np.testing.assert_array_equal(np.concatenate(again.codes), np.concatenate(cut.codes))
+    np.testing.assert_allclose(again.slope, cut.slope)
 
 
 @pytest.mark.parametrize("seed", range(5))

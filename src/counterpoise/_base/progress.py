@@ -6,6 +6,7 @@ from contextvars import ContextVar
 from typing import NamedTuple, TypeAlias
 
 _MINUTE, _HOUR = 60, 3600
+_FEW_MINUTES = 10 * _MINUTE  # of which seconds are still told
 
 
 class RunProgress(NamedTuple):
@@ -15,16 +16,23 @@ class RunProgress(NamedTuple):
     --------
     >>> from counterpoise._base.progress import RunProgress
     >>> print(RunProgress(3, 12, "tree 3", elapsed=30.0, left=90.0))
-    3 of 12: tree 3; 30 s so far, about 2 min left
+    3 of 12: tree 3; 30 s so far, about 1 min 30 s left
     """
 
     done: int
-    total: int
+    total: int  # 0 where nothing is counted: then the part is what is going on
     part: str  # the newest
     elapsed: float  # seconds
     left: float  # seconds, as the mean over the parts so far has it
 
+    @property
+    def since(self) -> str:
+        """Return what to say of the time since then: that it is after a part that is done, or what is going on."""
+        return f"after {self.part}" if self.total else self.part
+
     def __str__(self) -> str:
+        if not self.total:
+            return f"{self.part}; {duration(self.elapsed)} so far"
         left = f", about {duration(self.left)} left" if self.done < self.total else ""
         return f"{self.done} of {self.total}: {self.part}; {duration(self.elapsed)} so far{left}"
 
@@ -78,6 +86,9 @@ def duration(seconds: float) -> str:
     """Return a time as people say it."""
     if seconds < _MINUTE:
         return f"{seconds:.0f} s"
+    if seconds < _FEW_MINUTES:
+        minutes, rest = divmod(round(seconds), _MINUTE)
+        return f"{minutes} min {rest} s" if rest else f"{minutes} min"
     if seconds < _HOUR:
         return f"{seconds / _MINUTE:.0f} min"
     return f"{seconds / _HOUR:.1f} h"

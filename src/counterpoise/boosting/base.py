@@ -23,7 +23,7 @@ from counterpoise.boosting.rounds import IMPROVEMENT, History, Round, Rule
 from counterpoise.boosting.rules import without_outliers
 from counterpoise.goals import Rate, Table, as_goals
 from counterpoise.goals.bound import check_asked
-from counterpoise.goals.reading import asked_goals
+from counterpoise.goals.reading import are_asked, asked_goals
 from counterpoise.goals.tables import with_train
 from counterpoise.mixtures.answers import TRAIN, Answers, find_positive
 from counterpoise.mixtures.cautions import warn_of_the_average
@@ -68,10 +68,12 @@ class BoostedMixture(ResumingBooster, RandomizedClassifier):
         sample_weight: ArrayLike | None = None,
         *,
         sensitive_features: Any = None,
+        baseline: ArrayLike | None = None,
         datasets: Mapping[str, Table] | None = None,
         X_val: Any = None,
         y_val: Any = None,
         sensitive_features_val: Any = None,
+        baseline_val: ArrayLike | None = None,
         largest_weight: float | None = None,
         table: Table | None = None,
         table_val: Table | None = None,
@@ -88,19 +90,20 @@ class BoostedMixture(ResumingBooster, RandomizedClassifier):
             Non-negative; only their ratios matter.
         sensitive_features : array or data frame with a row for each sample, optional
             The groups for ``reweigh="groups"``, and the columns that goals speak of.
+        baseline : array of shape (n_samples,), optional
+            What the deployed model says, for goals on churn, wins and losses.
         datasets : dict from names to Table, optional
             Other datasets that goals speak of.
         X_val, y_val : optional
             Labelled samples on which the mixture is chosen. Default: those that ``validation_fraction`` sets aside, or
             the training samples. Goals call them ``train``: they are met where the mixture is chosen.
-        sensitive_features_val : optional
-            The groups of ``X_val``, and the columns that goals speak of there.
+        sensitive_features_val, baseline_val : optional
+            The groups of ``X_val`` and the columns that goals speak of there, and what the deployed model says of them.
         largest_weight : float, optional
             The most that a row of the population can weigh, for goals that carry a confidence: as for ``Table``.
         table, table_val : Table, optional
-            What goals may ask about the rows of ``X`` and of ``X_val``, in the place of ``sensitive_features``: all
-            columns of a data frame of which the models take a part, or the deployed model's answers. Labels and weights
-            are those of ``fit``.
+            What goals may ask about the rows of ``X`` and of ``X_val`` beside ``sensitive_features`` and ``baseline``:
+            all columns of a data frame of which the models take a part. Labels and weights are those of ``fit``.
 
         Returns
         -------
@@ -116,10 +119,10 @@ class BoostedMixture(ResumingBooster, RandomizedClassifier):
         with opened(self.checkpoint) as saved:
             self._draw_seeds(saved)
             train, held_out = self._with_validation(rows, X_val, y_val, sensitive_features_val)
-            self._columns = goal_table(X, y, sensitive_features, table, sample_weight, largest_weight)
+            self._columns = goal_table(X, y, sensitive_features, table, baseline, sample_weight, largest_weight)
             self._table, self._datasets = self._columns, dict(datasets or {})
             if X_val is not None:  # whose rows weigh the same
-                self._table = goal_table(X_val, y_val, sensitive_features_val, table_val)
+                self._table = goal_table(X_val, y_val, sensitive_features_val, table_val, baseline_val)
             self._check_weights(held_out or train)
             self._check_asked(held_out or train)
             self._start(train, held_out, saved)
@@ -188,7 +191,7 @@ class BoostedMixture(ResumingBooster, RandomizedClassifier):
         check_choice(self.decision, "decision", DECISIONS)
         check_key(self.key)
         check_choice(self.mixture, "mixture", MIXTURES)
-        if asked_goals(self.goals, trains=True) and self.mixture != "optimal":
+        if asked_goals(self.goals, trains=True, defers=False) and self.mixture != "optimal":
             raise ValueError(f"Goals need mixture='optimal', which is free to meet them; got mixture={self.mixture!r}.")
         if self.budget is not None and self.mixture != "optimal":
             raise ValueError(f"budget needs mixture='optimal', which is free to keep it; got mixture={self.mixture!r}.")
@@ -294,7 +297,7 @@ class BoostedMixture(ResumingBooster, RandomizedClassifier):
 
     def _asks_rates(self) -> bool:
         """Tell whether rates are asked for, which need what the models say and not only where they err."""
-        return bool(as_goals(self.goals)) or isinstance(self._aim_of_fit().objective, Rate)
+        return are_asked(self.goals) or isinstance(self._aim_of_fit().objective, Rate)
 
     def _check_asked(self, rows: Rows) -> None:
         """Refuse goals on what is not there before any model is trained."""

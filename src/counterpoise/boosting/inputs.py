@@ -219,6 +219,7 @@ def goal_table(
     y: Any,
     sensitive_features: Any,
     table: Table | None,
+    baseline: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
     largest_weight: float | None = None,
 ) -> Table:
@@ -226,10 +227,10 @@ def goal_table(
     if table is not None:
         if table.n_samples != len(np.asarray(y)):
             raise ValueError(f"table must hold a row for each of the {len(np.asarray(y))} samples; got {table!r}.")
-        return table
+        return table.beside(sensitive_features, baseline)
     features = X if is_frame(X) else np.empty((len(np.asarray(y)), 0))
     weights = None if largest_weight is None else sample_weight
-    return Table(features, None, sensitive_features, sample_weight=weights, largest_weight=largest_weight)
+    return Table(features, None, sensitive_features, baseline, sample_weight=weights, largest_weight=largest_weight)
 
 
 def unequal(weights: AnyArray) -> AnyArray | None:

@@ -74,13 +74,18 @@ class Program:
     def __init__(self, stage: Stage, objective: "Objective") -> None:
         self.stage, self.objective = stage, objective
         self.goals: GoalRows | None = None
-        self.bound = -np.inf
+        self._proven = -np.inf  # the largest price of a model
         self._least = np.inf  # risk so far
         self._may_differ = False  # another solve may lead to another model
         self._is_eased = True  # where goals are missed, the rows' own losses are asked for beside them
         self.n_idle = 0  # rounds in a row whose model was of no help
         self._priced: Priced | None = None
         self._seen: set[bytes] = set()  # what each model says, as a checksum
+
+    @property
+    def bound(self) -> float:
+        """Return what no mixture has less risk than, if the learner is exact; one that gets below it is not."""
+        return min(self._proven, self._least)
 
     @property
     def standing(self) -> Standing:
@@ -115,7 +120,7 @@ class Program:
         price = self._price(priced, said, losses, column)
         if not priced.is_feasible:
             return price < (1 - _LESS) * priced.value
-        self.bound = max(self.bound, price)
+        self._proven = max(self._proven, price)
         return price < priced.value - IMPROVEMENT
 
     def _price(self, priced: Priced, said: AnyArray, losses: AnyArray, column: GoalRows) -> float:

@@ -1,6 +1,7 @@
 """Boosters whose rounds look at the goals: the stage they train on, when they end, what is chosen at the end."""
 
 import copy
+from collections.abc import Iterator
 from typing import Any, Self
 
 import numpy as np
@@ -13,9 +14,11 @@ from counterpoise.boosting.inside import AnyRisk, GroupMeans, InsideFit, Objecti
 from counterpoise.boosting.rounds import History, Rule, Standing
 from counterpoise.boosting.stage import Stage
 from counterpoise.goals import InfeasibleGoals, Rate, Table, as_goals
+from counterpoise.goals.advice import advised
+from counterpoise.goals.reading import are_asked
 from counterpoise.goals.tables import with_train
 from counterpoise.mixtures.answers import TRAIN, Answers, Positive, find_positive
-from counterpoise.mixtures.choosing import Aim, Evidence, choose_mixture, posed, select
+from counterpoise.mixtures.choosing import Aim, Evidence, choose_mixture, choose_nearest, select
 from counterpoise.mixtures.goal import REFIT_ROWS
 from counterpoise.mixtures.members import titled_models
 from counterpoise.mixtures.pool import PooledClassifier, checked_features
@@ -26,7 +29,6 @@ from counterpoise.theory.risks import Risk, WorstOfGroups
 
 _AUTO = "auto"
 _BINARY = 2
-_LEAST_ROWS = 2  # of a dataset that is split: one for either part
 
 
 class InsideGoals(BoostedMixture, RuleClassifier):
@@ -45,7 +47,7 @@ class InsideGoals(BoostedMixture, RuleClassifier):
     @property
     def _trains_inside(self) -> bool:
         """Tell whether rounds look at the goals."""
-        return bool(as_goals(self.goals))
+        return are_asked(self.goals)  # asked for in every round
 
     def _rule_inside(self, risk: Risk) -> Rule:
         """Return the rule that prices answers by the dual of the program with goals."""
@@ -68,13 +70,16 @@ class InsideGoals(BoostedMixture, RuleClassifier):
         return Stage.of(train, features, {TRAIN: own, **self._trained}, self._positive(), goals, rate)
 
     def _set_aside(self, tables: dict[str, Table]) -> dict[str, Table]:
-        """Return what is trained on of other datasets: where labelled rows were set aside, as large a part of these."""
-        if self._held_out is None or self._held_out.places is None:
+        """Return what is trained on of other datasets: where others choose, as large a part of these is for them."""
+        if self._held_out is None:
             return tables
-        fraction, generator = self._fraction_aside(self._train), np.random.default_rng(self._round_seed(0))
+        sizes, generator = (
+            (self._held_out.codes.size, self._train.codes.size),
+            np.random.default_rng(self._round_seed(0)),
+        )
         trained = {}
         for name, table in tables.items():
-            chosen, others = _split(name, table, fraction or 0.0, generator)
+            chosen, others = _split(table, sizes[0] / sum(sizes), generator)
             trained[name], self._datasets[name] = table.only(others), table.only(chosen)
         return trained
 
@@ -159,10 +164,9 @@ class InsideGoals(BoostedMixture, RuleClassifier):
             else:
                 super()._choose(aim)
         except InfeasibleGoals as error:
-            if self._trains_inside:
-                error.closest = self._closest(aim)
-                error.add_note(_nearest_told(error.closest))
-            raise
+            if not self._trains_inside:
+                raise
+            raise self._not_found(error, aim) from error
 
     def _can_mix_rules(self) -> bool:
         """Tell whether rules are to be mixed and can be."""
@@ -205,22 +209,48 @@ class InsideGoals(BoostedMixture, RuleClassifier):
     def _positive(self) -> Positive:
         return find_positive(self.classes_, self.pos_label)
 
-    def _closest(self, aim: Aim) -> Self:
-        """Return the classifier with the mixture that misses the goals least, of those the one with the least risk."""
-        self.__dict__.pop("_members", None)  # it mixes models
+    def _not_found(self, error: InfeasibleGoals, aim: Aim) -> InfeasibleGoals:
+        """Return the same error as what it is, of the models that were trained: others of their kind are not ruled out.
+
+        All goals that take part are named, as a goal that none of these models meets may be met by others alone.
+        """
+        aim = aim._replace(budget=None)
+        part = {*error.conflict, *(goal for held in error.held_by.values() for goal in held)}
+        places = [place for place, goal in enumerate(aim.goals) if goal in part]
+        if self._can_mix_rules():
+            named, offered = [aim.goals[place] for place in places], (error.joint_bounds, error.held_by)
+            found = InfeasibleGoals(named, error.least_violation, error.nearest_bounds, False, *offered)
+        else:
+            goals = select(self._evidence_of_rounds(), aim).goals
+            assert goals is not None  # noqa: S101 - they were missed
+            found = advised(goals, places, error.least_violation, proven=False)
+        found.closest = self._closest(found, aim)
+        found.least_violation = sum(check.violation for check in found.closest.check_goals())
+        for note in self._notes_on(found.closest):
+            found.add_note(note)
+        return found
+
+    def _closest(self, error: InfeasibleGoals, aim: Aim) -> Self:
+        """Return the classifier that meets the nearest of the bounds that are offered, with the goals as they were."""
+        self.__dict__.pop("_members", None)  # of a choice that failed
+        if not error.ways_out:
+            evidence, other = self._evidence_of_rounds(), copy.copy(self)
+            selection = select(evidence, aim)
+            other._settle_on(evidence, aim, selection, choose_nearest(selection, aim))  # noqa: SLF001 - of our own kind
+            return other
+        way = min(error.ways_out, key=lambda one: sum(abs(old.bound - new.bound) for old, new in one.items()))
+        known = self._scores_of_rounds() if self._can_mix_rules() else self._evidence_of_rounds()
         other = copy.copy(self)
-        evidence, aim = self._evidence_of_rounds(), aim._replace(budget=None)
-        selection = select(evidence, aim)
-        assert selection.goals is not None  # noqa: S101 - they are infeasible
-        nearest = selection._replace(goals=selection.goals.nearest())
-        other._settle_on(evidence, aim, selection, posed(nearest, aim).solve())  # noqa: SLF001 - of our own kind
+        other._settle(known, aim._replace(goals=tuple(way.get(goal, goal) for goal in aim.goals)))  # noqa: SLF001
+        other.goals_ = aim.goals
         return other
 
-
-def _nearest_told(closest: InsideGoals) -> str:
-    """Return in a sentence what the mixture that misses the goals least does."""
-    missed = [str(check) for check in closest.check_goals() if not check.holds]
-    return f"The nearest mixture of the {len(closest.estimators_)} models that were trained: {'; '.join(missed)}."
+    def _notes_on(self, closest: Self) -> Iterator[str]:
+        """Yield what the classifier that misses the goals least does, and whether more rounds may do better."""
+        missed = [str(check) for check in closest.check_goals() if not check.holds]
+        yield f"The nearest mixture of the {len(closest.estimators_)} models that were trained: {'; '.join(missed)}."
+        if not self._program.is_over(is_random=self._fit_round.is_random):
+            yield f"All {self._history.n_rounds} rounds were used, and models still helped: raise n_estimators."
 
 
 def _objective(stage: Stage, asked: Risk | Rate, risk: Risk) -> Objective:
@@ -234,14 +264,10 @@ def _objective(stage: Stage, asked: Risk | Rate, risk: Risk) -> Objective:
     return Tail(risk.tail_fraction) if risk.tail_fraction < 1 else GroupMeans(np.zeros(n_labelled, dtype=np.int64))
 
 
-def _split(name: str, table: Table, fraction: float, generator: np.random.Generator) -> tuple[IntArray, IntArray]:
-    """Return places of rows to choose on, a fraction of them, and of the others."""
-    if table.n_samples < _LEAST_ROWS:
-        raise ValueError(
-            f"validation_fraction={fraction} sets rows of dataset {name!r} aside too, as goals on it train models: it "
-            f"needs {_LEAST_ROWS} rows at least, one for either part; got {table.n_samples}. Pass X_val and y_val "
-            "instead."
-        )
+def _split(table: Table, fraction: float, generator: np.random.Generator) -> tuple[IntArray, IntArray]:
+    """Return places of rows to choose on, a fraction of them, and of the others; one row alone serves both."""
+    if table.n_samples == 1:
+        return np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int64)
     order = generator.permutation(table.n_samples)
     n_aside = min(max(round(fraction * table.n_samples), 1), table.n_samples - 1)
     return np.sort(order[:n_aside]), np.sort(order[n_aside:])

@@ -85,7 +85,7 @@ class LPBoostClassifier(InsideGoals):
     bound_if_learner_exact_ : float
         No mixture of any models that the learner can fit has less risk on the training samples, *if* the learner finds
         the best of them in every round: learners that search greedily, as trees and gradient boosting do, may be able
-        to do better. Minus infinity where nothing is known.
+        to do better. Minus infinity where nothing is known, as after ``rebalance``.
 
     Examples
     --------
@@ -191,8 +191,12 @@ class LPBoostClassifier(InsideGoals):
         return {**super()._round_settings(), "beta": self.beta_}
 
     def _choose(self, aim: Aim) -> None:
-        self.bound_if_learner_exact_ = self._bound_of_rounds()
         super()._choose(aim)
+        self.bound_if_learner_exact_ = self._bound_of_rounds()
+
+    def _settle(self, evidence: Any, aim: Aim) -> None:
+        self.bound_if_learner_exact_ = -np.inf  # the rounds have proven nothing about another aim or other rows
+        super()._settle(evidence, aim)
 
     def _bound_of_rounds(self) -> float:
         """Return what no mixture of any models has less risk than, if the learner finds the best model there is."""
@@ -201,7 +205,8 @@ class LPBoostClassifier(InsideGoals):
         is_rate = isinstance(self._aim_of_fit().objective, Rate)
         if is_rate or not self._risk.is_worst_case or self.outlier_fraction > 0:
             return -np.inf  # the weights of the rounds are those of another problem
-        return float(max(self._history.weighted_losses))
+        proven = float(max(self._history.weighted_losses))
+        return proven if self._held_out is not None else min(proven, self.value_)
 
     def _regularization(self) -> float | None:
         if self.beta == "theory":

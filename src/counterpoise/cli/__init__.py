@@ -42,7 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Exception as error:
         if os.environ.get(_TRACEBACK):
             raise
-        return _refuse(error, as_json="--json" in (sys.argv[1:] if arguments is None else arguments))
+        return _refuse(error, sys.argv[1:] if arguments is None else arguments)
 
 
 def _without_imports(tokens: list[str]) -> list[str]:
@@ -73,14 +73,19 @@ def _run(path: str) -> None:
         raise ValueError(f"{path} cannot be imported: {type(error).__name__}: {error}") from error
 
 
-def _refuse(error: Exception, *, as_json: bool) -> int:
+def _refuse(error: Exception, words: Sequence[str]) -> int:
     """Say what was wrong in one paragraph, with lines to copy where there is a way out, and return the exit code."""
     from counterpoise.cli.errors import exit_code, sentence, way_out, words_of  # noqa: PLC0415 - only where needed
 
+    as_json = "--json" in words
     found = words_of(error) if as_json else {}
     if found:
         sys.stdout.write(json.dumps(found, indent=2) + "\n")
     sys.stderr.write(f"counterpoise: {sentence(error)}\n")
     if not as_json:
-        sys.stderr.write("".join(f"{line}\n" for line in way_out(error)))
+        sys.stderr.write(
+            "".join(
+                f"{line}\n" for line in way_out(error, from_file=not any(word.startswith("--goal") for word in words))
+            )
+        )
     return exit_code(error)

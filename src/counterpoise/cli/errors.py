@@ -26,16 +26,16 @@ def words_of(error: Exception) -> dict[str, Any]:
     return {"infeasible": error.as_dict(), "error": sentence(error)} if isinstance(error, InfeasibleGoals) else {}
 
 
-def way_out(error: Exception) -> Iterator[str]:
-    """Yield lines that can be copied into the list of goals of a goals file, in the place of those that conflict."""
+def way_out(error: Exception, *, from_file: bool) -> Iterator[str]:
+    """Yield goals to copy in the place of those that conflict: lines of a goals file, or options where they are."""
     from counterpoise.goals import InfeasibleGoals  # noqa: PLC0415 - heavy
 
     ways = error.ways_out if isinstance(error, InfeasibleGoals) else []
     for number, way in enumerate(ways):
-        yield (
-            "Or:" if number else "A way out, as lines for goals = [...] in the goals file, or with --goal before each:"
-        )
-        yield from (f"    {json.dumps(str(new))},    # instead of {old}" for old, new in way.items())
+        place = "as lines for goals = [...] in the goals file" if from_file else "as options"
+        yield "Or:" if number else f"A way out, {place}:"
+        before, after = ("", ",") if from_file else ("--goal ", "")
+        yield from (f"    {before}{json.dumps(str(new))}{after}    # instead of {old}" for old, new in way.items())
 
 
 def sentence(error: Exception) -> str:

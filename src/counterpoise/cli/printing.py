@@ -96,8 +96,8 @@ def lines_of_progress(pause: float = _PAUSE) -> "Iterator[Tell]":
         _print(text)
 
     def tell(progress: "RunProgress") -> None:
-        words.part = progress.part
-        if progress.done == progress.total or time.monotonic() - printed > pause:
+        words.part = progress.since
+        if progress.done == progress.total > 0 or time.monotonic() - printed > pause:
             say(str(progress))
 
     def watch(kernel: str | None) -> None:
@@ -139,8 +139,9 @@ def _bar() -> "Iterator[Tell]":
         task = bar.add_task(str(words), total=None, counted="")
 
         def tell(progress: "RunProgress") -> None:
-            words.part, counted = progress.part, f"{progress.done}/{progress.total}"
-            bar.update(task, completed=progress.done, total=progress.total, description=str(words), counted=counted)
+            words.part, counted = progress.part, f"{progress.done}/{progress.total}" if progress.total else ""
+            total = progress.total or None  # None: a bar that only moves
+            bar.update(task, completed=progress.done, total=total, description=str(words), counted=counted)
 
         def watch(kernel: str | None) -> None:
             words.watch(kernel)

@@ -9,15 +9,15 @@ from counterpoise.explorer.words import number
 from counterpoise.goals import Table
 from counterpoise.goals.classes import Classes
 from counterpoise.goals.kinds import kinds_of, needs
+from counterpoise.goals.levels import combined
 from counterpoise.goals.rates import TABLED, named
 from counterpoise.goals.rows import Dataset
-from counterpoise.goals.tables import combined
 from counterpoise.metrics import as_fraction
 from counterpoise.theory.confidence import upper_share
 
 MOST_GROUPS = 12
 LEAST_ROWS = 10  # of a group that is shown
-_KINDS = 8
+_KINDS = 12  # of rows: by label, by deployed answer, and by one of three answers
 _RISK = 0.025  # of each end of an interval
 
 
@@ -29,7 +29,7 @@ class GroupRates:
         unknown = [word for word, part in (("label", labels), ("baseline", baseline)) if part is None]
         codes, names = group_codes(table)
         self.names, self.sizes = ["all", *names], [table.n_samples, *np.bincount(codes, minlength=len(names)).tolist()]
-        self._base = codes * _KINDS + kinds_of(np.zeros(table.n_samples, dtype=np.bool_), labels, baseline)
+        self._base = codes * _KINDS + kinds_of(np.zeros(table.n_samples, dtype=np.int64), labels, baseline)
         self._weights, self._size = table.sample_weight, _KINDS * max(len(names), 1)
         asked = {name: named(name, Dataset()) for name in TABLED}
         parts = {name: as_fraction(one) for name, one in asked.items() if not any(needs(one, word) for word in unknown)}

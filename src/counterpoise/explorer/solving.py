@@ -23,7 +23,7 @@ from counterpoise.mixtures.scores.evidence import Ranked
 from counterpoise.mixtures.scores.grid import RuleGrid
 from counterpoise.mixtures.scores.limits import Budget, RuleLimits
 from counterpoise.mixtures.scores.program import FixedLosses, NoMixture, RuleProgram
-from counterpoise.mixtures.scores.rules import coupled, usual_rules
+from counterpoise.mixtures.scores.rules import coupled
 from counterpoise.solvers.bundle import LevelBundle, Limits
 from counterpoise.solvers.planes import CuttingPlanes, Simplex
 from counterpoise.solvers.result import InfeasibleRows
@@ -201,7 +201,7 @@ class RulesProgram:
         self.known = Known(ranked.answers())
         self._grid = RuleGrid(ranked) if ranked.cuts.n_models == 1 else None
         self._cuts: IntArray | None = None  # of the grid
-        self._usual = usual_rules(ranked.cuts, ranked.evidence.usual)
+        self._usual = ranked.usual_rules()
         self._start = self._usual
         self._tail_losses: Any = None
         self._mean = mean_loss(ranked)

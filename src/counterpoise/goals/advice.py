@@ -6,7 +6,7 @@ for rates and for ratios however small their denominators. Goals with a confiden
 bisection. Every bound offered was tried: with it in place the constraints can hold.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -71,14 +71,18 @@ def explain(limits: Limits) -> InfeasibleGoals | None:
     conflict = limits.constraints({}).conflict()
     if conflict is None:
         return None
-    places, least_violation = conflict
+    return advised(limits, *conflict)
+
+
+def advised(limits: Limits, places: Sequence[int], least_violation: float, *, proven: bool = True) -> InfeasibleGoals:
+    """Return what could be met instead of some goals that cannot hold together."""
     goals = limits.goals
     found = {place: nearest_bound(limits, place, {}) for place in places}
     single = {goals[place]: bound for place, bound in found.items() if bound is not None}
     joint = {} if single else {goals[place]: bound for place, bound in joint_bounds(limits).items()}
     members = [goals[place] for place in places]
     held_by = {goals[place]: _held_by(limits, place, bound) for place, bound in found.items() if bound is not None}
-    return InfeasibleGoals(members, least_violation, single, joint_bounds=joint, held_by=held_by)
+    return InfeasibleGoals(members, least_violation, single, proven, joint, held_by)
 
 
 def _held_by(limits: Limits, place: int, bound: float) -> tuple[Goal, ...]:

@@ -107,6 +107,7 @@ def certify(
     sample_weight: ArrayLike | None = None,
     largest_weight: float | None = None,
     pos_label: Any = None,
+    defer_label: Any = None,
 ) -> Audit:
     """Audit a classifier on rows that it was not fitted or chosen on.
 
@@ -133,6 +134,8 @@ def certify(
         drawn. Needed unless all weights are equal; the verdicts are right for every population that keeps to it.
     pos_label : label, optional
         The positive class; by default the model's own ``pos_label``, else the last of the sorted classes.
+    defer_label : label, optional
+        What predictions hold for rows that are deferred to a person; by default the model's own, where it defers.
 
     Returns
     -------
@@ -169,7 +172,14 @@ def certify(
     last = model.steps[-1][1] if hasattr(model, "steps") else model
     positive = getattr(last, "pos_label", None) if pos_label is None else pos_label
     known = _several_classes(getattr(last, "classes_", None))
-    return audit(listed, predictions, tables, confidence=confidence, pos_label=positive, classes=known)
+    named = {"pos_label": positive, "classes": known, "defer_label": _defer_label(last, defer_label)}
+    return audit(listed, predictions, tables, confidence=confidence, **named)
+
+
+def _defer_label(model: Any, given: Any) -> Any:
+    """Return what a model says of rows that it defers, None where it defers none, unless it is given."""
+    defers = getattr(model, "defer_cost", None) is not None
+    return getattr(model, "defer_label", None) if given is None and defers else given
 
 
 def _several_classes(classes: Any) -> Any:
@@ -189,6 +199,7 @@ def audit(
     confidence: float | None = None,
     pos_label: Any = None,
     classes: ArrayLike | None = None,
+    defer_label: Any = None,
 ) -> Audit:
     """Audit labels that anybody predicted; ``certify`` does so for a model.
 
@@ -203,6 +214,8 @@ def audit(
         What belongs to an array of labels, as for ``Table``.
     confidence, pos_label
         As for ``certify``.
+    defer_label : label, optional
+        What predictions hold for rows that are deferred to a person.
     classes : array of labels, optional
         All there are, where rows and predictions need not show each of them.
 
@@ -232,8 +245,8 @@ def audit(
         raise ValueError("Columns and weights go with an array of labels; a Table has its own: pass them to it.")
     if not listed:
         raise ValueError("An audit needs at least one goal, as in recall(train) >= 0.9; got none.")
-    prepared = prepare(predictions, data, kind="labels", pos_label=pos_label, classes=classes)
-    return audit_prepared(listed, prepared)
+    named: dict[str, Any] = {"pos_label": pos_label, "classes": classes, "defer_label": defer_label}
+    return audit_prepared(listed, prepare(predictions, data, kind="labels", **named))
 
 
 def audit_prepared(goals: Sequence[Goal], prepared: Prepared, *, quick: bool = False) -> Audit:
@@ -257,6 +270,7 @@ def tightened(
     confidence: float | None = None,
     n_goals: int = 1,
     pos_label: Any = None,
+    defer_label: Any = None,
 ) -> Goal:
     """Return the goal that a classifier must meet on the rows of an audit to pass it.
 
@@ -280,6 +294,8 @@ def tightened(
         How many goals the audit has: each gets its part of the risk.
     pos_label : label, optional
         The positive class; by default the last of the sorted classes.
+    defer_label : label, optional
+        What predictions hold for rows that are deferred; without predictions anything, where some will be.
 
     Returns
     -------
@@ -302,9 +318,9 @@ def tightened(
     (wanted,) = confident(goal, confidence)
     if predictions is None:
         tables = as_tables(data)
-        views, said = Views(tables, classes_of(tables, pos_label=pos_label)), None
+        views, said = Views(tables, classes_of(tables, pos_label=pos_label)._replace(deferred=defer_label)), None
     else:
-        views, said = prepare(predictions, data, kind="labels", pos_label=pos_label)
+        views, said = prepare(predictions, data, kind="labels", pos_label=pos_label, defer_label=defer_label)
     parts = [(part, standing(part, views, said)) for part in wanted.parts(views)]
     bounds = [tightened_goal(part, found, _risk(wanted, n_goals)).bound for part, found in parts]
     return wanted.with_bound(min(bounds) if wanted.sense == "<=" else max(bounds)).with_confidence(None)

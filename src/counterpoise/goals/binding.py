@@ -5,8 +5,9 @@ With ``predictions`` the positive predictions of a classifier (indicators, ramp 
     constant + sum over datasets of weights @ predictions,
 
 because a negative prediction counts as ``1 - prediction``. Of more than two classes a row has a prediction for each,
-how much it is of that class, one behind the other. Constants and weights depend on the labels, groups, baseline
-and sample weights alone, so they are found once and serve any classifier.
+how much it is of that class, one behind the other; where rows may be deferred the last is how much of it is. Constants
+and weights depend on the labels, groups, baseline and sample weights alone, so they are found once and serve any
+classifier.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -113,7 +114,7 @@ def tally_rates(
 ) -> FloatArray:
     """Return the value of each rate, without its constant, for each of several classifiers; ``names`` as above.
 
-    ``count(rows, place)`` is the weight of the rows that each classifier calls the class of that code. What is counted
+    ``count(rows, place)`` is the weight of the rows that each classifier answers with that code. What is counted
     out of the same rows is added up before it is divided: rates that are equal in whole numbers of rows are equal here
     to the last bit.
     """
@@ -126,11 +127,21 @@ def tally_rates(
 
 def _tally(rate: Linear, views: "Views", count: "Tally") -> FloatArray:
     sums: dict[Dataset, FloatArray] = {}
-    for coefficient, positive, rows, out_of, called in rate.counted:
-        said = count(rows, views.place(called))
-        said = said if positive else views.total(rows) - said
-        sums[out_of] = sums.get(out_of, np.zeros(1)) + coefficient * said
+    for one in rate.counted:
+        sums[one.out_of] = sums.get(one.out_of, np.zeros(1)) + one.coefficient * _said(one, views, count)
     return np.asarray(sum(said / views.divisor(out_of) for out_of, said in sums.items()))
+
+
+def _said(counted: Counted, views: "Views", count: "Tally") -> FloatArray:
+    """Return the weight of the rows that are answered as is counted: a deferred row is of no class, nor of another."""
+    rows, deferred = counted.rows, views.classes.deferred_place
+    if counted.positive is None:
+        return 0.0 * count(rows, 0) if deferred is None else count(rows, deferred)
+    said = count(rows, views.place(counted.called))
+    if counted.positive:
+        return said
+    others = views.total(rows) - said
+    return others if deferred is None else others - count(rows, deferred)
 
 
 class _Entries(NamedTuple):
@@ -143,12 +154,21 @@ def _resolved(counted: Counted, views: "Views") -> tuple[IntArray, FloatArray, f
     """Return the rows that count, their signed weights, and the constant."""
     places, weights = views.rows(counted.rows)
     share = counted.coefficient * (weights / views.divisor(counted.out_of))  # tiny totals have no reciprocal
-    called, n_columns = views.place(counted.called), views.classes.n_columns
+    columns, n_columns = _columns(counted, views), views.classes.n_columns
     if n_columns > 1:
-        places = places * n_columns + called
-    if counted.positive == (n_columns > 1 or called == 1):
-        return places, share, 0.0
-    return places, -share, float(share.sum())  # a negative prediction counts as 1 - prediction
+        is_told = counted.positive is not False
+        places, amounts = (places[:, None] * n_columns + columns).ravel(), np.repeat(share, columns.size)
+    else:
+        is_told, amounts = columns.size == 0 or counted.positive == (columns[0] == 1), share
+        places, amounts = (places, amounts) if columns.size else (places[:0], amounts[:0])
+    return (places, amounts, 0.0) if is_told else (places, -amounts, float(share.sum()))  # 1 - prediction counts
+
+
+def _columns(counted: Counted, views: "Views") -> IntArray:
+    """Return the answers that are counted; where any other class is, those that are not: the class, and deferral."""
+    deferred = [] if views.classes.deferred_place is None else [views.classes.deferred_place]
+    called = [] if counted.positive is None else [views.place(counted.called)]
+    return np.array(called if counted.positive else called + deferred, dtype=np.int64)
 
 
 def _stacked(parts: "list[_Entries]", n_rates: int, size: int) -> Any:
@@ -160,7 +180,7 @@ def _stacked(parts: "list[_Entries]", n_rates: int, size: int) -> Any:
     return stacked
 
 
-Tally: TypeAlias = Callable[[Dataset, int], FloatArray]  # the weight of rows that are called a class
+Tally: TypeAlias = Callable[[Dataset, int], FloatArray]  # the weight of rows that are called a class, or deferred
 
 
 class Views:

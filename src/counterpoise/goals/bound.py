@@ -70,7 +70,9 @@ class BoundGoals:
         return self.rates.row_weights(multipliers)
 
 
-def bind(goals: Any, data: Any, *, classes: ArrayLike | None = None, pos_label: Any = None) -> BoundGoals:
+def bind(
+    goals: Any, data: Any, *, classes: ArrayLike | None = None, pos_label: Any = None, defer_label: Any = None
+) -> BoundGoals:
     """Resolve goals into signed weights on the rows of the data.
 
     The bound of a goal that carries a confidence is tightened: to what it must be on so many rows, were they held out,
@@ -85,6 +87,9 @@ def bind(goals: Any, data: Any, *, classes: ArrayLike | None = None, pos_label: 
         The negative and the positive one, or more than two; by default the labels found in the data, sorted.
     pos_label : label, optional
         The positive class, if not the last of the classes.
+    defer_label : label, optional
+        What is said of rows that a person decides about, where there may be some: a row then has a prediction for each
+        class, the negative one first of two, and behind them how much of it is deferred.
 
     Examples
     --------
@@ -95,7 +100,8 @@ def bind(goals: Any, data: Any, *, classes: ArrayLike | None = None, pos_label: 
     (array([[ 0.2,  0.2, -0.2, -0.2, -0.2]]), array([-0.4]))
     """
     listed, tables = as_goals(goals), as_tables(data)
-    views = Views(tables, classes_of(tables, classes=classes, pos_label=pos_label))
+    found = classes_of(tables, classes=classes, pos_label=pos_label)._replace(deferred=defer_label)
+    views = Views(tables, found)
     limits = WrittenOut.of(listed, views)
     linear = [goal.linear for goal in limits.with_margins(views)]
     rates = bind_rates(linear, views, limits.names)
@@ -159,7 +165,8 @@ def check_asked(goals: Sequence[Goal], views: Views) -> None:
     for part, name in zip(limits.with_margins(views), limits.names, strict=True):
         with asked_by(name):
             for counted in part.linear.counted:
-                views.place(counted.called)
+                if counted.positive is not None:
+                    views.place(counted.called)
                 views.rows(counted.rows)
                 views.divisor(counted.out_of)
 
@@ -186,7 +193,7 @@ def _check_denominators(goals: Sequence[Goal], views: Views) -> None:
 
 
 def _least(weights: Any, views: Views) -> FloatArray:
-    """Return the least that the weights of each limit can add up to: each row is predicted to be of one class."""
+    """Return the least that the weights of each limit can add up to: each row has one answer."""
     n_columns = views.classes.n_columns
     if n_columns == 1:
         return np.asarray(weights.minimum(0).sum(axis=1))

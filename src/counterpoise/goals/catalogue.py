@@ -13,7 +13,8 @@ from counterpoise.goals.wording import written_number
 
 LEGEND = (
     "#[...] is the weight of the rows for which it holds, n that of all rows; p is the prediction, y the label, b the "
-    "prediction of the baseline, c the class that of names, by default the positive one."
+    "prediction of the baseline, c the class that of names, by default the positive one. p=- is a deferred row, which "
+    "is not among p!=c."
 )
 _LABELS, _GROUPS, _BASELINE = "labels", "groups", "baseline"
 
@@ -102,8 +103,12 @@ def _sum(counts: list[Count]) -> str:
     for count in counts:
         size = "" if abs(count.coefficient) == 1 else f"{written_number(abs(count.coefficient))} "
         sign = ("" if count.coefficient > 0 else "-") if not found else (" + " if count.coefficient > 0 else " - ")
-        found += f"{sign}{size}{_weight(count.cell, f'p{_is(is_it=count.positive)}c')}"
+        found += f"{sign}{size}{_weight(count.cell, _answer(count))}"
     return f"({found})" if len(counts) > 1 else found
+
+
+def _answer(count: Count) -> str:
+    return "p=-" if count.positive is None else f"p{_is(is_it=count.positive)}c"
 
 
 def _weight(cell: Cell, *words: str) -> str:

@@ -1,6 +1,7 @@
 """The classes that rates speak of, and which labels are of which."""
 
 from collections.abc import Iterable
+from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,6 +18,7 @@ class Classes(NamedTuple):
     negative: Any
     positive: Any
     several: tuple[Any, ...] = ()  # all labels, sorted, where there are more than two
+    deferred: Any = None  # the answer that is no class: a person decides; None where nothing is deferred
 
     @property
     def labels(self) -> list[Any]:
@@ -25,8 +27,13 @@ class Classes(NamedTuple):
 
     @property
     def n_columns(self) -> int:
-        """Return how many numbers tell a prediction: how positive it is, or how much it is of each class."""
-        return len(self.several) or 1
+        """Return how many numbers tell a prediction: how positive it is, or how much it is of each answer."""
+        return len(self.several) or 1 if self.deferred_place is None else self.deferred_place + 1
+
+    @property
+    def deferred_place(self) -> int | None:
+        """Return the code of a deferred row, behind those of the classes; None where nothing is deferred."""
+        return None if self.deferred is None else len(self.labels)
 
     def place(self, of: str | None) -> int:
         """Return the code of the class with a text, or of the positive one."""
@@ -53,6 +60,39 @@ class Classes(NamedTuple):
         if (codes < 0).any():
             raise _foreign(labels[codes < 0], name, self.labels)
         return codes
+
+    def answers(self, predictions: AnyArray, name: str) -> IntArray:
+        """Return the place of each prediction among the classes, or behind them where it is deferred."""
+        if self.deferred is None:
+            return self.codes(predictions, name)
+        is_deferred = where_deferred(predictions, self.deferred)
+        codes = np.full(predictions.shape, len(self.labels))
+        codes[~is_deferred] = self.codes(predictions[~is_deferred], name)
+        return codes
+
+
+def where_deferred(predictions: AnyArray, deferred: Any) -> BoolArray:
+    """Return which predictions are the label of deferred rows."""
+    return np.broadcast_to(np.asarray(predictions == deferred, dtype=np.bool_), predictions.shape)
+
+
+def check_defer_label(deferred: Any, labels: Iterable[Any]) -> None:
+    """Refuse a label of deferred rows that could be taken for a class."""
+    if not isinstance(deferred, (str, Real, np.bool_)) or text_of(deferred).strip() in {"", "nan"}:
+        raise TypeError(f"defer_label must be a text or a number that no class has; got {deferred!r}.")
+    for label in labels:
+        if label is not None and (label == deferred or _reads_as(deferred) == _reads_as(label)):
+            raise ValueError(
+                f"defer_label must not be taken for a class; got {deferred!r} beside the class {label!r}. Choose "
+                "another, as defer_label='ask a person'."
+            )
+
+
+def _reads_as(label: Any) -> str | float:
+    """Return what a label is where it is read from a text: a number, where it is one."""
+    text = text_of(label).strip()
+    number = _as_number(text)
+    return text.casefold() if number is None else number
 
 
 def place_of(labels: list[Any], of: str) -> int:

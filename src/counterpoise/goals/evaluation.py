@@ -8,13 +8,13 @@ import numpy as np
 from counterpoise._base.checks import as_numbers, value_range
 from counterpoise._base.types import AnyArray, ArrayLike, FloatArray
 from counterpoise.goals.binding import Linear, Views, tally_rates
-from counterpoise.goals.classes import Classes
+from counterpoise.goals.classes import Classes, check_defer_label, where_deferred
 from counterpoise.goals.rows import Dataset
 from counterpoise.goals.tables import Table, as_tables, classes_of, table_of
 
 
 class Prepared(NamedTuple):
-    """Tables as rates see them, and how positive the prediction of each row is, or how much of each class."""
+    """Tables as rates see them, and how positive the prediction of each row is, or how much of each answer."""
 
     views: Views
     predictions: dict[str, FloatArray]
@@ -37,7 +37,13 @@ class Prepared(NamedTuple):
 
 
 def prepare(
-    predictions: Any, data: Any, *, kind: str, pos_label: Any = None, classes: ArrayLike | None = None
+    predictions: Any,
+    data: Any,
+    *,
+    kind: str,
+    pos_label: Any = None,
+    classes: ArrayLike | None = None,
+    defer_label: Any = None,
 ) -> Prepared:
     """Check predictions and bring them to numbers from 0 to 1.
 
@@ -50,22 +56,38 @@ def prepare(
     pos_label : label, optional
     classes : array of labels, optional
         Those there are beside the ones seen in the data.
+    defer_label : label, optional
+        What predictions hold for deferred rows; probabilities have one more column for them, the last.
     """
     tables = as_tables(data)
-    arrays = {name: np.asarray(values) for name, values in _by_dataset(predictions, tables).items()}
+    arrays = {name: as_answers(values, defer_label) for name, values in _by_dataset(predictions, tables).items()}
     for name, array in arrays.items() if kind != "probabilities" else ():
         _check_shape(array, [(table_of(tables, name).n_samples,)], kind, name)
-    seen = [*(arrays.values() if kind == "labels" else ()), *([] if classes is None else [np.asarray(classes)])]
-    found = classes_of(tables, seen, pos_label=pos_label)
+    seen = [decided(array, defer_label) for array in arrays.values()] if kind == "labels" else []
+    found = classes_of(tables, [*seen, *([] if classes is None else [np.asarray(classes)])], pos_label=pos_label)
+    if defer_label is not None:
+        check_defer_label(defer_label, found.labels)
+        found = found._replace(deferred=defer_label)
     if found.several and kind == "scores":
         raise ValueError(f"Ramp rates are for two classes; there are {len(found.several)}.")
     for name, array in arrays.items() if kind == "probabilities" else ():
         n_samples = table_of(tables, name).n_samples
-        columns = [(n_samples, found.n_columns)] if found.several else [(n_samples,), (n_samples, 2)]
+        columns = [(n_samples, found.n_columns)] if found.n_columns > 1 else [(n_samples,), (n_samples, 2)]
         _check_shape(array, columns, kind, name)
     read = {"labels": _from_labels, "probabilities": _from_probabilities, "scores": _from_scores}[kind]
     said = {name: read(array, found, f"{kind} for dataset {name!r}") for name, array in arrays.items()}
     return Prepared(Views(tables, found), said)
+
+
+def as_answers(values: Any, defer_label: Any) -> AnyArray:
+    """Return an array; numbers in a list stay numbers beside a text for deferred rows."""
+    is_mixed = defer_label is not None and isinstance(values, (list, tuple))
+    return np.asarray(values, dtype=object) if is_mixed and not np.ndim(values[:1]) > 1 else np.asarray(values)
+
+
+def decided(labels: AnyArray, defer_label: Any) -> AnyArray:
+    """Return the labels that are not deferred."""
+    return labels if defer_label is None else labels[~where_deferred(labels, defer_label)]
 
 
 def _check_shape(array: AnyArray, wanted: Sequence[tuple[int, ...]], kind: str, name: str) -> None:
@@ -86,13 +108,14 @@ def _by_dataset(predictions: Any, tables: Mapping[str, Table]) -> Mapping[str, A
 
 
 def _from_labels(array: AnyArray, classes: Classes, name: str) -> FloatArray:
-    codes = classes.codes(array, name)
-    return np.asarray(np.eye(classes.n_columns)[codes] if classes.several else codes.astype(np.float64))
+    codes = classes.answers(array, name)
+    return np.asarray(np.eye(classes.n_columns)[codes] if classes.n_columns > 1 else codes.astype(np.float64))
 
 
 def _from_probabilities(array: AnyArray, classes: Classes, name: str) -> FloatArray:
     if array.ndim > 1 and not classes.several:  # as predict_proba gives them, in sorted order
-        array = array[:, 1 if classes.negative is None or classes.negative < classes.positive else 0]
+        place = 1 if classes.negative is None or classes.negative < classes.positive else 0
+        array = array[:, place] if classes.n_columns == 1 else array[:, [1 - place, place, 2]]
     probabilities = as_numbers(array, name).astype(np.float64)
     least, largest = value_range(probabilities, name)
     if least < 0 or largest > 1:

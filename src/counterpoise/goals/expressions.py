@@ -35,7 +35,7 @@ class Expression:
     def __pos__(self) -> Self:
         return self
 
-    def value(self, predictions: Any, data: Any, *, pos_label: Any = None) -> float:
+    def value(self, predictions: Any, data: Any, *, pos_label: Any = None, defer_label: Any = None) -> float:
         """Return the indicator rate: what it is for these predicted labels.
 
         Parameters
@@ -45,16 +45,19 @@ class Expression:
             A single table is the dataset ``train``.
         pos_label : label, optional
             The positive class; by default the last of the sorted classes.
+        defer_label : label, optional
+            What predictions hold for rows that are deferred to a person.
         """
-        return self.at(prepare(predictions, data, kind="labels", pos_label=pos_label))
+        return self.at(prepare(predictions, data, kind="labels", pos_label=pos_label, defer_label=defer_label))
 
-    def expected_value(self, probabilities: Any, data: Any, *, pos_label: Any = None) -> float:
+    def expected_value(self, probabilities: Any, data: Any, *, pos_label: Any = None, defer_label: Any = None) -> float:
         """Return the expected rate of a randomized classifier, given its probabilities of the positive class.
 
         The probabilities have shape (n_samples,), or (n_samples, n_classes) as ``predict_proba`` returns them, which
-        they must have for more than two classes. Of a ratio this is the ratio of the expectations.
+        they must have for more than two classes. With a ``defer_label`` there is one more column, the last: how
+        likely each row is deferred. Of a ratio this is the ratio of the expectations.
         """
-        return self.at(prepare(probabilities, data, kind="probabilities", pos_label=pos_label))
+        return self.at(prepare(probabilities, data, kind="probabilities", pos_label=pos_label, defer_label=defer_label))
 
     def ramp_value(self, scores: Any, data: Any, *, pos_label: Any = None) -> float:
         """Return the ramp rate: a score z counts as a positive prediction with ``max(0, min(1, 1/2 + z))``."""
@@ -70,7 +73,8 @@ class Rate(Expression):
     """A constant plus a linear combination of metrics on datasets.
 
     Made by the functions of ``counterpoise.goals`` and by arithmetic on them. Two rates are equal where they count the
-    same predictions on the same rows with the same coefficients, however they were written.
+    same predictions on the same rows with the same coefficients, however they were written, if every row is decided: a
+    deferred row is neither a positive nor a negative prediction.
 
     Examples
     --------
@@ -163,7 +167,7 @@ class Rate(Expression):
 
     def canonical(self) -> frozenset[tuple[Any, float]]:
         """Return the coefficients in the one form that equal rates share."""
-        return canonical(self.constant, self.counted)
+        return canonical(self.constant, (one for term in self.terms for one in term.compared()))
 
     def __str__(self) -> str:
         return written_sum(self.constant, self.terms)

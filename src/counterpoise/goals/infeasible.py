@@ -16,7 +16,8 @@ class InfeasibleGoals(ValueError):  # noqa: N818 - named for the state it report
     Attributes
     ----------
     conflict : tuple of Goal
-        The smallest set of goals found that cannot hold together; without any one of them the others can.
+        The smallest set of goals found that cannot hold together; without any one of them the others can. Where it is
+        not ``proven`` all goals that took part.
     least_violation : float
         The least total by which these goals must be missed.
     nearest_bounds : dict from Goal to float

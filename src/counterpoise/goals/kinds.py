@@ -3,7 +3,8 @@
 Every rate is a constant plus, for each part of the data that it counts out of, the (weighted) mean of what the rows of
 that part contribute; a row's contribution depends on its kind alone. So eight counts a part, which add up over shards,
 are all that a bound on the population's rates needs; for weighted rows the same at each of a few weights. Where rates
-tell several classes apart there are more kinds: of each class that they name, and of all others together.
+tell several classes apart there are more kinds: of each class that they name, and of all others together. A deferred
+row is a third prediction.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -20,6 +21,8 @@ from counterpoise.goals.wording import NoRows
 from counterpoise.theory.betting import WeightedSample, spread, weight_levels
 
 _OTHER = -1  # in the place of a class: any that the rates do not name
+_DEFERRED = -2  # in the place of a prediction, where no classes are known
+_TWO_ANSWERS = 0.5  # of a row of which nothing is known
 _DIGITS = 12  # contributions that agree to so many decimals are one: their sums are not exact
 
 
@@ -65,7 +68,8 @@ def parts_of(rates: Sequence[Linear], views: Views, predictions: Mapping[str, Fl
     views : Views
         Of the tables.
     predictions : dict from dataset names to arrays, or None
-        1 for rows predicted positive, 0 for others. None: half of every kind of row are predicted positive.
+        1 for rows predicted positive, 0 for others. None: half of every kind of row are predicted positive, or half
+        are deferred where a rate counts those.
     """
     counted = [(number, one) for number, rate in enumerate(rates) for one in rate.counted]
     found = []
@@ -85,6 +89,8 @@ class Kinds(NamedTuple):
 
     letters: tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]  # codes of the classes of each
     place: Callable[[str | None], int]  # from the text of a class to its code
+    deferred: int | None  # the code of a deferred row
+    planned: tuple[float, ...] = ()  # how often each prediction is taken to be, where none are known
 
     @property
     def all(self) -> IntArray:
@@ -102,8 +108,12 @@ class Kinds(NamedTuple):
 
     def counted(self, counted: Counted) -> BoolArray:
         """Return which kinds are counted."""
-        is_called = self.all[:, 2] == self.place(counted.called)
-        return np.asarray(self.of(counted.rows) & (is_called == counted.positive))
+        said = self.all[:, 2]
+        is_deferred = said == self.deferred
+        if counted.positive is None:
+            return np.asarray(self.of(counted.rows) & is_deferred)
+        is_called = said == self.place(counted.called)
+        return np.asarray(self.of(counted.rows) & (is_called == counted.positive) & ~is_deferred)
 
     def numbers(self, which: int, codes: IntArray) -> IntArray:
         """Return the number of each code among the letters of labels (0), baselines (1) or predictions (2)."""
@@ -116,7 +126,7 @@ class Kinds(NamedTuple):
         return found
 
 
-_BINARY = Kinds(((_OTHER, 1), (_OTHER, 1), (_OTHER, 1)), lambda of: 1)  # noqa: ARG005 - of one class and all others
+_BINARY = Kinds(((_OTHER, 1), (_OTHER, 1), (_OTHER, 1, _DEFERRED)), lambda of: 1, _DEFERRED)  # noqa: ARG005 - of one
 
 
 def _kinds_of(counted: Sequence[Counted], views: Views) -> Kinds:
@@ -124,18 +134,32 @@ def _kinds_of(counted: Sequence[Counted], views: Views) -> Kinds:
     every = [one.out_of for one in counted] + [one.rows for one in counted]
     labels = {views.place(rows.of) for rows in every if rows.label is not None}
     baselines = {views.place(rows.of) for rows in every if rows.baseline is not None}
-    letters = [_letters(codes, views) for codes in (labels, baselines, {views.place(one.called) for one in counted})]
-    return Kinds((letters[0], letters[1], letters[2]), views.place)
+    called = {views.place(one.called) for one in counted if one.positive is not None}
+    deferred, n_classes = views.classes.deferred_place, len(views.classes.labels)
+    if deferred is not None and not all(one.positive for one in counted):
+        called.add(deferred)
+    said = _letters(called, n_classes + (deferred is not None))
+    letters = _letters(labels, n_classes), _letters(baselines, n_classes), said
+    return Kinds(letters, views.place, deferred, _planned(said, deferred, any(one.positive is None for one in counted)))
 
 
-def _letters(codes: set[int], views: Views) -> tuple[int, ...]:
-    return tuple(sorted(codes)) if len(codes) == len(views.classes.labels) else (_OTHER, *sorted(codes))
+def _letters(codes: set[int], n_codes: int) -> tuple[int, ...]:
+    return tuple(sorted(codes)) if len(codes) == n_codes else (_OTHER, *sorted(codes))
 
 
-def kinds_of(predicted: BoolArray, labels: BoolArray | None, baseline: BoolArray | None) -> IntArray:
-    """Return the kind of each row; what is not known counts as negative."""
-    codes = predicted.astype(np.int64)
-    for weight, known in ((4, labels), (2, baseline)):
+def _planned(letters: tuple[int, ...], deferred: int | None, is_asked: bool) -> tuple[float, ...]:
+    """Return how often each prediction is taken to be: alike, deferral half of them where it is asked for, or never."""
+    if deferred not in letters:
+        return (1.0 / len(letters),) * len(letters)
+    share = _TWO_ANSWERS if is_asked else 0.0
+    others = len(letters) - 1
+    return tuple(share if one == deferred else (1.0 - share) / others for one in letters)
+
+
+def kinds_of(answers: IntArray, labels: BoolArray | None, baseline: BoolArray | None) -> IntArray:
+    """Return the kind of each row, given 1 for a positive answer and 2 for none; what is not known is negative."""
+    codes = answers.astype(np.int64)
+    for weight, known in ((6, labels), (3, baseline)):
         codes += 0 if known is None else weight * known
     return codes
 
@@ -186,8 +210,8 @@ def _sums(rows: Dataset, kinds: Kinds, views: Views, predicted: FloatArray | Non
         numbers = numbers * n_answers + kinds.numbers(2, said[places].astype(np.int64))
         return _by_kind(numbers, len(kinds.all), weights, views.heaviest(rows.name))
     found = _by_kind(numbers, len(kinds.all) // n_answers, weights, views.heaviest(rows.name))
-    counts, totals = (np.repeat(one / n_answers, n_answers) for one in (found.counts, found.totals))
-    spread = None if found.spread is None else np.repeat(found.spread / n_answers, n_answers, axis=0)
+    counts, totals = (np.outer(one, kinds.planned).ravel() for one in (found.counts, found.totals))
+    spread = None if found.spread is None else np.kron(found.spread, np.array(kinds.planned)[:, None])
     return _Sums(counts, totals, spread, found.levels)
 
 

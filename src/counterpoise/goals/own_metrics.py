@@ -89,7 +89,7 @@ def _as_metric(name: str, rate: Any) -> Metric:
     """Return a rate on the rows of ``train`` as what it counts on any rows."""
     if not isinstance(rate, Rate) or not rate.terms:
         raise TypeError(f"The metric {name} must return a rate or a ratio, as error_rate(rows) is; got {rate!r}.")
-    every = [Count(sign, Cell(), rate.constant) for sign in (True, False)] if rate.constant else []  # the share 1
+    every = [Count(sign, Cell(), rate.constant) for sign in (True, False, None)] if rate.constant else []  # 1
     if any(one.called is not None for one in rate.counted):
         raise ValueError(f"The metric {name} must not name a class: who uses it does, as in {name}(train, of=cat).")
     counted = [(one, _cell(name, one.rows), _cell(name, one.out_of)) for one in rate.counted]

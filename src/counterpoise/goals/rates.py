@@ -2,7 +2,8 @@
 
 Every metric here is a linear combination of positive and negative predictions on parts of a dataset, or a ratio of two
 of those. A metric is a row of the table ``METRICS``: data, not a class. Its counts are shares of the dataset's weight,
-so ``true_positives(train)`` is #TP / n.
+so ``true_positives(train)`` is #TP / n. A deferred row, about which a person decides, is neither positive nor negative,
+neither right nor wrong, stays in every denominator, and differs from what any baseline says.
 
 Corrections to the printed tables (first sign the label, second the baseline's prediction):
 #Changes = |D++| s_n(D++) + |D+-| s_p(D+-) + |D-+| s_n(D-+) + |D--| s_p(D--), and
@@ -37,6 +38,9 @@ __all__ = [
     "churn",
     "correct",
     "coverage",
+    "decided_error_rate",
+    "decided_positive_rate",
+    "defer_rate",
     "error_rate",
     "f1_score",
     "false_negative_rate",
@@ -61,7 +65,12 @@ __all__ = [
 _ALL, _POSITIVES, _NEGATIVES = Cell(), Cell(label=True), Cell(label=False)
 _TP, _FN = Count(positive=True, cell=_POSITIVES), Count(positive=False, cell=_POSITIVES)
 _FP, _TN = Count(positive=True, cell=_NEGATIVES), Count(positive=False, cell=_NEGATIVES)
-_CHANGES = Count(positive=False, cell=Cell(baseline=True)), Count(positive=True, cell=Cell(baseline=False))
+_CHANGES = (
+    Count(positive=False, cell=Cell(baseline=True)),
+    Count(positive=True, cell=Cell(baseline=False)),
+    Count(positive=None, cell=_ALL),
+)
+_CHANGES_OF_EACH = _CHANGES[0], Count(positive=None, cell=Cell(baseline=True))
 _WINS = (
     Count(positive=True, cell=Cell(label=True, baseline=False)),
     Count(positive=False, cell=Cell(label=False, baseline=True)),
@@ -157,6 +166,7 @@ def named(name: str, rows: Dataset) -> Rate | Ratio:
 positive_rate = _rate("positive_rate", "positive predictions", Count(positive=True, cell=_ALL))
 negative_rate = _rate("negative_rate", "negative predictions", Count(positive=False, cell=_ALL))
 coverage = _rate("coverage", "positive predictions, as budgets call it", Count(positive=True, cell=_ALL))
+defer_rate = _rate("defer_rate", "rows that are deferred to a person", Count(positive=None, cell=_ALL))
 true_positives = _rate("true_positives", "true positives in all rows: #TP / n", _TP)
 true_negatives = _rate("true_negatives", "true negatives in all rows: #TN / n", _TN)
 false_positives = _rate("false_positives", "false positives in all rows: #FP / n", _FP)
@@ -172,7 +182,7 @@ false_negative_rate = _rate("false_negative_rate", "positives that are not found
 false_positive_rate = _rate("false_positive_rate", "negatives that are predicted positive", _FP, out_of=_NEGATIVES)
 true_negative_rate = _rate("true_negative_rate", "negatives that are predicted negative", _TN, out_of=_NEGATIVES)
 churn = _rate(
-    "churn", "predictions that differ from the baseline's; it needs no labels", *_CHANGES, of_each=_CHANGES[:1]
+    "churn", "predictions that differ from the baseline's; it needs no labels", *_CHANGES, of_each=_CHANGES_OF_EACH
 )
 win_rate = _rate(
     "win_rate", "rows on which the prediction is right and the baseline's wrong", *_WINS, of_each=_WINS[:1]
@@ -196,6 +206,16 @@ f1_score = _ratio(
     "f1_score",
     "the harmonic mean of precision and recall: 2 #TP / (2 #TP + #FN + #FP)",
     lambda rows: (2 * true_positives(rows), 2 * true_positives(rows) + error_rate(rows)),
+)
+decided_error_rate = _ratio(
+    "decided_error_rate",
+    "the share of wrong predictions among those that are not deferred",
+    lambda rows: (error_rate(rows), error_rate(rows) + accuracy(rows)),
+)
+decided_positive_rate = _ratio(
+    "decided_positive_rate",
+    "the share of positive predictions among those that are not deferred",
+    lambda rows: (positive_rate(rows), positive_rate(rows) + negative_rate(rows)),
 )
 win_loss_ratio = _ratio(
     "win_loss_ratio", "#Wins / #Losses against the baseline", lambda rows: (win_rate(rows), loss_rate(rows))

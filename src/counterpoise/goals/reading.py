@@ -1,11 +1,12 @@
 """Goals and rates from whatever they are given as: themselves, their texts, lists of both."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from counterpoise.goals.expressions import Rate, Ratio, Several, as_rate
 from counterpoise.goals.goal import Goal
 from counterpoise.goals.reach import check_reach
+from counterpoise.goals.terms import Term
 from counterpoise.goals.text import read_comparison, read_expression
 
 
@@ -59,11 +60,58 @@ def as_goals(goals: Any) -> tuple[Goal, ...]:
     return tuple(goal for part in goals for goal in as_goals(part))
 
 
-def asked_goals(goals: Any, *, trains: bool = False) -> tuple[Goal, ...]:
-    """Return goals that models are to be chosen or trained for, after checking their bounds: see ``check_reach``."""
+def are_asked(goals: Any) -> bool:
+    """Tell whether there are goals, of what ``as_goals`` takes, without reading their texts.
+
+    Examples
+    --------
+    >>> from counterpoise.goals.reading import are_asked
+    >>> are_asked(["recall(train) >= 0.9"]), are_asked([[], ()])
+    (True, False)
+    """
+    return isinstance(goals, (Goal, str)) or any(are_asked(part) for part in goals)
+
+
+def asked_goals(goals: Any, *, trains: bool = False, defers: bool = True) -> tuple[Goal, ...]:
+    """Return goals that models are to be chosen or trained for, after checking their bounds: see ``check_reach``.
+
+    Where rows cannot be deferred, goals on those are refused.
+    """
     found = as_goals(goals)
     check_reach(found, trains=trains)
+    if not defers:
+        refuse_deferral(found)
     return found
+
+
+def renewed(goal: Goal) -> Goal:
+    """Return a goal of a file as its text is read now: metrics count what they did not when nothing was deferred."""
+    try:
+        return parse_goal(str(goal))
+    except ValueError:  # it speaks of a metric of one's own
+        return goal
+
+
+def refuse_deferral(asked: Iterable[Goal | Rate]) -> None:
+    """Refuse goals and objectives that speak of deferred rows, for whoever decides about all rows."""
+    for one in asked:
+        if any(all(count.positive is None for count in term.metric.counts) for term in _terms(one)):
+            raise ValueError(
+                f"{one} speaks of deferred rows, and nothing is deferred: set defer_cost, the loss of a row that a "
+                "person decides about, as in GoalClassifier(defer_cost=0.2) or in MixtureClassifier with scores=True."
+            )
+
+
+def _terms(asked: Any) -> Iterator[Term]:
+    """Yield all terms of a goal, a rate or a ratio."""
+    if isinstance(asked, Goal):
+        left = asked.left.sample if isinstance(asked.left, Several) else (asked.left,)
+        for side in (*left, asked.right):
+            yield from _terms(side)
+    elif isinstance(asked, Ratio):
+        yield from (*asked.numerator.terms, *asked.denominator.terms)
+    else:
+        yield from asked.terms
 
 
 def as_objective(objective: Any) -> Rate:

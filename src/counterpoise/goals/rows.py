@@ -161,7 +161,7 @@ class Counted(NamedTuple):
     """The weight of some rows that are called a class (or are not), over the weight of other rows."""
 
     coefficient: float
-    positive: bool  # what is counted: predictions of the class, or of any other
+    positive: bool | None  # what is counted: predictions of the class, of any other class, or None: deferred rows
     rows: Dataset
     out_of: Dataset
     called: str | None = None  # the class; None: the one that is usually positive

@@ -1,19 +1,19 @@
 """The data that a named dataset is bound to, and which of its rows meet a condition."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from functools import reduce
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from counterpoise._base.checks import EQUAL, check_largest_weight, check_positive, check_sample_weight
 from counterpoise._base.types import AnyArray, ArrayLike, BoolArray, FloatArray, IntArray
 from counterpoise.goals.classes import Classes, find_classes
+from counterpoise.goals.levels import Levels, as_number, as_truth, combined, find_levels
 from counterpoise.goals.ranges import Range, is_missing, numbers_of
 from counterpoise.goals.rows import DEFAULT, Dataset
-from counterpoise.goals.wording import NoRows, UnknownValue, text_of, unknown
+from counterpoise.goals.wording import NoRows, UnknownValue, unknown
 
-_YES, _NO = ("True", "true", "1"), ("False", "false", "0")  # texts of a boolean
 _MOST_GROUPS = 100  # distinct values of a feature that may still be groups of people, and not a measurement
 _GLANCE = 10_000  # rows that show most measurements to be one
 
@@ -135,6 +135,14 @@ class Table:
         has = {"X": self.X, "y": self.y, "baseline": self.baseline, "sample_weight": self.sample_weight}
         return Table(**{"sensitive_features": self._own_columns or None, **has, **parts}).weighed_as(self)
 
+    def beside(self, sensitive_features: Any, baseline: ArrayLike | None) -> "Table":
+        """Return the same table with further columns, and with a baseline where it has none."""
+        more = {name: values for name, values in _named_columns(sensitive_features).items() if name not in self.columns}
+        if not more and (baseline is None or self.baseline is not None):
+            return self
+        kept = baseline if self.baseline is None else self.baseline
+        return self.replaced(sensitive_features={**self._own_columns, **more} or None, baseline=kept)
+
     def part(self, places: AnyArray, y: AnyArray, sample_weight: FloatArray | None) -> "Table":
         """Return some rows with their labels and weights, and features only where they are a data frame's."""
         columns = {name: values[places] for name, values in self._own_columns.items()}
@@ -177,7 +185,7 @@ class Table:
         """Return on which rows the column holds the value of that text; all false where it is unknown."""
         values = self.column(column)
         if values.dtype.kind in "biuf":
-            wanted = _truth(text) if values.dtype.kind == "b" else _number(text, values.dtype.kind)
+            wanted = as_truth(text) if values.dtype.kind == "b" else as_number(text, values.dtype.kind)
         else:
             values, wanted = self.levels(column).codes, self.levels(column).place.get(text)
         with np.errstate(over="ignore"):  # a number too large for the column
@@ -195,10 +203,10 @@ class Table:
             raise NoRows(f"No row has {asked}: {values}.")
         return found
 
-    def levels(self, column: str) -> "Levels":
+    def levels(self, column: str) -> Levels:
         """Return the distinct texts of a column and where each stands, found once."""
         if column not in self._codes:
-            self._codes[column] = _find_levels(self.column(column), column)
+            self._codes[column] = find_levels(self.column(column), column)
         return self._codes[column]
 
     def _check_loaded(self) -> None:
@@ -216,13 +224,6 @@ class Table:
         if self.largest_weight is not None:
             has.append(f"largest_weight={self.largest_weight:g}")
         return f"Table({', '.join([f'n_samples={self.n_samples}', *has, f'columns={self.columns}'])})"
-
-
-class Levels(NamedTuple):
-    """The distinct texts of a column, and which of them each row has."""
-
-    place: dict[str, int]  # the number of each text, in sorted order
-    codes: IntArray  # the number of each row's text, -1 where the value is missing
 
 
 def rows_where(table: Table, rows: Dataset) -> BoolArray | None:
@@ -254,17 +255,6 @@ def group_codes(table: Table) -> tuple[IntArray, list[str]]:
     """Return the group of each row, by all columns of the sensitive features together, and the groups' names."""
     codes, names = combined({name: table.levels(name) for name in table.sensitive_columns}, table.n_samples)
     return codes, names if table.sensitive_columns else []
-
-
-def combined(columns: Mapping[str, Levels], n_samples: int) -> tuple[IntArray, list[str]]:
-    """Return the group of each row, by the values of columns together, and the groups' names."""
-    codes, names = np.zeros(n_samples, dtype=np.int64), [""]
-    for column, levels in columns.items():  # one column after another: rows are many, groups few
-        texts = ["(missing)", *levels.place]
-        names = [f"{first}{', ' if first else ''}{column}={text}" for first in names for text in texts]
-        present, codes = np.unique(codes * len(texts) + levels.codes + 1, return_inverse=True)
-        names = [names[place] for place in present.tolist()]
-    return codes, names
 
 
 def as_tables(data: Any) -> dict[str, Table]:
@@ -372,30 +362,3 @@ def _labels(values: ArrayLike | None, name: str, n_samples: int) -> AnyArray | N
             "Put unlabelled rows into a Table of their own."
         )
     return labels
-
-
-def _truth(text: str) -> bool | None:
-    return True if text in _YES else False if text in _NO else None
-
-
-def _number(text: str, kind: str) -> int | float | None:
-    readers: tuple[Callable[[str], int | float], ...] = (float,) if kind == "f" else (int, float)
-    for read in readers:  # of whole numbers first: a float would round those above 2**53
-        try:
-            return read(text)
-        except ValueError:
-            continue
-    return None
-
-
-def _find_levels(values: AnyArray, column: str) -> Levels:
-    listed = values.tolist() if values.dtype.kind in "OUbiuf" else values.astype(str).tolist()
-    if values.dtype.kind in "mM":  # times
-        listed = [None if is_none else text for text, is_none in zip(listed, np.isnat(values), strict=True)]
-    try:
-        text = {value: text_of(value) for value in set(listed) if not is_missing(value)}
-    except TypeError as error:
-        raise TypeError(f"Column {column!r} must hold numbers or words to select rows by; {error}.") from error
-    place = {word: at for at, word in enumerate(sorted(set(text.values())))}
-    code = {value: place[word] for value, word in text.items()}
-    return Levels(place, np.fromiter((code.get(value, -1) for value in listed), np.int64, count=len(listed)))

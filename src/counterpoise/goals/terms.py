@@ -30,7 +30,7 @@ class Known(Protocol):
 class Count(NamedTuple):
     """Predictions of one sign in one part of a dataset, counted with a coefficient."""
 
-    positive: bool  # the sign of the predictions that are counted
+    positive: bool | None  # the sign of the predictions that are counted; None: those of no class, which are deferred
     cell: Cell
     coefficient: float = 1.0
     out_of: Cell | None = None  # of which it is a share, where that is not what the whole metric is out of
@@ -66,8 +66,13 @@ class Term(NamedTuple):
             rows = count.cell.of(self.rows if count.of is None else replace(self.rows, of=count.of))
             out_of = (self.metric.out_of if count.out_of is None else count.out_of).of(self.rows)
             if rows is not None and out_of is not None:
-                called = self.rows.of if count.called is None else count.called
+                called = None if count.positive is None else self.rows.of if count.called is None else count.called
                 yield Counted(self.coefficient * count.coefficient, count.positive, rows, out_of, called)
+
+    def compared(self) -> Iterator[Counted]:
+        """Yield what decides whether two rates are equal: deferred rows only where nothing else is counted."""
+        is_of_deferral = all(count.positive is None for count in self.metric.counts)
+        return (one for one in self.counted() if is_of_deferral or one.positive is not None)
 
     def resolved(self, known: Known) -> "Iterator[Term]":
         """Yield what the term is once the classes are known: averages and sums over classes are written out."""
@@ -105,13 +110,16 @@ def canonical(constant: float, counted: Iterable[Counted]) -> frozenset[tuple[An
     """Return coefficients of shares of rows and of positive predictions, which are the same for equal rates.
 
     Rows labelled (or predicted) negative are written as all rows less the positive ones, and negative predictions as
-    all rows less those predicted positive. The key None is the constant.
+    all rows less those predicted positive, as they are unless rows are deferred. The key None is the constant.
     """
     parts: defaultdict[Any, list[float]] = defaultdict(list)
     parts[None].append(constant)
     for coefficient, positive, rows, out_of, called in counted:
         for sign, part in _without_negatives(rows, out_of):
             amount = sign * coefficient
+            if positive is None:
+                parts[None, part, out_of].append(amount)
+                continue
             if not positive:
                 parts[None if part == out_of else (False, part, out_of)].append(amount)
             parts[True, part, out_of, called].append(amount if positive else -amount)

@@ -19,17 +19,14 @@ from counterpoise.learners._network_data import (
     own_randomness,
     standard_of,
 )
+from counterpoise.learners._network_place import Place, find_place, is_host, is_small
 from counterpoise.learners._network_settings import Settings
 from counterpoise.learners._network_training import (
     Factory,
-    Place,
     State,
     Trainer,
     build,
     check_output,
-    find_place,
-    is_host,
-    is_small,
 )
 
 _WARM_UP, _ROUND = 0, 1  # streams of random numbers

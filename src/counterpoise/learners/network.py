@@ -13,7 +13,7 @@ torch loads when a learner is fitted or asked, not before.
 
 import copy
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -34,17 +34,31 @@ _SEEDS = 2**31 - 1
 _BUILT: "WeakKeyDictionary[NetworkLearner, tuple[dict[str, AnyArray], Any]]" = WeakKeyDictionary()
 
 
-def _parts() -> tuple[Any, Any, Any]:
+class _Parts(NamedTuple):
+    """The modules that need torch."""
+
+    data: Any
+    places: Any
+    training: Any
+    rounds: Any
+
+
+def _parts() -> _Parts:
     """Return the modules that need torch."""
     try:
-        from counterpoise.learners import _network_data, _network_rounds, _network_training  # noqa: PLC0415
+        from counterpoise.learners import (  # noqa: PLC0415
+            _network_data,
+            _network_place,
+            _network_rounds,
+            _network_training,
+        )
     except ModuleNotFoundError as error:
         if error.name != "torch":
             raise
         raise ImportError(
             'NetworkLearner needs torch, which is not installed: pip install "counterpoise[torch]".'
         ) from error
-    return _network_data, _network_training, _network_rounds
+    return _Parts(_network_data, _network_place, _network_training, _network_rounds)
 
 
 class NetworkLearner(CodeLearner):
@@ -186,7 +200,7 @@ class NetworkLearner(CodeLearner):
 
     def _prepared(self, X: AnyArray) -> "PreparedRows":
         settings, names = check_settings(self), getattr(self, "feature_names_in_", None)
-        rows: PreparedRows = _parts()[2].PreparedRows(X, settings, self._seed(), names)
+        rows: PreparedRows = _parts().rounds.PreparedRows(X, settings, self._seed(), names)
         return rows
 
     def fit_codes(
@@ -212,7 +226,7 @@ class NetworkLearner(CodeLearner):
             raise ValueError(f"codes must lie from 0 to {len(classes) - 1}; got {codes.min()} to {codes.max()}.")
         check_sample_weight(weights, len(prepared.inputs) if rows is None else len(rows))
         factory, settings = self._factory(), check_settings(self)
-        asked = _parts()[0].Asked(codes, weights, rows)
+        asked = _parts().data.Asked(codes, weights, rows)
         self.state_, predicted = prepared.fit(factory, settings, asked, len(classes), self._seed())
         self._learned(classes, prepared.shape[0], prepared.feature_names)
         self.input_shape_, (self.centre_, self.scale_) = prepared.shape, prepared.standard
@@ -237,24 +251,24 @@ class NetworkLearner(CodeLearner):
         X = validate_data(self, X, reset=False, **self._border)
         if X.shape[1:] != self.input_shape_:
             raise ValueError(f"X must have rows of shape {self.input_shape_}, as in fit; got {X.shape[1:]}.")
-        data, training, rounds = _parts()
+        data, places, training, rounds = _parts()
         settings = check_settings(self)
-        place, standard = training.find_place(settings), data.Standard(self.centre_, self.scale_)
-        network, place = rounds.in_double(self._network(training, place), place)
+        place, standard = places.find_place(settings), data.Standard(self.centre_, self.scale_)
+        network, place = rounds.in_double(self._network(places, training, place), place)
         size = settings.predict_batch_size
         for start in range(0, len(X), size):
             rows = data.Inputs(X[start : start + size], standard, place.device, place.dtype)
-            with training.on(place, small=training.is_small(network)):
+            with places.on(place, small=places.is_small(network)):
                 found = next(training.outputs(network, rows, size))
             yield found
 
-    def _network(self, training: Any, place: Any) -> Any:
+    def _network(self, places: Any, training: Any, place: Any) -> Any:
         """Return the network in its place; only that on the CPU is kept, so that a pool holds no device memory."""
         state, network = _BUILT.get(self, (None, None))
         if state is not self.state_:
             network = training.build(self._factory(), self.input_shape_, len(self.classes_))
             _BUILT[self] = self.state_, training.with_state(network, self.state_)
-        if training.is_host(place):
+        if places.is_host(place):
             return network
         return training.to_place(copy.deepcopy(network), place, is_image=len(self.input_shape_) == 3)  # noqa: PLR2004
 

@@ -1,6 +1,6 @@
 """What each model says about the rows of each dataset: other goals or alphas ask no model again.
 
-Of two classes it is kept as bits, of more as codes.
+Of two classes it is kept as bits, of more, or where rows may be deferred, as codes.
 """
 
 from collections.abc import Mapping
@@ -27,6 +27,7 @@ class Positive(NamedTuple):
 
     classes: AnyArray  # sorted
     place: int | None  # None where there are more than two, and none is named
+    deferred: Any = None  # the answer that is no class, where rows may be deferred
 
     @property
     def is_binary(self) -> bool:
@@ -38,8 +39,9 @@ class Positive(NamedTuple):
         """Return the classes as rates see them."""
         named = self.classes.tolist()
         if not self.is_binary:
-            return Classes(None, None if self.place is None else named[self.place], tuple(named))
-        return Classes(self.classes[1 - self.positive_place], self.classes[self.positive_place])
+            positive = None if self.place is None else named[self.place]
+            return Classes(None, positive, tuple(named), self.deferred)
+        return Classes(named[1 - self.positive_place], named[self.positive_place], (), self.deferred)
 
     @property
     def positive_place(self) -> int:
@@ -83,7 +85,7 @@ class Answers:
     tables: dict[str, Table]
     positives: dict[str, BitRows]  # of two classes: which rows are called positive
     positive: Positive | None  # None in files of earlier versions, until the classes are told
-    codes: dict[str, AnyArray] = field(default_factory=dict)  # of more classes: the code that each model says
+    codes: dict[str, AnyArray] = field(default_factory=dict)  # of more answers: the code that each model says
 
     _added_later: ClassVar[dict[str, Any]] = {"codes": {}}  # than some files of saved models
 
@@ -167,8 +169,8 @@ class Answers:
         return shares
 
     def _shares_of_classes(self, name: str, mixture: FloatArray) -> FloatArray:
-        codes, n_classes = self._codes_of(name), len(self.views().classes.labels)
-        shares = np.zeros((len(codes), n_classes))
+        codes, n_answers = self._codes_of(name), self.views().classes.n_columns
+        shares = np.zeros((len(codes), n_answers))
         rows = np.arange(len(codes))
         for model in np.flatnonzero(mixture):
             shares[rows, codes[:, model]] += mixture[model]
@@ -192,7 +194,8 @@ class Answers:
         for codes in self.codes.values():
             if codes.ndim != 2 or codes.dtype.kind not in "iu":  # noqa: PLR2004 - rows and models
                 raise ValueError("the codes of classes must be whole numbers, a column for each model")
-            if self.positive is None or codes.max(initial=0) >= len(self.positive.classes) or codes.min(initial=0) < 0:
+            most = -1 if self.positive is None else self.positive.labels.n_columns - 1
+            if codes.max(initial=0) > most or codes.min(initial=0) < 0:
                 raise ValueError("a code is of none of the classes")
 
     def __getstate__(self) -> dict[str, Any]:

@@ -28,6 +28,16 @@ def warn_of_everybody(label: Any, *, stacklevel: int) -> None:
     )
 
 
+def warn_of_deferring_all(cost: float | None, *, stacklevel: int) -> None:
+    """Say that nobody is decided about."""
+    warnings.warn(
+        f"Everybody is deferred: with defer_cost={cost} that is the least loss. Raise it, or limit how many are, as "
+        "in the goal defer_rate(train) <= 0.1.",
+        Everybody,
+        stacklevel=stacklevel + 1,
+    )
+
+
 def warn_of_the_average(mixed: float, alone: float, whose: str, aim: Any, *, stacklevel: int) -> None:
     """Say where a mixture chosen for an ``Aim`` errs far more often than a model alone, and what limits that."""
     if mixed <= alone + _FAR:

@@ -8,10 +8,10 @@ import numpy as np
 from counterpoise._base.checks import check_alpha, check_number
 from counterpoise._base.types import ByteArray, FloatArray, IntArray
 from counterpoise._base.words import did_you_mean
-from counterpoise.goals import Goal, Rate, Ratio, Table, as_objective
+from counterpoise.goals import Goal, InfeasibleGoals, Rate, Ratio, Table, as_objective
 from counterpoise.goals.arguments import OWN_WORDS
 from counterpoise.goals.rates import METRICS, RATIOS
-from counterpoise.goals.reading import asked_goals
+from counterpoise.goals.reading import asked_goals, refuse_deferral
 from counterpoise.goals.tables import group_codes
 from counterpoise.mixtures.answers import TRAIN, Answers
 from counterpoise.mixtures.few_models import choose_few
@@ -53,6 +53,7 @@ class Aim(NamedTuple):
     outlier_fraction: float = 0.0
     max_models: int | None = None
     budget: float | None = None  # of mean loss above the least that is possible under the goals
+    defer_cost: float | None = None  # the loss of a row that a person decides about; None: there are none
 
     @property
     def alpha(self) -> float | None:
@@ -65,10 +66,19 @@ def as_aim(alpha: float | None, objective: Any, goals: Any, **limits: Any) -> Ai
     aim = Aim(_risk_or_rate(alpha, objective), asked_goals(goals), **limits)
     if aim.budget is not None:
         check_number(aim.budget, "budget", "[0, 1]", "mean loss above the least possible")
+    _check_deferral(aim)
     is_other = isinstance(aim.objective, Risk) and not isinstance(aim.objective, (CVaR, WorstGroup))
     if aim.outlier_fraction > 0 and is_other:
         raise ValueError(f"outlier_fraction is for a CVaR; with objective={aim.objective!r} it must be 0.")
     return aim
+
+
+def _check_deferral(aim: Aim) -> None:
+    """Check the cost of deferring, and that nothing is asked about deferred rows where there are none."""
+    if aim.defer_cost is not None:
+        check_number(aim.defer_cost, "defer_cost", "[0, 1]", "the loss of a row that a person decides about")
+    else:
+        refuse_deferral([*aim.goals, *([aim.objective] if isinstance(aim.objective, Rate) else [])])
 
 
 def _risk_or_rate(alpha: float | None, objective: Any) -> Risk | Rate:
@@ -164,6 +174,20 @@ def posed(selection: Selection, aim: Aim) -> Game:
     risk = selection.risk or aim.objective
     assert isinstance(risk, Risk)  # noqa: S101 - a rate has its row
     return Game(losses, risk, weight, goals)
+
+
+def choose_nearest(selection: Selection, aim: Aim) -> Choice:
+    """Choose the mixture that misses the goals least, of those the one with the least risk; no budget limits it."""
+    assert selection.goals is not None  # noqa: S101 - they cannot be met
+    return posed(selection._replace(goals=selection.goals.nearest()), aim).solve()
+
+
+def choose_or_nearest(selection: Selection, aim: Aim) -> Choice:
+    """Choose the mixture, or that which misses the goals least where none meets them."""
+    try:
+        return choose_mixture(selection, aim)
+    except InfeasibleGoals:
+        return choose_nearest(selection, aim)
 
 
 def choose_mixture(selection: Selection, aim: Aim) -> Choice:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from itertools import count
-from typing import Any, NamedTuple, Self, TypeAlias
+from typing import Any, ClassVar, NamedTuple, Self, TypeAlias
 
 import numpy as np
 from sklearn.base import _clone_parametrized, clone
@@ -57,6 +57,12 @@ class GoalClassifier(RuleClassifier):
         combination of their values. None: one threshold for all.
     budget : float in [0, 1], optional
         Largest average loss above the least that is possible under the goals, so that a tail is not bought blindly.
+    defer_cost : float in [0, 1], optional
+        The loss of a row that is deferred to a person; an error costs 1. Rules then have two thresholds for each group,
+        and defer between them; see also the goals ``defer_rate`` and ``decided_error_rate``. None: every row is
+        decided.
+    defer_label : text or number, default="defer"
+        What ``predict`` says of deferred rows; no class may be called so.
     cv : int, splitter, iterable of splits or "prefit", default=5
         Rules are chosen on scores of rows which the models were not trained on. A number, a splitter of scikit-learn or
         a list of pairs of arrays: folds, whose models score the rows inside. ``"prefit"``: ``estimator`` is fitted, and
@@ -122,6 +128,11 @@ class GoalClassifier(RuleClassifier):
     """
 
     scores, unknown_group, _prefers_usual = True, "refuse", True
+    _added_later: ClassVar[dict[str, Any]] = {
+        **RuleClassifier._added_later,  # noqa: SLF001 - its own
+        "defer_cost": None,
+        "defer_label": "defer",
+    }
     _stored_apart = ("estimators_",)  # each model in a file of its own inside of that of the mixture
     _tell: Tell | None = None  # how many models are trained, of how many, and what the newest is called
 
@@ -134,6 +145,8 @@ class GoalClassifier(RuleClassifier):
         objective: Any = None,
         by: Any = (),
         budget: float | None = None,
+        defer_cost: float | None = None,
+        defer_label: Any = "defer",
         cv: Any = 5,
         decision: str = "sticky",
         key: bytes | None = None,
@@ -147,6 +160,8 @@ class GoalClassifier(RuleClassifier):
         self.objective = objective
         self.by = by
         self.budget = budget
+        self.defer_cost = defer_cost
+        self.defer_label = defer_label
         self.cv = cv
         self.decision = decision
         self.key = key

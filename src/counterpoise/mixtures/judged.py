@@ -40,7 +40,7 @@ class Judged:
         codes = model._scored.group_codes(model.groups_)[TRAIN]
         rows = ScoredRows(model._check_predict_input(X), model._scored.scores[TRAIN], codes)
         members = [model._rule_member(rule, 0) for rule in model.rules_]
-        rules = Mixture(Pool(members, model.classes_, model.n_jobs), model.mixture_, model._drawing())
+        rules = Mixture(model._pool_of(members), model.mixture_, model._drawing())
         return AskedRows(rows, rules, self._at_usual(np.ones(1), None))
 
     def _told_rows(self, X: Any, codes: AnyArray) -> tuple[Mixture, ScoredRows]:
@@ -55,4 +55,4 @@ class Judged:
         model: Any = self
         rule = Rule(0, dict.fromkeys(model.groups_.names, float(model._scored.usual[0])))
         members = [model._rule_member(rule, fold) for fold in range(shares.size)]
-        return Mixture(Pool(members, model.classes_, model.n_jobs), shares, draws if shares.size > 1 else None)
+        return Mixture(model._pool_of(members), shares, draws if shares.size > 1 else None)

@@ -103,6 +103,12 @@ class Pool(NamedTuple):
     members: Sequence[Any]
     classes: AnyArray  # sorted
     n_jobs: int | None  # threads in which they are asked
+    deferred: Any = None  # what is said of rows that a member defers, whose code is behind those of the classes
+
+    @property
+    def answers(self) -> AnyArray:
+        """Return what members may say: the classes, and that a person decides, where some defer."""
+        return self.classes if self.deferred is None else with_label(self.classes, self.deferred)
 
     def needs_rows(self) -> bool:
         """Tell whether there are members that must be asked; stored predictions need not."""
@@ -139,15 +145,15 @@ class Mixture(NamedTuple):
             codes = self.probabilities(X).argmax(axis=1)
         else:
             codes = self.codes_of(X, self.drawn(X, given, ids))
-        return np.asarray(self.pool.classes[codes])
+        return np.asarray(self.pool.answers[codes])
 
     def probabilities(self, X: Any) -> FloatArray:
-        """Return the probability that a draw says each class."""
+        """Return the probability that a draw gives each answer: each class, then deferral where there is any."""
         active = np.flatnonzero(self.shares).tolist()
         ask: Callable[..., Any] = delayed(predict_codes)
         tasks = (ask(self.pool.members[place], X, self.pool.classes) for place in active)
         votes = Parallel(n_jobs=self.pool.n_jobs, prefer="threads")(tasks)
-        return shared(votes, self.shares[active], len(self.pool.classes))
+        return shared(votes, self.shares[active], len(self.pool.answers))
 
     def drawn(self, X: Any, given: Any, ids: Any = None) -> IntArray:
         """Return the place of the member that decides about each row, where it is drawn."""
@@ -181,6 +187,14 @@ class AskedRows(NamedTuple):
     rows: ScoredRows
     rules: Mixture
     usual: Mixture  # at its usual threshold
+
+
+def with_label(classes: AnyArray, label: Any) -> AnyArray:
+    """Return the classes and one more label, each as it is: beside numbers a text stays a text."""
+    is_same = is_text(classes) == isinstance(label, str) and classes.dtype.kind in "Uiuf"
+    found = np.append(classes, [label]) if is_same else np.append(classes.astype(object), [None])
+    found[-1] = label
+    return found
 
 
 def shared(votes: Sequence[AnyArray], shares: FloatArray, n_classes: int) -> FloatArray:

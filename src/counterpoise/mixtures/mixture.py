@@ -50,6 +50,12 @@ class MixtureClassifier(RuleClassifier):
         for the answers of the deployed model. None: one threshold for all.
     budget : float in [0, 1], optional
         Largest average loss above the least that is possible under the goals, so that a tail is not bought blindly.
+    defer_cost : float in [0, 1], optional
+        The loss of a row that is deferred to a person; an error costs 1. Rules then have two thresholds for each group,
+        and defer between them; see also the goals ``defer_rate`` and ``decided_error_rate``. None: every row is
+        decided. Needs ``scores``.
+    defer_label : text or number, default="defer"
+        What ``predict`` says of deferred rows; no class may be called so.
     unknown_group : {"refuse", "pool"}, default="refuse"
         What to do about groups of ``by`` with few rows in ``fit`` or none: raise an error, or decide about all of them
         by one threshold: their own, or, where ``fit`` saw none of them, that which calls as many people positive as the
@@ -130,6 +136,8 @@ class MixtureClassifier(RuleClassifier):
         "by": (),
         "budget": None,
         "unknown_group": "refuse",
+        "defer_cost": None,
+        "defer_label": "defer",
     }
 
     def __init__(
@@ -142,6 +150,8 @@ class MixtureClassifier(RuleClassifier):
         scores: bool = False,
         by: Any = (),
         budget: float | None = None,
+        defer_cost: float | None = None,
+        defer_label: Any = "defer",
         unknown_group: str = "refuse",
         decision: str = "sticky",
         max_models: int | None = None,
@@ -157,6 +167,8 @@ class MixtureClassifier(RuleClassifier):
         self.scores = scores
         self.by = by
         self.budget = budget
+        self.defer_cost = defer_cost
+        self.defer_label = defer_label
         self.unknown_group = unknown_group
         self.decision = decision
         self.max_models = max_models

@@ -14,7 +14,7 @@ from counterpoise._base.types import AnyArray, ArrayLike, FloatArray, IntArray
 from counterpoise.goals import GoalCheck, Table
 from counterpoise.goals.tables import with_train
 from counterpoise.mixtures.answers import TRAIN, Answers, find_positive
-from counterpoise.mixtures.choosing import WORST_GROUP, Aim, Evidence, as_aim, choose_mixture, select
+from counterpoise.mixtures.choosing import WORST_GROUP, Aim, Evidence, as_aim, choose_mixture, choose_or_nearest, select
 from counterpoise.mixtures.draws import known_draws
 from counterpoise.mixtures.game import Choice, Selection
 from counterpoise.mixtures.members import Mixture, Pool, shared
@@ -103,12 +103,12 @@ class RandomizedClassifier(PooledClassifier):
     def staged_predict_proba(self, X: Any) -> Iterator[FloatArray]:
         """Yield ``predict_proba`` of the first model, the first two and so on, each with its own mixture.
 
-        Goals hold at every stage; where the models so far cannot meet them, ``InfeasibleGoals`` is raised.
+        Goals hold at every stage at which the models so far can meet them; before they are missed as little as can be.
         """
         mixture, rows = self._asked(X)
         votes, aim = [predict_codes(member, rows, self.classes_) for member in mixture.pool.members], self._aim()
         for n_models in range(1, len(votes) + 1):
-            choice = choose_mixture(self.selection_.first(n_models), aim)
+            choice = choose_or_nearest(self.selection_.first(n_models), aim)
             yield shared(votes[:n_models], choice.mixture, len(self.classes_))
 
     def staged_predict(self, X: Any) -> Iterator[AnyArray]:

@@ -1,7 +1,7 @@
 """Classifiers whose members may be rules of scores: a threshold for each group that may be looked at."""
 
 import copy
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Self
 
@@ -13,10 +13,12 @@ from sklearn.utils.validation import _check_feature_names, _check_n_features, ch
 from counterpoise._base.checks import check_choice, check_mixture, is_frame
 from counterpoise._base.types import AnyArray, ArrayLike, FloatArray, IntArray
 from counterpoise.goals import Table
+from counterpoise.goals.classes import check_defer_label
 from counterpoise.goals.tables import with_train
 from counterpoise.mixtures.answers import TRAIN, Answers, Positive, find_positive
-from counterpoise.mixtures.cautions import warn_of_everybody, warn_of_the_average
+from counterpoise.mixtures.cautions import warn_of_the_average
 from counterpoise.mixtures.choosing import Aim, Evidence, as_aim, select
+from counterpoise.mixtures.deferring import Deferring
 from counterpoise.mixtures.draws import check_key
 from counterpoise.mixtures.folds import spread
 from counterpoise.mixtures.game import Choice
@@ -30,17 +32,18 @@ from counterpoise.mixtures.scores.choosing import RuleChoice, choose_rules, mean
 from counterpoise.mixtures.scores.evidence import Ranked, ScoreEvidence, rank
 from counterpoise.mixtures.scores.fixed import as_fixed, search_fixed, value_of
 from counterpoise.mixtures.scores.groups import UNKNOWN, as_columns, find_groups
-from counterpoise.mixtures.scores.rules import Rule, usual_rules
+from counterpoise.mixtures.scores.rules import Rule
 from counterpoise.theory.risks import Risk
 
-FIXED = "fixed"
+FIXED, NEVER = "fixed", "never"
 
 
-class RuleClassifier(Ranking, Judged, RandomizedClassifier):
+class RuleClassifier(Ranking, Judged, Deferring, RandomizedClassifier):
     """What every classifier shares that may mix rules of scores.
 
-    A subclass has parameters ``scores``, ``by``, ``budget`` and ``unknown_group``; with ``scores`` its ``fit`` sets
-    ``_members`` to what tells the scores of ``estimators_``, and ``_settle`` sets ``rules_`` and ``groups_``.
+    A subclass has parameters ``scores``, ``by``, ``budget`` and ``unknown_group``, and may have ``defer_cost`` and
+    ``defer_label``; with ``scores`` its ``fit`` sets ``_members`` to what tells the scores of ``estimators_``, and
+    ``_settle`` sets ``rules_`` and ``groups_``.
     """
 
     _prefers_usual = False  # thresholds, where no goals are asked for and others are not surely better
@@ -67,7 +70,7 @@ class RuleClassifier(Ranking, Judged, RandomizedClassifier):
         Returns
         -------
         array of shape (n_samples,)
-            Class labels.
+            Class labels; ``defer_label`` for rows that are deferred.
         """
         if self._has_rules and self.decision in ("sticky", "sample"):
             return self._drawn(X, ids, sensitive_features, baseline)
@@ -85,9 +88,16 @@ class RuleClassifier(Ranking, Judged, RandomizedClassifier):
         drawn = mixture.drawn(unscored, self._known_columns(X), ids)
         columns = np.array([member.model for member in mixture.pool.members])[drawn]
         rows = replace(unscored, scores=self._scorers().scores_of_each(checked, columns))
-        return np.asarray(self.classes_[mixture.codes_of(rows, drawn)])
+        return np.asarray(mixture.pool.answers[mixture.codes_of(rows, drawn)])
 
-    def predict_proba(self, X: Any, sensitive_features: Any = None, baseline: ArrayLike | None = None) -> FloatArray:
+    def predict_proba(
+        self,
+        X: Any,
+        sensitive_features: Any = None,
+        baseline: ArrayLike | None = None,
+        *,
+        deferral: bool = False,
+    ) -> FloatArray:
         """Return the probability that a draw from the mixture says each class: the mixture itself.
 
         Parameters
@@ -95,33 +105,27 @@ class RuleClassifier(Ranking, Judged, RandomizedClassifier):
         X : array, sparse matrix or data frame of shape (n_samples, n_features)
         sensitive_features, baseline
             As for ``predict``.
+        deferral : bool, default=False
+            Whether there is one more column, the last: how likely a row is deferred.
 
         Returns
         -------
-        array of shape (n_samples, n_classes)
-            In the order of ``classes_``.
+        array of shape (n_samples, n_classes) or (n_samples, n_classes + 1)
+            In the order of ``classes_``. What is missing to 1 is how likely a row is deferred.
         """
         mixture, rows = self._asked(X, sensitive_features, baseline)
-        return mixture.probabilities(rows)
+        return self._answer_columns(mixture.probabilities(rows), deferral=deferral)
 
-    def staged_predict_proba(
-        self, X: Any, sensitive_features: Any = None, baseline: ArrayLike | None = None
-    ) -> Iterator[FloatArray]:
-        """Yield ``predict_proba`` of the first model, the first two and so on, each with its own mixture.
-
-        Goals hold at every stage; where the models so far cannot meet them, ``InfeasibleGoals`` is raised.
-        """
-        if not self._has_rules:
-            yield from super().staged_predict_proba(X)
-            return
-        checked, every = self._check_predict_input(X), np.arange(len(self._members))
-        rows = self._scored_rows(X, checked, sensitive_features, baseline, every)
-        for n_models in range(1, self._n_scores + 1):
-            stage = copy.copy(self)
-            stage._settle(self._scored.first(n_models), self._aim())  # noqa: SLF001 - of our own kind
-            yield Mixture(stage._pool(), stage._shares(), None).probabilities(rows)  # noqa: SLF001 - as above
-
-    def rebalance(self, X: Any = None, y: Any = None, *, by: Any = None, **changes: Any) -> Self:
+    def rebalance(
+        self,
+        X: Any = None,
+        y: Any = None,
+        *,
+        by: Any = None,
+        defer_cost: float | str | None = None,
+        defer_label: Any = None,
+        **changes: Any,
+    ) -> Self:
         """Return a classifier with the same models and another mixture; nothing is trained.
 
         Parameters
@@ -130,6 +134,10 @@ class RuleClassifier(Ranking, Judged, RandomizedClassifier):
             Default: those of ``fit``, whose predictions or scores were kept, so that no model is even evaluated.
         by : str or list of str, optional
             For rules of scores: other columns that they may look at; ``()`` for none. Default: the present ones.
+        defer_cost : float in [0, 1] or "never", optional
+            For rules of scores: another loss of a row that is deferred, or that none is. Default: the present one.
+        defer_label : label, optional
+            What ``predict`` then says of such rows. Default: the present one.
         **changes
             ``alpha``, ``goals``, ``objective``, ``budget``, ``sample_weight``, ``sensitive_features``, ``baseline``,
             ``datasets``, ``largest_weight`` and ``tables``, as for every mixture: see
@@ -147,7 +155,11 @@ class RuleClassifier(Ranking, Judged, RandomizedClassifier):
         """
         check_is_fitted(self)
         other = copy.copy(self)
-        other.set_params(**({} if by is None else {"by": by}))
+        given = {"by": by, "defer_cost": defer_cost, "defer_label": defer_label}
+        changed = {name: value for name, value in given.items() if value is not None}
+        if isinstance(defer_cost, str) and defer_cost == NEVER:
+            changed["defer_cost"] = None
+        other.set_params(**changed)
         other._check_score_parameters()  # noqa: SLF001 - of our own kind
         return super(RuleClassifier, other).rebalance(X, y, **changes)
 
@@ -169,9 +181,8 @@ class RuleClassifier(Ranking, Judged, RandomizedClassifier):
                 f"tell two classes apart; got {len(classes)}: {classes.tolist()}. Make the labels binary, "
                 "or mix what the models say: MixtureClassifier with scores=False."
             )
-        positive = find_positive(classes, self.pos_label)
-        assert positive is not None  # noqa: S101 - of two classes
-        return positive
+        check_defer_label(self.defer_label, classes.tolist() if self.defer_cost is not None else ())
+        return find_positive(classes, self.pos_label)
 
     def _check_labelled(self, X: Any, y: Any) -> tuple[Any, AnyArray]:
         """Return labelled rows as the models take them, after a look at their shape."""
@@ -207,7 +218,11 @@ class RuleClassifier(Ranking, Judged, RandomizedClassifier):
         if not isinstance(self.scores, (bool, np.bool_)):
             raise TypeError(f"scores must be True or False; got {self.scores!r}.")
         check_choice(self.unknown_group, "unknown_group", UNKNOWN)
-        asked = {"by": bool(as_columns(self.by)), "decision": self.decision == FIXED}
+        asked = {
+            "by": bool(as_columns(self.by)),
+            "decision": self.decision == FIXED,
+            "defer_cost": self.defer_cost is not None,
+        }
         for name in [name for name, is_set in asked.items() if is_set and not self.scores]:
             raise ValueError(f"{name}={getattr(self, name)!r} is for rules of scores: set scores=True as well.")
 
@@ -224,16 +239,12 @@ class RuleClassifier(Ranking, Judged, RandomizedClassifier):
         """Return how many models rules can be of: those of one fold."""
         return len(self._members) // self._fold_shares.size
 
-    def _thresholds(self) -> FloatArray:
-        """Return the thresholds of the rules by group."""
-        return np.array([[*rule.thresholds.values()] for rule in self.rules_])
-
     def _pool(self) -> Pool:
         if not self._has_rules:
             return super()._pool()
         folds = range(self._fold_shares.size)
         members = [self._rule_member(rule, fold) for fold in folds for rule in self.rules_]
-        return Pool(members, self.classes_, self.n_jobs)
+        return self._pool_of(members)
 
     def _shares(self) -> FloatArray:
         return np.multiply.outer(self._fold_shares, self.mixture_).ravel() if self._has_rules else super()._shares()
@@ -269,11 +280,12 @@ class RuleClassifier(Ranking, Judged, RandomizedClassifier):
         checked, columns = self._check_predict_input(X), self._columns_of(np.array([rule.model]))
         rows = self._scored_rows(X, checked, sensitive_features, baseline, columns)
         members = [self._rule_member(rule, fold) for fold in range(self._fold_shares.size)]
-        return Mixture(Pool(members, self.classes_, None), self._fold_shares, None).decide(rows, X)
+        return Mixture(self._pool_of(members), self._fold_shares, None).decide(rows, X)
 
     def _rule_member(self, rule: Rule, fold: int) -> RuleMember:
         place, column = self._scored.positive.place, fold * self._n_scores + rule.model
-        return RuleMember(column, np.array([*rule.thresholds.values()]), place, self._scored_alone)
+        upper, lower = map(np.array, rule.levels)
+        return RuleMember(column, upper, place, self._scored_alone, None if rule.lower is None else lower)
 
     def _scored_alone(self, X: Any, columns: IntArray) -> ScoredRows:
         """Return rows with scores, and with groups as far as X shows them."""
@@ -336,7 +348,7 @@ class RuleClassifier(Ranking, Judged, RandomizedClassifier):
         if not isinstance(evidence, ScoreEvidence):
             super()._settle(evidence, aim)
             return
-        table = evidence.answers.tables[TRAIN]
+        table, evidence = evidence.answers.tables[TRAIN], evidence._replace(deferral=self._deferral(aim))
         ranked = rank(evidence, find_groups(as_columns(self.by), table, self.unknown_group))
         choice = choose_rules(ranked, aim)
         if self.decision == FIXED:
@@ -349,13 +361,11 @@ class RuleClassifier(Ranking, Judged, RandomizedClassifier):
         self._settle_on(told, aim, select(told, aim)._replace(risk=choice.risk), made)
         if isinstance(aim.objective, Risk):
             self._warn_of_the_average(ranked, choice, aim)
-        levels = self._thresholds()[self.mixture_ > 0]
-        if aim.goals and np.isinf(levels).all() and np.ptp(np.sign(levels)) == 0:
-            warn_of_everybody(evidence.positive.labels[int(levels.flat[0] < 0)], stacklevel=3)
+        self._warn_of_everybody(aim)
 
     def _warn_of_the_average(self, ranked: Ranked, choice: RuleChoice, aim: Aim) -> None:
         """Say what the tail and the goals cost on average beside the best model at its usual threshold."""
-        loss, usual = mean_loss(ranked), usual_rules(ranked.cuts, ranked.evidence.usual)
+        loss, usual = mean_loss(ranked), ranked.usual_decisions()
         mixed, alone = float(loss.of(choice.rules)[0] @ choice.mixture), float(loss.of(usual).min())
         warn_of_the_average(mixed, alone, "the best model", aim, stacklevel=4)
 

@@ -21,6 +21,7 @@ CLASSES = ESTIMATORS | {
     "Count": "counterpoise.goals.terms",
     "DROBoostClassifier": "counterpoise.boosting.dro",
     "Dataset": "counterpoise.goals.rows",
+    "Deferral": "counterpoise.mixtures.scores.evidence",
     "Descent": "counterpoise.boosting.descent",
     "DeterministicRule": "counterpoise.mixtures.one_rule",
     "Draws": "counterpoise.mixtures.draws",

@@ -74,8 +74,9 @@ class Decoder:
 
     def _get(self, child: Any) -> Any:
         if isinstance(child, list):
-            (place,) = child
-            return self._values[_place(place, self._values)]
+            if len(child) != 1:
+                raise UnreadableModel("it refers to a part in an unknown way")
+            return self._values[_place(child[0], self._values)]
         if isinstance(child, dict):
             raise UnreadableModel("it refers to a part in an unknown way")
         return child

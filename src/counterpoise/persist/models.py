@@ -213,8 +213,7 @@ def _description(value: Any) -> dict[str, Any]:
 
 
 def _is_fitted(model: Any) -> bool:
-    from sklearn.exceptions import NotFittedError  # noqa: PLC0415 - this file lies below scikit-learn
-    from sklearn.utils.validation import check_is_fitted  # noqa: PLC0415 - as above
+    from sklearn.utils.validation import check_is_fitted  # noqa: PLC0415 - this file lies below scikit-learn
 
     if isinstance(model, type) or not hasattr(model, "predict"):
         return False
@@ -222,6 +221,6 @@ def _is_fitted(model: Any) -> bool:
         return True
     try:
         check_is_fitted(model)
-    except NotFittedError:
+    except (ArithmeticError, LookupError, TypeError, ValueError):  # not fitted, or computed from parts of a wrong kind
         return False
     return True

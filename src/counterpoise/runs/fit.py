@@ -1,12 +1,13 @@
 """Fitting a run: read, check, fit, measure, write; going on where an earlier fit was stopped."""
 
+import json
 import shlex
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from counterpoise._base.progress import Tell
+from counterpoise._base.progress import RunProgress, Tell
 from counterpoise.goals import Goal, InfeasibleGoals, Table, bind
 from counterpoise.goals.own_metrics import own_metrics
 from counterpoise.mixtures.choosing import as_aim, groups_by
@@ -156,6 +157,18 @@ def why_not_asked(goals: Iterable[Goal], part: Part, data: Data) -> Iterator[Val
             yield None
 
 
+def _other_ways(settings: RunSettings) -> Iterator[str]:
+    """Yield what may meet goals that decisions by the scores of plain models cannot."""
+    method = settings.method
+    if method.name != GOALS or as_columns(method.parameters.get("by", ())):
+        return
+    if settings.data.groups:
+        names = json.dumps(settings.data.groups)
+        yield f"Decisions that look at groups, if they may, can meet more: by = {names} in [method.parameters]."
+    if not method.models:
+        yield 'So can models that are trained for the goals: method.name = "lpboost".'
+
+
 def _fit(work: Work, writer: Writer, prints: Prints, command: str) -> None:
     """Fit and measure; whatever stops it is in the log."""
     started = time.monotonic()
@@ -168,6 +181,7 @@ def _fit(work: Work, writer: Writer, prints: Prints, command: str) -> None:
             writer.save_model(model)
         seconds = time.monotonic() - started
         work.say(f"fitted in {seconds:.1f} s; measures it on every split")
+        work.tell(RunProgress(0, 0, "measuring", seconds, 0.0))
         judge = Judge(work.settings, work.data, model, work.goals, plain_model(work))
         rows, texts = measure_all(judge, seconds)
         texts["commands"] = [command, shlex.join(["counterpoise", "report", writer.folder.name])]
@@ -178,5 +192,7 @@ def _fit(work: Work, writer: Writer, prints: Prints, command: str) -> None:
             writer.log(f"stopped: {type(error).__name__}: {error}".removesuffix(": "))
         if isinstance(error, InfeasibleGoals):
             error.add_note(_KEPT_INSIDE if trains_inside(work.settings.method) else _KEPT)
+            for way in _other_ways(work.settings):
+                error.add_note(way)
         with writing(work.checkpoint):  # an error of the system, of a round that could not be kept
             raise

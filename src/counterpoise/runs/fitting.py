@@ -111,11 +111,13 @@ def inside_goals(work: Work, model: Any, *, alpha: float | None = None, objectiv
     if not keeps_answers(model) and (part.weights is not None or is_unknown):
         given |= {"X": seen_by_last(model, part.X), "y": part.y, "sample_weight": part.weights}
         given["sensitive_features"] = part.groups or None
+    new = {name: one for name, one in data.extra.items() if name not in known}
+    others = new if trains_inside(work.settings.method) else data.extra  # rounds knew all columns, and chose on a part
     chosen = estimator.rebalance(
         **given,
         goals=work.enforced,
-        datasets={name: one.table(seen_by_last(model, one.X)) for name, one in data.extra.items() if name not in known},
-        tables={name: one.table() for name, one in {TRAIN: part, **data.extra}.items()},  # goals may name every column
+        datasets={name: one.table(seen_by_last(model, one.X)) for name, one in new.items()},
+        tables={name: one.table() for name, one in {TRAIN: part, **others}.items()},  # goals may name every column
     )
     return piped(model[0], chosen) if hasattr(model, "steps") else chosen
 

@@ -78,7 +78,7 @@ def writing(path: Path) -> Iterator[None]:
     """Say of errors of the system that a part of a run cannot be written."""
     try:
         yield
-    except RunFolderError:
+    except (RunFolderError, BrokenPipeError):  # the other is told: nobody reads on
         raise
     except OSError as error:
         reason = error.strerror or str(error)

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from counterpoise._base.types import AnyArray, BoolArray, FloatArray, IntArray
-from counterpoise.goals.tables import combined
+from counterpoise.goals.levels import combined
 from counterpoise.runs.asking import AskedRules
 from counterpoise.runs.judging import Judge
 from counterpoise.runs.quantities import CALIBRATION, CONFUSION, DEPLOYED, FIRST, MIXTURE, SCORES

@@ -20,6 +20,7 @@ _RARE = 20  # rows of a class
 _FEW = 12  # different whole numbers that may be codes of categories
 _UNIQUE = 0.9  # share of different texts from which a column is a name or a number of a person
 _LOOKED_AT = 100_000  # rows
+_YES = ("yes", "y", "true", "t", "positive", "pos", "good")
 _ODD_TEXTS = ("?", "-", "unknown", "Unknown", "missing", "n/a")  # that may stand for a missing value
 
 
@@ -151,15 +152,25 @@ def _roles(frame: Any, target: str, classes: Any, groups: Sequence[str]) -> Iter
     if int((frame[target] == rarest).sum()) < _RARE:
         yield f"# {rarest!r} has so few rows that a split may hold none, which fit refuses: merge it."
     if len(classes) == 2:  # noqa: PLR2004
-        yield f"positive = {_toml(classes[-1].item())}    # the class that goals such as recall speak of"
+        yield f"positive = {_toml(_positive(frame[target], classes))}    # the class that goals such as recall speak of"
     yield f"groups = {_toml(list(groups))}"
     yield "use_groups_as_features = false"
     weighing = next((name for name in frame.columns if str(name).lower() in _WEIGHTS), None)
     told = "sample weights, and with goals" if weighing is None else "by its name; as it stands it is a feature"
+    is_number = weighing is not None and frame[weighing].dtype.kind in "iuf"
+    heaviest = float(f"{1.05 * frame[weighing].max():.2g}") if is_number else 20.0
     yield f"# weights = {_toml(weighing or 'COLUMN')}     # {told}"
-    yield "# largest_weight = 20    # the most that a row of the population can weigh"
+    yield f"# largest_weight = {heaviest:g}    # the most that a row of the population can weigh"
     answers = _answer_columns(frame, target, classes, groups)
     yield f"baseline = {_toml(answers[0])}{_TAKEN}" if answers else f'# baseline = "COLUMN"{_DEPLOYED}'
+
+
+def _positive(column: Any, classes: Any) -> Any:
+    """Return the second of two classes; of texts that say no yes the rarer one, which is mostly looked for."""
+    first, second = classes.tolist()
+    if not isinstance(second, str) or second.strip().lower() in _YES:
+        return second
+    return min(first, second, key=lambda label: int((column == label).sum()))
 
 
 def _answer_columns(frame: Any, target: str, classes: Any, groups: Sequence[str]) -> list[str]:
@@ -222,6 +233,7 @@ def _two_classes(groups: Sequence[str]) -> Iterator[str]:
     looked_at = _toml(list(groups) or ["COLUMN"])
     yield 'name = "goals"    # a strong model, with decisions that meet the goals at the least error'
     yield '# models = [{ name = "gradient_boosting" }, { name = "logistic" }]    # whose scores; default: the first'
+    yield '# name = "lpboost"    # instead: models trained for the goals, for all groups alike (no by, no fixed)'
     yield from ("", "[method.parameters]")
     yield f"# by = {looked_at}    # what decisions may look at, where that is allowed: a threshold for each group"
     yield '# decision = "fixed"    # no draws: one threshold, at a price that the report tells'

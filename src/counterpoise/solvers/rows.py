@@ -57,17 +57,6 @@ class BitRows:
         """Return ``weights @ losses`` for weights as ``exact_parts``: to the last bit the same in any order of rows."""
         return np.asarray(sum(self.columns(np.ascontiguousarray(part)) for part in parts))
 
-    def beside(self, losses: AnyArray) -> "BitRows":
-        """Return the same rows with the zero-one losses of further models, in the same memory where they fit."""
-        packed, n_models = self.packed, self.n_models
-        for column in losses.T:
-            place = n_models % 8
-            if place == 0:
-                packed = np.column_stack([packed, np.zeros(self.n_rows, dtype=np.uint8)])
-            packed[:, -1] |= column.astype(np.uint8, copy=False) << np.uint8(place)
-            n_models += 1
-        return BitRows(packed, n_models)
-
     def only(self, places: IntArray) -> "BitRows":
         """Return some of the rows, given by their places in ascending order."""
         return self if places.size == self.n_rows else BitRows(self.packed[places], self.n_models)

@@ -14,7 +14,7 @@ import numpy as np
 from counterpoise._base.types import AnyArray, ByteArray, FloatArray
 from counterpoise.solvers import _kernels
 from counterpoise.solvers.bundle import Proof
-from counterpoise.solvers.rows import BitRows, Rows, is_zero_one, load_rows, shard_slices
+from counterpoise.solvers.rows import Rows, load_rows, shard_slices
 
 _BINS = 4096  # of a histogram of scores: two rounds of them separate any million scores
 _FEW = 10_000  # scores that are looked through faster than a thread is woken
@@ -119,25 +119,17 @@ class TailOracle:
         parts = self._map(lambda shard: shard.cut(tail), self.shards)
         return Cut(_total([slope for slope, _ in parts]), tail, [codes for _, codes in parts])
 
-    def widen(self, losses: AnyArray) -> bool:
-        """Add the losses of further models; return False where they are not zero-one, as those so far must be."""
-        bits = [shard.rows for shard in self.shards if isinstance(shard.rows, BitRows)]
-        if len(bits) < len(self.shards) or not is_zero_one(np.ascontiguousarray(losses)):
-            return False
-        for shard, rows, place in zip(self.shards, bits, self.places, strict=True):
-            shard.rows = rows.beside(losses[place])
-        self.n_models += losses.shape[1]
-        return True
+    def coded(self, cut: Cut) -> ByteArray:
+        """Return the code of each row: with the tail, all that a cut needs."""
+        sizes = [place.stop - place.start for place in self.places]
+        return np.concatenate([_unpacked(codes, size) for codes, size in zip(cut.codes, sizes, strict=True)])
 
-    def widened(self, cuts: list[Cut], losses: FloatArray) -> list[Cut]:
-        """Return cuts with entries for models that came after them, given the losses of those."""
-        parts = [(shard, losses[place]) for shard, place in zip(self.shards, self.places, strict=True)]
-
-        def entries(cut: Cut) -> FloatArray:
-            coded = [(*part, codes) for part, codes in zip(parts, cut.codes, strict=True)]
-            return _total(self._map(lambda one: one[0].decoded(cut.tail, one[2]) @ one[1], coded))
-
-        return [cut._replace(slope=np.append(cut.slope, entries(cut))) for cut in cuts]
+    def cut_of(self, tail: Tail, codes: ByteArray) -> Cut:
+        """Return the cut of a tail and codes of rows."""
+        packed = [_packed(codes[place]) for place in self.places]
+        parts = list(zip(self.shards, packed, strict=True))
+        slopes = self._map(lambda part: part[0].rows.columns(part[0].decoded(tail, part[1])), parts)
+        return Cut(_total(slopes), tail, packed)
 
     def value(self, mixture: FloatArray) -> float:
         """Return the CVaR: ``min over edges of edge + mean(max(scores - edge, 0)) / alpha``, attained at the tail's."""
@@ -189,6 +181,18 @@ class TailOracle:
         others = [self._pool.submit(function, item) for item in items[:-1]]
         last = function(items[-1])
         return [*(other.result() for other in others), last]
+
+
+_SHIFTS = np.arange(0, 8, 2, dtype=np.uint8)  # of four codes in a byte
+
+
+def _unpacked(codes: ByteArray, size: int) -> ByteArray:
+    return np.asarray((codes[:, None] >> _SHIFTS) & np.uint8(3)).ravel()[:size]
+
+
+def _packed(codes: ByteArray) -> ByteArray:
+    padded = np.append(codes, np.zeros(-codes.size % 4, dtype=np.uint8)).reshape(-1, 4)
+    return np.asarray(np.bitwise_or.reduce(padded << _SHIFTS, axis=1))
 
 
 def _total(parts: list[FloatArray]) -> FloatArray:

@@ -18,6 +18,27 @@ def cumulate(values: FloatArray, starts: IntArray) -> None:
             values[place] = total
 
 
+@kernel(void(_floats, int64[::1], int64[::1], int64[::1]))
+def cheapest_pairs(costs: FloatArray, starts: IntArray, uppers: IntArray, lowers: IntArray) -> None:
+    """Find for each part two of its cuts, the second no earlier, whose costs have the least sum.
+
+    The costs of all cuts as the first of two come before those as the second. Of equal sums the one of cuts that are
+    nearer to each other is taken, so that nothing is deferred for nothing.
+    """
+    n_cuts = costs.size // 2
+    for part in range(starts.size - 1):
+        first = starts[part]
+        uppers[part], lowers[part] = first, first
+        least = costs[first] + costs[n_cuts + first]
+        for cut in range(first + 1, starts[part + 1]):
+            if costs[cut] <= costs[first]:
+                first = cut
+            total = costs[first] + costs[n_cuts + cut]
+            if total < least:
+                least = total
+                uppers[part], lowers[part] = first, cut
+
+
 @kernel(void(int64[::1], int32[::1], _floats, _floats, _floats))
 def gather(places: IntArray, cells: AnyArray, density: FloatArray, amounts: FloatArray, sums: FloatArray) -> None:
     """Add to ``sums`` at the place of each row its amount times the density of its cell."""

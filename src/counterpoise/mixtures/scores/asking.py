@@ -177,9 +177,14 @@ class RuleMember(NamedTuple):
     thresholds: FloatArray  # by group
     place: int  # of the positive class
     score: Callable[[Any, IntArray], ScoredRows]  # rows with the scores of some models
+    lower: FloatArray | None = None  # by group, where rows between are deferred
 
     def predict_codes(self, X: Any) -> IntArray:
-        """Return the place of the class that the rule says of each row."""
+        """Return the place of the class that the rule says of each row, or that behind both where it defers."""
         rows = X if isinstance(X, ScoredRows) else self.score(X, np.array([self.model]))
-        is_above = rows.scores[:, self.model] > self.thresholds[rows.groups]
-        return np.where(is_above, self.place, 1 - self.place)
+        scores = rows.scores[:, self.model]
+        is_above = scores > self.thresholds[rows.groups]
+        said = np.where(is_above, self.place, 1 - self.place)
+        if self.lower is not None:
+            said[~is_above & (scores > self.lower[rows.groups])] = _PAIR
+        return said

@@ -1,10 +1,11 @@
 """The choice of a mixture of rules: what is asked as a program over every threshold, and the rules that solve it."""
 
-from typing import NamedTuple
+from collections.abc import Iterable
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from counterpoise._base.types import FloatArray
+from counterpoise._base.types import FloatArray, IntArray
 from counterpoise.goals import Rate
 from counterpoise.mixtures.answers import TRAIN
 from counterpoise.mixtures.choosing import Aim, groups_by
@@ -23,8 +24,9 @@ from counterpoise.mixtures.scores.program import (
     RuleProgram,
     Sums,
     as_sums,
+    edge_losses,
 )
-from counterpoise.mixtures.scores.rules import CutRules, at_usual, coupled, usual_rules
+from counterpoise.mixtures.scores.rules import CutRules, at_usual, coupled
 from counterpoise.theory.risks import CVaR, Mean, Risk, RiskRows, WorstGroup
 
 _EXACT = 1e-7  # gap of the least mean loss from which a budget is counted
@@ -54,7 +56,7 @@ class RuleChoice(NamedTuple):
 
 def choose_rules(ranked: Ranked, aim: Aim, tol: float = TOL) -> RuleChoice:
     """Return the best mixture of all rules, or raise ``InfeasibleGoals``."""
-    limits, start = limits_of(ranked, aim), usual_rules(ranked.cuts, ranked.evidence.usual)
+    limits, start = limits_of(ranked, aim), ranked.usual_rules()
     if aim.budget is not None:
         limits, start = within_budget(ranked, limits, start, aim.budget)
     asked = pose(ranked, aim)
@@ -74,7 +76,7 @@ def unless_usual(ranked: Ranked, aim: Aim, choice: RuleChoice) -> RuleChoice:
     """
     if aim.goals or not isinstance(aim.objective, Risk) or aim.objective.tail_fraction != 1.0:
         return choice
-    usual = at_usual(ranked.cuts, ranked.evidence.usual)
+    usual = at_usual(ranked.cuts, ranked.evidence.usual, ranked.evidence.defer_cost)
     alone = usual.only(np.array([mean_loss(ranked).of(usual)[0].argmin()]))
     mass = ranked.evidence.mass
     lost, least = ranked.as_evidence(alone).losses[:, 0], ranked.as_evidence(choice.rules).losses @ choice.mixture
@@ -120,37 +122,40 @@ def pose(ranked: Ranked, aim: Aim) -> Asked:
         return Asked(FixedLosses(mean_loss(ranked)), Mean())
     risk = objective.bind(_risk_rows(ranked))
     codes, is_positive = ranked.codes[TRAIN], given.is_positive
-    return Asked(CellLosses(ranked.cuts, codes, is_positive, given.mass, merge=risk.is_law_invariant), risk)
+    told: dict[str, Any] = {"merge": risk.is_law_invariant, "defer_cost": given.defer_cost}
+    return Asked(CellLosses(ranked.cuts, codes, is_positive, given.mass, **told), risk)
 
 
 def mean_loss(ranked: Ranked) -> Sums:
     """Return the mean loss of every rule."""
-    given = ranked.evidence
-    signed = np.where(given.is_positive, -given.mass, given.mass)
-    constant = np.array([given.mass[given.is_positive].sum()])
-    return Sums(constant, ranked.cuts.sums(ranked.train, signed)[None])
+    return _mean_losses(ranked, [(ranked.train, ranked.evidence.mass)])
+
+
+def _mean_losses(ranked: Ranked, parts: Iterable[tuple[IntArray | slice, FloatArray]]) -> Sums:
+    """Return the mean loss of every rule on some parts of the labelled rows, given the rows and shares of each."""
+    constants, added = [], []
+    for rows, share in parts:
+        is_positive = ranked.evidence.is_positive[rows]
+        edges = edge_losses(is_positive, ranked.evidence.defer_cost)
+        constants.append(float(share[is_positive].sum()))
+        added.append(np.concatenate([ranked.cuts.sums(rows, share * edge) for edge in edges]))
+    return Sums(np.array(constants), np.array(added))
 
 
 def _group_losses(ranked: Ranked, objective: WorstGroup) -> Sums:
     """Return the mean loss of every rule on each group that weighs anything."""
-    given, cuts = ranked.evidence, ranked.cuts
-    groups = groups_by(objective.names, given.answers.tables[TRAIN], given.groups)
-    mass, is_positive = given.mass, given.is_positive
-    constants, added = [], []
-    for group in np.unique(groups[mass > 0]).tolist():
-        rows = np.flatnonzero(groups == group)
-        share = mass[rows] / mass[rows].sum()
-        constants.append(float(share[is_positive[rows]].sum()))
-        added.append(cuts.sums(rows, np.where(is_positive[rows], -share, share)))
-    return Sums(np.array(constants), np.array(added))
+    given = ranked.evidence
+    groups, mass = groups_by(objective.names, given.answers.tables[TRAIN], given.groups), given.mass
+    parts = [np.flatnonzero(groups == group) for group in np.unique(groups[mass > 0]).tolist()]
+    return _mean_losses(ranked, [(rows, mass[rows] / mass[rows].sum()) for rows in parts])
 
 
 def _risk_rows(ranked: Ranked) -> RiskRows:
     """Return the rows that a risk is bound to: what is chosen has one dimension for each threshold."""
     given, cuts = ranked.evidence, ranked.cuts
     table = given.answers.tables[TRAIN]
-    n_samples = 1.0 / float((given.mass**2).sum())
-    return RiskRows(n_samples, cuts.n_models * cuts.n_groups + 1, lambda names: groups_by(names, table, given.groups))
+    n_samples, n_levels = 1.0 / float((given.mass**2).sum()), cuts.n_models * len(cuts.edges(0))
+    return RiskRows(n_samples, n_levels + 1, lambda names: groups_by(names, table, given.groups))
 
 
 def cleaned(mixture: FloatArray) -> FloatArray:

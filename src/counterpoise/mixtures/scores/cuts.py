@@ -3,8 +3,14 @@
 Rows are sorted once for each model: by group, then by falling score. A rule says the positive class about the first
 rows of each group, so whatever is linear in its answers is a running sum, looked up at the cuts of the rule. Scores
 that are nearer than 1e-9 go together: another batch or machine may compute them in another order.
+
+Where rows may be deferred a rule has two cuts in each group: it says the positive class up to the first, defers up to
+the second, and says the negative class about the rest. Whatever is linear in its answers is then a running sum at the
+first cut plus another one at the second, so each cut has two numbers: as an upper edge, and, behind all of those, as a
+lower edge.
 """
 
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -24,6 +30,7 @@ class Cuts(NamedTuple):
     places: tuple[IntArray, ...]  # of each model: the first cut of a row's group at which the row is called positive
     thresholds: FloatArray  # (n_cuts,)
     starts: IntArray  # (n_models, n_groups + 1): where the cuts of a group begin, and where those of the last end
+    defers: bool = False  # whether rules have two edges in each group, between which they defer
 
     @property
     def n_models(self) -> int:
@@ -34,6 +41,25 @@ class Cuts(NamedTuple):
     def n_groups(self) -> int:
         """Return the number of groups."""
         return int(self.starts.shape[1]) - 1
+
+    @property
+    def n_cuts(self) -> int:
+        """Return the number of cuts."""
+        return self.thresholds.size
+
+    @property
+    def n_edges(self) -> int:
+        """Return how many numbers rules are made of: one for each cut, or two."""
+        return self.n_cuts * (1 + self.defers)
+
+    def edges(self, model: int) -> list[IntArray]:
+        """Return the edges that rules of a model may have: in each group, then the lower ones in each."""
+        upper = [np.arange(first, last) for first, last in pairwise(self.starts[model].tolist())]
+        return upper + [one + self.n_cuts for one in upper] if self.defers else upper
+
+    def levels(self, edges: IntArray) -> FloatArray:
+        """Return the thresholds of edges."""
+        return np.asarray(self.thresholds[edges % self.n_cuts])
 
     def sums(self, rows: IntArray | slice, amounts: FloatArray) -> FloatArray:
         """Return for each cut the total amount of some rows that are called positive there."""
@@ -47,10 +73,23 @@ class Cuts(NamedTuple):
 
     def cumulated(self, totals: FloatArray) -> FloatArray:
         """Return running sums over the cuts of each group."""
-        _kernels.cumulate(totals, np.append(self.starts[:, :-1].ravel(), self.starts[-1, -1]))
+        _kernels.cumulate(totals, self.flat_starts)
         return totals
 
-    def nearest(self, model: int, thresholds: FloatArray) -> IntArray:
+    @property
+    def flat_starts(self) -> IntArray:
+        """Return where the cuts of each group of each model begin, and where the last end."""
+        return np.append(self.starts[:, :-1].ravel(), self.starts[-1, -1])
+
+    def nearest(self, model: int, uppers: FloatArray, lowers: FloatArray | None = None) -> IntArray:
+        """Return the rule of the edges next to thresholds; without lower ones it defers nothing."""
+        first = self._nearest(model, uppers)
+        if not self.defers:
+            return first
+        second = first if lowers is None else np.maximum(first, self._nearest(model, lowers))
+        return np.append(first, self.n_cuts + second)
+
+    def _nearest(self, model: int, thresholds: FloatArray) -> IntArray:
         """Return for each group the cut next to a threshold: the same rows are above but for one score at most."""
         found = []
         for start, end, threshold in zip(self.starts[model, :-1], self.starts[model, 1:], thresholds, strict=True):
@@ -59,7 +98,7 @@ class Cuts(NamedTuple):
         return np.array(found)
 
 
-def find_cuts(scores: FloatArray, groups: IntArray, n_groups: int) -> Cuts:
+def find_cuts(scores: FloatArray, groups: IntArray, n_groups: int, *, defers: bool = False) -> Cuts:
     """Sort the rows by each score.
 
     Parameters
@@ -69,6 +108,8 @@ def find_cuts(scores: FloatArray, groups: IntArray, n_groups: int) -> Cuts:
     groups : array of shape (n_rows,)
         The group of each row, from 0; a group may be empty.
     n_groups : int
+    defers : bool, default=False
+        Whether rules may defer.
 
     Examples
     --------
@@ -84,7 +125,7 @@ def find_cuts(scores: FloatArray, groups: IntArray, n_groups: int) -> Cuts:
     sizes = np.cumsum([0, *(len(thresholds) for _, thresholds, _ in found)])
     places = tuple(place + offset for (place, _, _), offset in zip(found, sizes.tolist(), strict=False))
     starts = np.array([start + offset for (_, _, start), offset in zip(found, sizes.tolist(), strict=False)])
-    return Cuts(places, np.concatenate([thresholds for _, thresholds, _ in found]), starts)
+    return Cuts(places, np.concatenate([thresholds for _, thresholds, _ in found]), starts, defers)
 
 
 def _cuts_of(scores: FloatArray, groups: IntArray, n_groups: int) -> tuple[IntArray, FloatArray, IntArray]:

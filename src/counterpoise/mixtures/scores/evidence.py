@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -15,9 +15,22 @@ from counterpoise.mixtures.answers import TRAIN, Answers, Positive, bits_of
 from counterpoise.mixtures.choosing import Evidence
 from counterpoise.mixtures.scores.cuts import Cuts, find_cuts
 from counterpoise.mixtures.scores.groups import Groups
-from counterpoise.mixtures.scores.rules import CutRules, Rule
+from counterpoise.mixtures.scores.rules import CutRules, Rule, usual_rules
 
 _TWO = 2  # classes that a threshold tells apart
+_NEGATIVE, _POSITIVE, _DEFERRED = 0, 1, 2  # codes of answers, as rates see them
+
+
+class Deferral(NamedTuple):
+    """That rules may leave a row to a person."""
+
+    cost: float  # the loss of such a row
+    label: Any  # what is said of it
+
+    def _check_loaded(self) -> None:
+        """Check what came from a file."""
+        if type(self.cost) is not float or not 0 <= self.cost <= 1:
+            raise ValueError("the cost of deferring is no number from 0 to 1")
 
 
 class ScoreEvidence(NamedTuple):
@@ -28,6 +41,12 @@ class ScoreEvidence(NamedTuple):
     sample_weight: FloatArray | None
     groups: IntArray | None  # of all sensitive features, for WorstGroup
     usual: FloatArray  # (n_models,): the threshold that a model has by itself
+    deferral: Deferral | None = None  # None: every row is decided
+
+    @property
+    def defer_cost(self) -> float | None:
+        """Return the loss of a deferred row, where there may be some."""
+        return None if self.deferral is None else self.deferral.cost
 
     @property
     def positive(self) -> Positive:
@@ -47,7 +66,12 @@ class ScoreEvidence(NamedTuple):
         return np.asarray(weights / weights.sum())
 
     def told(self, models: IntArray, thresholds: FloatArray, codes: Mapping[str, IntArray]) -> Evidence:
-        """Return what rules say, as if each were a model, given the thresholds of each for each group."""
+        """Return what rules say, as if each were a model, given the thresholds of each for each group.
+
+        Where rules may defer, the lower thresholds for each group stand behind the upper ones.
+        """
+        if self.deferral is not None:
+            return self._told_or_deferred(models, thresholds, codes, self.deferral.cost)
         said = {name: said_positive(self.scores[name], codes[name], models, thresholds) for name in codes}
         losses = (said[TRAIN] ^ self.is_positive[:, None]).view(np.uint8)
         bits = {name: bits_of(one) for name, one in said.items()}
@@ -57,6 +81,24 @@ class ScoreEvidence(NamedTuple):
         """Return the group of each row, by dataset."""
         what = {name: "The rows of fit" if name == TRAIN else f"The rows of dataset {name!r}" for name in self.scores}
         return {name: groups.codes(self.answers.tables[name], told) for name, told in what.items()}
+
+    def _told_or_deferred(
+        self, models: IntArray, thresholds: FloatArray, codes: Mapping[str, IntArray], cost: float
+    ) -> Evidence:
+        uppers, lowers = np.split(thresholds, 2, axis=1)
+        said = {}
+        for name, groups in codes.items():
+            above, inside = (said_positive(self.scores[name], groups, models, one) for one in (uppers, lowers))
+            said[name] = np.where(above, _POSITIVE, np.where(inside, _DEFERRED, _NEGATIVE)).astype(np.uint8)
+        wrong = (said[TRAIN] == _POSITIVE) ^ self.is_positive[:, None]
+        losses = np.where(said[TRAIN] == _DEFERRED, cost, wrong.astype(np.float64))
+        answers = replace(self.answers_with_deferral(), codes=said)
+        return Evidence(losses, self.sample_weight, self.groups, answers)
+
+    def answers_with_deferral(self) -> Answers:
+        """Return the tables with the classes and, where rows may be deferred, that answer too."""
+        deferred = None if self.deferral is None else self.deferral.label
+        return replace(self.answers, positives={}, codes={}, positive=self.positive._replace(deferred=deferred))
 
     def with_tables(self, tables: Mapping[str, Table]) -> Self:
         """Return the same scores with other tables for the same rows."""
@@ -119,30 +161,49 @@ class Ranked:
 
     def answers(self) -> Answers:
         """Return answers as if every cut were a model that calls its group positive up to there, and nobody else."""
-        return _CutAnswers(self.evidence.answers.tables, {}, self.evidence.positive, ranked=self)
+        told = self.evidence.answers_with_deferral()
+        return _CutAnswers(told.tables, {}, told.positive, ranked=self)
+
+    def usual_rules(self) -> CutRules:
+        """Return the rules that any search starts from."""
+        return usual_rules(self.cuts, self.evidence.usual, self.evidence.defer_cost)
+
+    def usual_decisions(self) -> CutRules:
+        """Return those of them that defer nothing."""
+        usual = self.usual_rules()
+        edges = self.cuts.levels(usual.cuts).reshape(len(usual), -1, self.cuts.n_groups)
+        return usual.only((edges[:, 0] == edges[:, -1]).all(axis=1))
 
     def as_evidence(self, rules: CutRules) -> Evidence:
         """Return what rules say on all datasets, as if each were a model."""
-        return self.evidence.told(rules.models, self.cuts.thresholds[rules.cuts], self.codes)
+        return self.evidence.told(rules.models, self.cuts.levels(rules.cuts), self.codes)
 
     def as_rules(self, rules: CutRules) -> list[Rule]:
         """Return rules as plain data."""
-        thresholds = self.cuts.thresholds[rules.cuts]
+        thresholds, n_groups = self.cuts.levels(rules.cuts), self.cuts.n_groups
         if self.groups.pools and self.cuts.starts[0, -1] - self.cuts.starts[0, -2] == 1:  # nobody here is of others
-            thresholds[:, -1] = self._pooled_thresholds(rules)
-        named = [dict(zip(self.groups.names, one, strict=True)) for one in thresholds.tolist()]
-        return [Rule(model, one) for model, one in zip(rules.models.tolist(), named, strict=True)]
+            for last in range(n_groups, thresholds.shape[1] + 1, n_groups):
+                thresholds[:, last - 1] = self._pooled_thresholds(rules, slice(last - n_groups, last))
+        return [self._as_rule(model, one) for model, one in zip(rules.models.tolist(), thresholds, strict=True)]
+
+    def _as_rule(self, model: int, thresholds: FloatArray) -> Rule:
+        """Return a rule, given its thresholds and, where rules may defer, the lower ones behind them."""
+        named = [dict(zip(self.groups.names, one.tolist(), strict=True)) for one in self._by_edge(thresholds)]
+        return Rule(model, named[0], None if named[-1] == named[0] else named[-1])
+
+    def _by_edge(self, thresholds: FloatArray) -> FloatArray:
+        return thresholds.reshape(-1, self.cuts.n_groups)
 
     def as_cuts(self, rules: Sequence[Rule]) -> CutRules:
         """Return plain rules as those whose cuts are known: they call the same rows positive."""
         models = np.array([rule.model for rule in rules])
-        cuts = [self.cuts.nearest(rule.model, np.array([*rule.thresholds.values()])) for rule in rules]
+        cuts = [self.cuts.nearest(rule.model, *map(np.array, rule.levels)) for rule in rules]
         return CutRules(models, np.array(cuts))
 
-    def _pooled_thresholds(self, rules: CutRules) -> FloatArray:
-        """Return for each rule one threshold for all that calls as many of the labelled rows positive as the rule."""
+    def _pooled_thresholds(self, rules: CutRules, groups: slice) -> FloatArray:
+        """Return for each rule one threshold for all with as many of the labelled rows above as the rule's edges."""
         mass, scores = self.evidence.mass, self.evidence.scores[TRAIN]
-        shares = self.cuts.sums(self.train, mass)[rules.cuts].sum(axis=1)
+        shares = self.cuts.sums(self.train, mass)[rules.cuts[:, groups] % self.cuts.n_cuts].sum(axis=1)
         together = find_cuts(scores, np.zeros(len(scores), dtype=np.int64), 1)
         sums = together.sums(slice(None), mass)
         found = []
@@ -156,7 +217,9 @@ def rank(evidence: ScoreEvidence, groups: Groups) -> Ranked:
     """Sort the rows of all datasets by each score, within groups."""
     codes = evidence.group_codes(groups)
     scores, together = np.concatenate(list(evidence.scores.values())), np.concatenate(list(codes.values()))
-    return Ranked(evidence, groups, codes, find_cuts(scores, together, len(groups.names)))
+    return Ranked(
+        evidence, groups, codes, find_cuts(scores, together, len(groups.names), defers=evidence.deferral is not None)
+    )
 
 
 @dataclass(frozen=True)
@@ -171,9 +234,27 @@ class _CutAnswers(Answers):
         cuts, first_rows = self.ranked.cuts, self.ranked.first_rows()
 
         @cache
-        def count(rows: Dataset, place: int) -> FloatArray:
+        def above(rows: Dataset) -> FloatArray:
             places, weights = views.rows(rows)
-            said = cuts.sums(places + first_rows[rows.name], weights)
-            return said if place == 1 else views.total(rows) - said
+            return cuts.sums(places + first_rows[rows.name], weights)
+
+        def count(rows: Dataset, place: int) -> FloatArray:
+            said = above(rows)
+            if cuts.defers:
+                return _at_edges(said, place, views.total(rows))
+            return said if place == _POSITIVE else views.total(rows) - said
 
         return count
+
+
+def _at_edges(above: FloatArray, place: int, total: float) -> FloatArray:
+    """Return what is answered with a code at each upper and at each lower edge, given the weight above each cut.
+
+    A row above the lower edge is deferred, and where it is above the upper one too, positive instead.
+    """
+    nothing = np.zeros(above.size)
+    if place == _POSITIVE:
+        return np.concatenate([above, nothing])
+    if place == _DEFERRED:
+        return np.concatenate([-above, above])
+    return np.asarray(total - np.concatenate([nothing, above]))

@@ -4,23 +4,24 @@ A fixed rule that meets goals is a point of a grid with as many dimensions as th
 it, and it need not be among the rules of the best mixture. Where all rules of a model are few, each is looked at. Else
 the cuts of a group are thinned to a few hundred, all pairs of cuts of two groups are exchanged as long as that helps,
 and the neighbourhood of the best is looked at in finer and finer steps. It is a search: what it does not find may
-exist.
+exist. Where rows may be deferred a rule has two thresholds in each group, which are searched as those of two groups
+are, but that one is never below the other.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
 
-from counterpoise._base.types import AnyArray, FloatArray, IntArray
+from counterpoise._base.types import AnyArray, BoolArray, FloatArray, IntArray
 from counterpoise.mixtures.choosing import Aim, Evidence, posed, select
 from counterpoise.mixtures.scores.choosing import Asked, RuleChoice, limits_of, mean_loss, pose, within_budget
 from counterpoise.mixtures.scores.cuts import Cuts
 from counterpoise.mixtures.scores.evidence import Ranked
 from counterpoise.mixtures.scores.limits import RuleLimits
 from counterpoise.mixtures.scores.program import FixedLosses, Sums, cheapest_rules
-from counterpoise.mixtures.scores.rules import CutRules, usual_rules
+from counterpoise.mixtures.scores.rules import CutRules
 from counterpoise.solvers.result import FEASIBLE
 
 _FEW = 200_000  # rules of a model that are all looked at
@@ -38,6 +39,7 @@ class _Space(NamedTuple):
     sums: Sums
     bounds: FloatArray
     room: FloatArray  # what a limit may be missed by: rounding
+    cuts: Cuts
 
     def keys(self, values: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the total violation and the objective for values of the functions, one column for each rule."""
@@ -47,9 +49,35 @@ class _Space(NamedTuple):
         violation = np.where(excess > self.room.reshape(shape), excess, 0.0).sum(axis=0)
         return violation, values[n_limits:].max(axis=0)
 
-    def best(self, values: FloatArray) -> tuple[tuple[float, float], int]:
+    def partner(self, edge: int) -> int | None:
+        """Return which edge of a rule is the other one of the same group, where there are two."""
+        return (edge + self.cuts.n_groups) % (2 * self.cuts.n_groups) if self.cuts.defers else None
+
+    def beside(self, edge: int, cuts: IntArray, point: IntArray) -> IntArray:
+        """Return the cuts that an edge can have beside the other edges of a rule."""
+        other = self.partner(edge)
+        if other is None:
+            return cuts
+        is_inside = cuts <= point[other] - self.cuts.n_cuts if edge < other else cuts - self.cuts.n_cuts >= point[other]
+        return np.asarray(cuts[is_inside])
+
+    def crossed(self, edges: Sequence[int], cuts: list[IntArray]) -> BoolArray | None:
+        """Return which combinations of cuts have a lower edge above the upper one, an axis for each edge."""
+        found = None
+        for first, edge in enumerate(edges):
+            other = self.partner(edge)
+            if other is not None and edge < other and other in edges:
+                last = list(edges).index(other)
+                upper, lower = (_on_axis(cuts[axis], axis, len(edges)) for axis in (first, last))
+                is_above = np.asarray(upper > lower - self.cuts.n_cuts)
+                found = is_above if found is None else found | is_above
+        return found
+
+    def best(self, values: FloatArray, crossed: BoolArray | None = None) -> tuple[tuple[float, float], int]:
         """Return the key of the best rule, and its place: the least violation, then the least objective."""
-        violation, objective = (part.ravel() for part in self.keys(values))
+        violation, objective = self.keys(values)
+        violation = (violation if crossed is None else np.where(crossed, np.inf, violation)).ravel()
+        objective = objective.ravel()
         objective = np.where(violation <= violation.min() + _SAME, objective, np.inf)
         place = int(objective.argmin())
         return (float(violation[place]), float(objective[place])), place
@@ -74,7 +102,7 @@ def search_fixed(ranked: Ranked, aim: Aim, start: CutRules, mixture: FloatArray,
     start, mixture, multipliers
         The best mixture: its rules, shares and the prices of the goals.
     """
-    limits, usual = limits_of(ranked, aim), usual_rules(ranked.cuts, ranked.evidence.usual)
+    limits, usual = limits_of(ranked, aim), ranked.usual_rules()
     if aim.budget is not None:
         limits, _ = within_budget(ranked, limits, usual, aim.budget)
     space = _space(ranked, pose(ranked, aim), limits, start.joined(usual))
@@ -91,10 +119,10 @@ def search_fixed(ranked: Ranked, aim: Aim, start: CutRules, mixture: FloatArray,
 def _space(ranked: Ranked, asked: Asked, limits: RuleLimits, rules: CutRules) -> _Space:
     losses = asked.losses.sums if isinstance(asked.losses, FixedLosses) else mean_loss(ranked)
     if limits.bounds.size == 0:
-        return _Space(losses, np.empty(0), np.empty(0))
+        return _Space(losses, np.empty(0), np.empty(0), ranked.cuts)
     held = limits.as_sums()
     both = Sums(np.append(held.constants, losses.constants), np.vstack([held.added, losses.added]))
-    return _Space(both, limits.bounds, FEASIBLE * limits.as_limits(rules)["row_scale"])
+    return _Space(both, limits.bounds, FEASIBLE * limits.as_limits(rules)["row_scale"], ranked.cuts)
 
 
 def _starts(
@@ -107,18 +135,18 @@ def _starts(
         weights = np.zeros(len(space.sums.constants))
         weights[: len(multipliers)], weights[len(space.bounds) :] = price * multipliers, 1.0
         yield cheapest_rules(cuts, space.sums.costs(weights)[1])[1].cuts[model]
-    sizes = np.diff(cuts.starts[model]) - 1
+    edges = cuts.edges(model)
     for share in np.linspace(0.0, 1.0, _N_SHARES):
-        yield cuts.starts[model, :-1] + np.rint(share * sizes).astype(np.int64)
+        yield np.array([one[round(share * (one.size - 1))] for one in edges])
     if own.any():
         draws = np.random.default_rng(0)
         for _ in range(_N_DRAWS):
             drawn = draws.choice(np.flatnonzero(own), cuts.n_groups, p=mixture[own] / mixture[own].sum())
-            yield rules.cuts[drawn, np.arange(cuts.n_groups)]
+            yield rules.cuts[np.resize(drawn, len(edges)), np.arange(len(edges))]
 
 
 def _searched(cuts: Cuts, space: _Space, model: int, starts: list[IntArray]) -> tuple[tuple[float, float], IntArray]:
-    whole = [np.arange(first, last) for first, last in zip(cuts.starts[model], cuts.starts[model, 1:], strict=False)]
+    whole = cuts.edges(model)
     if len(whole) == 1 or np.prod([float(one.size) for one in whole]) <= _FEW:
         return _every(space, whole)
     starts = _promising(space, starts)
@@ -138,8 +166,9 @@ def _promising(space: _Space, starts: list[IntArray]) -> list[IntArray]:
 
 def _every(space: _Space, cuts: list[IntArray]) -> tuple[tuple[float, float], IntArray]:
     """Look at all combinations of cuts."""
-    key, place = space.best(_combined(space, space.sums.constants, cuts))
-    return key, _chosen(cuts, range(len(cuts)), place)
+    edges = range(len(cuts))
+    key, place = space.best(_combined(space, space.sums.constants, cuts), space.crossed(edges, cuts))
+    return key, _chosen(cuts, place)
 
 
 def _thinned(cuts: IntArray, kept: list[int], n_groups: int) -> IntArray:
@@ -163,12 +192,19 @@ def _improved(space: _Space, cuts: list[IntArray], start: IntArray) -> tuple[tup
     while before is None or _rounded(key) < before:
         before = _rounded(key)
         for pair in pairs:
-            values = _combined(space, _at(space, point, pair), [cuts[group] for group in pair])
-            found, place = space.best(values)
+            within = [
+                cuts[edge] if space.partner(edge) in pair else space.beside(edge, cuts[edge], point) for edge in pair
+            ]
+            values = _combined(space, _at(space, point, pair), within)
+            found, place = space.best(values, space.crossed(pair, within))
             if _rounded(found) < _rounded(key):
                 key = found
-                point[list(pair)] = _chosen(cuts, pair, place)
+                point[list(pair)] = _chosen(within, place)
     return key, point
+
+
+def _on_axis(values: IntArray, axis: int, n_axes: int) -> IntArray:
+    return values.reshape([-1 if one == axis else 1 for one in range(n_axes)])
 
 
 def _combined(space: _Space, values: FloatArray, cuts: list[IntArray]) -> FloatArray:
@@ -179,11 +215,10 @@ def _combined(space: _Space, values: FloatArray, cuts: list[IntArray]) -> FloatA
     return values
 
 
-def _chosen(cuts: list[IntArray], groups: Iterable[int], place: int) -> IntArray:
-    """Return the cuts of some groups at a place among all their combinations."""
-    listed = [cuts[group] for group in groups]
-    places = np.unravel_index(place, [some.size for some in listed])
-    return np.array([some[at] for some, at in zip(listed, places, strict=True)])
+def _chosen(cuts: list[IntArray], place: int) -> IntArray:
+    """Return the cuts at a place among all their combinations."""
+    places = np.unravel_index(place, [some.size for some in cuts])
+    return np.array([some[at] for some, at in zip(cuts, places, strict=True)])
 
 
 def _at(space: _Space, point: IntArray, without: tuple[int, ...]) -> FloatArray:

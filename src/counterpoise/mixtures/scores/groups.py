@@ -8,7 +8,7 @@ import numpy as np
 from counterpoise._base.types import IntArray
 from counterpoise._base.words import did_you_mean
 from counterpoise.goals import Table
-from counterpoise.goals.tables import Levels, combined
+from counterpoise.goals.levels import Levels, combined
 
 BASELINE = "baseline"  # the word for the answers of the deployed model
 ALL, OTHERS = "all", "(other)"
@@ -93,7 +93,7 @@ def _named(table: Table, by: tuple[str, ...], what: str) -> tuple[IntArray, list
 
 
 def _levels(table: Table, name: str, what: str) -> Levels:
-    if name == BASELINE:
+    if name == BASELINE and (table.baseline is not None or BASELINE not in table.columns):
         if table.baseline is None:
             raise ValueError(f"{what} need baseline, the answers of the deployed model: the rules look at them.")
         return Table(None, None, {BASELINE: table.baseline}).levels(BASELINE)

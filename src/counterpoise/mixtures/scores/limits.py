@@ -84,7 +84,7 @@ class RuleLimits:
 
     def costs(self, multipliers: FloatArray) -> tuple[float, FloatArray]:
         """Return the weighted sum of the rows: for the rule that calls nobody positive, and what each cut adds."""
-        base, costs = 0.0, np.zeros(self.cuts.thresholds.size)
+        base, costs = 0.0, np.zeros(self.cuts.n_edges)
         if self.goals is not None:
             for place in np.flatnonzero(multipliers[: len(self.goals.bounds)]).tolist():  # few: most goals cost nothing
                 costs += multipliers[place] * self.goals.rows[place]
@@ -153,7 +153,7 @@ def infeasible(limits: RuleLimits, found: NoMixture) -> InfeasibleGoals:
 
 
 def _nothing(cuts: Cuts) -> Sums:
-    return Sums(np.zeros(1), np.zeros((1, cuts.thresholds.size)))
+    return Sums(np.zeros(1), np.zeros((1, cuts.n_edges)))
 
 
 def _at_the_edge(limits: RuleLimits, places: list[int], rules: CutRules) -> CutRules:

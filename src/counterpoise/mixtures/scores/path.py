@@ -10,7 +10,7 @@ from counterpoise.mixtures.scores.choosing import pose, solve, within_budget
 from counterpoise.mixtures.scores.evidence import Ranked
 from counterpoise.mixtures.scores.limits import RuleLimits
 from counterpoise.mixtures.scores.program import FixedLosses, NoMixture, RuleProgram, as_sums
-from counterpoise.mixtures.scores.rules import CutRules, usual_rules
+from counterpoise.mixtures.scores.rules import CutRules
 from counterpoise.solvers.result import MixtureSolution
 from counterpoise.theory.risks import CVaR
 
@@ -24,7 +24,7 @@ class RulePath:
         assert isinstance(rows, GoalRows)  # noqa: S101 - there is a goal
         self.rows, self.asked = rows, pose(ranked, aim)
         self.others = RuleLimits(ranked.cuts, rows).only(list(range(1, len(goals))))
-        self.rules = usual_rules(ranked.cuts, ranked.evidence.usual)
+        self.rules = ranked.usual_rules()
         if aim.budget is not None:
             self.others, self.rules = within_budget(ranked, self.others, self.rules, aim.budget)
 

@@ -2,10 +2,10 @@
 
 A pool of rules is mixed by the solver of any mixture. Its dual, weights of the rows and multipliers of the limits,
 says what calling a row positive would cost; summed up over the sorted rows that prices every cut of every group, and
-the best rule of each model is its cheapest cut in each group. The sum of those costs is a lower bound over *all*
-mixtures of all rules: where it meets the value of the pool's best mixture, no threshold is missing. Where the pool
-cannot meet the limits, the multipliers that prove it are priced instead, and either lead to a rule that helps or prove
-it for all rules.
+the best rule of each model is its cheapest cut in each group, or its cheapest pair of cuts where rows between them may
+be deferred. The sum of those costs is a lower bound over *all* mixtures of all rules: where it meets the value of the
+pool's best mixture, no threshold is missing. Where the pool cannot meet the limits, the multipliers that prove it are
+priced instead, and either lead to a rule that helps or prove it for all rules.
 """
 
 from itertools import pairwise
@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from counterpoise._base.types import AnyArray, BoolArray, ByteArray, FloatArray, IntArray
+from counterpoise._base.types import AnyArray, BoolArray, FloatArray, IntArray
 from counterpoise.mixtures.scores import _kernels
 from counterpoise.mixtures.scores.cuts import Cuts
 from counterpoise.mixtures.scores.rules import CutRules
@@ -34,7 +34,7 @@ class Sums(NamedTuple):
     """Linear functions of a rule's answers: a constant, and what each cut adds."""
 
     constants: FloatArray  # (n_functions,): of the rule that calls nobody positive
-    added: FloatArray  # (n_functions, n_cuts)
+    added: FloatArray  # (n_functions, n_edges)
 
     def of(self, rules: CutRules) -> FloatArray:
         """Return the functions of each rule, shape (n_functions, n_rules)."""
@@ -87,7 +87,14 @@ class CellLosses:
     sample_weight: FloatArray
 
     def __init__(
-        self, cuts: Cuts, groups: IntArray, is_positive: BoolArray, mass: FloatArray, *, merge: bool = True
+        self,
+        cuts: Cuts,
+        groups: IntArray,
+        is_positive: BoolArray,
+        mass: FloatArray,
+        *,
+        merge: bool = True,
+        defer_cost: float | None = None,
     ) -> None:
         order = np.flatnonzero(mass > 0) if merge else np.arange(mass.size)  # a risk may know the rows by their places
         if merge:
@@ -95,7 +102,8 @@ class CellLosses:
         self._cuts, self._groups = cuts, groups[order]
         self._places = [np.ascontiguousarray(places[order]) for places in cuts.places]
         self._is_positive, self._mass = is_positive[order], mass[order] / mass.sum()
-        self._signed = np.where(self._is_positive, -self._mass, self._mass)
+        self._defer_cost = defer_cost
+        self._added = [self._mass * one for one in edge_losses(self._is_positive, defer_cost)]
         self._merges = merge
         self._seen: set[tuple[int, int]] = set()
         codes = 2 * self._groups + self._is_positive if merge else np.arange(order.size)
@@ -107,7 +115,9 @@ class CellLosses:
         if not self._merges:  # every row is a cell of its own
             return
         asked = {
-            (model, cut) for model, cuts in zip(rules.models.tolist(), rules.cuts, strict=True) for cut in cuts.tolist()
+            (model, cut % self._cuts.n_cuts)
+            for model, cuts in zip(rules.models.tolist(), rules.cuts, strict=True)
+            for cut in cuts.tolist()
         } - self._seen
         for model, cut in sorted(asked):
             starts = self._cuts.starts[model]
@@ -130,21 +140,40 @@ class CellLosses:
         self._shown = np.empty(self._n_cells, dtype=np.int64)
         self._shown[self._cells] = np.arange(self._cells.size)
 
-    def of(self, rules: CutRules) -> ByteArray:
-        """Return where each rule fails, shape (n_cells, n_rules)."""
-        groups, is_positive = self._groups[self._shown], self._is_positive[self._shown]
-        losses = np.empty((self._shown.size, len(rules)), dtype=np.uint8)
+    def of(self, rules: CutRules) -> AnyArray:
+        """Return where each rule fails, and what it costs where it defers, shape (n_cells, n_rules)."""
+        groups, is_positive, cost = self._groups[self._shown], self._is_positive[self._shown], self._defer_cost
+        losses = np.empty((self._shown.size, len(rules)), dtype=np.uint8 if cost is None else np.float64)
         for place, (model, cuts) in enumerate(zip(rules.models.tolist(), rules.cuts, strict=True)):
-            losses[:, place] = (self._places[model][self._shown] <= cuts[groups]) != is_positive
+            rows = self._places[model][self._shown]
+            is_above = rows <= cuts[groups]
+            losses[:, place] = is_above != is_positive
+            if cost is not None:
+                lowers = cuts[self._cuts.n_groups :] - self._cuts.n_cuts
+                losses[~is_above & (rows <= lowers[groups]), place] = cost
         return losses
 
     def costs(self, weights: FloatArray) -> tuple[float, FloatArray]:
-        """Return the mean loss under weights of the cells: of the rule that calls nobody positive, and of each cut."""
-        sums, mass = np.zeros(self._cuts.thresholds.size), self.sample_weight
+        """Return the mean loss under weights of the cells: of the rule that calls nobody positive, and of each edge."""
+        mass, found = self.sample_weight, []
         density = np.divide(weights, mass, out=np.zeros(mass.size), where=mass > 0)
-        for places in self._places:
-            _kernels.gather(places, self._cells, density, self._signed, sums)
-        return float(weights @ self._is_positive[self._shown]), self._cuts.cumulated(sums)
+        for added in self._added:
+            sums = np.zeros(self._cuts.n_cuts)
+            for places in self._places:
+                _kernels.gather(places, self._cells, density, added, sums)
+            found.append(self._cuts.cumulated(sums))
+        costs = found[0] if len(found) == 1 else np.concatenate(found)
+        return float(weights @ self._is_positive[self._shown]), costs
+
+
+def edge_losses(is_positive: BoolArray, defer_cost: float | None) -> list[FloatArray]:
+    """Return what each row adds to the loss where an edge passes it: the upper one, and the lower one if any defer.
+
+    The lower edge passes a row first, which is then deferred and not called negative; the upper one makes it positive.
+    """
+    if defer_cost is None:
+        return [np.where(is_positive, -1.0, 1.0)]
+    return [np.where(is_positive, -defer_cost, 1.0 - defer_cost), np.where(is_positive, defer_cost - 1.0, defer_cost)]
 
 
 class Limits(Protocol):
@@ -230,7 +259,7 @@ class RuleProgram(NamedTuple):
 
         The cost of a rule is ``weights @ losses + multipliers @ (rows - bounds)``.
         """
-        base, costs = (0.0, np.zeros(self.cuts.thresholds.size)) if weights is None else self.losses.costs(weights)
+        base, costs = (0.0, np.zeros(self.cuts.n_edges)) if weights is None else self.losses.costs(weights)
         if self.limits is not None:
             constant, added = self.limits.costs(multipliers)
             base, costs = base + constant - float(multipliers @ self.limits.bounds), costs + added
@@ -239,7 +268,15 @@ class RuleProgram(NamedTuple):
 
 
 def cheapest_rules(cuts: Cuts, costs: FloatArray) -> tuple[FloatArray, CutRules]:
-    """Return for each model the least sum of one cut's cost for each group, and the rule of those cuts."""
+    """Return for each model the least sum of one cut's cost for each group, and the rule of those cuts.
+
+    Where rules may defer it is of two cuts, the lower edge no earlier than the upper one: one pass finds the best pair.
+    """
+    if cuts.defers:
+        uppers, lowers = np.empty((2, cuts.n_models * cuts.n_groups), dtype=np.int64)
+        _kernels.cheapest_pairs(costs, cuts.flat_starts, uppers, lowers)
+        best = np.hstack([one.reshape(cuts.n_models, -1) for one in (uppers, lowers + cuts.n_cuts)])
+        return costs[best].sum(axis=1), CutRules(np.arange(cuts.n_models), best)
     best = np.array(
         [[start + int(costs[start:end].argmin()) for start, end in pairwise(starts.tolist())] for starts in cuts.starts]
     )

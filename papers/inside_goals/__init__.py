@@ -1,0 +1,1 @@
+"""Training inside goals beside fairlearn's ExponentiatedGradient and a linear classifier with constraints."""

@@ -1,0 +1,173 @@
+"""Error against violation of methods that train inside goals: ours, ExponentiatedGradient, ConstrainedClassifier.
+
+Random parts of public data sets: at most half of the rows, and 3,000, to train on, and at most 12,000 others to test
+on, since violations on few rows are mostly noise. The goals are what
+ExponentiatedGradient means by its bounds: the rate of each sex is within the bound of that of all rows. The column
+``sex`` is not among the features. Everyone has the same learner (``ConstrainedClassifier`` is linear by itself), the
+same rows, and one thread, and is trained anew for every bound and chosen on the training rows. Churn, on unlabelled
+rows beside parity, cannot be stated in ExponentiatedGradient.
+"""
+
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
+from importlib.util import find_spec
+from itertools import product
+from typing import NamedTuple
+
+import numpy as np
+from sklearn.compose import make_column_transformer
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+
+from counterpoise.datasets import TableData, load_dataset
+from counterpoise.goals import Table
+from counterpoise.runs.results import ResultRow
+from papers.arrays import AnyArray
+from papers.inside_goals.methods import (
+    LEARNERS,
+    LINEAR,
+    NETWORK,
+    ODDS,
+    PARITY,
+    RATES,
+    TREES,
+    WITH_CHURN,
+    Answer,
+    People,
+    answers,
+    inside,
+    violation_of,
+)
+from papers.running import Experiment
+
+EXPERIMENT = "inside-goals"
+DATASETS = ("compas", "adult", "acs-income", "credit-default")
+PLAN = {
+    LINEAR: (("compas", "adult"), (PARITY, ODDS, WITH_CHURN)),
+    TREES: (DATASETS, tuple(RATES)),
+    NETWORK: (("compas",), (ODDS,)),
+}
+MOST_TRAIN, MOST_TEST = 3_000, 12_000  # rows
+VIOLATION, ERROR, CHURNED = "violation", "error", "churn"
+KEPT = "violation, training rows"
+FITS, SECONDS = "fits", "processor seconds"
+_RARE = 20  # rows of a category below which it is one of the rare
+
+
+class Part(NamedTuple):
+    """A data set, a learner, the question in the place of a split, and the seed of the rows."""
+
+    dataset: str
+    learner: str
+    split: str
+    seed: int
+
+    def __str__(self) -> str:
+        return f"{self.dataset}, {self.learner}, {self.split}, split {self.seed + 1}"
+
+
+def wanted(datasets: Sequence[str], n_seeds: int) -> list[Part]:
+    """Return all parts; that of the network is left out, with a warning, where PyTorch is not installed."""
+    missing = [name for name in ("fairlearn", "lightgbm") if find_spec(name) is None]
+    if missing:
+        raise ModuleNotFoundError(f"inside-goals needs {' and '.join(missing)}: pip install '.[bench]'.")
+    learners = list(PLAN)
+    if find_spec("torch") is None:
+        learners.remove(NETWORK)
+        warnings.warn("PyTorch is not installed, so the network is left out.", stacklevel=3)
+    asked = [
+        (name, learner, question)
+        for learner in learners
+        for name, question in product(*PLAN[learner])
+        if name in datasets
+    ]
+    return [Part(*one, seed) for seed in range(n_seeds) for one in asked]
+
+
+def measure(part: Part) -> list[ResultRow]:
+    """Return all measurements of one part."""
+    with threadpool_limits(1), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of fairlearn's use of pandas, and of features without names
+        _compile()
+        return list(measure_on(_loaded(part.dataset), part))
+
+
+@cache
+def _loaded(name: str) -> TableData:
+    return load_dataset(name)
+
+
+@cache
+def _compile() -> None:
+    """Fit once on next to nothing, so that no measured second is one of compiling."""
+    X = np.random.default_rng(0).normal(size=(200, 2))
+    inside(LEARNERS[LINEAR](), PARITY, People(X, (X[:, 0] > 0).astype(int), np.where(X[:, 1] > 0, "a", "b")), None, 0.1)
+
+
+def measure_on(data: TableData, part: Part) -> Iterator[ResultRow]:
+    """Yield what every method comes to on one split of the rows at hand."""
+    train, test = parted(data, part)
+    mail = None
+    if part.split == WITH_CHURN:
+        mail, test = _with_mail(train, test, part.learner)
+    for answer in answers(part.split, part.learner, train, mail):
+        settings = "" if answer.bound is None else f"bound={answer.bound:g}"
+        for quantity, value in _measured(answer, part.split, train, test).items():
+            where = part.dataset, part.learner, answer.method, part.seed, None, quantity, part.split
+            yield ResultRow(EXPERIMENT, *where, value, settings)
+
+
+def parted(data: TableData, part: Part) -> tuple[People, People]:
+    """Return rows to train on and to test on, without the column of the group among the features."""
+    order = np.random.default_rng(part.seed).permutation(len(data.y))
+    X, sex, y = _features(data), np.asarray(data.sensitive["sex"]).astype(str), np.asarray(data.y).astype(int)
+    n_train = min(len(order) // 2, MOST_TRAIN)
+    first, second = order[:n_train], order[n_train:][:MOST_TEST]
+    encode = (lambda rows: rows) if part.learner == TREES else _encoder(data, X[first])
+    return People(encode(X[first]), y[first], sex[first]), People(encode(X[second]), y[second], sex[second])
+
+
+def _encoder(data: TableData, rows: AnyArray) -> Callable[[AnyArray], AnyArray]:
+    """Return numbers of similar sizes, and a column for each category that is not rare."""
+    is_category = data.categorical[_columns(data)]
+    categories = OneHotEncoder(handle_unknown="infrequent_if_exist", min_frequency=_RARE, sparse_output=False)
+    parts = (StandardScaler(), np.flatnonzero(~is_category)), (categories, np.flatnonzero(is_category))
+    encode: Callable[[AnyArray], AnyArray] = make_column_transformer(*parts).fit(rows).transform
+    return encode
+
+
+def _columns(data: TableData) -> list[int]:
+    return [place for place, name in enumerate(data.feature_names) if name.lower() != "sex"]
+
+
+def _features(data: TableData) -> AnyArray:
+    return np.nan_to_num(np.asarray(data.X, dtype=np.float64)[:, _columns(data)], nan=-1.0)  # missing is a value
+
+
+def _with_mail(train: People, test: People, learner: str) -> tuple[Table, People]:
+    """Return half of the test rows without labels, with what a model of half of the training rows says, and the rest.
+
+    That model is the deployed one, which the others must not churn against.
+    """
+    deployed = LEARNERS[learner]().fit(train.X[::2], train.y[::2])
+    half = len(test.y) // 2
+    rest = People(test.X[half:], test.y[half:], test.sex[half:], deployed.predict(test.X[half:]))
+    return Table(test.X[:half], baseline=deployed.predict(test.X[:half])), rest
+
+
+def _measured(answer: Answer, question: str, train: People, test: People) -> dict[str, float]:
+    chances = np.asarray(answer.decide(test.X), dtype=np.float64)
+    found = {
+        VIOLATION: violation_of(question, test, chances),
+        ERROR: float(np.abs(chances - test.y).mean()),
+        KEPT: violation_of(question, train, np.asarray(answer.decide(train.X), dtype=np.float64)),
+        FITS: float(answer.n_fits),
+        SECONDS: answer.seconds,
+    }
+    if test.deployed is not None:
+        found[CHURNED] = float(np.abs(chances - test.deployed).mean())
+    return found
+
+
+reproduce = Experiment(wanted, measure, DATASETS, n_seeds=4, n_jobs=2)

@@ -1,0 +1,60 @@
+"""The values of a column as texts, which select rows: each row has the place of its text."""
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from counterpoise._base.types import AnyArray, IntArray
+from counterpoise.goals.ranges import is_missing
+from counterpoise.goals.wording import text_of
+
+_YES, _NO = ("True", "true", "1"), ("False", "false", "0")  # texts of a boolean
+
+
+class Levels(NamedTuple):
+    """The distinct texts of a column, and which of them each row has."""
+
+    place: dict[str, int]  # the number of each text, in sorted order
+    codes: IntArray  # the number of each row's text, -1 where the value is missing
+
+
+def combined(columns: Mapping[str, Levels], n_samples: int) -> tuple[IntArray, list[str]]:
+    """Return the group of each row, by the values of columns together, and the groups' names."""
+    codes, names = np.zeros(n_samples, dtype=np.int64), [""]
+    for column, levels in columns.items():  # one column after another: rows are many, groups few
+        texts = ["(missing)", *levels.place]
+        names = [f"{first}{', ' if first else ''}{column}={text}" for first in names for text in texts]
+        present, codes = np.unique(codes * len(texts) + levels.codes + 1, return_inverse=True)
+        names = [names[place] for place in present.tolist()]
+    return codes, names
+
+
+def as_truth(text: str) -> bool | None:
+    """Return the boolean that a text stands for, if it does."""
+    return True if text in _YES else False if text in _NO else None
+
+
+def as_number(text: str, kind: str) -> int | float | None:
+    """Return the number that a text stands for, if it does, as a column of that kind would hold it."""
+    readers: tuple[Callable[[str], int | float], ...] = (float,) if kind == "f" else (int, float)
+    for read in readers:  # of whole numbers first: a float would round those above 2**53
+        try:
+            return read(text)
+        except ValueError:
+            continue
+    return None
+
+
+def find_levels(values: AnyArray, column: str) -> Levels:
+    """Return the texts of a column, and which of them each row has."""
+    listed = values.tolist() if values.dtype.kind in "OUbiuf" else values.astype(str).tolist()
+    if values.dtype.kind in "mM":  # times
+        listed = [None if is_none else text for text, is_none in zip(listed, np.isnat(values), strict=True)]
+    try:
+        text = {value: text_of(value) for value in set(listed) if not is_missing(value)}
+    except TypeError as error:
+        raise TypeError(f"Column {column!r} must hold numbers or words to select rows by; {error}.") from error
+    place = {word: at for at, word in enumerate(sorted(set(text.values())))}
+    code = {value: place[word] for value, word in text.items()}
+    return Levels(place, np.fromiter((code.get(value, -1) for value in listed), np.int64, count=len(listed)))

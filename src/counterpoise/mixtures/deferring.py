@@ -1,0 +1,122 @@
+"""Answers beside the classes: what classifiers that mix rules of scores do about rows that a person decides about."""
+
+# ruff: noqa: SLF001 - a part of the classifier whose members it asks
+import copy
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from sklearn.metrics import accuracy_score
+from sklearn.utils.validation import column_or_1d
+
+from counterpoise._base.checks import check_sample_weight
+from counterpoise._base.types import AnyArray, ArrayLike, FloatArray
+from counterpoise.goals.classes import check_defer_label
+from counterpoise.goals.reading import renewed
+from counterpoise.mixtures.cautions import warn_of_deferring_all, warn_of_everybody
+from counterpoise.mixtures.choosing import Aim
+from counterpoise.mixtures.members import Mixture, Pool
+from counterpoise.mixtures.randomized import RandomizedClassifier
+from counterpoise.mixtures.scores.asking import RuleMember
+from counterpoise.mixtures.scores.evidence import Deferral
+
+
+class Deferring(RandomizedClassifier):
+    """Methods of classifiers that mix models, or rules of their scores, which may defer.
+
+    A subclass has what ``RuleClassifier`` has.
+    """
+
+    defer_cost: float | None = None  # where a subclass has no such parameter
+    defer_label: Any = "defer"
+
+    def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None, **given: Any) -> float:
+        """Return the share of rows that are decided rightly; a deferred row is not.
+
+        Parameters
+        ----------
+        X, y : rows and their labels
+        sample_weight : array of shape (n_samples,), optional
+        **given
+            As for ``predict``.
+        """
+        said = self.predict(X, **given)
+        if not self._has_rules or self._scored.deferral is None:
+            return float(accuracy_score(y, said, sample_weight=sample_weight))
+        weights = check_sample_weight(sample_weight, len(said))
+        return float(np.average(said == np.asarray(column_or_1d(y)), weights=weights))
+
+    def staged_predict_proba(
+        self,
+        X: Any,
+        sensitive_features: Any = None,
+        baseline: ArrayLike | None = None,
+        *,
+        deferral: bool = False,
+    ) -> Iterator[FloatArray]:
+        """Yield ``predict_proba`` of the first model, the first two and so on, each with its own mixture.
+
+        Goals hold at every stage; where the models so far cannot meet them, ``InfeasibleGoals`` is raised.
+        """
+        if not self._has_rules:
+            yield from super().staged_predict_proba(X)
+            return
+        checked, every = self._check_predict_input(X), np.arange(len(self._members))
+        rows = self._scored_rows(X, checked, sensitive_features, baseline, every)
+        for n_models in range(1, self._n_scores + 1):
+            stage = copy.copy(self)
+            stage._settle(self._scored.first(n_models), self._aim())
+            shares = Mixture(stage._pool(), stage._shares(), None).probabilities(rows)
+            yield self._answer_columns(shares, deferral=deferral)
+
+    def staged_predict(self, X: Any) -> Iterator[AnyArray]:
+        """Yield the weighted vote of the first model, the first two and so on, each with its own mixture.
+
+        Votes, not draws, so that the stages can be compared.
+        """
+        if not self._has_rules:
+            yield from super().staged_predict(X)
+            return
+        answers = self._pool_of([]).answers
+        for shares in self.staged_predict_proba(X, deferral=True):
+            yield answers[shares.argmax(axis=1)]
+
+    def _answer_columns(self, probabilities: FloatArray, *, deferral: bool) -> FloatArray:
+        """Return the columns of the classes, and that of deferred rows where it is wanted."""
+        n_classes, found = len(self.classes_), probabilities
+        if not deferral:
+            return found[:, :n_classes]
+        return found if found.shape[1] > n_classes else np.column_stack([found, np.zeros(len(found))])
+
+    def _pool_of(self, members: list[RuleMember]) -> Pool:
+        """Return rules as a pool."""
+        deferral = self._scored.deferral
+        return Pool(members, self.classes_, self.n_jobs, None if deferral is None else deferral.label)
+
+    def _thresholds(self) -> FloatArray:
+        """Return the thresholds of the rules by group, and behind them the lower ones, where rules may defer."""
+        levels = [rule.levels for rule in self.rules_]
+        return np.array([upper if self._scored.deferral is None else [*upper, *lower] for upper, lower in levels])
+
+    def _check_loaded(self) -> None:
+        super()._check_loaded()
+        if hasattr(self, "goals_"):
+            self.goals_ = tuple(map(renewed, self.goals_))
+
+    def _deferral(self, aim: Aim) -> Deferral | None:
+        """Return what deferring a row costs, and what is then said of it."""
+        if aim.defer_cost is None:
+            return None
+        check_defer_label(self.defer_label, self.classes_.tolist())
+        return Deferral(float(aim.defer_cost), self.defer_label)
+
+    def _warn_of_everybody(self, aim: Aim) -> None:
+        """Say where all rows get one answer, whatever their scores."""
+        levels = self._thresholds()[self.mixture_ > 0]
+        if not np.isinf(levels).all():
+            return
+        upper, lower = np.split(levels, 2, axis=1) if self._scored.deferral is not None else (levels, levels)
+        if aim.goals and np.ptp(np.sign(levels)) == 0:
+            warn_of_everybody(self._scored.positive.labels[int(levels.flat[0] < 0)], stacklevel=4)
+        if (upper > 0).all() and (lower < 0).all():
+            warn_of_deferring_all(aim.defer_cost, stacklevel=4)

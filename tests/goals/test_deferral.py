@@ -1,0 +1,254 @@
+"""Deferred rows in the language of goals: neither answer, in every denominator, and a third kind in audits."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from oracles import random_decisions, rates_by_counting
+from scipy.stats import binomtest
+
+from counterpoise import goals
+from counterpoise.goals import (
+    Dataset,
+    InfeasibleGoals,
+    Table,
+    bind,
+    defer_rate,
+    parse_goal,
+    parse_rate,
+    register_metric,
+)
+from counterpoise.goals.audit import audit, certify, tightened
+from counterpoise.goals.catalogue import catalogue
+from counterpoise.goals.own_metrics import forget_metric
+from counterpoise.goals.rates import METRICS, RATIOS
+from counterpoise.metrics import rate_table
+
+TRAIN = Dataset("train")
+DEFER = 2
+SEEDS = st.integers(0, 10_000)
+
+
+def with_deferral(seed, *, weighted):
+    """Return random decisions of which some are deferred, the first row of each group among the decided."""
+    predicted, labels, baseline, sex, weight = random_decisions(seed, weighted=weighted)
+    rng = np.random.default_rng(seed + 1)
+    said = np.where(rng.random(len(sex)) < rng.uniform(0.1, 0.6), DEFER, predicted)
+    return said, labels, baseline, sex, weight
+
+
+@pytest.mark.parametrize("name", [*METRICS, *RATIOS])
+@settings(max_examples=6)
+@given(SEEDS, st.booleans(), st.sampled_from(["all", "F", "M"]))
+def test_every_metric_counts_deferred_rows_as_neither(name, seed, weighted, group):
+    said, labels, baseline, sex, weight = with_deferral(seed, weighted=weighted)
+    kept = np.ones(len(sex), dtype=bool) if group == "all" else sex == group
+    expected = rates_by_counting(said[kept], labels[kept], baseline[kept], weight[kept])[name]
+    table = Table(None, labels, {"sex": sex}, baseline, sample_weight=weight)
+    rate = getattr(goals, name)(TRAIN if group == "all" else TRAIN.where(sex=group))
+    assert rate.value(said, table, defer_label=DEFER) == pytest.approx(expected, abs=1e-12, nan_ok=True)
+    shares = np.eye(3)[said]
+    assert rate.expected_value(shares, table, defer_label=DEFER) == pytest.approx(expected, abs=1e-12, nan_ok=True)
+    found = rate_table(said, labels, sex, baseline=baseline, sample_weight=weight, defer_label=DEFER, rates=[name])
+    row = found[["all", "F", "M"].index(group)]
+    assert row.rates[name] == pytest.approx(expected if np.isfinite(expected) else np.nan, abs=1e-12, nan_ok=True)
+
+
+@settings(max_examples=40)
+@given(SEEDS, st.sampled_from([*METRICS]), st.sampled_from(["negatives", "baseline_positives", ""]))
+def test_bound_weights_give_the_value_for_any_share_of_answers(seed, name, part):
+    """Signed weights on the three answers of each row, against counting over draws of them."""
+    said, labels, baseline, sex, weight = with_deferral(seed, weighted=True)
+    labels[:4], baseline[:4] = [0, 0, 1, 1], [0, 1, 0, 1]
+    table = Table(None, labels, {"sex": sex}, baseline, sample_weight=weight)
+    try:
+        rate = getattr(goals, name)(getattr(TRAIN, part) if part else TRAIN)
+    except ValueError:  # false positives among the positives, say
+        return
+    shares = np.random.default_rng(seed).dirichlet(np.ones(3), len(said))
+    bound = bind(rate <= 0.5, table, classes=[0, 1], defer_label=DEFER)
+    expected = rate.expected_value(shares, table, defer_label=DEFER) - 0.5
+    assert bound.violations({"train": shares.ravel()})[0] == pytest.approx(expected, abs=1e-12)
+
+
+def test_rates_of_several_classes_leave_deferred_rows_out_of_every_class():
+    y = np.array(["a", "a", "b", "b", "c", "c"])
+    said = np.array(["a", "?", "b", "a", "?", "b"])
+    old = np.array(["a", "a", "b", "b", "c", "b"])
+    table = Table(None, y, baseline=old)
+
+    def value(text):
+        return parse_rate(text).value(said, table, defer_label="?")
+
+    assert value("error_rate(train)") == pytest.approx(2 / 6)
+    assert value("accuracy(train)") == pytest.approx(2 / 6)
+    assert value("defer_rate(train)") == pytest.approx(2 / 6)
+    assert value("churn(train)") == pytest.approx(3 / 6)
+    assert value("recall(train, of=a)") == pytest.approx(1 / 2)
+    assert value("false_negative_rate(train, of=a)") == 0.0
+    assert value("negative_rate(train, of=a)") == pytest.approx(2 / 6)
+    assert value("macro(recall, train)") == pytest.approx((1 / 2 + 1 / 2 + 0) / 3)
+    assert value("defer_rate(train.positives, of=c)") == pytest.approx(1 / 2)
+    decided = goals.decided_error_rate(TRAIN)
+    assert decided.value(said, table, defer_label="?") == pytest.approx(2 / 4)
+
+
+def test_without_deferral_the_decided_are_all():
+    predicted, labels, baseline, sex, _ = random_decisions(3, weighted=False)
+    table = Table(None, labels, {"sex": sex}, baseline)
+    assert defer_rate(TRAIN).value(predicted, table) == 0.0
+    assert goals.decided_error_rate().value(predicted, table) == goals.error_rate().value(predicted, table)
+    assert goals.decided_positive_rate().value(predicted, table) == goals.positive_rate().value(predicted, table)
+
+
+def test_a_metric_of_ones_own_may_count_deferred_rows():
+    try:
+        register_metric(lambda rows: 1 - goals.accuracy(rows) - 0.5 * defer_rate(rows), name="toll")
+        table = Table(None, [0, 1, 1, 0])
+        assert parse_rate("toll(train)").value([0, 1, 2, 1], table, defer_label=2) == pytest.approx(0.5 - 0.125)
+    finally:
+        forget_metric("toll")
+
+
+def test_the_texts_of_deferral_goals_are_read_back():
+    for text in (
+        "defer_rate(train, sex=F) <= 1.2 * defer_rate(train, sex=M)",
+        "decided_error_rate(mail, age<=33) <= 0.1",
+    ):
+        assert str(parse_goal(text)) == text
+        assert parse_goal(text) == parse_goal(text)
+    assert defer_rate("train") != defer_rate("mail")
+    assert defer_rate("train", of="cat") == defer_rate("train")
+    assert next(one for one in catalogue() if one.name == "defer_rate").formula == "#[p=-] / n"
+
+
+def test_rates_among_the_decided_stand_against_numbers_only():
+    with pytest.raises(TypeError, match="not linear once multiplied through"):
+        parse_goal("decided_error_rate(train, sex=F) <= decided_error_rate(train, sex=M)")
+    with pytest.raises(TypeError, match=r"max_difference.*compares ratios, which is not linear"):
+        parse_goal("max_difference(decided_positive_rate, train, by=sex) <= 0.1")
+    assert parse_goal("every_group(decided_error_rate, train, by=sex) <= 0.1").is_ratio
+
+
+@pytest.mark.parametrize(
+    ("label", "message"),
+    [
+        (1, "defer_label must not be taken for a class; got 1 beside the class 1"),
+        ("1", "defer_label must not be taken for a class; got '1' beside the class 1"),
+        (" 1.0", "taken for a class"),
+        (True, "taken for a class"),
+        ("", "must be a text or a number that no class has; got ''"),
+        (float("nan"), "must be a text or a number"),
+        ((1, 2), "must be a text or a number"),
+    ],
+)
+def test_a_label_of_deferred_rows_that_could_be_a_class_is_refused(label, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        defer_rate().value([0, 1], Table(None, [0, 1]), defer_label=label)
+    with pytest.raises((TypeError, ValueError), match=message):
+        rate_table([0, 1], [0, 1], defer_label=label)
+    with pytest.raises((TypeError, ValueError), match="defer_label must"):
+        audit("defer_rate(train) <= 0.5", [0, 1], [0, 1], defer_label=label)
+
+
+def test_texts_that_differ_in_case_only_are_no_two_answers():
+    with pytest.raises(ValueError, match="got 'Defer' beside the class 'defer'"):
+        defer_rate().value(["defer", "no"], Table(None, ["defer", "no"]), defer_label="Defer")
+
+
+def test_lists_of_numbers_and_a_text_are_read_as_they_are():
+    table = Table(None, [0, 1, 1, 0])
+    assert defer_rate().value([0, 1, "ask", "ask"], table, defer_label="ask") == 0.5
+    assert goals.accuracy().value((0, 1, "ask", 1), table, defer_label="ask") == 0.5
+    assert rate_table([0, 1, "ask", 1], [0, 1, 1, 0], defer_label="ask")[0].defer_rate == 0.25
+    assert defer_rate().value(["no", "yes"], Table(None, ["no", "yes"]), defer_label=0) == 0.0
+
+
+def test_probabilities_have_a_column_for_deferral_where_there_is_some():
+    table = Table(None, ["no", "yes"])
+    shares = [[0.5, 0.25, 0.25], [0.0, 0.5, 0.5]]  # no, yes, deferred
+    assert goals.recall().expected_value(shares, table, defer_label="?") == 0.5
+    assert goals.recall().expected_value(shares, table, pos_label="no", defer_label="?") == 0.5
+    assert goals.defer_rate().expected_value(shares, table, defer_label="?") == pytest.approx(0.375)
+    with pytest.raises(ValueError, match=r"must have shape \(2, 3\); got shape \(2, 2\)"):
+        goals.recall().expected_value([[1.0, 0.0], [0.0, 1.0]], table, defer_label="?")
+
+
+def people(n_rows=20_000):
+    """Return labels, groups and answers, of which the third is deferral."""
+    rng = np.random.default_rng(0)
+    group = rng.choice(["a", "b"], n_rows, p=[0.6, 0.4])
+    y = rng.integers(0, 2, n_rows)
+    said = np.where(rng.random(n_rows) < 0.8, y, 1 - y)
+    return y, group, np.where(rng.random(n_rows) < np.where(group == "a", 0.1, 0.16), DEFER, said)
+
+
+def test_an_audit_of_deferral_is_an_exact_binomial():
+    y, group, said = (part[:400] for part in people())
+    table = Table(None, y, group)
+    texts = ["defer_rate(train) <= 0.2", "decided_error_rate(train) <= 0.3", "error_rate(train) <= 0.3"]
+    found = audit(texts, said, table, defer_label=DEFER, confidence=0.94)
+    wrong, deferred = int(((said != y) & (said != DEFER)).sum()), int((said == DEFER).sum())
+    for row, hits, trials in zip(found, (deferred, wrong, wrong), (400, 400 - deferred, 400), strict=True):
+        exact = binomtest(hits, trials).proportion_ci(1 - 2 * 0.02, "exact")
+        assert (row.low, row.high) == pytest.approx((exact.low, exact.high), abs=1e-9)
+        assert row.counts[0][1] == trials
+
+
+def test_audits_of_deferral_goals_keep_their_risk():
+    """The bound is put a hair from what the population has; bench/deferral_coverage.py looks at more of them."""
+    y, group, said = people()
+    texts = {
+        "defer_rate(train, group=a)": "<=",
+        "decided_error_rate(train)": "<=",
+        "defer_rate(train, group=b) - 1.2 * defer_rate(train, group=a)": "<=",
+        "negative_rate(train)": ">=",
+    }
+    for text, sense in texts.items():
+        probe = parse_goal(f"{text} {sense} 0.5").with_confidence(0.8)
+        (truth,) = audit(probe, said, Table(None, y, group), defer_label=DEFER)
+        wrong = 0
+        for split in range(40):
+            rows = np.random.default_rng(split).integers(0, len(y), 150)
+            (found,) = audit(probe, said[rows], Table(None, y[rows], group[rows]), defer_label=DEFER)
+            wrong += found.high < truth.estimate if sense == "<=" else found.low > truth.estimate
+        assert wrong <= 40 * 0.2 + 3 * np.sqrt(40 * 0.2 * 0.8)
+
+
+def test_certify_asks_a_model_that_defers_for_its_label():
+    class Asks:
+        defer_cost, defer_label = 0.1, "ask"
+
+        def predict(self, X):
+            return np.array([0, 1, "ask", 1] * (len(X) // 4), dtype=object)
+
+    X, y = np.zeros((400, 1)), np.array([0, 1, 1, 0] * 100)
+    found = certify(Asks(), ["defer_rate(train) <= 0.4", "error_rate(train) <= 0.4"], X, y)
+    assert [row.estimate for row in found] == [0.25, 0.25]
+
+
+def test_a_planned_bound_is_what_an_audit_asks():
+    y, group, said = (part[:500] for part in people())
+    table = Table(None, y, group)
+    goal = tightened("defer_rate(train) <= 0.2", table, defer_label="?")
+    for count in (80, 85):
+        answers = np.where(np.arange(500) < count, DEFER, y)
+        is_shown = audit("defer_rate(train) <= 0.2", answers, table, defer_label=DEFER).holds
+        assert is_shown == goal.evaluate(answers, table, defer_label=DEFER).holds
+    planned = tightened("decided_error_rate(train) <= 0.3", table, predictions=said, defer_label=DEFER)
+    assert planned.bound < 0.3
+
+
+def test_a_share_beyond_one_is_refused_as_for_other_rates():
+    for text in ("defer_rate(train) <= 10", "decided_error_rate(train) <= 5"):
+        with pytest.raises(ValueError, match="asks for nothing: it is about what is from 0 to 1"):
+            goals.asked_goals(text)
+    with pytest.raises(InfeasibleGoals):
+        goals.asked_goals("defer_rate(train) >= 2", trains=True)
+
+
+def test_deferral_is_refused_where_every_row_is_decided():
+    with pytest.raises(
+        ValueError, match=r"defer_rate\(train\) <= 0.1 speaks of deferred rows, and nothing is deferred"
+    ):
+        goals.asked_goals("defer_rate(train) <= 0.1", defers=False)

@@ -1,0 +1,83 @@
+"""Frontiers of training inside goals: the experiment on rows that are drawn here, its page, how frontiers compare."""
+
+import numpy as np
+import pytest
+
+from counterpoise.datasets import TableData
+from papers.inside_goals import experiment, methods, page
+from papers.inside_goals.frontier import Frontier, compared, interval
+from papers.running import Experiment
+
+pytest.importorskip("fairlearn", reason="a peer")
+
+
+def people(n_rows=600):
+    """Return rows whose labels depend on a group, which is also a column, and on a category."""
+    rng = np.random.default_rng(0)
+    man = rng.random(n_rows) < 0.6
+    X = np.column_stack([man, rng.normal(size=(n_rows, 2)) + 0.3 * man[:, None], rng.integers(0, 3, n_rows)])
+    y = (X[:, 1] + 0.8 * man + 0.3 * X[:, 3] + 0.5 * rng.normal(size=n_rows) > 0.9).astype(int)
+    is_category = np.array([True, False, False, True])
+    sex = {"sex": np.where(man, "Male", "Female")}
+    return TableData("drawn", X, y, ["sex", "a", "b", "kind"], is_category, sex, None, "")
+
+
+@pytest.fixture
+def few_bounds(monkeypatch):
+    monkeypatch.setattr(methods, "BOUNDS", (0.02,))
+    monkeypatch.setattr(methods, "MORE_BOUNDS", (0.1,))
+    monkeypatch.setattr(page, "BOUNDS", (0.02,))
+    monkeypatch.setattr(page, "MORE_BOUNDS", (0.1,))
+
+
+@pytest.mark.usefixtures("few_bounds")
+def test_the_experiment_measures_every_method_and_its_page_compares_them(tmp_path):
+    parts = [experiment.Part("drawn", methods.LINEAR, question, 0) for question in (methods.PARITY, methods.WITH_CHURN)]
+    rows = {part: list(experiment.measure_on(people(), part)) for part in parts}
+    kept = {
+        (row.method, row.settings): row.value
+        for row in rows[parts[0]]
+        if row.quantity == experiment.KEPT and row.method == methods.INSIDE
+    }
+    assert all(kept[methods.INSIDE, f"bound={bound}"] <= bound + 1e-6 for bound in (0.02, 0.1))
+    assert {row.method for row in rows[parts[0]]} == {
+        methods.INSIDE,
+        methods.REDUCTION,
+        methods.CONSTRAINED,
+        methods.PLAIN,
+    }
+    assert methods.REDUCTION not in {row.method for row in rows[parts[1]]}  # it cannot state churn
+    reproduce = Experiment(lambda *_: parts, rows.get, ("drawn",), n_seeds=1)
+    text = page.write_page(reproduce(tmp_path)).read_text(encoding="utf-8")
+    assert "| drawn | demographic parity | inside goals |" in text
+    assert "| drawn | plain training |" in text
+    assert (tmp_path / "linear.png").exists()
+
+
+def test_the_group_is_not_among_the_features():
+    for learner in (methods.LINEAR, methods.TREES):
+        train, test = experiment.parted(people(), experiment.Part("drawn", learner, methods.PARITY, 0))
+        is_man = train.sex == "Male"
+        assert all(len(np.unique(column[is_man])) > 1 or column.std() == 0 for column in train.X.T)
+        assert train.X.shape[1] == test.X.shape[1] == (3 if learner == methods.TREES else 5)
+        assert len(train.y) == len(test.y) == 300
+
+
+def test_bounds_that_noise_has_in_another_order_are_pooled():
+    frontier = Frontier(np.array([[0.02, 0.01, 0.05]]), np.array([[0.3, 0.2, 0.1]]))
+    rising, errors = frontier.steps()
+    np.testing.assert_allclose(rising, [0.015, 0.05])
+    np.testing.assert_allclose(errors, [[0.25, 0.1]])
+    assert frontier.errors_at(0.0325) == pytest.approx(0.175)
+
+
+def test_frontiers_that_meet_nowhere_are_compared_at_their_nearest_ends():
+    strict = Frontier(np.array([[0.01, 0.02]]), np.array([[0.3, 0.2]]))
+    loose = Frontier(np.array([[0.03, 0.05]]), np.array([[0.15, 0.1]]))
+    for one, other, errors in ((strict, loose, (0.2, 0.15)), (loose, strict, (0.15, 0.2))):
+        found = compared(one, other)
+        assert not found.is_equal
+        assert (found.ours[0], found.other[0]) == errors
+    low, middle, high = interval(np.array([1.0, 2.0, 3.0]))
+    assert middle == 2.0
+    assert (low, high) == pytest.approx((2 - 4.302653 / np.sqrt(3), 2 + 4.302653 / np.sqrt(3)))
