@@ -1,4 +1,4 @@
-"""Small models for tests of the explorer: rules of one score, of two scores in folds, and a pool of models."""
+"""Small models for tests of the explorer: rules of one score, also with deferral, of two in folds, a pool of models."""
 
 from functools import cache
 
@@ -26,8 +26,8 @@ def rows(n_samples=600, seed=0):
     return X, y, sex
 
 
-X, Y, SEX = rows(1500)
-TRAINED, CHOSEN, TEST = slice(0, 300), slice(300, 900), slice(900, 1500)
+X, Y, SEX = rows(1000)
+TRAINED, CHOSEN, TEST = slice(0, 200), slice(200, 600), slice(600, 1000)
 
 
 @cache
@@ -44,6 +44,8 @@ def fitted(kind):
         return MixtureClassifier(models, **asked | {"goals": GOALS[1:]}).fit(X[CHOSEN], Y[CHOSEN], **given)
     if kind == "folds":
         return GoalClassifier(models[:2], by="sex", cv=3, **asked).fit(X[CHOSEN], Y[CHOSEN], **given)
+    if kind == "defer":
+        asked |= {"goals": [GOALS[1], "defer_rate(train) <= 0.3"], "defer_cost": 0.2}
     return GoalClassifier(models[0], by="sex", cv="prefit", **asked).fit(X[CHOSEN], Y[CHOSEN], **given)
 
 

@@ -22,11 +22,11 @@ def test_a_setting_is_read_back_as_it_was(alpha, budget, goals):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ([], "A setting must be an object with alpha, budget, goals, by; got list"),
+        ([], "A setting must be an object with alpha, budget, goals, by, defer; got list"),
         ({"alpha": 2}, "alpha must lie in .0, 1., the fraction"),
         ({"alpha": "x"}, "alpha must be a number"),
         ({"budget": -1}, "budget must lie in .0, 1., mean loss"),
-        ({"beta": 1}, "A setting has the fields alpha, budget, goals, by; got 'beta'"),
+        ({"beta": 1}, "A setting has the fields alpha, budget, goals, by, defer; got 'beta'"),
         ({"goals": "recall"}, "goals must be a list of objects with a text; got str"),
         ({"goals": [{"text": "recal(train) >= 0.9"}]}, "Unknown metric 'recal'. Did you mean 'recall'"),
         ({"goals": [{"text": 3}]}, "A goal's text must be a string"),

@@ -30,7 +30,7 @@ def limits(problem, ranked):
     return within_budget(ranked, found, ranked.usual_rules(), problem.budget)[0]
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(24))
 def test_the_optimum_over_every_rule_is_found_from_a_grid_and_proven(seed):
     problem, alpha, ranked = one_score(seed)
     best = written_out(problem)
@@ -70,5 +70,5 @@ def test_a_grid_is_refused_for_several_scores():
     if ranked.cuts.n_models == 1:
         _, ranked = chosen(random_problem(1)._replace(goals=[]))
     assert ranked.cuts.n_models == 2
-    with pytest.raises(ValueError, match="A grid is of the cuts of one score; got 2"):
+    with pytest.raises(ValueError, match="A grid is of the cuts of one score, without deferral; got 2"):
         RuleGrid(ranked)

@@ -108,7 +108,7 @@ class Conversation:
         """Return a goal as it is understood, after checking that it can be asked here."""
         goal = read_goal(text)
         with self.session.lock:
-            self.session.state(self.session.start.by).program.can_hold((goal,))
+            self.session.state(self.session.start).program.can_hold((goal,))
         return {"goal": {"text": str(goal), "bound": goal.bound, "on": True, **spelled(goal)}}
 
 

@@ -31,6 +31,7 @@ def describe(session: Session) -> dict[str, Any]:
         "datasets": [_dataset(name, table) for name, table in tables.items()],
         "held_out": None if parts.held_out is None else parts.held_out.tables[TRAIN].n_samples,
         "by": _columns_to_look_at(tables[TRAIN]) if session.has_scores else [],
+        "can_defer": session.has_scores,
         "metrics": [one._asdict() for one in catalogue() if one.name in {*METRICS, *RATIOS}],
         "words": [one.name for one in catalogue()],
         "confidence": parts.confidence,

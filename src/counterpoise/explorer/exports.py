@@ -47,7 +47,7 @@ class Exporter:
         if setting.alpha is not None:
             changes["alpha"] = setting.alpha
         if self.session.has_scores:
-            changes["by"] = setting.by
+            changes |= {"by": setting.by, "defer_cost": "never" if setting.defer is None else setting.defer}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what they say, the page shows
             return self.session.parts.estimator.rebalance(**changes)

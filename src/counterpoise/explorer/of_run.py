@@ -120,7 +120,7 @@ class RunExporter(Exporter):
         """Return the goals file that asks for a setting; it belongs where that of the run is."""
         words = self._read.run.settings.model_dump(mode="json", exclude_defaults=True, exclude={"output"})
         method = words.setdefault("method", {})
-        asked = {"by": list(setting.by) or None, "budget": setting.budget}
+        asked = {"by": list(setting.by) or None, "budget": setting.budget, "defer_cost": setting.defer}
         known = {name: value for name, value in method.get("parameters", {}).items() if name not in asked}
         parameters = known | {name: value for name, value in asked.items() if value is not None}
         method["parameters"] = parameters
@@ -133,6 +133,8 @@ class RunExporter(Exporter):
         from counterpoise.report import write_report  # noqa: PLC0415 - needs optional packages
 
         others: dict[str, Any] = {"by": setting.by} if self.session.has_scores else {}
+        if setting.defer != self.session.start.defer:
+            others["defer_cost"] = "never" if setting.defer is None else setting.defer
         if setting.budget != self.session.start.budget:
             others["budget"] = 1.0 if setting.budget is None else setting.budget
         alpha, goals = setting.alpha, [str(goal) for goal in setting.active]

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from counterpoise._base.types import BoolArray, FloatArray
+from counterpoise._base.types import ByteArray
 from counterpoise.explorer.parts import Parts
 from counterpoise.explorer.rates import GroupRates
 from counterpoise.explorer.setting import AskedGoal, Setting, reach, shape
@@ -19,7 +19,7 @@ from counterpoise.goals.audit import GoalAudit, audit_prepared, confident
 from counterpoise.goals.binding import Views
 from counterpoise.goals.evaluation import Prepared
 from counterpoise.mixtures.answers import TRAIN
-from counterpoise.mixtures.choosing import Aim
+from counterpoise.mixtures.choosing import Aim, as_aim
 from counterpoise.mixtures.scores.evidence import ScoreEvidence
 from counterpoise.theory.risks import Risk
 
@@ -36,10 +36,6 @@ class Answered(NamedTuple):
     aim: Aim
     state: State
     solved: Solved
-
-    def shares(self, rows: str, name: str = TRAIN) -> FloatArray:
-        """Return how likely rows of choice ("chosen_on") or others ("held_out") are called positive."""
-        return getattr(self.state, rows)[name].expected(self.solved)  # type: ignore[no-any-return]
 
 
 class Session:
@@ -71,15 +67,15 @@ class Session:
     def __init__(self, parts: Parts) -> None:
         self.parts = parts
         self.lock = Lock()  # one setting is solved at a time
-        self._states: OrderedDict[tuple[str, ...], State] = OrderedDict()
+        self._states: OrderedDict[Any, State] = OrderedDict()
         self.start = start_of(parts)
         answers = parts.evidence.answers
         held = parts.held_out
         assert answers.positive is not None  # noqa: S101 - two classes
         self.classes = answers.positive.labels
-        self._held_views = None if held is None else Views(held.tables, self.classes)
+        self._held_views: dict[bool, Views] = {}
         self._rates = GroupRates((answers.tables if held is None else held.tables)[TRAIN], self.classes)
-        self._unasked: dict[str, str] = {}
+        self._unasked: dict[tuple[str, bool], str] = {}
         self._recent: OrderedDict[str, Answered] = OrderedDict()
 
     @property
@@ -89,27 +85,40 @@ class Session:
 
     def aim(self, setting: Setting) -> Aim:
         """Return what a setting asks of a mixture."""
-        found: Aim = self.parts.estimator._aim(setting.alpha, None, setting.active)  # noqa: SLF001 - of our own kind
-        return found._replace(mixture="optimal", budget=setting.budget)
+        estimator = self.parts.estimator
+        limits = estimator._limits() | {"mixture": "optimal", "budget": setting.budget, "defer_cost": setting.defer}  # noqa: SLF001 - of our own kind
+        objective = estimator.objective_ if setting.alpha is None else None
+        return as_aim(setting.alpha, objective, setting.active, **limits)
 
-    def state(self, by: tuple[str, ...]) -> State:
-        """Return what is kept for rules that look at some columns."""
-        if by not in self._states:
-            self._states[by] = state_of(self.parts, by)
-        self._states.move_to_end(by)
+    def state(self, setting: Setting) -> State:
+        """Return what is kept for rules that look at some columns, and may defer or not."""
+        name = setting.by, setting.defer
+        if name not in self._states:
+            self._states[name] = state_of(self.parts, *name)
+        self._states.move_to_end(name)
         while len(self._states) > _MOST_STATES:
             self._states.popitem(last=False)
-        return self._states[by]
+        return self._states[name]
+
+    def _views(self, *, defers: bool) -> Views | None:
+        """Return the held-out rows as rates see them, with a third answer where rows may be deferred."""
+        held = self.parts.held_out
+        if held is None:
+            return None
+        if defers not in self._held_views:
+            label = self.parts.estimator.defer_label if defers else None
+            self._held_views[defers] = Views(held.tables, self.classes._replace(deferred=label))
+        return self._held_views[defers]
 
     def solve(self, setting: Setting, tol: float = DRAGGED) -> Answered:
         """Return the mixture of a setting, or raise ``Unmet``."""
         self._check(setting)
-        aim, state = self.aim(setting), self.state(setting.by)
+        aim, state = self.aim(setting), self.state(setting)
         return Answered(setting, aim, state, state.program.solve(aim, tol))
 
     def explain(self, setting: Setting) -> Answered:
         """Return the mixture of a setting that seemed to have none, or raise ``InfeasibleGoals``."""
-        aim, state = self.aim(setting), self.state(setting.by)
+        aim, state = self.aim(setting), self.state(setting)
         return Answered(setting, aim, state, state.program.explain(aim))
 
     def answer(self, setting: Setting, *, exact: bool = False) -> dict[str, Any]:
@@ -164,7 +173,7 @@ class Session:
             "rates": self._group_rates(found, said),
         }
 
-    def _goals(self, found: Answered, said: Mapping[str, BoolArray]) -> list[dict[str, Any]]:
+    def _goals(self, found: Answered, said: Mapping[str, ByteArray]) -> list[dict[str, Any]]:
         """Return how each goal stands on the rows of choice and on held-out rows, with its price."""
         tallied, prices = found.state.program.tallied(found.solved), iter(found.solved.prices.tolist())
         verdicts = self.verdicts(found.setting, said, quick=True)
@@ -176,28 +185,27 @@ class Session:
             told.append(words | {"held_out": verdict})
         return told
 
-    def verdicts(self, setting: Setting, said: Mapping[str, BoolArray], *, quick: bool) -> list[dict[str, Any] | None]:
+    def verdicts(self, setting: Setting, said: Mapping[str, ByteArray], *, quick: bool) -> list[dict[str, Any] | None]:
         """Return what decisions about held-out rows show about each goal; None without such rows."""
-        held, goals = self._held_views, [one.goal for one in setting.goals]
+        held, goals = self._views(defers=setting.defer is not None), [one.goal for one in setting.goals]
         if held is None:
             return [None] * len(goals)
-        refused = [self._why_unasked(goal) for goal in goals]
+        refused = [self._why_unasked(goal, held) for goal in goals]
         listed = [goal for goal, why in zip(goals, refused, strict=True) if not why]
         decided: Any = dict(said)
         told = audit_prepared(confident(listed, self.parts.confidence), Prepared(held, decided), quick=quick)
         audits = iter(told)
         return [{"verdict": "not asked", "note": why} if why else _verdict(next(audits)) for why in refused]
 
-    def _why_unasked(self, goal: Goal) -> str:
+    def _why_unasked(self, goal: Goal, held: Views) -> str:
         """Return why the held-out rows cannot answer a goal; nothing where they can."""
-        assert self._held_views is not None  # noqa: S101 - asked of them
-        name = shape(goal)
+        name = shape(goal), held.classes.deferred is None
         if name not in self._unasked:
             if len(self._unasked) > _MOST_CHECKED:
                 self._unasked.clear()
-            nobody = {name: np.zeros(table.n_samples) for name, table in self._held_views.tables.items()}
+            nobody = {one: np.zeros(table.n_samples) for one, table in held.tables.items()}
             try:
-                audit_prepared(confident(goal, self.parts.confidence), Prepared(self._held_views, nobody), quick=True)
+                audit_prepared(confident(goal, self.parts.confidence), Prepared(held, nobody), quick=True)
                 self._unasked[name] = ""
             except (ValueError, KeyError) as error:
                 self._unasked[name] = str(error)
@@ -225,10 +233,13 @@ class Session:
             return float(getattr(state, rows)[TRAIN].loss(state.usual, alpha).tail)
         return min(1.0, state.plain_mean(rows) / alpha)
 
-    def _group_rates(self, found: Answered, said: Mapping[str, BoolArray]) -> dict[str, Any]:
+    def _group_rates(self, found: Answered, said: Mapping[str, ByteArray]) -> dict[str, Any]:
         if self.parts.held_out is None:
-            return {"rows": "choice", "groups": self._rates.of_shares(found.shares("chosen_on"))}
-        return {"rows": "held_out", "groups": self._rates.of_decisions(said[TRAIN])}
+            told = found.state.chosen_on[TRAIN]
+            both = told.expected(found.solved), told.deferred(found.solved)
+            return {"rows": "choice", "groups": self._rates.of_shares(*both)}
+        defers = found.setting.defer is not None
+        return {"rows": "held_out", "groups": self._rates.of_decisions(said[TRAIN], defers=defers)}
 
     def _members(self, found: Answered) -> list[dict[str, Any]]:
         """Return the models or rules that carry weight, the heaviest first."""
@@ -240,7 +251,10 @@ class Session:
                 break
             words: dict[str, Any] = {"share": number(share), "model": names[int(solved.models[place])]}
             if solved.thresholds is not None:
-                words["thresholds"] = [threshold(one) for one in solved.thresholds[place].tolist()]
+                levels = [threshold(one) for one in solved.thresholds[place].tolist()]
+                words["thresholds"] = levels[: len(found.state.groups)]
+                if len(levels) > len(found.state.groups):
+                    words["lower"] = levels[len(found.state.groups) :]
             told.append(words)
         return told
 
@@ -252,7 +266,7 @@ def start_of(parts: Parts) -> Setting:
     alpha = objective.tail_fraction if isinstance(objective, Risk) else None
     by = estimator.groups_.by if isinstance(parts.evidence, ScoreEvidence) else ()
     goals = tuple(AskedGoal(goal) for goal in estimator.goals_)
-    return Setting(alpha, getattr(estimator, "budget", None), goals, tuple(by))
+    return Setting(alpha, getattr(estimator, "budget", None), goals, tuple(by), getattr(estimator, "defer_cost", None))
 
 
 def spelled(goal: Goal) -> dict[str, Any]:

@@ -19,7 +19,7 @@ MOST_COLUMNS = 3  # that rules may look at together
 _MOST_KNOWN = 1000  # goals whose reach is known
 _BEYOND = 10.0  # how far a ratio is looked at, whose reach is not known
 _REACH: dict[str, Bounds] = {}
-_FIELDS = ("alpha", "budget", "goals", "by")
+_FIELDS = ("alpha", "budget", "goals", "by", "defer")
 _GOAL_FIELDS = ("text", "bound", "on")
 
 
@@ -43,6 +43,8 @@ class Setting:
     goals : tuple of AskedGoal
     by : tuple of str
         Columns that rules may look at.
+    defer : float in [0, 1], or None
+        The loss of a row that a rule leaves to a person; None: every row is decided.
 
     Examples
     --------
@@ -58,6 +60,7 @@ class Setting:
     budget: float | None = None
     goals: tuple[AskedGoal, ...] = ()
     by: tuple[str, ...] = ()
+    defer: float | None = None
 
     @property
     def active(self) -> tuple[Goal, ...]:
@@ -77,18 +80,19 @@ class Setting:
     def of(cls, words: Any) -> "Setting":
         """Return the setting that plain values stand for, checked."""
         _check_object(words, "A setting", _FIELDS)
-        alpha, budget = words.get("alpha"), words.get("budget")
+        alpha, budget, defer = words.get("alpha"), words.get("budget"), words.get("defer")
         return cls(
             None if alpha is None else check_alpha(alpha),
             None if budget is None else check_number(budget, "budget", "[0, 1]", "mean loss above the least possible"),
             _goals_of(words.get("goals", [])),
             _columns_of(words.get("by", [])),
+            None if defer is None else check_number(defer, "defer", "[0, 1]", "the loss of a deferred row"),
         )
 
     def as_words(self) -> dict[str, Any]:
         """Return the same as plain values."""
         goals = [{"text": str(one.goal), "bound": one.goal.bound, "on": one.on} for one in self.goals]
-        return {"alpha": self.alpha, "budget": self.budget, "goals": goals, "by": list(self.by)}
+        return {"alpha": self.alpha, "budget": self.budget, "goals": goals, "by": list(self.by), "defer": self.defer}
 
     def written(self) -> str:
         """Return the same as JSON text."""

@@ -49,7 +49,8 @@ class Solved(NamedTuple):
     """A mixture and what proves it."""
 
     models: IntArray  # the model of each member
-    thresholds: FloatArray | None  # (n_members, n_groups) where members are rules; None where they are the models
+    # (n_members, n_groups) where members are rules, those below which nobody is deferred behind them where rows may be
+    thresholds: FloatArray | None  # None where members are the models
     mixture: FloatArray
     value: float
     lower: float
@@ -199,7 +200,7 @@ class RulesProgram:
     def __init__(self, ranked: Ranked, *, prefers_usual: bool) -> None:
         self.ranked, self.prefers_usual = ranked, prefers_usual
         self.known = Known(ranked.answers())
-        self._grid = RuleGrid(ranked) if ranked.cuts.n_models == 1 else None
+        self._grid = RuleGrid(ranked) if ranked.cuts.n_models == 1 and not ranked.cuts.defers else None
         self._cuts: IntArray | None = None  # of the grid
         self._usual = ranked.usual_rules()
         self._start = self._usual
@@ -316,7 +317,7 @@ class RulesProgram:
     def _solved(self, choice: RuleChoice, aim: Aim) -> Solved:
         if self.prefers_usual:
             choice = unless_usual(self.ranked, aim, choice)
-        rules = self.ranked.as_rules(choice.rules)
-        thresholds = np.array([[*rule.thresholds.values()] for rule in rules])
+        levels, defers = [rule.levels for rule in self.ranked.as_rules(choice.rules)], self.ranked.cuts.defers
+        thresholds = np.array([[*upper, *lower] if defers else upper for upper, lower in levels])
         found = choice.mixture, choice.value, choice.lower, choice.multipliers
         return Solved(choice.rules.models, thresholds, *found, choice.rules.cuts)

@@ -11,9 +11,10 @@ from counterpoise.explorer.solving import ModelProgram, Program, RulesProgram, S
 from counterpoise.explorer.told import AnsweredRows, Labels, ScoredRows, ToldRows
 from counterpoise.explorer.words import number
 from counterpoise.goals import Table
+from counterpoise.goals.classes import check_defer_label
 from counterpoise.mixtures.answers import TRAIN, bits_of
 from counterpoise.mixtures.choosing import Evidence
-from counterpoise.mixtures.scores.evidence import ScoreEvidence, rank
+from counterpoise.mixtures.scores.evidence import Deferral, ScoreEvidence, rank
 from counterpoise.mixtures.scores.groups import find_groups
 
 _BINS = 25  # of a histogram
@@ -53,10 +54,12 @@ class State(NamedTuple):
         return histograms(rows.scores[:, model], given.is_positive, codes, names or ["all rows"])
 
 
-def state_of(parts: Parts, by: tuple[str, ...]) -> State:
-    """Return what is needed for rules that look at some columns."""
+def state_of(parts: Parts, by: tuple[str, ...], defer: float | None = None) -> State:
+    """Return what is needed for rules that look at some columns, and defer at a cost where one is given."""
     given, held = parts.evidence, parts.held_out
     if isinstance(given, Evidence):
+        if defer is not None:
+            raise ValueError("These models are mixed by what they say: no row is deferred. Leave defer empty.")
         if by:
             raise ValueError("These models are mixed by what they say: no rules look at columns. Leave by empty.")
         return _of_models(given, held)
@@ -66,6 +69,10 @@ def state_of(parts: Parts, by: tuple[str, ...]) -> State:
         raise ValueError(
             f"by makes {len(groups.names)} groups of {', '.join(by)}; at most {MOST_GROUPS} can be explored."
         )
+    deferral = None if defer is None else Deferral(defer, estimator.defer_label)
+    if deferral is not None:
+        check_defer_label(deferral.label, estimator.classes_.tolist())
+    given = given._replace(deferral=deferral)
     ranked = rank(given, groups)
     program = RulesProgram(ranked, prefers_usual=estimator._prefers_usual)  # noqa: SLF001 - of our own kind
     n_groups = len(groups.names)
@@ -79,7 +86,7 @@ def state_of(parts: Parts, by: tuple[str, ...]) -> State:
         for name, table in held.tables.items():
             codes, uniforms = groups.codes(table, f"The held-out rows of {name!r}"), held.uniforms[name]
             later[name] = ScoredRows(held.said[name], codes, n_groups, shares, uniforms, _labels(table, given))
-    usual = np.full((1, n_groups), float(given.usual[0]))
+    usual = np.full((1, n_groups if defer is None else 2 * n_groups), float(given.usual[0]))
     alone = Solved(np.zeros(1, dtype=np.int64), usual, _ALONE, np.nan, np.nan, np.zeros(0))
     return State(program, groups.names, chosen_on, later, alone, {})
 
@@ -101,7 +108,8 @@ def _of_models(given: Evidence, held: HeldOut | None) -> State:
 def _labels(table: Table, given: Evidence | ScoreEvidence) -> Labels | None:
     assert given.answers.positive is not None  # noqa: S101 - there are two classes
     positive = given.answers.positive.labels.positive
-    return None if table.y is None else Labels(np.asarray(table.y == positive), table.sample_weight)
+    cost = given.defer_cost or 0.0 if isinstance(given, ScoreEvidence) else 0.0
+    return None if table.y is None else Labels(np.asarray(table.y == positive), table.sample_weight, cost)
 
 
 def histograms(scores: FloatArray, is_positive: AnyArray, codes: IntArray, names: list[str]) -> list[dict[str, Any]]:

@@ -83,7 +83,7 @@ def _settings(session: Session) -> Iterator[Setting]:
         for bounds in chosen:
             goals = zip(start.goals, bounds, strict=True)
             moved_goals = tuple(AskedGoal(one.goal.with_bound(bound), one.on) for one, bound in goals)
-            yield Setting(alpha, start.budget, moved_goals, start.by)
+            yield Setting(alpha, start.budget, moved_goals, start.by, start.defer)
 
 
 def _levels(session: Session, start: Setting) -> list[list[float]]:

@@ -5,7 +5,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from counterpoise._base.types import BoolArray, FloatArray, IntArray
+from counterpoise._base.types import BoolArray, ByteArray, FloatArray, IntArray
 from counterpoise.explorer.solving import Solved
 from counterpoise.metrics import cvar_curve, cvar_loss
 from counterpoise.solvers.rows import BitRows
@@ -19,10 +19,12 @@ class Labels(NamedTuple):
 
     is_positive: BoolArray
     weights: FloatArray | None
+    defer_cost: float = 0.0  # of a row that is not decided
 
-    def losses(self, shares: FloatArray) -> FloatArray:
-        """Return how likely each row is decided wrongly, given how likely it is called positive."""
-        return np.abs(shares - self.is_positive)
+    def losses(self, shares: FloatArray, deferred: FloatArray | None = None) -> FloatArray:
+        """Return the expected loss of each row, given how likely it is called positive, and how likely deferred."""
+        wrong = np.abs(shares - self.is_positive)
+        return wrong if deferred is None else wrong + deferred * (self.defer_cost - self.is_positive)
 
 
 class Loss(NamedTuple):
@@ -40,8 +42,14 @@ class ToldRows(Protocol):
     def expected(self, solved: Solved) -> FloatArray:
         """Return how likely a draw from the mixture calls each row positive."""
 
-    def decided(self, solved: Solved) -> BoolArray:
-        """Return which rows are called positive: by the draws of the model, or by vote where it draws none."""
+    def decided(self, solved: Solved) -> ByteArray:
+        """Return 1 for rows that are called positive, 2 for deferred ones: by the model's draws, or else by vote."""
+
+    def losses(self, solved: Solved) -> FloatArray:
+        """Return the expected loss of each row over the draws."""
+
+    def deferred(self, solved: Solved) -> FloatArray | None:
+        """Return how likely each row is deferred; None where none may be."""
 
     def loss(self, solved: Solved, alpha: float | None) -> Loss:
         """Return the expected loss over the draws."""
@@ -81,14 +89,22 @@ class AnsweredRows:
         self._bits.scores(solved.mixture, shares)
         return np.minimum(shares, 1.0)
 
-    def decided(self, solved: Solved) -> BoolArray:
+    def decided(self, solved: Solved) -> ByteArray:
         """Return which rows are called positive."""
         if self._draws is None:
-            return self.expected(solved) > _HALF
-        said = np.empty(self._bits.n_rows, dtype=np.bool_)
+            return (self.expected(solved) > _HALF).astype(np.uint8)
+        said = np.empty(self._bits.n_rows, dtype=np.uint8)
         for member, rows in self._draws.by_member(solved.mixture):
-            said[rows] = self._bits.packed[rows, member >> 3] & np.uint8(1 << (member & 7))
+            said[rows] = (self._bits.packed[rows, member >> 3] >> np.uint8(member & 7)) & 1
         return said
+
+    def losses(self, solved: Solved) -> FloatArray:
+        """Return the expected loss of each row over the draws."""
+        assert self.labels is not None  # noqa: S101 - asked of labelled rows
+        return self.labels.losses(self.expected(solved))
+
+    def deferred(self, solved: Solved) -> None:
+        """Defer nothing."""
 
     def loss(self, solved: Solved, alpha: float | None) -> Loss:
         """Return the expected loss over the draws."""
@@ -123,38 +139,62 @@ class ScoredRows:
 
     def expected(self, solved: Solved) -> FloatArray:
         """Return how likely a draw from the mixture calls each row positive."""
-        shares = np.zeros(len(self.groups))
-        for fold, chance in enumerate(self._fold_shares.tolist()):
-            for member, share in enumerate(solved.mixture.tolist()):
-                if share > 0:
-                    shares += (chance * share) * self._says(solved, fold, member, slice(None))
-        return np.minimum(shares, 1.0)
+        return self._chances(solved, 1)
 
-    def decided(self, solved: Solved) -> BoolArray:
-        """Return which rows are called positive."""
+    def deferred(self, solved: Solved) -> FloatArray | None:
+        """Return how likely each row is deferred; None where none may be."""
+        return self._chances(solved, 2) if self._defers(solved) else None
+
+    def decided(self, solved: Solved) -> ByteArray:
+        """Return 1 for rows that are called positive, 2 for deferred ones."""
         if self._draws is None:
-            return self.expected(solved) > _HALF
-        said = np.empty(len(self.groups), dtype=np.bool_)
+            return self._voted(solved)
+        said = np.empty(len(self.groups), dtype=np.uint8)
         for place, rows in self._draws.by_member(np.multiply.outer(self._fold_shares, solved.mixture).ravel()):
             said[rows] = self._says(solved, *divmod(place, solved.mixture.size), rows)
         return said
 
+    def losses(self, solved: Solved) -> FloatArray:
+        """Return the expected loss of each row over the draws."""
+        assert self.labels is not None  # noqa: S101 - asked of labelled rows
+        return self.labels.losses(self.expected(solved), self.deferred(solved))
+
     def loss(self, solved: Solved, alpha: float | None) -> Loss:
         """Return the expected loss over the draws."""
         assert self.labels is not None  # noqa: S101 - asked of labelled rows
-        if self.scores.shape[1] > 1:
-            losses, weights = self.labels.losses(self.expected(solved)), self.labels.weights
-            return _loss(losses, weights, alpha)
+        if self.scores.shape[1] > 1 or self._defers(solved):
+            return _loss(self.losses(solved), self.labels.weights, alpha)
         if self._sorted is None:
             self._sorted = _SortedScore(self.scores, self.groups, self._n_groups, self.labels)
         return _loss(*self._sorted.cells(solved), alpha)
 
-    def _says(self, solved: Solved, fold: int, member: int, rows: IntArray | slice) -> BoolArray:
+    def _defers(self, solved: Solved) -> bool:
+        return solved.thresholds is not None and solved.thresholds.shape[1] > self._n_groups
+
+    def _voted(self, solved: Solved) -> ByteArray:
+        positive, deferred = self.expected(solved), self.deferred(solved)
+        if deferred is None:
+            return (positive > _HALF).astype(np.uint8)
+        shares = np.column_stack([1.0 - positive - deferred, positive, deferred])
+        return np.asarray(shares.argmax(axis=1), dtype=np.uint8)
+
+    def _chances(self, solved: Solved, answer: int) -> FloatArray:
+        """Return how likely each row gets an answer."""
+        shares = np.zeros(len(self.groups))
+        for fold, chance in enumerate(self._fold_shares.tolist()):
+            for member, share in enumerate(solved.mixture.tolist()):
+                if share > 0:
+                    shares += (chance * share) * (self._says(solved, fold, member, slice(None)) == answer)
+        return np.minimum(shares, 1.0)
+
+    def _says(self, solved: Solved, fold: int, member: int, rows: IntArray | slice) -> ByteArray:
+        """Return what one rule answers."""
         assert solved.thresholds is not None  # noqa: S101 - of rules
-        n_models = self.scores.shape[1] // self._fold_shares.size
+        n_models, groups = self.scores.shape[1] // self._fold_shares.size, self.groups[rows]
         column = self.scores[rows, fold * n_models + int(solved.models[member])]
-        by_group = solved.thresholds[member]
-        return np.asarray(column > (by_group[0] if by_group.size == 1 else by_group[self.groups[rows]]))
+        upper, *lower = solved.thresholds[member].reshape(-1, self._n_groups)
+        above = (column > (upper[0] if upper.size == 1 else upper[groups])).astype(np.uint8)
+        return np.asarray(np.where(above, above, 2 * (column > lower[0][groups])).astype(np.uint8) if lower else above)
 
 
 class _SortedScore:
@@ -192,4 +232,4 @@ def _loss(losses: FloatArray, weights: FloatArray | None, alpha: float | None) -
 def curve(rows: ToldRows, solved: Solved, alphas: FloatArray) -> FloatArray:
     """Return the loss of the tail at each of many alphas."""
     assert rows.labels is not None  # noqa: S101 - asked of labelled rows
-    return cvar_curve(rows.labels.losses(rows.expected(solved)), alphas, rows.labels.weights)
+    return cvar_curve(rows.losses(solved), alphas, rows.labels.weights)

@@ -115,7 +115,7 @@ def _can_hold(session: Session, setting: Setting, place: int, bound: float) -> b
         if one.on
     )
     with session.lock:
-        return session.state(setting.by).program.can_hold(goals)
+        return session.state(setting).program.can_hold(goals)
 
 
 def _free(session: Session, setting: Setting, place: int) -> float | None:
@@ -187,7 +187,7 @@ def _name(quantity: Goal | str) -> str:
 def _optimum(session: Session, setting: Setting, up: Goal | str) -> Answered:
     """Return the mixture with the least, or for a goal that wants more the most, of a quantity."""
     with session.lock:
-        aim, state = session.aim(setting), session.state(setting.by)
+        aim, state = session.aim(setting), session.state(setting)
         aim = aim._replace(objective=_objective(up, aim), budget=None)
         return Answered(setting, aim, state, state.program.solve(aim, DRAGGED))
 
@@ -225,8 +225,7 @@ def _segments(session: Session, setting: Setting) -> Iterator[dict[str, Any] | N
         return
     found = _solved(session, setting)
     told = found.state.held_out[TRAIN]
-    assert told.labels is not None  # noqa: S101 - held-out rows are labelled
-    losses = told.labels.losses(told.expected(found.solved))
+    losses = told.losses(found.solved)
     yield None
     part = Part(held.features, None, {}, held.tables[TRAIN].sample_weight, None)
     segments = find_segments(part, losses, alpha)

@@ -233,6 +233,7 @@ def rebalance_run(
     goals: Any = None,
     budget: float | None = None,
     by: Sequence[str] | None = None,
+    defer_cost: float | str | None = None,
     output: str | Path,
     on_event: Callable[[str], None] = unheard,
 ) -> Run:
@@ -252,6 +253,8 @@ def rebalance_run(
         The most that the mean loss may be above the least that is possible under the goals; 1 for no limit.
     by : sequence of str, optional
         For rules of scores: other columns that they may look at.
+    defer_cost : float in [0, 1] or "never", optional
+        For rules of scores: another loss of a row that is deferred, or that none is.
     output : path
         The new run folder.
     on_event : callable
@@ -265,10 +268,12 @@ def rebalance_run(
     changes: dict[str, Any] = {} if alpha is None else {"alpha": check_alpha(alpha)}
     if alpha is not None or objective is not None:
         changes["method"] = _method_with(run.settings.method, objective)
-    others = {name: one for name, one in (("budget", budget), ("by", by)) if one is not None}
+    given: dict[str, Any] = {"budget": budget, "by": by, "defer_cost": defer_cost}
+    others = {name: one for name, one in given.items() if one is not None}
     if others:
         method = changes.get("method", run.settings.method)
-        changes["method"] = method.model_copy(update={"parameters": method.parameters | _as_written(others)})
+        known = {name: one for name, one in method.parameters.items() if name not in others}
+        changes["method"] = method.model_copy(update={"parameters": known | _as_written(others)})
     if goals is not None:
         asked = [(str(goal.with_confidence(None)), goal.confidence) for goal in _known_goals(goals, run.settings)]
         changes["goals"] = [GoalSettings(goal=text, confidence=confidence) for text, confidence in asked]
@@ -305,7 +310,7 @@ def rebalance_run(
 
 def _as_written(others: Mapping[str, Any]) -> dict[str, Any]:
     """Return changes as a goals file has them."""
-    return {name: list(value) if name == "by" else value for name, value in others.items()}
+    return {name: list(one) if name == "by" else one for name, one in others.items() if one != "never"}
 
 
 def _method_with(method: MethodSettings, objective: str | None) -> MethodSettings:

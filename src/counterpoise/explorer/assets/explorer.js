@@ -358,7 +358,8 @@ class Explorer {
       hello.notes.map((note) => el("p", { class: "muted" }, note)), this.status));
     this.alert = el("div", { role: "alert" });
     const controls = el("div", { class: "controls", role: "region", "aria-label": "Settings", tabindex: "0" },
-      this.buildHistory(), this.alert, this.buildTail(), hello.is_file ? null : this.buildBudget(), this.buildBy(),
+      this.buildHistory(), this.alert, this.buildTail(), hello.is_file ? null : this.buildBudget(),
+      hello.is_file || !hello.can_defer ? null : this.buildDeferral(), this.buildBy(),
       el("div", {}, el("h2", {}, "Goals"), this.goalList = el("ul", { class: "goals" })),
       hello.is_file ? el("p", { class: "muted" }, "This file shows the nearest of the settings that were computed beforehand.") : this.buildAdding(),
       this.buildExports());
@@ -446,6 +447,19 @@ class Explorer {
     return el("div", { class: "field" },
       el("label", { for: id, class: "check" }, this.budgetOn, "Budget of average loss"), this.budget.exact,
       el("div", { class: "wide" }, this.budget.range));
+  }
+
+  buildDeferral() {
+    const id = freshId("defer");
+    this.deferOn = el("input", { type: "checkbox", id, onchange: () => this.change({ defer: this.deferOn.checked ? 0.2 : null }, true) });
+    this.defer = this.slider("Cost of deferring", {
+      low: 0, high: 0.5, step: 0.005, describe: (one) => `a deferred row counts as ${shown(one)} of an error`,
+      change: (defer, exact) => { if (this.deferOn.checked) this.change({ defer }, exact); },
+    });
+    this.defer.range.setAttribute("aria-label", "Cost of deferring");
+    return el("div", { class: "field" },
+      el("label", { for: id, class: "check" }, this.deferOn, "Rows may be left to a person, at a cost"), this.defer.exact,
+      el("div", { class: "wide" }, this.defer.range));
   }
 
   buildBy() {
@@ -672,6 +686,11 @@ class Explorer {
   paintControls() {
     if (this.alpha) this.alpha.write(this.setting.alpha ?? 1);
     for (const { name, box } of this.byBoxes) box.checked = this.setting.by.includes(name);
+    if (this.deferOn) {
+      this.deferOn.checked = this.setting.defer !== null && this.setting.defer !== undefined;
+      this.defer.write(this.setting.defer ?? 0.2);
+      this.defer.range.disabled = this.defer.exact.disabled = !this.deferOn.checked;
+    }
     if (!this.budgetOn) return;
     this.budgetOn.checked = this.setting.budget !== null && this.setting.budget !== undefined;
     this.budget.write(this.setting.budget ?? 0.02);
@@ -766,7 +785,8 @@ class Explorer {
     const members = this.answer.members.filter((one) => one.thresholds);
     const figures = groups.map((one) => {
       const at = known.length > 1 ? known.indexOf(one.group) : 0;
-      return this.scoreFigure(one, members.map((member) => [member.thresholds[at], member.share]));
+      return this.scoreFigure(one, members.flatMap((member) =>
+        [member.thresholds, member.lower || []].map((cuts) => [cuts[at], member.share])));
     });
     body.replaceChildren(key([["s1", "positive"], ["s2 dashed", "negative"]]), ...figures,
       el("p", { class: "muted" }, this.hello.models > 1 ? `Scores of model ${model + 1} of ${this.hello.models}.` : "Upright lines are thresholds, thicker where drawn more often."));
@@ -801,8 +821,8 @@ class Explorer {
     this.panels.mixture.body.replaceChildren(el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Mixture, as a table" }, el("table", {},
       el("thead", {}, el("tr", {}, head.map((text) => el("th", { scope: "col" }, text)))),
       el("tbody", {}, members.map((one) => el("tr", {}, el("th", { scope: "row" }, one.model), el("td", {}, percent(one.share)),
-        (one.thresholds || []).map((value) => el("td", {}, cut(value)))))))),
-      el("p", { class: "muted" }, isRules ? "Each rule says the positive class above its threshold of the group." : "The share is how often a model decides."));
+        (one.thresholds || []).map((value, at) => el("td", {}, one.lower ? `${cut(one.lower[at])} to ${cut(value)}` : cut(value)))))))),
+      el("p", { class: "muted" }, isRules ? `Each rule says the positive class above its threshold of the group.${members.some((one) => one.lower) ? " From the lower to the upper one a person decides." : ""}` : "The share is how often a model decides."));
   }
 
   paintCurve(view) {
