@@ -121,9 +121,17 @@ def test_what_is_no_message_is_refused_in_a_sentence_and_the_server_goes_on(serv
         assert asked(socket, type="set", seq=1, setting=setting())["kind"] == "answer"
 
 
-@pytest.mark.parametrize("n_bytes", [MOST_BYTES + 1, 1_000_000])
-def test_a_message_that_is_too_large_ends_its_connection_alone(server, n_bytes):
-    goal = {"text": "x" * n_bytes}
+@pytest.mark.parametrize("goals", [[{"text": "x" * 1_000_000}], [{"text": "recall(train) >= 0.9"}] * 10_000])
+def test_a_large_message_is_refused_in_a_sentence(server, goals, caplog):
+    with connected(server) as socket, caplog.at_level(logging.WARNING, logger="counterpoise.explorer"):
+        told = asked(socket, type="set", seq=1, setting={"alpha": 1, "goals": goals})
+        assert told["message"].startswith(f"A message must have at most {MOST_BYTES} bytes; got ")
+        assert asked(socket, type="set", seq=2, setting=setting())["kind"] == "answer"
+    assert "A message must have at most" in caplog.text
+
+
+def test_a_message_without_end_ends_its_connection_alone(server):
+    goal = {"text": "x" * 5_000_000}
     with connected(server) as socket:
         assert json.loads(socket.recv())["type"] == "hello"
         with suppress(ConnectionClosed):  # perhaps while it is still being sent

@@ -19,7 +19,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from counterpoise.explorer.assets import asset
 from counterpoise.explorer.client import Client
-from counterpoise.explorer.conversation import MOST_BYTES, Conversation
+from counterpoise.explorer.conversation import Conversation
 from counterpoise.explorer.worker import Worker
 
 MOST_CLIENTS = 64
@@ -42,6 +42,7 @@ HEADERS = {
     "Cache-Control": "no-store",
 }
 _POLICY_VIOLATION, _TRY_LATER = 1008, 1013  # codes with which a socket is closed
+_MOST_RECEIVED = 1 << 22  # bytes of a message that is looked at, and refused in a sentence; beyond, the socket closes
 _WAITING = 100  # messages for a page that does not read: then it is let go
 _LOG = logging.getLogger("counterpoise.explorer")
 
@@ -170,7 +171,7 @@ class Serving:
         config = uvicorn.Config(
             self.app,
             ws="websockets-sansio",
-            ws_max_size=MOST_BYTES,
+            ws_max_size=_MOST_RECEIVED,
             ws_ping_interval=20.0,
             limit_concurrency=256,
             **settings,
