@@ -2,9 +2,10 @@
 
     python bench/explorer.py latency [--rows 100000]     needs Chromium and playwright
     python bench/explorer.py clients [--seconds 60]
+    python bench/explorer.py schema                      needs schemathesis
 
-Both write to docs/results/explorer. Latency is measured in the page, from the first input that an answer reflects to
-the frame in which it is drawn. Every answer that the fifty pages get is compared with the library's own.
+The first two write to docs/results/explorer. Latency is measured in the page, from the first input that an answer
+reflects to the frame in which it is drawn. Every answer that the fifty pages get is compared with the library's own.
 """
 
 import argparse
@@ -16,6 +17,7 @@ import platform
 import shutil
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import warnings
@@ -235,6 +237,27 @@ def pages(address: str, seconds: float) -> None:
     print(json.dumps(told))
 
 
+def schema() -> None:
+    """Let schemathesis call whatever it thinks of on the paths of the page."""
+    session = dict(sessions(2_000))["one score, two groups"]
+    words = {"description": "refused", "content": {"text/plain": {"schema": {"type": "string"}}}}
+    with served(session) as serving, tempfile.TemporaryDirectory() as folder:
+        paths: dict[str, Any] = {}
+        for name, kind in {"": "text/html", "explorer.js": "text/javascript", "explorer.css": "text/css"}.items():
+            page = {"description": "a file of the page", "content": {kind: {"schema": {"type": "string"}}}}
+            paths[f"/{serving.token}/{name}"] = {"get": {"responses": {"200": page, "405": words, "421": words}}}
+        parts = [
+            {"name": name, "in": "path", "required": True, "schema": {"type": "string", "minLength": 1}}
+            for name in ("token", "name")
+        ]
+        paths["/{token}/{name}"] = {"get": {"parameters": parts, "responses": {"404": words, "421": words}}}
+        spec = {"openapi": "3.0.2", "info": {"title": "explorer", "version": "1"}, "paths": paths}
+        file = Path(folder) / "explorer.json"
+        file.write_text(json.dumps(spec), encoding="utf-8")
+        address = f"http://127.0.0.1:{serving.port}"
+        subprocess.run([sys.executable, "-m", "schemathesis.cli", "run", str(file), "--url", address], check=True)
+
+
 def _write(name: str, rows: list[dict[str, Any]]) -> None:
     RESULTS.mkdir(parents=True, exist_ok=True)
     with (RESULTS / name).open("w", newline="", encoding="utf-8") as stream:
@@ -246,7 +269,7 @@ def _write(name: str, rows: list[dict[str, Any]]) -> None:
 def main() -> None:
     """Read the command line and measure."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=("latency", "clients", "pages"))
+    parser.add_argument("what", choices=("latency", "clients", "pages", "schema"))
     parser.add_argument("address", nargs="?")
     parser.add_argument("--rows", type=int, default=100_000)
     parser.add_argument("--seconds", type=float, default=60.0)
@@ -255,6 +278,8 @@ def main() -> None:
         latency(asked.rows)
     elif asked.what == "clients":
         clients(asked.seconds)
+    elif asked.what == "schema":
+        schema()
     else:
         pages(asked.address, asked.seconds)
 

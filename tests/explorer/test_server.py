@@ -15,6 +15,7 @@ client = pytest.importorskip("websockets.sync.client", reason="the server needs 
 from websockets.exceptions import ConnectionClosed, InvalidStatus  # noqa: E402 - as above
 
 from counterpoise import load  # noqa: E402
+from counterpoise.cli import main  # noqa: E402
 from counterpoise.explorer import Setting  # noqa: E402
 from counterpoise.explorer.client import Rate  # noqa: E402
 from counterpoise.explorer.conversation import MOST_BYTES  # noqa: E402
@@ -176,6 +177,17 @@ def test_the_exported_goals_file_is_read_and_the_exported_model_is_used(server, 
     page = Path(report["path"]).read_text(encoding="utf-8")
     assert "recall(train) &gt;= 0.7" in page
     assert HOSTILE not in page
+
+
+def test_the_commands_serve_a_run_or_write_its_page(server, folder, capsys):
+    assert main(["report", str(folder / "run"), "--interactive", "--json"]) == 0
+    page = Path(json.loads(capsys.readouterr().out)["explorer"])
+    assert page == folder / "run" / "explorer.html"
+    assert HOSTILE not in page.read_text(encoding="utf-8")
+    assert main(["explore", str(folder / "nowhere")]) == 2
+    assert "There is no run folder" in capsys.readouterr().err
+    assert main(["explore", str(folder / "run"), "--port", str(server.port)]) == 2
+    assert f"The server cannot listen on 127.0.0.1, port {server.port}" in capsys.readouterr().err
 
 
 def test_no_row_is_among_what_a_page_is_told(server):

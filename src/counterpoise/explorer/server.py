@@ -143,7 +143,7 @@ def _refused(why: str, status: int) -> Response:
 
 
 async def _not_allowed(_request: Request, _error: Exception) -> Response:
-    return _refused("Only GET is answered here.", 405)
+    return PlainTextResponse("Only GET is answered here.", 405, headers=HEADERS | {"Allow": "GET, HEAD"})
 
 
 async def _not_found(_request: Request, _error: Exception) -> Response:
@@ -159,8 +159,8 @@ class Serving:
         self.token = secrets.token_urlsafe(24)
         self._socket = _listening(host, port)
         self.port = int(self._socket.getsockname()[1])
-        names = (*LOOPBACK, host) if host not in LOOPBACK else LOOPBACK
-        self._hosts = tuple(f"{name}:{self.port}" for name in names)
+        self._host = f"[{host}]" if ":" in host else host
+        self._hosts = tuple(f"{name}:{self.port}" for name in dict.fromkeys((*LOOPBACK, self._host)))
         self.app = make_app(conversation, self.token, lambda: self._hosts)
         settings: dict[str, Any] = {
             "log_level": "error",
@@ -177,7 +177,6 @@ class Serving:
             **settings,
         )
         self._server = uvicorn.Server(config)
-        self._host = host
 
     @property
     def address(self) -> str:

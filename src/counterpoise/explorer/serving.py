@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -46,4 +47,5 @@ def explore_run(
     session.answer(session.start)  # whatever compiles, compiles now
     serving = Serving(Conversation(session, RunExporter(session, read, output)), host=host, port=port)
     ready(serving)
-    serving.run()
+    with suppress(KeyboardInterrupt):  # that is how it ends
+        serving.run()

@@ -506,7 +506,7 @@ class Explorer {
 
   paintAxes() {
     for (const name of ["x", "y"]) {
-      const first = name === "x" ? [["error", "average loss"]] : [["tail", this.setting.alpha === null ? "objective" : "tail's loss"], ["error", "average loss"]];
+      const first = name === "x" ? [["error", "error rate"]] : [["tail", this.setting.alpha === null ? "objective" : "tail's loss"], ["error", "error rate"]];
       const goals = this.setting.goals.map((one, place) => [String(place), one.left || one.text]);
       const select = this[`${name}Axis`];
       select.replaceChildren(...[...first, ...goals].map(([value, text]) => el("option", { value }, clipped(text))));
@@ -846,7 +846,7 @@ class Explorer {
     if (view.unmet || !points.length) { body.replaceChildren(el("p", {}, "No mixture meets the other goals.")); return; }
     const here = view.here || [null, null];
     const { figure, x, y } = frame(`Least ${view.y} for each bound of ${view.x}`, [...points.map((one) => one[0]), here[0]], [...points.map((one) => one[1]), here[1]], {
-      xName: view.x === "error_rate(train)" ? "average loss" : view.x, yName: view.y === "tail" ? "tail's loss" : view.y });
+      xName: view.x === "error_rate(train)" ? "error rate" : view.x, yName: view.y === "tail" ? "tail's loss" : view.y });
     figure.append(line(x, y, points, "s1"));
     if (here[0] !== null && here[1] !== null) figure.append(draw("circle", { class: "mark", cx: x(here[0]), cy: y(here[1]), r: 4.5 }));
     body.replaceChildren(figure, el("p", { class: "muted" }, "The dot is the present setting; all other goals are kept."));
