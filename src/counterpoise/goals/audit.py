@@ -344,7 +344,7 @@ def _audited(goal: Goal, parts: Sequence[Goal], prepared: Prepared, risk: float,
     risk. To show that it fails one part is enough, which may be found by chance: each takes its share of the risk.
     """
     found = [(part, standing(part, prepared.views, prepared.predictions)) for part in parts]
-    bounds = _worst(goal, [one for _, one in found], risk, _quick_end if quick else Standing.end)
+    bounds = _worst(goal, [one for _, one in found], risk, _quick_ends() if quick else Standing.end)
     margin = goal.bound - bounds.high if goal.sense == "<=" else bounds.low - goal.bound
     fails = bounds.low > goal.bound if goal.sense == "<=" else bounds.high < goal.bound
     verdict = HOLDS if margin >= 0 else FAILS if fails else UNDECIDED
@@ -367,8 +367,17 @@ def _worst(goal: Goal, parts: Sequence[Standing], risk: float, end: Callable[[St
     return Bounds(min(end(one, risk, "low") for one in parts), high)
 
 
-def _quick_end(found: Standing, risk: float, end: str) -> float:
-    return float(getattr(found.quick_bounds(risk), end))
+def _quick_ends() -> Callable[[Standing, float, str], float]:
+    """Return what tells one end of quick bounds, of which both are found together."""
+    known: dict[tuple[int, float], Bounds] = {}
+
+    def end(found: Standing, risk: float, which: str) -> float:
+        name = id(found), risk
+        if name not in known:
+            known[name] = found.quick_bounds(risk)
+        return float(getattr(known[name], which))
+
+    return end
 
 
 def _worst_estimate(goal: Goal, estimates: Sequence[float]) -> tuple[int, float]:

@@ -207,7 +207,8 @@ def _sums(rows: Dataset, kinds: Kinds, views: Views, predicted: FloatArray | Non
     n_answers = len(kinds.letters[2])
     if predicted is not None:
         said = predicted.argmax(axis=1) if predicted.ndim > 1 else predicted
-        numbers = numbers * n_answers + kinds.numbers(2, said[places].astype(np.int64))
+        said = said if places.size == said.size else said[places]  # all of them, in their order
+        numbers = numbers * n_answers + kinds.numbers(2, said.astype(np.int64))
         return _by_kind(numbers, len(kinds.all), weights, views.heaviest(rows.name))
     found = _by_kind(numbers, len(kinds.all) // n_answers, weights, views.heaviest(rows.name))
     counts, totals = (np.outer(one, kinds.planned).ravel() for one in (found.counts, found.totals))
