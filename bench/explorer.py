@@ -68,6 +68,14 @@ DRAG = """async ([low, steps]) => {
   return times;
 }"""
 
+RELEASE = """async (step) => {
+  const alpha = document.querySelector('input[type=range]'), since = performance.now();
+  alpha.value = Number(alpha.value) - step;
+  for (const name of ['input', 'change']) alpha.dispatchEvent(new Event(name, { bubbles: true }));
+  do await new Promise((done) => setTimeout(done, 20)); while (document.querySelector('[aria-busy=true]'));
+  return performance.now() - since;
+}"""
+
 
 def sessions(n_rows: int) -> Iterator[tuple[str, Session]]:
     """Yield a session of a hundred models and one of a score in two groups, on so many rows to choose and to judge."""
@@ -123,6 +131,9 @@ def latency(n_rows: int) -> None:
             before = time.process_time()
             times = np.array(page.evaluate(DRAG, [np.log10(0.1), _STEPS]))
             processor = 1000 * (time.process_time() - before) / _STEPS
+            before = time.process_time()
+            released = [page.evaluate(RELEASE, step) for step in (0.03, -0.05, 0.04, -0.02, 0.05)]
+            views = 1000 * (time.process_time() - before) / len(released)
             browser.close()
         rows.append(
             {
@@ -133,6 +144,8 @@ def latency(n_rows: int) -> None:
                 "median ms": round(float(np.median(times)), 1),
                 "95 % ms": round(float(np.quantile(times, 0.95)), 1),
                 "processor ms of the server": round(processor, 1),
+                "all views after release, median ms": round(float(np.median(released))),
+                "processor ms of the server for them": round(views),
                 "steps": _STEPS,
                 "load of the machine": round(os.getloadavg()[0], 1),
                 "cores": os.cpu_count(),

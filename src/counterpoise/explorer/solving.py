@@ -33,8 +33,7 @@ from counterpoise.theory.risks import Mean, Risk
 DRAGGED, RELEASED = 3e-3, 1e-4  # gaps that are good enough while a value moves, and when it rests
 _EXACT = 1e-7  # gap of the least mean loss from which a budget is counted
 _MOST_CUTS = 60  # that are kept for other settings
-_MOST_GRID = 700  # cuts of a grid, from which it begins anew
-_MOST_ASKED = 300  # cuts of a grid on which it is asked again and again whether goals can hold
+_MOST_COARSE, _MOST_FINE = 250, 700  # cuts of a grid, from which it begins anew
 _MOST_RULES = 60  # that a search begins with
 _MOST_BOUND = 4  # sets of goals whose rows are kept: those of scores have an entry for each cut
 _MOST_COUNTS = 100  # sets of rows that are counted before all are forgotten
@@ -201,7 +200,9 @@ class RulesProgram:
         self.ranked, self.prefers_usual = ranked, prefers_usual
         self.known = Known(ranked.answers())
         self._grid = RuleGrid(ranked) if ranked.cuts.n_models == 1 and not ranked.cuts.defers else None
-        self._cuts: IntArray | None = None  # of the grid
+        # grids of cuts to begin with: a coarse one while values move, a fine one where they rest
+        self._coarse: IntArray | None = None
+        self._fine: IntArray | None = None
         self._usual = ranked.usual_rules()
         self._start = self._usual
         self._tail_losses: Any = None
@@ -225,15 +226,15 @@ class RulesProgram:
             least = solve_rules(RuleProgram(self.ranked.cuts, FixedLosses(self._mean), Mean(), limits), self._start)
             limits = RuleLimits(limits.cuts, limits.goals, Budget(self._mean, least.solution.value + aim.budget))
         solved = self._generated(limits, aim, RELEASED)
-        self._learn(solved)
+        if self._grid is not None and solved.cuts is not None:
+            self._learn(solved.cuts, np.union1d(self._grid.usual(), solved.cuts), RELEASED)
         return solved
 
     def can_hold(self, goals: tuple[Goal, ...]) -> bool:
         """Tell whether some mixture meets goals; with a grid of cuts, whether one is found there."""
         limits = RuleLimits(self.ranked.cuts, self.known.rows(goals))
         if self._grid is not None:
-            is_fine = self._cuts is not None and self._cuts.size <= _MOST_ASKED
-            return self._grid.can_hold(limits, self._cuts if is_fine else None)
+            return self._grid.can_hold(limits, self._coarse)
         try:
             RuleProgram(self.ranked.cuts, FixedLosses(self._mean), Mean(), limits).solve(self._start, 1.0)
         except NoMixture:
@@ -268,22 +269,21 @@ class RulesProgram:
                 program = RuleProgram(self.ranked.cuts, FixedLosses(self._mean), Mean(), limits)
                 value = solve_rules(program, self._start, _EXACT).solution.value
             else:
-                found = self._grid.solve(1.0, limits, self._cuts, _EXACT)
+                found = self._grid.solve(1.0, limits, self._fine, _EXACT)
                 if found is None:
                     raise Unmet
-                value, self._cuts = found.value, found.grid
+                value, self._fine = found.value, found.grid
             self._least = (aim.goals, value)
         return RuleLimits(limits.cuts, limits.goals, Budget(self._mean, self._least[1] + aim.budget))
 
     def _from_grid(self, limits: RuleLimits, aim: Aim, tol: float) -> Solved:
         assert self._grid is not None  # noqa: S101 - there is one score
         assert isinstance(aim.objective, Risk)  # noqa: S101 - a tail
-        if self._cuts is not None and self._cuts.size > _MOST_GRID:
-            self._cuts = None
-        found = self._grid.solve(float(aim.objective.tail_fraction or 1.0), limits, self._cuts, tol)
+        start = self._fine if tol <= RELEASED else self._coarse
+        found = self._grid.solve(float(aim.objective.tail_fraction or 1.0), limits, start, tol)
         if found is None:
             raise Unmet
-        self._cuts = found.grid
+        self._learn(found.rules.cuts, found.grid, tol)
         prices = (
             np.zeros(0) if limits.goals is None else limits.goals.prices(found.multipliers[: limits.goals.bounds.size])
         )
@@ -303,16 +303,19 @@ class RulesProgram:
 
     def _posed(self, aim: Aim) -> Any:
         """Return a tail as it is asked; its losses tell rows apart whatever the tail, so they are kept."""
-        if self._tail_losses is None or self._tail_losses.sample_weight.size > 20 * _MOST_GRID:
+        if self._tail_losses is None or self._tail_losses.sample_weight.size > 20 * _MOST_FINE:
             self._tail_losses = pose(self.ranked, aim).losses
         assert isinstance(aim.objective, Risk)  # noqa: S101 - a tail
         return Asked(self._tail_losses, aim.objective)
 
-    def _learn(self, solved: Solved) -> None:
-        """Let the grid have the cuts of a mixture that it missed."""
-        if self._grid is not None and solved.thresholds is not None:
-            own = [self.ranked.cuts.nearest(0, row) for row in solved.thresholds]
-            self._cuts = np.unique(np.concatenate([self._grid.usual(), *own]))
+    def _learn(self, used: IntArray, grid: IntArray, tol: float) -> None:
+        """Begin the next time with the grid that was needed, unless it has grown large, and with the cuts in use."""
+        assert self._grid is not None  # noqa: S101 - there is one
+        own = np.union1d(self._grid.usual(), used)
+        if tol <= RELEASED:
+            self._fine, self._coarse = grid if grid.size <= _MOST_FINE else own, own
+        else:
+            self._coarse = grid if grid.size <= _MOST_COARSE else own
 
     def _solved(self, choice: RuleChoice, aim: Aim) -> Solved:
         if self.prefers_usual:

@@ -56,9 +56,16 @@ class RuleGrid:
         classes = (given.is_positive, ~given.is_positive)
         # of positive rows, then of negative ones: the mass down to each cut
         self.sums = np.array([self.cuts.sums(ranked.train, np.where(one, given.mass, 0.0)) for one in classes])
+        self._usual: IntArray | None = None
         self._programs: list[_Program] = []  # of the last few grids and limits, the newest first
 
     def usual(self) -> IntArray:
+        """Return the grid that any search may begin with, found once."""
+        if self._usual is None:
+            self._usual = self._even()
+        return self._usual
+
+    def _even(self) -> IntArray:
         """Return a grid with about as much of the mass and of the cuts between any two neighbours of a group."""
         starts = self.cuts.starts[0]
         n_bins = max(_BINS // (starts.size - 1), _LEAST_BINS)
