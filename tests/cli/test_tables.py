@@ -6,6 +6,7 @@ import re
 import shutil
 import sqlite3
 import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -34,6 +35,7 @@ def loans(n_rows=N):
 
 CHOOSE = ["choose", "loans.csv", "--target", "paid", "--score", "p", "--score", "q", "--by", "sex", "--key", KEY]
 CHOOSE += [word for goal in GOALS for word in ("--goal", goal)]
+DEFER = ["--goal", "defer_rate(train) <= 0.1", "--defer-cost", "0.1", "--alpha", "0.5", "--budget", "0.05"]
 
 
 @pytest.fixture(scope="module")
@@ -54,6 +56,24 @@ def here(made, tmp_path, monkeypatch):
     shutil.copytree(made, tmp_path / "work")
     monkeypatch.chdir(tmp_path / "work")
     return tmp_path / "work"
+
+
+@pytest.fixture(scope="module")
+def left(tmp_path_factory):
+    """Return a folder with a table, rules that defer, and decisions; nobody writes there."""
+    folder = tmp_path_factory.mktemp("left")
+    loans().to_csv(folder / "loans.csv", index=False)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        assert main([*CHOOSE, *DEFER, "-o", "rules.json", "--report", "rules.html", "--quiet"]) == 0
+        assert main(["apply", "rules.json", "loans.csv", "--ids", "id", "-o", "said.csv", "--quiet"]) == 0
+    return folder
+
+
+@pytest.fixture(params=["made", "left"])
+def decided(request):
+    """Return a folder with rules and decisions, of those that decide about everybody and of those that defer."""
+    return request.getfixturevalue(request.param)
 
 
 def block(language):
@@ -86,17 +106,18 @@ def test_decisions_meet_the_goals_up_to_the_luck_of_the_draws(made):
     assert abs(rates["F"] - rates["M"]) < 0.035
 
 
-def test_sql_gives_the_same_answers(made):
-    rules = (made / "rules.json").read_text()
+def test_sql_gives_the_same_answers(decided):
+    rules = (decided / "rules.json").read_text()
     with sqlite3.connect(":memory:") as base:
         base.create_function("sha256", 1, lambda text: hashlib.sha256(text.encode()).hexdigest(), deterministic=True)
         loans().to_sql("loans", base, index=False)
         found = base.execute(block("sql"), {"rules": rules, "key": json.loads(rules)["key"]}).fetchall()
-    assert found == list(read_said(made).itertuples(index=False, name=None))
+    said = [(number, str(answer)) for number, answer in found]
+    assert said == list(read_said(decided).astype({"said": str}).itertuples(index=False, name=None))
 
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
-def test_javascript_gives_the_same_answers(made):
+def test_javascript_gives_the_same_answers(decided):
     code = block("js") + (
         "const fs = require('node:fs');\n"
         "const rules = JSON.parse(fs.readFileSync('rules.json', 'utf8'));\n"
@@ -107,8 +128,46 @@ def test_javascript_gives_the_same_answers(made):
         "  console.log(`${row.id},${decide(rules, row, row.id)}`);\n"
         "}\n"
     )
-    done = subprocess.run([shutil.which("node"), "-e", code], cwd=made, capture_output=True, text=True, check=True)
-    assert done.stdout == (made / "said.csv").read_text().split("\n", 1)[1]
+    done = subprocess.run([shutil.which("node"), "-e", code], cwd=decided, capture_output=True, text=True, check=True)
+    assert done.stdout == (decided / "said.csv").read_text().split("\n", 1)[1]
+
+
+def finite(levels):
+    """Return thresholds as JSON has them."""
+    return {name: float(np.clip(level, -sys.float_info.max, sys.float_info.max)) for name, level in levels.items()}
+
+
+def test_rules_that_defer_are_those_of_the_mixture_of_all_intervals(left):
+    frame, rules = loans(), json.loads((left / "rules.json").read_text())
+    columns = [frame["p"].to_numpy(), frame["q"].to_numpy()]
+    asked = {"goals": [*GOALS, DEFER[1]], "defer_cost": 0.1, "alpha": 0.5, "budget": 0.05, "by": "sex"}
+    model = cp.MixtureClassifier(columns, scores=True, **asked).fit(frame[["sex"]], frame["paid"])
+    assert (rules["format"], rules["deferred"]) == ("counterpoise rules 2", "defer")
+    assert [(one["thresholds"], one["lower"]) for one in rules["rules"]] == [
+        (finite(rule.thresholds), finite(rule.lower or rule.thresholds)) for rule in model.rules_
+    ]
+    assert set(read_said(left)["said"]) == {"0", "1", "defer"}
+    assert (read_said(left)["said"] == "defer").mean() == pytest.approx(0.1, abs=0.01)
+    page = (left / "rules.html").read_text(encoding="utf-8")
+    assert "Deferred train rows by group" in page
+    assert "of the train rows are left to a person" in page
+
+
+def test_an_audit_knows_deferred_rows_by_their_label(left, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    frame, said = loans(), read_said(left)["said"]
+    frame.assign(said=said).to_csv("said.csv", index=False)
+    goals = ["--goal", "defer_rate(train, sex=F) <= 0.2", "--goal", "decided_error_rate(train) <= 0.4"]
+    asked = ["audit", "said.csv", "--target", "paid", "--prediction", "said", "--groups", "sex", *goals]
+    assert main([*asked, "--defer-label", "defer", "--report", "page.html", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["goals"][0]["estimate"] == (said[frame["sex"] == "F"] == "defer").mean()
+    decides = said != "defer"
+    wrong = said[decides].astype(int) != frame["paid"][decides]
+    assert found["goals"][1]["estimate"] == pytest.approx(wrong.mean(), abs=1e-12)
+    assert "Deferred test rows by group" in Path("page.html").read_text(encoding="utf-8")
+    assert main(asked) == 2
+    assert "must be classes of column 'paid', 0, 1; got 'defer'. If it stands for" in capsys.readouterr().err
 
 
 def test_parquet_and_one_fixed_rule_and_rules_that_look_at_the_old_answer(here, capsys):
@@ -236,6 +295,26 @@ def spoiled(**changes):
     return spoil
 
 
+def deferring(*, deferred="ask", lower=0.1):
+    """Return what makes a file of one rule that defers, with some flaw."""
+
+    def spoil():
+        words = json.loads(Path("rules.json").read_text())
+        (groups, start) = words["rules"][0]["thresholds"], "0" * 16
+        lower_ones = dict.fromkeys(groups, lower) if isinstance(lower, float) else lower
+        rule = {
+            "share": 1.0,
+            "from": start,
+            "score": "p",
+            "thresholds": dict.fromkeys(groups, 0.5),
+            "lower": lower_ones,
+        }
+        changed = words | {"format": "counterpoise rules 2", "deferred": deferred, "rules": [rule]}
+        Path("rules.json").write_text(json.dumps(changed))
+
+    return spoil
+
+
 def rewritten(change):
     """Return what changes the table."""
 
@@ -257,6 +336,41 @@ REFUSED = {
     "rule that is none": (APPLY, "Rule 1 of rules.json must be an object; got 3", spoiled(rules=[3])),
     "rule without parts": (APPLY, "Rule 1 of rules.json must have 'share'", spoiled(rules=[{}])),
     "equal labels": (APPLY, "two different labels", spoiled(positive=0)),
+    "deferring called as a class": (APPLY, "a label of deferred rows that is no class", deferring(deferred="1")),
+    "deferring without a label": (APPLY, "a label of deferred rows that is no class", deferring(deferred=None)),
+    "no lower thresholds": (APPLY, "Rule 1 of rules.json must have 'lower'", deferring(lower=None)),
+    "lower thresholds of others": (APPLY, "lower thresholds for the same groups", deferring(lower={"sex=F": 0.1})),
+    "lower ones above": (APPLY, "lower thresholds that are not above the others", deferring(lower=0.6)),
+    "lower ones that are texts": (
+        APPLY,
+        "finite numbers as shares and thresholds",
+        deferring(lower={"sex=F": "a", "sex=M": 0.1}),
+    ),
+    "deferral goal without a cost": (
+        CHOOSING + " defer_rate(train)<=0.1",
+        "speaks of deferred rows, and nothing is deferred: set defer_cost",
+        None,
+    ),
+    "cost of two errors": (
+        CHOOSING + " defer_rate(train)<=0.1 --defer-cost 2",
+        "defer_cost must lie in [0, 1], the loss of a row that a person decides about; got 2",
+        None,
+    ),
+    "label without a cost": (
+        CHOOSING + " recall(train)>=0.5 --defer-label ask",
+        "and nothing is deferred; got 'ask' and no defer_cost",
+        None,
+    ),
+    "deferred rows called as a class": (
+        CHOOSING + " recall(train)>=0.5 --defer-cost 0.1 --defer-label 1",
+        "defer_label must not be taken for a class; got '1' beside the class 1",
+        None,
+    ),
+    "audited deferral called as a class": (
+        "audit loans.csv --target paid --prediction old --goal recall(train)>=0.5 --defer-label 0",
+        "defer_label must not be taken for a class; got '0' beside the class 0",
+        None,
+    ),
     "groups of no columns": (APPLY, "the one group 'all'", spoiled(by=[])),
     "no column of ids": (APPLY.replace("id ", "person "), "has no column 'person'", None),
     "no score": (APPLY, "has no column 'p'", rewritten(lambda frame: frame.drop(columns="p"))),

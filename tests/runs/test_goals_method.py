@@ -143,6 +143,15 @@ def test_room_that_cannot_be_had_is_given_in_part_and_said(fit):
     assert all(check.holds for check in run.model().check_goals())
 
 
+def test_room_does_not_buy_what_a_budget_limits(fit):
+    goals = '"positive_rate(train, sex=F) <= 1.05 * positive_rate(train, sex=M)"'
+    as_asked, _, _ = fit("within", goals, "alpha = 0.3", ", budget = 0.01")
+    run, said, _ = fit("within room", goals, "alpha = 0.3\nroom_for_audit = true", ", budget = 0.01")
+    means = [one.model().selection_.losses.mean(axis=0) @ one.model().mixture_ for one in (as_asked, run)]
+    assert means[1] <= means[0] + 0.01 + 1e-9
+    assert not any("errs on" in line for line in said)
+
+
 def test_rows_too_few_to_show_a_goal_leave_it_as_it_stands(fit):
     run, said, _ = fit("few", '"false_positive_rate(train) <= 0.001"', "room_for_audit = true")
     assert any(

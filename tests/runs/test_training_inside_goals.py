@@ -127,7 +127,9 @@ CHANGES = {
         "labelled = false": "labelled = false\nlargest_weight = 3",
     },
     "no rows to choose on": {"[datasets.mail]": "[splits]\nvalidation = 0.0\n[datasets.mail]"},
-    "the worst group": {"parameters.n_": 'parameters.objective = "WorstGroup()"\nparameters.n_'},
+    "the worst group": {
+        "parameters.n_": 'parameters.objective = "WorstGroup()"\nparameters.scores = false\nparameters.n_'
+    },
     "goals that only choose": {"parameters.n_": "parameters.beta = 50\nparameters.n_"},
 }
 

@@ -199,7 +199,9 @@ class InsideGoals(BoostedMixture, RuleClassifier):
         if rows is None:
             scores, own = np.column_stack(self._history.scores), unequal(self._train.weights)
             kept = self._no_evidence(self._stage.answers, scores)._replace(sample_weight=own, groups=self._train.groups)
-            return kept._replace(scores={name: scores[place] for name, place in self._stage.places.items()})
+            by_name = {name: scores[place] for name, place in self._stage.places.items()}
+            told: ScoreEvidence = kept._replace(scores=by_name)
+            return told
         weights, scores = unequal(rows.weights), self._scores_of(rows.X, rows.codes.size, None)
         table = self._asked_table(rows, weights).tables[TRAIN]
         found = self._no_evidence(Answers({}, {}, positive), scores).with_dataset(TRAIN, table, scores)

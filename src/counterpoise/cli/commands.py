@@ -219,6 +219,7 @@ def rebalance(
     alpha: float | None = None,
     objective: str | None = None,
     goal: Annotated[list[str] | None, Parameter(negative="")] = None,
+    defer_cost: float | Literal["never"] | None = None,
     strict: Annotated[bool, Flag] = False,
     shown: Out = PRINTED,
 ) -> int:
@@ -236,12 +237,14 @@ def rebalance(
         What to make as small as possible instead, such as "KL(0.1)" or "false_positive_rate(train)".
     goal
         A goal as text, such as "recall(train) >= 0.9"; give the option once for each. They replace those of the run.
+    defer_cost
+        Another loss of a row that is left to a person, from 0 to 1, or "never". Default: as before.
     strict
         Exit with code 1 unless every goal is shown to hold on the test rows.
     """
     from counterpoise.runs import open_run, rebalance_run  # noqa: PLC0415
 
-    asked: dict[str, Any] = {"alpha": alpha, "objective": objective, "goals": goal}
+    asked: dict[str, Any] = {"alpha": alpha, "objective": objective, "goals": goal, "defer_cost": defer_cost}
     chosen = rebalance_run(open_run(run), **asked, output=output, on_event=shown.say)
     return _told(chosen, shown, strict=strict)
 

@@ -30,6 +30,8 @@ def choose(
     objective: str | None = None,
     budget: float | None = None,
     decision: Literal["sticky", "fixed"] = "sticky",
+    defer_cost: float | None = None,
+    defer_label: str | None = None,
     ids: str | None = None,
     key: str | None = None,
     report: Path | None = None,
@@ -72,6 +74,10 @@ def choose(
         The most that the error may be above the least possible under the goals, where a tail is asked for.
     decision
         "fixed": one rule without draws, found by a search.
+    defer_cost
+        The loss of a row that is left to a person, from 0 to 1. Default: every row is decided about.
+    defer_label
+        What is said of such rows. Default: "defer".
     ids
         The column that tells people apart, for the answers that the report shows. Default: the numbers of the rows.
     key
@@ -87,7 +93,7 @@ def choose(
         found = choose_table(
             table, output, target=target, scores=score, goals=goal, by=by or (), groups=groups or (), baseline=baseline,
             weights=weights, largest_weight=largest_weight, positive=positive, alpha=alpha, objective=objective,
-            budget=budget, decision=decision, ids=ids, key=key,
+            budget=budget, decision=decision, defer_cost=defer_cost, defer_label=defer_label, ids=ids, key=key,
         )  # fmt: skip
     _write_page(found.answers, report)
     checks = [
@@ -152,6 +158,7 @@ def audit(
     largest_weight: float | None = None,
     positive: str | None = None,
     confidence: float | None = None,
+    defer_label: str | None = None,
     report: Path | None = None,
     strict: Annotated[bool, Flag] = False,
     csv: Read = USUAL,
@@ -184,6 +191,8 @@ def audit(
         The class that goals call positive. Default: the second of two.
     confidence
         Between 0 and 1, for goals that carry none. Default: 0.95.
+    defer_label
+        What was said of rows that a person decides about: neither right nor wrong.
     report
         Where a report of one page goes.
     strict
@@ -196,6 +205,7 @@ def audit(
         found = audit_table(
             table, target=target, prediction=prediction, goals=goal, groups=tuple(groups or ()), baseline=baseline,
             weights=weights, largest_weight=largest_weight, positive=positive, confidence=confidence,
+            defer_label=defer_label,
         )  # fmt: skip
     _write_page(found, report)
     called = "" if found.positive is None else f"positive class: {found.positive!r}\n"

@@ -81,14 +81,14 @@ def check_defer_label(deferred: Any, labels: Iterable[Any]) -> None:
     if not isinstance(deferred, (str, Real, np.bool_)) or text_of(deferred).strip() in {"", "nan"}:
         raise TypeError(f"defer_label must be a text or a number that no class has; got {deferred!r}.")
     for label in labels:
-        if label is not None and (label == deferred or _reads_as(deferred) == _reads_as(label)):
+        if label is not None and (label == deferred or reads_as(deferred) == reads_as(label)):
             raise ValueError(
                 f"defer_label must not be taken for a class; got {deferred!r} beside the class {label!r}. Choose "
                 "another, as defer_label='ask a person'."
             )
 
 
-def _reads_as(label: Any) -> str | float:
+def reads_as(label: Any) -> str | float:
     """Return what a label is where it is read from a text: a number, where it is one."""
     text = text_of(label).strip()
     number = _as_number(text)

@@ -98,7 +98,8 @@ def refuse_deferral(asked: Iterable[Goal | Rate]) -> None:
         if any(all(count.positive is None for count in term.metric.counts) for term in _terms(one)):
             raise ValueError(
                 f"{one} speaks of deferred rows, and nothing is deferred: set defer_cost, the loss of a row that a "
-                "person decides about, as in GoalClassifier(defer_cost=0.2) or in MixtureClassifier with scores=True."
+                "person decides about, as in GoalClassifier(defer_cost=0.2) or in MixtureClassifier with scores=True; "
+                'in a goals file it is a parameter of the method "goals".'
             )
 
 

@@ -98,10 +98,9 @@ class Deferring(RandomizedClassifier):
         levels = [rule.levels for rule in self.rules_]
         return np.array([upper if self._scored.deferral is None else [*upper, *lower] for upper, lower in levels])
 
-    def _check_loaded(self) -> None:
-        super()._check_loaded()
-        if hasattr(self, "goals_"):
-            self.goals_ = tuple(map(renewed, self.goals_))
+    def _aim(self, *asked: Any, **changes: Any) -> Aim:
+        aim = super()._aim(*asked, **changes)  # goals of files from before know of no deferred rows
+        return aim if aim.defer_cost is None else aim._replace(goals=tuple(map(renewed, aim.goals)))
 
     def _deferral(self, aim: Aim) -> Deferral | None:
         """Return what deferring a row costs, and what is then said of it."""

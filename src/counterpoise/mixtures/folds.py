@@ -18,9 +18,9 @@ from counterpoise._base.checks import check_count, is_frame
 from counterpoise._base.types import AnyArray, FloatArray, IntArray
 from counterpoise.learners.resampling import Resampled, fresh_copy, weight_argument
 from counterpoise.mixtures.answers import Positive
+from counterpoise.mixtures.class_scores.probabilities import any_scorer
 from counterpoise.mixtures.draws import pick
 from counterpoise.mixtures.pool import n_rows, take_rows
-from counterpoise.mixtures.scores.asking import scorer
 
 Split = tuple[IntArray, IntArray]  # rows to train on, rows to score
 _LEAST_FOLDS = 2
@@ -57,7 +57,7 @@ class Training(NamedTuple):
         seeds = np.random.default_rng(seed).integers(2**31, size=len(splits)).tolist()
         tasks = [(title, split, one) for split, one in zip(splits, seeds, strict=True) for title in self.titled]
         found = Parallel(n_jobs=self.n_jobs, prefer="threads")(delayed(_crossed)(self, *task) for task in tasks)
-        scores = np.empty((self.labels.size, len(self.titled)), order="F")
+        scores = np.empty((self.labels.size, len(self.titled), *found[0][1].shape[1:]), order="F")
         for place, ((_, (_, inside), _), (_, told)) in enumerate(zip(tasks, found, strict=True)):
             scores[inside, place % len(self.titled)] = told
         return Crossed([model for model, _ in found], self.shares(splits), scores)
@@ -74,14 +74,14 @@ class Crossed(NamedTuple):
 
     models: list[Any]
     shares: FloatArray  # the chance of each fold
-    scores: FloatArray  # (n_rows, n_models of one fold)
+    scores: FloatArray  # (n_rows, n_models of one fold), of more than two classes with probabilities for each
 
 
 def _crossed(training: Training, title: str, split: Split, seed: int) -> tuple[Any, FloatArray]:
     """Return a model trained on some rows, and its scores of others."""
     outside, inside = split
     model = _trained(training, title, outside, seed)
-    return model, scorer(title, model, training.positive).score(take_rows(training.X, inside))
+    return model, any_scorer(title, model, training.positive).score(take_rows(training.X, inside))
 
 
 def _trained(training: Training, title: str, rows: IntArray, seed: int) -> Any:

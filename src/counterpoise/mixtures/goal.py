@@ -19,14 +19,14 @@ from counterpoise._base.types import AnyArray, ArrayLike, FloatArray
 from counterpoise.goals import Table
 from counterpoise.mixtures.answers import TRAIN, Answers, Positive
 from counterpoise.mixtures.choosing import Aim
+from counterpoise.mixtures.class_scores.probabilities import any_scorer
 from counterpoise.mixtures.draws import Draws, check_key, generator_of, make_key
 from counterpoise.mixtures.folds import Training, splits_of, texts_in, unheard
+from counterpoise.mixtures.many_classes import ClassRuleClassifier
 from counterpoise.mixtures.members import as_columns, named_models, titled_models
 from counterpoise.mixtures.pool import set_input_tags
 from counterpoise.mixtures.randomized import Given
-from counterpoise.mixtures.scored import FIXED, RuleClassifier
-from counterpoise.mixtures.scores.asking import scorer
-from counterpoise.mixtures.scores.evidence import ScoreEvidence
+from counterpoise.mixtures.scored import FIXED
 
 PREFIT = "prefit"
 Tell: TypeAlias = Callable[[int, int, str], None]
@@ -37,7 +37,7 @@ REFIT_ROWS = 20_000
 _ALONE = np.ones(1)  # one fold
 
 
-class GoalClassifier(RuleClassifier):
+class GoalClassifier(ClassRuleClassifier):
     """A strong model that decides inside goals: trained, and cut at the thresholds that meet them at the least cost.
 
     Parameters
@@ -82,25 +82,26 @@ class GoalClassifier(RuleClassifier):
 
     Attributes
     ----------
-    classes_ : array of shape (2,)
+    classes_ : array of shape (n_classes,)
     refit_ : bool
         Whether one model trained on all rows decides; else those of the folds do, one drawn for each person. From
         20,000 rows on one does: below, goals chosen on the folds came out up to 2.5 points elsewhere on a refit.
     decides_ : str
         Which models decide, and why, in a sentence.
-    estimators_ : list
-        The models that decide; those of the first fold first.
-    names_ : list
-        What the estimators are called.
+    estimators_, names_ : list
+        The models that decide, those of the first fold first, and what the estimators are called.
     rules_ : list of Rule
-        ``rule.model`` is the place of its estimator among those given, ``rule.thresholds`` a dict by group.
+        ``rule.model`` is the place of its estimator among those given, ``rule.thresholds`` a dict by group; of more
+        than two classes TierRule or RatioRule.
     mixture_ : array of shape (n_rules,)
         Probability with which each of ``rules_`` decides.
     groups_ : Groups
         The columns of ``by`` and the names of the groups.
     value_, gap_ : float
-        Risk of the mixture on the rows that it was chosen on, and how far above the optimum of all thresholds of all
-        models it is at most.
+        Risk of the mixture on the rows that it was chosen on, and how far it is at most above the optimum of what
+        ``certificate_`` says: all thresholds of all models, or, of more than two classes, the rules that were tried.
+    calibrations_ : tuple of Calibration
+        Of more classes: what brings the probabilities of each estimator in line with the rows of choice.
     goals_, multipliers_, fixed_cost_, alpha_, objective_, selection_, n_models_, n_features_in_, feature_names_in_
         As for ``MixtureClassifier``.
 
@@ -108,6 +109,7 @@ class GoalClassifier(RuleClassifier):
     -----
     Other rows than those of ``fit``, given to ``check_goals`` or ``rebalance`` or as ``datasets``, are each told by the
     models of one fold, drawn at random, where folds decide. ``to_deterministic`` then lets most of the folds decide.
+    Of more than two classes models need ``predict_proba``; goals that were not met are not proven to be impossible.
 
     Examples
     --------
@@ -129,7 +131,7 @@ class GoalClassifier(RuleClassifier):
 
     scores, unknown_group, _prefers_usual = True, "refuse", True
     _added_later: ClassVar[dict[str, Any]] = {
-        **RuleClassifier._added_later,  # noqa: SLF001 - its own
+        **ClassRuleClassifier._added_later,  # noqa: SLF001 - its own
         "defer_cost": None,
         "defer_label": "defer",
     }
@@ -192,7 +194,7 @@ class GoalClassifier(RuleClassifier):
         X : array, sparse matrix, data frame or sequence with n_samples rows
             Labelled rows, as the models take them: nothing is converted.
         y : array of shape (n_samples,)
-            Labels of two classes, of any type.
+            Labels of two or more classes, of any type.
         sample_weight : array of shape (n_samples,), optional
             Non-negative. A model that takes none is trained on rows drawn by them.
         sensitive_features : data frame, dict of arrays or array, optional
@@ -265,12 +267,12 @@ class GoalClassifier(RuleClassifier):
                 raise ValueError(f"X_val needs {name}_val: rules are chosen on its rows, and {name} is of those of X.")
 
     def _models_and_classes(self, labels: AnyArray) -> tuple[dict[str, Any], Positive]:
-        """Return the models by what messages call them, and the two classes, after checking that all can score."""
+        """Return the models by what messages call them, and the classes, after checking that all can score."""
         named = named_models(_listed(self.estimator))
         titled, self.names_ = titled_models(named), [name for name, _ in named]
-        positive = self._two_classes(labels, titled if self._is_prefit else {})
+        positive = self._classes_told(labels, titled if self._is_prefit else {})
         for title, model in titled.items():
-            scorer(title, model, positive)
+            any_scorer(title, model, positive)
             if not self._is_prefit and not hasattr(model, "fit"):
                 raise TypeError(
                     f"{title} must be a classifier with fit, as cv={self.cv!r} trains it; got {type(model).__name__}. "
@@ -329,7 +331,7 @@ class GoalClassifier(RuleClassifier):
         for name in ("_scored", "rules_", "mixture_"):
             self.__dict__.pop(name, None)
 
-    def _keep(self, evidence: ScoreEvidence, aim: Aim) -> None:
+    def _keep(self, evidence: Any, aim: Aim) -> None:
         """Choose the rules.
 
         What they are chosen on is kept before: after goals that cannot hold ``rebalance`` needs no training.
@@ -344,9 +346,9 @@ class GoalClassifier(RuleClassifier):
         self.estimators_, self._fold_shares = found.models, found.shares
         self.refit_, self.decides_ = found.refit, found.why
         titles = list(titled) * found.shares.size
-        self._members = [scorer(title, model, positive) for title, model in zip(titles, found.models, strict=True)]
+        self._members = [any_scorer(title, model, positive) for title, model in zip(titles, found.models, strict=True)]
 
-    def _evidence_to_choose_on(self, found: "_Deciders", nothing: Answers) -> ScoreEvidence:
+    def _evidence_to_choose_on(self, found: "_Deciders", nothing: Answers) -> Any:
         """Return the scores of the rows to choose on: those that the folds told, or what the models say."""
         rows = self._labelled(found.chosen_on)
         scores = self._scores_of(rows.X, rows.codes.size, TRAIN) if found.scores is None else found.scores
@@ -362,7 +364,6 @@ class GoalClassifier(RuleClassifier):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
         with suppress(TypeError, ValueError):  # where estimator is none, fit says so
             set_input_tags(tags, [model for _, model in named_models(_listed(self.estimator))])
         return tags

@@ -14,7 +14,7 @@ from sklearn.exceptions import NotFittedError
 
 from counterpoise._base.types import AnyArray, FloatArray, IntArray
 from counterpoise.mixtures.answers import TRAIN
-from counterpoise.mixtures.draws import Draws, pick
+from counterpoise.mixtures.draws import Draws, pick, pick_each
 from counterpoise.mixtures.pool import codes_of, is_text, n_rows, pool_codes, predict_codes, take_rows
 
 _PAIR = 2
@@ -141,16 +141,13 @@ class Mixture(NamedTuple):
 
     def decide(self, X: Any, given: Any, ids: Any = None) -> AnyArray:
         """Return the label of every row; ``given`` are the rows as they were before they were checked."""
-        if self.draws is None:
-            codes = self.probabilities(X).argmax(axis=1)
-        else:
-            codes = self.codes_of(X, self.drawn(X, given, ids))
+        codes = self.probabilities(X).argmax(axis=1) if self.draws is None else self._drawn_codes(X, given, ids)
         return np.asarray(self.pool.answers[codes])
 
     def probabilities(self, X: Any) -> FloatArray:
         """Return the probability that a draw gives each answer: each class, then deferral where there is any."""
         active = np.flatnonzero(self.shares).tolist()
-        ask: Callable[..., Any] = delayed(predict_codes)
+        ask: Callable[..., Any] = delayed(_said_by)
         tasks = (ask(self.pool.members[place], X, self.pool.classes) for place in active)
         votes = Parallel(n_jobs=self.pool.n_jobs, prefer="threads")(tasks)
         return shared(votes, self.shares[active], len(self.pool.answers))
@@ -158,7 +155,13 @@ class Mixture(NamedTuple):
     def drawn(self, X: Any, given: Any, ids: Any = None) -> IntArray:
         """Return the place of the member that decides about each row, where it is drawn."""
         self._check_members()
-        return pick(self._uniforms(X, given, ids), self.shares)
+        return pick(self.uniforms(X, given, ids), self.shares)
+
+    def _drawn_codes(self, X: Any, given: Any, ids: Any) -> IntArray:
+        """Return what a draw says: that of a member, or, where members draw themselves, that of an answer."""
+        if any(hasattr(member, "predict_shares") for member in self.pool.members):
+            return pick_each(self.uniforms(X, given, ids), self.probabilities(X))
+        return self.codes_of(X, self.drawn(X, given, ids))
 
     def codes_of(self, X: Any, drawn: IntArray) -> IntArray:
         """Ask of each member only the rows that drew it."""
@@ -168,7 +171,8 @@ class Mixture(NamedTuple):
             codes[rows] = predict_codes(self.pool.members[place], take_rows(X, rows), self.pool.classes)
         return codes
 
-    def _uniforms(self, X: Any, given: Any, ids: Any) -> FloatArray:
+    def uniforms(self, X: Any, given: Any, ids: Any = None) -> FloatArray:
+        """Return the number that decides about each row, where draws decide."""
         if isinstance(self.draws, Draws):
             return self.draws.uniforms(given, as_columns(X.features if isinstance(X, ScoredRows) else X), ids)
         assert self.draws is not None  # noqa: S101 - it draws
@@ -189,6 +193,11 @@ class AskedRows(NamedTuple):
     usual: Mixture  # at its usual threshold
 
 
+def _said_by(member: Any, X: Any, classes: AnyArray) -> AnyArray:
+    """Return the class codes that a member says, or, where it draws itself, how likely it says each class."""
+    return member.predict_shares(X) if hasattr(member, "predict_shares") else predict_codes(member, X, classes)
+
+
 def with_label(classes: AnyArray, label: Any) -> AnyArray:
     """Return the classes and one more label, each as it is: beside numbers a text stays a text."""
     is_same = is_text(classes) == isinstance(label, str) and classes.dtype.kind in "Uiuf"
@@ -198,11 +207,14 @@ def with_label(classes: AnyArray, label: Any) -> AnyArray:
 
 
 def shared(votes: Sequence[AnyArray], shares: FloatArray, n_classes: int) -> FloatArray:
-    """Return the total share of each class, given class codes of each member."""
+    """Return the total share of each class, given class codes of each member, or how likely it says each class."""
     total = np.zeros((len(votes[0]), n_classes))
     rows = np.arange(len(total))
-    for codes, share in zip(votes, shares.tolist(), strict=True):
-        total[rows, codes] += share
+    for said, share in zip(votes, shares.tolist(), strict=True):
+        if said.ndim > 1:
+            total += share * said
+        else:
+            total[rows, said] += share
     return np.minimum(total, 1.0, out=total)  # sums of shares may end at 1 + 1e-16
 
 

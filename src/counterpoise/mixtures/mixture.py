@@ -15,15 +15,15 @@ from counterpoise._base.checks import check_count
 from counterpoise._base.types import AnyArray, ArrayLike
 from counterpoise.goals import Table
 from counterpoise.mixtures.answers import TRAIN, Answers, find_positive
+from counterpoise.mixtures.class_scores.probabilities import any_scorer
 from counterpoise.mixtures.draws import Draws, check_key, generator_of, make_key
+from counterpoise.mixtures.many_classes import ClassRuleClassifier
 from counterpoise.mixtures.members import as_columns, members_of, named_models, titled_models
 from counterpoise.mixtures.pool import set_input_tags
 from counterpoise.mixtures.randomized import Given
-from counterpoise.mixtures.scored import RuleClassifier
-from counterpoise.mixtures.scores.asking import scorer
 
 
-class MixtureClassifier(RuleClassifier):
+class MixtureClassifier(ClassRuleClassifier):
     """The best mixture of fitted models, or of all thresholds of their scores, under goals.
 
     Parameters
@@ -43,7 +43,8 @@ class MixtureClassifier(RuleClassifier):
         What must hold on the rows of ``fit``, the dataset ``train``, and on other datasets: see ``counterpoise.goals``.
     scores : bool, default=False
         Mix not the models but the rules of their scores: every threshold of every model with ``predict_proba`` or
-        ``decision_function``, one for each group of ``by``. Two classes only.
+        ``decision_function``, one for each group of ``by``. Of more than two classes rules of the probabilities
+        that models with ``predict_proba`` tell: see ``GoalClassifier``.
     by : str or list of str, default=()
         Columns that may be looked at when deciding: rules have a threshold for each combination of their values. Each
         is a column of ``sensitive_features``, of X where it is a data frame, or the word ``"baseline"``, which stands
@@ -87,7 +88,7 @@ class MixtureClassifier(RuleClassifier):
         Probability with which each model decides, or with ``scores`` each of ``rules_``.
     rules_ : list of Rule
         With ``scores``: ``rule.model`` is a place in ``estimators_``, ``rule.thresholds`` a dict by group; by model,
-        then by rising threshold.
+        then by rising threshold. Of more than two classes as for ``GoalClassifier``.
     groups_ : Groups
         With ``scores``: the columns of ``by`` and the names of the groups.
     n_models_ : int
@@ -96,7 +97,9 @@ class MixtureClassifier(RuleClassifier):
         With ``decision="fixed"``: how much more risk the rule has than the best mixture.
     value_, gap_ : float
         Risk of the mixture on the rows of ``fit``, and how far above the optimum of all mixtures it is at most; with
-        ``scores`` that of all thresholds of all models.
+        ``scores`` that of all thresholds of all models, or of what ``certificate_`` says.
+    certificate_, calibrations_
+        With ``scores``: as for ``GoalClassifier``.
     goals_ : tuple of Goal
     multipliers_ : array of shape (n_goals,)
         The price of each goal: how fast the risk would fall if its linear form were relaxed; 0 where it costs nothing.
@@ -131,7 +134,7 @@ class MixtureClassifier(RuleClassifier):
 
     _stored_apart = ("estimators_",)  # each model in a file of its own inside of that of the mixture
     _added_later: ClassVar[dict[str, Any]] = {
-        **RuleClassifier._added_later,  # noqa: SLF001 - its own
+        **ClassRuleClassifier._added_later,  # noqa: SLF001 - its own
         "scores": False,
         "by": (),
         "budget": None,
@@ -238,8 +241,8 @@ class MixtureClassifier(RuleClassifier):
             members = members_of(named, labels)
             return members[0].classes, list(members)
         titled = titled_models(named)
-        positive = self._two_classes(labels, titled)
-        return positive.classes, [scorer(title, model, positive) for title, model in titled.items()]
+        positive = self._classes_told(labels, titled)
+        return positive.classes, [any_scorer(title, model, positive) for title, model in titled.items()]
 
     def _check_parameters(self) -> None:
         self._check_shared_parameters()
@@ -254,7 +257,6 @@ class MixtureClassifier(RuleClassifier):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = not self.scores
         with suppress(TypeError, ValueError):  # where estimators is no pool, fit says so
             set_input_tags(tags, [model for _, model in named_models(self.estimators)])
         return tags

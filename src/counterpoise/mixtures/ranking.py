@@ -10,6 +10,8 @@ from counterpoise._base.types import ArrayLike, FloatArray
 from counterpoise.mixtures.answers import TRAIN
 from counterpoise.mixtures.scores.ranks import Ranks
 
+_PAIR = 2  # classes that one number ranks
+
 
 def _has_scores(model: Any) -> bool:
     """Tell whether a classifier mixes rules of scores, without which there is nothing to rank by."""
@@ -41,9 +43,13 @@ class Ranking:
         Returns
         -------
         array of shape (n_samples,)
-            Between -1 and 1, higher where the second class is more likely.
+            Between -1 and 1, higher where the second class is more likely. Of more than two classes an array of shape
+            (n_samples, n_classes): their mean probabilities, calibrated, before the rules.
         """
         model: Any = self
+        check_is_fitted(self, "mixture_")
+        if len(model.classes_) > _PAIR:
+            return self._mean_probabilities(X, sensitive_features, baseline)
         rows, shares = model._asked(X, sensitive_features, baseline)[1], self._model_shares()  # noqa: SLF001 - its own
         evidence = model._scored  # noqa: SLF001 - its own
         ranks = [Ranks.of(column, evidence.mass) for column in evidence.scores[TRAIN].T]
@@ -54,6 +60,14 @@ class Ranking:
         cuts = np.array([ranks[rule.model](thresholds).mean() for rule, thresholds in levels])
         sign = 1.0 if evidence.positive.place == 1 else -1.0
         return np.asarray(sign * (total - float(cuts @ model.mixture_)))
+
+    def _mean_probabilities(self, X: Any, sensitive_features: Any, baseline: ArrayLike | None) -> FloatArray:
+        """Return how likely each class is by the models, as often as each decides."""
+        model: Any = self
+        rows, shares = model._asked(X, sensitive_features, baseline)[1], self._model_shares()  # noqa: SLF001 - its own
+        ones = model.calibrations_
+        parts = [shares[column] * ones[column % len(ones)](rows.scores[:, column]) for column in np.flatnonzero(shares)]
+        return np.asarray(np.sum(parts, axis=0))
 
     @property
     def feature_importances_(self) -> FloatArray:

@@ -13,9 +13,8 @@ from sklearn.utils.validation import _check_feature_names, _check_n_features, ch
 from counterpoise._base.checks import check_choice, check_mixture, is_frame
 from counterpoise._base.types import AnyArray, ArrayLike, FloatArray, IntArray
 from counterpoise.goals import Table
-from counterpoise.goals.classes import check_defer_label
 from counterpoise.goals.tables import with_train
-from counterpoise.mixtures.answers import TRAIN, Answers, Positive, find_positive
+from counterpoise.mixtures.answers import TRAIN, Answers
 from counterpoise.mixtures.cautions import warn_of_the_average
 from counterpoise.mixtures.choosing import Aim, Evidence, as_aim, select
 from counterpoise.mixtures.deferring import Deferring
@@ -23,7 +22,7 @@ from counterpoise.mixtures.draws import check_key
 from counterpoise.mixtures.folds import spread
 from counterpoise.mixtures.game import Choice
 from counterpoise.mixtures.judged import Judged
-from counterpoise.mixtures.members import Mixture, Pool, ScoredRows, all_classes
+from counterpoise.mixtures.members import Mixture, Pool, ScoredRows
 from counterpoise.mixtures.pool import as_rows, checked_features, n_rows, take_rows
 from counterpoise.mixtures.randomized import DECISIONS, Given, Labelled, RandomizedClassifier
 from counterpoise.mixtures.ranking import Ranking
@@ -32,7 +31,6 @@ from counterpoise.mixtures.scores.choosing import RuleChoice, choose_rules, mean
 from counterpoise.mixtures.scores.evidence import Ranked, ScoreEvidence, rank
 from counterpoise.mixtures.scores.fixed import as_fixed, search_fixed, value_of
 from counterpoise.mixtures.scores.groups import UNKNOWN, as_columns, find_groups
-from counterpoise.mixtures.scores.rules import Rule
 from counterpoise.theory.risks import Risk
 
 FIXED, NEVER = "fixed", "never"
@@ -172,18 +170,6 @@ class RuleClassifier(Ranking, Judged, Deferring, RandomizedClassifier):
         self._check_score_parameters()
         check_key(self.key)
 
-    def _two_classes(self, labels: AnyArray, titled: dict[str, Any]) -> Positive:
-        """Return the classes of labels and models, which must be two, and which of them is the positive one."""
-        classes = all_classes(labels, titled)
-        if len(classes) != 2:  # noqa: PLR2004 - a threshold tells two classes apart
-            raise ValueError(
-                "Only binary classification is supported. The type of the target is multiclass, and thresholds "
-                f"tell two classes apart; got {len(classes)}: {classes.tolist()}. Make the labels binary, "
-                "or mix what the models say: MixtureClassifier with scores=False."
-            )
-        check_defer_label(self.defer_label, classes.tolist() if self.defer_cost is not None else ())
-        return find_positive(classes, self.pos_label)
-
     def _check_labelled(self, X: Any, y: Any) -> tuple[Any, AnyArray]:
         """Return labelled rows as the models take them, after a look at their shape."""
         X, labels = as_rows(X), np.asarray(column_or_1d(y, warn=True))
@@ -275,14 +261,14 @@ class RuleClassifier(Ranking, Judged, Deferring, RandomizedClassifier):
             codes = groups.codes(Table(features, None, sensitive_features, baseline), "The rows to decide about")
         return ScoredRows(checked, self._scorers().scores(checked, n_samples, None, columns), codes)
 
-    def _decided_by(self, rule: Rule, X: Any, sensitive_features: Any, baseline: ArrayLike | None) -> AnyArray:
+    def _decided_by(self, rule: Any, X: Any, sensitive_features: Any, baseline: ArrayLike | None) -> AnyArray:
         """Return what one rule says; where folds have their own models, what most of them say by it."""
         checked, columns = self._check_predict_input(X), self._columns_of(np.array([rule.model]))
         rows = self._scored_rows(X, checked, sensitive_features, baseline, columns)
         members = [self._rule_member(rule, fold) for fold in range(self._fold_shares.size)]
         return Mixture(self._pool_of(members), self._fold_shares, None).decide(rows, X)
 
-    def _rule_member(self, rule: Rule, fold: int) -> RuleMember:
+    def _rule_member(self, rule: Any, fold: int) -> Any:
         place, column = self._scored.positive.place, fold * self._n_scores + rule.model
         upper, lower = map(np.array, rule.levels)
         return RuleMember(column, upper, place, self._scored_alone, None if rule.lower is None else lower)
@@ -291,7 +277,7 @@ class RuleClassifier(Ranking, Judged, Deferring, RandomizedClassifier):
         """Return rows with scores, and with groups as far as X shows them."""
         return self._scored_rows(X, self._check_predict_input(X), None, None, columns)
 
-    def _scorers(self) -> ScorePool:
+    def _scorers(self) -> Any:
         return ScorePool(self._members, self.n_jobs)
 
     def _evidence_of_fit(self) -> Any:
@@ -305,12 +291,12 @@ class RuleClassifier(Ranking, Judged, Deferring, RandomizedClassifier):
         kept = self._no_evidence(answers, scores) if name == TRAIN else self._scored  # TRAIN: the rows of fit
         return self._with_rows(kept, given, rows, scores)
 
-    def _no_evidence(self, answers: Answers, scores: FloatArray) -> ScoreEvidence:
+    def _no_evidence(self, answers: Answers, scores: FloatArray) -> Any:
         """Return evidence that holds no rows yet."""
         usual = [member.usual(column) for member, column in zip(self._members, scores.T, strict=False)]
         return ScoreEvidence({}, answers, None, None, np.array(usual))
 
-    def _with_rows(self, kept: ScoreEvidence, given: Given, rows: Labelled, scores: FloatArray) -> ScoreEvidence:
+    def _with_rows(self, kept: Any, given: Given, rows: Labelled, scores: FloatArray) -> Any:
         """Return evidence with labelled rows as the dataset ``train``."""
         kept = kept.with_dataset(TRAIN, given.table(self.classes_[rows.codes]), scores)
         return kept._replace(sample_weight=rows.sample_weight, groups=rows.groups)
@@ -319,15 +305,18 @@ class RuleClassifier(Ranking, Judged, Deferring, RandomizedClassifier):
         """Return scores to choose rules on, a column for each model; of several folds each row is told by one."""
         folds, n_scores = spread(n_samples, self._fold_shares), self._n_scores
         if folds is None:
-            return self._scorers().scores(X, n_samples, name)
-        scores = np.empty((n_samples, n_scores), order="F")
+            return np.asarray(self._scorers().scores(X, n_samples, name))
+        parts = []
         for fold in np.unique(folds).tolist():
             rows, columns = np.flatnonzero(folds == fold), fold * n_scores + np.arange(n_scores)
-            scores[rows] = self._scorers().scores(take_rows(X, rows), rows.size, name, columns)[:, columns]
+            parts.append((rows, self._scorers().scores(take_rows(X, rows), rows.size, name, columns)[:, columns]))
+        scores = np.empty((n_samples, *parts[0][1].shape[1:]), order="F")
+        for rows, told in parts:
+            scores[rows] = told
         return scores
 
     def _joined(self, kept: Any, datasets: Mapping[str, Table] | None) -> Any:
-        if not isinstance(kept, ScoreEvidence):
+        if not hasattr(kept, "scores"):
             return super()._joined(kept, datasets)
         pool, others = self._scorers(), with_train(kept.answers.tables[TRAIN], datasets)
         others.pop(TRAIN)

@@ -16,11 +16,13 @@ from counterpoise._base.text_table import text_table
 from counterpoise._base.types import ArrayLike, FloatArray, IntArray
 from counterpoise.goals import Goal, Rate, as_goals, positive_rate
 from counterpoise.mixtures.choosing import Aim, as_aim, budget_row, posed, select
+from counterpoise.mixtures.class_scores.evidence import ClassEvidence
+from counterpoise.mixtures.class_scores.limits import limits_of
+from counterpoise.mixtures.class_scores.path import ClassPath
 from counterpoise.mixtures.game import Game
 from counterpoise.mixtures.goal_rows import GoalRows, check_range, goal_rows, own_bound
 from counterpoise.mixtures.scores.evidence import rank
 from counterpoise.mixtures.scores.path import RulePath
-from counterpoise.mixtures.scores.rules import Rule
 from counterpoise.solvers import bounds_path, minimize_cvar, minimize_risk
 from counterpoise.solvers.result import InfeasibleRows, MixtureSolution
 from counterpoise.theory.risks import CVaR, Risk, RiskRows
@@ -53,7 +55,7 @@ class Tradeoff:
     points: tuple[TradeoffPoint, ...]
     goal: Goal | None
     objective: Risk | Rate
-    rules: tuple[Rule, ...] | None = None  # of scores, which the mixtures are over
+    rules: tuple[Any, ...] | None = None  # of scores, which the mixtures are over
 
     @property
     def alpha(self) -> float | None:
@@ -176,6 +178,8 @@ def tradeoff(
 
 def _of_rules(model: Any, goal: Any, bounds: ArrayLike | None, aim: Aim, n_points: int, tol: float) -> Tradeoff:
     """Return the frontier over all rules of scores."""
+    if isinstance(model._scored, ClassEvidence):  # noqa: SLF001 - of our own kind
+        return _of_class_rules(model, goal, bounds, aim, tol)
     ranked = rank(model._scored, model.groups_)  # noqa: SLF001 - of our own kind
     path = RulePath(ranked, aim, _goals_of_model(model, goal), tol)
     levels = path.default_bounds(n_points) if bounds is None else _check_bounds(bounds)
@@ -183,6 +187,18 @@ def _of_rules(model: Any, goal: Any, bounds: ArrayLike | None, aim: Aim, n_point
     own, shift = path.rows.rows_of(0), path.asked.shift
     points = tuple(_point(float(level), one, shift, own) for level, one in zip(levels, found, strict=True))
     return Tradeoff(points, path.goals[0], aim.objective, tuple(ranked.as_rules(rules)))
+
+
+def _of_class_rules(model: Any, goal: Any, bounds: ArrayLike | None, aim: Aim, tol: float) -> Tradeoff:
+    """Return the frontier over rules of class probabilities, as far as they are found."""
+    if bounds is None:
+        raise ValueError("Of more than two classes it is not known beforehand which bounds can be met: pass bounds.")
+    known = model._known(model._scored)  # noqa: SLF001 - of our own kind
+    path, levels = ClassPath(known, aim, _goals_of_model(model, goal), tol), _check_bounds(bounds)
+    found, rules = path.solve(levels)
+    own = np.flatnonzero(limits_of(known, path.goals).places == 0)
+    points = tuple(_point(float(level), one, path.asked.shift, own) for level, one in zip(levels, found, strict=True))
+    return Tradeoff(points, path.goals[0], aim.objective, tuple(rules))
 
 
 def _at(limits: GoalRows, bound: float) -> tuple[FloatArray, FloatArray] | None:

@@ -48,16 +48,17 @@ def told_aim(record: Record) -> Aim:
     """Return the aim of a run; of one that does not tell, the tail."""
     told = record.texts.get("objective")
     words = told if isinstance(told, Mapping) else {"kind": CVAR}
+    share = "the share wrong" if record.defer_cost is None else "the loss"  # which counts deferred rows too
     if words.get("kind") in {RATE, RISK}:
         return Aim(str(words["kind"]), str(words.get("text", "")))
     if words.get("kind") == WORST_GROUP:
         by = f" by {words['text']}" if words.get("text") else ""
-        return Aim(WORST_GROUP, f"the share wrong in the worst group{by}")
+        return Aim(WORST_GROUP, f"{share} in the worst group{by}")
     if words.get("kind") != CVAR or record.alpha is None:
         return Aim(OWN, "")
     if record.tail is None:
-        return Aim(_ERROR, "the share wrong of all rows")
-    return Aim(_TAIL, f"the share wrong of the worst-off {fraction(record.tail)}")
+        return Aim(_ERROR, f"{share} of all rows")
+    return Aim(_TAIL, f"{share} of the worst-off {fraction(record.tail)}")
 
 
 def asked_lines(record: Record) -> list[tuple[str, str]]:
@@ -99,8 +100,13 @@ def objective_fact(record: Record) -> tuple[str, str, str] | None:
     ours = record.value("objective", split=record.judged)
     if not aim.has_values or not math.isfinite(ours):
         return None
-    label = aim.text if aim.is_code else "Wrong, worst group"
+    label = aim.text if aim.is_code else f"{loss_word(record)}, worst group"
     return label, aim.show(ours), ", ".join(_others(record, aim))
+
+
+def loss_word(record: Record) -> str:
+    """Return what is counted, as a label: wrong answers, or with deferred rows a loss."""
+    return "Wrong" if record.defer_cost is None else "Loss"
 
 
 def _others(record: Record, aim: Aim) -> list[str]:

@@ -4,7 +4,7 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from counterpoise.report import aims, frontiers, group_rates, listings, overview, scores, sections
+from counterpoise.report import aims, deferrals, frontiers, group_rates, listings, overview, scores, sections
 from counterpoise.report.record import Record
 from counterpoise.report.wording import fraction
 
@@ -41,6 +41,10 @@ def _contents(record: Record) -> dict[str, Any]:
         "curve_table": sections.curve_table(record),
         "rates": group_rates.group_table(record),
         "rate_panels": group_rates.rate_panels(record),
+        "left": deferrals.deferral_table(record),
+        "left_sentence": deferrals.deferral_sentence(record),
+        "bought": deferrals.deferral_panel(record),
+        "cost_words": deferrals.cost_words(record),
         "aim": aims.told_aim(record),
         "objective": aims.objective_table(record),
         "met_on": str(record.texts.get("met_on") or ""),

@@ -26,6 +26,14 @@ _TICKS = (0.01, 0.03, 0.1, 0.3, 1.0)
 _SIDE = {">=": "at least", "<=": "at most"}
 
 
+class Cut(NamedTuple):
+    """Where a rule cuts scores, how often it decides, and where scores begin that it defers."""
+
+    threshold: float
+    share: float
+    lower: float = math.nan
+
+
 class Dot(NamedTuple):
     """An estimate with its interval, and what it is compared with."""
 
@@ -60,7 +68,13 @@ def goal_figure(name: str, text: str, dots: Sequence[Dot], bound: float, sense: 
     )
 
 
-def cvar_figure(name: str, rows: str, curves: Mapping[str, tuple[ArrayLike, ArrayLike]], alpha: float | None) -> Markup:
+def cvar_figure(
+    name: str,
+    rows: str,
+    curves: Mapping[str, tuple[ArrayLike, ArrayLike]],
+    alpha: float | None,
+    loss: str = "share wrong",
+) -> Markup:
     """Draw the CVaR curves of several methods, and the tail fraction that was asked for."""
 
     def fill(ax: Any) -> None:
@@ -70,7 +84,7 @@ def cvar_figure(name: str, rows: str, curves: Mapping[str, tuple[ArrayLike, Arra
             ax.axvline(alpha, color=MUTED, linewidth=0.8, zorder=0)
         ax.set_xticks(_TICKS, labels=[f"{100 * tick:g} %" for tick in _TICKS], minor=False)
         ax.set_xticks([], minor=True)
-        ax.set(xlim=(0.0095, 1.02), title=f"{rows} rows", ylabel="share wrong there (CVaR)")
+        ax.set(xlim=(0.0095, 1.02), title=f"{rows} rows", ylabel=f"{loss} there (CVaR)")
         ax.set_xlabel("worst-off part of the rows")
 
     levels = sorted({level for level in (0.01, alpha, 1.0) if level is not None})
@@ -79,7 +93,7 @@ def cvar_figure(name: str, rows: str, curves: Mapping[str, tuple[ArrayLike, Arra
         + ", ".join(f"{label} {percent(_at(curve, level))}" for label, curve in curves.items())
         for level in levels
     )
-    return draw(name, f"CVaR of the zero-one loss on the {rows} rows", f"{told}.", fill)
+    return draw(name, f"CVaR of the {loss} on the {rows} rows", f"{told}.", fill)
 
 
 def rate_figure(name: str, rate: str, dots: Sequence[Dot], show: Callable[[float], str]) -> Markup:
@@ -101,23 +115,59 @@ def score_figure(
     text: str,
     counts: Mapping[str, Sequence[float]],
     ends: tuple[float, float],
-    rules: Sequence[tuple[float, float]],
+    rules: Sequence[Cut],
 ) -> Markup:
-    """Draw how the scores of each class are spread in a group, and the thresholds of rules, the likelier the darker."""
+    """Draw how the scores of each class are spread in a group, and where rules cut and defer, the likelier the darker.
+
+    Of intervals that are deferred the shades add up.
+    """
+    defers = any(math.isfinite(one.lower) for one in rules)
 
     def fill(ax: Any) -> None:
         for (label, bars), colour, style in zip(counts.items(), SERIES, _STYLES, strict=False):
             total = sum(bars) or 1.0
             edges = np.linspace(*ends, len(bars) + 1)
             ax.stairs([bar / total for bar in bars], edges, color=colour, label=label, linewidth=1.4, **style)
-        for threshold, share in rules:
+        for threshold, share, lower in rules:
             ax.axvline(threshold, color=INK, linewidth=1.2, alpha=max(share, _FAINTEST))
-        ax.set(title=shortened(text, 2 * _LABEL), ylabel="part of its class", xlabel="score; upright: thresholds")
+            if math.isfinite(lower):
+                ax.axvline(lower, color=INK, linewidth=1.2, alpha=max(share, _FAINTEST), linestyle=(0, (2, 2)))
+                ax.axvspan(lower, threshold, color=FAINT, alpha=0.6 * share, linewidth=0, zorder=0)
+        ax.set(title=shortened(text, 2 * _LABEL), ylabel="part of its class")
+        ax.set_xlabel("score; shaded: deferred" if defers else "score; upright: thresholds")
         ax.set_yticks([])
         ax.legend(frameon=False, loc="upper center")
 
-    cuts = "; ".join(f"{number(threshold)} for {percent(share)} of the people" for threshold, share in rules)
+    cuts = "; ".join(f"{_told_cut(one)} for {percent(one.share)} of the people" for one in rules)
     return draw(name, f"Scores of {text} by class", f"Thresholds: {cuts or 'none inside'}.", fill)
+
+
+def _told_cut(one: Cut) -> str:
+    return number(one.threshold) + (f" (deferred from {number(one.lower)})" if math.isfinite(one.lower) else "")
+
+
+def deferral_figure(
+    name: str, rows: str, limits: Sequence[float], lines: Mapping[str, Sequence[float]], now: float
+) -> Markup:
+    """Draw losses against how many rows may be deferred, and how many are."""
+
+    def fill(ax: Any) -> None:
+        for (label, values), colour, style in zip(lines.items(), SERIES, _STYLES, strict=False):
+            ax.plot([100 * limit for limit in limits], values, marker=".", color=colour, label=label, **style)
+        if math.isfinite(now):
+            ax.axvline(100 * now, color=MUTED, linewidth=0.8, zorder=0)
+        ax.set(xlabel="deferred at most, % of the rows", ylabel=f"on the {rows} rows")
+        ax.set_ylim(bottom=0.0)
+        ax.legend(frameon=False)
+
+    first, *_, last = limits
+    ends = {first: 0, last: -1}
+    told = ". ".join(
+        f"At most {percent(limit)} deferred: "
+        + ", ".join(f"{label} {percent(values[place])}" for label, values in lines.items())
+        for limit, place in ends.items()
+    )
+    return draw(name, f"Losses on the {rows} rows against deferred rows", f"{told}.", fill)
 
 
 def frontier_figure(

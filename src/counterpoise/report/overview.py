@@ -5,7 +5,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from counterpoise.report.aims import asked_lines, objective_fact, objective_sentence, told_aim
+from counterpoise.report.aims import asked_lines, loss_word, objective_fact, objective_sentence, told_aim
+from counterpoise.report.deferrals import cost_words, deferral_fact, deferral_sentence
 from counterpoise.report.next_steps import next_steps
 from counterpoise.report.record import Record
 from counterpoise.report.sections import GoalCard, PageTable, measured, noun
@@ -62,6 +63,7 @@ def headline(record: Record, cards: Sequence[GoalCard]) -> Headline:
     )
     sentences = [
         *told,
+        deferral_sentence(record),
         objective_sentence(record),
         _tail(record),
         cost_sentence(
@@ -108,6 +110,8 @@ def _estimate(record: Record, card: GoalCard, method: str) -> str:
 def _what_costs(record: Record, cards: Sequence[GoalCard]) -> str:
     """Return what was wanted beside few errors; nothing where the model was not chosen for it."""
     tail = "The tail" if told_aim(record).is_tail else ""
+    if record.defer_cost is not None:  # who decides about fewer rows errs on fewer
+        return ""
     inside = bool(cards) and bool(record.texts.get("met_on"))
     return f"{tail} and the goals" if tail and inside else tail
 
@@ -119,7 +123,8 @@ def _tail(record: Record) -> str:
     mixture, first = (
         record.value("cvar", method=method, split=record.judged, alpha=alpha) for method in (MIXTURE, FIRST)
     )
-    return tail_sentence(mixture=mixture, first=first, alpha=alpha, rows=record.judged, noun=noun(record))
+    told: dict[str, Any] = {"rows": record.judged, "noun": noun(record), "cost": cost_words(record)}
+    return tail_sentence(mixture=mixture, first=first, alpha=alpha, **told)
 
 
 def _goals_in_words(cards: Sequence[GoalCard], split: str) -> tuple[Verdict, str, list[str]]:
@@ -215,11 +220,11 @@ def facts(record: Record, cards: Sequence[GoalCard]) -> list[Fact]:
         beside = f"on the {split} rows" if n_met is None else f"{n_met} met on the {split} rows as they are"
         found.append(Fact("Goals shown to hold", f"{holding} of {len(cards)}", beside))
     objective = objective_fact(record)
-    found += [Fact(*objective)] if objective else []
+    found += [Fact(*one) for one in (objective, deferral_fact(record)) if one]
     expected = ", expected" if record.is_mixture else ""  # over the draws, where goals are counted on one draw
     quantities: list[tuple[str, str, float | None]] = [("Wrong, all rows", "error", None)]
     if record.tail is not None:
-        quantities.insert(0, (f"Wrong, worst-off {fraction(record.tail)}", "cvar", record.tail))
+        quantities.insert(0, (f"{loss_word(record)}, worst-off {fraction(record.tail)}", "cvar", record.tail))
     for label, quantity, alpha in quantities:
         ours, first, deployed = (
             record.value(quantity, method=method, split=split, alpha=alpha) for method in (MIXTURE, FIRST, DEPLOYED)
@@ -243,6 +248,7 @@ def asked(record: Record, cards: Sequence[GoalCard]) -> list[tuple[str, str]]:
         "Method": str(record.texts.get("method") or _part(record.settings, "method", "name")),
     }
     lines += [(term, text) for term, text in known.items() if text]
+    lines += [("Left to a person", f"hard cases: {cost_words(record)}")] if record.defer_cost is not None else []
     return [*lines, *asked_lines(record), *((f"Inside {card.name}", card.text) for card in cards)]
 
 

@@ -87,6 +87,13 @@ class Record:
         return None if self.alpha is None or self.alpha >= 1 else self.alpha
 
     @cached_property
+    def defer_cost(self) -> float | None:
+        """Return the loss of a deferred row; None where none is deferred."""
+        told = self.texts.get("deferral")
+        cost = told.get("cost") if isinstance(told, Mapping) else None
+        return float(cost) if isinstance(cost, (int, float)) else None
+
+    @cached_property
     def why(self) -> dict[str, str]:
         """Return why parts of the page are missing."""
         found = self.texts.get("why")

@@ -10,27 +10,34 @@ from counterpoise.report.wording import MISSING, count, number, percent
 from counterpoise.runs.quantities import CALIBRATION, CONFUSION, FIRST, SCORES
 
 _CELLS = ("true positives", "false positives", "false negatives", "true negatives")
+_LEFT = ("deferred positives", "deferred negatives")
 
 
 def decision_table(record: Record) -> PageTable | None:
     """Return right and wrong answers by class for every method, and the rates that follow."""
+    left = () if record.defer_cost is None else _LEFT
     rows = []
     for method, label in measured(record).items():
-        cells = [record.value(CONFUSION + cell, method=method, split=record.judged) for cell in _CELLS]
+        cells = [record.value(CONFUSION + cell, method=method, split=record.judged) for cell in (*_CELLS, *left)]
         if all(map(math.isfinite, cells)):
-            rows.append([label, *_rates(*cells), *map(count, cells)])
-    heads = ("answers of", "wrong", "recall", "precision", "false positive rate", "called positive", *_CELLS)
+            rows.append([label, *_rates(*cells)[: None if left else -1], *map(count, cells)])
+    rates = ("wrong", "recall", "precision", "false positive rate", "called positive", *(("deferred",) if left else ()))
+    heads = ("answers of", *rates, *_CELLS, *left)
     return PageTable(f"Answers on the {record.judged} rows", heads, rows) if rows else None
 
 
-def _rates(hits: float, alarms: float, misses: float, rejections: float) -> list[str]:
-    total = hits + alarms + misses + rejections
+def _rates(hits: float, alarms: float, misses: float, rejections: float, *left: float) -> list[str]:
+    """Return rates of all rows of their kind; ``left`` are deferred positives and negatives, the last their share."""
+    unsaid, unsaid_not = left or (0.0, 0.0)
+    positives, negatives = hits + misses + unsaid, alarms + rejections + unsaid_not
+    total = positives + negatives
     return [
         _share(alarms + misses, total),
-        _share(hits, hits + misses),
+        _share(hits, positives),
         _share(hits, hits + alarms),
-        _share(alarms, alarms + rejections),
+        _share(alarms, negatives),
         _share(hits + alarms, total),
+        _share(unsaid + unsaid_not, total),
     ]
 
 
@@ -67,7 +74,10 @@ def score_panels(record: Record) -> list[Panel]:
             kind: [row.value for row in record.named(SCORES + kind) if row.method == name]
             for kind in ("positive", "negative")
         }
-        rules = [(float(one["threshold"]), float(one["share"])) for one in entry.get("rules", [])]
+        rules = [
+            figures.Cut(float(one["threshold"]), float(one["share"]), float(one.get("lower", math.nan)))
+            for one in entry.get("rules", [])
+        ]
         ends = float(entry.get("low", 0.0)), float(entry.get("high", 1.0))
         if any(map(len, counts.values())):
             text = str(entry.get("text", name))

@@ -71,6 +71,11 @@ def measured(record: Record) -> dict[str, str]:
     return {method: name for method, name in names.items() if method in known}
 
 
+def loss_noun(record: Record) -> str:
+    """Return what the tail is a tail of: wrong answers, or with deferred rows a loss."""
+    return "share wrong" if record.defer_cost is None else "loss"
+
+
 def goal_cards(record: Record) -> list[GoalCard]:
     """Return a card for each goal."""
     return [
@@ -164,7 +169,7 @@ def curve_panels(record: Record) -> list[Panel]:
                 alphas, values = zip(*points, strict=True)
                 curves[label] = (alphas, values)
         if curves:
-            figure = figures.cvar_figure(f"cvar-{place + 1}", split, curves, record.tail)
+            figure = figures.cvar_figure(f"cvar-{place + 1}", split, curves, record.tail, loss_noun(record))
             panels.append(Panel(split, figure))
     return panels
 
@@ -181,7 +186,7 @@ def curve_table(record: Record) -> PageTable:
         values = [record.value("cvar", method=method, split=record.judged, alpha=level) for method in methods]
         rows.append([f"{fraction(level)}{' (alpha)' if level == record.tail else ''}", *map(percent, values)])
     heads = ("worst-off", *methods.values())
-    return PageTable(f"Share wrong on the worst-off part of the {record.judged} rows", heads, rows)
+    return PageTable(f"{loss_noun(record).capitalize()} on the worst-off part of the {record.judged} rows", heads, rows)
 
 
 class Model(NamedTuple):

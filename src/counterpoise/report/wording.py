@@ -107,9 +107,10 @@ def shortened(text: str, length: int) -> str:
     return line if len(line) <= length else line[: length - 1] + "\N{HORIZONTAL ELLIPSIS}"
 
 
-def tail_sentence(*, mixture: float, first: float, alpha: float, rows: str, noun: str) -> str:
-    """Return what the model does for the worst-off."""
+def tail_sentence(*, mixture: float, first: float, alpha: float, rows: str, noun: str, cost: str = "") -> str:
+    """Return what the model does for the worst-off; ``cost`` says as what a deferred row counts, where some are."""
     head = f"Of the worst-off {fraction(alpha)} of the {rows} rows the {noun} gets {percent(mixture)} wrong"
+    head += f", where {cost}" if cost else ""
     gain = first - mixture
     if not _finite(gain):
         return f"{head}." if _finite(mixture) else ""

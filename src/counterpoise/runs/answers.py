@@ -10,6 +10,8 @@ from counterpoise._base.checks import check_confidence, check_positive
 from counterpoise._base.types import AnyArray
 from counterpoise.goals import Goal, as_goals
 from counterpoise.goals.audit import Audit
+from counterpoise.goals.classes import check_defer_label, reads_as, where_deferred
+from counterpoise.mixtures.scores.evidence import Deferral
 from counterpoise.runs.columns import Columns, check_classes, groups_of, labels_of, weights_of
 from counterpoise.runs.data import Data, Part, positive_of
 from counterpoise.runs.errors import DataError, check_columns, listed
@@ -31,6 +33,7 @@ class Asked(NamedTuple):
     largest_weight: float | None = None
     positive: Any = None
     confidence: float | None = None
+    deferral: Deferral | None = None  # what deferring a row costs, and what is then said of it
 
     @property
     def columns(self) -> dict[str, list[str]]:
@@ -111,6 +114,7 @@ def audit_table(
     largest_weight: float | None = None,
     positive: Any = None,
     confidence: float | None = None,
+    defer_label: str | None = None,
 ) -> Answers:
     """Audit answers that stand in a column of a table: no run and no model is needed.
 
@@ -132,17 +136,30 @@ def audit_table(
         The class that goals call positive; by default the second of two.
     confidence : float in (0, 1), optional
         For goals that carry none; default 0.95.
+    defer_label : str, optional
+        What was said of rows that a person decides about, which are neither right nor wrong.
 
     Returns
     -------
     Answers
         ``audit``, and what a report needs.
     """
-    asked = Asked(target, checked(goals), groups, baseline, weights, largest_weight, positive, confidence)
+    deferral = None if defer_label is None else Deferral(0.0, defer_label)  # at no loss: nobody chose it here
+    asked = Asked(target, checked(goals), groups, baseline, weights, largest_weight, positive, confidence, deferral)
     table = read_table(Path(path), asked, {"prediction": [prediction]})
-    said = labels_of(table.frame, prediction, table.path)
+    said = _as_answers(labels_of(table.frame, prediction, table.path), table.classes, deferral)
     words = {"method": f"answers that stand in the column {prediction}", "source": table.path.name}
     return judged(table, said, asked, TEST, words)
+
+
+def _as_answers(said: AnyArray, classes: AnyArray, deferral: Deferral | None) -> AnyArray:
+    """Return answers as classes are written: a column of numbers is one of texts where some rows are deferred."""
+    if deferral is None:
+        return said
+    known = {reads_as(label): label for label in (*classes.tolist(), deferral.label)}
+    found = np.empty(said.size, dtype=object)
+    found[:] = [known.get(reads_as(label), label) for label in said.tolist()]
+    return found
 
 
 def checked(goals: Any) -> tuple[Goal, ...]:
@@ -166,16 +183,23 @@ def judged(
     shares: Sequence[float] = (),
 ) -> Answers:
     """Return an audit of answers, and every number about them, as of rows of a split."""
-    foreign = set(np.unique(said).tolist()) - set(table.classes.tolist())
+    left = np.zeros(said.size, dtype=np.bool_)
+    if asked.deferral is not None:
+        check_defer_label(asked.deferral.label, table.classes.tolist())
+        left = where_deferred(said, asked.deferral.label)
+    foreign = set(said[~left].tolist()) - set(table.classes.tolist())
     if foreign:
+        known = set(map(reads_as, table.classes.tolist()))
+        odd = [label for label in foreign if reads_as(label) not in known]  # beside it numbers may be read as texts
         raise DataError(
             f"The answers in {table.path} must be classes of column {asked.target!r}, "
-            f"{listed(table.classes.tolist(), most=10)}; got {min(foreign, key=str)!r}."
+            f"{listed(table.classes.tolist(), most=10)}; got {min(odd or foreign, key=str)!r}. If it stands for rows "
+            "that a person decides about, name it with --defer-label."
         )
     settings = _settings(table, asked)
     parts = {split: table.part(asked)}
     data = Data(table.path.stem, Columns([], []), table.classes, table.positive, parts, {}, {})
-    judge = Judge(settings, data, _Said(said), asked.goals)
+    judge = Judge(settings, data, _Said(said, asked.deferral), asked.goals)
     try:
         audit = judge.audit(split, asked.goals)
     except ValueError as error:
@@ -200,6 +224,7 @@ class _Said(NamedTuple):
     """Answers in the place of a model."""
 
     answers: AnyArray
+    deferral: Deferral | None
 
     def predict(self, X: Any) -> AnyArray:  # noqa: ARG002 - whatever the rows are, these are their answers
         """Return the answers."""

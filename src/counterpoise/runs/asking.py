@@ -8,7 +8,7 @@ from counterpoise._base.types import AnyArray, FloatArray
 from counterpoise.mixtures.members import AskedRows, Mixture
 from counterpoise.mixtures.pool import failures
 from counterpoise.runs.data import Data, Part
-from counterpoise.runs.fitted import has_rules, keeps_answers, last_step, looked_at, mixes, seen_by_last
+from counterpoise.runs.fitted import deferral_of, has_rules, keeps_answers, last_step, looked_at, mixes, seen_by_last
 from counterpoise.runs.quantities import AVERAGE, FIRST, MIXTURE
 
 
@@ -17,6 +17,7 @@ class AskedModel:
 
     def __init__(self, model: Any, data: Data, plain: Any = None) -> None:
         self.model, self.data, self.plain, self.estimator = model, data, plain, last_step(model)
+        self.deferral = deferral_of(model)
 
     @property
     def is_drawn(self) -> bool:
@@ -33,11 +34,11 @@ class AskedModel:
         return None if asked is None else np.asarray(asked.predict(self.part(name).X))
 
     def shares(self, method: str, name: str) -> FloatArray | None:  # noqa: ARG002 - others draw
-        """Return how likely a method says each class of each row; None where it does not draw."""
+        """Return how likely a method says each class of each row, and defers it; None where it does not draw."""
         return None
 
     def row_losses(self, split: str) -> dict[str, FloatArray]:  # noqa: ARG002 - as above
-        """Return the probability that methods err on each row of a split, where it is not told by their answers."""
+        """Return the loss that methods expect on each row of a split, where it is not told by their answers."""
         return {}
 
     def member_errors(self, split: str) -> list[float]:  # noqa: ARG002 - as above
@@ -53,9 +54,10 @@ class AskedModel:
         return said if is_class else None
 
     def _lost(self, shares: FloatArray, split: str) -> FloatArray:
-        """Return how likely rows are not given their own label."""
+        """Return how likely rows are given another label than their own; a deferred row counts with its cost."""
         labels = np.searchsorted(self.data.classes, self.part(split).labels)
-        return np.asarray(1.0 - shares[np.arange(labels.size), labels])
+        lost = 1.0 - shares[np.arange(labels.size), labels]
+        return np.asarray(lost if self.deferral is None else lost - (1.0 - self.deferral.cost) * shares[:, -1])
 
 
 class AskedModels(AskedModel):
@@ -143,20 +145,21 @@ class AskedRules(AskedModel):
         return _decider(asked, method).decide(asked.rows, self._features(name))
 
     def shares(self, method: str, name: str) -> FloatArray | None:
-        """Return how likely a method says each class of each row, over the draws of rules and of folds."""
+        """Return how likely a method says each class of each row, and defers it, over the draws of rules and folds."""
         asked = self.scored(name)
         return _decider(asked, method).probabilities(asked.rows) if self.is_drawn else None
 
     def row_losses(self, split: str) -> dict[str, FloatArray]:
-        """Return the probability that methods err on each row of a split."""
+        """Return the loss that methods expect on each row of a split."""
         found = {method: self.shares(method, split) for method in (MIXTURE, FIRST)}
         return {method: self._lost(shares, split) for method, shares in found.items() if shares is not None}
 
     def member_errors(self, split: str) -> list[float]:
-        """Return how often each rule errs on a split, whichever fold's model it is of."""
+        """Return how often each rule errs on a split, whichever fold's model it is of; who defers does not err."""
         rows, (pool, shares, _), _ = self.scored(split)
         codes = pool.codes(rows, len(rows.groups), None)
-        wrong = failures(codes, np.searchsorted(pool.classes, self.part(split).labels)).mean(axis=0)
+        failed = failures(codes, np.searchsorted(pool.classes, self.part(split).labels))
+        wrong = (failed & (codes < len(pool.classes))).mean(axis=0)
         by_fold = shares.reshape(-1, self.estimator.mixture_.size)
         errors: list[float] = (by_fold.sum(axis=1) @ wrong.reshape(by_fold.shape)).tolist()
         return errors

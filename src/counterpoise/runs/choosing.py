@@ -6,11 +6,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from counterpoise._base.checks import check_choice
+from counterpoise._base.checks import check_choice, check_number
 from counterpoise._base.types import AnyArray, FloatArray, IntArray
 from counterpoise.goals import GoalCheck, Table
+from counterpoise.mixtures.deferring import Deferring
 from counterpoise.mixtures.mixture import MixtureClassifier
 from counterpoise.mixtures.scored import FIXED
+from counterpoise.mixtures.scores.evidence import Deferral
 from counterpoise.mixtures.scores.groups import BASELINE, Groups
 from counterpoise.runs.answers import Answers, Asked, LabelledTable, checked, judged, read_table
 from counterpoise.runs.columns import groups_of, odd_cell
@@ -57,6 +59,8 @@ def choose_table(
     objective: str | None = None,
     budget: float | None = None,
     decision: str = "sticky",
+    defer_cost: float | None = None,
+    defer_label: str | None = None,
     ids: str | None = None,
     key: str | None = None,
 ) -> Chosen:
@@ -86,6 +90,8 @@ def choose_table(
         The class that scores speak of; by default the second of two.
     alpha, objective, budget, decision
         As for ``MixtureClassifier``; the decision is ``"sticky"`` or ``"fixed"``.
+    defer_cost, defer_label : optional
+        The loss of a row that is left to a person, and what is said of it; default: every row is decided about.
     ids : str, optional
         The column that tells people apart, for the answers that the report shows. Default: the numbers of the rows.
     key : str, optional
@@ -105,23 +111,41 @@ def choose_table(
     check_choice(decision, "decision", DECISIONS)
     by = tuple(baseline if name == BASELINE and baseline is not None else name for name in by)
     asked = Asked(
-        target, checked(goals), tuple(dict.fromkeys([*groups, *by])), baseline, weights, largest_weight, positive
-    )
+        target, checked(goals), tuple(dict.fromkeys([*groups, *by])), baseline, weights, largest_weight, positive,
+        deferral=deferral_asked(defer_cost, defer_label),
+    )  # fmt: skip
     others = {"score": list(scores), "by": list(by), "ids": [] if ids is None else [ids]}
     table = read_table(table_path, asked, others)
     _check_two(table, target)
     columns = {name: _scores(table.frame, name, table_path) for name in scores}
-    aim = {"alpha": alpha, "objective": objective, "budget": budget, "decision": decision}
+    aim: dict[str, Any] = {"alpha": alpha, "objective": objective, "budget": budget, "decision": decision}
+    label = None
+    if asked.deferral is not None:
+        label = asked.deferral.label
+        aim |= {"defer_cost": asked.deferral.cost, "defer_label": label}
     model = _fitted(table, asked, columns, group_columns(table_path, by), by=by, **aim)
     negative = next(label for label in table.classes.tolist() if label != table.positive)
     rules = as_file_rules(model.rules_, model.mixture_, list(columns))
-    made = RuleFile(np.asarray(table.positive).item(), negative, by, text_key, rules)
+    made = RuleFile(np.asarray(table.positive).item(), negative, by, text_key, rules, label)
     people = [str(number) for number in range(len(table.labels))] if ids is None else id_texts(table_path, ids)
     said = made.decide(columns, file_groups(made, table_path, len(people)), people)
     answers = judged(table, said, asked, TRAIN, _words(made, table_path), [one.share for one in rules])
     chosen_on = {"table": table_path.name, "goals": [str(goal) for goal in asked.goals]}
     write_output(place, made.as_json(chosen_on=chosen_on).encode())
     return Chosen(made, model.check_goals(), model.value_, answers)
+
+
+def deferral_asked(cost: float | None, label: str | None) -> Deferral | None:
+    """Return what deferring a row costs and is called; None where every row is decided about."""
+    if cost is not None:
+        meaning = "the loss of a row that a person decides about"
+        named = Deferring.defer_label if label is None else label
+        return Deferral(check_number(cost, "defer_cost", "[0, 1]", meaning), named)
+    if label is not None:
+        raise ValueError(
+            f"defer_label is what is said of deferred rows, and nothing is deferred; got {label!r} and no defer_cost."
+        )
+    return None
 
 
 def _fitted(

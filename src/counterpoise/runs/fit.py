@@ -9,8 +9,10 @@ from pathlib import Path
 
 from counterpoise._base.progress import RunProgress, Tell
 from counterpoise.goals import Goal, InfeasibleGoals, Table, bind
+from counterpoise.goals.classes import check_defer_label
 from counterpoise.goals.own_metrics import own_metrics
 from counterpoise.mixtures.choosing import as_aim, groups_by
+from counterpoise.mixtures.deferring import Deferring
 from counterpoise.mixtures.pool import groups_of
 from counterpoise.mixtures.scores.groups import UNKNOWN, as_columns, find_groups
 from counterpoise.runs.cautions import told_cautions
@@ -21,7 +23,7 @@ from counterpoise.runs.folder import CHECKPOINT, MODEL, Prints, Run, Writer, fin
 from counterpoise.runs.goals_file import goals_of, parse_goals_file, read_bytes
 from counterpoise.runs.judging import Judge
 from counterpoise.runs.measuring import measure_all
-from counterpoise.runs.methods import GOALS, METHODS, POOL, trains_inside
+from counterpoise.runs.methods import GOALS, METHODS, POOL, defers, trains_inside
 from counterpoise.runs.output import writing
 from counterpoise.runs.room import with_room
 from counterpoise.runs.settings import RunSettings
@@ -133,6 +135,17 @@ def check_rules(settings: RunSettings, data: Data) -> None:
             f"method.name: the method {GOALS!r} decides by thresholds, which tell two classes apart; column "
             f'{settings.data.target!r} holds {len(data.classes)}. Set method.name = "adalpboost".'
         )
+    if method.name == POOL and method.parameters.get("scores") and len(data.classes) != 2:  # noqa: PLR2004 - as above
+        raise DataError(
+            "method.parameters.scores: a run shows thresholds, which tell two classes apart; column "
+            f"{settings.data.target!r} holds {len(data.classes)}. Leave scores out, or choose rules of class "
+            "probabilities in Python: MixtureClassifier(models, scores=True)."
+        )
+    if defers(method):
+        try:
+            check_defer_label(method.parameters.get("defer_label", Deferring.defer_label), data.classes.tolist())
+        except ValueError as error:
+            raise DataError(f"method.parameters.defer_label: {error}") from error
     part = data.splits[data.chosen_on]
     try:
         unknown = method.parameters.get("unknown_group", UNKNOWN[0])

@@ -3,6 +3,7 @@
 from typing import Any
 
 from counterpoise.mixtures.scored import RuleClassifier
+from counterpoise.mixtures.scores.evidence import Deferral
 from counterpoise.runs.data import Part
 
 
@@ -24,6 +25,12 @@ def mixes(model: Any) -> bool:
 def has_rules(model: Any) -> bool:
     """Tell whether a model is a mixture of rules of scores."""
     return hasattr(last_step(model), "rules_")
+
+
+def deferral_of(model: Any) -> Deferral | None:
+    """Return what deferring a row costs, and what is then said of it; None where every row is decided about."""
+    found: Deferral | None = last_step(model)._scored.deferral if has_rules(model) else getattr(model, "deferral", None)  # noqa: SLF001
+    return found
 
 
 def keeps_answers(model: Any) -> bool:

@@ -12,6 +12,7 @@ from counterpoise._base.types import AnyArray
 from counterpoise.goals import Goal, Rate
 from counterpoise.mixtures.choosing import as_aim
 from counterpoise.mixtures.draws import derived_key
+from counterpoise.mixtures.scored import NEVER
 from counterpoise.runs.data import Data
 from counterpoise.runs.errors import DataError, listed
 from counterpoise.runs.fitted import has_rules, keeps_answers, last_step, looked_at, seen_by_last
@@ -181,8 +182,11 @@ def _fit_goals(work: Work) -> Any:
         work.keep(model, f"{work.checkpoint.name}/{path.name}")
     work.say(f"decide: {model.decides_}")
     model.set_params(budget=later.get("budget"))
-    asked = {"objective": later["objective"]} if "objective" in later else {"alpha": work.settings.alpha}
-    return inside_goals(work, model, **asked, by=later.get("by", ()))
+    asked: dict[str, Any] = {"alpha": work.settings.alpha}
+    if "objective" in later:
+        asked = {"objective": later["objective"]}
+    asked |= {"by": later.get("by", ()), "defer_cost": later.get("defer_cost", NEVER)}
+    return inside_goals(work, model, **asked, defer_label=later.get("defer_label"))
 
 
 def _trained_for_goals(work: Work) -> Any:

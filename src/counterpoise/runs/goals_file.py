@@ -9,10 +9,11 @@ from pydantic import BaseModel, ValidationError
 
 from counterpoise._base.words import did_you_mean
 from counterpoise.goals import Goal, GoalSyntaxError, UnknownName, parse_goal
+from counterpoise.goals.classes import check_defer_label
 from counterpoise.goals.reading import asked_goals
 from counterpoise.persist.files import read_file
 from counterpoise.runs.errors import GoalsFileError, listed, short, twice_in
-from counterpoise.runs.methods import DEPLOYED, METHODS, Found, check_method
+from counterpoise.runs.methods import DEPLOYED, METHODS, Found, check_method, defers
 from counterpoise.runs.quantities import SPLITS, TRAIN
 from counterpoise.runs.settings import MethodSettings, RunSettings, SplitSettings
 from counterpoise.runs.toml_shape import too_deep
@@ -115,13 +116,29 @@ def _faults(settings: RunSettings) -> Found:
     yield from _file_faults(settings)
     yield from _split_faults(settings.splits)
     yield from ((("method", *key), message) for key, message in check_method(method))
+    yield from _deferral_faults(method)
     if settings.goals and method.enforce_goals:
         yield from _goal_method_faults(method)
     for name in settings.datasets:
         if name in SPLITS:
             yield ("datasets", name), f"a dataset must not be called {name!r}: those are rows of data."
     for number, asked in enumerate(settings.goals):
-        yield from _goal_faults(asked.goal, {TRAIN, *settings.datasets}, ("goals", number))
+        yield from _goal_faults(asked.goal, {TRAIN, *settings.datasets}, ("goals", number), defers=defers(method))
+
+
+def _deferral_faults(method: MethodSettings) -> Found:
+    if "defer_label" not in method.parameters:
+        return
+    key, label = ("method", "parameters", "defer_label"), method.parameters["defer_label"]
+    if not defers(method):
+        yield (
+            key,
+            f"it is what is said of deferred rows, and nothing is deferred; got {_shown(label)} and no defer_cost.",
+        )
+    try:
+        check_defer_label(label, ())
+    except TypeError as error:
+        yield key, str(error)
 
 
 def _goal_method_faults(method: MethodSettings) -> Found:
@@ -185,9 +202,9 @@ def _split_faults(splits: SplitSettings) -> Found:
         yield ("splits",), f"validation and test must leave rows to train on; together they are {total:g}."
 
 
-def _goal_faults(text: str, known: Iterable[str], key: Sequence[Any]) -> Found:
+def _goal_faults(text: str, known: Iterable[str], key: Sequence[Any], *, defers: bool) -> Found:
     try:
-        (goal,) = asked_goals(text, trains=True)
+        (goal,) = asked_goals(text, trains=True, defers=defers)
     except (GoalSyntaxError, UnknownName, TypeError, ValueError) as error:
         reason = str(error).partition("\n")[0]  # what follows points into the text
         yield key, f"expected a goal such as recall(train) >= 0.9; got {_shown(text)}. {reason}"

@@ -5,12 +5,15 @@ from typing import Any
 
 import numpy as np
 
-from counterpoise._base.types import AnyArray, FloatArray
+from counterpoise._base.types import AnyArray, BoolArray, FloatArray
 from counterpoise.goals import Dataset, Goal, Rate, Table, as_objective, error_rate
 from counterpoise.goals.audit import Audit, audit
+from counterpoise.goals.classes import where_deferred
 from counterpoise.goals.evaluation import prepare
+from counterpoise.goals.rates import TABLED
 from counterpoise.metrics import RateTable, rate_table
 from counterpoise.mixtures.choosing import groups_by, row_count
+from counterpoise.mixtures.members import with_label
 from counterpoise.mixtures.pool import groups_of
 from counterpoise.runs.asking import asked_of
 from counterpoise.runs.data import Data, Part
@@ -18,6 +21,8 @@ from counterpoise.runs.fitted import last_step, mixes
 from counterpoise.runs.quantities import AVERAGE, DEPLOYED, FIRST, MIXTURE, TRAIN
 from counterpoise.runs.settings import RunSettings
 from counterpoise.theory.risks import Risk, RiskRows
+
+_DEFERRED = 2  # beside no and yes
 
 
 class Judge:
@@ -29,7 +34,7 @@ class Judge:
         self.settings, self.data, self.model, self.goals = settings, data, model, goals
         self.estimator, self.is_mixture, self.aim = last_step(model), mixes(model), _aim_of(model)
         self.asked = asked_of(model, data, plain)
-        self.is_drawn = self.asked.is_drawn
+        self.is_drawn, self.deferral = self.asked.is_drawn, self.asked.deferral
         self._said: dict[tuple[str, str], AnyArray | None] = {}
 
     def part(self, name: str) -> Part:
@@ -48,25 +53,45 @@ class Judge:
         return self._said[method, name]
 
     def shares(self, method: str, name: str) -> FloatArray | None:
-        """Return how likely a method says each class of each row; None where it says nothing about them."""
+        """Return how likely a method says each answer about each row; None where it says nothing about them."""
         shares = None if method == DEPLOYED else self.asked.shares(method, name)
         if shares is not None:
             return shares
         said = self.says(method, name)
-        return None if said is None else (said[:, None] == self.data.classes).astype(np.float64)
+        if said is None:
+            return None
+        is_said: BoolArray = np.asarray(said[:, None] == self._answers)
+        return is_said.astype(np.float64)
+
+    def deferred(self, method: str, name: str) -> FloatArray | None:
+        """Return how likely a method defers each row; None where nothing is deferred."""
+        shares = None if self.deferral is None or method == AVERAGE else self.shares(method, name)
+        return None if shares is None else np.asarray(shares[:, -1])
+
+    @property
+    def _answers(self) -> AnyArray:
+        """Return what may be said: the classes, and behind them that a row is deferred, where some are."""
+        return self.data.classes if self.deferral is None else with_label(self.data.classes, self.deferral.label)
 
     @property
     def classes(self) -> dict[str, Any]:
-        """Return the classes and the positive one, as rates are told of them."""
-        return {"classes": self.data.classes, "pos_label": self.data.positive}
+        """Return the classes, the positive one and what is said of deferred rows, as rates are told of them."""
+        deferred = None if self.deferral is None else self.deferral.label
+        return {"classes": self.data.classes, "pos_label": self.data.positive, "defer_label": deferred}
 
     def row_losses(self, split: str) -> dict[str, FloatArray]:
-        """Return for each method the probability that it errs on each row of a split."""
-        labels = self.data.splits[split].labels
+        """Return for each method the loss that it expects on each row of a split: 1 for an error."""
         found = self.asked.row_losses(split)
         told = {method: self.says(method, split) for method in (MIXTURE, FIRST, DEPLOYED) if method not in found}
-        found |= {method: (said != labels).astype(np.float64) for method, said in told.items() if said is not None}
+        found |= {method: self._lost(said, split) for method, said in told.items() if said is not None}
         return {method: found[method] for method in (MIXTURE, FIRST, AVERAGE, DEPLOYED) if method in found}
+
+    def _lost(self, said: AnyArray, split: str) -> FloatArray:
+        """Return 1 for each wrong answer, and for deferred rows their cost."""
+        lost: FloatArray = np.asarray(said != self.data.splits[split].labels).astype(np.float64)
+        if self.deferral is not None:
+            lost[where_deferred(said, self.deferral.label)] = self.deferral.cost
+        return lost
 
     def tables(self, names: Iterable[str], split: str) -> dict[str, Table]:
         """Return the datasets that goals name, with a split in the place of ``train``."""
@@ -109,8 +134,13 @@ class Judge:
         if positive is None:
             return ()
         part = self.data.splits[split].of_two(positive)
-        weighed: Any = {"baseline": part.baseline, "sample_weight": part.weights}
-        return rate_table(self.decisions(split) == positive, part.y, part.groups or None, pos_label=True, **weighed)
+        said = self.decisions(split)
+        told: Any = {"baseline": part.baseline, "sample_weight": part.weights, "pos_label": True}
+        if self.deferral is None:
+            return rate_table(said == positive, part.y, part.groups or None, **told)
+        codes = np.where(where_deferred(said, self.deferral.label), _DEFERRED, said == positive)
+        told |= {"defer_label": _DEFERRED, "rates": ["defer_rate", "decided_error_rate", *TABLED]}
+        return rate_table(codes, part.y, part.groups or None, **told)
 
 
 def _aim_of(model: Any) -> Risk | Rate | None:

@@ -16,6 +16,7 @@ from counterpoise.metrics import cvar_curve
 from counterpoise.mixtures.cautions import Caution
 from counterpoise.mixtures.scored import FIXED
 from counterpoise.mixtures.tradeoff import TradeoffPoint, tradeoff
+from counterpoise.runs.deferral import deferral_curve, error_and_deferral
 from counterpoise.runs.fitted import has_rules
 from counterpoise.runs.judging import Judge
 from counterpoise.runs.methods import GOALS, METHODS, describe, kind_of, models_of
@@ -72,6 +73,7 @@ def measure_all(judge: Judge, seconds: float) -> Measured:
     bars, panels = histogram(judge)
     rows += [*_group_rows(judge, judged), *_frontier_rows(judge), *_share_rows(judge, judged), *segments]
     rows += _rows_of(judge, [*decision_numbers(judge, judged), *score_numbers(judge, judged), *bars])
+    rows += _rows_of(judge, deferral_curve(judge, list(dict.fromkeys([data.chosen_on, judged]))))
     rows += [_row(judge, "fit", "seconds", "", seconds), _row(judge, "predict", "seconds", judged, predict_seconds)]
     texts = {"segments": words, "scores": panels, "why": _reasons(judge, rows, judged)}
     return Measured(rows, _texts(judge, judged) | texts)
@@ -92,6 +94,7 @@ def measure_answers(judge: Judge, split: str, words: dict[str, Any], shares: Seq
         "goals": _goal_texts(judge),
         "groups": _named("group", (found.group for found in judge.rates(split)), start=0),
         "objective": {"kind": OWN},
+        **_deferral_text(judge),
         "data": [f"{data.name}: {len(data.splits[split])} rows; target {judge.settings.data.target}{positive}."],
         "why": reasons | {"segments": "the answers came without the tail that counts"},
     }
@@ -127,12 +130,13 @@ def _data_rows(judge: Judge, split: str) -> Iterator[ResultRow]:
 
 
 def loss_rows(judge: Judge, split: str) -> Iterator[ResultRow]:
-    """Yield the error and the CVaR at many tail fractions, by method."""
+    """Yield the error, the CVaR of the loss at many tail fractions and the share of deferred rows, by method."""
     weights = judge.data.splits[split].weights
     alphas = np.unique([*_ALPHAS, float(judge.settings.alpha)])
     alphas[-1] = 1.0
     for method, losses in judge.row_losses(split).items():
-        yield _row(judge, method, "error", split, float(np.average(losses, weights=weights)))
+        for quantity, value in error_and_deferral(judge, method, split, losses).items():
+            yield _row(judge, method, quantity, split, value)
         for alpha, value in zip(alphas.tolist(), cvar_curve(losses, alphas, weights).tolist(), strict=True):
             yield _row(judge, method, "cvar", split, value, alpha=alpha)
 
@@ -255,6 +259,7 @@ def _texts(judge: Judge, judged: str) -> dict[str, Any]:
         "models": _model_texts(judge),
         "method": _method_text(settings.method),
         "objective": _objective_text(judge),
+        **_deferral_text(judge),
         "met_on": met_on,
         "room_cost": _room_cost(judge),
         "data": [
@@ -296,6 +301,12 @@ def _objective_text(judge: Judge) -> dict[str, str]:
     return {"kind": kind, "text": text} if text and kind in {RATE, RISK, WORST_GROUP} else {"kind": kind}
 
 
+def _deferral_text(judge: Judge) -> dict[str, Any]:
+    """Return what a deferred row costs and is called, where some are."""
+    found = judge.deferral
+    return {} if found is None else {"deferral": {"cost": found.cost, "label": str(found.label)}}
+
+
 def _model_texts(judge: Judge) -> list[dict[str, str]]:
     asked = judge.settings.method
     if not judge.is_mixture:
@@ -318,10 +329,14 @@ def _model_texts(judge: Judge) -> list[dict[str, str]]:
 
 def rule_text(rule: Any, models: Sequence[str]) -> str:
     """Return a rule in words."""
-    thresholds = rule.thresholds
-    if len(thresholds) == 1:
-        return f"{models[rule.model]} above {_threshold(*thresholds.values())}"
-    return f"{models[rule.model]} above " + ", ".join(f"{_threshold(one)} ({name})" for name, one in thresholds.items())
+    told = f"{models[rule.model]} above {_levels(rule.thresholds)}"
+    return told if rule.lower is None else f"{told}; deferred above {_levels(rule.lower)}"
+
+
+def _levels(levels: dict[str, float]) -> str:
+    if len(levels) == 1:
+        return _threshold(*levels.values())
+    return ", ".join(f"{_threshold(one)} ({name})" for name, one in levels.items())
 
 
 def _threshold(value: float) -> str:

@@ -84,7 +84,13 @@ METHODS = {
 _ONLY_METHODS = (GOALS, POOL, "constrained")
 _OF_MODELS = (GOALS, POOL)  # methods that name models
 _STRONG = ModelSettings(name="gradient_boosting")
-_CHOSEN_LATER = ("objective", "by", "budget")  # parameters of GOALS that no training depends on
+_CHOSEN_LATER = (
+    "objective",
+    "by",
+    "budget",
+    "defer_cost",
+    "defer_label",
+)  # parameters of GOALS that no training depends on
 _AS_IT_IS = Kind("", "", "each", "plain", "deployed model")  # read from its file: neither made nor fitted
 
 Found = Iterator[tuple[Sequence[Any], str]]  # keys below the table, and what is wrong there
@@ -104,6 +110,11 @@ def split_parameters(asked: MethodSettings) -> tuple[dict[str, Any], dict[str, A
     """Return the parameters that training depends on, and those of the choice after it."""
     later = {name: asked.parameters[name] for name in _CHOSEN_LATER if asked.name == GOALS and name in asked.parameters}
     return {name: value for name, value in asked.parameters.items() if name not in later}, later
+
+
+def defers(asked: MethodSettings) -> bool:
+    """Tell whether a method may leave rows to a person."""
+    return asked.parameters.get("defer_cost") is not None
 
 
 def kind_of(asked: ModelSettings | MethodSettings) -> Kind:

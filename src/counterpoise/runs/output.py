@@ -63,10 +63,17 @@ def write_frame(frame: Any, path: Path) -> None:
         from pyarrow import parquet  # noqa: PLC0415
 
         # Without the types of pandas beside those of the file: it cannot read all that it writes.
-        parquet.write_table(pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata(None), buffer)
+        table = pa.Table.from_pandas(_of_one_kind(frame), preserve_index=False)
+        parquet.write_table(table.replace_schema_metadata(None), buffer)
     else:
         frame.to_csv(buffer, index=False)
     write_output(path, buffer.getvalue())
+
+
+def _of_one_kind(frame: Any) -> Any:
+    """Return a frame with columns of numbers and texts as texts, as CSV has them: a deferred row among numbers, say."""
+    mixed = [name for name in frame if len({type(value) for value in frame[name].array}) > 1]
+    return frame.astype(dict.fromkeys(mixed, str)) if mixed else frame
 
 
 def _is_run(folder: Path) -> bool:

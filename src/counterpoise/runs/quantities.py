@@ -10,8 +10,14 @@ VERDICTS = {HOLDS: 1.0, UNDECIDED: 0.0, FAILS: -1.0}  # as the table has them, w
 VERDICT_OF = {number: verdict for verdict, number in VERDICTS.items()}
 # What was made small: the loss of the tail, of the worst group, another risk, a rate, or what the method does.
 CVAR, WORST_GROUP, RISK, RATE, OWN = "cvar", "worst-group", "risk", "rate", "own"
+DEFER_RATE, DECIDED_ERROR = "defer rate", "decided error"  # parts of the rows, and of those that are decided about
 N_SAMPLES = "n_samples"  # among the quantities of a group
-CONFUSION, CALIBRATION, SCORES = "confusion ", "calibration ", "scores "  # how the names of some quantities begin
+CONFUSION, CALIBRATION, SCORES, BOUGHT = (
+    "confusion ",
+    "calibration ",
+    "scores ",
+    "deferral ",
+)  # how the names of some quantities begin
 
 
 def of_goal(part: str) -> str:

@@ -6,10 +6,12 @@ far as that costs little.
 """
 
 import math
+import warnings
 from typing import Any
 
 import numpy as np
 
+from counterpoise._base.types import FloatArray
 from counterpoise.goals import Goal, as_goals
 from counterpoise.goals.audit import tightened
 from counterpoise.goals.infeasible import InfeasibleGoals
@@ -33,7 +35,7 @@ def with_room(work: Work, model: Any) -> Any:
     if not asked or not work.enforced or TEST not in work.data.splits or not mixes(model):
         return model
     aims = _aimed(work, model)
-    most = float(last_step(model).value_) + (_PRICE if asked is True else float(asked))
+    most = _costs(model) + (_PRICE if asked is True else float(asked))
     chosen, part = _try(work, model, aims, 1.0, most), 1.0
     if chosen is None:
         chosen, part = _halved(work, model, aims, most)
@@ -41,7 +43,20 @@ def with_room(work: Work, model: Any) -> Any:
     return chosen
 
 
-def _halved(work: Work, model: Any, aims: list[Goal], most: float) -> tuple[Any, float]:
+def _costs(model: Any) -> FloatArray:
+    """Return what room may raise: what is made small, and where a budget limits it, the mean loss on all rows.
+
+    A budget is counted above the least mean loss under the goals, which goals with room may raise as they like.
+    """
+    estimator = last_step(model)
+    if getattr(estimator, "budget", None) is None:
+        return np.array([estimator.value_])
+    chosen_on = estimator.selection_
+    mean = np.average(chosen_on.losses, axis=0, weights=chosen_on.sample_weight) @ estimator.mixture_
+    return np.array([estimator.value_, mean])
+
+
+def _halved(work: Work, model: Any, aims: list[Goal], most: FloatArray) -> tuple[Any, float]:
     """Return the mixture with the most room that there is at the price, and which part of the room that is."""
     chosen, least, too_much = model, 0.0, 1.0
     for _ in range(_HALVINGS):
@@ -52,17 +67,23 @@ def _halved(work: Work, model: Any, aims: list[Goal], most: float) -> tuple[Any,
     return chosen, least
 
 
-def _try(work: Work, model: Any, aims: list[Goal], part: float, most: float) -> Any:
-    """Return the mixture chosen with a part of the room; None where there is none of at most this value."""
+def _try(work: Work, model: Any, aims: list[Goal], part: float, most: FloatArray) -> Any:
+    """Return the mixture chosen with a part of the room; None where there is none that costs at most so much."""
     goals = [
         goal.with_bound(goal.bound + part * (aim.bound - goal.bound))
         for goal, aim in zip(as_goals(work.enforced), aims, strict=True)
     ]
-    try:
-        found = inside_goals(work._replace(goals=tuple(goals)), model)
-    except InfeasibleGoals:
+    with warnings.catch_warnings(record=True) as heard:  # of what is not taken there is nothing to warn
+        warnings.simplefilter("always")
+        try:
+            found = inside_goals(work._replace(goals=tuple(goals)), model)
+        except InfeasibleGoals:
+            return None
+    if not (_costs(found) <= most).all():
         return None
-    return found if last_step(found).value_ <= most else None
+    for one in heard:
+        warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
+    return found
 
 
 def _aimed(work: Work, model: Any) -> list[Goal]:
@@ -86,6 +107,7 @@ def _aimed(work: Work, model: Any) -> list[Goal]:
                     confidence=work.settings.confidence if goal.confidence is None else None,
                     n_goals=len(work.goals),
                     pos_label=data.positive,
+                    defer_label=None if asked.deferral is None else asked.deferral.label,
                 )
             )
         except ValueError as error:

@@ -2,8 +2,9 @@
 
 A person is decided about by one rule, drawn by the first 16 hexadecimal digits of SHA-256 of the text ``key:id``: the
 last rule whose ``from`` is not above them, compared as texts. The rule says the positive class where the person's score
-is above the threshold of their group. The group is named by the columns of ``by``, as in ``sex=F, region=north``, or
-is ``all``; no threshold is infinite, as JSON has no such numbers.
+is above the threshold of their group. A rule with lower thresholds leaves to a person, and says ``deferred``, whoever
+is above the lower one only. The group is named by the columns of ``by``, as in ``sex=F, region=north``, or is ``all``;
+no threshold is infinite, as JSON has no such numbers.
 """
 
 import hashlib
@@ -19,16 +20,23 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from counterpoise._base.types import AnyArray, FloatArray, IntArray
+from counterpoise.goals.classes import check_defer_label
+from counterpoise.mixtures.members import with_label
 from counterpoise.mixtures.scores.groups import ALL
 from counterpoise.mixtures.scores.rules import Rule
 from counterpoise.persist.files import read_file
 from counterpoise.runs.errors import DataError, short
 
 FORMAT = "counterpoise rules 1"
+DEFERRING = "counterpoise rules 2"  # which a program that knows of no deferral must not take for the other
 _DIGITS = 16  # of the hash that draw
 _MOST_BYTES = 1 << 26
 _KEYS = {"format": str, "positive": object, "negative": object, "by": list, "key": str, "rules": list}
 _PARTS = {"share": (int, float), "from": str, "score": str, "thresholds": dict}
+_OF_DEFERRAL: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    FORMAT: ({}, {}),
+    DEFERRING: ({"deferred": object}, {"lower": dict}),
+}  # further words of the file, and of each rule
 _FEWEST = 16  # characters of a key: fewer could be guessed
 
 
@@ -39,9 +47,17 @@ class FileRule(NamedTuple):
     start: str  # ``from`` in the file: the least digits that draw it
     score: str  # the column
     thresholds: dict[str, float]  # by group
+    lower: dict[str, float] | None = None  # where scores begin that are deferred
 
     def __str__(self) -> str:
-        return f"{self.score} above " + ", ".join(f"{group}: {level:.6g}" for group, level in self.thresholds.items())
+        told = f"{self.score} above {_shown(self.thresholds)}"
+        return told if self.lower is None else f"{told}; deferred above {_shown(self.lower)}"
+
+    def said(self, scores: FloatArray, groups: IntArray) -> IntArray:
+        """Return 1 for the positive class, 0 for the negative one and 2 for deferred rows; groups are places."""
+        upper = np.array([*self.thresholds.values()])[groups]
+        lower = upper if self.lower is None else np.array([self.lower[name] for name in self.thresholds])[groups]
+        return np.where(scores > upper, 1, np.where(scores > lower, 2, 0))
 
 
 class RuleFile(NamedTuple):
@@ -52,6 +68,7 @@ class RuleFile(NamedTuple):
     by: tuple[str, ...]
     key: str
     rules: tuple[FileRule, ...]
+    deferred: Any = None  # what is said of deferred rows; None where there are none
 
     @property
     def scores(self) -> list[str]:
@@ -71,21 +88,25 @@ class RuleFile(NamedTuple):
 
     def decide(self, scores: Mapping[str, FloatArray], groups: IntArray, ids: Sequence[str]) -> AnyArray:
         """Return what is said about each person; groups are places in ``groups``."""
-        drawn, is_above = self.drawn(ids), np.zeros(len(ids), dtype=np.bool_)
+        drawn, codes = self.drawn(ids), np.zeros(len(ids), dtype=np.int64)
         for place, rule in enumerate(self.rules):
             rows = np.flatnonzero(drawn == place)
-            levels = np.array([*rule.thresholds.values()])
-            is_above[rows] = scores[rule.score][rows] > levels[groups[rows]]
-        return np.asarray(np.where(is_above, self.positive, self.negative))
+            codes[rows] = rule.said(scores[rule.score][rows], groups[rows])
+        answers = np.array([self.negative, self.positive])
+        return np.asarray((answers if self.deferred is None else with_label(answers, self.deferred))[codes])
 
     def as_json(self, **words: Any) -> str:
         """Return the text of a file, with further words that nobody needs to apply it."""
         rules = [
             {"share": one.share, "from": one.start, "score": one.score, "thresholds": one.thresholds}
+            | ({} if self.deferred is None else {"lower": one.lower or one.thresholds})
             for one in self.rules
         ]
-        parts = {"positive": self.positive, "negative": self.negative, "by": list(self.by), "key": self.key}
-        return json.dumps({"format": FORMAT, **parts, "rules": rules, **words}, indent=2, allow_nan=False) + "\n"
+        parts = {"format": FORMAT, "positive": self.positive, "negative": self.negative}
+        if self.deferred is not None:
+            parts |= {"format": DEFERRING, "deferred": self.deferred}
+        parts |= {"by": list(self.by), "key": self.key}
+        return json.dumps({**parts, "rules": rules, **words}, indent=2, allow_nan=False) + "\n"
 
 
 def as_file_rules(rules: Sequence[Rule], shares: FloatArray, scores: Sequence[str]) -> tuple[FileRule, ...]:
@@ -94,7 +115,7 @@ def as_file_rules(rules: Sequence[Rule], shares: FloatArray, scores: Sequence[st
     starts = [f"{min(round(edge * 16**_DIGITS), 16**_DIGITS - 1):0{_DIGITS}x}" for edge in edges.tolist()]
     parts = zip(rules, shares.tolist(), starts, strict=True)
     found = [
-        FileRule(share, start, scores[rule.model], {name: _finite(level) for name, level in rule.thresholds.items()})
+        FileRule(share, start, scores[rule.model], _finite(rule.thresholds), rule.lower and _finite(rule.lower))
         for rule, share, start in parts
     ]
     return tuple(one for one, after in zip(found, [*starts[1:], ""], strict=True) if one.start != after)
@@ -109,8 +130,13 @@ def check_text_key(key: str | None) -> str:
     return key
 
 
-def _finite(level: float) -> float:
-    return float(np.clip(level, -sys.float_info.max, sys.float_info.max))
+def _finite(levels: Mapping[str, float]) -> dict[str, float]:
+    most = sys.float_info.max
+    return {name: float(np.clip(level, -most, most)) for name, level in levels.items()}
+
+
+def _shown(levels: Mapping[str, float]) -> str:
+    return ", ".join(f"{group}: {level:.6g}" for group, level in levels.items())
 
 
 def read_rules(path: Path) -> RuleFile:
@@ -121,20 +147,26 @@ def read_rules(path: Path) -> RuleFile:
         words = json.loads(read_file(path, _MOST_BYTES))
     except (ValueError, RecursionError) as error:
         raise DataError(f"{path} must be a JSON file of rules, as counterpoise choose writes it: {error}.") from error
-    if not isinstance(words, dict) or words.get("format") != FORMAT:
-        got = short(words.get("format")) if isinstance(words, dict) else type(words).__name__
-        raise DataError(f"{path} must be a file of rules, of the format {FORMAT!r}; got {got!r}.")
-    _check_words(words, _KEYS, str(path))
+    kind = words.get("format") if isinstance(words, dict) else None
+    if not isinstance(kind, str) or kind not in _OF_DEFERRAL:
+        got = short(kind) if isinstance(words, dict) else type(words).__name__
+        raise DataError(f"{path} must be a file of rules, of the format {FORMAT!r} or {DEFERRING!r}; got {got!r}.")
+    further = _OF_DEFERRAL[kind]
+    _check_words(words, _KEYS | further[0], str(path))
     for number, rule in enumerate(words["rules"], start=1):
         if not isinstance(rule, dict):
             raise DataError(f"Rule {number} of {path} must be an object; got {short(rule)}.")
-        _check_words(rule, _PARTS, f"Rule {number} of {path}")
+        _check_words(rule, _PARTS | further[1], f"Rule {number} of {path}")
     found = RuleFile(
         words["positive"],
         words["negative"],
         tuple(words["by"]),
         words["key"],
-        tuple(FileRule(rule["share"], rule["from"], rule["score"], rule["thresholds"]) for rule in words["rules"]),
+        tuple(
+            FileRule(rule["share"], rule["from"], rule["score"], rule["thresholds"], rule.get("lower"))
+            for rule in words["rules"]
+        ),
+        words.get("deferred"),
     )
     _check_rules(found, path)
     return found
@@ -151,7 +183,7 @@ def _check_words(words: Mapping[str, Any], wanted: Mapping[str, Any], where: str
 def _check_rules(found: RuleFile, path: Path) -> None:
     """Check what the types of the words do not tell."""
     starts, groups = [rule.start for rule in found.rules], [tuple(rule.thresholds) for rule in found.rules]
-    numbers = [level for rule in found.rules for level in (rule.share, *rule.thresholds.values())]
+    numbers = [level for rule in found.rules for level in (rule.share, *rule.thresholds.values(), *_lower(rule))]
     problems = {
         "at least one rule": not found.rules,
         "names of columns in by": not all(isinstance(name, str) for name in found.by),
@@ -160,12 +192,34 @@ def _check_rules(found: RuleFile, path: Path) -> None:
         "the same groups in every rule": len(set(groups)) > 1 or not all(groups),
         f"the one group {ALL!r}, as by names no columns": not found.by and set(groups) != {(ALL,)},
         "finite numbers as shares and thresholds": not all(_is_finite(number) for number in numbers),
+        "a label of deferred rows that is no class": _is_class(found),
+        "lower thresholds for the same groups": any(
+            set(rule.lower or groups[0]) != set(groups[0]) for rule in found.rules
+        ),
+        "lower thresholds that are not above the others": any(
+            _is_finite(low) and _is_finite(rule.thresholds.get(name)) and low > rule.thresholds[name]
+            for rule in found.rules
+            for name, low in (rule.lower or {}).items()
+        ),
         "rules that start at 0 and rise, by hexadecimal digits": starts[:1] != ["0" * _DIGITS]
         or any(second <= first or len(second) != _DIGITS for first, second in pairwise(starts)),
     }
     missing = next((what for what, is_wrong in problems.items() if is_wrong), None)
     if missing is not None:
         raise DataError(f"{path} must have {missing}; it has not. Write it anew with counterpoise choose.")
+
+
+def _lower(rule: FileRule) -> list[float]:
+    return [*(rule.lower or {}).values()]
+
+
+def _is_class(found: RuleFile) -> bool:
+    """Tell whether the label of deferred rows could be taken for a class."""
+    try:
+        check_defer_label(found.deferred, (found.positive, found.negative) if found.deferred is not None else ())
+    except (TypeError, ValueError):
+        return found.deferred is not None or any(rule.lower for rule in found.rules)
+    return False
 
 
 def _are_labels(*labels: Any) -> bool:

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from counterpoise._base.types import AnyArray, BoolArray, FloatArray, IntArray
+from counterpoise.goals.classes import where_deferred
 from counterpoise.goals.levels import combined
 from counterpoise.runs.asking import AskedRules
 from counterpoise.runs.judging import Judge
@@ -41,11 +42,17 @@ def decision_numbers(judge: Judge, split: str) -> Iterator[Number]:
         said = judge.says(method, split)
         if said is None:
             continue
-        pairs = {"true positives": (True, True), "false positives": (False, True)}
-        pairs |= {"false negatives": (True, False), "true negatives": (False, False)}
-        for name, (is_positive, is_called) in pairs.items():
-            count = np.count_nonzero(((labels == positive) == is_positive) & ((said == positive) == is_called))
-            yield Number(method, CONFUSION + name, split, float(count))
+        is_positive, is_called = labels == positive, said == positive
+        is_left = np.zeros(said.size, dtype=np.bool_)
+        if judge.deferral is not None:
+            is_left = where_deferred(said, judge.deferral.label)
+        is_other = ~is_called & ~is_left
+        cells = {"true positives": is_positive & is_called, "false positives": ~is_positive & is_called}
+        cells |= {"false negatives": is_positive & is_other, "true negatives": ~is_positive & is_other}
+        if judge.deferral is not None:
+            cells |= {"deferred positives": is_positive & is_left, "deferred negatives": ~is_positive & is_left}
+        for name, rows in cells.items():
+            yield Number(method, CONFUSION + name, split, float(np.count_nonzero(rows)))
 
 
 def score_numbers(judge: Judge, split: str) -> Iterator[Number]:
@@ -86,9 +93,9 @@ def histogram(judge: Judge) -> tuple[list[Number], list[dict[str, Any]]]:
         name = f"panel {place}"
         words.append({"name": name, "text": panel.text, "low": float(edges[0]), "high": float(edges[-1])})
         words[-1]["rules"] = [
-            {"threshold": rule.thresholds[panel.group], "share": share}
+            found
             for rule, share in zip(judge.estimator.rules_, judge.estimator.mixture_.tolist(), strict=True)
-            if rule.model == model and share > 0 and np.isfinite(rule.thresholds[panel.group])
+            if rule.model == model and share > 0 and (found := _cut(rule, panel.group, share, edges))
         ]
         for kind, chosen in (("positive", is_positive), ("negative", ~is_positive)):
             counts, _ = np.histogram(scores[panel.rows & chosen], edges)
@@ -97,6 +104,15 @@ def histogram(judge: Judge) -> tuple[list[Number], list[dict[str, Any]]]:
                 for number, count in enumerate(counts.tolist(), start=1)
             ]
     return numbers, words
+
+
+def _cut(rule: Any, group: str, share: float, edges: FloatArray) -> dict[str, float]:
+    """Return where a rule cuts the scores of a group, and where it begins to defer; nothing where it cuts nothing."""
+    ends = [rule.thresholds[group], (rule.lower or rule.thresholds)[group]]
+    if ends[0] == ends[1]:
+        return {"threshold": ends[0], "share": share} if np.isfinite(ends[0]) else {}
+    upper, lower = np.clip(ends, edges[0], edges[-1]).tolist()  # all above, or all below, is an interval too
+    return {"threshold": upper, "lower": lower, "share": share}
 
 
 def _edges(scores: FloatArray) -> FloatArray:

@@ -237,6 +237,8 @@ def _two_classes(groups: Sequence[str]) -> Iterator[str]:
     yield from ("", "[method.parameters]")
     yield f"# by = {looked_at}    # what decisions may look at, where that is allowed: a threshold for each group"
     yield '# decision = "fixed"    # no draws: one threshold, at a price that the report tells'
+    yield "# defer_cost = 0.2    # leave hard cases to a person; each costs a fifth of an error"
+    yield '# with it a goal can say how many: "defer_rate(train) <= 0.1"'
     yield "# budget = 0.01    # with alpha below 1: the most that the average error may rise for it"
 
 

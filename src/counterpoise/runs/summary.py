@@ -8,7 +8,17 @@ from typing import Any, NamedTuple
 from counterpoise._base.text_table import text_table
 from counterpoise.goals import parse_goal
 from counterpoise.goals.audit import HOLDS, UNDECIDED, Audit
-from counterpoise.runs.quantities import DEPLOYED, FIRST, MIXTURE, SPLITS, TEST, VERDICT_OF, of_goal
+from counterpoise.runs.quantities import (
+    DECIDED_ERROR,
+    DEFER_RATE,
+    DEPLOYED,
+    FIRST,
+    MIXTURE,
+    SPLITS,
+    TEST,
+    VERDICT_OF,
+    of_goal,
+)
 from counterpoise.runs.results import ResultsTable
 from counterpoise.runs.settings import RunSettings
 
@@ -37,6 +47,8 @@ class RunSummary(NamedTuple):
     objective: str = ""  # what was made small, where it is neither the error nor the tail
     value: float | None = None  # of the objective
     deployed_error: float | None = None  # of the deployed model, where its answers are known
+    defer_rate: float | None = None  # part of the rows that a person decides about, where some are deferred
+    decided_error: float | None = None  # errors among the others
 
     @property
     def all_hold(self) -> bool:
@@ -68,6 +80,8 @@ class RunSummary(NamedTuple):
             f"{name}: error {error:.4f}" + (f"{tail} {cvar:.4f}" if tail and not math.isnan(cvar) else "")
             for name, (error, cvar) in found.items()
         ]
+        if self.defer_rate is not None:
+            lines.append(f"deferred: {self.defer_rate:.4f} of the rows" + self._among_decided())
         if self.value is not None:
             lines.append(f"made as small as possible: {self.objective}, {self.value:.4f}")
         if not self.goals:
@@ -78,6 +92,9 @@ class RunSummary(NamedTuple):
             notes = [f"{one.goal}: {one.note}" for one in self.goals if one.note]
             lines += ["", table, *notes, *_remarks([one.goal for one in self.goals])]
         return "\n".join(lines)
+
+    def _among_decided(self) -> str:
+        return "" if self.decided_error is None else f"; error {self.decided_error:.4f} among the others"
 
 
 def summarize_run(
@@ -116,6 +133,8 @@ def summarize_run(
         str(told.get("text", told.get("kind", ""))) if ("objective", MIXTURE, "", None) in values else "",
         values.get(("objective", MIXTURE, "", None)),
         values.get(("error", DEPLOYED, "", None)),
+        values.get((DEFER_RATE, MIXTURE, "", None)),
+        values.get((DECIDED_ERROR, MIXTURE, "", None)),
     )
 
 

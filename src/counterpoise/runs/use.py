@@ -8,20 +8,22 @@ from typing import Any
 
 import numpy as np
 
-from counterpoise._base.checks import check_alpha, check_positive
+from counterpoise._base.checks import check_alpha, check_number, check_positive
 from counterpoise._base.words import did_you_mean
 from counterpoise.goals import Goal, as_goals
 from counterpoise.goals.audit import Audit
+from counterpoise.goals.reading import asked_goals
 from counterpoise.goals.wording import NoRows
 from counterpoise.mixtures.choosing import as_aim
 from counterpoise.mixtures.draws import draws_of
 from counterpoise.mixtures.draws.ids import BadId
+from counterpoise.mixtures.scored import NEVER
 from counterpoise.mixtures.scores.groups import BASELINE
 from counterpoise.runs.cautions import told_cautions
 from counterpoise.runs.data import Data, Part, data_files, extra_parts, load_data, read_part, with_baseline_model
 from counterpoise.runs.errors import DataError, RunFolderError
 from counterpoise.runs.fit import checked_goals, program, why_not_asked
-from counterpoise.runs.fitted import has_rules, last_step, looked_at, mixes
+from counterpoise.runs.fitted import deferral_of, has_rules, last_step, looked_at, mixes
 from counterpoise.runs.fitting import Work, inside_goals, unheard
 from counterpoise.runs.folder import CHECKPOINT, GOALS, SETTINGS, Run, Writer, fingerprints, read_json
 from counterpoise.runs.goals_file import goals_of
@@ -29,6 +31,8 @@ from counterpoise.runs.ids import read_ids
 from counterpoise.runs.judging import Judge
 from counterpoise.runs.keys import keep_key
 from counterpoise.runs.measuring import goal_rows, loss_rows, measure_all
+from counterpoise.runs.methods import GOALS as GOALS_METHOD
+from counterpoise.runs.methods import defers
 from counterpoise.runs.output import check_place, write_frame
 from counterpoise.runs.quantities import TEST, TRAIN
 from counterpoise.runs.results import ResultsTable
@@ -79,7 +83,7 @@ def predict_run(
     output_path : path
         Parquet by its ending, else CSV.
     probabilities : bool, default=False
-        Add a column for each class: of a mixture, how likely a draw says it.
+        Add a column for each class, and for deferral where there is some: of a mixture, how likely a draw says it.
     ids : str, optional
         A column that tells people apart: one person gets one answer, whatever the other columns say. It is written too.
 
@@ -122,8 +126,11 @@ def predictions_of(run: Run, data_path: str | Path, *, probabilities: bool = Fal
     if probabilities:
         if not hasattr(model, "predict_proba"):
             raise ValueError(f"The method {run.settings.method.name!r} tells no probabilities.")
-        shares = np.round(model.predict_proba(part.X, **seen), _DIGITS)
-        made |= {f"probability {label}": shares[:, place] for place, label in enumerate(model.classes_)}
+        answers, told = model.classes_.tolist(), dict(seen)
+        if (deferral := deferral_of(model)) is not None:
+            answers, told = [*answers, deferral.label], told | {"deferral": True}
+        shares = np.round(model.predict_proba(part.X, **told), _DIGITS)
+        made |= {f"probability {answer}": shares[:, place] for place, answer in enumerate(answers)}
     if ids in made:
         raise DataError(f"The column of ids of {path} must not be called {ids!r}: predictions are. Rename it first.")
     return pd.DataFrame(written | made)
@@ -254,7 +261,7 @@ def rebalance_run(
     by : sequence of str, optional
         For rules of scores: other columns that they may look at.
     defer_cost : float in [0, 1] or "never", optional
-        For rules of scores: another loss of a row that is deferred, or that none is.
+        Another loss of a row that is deferred, or that none is. Default: as before.
     output : path
         The new run folder.
     on_event : callable
@@ -268,16 +275,18 @@ def rebalance_run(
     changes: dict[str, Any] = {} if alpha is None else {"alpha": check_alpha(alpha)}
     if alpha is not None or objective is not None:
         changes["method"] = _method_with(run.settings.method, objective)
-    given: dict[str, Any] = {"budget": budget, "by": by, "defer_cost": defer_cost}
-    others = {name: one for name, one in given.items() if one is not None}
-    if others:
+    others: dict[str, Any] = {} if budget is None else {"budget": budget}
+    if others := others | ({} if by is None else {"by": list(by)}):
         method = changes.get("method", run.settings.method)
-        known = {name: one for name, one in method.parameters.items() if name not in others}
-        changes["method"] = method.model_copy(update={"parameters": known | _as_written(others)})
+        changes["method"] = method.model_copy(update={"parameters": method.parameters | others})
+    if defer_cost is not None:
+        others["defer_cost"] = defer_cost
+        changes["method"] = _method_deferring(changes.get("method", run.settings.method), defer_cost)
     if goals is not None:
         asked = [(str(goal.with_confidence(None)), goal.confidence) for goal in _known_goals(goals, run.settings)]
         changes["goals"] = [GoalSettings(goal=text, confidence=confidence) for text, confidence in asked]
     settings = run.settings.model_copy(update=changes)
+    asked_goals(goals_of(settings), defers=defers(settings.method))
     origin = str(read_json(run.folder / SETTINGS)["fingerprint"])
     prints = fingerprints(settings, data_files(settings, run.sources), origin=origin)
     writer = Writer(Path(output))
@@ -290,9 +299,8 @@ def rebalance_run(
             goals = checked_goals(settings, data)
             work = Work(settings, data, goals, writer.folder / CHECKPOINT, unheard, on_event, writer.save_model)
             with told_cautions(on_event):
-                model = with_room(
-                    work, inside_goals(work, model, alpha=changes.get("alpha"), objective=objective, **others)
-                )
+                chosen = inside_goals(work, model, alpha=changes.get("alpha"), objective=objective, **others)
+                model = with_room(work, chosen)
             rows, texts = measure_all(Judge(settings, data, model, goals), 0.0)
             rows = [row for row in rows if row.quantity != "seconds"]  # nothing was trained, and no model asked
             texts["commands"] = [_command(run, settings, changes, writer.folder)]
@@ -308,16 +316,23 @@ def rebalance_run(
     return Run(writer.folder, settings)
 
 
-def _as_written(others: Mapping[str, Any]) -> dict[str, Any]:
-    """Return changes as a goals file has them."""
-    return {name: list(one) if name == "by" else one for name, one in others.items() if one != "never"}
-
-
 def _method_with(method: MethodSettings, objective: str | None) -> MethodSettings:
     """Return the method with another objective among its parameters; None is the tail."""
     others = {name: value for name, value in method.parameters.items() if name != "objective"}
     asked = {} if objective is None else {"objective": str(as_aim(1.0, objective, ()).objective)}
     return method.model_copy(update={"parameters": others | asked})
+
+
+def _method_deferring(method: MethodSettings, cost: float | str) -> MethodSettings:
+    """Return the method with another cost of a deferred row, or without any."""
+    if method.name != GOALS_METHOD and not method.parameters.get("scores"):
+        raise ValueError(f"defer_cost is for rules of scores; the method {method.name!r} has none to defer between.")
+    others = {name: value for name, value in method.parameters.items() if name not in ("defer_cost", "defer_label")}
+    if cost == NEVER:
+        return method.model_copy(update={"parameters": others})
+    meaning = f"the loss of a row that a person decides about, or {NEVER!r}"
+    asked = {"defer_cost": check_number(cost, "defer_cost", "[0, 1]", meaning)}
+    return method.model_copy(update={"parameters": method.parameters | asked})
 
 
 def _known_goals(goals: Any, settings: RunSettings) -> tuple[Goal, ...]:
@@ -340,6 +355,9 @@ def _command(run: Run, settings: RunSettings, changes: Mapping[str, Any], folder
         words += ["--alpha", f"{settings.alpha:g}"]
     if "objective" in settings.method.parameters and "method" in changes:
         words += ["--objective", str(settings.method.parameters["objective"])]
+    costs = [one.method.parameters.get("defer_cost") for one in (run.settings, settings)]
+    if costs[0] != costs[1]:
+        words += ["--defer-cost", NEVER if costs[1] is None else f"{costs[1]:g}"]
     if "goals" in changes:
         words += [word for goal in goals_of(settings) for word in ("--goal", str(goal))]
     return shlex.join(words)

@@ -119,6 +119,36 @@ def pick(uniforms: FloatArray, mixture: FloatArray) -> IntArray:
     return np.minimum(np.searchsorted(edges, uniforms, side="right"), last).astype(np.int64)
 
 
+def rest_of(uniforms: FloatArray, places: IntArray, shares: FloatArray) -> FloatArray:
+    """Return where each number lies inside of the share that it fell into, again in [0, 1): a second draw.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from counterpoise.mixtures.draws import rest_of
+    >>> rest_of(np.array([0.25, 0.75]), np.array([0, 1]), np.array([0.5, 0.5])).tolist()
+    [0.5, 0.5]
+    """
+    starts = np.cumsum(shares) - shares
+    return np.clip((uniforms - starts[places]) / shares[places], 0.0, 1.0 - 2.0**-53)
+
+
+def pick_each(uniforms: FloatArray, shares: FloatArray) -> IntArray:
+    """Return for each number in [0, 1) the answer whose share of its own row it falls into, shape (n_rows,).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from counterpoise.mixtures.draws import pick_each
+    >>> pick_each(np.array([0.4, 0.4]), np.array([[0.5, 0.5], [0.2, 0.8]])).tolist()
+    [0, 1]
+    """
+    edges = np.cumsum(shares, axis=1)
+    found = (uniforms[:, None] * edges[:, -1:] >= edges).sum(axis=1)  # rounding may leave the last edge off 1
+    last = shares.shape[1] - 1 - (shares[:, ::-1] > 0).argmax(axis=1)
+    return np.asarray(np.minimum(found, last), dtype=np.int64)
+
+
 def _uniforms(messages: Iterable[Iterable[bytes]], key: bytes, kind: bytes) -> FloatArray:
     start = hashlib.blake2b(key=key, digest_size=_HASH_BYTES, person=kind)
     digests = []

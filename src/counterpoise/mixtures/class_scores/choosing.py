@@ -1,0 +1,316 @@
+"""The choice of a mixture of rules of class probabilities."""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from counterpoise._base.types import FloatArray
+from counterpoise.goals import Goal, InfeasibleGoals, Rate
+from counterpoise.goals.advice import explain
+from counterpoise.goals.infeasible import rounded_to_safety
+from counterpoise.mixtures.answers import TRAIN
+from counterpoise.mixtures.choosing import Aim, groups_by
+from counterpoise.mixtures.class_scores.calibration import no_calibration
+from counterpoise.mixtures.class_scores.evidence import ClassEvidence, Known, label_answers
+from counterpoise.mixtures.class_scores.limits import Limits, as_tensors, limits_of, loss_tensor
+from counterpoise.mixtures.class_scores.program import (
+    LEVELS,
+    TOL,
+    ClassProgram,
+    Found,
+    Losses,
+    NotKept,
+    RowLosses,
+    SumLosses,
+    threshold,
+)
+from counterpoise.mixtures.class_scores.ratio_bins import choose_by_ratio
+from counterpoise.mixtures.class_scores.tiers import ClassRule, TierRule, argmax_rule
+from counterpoise.mixtures.few_models import choose_few
+from counterpoise.mixtures.game import Game
+from counterpoise.mixtures.goal_rows import GoalRows, linear_rate
+from counterpoise.mixtures.scores.choosing import cleaned
+from counterpoise.theory.risks import CVaR, Mean, Risk, RiskRows, WorstGroup
+
+_RATIOS = (0.1, 0.3, 0.5, 0.7, 0.9)  # of a probability to the largest above which a class has a share, to begin with
+_SURE = (0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.99, 1.1)  # probabilities below which rows are deferred, to begin with
+# A tail above this is one that more than two classes had better share: 0.95 against 0.98 on 26 classes at alpha 0.1.
+_SHARED_BY_TWO = 0.85
+_SURELY = 2.0  # standard errors by which rules must be better than the likeliest class
+_ROUNDING = 1e-8  # above a budget, so that what is best on average is within one of zero
+_MOST_TRIED = 5_000_000  # rows times classes squared: above, a search takes too long to try what it offers
+_TRIES = 3  # of a bound that is offered
+OF_RATIOS = "all rules of 16 bins of the ratio of the best two probabilities"
+
+
+class ClassChoice(NamedTuple):
+    """Rules and their shares, with what proves them."""
+
+    rules: list[ClassRule]
+    mixture: FloatArray
+    value: float
+    lower: float  # no mixture of what ``covers`` says has less
+    multipliers: FloatArray  # of the goals
+    cost: float  # of a limit on the number of rules
+    risk: Risk | None  # bound to the rows, where it is no CVaR, worst group or rate
+    covers: str
+
+    def only(self, rule: ClassRule, value: float) -> Self:
+        """Return one rule in the place of the best."""
+        return self._replace(rules=[rule], mixture=np.ones(1), value=value, lower=min(self.lower, value), cost=0.0)
+
+
+class Asked(NamedTuple):
+    """An objective as a risk of linear functions of the rules."""
+
+    losses: Losses
+    risk: Risk
+    shift: float = 0.0
+
+
+def choose_class_rules(known: Known, aim: Aim, tol: float = TOL) -> ClassChoice:
+    """Return the best mixture that is found, or raise ``InfeasibleGoals`` with bounds that the same search meets."""
+    try:
+        return _searched(known, aim, tol)
+    except InfeasibleGoals as error:
+        if known.evidence.mass.size * known.n_classes**2 > _MOST_TRIED:
+            raise
+        raise _tried(known, aim, error) from error
+
+
+def _tried(known: Known, aim: Aim, error: InfeasibleGoals) -> InfeasibleGoals:
+    """Return the error with those of its bounds that a search with them in place meets, moved until it does."""
+    single = {goal: _met_bound(known, aim, goal, bound) for goal, bound in error.nearest_bounds.items()}
+    offered = {goal: bound for goal, bound in single.items() if bound is not None}
+    joint = {} if offered else error.joint_bounds
+    if joint and _met(known, aim, joint) is not None:
+        joint = {}
+    held = {goal: by for goal, by in error.held_by.items() if goal in offered}
+    return InfeasibleGoals(error.conflict, _least_move(offered, error), offered, False, joint, held)
+
+
+def _least_move(offered: Mapping[Goal, float], error: InfeasibleGoals) -> float:
+    """Return by how much the goals are missed: of one that conflicts with itself only some rows may take part."""
+    return min((abs(bound - goal.bound) for goal, bound in offered.items()), default=error.least_violation)
+
+
+def _met_bound(known: Known, aim: Aim, goal: Goal, bound: float) -> float | None:
+    """Return a bound of one goal that a search meets, at first the one given; None where none was found."""
+    for _ in range(_TRIES):
+        refused = _met(known, aim, {goal: bound})
+        if refused is None:
+            return bound
+        nearer = next((to for one, to in refused.nearest_bounds.items() if one.left == goal.left), None)
+        if nearer is None or nearer == bound:
+            return None
+        bound = nearer
+    return None
+
+
+def _met(known: Known, aim: Aim, bounds: Mapping[Goal, float]) -> InfeasibleGoals | None:
+    """Return why goals with other bounds, as they would be printed, are not met; None where they are."""
+    new = {goal: goal.with_bound(rounded_to_safety(goal, bound)) for goal, bound in bounds.items()}
+    try:
+        _searched(known, aim._replace(goals=tuple(new.get(goal, goal) for goal in aim.goals)), TOL)
+    except InfeasibleGoals as error:
+        return error
+    return None
+
+
+def _searched(known: Known, aim: Aim, tol: float) -> ClassChoice:
+    limits = limits_of(known, aim.goals)
+    if is_for_ratios(known, aim, limits):
+        by_ratio = choose_by_ratio(known, aim, limits)
+        if by_ratio is not None and by_ratio[1] < min(_SHARED_BY_TWO, _least_tail(known, own_answers(known), aim)):
+            rule, value, lower, prices = by_ratio
+            return ClassChoice([rule], np.ones(1), value, lower, prices, 0.0, None, OF_RATIOS)
+    asked = pose(known, aim)
+    start = starting_rules(known, has_tail=isinstance(asked.losses, RowLosses))
+    if aim.budget is not None:
+        limits, least = within_budget(known, limits, aim.budget)
+        start += least
+    found = solve(ClassProgram(known, asked.losses, asked.risk, limits), start, tol)
+    return _as_choice(aim, asked, found)
+
+
+def _least_tail(known: Known, rules: list[TierRule], aim: Aim) -> float:
+    """Return the least tail of some rules alone; infinity where there are none."""
+    if not rules:
+        return np.inf
+    losses = np.asarray(known.as_evidence(list(rules)).losses, dtype=np.float64)
+    assert isinstance(aim.objective, Risk)  # noqa: S101 - a tail is asked for
+    alpha = aim.objective.tail_fraction or 1.0
+    return min(float(known.evidence.mass @ _above(column, known.evidence.mass, alpha)) for column in losses.T)
+
+
+def unless_usual(evidence: ClassEvidence, aim: Aim, known: Known, choice: ClassChoice) -> TierRule | None:
+    """Return the likeliest class of the best model, uncalibrated, unless that is surely worse; None where it is.
+
+    Only where nothing but errors counts. What was tuned on some rows follows their noise.
+    """
+    alpha = aim.objective.tail_fraction if isinstance(aim.objective, Risk) else None
+    if aim.goals or alpha is None or isinstance(aim.objective, WorstGroup) or known.defer_cost is not None:
+        return None
+    plain = evidence.known(known.groups, (no_calibration(known.n_classes),) * evidence.n_models)
+    rules = [argmax_rule(model, known.shape) for model in range(evidence.n_models)]
+    lost = np.asarray(plain.as_evidence(list(rules)).losses, dtype=np.float64)
+    best = int((known.evidence.mass @ lost).argmin())
+    chosen = known.as_evidence(choice.rules).losses @ choice.mixture
+    mass = evidence.mass
+    more = _above(lost[:, best], mass, alpha) - _above(chosen, mass, alpha)
+    mean = float(mass @ more)
+    return None if mean > _SURELY * float(np.sqrt(mass**2 @ (more - mean) ** 2)) else rules[best]
+
+
+def _above(losses: FloatArray, mass: FloatArray, alpha: float) -> FloatArray:
+    """Return for each row a number whose mean is the tail of a fraction alpha."""
+    level = threshold(losses, mass, alpha)
+    return level + np.maximum(losses - level, 0.0) / alpha
+
+
+def is_for_ratios(known: Known, aim: Aim, limits: Limits) -> bool:
+    """Tell whether the direct program will do: a tail of one model, and limits on errors of all rows alone."""
+    alpha = aim.objective.tail_fraction if isinstance(aim.objective, Risk) else None
+    is_tail = alpha is not None and alpha < 1.0 and not isinstance(aim.objective, WorstGroup)
+    if not is_tail or known.evidence.n_models > 1 or aim.max_models is not None or known.defer_cost is not None:
+        return False
+    own = {name for goal in aim.goals for name in goal.datasets} <= {TRAIN}
+    return own and all(_is_of_errors(tensor) for tensor in limits.tensors)
+
+
+def _is_of_errors(tensor: FloatArray) -> bool:
+    """Tell whether a limit asks only how often answers are wrong, whatever the class or group."""
+    is_right = np.broadcast_to(np.eye(tensor.shape[-1], dtype=np.bool_), tensor.shape)
+    return all(np.ptp(tensor[part]) <= 1e-9 * max(1.0, float(np.abs(tensor).max())) for part in (is_right, ~is_right))
+
+
+def starting_rules(known: Known, *, has_tail: bool) -> list[ClassRule]:
+    """Return the rules that any search starts from: the best class of each model, and for a tail shares by ratios."""
+    models, right = range(known.evidence.n_models), -loss_tensor(known)
+    rules: list[ClassRule] = [*own_answers(known), *(argmax_rule(model, known.shape) for model in models)]
+    rules += [_deferring(known, model, level) for model in models for level in _SURE if known.defer_cost is not None]
+    if has_tail:
+        worth = [(level, ratio / (1.0 - ratio)) for level in LEVELS for ratio in _RATIOS]
+        cost = known.defer_cost
+        rules += [
+            TierRule(model, level, 1.0, times * right, defer_cost=cost) for model in models for level, times in worth
+        ]
+    return rules
+
+
+def own_answers(known: Known) -> list[TierRule]:
+    """Return the rules that say what models say by themselves, where calibration may have changed that.
+
+    A temperature keeps the order of the classes, so that their biases are taken back.
+    """
+    found = []
+    for model, one in enumerate(known.evidence.found or ()):
+        if not one.is_none:
+            benefits = np.zeros(known.shape)
+            classes = np.arange(known.n_classes)
+            benefits[:, classes, classes] = np.expm1(one.biases.min() - one.biases)
+            found.append(TierRule(model, 0.0, 1.0, benefits))
+    return found
+
+
+def _deferring(known: Known, model: int, level: float) -> ClassRule:
+    """Return the rule that says the most likely class, and defers where its probability is below a level."""
+    cost, benefits = known.defer_cost or 0.0, np.zeros(known.shape)
+    benefits[:, :, -1] = level - 1.0 + cost
+    return TierRule(model, 0.0, 1.0, benefits, defer_cost=cost)
+
+
+def solve(program: ClassProgram, start: list[ClassRule], tol: float = TOL) -> Found:
+    """Return the best mixture, or raise ``InfeasibleGoals``."""
+    try:
+        return program.solve(start, tol)
+    except NotKept as error:
+        raise _infeasible(error.columns.rows) from error
+
+
+def _infeasible(rows: GoalRows | None) -> InfeasibleGoals:
+    """Return which goals no mixture of the pool meets: what was found, and no proof."""
+    assert rows is not None  # noqa: S101 - something was not kept
+    said = explain(rows)
+    if said is None:  # by rounding of one solver against the other
+        missed = np.maximum(rows.nearest().bounds - rows.bounds, 0.0)
+        return InfeasibleGoals(rows.goals, float(missed.sum()), proven=False)
+    least, parts = _least_move(said.nearest_bounds, said), (said.joint_bounds, said.held_by)
+    return InfeasibleGoals(said.conflict, least, said.nearest_bounds, False, *parts)
+
+
+def within_budget(known: Known, limits: Limits, budget: float) -> tuple[Limits, list[ClassRule]]:
+    """Return the limits with a budget above the least mean loss found under the goals, and rules that keep it."""
+    start = starting_rules(known, has_tail=False)
+    least = solve(ClassProgram(known, mean_loss(known), Mean(), limits), start)
+    return limits.within(known, least.solution.value + budget + _ROUNDING), least.columns.rules[len(start) :]
+
+
+def mean_loss(known: Known) -> SumLosses:
+    """Return the mean loss of rules."""
+    mass = known.evidence.mass
+    return SumLosses(loss_tensor(known)[None], lambda known, said: [mass @ known.losses(said[TRAIN])])
+
+
+def pose(known: Known, aim: Aim) -> Asked:
+    """Return what is minimized."""
+    objective = aim.objective
+    if isinstance(objective, Rate):
+        answers = label_answers(known)
+        rate = linear_rate(answers, objective)
+        own = SumLosses(
+            as_tensors(known, rate.row[None]),
+            lambda known, said: linear_rate(known.answers([said]), objective).row,
+        )
+        return Asked(own, Mean(), rate.constant)
+    if isinstance(objective, WorstGroup):
+        losses, n_groups = _group_losses(known, objective)
+        return Asked(losses, CVaR(1 / n_groups))
+    if objective.tail_fraction == 1.0:
+        return Asked(mean_loss(known), Mean())
+    return Asked(RowLosses(known), objective.bind(_risk_rows(known)))
+
+
+def _group_losses(known: Known, objective: WorstGroup) -> tuple[SumLosses, int]:
+    """Return the mean loss of rules on each group that weighs anything, and how many there are."""
+    given, mass = known.evidence, known.evidence.mass
+    groups = groups_by(objective.names, given.answers.tables[TRAIN], given.groups)
+    parts = [np.where(groups == group, mass, 0.0) for group in np.unique(groups[mass > 0]).tolist()]
+    shares = np.array([part / part.sum() for part in parts])
+    tensors = []
+    for share in shares:
+        weights = np.zeros((known.n_groups, known.n_classes))
+        np.add.at(weights, (known.codes[TRAIN], given.codes), share)
+        masses = np.zeros_like(weights)
+        np.add.at(masses, (known.codes[TRAIN], given.codes), mass)
+        density = np.divide(weights, masses, out=np.zeros_like(weights), where=masses > 0)
+        tensors.append(density[:, :, None] * loss_tensor(known))
+    return SumLosses(np.array(tensors), lambda known, said: shares @ known.losses(said[TRAIN])), len(parts)
+
+
+def _risk_rows(known: Known) -> RiskRows:
+    given = known.evidence
+    table = given.answers.tables[TRAIN]
+    n_samples = 1.0 / float((given.mass**2).sum())
+    n_numbers = known.n_groups * known.n_classes * given.n_models
+    return RiskRows(n_samples, n_numbers, lambda names: groups_by(names, table, given.groups))
+
+
+def _as_choice(aim: Aim, asked: Asked, found: Found) -> ClassChoice:
+    one, columns = found.solution, found.columns
+    mixture, value, cost = cleaned(one.mixture), one.value, 0.0
+    if aim.max_models is not None:
+        game = Game(columns.losses, asked.risk, asked.losses.sample_weight, columns.rows)
+        few = choose_few(game, aim.max_models)
+        mixture, value, cost = few.mixture, few.value, few.cost
+    used = np.flatnonzero(mixture).tolist()
+    prices = np.zeros(0)
+    if columns.rows is not None:
+        prices = columns.rows.prices(one.multipliers)[: len(aim.goals)]
+    is_bound = isinstance(asked.losses, RowLosses) and asked.risk.tail_fraction is None
+    covers = f"mixtures of the pool of {len(columns.rules)} two-tier rules that was tried"
+    rules = [columns.rules[place] for place in used]
+    shift = asked.shift
+    risk: Any = asked.risk if is_bound else None
+    return ClassChoice(rules, mixture[used], shift + value, shift + one.lower, prices, cost, risk, covers)

@@ -1,0 +1,255 @@
+"""What rules of class probabilities are chosen on: the probabilities of every row of every dataset."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+
+from counterpoise._base.types import AnyArray, FloatArray, IntArray
+from counterpoise.goals import Table
+from counterpoise.goals.binding import Tally, Views
+from counterpoise.goals.rows import Dataset
+from counterpoise.mixtures.answers import TRAIN, Answers, Positive
+from counterpoise.mixtures.choosing import Evidence
+from counterpoise.mixtures.class_scores.calibration import Calibration, calibrated
+from counterpoise.mixtures.class_scores.tiers import ClassRule
+from counterpoise.mixtures.scores.evidence import Deferral
+from counterpoise.mixtures.scores.groups import Groups
+
+_TABLE = 3  # dimensions: rows, models, classes
+_ROUNDING = 1e-9
+
+
+class ClassEvidence(NamedTuple):
+    """Probabilities on labelled rows, the dataset ``train``, and on those of other datasets."""
+
+    scores: dict[str, FloatArray]  # by dataset, (n_rows, n_models, n_classes), as models tell them; train first
+    answers: Answers  # the tables; what the models would say is not asked
+    sample_weight: FloatArray | None
+    groups: IntArray | None  # of all sensitive features, for WorstGroup
+    deferral: Deferral | None = None  # where rows may be deferred
+    found: tuple[Calibration, ...] | None = None  # of each model, where they were asked for
+
+    @property
+    def positive(self) -> Positive:
+        """Return the classes, and what is said of deferred rows."""
+        assert self.answers.positive is not None  # noqa: S101 - there are classes
+        return self.answers.positive._replace(deferred=None if self.deferral is None else self.deferral.label)
+
+    @property
+    def codes(self) -> IntArray:
+        """Return the class of each labelled row."""
+        labels = self.answers.tables[TRAIN].y
+        assert labels is not None  # noqa: S101 - rows of choice are labelled
+        return np.searchsorted(self.positive.classes, labels)
+
+    @property
+    def mass(self) -> FloatArray:
+        """Return the weights of the labelled rows, of sum 1."""
+        weights = self.answers.tables[TRAIN].weights()
+        return np.asarray(weights / weights.sum())
+
+    @property
+    def n_models(self) -> int:
+        """Return how many models told probabilities."""
+        return int(self.scores[TRAIN].shape[1])
+
+    def group_codes(self, groups: Groups) -> dict[str, IntArray]:
+        """Return the group of each row, by dataset."""
+        what = {name: "The rows of fit" if name == TRAIN else f"The rows of dataset {name!r}" for name in self.scores}
+        return {name: groups.codes(self.answers.tables[name], told) for name, told in what.items()}
+
+    def with_tables(self, tables: Mapping[str, Table]) -> Self:
+        """Return the same probabilities with other tables for the same rows."""
+        answers = self.answers
+        for name, table in tables.items():
+            if name not in self.scores or table.n_samples != len(self.scores[name]):
+                raise ValueError(f"tables[{name!r}] must hold the rows of a dataset that the models were asked about.")
+            answers = answers.with_dataset(name, table, None)
+        return self._replace(answers=answers, found=None if TRAIN in tables else self.found)
+
+    def with_dataset(self, name: str, table: Table, scores: FloatArray) -> Self:
+        """Return the same evidence with another dataset."""
+        known = self._replace(scores={**self.scores, name: scores}, found=None if name == TRAIN else self.found)
+        return known._replace(answers=self.answers.with_dataset(name, table, None))
+
+    def first(self, n_models: int) -> Self:
+        """Return the same rows with the probabilities of the first models only."""
+        some = {name: part[:, :n_models] for name, part in self.scores.items()}
+        return self._replace(scores=some, found=None if self.found is None else self.found[:n_models])
+
+    def calibrated(self) -> Self:
+        """Return the same evidence, with what brings each model's probabilities in line with the labelled rows."""
+        if self.found is not None:
+            return self
+        told = self.scores[TRAIN].swapaxes(0, 1)
+        return self._replace(found=tuple(calibrated(one, self.codes, self.mass) for one in told))
+
+    def known(self, groups: Groups, calibrations: tuple[Calibration, ...]) -> "Known":
+        """Return the rows as rules see them."""
+        told = {
+            name: np.stack([one(part[:, model]) for model, one in enumerate(calibrations)])
+            for name, part in self.scores.items()
+        }
+        return Known(self, groups, self.group_codes(groups), told)
+
+    def _check_loaded(self) -> None:
+        """Check what came from a file."""
+        if self.found is not None and len(self.found) != self.n_models:
+            raise ValueError("its calibrations are not those of its models")
+        if TRAIN not in self.scores or self.answers.positive is None or self.answers.positive.is_binary:
+            raise ValueError("it lacks the probabilities of labelled rows of more than two classes")
+        rows = [part for part in (self.sample_weight, self.groups) if part is not None]
+        if any(part.shape != (len(self.scores[TRAIN]),) for part in rows):
+            raise ValueError("the weights and groups are not those of the probabilities")
+        n_classes = len(self.positive.classes)
+        for name, part in self.scores.items():
+            wanted = (self.answers.tables[name].n_samples, self.n_models, n_classes)
+            if part.ndim != _TABLE or part.shape != wanted or part.dtype != np.float64:
+                raise ValueError(f"the probabilities on dataset {name!r} are of another shape")
+            if not (np.isfinite(part).all() and (part >= 0).all()):
+                raise ValueError(f"the probabilities on dataset {name!r} are none")
+
+
+@dataclass(frozen=True)
+class Known:
+    """The evidence as rules see it: calibrated probabilities and groups."""
+
+    evidence: ClassEvidence
+    groups: Groups
+    codes: dict[str, IntArray]  # the group of each row, by dataset
+    probabilities: dict[str, FloatArray]  # by dataset, (n_models, n_rows, n_classes)
+
+    @property
+    def n_classes(self) -> int:
+        """Return the number of classes."""
+        return len(self.evidence.positive.classes)
+
+    @property
+    def n_groups(self) -> int:
+        """Return the number of groups that rules look at."""
+        return len(self.groups.names)
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Return the shape of tensors by group, label and answer: a class, or deferral."""
+        return self.n_groups, self.n_classes, self.n_classes + (self.defer_cost is not None)
+
+    @property
+    def defer_cost(self) -> float | None:
+        """Return the loss of a deferred row; None where none is."""
+        return None if self.evidence.deferral is None else self.evidence.deferral.cost
+
+    def said(self, rule: ClassRule) -> dict[str, FloatArray]:
+        """Return how likely a rule gives each answer about the rows of each dataset."""
+        return {name: rule.answers(told[rule.model], self.codes[name]) for name, told in self.probabilities.items()}
+
+    def losses(self, said: FloatArray) -> FloatArray:
+        """Return what answers about the labelled rows lose: how likely they are wrong, and the cost of deferral."""
+        lost = 1.0 - said[np.arange(len(said)), self.evidence.codes]
+        return np.asarray(lost if self.defer_cost is None else lost - (1.0 - self.defer_cost) * said[:, -1])
+
+    def answers(self, said: list[dict[str, FloatArray]]) -> "SoftAnswers":
+        """Return what some rules say as answers that goals can be asked of."""
+        shares = {name: np.stack([one[name] for one in said], axis=1) for name in self.probabilities}
+        return SoftAnswers(self.evidence.answers.tables, {}, self.evidence.positive, shares_of_each=shares)
+
+    def as_evidence(self, rules: list[ClassRule]) -> Evidence:
+        """Return what rules say on all datasets, as if each were a model."""
+        said = [self.said(rule) for rule in rules]
+        losses: AnyArray = np.column_stack([self.losses(one[TRAIN]) for one in said])
+        return Evidence(losses, self.evidence.sample_weight, self.evidence.groups, self.answers(said))
+
+
+@dataclass(frozen=True)
+class SoftAnswers(Answers):
+    """Answers of members that each draw: how likely each says each class of each row."""
+
+    shares_of_each: dict[str, FloatArray] = field(default_factory=dict)  # (n_rows, n_members, n_answers)
+
+    _added_later: ClassVar[dict[str, Any]] = {}
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """Return the number of rows of each dataset."""
+        return {name: len(part) for name, part in self.shares_of_each.items()}
+
+    @property
+    def pool_sizes(self) -> set[int]:
+        """Return how many members the answers are of."""
+        return {part.shape[1] for part in self.shares_of_each.values()}
+
+    def counter(self, views: Views) -> Tally:
+        """Return what counts the weight of the rows that each member calls a class, every set of rows once."""
+
+        @cache
+        def count(rows: Dataset, place: int) -> FloatArray:
+            places, weights = views.rows(rows)
+            return np.asarray(weights @ self.shares_of_each[rows.name][places, :, place])
+
+        return count
+
+    def shares(self, name: str, mixture: FloatArray) -> FloatArray:
+        """Return how likely a mixture of the members says each class of each row of a dataset."""
+        return np.asarray(np.einsum("imk,m->ik", self.shares_of_each[name], mixture))
+
+    def _check_loaded(self) -> None:
+        """Check what came from a file."""
+        for name, part in self.shares_of_each.items():
+            if part.ndim != _TABLE or len(part) != self.tables[name].n_samples or part.dtype != np.float64:
+                raise ValueError(f"the answers on dataset {name!r} are of another shape")
+            if not ((part >= 0) & (part <= 1 + _ROUNDING)).all():
+                raise ValueError(f"the answers on dataset {name!r} are no shares")
+
+
+@dataclass(frozen=True)
+class LabelAnswers(Answers):
+    """Answers as if for each group, label and answer a member gave that answer there and none elsewhere.
+
+    The last member gives none at all. What goals count of these members are tensors by group, label and answer.
+    """
+
+    known: Known | None = None
+
+    def counter(self, views: Views) -> Tally:
+        """Return what counts the weight of the rows of each group and label, under the answer that is asked about."""
+        known = self.known
+        assert known is not None  # noqa: S101 - made of rows
+        shape = known.shape
+        labels = label_chances(known)
+
+        @cache
+        def count(rows: Dataset, place: int) -> FloatArray:
+            places, weights = views.rows(rows)
+            found = np.zeros(shape)
+            np.add.at(found[:, :, place], known.codes[rows.name][places], weights[:, None] * labels[rows.name][places])
+            return np.append(found.ravel(), 0.0)
+
+        return count
+
+
+def label_chances(known: Known) -> dict[str, FloatArray]:
+    """Return how likely each label is of the rows of each dataset: surely the own of labelled ones, else as told."""
+    found = {}
+    for name, told in known.probabilities.items():
+        labels = known.evidence.answers.tables[name].y
+        if labels is None:
+            found[name] = told.mean(axis=0)
+        else:
+            places = np.searchsorted(known.evidence.positive.classes, labels)
+            found[name] = np.eye(known.n_classes)[np.minimum(places, known.n_classes - 1)]  # goals refuse other labels
+    return found
+
+
+def label_answers(known: Known) -> LabelAnswers:
+    """Return the members that goals are made tensors by."""
+    return LabelAnswers(known.evidence.answers.tables, {}, known.evidence.positive, known=known)
+
+
+def label_mass(known: Known) -> FloatArray:
+    """Return what the labelled rows of each group and label weigh, of sum 1, shape (n_groups, n_classes)."""
+    found = np.zeros((known.n_groups, known.n_classes))
+    np.add.at(found, (known.codes[TRAIN], known.evidence.codes), known.evidence.mass)
+    return found

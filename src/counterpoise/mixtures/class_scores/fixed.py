@@ -1,0 +1,143 @@
+"""One rule of class probabilities without draws: a search over hard rules at many prices of the goals.
+
+Each step of a two-tier rule is a rule that gives one answer, and with level 0 there is one step: the class of the
+largest benefit. Such rules are tried at multiples of the mixture's prices, and at prices that rise where a goal is
+missed and fall where it is kept with room. It is a search: what it does not find may exist.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from counterpoise._base.types import FloatArray
+from counterpoise.mixtures.choosing import Aim, Evidence, posed, select
+from counterpoise.mixtures.class_scores.choosing import (
+    Asked,
+    ClassChoice,
+    mean_loss,
+    pose,
+    within_budget,
+)
+from counterpoise.mixtures.class_scores.evidence import Known
+from counterpoise.mixtures.class_scores.limits import Limits, limits_of
+from counterpoise.mixtures.class_scores.program import ClassProgram, Columns, SumLosses
+from counterpoise.mixtures.class_scores.tiers import ClassRule, TierRule, argmax_rule
+from counterpoise.solvers.result import FEASIBLE
+from counterpoise.theory.risks import Mean
+
+_PRICES = (0.0, 0.5, 1.0, 1.5, 2.0, 4.0)  # times the multipliers of the mixture
+_N_STEPS = 80  # of prices that follow what is missed
+_FIRST_STEP = 4.0  # price for a goal missed by one, falling with the steps
+_AIM_INSIDE = 0.002  # by which the bounds are tightened on the way: answers move in steps
+
+
+class Fixed(NamedTuple):
+    """The best rule that was found, and by how much it misses the limits in total."""
+
+    rule: ClassRule
+    violation: float
+
+
+def search_fixed(known: Known, aim: Aim, rules: Sequence[ClassRule], multipliers: FloatArray) -> Fixed:
+    """Return the rule of least violation, then least objective, that was found.
+
+    A risk of zero-one losses that counts all rows alike grows with their mean, so that is what is minimized for every
+    risk.
+    """
+    limits = limits_of(known, aim.goals)
+    if aim.budget is not None:
+        limits, _ = within_budget(known, limits, aim.budget)
+    asked = pose(known, aim)
+    if not isinstance(asked.losses, SumLosses) or not isinstance(asked.risk, Mean):
+        asked = Asked(mean_loss(known), Mean())
+    program = ClassProgram(known, asked.losses, asked.risk, limits)
+    tried = _Tried(program)
+    tried.look_at(list(_hard(known, rules)))
+    if limits.has_any:
+        for model in range(known.evidence.n_models):
+            _follow(program, tried, model, _own_prices(limits, multipliers))
+    return Fixed(tried.rule, tried.key[0])
+
+
+def _hard(known: Known, rules: Sequence[ClassRule]) -> Iterator[ClassRule]:
+    """Yield the likeliest class of each model, and each step of rules that draw."""
+    for model in range(known.evidence.n_models):
+        yield argmax_rule(model, known.shape)
+    for rule in rules:
+        if isinstance(rule, TierRule):
+            yield from (rule._replace(layer=layer) for layer in range(rule.n_layers))
+
+
+def _own_prices(limits: Limits, multipliers: FloatArray) -> FloatArray:
+    """Return a price for each row of the limits, given those of the goals."""
+    prices = np.zeros(len(limits.tensors))
+    if limits.goals is not None:
+        own = np.asarray(multipliers)[limits.places]
+        prices[: own.size] = own
+    return prices
+
+
+class _Tried:
+    """The best rule so far: of the least violation, then of the least objective."""
+
+    def __init__(self, program: ClassProgram) -> None:
+        self._program = program
+        self.key = np.inf, np.inf
+        self.rule: ClassRule = argmax_rule(0, program.known.shape)
+
+    def look_at(self, rules: list[ClassRule]) -> Columns:
+        """Try rules, and return what they come to."""
+        columns = self._program.columns(rules)
+        missed = _missed(columns)
+        for place, rule in enumerate(rules):
+            key = round(float(missed[:, place].sum()), 11), round(float(columns.losses[:, place].max()), 11)
+            if key < self.key:
+                self.key, self.rule = key, rule
+        return columns
+
+
+def _missed(columns: Columns) -> FloatArray:
+    rows = columns.rows
+    if rows is None:
+        return np.zeros((0, columns.losses.shape[1]))
+    excess = rows.rows - rows.bounds[:, None]
+    return np.where(excess > FEASIBLE * rows.scale[:, None], excess, 0.0)
+
+
+def _follow(program: ClassProgram, tried: _Tried, model: int, prices: FloatArray) -> None:
+    """Try rules at multiples of prices, then at prices that follow what is missed."""
+    own = np.ones(1)
+    (tier,) = program.losses.tiers(program.risk, own, own)
+
+    def rule(at: FloatArray) -> TierRule:
+        benefits = tier.benefits - np.tensordot(at, program.limits.tensors, axes=1)
+        return TierRule(model, 0.0, np.inf, benefits, defer_cost=program.known.defer_cost)
+
+    tried.look_at([rule(factor * prices) for factor in _PRICES])
+    at = prices
+    for step in range(_N_STEPS):
+        columns = tried.look_at([rule(at)])
+        assert columns.rows is not None  # noqa: S101 - there are limits
+        excess = columns.rows.rows[:, 0] - columns.rows.bounds + _AIM_INSIDE
+        at = np.maximum(at + _FIRST_STEP / (1.0 + step) ** 0.5 * excess / program.limits.sizes, 0.0)
+
+
+def value_of(evidence: Evidence, aim: Aim, mixture: FloatArray) -> float:
+    """Return what a mixture comes to of what was to be made small."""
+    return posed(select(evidence, aim), aim).value(mixture)
+
+
+def as_fixed(known: Known, aim: Aim, best: ClassChoice) -> tuple[ClassChoice, float]:
+    """Return a rule without draws that meets the goals, and how much more risk it has than the best mixture."""
+    found = search_fixed(known, aim, best.rules, best.multipliers)
+    alone = known.as_evidence([found.rule])
+    if found.violation > 0:
+        missed = [str(check) for check in alone.answers.checks(aim.goals, np.ones(1)) if not check.holds]
+        raise ValueError(
+            f"No fixed rule was found that meets the goals. The nearest: {'; '.join(missed) or 'above the budget'}. "
+            "This is a search, no proof that there is none. A mixture of rules meets them, with a risk of "
+            f"{best.value:.4g}: set decision='sticky', loosen a bound, or name more columns in by."
+        )
+    value = value_of(alone, aim, np.ones(1))
+    return best.only(found.rule, value), max(value - best.value, 0.0)

@@ -1,0 +1,100 @@
+"""Goals and budgets on rules of class probabilities: as rows for given answers, and as tensors for all."""
+
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from counterpoise._base.types import FloatArray, IntArray
+from counterpoise.goals import Ratio
+from counterpoise.goals.binding import BoundRates, bind_rates
+from counterpoise.mixtures.class_scores.evidence import Known, label_answers, label_mass
+from counterpoise.mixtures.goal_rows import GoalRows, TalliedGoals, mean_limit
+
+
+class BoundRows(NamedTuple):
+    """Goals bound to the answers of all rows, so that those of many rules are one product each."""
+
+    template: GoalRows  # on other rules
+    now: BoundRates
+    moved: BoundRates | None  # with bounds larger by one, of the goals on ratios: their rows are affine in them
+    constants: FloatArray  # of the goals, which the bounds hold
+
+    @classmethod
+    def of(cls, tallied: TalliedGoals, template: GoalRows) -> Self:
+        """Bind goals."""
+        linear = [goal.linear for goal in tallied.asked]
+        ratios = [goal.with_bound(goal.bound + 1.0).linear for goal in tallied.asked if isinstance(goal.left, Ratio)]
+        moved = bind_rates(ratios, tallied.views) if ratios else None
+        constants = np.array([rate.constant for rate in linear])
+        return cls(template, bind_rates(linear, tallied.views, tallied.limits.names), moved, constants)
+
+    def rows(self, said: list[dict[str, FloatArray]]) -> GoalRows:
+        """Return the goals as rows on rules, given their answers."""
+        stacked = {name: np.column_stack([one[name].ravel() for one in said]) for name in self.now.weights}
+        rows = self.now.weighted(stacked) + (self.now.constants - self.constants)[:, None]
+        slopes = np.zeros_like(rows)
+        if self.moved is not None:
+            ratios = np.flatnonzero(self.template.row_slopes.any(axis=1))
+            slopes[ratios] = self.moved.values(stacked) - self.now.values(stacked)[ratios]
+        return self.template._replace(rows=rows, row_slopes=slopes)
+
+
+class Limits(NamedTuple):
+    """Goals and perhaps a budget of the mean loss: as rows for given answers, and as tensors for all."""
+
+    goals: BoundRows | None
+    budget: float | None
+    tensors: FloatArray  # (n_rows, n_groups, n_labels, n_answers): what each answer adds, for a unit of mass
+
+    @property
+    def sizes(self) -> FloatArray:
+        """Return the most that a unit of mass adds to each limit: prices count in parts of it."""
+        return np.asarray(np.maximum(np.abs(self.tensors).max(axis=(1, 2, 3), initial=0.0), 1.0))
+
+    @property
+    def places(self) -> IntArray:
+        """Return the place of the goal that each row belongs to."""
+        return np.zeros(0, dtype=np.int64) if self.goals is None else self.goals.template.places
+
+    @property
+    def has_any(self) -> bool:
+        """Tell whether anything is asked."""
+        return self.goals is not None or self.budget is not None
+
+    def rows(self, said: list[dict[str, FloatArray]], means: FloatArray) -> GoalRows | None:
+        """Return the limits as rows on rules, given their answers and mean losses: the goals and then the budget."""
+        rows = None if self.goals is None else self.goals.rows(said)
+        if self.budget is None:
+            return rows
+        kept = mean_limit(means, self.budget)
+        return kept if rows is None else rows.joined(kept)
+
+    def within(self, known: Known, most: float) -> Self:
+        """Return the limits with a budget of the mean loss."""
+        return self._replace(budget=most, tensors=np.concatenate([self.tensors, loss_tensor(known)[None]]))
+
+
+def limits_of(known: Known, goals: tuple[Any, ...]) -> Limits:
+    """Return goals for any rules."""
+    if not goals:
+        return Limits(None, None, np.zeros((0, *known.shape)))
+    answers = label_answers(known)
+    views = answers.views()
+    tallied = TalliedGoals.of(goals, views)
+    rows = tallied.rows(answers.counter(views))
+    return Limits(BoundRows.of(tallied, rows), None, as_tensors(known, rows.rows))
+
+
+def as_tensors(known: Known, rows: FloatArray) -> FloatArray:
+    """Return linear functions of the answers by group, label and answer, for a unit of the labelled rows' mass."""
+    added = (rows[:, :-1] - rows[:, -1:]).reshape(-1, *known.shape)
+    mass = label_mass(known)[None, :, :, None]
+    return np.divide(added, mass, out=np.zeros_like(added), where=mass > 0)
+
+
+def loss_tensor(known: Known) -> FloatArray:
+    """Return the loss of each answer, less one, by group and label."""
+    losses = -np.eye(*known.shape[1:])
+    if known.defer_cost is not None:
+        losses[:, -1] = known.defer_cost - 1.0
+    return np.repeat(losses[None], known.n_groups, axis=0)

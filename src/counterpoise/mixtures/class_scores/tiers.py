@@ -1,0 +1,166 @@
+"""Rules of class probabilities as plain data: two tiers, and bins of the ratio of the best two.
+
+Rows have probabilities p of the classes and lose ``1 - q[label]`` where a rule answers k with probability q[k]. With t
+the threshold of the tail of a fraction alpha, and B[k] what answer k is worth to goals and averages, the best answers
+for right probabilities minimize
+
+    sum over labels j of p[j] max(1 - q[j] - t, 0) / alpha  -  sum over answers k of q[k] B[k],
+
+which grows by ``p[k] / alpha + B[k]`` a unit of q[k] up to ``1 - t`` and by B[k] beyond: a fill from the top. Where a
+row can be deferred at a cost c, for a benefit of its own, the cheapest of three is taken: the fill; deferring, at
+``max(c - t, 0) / alpha``; or deferring with a part of ``(1 - t) / (1 - c)``, which caps the loss of every label at t.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from counterpoise._base.types import FloatArray, IntArray
+from counterpoise.mixtures.class_scores import _kernels
+
+SOFT = -1  # the layer of rules that draw
+
+
+class TierRule(NamedTuple):
+    """A two-tier rule: a share of ``1 - level`` for each class by falling first-tier benefit, the rest to the best.
+
+    The benefit of an answer is ``B = p @ benefits[group]``, in the first tier ``p / alpha + B``. Classes get
+    their share while the first is at least the largest B and anything is left; what is left goes to the class of the
+    largest B. With level 0 the class of the largest first-tier benefit has it all.
+
+    Attributes
+    ----------
+    model : int
+        Place of the model among the estimators given.
+    level : float in [0, 1)
+        The threshold t of the tail.
+    alpha : float
+        The fraction of the tail; infinite where there is none.
+    benefits : array of shape (n_groups, n_classes, n_answers)
+        By group, label and answer; the last answer is deferral, where there is a cost of it.
+    layer : int
+        The step of the fill that alone decides, for a rule without draws; -1 for all of them.
+    defer_cost : float or None
+        The loss of a row that is deferred; None where none is.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from counterpoise.mixtures.class_scores.tiers import TierRule
+    >>> probabilities = np.array([[0.5, 0.4, 0.1], [0.8, 0.1, 0.1]])
+    >>> nobody = np.zeros(2, dtype=np.int64)
+    >>> TierRule(0, 0.5, 0.1, np.eye(3)[None] * 10).answers(probabilities, nobody).tolist()
+    [[0.5, 0.5, 0.0], [1.0, 0.0, 0.0]]
+    """
+
+    model: int
+    level: float
+    alpha: float
+    benefits: FloatArray
+    layer: int = SOFT
+    defer_cost: float | None = None
+
+    @property
+    def n_layers(self) -> int:
+        """Return how many steps the fill can have."""
+        return int(np.ceil(1.0 / (1.0 - self.level) - 1e-9))
+
+    def answers(self, probabilities: FloatArray, groups: IntArray) -> FloatArray:
+        """Return how likely each answer is given about each row, shape (n_rows, n_answers)."""
+        told, gain, share = np.ascontiguousarray(probabilities), 1.0 / self.alpha, 1.0 - self.level
+        second = np.zeros((len(probabilities), self.benefits.shape[2]))
+        _kernels.weigh(told, groups, np.ascontiguousarray(self.benefits), second)
+        said = np.zeros_like(second)
+        _kernels.fill(told, second, gain, share, self.layer, said)
+        if self.defer_cost is None:
+            return said
+        _kernels.defer(told, second, gain, share, self.defer_cost, said)
+        return said if self.layer == SOFT else self._one_answer(said)
+
+    def _one_answer(self, said: FloatArray) -> FloatArray:
+        """Return answers without draws: of rows that are deferred in part the first layers defer."""
+        deferred = said[:, -1] > self.layer / self.n_layers
+        found = np.eye(said.shape[1])[np.where(deferred, said.shape[1] - 1, said[:, :-1].argmax(axis=1))]
+        return np.asarray(found)
+
+    def __str__(self) -> str:
+        kind = "one answer" if self.layer != SOFT or not self.level else f"shares of {1 - self.level:.3g}"
+        return f"model {self.model}, {kind} by benefit"
+
+    def _check_loaded(self) -> None:
+        """Check what came from a file."""
+        numbers = (self.level, self.alpha, 0.0 if self.defer_cost is None else self.defer_cost)
+        if type(self.model) is not int or not all(type(one) is float for one in numbers) or type(self.layer) is not int:
+            raise ValueError("it is no model with a level, a tail and a layer")
+        if not 0 <= self.level < 1 or not self.alpha > 0 or self.benefits.ndim != 3:  # noqa: PLR2004
+            raise ValueError("its level, tail or benefits are out of range")
+        if self.defer_cost is not None and not 0 <= self.defer_cost <= 1:
+            raise ValueError("its cost of deferral is out of range")
+        if self.benefits.dtype != np.float64 or not np.isfinite(self.benefits).all():
+            raise ValueError("its benefits are not finite numbers")
+
+
+class RatioRule(NamedTuple):
+    """A rule of the best two classes: the second is said with a chance for each bin of the ratio of the two.
+
+    Attributes
+    ----------
+    model : int
+        Place of the model among the estimators given.
+    edges : array of shape (n_bins - 1,)
+        Rising; a ratio equal to an edge is in the bin above it.
+    shares : array of shape (n_bins,)
+        How likely the second class is said in each bin.
+    """
+
+    model: int
+    edges: FloatArray
+    shares: FloatArray
+
+    def answers(self, probabilities: FloatArray, groups: IntArray) -> FloatArray:  # noqa: ARG002 - of all alike
+        """Return how likely each answer is given about each row, shape (n_rows, n_answers)."""
+        top = best_two(probabilities)
+        rows, chance = np.arange(len(probabilities)), self.shares[np.searchsorted(self.edges, top.ratio, side="right")]
+        said = np.zeros(probabilities.shape)
+        said[rows, top.second], said[rows, top.first] = chance, 1.0 - chance
+        return said
+
+    def __str__(self) -> str:
+        used = np.flatnonzero(self.shares)
+        start = "always the best class"
+        if used.size:
+            start = f"the second class with up to {self.shares.max():.3g}"
+        return f"model {self.model}, {start} by the ratio of the best two"
+
+    def _check_loaded(self) -> None:
+        """Check what came from a file."""
+        if type(self.model) is not int or self.shares.shape != (self.edges.size + 1,):
+            raise ValueError("it is no model with edges and shares")
+        if not np.isfinite(self.edges).all() or not ((self.shares >= 0) & (self.shares <= 1)).all():
+            raise ValueError("its edges or shares are out of range")
+
+
+ClassRule = TierRule | RatioRule
+
+
+class BestTwo(NamedTuple):
+    """The best two classes of each row, and the ratio of their probabilities, from 0 to 1."""
+
+    first: IntArray
+    second: IntArray
+    ratio: FloatArray
+
+
+def best_two(probabilities: FloatArray) -> BestTwo:
+    """Return the best two classes of each row; of equals the first."""
+    rows, rounded = np.arange(len(probabilities)), probabilities.round(9)  # another batch may differ in the last digit
+    first = rounded.argmax(axis=1)
+    others = rounded.copy()
+    others[rows, first] = -1.0
+    second = others.argmax(axis=1)
+    return BestTwo(first, second, np.asarray(rounded[rows, second] / rounded[rows, first]))
+
+
+def argmax_rule(model: int, shape: tuple[int, int, int]) -> TierRule:
+    """Return the rule that says the most likely class; the shape is that of its benefits."""
+    return TierRule(model, 0.0, 1.0, np.zeros(shape))

@@ -1,0 +1,192 @@
+"""Classifiers whose rules of scores may be of more than two classes: what differs from thresholds."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from counterpoise._base.checks import check_mixture
+from counterpoise._base.types import AnyArray, ArrayLike, FloatArray, IntArray
+from counterpoise.goals.classes import check_defer_label
+from counterpoise.mixtures.answers import TRAIN, Answers, Positive, find_positive
+from counterpoise.mixtures.cautions import warn_of_the_average
+from counterpoise.mixtures.choosing import Aim, Evidence, select
+from counterpoise.mixtures.class_scores.calibration import Calibration, no_calibration
+from counterpoise.mixtures.class_scores.choosing import ClassChoice, choose_class_rules, unless_usual
+from counterpoise.mixtures.class_scores.evidence import ClassEvidence, Known
+from counterpoise.mixtures.class_scores.fixed import as_fixed, search_fixed, value_of
+from counterpoise.mixtures.class_scores.probabilities import ProbabilityPool
+from counterpoise.mixtures.class_scores.tiers import ClassRule, argmax_rule
+from counterpoise.mixtures.draws import pick, pick_each, rest_of
+from counterpoise.mixtures.game import Choice
+from counterpoise.mixtures.members import Mixture, ScoredRows, all_classes
+from counterpoise.mixtures.scored import FIXED, RuleClassifier
+from counterpoise.mixtures.scores.groups import as_columns, find_groups
+from counterpoise.theory.risks import Risk
+
+THRESHOLDS, MODELS = "all thresholds of all models", "all mixtures of the models"
+
+
+class ClassMember(NamedTuple):
+    """A rule of class probabilities as a member of a mixture."""
+
+    rule: ClassRule
+    column: int  # of the model and fold whose probabilities it takes
+    calibration: Calibration
+    score: Callable[[Any, IntArray], ScoredRows]  # rows with the probabilities of some models
+
+    def predict_shares(self, X: Any) -> FloatArray:
+        """Return how likely the rule gives each answer about each row."""
+        rows = X if isinstance(X, ScoredRows) else self.score(X, np.array([self.column]))
+        return self.rule.answers(self.calibration(rows.scores[:, self.column]), rows.groups)
+
+    def predict_codes(self, X: Any) -> IntArray:
+        """Return the likeliest answer about each row."""
+        return np.asarray(self.predict_shares(X).argmax(axis=1))
+
+
+class ClassRuleClassifier(RuleClassifier):
+    """What every classifier shares whose rules may be of two classes or of more.
+
+    ``_settle`` also sets ``certificate_``, what ``gap_`` is about, and of more ``calibrations_``, one for each model.
+    """
+
+    rules_: list[Any]
+
+    @property
+    def _has_class_rules(self) -> bool:
+        return isinstance(self._scored, ClassEvidence)
+
+    def _classes_told(self, labels: AnyArray, titled: dict[str, Any]) -> Positive:
+        """Return the classes of labels and models, and which of them is the positive one, if any."""
+        classes = all_classes(labels, titled)
+        check_defer_label(self.defer_label, classes.tolist() if self.defer_cost is not None else ())
+        return find_positive(classes, self.pos_label)
+
+    def _drawn(self, X: Any, ids: Any, sensitive_features: Any, baseline: ArrayLike | None) -> AnyArray:
+        """Decide by draws: the first part of a person's number names the fold, what is left of it the answer."""
+        if not self._has_class_rules:
+            return super()._drawn(X, ids, sensitive_features, baseline)
+        check_is_fitted(self, "mixture_")
+        self._check_ids(ids)
+        checked, shares = self._check_predict_input(X), self._fold_shares
+        unscored = self._scored_rows(X, checked, sensitive_features, baseline, np.arange(0))
+        self._scorers().check_live(self._columns_used())
+        mixture = Mixture(self._pool(), self._shares(), self._drawing())
+        uniforms = mixture.uniforms(unscored, self._known_columns(X), ids)
+        folds = pick(uniforms, shares)
+        rest, starts = rest_of(uniforms, folds, shares), folds * self._n_scores
+        models = np.unique([self.rules_[place].model for place in np.flatnonzero(self.mixture_)])
+        scores = self._scorers().scores_of_each(checked, starts, models)
+        codes = np.empty(folds.size, dtype=np.int64)
+        for fold in np.unique(folds).tolist():
+            rows = np.flatnonzero(folds == fold)
+            some = ScoredRows(None, scores[rows], unscored.groups[rows])
+            codes[rows] = pick_each(rest[rows], self._of_fold(fold).probabilities(some))
+        return np.asarray(self._pool_of([]).answers[codes])
+
+    def _of_fold(self, fold: int) -> Mixture:
+        """Return the rules on the models of one fold."""
+        members = [self._rule_member(rule, fold) for rule in self.rules_]
+        return Mixture(self._pool_of(members), self.mixture_, None)
+
+    def _rule_member(self, rule: Any, fold: int) -> Any:
+        if not self._has_class_rules:
+            return super()._rule_member(rule, fold)
+        column = fold * self._n_scores + rule.model
+        return ClassMember(rule, column, self.calibrations_[rule.model], self._scored_alone)
+
+    def _at_usual(self, shares: FloatArray, draws: Any) -> Mixture:
+        if not self._has_class_rules:
+            return super()._at_usual(shares, draws)
+        n_classes = len(self.classes_)
+        rule, unchanged = argmax_rule(0, self._known(self._scored).shape), no_calibration(n_classes)
+        columns = np.arange(shares.size) * self._n_scores
+        members: list[Any] = [ClassMember(rule, one, unchanged, self._scored_alone) for one in columns.tolist()]
+        return Mixture(self._pool_of(members), shares, draws if shares.size > 1 else None)
+
+    def _scorers(self) -> Any:
+        is_of_many = len(self.classes_) > 2  # noqa: PLR2004 - more than a threshold tells apart
+        return ProbabilityPool(self._members, self.n_jobs) if is_of_many else super()._scorers()
+
+    def _no_evidence(self, answers: Answers, scores: FloatArray) -> Any:
+        if answers.positive is None or answers.positive.is_binary:
+            return super()._no_evidence(answers, scores)
+        return ClassEvidence({}, answers, None, None)
+
+    def _known(self, evidence: ClassEvidence) -> Known:
+        """Return rows as the present rules see them."""
+        return evidence.known(self.groups_, self.calibrations_)
+
+    def _told(self, evidence: Any) -> Evidence:
+        if not isinstance(evidence, ClassEvidence):
+            return super()._told(evidence)
+        return self._known(evidence).as_evidence(self.rules_)
+
+    def _settle(self, evidence: Any, aim: Aim) -> None:
+        if not isinstance(evidence, ClassEvidence):
+            super()._settle(evidence, aim)
+            self.certificate_ = THRESHOLDS if self._has_rules else MODELS
+            return
+        evidence = evidence._replace(deferral=self._deferral(aim)).calibrated()
+        groups = find_groups(as_columns(self.by), evidence.answers.tables[TRAIN], self.unknown_group)
+        calibrations = evidence.found
+        assert calibrations is not None  # noqa: S101 - found here
+        known = evidence.known(groups, calibrations)
+        choice = choose_class_rules(known, aim)
+        if self.decision == FIXED:
+            choice, self.fixed_cost_ = as_fixed(known, aim, choice)
+        usual = unless_usual(evidence, aim, known, choice) if self._prefers_usual else None
+        if usual is not None:
+            calibrations = (no_calibration(known.n_classes),) * evidence.n_models
+            known = evidence.known(groups, calibrations)
+            choice = choice.only(usual, value_of(known.as_evidence([usual]), aim, np.ones(1)))
+        self._scored, self.groups_, self.calibrations_, self.rules_ = evidence, groups, calibrations, choice.rules
+        self.certificate_ = choice.covers
+        told = known.as_evidence(choice.rules)
+        made = Choice(choice.mixture, choice.value, choice.value - choice.lower, choice.multipliers, choice.cost)
+        self._settle_on(told, aim, select(told, aim)._replace(risk=choice.risk), made)
+        if isinstance(aim.objective, Risk):
+            self._warn_of_many(known, choice, told, aim)
+
+    def _warn_of_many(self, known: Known, choice: ClassChoice, told: Evidence, aim: Aim) -> None:
+        """Say what the tail and the goals cost on average beside the likeliest class of the best model."""
+        mass, n_models = known.evidence.mass, known.evidence.n_models
+        usual = [argmax_rule(model, known.shape) for model in range(n_models)]
+        alone = min(float(mass @ known.losses(known.said(rule)[TRAIN])) for rule in usual)
+        warn_of_the_average(float(mass @ told.losses @ choice.mixture), alone, "the best model", aim, stacklevel=4)
+
+    def _one_rule(self, evidence: Any) -> dict[str, Any]:
+        if not isinstance(evidence, ClassEvidence):
+            return super()._one_rule(evidence)
+        aim, known = self._aim(), self._known(evidence)
+        rule = search_fixed(known, aim, self.rules_, self.multipliers_).rule
+        alone = known.as_evidence([rule])
+        values = {
+            "value": value_of(alone, aim, np.ones(1)),
+            "mixture_value": value_of(self._told(evidence), aim, self.mixture_),
+            "checks": tuple(alone.answers.checks(aim.goals, np.ones(1))),
+        }
+        return {"kind": FIXED, "threshold": None, "model": rule.model, "rule": rule, **values}
+
+    def _check_loaded_members(self) -> None:
+        if not self._has_class_rules:
+            super()._check_loaded_members()
+            return
+        n_models, n_rules, n_scores = len(self.estimators_), len(self.rules_), self._scored.n_models
+        check_mixture(self.mixture_, n_rules)
+        if {part.losses.shape[1] for part in (self._kept, self.selection_)} != {n_rules}:
+            raise ValueError(f"the losses are not those of {n_rules} rules")
+        shares, classes = self._fold_shares, self._scored.positive.classes
+        if n_models != len(self._members) or n_models != n_scores * check_mixture(shares, shares.size).size:
+            raise ValueError(f"the probabilities are not those of {n_models} models")
+        if not np.array_equal(classes, self.classes_) or len(self.calibrations_) != n_scores:
+            raise ValueError("the probabilities are of other classes or models")
+        shape = (len(self.groups_.names), len(classes), len(classes) + (self._scored.deferral is not None))
+        if any(getattr(rule, "benefits", np.zeros(shape)).shape != shape for rule in self.rules_):
+            raise ValueError("a rule is of other groups or classes")
+        if any(one.biases.shape != (len(classes),) for one in self.calibrations_):
+            raise ValueError("a calibration is of other classes")
+        if any(not 0 <= rule.model < n_scores for rule in self.rules_):
+            raise ValueError(f"a rule is not of one of {n_scores} models")

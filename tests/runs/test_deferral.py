@@ -1,0 +1,253 @@
+"""Rows that are left to a person, in a goals file, its run, what is made of it, and its report."""
+
+import json
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from counterpoise.datasets import loans
+from counterpoise.metrics import cvar_loss, rate_table
+from counterpoise.report import write_report
+from counterpoise.runs import (
+    DataError,
+    GoalsFileError,
+    certify_run,
+    evaluate_run,
+    fit_run,
+    open_run,
+    predict_run,
+    read_goals_file,
+    rebalance_run,
+    starting_file,
+)
+from counterpoise.runs.data import load_data
+
+COST, ALPHA, N_ROWS = 0.2, 0.3, 1200
+FILE = """
+alpha = 0.3
+goals = ["defer_rate(train) <= 0.1", "max_difference(defer_rate, train, by=sex) <= 0.02"]
+[data]
+files = "loans.csv"
+target = "default"
+positive = "yes"
+groups = ["sex"]
+baseline = "last_year"
+[splits]
+test = 0.4
+[method]
+name = "goals"
+models = [{ name = "logistic" }]
+[method.parameters]
+cv = 3
+by = "sex"
+defer_cost = 0.2
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Return a folder with a table of loans and a run on it; nobody writes there."""
+    folder = tmp_path_factory.mktemp("loans")
+    loans(N_ROWS, random_state=0)[0].to_csv(folder / "loans.csv", index=False)
+    (folder / "run.toml").write_text(FILE)
+    fit_run(folder / "run.toml")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def run(folder):
+    return open_run(folder / "run")
+
+
+@pytest.fixture(scope="module")
+def test_rows(run, folder):
+    """Return the test rows, and how likely each answer is there."""
+    part, model = load_data(run.settings, folder).splits["test"], run.model()
+    shares = model.predict_proba(part.X, sensitive_features=part.groups, baseline=part.baseline, deferral=True)
+    return part, shares
+
+
+def one(run, quantity, method="mixture", split="test", settings="", alpha=None):
+    (row,) = run.results().where(quantity=quantity, method=method, split=split, settings=settings, alpha=alpha)
+    return row.value
+
+
+def test_errors_deferrals_and_losses_are_those_of_the_shares(run, test_rows):
+    part, shares = test_rows
+    deferred = shares[:, 2]
+    wrong = 1 - shares[np.arange(len(part.y)), (part.y == "yes").astype(int)] - deferred
+    assert one(run, "error") == pytest.approx(wrong.mean(), abs=1e-12)
+    assert one(run, "defer rate") == pytest.approx(deferred.mean(), abs=1e-12)
+    assert one(run, "decided error") == pytest.approx(wrong.mean() / (1 - deferred.mean()), abs=1e-12)
+    assert one(run, "cvar", alpha=ALPHA) == pytest.approx(cvar_loss(wrong + COST * deferred, ALPHA), abs=1e-12)
+    assert one(run, "defer rate", "first model") == 0
+    assert one(run, "defer rate", split="train") <= 0.1 + 1e-9
+    assert [row.quantity for row in run.results() if row.quantity == "defer rate" and row.method == "average"] == []
+
+
+def test_answers_as_drawn_are_counted_by_group_and_kind(run, test_rows):
+    part, model = test_rows[0], run.model()
+    said = model.predict(part.X, sensitive_features=part.groups, baseline=part.baseline)
+    rates = ["defer_rate", "decided_error_rate", "error_rate", "churn"]
+    told = {"pos_label": "yes", "defer_label": "defer", "baseline": part.baseline}
+    for place, row in enumerate(rate_table(said, part.y, part.groups, rates=rates, **told)):
+        for name, value in row.rates.items():
+            assert one(run, f"group {name}", settings=f"group {place}") == pytest.approx(value, abs=1e-12)
+    cells = {name: one(run, f"confusion {name}") for name in ("deferred positives", "deferred negatives")}
+    assert cells["deferred positives"] == np.sum((said == "defer") & (part.y == "yes"))
+    all_cells = [row.value for row in run.results().where(method="mixture") if row.quantity.startswith("confusion ")]
+    assert sum(all_cells) == len(part.y)
+    assert one(run, "confusion deferred positives", "deployed model") == 0
+
+
+def test_a_rule_errs_only_where_it_decides(run):
+    model = run.model()
+    errors = [one(run, "error", f"model {number}") for number in range(1, len(model.rules_) + 1)]
+    assert one(run, "error") == pytest.approx(model.mixture_ @ errors, abs=1e-12)
+
+
+def test_the_curve_is_that_of_a_goal_on_the_rate(run):
+    points = [row for row in run.results() if row.quantity == "deferral tail" and row.split == "train"]
+    limits = [float(row.settings.removeprefix("rate=")) for row in points]
+    assert limits == sorted(limits)
+    assert np.all(np.diff([row.value for row in points]) <= 1e-9)  # no budget: more deferral never hurts
+    chosen = run.model().rebalance(
+        goals=["defer_rate(train) <= 0.05", "max_difference(defer_rate, train, by=sex) <= 0.02"]
+    )
+    assert points[limits.index(0.05)].value == pytest.approx(chosen.value_, abs=2e-4)
+    assert one(run, "deferral tail", split="train", settings="rate=0.1") == pytest.approx(run.model().value_, abs=2e-4)
+    assert one(run, "deferral defer rate", split="train", settings="rate=0.0") == 0
+
+
+def test_predictions_name_deferred_rows_and_how_likely_they_are(run, folder, tmp_path):
+    predict_run(run, folder / "loans.csv", tmp_path / "said.csv", probabilities=True)
+    found = pd.read_csv(tmp_path / "said.csv")
+    columns = [f"probability {answer}" for answer in ("no", "yes", "defer")]
+    assert set(found["prediction"]) == {"no", "yes", "defer"}
+    np.testing.assert_allclose(found[columns].sum(axis=1), 1)
+    assert (found["probability defer"][found["prediction"] == "defer"] > 0).all()
+
+
+def test_evaluate_and_certify_know_who_is_deferred(run, folder, test_rows):
+    found = evaluate_run(run, folder / "loans.csv")
+    assert found.as_dict()["defer_rate"] == found.defer_rate > 0
+    assert f"deferred: {found.defer_rate:.4f} of the rows; error {found.decided_error:.4f} among the others" in str(
+        found
+    )
+    part, model = test_rows[0], run.model()
+    said = model.predict(part.X, sensitive_features=part.groups, baseline=part.baseline)
+    (audit,) = certify_run(run, goals=["defer_rate(train) <= 0.2"])
+    assert audit.estimate == np.mean(said == "defer")
+    assert run.summary().goals[0].estimate == audit.estimate
+
+
+def test_rebalance_takes_another_cost_or_none(run, tmp_path):
+    dear = rebalance_run(run, defer_cost=0.9, output=tmp_path / "dear")
+    assert one(dear, "defer rate") < one(run, "defer rate")
+    assert dear.texts()["commands"] == ["counterpoise rebalance run --output dear --defer-cost 0.9"]
+    assert open_run(dear.folder).settings.method.parameters["defer_cost"] == 0.9
+    never = rebalance_run(dear, defer_cost="never", goals=["recall(train) >= 0.4"], output=tmp_path / "never")
+    assert "defer_cost" not in never.settings.method.parameters
+    assert never.summary().defer_rate is None
+    assert all(rule.lower is None for rule in never.model().rules_)
+    with pytest.raises(
+        ValueError, match=r"defer_rate\(train\) <= 0.1 speaks of deferred rows, and nothing is deferred"
+    ):
+        rebalance_run(run, defer_cost="never", output=tmp_path / "wrong")
+    with pytest.raises(TypeError, match=r"defer_cost must be a number in \[0, 1\], the loss of a row .* got 'often'"):
+        rebalance_run(run, defer_cost="often", output=tmp_path / "wrong")
+    assert not (tmp_path / "wrong").exists()
+
+
+def test_labels_that_are_numbers_are_written_beside_the_text(folder, tmp_path):
+    frame = pd.read_csv(folder / "loans.csv")
+    frame["default"] = (frame["default"] == "yes").astype(int)
+    frame.drop(columns="last_year").to_csv(tmp_path / "loans.csv", index=False)
+    text = FILE.replace('positive = "yes"\n', "").replace('baseline = "last_year"\n', "")
+    changed = text.replace("alpha = 0.3", "room_for_audit = true").replace(
+        "defer_cost", 'defer_label = "ask"\ndefer_cost'
+    )
+    (tmp_path / "run.toml").write_text(changed.replace("cv = 3", 'cv = 3\ndecision = "fixed"'))
+    run = fit_run(tmp_path / "run.toml")
+    predict_run(run, tmp_path / "loans.csv", tmp_path / "said.parquet", probabilities=True)
+    predict_run(run, tmp_path / "loans.csv", tmp_path / "said.csv", probabilities=True)
+    found = pd.read_parquet(tmp_path / "said.parquet")
+    assert set(found["prediction"]) == {"0", "1", "ask"}
+    assert found["prediction"].tolist() == pd.read_csv(tmp_path / "said.csv")["prediction"].tolist()
+    assert run.texts()["goals"][0]["aimed"] < 0.1  # room for the audit
+    losses = one(run, "error") + COST * one(run, "defer rate")
+    assert one(run, "cvar", alpha=1.0) == pytest.approx(losses, abs=1e-12)
+
+
+def test_a_pool_of_scores_defers_too(folder, tmp_path):
+    text = FILE.replace('name = "goals"', 'name = "pool"').replace("cv = 3\n", "scores = true\n")
+    text = text.replace('"loans.csv"', json.dumps(str(folder / "loans.csv")))
+    (tmp_path / "pool.toml").write_text(text)
+    run = fit_run(tmp_path / "pool.toml")
+    assert 0 < one(run, "defer rate", split="validation") <= 0.1 + 1e-9
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("defer_cost = 0.2\n", "", r"goals\[1\]: expected a goal .* speaks of deferred rows, and nothing is deferred"),
+        ("defer_cost = 0.2", "defer_cost = 1.5", r"defer_cost must lie in \[0, 1\], the loss of a row"),
+        ("defer_cost = 0.2", 'defer_cost = "x"', r"method.parameters: defer_cost must be a number in \[0, 1\]"),
+        ("defer_cost = 0.2", 'defer_label = "ask"', "and nothing is deferred; got 'ask' and no defer_cost"),
+        ("defer_cost = 0.2", 'defer_cost = 0.2\ndefer_label = ["a"]', "defer_label must be a text or a number"),
+        ("cv = 3", 'objective = "decided_error_rate(train)"', "is a ratio"),
+        ('name = "goals"\nmodels = [{ name = "logistic" }]', 'name = "lpboost"', "unknown parameter of lpboost"),
+        (
+            "max_difference(defer_rate, train, by=sex) <= 0.02",
+            "decided_error_rate(train, sex=F) <= decided_error_rate(train, sex=M)",
+            "among the decided|not linear",
+        ),
+    ],
+)  # fmt: skip
+def test_wrong_uses_are_refused_before_anything_is_read(old, new, message, tmp_path):
+    assert old in FILE
+    (tmp_path / "goals.toml").write_text(FILE.replace(old, new))
+    with pytest.raises(GoalsFileError, match=message):
+        read_goals_file(tmp_path / "goals.toml")
+
+
+@pytest.mark.parametrize("label", ["yes", " No "])
+def test_a_label_that_could_be_taken_for_a_class_is_refused_before_training(label, folder, tmp_path):
+    text = FILE.replace("defer_cost", f'defer_label = "{label}"\ndefer_cost')
+    (tmp_path / "goals.toml").write_text(text.replace('"loans.csv"', json.dumps(str(folder / "loans.csv"))))
+    with pytest.raises(DataError, match=r"method\.parameters\.defer_label: defer_label must not be taken for a class"):
+        fit_run(tmp_path / "goals.toml")
+    assert not (tmp_path / "goals" / "model.cp").exists()
+
+
+def test_the_first_file_of_a_user_names_deferral(folder):
+    text = starting_file(folder / "loans.csv", "default", groups=["sex"])
+    (line,) = [line for line in text.splitlines() if "defer_cost" in line]
+    (folder / "first.toml").write_text(text.replace(line, line.removeprefix("# ")))
+    assert read_goals_file(folder / "first.toml").method.parameters["defer_cost"] == 0.2
+
+
+def test_the_page_tells_who_is_deferred_and_what_it_buys(run, tmp_path):
+    page = (
+        write_report(run.folder, tmp_path / "page.html").read_text(encoding="utf-8").replace("\N{NO-BREAK SPACE}", " ")
+    )
+    left, decided = one(run, "defer rate"), one(run, "decided error")
+    assert f"{100 * left:.1f} % of the test rows are left to a person" in page
+    assert f"decides {100 * decided:.1f} % wrongly" in page
+    assert "a deferred row counts as 0.2 of a wrong one" in page
+    assert "Deferred test rows by group" in page
+    assert "Best mixtures for other limits, on the test rows" in page
+    tail = one(run, "deferral tail", settings="rate=0.05")
+    assert re.search(rf"<th scope=\"row\">5\.0 %</th>\s*<td>[^<]*</td>\s*<td>{100 * tail:.1f} %</td>", page)
+    assert "deferred positives" in page
+    assert "score; shaded: deferred" in page
+    assert "; deferred above" in page
+
+
+def test_a_run_that_defers_nobody_has_no_word_of_it(run, tmp_path):
+    never = rebalance_run(run, defer_cost="never", goals=["recall(train) >= 0.4"], output=tmp_path / "never")
+    page = write_report(never.folder).read_text(encoding="utf-8")
+    assert "deferr" not in page
+    assert "left to a person" not in page
