@@ -1,4 +1,4 @@
-"""What holds for every test: one thread a process, little garbage, and doctests of networks only where torch is."""
+"""What holds for every test: one thread a process, little garbage, and doctests only where what they import is."""
 
 import gc
 import os
@@ -14,6 +14,10 @@ gc.disable()
 collect_ignore_glob: list[str] = []
 if find_spec("torch") is None:
     collect_ignore_glob += ["src/counterpoise/learners/*network*.py", "docs/guide/networks.md"]
+if find_spec("starlette") is None:
+    collect_ignore_glob.append("src/counterpoise/explorer/server.py")
+if find_spec("anywidget") is None:
+    collect_ignore_glob.append("src/counterpoise/explorer/mounted.py")
 
 
 def pytest_collection_finish() -> None:

@@ -279,7 +279,7 @@ class _Groups(NamedTuple):
 
     def values(self, rate: Rate | Ratio) -> FloatArray:
         """Return a rate of each group."""
-        whole = _fraction(rate)
+        whole = as_fraction(rate)
         if whole is not None:
             return _divided(self.totals(whole.top), self.totals(whole.bottom))
         if isinstance(rate, Ratio):
@@ -289,7 +289,7 @@ class _Groups(NamedTuple):
 
     def trials(self, rate: Rate | Ratio) -> list[int] | None:
         """Return out of how many rows a rate is a count, where it is one."""
-        whole = _fraction(rate)
+        whole = as_fraction(rate)
         return None if whole is None or self.is_weighted or not whole.is_count else self.counts(whole.bottom)
 
     def totals(self, values: FloatArray) -> FloatArray:
@@ -301,7 +301,7 @@ class _Groups(NamedTuple):
         return [int(n) for n in np.bincount(self.codes[values[self.kinds] > 0], minlength=len(self.names))]
 
 
-def _fraction(rate: Rate | Ratio) -> Fraction | None:
+def as_fraction(rate: Rate | Ratio) -> Fraction | None:
     """Return a rate or ratio as one share of rows, where it is that."""
     sides = (rate.numerator, rate.denominator) if isinstance(rate, Ratio) else (rate,)
     parts = [fractions(side) for side in sides]

@@ -12,7 +12,8 @@ from counterpoise.cli.errors import sentence
 from counterpoise.cli.printing import Shown
 
 COMMANDS = (
-    *("demo", "init", "fit", "evaluate", "predict", "rebalance", "certify", "report", "bench", "warm-up"),
+    *("demo", "init", "fit", "evaluate", "predict", "rebalance", "certify", "report", "explore"),
+    *("bench", "warm-up"),
     *("data", "data list", "data fetch"),
 )
 
@@ -20,7 +21,7 @@ COMMANDS = (
 def test_help_names_every_command_and_what_it_does(capsys):
     assert main(["--help"]) == 0
     shown = capsys.readouterr().out
-    for command in COMMANDS[:11]:
+    for command in COMMANDS[:12]:
         assert f"│ {command} " in shown
     assert "Exit codes: 0 done" in shown
 

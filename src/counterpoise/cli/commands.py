@@ -299,6 +299,7 @@ def report(
     /,
     *,
     output: Annotated[Path | None, Parameter(name=("--output", "-o"))] = None,
+    interactive: Annotated[bool, Flag] = False,
     shown: Out = PRINTED,
 ) -> int:
     """Write a run's report again: one HTML page with everything in it.
@@ -308,13 +309,63 @@ def report(
     run
         A run folder.
     output
-        Where the page goes. Default: report.html in the run folder.
+        Where the page goes. Default: report.html in the run folder, explorer.html where it is interactive.
+    interactive
+        Write the explorer as a file instead, which works without a server: answers for a grid of tails and bounds.
     """
+    if interactive:
+        from counterpoise.explorer import write_interactive  # noqa: PLC0415 - heavy: only where the command runs
+
+        page = write_interactive(run, output)
+        shown.answer(f"explorer: {page}", {"explorer": page})
+        return DONE
     from counterpoise.report import write_report  # noqa: PLC0415
     from counterpoise.runs import open_run  # noqa: PLC0415
 
     path = write_report(open_run(run).folder, output)
     shown.answer(f"report: {path}", {"report": path})
+    return DONE
+
+
+@app.command
+@flowing
+def explore(
+    run: Path,
+    /,
+    *,
+    output: Annotated[Path, Parameter(name=("--output", "-o"))] = Path(),
+    host: str = "127.0.0.1",
+    port: int = 0,
+    open_: Annotated[bool, Parameter(name="--open", negative="", show_default=False)] = False,
+    shown: Out = PRINTED,
+) -> int:
+    """Explore a run in a browser: move the tail and the bounds of its goals, and watch the trade-off.
+
+    Prints an address with a secret token, and serves it until Ctrl-C. Nothing is trained, and no row is sent.
+
+    Parameters
+    ----------
+    run
+        A run folder whose method mixes models. Its data files must be where they were.
+    output
+        The folder that models and reports are exported to.
+    host
+        The name of this machine that is listened on. Default: 127.0.0.1, so that nobody else can reach it.
+    port
+        0 for any that is free.
+    open_
+        Open the page in the browser of this machine.
+    """
+    from counterpoise.explorer import explore_run  # noqa: PLC0415 - heavy: only where the command runs
+
+    def ready(server: Any) -> None:
+        shown.answer(f"explorer: {server.address}\nCtrl-C ends it.", {"address": server.address})
+        if open_:
+            import webbrowser  # noqa: PLC0415 - only where asked
+
+            webbrowser.open(server.address)
+
+    explore_run(run, output=output, host=host, port=port, ready=ready)
     return DONE
 
 

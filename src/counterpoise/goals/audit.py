@@ -237,7 +237,7 @@ def audit(
     false_positive_rate(train, sex=F) <= 0.6    0.5000  0.4396  0.5604  0.6000  0.0396  holds     200
     All verdicts are right together with confidence 0.95.
     """
-    listed = _confident(goals, confidence)
+    listed = confident(goals, confidence)
     weighed: dict[str, Any] = {"sample_weight": sample_weight, "largest_weight": largest_weight}
     if not isinstance(data, (Table, Mapping)):
         data = Table(None, data, sensitive_features, baseline, **weighed)
@@ -246,13 +246,20 @@ def audit(
     if not listed:
         raise ValueError("An audit needs at least one goal, as in recall(train) >= 0.9; got none.")
     named: dict[str, Any] = {"pos_label": pos_label, "classes": classes, "defer_label": defer_label}
-    prepared = prepare(predictions, data, kind="labels", **named)
-    limits = WrittenOut.of(listed, prepared.views)
+    return audit_prepared(listed, prepare(predictions, data, kind="labels", **named))
+
+
+def audit_prepared(goals: Sequence[Goal], prepared: Prepared, *, quick: bool = False) -> Audit:
+    """Audit labels that were checked already, against goals that carry a confidence.
+
+    Where it is ``quick``, the bounds of sums of rates are right and wider than they need be: exact ones take a while.
+    """
+    limits = WrittenOut.of(goals, prepared.views)
     parts = [
-        limits.parts[first:last] for first, last in pairwise(np.searchsorted(limits.owners, range(len(listed) + 1)))
+        limits.parts[first:last] for first, last in pairwise(np.searchsorted(limits.owners, range(len(goals) + 1)))
     ]
-    each = zip(listed, parts, strict=True)
-    return Audit(_audited(goal, part, prepared, _risk(goal, len(listed))) for goal, part in each)
+    each = zip(goals, parts, strict=True)
+    return Audit(_audited(goal, part, prepared, _risk(goal, len(goals)), quick=quick) for goal, part in each)
 
 
 def tightened(
@@ -308,7 +315,7 @@ def tightened(
     >>> print(tightened("recall(train) >= 0.9", rows))
     recall(train) >= 0.924
     """
-    (wanted,) = _confident(goal, confidence)
+    (wanted,) = confident(goal, confidence)
     if predictions is None:
         tables = as_tables(data)
         views, said = Views(tables, classes_of(tables, pos_label=pos_label)._replace(deferred=defer_label)), None
@@ -319,7 +326,7 @@ def tightened(
     return wanted.with_bound(min(bounds) if wanted.sense == "<=" else max(bounds)).with_confidence(None)
 
 
-def _confident(goals: Any, confidence: float | None) -> list[Goal]:
+def confident(goals: Any, confidence: float | None) -> list[Goal]:
     """Return the goals, those that carry no confidence with the given one."""
     level = _CONFIDENCE if confidence is None else check_confidence(confidence)
     return [goal if goal.confidence is not None else goal.with_confidence(level) for goal in as_goals(goals)]
@@ -330,19 +337,19 @@ def _risk(goal: Goal, n_goals: int) -> float:
     return (1.0 - float(goal.confidence or 0.0)) / n_goals
 
 
-def _audited(goal: Goal, parts: Sequence[Goal], prepared: Prepared, risk: float) -> GoalAudit:
+def _audited(goal: Goal, parts: Sequence[Goal], prepared: Prepared, risk: float, *, quick: bool = False) -> GoalAudit:
     """Return what rows show about a goal, given its parts.
 
     Where it is missed it is so in some part, whichever that is: to show that it holds, each part may take the whole
     risk. To show that it fails one part is enough, which may be found by chance: each takes its share of the risk.
     """
     found = [(part, standing(part, prepared.views, prepared.predictions)) for part in parts]
-    bounds = _worst(goal, [one for _, one in found], risk)
+    bounds = _worst(goal, [one for _, one in found], risk, _quick_ends() if quick else Standing.end)
     margin = goal.bound - bounds.high if goal.sense == "<=" else bounds.low - goal.bound
     fails = bounds.low > goal.bound if goal.sense == "<=" else bounds.high < goal.bound
     verdict = HOLDS if margin >= 0 else FAILS if fails else UNDECIDED
     counts = dict.fromkeys((str(rows), count) for _, one in found for rows, count in one.counts())
-    notes = (shortage(part, one, risk) for part, one in found if verdict == UNDECIDED)
+    notes = (shortage(part, one, risk) for part, one in found if verdict == UNDECIDED and not quick)
     limits = ((name, prepared.views.table(name).largest_weight) for name in goal.datasets)
     largest = tuple((name, most) for name, most in limits if most is not None)
     worst, estimate = _worst_estimate(goal, [one.estimate for _, one in found])
@@ -350,14 +357,27 @@ def _audited(goal: Goal, parts: Sequence[Goal], prepared: Prepared, risk: float)
     return GoalAudit(goal, estimate, *bounds, goal.bound, margin, verdict, tuple(counts), note, largest, at)
 
 
-def _worst(goal: Goal, parts: Sequence[Standing], risk: float) -> Bounds:
+def _worst(goal: Goal, parts: Sequence[Standing], risk: float, end: Callable[[Standing, float, str], float]) -> Bounds:
     """Return bounds on the worst part: towards the goal's bound each part takes the whole risk, else its share."""
     if goal.sense == "<=":
         least = 0.0 if isinstance(goal.left, Several) and goal.left.sense else -np.inf  # of an absolute value
-        low = max(one.end(risk / len(parts), "low") for one in parts)
-        return Bounds(max(low, least), max(one.end(risk, "high") for one in parts))
-    high = min(one.end(risk / len(parts), "high") for one in parts)
-    return Bounds(min(one.end(risk, "low") for one in parts), high)
+        low = max(end(one, risk / len(parts), "low") for one in parts)
+        return Bounds(max(low, least), max(end(one, risk, "high") for one in parts))
+    high = min(end(one, risk / len(parts), "high") for one in parts)
+    return Bounds(min(end(one, risk, "low") for one in parts), high)
+
+
+def _quick_ends() -> Callable[[Standing, float, str], float]:
+    """Return what tells one end of quick bounds, of which both are found together."""
+    known: dict[tuple[int, float], Bounds] = {}
+
+    def end(found: Standing, risk: float, which: str) -> float:
+        name = id(found), risk
+        if name not in known:
+            known[name] = found.quick_bounds(risk)
+        return float(getattr(known[name], which))
+
+    return end
 
 
 def _worst_estimate(goal: Goal, estimates: Sequence[float]) -> tuple[int, float]:

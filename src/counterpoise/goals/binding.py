@@ -193,6 +193,13 @@ class Views:
         self._found: dict[Dataset, tuple[IntArray, FloatArray]] = {}
         self._parts: dict[Dataset, list[FloatArray]] = {}
         self._totals: dict[Dataset, float] = {}
+        self._kept: dict[Any, IntArray] = {}
+
+    def kept(self, name: Any, find: Callable[[], IntArray]) -> IntArray:
+        """Return what was found about rows under a name, found once."""
+        if name not in self._kept:
+            self._kept[name] = find()
+        return self._kept[name]
 
     def rows(self, rows: Dataset) -> tuple[IntArray, FloatArray]:
         """Return the places of the rows that are meant, and their weights."""

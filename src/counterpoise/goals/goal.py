@@ -42,7 +42,8 @@ class Goal:
     def __post_init__(self) -> None:
         if self.sense not in {"<=", ">="}:
             raise ValueError(f"A goal is written with <= or >=; got {self.sense!r}.")
-        if not isinstance(self.left, Several) and not self.linear.terms:
+        is_plain = isinstance(self.left, Rate) and self.left.terms and not self.right.terms  # nothing can cancel
+        if not is_plain and not isinstance(self.left, Several) and not self.linear.terms:
             raise ValueError(f"A goal needs a rate that does not cancel; got {self}, whatever the predictions.")
 
     def parts(self, known: Known) -> tuple["Goal", ...]:

@@ -118,6 +118,8 @@ class Kinds(NamedTuple):
     def numbers(self, which: int, codes: IntArray) -> IntArray:
         """Return the number of each code among the letters of labels (0), baselines (1) or predictions (2)."""
         letters = self.letters[which]
+        if letters[0] == _OTHER and len(letters) == 2:  # noqa: PLR2004 - one class and all others
+            return np.asarray(codes == letters[1], dtype=np.int64)
         found = np.zeros(codes.shape, dtype=np.int64)  # others come first, where there are any
         for number, letter in enumerate(letters):
             found[codes == letter] = number
@@ -201,15 +203,12 @@ def _sums(rows: Dataset, kinds: Kinds, views: Views, predicted: FloatArray | Non
     places, weights = views.rows(rows)
     if not places.size or not weights.max() > 0:
         raise NoRows(f"There is no row of positive weight to take a rate of: {rows} is empty.")
-    numbers = np.zeros(places.size, dtype=np.int64)
-    for which, part in enumerate(("y", "baseline")):
-        letters = kinds.letters[which]
-        known = kinds.numbers(which, views.codes(rows.name, part)[places]) if len(letters) > 1 else 0
-        numbers = numbers * len(letters) + known
+    numbers = views.kept((rows, kinds.letters[:2]), lambda: _known(rows, kinds, views, places))
     n_answers = len(kinds.letters[2])
     if predicted is not None:
         said = predicted.argmax(axis=1) if predicted.ndim > 1 else predicted
-        numbers = numbers * n_answers + kinds.numbers(2, said[places].astype(np.int64))
+        said = said if places.size == said.size else said[places]  # all of them, in their order
+        numbers = numbers * n_answers + kinds.numbers(2, said.astype(np.int64))
         return _by_kind(numbers, len(kinds.all), weights, views.heaviest(rows.name))
     found = _by_kind(numbers, len(kinds.all) // n_answers, weights, views.heaviest(rows.name))
     counts, totals = (np.outer(one, kinds.planned).ravel() for one in (found.counts, found.totals))
@@ -217,8 +216,21 @@ def _sums(rows: Dataset, kinds: Kinds, views: Views, predicted: FloatArray | Non
     return _Sums(counts, totals, spread, found.levels)
 
 
+def _known(rows: Dataset, kinds: Kinds, views: Views, places: IntArray) -> IntArray:
+    """Return of which kind each row is by its label and baseline, whatever is predicted."""
+    numbers = np.zeros(places.size, dtype=np.int64)
+    for which, part in enumerate(("y", "baseline")):
+        letters = kinds.letters[which]
+        known = kinds.numbers(which, views.codes(rows.name, part)[places]) if len(letters) > 1 else 0
+        numbers = numbers * len(letters) + known
+    return numbers
+
+
 def _by_kind(kinds: IntArray, n_kinds: int, weights: FloatArray, heaviest: float | None) -> _Sums:
-    counts, totals = (np.bincount(kinds, one, n_kinds).astype(np.float64) for one in (np.ones(kinds.size), weights))
+    counts = np.bincount(kinds, minlength=n_kinds).astype(np.float64)
+    if heaviest is None and weights.size and weights[0] == 1.0 and (weights == 1.0).all():
+        return _Sums(counts, counts, None, np.ones(1))
+    totals = np.bincount(kinds, weights, n_kinds).astype(np.float64)
     if heaviest is None:
         return _Sums(counts, totals, None, np.ones(1))
     parts = weights / heaviest

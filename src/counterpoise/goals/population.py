@@ -79,11 +79,23 @@ class Standing(NamedTuple):
             return float(getattr(self.bounds(risk), end))
         return self._end(0, risk, end)
 
+    def quick_bounds(self, risk: float) -> Bounds:
+        """Return bounds as wide as ``bounds`` or wider, at once: means of disjoint groups are bounded one by one."""
+        if self.is_ratio or self.share() is not None:
+            return self.bounds(risk)
+        ends = []
+        for sign in (-1.0, 1.0):
+            means = (_upper(part, sign * part.values[0], risk / len(self.parts)) for part in self.parts)
+            ends.append(self.constants[0] + sign * sum(means))
+        return Bounds(*ends)
+
     def share(self) -> AnyShare | None:
         """Return the one share that decides, where there is one."""
         if len(self.parts) != 1:
             return None
-        part, (kinds, places) = self.parts[0], np.unique(self._pairs().T, axis=0, return_inverse=True)
+        part, pairs = self.parts[0], [tuple(pair) for pair in self._pairs().T.tolist()]
+        listed = sorted(set(pairs))  # a dozen: numpy would take ten times as long
+        kinds, places = np.array(listed), np.array([listed.index(pair) for pair in pairs])
         counting = np.flatnonzero(kinds.any(axis=1))
         if counting.size != 2:  # noqa: PLR2004 - two kinds are one share
             return None
@@ -95,7 +107,7 @@ class Standing(NamedTuple):
             one, other = other, one
         (top_one, bottom_one), (top_other, bottom_other) = kinds[one].tolist(), kinds[other].tolist()
         ends = (top_one, top_other), (bottom_one, bottom_other)
-        is_hit, is_miss = (places.ravel() == kind for kind in (one, other))
+        is_hit, is_miss = (places == kind for kind in (one, other))
         if part.spread is not None:
             return WeightedShare(part.levels, part.spread[is_hit].sum(axis=0), part.spread[is_miss].sum(axis=0), *ends)
         hits, misses = (float(part.counts[is_kind].sum()) for is_kind in (is_hit, is_miss))

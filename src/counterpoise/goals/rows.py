@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import product
 from typing import Any, ClassVar, NamedTuple
 
@@ -146,9 +147,14 @@ class Cell(NamedTuple):
 
     def of(self, rows: Dataset) -> Dataset | None:
         """Return this part of the rows, or None where they have nothing in common."""
-        label, is_labelled = _both(self.label, rows.label)
-        baseline, is_predicted = _both(self.baseline, rows.baseline)
-        return replace(rows, label=label, baseline=baseline).viewed if is_labelled and is_predicted else None
+        return _part_of(self, rows)
+
+
+@lru_cache(maxsize=4096)
+def _part_of(cell: Cell, rows: Dataset) -> Dataset | None:
+    label, is_labelled = _both(cell.label, rows.label)
+    baseline, is_predicted = _both(cell.baseline, rows.baseline)
+    return replace(rows, label=label, baseline=baseline).viewed if is_labelled and is_predicted else None
 
 
 class Counted(NamedTuple):

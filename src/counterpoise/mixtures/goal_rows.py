@@ -119,10 +119,12 @@ class GoalRows(NamedTuple):
     def with_bound(self, place: int, bound: float) -> Self:
         """Return the same rows with another number on the right side of one goal."""
         goals = (*self.goals[:place], self.goals[place].with_bound(bound), *self.goals[place + 1 :])
-        rows, bounds = self.rows.copy(), self.bounds.copy()
-        for row in self.rows_of(place):
+        own = self.rows_of(place)
+        rows, bounds = self.rows.copy() if self.row_slopes[own].any() else self.rows, self.bounds.copy()
+        for row in own:
             step = self.needed(row, bound) - self.needed(row, self.goals[place].bound)
-            rows[row] += step * self.row_slopes[row]
+            if rows is not self.rows:
+                rows[row] += step * self.row_slopes[row]
             bounds[row] += step * self.bound_slopes[row]
         return self._replace(goals=goals, rows=rows, bounds=bounds)
 

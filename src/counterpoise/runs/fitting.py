@@ -120,7 +120,7 @@ def inside_goals(work: Work, model: Any, *, alpha: float | None = None, objectiv
         datasets={name: one.table(seen_by_last(model, one.X)) for name, one in new.items()},
         tables={name: one.table() for name, one in {TRAIN: part, **others}.items()},  # goals may name every column
     )
-    return _piped(model[0], chosen) if hasattr(model, "steps") else chosen
+    return piped(model[0], chosen) if hasattr(model, "steps") else chosen
 
 
 def plain_model(work: Work) -> Any:
@@ -156,7 +156,7 @@ def _fit_mixture(work: Work) -> Any:
     held_out |= _seen_by_rounds(work, prepare) if trains_inside(method) else {}
     estimator.fit(X, train.y, train.weights, sensitive_features=train.groups or None, **held_out)
     estimator.set_params(checkpoint=None, callbacks=())
-    model = _piped(prepare, estimator)
+    model = piped(prepare, estimator)
     if estimator.mixture != "optimal":
         return model
     work.say("chooses the mixture")
@@ -211,7 +211,7 @@ def _trained_for_goals(work: Work) -> Any:
 def _unfitted(work: Work, asked: ModelSettings) -> Any:
     """Return a model behind its preprocessing."""
     estimator = _told_categories(work, asked, make(asked, seed=work.settings.seed))
-    return _piped(_preprocessor(work, asked, estimator), estimator)
+    return piped(_preprocessor(work, asked, estimator), estimator)
 
 
 def _fit_pool(work: Work) -> Any:
@@ -310,7 +310,7 @@ def _fit_pipeline(work: Work, asked: MethodSettings | ModelSettings, estimator: 
         part = work.data.splits[VALIDATION]
         given |= {"X_val": prepare.transform(part.X), "y_val": part.y}
     estimator.fit(X, train.y, **given)
-    return _piped(prepare, estimator)
+    return piped(prepare, estimator)
 
 
 def _preprocessor(work: Work, asked: MethodSettings | ModelSettings, estimator: Any) -> Any:
@@ -354,7 +354,8 @@ def _class_weights(estimator: Any, classes: AnyArray, asked: MethodSettings | Mo
     return {code if by_code else classes.tolist()[code]: weight for code, weight in every.items()}
 
 
-def _piped(prepare: Any, estimator: Any) -> Any:
+def piped(prepare: Any, estimator: Any) -> Any:
+    """Return a model that prepares raw frames for an estimator."""
     from sklearn.pipeline import Pipeline  # noqa: PLC0415
 
     return Pipeline([("preprocess", prepare), ("model", estimator)])

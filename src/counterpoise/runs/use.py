@@ -1,7 +1,7 @@
 """Using a finished run: measure, predict, audit, and choose another mixture."""
 
 import shlex
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -202,7 +202,7 @@ def certify_run(
         judge = _judge(limited, Path(data_path))
         with _asked_of(f"rows of {data_path}"):
             return judge.audit(TEST, asked)
-    data = _own_data(run, limited.settings)
+    data = own_data(run, limited.settings)
     if TEST not in data.splits:
         raise DataError("The run has no test rows: give a data file.")
     with _asked_of("test rows"):
@@ -237,6 +237,8 @@ def rebalance_run(
     alpha: float | None = None,
     objective: str | None = None,
     goals: Any = None,
+    budget: float | None = None,
+    by: Sequence[str] | None = None,
     defer_cost: float | str | None = None,
     output: str | Path,
     on_event: Callable[[str], None] = unheard,
@@ -253,6 +255,10 @@ def rebalance_run(
         The text of a risk or a rate. Default: as before, unless alpha is given.
     goals : goals or their texts, optional
         They replace those of the run.
+    budget : float in [0, 1], optional
+        The most that the mean loss may be above the least that is possible under the goals; 1 for no limit.
+    by : sequence of str, optional
+        For rules of scores: other columns that they may look at.
     defer_cost : float in [0, 1] or "never", optional
         Another loss of a row that is deferred, or that none is. Default: as before.
     output : path
@@ -268,7 +274,12 @@ def rebalance_run(
     changes: dict[str, Any] = {} if alpha is None else {"alpha": check_alpha(alpha)}
     if alpha is not None or objective is not None:
         changes["method"] = _method_with(run.settings.method, objective)
+    others: dict[str, Any] = {} if budget is None else {"budget": budget}
+    if others := others | ({} if by is None else {"by": list(by)}):
+        method = changes.get("method", run.settings.method)
+        changes["method"] = method.model_copy(update={"parameters": method.parameters | others})
     if defer_cost is not None:
+        others["defer_cost"] = defer_cost
         changes["method"] = _method_deferring(changes.get("method", run.settings.method), defer_cost)
     if goals is not None:
         asked = [(str(goal.with_confidence(None)), goal.confidence) for goal in _known_goals(goals, run.settings)]
@@ -283,12 +294,11 @@ def rebalance_run(
             model = run.waiting_model()
             if not mixes(model):
                 raise ValueError(f"The method {run.settings.method.name!r} has no mixture to choose anew.")
-            data = _own_data(run)
+            data = own_data(run)
             goals = checked_goals(settings, data)
             work = Work(settings, data, goals, writer.folder / CHECKPOINT, unheard, on_event, writer.save_model)
             with told_cautions(on_event):
-                given = {} if defer_cost is None else {"defer_cost": defer_cost}
-                chosen = inside_goals(work, model, alpha=changes.get("alpha"), objective=objective, **given)
+                chosen = inside_goals(work, model, alpha=changes.get("alpha"), objective=objective, **others)
                 model = with_room(work, chosen)
             rows, texts = measure_all(Judge(settings, data, model, goals), 0.0)
             rows = [row for row in rows if row.quantity != "seconds"]  # nothing was trained, and no model asked
@@ -352,7 +362,7 @@ def _command(run: Run, settings: RunSettings, changes: Mapping[str, Any], folder
     return shlex.join(words)
 
 
-def _own_data(run: Run, settings: RunSettings | None = None) -> Data:
+def own_data(run: Run, settings: RunSettings | None = None) -> Data:
     """Return the data that the run was fitted on, after checking that its files are the same; as others read them."""
     words = read_json(run.folder / SETTINGS)
     prints = fingerprints(run.settings, data_files(run.settings, run.sources), origin=words.get("origin", ""))

@@ -37,6 +37,63 @@ def solve_linear_program(
     >>> solve_linear_program(np.array([2.0, 1.0]), np.ones((1, 2)), (one, one), lower=np.zeros(2), upper=free).point
     array([0., 1.])
     """
+    model = _model(cost, matrix, within, lower, upper)
+    for presolve in ("choose", "off"):  # where constraints leave a point, presolve may call that unbounded
+        found = _run(_program(model, presolve))
+        if found is not None:
+            return found
+    return None
+
+
+class HotProgram:
+    """A linear program that is solved again with other costs and right sides, each time from where it ended last.
+
+    Arguments as for ``solve_linear_program``. A hot start may end on a wrong objective (HiGHS issue 3294): compute
+    bounds from what is returned, and call ``forget`` before another try where they are too far apart.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from counterpoise.solvers.linear_program import HotProgram
+    >>> free, one = np.full(2, np.inf), np.ones(1)
+    >>> program = HotProgram(np.array([2.0, 1.0]), np.ones((1, 2)), (one, one), lower=np.zeros(2), upper=free)
+    >>> program.solve(np.array([1.0, 2.0]), (one, 3 * one)).point
+    array([1., 0.])
+    """
+
+    def __init__(
+        self,
+        cost: FloatArray,
+        matrix: Any,
+        within: tuple[FloatArray, FloatArray],
+        *,
+        lower: FloatArray,
+        upper: FloatArray,
+    ) -> None:
+        self._lp = _program(_model(cost, matrix, within, lower, upper), "off")
+        self._columns, self._rows = (np.arange(size, dtype=np.int32) for size in (cost.size, within[0].size))
+
+    def solve(self, cost: FloatArray, within: tuple[FloatArray, FloatArray]) -> LinearSolution | None:
+        """Return the minimizer for other costs and vectors that the rows are within; None as above."""
+        self._lp.changeColsCost(cost.size, self._columns, cost)
+        self._lp.changeRowsBounds(self._rows.size, self._rows, *within)
+        return _run(self._lp)
+
+    @property
+    def is_infeasible(self) -> bool:
+        """Tell whether the last solve proved that there is no solution."""
+        import highspy  # noqa: PLC0415 - as above
+
+        return bool(self._lp.getModelStatus() == highspy.HighsModelStatus.kInfeasible)
+
+    def forget(self) -> None:
+        """Begin anew at the next solve."""
+        self._lp.clearSolver()
+
+
+def _model(
+    cost: FloatArray, matrix: Any, within: tuple[FloatArray, FloatArray], lower: FloatArray, upper: FloatArray
+) -> Any:
     import highspy  # noqa: PLC0415 - compiled, and needed here alone
     import scipy.sparse as sp  # noqa: PLC0415 - slow to import
 
@@ -48,14 +105,25 @@ def solve_linear_program(
     entries = model.a_matrix_
     entries.format_ = highspy.MatrixFormat.kRowwise
     entries.start_, entries.index_, entries.value_ = by_row.indptr, by_row.indices, by_row.data
-    for presolve in ("choose", "off"):  # where constraints leave a point, presolve may call that unbounded
-        lp = highspy.Highs()
-        for option, setting in {**_OPTIONS, "presolve": presolve}.items():
-            lp.setOptionValue(option, setting)
-        lp.passModel(model)
-        lp.run()
-        solution = lp.getSolution()
-        if lp.getModelStatus() == highspy.HighsModelStatus.kOptimal and solution.dual_valid:
-            n_iter = int(lp.getInfo().simplex_iteration_count)
-            return LinearSolution(np.array(solution.col_value), np.array(solution.row_dual), n_iter)
-    return None
+    return model
+
+
+def _program(model: Any, presolve: str) -> Any:
+    import highspy  # noqa: PLC0415 - as above
+
+    lp = highspy.Highs()
+    for option, setting in {**_OPTIONS, "presolve": presolve}.items():
+        lp.setOptionValue(option, setting)
+    lp.passModel(model)
+    return lp
+
+
+def _run(lp: Any) -> LinearSolution | None:
+    import highspy  # noqa: PLC0415 - as above
+
+    lp.run()
+    solution = lp.getSolution()
+    if lp.getModelStatus() != highspy.HighsModelStatus.kOptimal or not solution.dual_valid:
+        return None
+    n_iter = int(lp.getInfo().simplex_iteration_count)
+    return LinearSolution(np.array(solution.col_value), np.array(solution.row_dual), n_iter)

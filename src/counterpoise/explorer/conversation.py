@@ -1,0 +1,122 @@
+"""What is said between a page and a session, as JSON texts: the same over a socket, in a notebook and in tests.
+
+    {"type": "set", "seq": 7, "setting": {...}, "exact": false}        -> {"type": "answer", "seq": 7, "kind": ...}
+    {"type": "conflict", "seq": 7, "setting": {...}}                   -> {"type": "answer", "seq": 7, "kind": ...}
+    {"type": "view", "seq": 7, "view": "curve", "setting": {...}}      -> {"type": "view", "seq": 7, "view": ..., ...}
+    {"type": "read", "seq": 7, "text": "recall(train) >= 0.9"}         -> {"type": "read", "seq": 7, "goal": ...}
+    {"type": "export", "seq": 7, "what": "goals", "setting": {...}}    -> {"type": "export", "seq": 7, ...}
+
+What cannot be done is answered by ``{"type": "refused", "seq": 7, "message": ...}``, a sentence.
+"""
+
+import json
+import logging
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from counterpoise.explorer.description import describe
+from counterpoise.explorer.exports import Exporter
+from counterpoise.explorer.session import Session, spelled
+from counterpoise.explorer.setting import Setting, read_goal
+from counterpoise.explorer.views import steps
+
+MOST_BYTES = 65_536  # of a message
+TYPES = ("set", "conflict", "view", "read", "export")
+_LOG = logging.getLogger("counterpoise.explorer")
+_SHOWN = 200  # characters of a message in the log
+
+
+class Message(NamedTuple):
+    """What a page asks."""
+
+    type: str
+    seq: int
+    words: dict[str, Any]
+
+    @property
+    def is_urgent(self) -> bool:
+        """Tell whether someone waits with a finger on a slider."""
+        return self.type in ("set", "read")
+
+
+def read_message(text: Any) -> Message:
+    """Return a message, or say in a sentence why it is none."""
+    if not isinstance(text, str):
+        raise TypeError("A message must be a text; got bytes.")
+    if len(text.encode(errors="replace")) > MOST_BYTES:
+        raise ValueError(f"A message must have at most {MOST_BYTES} bytes; got {len(text.encode(errors='replace'))}.")
+    try:
+        words = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"A message must be JSON; it cannot be read: {str(error)[:_SHOWN]}.") from error
+    if not isinstance(words, dict) or words.get("type") not in TYPES:
+        raise ValueError(f"A message must be an object whose type is one of {', '.join(TYPES)}.")
+    seq = words.pop("seq", 0)
+    if not isinstance(seq, int) or isinstance(seq, bool):
+        raise TypeError("seq must be a whole number, which the answer repeats.")
+    return Message(words.pop("type"), seq, words)
+
+
+class Conversation:
+    """Answers the messages of pages about one session."""
+
+    def __init__(self, session: Session, exporter: Exporter | None = None) -> None:
+        self.session, self.exporter = session, exporter or Exporter(session)
+
+    def hello(self) -> str:
+        """Return what a page is told first."""
+        return _written({"type": "hello", **describe(self.session), "exports": self.exporter.kinds})
+
+    def replies(self, message: Message) -> Iterator[str | None]:
+        """Yield None after each step, and the reply in the end; never raise."""
+        try:
+            for found in self._steps(message):
+                yield None if found is None else _written(found)
+        except (ValueError, TypeError) as error:
+            yield refusal(message.seq, error)
+        except Exception:  # noqa: BLE001 - what nobody foresaw must not end the server
+            _LOG.exception("failed on a message of type %s", message.type)
+            yield refusal(message.seq, "This could not be computed; the log of the server says why.")
+
+    def reply(self, text: Any) -> str:
+        """Return the reply to the text of a message."""
+        try:
+            message = read_message(text)
+        except (ValueError, TypeError) as error:
+            return refusal(0, error)
+        return next(found for found in self.replies(message) if found is not None)
+
+    def _steps(self, message: Message) -> Iterator[dict[str, Any] | None]:
+        words, seq = message.words, message.seq
+        if message.type == "read":
+            yield {"type": "read", "seq": seq, **self._read(words.get("text"))}
+            return
+        setting = Setting.of(words.get("setting", {}))
+        if message.type == "set":
+            exact = words.get("exact", False) is True
+            yield {"type": "answer", "seq": seq, "exact": exact, **self.session.answer(setting, exact=exact)}
+        elif message.type == "conflict":
+            yield {"type": "answer", "seq": seq, "exact": True, **self.session.conflict(setting)}
+        elif message.type == "export":
+            yield {"type": "export", "seq": seq, **self.exporter.export(words.get("what"), setting)}
+        else:
+            view, options = words.get("view"), {name: words[name] for name in ("x", "y") if name in words}
+            for found in steps(self.session, setting, str(view), **options):
+                yield None if found is None else {"type": "view", "seq": seq, "view": view, **found}
+
+    def _read(self, text: Any) -> dict[str, Any]:
+        """Return a goal as it is understood, after checking that it can be asked here."""
+        goal = read_goal(text)
+        with self.session.lock:
+            self.session.state(self.session.start).program.can_hold((goal,))
+        return {"goal": {"text": str(goal), "bound": goal.bound, "on": True, **spelled(goal)}}
+
+
+def refusal(seq: int, why: Exception | str) -> str:
+    """Return a refusal, and write it to the log."""
+    _LOG.warning("refused: %s", str(why)[:_SHOWN])
+    return _written({"type": "refused", "seq": seq, "message": str(why)[: 10 * _SHOWN]})
+
+
+def _written(words: dict[str, Any]) -> str:
+    return json.dumps(words, allow_nan=False, separators=(",", ":"))

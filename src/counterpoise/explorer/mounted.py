@@ -1,0 +1,52 @@
+"""The widget itself: messages of the page are answered by a thread beside the kernel's own."""
+
+import json
+from typing import Any
+
+import anywidget
+import traitlets
+
+from counterpoise.explorer.assets import asset
+from counterpoise.explorer.client import Client
+from counterpoise.explorer.conversation import Conversation
+from counterpoise.explorer.exports import Exporter
+from counterpoise.explorer.session import Session
+from counterpoise.explorer.setting import Setting
+from counterpoise.explorer.worker import Worker
+
+HELLO = "hello"  # what a page says first
+
+
+class ExplorerWidget(anywidget.AnyWidget):
+    """The page of the explorer, and the setting that it shows."""
+
+    _esm = asset("explorer.js").decode()
+    _css = asset("explorer.css").decode()
+    state = traitlets.Unicode("").tag(sync=True)  # what the address holds elsewhere: JSON with the setting
+
+    def __init__(self, session: Session, exporter: Exporter) -> None:
+        super().__init__()
+        self._session, self._exporter = session, exporter
+        conversation = Conversation(session, exporter)
+        self._client = Client(conversation, Worker(), self._tell)
+        self._hello = conversation.hello()
+        self.on_msg(self._heard)
+
+    @property
+    def setting(self) -> Setting:
+        """Return the setting at present."""
+        return Setting.of(json.loads(self.state)["setting"]) if self.state else self._session.start
+
+    def model(self) -> Any:
+        """Return the classifier that the library chooses for the setting at present; nothing is trained."""
+        return self._exporter.model(self.setting)
+
+    def _tell(self, text: str) -> None:
+        self.send({"text": text})
+
+    def _heard(self, _widget: Any, content: Any, _buffers: Any) -> None:
+        text = content.get("text") if isinstance(content, dict) else None
+        if text == HELLO:
+            self._tell(self._hello)
+        else:
+            self._client.hear(text)

@@ -1,0 +1,145 @@
+"""A run folder as a session: its models, the rows they were chosen on, its test rows."""
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from counterpoise.explorer.exports import GOALS, MODEL, REPORT, Exporter, as_toml, goals_words
+from counterpoise.explorer.parts import HeldOut, Parts
+from counterpoise.explorer.session import Session
+from counterpoise.explorer.setting import Setting
+from counterpoise.explorer.source import asked, check_model, generated, names_of, uniforms_of
+from counterpoise.goals import Goal, Table
+from counterpoise.mixtures.answers import TRAIN
+from counterpoise.mixtures.scores.evidence import ScoreEvidence
+from counterpoise.runs.data import Data, Part
+from counterpoise.runs.fitted import has_rules, last_step, mixes, seen_by_last
+from counterpoise.runs.fitting import piped
+from counterpoise.runs.folder import Run, open_run
+from counterpoise.runs.goals_file import goals_of
+from counterpoise.runs.methods import kind_of, models_of
+from counterpoise.runs.quantities import TEST
+from counterpoise.runs.use import own_data, rebalance_run
+
+
+def parts_of_run(folder: str | Path) -> Parts:
+    """Return what a session of a finished run holds."""
+    return read_run(open_run(folder)).parts
+
+
+class ReadRun(NamedTuple):
+    """A run with its model in memory, and what a session of it holds."""
+
+    run: Run
+    model: Any
+    parts: Parts
+
+
+def read_run(run: Run) -> ReadRun:
+    """Read the model and the data files of a run."""
+    model = run.model()
+    if not mixes(model):
+        raise ValueError(
+            f"The run in {run.folder} cannot be explored: the method {run.settings.method.name!r} has no mixture to "
+            "choose anew. Methods that mix models have one, such as goals, adalpboost and pool."
+        )
+    estimator, data = last_step(model), own_data(run)
+    evidence = _with_all_columns(check_model(estimator), data)
+    held = _held_out(model, estimator, evidence, data) if TEST in data.splits else None
+    notes = () if held is not None else ("The run has no test rows: verdicts on held-out rows are not shown.",)
+    asked_bounds = _bounds_asked(goals_of(run.settings), estimator.goals_)
+    names = _names(run, estimator, evidence)
+    title = run.folder.resolve().name
+    parts = Parts(title, estimator, evidence, held, names, run.settings.confidence, asked_bounds, notes)
+    return ReadRun(run, model, parts)
+
+
+def _with_all_columns(evidence: Any, data: Data) -> Any:
+    """Return evidence whose tables hold all columns of the files, which goals may name."""
+    known = evidence.scores if isinstance(evidence, ScoreEvidence) else evidence.answers.sizes
+    parts = {TRAIN: data.splits[data.chosen_on], **data.extra}
+    tables = {name: one.table() for name, one in parts.items() if name in known and len(one) == _size(evidence, name)}
+    return evidence.with_tables(tables)
+
+
+def _size(evidence: Any, name: str) -> int:
+    return evidence.answers.tables[name].n_samples  # type: ignore[no-any-return]
+
+
+def _held_out(model: Any, estimator: Any, evidence: Any, data: Data) -> HeldOut:
+    """Return the test rows, and the further rows that goals name, with what the models say about them."""
+    parts: dict[str, Part] = {TRAIN: data.splits[TEST], **data.extra}
+    tables: dict[str, Table] = {name: part.table() for name, part in parts.items()}
+    said, uniforms = {}, {}
+    for name, part in parts.items():
+        X, known = seen_by_last(model, part.X), data.said.get(TEST if name == TRAIN else name)
+        said[name] = asked(estimator, evidence, X) if known is None else _as_said(known, estimator, evidence, X)
+        uniforms[name] = (
+            uniforms_of(estimator, X) if estimator.decision == "sticky" else generated(estimator, len(part))
+        )
+    groups = {name: values for name, values in parts[TRAIN].groups.items() if name not in parts[TRAIN].X}
+    return HeldOut(tables, said, uniforms, parts[TRAIN].X.assign(**groups))
+
+
+def _as_said(known: Any, estimator: Any, evidence: Any, X: Any) -> Any:
+    """Return what was kept of the models' answers as a session has it; asked anew where it is of another kind."""
+    is_of_scores, wanted = isinstance(evidence, ScoreEvidence), (X.shape[0], len(estimator.estimators_))
+    if known.shape != wanted or (known.dtype.kind == "f") != is_of_scores:
+        return asked(estimator, evidence, X)
+    return known if is_of_scores else np.asarray(known == evidence.answers.positive.place)
+
+
+def _names(run: Run, estimator: Any, evidence: Any) -> list[str]:
+    named = [one.title or kind_of(one).title for one in models_of(run.settings.method)]
+    known = names_of(estimator, evidence)
+    if len(named) == len(known):
+        return named
+    return known if has_rules(estimator) else [f"round {number}" for number in range(1, len(known) + 1)]
+
+
+def _bounds_asked(asked_for: tuple[Goal, ...], aimed: tuple[Goal, ...]) -> dict[str, float]:
+    """Return by the text of each goal that was aimed elsewhere, with room for the audit, what the goals file asks."""
+    pairs = zip(asked_for, aimed, strict=False)
+    return {str(aim): goal.bound for goal, aim in pairs if goal.bound != aim.bound}
+
+
+class RunExporter(Exporter):
+    """Exports of a session whose model is a run's: the whole goals file, the whole model, another run with a report."""
+
+    def __init__(self, session: Session, read: ReadRun, folder: str | Path) -> None:
+        super().__init__(session, folder)
+        self._read = read
+
+    @property
+    def kinds(self) -> list[str]:
+        """Return what can be exported."""
+        return [GOALS, MODEL, REPORT]
+
+    def goals_file(self, setting: Setting) -> dict[str, str]:
+        """Return the goals file that asks for a setting; it belongs where that of the run is."""
+        words = self._read.run.settings.model_dump(mode="json", exclude_defaults=True, exclude={"output"})
+        method = words.setdefault("method", {})
+        asked = {"by": list(setting.by) or None, "budget": setting.budget, "defer_cost": setting.defer}
+        known = {name: value for name, value in method.get("parameters", {}).items() if name not in asked}
+        parameters = known | {name: value for name, value in asked.items() if value is not None}
+        method["parameters"] = parameters
+        if not parameters:
+            del method["parameters"]
+        return {"name": "goals.toml", "text": as_toml(words | goals_words(setting))}
+
+    def report(self, setting: Setting) -> dict[str, str]:
+        """Write a run of a setting with its report, and return where the report is."""
+        from counterpoise.report import write_report  # noqa: PLC0415 - needs optional packages
+
+        others: dict[str, Any] = {"by": setting.by} if self.session.has_scores else {}
+        if setting.defer != self.session.start.defer:
+            others["defer_cost"] = "never" if setting.defer is None else setting.defer
+        if setting.budget != self.session.start.budget:
+            others["budget"] = 1.0 if setting.budget is None else setting.budget
+        alpha, goals = setting.alpha, [str(goal) for goal in setting.active]
+        run = rebalance_run(self._read.run, alpha=alpha, goals=goals, output=self._fresh(""), **others)
+        return {"path": str(write_report(run.folder))}
+
+    def _whole(self, model: Any) -> Any:
+        return piped(self._read.model[0], model) if hasattr(self._read.model, "steps") else model

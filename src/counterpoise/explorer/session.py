@@ -1,0 +1,300 @@
+"""A session: models with what they said in memory, which answers a setting in tens of milliseconds."""
+
+from collections import OrderedDict
+from collections.abc import Mapping
+from threading import Lock
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from counterpoise._base.types import ByteArray
+from counterpoise.explorer.parts import Parts
+from counterpoise.explorer.rates import GroupRates
+from counterpoise.explorer.setting import AskedGoal, Setting, reach, shape
+from counterpoise.explorer.solving import DRAGGED, RELEASED, Solved, Unmet
+from counterpoise.explorer.state import State, state_of
+from counterpoise.explorer.words import number, threshold
+from counterpoise.goals import Goal, InfeasibleGoals
+from counterpoise.goals.audit import GoalAudit, audit_prepared, confident
+from counterpoise.goals.binding import Views
+from counterpoise.goals.evaluation import Prepared
+from counterpoise.mixtures.answers import TRAIN
+from counterpoise.mixtures.choosing import Aim, as_aim
+from counterpoise.mixtures.scores.evidence import ScoreEvidence
+from counterpoise.theory.risks import Risk
+
+_MOST_STATES = 3  # sets of columns that rules look at, for which everything is kept
+_MOST_MEMBERS = 40  # of a mixture that are listed
+_MOST_RECENT = 8  # answers, whose mixtures the slower views show
+_MOST_CHECKED = 500  # goals of which it is known whether the held-out rows can answer them
+
+
+class Answered(NamedTuple):
+    """A setting with its mixture, and what the mixture says about rows."""
+
+    setting: Setting
+    aim: Aim
+    state: State
+    solved: Solved
+
+
+class Session:
+    """What the page asks: another setting, and slower views of it.
+
+    Parameters
+    ----------
+    parts : Parts
+        From ``session_of_model`` or ``session_of_run``.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from counterpoise import GoalClassifier
+    >>> from counterpoise.explorer import session_of_model
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = GaussianNB().fit(X[:200], y[:200])
+    >>> decided = GoalClassifier(model, cv="prefit", goals=["recall(train) >= 0.9"], random_state=0)
+    >>> decided = decided.fit(X[200:400], y[200:400])
+    >>> session = session_of_model(decided, X[400:], y[400:])
+    >>> answer = session.answer(session.start)
+    >>> answer["kind"], answer["goals"][0]["choice"]["holds"]
+    ('answer', True)
+    >>> abs(answer["value"] - decided.value_) < 3e-3
+    True
+    """
+
+    def __init__(self, parts: Parts) -> None:
+        self.parts = parts
+        self.lock = Lock()  # one setting is solved at a time
+        self._states: OrderedDict[Any, State] = OrderedDict()
+        self.start = start_of(parts)
+        answers = parts.evidence.answers
+        held = parts.held_out
+        assert answers.positive is not None  # noqa: S101 - two classes
+        self.classes = answers.positive.labels
+        self._held_views: dict[bool, Views] = {}
+        self._rates = GroupRates((answers.tables if held is None else held.tables)[TRAIN], self.classes)
+        self._unasked: dict[tuple[str, bool], str] = {}
+        self._recent: OrderedDict[str, Answered] = OrderedDict()
+
+    @property
+    def has_scores(self) -> bool:
+        """Tell whether rules of scores are mixed."""
+        return isinstance(self.parts.evidence, ScoreEvidence)
+
+    def aim(self, setting: Setting) -> Aim:
+        """Return what a setting asks of a mixture."""
+        estimator = self.parts.estimator
+        limits = estimator._limits() | {"mixture": "optimal", "budget": setting.budget, "defer_cost": setting.defer}  # noqa: SLF001 - of our own kind
+        objective = estimator.objective_ if setting.alpha is None else None
+        return as_aim(setting.alpha, objective, setting.active, **limits)
+
+    def state(self, setting: Setting) -> State:
+        """Return what is kept for rules that look at some columns, and may defer or not."""
+        name = setting.by, setting.defer
+        if name not in self._states:
+            self._states[name] = state_of(self.parts, *name)
+        self._states.move_to_end(name)
+        while len(self._states) > _MOST_STATES:
+            self._states.popitem(last=False)
+        return self._states[name]
+
+    def _views(self, *, defers: bool) -> Views | None:
+        """Return the held-out rows as rates see them, with a third answer where rows may be deferred."""
+        held = self.parts.held_out
+        if held is None:
+            return None
+        if defers not in self._held_views:
+            label = self.parts.estimator.defer_label if defers else None
+            self._held_views[defers] = Views(held.tables, self.classes._replace(deferred=label))
+        return self._held_views[defers]
+
+    def solve(self, setting: Setting, tol: float = DRAGGED) -> Answered:
+        """Return the mixture of a setting, or raise ``Unmet``."""
+        self._check(setting)
+        aim, state = self.aim(setting), self.state(setting)
+        return Answered(setting, aim, state, state.program.solve(aim, tol))
+
+    def explain(self, setting: Setting) -> Answered:
+        """Return the mixture of a setting that seemed to have none, or raise ``InfeasibleGoals``."""
+        aim, state = self.aim(setting), self.state(setting)
+        return Answered(setting, aim, state, state.program.explain(aim))
+
+    def answer(self, setting: Setting, *, exact: bool = False) -> dict[str, Any]:
+        """Return all that follows a value while it is dragged; where it is exact, with a smaller gap.
+
+        Where no mixture is found that meets the goals its kind is "unmet"; which of them conflict takes longer:
+        ``conflict``.
+        """
+        with self.lock:
+            try:
+                found = self.solve(setting, RELEASED if exact else DRAGGED)
+            except Unmet:
+                return {"kind": "unmet", "setting": setting.as_words()}
+            self._recent[setting.written()] = found
+            while len(self._recent) > _MOST_RECENT:
+                self._recent.popitem(last=False)
+            return self._told(found)
+
+    def recent(self, setting: Setting) -> Answered:
+        """Return the mixture that a setting was answered with, solved anew where that was long ago."""
+        with self.lock:
+            return self._recent.get(setting.written()) or self.solve(setting)
+
+    def conflict(self, setting: Setting) -> dict[str, Any]:
+        """Return which goals conflict, and the nearest bounds that can be met; the answer, where none do after all."""
+        with self.lock:
+            try:
+                return self._told(self.explain(setting))
+            except InfeasibleGoals as error:
+                return {"kind": "infeasible", "setting": setting.as_words(), "message": str(error)} | _ways_out(error)
+
+    def _check(self, setting: Setting) -> None:
+        """Refuse a tail where none can be asked for, and columns that nothing looks at."""
+        if setting.alpha is None and self.start.alpha is not None:
+            raise ValueError("alpha must be a number in (0, 1]: the models are chosen for a tail.")
+
+    def _told(self, found: Answered) -> dict[str, Any]:
+        solved, state = found.solved, found.state
+        heaviest = int(np.bincount(solved.models, solved.mixture).argmax())
+        said = {name: rows.decided(solved) for name, rows in state.held_out.items()}
+        return {
+            "kind": "answer",
+            "setting": found.setting.as_words(),
+            "objective": str(found.aim.objective),
+            "value": number(solved.value),
+            "lower": number(solved.lower),
+            "goals": self._goals(found, said),
+            "losses": self._losses(found),
+            "members": self._members(found),
+            "groups": list(state.groups),
+            "panels": {"model": heaviest, "groups": state.panels(self.parts, heaviest)},
+            "rates": self._group_rates(found, said),
+        }
+
+    def _goals(self, found: Answered, said: Mapping[str, ByteArray]) -> list[dict[str, Any]]:
+        """Return how each goal stands on the rows of choice and on held-out rows, with its price."""
+        tallied, prices = found.state.program.tallied(found.solved), iter(found.solved.prices.tolist())
+        verdicts = self.verdicts(found.setting, said, quick=True)
+        told = []
+        for one, verdict in zip(found.setting.goals, verdicts, strict=True):
+            words = {"text": str(one.goal), "bound": one.goal.bound, "on": one.on, **spelled(one.goal)}
+            words["price"] = number(next(prices)) if one.on else None
+            words["choice"] = _standing(one.goal, tallied)
+            told.append(words | {"held_out": verdict})
+        return told
+
+    def verdicts(self, setting: Setting, said: Mapping[str, ByteArray], *, quick: bool) -> list[dict[str, Any] | None]:
+        """Return what decisions about held-out rows show about each goal; None without such rows."""
+        held, goals = self._views(defers=setting.defer is not None), [one.goal for one in setting.goals]
+        if held is None:
+            return [None] * len(goals)
+        refused = [self._why_unasked(goal, held) for goal in goals]
+        listed = [goal for goal, why in zip(goals, refused, strict=True) if not why]
+        decided: Any = dict(said)
+        told = audit_prepared(confident(listed, self.parts.confidence), Prepared(held, decided), quick=quick)
+        audits = iter(told)
+        return [{"verdict": "not asked", "note": why} if why else _verdict(next(audits)) for why in refused]
+
+    def _why_unasked(self, goal: Goal, held: Views) -> str:
+        """Return why the held-out rows cannot answer a goal; nothing where they can."""
+        name = shape(goal), held.classes.deferred is None
+        if name not in self._unasked:
+            if len(self._unasked) > _MOST_CHECKED:
+                self._unasked.clear()
+            nobody = {one: np.zeros(table.n_samples) for one, table in held.tables.items()}
+            try:
+                audit_prepared(confident(goal, self.parts.confidence), Prepared(held, nobody), quick=True)
+                self._unasked[name] = ""
+            except (ValueError, KeyError) as error:
+                self._unasked[name] = str(error)
+        return self._unasked[name]
+
+    def _losses(self, found: Answered) -> dict[str, Any]:
+        """Return the mean and the tail's loss of the mixture and of plain training, on both sets of rows."""
+        told = {"choice": self._loss("chosen_on", found)}
+        return told if self.parts.held_out is None else told | {"held_out": self._loss("held_out", found)}
+
+    def _loss(self, rows: str, found: Answered) -> dict[str, float | None]:
+        alpha, state = found.setting.alpha, found.state
+        told = getattr(state, rows)[TRAIN]
+        is_known = rows == "chosen_on" and alpha is not None  # the solver told the tail's loss of the rows of choice
+        mean, tail = told.loss(found.solved, None if is_known else alpha)
+        words = {"mean": mean, "plain_mean": state.plain_mean(rows)}
+        if alpha is not None:
+            words |= {"tail": found.solved.value if is_known else tail, "plain_tail": self._plain_tail(rows, found)}
+        return {name: number(value) for name, value in words.items()}
+
+    def _plain_tail(self, rows: str, found: Answered) -> float:
+        """Return the tail's loss of plain training: one model errs or not, so that its mean tells."""
+        alpha, state = found.setting.alpha or 1.0, found.state
+        if self.has_scores and self.parts.estimator._fold_shares.size > 1:  # noqa: SLF001 - of our own kind
+            return float(getattr(state, rows)[TRAIN].loss(state.usual, alpha).tail)
+        return min(1.0, state.plain_mean(rows) / alpha)
+
+    def _group_rates(self, found: Answered, said: Mapping[str, ByteArray]) -> dict[str, Any]:
+        if self.parts.held_out is None:
+            told = found.state.chosen_on[TRAIN]
+            both = told.expected(found.solved), told.deferred(found.solved)
+            return {"rows": "choice", "groups": self._rates.of_shares(*both)}
+        defers = found.setting.defer is not None
+        return {"rows": "held_out", "groups": self._rates.of_decisions(said[TRAIN], defers=defers)}
+
+    def _members(self, found: Answered) -> list[dict[str, Any]]:
+        """Return the models or rules that carry weight, the heaviest first."""
+        solved, names = found.solved, self.parts.names
+        told = []
+        for place in np.argsort(-solved.mixture, kind="stable")[:_MOST_MEMBERS].tolist():
+            share = float(solved.mixture[place])
+            if share <= 0:
+                break
+            words: dict[str, Any] = {"share": number(share), "model": names[int(solved.models[place])]}
+            if solved.thresholds is not None:
+                levels = [threshold(one) for one in solved.thresholds[place].tolist()]
+                words["thresholds"] = levels[: len(found.state.groups)]
+                if len(levels) > len(found.state.groups):
+                    words["lower"] = levels[len(found.state.groups) :]
+            told.append(words)
+        return told
+
+
+def start_of(parts: Parts) -> Setting:
+    """Return what the model was chosen for."""
+    estimator = parts.estimator
+    objective = estimator.objective_
+    alpha = objective.tail_fraction if isinstance(objective, Risk) else None
+    by = estimator.groups_.by if isinstance(parts.evidence, ScoreEvidence) else ()
+    goals = tuple(AskedGoal(goal) for goal in estimator.goals_)
+    return Setting(alpha, getattr(estimator, "budget", None), goals, tuple(by), getattr(estimator, "defer_cost", None))
+
+
+def spelled(goal: Goal) -> dict[str, Any]:
+    """Return the two sides of a goal as texts, and between what its bound can move."""
+    low, high = reach(goal)
+    words = {"left": str(goal.left), "sense": goal.sense, "right": str(goal.right)}
+    return words | {"low": number(low), "high": number(high)}
+
+
+def _standing(goal: Goal, prepared: Any) -> dict[str, Any]:
+    try:
+        check = goal.at(prepared)
+    except ValueError as error:
+        return {"note": str(error)}
+    told = {"value": number(check.value), "bound": number(check.bound), "holds": bool(check.holds)}
+    return told | ({"worst": check.worst} if check.worst else {})
+
+
+def _verdict(one: GoalAudit) -> dict[str, Any]:
+    words: dict[str, Any] = {name: number(getattr(one, name)) for name in ("estimate", "low", "high")}
+    words |= {"verdict": one.verdict, "rows": sum(count for _, count in one.counts), "note": one.note}
+    return words
+
+
+def _ways_out(error: InfeasibleGoals) -> dict[str, Any]:
+    """Return the goals that conflict, and each set of bounds that would do."""
+    ways = [
+        [{"goal": str(old), "instead": str(new), "bound": new.bound} for old, new in way.items()]
+        for way in error.ways_out
+    ]
+    return {"conflict": [str(goal) for goal in error.conflict], "ways": ways}

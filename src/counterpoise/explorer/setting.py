@@ -1,0 +1,172 @@
+"""What is asked at one moment: a tail, a budget, goals that are on or off, what rules may look at; as JSON too."""
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from counterpoise._base.checks import check_alpha, check_number
+from counterpoise.goals import Goal, asked_goals, parse_goal
+from counterpoise.goals.reach import reach_of
+from counterpoise.mixtures.scores.groups import as_columns
+from counterpoise.theory.confidence import Bounds
+
+MOST_GOALS = 50
+MOST_CHARACTERS = 2000  # of the text of a goal
+MOST_COLUMNS = 3  # that rules may look at together
+_MOST_KNOWN = 1000  # goals whose reach is known
+_BEYOND = 10.0  # how far a ratio is looked at, whose reach is not known
+_REACH: dict[str, Bounds] = {}
+_FIELDS = ("alpha", "budget", "goals", "by", "defer")
+_GOAL_FIELDS = ("text", "bound", "on")
+
+
+class AskedGoal(NamedTuple):
+    """A goal, and whether it counts."""
+
+    goal: Goal
+    on: bool = True
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What is asked of the models; two settings that ask the same are equal.
+
+    Attributes
+    ----------
+    alpha : float in (0, 1], or None
+        The tail; None for the objective that the model was chosen for, where that is no tail.
+    budget : float in [0, 1], or None
+        Of average loss above the least that is possible under the goals.
+    goals : tuple of AskedGoal
+    by : tuple of str
+        Columns that rules may look at.
+    defer : float in [0, 1], or None
+        The loss of a row that a rule leaves to a person; None: every row is decided.
+
+    Examples
+    --------
+    >>> from counterpoise.explorer import Setting
+    >>> setting = Setting.read('{"alpha": 0.3, "goals": [{"text": "recall(train) >= 0.9", "bound": 0.85}]}')
+    >>> [str(goal) for goal in setting.active]
+    ['recall(train) >= 0.85']
+    >>> Setting.read(setting.written()) == setting
+    True
+    """
+
+    alpha: float | None = None
+    budget: float | None = None
+    goals: tuple[AskedGoal, ...] = ()
+    by: tuple[str, ...] = ()
+    defer: float | None = None
+
+    @property
+    def active(self) -> tuple[Goal, ...]:
+        """Return the goals that count."""
+        return tuple(one.goal for one in self.goals if one.on)
+
+    @classmethod
+    def read(cls, text: str) -> "Setting":
+        """Return the setting that a JSON text stands for."""
+        try:
+            found = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            raise ValueError(f'A setting must be JSON, as in {{"alpha": 0.3}}; it cannot be read: {error}.') from error
+        return cls.of(found)
+
+    @classmethod
+    def of(cls, words: Any) -> "Setting":
+        """Return the setting that plain values stand for, checked."""
+        _check_object(words, "A setting", _FIELDS)
+        alpha, budget, defer = words.get("alpha"), words.get("budget"), words.get("defer")
+        return cls(
+            None if alpha is None else check_alpha(alpha),
+            None if budget is None else check_number(budget, "budget", "[0, 1]", "mean loss above the least possible"),
+            _goals_of(words.get("goals", [])),
+            _columns_of(words.get("by", [])),
+            None if defer is None else check_number(defer, "defer", "[0, 1]", "the loss of a deferred row"),
+        )
+
+    def as_words(self) -> dict[str, Any]:
+        """Return the same as plain values."""
+        goals = [{"text": str(one.goal), "bound": one.goal.bound, "on": one.on} for one in self.goals]
+        return {"alpha": self.alpha, "budget": self.budget, "goals": goals, "by": list(self.by), "defer": self.defer}
+
+    def written(self) -> str:
+        """Return the same as JSON text."""
+        return json.dumps(self.as_words(), allow_nan=False)
+
+
+def _check_object(words: Any, name: str, known: tuple[str, ...]) -> None:
+    if not isinstance(words, Mapping):
+        raise TypeError(f"{name} must be an object with {', '.join(known)}; got {type(words).__name__}.")
+    for field in words:
+        if field not in known:
+            raise ValueError(f"{name} has the fields {', '.join(known)}; got {_short(field)!r}.")
+
+
+def _goals_of(listed: Any) -> tuple[AskedGoal, ...]:
+    if not isinstance(listed, list):
+        raise TypeError(f"goals must be a list of objects with a text; got {type(listed).__name__}.")
+    if len(listed) > MOST_GOALS:
+        raise ValueError(f"At most {MOST_GOALS} goals can be explored together; got {len(listed)}.")
+    return tuple(_goal_of(one) for one in listed)
+
+
+def _goal_of(words: Any) -> AskedGoal:
+    _check_object(words, "A goal", _GOAL_FIELDS)
+    is_on, bound = words.get("on", True), words.get("bound")
+    if not isinstance(is_on, bool):
+        raise TypeError(f"on must be true or false; got {_short(is_on)!r}.")
+    goal = read_goal(words.get("text"))
+    if bound is not None:
+        goal = goal.with_bound(check_number(bound, "The bound of a goal", "(-inf, inf)"))
+    low, high = reach(goal)
+    if not low < goal.bound < high:
+        asked_goals(goal)  # it may ask for nothing
+    return AskedGoal(goal, is_on)
+
+
+def shape(goal: Goal) -> str:
+    """Return the text that goals share which differ in their bound alone."""
+    return str(goal.with_bound(0.0))
+
+
+def reach(goal: Goal) -> Bounds:
+    """Return between what the bound of a goal can move, found once for all bounds; of some ratios it is not known."""
+    name = shape(goal)
+    if name not in _REACH:
+        if len(_REACH) > _MOST_KNOWN:
+            _REACH.clear()
+        low, high = reach_of(goal)
+        ends = low if math.isfinite(low) else -_BEYOND, high if math.isfinite(high) else _BEYOND
+        _REACH[name] = Bounds(*ends)
+    return _REACH[name]
+
+
+def read_goal(text: Any) -> Goal:
+    """Return the goal of a text of bounded length."""
+    if not isinstance(text, str):
+        raise TypeError(f"A goal's text must be a string, as in recall(train) >= 0.9; got {_short(text)!r}.")
+    if len(text) > MOST_CHARACTERS:
+        raise ValueError(f"A goal's text must have at most {MOST_CHARACTERS} characters here; got {len(text)}.")
+    return _parsed(text)
+
+
+@lru_cache(maxsize=512)
+def _parsed(text: str) -> Goal:
+    return parse_goal(text)
+
+
+def _columns_of(by: Any) -> tuple[str, ...]:
+    if not isinstance(by, list):
+        raise TypeError(f"by must be a list of names of columns; got {type(by).__name__}.")
+    if len(by) > MOST_COLUMNS:
+        raise ValueError(f"Rules can look at {MOST_COLUMNS} columns at most here; got {len(by)}.")
+    return as_columns(by)
+
+
+def _short(value: Any) -> Any:
+    return f"{value[:40]}..." if isinstance(value, str) and len(value) > 40 else value  # noqa: PLR2004 - of a message

@@ -1,0 +1,326 @@
+"""The best mixture for one setting after another, each from what the ones before left: bits and scores are in memory.
+
+What is kept is a start and never an answer: every answer has a lower bound that is proven on its own.
+"""
+
+from collections import OrderedDict
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from counterpoise._base.types import FloatArray, IntArray
+from counterpoise.explorer.setting import shape
+from counterpoise.goals import Goal, InfeasibleGoals
+from counterpoise.goals.binding import Linear, Tally, Views, tally_rates
+from counterpoise.goals.rows import Dataset
+from counterpoise.mixtures.answers import Answers
+from counterpoise.mixtures.choosing import Aim, Evidence, choose_mixture, select, within_budget
+from counterpoise.mixtures.game import Selection
+from counterpoise.mixtures.goal_rows import GoalRows, TalliedGoals
+from counterpoise.mixtures.scores.choosing import Asked, RuleChoice, cleaned, mean_loss, pose, unless_usual
+from counterpoise.mixtures.scores.choosing import solve as solve_rules
+from counterpoise.mixtures.scores.evidence import Ranked
+from counterpoise.mixtures.scores.grid import RuleGrid
+from counterpoise.mixtures.scores.limits import Budget, RuleLimits
+from counterpoise.mixtures.scores.program import FixedLosses, NoMixture, RuleProgram
+from counterpoise.mixtures.scores.rules import coupled
+from counterpoise.solvers.bundle import LevelBundle, Limits
+from counterpoise.solvers.planes import CuttingPlanes, Simplex
+from counterpoise.solvers.result import InfeasibleRows
+from counterpoise.solvers.tail import Cut, TailOracle
+from counterpoise.theory.risks import Mean, Risk
+
+DRAGGED, RELEASED = 3e-3, 1e-4  # gaps that are good enough while a value moves, and when it rests
+_EXACT = 1e-7  # gap of the least mean loss from which a budget is counted
+_MOST_CUTS = 60  # that are kept for other settings
+_MOST_COARSE, _MOST_FINE = 250, 700  # cuts of a grid, from which it begins anew
+_MOST_RULES = 60  # that a search begins with
+_MOST_BOUND = 4  # sets of goals whose rows are kept: those of scores have an entry for each cut
+_MOST_COUNTS = 100  # sets of rows that are counted before all are forgotten
+_MAX_ITER = 2000
+
+
+class Unmet(Exception):  # noqa: N818 - named for what was found
+    """No mixture was found that meets the goals; ``Program.explain`` tells which of them conflict."""
+
+
+class Solved(NamedTuple):
+    """A mixture and what proves it."""
+
+    models: IntArray  # the model of each member
+    # (n_members, n_groups) where members are rules, those below which nobody is deferred behind them where rows may be
+    thresholds: FloatArray | None  # None where members are the models
+    mixture: FloatArray
+    value: float
+    lower: float
+    prices: FloatArray  # of the goals
+    cuts: IntArray | None = None  # of rules, (n_members, n_groups): what they are among all cuts
+
+
+class Tallied(NamedTuple):
+    """Rates of one mixture, as ``Prepared`` tells them, from what was counted for each of its members."""
+
+    views: Views
+    tally: Tally
+
+    def value(self, rate: Linear) -> float:
+        """Return the value of a rate whose classes are known."""
+        return float(rate.constant + tally_rates([rate], self.views, self.tally).item())
+
+
+class Program(Protocol):
+    """What a session asks of its models."""
+
+    def solve(self, aim: Aim, tol: float) -> Solved:
+        """Return the best mixture, or raise ``Unmet``."""
+
+    def explain(self, aim: Aim) -> Solved:
+        """Return the best mixture where there is one after all, or raise ``InfeasibleGoals``, which takes a while."""
+
+    def can_hold(self, goals: tuple[Goal, ...]) -> bool:
+        """Tell whether some mixture meets goals; with a grid of cuts, whether one is found there."""
+
+    def tallied(self, solved: Solved) -> Tallied:
+        """Return the rates of a mixture on the rows of choice, in expectation over its draws."""
+
+
+class Known:
+    """Goals as rows of a program, those of a few sets of goals kept: another bound changes right sides alone."""
+
+    def __init__(self, answers: Answers) -> None:
+        self._answers = answers
+        self._begin()
+
+    def _begin(self) -> None:
+        self.views: Views = self._answers.views()
+        self._tally = self._answers.counter(self.views)
+        self._counted: set[tuple[Dataset, int]] = set()
+        self._bound: OrderedDict[tuple[str, ...], GoalRows] = OrderedDict()
+
+    def rows(self, goals: tuple[Goal, ...]) -> GoalRows | None:
+        """Return goals as rows; None where there are none."""
+        if not goals:
+            return None
+        if len(self._counted) > _MOST_COUNTS:
+            self._begin()
+        if any(goal.confidence is not None for goal in goals):  # their margins depend on all bounds together
+            return TalliedGoals.of(goals, self.views).rows(self.count)
+        name = tuple(shape(goal) for goal in goals)
+        if name not in self._bound:
+            self._bound[name] = TalliedGoals.of(goals, self.views).rows(self.count)
+        self._bound.move_to_end(name)
+        while len(self._bound) > _MOST_BOUND:
+            self._bound.popitem(last=False)
+        found = self._bound[name]
+        for place, goal in enumerate(goals):
+            if found.goals[place].bound != goal.bound:
+                found = found.with_bound(place, goal.bound)
+        return found
+
+    def count(self, rows: Dataset, place: int) -> FloatArray:
+        """Return the weight of the rows that each model, or cut, calls a class."""
+        self._counted.add((rows, place))
+        return self._tally(rows, place)
+
+
+class ModelProgram:
+    """Mixtures of models, from the bits that say where each of them errs."""
+
+    def __init__(self, evidence: Evidence) -> None:
+        self.evidence, self.known = evidence, Known(evidence.answers)
+        self._oracle = TailOracle(evidence.losses, evidence.sample_weight, 1.0)
+        self._cuts: list[tuple[float, Cut]] = []  # with the alpha that they were found at
+        self._start: FloatArray | None = None
+
+    def solve(self, aim: Aim, tol: float) -> Solved:
+        """Return the best mixture, or raise ``Unmet``."""
+        try:
+            selection = within_budget(self._selection(aim), aim)
+            alpha = aim.objective.tail_fraction if isinstance(aim.objective, Risk) else None
+            if alpha is None or aim.max_models is not None or aim.outlier_fraction > 0:
+                return self._as_the_library(selection, aim)
+            return self._of_tail(selection, alpha, len(aim.goals), tol)
+        except (InfeasibleRows, InfeasibleGoals) as error:
+            raise Unmet from error
+
+    def explain(self, aim: Aim) -> Solved:
+        """Return the best mixture where there is one after all, or raise ``InfeasibleGoals``."""
+        selection = within_budget(self._selection(aim), aim)
+        return self._as_the_library(selection, aim)
+
+    def can_hold(self, goals: tuple[Goal, ...]) -> bool:
+        """Tell whether some mixture meets goals."""
+        rows = self.known.rows(goals)
+        try:
+            if rows is not None:
+                CuttingPlanes(Simplex(self._oracle.n_models), *rows.as_limits().values())
+        except InfeasibleRows:
+            return False
+        return True
+
+    def tallied(self, solved: Solved) -> Tallied:
+        """Return the rates of a mixture on the rows of choice, in expectation over its draws."""
+        known, mixture = self.known, solved.mixture
+        return Tallied(known.views, lambda rows, place: (known.count(rows, place) @ mixture)[None])
+
+    def _selection(self, aim: Aim) -> Selection:
+        if isinstance(aim.objective, Risk) and aim.objective.tail_fraction is not None:
+            given = self.evidence
+            return Selection(given.losses, given.sample_weight, None, self.known.rows(aim.goals))
+        return select(self.evidence, aim)
+
+    def _as_the_library(self, selection: Selection, aim: Aim) -> Solved:
+        choice = choose_mixture(selection, aim._replace(budget=None))
+        every = np.arange(choice.mixture.size)
+        prices = choice.multipliers[: len(aim.goals)]
+        return Solved(every, None, choice.mixture, choice.value, choice.value - choice.gap, prices)
+
+    def _of_tail(self, selection: Selection, alpha: float, n_goals: int, tol: float) -> Solved:
+        """Return the mixture with the least CVaR, from cuts of larger tails, which are cuts of this one too."""
+        goals, n_models = selection.goals, self._oracle.n_models
+        limits = (np.empty((0, n_models)), np.empty(0), None) if goals is None else tuple(goals.as_limits().values())
+        self._oracle.alpha = alpha
+        bundle = LevelBundle(self._oracle, CuttingPlanes(Simplex(n_models), *limits), Limits(tol, _MAX_ITER))
+        older = [pair for pair in self._cuts if pair[0] >= alpha]
+        bundle.carry([cut for _, cut in older])
+        found = bundle.solve(self._start)
+        self._start = found.mixture
+        kept = {id(cut): level for level, cut in self._cuts}
+        fresh = [(kept.get(id(cut), alpha), cut) for cut in bundle.cuts]
+        known = {id(cut) for _, cut in fresh}
+        self._cuts = [*fresh, *(pair for pair in self._cuts if id(pair[1]) not in known)][:_MOST_CUTS]
+        prices = np.zeros(0) if goals is None else goals.prices(found.multipliers)[:n_goals]
+        return Solved(np.arange(n_models), None, cleaned(found.mixture), found.value, found.lower, prices)
+
+
+class RulesProgram:
+    """Mixtures of all rules of scores within groups: from a grid for one score, by column generation for several."""
+
+    def __init__(self, ranked: Ranked, *, prefers_usual: bool) -> None:
+        self.ranked, self.prefers_usual = ranked, prefers_usual
+        self.known = Known(ranked.answers())
+        self._grid = RuleGrid(ranked) if ranked.cuts.n_models == 1 and not ranked.cuts.defers else None
+        # grids of cuts to begin with: a coarse one while values move, a fine one where they rest
+        self._coarse: IntArray | None = None
+        self._fine: IntArray | None = None
+        self._usual = ranked.usual_rules()
+        self._start = self._usual
+        self._tail_losses: Any = None
+        self._mean = mean_loss(ranked)
+        self._least: tuple[Any, float] | None = None  # mean loss under goals, for a budget
+
+    def solve(self, aim: Aim, tol: float) -> Solved:
+        """Return the best mixture, or raise ``Unmet``."""
+        limits = self._limits(aim)
+        if self._is_tail(aim) and self._grid is not None:
+            return self._from_grid(self._within_budget(aim, limits), aim, tol)
+        try:
+            return self._generated(self._within_budget(aim, limits), aim, tol)
+        except InfeasibleGoals as error:
+            raise Unmet from error
+
+    def explain(self, aim: Aim) -> Solved:
+        """Return the best mixture where there is one after all, or raise ``InfeasibleGoals``."""
+        limits = self._limits(aim)
+        if aim.budget is not None:
+            least = solve_rules(RuleProgram(self.ranked.cuts, FixedLosses(self._mean), Mean(), limits), self._start)
+            limits = RuleLimits(limits.cuts, limits.goals, Budget(self._mean, least.solution.value + aim.budget))
+        solved = self._generated(limits, aim, RELEASED)
+        if self._grid is not None and solved.cuts is not None:
+            self._learn(solved.cuts, np.union1d(self._grid.usual(), solved.cuts), RELEASED)
+        return solved
+
+    def can_hold(self, goals: tuple[Goal, ...]) -> bool:
+        """Tell whether some mixture meets goals; with a grid of cuts, whether one is found there."""
+        limits = RuleLimits(self.ranked.cuts, self.known.rows(goals))
+        if self._grid is not None:
+            return self._grid.can_hold(limits, self._coarse)
+        try:
+            RuleProgram(self.ranked.cuts, FixedLosses(self._mean), Mean(), limits).solve(self._start, 1.0)
+        except NoMixture:
+            return False
+        return True
+
+    def tallied(self, solved: Solved) -> Tallied:
+        """Return the rates of a mixture on the rows of choice, in expectation over its draws."""
+        known, mixture, cuts = self.known, solved.mixture, solved.cuts
+        assert cuts is not None  # noqa: S101 - of rules
+        nobody = int(self.ranked.cuts.starts[0, 0])
+
+        def count(rows: Dataset, place: int) -> FloatArray:
+            counted = known.count(rows, place)
+            by_rule = counted[nobody] + (counted[cuts] - counted[nobody]).sum(axis=1)
+            return np.asarray((by_rule @ mixture)[None])
+
+        return Tallied(known.views, count)
+
+    def _is_tail(self, aim: Aim) -> bool:
+        return isinstance(aim.objective, Risk) and aim.objective.tail_fraction is not None and aim.max_models is None
+
+    def _limits(self, aim: Aim) -> RuleLimits:
+        return RuleLimits(self.ranked.cuts, self.known.rows(aim.goals))
+
+    def _within_budget(self, aim: Aim, limits: RuleLimits) -> RuleLimits:
+        """Return the limits with a budget above the least mean loss under the goals."""
+        if aim.budget is None:
+            return limits
+        if self._least is None or self._least[0] != aim.goals:
+            if self._grid is None:
+                program = RuleProgram(self.ranked.cuts, FixedLosses(self._mean), Mean(), limits)
+                value = solve_rules(program, self._start, _EXACT).solution.value
+            else:
+                found = self._grid.solve(1.0, limits, self._fine, _EXACT)
+                if found is None:
+                    raise Unmet
+                value, self._fine = found.value, found.grid
+            self._least = (aim.goals, value)
+        return RuleLimits(limits.cuts, limits.goals, Budget(self._mean, self._least[1] + aim.budget))
+
+    def _from_grid(self, limits: RuleLimits, aim: Aim, tol: float) -> Solved:
+        assert self._grid is not None  # noqa: S101 - there is one score
+        assert isinstance(aim.objective, Risk)  # noqa: S101 - a tail
+        start = self._fine if tol <= RELEASED else self._coarse
+        found = self._grid.solve(float(aim.objective.tail_fraction or 1.0), limits, start, tol)
+        if found is None:
+            raise Unmet
+        self._learn(found.rules.cuts, found.grid, tol)
+        prices = (
+            np.zeros(0) if limits.goals is None else limits.goals.prices(found.multipliers[: limits.goals.bounds.size])
+        )
+        choice = RuleChoice(found.rules, found.mixture, found.value, found.lower, prices, 0.0, None)
+        return self._solved(choice, aim)
+
+    def _generated(self, limits: RuleLimits, aim: Aim, tol: float) -> Solved:
+        asked = pose(self.ranked, aim) if not self._is_tail(aim) or aim.alpha == 1.0 else self._posed(aim)
+        found = solve_rules(RuleProgram(self.ranked.cuts, asked.losses, asked.risk, limits), self._start, tol)
+        used = found.rules.only(found.solution.mixture > 0)
+        self._start = self._usual.joined(used).only(slice(_MOST_RULES))
+        rules, mixture = coupled(found.rules, cleaned(found.solution.mixture))
+        one, goals = found.solution, limits.goals
+        prices = np.zeros(0) if goals is None else goals.prices(one.multipliers[: len(goals.bounds)])
+        value, lower = asked.shift + one.value, asked.shift + one.lower
+        return self._solved(RuleChoice(rules, mixture, value, lower, prices, 0.0, None), aim)
+
+    def _posed(self, aim: Aim) -> Any:
+        """Return a tail as it is asked; its losses tell rows apart whatever the tail, so they are kept."""
+        if self._tail_losses is None or self._tail_losses.sample_weight.size > 20 * _MOST_FINE:
+            self._tail_losses = pose(self.ranked, aim).losses
+        assert isinstance(aim.objective, Risk)  # noqa: S101 - a tail
+        return Asked(self._tail_losses, aim.objective)
+
+    def _learn(self, used: IntArray, grid: IntArray, tol: float) -> None:
+        """Begin the next time with the grid that was needed, unless it has grown large, and with the cuts in use."""
+        assert self._grid is not None  # noqa: S101 - there is one
+        own = np.union1d(self._grid.usual(), used)
+        if tol <= RELEASED:
+            self._fine, self._coarse = grid if grid.size <= _MOST_FINE else own, own
+        else:
+            self._coarse = grid if grid.size <= _MOST_COARSE else own
+
+    def _solved(self, choice: RuleChoice, aim: Aim) -> Solved:
+        if self.prefers_usual:
+            choice = unless_usual(self.ranked, aim, choice)
+        levels, defers = [rule.levels for rule in self.ranked.as_rules(choice.rules)], self.ranked.cuts.defers
+        thresholds = np.array([[*upper, *lower] if defers else upper for upper, lower in levels])
+        found = choice.mixture, choice.value, choice.lower, choice.multipliers
+        return Solved(choice.rules.models, thresholds, *found, choice.rules.cuts)

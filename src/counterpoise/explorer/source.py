@@ -1,0 +1,153 @@
+"""Where a session comes from: a fitted model with held-out rows, or a run folder."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from counterpoise._base.checks import is_frame
+from counterpoise._base.types import AnyArray, ArrayLike, FloatArray
+from counterpoise.explorer.parts import HeldOut, Parts
+from counterpoise.explorer.session import Session
+from counterpoise.goals import Table
+from counterpoise.mixtures.answers import TRAIN
+from counterpoise.mixtures.draws import known_draws
+from counterpoise.mixtures.members import as_columns
+from counterpoise.mixtures.scores.evidence import ScoreEvidence
+
+_SEED = 0  # of draws that a model makes afresh
+
+
+def session_of_model(
+    model: Any,
+    X: Any = None,
+    y: ArrayLike | None = None,
+    *,
+    sensitive_features: Any = None,
+    baseline: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+    largest_weight: float | None = None,
+    datasets: Mapping[str, Table] | None = None,
+    confidence: float = 0.95,
+) -> Session:
+    """Return a session of a fitted model.
+
+    Parameters
+    ----------
+    model : fitted classifier that mixes models or rules of scores
+        Of two classes, such as ``GoalClassifier``, ``MixtureClassifier`` or ``AdaLPBoostClassifier``.
+    X, y : held-out rows and labels, optional
+        That nobody fitted or chose on: verdicts and rates by group are of them.
+    sensitive_features, baseline, sample_weight, largest_weight
+        What belongs to these rows, as for ``Table``.
+    datasets : dict from names to Table, optional
+        Held-out rows of other datasets that goals speak of. Default: those of ``fit``.
+    confidence : float in (0, 1), default=0.95
+        Of verdicts on goals that carry none.
+
+    Returns
+    -------
+    Session
+    """
+    evidence = check_model(model)
+    held = None
+    if X is not None:
+        if y is None:
+            raise ValueError("X came without y: verdicts are on labelled rows. Pass both, or neither.")
+        weighed: dict[str, Any] = {"sample_weight": sample_weight, "largest_weight": largest_weight}
+        features = X if is_frame(X) else np.empty((len(np.asarray(y)), 0))
+        table = Table(features, np.asarray(y), sensitive_features, baseline, **weighed)
+        held = held_out(model, evidence, table, X, dict(datasets or {}))
+    elif any(part is not None for part in (y, sensitive_features, baseline, sample_weight, datasets)):
+        raise ValueError("What belongs to held-out rows came without X; pass X and y with it.")
+    title = type(model).__name__
+    return Session(Parts(title, model, evidence, held, names_of(model, evidence), confidence))
+
+
+def check_model(model: Any) -> Any:
+    """Return what the mixture of a model was chosen on, or say why it cannot be explored."""
+    if not hasattr(model, "mixture_") or not hasattr(model, "_evidence_of_fit"):
+        raise TypeError(
+            "The explorer shows fitted classifiers that mix models or rules of scores, such as GoalClassifier; got "
+            f"{type(model).__name__}, which is not fitted or mixes none."
+        )
+    if len(model.classes_) != 2:  # noqa: PLR2004 - what is shown has a positive class
+        raise ValueError(
+            f"The explorer shows models of two classes; this one tells {len(model.classes_)} apart: "
+            f"{model.classes_.tolist()[:10]}."
+        )
+    return model._evidence_of_fit()  # noqa: SLF001 - of our own kind
+
+
+def names_of(model: Any, evidence: Any) -> list[str]:
+    """Return what the models are called."""
+    n_models = evidence.usual.size if isinstance(evidence, ScoreEvidence) else evidence.losses.shape[1]
+    known = list(getattr(model, "names_", None) or [])[:n_models]
+    known += [""] * (n_models - len(known))
+    return [str(name) if name else f"model {place}" for place, name in enumerate(known)]
+
+
+def held_out(
+    model: Any, evidence: Any, table: Table, X: Any, datasets: dict[str, Table], features: Any = None
+) -> HeldOut:
+    """Ask the models once about rows, and note what draws are made with."""
+    tables, rows = {TRAIN: table}, {TRAIN: X}
+    tables |= {name: known for name, known in evidence.answers.tables.items() if name != TRAIN} | datasets
+    rows |= {name: one.X for name, one in datasets.items()}
+    said, uniforms = {}, {}
+    for name, own in tables.items():
+        if name in rows:
+            said[name], uniforms[name] = asked(model, evidence, rows[name]), uniforms_of(model, rows[name])
+        else:  # those of fit, about which the models were asked then
+            said[name], uniforms[name] = _kept(evidence, name, model), generated(model, own.n_samples)
+    shown = features if features is not None else (X if is_frame(X) else None)
+    return HeldOut(tables, said, uniforms, shown)
+
+
+def asked(model: Any, evidence: Any, X: Any) -> AnyArray:
+    """Return the scores of rows, those of every fold, or which of them each model calls positive."""
+    checked = model._check_predict_input(X)  # noqa: SLF001 - of our own kind
+    n_samples = checked.shape[0]
+    if isinstance(evidence, ScoreEvidence):
+        return np.asarray(model._scorers().scores(checked, n_samples, None))  # noqa: SLF001 - as above
+    codes = model._pool().codes(checked, n_samples, None)  # noqa: SLF001 - as above
+    return np.asarray(codes == evidence.answers.positive.place)
+
+
+def _kept(evidence: Any, name: str, model: Any) -> AnyArray:
+    if isinstance(evidence, ScoreEvidence):
+        return np.tile(evidence.scores[name], (1, model._fold_shares.size))  # noqa: SLF001 - of our own kind
+    bits = evidence.answers.positives[name]
+    unpacked = np.unpackbits(bits.packed, axis=1, bitorder="little")[:, : bits.n_models]
+    return unpacked.astype(np.bool_)
+
+
+def uniforms_of(model: Any, X: Any) -> FloatArray | None:
+    """Return what the draws about rows are made with, as ``predict`` makes them; None where the models vote."""
+    if model.decision != "sticky":
+        return generated(model, model._check_predict_input(X).shape[0])  # noqa: SLF001 - of our own kind
+    known = getattr(model, "_known_columns", lambda rows: rows)(X)
+    return known_draws(model).uniforms(known, as_columns(model._check_predict_input(X)))  # noqa: SLF001 - as above
+
+
+def generated(model: Any, n_samples: int) -> FloatArray | None:
+    """Return numbers to draw with that stand for any others; None where the models vote."""
+    return np.random.default_rng(_SEED).random(n_samples) if model.decision in ("sticky", "sample") else None
+
+
+def session_of_run(folder: str | Path) -> Session:
+    """Return a session of a finished run: its models, the rows they were chosen on, and its test rows.
+
+    Parameters
+    ----------
+    folder : path
+        What ``counterpoise fit`` wrote. Its data files must be where they were.
+
+    Returns
+    -------
+    Session
+    """
+    from counterpoise.explorer.of_run import parts_of_run  # noqa: PLC0415 - heavy, and needs optional packages
+
+    return Session(parts_of_run(folder))

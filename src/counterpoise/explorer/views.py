@@ -1,0 +1,246 @@
+"""The slower views of a setting: curves, frontiers, feasible ranges, the segments of the tail, exact verdicts.
+
+Each is a list of steps, so that whoever computes them can turn to a newer setting in between.
+"""
+
+from collections.abc import Generator, Iterator
+from typing import Any
+
+import numpy as np
+
+from counterpoise.explorer.session import Answered, Session
+from counterpoise.explorer.setting import AskedGoal, Setting, reach
+from counterpoise.explorer.solving import DRAGGED, Unmet
+from counterpoise.explorer.told import curve
+from counterpoise.explorer.words import number, numbers
+from counterpoise.goals import Dataset, Goal, Rate, error_rate
+from counterpoise.mixtures.answers import TRAIN
+from counterpoise.mixtures.choosing import Aim
+from counterpoise.theory.risks import Mean
+
+VIEWS = ("curve", "frontier", "ranges", "segments", "verdicts")
+TAIL, ERROR = "tail", "error"  # quantities of a frontier beside the goals
+_ALPHAS = np.geomspace(0.01, 1.0, 25)
+_SOLVED_ALPHAS = np.geomspace(0.02, 1.0, 8)  # of a curve, at which the mixture is chosen anew
+_POINTS = 13  # of a frontier
+_HALVINGS = 10  # of a range of bounds: a thousandth of it
+_MARGIN = 0.1  # of the range of a frontier that is shown beyond where a goal costs nothing
+
+
+def steps(session: Session, setting: Setting, view: str, **words: Any) -> Iterator[dict[str, Any] | None]:
+    """Yield None after each step, and what the view shows in the end."""
+    if view not in VIEWS:
+        raise ValueError(f"A view is one of {', '.join(VIEWS)}; got {view!r}.")
+    made = {"curve": _curve, "frontier": _frontier, "ranges": _ranges, "segments": _segments, "verdicts": _verdicts}
+    unknown = [name for name in words if view != "frontier" or name not in ("x", "y")]
+    if unknown:
+        raise ValueError(f"The view {view} has no option {unknown[0]!r}.")
+    try:
+        yield from made[view](session, setting, **words)
+    except Unmet:
+        yield {"unmet": True}
+
+
+def shown(session: Session, setting: Setting, view: str, **words: Any) -> dict[str, Any]:
+    """Return what a view shows."""
+    for found in steps(session, setting, view, **words):
+        if found is not None:
+            return found
+    raise AssertionError("a view ends with what it shows")
+
+
+def _solved(session: Session, setting: Setting) -> Answered:
+    return session.recent(setting)
+
+
+def _curve(session: Session, setting: Setting) -> Iterator[dict[str, Any] | None]:
+    """Show the loss of every tail: of this mixture, of plain training, and of the best mixture for each tail."""
+    found = _solved(session, setting)
+    rows = "chosen_on" if session.parts.held_out is None else "held_out"
+    told = getattr(found.state, rows)[TRAIN]
+    yield None
+    lines: dict[str, Any] = {"alphas": numbers(_ALPHAS), "mixture": numbers(curve(told, found.solved, _ALPHAS))}
+    yield None
+    lines |= {"plain": numbers(curve(told, found.state.usual, _ALPHAS)), "best": [], "rows": rows}
+    for alpha in _SOLVED_ALPHAS.tolist() if setting.alpha is not None else []:
+        yield None
+        other = _solved(session, _replaced(setting, alpha=alpha))
+        with session.lock:
+            tail = told.loss(other.solved, alpha).tail
+        lines["best"].append([number(alpha), number(tail)])
+    yield lines
+
+
+def _replaced(setting: Setting, **changes: Any) -> Setting:
+    return Setting(**{**vars(setting), **changes})
+
+
+def _ranges(session: Session, setting: Setting) -> Iterator[dict[str, Any] | None]:
+    """Show for each goal that is on the tightest bound that can be met with all others, and where it costs nothing."""
+    found = []
+    for place, one in enumerate(setting.goals):
+        if one.on:
+            tightest = yield from _tightest(session, setting, place)
+            free = _free(session, setting, place) if tightest is not None else None
+            found.append({"place": place, "text": str(one.goal), "tightest": tightest, "free": free})
+            yield None
+    yield {"ranges": found}
+
+
+def _tightest(
+    session: Session, setting: Setting, place: int, n_halvings: int = _HALVINGS
+) -> Generator[None, None, float | None]:
+    """Return the tightest bound of a goal that is known to be met beside all others, None where none is, in steps.
+
+    What can be met grows as the bound is loosened, so halving finds its edge.
+    """
+    goal = setting.goals[place].goal
+    low, high = reach(goal)
+    tight, loose = (low, high) if goal.sense == "<=" else (high, low)
+    if not _can_hold(session, setting, place, loose):
+        return None
+    if _can_hold(session, setting, place, tight):
+        return tight
+    for _ in range(n_halvings):
+        middle = (tight + loose) / 2
+        tight, loose = (tight, middle) if _can_hold(session, setting, place, middle) else (middle, loose)
+        yield
+    return number(loose)
+
+
+def _can_hold(session: Session, setting: Setting, place: int, bound: float) -> bool:
+    goals = tuple(
+        one.goal.with_bound(bound) if number_ == place else one.goal
+        for number_, one in enumerate(setting.goals)
+        if one.on
+    )
+    with session.lock:
+        return session.state(setting).program.can_hold(goals)
+
+
+def _free(session: Session, setting: Setting, place: int) -> float | None:
+    """Return the bound from which on a goal costs nothing: its value where it is not asked for."""
+    goal = setting.goals[place].goal
+    goals = tuple(one._replace(on=one.on and other != place) for other, one in enumerate(setting.goals))
+    try:
+        found = _solved(session, _replaced(setting, goals=goals))
+    except Unmet:
+        return None
+    return number(_value(session, found, goal))
+
+
+def _value(session: Session, found: Answered, goal: Goal) -> float:
+    """Return what a goal's bound would have to be for a mixture to meet it exactly."""
+    del session
+    check = goal.at(found.state.program.tallied(found.solved))  # type: ignore[arg-type]  # tells rates as those do
+    return check.value - (check.bound - goal.bound)
+
+
+def _frontier(session: Session, setting: Setting, x: Any = ERROR, y: Any = TAIL) -> Iterator[dict[str, Any] | None]:
+    """Show the least of one quantity for each bound of another, with all other goals kept."""
+    across, up = _quantity(setting, x), _quantity(setting, y)
+    if isinstance(across, str) or across == up:
+        raise ValueError("A frontier needs two quantities, the first a goal or the error; got the same, or the tail.")
+    others = tuple(one for one in setting.goals if one.on and one.goal not in (across, up))
+    asked = _replaced(setting, goals=(AskedGoal(across), *others), budget=None)
+    tightest = yield from _tightest(session, asked, 0, 2 * _HALVINGS)
+    if tightest is None:
+        yield {"points": [], "x": str(x), "y": str(y)}
+        return
+    loosest = _value(session, _optimum(session, _replaced(asked, goals=others), up), across)
+    points = []
+    for level in _levels(across, tightest, loosest):
+        yield None
+        try:
+            bounded = (AskedGoal(across.with_bound(level)), *others)
+            found = _optimum(session, _replaced(asked, goals=bounded), up)
+        except Unmet:  # at the very edge, by rounding
+            continue
+        points.append([number(level), number(_height(session, found, up))])
+    present = _solved(session, setting)
+    here = [number(_value(session, present, across)), number(_height(session, present, up))]
+    yield {"points": points, "here": here, "x": _name(across), "y": _name(up)}
+
+
+def _levels(goal: Goal, tightest: float, loosest: float) -> list[float]:
+    """Return bounds from the tightest to somewhat beyond where the goal costs nothing, as far as it can reach."""
+    low, high = reach(goal)
+    end = float(np.clip(tightest + (loosest - tightest) * (1 + _MARGIN), low, high))
+    return [float(level) for level in np.linspace(tightest, end, _POINTS)]
+
+
+def _quantity(setting: Setting, word: Any) -> Goal | str:
+    """Return a goal by its place among those of the setting, the error as one, or the tail."""
+    if word == TAIL:
+        return TAIL
+    if word == ERROR:
+        return error_rate(Dataset(TRAIN)) <= 1.0
+    if not isinstance(word, int) or isinstance(word, bool) or not 0 <= word < len(setting.goals):
+        raise ValueError(f"A quantity is the place of a goal, {ERROR!r} or {TAIL!r}; got {word!r}.")
+    return setting.goals[word].goal
+
+
+def _name(quantity: Goal | str) -> str:
+    return quantity if isinstance(quantity, str) else str(quantity.left)
+
+
+def _optimum(session: Session, setting: Setting, up: Goal | str) -> Answered:
+    """Return the mixture with the least, or for a goal that wants more the most, of a quantity."""
+    with session.lock:
+        aim, state = session.aim(setting), session.state(setting)
+        aim = aim._replace(objective=_objective(up, aim), budget=None)
+        return Answered(setting, aim, state, state.program.solve(aim, DRAGGED))
+
+
+def _objective(up: Goal | str, aim: Aim) -> Any:
+    if isinstance(up, str):
+        return aim.objective
+    if not isinstance(up.left, Rate):
+        raise TypeError(f"A frontier shows rates; {up.left} is none that could be made small by itself.")
+    if aim.defer_cost is None and up == (error_rate(Dataset(TRAIN)) <= 1.0):
+        return Mean()  # the same, and faster
+    rate = up.left - Rate(0.0, up.right.terms)
+    return rate if up.sense == "<=" else -rate
+
+
+def _height(session: Session, found: Answered, up: Goal | str) -> float:
+    if isinstance(up, str):
+        return found.solved.value
+    return _value(session, found, up)
+
+
+def _segments(session: Session, setting: Setting) -> Iterator[dict[str, Any] | None]:
+    """Show which simple segments of the held-out rows make up the tail, in words."""
+    from counterpoise.runs.data import Part  # noqa: PLC0415 - heavy, and needs optional packages
+    from counterpoise.runs.segments import find_segments, why_no_segments  # noqa: PLC0415
+
+    held = session.parts.held_out
+    if held is None or held.features is None:
+        yield {"segments": [], "why": "the held-out rows came without a data frame of features"}
+        return
+    alpha = 1.0 if setting.alpha is None else setting.alpha
+    why = why_no_segments(held.tables[TRAIN].n_samples, alpha)
+    if why:
+        yield {"segments": [], "why": why}
+        return
+    found = _solved(session, setting)
+    told = found.state.held_out[TRAIN]
+    losses = told.losses(found.solved)
+    yield None
+    part = Part(held.features, None, {}, held.tables[TRAIN].sample_weight, None)
+    segments = find_segments(part, losses, alpha)
+    names = ("share", "part", "lift")
+    words = [
+        {"text": one.text, "rows": one.n_rows} | {name: number(getattr(one, name)) for name in names}
+        for one in segments
+    ]
+    yield {"segments": words, "why": "" if words else "no segment has notably more of the tail than others"}
+
+
+def _verdicts(session: Session, setting: Setting) -> Iterator[dict[str, Any] | None]:
+    """Show the verdicts of the library's own audit: intervals of sums of rates are narrower than while dragging."""
+    found = _solved(session, setting)
+    said = {name: rows.decided(found.solved) for name, rows in found.state.held_out.items()}
+    yield None
+    told = session.verdicts(setting, said, quick=False)
+    yield {"verdicts": told}

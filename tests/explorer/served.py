@@ -1,0 +1,70 @@
+"""A small run, and a server of its explorer in a thread, for tests over a real socket."""
+
+import json
+import threading
+from contextlib import contextmanager
+
+import numpy as np
+
+from counterpoise.explorer.conversation import Conversation
+from counterpoise.explorer.of_run import RunExporter, read_run
+from counterpoise.explorer.session import Session
+from counterpoise.runs import fit_run, open_run
+
+HOSTILE = "<img src=x onerror=alert(1)>"
+GOALS = """
+alpha = 0.6
+goals = ["recall(train) >= 0.6", "positive_rate(train) <= 0.6"]
+[data]
+files = ["people.csv"]
+target = "paid"
+groups = ["sex"]
+[splits]
+test = 0.4
+[method]
+name = "goals"
+[method.parameters]
+by = ["sex"]
+cv = 2
+[[method.models]]
+name = "logistic"
+"""
+
+
+def make_run(folder):
+    """Fit a small run whose group has markup for a name, and return its folder."""
+    rng = np.random.default_rng(0)
+    n_rows = 900
+    sex = np.where(rng.random(n_rows) < 0.5, HOSTILE, "M")
+    income, age = rng.normal(size=n_rows), rng.integers(20, 70, n_rows)
+    paid = np.where(income + 0.4 * (sex == "M") + 0.7 * rng.normal(size=n_rows) > 0.2, "yes", "no")
+    lines = [f"{a:.4f},{b},{c},{d}" for a, b, c, d in zip(income, age, sex, paid, strict=True)]
+    (folder / "people.csv").write_text("income,age,sex,paid\n" + "\n".join(lines) + "\n")
+    (folder / "goals.toml").write_text(GOALS)
+    return fit_run(folder / "goals.toml", output=folder / "run").folder
+
+
+@contextmanager
+def served(run_folder, output):
+    """Serve a run, and give the server."""
+    from counterpoise.explorer.server import Serving  # noqa: PLC0415 - needs optional packages
+
+    read = read_run(open_run(run_folder))
+    session = Session(read.parts)
+    serving = Serving(Conversation(session, RunExporter(session, read, output)))
+    thread = threading.Thread(target=serving.run)
+    thread.start()
+    try:
+        yield serving
+    finally:
+        serving.stop()
+        thread.join()
+
+
+def asked(socket, **message):
+    """Send a message, and return the reply to it."""
+    socket.send(json.dumps(message))
+    while True:
+        found = json.loads(socket.recv(timeout=60))
+        if found["type"] != "hello":
+            return found

@@ -1,0 +1,239 @@
+"""The page in a real browser: drag, conflict, offered bound, pin, undo, reload, export; markup is shown as text."""
+
+import json
+import os
+import shutil
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+pytest.importorskip("starlette", reason="the server needs starlette")
+pytest.importorskip("websockets", reason="the server needs websockets")
+api = pytest.importorskip("playwright.sync_api", reason="needs playwright, which drives the browser")
+from counterpoise import load  # noqa: E402
+from counterpoise.explorer.assets import asset  # noqa: E402
+from counterpoise.explorer.conversation import Conversation  # noqa: E402
+from counterpoise.explorer.static_page import page_of  # noqa: E402
+from tests.explorer.served import HOSTILE, make_run, served  # noqa: E402
+from tests.explorer.sessions import session  # noqa: E402
+
+BROWSER = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
+pytestmark = [
+    pytest.mark.skipif(BROWSER is None, reason="no Chromium is installed: apt-get install chromium"),
+    pytest.mark.filterwarnings("ignore"),  # of libraries, on their way out
+]
+SHOTS = os.environ.get("EXPLORER_SHOTS")  # a folder for pictures of the page, where someone wants to look
+AXE = os.environ.get("AXE")  # the file axe.min.js of the npm package axe-core, where it is there
+MOUNT = """async () => {
+  const widget = (await import("http://notebook.test/widget.js")).default;
+  const heard = [];
+  window.kept = { state: "" };
+  const model = {
+    on: (name, hear) => { if (name === "msg:custom") heard.push(hear); },
+    get: (name) => window.kept[name], set: (name, value) => { window.kept[name] = value; }, save_changes: () => {},
+    send: async ({ text }) => {
+      const reply = await window.kernel(text);
+      heard.forEach((hear) => hear({ text: reply }));
+    },
+  };
+  widget.render({ model, el: document.getElementById("cell") });
+}"""
+_LONG = 60_000  # milliseconds: the machine may be busy
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("browser")
+
+
+@pytest.fixture(scope="module")
+def server(folder):
+    with served(make_run(folder), folder) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with api.sync_playwright() as playwright:
+        found = playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
+        yield found
+        found.close()
+
+
+@pytest.fixture
+def page(browser):
+    context = browser.new_context(viewport={"width": 1280, "height": 900}, accept_downloads=True)
+    found = context.new_page()
+    found.set_default_timeout(_LONG)
+    problems = []
+    found.on("pageerror", lambda error: problems.append(str(error)))
+    found.on("console", lambda message: problems.append(message.text) if message.type == "error" else None)
+    found.on("dialog", lambda dialog: problems.append(dialog.message))
+    yield found
+    context.close()
+    assert not problems
+
+
+def opened(page, address):
+    page.goto(address)
+    settled(page)
+
+
+def settled(page):
+    """Wait until the present setting and all views of it are drawn."""
+    api.expect(page.locator(".goals li .verdict").first).to_be_visible(timeout=_LONG)
+    api.expect(page.locator("[aria-busy=true]")).to_have_count(0, timeout=_LONG)
+
+
+def state(page):
+    return json.loads(page.evaluate("decodeURIComponent(location.hash.slice(1))"))
+
+
+def bound_of(page, text):
+    return page.get_by_label(f"Bound of {text}", exact=False).and_(page.locator("input[type=number]"))
+
+
+def test_a_person_finds_out_what_the_models_can_do(server, page, folder):
+    opened(page, server.address)
+    loss = page.get_by_role("region", name="Loss", exact=True)
+    before = loss.inner_text()
+    slider = page.get_by_label("Tail: the worst fraction that counts")
+    box = slider.bounding_box()
+    page.mouse.move(box["x"] + box["width"] * 0.9, box["y"] + box["height"] / 2)
+    page.mouse.down()
+    for part in (0.88, 0.86, 0.84, 0.97):
+        page.mouse.move(box["x"] + box["width"] * part, box["y"] + box["height"] / 2)
+    page.mouse.up()
+    settled(page)
+    api.expect(loss).not_to_have_text(before)
+    alpha = state(page)["setting"]["alpha"]
+    assert 0.7 < alpha <= 1
+
+    page.get_by_role("button", name="Pin", exact=True).click()
+    api.expect(page.get_by_role("region", name="Pinned settings").first).to_contain_text("pin 1")
+
+    recall = bound_of(page, "recall(train)")
+    recall.fill("0.99")
+    recall.press("Enter")
+    alert = page.get_by_role("alert")
+    api.expect(alert).to_contain_text("cannot hold together", timeout=_LONG)
+    offered = alert.get_by_role("button").first
+    api.expect(offered).to_contain_text("Use ")
+    offered.click()
+    api.expect(alert).to_be_empty(timeout=_LONG)
+    settled(page)
+    after = state(page)["setting"]
+
+    page.get_by_role("button", name="Undo").click()
+    api.expect(alert).to_contain_text("cannot hold together", timeout=_LONG)
+    page.get_by_role("button", name="Redo").click()
+    api.expect(alert).to_be_empty(timeout=_LONG)
+    settled(page)
+    assert state(page)["setting"] == after
+
+    shown = loss.inner_text()
+    page.reload()
+    settled(page)
+    assert state(page)["setting"] == after
+    api.expect(loss).to_have_text(shown.replace("\t", "").replace("\n", ""), use_inner_text=False, timeout=_LONG)
+    api.expect(page.get_by_role("region", name="Pinned settings").first).to_contain_text("pin 1", timeout=_LONG)
+
+    with page.expect_download() as found:
+        page.get_by_role("button", name="Goals file").click()
+    text = Path(found.value.path()).read_text()
+    assert f"alpha = {alpha}" in text
+    page.get_by_role("button", name="Model file").click()
+    status = page.get_by_role("status")
+    api.expect(status).to_contain_text("Written where the server runs", timeout=_LONG)
+    model = load(status.inner_text().partition(": ")[2])
+    frame = pd.read_csv(folder / "people.csv")
+    answers = model.predict(frame[["income", "age"]], sensitive_features={"sex": frame["sex"].to_numpy()})
+    assert set(answers) == {"yes", "no"}
+
+
+def test_goals_are_picked_or_typed_and_errors_are_the_parsers_own(server, page):
+    opened(page, server.address)
+    page.get_by_text("Add a goal").click()
+    text = page.get_by_label("Goal as text")
+    page.get_by_label("Metric", exact=True).select_option("false_positive_rate")
+    page.get_by_label("Group", exact=True).select_option("sex")
+    page.get_by_label("Value", exact=True).select_option(HOSTILE)
+    page.get_by_label("Is", exact=True).select_option("<=")
+    assert text.input_value() == f"false_positive_rate(train, sex='{HOSTILE}') <= 0.5"
+    page.get_by_role("button", name="Add", exact=True).click()
+    settled(page)
+    api.expect(page.locator(".goals > li")).to_have_count(3, timeout=_LONG)
+    api.expect(page.locator(".goals > li code").nth(2)).to_contain_text(HOSTILE)
+    text.fill("recal(train) >= 0.9")
+    page.get_by_role("button", name="Add", exact=True).click()
+    api.expect(page.locator("pre.error")).to_contain_text("Did you mean 'recall'", timeout=_LONG)
+    switch = page.get_by_role("switch").nth(2)
+    switch.uncheck()
+    settled(page)
+    api.expect(page.locator(".goals > li").nth(2)).to_contain_text("off")
+    assert page.locator("img").count() == 0
+    api.expect(page.get_by_role("heading", name="Rates by group")).to_be_visible()
+
+
+def test_the_page_is_operable_by_keyboard_and_good_on_a_phone(server, browser):
+    for width, scheme in ((390, "light"), (390, "dark"), (1280, "light"), (1280, "dark")):
+        context = browser.new_context(
+            viewport={"width": width, "height": 844}, color_scheme=scheme, bypass_csp=bool(AXE)
+        )
+        page = context.new_page()
+        page.set_default_timeout(_LONG)
+        opened(page, server.address)
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        slider = page.get_by_label("Tail: the worst fraction that counts")
+        slider.focus()
+        before = state(page)["setting"]["alpha"] if page.evaluate("location.hash") else 0.6
+        slider.press("ArrowLeft")
+        settled(page)
+        assert state(page)["setting"]["alpha"] < before
+        if SHOTS:
+            page.screenshot(path=Path(SHOTS) / f"explorer-{width}-{scheme}.png", full_page=True)
+        if AXE:
+            page.add_script_tag(path=AXE)
+            found = page.evaluate("axe.run().then((found) => found.violations)")
+            serious = [one for one in found if one["impact"] in ("serious", "critical")]
+            assert not serious, json.dumps(serious, indent=1)[:3000]
+        context.close()
+
+
+def test_the_widget_is_mounted_in_a_notebook_page(page):
+    """A page that has what a notebook gives a widget: an element, and a model that sends and keeps values."""
+    conversation = Conversation(session("score"))
+    page.expose_function("kernel", lambda text: conversation.hello() if text == "hello" else conversation.reply(text))
+    page.route(
+        "http://notebook.test/", lambda route: route.fulfill(body="<div id=cell></div>", content_type="text/html")
+    )
+    page.route(
+        "http://notebook.test/widget.js",
+        lambda route: route.fulfill(body=asset("explorer.js"), content_type="text/javascript"),
+    )
+    page.goto("http://notebook.test/")
+    page.add_style_tag(content=asset("explorer.css").decode())
+    page.evaluate(MOUNT)
+    settled(page)
+    recall = bound_of(page, "recall(train)")
+    recall.fill("0.75")
+    recall.press("Enter")
+    settled(page)
+    kept = json.loads(page.evaluate("window.kept.state"))
+    assert [goal["bound"] for goal in kept["setting"]["goals"] if goal["text"].startswith("recall")] == [0.75]
+
+
+def test_a_static_file_works_from_disk(page, tmp_path):
+    file = tmp_path / "explorer.html"
+    file.write_text(page_of(session("pool")), encoding="utf-8")
+    page.goto(file.as_uri())
+    settled(page)
+    loss = page.get_by_role("region", name="Loss", exact=True)
+    before = loss.inner_text()
+    slider = page.get_by_label("Tail: the worst fraction that counts")
+    slider.focus()
+    slider.press("End")
+    api.expect(loss).not_to_have_text(before)
+    settled(page)
+    assert state(page)["setting"]["alpha"] == 1

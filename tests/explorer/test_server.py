@@ -1,0 +1,200 @@
+"""The server tells nothing without its token, nothing to other origins, and outlives whatever is sent to it."""
+
+import json
+import logging
+import urllib.error
+import urllib.request
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("starlette", reason="the server needs starlette")
+pytest.importorskip("uvicorn", reason="the server needs uvicorn")
+client = pytest.importorskip("websockets.sync.client", reason="the server needs websockets")
+from websockets.exceptions import ConnectionClosed, InvalidStatus  # noqa: E402 - as above
+
+from counterpoise import load  # noqa: E402
+from counterpoise.cli import main  # noqa: E402
+from counterpoise.explorer import Setting  # noqa: E402
+from counterpoise.explorer.client import Rate  # noqa: E402
+from counterpoise.explorer.conversation import MOST_BYTES  # noqa: E402
+from counterpoise.runs.fitted import last_step  # noqa: E402
+from counterpoise.runs.goals_file import parse_goals_file  # noqa: E402
+from tests.explorer.served import HOSTILE, asked, make_run, served  # noqa: E402
+
+pytestmark = pytest.mark.filterwarnings("ignore")  # of libraries, on their way out
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("explorer")
+
+
+@pytest.fixture(scope="module")
+def server(folder):
+    with served(make_run(folder), folder) as found:
+        yield found
+
+
+def connected(server, *, token=None, origin=None):
+    own = f"http://127.0.0.1:{server.port}"
+    address = f"ws://127.0.0.1:{server.port}/{token or server.token}/socket"
+    return client.connect(address, origin=origin or own, max_size=None, proxy=None)
+
+
+def fetched(server, path, host=None):
+    address = f"http://127.0.0.1:{server.port}{path}"
+    request = urllib.request.Request(address, headers={} if host is None else {"Host": host})
+    with urllib.request.urlopen(request) as found:  # noqa: S310 - http
+        return found.status, dict(found.headers), found.read()
+
+
+def setting(**changes):
+    goals = [{"text": "recall(train) >= 0.6"}, {"text": "positive_rate(train) <= 0.6"}]
+    return {"alpha": 0.6, "goals": goals, "by": ["sex"], **changes}
+
+
+def test_the_page_is_small_strict_and_whole(server):
+    pages = {name: fetched(server, f"/{server.token}/{name}") for name in ("", "explorer.js", "explorer.css")}
+    assert sum(len(content) for _, _, content in pages.values()) <= 200_000
+    for status, headers, content in pages.values():
+        assert status == 200
+        assert "default-src 'none'" in headers["content-security-policy"]
+        assert "unsafe" not in headers["content-security-policy"]
+        assert headers["referrer-policy"] == "no-referrer"
+        assert b"http://" not in content.replace(b"http://www.w3.org/2000/svg", b"")
+        assert b"https://" not in content
+
+
+@pytest.mark.parametrize(
+    "path", ["/", "/wrong/", "/wrong/explorer.js", "/{}/x", "/{}/../../etc/passwd", "/{}/%2e%2e/x"]
+)
+def test_nothing_is_told_without_the_token_or_beyond_the_page(server, path):
+    with pytest.raises(urllib.error.HTTPError) as caught:
+        fetched(server, path.format(server.token))
+    assert caught.value.code == 404
+    assert caught.value.read().decode().startswith("There is nothing here.")
+
+
+def test_another_name_of_the_host_is_refused(server):
+    with pytest.raises(urllib.error.HTTPError) as caught:
+        fetched(server, f"/{server.token}/", host=f"evil.example:{server.port}")
+    assert caught.value.code == 421
+
+
+@pytest.mark.parametrize("words", [{"token": "wrong"}, {"origin": "http://evil.example"}])
+def test_a_socket_with_a_wrong_token_or_of_another_origin_is_refused(server, words, caplog):
+    with caplog.at_level(logging.WARNING, logger="counterpoise.explorer"), pytest.raises(InvalidStatus):
+        connected(server, **words)
+    assert "wrong token, or of another origin" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{", "A message must be JSON"),
+        ("[" * 10_000, "A message must be JSON"),
+        ("[1]", "A message must be an object whose type is one of set, conflict, view, read, export"),
+        ('{"type": "rows"}', "A message must be an object whose type is one of"),
+        ('{"type": "set", "seq": "x"}', "seq must be a whole number"),
+        ('{"type": "set", "setting": []}', "A setting must be an object"),
+        (json.dumps({"type": "set", "setting": {"alpha": 7}}), "alpha must lie in"),
+        (json.dumps({"type": "read", "text": "recal(train) >= 0.9"}), "Did you mean 'recall'"),
+        (json.dumps({"type": "read", "text": "recall(train, hair=red) >= 0.9"}), "Unknown column 'hair'"),
+        (json.dumps({"type": "read", "text": "recall(mail) >= 0.9"}), "'mail'"),
+        (
+            json.dumps({"type": "set", "setting": {"alpha": 1, "goals": [{"text": "recall(train) >= 0.9"}] * 1000}}),
+            "At most 50",
+        ),
+        (json.dumps({"type": "view", "view": "rows", "setting": {"alpha": 1}}), "A view is one of curve"),
+        (json.dumps({"type": "export", "what": "rows", "setting": {"alpha": 1}}), "What can be exported here is goals"),
+        (json.dumps({"type": "set", "setting": {"alpha": 1, "by": ["shoe"]}}), "need the column 'shoe'"),
+    ],
+)
+def test_what_is_no_message_is_refused_in_a_sentence_and_the_server_goes_on(server, text, message):
+    with connected(server) as socket:
+        assert json.loads(socket.recv())["type"] == "hello"
+        socket.send(text)
+        told = json.loads(socket.recv(timeout=60))
+        assert told["type"] == "refused"
+        assert message in told["message"]
+        assert asked(socket, type="set", seq=1, setting=setting())["kind"] == "answer"
+
+
+@pytest.mark.parametrize("goals", [[{"text": "x" * 1_000_000}], [{"text": "recall(train) >= 0.9"}] * 10_000])
+def test_a_large_message_is_refused_in_a_sentence(server, goals, caplog):
+    with connected(server) as socket, caplog.at_level(logging.WARNING, logger="counterpoise.explorer"):
+        told = asked(socket, type="set", seq=1, setting={"alpha": 1, "goals": goals})
+        assert told["message"].startswith(f"A message must have at most {MOST_BYTES} bytes; got ")
+        assert asked(socket, type="set", seq=2, setting=setting())["kind"] == "answer"
+    assert "A message must have at most" in caplog.text
+
+
+def test_a_message_without_end_ends_its_connection_alone(server):
+    goal = {"text": "x" * 5_000_000}
+    with connected(server) as socket:
+        assert json.loads(socket.recv())["type"] == "hello"
+        with suppress(ConnectionClosed):  # perhaps while it is still being sent
+            socket.send(json.dumps({"type": "set", "setting": {"alpha": 1, "goals": [goal]}}))
+        with pytest.raises(ConnectionClosed):
+            socket.recv(timeout=60)
+    with connected(server) as socket:
+        assert asked(socket, type="set", seq=1, setting=setting())["kind"] == "answer"
+
+
+def test_an_answer_repeats_the_number_of_its_question_and_old_ones_are_dropped(server):
+    with connected(server) as socket:
+        for seq in range(1, 31):
+            socket.send(json.dumps({"type": "set", "seq": seq, "setting": setting(alpha=0.3 + seq / 100)}))
+        seen = []
+        while not seen or seen[-1]["seq"] < 30:
+            found = json.loads(socket.recv(timeout=60))
+            if found["type"] == "answer":
+                seen.append(found)
+    numbers = [found["seq"] for found in seen]
+    assert numbers == sorted(numbers)
+    assert seen[-1]["setting"]["alpha"] == pytest.approx(0.6)
+
+
+def test_too_many_messages_are_refused_by_the_documented_limit():
+    times = iter([0.0, 0.0, 0.0, 0.0, 0.5, 0.5])
+    rate = Rate(2.0, 2.0, lambda: next(times))
+    assert [rate.take() for _ in range(5)] == [True, True, False, True, False]
+
+
+def test_the_exported_goals_file_is_read_and_the_exported_model_is_used(server, folder):
+    wanted = setting(alpha=0.7, goals=[{"text": "recall(train) >= 0.6", "bound": 0.7}])
+    with connected(server) as socket:
+        goals = asked(socket, type="export", seq=1, what="goals", setting=wanted)
+        model = asked(socket, type="export", seq=2, what="model", setting=wanted)
+        answer = asked(socket, type="set", seq=3, setting=wanted, exact=True)
+        report = asked(socket, type="export", seq=4, what="report", setting=wanted)
+    read = parse_goals_file(goals["text"].encode(), folder / "explored.toml")
+    assert (read.alpha, [one.goal for one in read.goals]) == (0.7, ["recall(train) >= 0.7"])
+    fitted = load(model["path"])
+    assert last_step(fitted).value_ == pytest.approx(answer["value"], abs=3e-4)
+    page = Path(report["path"]).read_text(encoding="utf-8")
+    assert "recall(train) &gt;= 0.7" in page
+    assert HOSTILE not in page
+
+
+def test_the_commands_serve_a_run_or_write_its_page(server, folder, capsys):
+    assert main(["report", str(folder / "run"), "--interactive", "--json"]) == 0
+    page = Path(json.loads(capsys.readouterr().out)["explorer"])
+    assert page == folder / "run" / "explorer.html"
+    assert HOSTILE not in page.read_text(encoding="utf-8")
+    assert main(["explore", str(folder / "nowhere")]) == 2
+    assert "There is no run folder" in capsys.readouterr().err
+    assert main(["explore", str(folder / "run"), "--port", str(server.port)]) == 2
+    assert f"The server cannot listen on 127.0.0.1, port {server.port}" in capsys.readouterr().err
+
+
+def test_no_row_is_among_what_a_page_is_told(server):
+    with connected(server) as socket:
+        told = socket.recv()
+        answer = asked(socket, type="set", seq=1, setting=setting(), exact=True)
+    known = json.loads(told)
+    assert "income" not in known["datasets"][0]["columns"]  # a column of numbers has too many values to be told
+    assert len(json.dumps(answer)) < 20_000
+    assert Setting.of(answer["setting"]) == Setting.of(setting())

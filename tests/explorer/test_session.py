@@ -1,0 +1,178 @@
+"""A session answers a setting as the library does."""
+
+import warnings
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from counterpoise import GoalClassifier, audit
+from counterpoise.explorer import Setting, session_of_model
+from counterpoise.explorer.views import VIEWS, shown
+from counterpoise.metrics import cvar_loss, rate_table
+from tests.explorer.sessions import CHOSEN, GOALS, SEX, TEST, X, Y, fitted, session
+
+KINDS = ("score", "folds", "pool", "defer")
+_DRAGGED, _RELEASED = 3e-3, 1e-4
+_EDGES = {"score": (1, 2), "folds": (1, 2), "defer": (2, 2)}  # thresholds of a rule: edges, groups
+
+
+def asked(kind, alpha=0.5, bound=0.6, budget=None, **changes):
+    goals = [{"text": GOALS[1], "bound": bound}, {"text": GOALS[2], "on": kind != "pool"}]
+    by = [] if kind == "pool" else ["sex"]
+    defer = 0.2 if kind == "defer" else None
+    if kind == "defer":
+        goals[1] = {"text": "defer_rate(train) <= 0.25"}
+    return Setting.of({"alpha": alpha, "budget": budget, "goals": goals, "by": by, "defer": defer, **changes})
+
+
+def rebalanced(kind, setting):
+    by = {} if kind == "pool" else {"by": setting.by}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        budget = 1.0 if setting.budget is None else setting.budget
+        return fitted(kind).rebalance(alpha=setting.alpha, goals=setting.active, budget=budget, **by)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_path_of_settings_has_the_values_of_the_library(kind):
+    """Whatever was asked before, value and lower bound enclose the optimum that ``rebalance`` finds."""
+    own = session(kind)
+    for alpha, bound, budget in [
+        (0.5, 0.6, None),
+        (0.3, 0.6, None),
+        (0.8, 0.7, None),
+        (0.5, 0.65, 0.02),
+        (1.0, 0.6, None),
+    ]:
+        setting = asked(kind, alpha, bound, budget)
+        library = rebalanced(kind, setting)
+        for exact, tol in ((False, _DRAGGED), (True, _RELEASED)):
+            told = own.answer(setting, exact=exact)
+            assert told["kind"] == "answer"
+            assert told["value"] - told["lower"] <= tol + 1e-6
+            assert told["lower"] - 1e-5 <= library.value_ <= told["value"] + _RELEASED + 1e-5
+            assert all(goal["choice"]["holds"] for goal in told["goals"] if goal["on"])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_shown_of_held_out_rows_is_what_the_exported_model_does(kind):
+    """Decisions, rates and verdicts are those of a model with the mixture that was solved."""
+    own, setting = session(kind), asked(kind)
+    told = own.answer(setting, exact=True)
+    found = own.recent(setting)
+    model = rebalanced(kind, setting)
+    model.mixture_ = found.solved.mixture
+    if kind != "pool":
+        names = model.groups_.names
+        rule = type(model.rules_[0])
+        both = zip(
+            found.solved.models.tolist(), found.solved.thresholds.reshape(-1, *_EDGES[kind]).tolist(), strict=True
+        )
+        edges = [(place, [dict(zip(names, level, strict=True)) for level in levels]) for place, levels in both]
+        model.rules_ = [rule(place, *levels) for place, levels in edges]
+    given = {} if kind == "pool" else {"sensitive_features": {"sex": SEX[TEST]}}
+    decided = model.predict(X[TEST], **given)
+    codes = {"0": 0, "1": 1, "defer": 2}
+    np.testing.assert_array_equal(
+        [codes[str(one)] for one in decided], found.state.held_out["train"].decided(found.solved)
+    )
+    shares = model.predict_proba(X[TEST], **given)
+    losses = shares[np.arange(len(shares)), 1 - Y[TEST]] + 0.2 * (1.0 - shares.sum(axis=1))
+    assert told["losses"]["held_out"]["mean"] == pytest.approx(losses.mean(), abs=1e-5)
+    assert told["losses"]["held_out"]["tail"] == pytest.approx(cvar_loss(losses, 0.5), abs=1e-5)
+    label = {"defer_label": "defer"} if kind == "defer" else {}
+    table = rate_table(decided, Y[TEST], {"sex": SEX[TEST]}, **label)
+    for row, mine in zip(table, told["rates"]["groups"], strict=True):
+        assert mine["group"] == row.group
+        assert {name: value[0] for name, value in mine["rates"].items()} == pytest.approx(
+            {name: row.rates[name] for name in mine["rates"]}, abs=1e-5
+        )
+    goals = [one.goal for one in setting.goals]
+    library = audit(goals, decided, Y[TEST], sensitive_features={"sex": SEX[TEST]}, **label)
+    exact = shown(own, setting, "verdicts")["verdicts"]
+    for verdict, one, quick in zip(exact, library, told["goals"], strict=True):
+        assert verdict["verdict"] == one.verdict
+        assert verdict["low"] == pytest.approx(one.low, abs=1e-5)
+        assert quick["held_out"]["low"] <= verdict["low"] + 1e-6
+        assert quick["held_out"]["estimate"] == pytest.approx(one.estimate, abs=1e-5)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_goals_that_conflict_are_named_with_bounds_that_can_be_met(kind):
+    own = session(kind)
+    setting = asked(
+        kind, bound=0.99, goals=[{"text": GOALS[1], "bound": 0.99}, {"text": "positive_rate(train) <= 0.3"}]
+    )
+    assert own.answer(setting)["kind"] == "unmet"
+    told = own.conflict(setting)
+    assert told["kind"] == "infeasible"
+    assert "cannot hold" in told["message"]
+    assert told["ways"]
+    for way in told["ways"]:
+        bounds = {one["goal"]: one["bound"] for one in way}
+        goals = [{"text": str(one.goal), "bound": bounds.get(str(one.goal))} for one in setting.goals]
+        assert own.answer(asked(kind, goals=goals))["kind"] == "answer"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_view_is_shown(kind):
+    own, setting = session(kind), asked(kind, bound=0.65)
+    found = {view: shown(own, setting, view) for view in VIEWS}
+    curve = found["curve"]
+    assert all(np.diff(curve["mixture"]) <= 1e-9)
+    assert curve["plain"][-1] == pytest.approx(own.answer(setting)["losses"]["held_out"]["plain_mean"], abs=1e-5)
+    points = found["frontier"]["points"]
+    assert len(points) > 5
+    assert all(later[1] <= earlier[1] + 2 * _DRAGGED for earlier, later in pairwise(points))
+    recall = found["ranges"]["ranges"][0]
+    assert recall["tightest"] > 0.65
+    edge = asked(kind, bound=recall["tightest"])
+    assert own.answer(edge)["kind"] == "answer"
+    assert (
+        own.answer(asked(kind, bound=min(recall["tightest"] + 0.02, 1.0)))["kind"] == "unmet"
+        or recall["tightest"] > 0.98
+    )
+    assert found["segments"]["why"] == "the held-out rows came without a data frame of features"
+
+
+def test_a_frontier_is_of_any_two_quantities():
+    own, setting = session(), asked("score")
+    found = shown(own, setting, "frontier", x=0, y=1)
+    assert found["x"] == "recall(train)"
+    assert found["y"] == "false_positive_rate(train)"
+    assert found["points"][0][1] > found["points"][-1][1]  # less recall, fewer false alarms
+    with pytest.raises(ValueError, match="A quantity is the place of a goal, 'error' or 'tail'; got 7"):
+        shown(own, setting, "frontier", x=7)
+    with pytest.raises(ValueError, match="A frontier needs two quantities"):
+        shown(own, setting, "frontier", x=1, y=1)
+
+
+def test_a_session_without_held_out_rows_shows_the_rows_of_choice():
+    own = session_of_model(fitted("score"))
+    told = own.answer(own.start)
+    assert told["rates"]["rows"] == "choice"
+    assert "held_out" not in told["losses"]
+    assert told["goals"][0]["held_out"] is None
+    assert own.start.by == ("sex",)
+
+
+def test_segments_speak_of_the_columns_of_a_frame():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(X, columns=["income", "age", "height"])
+    model = GoalClassifier(fitted("score").estimators_[0], cv="prefit", alpha=0.3, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = model.fit(frame[CHOSEN], Y[CHOSEN])
+        own = session_of_model(model, frame[TEST], Y[TEST])
+        found = shown(own, Setting.of({"alpha": 0.3, "budget": 0.0}), "segments")
+    assert [one["text"].split()[0] for one in found["segments"]][:1] == ["income"], found
+
+
+def test_models_that_cannot_be_explored_are_refused():
+    with pytest.raises(TypeError, match="The explorer shows fitted classifiers that mix models"):
+        session_of_model(GoalClassifier())
+    with pytest.raises(ValueError, match="X came without y"):
+        session_of_model(fitted("score"), X[TEST])
+    with pytest.raises(ValueError, match="These models are mixed by what they say"):
+        session("pool").answer(asked("pool", by=["sex"]))
