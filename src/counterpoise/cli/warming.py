@@ -17,6 +17,7 @@ KERNEL_MODULES = (
     "solvers._ball_kernels",
     "solvers._svm_kernels",
     "mixtures.scores._kernels",
+    "mixtures.class_scores._kernels",
     "boosting.robust_loss",
     "learners._bin_kernels",
     "learners._walk_kernels",
