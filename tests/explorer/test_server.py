@@ -198,3 +198,8 @@ def test_no_row_is_among_what_a_page_is_told(server):
     assert "income" not in known["datasets"][0]["columns"]  # a column of numbers has too many values to be told
     assert len(json.dumps(answer)) < 20_000
     assert Setting.of(answer["setting"]) == Setting.of(setting())
+
+
+def test_a_port_that_cannot_be_is_refused_before_anything_is_read(capsys):
+    assert main(["explore", "nowhere", "--port", "99999"]) == 2
+    assert "port must lie in [0, 65535], 0 for any that is free; got 99999." in capsys.readouterr().err

@@ -1,6 +1,7 @@
 """A session answers a setting as the library does."""
 
 import warnings
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 
 from counterpoise import GoalClassifier, audit
 from counterpoise.explorer import Setting, session_of_model
+from counterpoise.explorer.session import Session
 from counterpoise.explorer.views import VIEWS, shown
 from counterpoise.metrics import cvar_loss, rate_table
 from tests.explorer.sessions import CHOSEN, GOALS, SEX, TEST, X, Y, fitted, session
@@ -176,3 +178,13 @@ def test_models_that_cannot_be_explored_are_refused():
         session_of_model(fitted("score"), X[TEST])
     with pytest.raises(ValueError, match="These models are mixed by what they say"):
         session("pool").answer(asked("pool", by=["sex"]))
+
+
+def test_a_goal_that_was_aimed_at_with_room_is_judged_by_the_bound_of_its_file():
+    plain = session("pool")
+    goal = plain.parts.estimator.goals_[0]
+    aimed = Session(replace(plain.parts, bounds_asked={str(goal): 0.5}))
+    (first, *_), (other, *_) = (one.answer(one.start)["goals"] for one in (aimed, plain))
+    assert first["held_out"]["estimate"] == other["held_out"]["estimate"]
+    assert first["held_out"]["note"].endswith("(of 0.5, as the goals file asks)")
+    assert (first["held_out"]["verdict"], first["bound"]) == ("holds", goal.bound)

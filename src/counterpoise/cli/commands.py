@@ -365,7 +365,7 @@ def explore(
 
             webbrowser.open(server.address)
 
-    explore_run(run, output=output, host=host, port=port, ready=ready)
+    explore_run(run, output=output, host=host, port=port, say=shown.say, ready=ready)
     return DONE
 
 

@@ -6,6 +6,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from counterpoise._base.checks import check_number
+
 
 def explore_run(
     folder: str | Path,
@@ -13,6 +15,7 @@ def explore_run(
     output: str | Path = ".",
     host: str = "127.0.0.1",
     port: int = 0,
+    say: Callable[[str], None] = lambda _: None,
     ready: Callable[[Any], None],
 ) -> None:
     """Serve the explorer of a run until Ctrl-C.
@@ -27,6 +30,8 @@ def explore_run(
         The name of this machine that is listened on: by default nobody else can reach it.
     port : int, default=0
         0 for any that is free.
+    say : callable, optional
+        Told in a line what is being done before that.
     ready : callable
         Called with the server, once it listens: ``ready(server)`` may show ``server.address``.
     """
@@ -41,8 +46,11 @@ def explore_run(
     from counterpoise.explorer.session import Session  # noqa: PLC0415 - as above
     from counterpoise.runs import open_run  # noqa: PLC0415 - as above
 
+    check_number(port, "port", "[0, 65535]", "0 for any that is free")
     logging.getLogger("counterpoise.explorer").setLevel(logging.INFO)
+    say("reads the run, its models and its data files")
     read = read_run(open_run(folder))
+    say("solves its setting, which compiles what is not compiled yet")
     session = Session(read.parts)
     session.answer(session.start)  # whatever compiles, compiles now
     serving = Serving(Conversation(session, RunExporter(session, read, output)), host=host, port=port)

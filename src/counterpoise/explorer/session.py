@@ -186,8 +186,11 @@ class Session:
         return told
 
     def verdicts(self, setting: Setting, said: Mapping[str, ByteArray], *, quick: bool) -> list[dict[str, Any] | None]:
-        """Return what decisions about held-out rows show about each goal; None without such rows."""
-        held, goals = self._views(defers=setting.defer is not None), [one.goal for one in setting.goals]
+        """Return what decisions about held-out rows show about each goal; None without such rows.
+
+        A goal that a run aims at with room is judged by the bound that its goals file asks for, as its report does.
+        """
+        held, goals = self._views(defers=setting.defer is not None), [self._judged(one.goal) for one in setting.goals]
         if held is None:
             return [None] * len(goals)
         refused = [self._why_unasked(goal, held) for goal in goals]
@@ -195,7 +198,15 @@ class Session:
         decided: Any = dict(said)
         told = audit_prepared(confident(listed, self.parts.confidence), Prepared(held, decided), quick=quick)
         audits = iter(told)
-        return [{"verdict": "not asked", "note": why} if why else _verdict(next(audits)) for why in refused]
+        found = [{"verdict": "not asked", "note": why} if why else _verdict(next(audits)) for why in refused]
+        for one, judged, words in zip(setting.goals, goals, found, strict=True):
+            if judged.bound != one.goal.bound:
+                words["note"] = f"{words['note']} (of {judged.bound:g}, as the goals file asks)".strip()
+        return list(found)
+
+    def _judged(self, goal: Goal) -> Goal:
+        asked = self.parts.bounds_asked.get(str(goal))
+        return goal if asked is None else goal.with_bound(asked)
 
     def _why_unasked(self, goal: Goal, held: Views) -> str:
         """Return why the held-out rows cannot answer a goal; nothing where they can."""

@@ -598,7 +598,8 @@ class Explorer {
       part(found.tightest, loose, "band");
       const inside = sense === "<=" ? free > found.tightest : free < found.tightest;
       if (inside) part(found.tightest, free, "f1");
-      row.room.textContent = `Can be met up to ${shown(found.tightest)}; costs nothing from ${shown(free)} on.`;
+      const [toward, away] = sense === "<=" ? ["down", "up"] : ["up", "down"];
+      row.room.textContent = `Can be met ${toward} to ${shown(found.tightest)}; costs nothing from ${shown(free)} ${away}.`;
       row.track.parentNode.title = row.room.textContent;
     });
   }
