@@ -38,6 +38,7 @@ _MOST_LEVEL = 0.96  # of a tail: more classes than share a row then hardly matte
 _HALF, _LEAST = 0.5, 1e-6  # the tail that a risk without one is taken at, and the least that a row above it counts
 _MOST_JOINED = 4  # rules that join in a round
 _N_STEPS, _FOLLOWED = 40, (0.0, 0.5)  # rules that follow prices, at each of these thresholds
+_SURE = 2.0  # standard errors that a rule must save to be moved by labels, where the limits are kept already
 _MAX_NEARER = 30  # rounds in search of what can be offered where limits are out of reach
 _FIRST_STEP = 4.0  # of a price, for a limit missed by one; steps fall with the root of their number
 
@@ -222,7 +223,8 @@ class ClassProgram(NamedTuple):
             value = mixed.solution.value
             idle, best = (0, value) if value < best - _ENOUGH else (idle + 1, best)
             average += (mixed.solution.multipliers - average) / n_rounds
-            more = self._more(columns, mixed.solution, average, seen) if idle < _PATIENCE else None
+            sure = 0.0 if mixed.missing > FEASIBLE else _SURE
+            more = self._more(columns, mixed.solution, average, seen, sure) if idle < _PATIENCE else None
             if more is not None:
                 columns = columns.joined(more)
                 continue
@@ -234,7 +236,7 @@ class ClassProgram(NamedTuple):
         return columns
 
     def _more(
-        self, columns: Columns, solution: MixtureSolution, average: FloatArray, seen: set[bytes]
+        self, columns: Columns, solution: MixtureSolution, average: FloatArray, seen: set[bytes], sure: float
     ) -> Columns | None:
         """Return rules that the labelled rows say would help, at the present multipliers or at their mean.
 
@@ -245,7 +247,7 @@ class ClassProgram(NamedTuple):
         more = self._helping(tried, solution, seen)
         if more is not None or self.limits.goals is None:
             return more
-        return self._helping(list(self._refined(tried, solution)), solution, seen)
+        return self._helping(list(self._refined(tried, solution, sure)), solution, seen)
 
     def _helping(self, rules: list[ClassRule], solution: MixtureSolution, seen: set[bytes]) -> Columns | None:
         """Return those rules whose labelled cost is below that of the pool."""
@@ -264,7 +266,7 @@ class ClassProgram(NamedTuple):
                 chosen.append(place)
         return tried.only(chosen) if chosen else None
 
-    def _refined(self, rules: list[ClassRule], solution: MixtureSolution) -> Iterator[ClassRule]:
+    def _refined(self, rules: list[ClassRule], solution: MixtureSolution, sure: float = 0.0) -> Iterator[ClassRule]:
         """Yield rules of one tier, moved to where labels say that they cost least."""
         prices = np.tensordot(solution.multipliers, self.limits.tensors, axes=1) if self.limits.has_any else 0.0
         known = self.known
@@ -273,7 +275,7 @@ class ClassProgram(NamedTuple):
         costs += mass[:, None] * np.broadcast_to(prices, known.shape)[groups, codes]
         for rule in rules:
             if isinstance(rule, TierRule) and rule.level == 0:
-                yield refined(rule, PricedRows(known.probabilities[TRAIN][rule.model], groups, costs))
+                yield refined(rule, PricedRows(known.probabilities[TRAIN][rule.model], groups, costs), sure)
 
     def _candidates(self, columns: Columns, solution: MixtureSolution, average: FloatArray) -> Iterator[ClassRule]:
         mixed = columns.losses @ solution.mixture

@@ -3,7 +3,8 @@
 A rule of the largest benefit follows the probabilities, and where these are a little wrong its labelled cost at the
 same dual can be lowered: a constant added to the benefit of one answer lets it win more rows or fewer, those of the
 smallest margins first. So the best constant is the cheapest prefix of the rows by margin, found exactly, answer by
-answer. On covertype, every recall at least 0.7, that took the error from 0.281 to 0.262.
+answer. On covertype, every recall at least 0.7, that took the error from 0.281 to 0.271, on other rows from 0.285 to
+0.272.
 """
 
 from typing import NamedTuple
@@ -27,8 +28,10 @@ class PricedRows(NamedTuple):
     costs: FloatArray  # (n_rows, n_answers)
 
 
-def refined(rule: TierRule, rows: PricedRows) -> TierRule:
+def refined(rule: TierRule, rows: PricedRows, sure: float = 0.0) -> TierRule:
     """Return a rule of one tier with constants for its answers that lower its cost on the rows.
+
+    Only those that save more than ``sure`` standard errors: labels are noisy, and where rows are few so is the best.
 
     Examples
     --------
@@ -48,7 +51,7 @@ def refined(rule: TierRule, rows: PricedRows) -> TierRule:
             places = places[np.random.default_rng(0).permutation(places.size)[:_MOST_ROWS]]
         if places.size:
             worth = _benefits(rule, rows.probabilities[places], group)
-            benefits[group] += _constants(worth, rows.costs[places])
+            benefits[group] += _constants(worth, rows.costs[places], sure)
     return rule._replace(benefits=benefits)
 
 
@@ -61,13 +64,13 @@ def _benefits(rule: TierRule, probabilities: FloatArray, group: int) -> FloatArr
     return np.asarray(found)
 
 
-def _constants(worth: FloatArray, costs: FloatArray) -> FloatArray:
+def _constants(worth: FloatArray, costs: FloatArray, sure: float) -> FloatArray:
     """Return constants for the answers, found one after another."""
     worth, moved = worth.copy(), np.zeros(worth.shape[1])
     for _ in range(_N_SWEEPS):
-        steps = [_best_step(worth, costs, answer) for answer in range(moved.size)]
+        steps = [_best_step(worth, costs, answer, sure) for answer in range(moved.size)]
         for answer in np.argsort([-one.gain for one in steps], kind="stable").tolist():  # whatever the classes' order
-            step = _best_step(worth, costs, answer).constant
+            step = _best_step(worth, costs, answer, sure).constant
             moved[answer] += step
             worth[:, answer] += step
         if not any(one.gain for one in steps):
@@ -80,7 +83,7 @@ class _Step(NamedTuple):
     gain: float  # what it saves
 
 
-def _best_step(worth: FloatArray, costs: FloatArray, answer: int) -> _Step:
+def _best_step(worth: FloatArray, costs: FloatArray, answer: int, sure: float) -> _Step:
     """Return the constant for an answer above just those margins whose rows cost least in total, if any costs less."""
     others, rows = worth.copy(), np.arange(len(worth))
     others[:, answer] = -np.inf
@@ -93,5 +96,6 @@ def _best_step(worth: FloatArray, costs: FloatArray, answer: int) -> _Step:
     can_cut = np.diff(edges) > 2 * room
     now = int(np.searchsorted(sorted_margins, 0.0))
     place = int(np.where(can_cut, totals, np.inf).argmin())
-    gain = float(totals[now] - totals[place])
-    return _Step(float((edges[place] + edges[place + 1]) / 2), gain) if gain > _ROUNDING else _Step(0.0, 0.0)
+    gain, changed = float(totals[now] - totals[place]), added[order[min(now, place) : max(now, place)]]
+    is_enough = gain > max(_ROUNDING, sure * float(np.sqrt(changed @ changed)))
+    return _Step(float((edges[place] + edges[place + 1]) / 2), gain) if is_enough else _Step(0.0, 0.0)
