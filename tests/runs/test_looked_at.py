@@ -95,13 +95,3 @@ def test_columns_that_are_not_there_are_refused_before_anything_is_trained(goals
     with pytest.raises(DataError, match=text):
         fit_run(goals_file(BY_SEX, replace={old: new}))
     assert [path.name for path in tmp_path.iterdir()] == ["goals.toml"]
-
-
-def test_a_pool_of_scores_of_more_than_two_classes_is_refused_before_training(loans_folder, tmp_path):
-    """What to leave out is told, and where such rules can be chosen."""
-    pd.read_csv(loans_folder / "loans.csv").dropna(subset="job").to_csv(tmp_path / "loans.csv", index=False)
-    text = BY_SEX.replace("{folder}", str(tmp_path)).replace('"paid"', '"job"').replace('baseline = "today"\n', "")
-    text = text.replace('goals = ["abs(recall(train, sex=F) - recall(train, sex=M)) <= 0.05"]', "goals = []")
-    (tmp_path / "goals.toml").write_text(text.replace(', by = ["sex", "baseline"]', ""), encoding="utf-8")
-    with pytest.raises(DataError, match=r"method.parameters.scores: .*column 'job' holds .*Leave scores out"):
-        fit_run(tmp_path / "goals.toml")
