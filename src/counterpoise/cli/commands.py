@@ -341,7 +341,8 @@ def explore(
 ) -> int:
     """Explore a run in a browser: move the tail and the bounds of its goals, and watch the trade-off.
 
-    Prints an address with a secret token, and serves it until Ctrl-C. Nothing is trained. Give it only to people who may see the data.
+    Prints an address with a secret token, and serves it until Ctrl-C. Nothing is trained. Give the address only to
+    people who may see the data.
 
     Parameters
     ----------
