@@ -262,7 +262,7 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
         tables = with_train(Table(X, y, sensitive_features, baseline, sample_weight=sample_weight), datasets)
         used = {name for goal in self.goals_ for name in goal.datasets}
         given = {name: table.X for name, table in tables.items() if name in used}
-        scores = {name: self._scores(_checked_dataset(self, rows, name)) for name, rows in given.items()}
+        scores = {name: self._scores(_checked(self, rows, name)) for name, rows in given.items()}
         if self.decision == "threshold":
             labels = {name: self.classes_[(one > 0).astype(np.int64)] for name, one in scores.items()}
             return [goal.evaluate(labels, tables, pos_label=self._positive) for goal in self.goals_]
@@ -389,12 +389,11 @@ class _Rows(NamedTuple):
 
     def checked(self, name: str, model: ConstrainedClassifier) -> Any:
         """Return the features of a dataset as numbers."""
-        return self.known[name] if name in self.known else _checked_dataset(model, self.tables[name].X, name)
+        return self.known[name] if name in self.known else _checked(model, self.tables[name].X, name)
 
 
-def _checked_dataset(model: ConstrainedClassifier, X: Any, name: str) -> Any:
-    return checked_features(X, name, "to score its rows by", partial(_checked, model))
-
-
-def _checked(model: ConstrainedClassifier, X: Any) -> Any:
+def _checked(model: ConstrainedClassifier, X: Any, name: str | None = None) -> Any:
+    """Return rows as numbers; those of a dataset are named in errors."""
+    if name is not None:
+        return checked_features(X, name, "to score its rows by", partial(_checked, model))
     return validate_data(model, X, reset=False, accept_sparse="csr", dtype=_FLOATS)

@@ -4,9 +4,10 @@ from itertools import product
 from typing import NamedTuple
 
 import numpy as np
+import pytest
 from scipy.optimize import linprog
 
-from counterpoise.goals import Table, as_goals, bind
+from counterpoise.goals import InfeasibleGoals, Table, as_goals, bind
 from counterpoise.mixtures.answers import Answers, find_positive
 from counterpoise.mixtures.choosing import as_aim
 from counterpoise.mixtures.scores.choosing import choose_rules
@@ -177,6 +178,25 @@ def _value(problem, losses, said, mass, rows, bounds):
     if _solved(np.zeros(losses.shape[1]), rows, bounds) is None:
         return None
     return minimize_risk(losses, objective, sample_weight=mass, rows=rows, bounds=bounds, tol=2e-8).value
+
+
+def proven(problem, tol):
+    """Return our choice and the rows, after checks: value and bound enclose the optimum of the written-out program.
+
+    Where that has none, goals conflict, those that are said to; then None.
+    """
+    best = written_out(problem)
+    if best is None:
+        with pytest.raises(InfeasibleGoals) as caught:
+            chosen(problem)
+        kept = problem._replace(goals=[str(goal) for goal in caught.value.conflict], budget=None)
+        assert written_out(kept) is None, "the goals that are said to conflict do not"
+        return None
+    choice, ranked = chosen(problem, tol)
+    assert choice.value == pytest.approx(best, abs=1e-6)
+    assert choice.lower <= best + 1e-8
+    assert choice.value - choice.lower <= 1e-6
+    return choice, ranked
 
 
 def _tail(losses, mass, alpha, rows, bounds):

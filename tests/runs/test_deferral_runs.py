@@ -62,7 +62,7 @@ def run(folder):
 
 
 @pytest.fixture(scope="module")
-def test_rows(run, folder):
+def held_rows(run, folder):
     """Return the test rows, and how likely each answer is there."""
     part, model = load_data(run.settings, folder).splits["test"], run.model()
     shares = model.predict_proba(part.X, sensitive_features=part.groups, baseline=part.baseline, deferral=True)
@@ -74,8 +74,8 @@ def one(run, quantity, method="mixture", split="test", settings="", alpha=None):
     return row.value
 
 
-def test_errors_deferrals_and_losses_are_those_of_the_shares(run, test_rows):
-    part, shares = test_rows
+def test_errors_deferrals_and_losses_are_those_of_the_shares(run, held_rows):
+    part, shares = held_rows
     deferred = shares[:, 2]
     wrong = 1 - shares[np.arange(len(part.y)), (part.y == "yes").astype(int)] - deferred
     assert one(run, "error") == pytest.approx(wrong.mean(), abs=1e-12)
@@ -87,8 +87,8 @@ def test_errors_deferrals_and_losses_are_those_of_the_shares(run, test_rows):
     assert [row.quantity for row in run.results() if row.quantity == "defer rate" and row.method == "average"] == []
 
 
-def test_answers_as_drawn_are_counted_by_group_and_kind(run, test_rows):
-    part, model = test_rows[0], run.model()
+def test_answers_as_drawn_are_counted_by_group_and_kind(run, held_rows):
+    part, model = held_rows[0], run.model()
     said = model.predict(part.X, sensitive_features=part.groups, baseline=part.baseline)
     rates = ["defer_rate", "decided_error_rate", "error_rate", "churn"]
     told = {"pos_label": "yes", "defer_label": "defer", "baseline": part.baseline}
@@ -130,13 +130,13 @@ def test_predictions_name_deferred_rows_and_how_likely_they_are(run, folder, tmp
     assert (found["probability defer"][found["prediction"] == "defer"] > 0).all()
 
 
-def test_evaluate_and_certify_know_who_is_deferred(run, folder, test_rows):
+def test_evaluate_and_certify_know_who_is_deferred(run, folder, held_rows):
     found = evaluate_run(run, folder / "loans.csv")
     assert found.as_dict()["defer_rate"] == found.defer_rate > 0
     assert f"deferred: {found.defer_rate:.4f} of the rows; error {found.decided_error:.4f} among the others" in str(
         found
     )
-    part, model = test_rows[0], run.model()
+    part, model = held_rows[0], run.model()
     said = model.predict(part.X, sensitive_features=part.groups, baseline=part.baseline)
     (audit,) = certify_run(run, goals=["defer_rate(train) <= 0.2"])
     assert audit.estimate == np.mean(said == "defer")

@@ -14,15 +14,14 @@ import numpy as np
 
 from counterpoise._base.checks import check_confidence
 from counterpoise._base.text_table import text_table
-from counterpoise._base.types import AnyArray, ArrayLike
+from counterpoise._base.types import ArrayLike
 from counterpoise.goals.binding import Views
 from counterpoise.goals.bound import WrittenOut
-from counterpoise.goals.evaluation import Prepared, prepare
+from counterpoise.goals.evaluation import Prepared, prepare, said_by
 from counterpoise.goals.expressions import Several
 from counterpoise.goals.goal import Goal
 from counterpoise.goals.population import Standing, shortage, standing, tightened_goal
 from counterpoise.goals.reading import as_goals
-from counterpoise.goals.rows import DEFAULT
 from counterpoise.goals.tables import Table, as_tables, classes_of, table_of, with_train
 from counterpoise.theory.confidence import Bounds
 
@@ -168,7 +167,7 @@ def certify(
         raise ValueError("An audit needs held-out rows: pass X and y, or datasets; got neither.")
     listed = as_goals(goals)
     names = dict.fromkeys(name for goal in listed for name in goal.datasets)
-    predictions = {name: _predicted(model, name, table_of(tables, name)) for name in names}
+    predictions = {name: said_by(model, name, table_of(tables, name)) for name in names}
     last = model.steps[-1][1] if hasattr(model, "steps") else model
     positive = getattr(last, "pos_label", None) if pos_label is None else pos_label
     known = _several_classes(getattr(last, "classes_", None))
@@ -384,18 +383,3 @@ def _worst_estimate(goal: Goal, estimates: Sequence[float]) -> tuple[int, float]
     """Return which of the parts is the worst on the rows, and its value; one without a value is not."""
     known = [(place, value) for place, value in enumerate(estimates) if not np.isnan(value)]
     return (max if goal.sense == "<=" else min)(known or [(0, np.nan)], key=lambda one: one[1])
-
-
-def _predicted(model: Any, name: str, table: Table) -> AnyArray:
-    ask: Callable[[Any], Any] | None = getattr(model, "predict", model if callable(model) else None)
-    if ask is not None:
-        if table.X is None:
-            raise ValueError(f"Dataset {name!r} has no X for the model to predict: pass X, or the predictions instead.")
-        return np.asarray(ask(table.X))
-    if isinstance(model, Mapping):
-        if name not in model:
-            raise ValueError(f"predictions must cover dataset {name!r}; got {', '.join(map(repr, model))} only.")
-        return np.asarray(model[name])
-    if name != DEFAULT:
-        raise ValueError(f"predictions must be a dict by dataset where goals speak of {name!r}; got one array.")
-    return np.asarray(model)

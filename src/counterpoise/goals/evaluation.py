@@ -1,6 +1,6 @@
 """Predictions of any kind as numbers from 0 to 1 beside the tables they belong to."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,7 +9,7 @@ from counterpoise._base.checks import as_numbers, value_range
 from counterpoise._base.types import AnyArray, ArrayLike, FloatArray
 from counterpoise.goals.binding import Linear, Views, tally_rates
 from counterpoise.goals.classes import Classes, check_defer_label, where_deferred
-from counterpoise.goals.rows import Dataset
+from counterpoise.goals.rows import DEFAULT, Dataset
 from counterpoise.goals.tables import Table, as_tables, classes_of, table_of
 
 
@@ -127,3 +127,19 @@ def _from_scores(array: AnyArray, classes: Classes, name: str) -> FloatArray:  #
     scores = as_numbers(array, name).astype(np.float64)
     value_range(scores, name)
     return np.clip(0.5 + scores, 0.0, 1.0)
+
+
+def said_by(model: Any, name: str, table: Table) -> AnyArray:
+    """Return what a model says about the rows of a dataset: asked, or told in its place."""
+    ask: Callable[[Any], Any] | None = getattr(model, "predict", model if callable(model) else None)
+    if ask is not None:
+        if table.X is None:
+            raise ValueError(f"Dataset {name!r} has no X for the model to predict: pass X, or the predictions instead.")
+        return np.asarray(ask(table.X))
+    if isinstance(model, Mapping):
+        if name not in model:
+            raise ValueError(f"predictions must cover dataset {name!r}; got {', '.join(map(repr, model))} only.")
+        return np.asarray(model[name])
+    if name != DEFAULT:
+        raise ValueError(f"predictions must be a dict by dataset where goals speak of {name!r}; got one array.")
+    return np.asarray(model)

@@ -176,6 +176,23 @@ def posed(selection: Selection, aim: Aim) -> Game:
     return Game(losses, risk, weight, goals)
 
 
+def value_of(evidence: Evidence, aim: Aim, mixture: FloatArray) -> float:
+    """Return what a mixture comes to of what was to be made small."""
+    return posed(select(evidence, aim), aim).value(mixture)
+
+
+def check_fixed(alone: Evidence, aim: Aim, violation: float, best: float) -> None:
+    """Refuse one rule that misses the goals, where a mixture meets them with a risk of ``best``."""
+    if violation <= 0:
+        return
+    missed = [str(check) for check in alone.answers.checks(aim.goals, np.ones(1)) if not check.holds]
+    raise ValueError(
+        f"No fixed rule was found that meets the goals. The nearest: {'; '.join(missed) or 'above the budget'}. "
+        "This is a search, no proof that there is none. A mixture of rules meets them, with a risk of "
+        f"{best:.4g}: set decision='sticky', loosen a bound, or name more columns in by."
+    )
+
+
 def choose_nearest(selection: Selection, aim: Aim) -> Choice:
     """Choose the mixture that misses the goals least, of those the one with the least risk; no budget limits it."""
     assert selection.goals is not None  # noqa: S101 - they cannot be met

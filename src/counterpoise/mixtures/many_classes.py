@@ -12,11 +12,11 @@ from counterpoise._base.types import AnyArray, ArrayLike, FloatArray, IntArray
 from counterpoise.goals.classes import check_defer_label
 from counterpoise.mixtures.answers import TRAIN, Answers, Positive, find_positive
 from counterpoise.mixtures.cautions import warn_of_the_average
-from counterpoise.mixtures.choosing import Aim, Evidence, select
+from counterpoise.mixtures.choosing import Aim, Evidence, select, value_of
 from counterpoise.mixtures.class_scores.calibration import Calibration, no_calibration
 from counterpoise.mixtures.class_scores.choosing import ClassChoice, choose_class_rules, unless_usual
 from counterpoise.mixtures.class_scores.evidence import ClassEvidence, Known
-from counterpoise.mixtures.class_scores.fixed import as_fixed, search_fixed, value_of
+from counterpoise.mixtures.class_scores.fixed import as_fixed, search_fixed
 from counterpoise.mixtures.class_scores.probabilities import ProbabilityPool
 from counterpoise.mixtures.class_scores.tiers import ClassRule, argmax_rule
 from counterpoise.mixtures.game import Choice
@@ -152,12 +152,7 @@ class ClassRuleClassifier(RuleClassifier):
         aim, known = self._aim(), self._known(evidence)
         rule = search_fixed(known, aim, self.rules_, self.multipliers_).rule
         alone = known.as_evidence([rule])
-        values = {
-            "value": value_of(alone, aim, np.ones(1)),
-            "mixture_value": value_of(self._told(evidence), aim, self.mixture_),
-            "checks": tuple(alone.answers.checks(aim.goals, np.ones(1))),
-        }
-        return {"kind": FIXED, "threshold": None, "model": rule.model, "rule": rule, **values}
+        return self._facts_of(rule, alone, evidence, aim)
 
     def _check_loaded_members(self) -> None:
         if not self._has_class_rules:

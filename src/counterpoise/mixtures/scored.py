@@ -16,7 +16,7 @@ from counterpoise.goals import Table
 from counterpoise.goals.tables import with_train
 from counterpoise.mixtures.answers import TRAIN, Answers
 from counterpoise.mixtures.cautions import warn_of_the_average
-from counterpoise.mixtures.choosing import Aim, Evidence, as_aim, select
+from counterpoise.mixtures.choosing import Aim, Evidence, as_aim, select, value_of
 from counterpoise.mixtures.deferring import Deferring
 from counterpoise.mixtures.draws import check_key
 from counterpoise.mixtures.folds import spread
@@ -29,7 +29,7 @@ from counterpoise.mixtures.ranking import Ranking
 from counterpoise.mixtures.scores.asking import RuleMember, ScorePool
 from counterpoise.mixtures.scores.choosing import RuleChoice, choose_rules, mean_loss, unless_usual
 from counterpoise.mixtures.scores.evidence import Ranked, ScoreEvidence, rank
-from counterpoise.mixtures.scores.fixed import as_fixed, search_fixed, value_of
+from counterpoise.mixtures.scores.fixed import as_fixed, search_fixed
 from counterpoise.mixtures.scores.groups import UNKNOWN, as_columns, find_groups
 from counterpoise.theory.risks import Risk
 
@@ -364,6 +364,10 @@ class RuleClassifier(Ranking, Judged, Deferring, RandomizedClassifier):
         aim, ranked = self._aim(), rank(evidence, self.groups_)
         found = search_fixed(ranked, aim, ranked.as_cuts(self.rules_), self.mixture_, self.multipliers_)
         rule, alone = ranked.as_rules(found.rule)[0], ranked.as_evidence(found.rule)
+        return self._facts_of(rule, alone, evidence, aim)
+
+    def _facts_of(self, rule: Any, alone: Evidence, evidence: Any, aim: Aim) -> dict[str, Any]:
+        """Return what is told about one rule in the place of the mixture."""
         values = {
             "value": value_of(alone, aim, np.ones(1)),
             "mixture_value": value_of(self._told(evidence), aim, self.mixture_),

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from counterpoise._base.types import FloatArray
-from counterpoise.mixtures.choosing import Aim, Evidence, posed, select
+from counterpoise.mixtures.choosing import Aim, check_fixed, value_of
 from counterpoise.mixtures.class_scores.choosing import (
     Asked,
     ClassChoice,
@@ -123,21 +123,10 @@ def _follow(program: ClassProgram, tried: _Tried, model: int, prices: FloatArray
         at = np.maximum(at + _FIRST_STEP / (1.0 + step) ** 0.5 * excess / program.limits.sizes, 0.0)
 
 
-def value_of(evidence: Evidence, aim: Aim, mixture: FloatArray) -> float:
-    """Return what a mixture comes to of what was to be made small."""
-    return posed(select(evidence, aim), aim).value(mixture)
-
-
 def as_fixed(known: Known, aim: Aim, best: ClassChoice) -> tuple[ClassChoice, float]:
     """Return a rule without draws that meets the goals, and how much more risk it has than the best mixture."""
     found = search_fixed(known, aim, best.rules, best.multipliers)
     alone = known.as_evidence([found.rule])
-    if found.violation > 0:
-        missed = [str(check) for check in alone.answers.checks(aim.goals, np.ones(1)) if not check.holds]
-        raise ValueError(
-            f"No fixed rule was found that meets the goals. The nearest: {'; '.join(missed) or 'above the budget'}. "
-            "This is a search, no proof that there is none. A mixture of rules meets them, with a risk of "
-            f"{best.value:.4g}: set decision='sticky', loosen a bound, or name more columns in by."
-        )
+    check_fixed(alone, aim, found.violation, best.value)
     value = value_of(alone, aim, np.ones(1))
     return best.only(found.rule, value), max(value - best.value, 0.0)

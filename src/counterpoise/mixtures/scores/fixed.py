@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from counterpoise._base.types import AnyArray, BoolArray, FloatArray, IntArray
-from counterpoise.mixtures.choosing import Aim, Evidence, posed, select
+from counterpoise.mixtures.choosing import Aim, check_fixed, value_of
 from counterpoise.mixtures.scores.choosing import Asked, RuleChoice, limits_of, mean_loss, pose, within_budget
 from counterpoise.mixtures.scores.cuts import Cuts
 from counterpoise.mixtures.scores.evidence import Ranked
@@ -254,22 +254,11 @@ def _rounded(key: AnyArray | tuple[float, float]) -> tuple[float, float]:
     return round(float(key[0]), 11), round(float(key[1]), 11)
 
 
-def value_of(evidence: Evidence, aim: Aim, mixture: FloatArray) -> float:
-    """Return what a mixture comes to of what was to be made small."""
-    return posed(select(evidence, aim), aim).value(mixture)
-
-
 def as_fixed(ranked: Ranked, aim: Aim, best: RuleChoice) -> tuple[RuleChoice, float]:
     """Return a fixed rule that meets the goals as a mixture of one, and how much more risk it has than the best."""
     found = search_fixed(ranked, aim, best.rules, best.mixture, best.multipliers)
     alone = ranked.as_evidence(found.rule)
-    if found.violation > 0:
-        missed = [str(check) for check in alone.answers.checks(aim.goals, np.ones(1)) if not check.holds]
-        raise ValueError(
-            f"No fixed rule was found that meets the goals. The nearest: {'; '.join(missed) or 'above the budget'}. "
-            "This is a search, no proof that there is none. A mixture of rules meets them, with a risk of "
-            f"{best.value:.4g}: set decision='sticky', loosen a bound, or name more columns in by."
-        )
+    check_fixed(alone, aim, found.violation, best.value)
     value = value_of(alone, aim, np.ones(1))
     choice = best._replace(rules=found.rule, mixture=np.ones(1), value=value, cost=0.0)
     return choice, max(value - best.value, 0.0)  # the best mixture is known to its gap
