@@ -9,14 +9,13 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from exact_stumps import BestStump, all_answers
+from exact_stumps import BestStump
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from inside_problems import PARITY, Rows, boosted, make_people
 from oracles import Problem, least_cvar, least_risk
 from scipy.sparse import csr_array
-from sklearn.datasets import load_iris, make_classification
-from sklearn.dummy import DummyClassifier
-from sklearn.linear_model import LogisticRegression
+from sklearn.datasets import load_iris
 from sklearn.tree import DecisionTreeClassifier
 
 from counterpoise import LPBoostClassifier, persist
@@ -28,46 +27,6 @@ from counterpoise.theory.risks import KL, Mean, WorstGroup
 
 warnings.simplefilter("ignore", CostlyTail)
 CLOSE = 2e-3  # rounds end where no model lowers the risk by 1e-3, of mixtures that are known to a part of that
-
-
-class Rows:
-    """Labelled rows of two groups, and unlabelled ones with the answers of a deployed model."""
-
-    def __init__(self, seed, n_classes=2):
-        rng = np.random.default_rng(seed)
-        n_train, n_mail = int(rng.integers(12, 40)), int(rng.integers(5, 20))
-        self.X = rng.integers(0, 7, size=(n_train + n_mail, 2)).astype(float)
-        noise = rng.normal(size=n_train + n_mail)
-        levels = self.X[:, 0] - 0.7 * self.X[:, 1] + 1.5 * noise
-        labels = np.searchsorted(np.quantile(levels, np.arange(1, n_classes) / n_classes), levels)
-        labels[:n_classes] = np.arange(n_classes)
-        self.train, self.mail = slice(0, n_train), slice(n_train, None)
-        self.y, self.baseline = labels[self.train], rng.permutation(labels)[self.mail]
-        self.sex = np.where(rng.random(n_train) + 0.1 * (self.y > 0) > 0.5, "M", "F")
-        self.sex[:2], self.sex[2:4] = "M", "F"
-        self.weight = rng.integers(1, 4, n_train).astype(float) if seed % 2 else np.ones(n_train)
-        self.said = all_answers(self.X, np.arange(n_classes))
-
-    @property
-    def losses(self):
-        """Return where each stump errs on the labelled rows."""
-        return (self.said[self.train] != self.y[:, None]).astype(float)
-
-    def share(self, said, rows):
-        """Return the weighted share of some labelled rows of which something is said, for each stump."""
-        return self.weight[rows] @ said[self.train][rows] / self.weight[rows].sum()
-
-    def gap(self):
-        """Return the difference of the groups' positive rates, for each stump."""
-        women, men = (self.share(self.said == 1, self.sex == sex) for sex in "FM")
-        return women - men
-
-    def fit(self, **params):
-        """Fit inside goals."""
-        model = LPBoostClassifier(BestStump(), **{"n_estimators": 80, "random_state": 0, **params})
-        datasets = {"mail": Table(self.X[self.mail], baseline=self.baseline)}
-        given = {"sensitive_features": {"sex": self.sex}, "datasets": datasets}
-        return model.fit(self.X[self.train], self.y, self.weight, **given)
 
 
 def asked(rows, parity, recall, churn):
@@ -161,19 +120,7 @@ def test_goals_out_of_reach_end_early_with_the_mixture_that_is_nearest():
 
 @pytest.fixture(scope="module")
 def people():
-    X, y = make_classification(1200, 6, n_informative=4, flip_y=0.1, class_sep=0.7, random_state=1)
-    rng = np.random.default_rng(0)
-    return X, np.where(y == 1, "yes", "no"), np.where(X[:, 0] + y + rng.normal(size=1200) > 0.5, "M", "F")
-
-
-PARITY = "demographic_parity_difference(train, by=sex) <= 0.05"
-
-
-def boosted(people, given=None, **params):
-    X, y, sex = people
-    settings = {"n_estimators": 12, "alpha": 1.0, "goals": [PARITY], "random_state": 0}
-    model = LPBoostClassifier(**{"estimator": HistogramTree(3), **settings, **params})
-    return model.fit(X, y, sensitive_features={"sex": sex}, **given or {})
+    return make_people()
 
 
 def test_rounds_tell_how_the_mixture_stands(people):
@@ -253,69 +200,6 @@ def test_other_datasets_are_set_aside_too(people):
     one = {"datasets": {"mail": Table(np.zeros((1, 6)))}}
     alone = boosted(people, one, goals="coverage(mail) <= 0.9", validation_fraction=0.3, n_estimators=2)
     assert alone._kept.answers.tables["mail"].n_samples == 1
-
-
-def test_goals_are_not_met_on_rows_that_trained_for_them_alone(people):
-    """A baseline that tossed coins can be learnt by heart, and not be guessed on other rows."""
-    X, y, _ = people
-    rng = np.random.default_rng(4)
-    mail = Table(rng.normal(size=(200, 6)), baseline=np.where(rng.random(200) < 0.5, "yes", "no"))
-    given = {"datasets": {"mail": mail}, "X_val": X[:400], "y_val": y[:400]}
-    learner = DecisionTreeClassifier(random_state=0)
-    with pytest.raises(InfeasibleGoals, match=r"churn\(mail\) <= 0\.2"):
-        boosted(people, given, goals="churn(mail) <= 0.2", estimator=learner, n_estimators=4)
-
-
-@pytest.mark.parametrize("estimator", [LogisticRegression(), HistogramTree(2), DummyClassifier(strategy="stratified")])
-def test_the_bound_of_a_learner_that_is_not_exact_is_never_above_what_was_reached(people, estimator):
-    seen = []
-    model = boosted(people, estimator=estimator, callbacks=[seen.append], n_estimators=8)
-    assert all(done.standing.bound <= done.standing.value for done in seen)
-    assert model.bound_if_learner_exact_ <= model.value_ + 1e-12
-
-
-def test_after_rebalance_nothing_is_known_of_what_others_could_reach(people):
-    model = boosted(people)
-    assert np.isfinite(model.bound_if_learner_exact_)
-    assert model.rebalance(goals=[]).bound_if_learner_exact_ == -np.inf
-
-
-def test_stages_that_cannot_meet_the_goals_miss_them_least(people):
-    model = boosted(people, goals=[PARITY, "recall(train) >= 0.6"], n_estimators=6)
-    stages = list(model.staged_predict_proba(people[0]))
-    assert len(stages) == len(model.estimators_)
-    np.testing.assert_allclose(stages[-1], model.predict_proba(people[0]), atol=1e-9)
-
-
-def test_the_deployed_model_may_be_told_as_of_every_classifier(people):
-    X, y, sex = people
-    goals = [PARITY, "churn(train) <= 0.3"]
-    told = boosted(people, {"baseline": y}, goals=goals)
-    as_table = boosted(people, {"table": Table(X, baseline=y)}, goals=goals)  # beside which columns still count
-    np.testing.assert_array_equal(told.mixture_, as_table.mixture_)
-    assert told.check_goals()[1].holds
-    given = {"baseline": y[400:], "X_val": X[:400], "y_val": y[:400]}
-    given |= {"sensitive_features_val": {"sex": sex[:400]}, "baseline_val": y[:400]}
-    settings = {"n_estimators": 4, "alpha": 1.0, "goals": goals, "random_state": 0}
-    model = LPBoostClassifier(HistogramTree(3), **settings)
-    model.fit(X[400:], y[400:], sensitive_features={"sex": sex[400:]}, **given)
-    assert all(check.holds for check in model.check_goals())
-
-
-def test_a_goal_that_others_could_meet_alone_is_not_said_to_be_impossible():
-    """Of the two goals either can be met by a stump that says the same of everybody."""
-    rows = Rows(3)
-    goals = ["recall(train) >= 0.97", "false_positive_rate(train) <= 0.03"]
-    with pytest.raises(InfeasibleGoals, match=r"found that meets recall.* and ") as caught:
-        rows.fit(goals=goals, alpha=1.0)
-    assert not caught.value.proven
-    assert [str(goal) for goal in caught.value.conflict] == goals
-    missed = sum(check.violation for check in caught.value.closest.check_goals())
-    assert caught.value.least_violation == pytest.approx(missed)
-    assert caught.value.ways_out
-    for way in caught.value.ways_out:
-        others = [str(goal) for goal in caught.value.conflict if goal not in way]
-        assert rows.fit(goals=[*others, *map(str, way.values())], alpha=1.0).check_goals()[0].holds
 
 
 def test_folds_judge_rows_of_all_datasets_by_models_that_did_not_see_them(people):
