@@ -12,42 +12,19 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from loan_tables import CHOOSE, DEFER, GOALS, KEY, loans, make_folder
 
 import counterpoise as cp
 from counterpoise.cli import main
 from counterpoise.goals import Table
 
 GUIDE = Path(__file__).parents[2] / "docs" / "guide" / "rules_anywhere.md"
-N = 10_000
-KEY = "a key of this test"
-GOALS = ["recall(train) >= 0.8", "abs(positive_rate(train, sex=F) - positive_rate(train, sex=M)) <= 0.02"]
-
-
-def loans(n_rows=N):
-    rng = np.random.default_rng(0)
-    sex = rng.choice(["F", "M"], n_rows)
-    truth = rng.normal(size=n_rows) + 0.5 * (sex == "M")
-    paid = (rng.random(n_rows) < 1 / (1 + np.exp(1 - 2 * truth))).astype(int)
-    p, q = (1 / (1 + np.exp(-(truth + noise * rng.normal(size=n_rows)))) for noise in (0.7, 0.8))
-    old = (truth + rng.normal(size=n_rows) > 1).astype(int)
-    return pd.DataFrame({"id": np.arange(n_rows) + 7, "sex": sex, "p": p, "q": q, "old": old, "paid": paid})
-
-
-CHOOSE = ["choose", "loans.csv", "--target", "paid", "--score", "p", "--score", "q", "--by", "sex", "--key", KEY]
-CHOOSE += [word for goal in GOALS for word in ("--goal", goal)]
-DEFER = ["--goal", "defer_rate(train) <= 0.1", "--defer-cost", "0.1", "--alpha", "0.5", "--budget", "0.05"]
 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
     """Return a folder with a table, rules and decisions; nobody writes there."""
-    folder = tmp_path_factory.mktemp("made")
-    loans().to_csv(folder / "loans.csv", index=False)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(folder)
-        assert main([*CHOOSE, "-o", "rules.json", "--report", "rules.html", "--quiet"]) == 0
-        assert main(["apply", "rules.json", "loans.csv", "--ids", "id", "-o", "said.csv", "--quiet"]) == 0
-    return folder
+    return make_folder(tmp_path_factory.mktemp("made"))
 
 
 @pytest.fixture
@@ -283,177 +260,6 @@ def test_labels_alone_take_columns_and_a_table_has_its_own():
     assert found[0].estimate == 0.5
     with pytest.raises(ValueError, match="a Table has its own: pass them to it"):
         cp.audit("recall(train) >= 0.5", [0, 1], Table(None, [0, 1]), baseline=[0, 1])
-
-
-def spoiled(**changes):
-    """Return what changes the file of rules."""
-
-    def spoil():
-        words = json.loads(Path("rules.json").read_text())
-        Path("rules.json").write_text(json.dumps(words | changes))
-
-    return spoil
-
-
-def deferring(*, deferred="ask", lower=0.1):
-    """Return what makes a file of one rule that defers, with some flaw."""
-
-    def spoil():
-        words = json.loads(Path("rules.json").read_text())
-        (groups, start) = words["rules"][0]["thresholds"], "0" * 16
-        lower_ones = dict.fromkeys(groups, lower) if isinstance(lower, float) else lower
-        rule = {
-            "share": 1.0,
-            "from": start,
-            "score": "p",
-            "thresholds": dict.fromkeys(groups, 0.5),
-            "lower": lower_ones,
-        }
-        changed = words | {"format": "counterpoise rules 2", "deferred": deferred, "rules": [rule]}
-        Path("rules.json").write_text(json.dumps(changed))
-
-    return spoil
-
-
-def rewritten(change):
-    """Return what changes the table."""
-
-    def spoil():
-        change(loans(200)).to_csv("loans.csv", index=False)
-
-    return spoil
-
-
-APPLY = "apply rules.json loans.csv --ids id -o new.csv"
-CHOOSING = "choose loans.csv --target paid --score p -o new.json --goal"
-REFUSED = {
-    "no rules": ("apply nowhere.json loans.csv --ids id -o new.csv", "There is no file of rules nowhere.json", None),
-    "another file": ("apply loans.csv loans.csv --ids id -o new.csv", "must be a JSON file of rules", None),
-    "another format": (APPLY, "must be a file of rules, of the format", spoiled(format="rules 9")),
-    "no key": (APPLY, "must have 'key'", spoiled(key=None)),
-    "short key": (APPLY, "a key of at least 16 characters", spoiled(key="short")),
-    "no rules in it": (APPLY, "at least one rule", spoiled(rules=[])),
-    "rule that is none": (APPLY, "Rule 1 of rules.json must be an object; got 3", spoiled(rules=[3])),
-    "rule without parts": (APPLY, "Rule 1 of rules.json must have 'share'", spoiled(rules=[{}])),
-    "equal labels": (APPLY, "two different labels", spoiled(positive=0)),
-    "deferring called as a class": (APPLY, "a label of deferred rows that is no class", deferring(deferred="1")),
-    "deferring without a label": (APPLY, "a label of deferred rows that is no class", deferring(deferred=None)),
-    "no lower thresholds": (APPLY, "Rule 1 of rules.json must have 'lower'", deferring(lower=None)),
-    "lower thresholds of others": (APPLY, "lower thresholds for the same groups", deferring(lower={"sex=F": 0.1})),
-    "lower ones above": (APPLY, "lower thresholds that are not above the others", deferring(lower=0.6)),
-    "lower ones that are texts": (
-        APPLY,
-        "finite numbers as shares and thresholds",
-        deferring(lower={"sex=F": "a", "sex=M": 0.1}),
-    ),
-    "deferral goal without a cost": (
-        CHOOSING + " defer_rate(train)<=0.1",
-        "speaks of deferred rows, and nothing is deferred: set defer_cost",
-        None,
-    ),
-    "cost of two errors": (
-        CHOOSING + " defer_rate(train)<=0.1 --defer-cost 2",
-        "defer_cost must lie in [0, 1], the loss of a row that a person decides about; got 2",
-        None,
-    ),
-    "label without a cost": (
-        CHOOSING + " recall(train)>=0.5 --defer-label ask",
-        "and nothing is deferred; got 'ask' and no defer_cost",
-        None,
-    ),
-    "deferred rows called as a class": (
-        CHOOSING + " recall(train)>=0.5 --defer-cost 0.1 --defer-label 1",
-        "defer_label must not be taken for a class; got '1' beside the class 1",
-        None,
-    ),
-    "audited deferral called as a class": (
-        "audit loans.csv --target paid --prediction old --goal recall(train)>=0.5 --defer-label 0",
-        "defer_label must not be taken for a class; got '0' beside the class 0",
-        None,
-    ),
-    "groups of no columns": (APPLY, "the one group 'all'", spoiled(by=[])),
-    "no column of ids": (APPLY.replace("id ", "person "), "has no column 'person'", None),
-    "no score": (APPLY, "has no column 'p'", rewritten(lambda frame: frame.drop(columns="p"))),
-    "missing score": (
-        APPLY,
-        "finite score in each row; 1 of 200",
-        rewritten(lambda frame: frame.assign(p=[None] + [0.5] * 199)),
-    ),
-    "texts as scores": (
-        APPLY,
-        "must hold scores, numbers; row 1 holds 'high', and 199 more are no numbers",
-        rewritten(lambda frame: frame.assign(p="high")),
-    ),
-    "unknown group": (APPLY, "hold the group 'sex=X'", rewritten(lambda frame: frame.assign(sex="X"))),
-    "missing id": (
-        APPLY,
-        "an id in each row; row 2 has none",
-        rewritten(lambda frame: frame.assign(id=["a", None] * 100)),
-    ),
-    "ids called said": (
-        APPLY.replace("id ", "said "),
-        "must not be called 'said'",
-        rewritten(lambda frame: frame.rename(columns={"id": "said"})),
-    ),
-    "decisions over the table": (APPLY.replace("new.csv", "loans.csv"), "is the data file itself", None),
-    "no goal": (CHOOSING + " a", "Cannot read the goal", None),
-    "unknown score": (
-        CHOOSING.replace("p -o", "r -o") + " recall(train)>=0.5",
-        "--score: loans.csv has no column 'r'",
-        None,
-    ),
-    "unknown target": (
-        CHOOSING.replace("paid", "pays") + " recall(train)>=0.5",
-        "--target: loans.csv has no column",
-        None,
-    ),
-    "unknown column of by": (CHOOSING + " recall(train)>=0.5 --by sexx", "Did you mean 'sex'?", None),
-    "another dataset": (CHOOSING + " recall(mail)>=0.5", "which are called 'train'; got 'mail'", None),
-    "unknown positive": (
-        CHOOSING + " recall(train)>=0.5 --positive 2",
-        "--positive must be a class of column 'paid'",
-        None,
-    ),
-    "three classes": (
-        CHOOSING + " recall(train)>=0.5",
-        "must hold two classes, which thresholds tell apart; it holds 3",
-        rewritten(lambda frame: frame.assign(paid=np.arange(200) % 3)),
-    ),
-    "short key to choose": (CHOOSING + " recall(train)>=0.5 --key short", "at least 16 characters", None),
-    "answers of no class": (
-        "audit loans.csv --target paid --prediction id --goal recall(train)>=0.5",
-        "must be classes of column 'paid', 0, 1; got",
-        None,
-    ),
-    "limit without weights": (
-        "audit loans.csv --target paid --prediction old --goal recall(train)>=0.5 --largest-weight 3",
-        "--largest-weight is for weighted rows",
-        None,
-    ),
-    "unknown column in a goal": (
-        "audit loans.csv --target paid --prediction old --goal recall(train,age=3)>=0.5",
-        "Unknown column 'age'",
-        None,
-    ),
-    "confidence of 2": (
-        "audit loans.csv --target paid --prediction old --goal recall(train)>=0.5 --confidence 2",
-        "confidence must lie in (0, 1)",
-        None,
-    ),
-}
-
-
-@pytest.mark.parametrize("case", REFUSED)
-def test_bad_input_is_answered_in_one_sentence(case, here, capsys):
-    command, text, spoil = REFUSED[case]
-    if spoil is not None:
-        spoil()
-    before = sorted(path.name for path in here.iterdir())
-    assert main(command.split()) == 2
-    told = capsys.readouterr().err
-    assert text in told
-    assert told.count("\n") == 1
-    assert sorted(path.name for path in here.iterdir()) == before
 
 
 @pytest.mark.usefixtures("here")

@@ -1,0 +1,195 @@
+"""What choose, apply and audit refuse: tables, files of rules and options that cannot be."""
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from loan_tables import loans, make_folder
+
+from counterpoise.cli import main
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    return make_folder(tmp_path_factory.mktemp("made"))
+
+
+@pytest.fixture
+def here(made, tmp_path, monkeypatch):
+    """Return a copy of that folder, made the current one."""
+    shutil.copytree(made, tmp_path / "work")
+    monkeypatch.chdir(tmp_path / "work")
+    return tmp_path / "work"
+
+
+def spoiled(**changes):
+    """Return what changes the file of rules."""
+
+    def spoil():
+        words = json.loads(Path("rules.json").read_text())
+        Path("rules.json").write_text(json.dumps(words | changes))
+
+    return spoil
+
+
+def deferring(*, deferred="ask", lower=0.1):
+    """Return what makes a file of one rule that defers, with some flaw."""
+
+    def spoil():
+        words = json.loads(Path("rules.json").read_text())
+        (groups, start) = words["rules"][0]["thresholds"], "0" * 16
+        lower_ones = dict.fromkeys(groups, lower) if isinstance(lower, float) else lower
+        rule = {
+            "share": 1.0,
+            "from": start,
+            "score": "p",
+            "thresholds": dict.fromkeys(groups, 0.5),
+            "lower": lower_ones,
+        }
+        changed = words | {"format": "counterpoise rules 2", "deferred": deferred, "rules": [rule]}
+        Path("rules.json").write_text(json.dumps(changed))
+
+    return spoil
+
+
+def rewritten(change):
+    """Return what changes the table."""
+
+    def spoil():
+        change(loans(200)).to_csv("loans.csv", index=False)
+
+    return spoil
+
+
+APPLY = "apply rules.json loans.csv --ids id -o new.csv"
+CHOOSING = "choose loans.csv --target paid --score p -o new.json --goal"
+REFUSED = {
+    "no rules": ("apply nowhere.json loans.csv --ids id -o new.csv", "There is no file of rules nowhere.json", None),
+    "another file": ("apply loans.csv loans.csv --ids id -o new.csv", "must be a JSON file of rules", None),
+    "another format": (APPLY, "must be a file of rules, of the format", spoiled(format="rules 9")),
+    "no key": (APPLY, "must have 'key'", spoiled(key=None)),
+    "short key": (APPLY, "a key of at least 16 characters", spoiled(key="short")),
+    "no rules in it": (APPLY, "at least one rule", spoiled(rules=[])),
+    "rule that is none": (APPLY, "Rule 1 of rules.json must be an object; got 3", spoiled(rules=[3])),
+    "rule without parts": (APPLY, "Rule 1 of rules.json must have 'share'", spoiled(rules=[{}])),
+    "equal labels": (APPLY, "two different labels", spoiled(positive=0)),
+    "deferring called as a class": (APPLY, "a label of deferred rows that is no class", deferring(deferred="1")),
+    "deferring without a label": (APPLY, "a label of deferred rows that is no class", deferring(deferred=None)),
+    "no lower thresholds": (APPLY, "Rule 1 of rules.json must have 'lower'", deferring(lower=None)),
+    "lower thresholds of others": (APPLY, "lower thresholds for the same groups", deferring(lower={"sex=F": 0.1})),
+    "lower ones above": (APPLY, "lower thresholds that are not above the others", deferring(lower=0.6)),
+    "lower ones that are texts": (
+        APPLY,
+        "finite numbers as shares and thresholds",
+        deferring(lower={"sex=F": "a", "sex=M": 0.1}),
+    ),
+    "deferral goal without a cost": (
+        CHOOSING + " defer_rate(train)<=0.1",
+        "speaks of deferred rows, and nothing is deferred: set defer_cost",
+        None,
+    ),
+    "cost of two errors": (
+        CHOOSING + " defer_rate(train)<=0.1 --defer-cost 2",
+        "defer_cost must lie in [0, 1], the loss of a row that a person decides about; got 2",
+        None,
+    ),
+    "label without a cost": (
+        CHOOSING + " recall(train)>=0.5 --defer-label ask",
+        "and nothing is deferred; got 'ask' and no defer_cost",
+        None,
+    ),
+    "deferred rows called as a class": (
+        CHOOSING + " recall(train)>=0.5 --defer-cost 0.1 --defer-label 1",
+        "defer_label must not be taken for a class; got '1' beside the class 1",
+        None,
+    ),
+    "audited deferral called as a class": (
+        "audit loans.csv --target paid --prediction old --goal recall(train)>=0.5 --defer-label 0",
+        "defer_label must not be taken for a class; got '0' beside the class 0",
+        None,
+    ),
+    "groups of no columns": (APPLY, "the one group 'all'", spoiled(by=[])),
+    "no column of ids": (APPLY.replace("id ", "person "), "has no column 'person'", None),
+    "no score": (APPLY, "has no column 'p'", rewritten(lambda frame: frame.drop(columns="p"))),
+    "missing score": (
+        APPLY,
+        "finite score in each row; 1 of 200",
+        rewritten(lambda frame: frame.assign(p=[None] + [0.5] * 199)),
+    ),
+    "texts as scores": (
+        APPLY,
+        "must hold scores, numbers; row 1 holds 'high', and 199 more are no numbers",
+        rewritten(lambda frame: frame.assign(p="high")),
+    ),
+    "unknown group": (APPLY, "hold the group 'sex=X'", rewritten(lambda frame: frame.assign(sex="X"))),
+    "missing id": (
+        APPLY,
+        "an id in each row; row 2 has none",
+        rewritten(lambda frame: frame.assign(id=["a", None] * 100)),
+    ),
+    "ids called said": (
+        APPLY.replace("id ", "said "),
+        "must not be called 'said'",
+        rewritten(lambda frame: frame.rename(columns={"id": "said"})),
+    ),
+    "decisions over the table": (APPLY.replace("new.csv", "loans.csv"), "is the data file itself", None),
+    "no goal": (CHOOSING + " a", "Cannot read the goal", None),
+    "unknown score": (
+        CHOOSING.replace("p -o", "r -o") + " recall(train)>=0.5",
+        "--score: loans.csv has no column 'r'",
+        None,
+    ),
+    "unknown target": (
+        CHOOSING.replace("paid", "pays") + " recall(train)>=0.5",
+        "--target: loans.csv has no column",
+        None,
+    ),
+    "unknown column of by": (CHOOSING + " recall(train)>=0.5 --by sexx", "Did you mean 'sex'?", None),
+    "another dataset": (CHOOSING + " recall(mail)>=0.5", "which are called 'train'; got 'mail'", None),
+    "unknown positive": (
+        CHOOSING + " recall(train)>=0.5 --positive 2",
+        "--positive must be a class of column 'paid'",
+        None,
+    ),
+    "three classes": (
+        CHOOSING + " recall(train)>=0.5",
+        "must hold two classes, which thresholds tell apart; it holds 3",
+        rewritten(lambda frame: frame.assign(paid=np.arange(200) % 3)),
+    ),
+    "short key to choose": (CHOOSING + " recall(train)>=0.5 --key short", "at least 16 characters", None),
+    "answers of no class": (
+        "audit loans.csv --target paid --prediction id --goal recall(train)>=0.5",
+        "must be classes of column 'paid', 0, 1; got",
+        None,
+    ),
+    "limit without weights": (
+        "audit loans.csv --target paid --prediction old --goal recall(train)>=0.5 --largest-weight 3",
+        "--largest-weight is for weighted rows",
+        None,
+    ),
+    "unknown column in a goal": (
+        "audit loans.csv --target paid --prediction old --goal recall(train,age=3)>=0.5",
+        "Unknown column 'age'",
+        None,
+    ),
+    "confidence of 2": (
+        "audit loans.csv --target paid --prediction old --goal recall(train)>=0.5 --confidence 2",
+        "confidence must lie in (0, 1)",
+        None,
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_bad_input_is_answered_in_one_sentence(case, here, capsys):
+    command, text, spoil = REFUSED[case]
+    if spoil is not None:
+        spoil()
+    before = sorted(path.name for path in here.iterdir())
+    assert main(command.split()) == 2
+    told = capsys.readouterr().err
+    assert text in told
+    assert told.count("\n") == 1
+    assert sorted(path.name for path in here.iterdir()) == before
