@@ -9,7 +9,8 @@ import pytest
 from counterpoise import MixtureClassifier
 from counterpoise.explorer import Setting, session_of_model
 from counterpoise.explorer.static_page import page_of
-from tests.explorer.sessions import CHOSEN, TEST, X, Y, fitted, session
+from counterpoise.explorer.views import shown
+from tests.explorer.sessions import CHOSEN, TEST, X, Y, fitted, pool_as_file, session
 
 HOSTILE = "</script><script>alert(1)</script>"
 
@@ -20,13 +21,28 @@ def kept_in(page):
 
 def test_the_answers_of_a_file_are_those_of_the_session():
     own = session("pool")
-    kept = kept_in(page_of(own))
+    kept = kept_in(pool_as_file())
     assert len(kept["answers"]) > 20
     assert Setting.of(kept["answers"][0]["setting"]) == own.start
     for told in kept["answers"][::9]:
         found = own.answer(Setting.of(told["setting"]), exact=True)
         assert found["kind"] == ("answer" if told["kind"] == "answer" else "unmet")
         assert told.get("value") == pytest.approx(found.get("value"), abs=2e-4)
+    start = kept["answers"][0]
+    assert start["views"]["verdicts"] == shown(own, own.start, "verdicts")
+
+
+def test_each_goal_of_a_file_can_be_switched_off_and_what_cannot_be_met_says_so():
+    kept = kept_in(pool_as_file())["answers"]
+    switched = [[goal["on"] for goal in told["setting"]["goals"]] for told in kept]
+    assert (
+        switched.count([False, True])
+        == switched.count([True, False])
+        == len({told["setting"]["alpha"] for told in kept})
+    )
+    unmet = [told for told in kept if told["kind"] != "answer"]
+    assert unmet
+    assert all("cannot hold together" in told["message"] and not told["ways"] for told in unmet)
 
 
 def test_groups_under_ten_rows_are_hidden_and_texts_cannot_end_the_script():

@@ -9,6 +9,7 @@ from counterpoise.explorer.session import Session, spelled
 from counterpoise.explorer.setting import MOST_COLUMNS, MOST_GOALS
 from counterpoise.goals import Table
 from counterpoise.goals.catalogue import catalogue
+from counterpoise.goals.phrases import FORMS
 from counterpoise.goals.rates import METRICS, RATIOS
 from counterpoise.mixtures.answers import TRAIN
 
@@ -32,7 +33,10 @@ def describe(session: Session) -> dict[str, Any]:
         "held_out": None if parts.held_out is None else parts.held_out.tables[TRAIN].n_samples,
         "by": _columns_to_look_at(tables[TRAIN]) if session.has_scores else [],
         "can_defer": session.has_scores,
-        "metrics": [one._asdict() for one in catalogue() if one.name in {*METRICS, *RATIOS}],
+        "metrics": [
+            one._asdict() | {"is_ratio": one.name in RATIOS} for one in catalogue() if one.name in {*METRICS, *RATIOS}
+        ],
+        "phrases": [one._asdict() | _form(one.name) for one in catalogue() if one.name in FORMS],
         "words": [one.name for one in catalogue()],
         "confidence": parts.confidence,
         "notes": [*parts.notes, *_notes(session)],
@@ -45,6 +49,12 @@ def _start(session: Session) -> dict[str, Any]:
     words = session.start.as_words()
     goals = zip(words["goals"], session.start.goals, strict=True)
     return words | {"goals": [told | spelled(one.goal) for told, one in goals]}
+
+
+def _form(name: str) -> dict[str, Any]:
+    """Return what a kind of phrase leaves open, and whether it compares rates: none of those may be a ratio."""
+    form = FORMS[name]
+    return {"sense": form.sense, "takes_metric": not form.metrics, "by": form.by, "compares": form.combine is not tuple}
 
 
 def _notes(session: Session) -> list[str]:

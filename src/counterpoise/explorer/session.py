@@ -13,7 +13,7 @@ from counterpoise.explorer.rates import GroupRates
 from counterpoise.explorer.setting import AskedGoal, Setting, reach, shape
 from counterpoise.explorer.solving import DRAGGED, RELEASED, Solved, Unmet
 from counterpoise.explorer.state import State, state_of
-from counterpoise.explorer.words import number, threshold
+from counterpoise.explorer.words import number, threshold, told_apart
 from counterpoise.goals import Goal, InfeasibleGoals
 from counterpoise.goals.audit import GoalAudit, audit_prepared, confident
 from counterpoise.goals.binding import Views
@@ -254,7 +254,7 @@ class Session:
 
     def _members(self, found: Answered) -> list[dict[str, Any]]:
         """Return the models or rules that carry weight, the heaviest first."""
-        solved, names = found.solved, self.parts.names
+        solved, names = found.solved, told_apart(self.parts.names)
         told = []
         for place in np.argsort(-solved.mixture, kind="stable")[:_MOST_MEMBERS].tolist():
             share = float(solved.mixture[place])
