@@ -83,11 +83,15 @@ def test_another_name_of_the_host_is_refused(server):
     assert caught.value.code == 421
 
 
-@pytest.mark.parametrize("words", [{"token": "wrong"}, {"origin": "http://evil.example"}])
-def test_a_socket_with_a_wrong_token_or_of_another_origin_is_refused(server, words, caplog):
-    with caplog.at_level(logging.WARNING, logger="counterpoise.explorer"), pytest.raises(InvalidStatus):
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [({"token": "wrong"}, "There is nothing here."), ({"origin": "http://evil.example"}, "answers its own page alone")],
+)
+def test_a_socket_with_a_wrong_token_or_of_another_origin_is_refused_in_a_sentence(server, words, sentence, caplog):
+    with caplog.at_level(logging.WARNING), pytest.raises(InvalidStatus) as caught:
         connected(server, **words)
-    assert "wrong token, or of another origin" in caplog.text
+    assert sentence in caught.value.response.body.decode()
+    assert [sentence in record.message for record in caplog.records] == [True]
 
 
 @pytest.mark.parametrize(
@@ -109,7 +113,7 @@ def test_a_socket_with_a_wrong_token_or_of_another_origin_is_refused(server, wor
         ),
         (json.dumps({"type": "view", "view": "rows", "setting": {"alpha": 1}}), "A view is one of curve"),
         (json.dumps({"type": "export", "what": "rows", "setting": {"alpha": 1}}), "What can be exported here is goals"),
-        (json.dumps({"type": "set", "setting": {"alpha": 1, "by": ["shoe"]}}), "need the column 'shoe'"),
+        (json.dumps({"type": "set", "setting": {"alpha": 1, "by": ["shoe"]}}), "Columns that they can look at: 'sex'."),
     ],
 )
 def test_what_is_no_message_is_refused_in_a_sentence_and_the_server_goes_on(server, text, message):
