@@ -29,6 +29,7 @@ MOUNT = """async () => {
   const widget = (await import("http://notebook.test/widget.js")).default;
   const heard = [];
   window.kept = { state: "" };
+  document.addEventListener("keydown", (event) => event.preventDefault()); // as JupyterLab does with arrows
   const model = {
     on: (name, hear) => { if (name === "msg:custom") heard.push(hear); },
     get: (name) => window.kept[name], set: (name, value) => { window.kept[name] = value; }, save_changes: () => {},

@@ -45,14 +45,27 @@ def test_each_goal_of_a_file_can_be_switched_off_and_what_cannot_be_met_says_so(
     assert all("cannot hold together" in told["message"] and not told["ways"] for told in unmet)
 
 
-def test_groups_under_ten_rows_are_hidden_and_texts_cannot_end_the_script():
+def with_few_rows(**asked):
+    """Return a session of models, nine of whose rows are of a group of their own."""
     group = np.where(np.arange(len(Y)) % 2 == 0, HOSTILE, "b").astype(object)
-    group[TEST.start : TEST.start + 9] = "rare"
-    group[CHOSEN.start : CHOSEN.start + 9] = "rare"
-    models = fitted("pool").estimators_
-    pool = MixtureClassifier(models, alpha=0.6, random_state=0)
+    for rows in (TEST, CHOSEN):
+        group[rows.start : rows.start + 9] = "rare"
+    pool = MixtureClassifier(fitted("pool").estimators_, alpha=0.6, random_state=0, **asked)
     pool = pool.fit(X[CHOSEN], Y[CHOSEN], sensitive_features={"group": group[CHOSEN]})
-    page = page_of(session_of_model(pool, X[TEST], Y[TEST], sensitive_features={"group": group[TEST]}))
+    return session_of_model(pool, X[TEST], Y[TEST], sensitive_features={"group": group[TEST]})
+
+
+def test_of_a_goal_on_few_rows_a_file_tells_no_number():
+    kept = kept_in(page_of(with_few_rows(goals=["error_rate(train, group=rare) <= 0.4"])))["answers"]
+    goals = [goal for told in kept if told["kind"] == "answer" for goal in told["goals"]]
+    assert {goal["bound"] for goal in goals} == {0.4}
+    assert all(goal["choice"] == {"note": "fewer than 10 rows"} and goal["price"] is None for goal in goals)
+    verdicts = [one for told in kept if told["kind"] == "answer" for one in told["views"]["verdicts"]["verdicts"]]
+    assert all(one == {"verdict": "not asked", "note": "fewer than 10 rows"} for one in verdicts)
+
+
+def test_groups_under_ten_rows_are_hidden_and_texts_cannot_end_the_script():
+    page = page_of(with_few_rows())
     assert "rare" not in page
     assert page.count("<script") == 2
     assert HOSTILE in [text for one in kept_in(page)["hello"]["datasets"] for text in one["columns"]["group"]]

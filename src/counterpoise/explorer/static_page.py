@@ -1,7 +1,7 @@
 """The explorer as one file that works from disk: answers for a grid of tails and bounds, computed beforehand."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice, product
 from pathlib import Path
 from typing import Any
@@ -10,11 +10,12 @@ import numpy as np
 
 from counterpoise.explorer.assets import asset
 from counterpoise.explorer.description import describe
+from counterpoise.explorer.few_rows import LEAST_ROWS
 from counterpoise.explorer.session import Session
 from counterpoise.explorer.setting import AskedGoal, Setting
 from counterpoise.explorer.told import curve
 from counterpoise.explorer.views import shown
-from counterpoise.explorer.words import number, numbers
+from counterpoise.explorer.words import numbers
 from counterpoise.mixtures.answers import TRAIN
 
 PAGE = "explorer.html"
@@ -22,6 +23,7 @@ _MOST_ANSWERS = 240
 _ALPHAS = np.geomspace(0.05, 1.0, 7)
 _CURVE = np.geomspace(0.01, 1.0, 20)
 _LEVELS = 5, 4, 3  # bounds from the tightest to where a goal costs nothing: as many as can be combined with all others
+_NOT_MET = "These goals cannot hold together."  # where the bounds that can would tell about few rows
 _Goals = tuple[AskedGoal, ...]
 
 
@@ -51,7 +53,7 @@ def write_interactive(run_folder: str | Path, output: str | Path | None = None) 
 
 def page_of(session: Session) -> str:
     """Return the page of a session, with answers for a grid of settings around that of its model, and for no others."""
-    answers = [_answer(session, setting) for setting in _settings(session)]
+    answers = list(_answers(session))
     start = session.start
     fixed = {"settings": len(answers), "by": list(start.by), "budget": start.budget, "defer": start.defer}
     hello = describe(session) | {"type": "hello", "exports": [], "by": [], "is_file": True, "file": fixed}
@@ -94,10 +96,10 @@ def _one_at_a_time(own: _Goals, others: Sequence[Sequence[AskedGoal]]) -> list[_
 
 
 def _ends(session: Session) -> list[tuple[float, float] | None]:
-    """Return for each goal the tightest bound that can be met, and where it costs nothing; None where unknown."""
+    """Return for each goal its tightest bound that can be met and where it costs nothing; None where not told."""
     start = session.start
     found = {one["place"]: one for one in shown(session, start, "ranges").get("ranges", [])}
-    known = [found.get(place, {}) for place in range(len(start.goals))]
+    known = [{} if session.few.why(one.goal) else found.get(place, {}) for place, one in enumerate(start.goals)]
     ends = [(one.get("tightest"), one.get("free")) for one in known]
     return [None if tight is None or free is None else (float(tight), float(free)) for tight, free in ends]
 
@@ -112,18 +114,33 @@ def _moved(own: _Goals, ends: Sequence[tuple[float, float] | None], n_levels: in
     return found
 
 
-def _answer(session: Session, setting: Setting) -> dict[str, Any]:
-    told = session.answer(setting, exact=True)
-    if told["kind"] != "answer":
-        told = session.conflict(setting)
-    if told["kind"] != "answer":
-        return told | {"ways": []}  # whose bounds the file has no answers for
+def _answers(session: Session) -> Iterator[dict[str, Any]]:
+    """Yield the answer to each setting; whether goals can be met does not depend on the tail, so it is found once."""
+    unmet: dict[_Goals, dict[str, Any]] = {}
+    for setting in _settings(session):
+        told = unmet.get(setting.goals) or session.answer(setting, exact=True)
+        if told["kind"] == "unmet":
+            told = session.conflict(setting)
+        if told["kind"] == "answer":
+            yield told | {"views": _views(session, setting)}
+        else:
+            unmet[setting.goals] = told | _told_of_conflict(session, setting, told["message"])
+            yield unmet[setting.goals] | {"setting": setting.as_words()}
+
+
+def _told_of_conflict(session: Session, setting: Setting, message: str) -> dict[str, Any]:
+    """Return what may be told of goals that conflict; the file has no answers for the bounds that could be met."""
+    is_of_few = any(session.few.why(goal) for goal in setting.active)
+    return {"message": _NOT_MET if is_of_few else message, "ways": []}
+
+
+def _views(session: Session, setting: Setting) -> dict[str, Any]:
+    """Return the loss of every tail of ten rows or more, and the verdicts that the page shows when nothing moves."""
     found = session.recent(setting)
     rows = "chosen_on" if session.parts.held_out is None else "held_out"
     own = getattr(found.state, rows)[TRAIN]
-    lines = {
-        "mixture": numbers(curve(own, found.solved, _CURVE)),
-        "plain": numbers(curve(own, found.state.usual, _CURVE)),
-    }
-    points = {"alphas": [number(one) for one in _CURVE], "best": [], "rows": rows}
-    return told | {"views": {"curve": points | lines, "verdicts": shown(session, setting, "verdicts")}}
+    tails = _CURVE[_CURVE * own.labels.is_positive.size >= LEAST_ROWS]
+    lines = {"mixture": found.solved, "plain": found.state.usual}
+    points = {"alphas": numbers(tails), "best": [], "rows": rows}
+    points |= {name: numbers(curve(own, solved, tails)) for name, solved in lines.items()}
+    return {"curve": points, "verdicts": shown(session, setting, "verdicts")}

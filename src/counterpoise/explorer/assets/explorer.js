@@ -741,10 +741,10 @@ class Explorer {
       const one = told[place];
       if (!one) return;
       this.nameRow(row, this.setting.goals[place]);
-      const price = one.on ? (one.price > 1e-6 ? `price ${shown(one.price)}` : "costs nothing") : "off";
+      const price = !one.on ? "off" : one.price === null ? "" : one.price > 1e-6 ? `price ${shown(one.price)}` : "costs nothing";
       const choice = one.choice.note ?? `${shown(one.choice.value)}${one.choice.worst ? ` (${one.choice.worst})` : ""}`;
       const word = one.choice.note ? "" : one.choice.holds ? "holds" : "missed";
-      row.standing.replaceChildren("Where chosen: ", choice, " ", el("span", { class: `verdict ${word === "missed" ? "fails" : word}` }, word), ` · ${price}`);
+      row.standing.replaceChildren("Where chosen: ", choice, " ", el("span", { class: `verdict ${word === "missed" ? "fails" : word}` }, word), price ? ` · ${price}` : "");
       this.paintHeld(row, one.held_out);
     });
   }
@@ -1224,7 +1224,8 @@ export function mount(root, transport) { return new Explorer(root, transport); }
 
 export default {
   render({ model, el: root }) {
-    const box = el("div", { class: "cp-explorer" }, el("p", { role: "status" }, "Connecting to the models."));
+    // JupyterLab would take the arrow keys of a slider for its own
+    const box = el("div", { class: "cp-explorer", onkeydown: (event) => event.stopPropagation() }, el("p", { role: "status" }, "Connecting to the models."));
     root.append(box);
     mount(box, new WidgetTransport(model));
   },
