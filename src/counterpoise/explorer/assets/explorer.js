@@ -888,8 +888,8 @@ class Explorer {
   paintControls() {
     if (this.alpha) this.alpha.write(this.setting.alpha ?? 1);
     for (const { name, box } of this.byBoxes) box.checked = this.setting.by.includes(name);
-    const { by } = this.setting, isNew = by.some((name) => !this.hello.start.by.includes(name));
-    this.byNote.textContent = by.length ? `Decisions will look at ${by.join(" and ")}${isNew ? ", which those of the model do not" : ""}.` : "";
+    const { by } = this.setting, added = by.filter((name) => !this.hello.start.by.includes(name));
+    this.byNote.textContent = by.length ? `Decisions will look at ${by.join(" and ")}${added.length ? `; those of the model do not look at ${added.join(" or ")}` : ""}.` : "";
     if (this.deferOn) {
       this.deferOn.checked = this.setting.defer !== null && this.setting.defer !== undefined;
       this.defer.write(this.setting.defer ?? 0.2);
