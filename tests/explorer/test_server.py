@@ -142,16 +142,17 @@ def test_a_large_message_is_refused_in_a_sentence(server, goals, caplog):
     assert "A message must have at most" in caplog.text
 
 
-def test_a_message_without_end_ends_its_connection_alone(server):
+def test_a_message_without_end_ends_its_connection_alone(server, caplog):
     goal = {"text": "x" * 5_000_000}
-    with connected(server) as socket:
+    with connected(server) as socket, caplog.at_level(logging.WARNING):
         assert json.loads(socket.recv())["type"] == "hello"
         with suppress(ConnectionClosed):  # perhaps while it is still being sent
             socket.send(json.dumps({"type": "set", "setting": {"alpha": 1, "goals": [goal]}}))
         with pytest.raises(ConnectionClosed):
             socket.recv(timeout=60)
-    with connected(server) as socket:
-        assert asked(socket, type="set", seq=1, setting=setting())["kind"] == "answer"
+        with connected(server) as other:
+            assert asked(other, type="set", seq=1, setting=setting())["kind"] == "answer"
+    assert "refused: a message of more than 4194304 bytes" in caplog.text
 
 
 def test_an_answer_repeats_the_number_of_its_question_and_old_ones_are_dropped(server):

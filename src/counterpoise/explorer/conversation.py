@@ -11,6 +11,7 @@ What cannot be done is answered by ``{"type": "refused", "seq": 7, "message": ..
 
 import json
 from collections.abc import Iterator
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from counterpoise.explorer.description import describe
@@ -64,8 +65,9 @@ class Conversation:
     def __init__(self, session: Session, exporter: Exporter | None = None) -> None:
         self.session, self.exporter = session, exporter or Exporter(session)
 
+    @cached_property
     def hello(self) -> str:
-        """Return what a page is told first."""
+        """Return what a page is told first, the same for all."""
         return _written({"type": "hello", **describe(self.session), "exports": self.exporter.kinds})
 
     def replies(self, message: Message) -> Iterator[str | None]:
