@@ -65,9 +65,12 @@ class Conversation:
     def __init__(self, session: Session, exporter: Exporter | None = None) -> None:
         self.session, self.exporter = session, exporter or Exporter(session)
 
-    @cached_property
     def hello(self) -> str:
-        """Return what a page is told first, the same for all."""
+        """Return what a page is told first."""
+        return self._hello
+
+    @cached_property
+    def _hello(self) -> str:
         return _written({"type": "hello", **describe(self.session), "exports": self.exporter.kinds})
 
     def replies(self, message: Message) -> Iterator[str | None]:

@@ -29,7 +29,7 @@ class ExplorerWidget(anywidget.AnyWidget):
         self._session, self._exporter = session, exporter
         conversation = Conversation(session, exporter)
         self._client = Client(conversation, Worker(), self._tell)
-        self._hello = conversation.hello
+        self._hello = conversation.hello()
         self.on_msg(self._heard)
 
     @property
