@@ -3,22 +3,20 @@
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
+from itertools import pairwise
 
 import numpy as np
 
 from counterpoise._base.shards import LocalShards, Shards, Source
 from counterpoise.distributed.processes import ProcessShards
 
-ENGINES = {"threads": LocalShards, "processes": ProcessShards}
+ENGINES = {"threads": LocalShards, "processes": partial(ProcessShards, n_processes=1)}  # as starting one takes a second
 COUNTS = (1, 2, 4, 7)  # of shards
 
 
 @contextmanager
 def opened(engine: str, sources: Sequence[Source]) -> Iterator[Shards]:
-    if engine == "processes":  # starting one takes seconds: two hold all shards
-        shards = ProcessShards(sources, min(2, len(sources)))
-    else:
-        shards = ENGINES[engine](sources)
+    shards = ENGINES[engine](sources)
     try:
         yield shards
     finally:
@@ -31,6 +29,5 @@ def cut(n_shards, **arrays):
     edges = np.linspace(0, 1, n_shards + 1) ** 1.3 * n_rows
     edges = edges.astype(int)
     return [
-        partial(dict, **{name: array[start:end] for name, array in arrays.items()})
-        for start, end in zip(edges, edges[1:], strict=False)
+        partial(dict, **{name: array[start:end] for name, array in arrays.items()}) for start, end in pairwise(edges)
     ]

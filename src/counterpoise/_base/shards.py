@@ -32,7 +32,7 @@ Source = Callable[[], dict[str, Any]]  # makes what a shard holds; elsewhere it 
 
 
 class Shards(Protocol):
-    """What an engine does. Functions are of a module, so that they can be named elsewhere; what they are given is small."""
+    """What an engine does. Functions are those of a module, known elsewhere by name; what they are given is small."""
 
     n_shards: int
     is_here: bool  # in this process: what shards hand back costs nothing to hold
