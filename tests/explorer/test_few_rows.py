@@ -73,11 +73,25 @@ def test_goals_on_few_rows_or_all_but_few_are_refused_and_the_same_for_none(text
     assert "tiny" not in told or "tiny" in text
 
 
+@pytest.mark.parametrize("metric", ["recall", "true_positives", "false_positive_rate", "false_positives"])
+def test_few_rows_of_a_class_are_told_neither_alone_nor_by_what_is_left(metric):
+    labels = np.zeros(N_ROWS, dtype=int)
+    labels[:9] = 1
+    own = FewRows({"train": Table(None, labels)}, {}, Classes(0, 1), ())
+    own.check(parse_goal("error_rate(train) <= 0.5"))
+    with pytest.raises(ValueError, match="is about fewer than 10 rows of its datasets, or leaves out fewer"):
+        own.check(parse_goal(f"{metric}(train) <= 0.5"))
+
+
 def test_values_are_listed_where_each_has_enough_rows():
     with pytest.raises(ValueError, match=r"have group=c\. Values of more rows: '[ab]', '[ab]'\.$"):
         few().check(parse_goal("recall(train, group=c) >= 0.5"))
     with pytest.raises(ValueError, match=rf"The column has {np.unique(AGE).size} values: too many to list\.$"):
         few().check(parse_goal("recall(train, age=33.333) >= 0.5"))
+    with pytest.raises(
+        ValueError, match=rf"The column 'age' has {np.unique(AGE).size} values: too many to be groups\."
+    ):
+        few().check(parse_goal("max_difference(recall, train, by=age) <= 0.5"))
 
 
 def test_held_out_rows_count_too_and_those_that_cannot_answer_do_not():
