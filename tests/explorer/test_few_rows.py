@@ -88,9 +88,7 @@ def test_values_are_listed_where_each_has_enough_rows():
         few().check(parse_goal("recall(train, group=c) >= 0.5"))
     with pytest.raises(ValueError, match=rf"The column has {np.unique(AGE).size} values: too many to list\.$"):
         few().check(parse_goal("recall(train, age=33.333) >= 0.5"))
-    with pytest.raises(
-        ValueError, match=rf"The column 'age' has {np.unique(AGE).size} values: too many to be groups\."
-    ):
+    with pytest.raises(ValueError, match=rf"'age' has {np.unique(AGE).size} values: too many to be groups\."):
         few().check(parse_goal("max_difference(recall, train, by=age) <= 0.5"))
 
 

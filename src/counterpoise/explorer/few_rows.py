@@ -75,24 +75,33 @@ class FewRows:
 
 
 def _why(goal: Goal, views: Views, which: str) -> str:
-    for rows in _named(goal, views):
-        table = views.table(rows.name)
-        for column, text in rows.conditions:
-            if column in table.columns and table.matches(column, text).sum() < LEAST_ROWS:
-                where = f"{which}dataset {rows.name!r}"
-                return f"Fewer than {LEAST_ROWS} rows of {where} have {_listed(table, column, text)}"
-    for column in goal.left.by if isinstance(goal.left, Phrase) else ():
-        table = views.table(goal.left.rows.name)
-        if column in table.columns and _n_values(table, column) > MOST_GROUPS:
-            return (
-                f"The column {column!r} has {_n_values(table, column)} values: too many to be groups. Use ranges of it."
-            )
-    if not any(_are_few(views, parts) for parts in _counted(goal, views)):
-        return ""
+    named = next(filter(None, (_of_columns(rows, views, which) for rows in _named(goal, views))), "")
+    if isinstance(goal.left, Phrase):
+        named = named or _of_groups(goal.left, views.table(goal.left.rows.name))
+    if named or not any(_are_few(views, parts) for parts in _counted(goal, views)):
+        return named
     return (
         f"The goal {goal} is about fewer than {LEAST_ROWS} rows of {which}its datasets, or leaves out fewer: it would "
         "tell about single rows. Ask about a wider group or range."
     )
+
+
+def _of_columns(rows: Dataset, views: Views, which: str) -> str:
+    """Say which value that rows shall have is that of few, and which are not."""
+    table = views.table(rows.name)
+    for column, text in rows.conditions:
+        if column in table.columns and table.matches(column, text).sum() < LEAST_ROWS:
+            where = f"{which}dataset {rows.name!r}"
+            return f"Fewer than {LEAST_ROWS} rows of {where} have {_listed(table, column, text)}"
+    return ""
+
+
+def _of_groups(phrase: Phrase, table: Table) -> str:
+    """Say which column has too many values to be groups, before they are listed."""
+    for column in phrase.by:
+        if column in table.columns and (count := _n_values(table, column)) > MOST_GROUPS:
+            return f"The column {column!r} has {count} values: too many to be groups. Use ranges of it."
+    return ""
 
 
 def _named(goal: Goal, views: Views) -> Iterator[Dataset]:
