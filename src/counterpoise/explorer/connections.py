@@ -35,7 +35,8 @@ class Page(WebSocketsSansIOProtocol):
     async def send(self, message: Any) -> None:
         """Send, and know that a refusal in place of a handshake completes it."""
         await super().send(message)
-        self.handshake_complete = self.handshake_complete or self.initial_response is not None
+        if self.initial_response is not None:
+            self.handshake_complete = True
 
     async def run_asgi(self) -> None:
         """Talk, and then wait only so long."""

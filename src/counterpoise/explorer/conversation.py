@@ -11,6 +11,7 @@ What cannot be done is answered by ``{"type": "refused", "seq": 7, "message": ..
 
 import json
 from collections.abc import Iterator
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from counterpoise.explorer.description import describe
@@ -66,6 +67,10 @@ class Conversation:
 
     def hello(self) -> str:
         """Return what a page is told first."""
+        return self._hello
+
+    @cached_property
+    def _hello(self) -> str:
         return _written({"type": "hello", **describe(self.session), "exports": self.exporter.kinds})
 
     def replies(self, message: Message) -> Iterator[str | None]:

@@ -18,7 +18,7 @@ from counterpoise.explorer.setting import shape
 from counterpoise.goals import Goal, Table
 from counterpoise.goals.binding import Views
 from counterpoise.goals.classes import Classes
-from counterpoise.goals.phrases import Phrase
+from counterpoise.goals.phrases import MOST_GROUPS, Phrase
 from counterpoise.goals.reading import terms_of
 from counterpoise.goals.rows import Dataset
 from counterpoise.goals.wording import NoRows, written_name, written_value
@@ -75,43 +75,61 @@ class FewRows:
 
 
 def _why(goal: Goal, views: Views, which: str) -> str:
-    for rows in _written(goal, views):
-        for column, text in rows.conditions:
-            table = views.table(rows.name)
-            if column in table.columns and table.matches(column, text).sum() < LEAST_ROWS:
-                return f"Fewer than {LEAST_ROWS} rows of {which}dataset {rows.name!r} have " + _listed(
-                    table, column, text
-                )
-    is_few = any(_are_few(views, rows) for rows in _rows_of(goal, views))
+    named = next(filter(None, (_of_columns(rows, views, which) for rows in _named(goal, views))), "")
+    if isinstance(goal.left, Phrase):
+        named = named or _of_groups(goal.left, views.table(goal.left.rows.name))
+    if named or not any(_are_few(views, parts) for parts in _counted(goal, views)):
+        return named
     return (
         f"The goal {goal} is about fewer than {LEAST_ROWS} rows of {which}its datasets, or leaves out fewer: it would "
         "tell about single rows. Ask about a wider group or range."
-        if is_few
-        else ""
     )
 
 
-def _written(goal: Goal, views: Views) -> Iterator[Dataset]:
-    """Yield the rows that a goal names, before anything is looked up."""
+def _of_columns(rows: Dataset, views: Views, which: str) -> str:
+    """Say which value that rows shall have is that of few, and which are not."""
+    table = views.table(rows.name)
+    for column, text in rows.conditions:
+        if column in table.columns and table.matches(column, text).sum() < LEAST_ROWS:
+            where = f"{which}dataset {rows.name!r}"
+            return f"Fewer than {LEAST_ROWS} rows of {where} have {_listed(table, column, text)}"
+    return ""
+
+
+def _of_groups(phrase: Phrase, table: Table) -> str:
+    """Say which column has too many values to be groups, before they are listed."""
+    for column in phrase.by:
+        if column in table.columns and (count := _n_values(table, column)) > MOST_GROUPS:
+            return f"The column {column!r} has {count} values: too many to be groups. Use ranges of it."
+    return ""
+
+
+def _named(goal: Goal, views: Views) -> Iterator[Dataset]:
+    """Yield the rows that a goal names, before its groups are looked up."""
     if isinstance(goal.left, Phrase):
         yield goal.left.rows
     else:
-        yield from _rows_of(goal, views)
+        yield from (rows for parts in _counted(goal, views) for rows in parts)
 
 
-def _rows_of(goal: Goal, views: Views) -> Iterator[Dataset]:
-    """Yield the rows of which shares are taken, those of every group."""
+def _counted(goal: Goal, views: Views) -> Iterator[tuple[Dataset, ...]]:
+    """Yield the rows of which shares are taken, and the parts that are counted together, of every group."""
     try:
-        parts = goal.parts(views)
+        goals = goal.parts(views)
     except NoRows:  # there is no group to compare
         return
-    yield from dict.fromkeys(one.out_of for part in parts for term in terms_of(part) for one in term.counted())
+    for term in dict.fromkeys(term for part in goals for term in terms_of(part)):
+        counted = list(term.counted())
+        yield from {(one.out_of,) for one in counted}
+        yield tuple(dict.fromkeys(one.rows for one in counted))
 
 
-def _are_few(views: Views, rows: Dataset) -> bool:
-    """Tell whether rows, or those of their dataset that are left out, are few: of what is left out a sum tells."""
-    count, whole = (_count(views, some) for some in (rows, replace(rows, conditions=(), ranges=())))
-    return count < LEAST_ROWS or 0 < whole - count < LEAST_ROWS
+def _are_few(views: Views, parts: tuple[Dataset, ...]) -> bool:
+    """Tell whether parts of rows, or what they leave out, are few: what is left out follows from what the whole has."""
+    count = sum(_count(views, rows) for rows in parts)
+    of_all_groups = sum(_count(views, replace(rows, conditions=(), ranges=())) for rows in parts)
+    of_all_kinds = sum(_count(views, replace(rows, label=None, baseline=None)) for rows in parts[:1])
+    return count < LEAST_ROWS or any(0 < whole - count < LEAST_ROWS for whole in (of_all_groups, of_all_kinds))
 
 
 def _count(views: Views, rows: Dataset) -> int:
@@ -128,15 +146,20 @@ def _listed(table: Table, column: str, text: str) -> str:
     known = told_values(table, column)
     asked = f"{written_name(column)}={written_value(text[:_MOST_VALUES])}."
     if known is None:
-        return f"{asked} The column has {np.unique(table.levels(column).codes).size} values: too many to list."
+        return f"{asked} The column has {_n_values(table, column)} values: too many to list."
     return f"{asked}{did_you_mean(text, known)} Values of more rows: {', '.join(map(repr, known)) or 'none'}."
+
+
+def _n_values(table: Table, column: str) -> int:
+    values = table.column(column)
+    return np.unique(values).size if values.dtype.kind in "biuf" else len(table.levels(column).place)
 
 
 def told_values(table: Table, column: str) -> list[str] | None:
     """Return the values of a column by which goals can tell groups apart, those of enough rows; None where many."""
     try:
         known = table.column(column)
-        if known.dtype.kind == "f" and np.unique(known[:1000]).size > _MOST_VALUES:
+        if known.dtype.kind in "biuf" and _n_values(table, column) > _MOST_VALUES:
             return None
         levels = table.levels(column)
     except (TypeError, ValueError):

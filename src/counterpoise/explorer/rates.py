@@ -39,12 +39,8 @@ class GroupRates:
     def of_decisions(self, decided: ByteArray, *, defers: bool = False) -> list[dict[str, Any]]:
         """Return the rates of each group that is large enough, with intervals where they are shares of rows."""
         kinds = self._base + decided
-        rows = np.bincount(kinds, minlength=self._size).astype(np.float64)
-        counts = (
-            rows
-            if self._weights is None
-            else np.asarray(np.bincount(kinds, self._weights, self._size), dtype=np.float64)
-        )
+        rows = self._counted(kinds, None)
+        counts = rows if self._weights is None else self._counted(kinds, self._weights)
         return self._told(counts, rows, with_intervals=self._weights is None, defers=defers)
 
     def of_shares(self, shares: FloatArray, deferred: FloatArray | None) -> list[dict[str, Any]]:
@@ -57,8 +53,10 @@ class GroupRates:
 
     def _expected(self, answers: tuple[FloatArray, ...], weights: FloatArray | None) -> FloatArray:
         weighed = answers if weights is None else [weights * part for part in answers]
-        counted = (np.bincount(self._base + code, part, self._size) for code, part in enumerate(weighed))
-        return np.asarray(sum(counted), dtype=np.float64)
+        return np.asarray(sum(self._counted(self._base + code, part) for code, part in enumerate(weighed)))
+
+    def _counted(self, kinds: Any, weights: FloatArray | None) -> FloatArray:
+        return np.asarray(np.bincount(kinds, weights, self._size), dtype=np.float64)
 
     def _told(
         self, counts: FloatArray, rows: FloatArray, *, with_intervals: bool, defers: bool

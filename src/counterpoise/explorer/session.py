@@ -169,9 +169,7 @@ class Session:
                 name = shape(one.goal)
                 asked[name] += 1
                 if asked[name] > max(self._times_asked[name], 1):
-                    raise ValueError(
-                        f"The goal {one.goal} is there twice, up to its bound: move the bound of the other."
-                    )
+                    raise ValueError(f"The goal {one.goal} is there already, up to its bound: move that.")
                 self.few.check(one.goal)
 
     def _told(self, found: Answered) -> dict[str, Any]:

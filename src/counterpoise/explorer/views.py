@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from counterpoise.explorer.few_rows import HIDDEN
 from counterpoise.explorer.session import Answered, Session
 from counterpoise.explorer.setting import AskedGoal, Setting, reach
 from counterpoise.explorer.solving import DRAGGED, Unmet
@@ -79,7 +80,7 @@ def _ranges(session: Session, setting: Setting) -> Iterator[dict[str, Any] | Non
     """Show for each goal that is on the tightest bound that can be met with all others, and where it costs nothing."""
     found = []
     for place, one in enumerate(setting.goals):
-        if one.on:
+        if one.on and not session.few.why(one.goal):
             tightest = yield from _tightest(session, setting, place)
             free = _free(session, setting, place) if tightest is not None else None
             found.append({"place": place, "text": str(one.goal), "tightest": tightest, "free": free})
@@ -138,7 +139,7 @@ def _value(session: Session, found: Answered, goal: Goal) -> float:
 
 def _frontier(session: Session, setting: Setting, x: Any = ERROR, y: Any = TAIL) -> Iterator[dict[str, Any] | None]:
     """Show the least of one quantity for each bound of another, with all other goals kept."""
-    across, up = _quantity(setting, x), _quantity(setting, y)
+    across, up = _quantity(session, setting, x), _quantity(session, setting, y)
     if isinstance(across, str) or across == up:
         raise ValueError("A frontier needs two quantities, the first a goal or the error; got the same, or the tail.")
     others = tuple(one for one in setting.goals if one.on and one.goal not in (across, up))
@@ -169,7 +170,7 @@ def _levels(goal: Goal, tightest: float, loosest: float) -> list[float]:
     return [float(level) for level in np.linspace(tightest, end, _POINTS)]
 
 
-def _quantity(setting: Setting, word: Any) -> Goal | str:
+def _quantity(session: Session, setting: Setting, word: Any) -> Goal | str:
     """Return a goal by its place among those of the setting, the error as one, or the tail."""
     if word == TAIL:
         return TAIL
@@ -177,7 +178,10 @@ def _quantity(setting: Setting, word: Any) -> Goal | str:
         return error_rate(Dataset(TRAIN)) <= 1.0
     if not isinstance(word, int) or isinstance(word, bool) or not 0 <= word < len(setting.goals):
         raise ValueError(f"A quantity is the place of a goal, {ERROR!r} or {TAIL!r}; got {word!r}.")
-    return setting.goals[word].goal
+    goal = setting.goals[word].goal
+    if session.few.why(goal):
+        raise ValueError(f"{goal.left} is of {HIDDEN}: no frontier of it is shown.")
+    return goal
 
 
 def _name(quantity: Goal | str) -> str:
