@@ -9,8 +9,7 @@ import numpy as np
 
 from counterpoise.runs.results import Average, ResultRow, ResultsTable, read_rows, summarize
 from papers.boosted_cvar import pattern as boosted_cvar_pattern
-from papers.boosted_cvar.curves import METHODS, ROUND_ALPHAS
-from papers.boosted_cvar.experiment import LP_ALPHAS
+from papers.boosted_cvar.curves import LP_ALPHAS, METHODS, ROUND_ALPHAS
 from papers.boosted_cvar.pattern import Pattern, in_short, means_over_seeds, pattern_of
 from papers.drawing import panels, picture
 from papers.markdown import markdown_table
