@@ -37,6 +37,11 @@ class Took(NamedTuple):
         """Return those of the whole round."""
         return self.weighing + self.training + self.judging
 
+    @property
+    def on_device(self) -> float:
+        """Return the share of a run in the seconds of training."""
+        return self.training / self.n_at_once
+
 
 @dataclass
 class KeptLosses:
@@ -57,7 +62,7 @@ class KeptLosses:
     weighted_losses: list[float] = field(default_factory=list)
     memory: dict[str, FloatArray] = field(default_factory=dict)
     took: list[Took] = field(default_factory=list)
-    warmup_seconds: float = float("nan")
+    warmup_seconds: float = float("nan")  # of the device, its share where several runs had it
     packed: dict[str, list[ByteArray]] = field(default_factory=lambda: {part: [] for part in PARTS})
 
     @property

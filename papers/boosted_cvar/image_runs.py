@@ -162,7 +162,7 @@ class Boosting:
         say(f"{self.run.file}: {kept.n_rounds} rounds are there, {n_left} are left")
         if n_left == 0:
             return kept
-        self._warm_up(say)
+        self._warm_up(say, n_at_once)
 
         def after_round(done: Round, history: History) -> bool:
             self._record(done, history, n_at_once(), output, say)
@@ -173,7 +173,7 @@ class Boosting:
         boost(self._fitted, history, reweigh=self.run.rule(), stop=after_round, n_rounds=n_left)
         return kept
 
-    def _warm_up(self, say: Say) -> None:
+    def _warm_up(self, say: Say, n_at_once: Callable[[], int]) -> None:
         """Take the warmed-up network of the folder, or make it; runs that share one wait for the first of them."""
         prepared: Any = self.fit.prepared
         with self.warm_up.lock():
@@ -181,8 +181,9 @@ class Boosting:
             if found is None:
                 self._clock.lap()
                 self.fit.learner.warm_up(prepared, self.data.train.codes, len(self.data.classes))
-                self.warm_up.write(prepared.shared, self._clock.lap())
-                say(f"{self.warm_up.path.name}: warmed up in {self.warm_up.seconds:.1f} s")
+                seconds = self._clock.lap()
+                self.warm_up.write(prepared.shared, seconds / n_at_once())
+                say(f"{self.warm_up.path.name}: warmed up in {seconds:.1f} s")
             else:
                 prepared.shared = found
         self.kept.warmup_seconds = self.warm_up.seconds
@@ -269,7 +270,7 @@ class _WarmUp:
     def __init__(self, run: Run, state: Path) -> None:
         self.path = state / f"warmup_{run.plan.name}_seed{run.seed}.npz"
         self.about = json.dumps([run.plan.learner, run.plan.schedule])
-        self.seconds = float("nan")  # that it took, where that is known
+        self.seconds = float("nan")  # of the device, its share where several runs had it; where that is known
 
     def lock(self) -> threading.Lock:
         return self._locks.setdefault(self.path.resolve(), threading.Lock())

@@ -17,7 +17,7 @@ from papers.boosted_cvar.image_runs import LPBOOST, Limit, Run, run_rounds, spli
 from papers.boosted_cvar.losses import result_rows, write_results
 from papers.boosted_cvar.networks import PLANS, Where, run_at_once
 from papers.boosted_cvar.plans import Plan
-from papers.kept_losses import PARTS, KeptLosses
+from papers.kept_losses import PARTS, KeptLosses, Took
 
 TINY = Plan("cifar10", "cifar10", "tiny", Perceptron((8,)), 4, 1, 5, (3,))
 
@@ -273,6 +273,16 @@ def test_the_table_and_the_page_are_made_of_kept_losses(tmp_path, monkeypatch):
     assert "; Regularized LPBoost: `T=6 beta=100 " in page
     assert f"The test accuracy of ERM is {1 - made_up()[1].losses('test')[:, 0].mean():.4f} (seed 0), " in page
     assert (tmp_path / "cifar10_tiny.png").stat().st_size > 5000
+
+
+def test_the_page_tells_what_training_takes_beside_erm(tmp_path):
+    run, kept = made_up()
+    kept.took = [Took(0.5, 10.0, 0.1, 5)] * 6
+    kept.warmup_seconds = 20.0
+    kept.write(tmp_path / run.file)
+    write_results(tmp_path)
+    page = boosted_cvar_page.write_page(tmp_path / "results.csv").read_text(encoding="utf-8")
+    assert "| cifar10 | tiny | AdaLPBoost |  | 5 | 1 | 20.0 | 2.00 | 0.50 | 4.3 |" in page  # (20 + 30 * 2.5) / 22
 
 
 def test_a_page_without_kept_losses_says_how_to_make_them(tmp_path):
