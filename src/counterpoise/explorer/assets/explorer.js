@@ -955,7 +955,7 @@ class Explorer {
     const line_ = (name, mean, tail) => el("tr", {}, el("th", { scope: "row" }, name), [mean, ...(tail === undefined ? [] : [tail])].map((value) => el("td", {}, shown(value))));
     this.panels.summary.body.replaceChildren(table("Loss, as a table", head, rows.flatMap(([name, one]) => [
       line_(names[name], one.mean, one.tail), line_(`plain, ${names[name]}`, one.plain_mean, one.plain_tail)])),
-      el("p", { class: "muted" }, "Plain is the first model by itself, at its usual threshold."));
+      el("p", { class: "muted" }, `Plain is the first model by itself, at its usual threshold. ${this.answer.note || ""}`));
   }
 
   paintRates() {
