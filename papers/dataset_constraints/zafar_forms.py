@@ -71,7 +71,12 @@ def section(ramps: ResultsTable, hinges: ResultsTable) -> str:
             lines[-1] += [f"{np.mean([form[seed] for seed in seeds]):.4f}" for form in (hinge, ramp)]
     heads = ["c", "error, hinge", "error, ramp", "ratio, hinge", "ratio, ramp"]
     n_splits = len({row.seed for row in ramps})
-    return f"{_ABOUT.format(n_splits=n_splits)}\n\n{markdown_table(heads, lines)}"
+    return f"{_ABOUT.format(n_splits=n_splits)}\n\n{markdown_table(heads, lines)}\n\n{_in_short(lines)}"
+
+
+def _in_short(lines: Sequence[Sequence[str]]) -> str:
+    hinge, ramp = (sorted(line[place] for line in lines) for place in (3, 4))
+    return f"Over all c the ratio goes from {hinge[0]} to {hinge[-1]} by hinges, from {ramp[0]} to {ramp[-1]} by ramps."
 
 
 _ABOUT = """## The ramp form of the covariance constraint
