@@ -96,9 +96,9 @@ def section(rows: ResultsTable) -> str:
 _ABOUT = """## A constant step against AdaBoost's own
 
 The paper finds that weights grow better by a constant step than by AdaBoost's, `log((1 - error) / error)` of each
-round's model. Test CVaR of the best mixture and of the plain average by either, means over seeds; differences are
-AdaBoost's step less the constant one, seed by seed, with their standard error. Made by
-`python -m papers.boosted_cvar.steps`; every number is in `steps.csv`."""
+round's model, which vanishes where a model is hardly better than chance on its weights. Test CVaR of the best mixture
+and of the plain average by either, means over seeds; differences are AdaBoost's step less the constant one, seed by
+seed, with their standard error. Made by `python -m papers.boosted_cvar.steps`; every number is in `steps.csv`."""
 
 
 def reproduce(output: Path, *, n_seeds: int = 5, tell: Tell = lambda _progress: None) -> Path:
