@@ -26,6 +26,8 @@ from counterpoise.runs.rebalanced import changed, write_chosen
 from counterpoise.runs.toml_text import rewritten
 from counterpoise.runs.use import check_own_data, own_data
 
+_WITHOUT_ROOM = "# Fitting adds the room for the audit: the bounds below are what must hold, and are met with room.\n"
+
 
 def parts_of_run(folder: str | Path) -> Parts:
     """Return what a session of a finished run holds."""
@@ -129,7 +131,7 @@ class RunExporter(Exporter):
         settings = run.settings.model_copy(update=self._changes(setting))
         text = rewritten((run.folder / OWN_GOALS).read_bytes(), settings, sources=run.sources)
         parse_goals_file(text.encode(), Path("goals.toml"))  # says what of the setting no goals file can ask for
-        return {"name": "goals.toml", "text": text}
+        return {"name": "goals.toml", "text": _WITHOUT_ROOM + text if settings.room_for_audit else text}
 
     def report(self, setting: Setting) -> dict[str, str]:
         """Write a run of a setting with its report, and return where the report is."""

@@ -31,6 +31,7 @@ from counterpoise.solvers.tail import Cut, TailOracle
 from counterpoise.theory.risks import Mean, Risk
 
 _EXACT = 1e-7  # gap of the least mean loss from which a budget is counted
+_EDGE = 1e-9  # gap to which the edge of what is possible is found
 _MOST_CUTS = 60  # that are kept for other settings
 _MOST_COARSE, _MOST_FINE = 250, 700  # cuts of a grid, from which it begins anew
 _MOST_RULES = 60  # that a search begins with
@@ -94,7 +95,7 @@ class ModelProgram:
         losses = rows.rows[own] - rows.bounds[own, None]
         try:
             limits = {} if own.all() else others
-            return minimize_cvar(losses, 1 / len(losses), **limits, tol=_EXACT, method="highs").value
+            return minimize_cvar(losses, 1 / len(losses), **limits, tol=_EDGE, method="highs").value
         except InfeasibleRows as error:
             raise Unmet from error
 
@@ -150,7 +151,7 @@ class RulesProgram:
         self._coarse: IntArray | None = None
         self._fine: IntArray | None = None
         self._usual = ranked.usual_rules()
-        self._start = self._usual
+        self._start = self._edges = self._usual  # rules to begin with, inside of the goals and at their edges
         self._tail_losses: Any = None
         self._mean = mean_loss(ranked)
         self._least: tuple[Any, float] | None = None  # mean loss under goals, for a budget
@@ -193,9 +194,11 @@ class RulesProgram:
         if rows is None or not _is_moved_by(rows, place):
             return None
         try:
-            found = excess_of(RuleLimits(self.ranked.cuts, rows), place).solve(self._start, _EXACT)
+            found = excess_of(RuleLimits(self.ranked.cuts, rows), place).solve(self._edges, _EDGE)
         except NoMixture as error:
             raise Unmet from error
+        used = found.rules.only(found.solution.mixture > 0)
+        self._edges = self._usual.joined(used).joined(self._edges).only(slice(_MOST_RULES))
         return found.solution.value
 
     def stored(self, model: Any) -> Solved:

@@ -10,7 +10,7 @@ import numpy as np
 
 from counterpoise.explorer.program import DRAGGED, Program, Unmet
 from counterpoise.explorer.session import Answered, Session
-from counterpoise.explorer.setting import AskedGoal, Setting, reach
+from counterpoise.explorer.setting import AskedGoal, Setting, reach, shape
 from counterpoise.explorer.told import curve
 from counterpoise.explorer.words import number, numbers
 from counterpoise.goals import Dataset, Goal, Rate, error_rate
@@ -26,6 +26,8 @@ _ALPHAS = np.geomspace(0.01, 1.0, 25)
 _SOLVED_ALPHAS = np.geomspace(0.02, 1.0, 8)  # of a curve, at which the mixture is chosen anew
 _POINTS = 13  # of a frontier
 _HALVINGS = 20  # of the range of a bound: a millionth of it
+_MOST_EDGES = 1000  # of ranges, that are known
+_ROUNDING = 9  # decimals to which solvers tell where goals can be met
 _DIGITS = 6  # of the tightest bound, rounded to where it can be met
 _MARGIN = 0.1  # of the range of a frontier that is shown beyond where a goal costs nothing
 
@@ -93,9 +95,19 @@ def _ranges(session: Session, setting: Setting) -> Iterator[dict[str, Any] | Non
 def _tightest(session: Session, setting: Setting, place: int) -> Generator[None, None, float | None]:
     """Return the tightest bound of a goal that can be met beside all others, None where they cannot be met, in steps.
 
-    It is the optimum of a linear program, whatever the goal's own bound is; of ratios and of goals with a confidence it
-    is searched.
+    It depends neither on the goal's own bound nor on the tail, so that it is found once.
     """
+    others = tuple(str(one.goal) for other, one in enumerate(setting.goals) if one.on and other != place)
+    name = shape(setting.goals[place].goal), others, setting.by, setting.defer is None
+    if name not in session.edges:
+        if len(session.edges) >= _MOST_EDGES:
+            session.edges.clear()
+        session.edges[name] = yield from _edge(session, setting, place)
+    return session.edges[name]
+
+
+def _edge(session: Session, setting: Setting, place: int) -> Generator[None, None, float | None]:
+    """Return where a goal's range ends: the optimum of a linear program, or searched for ratios and with confidence."""
     goal, goals = setting.goals[place].goal, setting.active
     own = sum(one.on for one in setting.goals[:place])
     low, high = reach(goal)
@@ -107,7 +119,7 @@ def _tightest(session: Session, setting: Setting, place: int) -> Generator[None,
             return None
     if excess is None:
         return (yield from _halved(session, program, goals, own))
-    found = goal.bound + looser(goal) * excess
+    found = round(goal.bound + looser(goal) * excess, _ROUNDING)
     return rounded_to_safety(goal, max(found, low) if goal.sense == "<=" else min(found, high), _DIGITS)
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from counterpoise.runs.settings import GoalSettings, RunSettings
 
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
+_LONG = 80  # characters of a line with a list
 _FILES = {"data": ("files", "baseline_model"), "splits": ("validation_files", "test_files")}  # keys that name files
 
 
@@ -83,8 +84,16 @@ def _lines(words: Mapping[str, Any], place: str) -> list[str]:
         elif isinstance(value, list) and value and all(isinstance(one, Mapping) for one in value):
             later += [line for one in value for line in ("", f"[[{place}{key}]]", *_lines(one, f"{place}{key}."))]
         elif value is not None:
-            lines.append(f"{key} = {_value(value)}")
+            lines += _value_lines(key, value)
     return lines + later
+
+
+def _value_lines(key: str, value: Any) -> list[str]:
+    """Return a key and its value; of a long list each entry is on a line of its own."""
+    line = f"{key} = {_value(value)}"
+    if not isinstance(value, list) or len(line) <= _LONG:
+        return [line]
+    return [f"{key} = [", *(f"    {_value(one)}," for one in value), "]"]
 
 
 def _key(name: str) -> str:
