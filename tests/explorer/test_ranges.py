@@ -65,7 +65,7 @@ def test_where_a_range_ends_depends_on_the_other_goals_alone(kind):
 
     ends = []
     for bound in (0.5, 0.3, 0.15, 0.4):
-        own.edges.clear()  # each is found anew
+        own.found.clear()  # each is found anew
         own.answer(goals(bound), exact=True)
         ranges = shown(own, goals(bound), "ranges")["ranges"]
         ends.append(ranges[0]["tightest"])

@@ -77,7 +77,7 @@ class Session:
         self._held_views: dict[bool, Views] = {}
         self._rates = GroupRates((answers.tables if held is None else held.tables)[TRAIN], self.classes)
         self._unasked: dict[tuple[str, bool], str] = {}
-        self.edges: dict[Any, float | None] = {}  # of feasible ranges, as views find them
+        self.found: dict[Any, Any] = {}  # what views found once for many settings
         self._kept: OrderedDict[str, Solved] = OrderedDict()  # by the setting that rests there
 
     @property

@@ -4,14 +4,14 @@ Each is a list of steps, so that whoever computes them can turn to a newer setti
 """
 
 from collections.abc import Generator, Iterator
-from typing import Any
+from typing import Any, TypeAlias, TypeVar, cast
 
 import numpy as np
 
 from counterpoise.explorer.program import DRAGGED, Program, Unmet
 from counterpoise.explorer.session import Answered, Session
 from counterpoise.explorer.setting import AskedGoal, Setting, reach, shape
-from counterpoise.explorer.told import curve
+from counterpoise.explorer.told import ToldRows, curve
 from counterpoise.explorer.words import number, numbers
 from counterpoise.goals import Dataset, Goal, Rate, error_rate
 from counterpoise.goals.advice import looser
@@ -26,10 +26,13 @@ _ALPHAS = np.geomspace(0.01, 1.0, 25)
 _SOLVED_ALPHAS = np.geomspace(0.02, 1.0, 8)  # of a curve, at which the mixture is chosen anew
 _POINTS = 13  # of a frontier
 _HALVINGS = 20  # of the range of a bound: a millionth of it
-_MOST_EDGES = 1000  # of ranges, that are known
+_MOST_FOUND = 1000  # edges of ranges and other things that stay the same from one setting to another
 _ROUNDING = 9  # decimals to which solvers tell where goals can be met
 _DIGITS = 6  # of the tightest bound, rounded to where it can be met
 _MARGIN = 0.1  # of the range of a frontier that is shown beyond where a goal costs nothing
+
+_Found = TypeVar("_Found")
+Steps: TypeAlias = Generator[None, None, _Found]
 
 
 def steps(session: Session, setting: Setting, view: str, **words: Any) -> Iterator[dict[str, Any] | None]:
@@ -67,13 +70,31 @@ def _curve(session: Session, setting: Setting) -> Iterator[dict[str, Any] | None
     lines: dict[str, Any] = {"alphas": numbers(_ALPHAS), "mixture": numbers(curve(told, found.solved, _ALPHAS))}
     yield None
     lines |= {"plain": numbers(curve(told, found.state.usual, _ALPHAS)), "best": [], "rows": rows}
-    for alpha in _SOLVED_ALPHAS.tolist() if setting.alpha is not None else []:
+    if setting.alpha is not None:
+        name = "best", _replaced(setting, alpha=None).written()  # the same whatever the tail at present
+        lines["best"] = yield from _once(session, name, _best(session, setting, told))
+    yield lines
+
+
+def _best(session: Session, setting: Setting, told: ToldRows) -> Steps[list[Any]]:
+    """Return the loss of the best mixture for each tail; from large tails to small ones, which take up their cuts."""
+    points = []
+    for alpha in _SOLVED_ALPHAS[::-1].tolist():
         yield None
         other = _solved(session, _replaced(setting, alpha=alpha))
         with session.lock:
-            tail = told.loss(other.solved, alpha).tail
-        lines["best"].append([number(alpha), number(tail)])
-    yield lines
+            points.append([number(alpha), number(told.loss(other.solved, alpha).tail)])
+    return points[::-1]
+
+
+def _once(session: Session, name: Any, find: Steps[_Found]) -> Steps[_Found]:
+    """Return what is found in steps, or was before."""
+    if name not in session.found:
+        result = yield from find
+        if len(session.found) >= _MOST_FOUND:
+            session.found.clear()
+        session.found[name] = result
+    return cast("_Found", session.found[name])
 
 
 def _replaced(setting: Setting, **changes: Any) -> Setting:
@@ -92,21 +113,17 @@ def _ranges(session: Session, setting: Setting) -> Iterator[dict[str, Any] | Non
     yield {"ranges": found}
 
 
-def _tightest(session: Session, setting: Setting, place: int) -> Generator[None, None, float | None]:
+def _tightest(session: Session, setting: Setting, place: int) -> Steps[float | None]:
     """Return the tightest bound of a goal that can be met beside all others, None where they cannot be met, in steps.
 
     It depends neither on the goal's own bound nor on the tail, so that it is found once.
     """
     others = tuple(str(one.goal) for other, one in enumerate(setting.goals) if one.on and other != place)
-    name = shape(setting.goals[place].goal), others, setting.by, setting.defer is None
-    if name not in session.edges:
-        if len(session.edges) >= _MOST_EDGES:
-            session.edges.clear()
-        session.edges[name] = yield from _edge(session, setting, place)
-    return session.edges[name]
+    name = "edge", shape(setting.goals[place].goal), others, setting.by, setting.defer is None
+    return (yield from _once(session, name, _edge(session, setting, place)))
 
 
-def _edge(session: Session, setting: Setting, place: int) -> Generator[None, None, float | None]:
+def _edge(session: Session, setting: Setting, place: int) -> Steps[float | None]:
     """Return where a goal's range ends: the optimum of a linear program, or searched for ratios and with confidence."""
     goal, goals = setting.goals[place].goal, setting.active
     own = sum(one.on for one in setting.goals[:place])
@@ -123,9 +140,7 @@ def _edge(session: Session, setting: Setting, place: int) -> Generator[None, Non
     return rounded_to_safety(goal, max(found, low) if goal.sense == "<=" else min(found, high), _DIGITS)
 
 
-def _halved(
-    session: Session, program: Program, goals: tuple[Goal, ...], place: int
-) -> Generator[None, None, float | None]:
+def _halved(session: Session, program: Program, goals: tuple[Goal, ...], place: int) -> Steps[float | None]:
     """Return the same by halving, which finds the edge: what can be met grows as the bound is loosened."""
     goal = goals[place]
 
