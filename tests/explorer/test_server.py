@@ -252,26 +252,25 @@ def test_a_refusal_names_the_field_that_it_is_about(server, goals, field):
 class Failing(Exporter):
     """Exports that fail in a known way."""
 
+    def __init__(self, session, error):
+        super().__init__(session)
+        self._error = error
+
     def goals_file(self, setting):  # noqa: ARG002 - as the one of its kind
-        raise self.folder
+        raise self._error
 
 
 @pytest.mark.parametrize(
     ("error", "message"),
     [
         (RunFolderError("The data files of the run have changed."), "The data files of the run have changed."),
-        (
-            FileNotFoundError(2, "No such file", "people.csv"),
-            "The server cannot read or write people.csv: No such file.",
-        ),
+        (FileNotFoundError(2, "Not there", "people.csv"), "The server cannot read or write people.csv: Not there."),
     ],
 )
 def test_what_is_known_to_be_wrong_is_said(error, message):
     own = session()
-    failing = Failing(own)
-    failing.folder = error
-    asked_for = {"type": "export", "seq": 3, "what": "goals", "setting": setting()}
-    told = json.loads(Conversation(own, failing).reply(json.dumps(asked_for)))
+    message_sent = {"type": "export", "seq": 3, "what": "goals", "setting": setting()}
+    told = json.loads(Conversation(own, Failing(own, error)).reply(json.dumps(message_sent)))
     assert told == {"type": "refused", "seq": 3, "message": message}
 
 

@@ -41,10 +41,7 @@ class Exporter:
         """Return the text of a goals file, or where a model or report was written."""
         if what not in self.kinds:
             raise ValueError(f"What can be exported here is {', '.join(self.kinds)}; got {str(what)[:40]!r}.")
-        try:
-            made = {GOALS: self.goals_file, MODEL: self.model_file, REPORT: self.report}[what](setting)
-        except OSError as error:  # a folder that cannot be written, data that changed: it says so in a sentence
-            raise ValueError(str(error)) from error
+        made = {GOALS: self.goals_file, MODEL: self.model_file, REPORT: self.report}[what](setting)
         return {"what": what, **made}
 
     def model(self, setting: Setting) -> Any:
