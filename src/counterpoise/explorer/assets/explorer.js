@@ -745,7 +745,7 @@ class Explorer {
     this.panels.summary.body.replaceChildren(el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Loss, as a table" }, el("table", {},
       el("thead", {}, el("tr", {}, head.map((text) => el("th", { scope: "col" }, text)))),
       el("tbody", {}, rows.map(([name, one]) => el("tr", {}, el("th", { scope: "row" }, names[name]), cells(one).map((value) => el("td", {}, shown(value)))))))),
-      el("p", { class: "muted" }, "Plain is the first model by itself, at its usual threshold."));
+      el("p", { class: "muted" }, `Plain is the first model by itself, at its usual threshold. ${this.answer.note || ""}`));
   }
 
   paintRates() {
