@@ -56,7 +56,9 @@ def _form(name: str) -> dict[str, Any]:
 def _notes(session: Session) -> list[str]:
     decision = session.parts.estimator.decision
     if decision == "fixed":
-        return ["The model decides by one rule without draws; what is shown here is the best mixture and its vote."]
+        return [
+            "One rule decides, without draws: it is searched for where values rest, and is the best mixture until then."
+        ]
     return ["The model draws afresh each time: held-out rows are shown for one draw."] if decision == "sample" else []
 
 

@@ -8,14 +8,16 @@ import numpy as np
 from counterpoise._base.types import AnyArray, FloatArray, IntArray
 from counterpoise.explorer.few_rows import LEAST_ROWS, shown_groups, spread, told_values
 from counterpoise.explorer.parts import HeldOut, Parts
+from counterpoise.explorer.program import Program, Solved
 from counterpoise.explorer.rates import MOST_GROUPS, group_codes
-from counterpoise.explorer.solving import ModelProgram, Program, RulesProgram, Solved
+from counterpoise.explorer.solving import ModelProgram, RulesProgram
 from counterpoise.explorer.told import AnsweredRows, Labels, ScoredRows, ToldRows
 from counterpoise.explorer.words import number
 from counterpoise.goals import Table
 from counterpoise.goals.classes import check_defer_label
 from counterpoise.mixtures.answers import TRAIN, bits_of
 from counterpoise.mixtures.choosing import Evidence
+from counterpoise.mixtures.scored import FIXED
 from counterpoise.mixtures.scores.evidence import Deferral, ScoreEvidence, rank
 from counterpoise.mixtures.scores.groups import Groups, find_groups
 
@@ -69,7 +71,8 @@ def state_of(parts: Parts, by: tuple[str, ...], defer: float | None = None) -> S
         check_defer_label(deferral.label, estimator.classes_.tolist())
     given = given._replace(deferral=deferral)
     ranked = rank(given, groups)
-    program = RulesProgram(ranked, prefers_usual=estimator._prefers_usual)  # noqa: SLF001 - of our own kind
+    is_fixed = estimator.decision == FIXED
+    program = RulesProgram(ranked, prefers_usual=estimator._prefers_usual, is_fixed=is_fixed)  # noqa: SLF001 - of our own kind
     n_groups = len(groups.names)
     chosen_on: dict[str, ToldRows] = {
         name: ScoredRows(given.scores[name], codes, n_groups, _ALONE, None, _labels(given.answers.tables[name], given))
