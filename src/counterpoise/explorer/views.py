@@ -119,7 +119,7 @@ def _tightest(session: Session, setting: Setting, place: int) -> Steps[float | N
     It depends neither on the goal's own bound nor on the tail, so that it is found once.
     """
     others = tuple(str(one.goal) for other, one in enumerate(setting.goals) if one.on and other != place)
-    name = "edge", shape(setting.goals[place].goal), others, setting.by, setting.defer is None
+    name = "edge", shape(setting.goals[place].goal), others, setting.by, setting.defer
     return (yield from _once(session, name, _edge(session, setting, place)))
 
 
