@@ -12,7 +12,7 @@ from counterpoise.explorer import Setting
 from counterpoise.explorer.of_run import RunExporter, read_run
 from counterpoise.explorer.session import Session
 from counterpoise.explorer.views import shown
-from counterpoise.runs import certify_run, fit_run, open_run, read_goals_file, rebalance_run
+from counterpoise.runs import RunFolderError, certify_run, fit_run, open_run, read_goals_file, rebalance_run
 from counterpoise.runs.fitted import last_step
 from counterpoise.runs.quantities import MIXTURE, TEST
 from counterpoise.runs.use import own_data
@@ -160,11 +160,11 @@ def test_what_cannot_be_exported_is_said_in_a_sentence_and_leaves_nothing(folder
     session, exporter = explored(tmp_path)
     with (tmp_path / "people.csv").open("a") as stream:
         stream.write("1.0,F,yes\n")
-    with pytest.raises(ValueError, match=r"The data files of the run in .* have changed since it was fitted"):
+    with pytest.raises(RunFolderError, match=r"The data files of the run in .* have changed since it was fitted"):
         exporter.export("report", session.start)
     assert not (tmp_path / "out").exists()
     (tmp_path / "out").write_text("a file")
-    with pytest.raises(ValueError, match=r"Nothing can be written to .*out: File exists"):
+    with pytest.raises(FileExistsError, match="out"):
         exporter.export("model", session.start)
     with pytest.raises(ValueError, match="These goals cannot hold together"):
         exporter.export("model", moved(session, 0, by=0.99 - session.start.goals[0].goal.bound))

@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from counterpoise import GoalClassifier, audit
+from counterpoise import GoalClassifier, MixtureClassifier, audit
 from counterpoise.explorer import Setting, session_of_model
 from counterpoise.explorer.exports import Exporter
 from counterpoise.explorer.session import Session
@@ -172,6 +172,26 @@ def test_models_that_cannot_be_explored_are_refused():
         session_of_model(fitted("score"), X[TEST])
     with pytest.raises(ValueError, match="These models are mixed by what they say"):
         session("pool").answer(asked("pool", by=["sex"]))
+
+
+def test_held_out_rows_that_lack_what_the_model_needs_are_refused_at_the_call():
+    sex = {"sex": SEX[TEST]}
+    with pytest.raises(ValueError, match=r"y of dataset 'train' holds the label '\w+', which is not among"):
+        session_of_model(fitted("score"), X[TEST], np.where(Y[TEST], "yes", "no"), sensitive_features=sex)
+    with pytest.raises(ValueError, match=r"Unknown column 'sex' in dataset 'train' .pass sensitive_features"):
+        session_of_model(fitted("score"), X[TEST], Y[TEST])
+    with pytest.raises(ValueError, match="The held-out rows of 'train' need the column 'sex', which the rules look at"):
+        session_of_model(fitted("defer"), X[TEST], Y[TEST])
+    goal = MixtureClassifier(fitted("pool").estimators_, goals=["churn(train) <= 0.5"], random_state=0)
+    goal = goal.fit(X[CHOSEN], Y[CHOSEN], baseline=Y[CHOSEN])
+    with pytest.raises(ValueError, match="Dataset 'train' needs the deployed model's predictions: pass baseline"):
+        session_of_model(goal, X[TEST], Y[TEST])
+
+
+def test_a_goal_is_asked_once():
+    twice = [{"text": GOALS[1]}, {"text": GOALS[1], "bound": 0.5}]
+    with pytest.raises(ValueError, match=r"The goal recall\(train\) >= 0.5 is there already, up to its bound"):
+        session("pool").answer(asked("pool", goals=twice))
 
 
 def test_a_goal_that_was_aimed_at_with_room_is_judged_by_the_bound_of_its_file():

@@ -41,10 +41,7 @@ class Exporter:
         """Return the text of a goals file, or where a model or report was written."""
         if what not in self.kinds:
             raise ValueError(f"What can be exported here is {', '.join(self.kinds)}; got {str(what)[:40]!r}.")
-        try:
-            made = {GOALS: self.goals_file, MODEL: self.model_file, REPORT: self.report}[what](setting)
-        except OSError as error:  # a folder that cannot be written, data that changed: it says so in a sentence
-            raise ValueError(str(error)) from error
+        made = {GOALS: self.goals_file, MODEL: self.model_file, REPORT: self.report}[what](setting)
         return {"what": what, **made}
 
     def model(self, setting: Setting) -> Any:
@@ -97,11 +94,8 @@ class Exporter:
     def _fresh(self, ending: str, make: Callable[[Path], None]) -> Iterator[Path]:
         """Give a path in the folder at which nothing was: made here, so that no other server can have it too."""
         assert self.folder is not None  # noqa: S101 - else nothing is written
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            path = _made(self.folder, f"{self.session.parts.title}-explored", ending, make)
-        except OSError as error:
-            raise ValueError(f"Nothing can be written to {self.folder}: {error.strerror or error}.") from error
+        self.folder.mkdir(parents=True, exist_ok=True)
+        path = _made(self.folder, f"{self.session.parts.title}-explored", ending, make)
         try:
             yield path
         except BaseException:

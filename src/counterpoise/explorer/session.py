@@ -1,6 +1,6 @@
 """A session: models with what they said in memory, which answers a setting in tens of milliseconds."""
 
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Mapping
 from threading import Lock
 from typing import Any, NamedTuple, cast
@@ -8,12 +8,13 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 
 from counterpoise._base.types import ByteArray
+from counterpoise.explorer.few_rows import HIDDEN, FewRows
 from counterpoise.explorer.parts import Parts
 from counterpoise.explorer.program import DRAGGED, RELEASED, Solved, Unmet
 from counterpoise.explorer.rates import GroupRates
-from counterpoise.explorer.setting import AskedGoal, Setting, reach, shape
-from counterpoise.explorer.state import State, state_of
-from counterpoise.explorer.words import number, threshold
+from counterpoise.explorer.setting import AskedGoal, Setting, in_field, reach, shape
+from counterpoise.explorer.state import State, check_columns, columns_of, state_of
+from counterpoise.explorer.words import number, threshold, told_apart
 from counterpoise.goals import Goal, InfeasibleGoals
 from counterpoise.goals.audit import GoalAudit, audit_prepared, confident
 from counterpoise.goals.binding import Views
@@ -27,7 +28,7 @@ from counterpoise.theory.risks import Risk
 _MOST_STATES = 3  # sets of columns that rules look at, for which everything is kept
 _MOST_MEMBERS = 40  # of a mixture that are listed
 _MOST_KEPT = 500  # mixtures: a setting has one, whoever asks for it, and however often
-_MOST_CHECKED = 500  # goals of which it is known whether the held-out rows can answer them
+_MOST_CHECKED = 100  # goals of which it is known whether the held-out rows can answer them
 
 
 class Answered(NamedTuple):
@@ -76,6 +77,10 @@ class Session:
         self.classes = answers.positive.labels
         self._held_views: dict[bool, Views] = {}
         self._rates = GroupRates((answers.tables if held is None else held.tables)[TRAIN], self.classes)
+        self.columns = columns_of(parts)  # that rules may look at
+        own = [one.goal for one in self.start.goals]
+        self._times_asked = Counter(map(shape, own))
+        self.few = FewRows(answers.tables, {} if held is None else held.tables, self.classes, own)
         self._unasked: dict[tuple[str, bool], str] = {}
         self.found: dict[Any, Any] = {}  # what views found once for many settings
         self._kept: OrderedDict[str, Solved] = OrderedDict()  # by the setting that rests there
@@ -118,7 +123,7 @@ class Session:
         That of the model's own setting is the model's own. One that was found where a value rests is kept, so that
         what is shown, drawn and exported of a setting is one and the same.
         """
-        self._check(setting)
+        self.check(setting)
         aim, state, name = self.aim(setting), self.state(setting), setting.written()
         if name in self._kept:
             self._kept.move_to_end(name)
@@ -172,10 +177,22 @@ class Session:
             except InfeasibleGoals as error:
                 return {"kind": "infeasible", "setting": setting.as_words(), "message": str(error)} | _ways_out(error)
 
-    def _check(self, setting: Setting) -> None:
-        """Refuse a tail where none can be asked for, and columns that nothing looks at."""
-        if setting.alpha is None and self.start.alpha is not None:
-            raise ValueError("alpha must be a number in (0, 1]: the models are chosen for a tail.")
+    def check(self, setting: Setting) -> None:
+        """Refuse, before anything is computed, what cannot be asked of these models or would tell about few rows."""
+        with in_field("alpha"):
+            if setting.alpha is None and self.start.alpha is not None:
+                raise ValueError("alpha must be a number in (0, 1]: the models are chosen for a tail.")
+        with in_field("by"):
+            if setting.by != self.start.by and (setting.by, setting.defer) not in self._states:
+                check_columns(self.parts, setting.by, dict.fromkeys([*self.columns, *self.start.by]))
+        asked: Counter[str] = Counter()
+        for place, one in enumerate(setting.goals):
+            with in_field("goals", place):
+                name = shape(one.goal)
+                asked[name] += 1
+                if asked[name] > max(self._times_asked[name], 1):
+                    raise ValueError(f"The goal {one.goal} is there already, up to its bound: move that.")
+                self.few.check(one.goal)
 
     def _told(self, found: Answered) -> dict[str, Any]:
         solved, state = found.solved, found.state
@@ -203,8 +220,9 @@ class Session:
         told = []
         for one, verdict in zip(found.setting.goals, verdicts, strict=True):
             words = {"text": str(one.goal), "bound": one.goal.bound, "on": one.on, **spelled(one.goal)}
-            words["price"] = number(next(prices)) if one.on else None
-            words["choice"] = _standing(one.goal, tallied)
+            price, is_told = next(prices) if one.on else None, not self.few.why(one.goal)
+            words["price"] = number(price) if price is not None and is_told else None
+            words["choice"] = _standing(one.goal, tallied) if is_told else {"note": HIDDEN}
             told.append(words | {"held_out": verdict})
         return told
 
@@ -225,7 +243,7 @@ class Session:
             for place, audit in zip(places, audit_prepared(listed, prepared, quick=quick), strict=True):
                 found[place] = _verdict(audit)
         for one, judged, words in zip(setting.goals, goals, found, strict=True):
-            if judged.bound != one.goal.bound:
+            if judged.bound != one.goal.bound and words["note"] != HIDDEN:
                 words["note"] = f"{words['note']} (of {judged.bound:g}, as the goals file asks)".strip()
         return found
 
@@ -238,11 +256,14 @@ class Session:
         return goal if asked is None else goal.with_bound(asked)
 
     def _why_unasked(self, goal: Goal, held: Views) -> str:
-        """Return why the held-out rows cannot answer a goal; nothing where they can."""
+        """Return why the held-out rows cannot answer a goal, or what they say is not told; nothing where it is."""
+        if self.few.why(goal):
+            return HIDDEN
         name = shape(goal), held.classes.deferred is None
         if name not in self._unasked:
             if len(self._unasked) > _MOST_CHECKED:
                 self._unasked.clear()
+                self._held_views.clear()  # they keep the rows of every goal that was asked
             nobody = {one: np.zeros(table.n_samples) for one, table in held.tables.items()}
             try:
                 audit_prepared(confident(goal, self.parts.confidence), Prepared(held, nobody), quick=True)
@@ -283,7 +304,7 @@ class Session:
 
     def _members(self, found: Answered) -> list[dict[str, Any]]:
         """Return the models or rules that carry weight, the heaviest first."""
-        solved, names = found.solved, self.parts.names
+        solved, names = found.solved, told_apart(self.parts.names)
         told = []
         for place in np.argsort(-solved.mixture, kind="stable")[:_MOST_MEMBERS].tolist():
             share = float(solved.mixture[place])

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias, TypeVar, cast
 
 import numpy as np
 
+from counterpoise.explorer.few_rows import HIDDEN
 from counterpoise.explorer.program import DRAGGED, Program, Unmet
 from counterpoise.explorer.session import Answered, Session
 from counterpoise.explorer.setting import AskedGoal, Setting, reach, shape
@@ -105,7 +106,7 @@ def _ranges(session: Session, setting: Setting) -> Iterator[dict[str, Any] | Non
     """Show for each goal that is on the tightest bound that can be met with all others, and where it costs nothing."""
     found = []
     for place, one in enumerate(setting.goals):
-        if one.on:
+        if one.on and not session.few.why(one.goal):
             tightest = yield from _tightest(session, setting, place)
             free = None if tightest is None else _free(session, setting, place, tightest)
             found.append({"place": place, "text": str(one.goal), "tightest": tightest, "free": free})
@@ -183,9 +184,9 @@ def _value(session: Session, found: Answered, goal: Goal) -> float:
 def _frontier(session: Session, setting: Setting, x: Any = None, y: Any = None) -> Iterator[dict[str, Any] | None]:
     """Show the least of one quantity for each bound of another, with all other goals kept."""
     if x is None and y is None:
-        x, y = axes_of(setting)
+        x, y = axes_of(session, setting)
     x, y = ERROR if x is None else x, TAIL if y is None else y
-    across, up = _quantity(setting, x), _quantity(setting, y)
+    across, up = _quantity(session, setting, x), _quantity(session, setting, y)
     if isinstance(across, str) or across == up:
         raise ValueError("A frontier needs two quantities, the first a goal or the error; got the same, or the tail.")
     others = tuple(one for one in setting.goals if one.on and one.goal not in (across, up))
@@ -216,11 +217,10 @@ def _here(session: Session, setting: Setting, across: Goal, up: Goal | str) -> l
     return [number(_value(session, present, across)), number(_height(session, present, up))]
 
 
-def axes_of(setting: Setting) -> tuple[Any, Any]:
+def axes_of(session: Session, setting: Setting) -> tuple[Any, Any]:
     """Return two quantities that differ, for a frontier that nobody chose: the error is the tail of all rows."""
-    if setting.alpha != 1.0 or not setting.goals:
-        return ERROR, TAIL
-    return 0, ERROR
+    goals = [place for place, one in enumerate(setting.goals) if not session.few.why(one.goal)]
+    return (goals[0], ERROR) if setting.alpha == 1.0 and goals else (ERROR, TAIL)
 
 
 def _levels(goal: Goal, tightest: float, loosest: float) -> list[float]:
@@ -230,7 +230,7 @@ def _levels(goal: Goal, tightest: float, loosest: float) -> list[float]:
     return [float(level) for level in np.linspace(tightest, end, _POINTS)]
 
 
-def _quantity(setting: Setting, word: Any) -> Goal | str:
+def _quantity(session: Session, setting: Setting, word: Any) -> Goal | str:
     """Return a goal by its place among those of the setting, the error as one, or the tail."""
     if word == TAIL:
         return TAIL
@@ -238,7 +238,10 @@ def _quantity(setting: Setting, word: Any) -> Goal | str:
         return error_rate(Dataset(TRAIN)) <= 1.0
     if not isinstance(word, int) or isinstance(word, bool) or not 0 <= word < len(setting.goals):
         raise ValueError(f"A quantity is the place of a goal, {ERROR!r} or {TAIL!r}; got {word!r}.")
-    return setting.goals[word].goal
+    goal = setting.goals[word].goal
+    if session.few.why(goal):
+        raise ValueError(f"{goal.left} is of {HIDDEN}: no frontier of it is shown.")
+    return goal
 
 
 def _name(quantity: Goal | str) -> str:
