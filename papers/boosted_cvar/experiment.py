@@ -135,7 +135,7 @@ def measure(repeat: Repeat) -> list[ResultRow]:
 
 def run_once(protocol: Protocol, data: Any, seed: int) -> Iterator[ResultRow]:
     """Yield all measurements of one data set, learner and seed."""
-    parts = _parts(protocol, data.y, seed)
+    parts = split_parts(protocol, data.y, seed)
     train, chosen, test = (parts[0], parts[-2], parts[-1])
     learner = make_learner(protocol.learner, data.categorical)
     X = as_features(protocol.learner, data, train)
@@ -177,7 +177,8 @@ def run_once(protocol: Protocol, data: Any, seed: int) -> Iterator[ResultRow]:
         yield row("Regularized LPBoost", alpha, "cvar", cvar_loss(losses.judged_on, alpha, mixture=model.mixture_))
 
 
-def _parts(protocol: Protocol, y: AnyArray, seed: int) -> list[AnyArray]:
+def split_parts(protocol: Protocol, y: AnyArray, seed: int) -> list[AnyArray]:
+    """Return the rows of each part of a protocol."""
     rows = np.arange(len(y))
     if protocol.max_rows is not None and len(y) > protocol.max_rows:
         kept = protocol.max_rows / len(y)

@@ -12,6 +12,7 @@ from papers.boosted_cvar import pattern as boosted_cvar_pattern
 from papers.boosted_cvar.curves import LP_ALPHAS, METHODS, ROUND_ALPHAS
 from papers.boosted_cvar.losses import TRAINING, WARM_UP, WEIGHING
 from papers.boosted_cvar.pattern import Pattern, in_short, means_over_seeds, pattern_of
+from papers.boosted_cvar.steps import section as step_section
 from papers.drawing import panels, picture
 from papers.markdown import markdown_table
 
@@ -33,7 +34,11 @@ def write_page(table: Path) -> Path:
     parts = [_head(patterns, tables), *_figures(tables, table.parent)]
     if patterns:
         parts.append(boosted_cvar_pattern.table(patterns))
-    parts += [*(_section(tables, *pair) for pair in _pairs(tables)), *_image_parts(images, table.parent)]
+    parts += [_section(tables, *pair) for pair in _pairs(tables)]
+    steps = table.parent / "steps.csv"
+    if steps.exists():
+        parts.append(step_section(read_rows(steps)))
+    parts += _image_parts(images, table.parent)
     page = table.parent / "README.md"
     page.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
     return page

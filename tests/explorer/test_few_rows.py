@@ -59,6 +59,8 @@ def test_goals_on_enough_rows_are_asked(text):
         f"recall(train, age<={AGE[11]}) >= 0.1",
         f"abs(recall(train) - recall(train, {AGE[50]}<=age<={AGE[52]})) <= 0.1",
         f"precision(train, age<={AGE[3]}) >= 0.1",
+        f"positive_rate(train, half=x, age<={AGE[-9]}) >= 0.1",
+        f"positive_rate(train, half=x, {AGE[9]}<=age) >= 0.1",
         "error_rate(train, group=tiny) <= 0.9",
         "max_difference(positive_rate, train, by=group) <= 0.9",
         "every_group(positive_rate, train, by=group) <= 0.9",

@@ -249,22 +249,29 @@ def test_a_refusal_names_the_field_that_it_is_about(server, goals, field):
     assert {name: told[name] for name in told if name not in ("type", "seq", "message")} == field
 
 
-class OfAChangedRun(Exporter):
-    """Exports of a run whose files are other ones by now."""
+class Failing(Exporter):
+    """Exports that fail in a known way."""
+
+    def __init__(self, session, error):
+        super().__init__(session)
+        self._error = error
 
     def goals_file(self, setting):  # noqa: ARG002 - as the one of its kind
-        raise RunFolderError("The data files of the run have changed since it was fitted.")
+        raise self._error
 
 
-def test_what_is_known_to_be_wrong_is_said(tmp_path):
-    (tmp_path / "file").write_text("")
-    talk = Conversation(own := session(), OfAChangedRun(own, tmp_path / "file"))
-    found = [
-        json.loads(talk.reply(json.dumps({"type": "export", "what": what, "setting": setting()})))["message"]
-        for what in ("goals", "model")
-    ]
-    assert found[0] == "The data files of the run have changed since it was fitted."
-    assert found[1].startswith(f"The server cannot read or write {tmp_path / 'file'}")
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (RunFolderError("The data files of the run have changed."), "The data files of the run have changed."),
+        (FileNotFoundError(2, "Not there", "people.csv"), "The server cannot read or write people.csv: Not there."),
+    ],
+)
+def test_what_is_known_to_be_wrong_is_said(error, message):
+    own = session()
+    message_sent = {"type": "export", "seq": 3, "what": "goals", "setting": setting()}
+    told = json.loads(Conversation(own, Failing(own, error)).reply(json.dumps(message_sent)))
+    assert told == {"type": "refused", "seq": 3, "message": message}
 
 
 def test_the_log_has_plain_lines_and_not_too_many():

@@ -9,6 +9,7 @@ against that only noise would help, and then no number on the page would be that
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -127,9 +128,18 @@ def _counted(goal: Goal, views: Views) -> Iterator[tuple[Dataset, ...]]:
 def _are_few(views: Views, parts: tuple[Dataset, ...]) -> bool:
     """Tell whether parts of rows, or what they leave out, are few: what is left out follows from what the whole has."""
     count = sum(_count(views, rows) for rows in parts)
-    of_all_groups = sum(_count(views, replace(rows, conditions=(), ranges=())) for rows in parts)
-    of_all_kinds = sum(_count(views, replace(rows, label=None, baseline=None)) for rows in parts[:1])
-    return count < LEAST_ROWS or any(0 < whole - count < LEAST_ROWS for whole in (of_all_groups, of_all_kinds))
+    wholes = (sum(_count(views, rows) for rows in wider) for wider in _wider(parts))
+    return count < LEAST_ROWS or any(0 < whole - count < LEAST_ROWS for whole in wholes)
+
+
+def _wider(parts: tuple[Dataset, ...]) -> Iterator[tuple[Dataset, ...]]:
+    """Yield the same parts of all rows, and of those without one of the conditions; then rows of every kind."""
+    conditions, ranges = parts[0].conditions, parts[0].ranges
+    fewer: list[dict[str, Any]] = [{"conditions": (), "ranges": ()}]
+    fewer += [{"conditions": tuple(one for one in conditions if one != left)} for left in conditions]
+    fewer += [{"ranges": tuple(one for one in ranges if one != left)} for left in ranges]
+    yield from (tuple(replace(rows, **some) for rows in parts) for some in fewer)
+    yield (replace(parts[0], label=None, baseline=None),)
 
 
 def _count(views: Views, rows: Dataset) -> int:
