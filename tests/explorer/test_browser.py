@@ -317,6 +317,7 @@ def test_a_static_file_shows_answers_of_its_own_settings_alone(page, file):
     page.get_by_role("switch").first.uncheck()
     settled(page)
     api.expect(page.locator(".goals > li").first).to_contain_text("off")
+    api.expect(page.locator(".goals")).not_to_contain_text("no answer for 0.99")
     goals = state(page)["setting"]["goals"]
     assert [goal["on"] for goal in goals] == [False, True]
     assert goals[1]["bound"] == 0.3

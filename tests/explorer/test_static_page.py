@@ -64,6 +64,13 @@ def test_of_a_goal_on_few_rows_a_file_tells_no_number():
     assert all(one == {"verdict": "not asked", "note": "fewer than 10 rows"} for one in verdicts)
 
 
+def test_of_a_conflict_about_few_rows_no_bound_is_told():
+    own = with_few_rows(goals=["error_rate(train, group=rare) <= 0.4"])
+    asked = [{"text": "error_rate(train, group=rare) <= 0"}, {"text": "positive_rate(train) >= 0.9"}]
+    told = own.conflict(Setting.of({"alpha": 0.6, "goals": asked}))
+    assert (told["kind"], told["message"], told["ways"]) == ("infeasible", "These goals cannot hold together.", [])
+
+
 def test_groups_under_ten_rows_are_hidden_and_texts_cannot_end_the_script():
     page = page_of(with_few_rows())
     assert "rare" not in page

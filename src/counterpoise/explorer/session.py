@@ -28,6 +28,7 @@ from counterpoise.theory.risks import Risk
 _MOST_STATES = 3  # sets of columns that rules look at, for which everything is kept
 _MOST_MEMBERS = 40  # of a mixture that are listed
 _MOST_KEPT = 500  # mixtures: a setting has one, whoever asks for it, and however often
+_NOT_MET = "These goals cannot hold together."  # where the bounds that can would tell about few rows
 _MOST_CHECKED = 100  # goals of which it is known whether the held-out rows can answer them
 
 
@@ -175,7 +176,9 @@ class Session:
             try:
                 return self._told(self.explain(setting))
             except InfeasibleGoals as error:
-                return {"kind": "infeasible", "setting": setting.as_words(), "message": str(error)} | _ways_out(error)
+                told = {"kind": "infeasible", "setting": setting.as_words()} | _ways_out(error)
+                is_of_few = any(self.few.why(goal) for goal in setting.active)
+                return told | ({"message": _NOT_MET, "ways": []} if is_of_few else {"message": str(error)})
 
     def check(self, setting: Setting) -> None:
         """Refuse, before anything is computed, what cannot be asked of these models or would tell about few rows."""

@@ -23,7 +23,6 @@ _MOST_ANSWERS = 240
 _ALPHAS = np.geomspace(0.05, 1.0, 7)
 _CURVE = np.geomspace(0.01, 1.0, 20)
 _LEVELS = 5, 4, 3  # bounds from the tightest to where a goal costs nothing: as many as can be combined with all others
-_NOT_MET = "These goals cannot hold together."  # where the bounds that can would tell about few rows
 _Goals = tuple[AskedGoal, ...]
 
 
@@ -99,7 +98,7 @@ def _ends(session: Session) -> list[tuple[float, float] | None]:
     """Return for each goal its tightest bound that can be met and where it costs nothing; None where not told."""
     start = session.start
     found = {one["place"]: one for one in shown(session, start, "ranges").get("ranges", [])}
-    known = [{} if session.few.why(one.goal) else found.get(place, {}) for place, one in enumerate(start.goals)]
+    known = [found.get(place, {}) for place in range(len(start.goals))]
     ends = [(one.get("tightest"), one.get("free")) for one in known]
     return [None if tight is None or free is None else (float(tight), float(free)) for tight, free in ends]
 
@@ -124,14 +123,8 @@ def _answers(session: Session) -> Iterator[dict[str, Any]]:
         if told["kind"] == "answer":
             yield told | {"views": _views(session, setting)}
         else:
-            unmet[setting.goals] = told | _told_of_conflict(session, setting, told["message"])
-            yield unmet[setting.goals] | {"setting": setting.as_words()}
-
-
-def _told_of_conflict(session: Session, setting: Setting, message: str) -> dict[str, Any]:
-    """Return what may be told of goals that conflict; the file has no answers for the bounds that could be met."""
-    is_of_few = any(session.few.why(goal) for goal in setting.active)
-    return {"message": _NOT_MET if is_of_few else message, "ways": []}
+            unmet[setting.goals] = told
+            yield told | {"setting": setting.as_words(), "ways": []}  # whose bounds the file has no answers for
 
 
 def _views(session: Session, setting: Setting) -> dict[str, Any]:

@@ -551,6 +551,7 @@ class Explorer {
     const exact = el("input", { type: "number", min: low, max: high, step: values ? "any" : 0.001, disabled: alone, "aria-describedby": problem.id });
     let current = low, isTyping = false, byKeys = false;
     const write = (value) => {
+      if (value !== current) problem.textContent = ""; // which was about another
       current = value;
       if (!isTyping) exact.value = fewDigits(value);
       range.value = to(value);
@@ -558,8 +559,8 @@ class Explorer {
     };
     const settle = (value, word) => {
       isTyping = false;
-      problem.textContent = word;
       write(value);
+      problem.textContent = word;
     };
     const steps = (event) => { byKeys = event.type === "keydown" && /^(Arrow|Page)/.test(event.key); };
     for (const one of [range, exact]) {
@@ -950,7 +951,7 @@ class Explorer {
   paintSummary() {
     const { losses } = this.answer, rows = Object.entries(losses);
     const names = { choice: "where chosen", held_out: "held out" };
-    const head = ["", "average", ...(this.setting.alpha === null ? [] : ["tail"])];
+    const head = ["rows", "average", ...(this.setting.alpha === null ? [] : ["tail"])];
     const line_ = (name, mean, tail) => el("tr", {}, el("th", { scope: "row" }, name), [mean, ...(tail === undefined ? [] : [tail])].map((value) => el("td", {}, shown(value))));
     this.panels.summary.body.replaceChildren(table("Loss, as a table", head, rows.flatMap(([name, one]) => [
       line_(names[name], one.mean, one.tail), line_(`plain, ${names[name]}`, one.plain_mean, one.plain_tail)])),
