@@ -12,8 +12,7 @@ from counterpoise.explorer import Setting
 from counterpoise.explorer.of_run import RunExporter, read_run
 from counterpoise.explorer.session import Session
 from counterpoise.explorer.views import shown
-from counterpoise.runs import certify_run, fit_run, open_run, read_goals_file
-from counterpoise.runs.errors import RunFolderError
+from counterpoise.runs import RunFolderError, certify_run, fit_run, open_run, read_goals_file, rebalance_run
 from counterpoise.runs.fitted import last_step
 from counterpoise.runs.quantities import MIXTURE, TEST
 from counterpoise.runs.use import own_data
@@ -165,7 +164,15 @@ def test_what_cannot_be_exported_is_said_in_a_sentence_and_leaves_nothing(folder
         exporter.export("report", session.start)
     assert not (tmp_path / "out").exists()
     (tmp_path / "out").write_text("a file")
-    with pytest.raises(ValueError, match=r"Nothing can be written to .*out: File exists"):
+    with pytest.raises(FileExistsError, match="out"):
         exporter.export("model", session.start)
     with pytest.raises(ValueError, match="These goals cannot hold together"):
         exporter.export("model", moved(session, 0, by=0.99 - session.start.goals[0].goal.bound))
+
+
+def test_a_run_that_was_rebalanced_has_the_goals_file_that_asks_for_it(folder, tmp_path):
+    goals = ["recall(train) >= 0.65"]
+    run = rebalance_run(open_run(folder / "run"), alpha=0.5, goals=goals, output=tmp_path / "tail")
+    read = read_goals_file(run.folder / "goals.toml")
+    assert (read.alpha, [one.goal for one in read.goals], read.seed) == (0.5, goals, 3)
+    assert read == run.settings.model_copy(update={"output": None})

@@ -94,11 +94,8 @@ class Exporter:
     def _fresh(self, ending: str, make: Callable[[Path], None]) -> Iterator[Path]:
         """Give a path in the folder at which nothing was: made here, so that no other server can have it too."""
         assert self.folder is not None  # noqa: S101 - else nothing is written
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            path = _made(self.folder, f"{self.session.parts.title}-explored", ending, make)
-        except OSError as error:
-            raise ValueError(f"Nothing can be written to {self.folder}: {error.strerror or error}.") from error
+        self.folder.mkdir(parents=True, exist_ok=True)
+        path = _made(self.folder, f"{self.session.parts.title}-explored", ending, make)
         try:
             yield path
         except BaseException:

@@ -4,6 +4,7 @@ Each is a list of steps, so that whoever computes them can turn to a newer setti
 """
 
 from collections.abc import Generator, Iterator
+from contextlib import suppress
 from typing import Any, TypeAlias, TypeVar, cast
 
 import numpy as np
@@ -25,10 +26,11 @@ VIEWS = ("curve", "frontier", "ranges", "segments", "verdicts")
 TAIL, ERROR = "tail", "error"  # quantities of a frontier beside the goals
 _ALPHAS = np.geomspace(0.01, 1.0, 25)
 _SOLVED_ALPHAS = np.geomspace(0.02, 1.0, 8)  # of a curve, at which the mixture is chosen anew
-_POINTS = 13  # of a frontier
+_POINTS = 10  # of a frontier
 _HALVINGS = 20  # of the range of a bound: a millionth of it
 _MOST_FOUND = 1000  # edges of ranges and other things that stay the same from one setting to another
 _ROUNDING = 9  # decimals to which solvers tell where goals can be met
+_NO_PRICE = 1e-9  # of a goal that could as well not be asked for
 _DIGITS = 6  # of the tightest bound, rounded to where it can be met
 _MARGIN = 0.1  # of the range of a frontier that is shown beyond where a goal costs nothing
 
@@ -120,7 +122,7 @@ def _tightest(session: Session, setting: Setting, place: int) -> Steps[float | N
     It depends neither on the goal's own bound nor on the tail, so that it is found once.
     """
     others = tuple(str(one.goal) for other, one in enumerate(setting.goals) if one.on and other != place)
-    name = "edge", shape(setting.goals[place].goal), others, setting.by, setting.defer is None
+    name = "edge", shape(setting.goals[place].goal), others, setting.by, setting.defer
     return (yield from _once(session, name, _edge(session, setting, place)))
 
 
@@ -165,13 +167,22 @@ def _halved(session: Session, program: Program, goals: tuple[Goal, ...], place: 
 def _free(session: Session, setting: Setting, place: int, tightest: float) -> float | None:
     """Return the bound from which on a goal costs nothing: its value where it is not asked for."""
     goal = setting.goals[place].goal
-    goals = tuple(one._replace(on=one.on and other != place) for other, one in enumerate(setting.goals))
     try:
-        found = _solved(session, _replaced(setting, goals=goals))
+        value = number(_value(session, _without(session, setting, place), goal))
     except Unmet:
         return None
-    value = number(_value(session, found, goal))
     return None if value is None else max(value, tightest) if goal.sense == "<=" else min(value, tightest)
+
+
+def _without(session: Session, setting: Setting, place: int) -> Answered:
+    """Return the best mixture without a goal: the present one, where the goal has no price."""
+    goals = tuple(one._replace(on=one.on and other != place) for other, one in enumerate(setting.goals))
+    with suppress(Unmet):
+        present = _solved(session, setting)
+        own = sum(one.on for one in setting.goals[:place])
+        if setting.budget is None and present.solved.prices[own] <= _NO_PRICE:  # a budget counts from the goals
+            return present
+    return _solved(session, _replaced(setting, goals=goals))
 
 
 def _value(session: Session, found: Answered, goal: Goal) -> float:
@@ -219,8 +230,8 @@ def _here(session: Session, setting: Setting, across: Goal, up: Goal | str) -> l
 
 def axes_of(session: Session, setting: Setting) -> tuple[Any, Any]:
     """Return two quantities that differ, for a frontier that nobody chose: the error is the tail of all rows."""
-    told = [place for place, one in enumerate(setting.goals) if not session.few.why(one.goal)]
-    return (told[0], ERROR) if setting.alpha == 1.0 and told else (ERROR, TAIL)
+    goals = [place for place, one in enumerate(setting.goals) if not session.few.why(one.goal)]
+    return (goals[0], ERROR) if setting.alpha == 1.0 and goals else (ERROR, TAIL)
 
 
 def _levels(goal: Goal, tightest: float, loosest: float) -> list[float]:
