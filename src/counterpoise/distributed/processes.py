@@ -8,6 +8,7 @@ import multiprocessing
 import traceback
 from collections.abc import Callable, Hashable, Sequence
 from multiprocessing.connection import Connection
+from multiprocessing.reduction import ForkingPickler
 from typing import Any, Self, TypeVar
 
 from counterpoise._base.checks import check_count
@@ -175,10 +176,11 @@ def _serve(pipe: Connection) -> None:
     shards: list[Shard] = []
     while True:
         try:
-            what, given = pipe.recv()
+            question = pipe.recv_bytes()
         except (EOFError, OSError):
             return
         try:
+            what, given = ForkingPickler.loads(question)
             if what == _MAKE:
                 shards = [made_again(number, source, given[1]) for number, source in given[0]]
                 pipe.send(len(shards))

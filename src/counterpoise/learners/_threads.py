@@ -30,6 +30,10 @@ class Workers:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let the threads go."""
         if self._pool is not None:
             self._pool.shutdown()
 
