@@ -1,0 +1,2 @@
+from counterpoise.distributed.estimators import DaskAdaLPBoostClassifier as DaskAdaLPBoostClassifier
+from counterpoise.distributed.estimators import DaskLPBoostClassifier as DaskLPBoostClassifier
