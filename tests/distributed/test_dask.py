@@ -3,9 +3,15 @@
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.linear_model import LogisticRegression
 
-from counterpoise import AdaLPBoostClassifier
-from counterpoise.distributed import DaskAdaLPBoostClassifier, DaskLPBoostClassifier
+from counterpoise import AdaLPBoostClassifier, GoalClassifier, MixtureClassifier
+from counterpoise.distributed import (
+    DaskAdaLPBoostClassifier,
+    DaskGoalClassifier,
+    DaskLPBoostClassifier,
+    DaskMixtureClassifier,
+)
 from counterpoise.learners import HistogramTree
 
 dask = pytest.importorskip("dask")
@@ -85,4 +91,40 @@ def test_lpboost_is_the_same_over_any_number_of_shards():
     frame = dd.from_pandas(FRAME.drop(columns="sex"), npartitions=7)
     first, other = (DaskLPBoostClassifier(TREE, **SETTINGS).fit(frame, "label", n_shards=size) for size in (1, 7))
     assert first.mixture_.tolist() == other.mixture_.tolist()
-    assert first.weighted_losses_.tolist() == other.weighted_losses_.tolist()
+    np.testing.assert_allclose(first.weighted_losses_, other.weighted_losses_, rtol=1e-12)
+
+
+POOL = [
+    HistogramTree(2, max_bins=bins, min_samples_leaf=5).fit(FEATURES[first::2], FRAME.label[first::2])
+    for first, bins in ((0, 8), (1, 32))
+]
+
+
+@pytest.mark.usefixtures("client")
+@pytest.mark.parametrize(
+    "settings", [{"alpha": 0.4}, {"alpha": 1.0, "scores": True, "by": "sex"}], ids=["said", "scores"]
+)
+def test_a_mixture_of_models_that_exist_is_that_of_one_machine(settings):
+    frame = dd.from_pandas(FRAME, npartitions=5)
+    given = {"goals": [PARITY.replace("0.02", "0.1")], "random_state": 0, **settings}
+    model = DaskMixtureClassifier(POOL, **given).fit(frame, "label", sensitive_features=["sex"])
+    twin = MixtureClassifier(POOL, **given).fit(FEATURES, FRAME.label, sensitive_features=FRAME[["sex"]])
+    np.testing.assert_allclose(model.value_, twin.value_, atol=2e-4)
+    assert model.check_goals()[0].holds
+    local = model.to_local()
+    assert local.predict(FEATURES, sensitive_features=FRAME[["sex"]]).shape == (N_ROWS,)
+
+
+@pytest.mark.usefixtures("client")
+def test_goals_are_met_by_rules_of_a_model_of_one_machine_trained_on_other_rows():
+    frame = dd.from_pandas(FRAME, npartitions=5)
+    settings = {"goals": [PARITY], "by": "sex", "cv": 4, "random_state": 0}
+    model = DaskGoalClassifier(LogisticRegression(), **settings).fit(frame, "label", sensitive_features=["sex"])
+    assert model.check_goals()[0].holds
+    prefit = DaskGoalClassifier(model.estimators_, **(settings | {"cv": "prefit"}))
+    prefit.fit(frame, "label", sensitive_features=["sex"])
+    twin = GoalClassifier(model.estimators_, **(settings | {"cv": "prefit"}))
+    twin.fit(FEATURES, FRAME.label, sensitive_features=FRAME[["sex"]])
+    np.testing.assert_allclose(prefit.value_, twin.value_, atol=2e-4)
+    said = prefit.predict(FEATURES, sensitive_features=FRAME[["sex"]])
+    assert set(said) <= {"yes", "no"}

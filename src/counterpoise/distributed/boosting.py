@@ -122,14 +122,8 @@ class ShardFit:
     def __call__(self, weights: FloatArray, number: int) -> Fitted:  # noqa: ARG002 - in the shards
         """Return the model of a round, and the mass of each cell that it tells each class."""
         model = self._grown() if self.is_tree else self._sampled(number)
-        said, loss = self.take(model, number)
+        said, loss = take(self.shards, self.history.cells, model, number)
         return Fitted(model, np.empty(0, dtype=np.uint8), said=said, weighted_loss=loss)
-
-    def take(self, model: Any, number: int) -> tuple[FloatArray, float]:
-        """Let the shards ask a model about their rows."""
-        cells, classes = self.history.cells, self.known.classes
-        parts = self.shards.change(("model", number), _take, model, number, classes, len(cells.values))
-        return total([said for said, _ in parts]), float(sum(loss for _, loss in parts))
 
     def _grown(self) -> Any:
         self.shards.change(TARGET, _aim)
@@ -142,6 +136,15 @@ class ShardFit:
 
     def _sampled(self, number: int) -> Any:
         raise NotImplementedError
+
+
+def take(shards: Shards, cells: Cells, model: Any, number: int) -> tuple[FloatArray, float]:
+    """Let the shards ask the model of a round about their rows.
+
+    Returns the mass of each cell that it tells each class, and its loss under the present weights.
+    """
+    parts = shards.change(("model", number), _take, model, number, cells.known.classes, len(cells.values))
+    return total([said for said, _ in parts]), float(sum(loss for _, loss in parts))
 
 
 def _aim(shard: Shard) -> None:

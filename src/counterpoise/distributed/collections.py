@@ -52,16 +52,39 @@ def _is_named(value: Any) -> bool:
 
 
 @dataclass(frozen=True)
+class Every:
+    """Every so many-th row of a partition, or the others, and of those again every so many-th."""
+
+    step: int
+    others: bool = False
+    again: int = 1
+
+    def of(self, data: Any) -> Any:
+        """Return those rows of some data."""
+        if isinstance(data, dict):
+            return {name: self.of(part) for name, part in data.items()}
+        is_taken = np.arange(len(data)) % self.step == 0
+        places = np.flatnonzero(~is_taken if self.others else is_taken)[:: self.again]
+        return data.iloc[places] if hasattr(data, "iloc") else data[places]
+
+
+@dataclass(frozen=True)
 class Load:
     """Makes what a shard holds of partitions, each a dict from roles to data or the path of a file."""
 
     named: dict[str, Any]
+    only: "Every | None" = None  # take some of the rows of each partition
 
     def __call__(self, parts: list[Any]) -> dict[str, Any]:
         """Join partitions that hold rows."""
         taken = [self._split(dict(zip(part[0], part[1:], strict=True))) for part in parts]
-        live = [one for one in taken if len(one[X])] or taken[:1]
-        return {role: _joined([one[role] for one in live]) for role in live[0]}
+        if self.only is not None:
+            taken = [{role: self.only.of(data) for role, data in one.items()} for one in taken]
+        return self.joined([one for one in taken if len(one[X])] or taken[:1])
+
+    def joined(self, parts: list[dict[str, Any]]) -> dict[str, Any]:
+        """Join what partitions hold."""
+        return {role: _joined([one[role] for one in parts]) for role in parts[0]}
 
     def _split(self, part: dict[str, Any]) -> dict[str, Any]:
         features = part[X]
@@ -119,7 +142,7 @@ def is_path(value: Any) -> bool:
     return isinstance(value, (str, os.PathLike))
 
 
-def partitions_of(rows: Rows, n_shards: int) -> tuple[list[Load], list[list[Any]]]:
+def partitions_of(rows: Rows, n_shards: int, only: Every | None = None) -> tuple[list[Load], list[list[Any]]]:
     """Return what makes each shard, and the delayed partitions that it is made of."""
     from dask import delayed  # noqa: PLC0415 - optional
 
@@ -133,7 +156,7 @@ def partitions_of(rows: Rows, n_shards: int) -> tuple[list[Load], list[list[Any]
     parts = [delayed(_tupled, pure=False)(roles, *part) for part in zip(*columns, strict=True)]
     n_held = min(check_count(n_shards, "n_shards"), len(parts))
     edges = [len(parts) * number // n_held for number in range(n_held + 1)]
-    return [Load(rows.named())] * n_held, [parts[start:end] for start, end in pairwise(edges)]
+    return [Load(rows.named(), only)] * n_held, [parts[start:end] for start, end in pairwise(edges)]
 
 
 def _tupled(*parts: Any) -> tuple[Any, ...]:

@@ -7,30 +7,43 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from counterpoise._base.checks import check_count
 from counterpoise._base.shards import Shards
 from counterpoise.boosting.adalpboost import AdaLPBoostClassifier
 from counterpoise.boosting.lpboost import LPBoostClassifier
-from counterpoise.distributed.collections import Rows, partitions_of
+from counterpoise.distributed.collections import Every, Rows, partitions_of
 from counterpoise.distributed.dask_shards import DaskShards
-from counterpoise.distributed.fitting import fit_over
+from counterpoise.distributed.fitting import decide_over, fit_over, mix_over, prepare
+from counterpoise.distributed.training import train_over
+from counterpoise.mixtures.answers import find_positive
+from counterpoise.mixtures.class_scores.probabilities import any_scorer
+from counterpoise.mixtures.draws import generator_of
+from counterpoise.mixtures.goal import GoalClassifier
+from counterpoise.mixtures.members import named_models, titled_models
+from counterpoise.mixtures.mixture import MixtureClassifier
 
 
 @contextmanager
-def shards_of(rows: Rows, client: Any, n_shards: int | None) -> Iterator[Shards]:
-    """Put rows into shards on the workers of a cluster, by default one on each worker."""
+def shards_of(rows: Rows, client: Any, n_shards: int | None, only: Every | None = None) -> Iterator[Shards]:
+    """Put rows, or some of each partition, into shards on the workers of a cluster, by default one on each worker."""
+    client = known_client(client)
+    n_workers = len(client.scheduler_info(n_workers=-1)["workers"])
+    with DaskShards(client, *partitions_of(rows, n_shards or max(1, n_workers), only)) as shards:
+        yield shards
+
+
+def known_client(client: Any) -> Any:
+    """Return the client that was given, or the present one."""
     try:
         from distributed import default_client  # noqa: PLC0415 - optional
     except ImportError as error:
         raise ImportError('Dask is not installed: pip install "counterpoise[dask]".') from error
     try:
-        client = default_client() if client is None else client
+        return default_client() if client is None else client
     except ValueError:
         raise ValueError(
             "There is no Dask client: make one, as with client = dask.distributed.Client(), before fit, or pass it."
         ) from None
-    n_workers = len(client.scheduler_info(n_workers=-1)["workers"])
-    with DaskShards(client, *partitions_of(rows, n_shards or max(1, n_workers))) as shards:
-        yield shards
 
 
 class OverDask:
@@ -71,13 +84,12 @@ class OverDask:
         -------
         self
         """
-        given = Rows(X, y, sensitive_features, baseline, sample_weight)
-        with shards_of(given, client, n_shards) as shards:
-            self._fit_over(shards)
+        self._fit_rows(Rows(X, y, sensitive_features, baseline, sample_weight), client, n_shards)
         return self
 
-    def _fit_over(self, shards: Shards) -> None:
-        fit_over(self, shards)
+    def _fit_rows(self, rows: Rows, client: Any, n_shards: int | None) -> None:
+        with shards_of(rows, client, n_shards) as shards:
+            fit_over(self, shards)
 
     def to_local(self) -> Any:
         """Return the fitted estimator of one machine that decides the same."""
@@ -157,3 +169,72 @@ class DaskLPBoostClassifier(OverDask, LPBoostClassifier):  # type: ignore[misc] 
     """
 
     _twin = LPBoostClassifier
+
+
+class DaskMixtureClassifier(OverDask, MixtureClassifier):  # type: ignore[misc]  # other rows are taken
+    """``MixtureClassifier`` on Dask collections.
+
+    The parameters are those of ``MixtureClassifier``: models that are fitted, sent to the rows and asked there.
+
+    Examples
+    --------
+    >>> from counterpoise.distributed import DaskMixtureClassifier
+    >>> model = DaskMixtureClassifier(pool, alpha=0.1, goals=["recall(train) >= 0.9"])  # doctest: +SKIP
+    >>> model.fit(frame, "label").predict(frame)  # doctest: +SKIP
+    """
+
+    _twin = MixtureClassifier
+
+    def _fit_rows(self, rows: Rows, client: Any, n_shards: int | None) -> None:
+        with shards_of(rows, client, n_shards) as shards:
+            mix_over(self, shards)
+
+
+class DaskGoalClassifier(OverDask, GoalClassifier):  # type: ignore[misc]  # other rows are taken
+    """``GoalClassifier`` on Dask collections.
+
+    The parameters are those of ``GoalClassifier``. Here ``cv=k`` chooses the rules on every k-th row of each partition,
+    and trains the models on the others, once; ``cv="prefit"`` takes models that are fitted.
+    An estimator of LightGBM for Dask is trained on all those rows, and is the default; any other on a sample of a
+    million of them at most.
+
+    Examples
+    --------
+    >>> from counterpoise.distributed import DaskGoalClassifier
+    >>> model = DaskGoalClassifier(goals=["recall(train) >= 0.9"], by="sex")
+    >>> model.fit(frame, "label", sensitive_features=["sex"]).rules_  # doctest: +SKIP
+    """
+
+    _twin = GoalClassifier
+
+    def _fit_rows(self, rows: Rows, client: Any, n_shards: int | None) -> None:
+        self._check_shared_parameters()
+        client = known_client(client)
+        step = None if self._is_prefit else check_count(self.cv, "cv", 2)
+        only = None if step is None else Every(step)
+        titled = titled_models(named_models(self._listed()))
+        models = list(titled.values()) if step is None else self._trained_over(titled, rows, client, step)
+        with shards_of(rows, client, n_shards, only) as shards:
+            found = prepare(shards)
+            self.classes_, self.estimators_ = found.cells.known.classes, models
+            self.names_ = [name for name, _ in named_models(self._listed())]
+            positive = find_positive(self.classes_, self.pos_label)
+            self._members = [any_scorer(title, model, positive) for title, model in zip(titled, models, strict=True)]
+            self._fold_shares, self.refit_ = np.ones(1), step is not None
+            self.decides_ = (
+                "models that were fitted" if step is None else f"models trained on all but every {step}th row"
+            )
+            decide_over(self, found)
+
+    def _listed(self) -> list[Any]:
+        if self.estimator is None:
+            from lightgbm import DaskLGBMClassifier  # noqa: PLC0415 - optional
+
+            return [DaskLGBMClassifier(random_state=self._seed_of_models(), verbose=-1)]
+        return self.estimator if isinstance(self.estimator, list) else [self.estimator]
+
+    def _seed_of_models(self) -> int:
+        return int(generator_of(self.random_state).integers(2**31))
+
+    def _trained_over(self, titled: dict[str, Any], rows: Rows, client: Any, step: int) -> list[Any]:
+        return [train_over(model, rows, client, step) for model in titled.values()]
