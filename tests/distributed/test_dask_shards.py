@@ -42,14 +42,15 @@ def _die(shard):
         os.kill(os.getpid(), signal.SIGKILL)
 
 
-def _die_while_made(path, values):
+def _die_while_made(parts):
+    path, values = parts
     if not Path(path).exists():
         Path(path).touch()
         os.kill(os.getpid(), signal.SIGKILL)
     return {"x": values}
 
 
-def _stacked(*parts):
+def _stacked(parts):
     return {"x": np.concatenate(parts)}
 
 

@@ -1,8 +1,8 @@
 """Shards on the workers of a Dask cluster, an actor each.
 
-An actor stays on its worker, is neither copied nor written to disk behind our back, and answers in one hop. It dies with
-its worker: the shard is then made again on another one, from its source and the changes so far, and what was asked is
-asked anew. Dask computes lost partitions again by itself.
+An actor stays on its worker, is neither copied nor written to disk behind our back, and answers in one hop. It dies
+with its worker: the shard is then made again on another one, from its source and the changes so far, and what was asked
+is asked anew. Dask computes lost partitions again by itself.
 """
 
 import pkgutil
@@ -12,8 +12,8 @@ from functools import partial
 from typing import Any, NamedTuple, Self, TypeVar
 
 from counterpoise import __version__
-from counterpoise._base.shards import Remembered, Shard, Source, made_again
-from counterpoise.distributed.processes import _Failed, _require
+from counterpoise._base.cpus import threads_limited
+from counterpoise._base.shards import Failed, Remembered, Shard, Source, made_again, required, tried
 
 Result = TypeVar("Result")
 Step = tuple[Callable[..., Any], tuple[Any, ...]]
@@ -24,16 +24,10 @@ _PATIENCE = 60.0  # seconds that a cluster has to get its first worker
 
 
 class Parts(NamedTuple):
-    """A source whose rows are parts of Dask collections, which the workers compute or hold."""
+    """A source whose rows are partitions of Dask collections, which the workers compute or hold."""
 
-    make: Callable[..., dict[str, Any]]  # of the parts as they are on the worker
-    parts: list[Any]  # delayed
-
-    def __call__(self) -> dict[str, Any]:
-        """Make what the shard holds here, without a cluster."""
-        import dask  # noqa: PLC0415 - optional
-
-        return self.make(*dask.compute(*self.parts))
+    make: Callable[[list[Any]], dict[str, Any]]  # of the partitions as they are on the worker
+    partitions: list[Any]  # delayed
 
 
 class DaskShards:
@@ -42,7 +36,7 @@ class DaskShards:
     Parameters
     ----------
     sources : sequence of callables or of Parts
-        Each returns what a shard holds, and runs on a worker.
+        Each makes what a shard holds, on a worker.
     client : distributed.Client, optional
         Default: the present one.
     patience : float, default=60
@@ -62,7 +56,7 @@ class DaskShards:
 
     is_here = False
 
-    def __init__(self, sources: Sequence[Source], client: Any = None, *, patience: float = _PATIENCE) -> None:
+    def __init__(self, sources: Sequence[Source | Parts], client: Any = None, *, patience: float = _PATIENCE) -> None:
         self._client, self._patience = as_client(client), patience
         self.n_shards, self._sources = len(sources), list(sources)
         self._remembered = Remembered()
@@ -92,9 +86,7 @@ class DaskShards:
             missing = [number for number in missing if number not in answers]
             losses.update(missing)
             self._give_up(losses, function)
-        for number in range(self.n_shards):
-            _require(answers[number])
-        return [answers[number] for number in range(self.n_shards)]
+        return [required(answers[number]) for number in range(self.n_shards)]
 
     def change(self, key: Hashable, function: Callable[..., Result], *given: Any) -> list[Result]:
         """Map, and remember it for shards that must be made again."""
@@ -132,9 +124,9 @@ class DaskShards:
         """Let a shard be made on a worker, after its rows."""
         where = {"workers": [home], "allow_other_workers": True}
         source = self._sources[number]
-        make, parts = source if isinstance(source, Parts) else (source, [])
-        rows = self._client.compute(parts, **where) if parts else []
-        return rows, self._client.submit(_Host, number, make, steps, *rows, actor=True, pure=False, **where)
+        rows = self._client.compute(source.partitions, **where) if isinstance(source, Parts) else []
+        make = source.make if isinstance(source, Parts) else _Made(source)
+        return rows, self._client.submit(_Host, number, make, rows, steps, actor=True, pure=False, **where)
 
     def _require_rows(self, number: int, rows: Sequence[Any], has_left: Callable[[], bool]) -> None:
         """Say which rows could not be computed, where it was not for the loss of a worker."""
@@ -220,7 +212,7 @@ class DaskShards:
         found = {}
         for number in numbers:
             source = self._sources[number]
-            futures = futures_of(source.parts, client=self._client) if isinstance(source, Parts) else []
+            futures = futures_of(source.partitions, client=self._client) if isinstance(source, Parts) else []
             if futures:
                 held = Counter(who for whose in self._client.who_has(futures).values() for who in whose)
                 found[number] = max(held, key=held.__getitem__, default="")
@@ -266,22 +258,34 @@ class _Lost(NamedTuple):
     error: Exception
 
 
+class _Made(NamedTuple):
+    """Makes a shard by a source of no partitions."""
+
+    source: Source
+
+    def __call__(self, _rows: list[Any]) -> dict[str, Any]:
+        return self.source()
+
+
 class _Host:
     """A shard on its worker."""
 
-    def __init__(self, number: int, make: Callable[..., dict[str, Any]], steps: Sequence[Step], *rows: Any) -> None:
-        self._failed: _Failed | None = None
-        try:
-            self._shard = made_again(number, lambda: make(*rows), steps)
-        except Exception as error:  # noqa: BLE001 - of whatever kind, it belongs to who asked
-            self._failed = _Failed(error)
+    def __init__(
+        self, number: int, make: Callable[[list[Any]], dict[str, Any]], rows: list[Any], steps: list[Step]
+    ) -> None:
+        from distributed import get_worker  # noqa: PLC0415 - optional
+
+        self._n_threads = int(get_worker().state.nthreads)
+        # An actor that cannot be made leaves no word why: the error waits for the first question.
+        self._shard = self._tried(made_again, number, partial(make, rows), steps)
 
     def answer(self, function: Callable[..., Any], given: tuple[Any, ...]) -> Any:
         """Return what a function says of the shard, or its error."""
-        try:
-            return self._failed or function(self._shard, *given)
-        except Exception as error:  # noqa: BLE001 - of whatever kind, it belongs to who asked
-            return _Failed(error)
+        return self._shard if isinstance(self._shard, Failed) else self._tried(function, self._shard, *given)
+
+    def _tried(self, function: Callable[..., Any], *given: Any) -> Any:
+        with threads_limited(self._n_threads):
+            return tried(function, *given)
 
 
 def _made(_shard: Shard) -> None:
@@ -337,5 +341,5 @@ def _other_package(address: str, version: Any) -> str:
         has = f"has counterpoise {version}"
     return (
         f"The Dask worker {address} {has}; this process has counterpoise {__version__}. Install the same version on "
-        f'all workers: pip install "counterpoise[dask]=={__version__}", in the image or environment that they start from.'
+        f'all workers: pip install "counterpoise[dask]=={__version__}", where they start from.'
     )

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
 from typing import Self, TypeVar
 
-from counterpoise.solvers.rows import available_cpus
+from counterpoise._base.cpus import available_cpus
 
 Result = TypeVar("Result")
 

@@ -338,7 +338,8 @@ class RuleClassifier(Ranking, Judged, Deferring, RandomizedClassifier):
             super()._settle(evidence, aim)
             return
         table, evidence = evidence.answers.tables[TRAIN], evidence._replace(deferral=self._deferral(aim))
-        ranked = rank(evidence, find_groups(as_columns(self.by), table, self.unknown_group))
+        groups = find_groups(as_columns(self.by), table, self.unknown_group, evidence.n_rows)
+        ranked = rank(evidence, groups)
         choice = choose_rules(ranked, aim)
         if self.decision == FIXED:
             choice, self.fixed_cost_ = as_fixed(ranked, aim, choice)

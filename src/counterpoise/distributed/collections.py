@@ -1,0 +1,194 @@
+"""Dask collections and Parquet files as partitions of shards."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from counterpoise._base.checks import check_count
+from counterpoise.distributed.rows import BASELINE, COLUMNS, SAMPLE_WEIGHT, X, Y, as_columns
+
+_MATRIX = 2
+
+
+@dataclass(frozen=True)
+class Rows:
+    """What was given to fit: collections cut alike, or the names of columns of X."""
+
+    X: Any
+    y: Any
+    sensitive_features: Any = None
+    baseline: Any = None
+    sample_weight: Any = None
+
+    def named(self) -> dict[str, Any]:
+        """Return what is the name of a column of X, or of several."""
+        given = {
+            Y: self.y,
+            COLUMNS: self.sensitive_features,
+            BASELINE: self.baseline,
+            SAMPLE_WEIGHT: self.sample_weight,
+        }
+        return {role: value for role, value in given.items() if _is_named(value)}
+
+    def collections(self) -> dict[str, Any]:
+        """Return what is a collection of its own."""
+        given = {
+            Y: self.y,
+            COLUMNS: self.sensitive_features,
+            BASELINE: self.baseline,
+            SAMPLE_WEIGHT: self.sample_weight,
+        }
+        return {X: self.X} | {role: one for role, one in given.items() if one is not None and not _is_named(one)}
+
+
+def _is_named(value: Any) -> bool:
+    if isinstance(value, str):
+        return True
+    return isinstance(value, (list, tuple)) and len(value) > 0 and all(isinstance(one, str) for one in value)
+
+
+@dataclass(frozen=True)
+class Every:
+    """Every so many-th row of a partition, or the others, and of those again every so many-th."""
+
+    step: int
+    others: bool = False
+    again: int = 1
+
+    def of(self, data: Any) -> Any:
+        """Return those rows of some data."""
+        if isinstance(data, dict):
+            return {name: self.of(part) for name, part in data.items()}
+        is_taken = np.arange(len(data)) % self.step == 0
+        places = np.flatnonzero(~is_taken if self.others else is_taken)[:: self.again]
+        return data.iloc[places] if hasattr(data, "iloc") else data[places]
+
+
+@dataclass(frozen=True)
+class Load:
+    """Makes what a shard holds of partitions, each a dict from roles to data or the path of a file."""
+
+    named: dict[str, Any]
+    only: "Every | None" = None  # take some of the rows of each partition
+
+    def __call__(self, parts: list[Any]) -> dict[str, Any]:
+        """Join partitions that hold rows."""
+        taken = [self._split(dict(zip(part[0], part[1:], strict=True))) for part in parts]
+        if self.only is not None:
+            taken = [{role: self.only.of(data) for role, data in one.items()} for one in taken]
+        return self.joined([one for one in taken if len(one[X])] or taken[:1])
+
+    def joined(self, parts: list[dict[str, Any]]) -> dict[str, Any]:
+        """Join what partitions hold."""
+        return {role: _joined([one[role] for one in parts]) for role in parts[0]}
+
+    def _split(self, part: dict[str, Any]) -> dict[str, Any]:
+        features = part[X]
+        if isinstance(features, tuple):
+            features = read_parquet(*features)
+        names = [name for given in self.named.values() for name in ([given] if isinstance(given, str) else given)]
+        if names:
+            _require_columns(features, names)
+            part |= {role: features[given] for role, given in self.named.items()}
+            features = features[[name for name in features.columns if name not in names]]
+        if COLUMNS in part:
+            wanted = part[COLUMNS]
+            part[COLUMNS] = as_columns(wanted.to_frame() if hasattr(wanted, "to_frame") else wanted)
+        return {**part, X: features}
+
+
+def _require_columns(features: Any, names: Sequence[str]) -> None:
+    known = list(map(str, getattr(features, "columns", ())))
+    missing = [name for name in names if name not in known]
+    if missing:
+        raise ValueError(
+            f"X must be a data frame with the column {missing[0]!r}, which was named; a partition of it has "
+            f"{', '.join(known) or 'no named columns'}."
+        )
+
+
+def _joined(parts: list[Any]) -> Any:
+    if len(parts) == 1:
+        return parts[0]
+    if isinstance(parts[0], dict):
+        _require_same([tuple(part) for part in parts], "sensitive_features")
+        return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    if hasattr(parts[0], "iloc"):
+        import pandas as pd  # noqa: PLC0415 - optional, and here already
+
+        if hasattr(parts[0], "columns"):
+            _require_same([tuple(map(str, part.columns)) for part in parts], "X")
+        return pd.concat(parts, ignore_index=True)
+    return np.concatenate(parts)
+
+
+def _require_same(told: list[tuple[str, ...]], what: str) -> None:
+    for one in told:
+        if one != told[0]:
+            raise ValueError(
+                f"All partitions of {what} must have the same columns; one has {', '.join(told[0])}, another "
+                f"{', '.join(one)}. Read them with one schema, or name the columns to take."
+            )
+
+
+def is_path(value: Any) -> bool:
+    """Tell whether it is a path, or a list of paths."""
+    if isinstance(value, (list, tuple)) and value:
+        return all(isinstance(one, (str, os.PathLike)) for one in value)
+    return isinstance(value, (str, os.PathLike))
+
+
+def partitions_of(rows: Rows, n_shards: int, only: Every | None = None) -> tuple[list[Load], list[list[Any]]]:
+    """Return what makes each shard, and the delayed partitions that it is made of."""
+    from dask import delayed  # noqa: PLC0415 - optional
+
+    roles, columns = zip(*((role, _delayed(one, role)) for role, one in rows.collections().items()), strict=True)
+    sizes = {role: len(one) for role, one in zip(roles, columns, strict=True)}
+    if len(set(sizes.values())) > 1:
+        told = ", ".join(f"{role} has {size}" for role, size in sizes.items())
+        raise ValueError(
+            f"Collections must be cut at the same rows, with as many partitions each; {told}. Repartition."
+        )
+    parts = [delayed(_tupled, pure=False)(roles, *part) for part in zip(*columns, strict=True)]
+    n_held = min(check_count(n_shards, "n_shards"), len(parts))
+    edges = [len(parts) * number // n_held for number in range(n_held + 1)]
+    return [Load(rows.named(), only)] * n_held, [parts[start:end] for start, end in pairwise(edges)]
+
+
+def _tupled(*parts: Any) -> tuple[Any, ...]:
+    return parts
+
+
+def _delayed(given: Any, role: str) -> list[Any]:
+    if is_path(given):
+        return parquet_parts(given)
+    if not hasattr(given, "to_delayed"):
+        raise TypeError(
+            f"{role} must be a Dask DataFrame, Series or Array, the path of Parquet files, or the name of a column of "
+            f"X; got {type(given).__name__}. For data in memory use the estimator of one machine."
+        )
+    if hasattr(given, "chunks") and given.ndim == _MATRIX:
+        given = given.rechunk({1: -1})
+    return list(np.asarray(given.to_delayed(), dtype=object).ravel())
+
+
+def parquet_parts(given: Any) -> list[tuple[str, int]]:
+    """Return the row groups of Parquet files, each as a path and a number."""
+    import pyarrow.dataset as ds  # noqa: PLC0415 - optional
+    import pyarrow.parquet as pq  # noqa: PLC0415
+
+    paths = [given] if isinstance(given, (str, os.PathLike)) else list(given)
+    files = [file for path in paths for file in ds.dataset(os.fspath(path), format="parquet").files]
+    return [(file, group) for file in sorted(files) for group in range(pq.ParquetFile(file).num_row_groups)]
+
+
+def read_parquet(path: str, group: int, columns: Sequence[str] | None = None) -> Any:
+    """Return a row group of a Parquet file as a data frame."""
+    import pyarrow.parquet as pq  # noqa: PLC0415 - optional
+
+    with pq.ParquetFile(path) as file:
+        return file.read_row_group(group, columns=columns).to_pandas()
