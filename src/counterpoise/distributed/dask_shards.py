@@ -8,7 +8,9 @@ is asked anew. Dask computes lost partitions again by itself.
 import pkgutil
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from contextlib import suppress
 from functools import partial
+from time import monotonic
 from typing import Any, NamedTuple, Self, TypeVar
 
 from counterpoise import __version__
@@ -220,12 +222,17 @@ class DaskShards:
 
     def _require_workers(self) -> list[str]:
         """Return the addresses of the workers, the first of which may have to be waited for."""
-        if not self._client.nthreads():
-            try:
-                self._client.wait_for_workers(1, timeout=self._patience)
-            except TimeoutError:
-                raise RuntimeError(no_workers(self._client, self._patience)) from None
-        return sorted(self._client.nthreads())
+        end = monotonic() + self._patience
+        while not (workers := sorted(self._client.nthreads())):
+            if monotonic() > end:
+                raise RuntimeError(
+                    f"The Dask cluster at {self._client.scheduler.address} has no workers, and none came in "
+                    f"{self._patience:g} seconds. Start some, as cluster.scale(2) does, and see the logs of those that "
+                    "end."
+                )
+            with suppress(TimeoutError):
+                self._client.wait_for_workers(1, timeout=min(_GLANCE, self._patience))
+        return workers
 
     def _require_package(self, workers: Iterable[str]) -> None:
         """Check that workers have this package in this version."""
@@ -321,14 +328,6 @@ def require_open(client: Any) -> None:
             f"The Dask client is {client.status}: its cluster was shut down, or cannot be reached any more. Make a new "
             "Client; a fit with a checkpoint goes on from there."
         )
-
-
-def no_workers(client: Any, patience: float) -> str:
-    """Return what to say where there is no worker."""
-    return (
-        f"The Dask cluster at {client.scheduler.address} has no workers, and none came in {patience:g} seconds. Start "
-        "some, as cluster.scale(2) does, and see the logs of those that end."
-    )
 
 
 def _other_package(address: str, version: Any) -> str:
