@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from counterpoise._base.checks import check_count
-from counterpoise.distributed.rows import BASELINE, COLUMNS, SAMPLE_WEIGHT, X, Y, as_columns
+from counterpoise.distributed.rows import BASELINE, COLUMNS, SAMPLE_WEIGHT, X, Y
+from counterpoise.goals.tables import named_columns
 
 _MATRIX = 2
 
@@ -97,7 +98,7 @@ class Load:
             features = features[[name for name in features.columns if name not in names]]
         if COLUMNS in part:
             wanted = part[COLUMNS]
-            part[COLUMNS] = as_columns(wanted.to_frame() if hasattr(wanted, "to_frame") else wanted)
+            part[COLUMNS] = named_columns(wanted.to_frame() if hasattr(wanted, "to_frame") else wanted)
         return {**part, X: features}
 
 

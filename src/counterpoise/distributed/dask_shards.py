@@ -13,7 +13,6 @@ from counterpoise._base.shards import Failed, Remembered, Shard, made_again, req
 Result = TypeVar("Result")
 Load = Callable[[list[Any]], dict[str, Any]]  # makes what a shard holds of its partitions
 
-_PATIENCE = 60  # seconds that a cluster has to come up with a worker
 _LOST = (OSError, RuntimeError, CancelledError)  # what Dask says of an actor whose worker is gone
 _TRIES = 5  # times that a shard is made again for one question
 
@@ -79,7 +78,7 @@ class DaskShards:
             self._remembered.steps(),
             actor=True,
             pure=False,
-            workers=[workers[number % len(workers)]],
+            workers=[workers[number % len(workers)]] if workers else None,
             allow_other_workers=True,
         )
 
@@ -112,18 +111,20 @@ class DaskShards:
         )
 
     def _require_workers(self) -> None:
-        from distributed import TimeoutError as NoWorker  # noqa: PLC0415 - optional
+        from dask import config  # noqa: PLC0415 - optional
+        from distributed import TimeoutError as NoWorker  # noqa: PLC0415
 
+        patience = config.get("distributed.comm.timeouts.connect")
         try:
-            self._client.wait_for_workers(1, timeout=_PATIENCE)
+            self._client.wait_for_workers(1, timeout=patience)
         except (NoWorker, TimeoutError):
             raise RuntimeError(
-                f"The Dask cluster {self._client.scheduler.address} has no workers, and none came in {_PATIENCE} "
-                "seconds. Start some, as with cluster.scale(2), and fit again."
+                f"The Dask cluster {self._client.scheduler.address} has no workers, and none came in {patience}. Start "
+                "some, as with cluster.scale(2), and fit again."
             ) from None
 
     def _require_package(self) -> None:
-        missing = [worker for worker, is_there in self._client.run(_PROBE).items() if not is_there]
+        missing = [worker for worker, is_there in self._client.run(_PROBE, on_error="ignore").items() if not is_there]
         if missing:
             raise RuntimeError(
                 f"The Dask worker {missing[0]} cannot import counterpoise ({len(missing)} of the workers cannot): "

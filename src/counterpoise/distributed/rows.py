@@ -1,6 +1,6 @@
 """Labelled rows in shards: what each holds, and what must be alike in all of them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -131,13 +131,3 @@ def _classes(found: Sequence[Facts]) -> AnyArray:
             f"{len(found)} shard(s){f', {classes.tolist()[0]!r} alone' if len(classes) == 1 else ''}."
         )
     return classes
-
-
-def as_columns(features: Any) -> Mapping[str, AnyArray]:
-    """Return the columns of a part of the sensitive features by name, as ``goals.Table`` names them."""
-    from counterpoise.goals import Table  # noqa: PLC0415 - for this name alone
-
-    if features is None:
-        return {}
-    table = Table(None, None, features)
-    return {name: table.column(name) for name in table.columns}
