@@ -67,7 +67,7 @@ def fit_over(model: Any, shards: Shards) -> Any:
     model
         It holds its models and mixture, and of the rows only what goals see: their cells.
     """
-    _check(model)
+    check(model)
     rows = prepare(shards)
     known = rows.cells.known
     model.classes_, model.n_features_in_ = known.classes, known.n_features
@@ -86,7 +86,8 @@ def fit_over(model: Any, shards: Shards) -> Any:
     return _settled(model, rows, history)
 
 
-def _check(model: Any) -> None:
+def check(model: Any) -> None:
+    """Check the parameters of a model, and refuse those that are not taken over shards."""
     model._check_parameters()  # noqa: SLF001 - ours
     refuse_others(model)
     check_aim(model._aim_of_fit()._replace(goals=as_goals(model.goals)))  # noqa: SLF001 - ours
@@ -149,7 +150,7 @@ def mix_over(model: Any, shards: Shards) -> Any:
         As for ``fit_over``; or, where ``model`` has stored columns of scores in the place of models, each holds
         ``"scores"`` of shape (n_rows, n_models).
     """
-    _check(model)
+    check(model)
     named = named_models(model.estimators)
     rows = prepare(shards)
     model.names_, model.estimators_ = [name for name, _ in named], [one for _, one in named]
