@@ -16,6 +16,8 @@ if find_spec("torch") is None:
     collect_ignore_glob += ["src/counterpoise/learners/*network*.py", "docs/guide/networks.md"]
 if find_spec("starlette") is None:
     collect_ignore_glob.append("src/counterpoise/explorer/server.py")
+if find_spec("distributed") is None:
+    collect_ignore_glob += ["src/counterpoise/distributed/*dask*.py", "docs/guide/distributed.md"]
 if find_spec("anywidget") is None:
     collect_ignore_glob.append("src/counterpoise/explorer/mounted.py")
 

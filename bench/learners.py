@@ -10,9 +10,9 @@ import numpy as np
 from harness import Benchmark
 from sklearn.tree import DecisionTreeClassifier
 
+from counterpoise._base.cpus import available_cpus
 from counterpoise.learners import BinnedFeatures, HistogramTree, bin_features
 from counterpoise.learners._tree_kernels import add_all_rows
-from counterpoise.solvers.rows import available_cpus
 
 ROUNDS = 20
 FLOOR = "one addition a row and feature at the root, half the rows at each further level, over all processors"

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
+from functools import cache, partial
+from importlib.util import find_spec
 from itertools import pairwise
 
 import numpy as np
@@ -10,7 +11,25 @@ import numpy as np
 from counterpoise._base.shards import LocalShards, Shards, Source
 from counterpoise.distributed.processes import ProcessShards
 
+
+def _on_dask(sources):
+    from counterpoise.distributed.dask_shards import DaskShards  # noqa: PLC0415 - optional
+
+    return DaskShards(sources, dask_client())
+
+
+@cache
+def dask_client():
+    """Return the client of a cluster inside of this process: one for all tests, as starting it takes a while."""
+    from distributed import Client, LocalCluster  # noqa: PLC0415 - optional
+
+    cluster = LocalCluster(n_workers=2, threads_per_worker=1, processes=False, dashboard_address=":0")
+    return Client(cluster)
+
+
 ENGINES = {"threads": LocalShards, "processes": partial(ProcessShards, n_processes=1)}  # as starting one takes a second
+if find_spec("distributed"):
+    ENGINES["dask"] = _on_dask
 COUNTS = (1, 2, 4, 7)  # of shards
 
 

@@ -9,6 +9,7 @@ Results come in the order of the shards, and sums of whole numbers are exact (``
 what is decided does not depend on how the rows are cut.
 """
 
+import traceback
 from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Protocol, Self, TypeVar
@@ -126,6 +127,29 @@ def made_again(number: int, source: Source, steps: Sequence[tuple[Callable[..., 
     for function, given in steps:
         function(shard, *given)
     return shard
+
+
+class Failed:
+    """An error where a shard is, with the lines where it was."""
+
+    def __init__(self, error: Exception) -> None:
+        error.add_note("".join(traceback.format_exception(error)))
+        self.error = error
+
+
+def tried(function: Callable[..., Result], *given: Any) -> Result | Failed:
+    """Return what a function returns, or the error that it raises, to be raised where the answer is waited for."""
+    try:
+        return function(*given)
+    except Exception as error:  # noqa: BLE001 - of whatever kind, it belongs to who asked
+        return Failed(error)
+
+
+def required(answer: Any) -> Any:
+    """Return an answer, or raise the error that came in its place."""
+    if isinstance(answer, Failed):
+        raise answer.error
+    return answer
 
 
 def total(parts: Sequence[Any]) -> FloatArray:

@@ -6,7 +6,7 @@ kept but in ``History.memory``, so that the same history, its memory included, l
 
 import numpy as np
 
-from counterpoise._base.types import FloatArray, IntArray
+from counterpoise._base.types import AnyArray, FloatArray, IntArray
 from counterpoise.boosting.rounds import History, Rule
 from counterpoise.mixtures.game import outliers
 from counterpoise.solvers import minimize_risk, regularized_weights
@@ -18,14 +18,17 @@ def hedge(eta: float) -> Rule:
 
     def reweigh(history: History) -> FloatArray:
         # Zero-one losses add up to few different totals: an exponential for each of them, not for each sample.
-        most = history.totals.max(where=history.start > 0, initial=0)
-        table = np.exp(eta * np.minimum(np.arange(history.n_rounds + 1) - most, 0))
-        weights = table[history.totals]
-        weights *= history.start
-        weights /= weights.sum()
-        return np.asarray(weights)
+        mass = np.bincount(history.totals, history.start, history.n_rounds + 1).astype(np.float64)
+        return np.asarray(hedge_table(eta, mass)[history.totals] * history.start)
 
     return reweigh
+
+
+def hedge_table(eta: float, mass: FloatArray) -> FloatArray:
+    """Return the weight of a unit of mass by its number of failures, given the mass by that number."""
+    most = int(np.flatnonzero(mass)[-1])
+    table = np.exp(eta * np.minimum(np.arange(mass.size) - most, 0))
+    return np.asarray(table / (table @ mass))
 
 
 def adaptive_hedge() -> Rule:
@@ -53,14 +56,18 @@ def hedge_groups(eta: float, groups: IntArray) -> Rule:
     """Weigh each group by ``exp(eta * its average losses so far)``, and samples equally within it (Group DRO)."""
 
     def reweigh(history: History) -> FloatArray:
-        prior = np.bincount(groups, history.start)
-        is_live = prior > 0  # a group may consist of outliers
-        prior[~is_live] = 1.0
-        group_totals = np.bincount(groups, history.start * history.totals) / prior
-        weights = np.where(is_live, np.exp(eta * (group_totals - group_totals.max())), 0.0)
-        return np.asarray((weights / weights.sum() / prior)[groups] * history.start)
+        prior, failures = (np.bincount(groups, one) for one in (history.start, history.start * history.totals))
+        return np.asarray(group_table(eta, prior, failures)[groups] * history.start)
 
     return reweigh
+
+
+def group_table(eta: float, prior: AnyArray, failures: AnyArray) -> FloatArray:
+    """Return the weight of a unit of mass by its group, given the mass and the failures by mass of each group."""
+    is_live = prior > 0  # a group may consist of outliers
+    means = np.divide(failures, prior, out=np.zeros(prior.size), where=is_live)
+    weights = np.where(is_live, np.exp(eta * (means - means.max())), 0.0)
+    return np.asarray(weights / weights.sum() / np.where(is_live, prior, 1.0))
 
 
 def dual_of(risk: Risk, tol: float = 1e-4) -> Rule:

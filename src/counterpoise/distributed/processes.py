@@ -5,13 +5,14 @@ for its memory perhaps, is started again, its shards are made again, and what wa
 """
 
 import multiprocessing
-import traceback
 from collections.abc import Callable, Hashable, Sequence
 from multiprocessing.connection import Connection
+from multiprocessing.reduction import ForkingPickler
 from typing import Any, Self, TypeVar
 
 from counterpoise._base.checks import check_count
-from counterpoise._base.shards import Remembered, Shard, Source, made_again
+from counterpoise._base.cpus import available_cpus, threads_limited
+from counterpoise._base.shards import Remembered, Shard, Source, made_again, required, tried
 
 Result = TypeVar("Result")
 Step = tuple[Callable[..., Any], tuple[Any, ...]]
@@ -45,11 +46,12 @@ class ProcessShards:
         self.n_shards, self._sources = len(sources), list(sources)
         n_hosts = min(self.n_shards, check_count(n_processes or self.n_shards, "n_processes"))
         self._remembered = Remembered()
-        self._hosts = [_Host() for _ in range(n_hosts)]
+        self._limit = max(1, available_cpus() // n_hosts)  # threads of each
+        self._hosts = [_Host(self._limit) for _ in range(n_hosts)]
         for place, host in enumerate(self._hosts):
             host.ask(_MAKE, self._made(place))
         for place in range(n_hosts):
-            _require(self._answer(place, (_made_already, ()), was_asked=True))
+            required(self._answer(place, (_made_already, ()), was_asked=True))
 
     def __enter__(self) -> Self:
         return self
@@ -67,7 +69,7 @@ class ProcessShards:
         asked = [host.ask(function, given) for host in self._hosts]
         parts = [self._answer(place, (function, given), was_asked) for place, was_asked in enumerate(asked)]
         for part in parts:
-            _require(part)
+            required(part)
         return [parts[number % len(parts)][number // len(parts)] for number in range(self.n_shards)]
 
     def change(self, key: Hashable, function: Callable[..., Result], *given: Any) -> list[Result]:
@@ -106,28 +108,14 @@ class ProcessShards:
 
     def _start_again(self, place: int) -> bool:
         self._hosts[place].end()
-        self._hosts[place] = _Host()
+        self._hosts[place] = _Host(self._limit)
         try:
             if not self._hosts[place].ask(_MAKE, self._made(place)):
                 return False
-            _require(self._hosts[place].answer())
+            required(self._hosts[place].answer())
         except EOFError:
             return False
         return True
-
-
-class _Failed:
-    """An error in a process, with the lines where it was."""
-
-    def __init__(self, error: Exception) -> None:
-        error.add_note("".join(traceback.format_exception(error)))
-        self.error = error
-
-
-def _require(answer: Any) -> None:
-    """Raise an error that came in the place of an answer."""
-    if isinstance(answer, _Failed):
-        raise answer.error
 
 
 def _made_already(_shard: Shard) -> None:
@@ -137,10 +125,10 @@ def _made_already(_shard: Shard) -> None:
 class _Host:
     """One process, and this end of its pipe."""
 
-    def __init__(self) -> None:
+    def __init__(self, limit: int) -> None:
         context = multiprocessing.get_context("spawn")  # a fork would copy threads that hold locks
         self.pipe, other = context.Pipe()
-        self.process = context.Process(target=_serve, args=(other,), daemon=True)
+        self.process = context.Process(target=_serve, args=(other, limit), daemon=True)
         self.process.start()
         other.close()
 
@@ -170,19 +158,27 @@ class _Host:
 _PATIENCE = 5.0  # seconds that a process has to end by itself
 
 
-def _serve(pipe: Connection) -> None:
+def _serve(pipe: Connection, limit: int) -> None:
     """Make shards, then run functions on them until the pipe closes."""
-    shards: list[Shard] = []
+    hosted = _Hosted(limit)
     while True:
         try:
-            what, given = pipe.recv()
+            question = pipe.recv_bytes()
         except (EOFError, OSError):
             return
-        try:
+        pipe.send(tried(hosted.answer, question))
+
+
+class _Hosted:
+    """The shards of a process."""
+
+    def __init__(self, limit: int) -> None:
+        self.limit, self.shards = limit, list[Shard]()
+
+    def answer(self, question: bytes) -> Any:
+        what, given = ForkingPickler.loads(question)
+        with threads_limited(self.limit):
             if what == _MAKE:
-                shards = [made_again(number, source, given[1]) for number, source in given[0]]
-                pipe.send(len(shards))
-            else:
-                pipe.send([what(shard, *given) for shard in shards])
-        except Exception as error:  # noqa: BLE001 - of whatever kind, it belongs to who asked
-            pipe.send(_Failed(error))
+                self.shards = [made_again(number, source, given[1]) for number, source in given[0]]
+                return len(self.shards)
+            return [what(shard, *given) for shard in self.shards]

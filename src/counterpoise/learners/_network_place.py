@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import torch
 from torch import nn
 
+from counterpoise._base.cpus import available_cpus
 from counterpoise.learners._network_data import GLOBAL_STATE, find_device
 from counterpoise.learners._network_settings import Settings
-from counterpoise.solvers.rows import available_cpus
 
 _MATRIX = 2  # dimensions
 _SMALL = 1 << 16  # parameters: layers of a few thousand products a row, too little to share among threads

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
 from typing import Self, TypeVar
 
-from counterpoise.solvers.rows import available_cpus
+from counterpoise._base.cpus import available_cpus
 
 Result = TypeVar("Result")
 
@@ -30,6 +30,10 @@ class Workers:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let the threads go."""
         if self._pool is not None:
             self._pool.shutdown()
 

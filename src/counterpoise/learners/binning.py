@@ -113,15 +113,49 @@ def bin_features(X: Any, *, max_bins: int = 256, categorical_features: ArrayLike
     n_value_bins = check_max_bins(max_bins) - 1
     matrix = as_matrix(X)
     is_categorical = check_categorical(categorical_features, matrix.shape[1])
-    edges = _find_edges(matrix, is_categorical, n_value_bins)
-    seen = np.ones((matrix.shape[1], 256), dtype=np.uint8)
-    bins, met = _bin_values(matrix, edges, is_categorical, seen)
+    edges = find_edges(matrix, is_categorical, n_value_bins, sample_places(matrix.shape[0]))
+    bins, seen = bin_part(matrix, edges, is_categorical)
+    return binned_by(bins, edges, is_categorical, seen)
+
+
+class Seen(NamedTuple):
+    """What was met while some rows were binned."""
+
+    met: ByteArray  # (n_features,): flags
+    occurs: BoolArray  # (n_features, 256): which codes of categories
+
+    def beside(self, other: "Seen") -> "Seen":
+        """Return what was met in these rows or in others."""
+        return Seen(self.met | other.met, self.occurs | other.occurs)
+
+
+def sample_places(n_samples: int) -> IntArray | None:
+    """Return the rows that quantiles are taken from; None where it is all of them."""
+    if n_samples <= _SAMPLE:
+        return None
+    return np.sort(np.random.default_rng(0).choice(n_samples, _SAMPLE, replace=False))
+
+
+def bin_part(matrix: Any, edges: list[FloatArray], is_categorical: BoolArray) -> tuple[ByteArray, Seen]:
+    """Return the bins of some rows, and what was met in them."""
+    bins, met = _bin_values(matrix, edges, is_categorical, np.ones((matrix.shape[1], 256), dtype=np.uint8))
     _refuse(met & HAS_BAD_CODE, "codes of categories, whole numbers from 0 to 254 or NaN", "another value", _RECODE)
+    occurs = np.zeros((len(bins), 256), dtype=np.bool_)
     for feature in np.flatnonzero(is_categorical):
-        occurs = np.bincount(bins[feature], minlength=256)[:MISSING_BIN]
-        edges[feature] = np.flatnonzero(occurs).astype(np.float64)
-    n_bins = np.array([_count_bins(*pair) for pair in zip(edges, is_categorical, strict=True)], dtype=np.int64)
-    return BinnedFeatures(bins, edges, is_categorical, n_bins, (met & HAS_MISSING) > 0)
+        occurs[feature] = np.bincount(bins[feature], minlength=256) > 0
+    return bins, Seen(met, occurs)
+
+
+def binned_by(
+    bins: ByteArray, edges: list[FloatArray], is_categorical: BoolArray, seen: Seen, names: AnyArray | None = None
+) -> BinnedFeatures:
+    """Return the bins of some rows with what was met in all rows, so that those of all shards lie alike."""
+    known = [
+        np.flatnonzero(seen.occurs[feature, :MISSING_BIN]).astype(np.float64) if is_categorical[feature] else own
+        for feature, own in enumerate(edges)
+    ]
+    n_bins = np.array([_count_bins(*pair) for pair in zip(known, is_categorical, strict=True)], dtype=np.int64)
+    return BinnedFeatures(bins, known, is_categorical, n_bins, (seen.met & HAS_MISSING) > 0, names)
 
 
 def bin_like(X: Any, binned: BinnedFeatures) -> BinnedFeatures:
@@ -200,13 +234,15 @@ def as_floats(rows: Any) -> FloatArray:
     return np.ascontiguousarray(rows.toarray() if scipy.sparse.issparse(rows) else rows, dtype=np.float64)
 
 
-def _find_edges(matrix: Any, is_categorical: BoolArray, n_value_bins: int) -> list[FloatArray]:
-    """Return the thresholds of every numeric feature, none for categorical ones; threads share the features."""
+def find_edges(
+    matrix: Any, is_categorical: BoolArray, n_value_bins: int, places: IntArray | None = None
+) -> list[FloatArray]:
+    """Return the thresholds of every numeric feature, from some or all rows; threads share the features.
+
+    Categorical features have none.
+    """
     n_samples, n_features = matrix.shape
-    if n_samples > _SAMPLE:
-        rows: Any = np.sort(np.random.default_rng(0).choice(n_samples, _SAMPLE, replace=False))
-    else:
-        rows = slice(None)
+    rows: Any = slice(None) if places is None else places
     sample = matrix[rows].tocsc() if scipy.sparse.issparse(matrix) else matrix
 
     def edges_of(start: int, stop: int) -> list[FloatArray]:

@@ -5,6 +5,7 @@ the mixture, so with the models' losses and rates at hand the best mixture for a
 optimization and trains nothing.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -13,7 +14,7 @@ from counterpoise._base.types import AnyArray, BoolArray, ByteArray, FloatArray,
 from counterpoise.metrics import cvar_loss
 from counterpoise.mixtures.goal_rows import GoalRows, LinearRate
 from counterpoise.solvers import minimize_risk
-from counterpoise.solvers.result import FEASIBLE, InfeasibleRows
+from counterpoise.solvers.result import FEASIBLE, InfeasibleRows, MixtureSolution
 from counterpoise.theory.risks import Risk
 
 _SHARE = 1e-10  # of the mixture, below which a model is never drawn in practice: rounding of the solver
@@ -55,12 +56,12 @@ class Game(NamedTuple):
     goals: GoalRows | None
     shift: float = 0.0
 
-    def solve(self) -> Choice:
-        """Return the best mixture, or raise ``InfeasibleGoals``."""
+    def solve(self, minimize: Callable[..., MixtureSolution] = minimize_risk) -> Choice:
+        """Return the best mixture, or raise ``InfeasibleGoals``; ``minimize`` takes what ``minimize_risk`` does."""
         goals = self.goals
         limits = {} if goals is None else goals.as_limits()
         try:
-            found = minimize_risk(self.losses, self.risk, sample_weight=self.sample_weight, **limits)
+            found = minimize(self.losses, self.risk, sample_weight=self.sample_weight, **limits)
         except InfeasibleRows as error:
             assert goals is not None  # noqa: S101 - there are no other rows
             raise goals.infeasible(error) from error

@@ -338,7 +338,8 @@ class RuleClassifier(Ranking, Judged, Deferring, RandomizedClassifier):
             super()._settle(evidence, aim, chosen)
             return
         table, evidence = evidence.answers.tables[TRAIN], evidence._replace(deferral=self._deferral(aim))
-        ranked = rank(evidence, find_groups(as_columns(self.by), table, self.unknown_group))
+        groups = find_groups(as_columns(self.by), table, self.unknown_group, evidence.n_rows)
+        ranked = rank(evidence, groups)
         choice = self._chosen_rules(ranked, aim) if chosen is None else chosen
         if self.decision == FIXED:
             self.fixed_cost_, choice = choice.cost, choice._replace(cost=0.0)

@@ -5,7 +5,6 @@ Zero-one losses are packed to one bit each. A row of 100 models is then 13 bytes
 memory traffic than bytes, which is what the time goes into.
 """
 
-import os
 from collections.abc import Iterator
 from itertools import pairwise
 from typing import Protocol
@@ -13,6 +12,7 @@ from typing import Protocol
 import numpy as np
 
 from counterpoise._base.checks import check_count, value_range
+from counterpoise._base.cpus import available_cpus
 from counterpoise._base.types import AnyArray, ByteArray, FloatArray, IntArray
 from counterpoise.solvers import _kernels
 
@@ -154,10 +154,3 @@ def shard_slices(n_rows: int) -> list[slice]:
     n_shards = max(1, min(available_cpus(), n_rows // _MIN_SHARD))
     edges = [n_rows * shard // n_shards for shard in range(n_shards + 1)]
     return [slice(*pair) for pair in pairwise(edges)]
-
-
-def available_cpus() -> int:
-    """Return the number of processors that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

@@ -90,7 +90,8 @@ def unless_usual(ranked: Ranked, aim: Aim, choice: RuleChoice) -> RuleChoice:
     lost, least = ranked.as_evidence(alone).losses[:, 0], ranked.as_evidence(choice.rules).losses @ choice.mixture
     more = lost - least
     mean = float(mass @ more)
-    if mean > _SURELY * float(np.sqrt(mass**2 @ (more - mean) ** 2)):
+    n_rows = 1.0 if ranked.evidence.n_rows is None else ranked.evidence.n_rows  # whose masses are alike
+    if mean > _SURELY * float(np.sqrt((mass**2 / n_rows) @ (more - mean) ** 2)):
         return choice
     return choice._replace(rules=alone, mixture=np.ones(1), value=float(mass @ lost))
 

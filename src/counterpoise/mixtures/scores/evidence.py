@@ -42,6 +42,7 @@ class ScoreEvidence(NamedTuple):
     groups: IntArray | None  # of all sensitive features, for WorstGroup
     usual: FloatArray  # (n_models,): the threshold that a model has by itself
     deferral: Deferral | None = None  # None: every row is decided
+    n_rows: FloatArray | None = None  # how many rows each labelled one stands for; None: for itself
 
     @property
     def defer_cost(self) -> float | None:

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from counterpoise._base.types import IntArray
+from counterpoise._base.types import FloatArray, IntArray
 from counterpoise._base.words import did_you_mean
 from counterpoise.goals import Table
 from counterpoise.goals.levels import Levels, combined
@@ -63,12 +63,13 @@ def as_columns(by: Any) -> tuple[str, ...]:
     return names
 
 
-def find_groups(by: tuple[str, ...], table: Table, unknown_group: str) -> Groups:
-    """Return the groups of labelled rows that have a threshold of their own."""
+def find_groups(by: tuple[str, ...], table: Table, unknown_group: str, n_rows: FloatArray | None = None) -> Groups:
+    """Return the groups of labelled rows, each of which may stand for many, that have a threshold of their own."""
     if not by:
         return Groups((), (ALL,))
     codes, names = _named(table, by, "The rows of fit")
-    sizes = np.bincount(codes[table.weights() > 0], minlength=len(names)).tolist()
+    counts = np.ones(codes.size) if n_rows is None else n_rows
+    sizes = np.bincount(codes, counts * (table.weights() > 0), len(names)).astype(np.int64).tolist()
     thin = [name for name, size in zip(names, sizes, strict=True) if size < _LEAST_ROWS]
     if thin and unknown_group == "refuse":
         raise ValueError(

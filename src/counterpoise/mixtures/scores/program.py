@@ -99,7 +99,8 @@ class CellLosses:
         order = np.flatnonzero(mass > 0) if merge else np.arange(mass.size)  # a risk may know the rows by their places
         if merge:
             order = order[np.argsort(cuts.places[0][order])]  # neighbours in memory, for the first model
-        self._cuts, self._groups = cuts, groups[order]
+        self._cuts, self._groups, self._order = cuts, groups[order], order
+        self._n_rows = mass.size
         self._places = [np.ascontiguousarray(places[order]) for places in cuts.places]
         self._is_positive, self._mass = is_positive[order], mass[order] / mass.sum()
         self._defer_cost = defer_cost
@@ -152,6 +153,13 @@ class CellLosses:
                 lowers = cuts[self._cuts.n_groups :] - self._cuts.n_cuts
                 losses[~is_above & (rows <= lowers[groups]), place] = cost
         return losses
+
+    def row_weights(self, weights: FloatArray) -> FloatArray:
+        """Return the weight of each row, given those of the cells: its share of its cell's."""
+        mass, found = self.sample_weight, np.zeros(self._n_rows)
+        density = np.divide(weights, mass, out=np.zeros(mass.size), where=mass > 0)
+        found[self._order] = density[self._cells] * self._mass
+        return found
 
     def costs(self, weights: FloatArray) -> tuple[float, FloatArray]:
         """Return the mean loss under weights of the cells: of the rule that calls nobody positive, and of each edge."""
@@ -224,7 +232,7 @@ class RuleProgram(NamedTuple):
             except InfeasibleRows as error:
                 rules = self._helping(error, rules)
                 continue
-            costs, cheapest = self._priced(found.weights, found.multipliers)
+            costs, cheapest = self.priced(found.weights, found.multipliers)
             lower = max(lower, found.offset + float(costs.min()))
             more = rules.joined(cheapest.only(found.offset + costs < found.value))
             if found.value - lower <= tol or (len(more) == len(rules) and inner <= _INNER * tol):
@@ -247,14 +255,14 @@ class RuleProgram(NamedTuple):
     def _helping(self, error: InfeasibleRows, rules: CutRules) -> CutRules:
         """Return the rules with those that a proof of infeasibility leaves out, or raise where it leaves out none."""
         assert self.limits is not None  # noqa: S101 - something is infeasible
-        costs, cheapest = self._priced(None, error.multipliers)
+        costs, cheapest = self.priced(None, error.multipliers)
         rounding = FEASIBLE * float(error.multipliers @ self.limits.as_limits(rules)["row_scale"])
         more = rules.joined(cheapest.only(costs <= rounding))
         if len(more) == len(rules):
             raise NoMixture(error, rules) from error
         return more
 
-    def _priced(self, weights: FloatArray | None, multipliers: FloatArray) -> tuple[FloatArray, CutRules]:
+    def priced(self, weights: FloatArray | None, multipliers: FloatArray) -> tuple[FloatArray, CutRules]:
         """Return for each model the least cost of its rules, and the cheapest of them.
 
         The cost of a rule is ``weights @ losses + multipliers @ (rows - bounds)``.

@@ -1,0 +1,188 @@
+"""Boosting over shards: rows, bins, losses and weights stay where they are; a few sums travel in a round.
+
+Of a round travel: mass by number of failures, or cuts of the mixture problem, for the weights; histograms for the tree;
+back the tree; and the mass of each cell that it tells each class.
+"""
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from counterpoise._base.shards import Shard, Shards, total
+from counterpoise._base.types import AnyArray, FloatArray, IntArray
+from counterpoise.boosting.rounds import Fitted, History, Rule
+from counterpoise.boosting.rules import group_table, hedge_table
+from counterpoise.distributed.binning import BINNED, bin_over
+from counterpoise.distributed.cells import CELL, Cells, said_masses
+from counterpoise.distributed.rows import CODES, MASS, X
+from counterpoise.learners import HistogramTree, Resampled
+from counterpoise.learners._growing import grow_over
+from counterpoise.learners._growing_rows import TARGET, Target, end
+from counterpoise.learners.resampling import fresh_copy
+from counterpoise.mixtures.pool import predict_codes, stack_rows, take_rows
+from counterpoise.solvers.mixture import minimize_cvar_over
+from counterpoise.solvers.rows import BitRows
+from counterpoise.solvers.sums import whole_masses
+from counterpoise.solvers.tail import TAIL, WEIGHTS, TailRows
+
+_TOTALS, _BITS = "totals", "bits"  # names in a shard: failures of each row, and which models fail on it
+MOST_SAMPLED = 1_000_000  # rows that a learner of one machine is given
+_ELSEWHERE = np.empty(0)  # in the place of what stays in the shards
+
+
+class ShardHistory(History):
+    """The models so far; their losses and the rows' weights are in the shards."""
+
+    def __init__(self, shards: Shards, cells: Cells, n_rounds: int) -> None:
+        super().__init__(np.empty(0), n_rounds)
+        self.shards, self.cells, self.n_planned = shards, cells, n_rounds
+        shards.change("no rounds", _no_rounds, n_rounds)
+        shards.change(WEIGHTS, weigh_by_failures, np.ones(1) / cells.known.total)
+
+    def failures(self) -> FloatArray:
+        """Return the mass of the rows by the number of models that fail on them."""
+        return total(self.shards.map(mass_by_failures, self.n_rounds + 1))
+
+    def cell_failures(self) -> FloatArray:
+        """Return the mean number of models that fail in each cell, by their masses."""
+        labels = self.cells.labels
+        right = sum(said[np.arange(len(labels)), labels] for said in self.said)
+        return np.asarray(self.n_rounds * self.cells.mass - right)
+
+
+def _no_rounds(shard: Shard, n_rounds: int) -> None:
+    n_rows = len(shard[CODES])
+    shard[_TOTALS] = np.zeros(n_rows, dtype=np.uint16)
+    shard[_BITS] = np.zeros((n_rows, -(-n_rounds // 8)), dtype=np.uint8)
+
+
+def mass_by_failures(shard: Shard, size: int) -> FloatArray:
+    """Return the mass of the rows by the number of models that fail on them."""
+    return np.bincount(shard[_TOTALS], shard[MASS], size).astype(np.float64)
+
+
+def weigh_by_failures(shard: Shard, table: FloatArray) -> None:
+    """Weigh rows by the number of models that fail on them."""
+    shard[WEIGHTS] = table[np.minimum(shard[_TOTALS], table.size - 1)] * shard[MASS]
+
+
+def weigh_by_cell(shard: Shard, table: FloatArray) -> None:
+    """Weigh rows by their cell."""
+    shard[WEIGHTS] = table[shard[CELL]] * shard[MASS]
+
+
+def hedge_over(eta: float) -> Rule:
+    """Weigh each row by ``exp(eta * its losses so far)``, as ``boosting.rules.hedge`` does."""
+
+    def reweigh(history: History) -> FloatArray:
+        assert isinstance(history, ShardHistory)  # noqa: S101 - of this file
+        history.shards.change(WEIGHTS, weigh_by_failures, hedge_table(eta, history.failures()))
+        return _ELSEWHERE
+
+    return reweigh
+
+
+def hedge_groups_over(eta: float, groups: IntArray) -> Rule:
+    """Weigh each group of cells by ``exp(eta * its average losses so far)``, as ``boosting.rules.hedge_groups``."""
+
+    def reweigh(history: History) -> FloatArray:
+        assert isinstance(history, ShardHistory)  # noqa: S101 - of this file
+        prior = np.bincount(groups, history.cells.mass)
+        failures = np.bincount(groups, history.cell_failures())
+        history.shards.change(WEIGHTS, weigh_by_cell, group_table(eta, prior, failures)[groups])
+        return _ELSEWHERE
+
+    return reweigh
+
+
+def dual_over(alpha: float, tol: float = 1e-4) -> Rule:
+    """Take the dual weights of the mixture problem, as ``boosting.rules.dual_of`` does of a CVaR."""
+
+    def reweigh(history: History) -> FloatArray:
+        assert isinstance(history, ShardHistory)  # noqa: S101 - of this file
+        minimize_cvar_over(history.shards, alpha, tol=tol)  # leaves them in the shards
+        return _ELSEWHERE
+
+    return reweigh
+
+
+class ShardFit:
+    """Fit the model of a round to the weights that the rows have in their shards."""
+
+    def __init__(self, learner: Any, history: ShardHistory, random_seeds: Callable[[int], int], sample: Any) -> None:
+        self.learner, self.history, self.random_seeds = learner, history, random_seeds
+        self.shards, self.known = history.shards, history.cells.known
+        self.is_tree = isinstance(learner, HistogramTree)
+        self.is_random = not self.is_tree
+        if self.is_tree:
+            self.layout = bin_over(self.shards, learner, sample, self.known.names)
+
+    def __call__(self, weights: FloatArray, number: int) -> Fitted:  # noqa: ARG002 - in the shards
+        """Return the model of a round, and the mass of each cell that it tells each class."""
+        model = self._grown() if self.is_tree else self._sampled(number)
+        said, loss = take(self.shards, self.history.cells, model, number)
+        return Fitted(model, np.empty(0, dtype=np.uint8), said=said, weighted_loss=loss)
+
+    def _grown(self) -> Any:
+        self.shards.change(TARGET, _aim)
+        model = copy.copy(self.learner)
+        tree, _ = grow_over(self.shards, self.layout, len(self.known.classes), model._limits())  # noqa: SLF001 - ours
+        self.shards.map(end)
+        self.shards.forget(TARGET)
+        model.tree_ = tree
+        model._learned(self.known.classes, self.known.n_features, self.known.names)  # noqa: SLF001 - ours
+        return model
+
+    def _sampled(self, number: int) -> Any:
+        """Fit any learner to rows drawn by weight: evenly along the rows, so that shards do not matter."""
+        seed = self.random_seeds(number)
+        totals = np.array(self.shards.map(_whole_weight))
+        step = float(totals.sum()) / min(self.known.n_rows, MOST_SAMPLED)
+        first = float(np.random.default_rng(seed).random()) * step
+        found = self.shards.map(_drawn, np.cumsum(totals) - totals, first, step)
+        rows, codes = stack_rows([part for part, _ in found if len(part)]), np.concatenate([own for _, own in found])
+        model = fresh_copy(self.learner, seed)
+        model = Resampled(model) if np.ptp(codes) == 0 else model  # many learners refuse one class alone
+        return model.fit(rows, self.known.classes[codes])
+
+
+def _whole_weight(shard: Shard) -> float:
+    return float(whole_masses(shard[WEIGHTS], 1.0).sum())
+
+
+def _drawn(shard: Shard, firsts: FloatArray, first: float, step: float) -> tuple[Any, AnyArray]:
+    """Return the rows at which the running sum of weights passes ``first`` and every ``step`` from there."""
+    reach = firsts[shard.number] + np.cumsum(whole_masses(shard[WEIGHTS], 1.0))
+    passed = np.ceil((reach - first) / step).astype(np.int64)
+    before = int(np.ceil((firsts[shard.number] - first) / step))
+    places = np.repeat(np.arange(reach.size), np.diff(np.maximum(passed, 0), prepend=max(before, 0)))
+    return take_rows(shard[X], places), shard[CODES][places]
+
+
+def take(shards: Shards, cells: Cells, model: Any, number: int) -> tuple[FloatArray, float]:
+    """Let the shards ask the model of a round about their rows.
+
+    Returns the mass of each cell that it tells each class, and its loss under the present weights.
+    """
+    parts = shards.change(("model", number), _take, model, number, cells.known.classes, len(cells.values))
+    return total([said for said, _ in parts]), float(sum(loss for _, loss in parts))
+
+
+def _aim(shard: Shard) -> None:
+    shard[TARGET] = Target(shard[BINNED], shard[CODES], whole_masses(shard[WEIGHTS], 1.0))
+
+
+def _take(shard: Shard, model: Any, number: int, classes: AnyArray, n_cells: int) -> tuple[FloatArray, float]:
+    """Note where a model fails, and return the mass of each cell that it tells each class, and its weighted loss."""
+    rows = shard[BINNED] if BINNED in shard else shard[X]
+    n_rows = len(shard[CODES])
+    said = predict_codes(model, rows, classes).astype(np.int64) if n_rows else np.empty(0, dtype=np.int64)
+    is_wrong = said != shard[CODES]
+    shard[_TOTALS] += is_wrong
+    shard[_BITS][:, (number - 1) >> 3] |= is_wrong.astype(np.uint8) << np.uint8((number - 1) & 7)
+    shard[TAIL] = TailRows(BitRows(shard[_BITS], number), shard[MASS])
+    weights = shard.get(WEIGHTS)  # none where the shard is made again, and nobody asks for the loss
+    loss = np.nan if weights is None else float(weights @ is_wrong)
+    return said_masses(shard, said, n_cells, len(classes)), loss

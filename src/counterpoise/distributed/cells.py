@@ -1,0 +1,200 @@
+"""Cells: all that goals, rules by groups and the worst group see of a row, counted over shards.
+
+Two rows with the same label, the same answer of the deployed model and the same values in the columns that may be asked
+for are alike to every goal. So a table with one row for each such cell, weighed by the mass of its rows, answers what a
+table of all rows would, whatever their number; and what a model says enters as the share of a cell that it says it of.
+"""
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from counterpoise._base.shards import Shard, Shards, total
+from counterpoise._base.types import AnyArray, FloatArray, IntArray
+from counterpoise.distributed.rows import BASELINE, CODES, COLUMNS, MASS, Known
+from counterpoise.goals import Table
+from counterpoise.goals.binding import Tally, Views
+from counterpoise.goals.rows import Dataset
+from counterpoise.mixtures.answers import TRAIN, Answers, Positive
+from counterpoise.solvers.rows import BitRows
+
+CELL = "cell"  # the name in a shard of the cell of each row
+_MOST_CELLS = 100_000  # that a table of them is worth
+
+Values = tuple[Hashable, ...]  # the code of the label, the answer of the deployed model, the columns
+
+
+class Cells(NamedTuple):
+    """The different cells, sorted, and what each weighs."""
+
+    values: list[Values]
+    mass: FloatArray
+    known: Known
+    has_baseline: bool
+
+    @property
+    def labels(self) -> IntArray:
+        """Return the code of each cell's label."""
+        return np.array([value[0] for value in self.values], dtype=np.int64)
+
+    def table(self) -> Table:
+        """Return the cells as a table of labelled rows."""
+        columns = dict(zip(self.known.columns, list(zip(*self.values, strict=True))[2:], strict=True))
+        baseline = np.array([value[1] for value in self.values]) if self.has_baseline else None
+        given = {name: _column(values) for name, values in columns.items()} or None
+        return Table(None, self.known.classes[self.labels], given, baseline, sample_weight=self.mass)
+
+
+def _column(values: tuple[Hashable, ...]) -> AnyArray:
+    column = np.empty(len(values), dtype=object)
+    column[:] = values
+    return column if None in values else np.array(values)
+
+
+def find_cells(shards: Shards, known: Known) -> Cells:
+    """Tell rows apart by all that may be asked about them, and leave the cell of each row in its shard."""
+    found = shards.map(_different)
+    values = sorted(set().union(*(part for part, _ in found)), key=in_order)
+    require_few(len(values), known)
+    mass = total(shards.change(CELL, _number, values))
+    return Cells(values, mass, known, any(has_baseline for _, has_baseline in found))
+
+
+def in_order(value: Values) -> tuple[Any, ...]:
+    """Return what cells are sorted by, whatever their values are."""
+    return tuple((type(one).__name__, str(one), one if isinstance(one, (int, float)) else 0) for one in value)
+
+
+def require_few(n_cells: int, known: Known) -> None:
+    """Refuse columns that tell the rows into too many cells."""
+    if n_cells > _MOST_CELLS:
+        raise ValueError(
+            f"The columns {', '.join(known.columns)} tell the rows into {n_cells} different groups, more than "
+            f"{_MOST_CELLS}. Name only columns that goals or by speak of, and cut numbers into a few ranges first."
+        )
+
+
+def _parts(shard: Shard) -> list[AnyArray]:
+    """Return what tells rows apart, an array each."""
+    codes = shard[CODES]
+    baseline = shard.get(BASELINE)
+    told = [codes, np.zeros(len(codes), dtype=np.int8) if baseline is None else np.asarray(baseline)]
+    return [*told, *map(np.asarray, (shard.get(COLUMNS) or {}).values())]
+
+
+def coded_cells(shard: Shard) -> tuple[IntArray, list[Values]]:
+    """Return the number of each row's cell among those of the shard, and the values of those."""
+    parts = _parts(shard)
+    codes, levels = np.zeros(len(parts[0]), dtype=np.int64), list[tuple[list[Hashable], IntArray]]()
+    for part in parts:
+        values, own = _levels(part)
+        codes = codes * len(values) + own
+        codes = np.unique(codes, return_inverse=True)[1] if len(levels) % 2 else codes  # numbers stay small
+        levels.append((values, own))
+    _, firsts, numbers = np.unique(codes, return_index=True, return_inverse=True)
+    found = [tuple(values[own[first]] for values, own in levels) for first in firsts.tolist()]
+    return numbers, found
+
+
+def _levels(part: AnyArray) -> tuple[list[Hashable], IntArray]:
+    """Return the different values of an array, missing ones as None, and which of them each row has."""
+    if part.dtype.kind in "biu":
+        values, places = np.unique(part, return_inverse=True)
+        return values.tolist(), places
+    import pandas as pd  # noqa: PLC0415 - it finds the values of a million texts ten times faster than a loop
+
+    places, found = pd.factorize(part)
+    listed = np.asarray(found).tolist()
+    return [*listed, None], np.where(places < 0, len(listed), places)
+
+
+def _different(shard: Shard) -> tuple[set[Values], bool]:
+    return set(coded_cells(shard)[1]), shard.get(BASELINE) is not None
+
+
+def _number(shard: Shard, values: list[Values]) -> FloatArray:
+    """Leave the cell of each row in the shard, and return the mass of each cell."""
+    place = {value: number for number, value in enumerate(values)}
+    numbers, found = coded_cells(shard)
+    own = np.array([place[value] for value in found], dtype=np.int64)
+    shard[CELL] = own[numbers] if len(found) else np.empty(0, dtype=np.int64)
+    return np.bincount(shard[CELL], shard[MASS], len(values)).astype(np.float64)
+
+
+def said_masses(shard: Shard, said: AnyArray, n_cells: int, n_answers: int) -> FloatArray:
+    """Return the mass of each cell that is told each answer, given the code of what each row is told."""
+    sums = np.bincount(shard[CELL] * n_answers + said, shard[MASS], n_cells * n_answers)
+    return sums.reshape(n_cells, n_answers).astype(np.float64)
+
+
+@dataclass(frozen=True)
+class CellAnswers(Answers):
+    """Answers about cells, whose rows a model may tell different things."""
+
+    said: AnyArray | None = None  # (n_cells, n_models, n_classes): shares
+
+    tells_tails: ClassVar[bool] = False
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """Return the number of rows of each dataset that the models were asked about."""
+        return {TRAIN: len(self._shares_of_cells()), **super().sizes}
+
+    @property
+    def pool_sizes(self) -> set[int]:
+        """Return how many models the answers are of."""
+        return {self._shares_of_cells().shape[1], *super().pool_sizes}
+
+    def with_dataset(self, name: str, table: Table, said: BitRows | AnyArray | None) -> Answers:
+        """Return the same answers with another dataset; other rows in the place of the cells are rows again."""
+        if name != TRAIN or said is None:
+            return super().with_dataset(name, table, said)
+        return Answers(self.tables, self.positives, self.positive, self.codes).with_dataset(name, table, said)
+
+    def _shares_of_cells(self) -> AnyArray:
+        assert self.said is not None  # noqa: S101 - made with them
+        return self.said
+
+    def _answer(self, place: int) -> int:
+        """Return the class of a code of answers."""
+        assert self.positive is not None  # noqa: S101 - told
+        if not self.positive.is_binary:
+            return place
+        return self.positive.positive_place if place == 1 else 1 - self.positive.positive_place
+
+    def counter(self, views: Views) -> Tally:
+        """Return what counts the weight of the rows that each model calls a class, every set of rows once."""
+        others = super().counter(views)
+
+        @cache
+        def count(rows: Dataset, place: int) -> FloatArray:
+            if rows.name != TRAIN:
+                return others(rows, place)
+            places, weights = views.rows(rows)
+            return np.asarray(weights @ self._shares_of_cells()[places, :, self._answer(place)])
+
+        return count
+
+    def shares(self, name: str, mixture: FloatArray) -> FloatArray:
+        """Return the share of the mixture, and of a cell's rows, that calls each cell positive, or each class."""
+        if name != TRAIN:
+            return super().shares(name, mixture)
+        told = np.einsum("cmk,m->ck", self._shares_of_cells(), mixture)
+        assert self.positive is not None  # noqa: S101 - told
+        return np.asarray(told[:, self.positive.positive_place] if self.positive.is_binary else told)
+
+
+def answers_of(cells: Cells, said: list[FloatArray], positive: Positive) -> CellAnswers:
+    """Return the answers of models, given the masses of cells that each tells each class."""
+    mass = np.where(cells.mass > 0, cells.mass, 1.0)
+    shares = np.stack(said, axis=1) / mass[:, None, None]
+    return CellAnswers({TRAIN: cells.table()}, {}, positive, said=shares)
+
+
+def cell_losses(cells: Cells, answers: CellAnswers) -> FloatArray:
+    """Return the mean loss of each model in each cell."""
+    assert answers.said is not None  # noqa: S101 - made with them
+    return np.asarray(1.0 - answers.said[np.arange(len(cells.values)), :, cells.labels])

@@ -1,0 +1,75 @@
+"""The choice of a mixture over shards: goals, means and groups from cells, a tail from the rows where they are."""
+
+from typing import Any
+
+import numpy as np
+
+from counterpoise._base.shards import Shards
+from counterpoise._base.types import FloatArray
+from counterpoise.distributed.cells import CellAnswers, Cells, cell_losses
+from counterpoise.goals import Rate
+from counterpoise.goals.tables import group_codes
+from counterpoise.mixtures.answers import TRAIN
+from counterpoise.mixtures.choosing import Aim, Evidence, posed, select, within_budget
+from counterpoise.mixtures.game import Choice, Selection
+from counterpoise.solvers.mixture import minimize_cvar_over
+from counterpoise.solvers.result import MixtureSolution
+from counterpoise.solvers.tail import TailOracle
+from counterpoise.theory.risks import CVaR, Mean, Risk, WorstGroup
+
+
+def check_aim(aim: Aim) -> None:
+    """Refuse what cannot be found from sums over shards."""
+    objective = aim.objective
+    if not isinstance(objective, (Rate, WorstGroup)) and objective.tail_fraction is None:
+        raise ValueError(
+            f"Over shards the objective must be a CVaR, WorstGroup or a rate; got {objective!r}, which needs all rows "
+            "in one place."
+        )
+    for goal in aim.goals:
+        if goal.confidence is not None:
+            raise ValueError(
+                f"Over shards goals carry no confidence yet; got {goal}. Leave it out, and audit what was chosen on "
+                "rows that fit in memory."
+            )
+
+
+def evidence_of(cells: Cells, answers: CellAnswers) -> Evidence:
+    """Return what a mixture is chosen on, with a row for each cell; losses are means of its rows."""
+    table = answers.tables[TRAIN]
+    groups = group_codes(table)[0] if table.sensitive_columns else None
+    losses: Any = cell_losses(cells, answers)  # as for rows, but means
+    return Evidence(losses, table.weights(), groups, answers)
+
+
+def choose_over(shards: Shards, evidence: Evidence, aim: Aim) -> tuple[Selection, Choice]:
+    """Choose the mixture, or raise ``InfeasibleGoals`` where none meets the goals."""
+    selection = select(evidence, aim._replace(objective=Mean()) if _is_tail(aim) else aim)
+    game = posed(within_budget(selection, aim), aim)
+    if not _is_tail(aim):  # linear in the rows, or in the means of groups: cells tell all
+        return selection, _mixed(game.solve() if aim.mixture == "optimal" else None, game.value, selection, aim)
+
+    def minimize(losses: Any, risk: Risk, sample_weight: Any, **limits: Any) -> MixtureSolution:  # noqa: ARG001
+        assert risk.tail_fraction is not None  # noqa: S101 - as was asked
+        return minimize_cvar_over(shards, risk.tail_fraction, **limits)
+
+    solved = game.solve(minimize) if aim.mixture == "optimal" else None
+    return selection, _mixed(solved, lambda mixture: value_over(shards, aim, mixture), selection, aim)
+
+
+def value_over(shards: Shards, aim: Aim, mixture: FloatArray) -> float:
+    """Return the CVaR of a mixture on the rows of all shards."""
+    assert aim.alpha is not None  # noqa: S101 - of a tail
+    return TailOracle(shards, aim.alpha).value(mixture)
+
+
+def _is_tail(aim: Aim) -> bool:
+    return isinstance(aim.objective, CVaR) and aim.objective.alpha < 1
+
+
+def _mixed(solved: Choice | None, value: Any, selection: Selection, aim: Aim) -> Choice:
+    if solved is not None:
+        return solved._replace(multipliers=solved.multipliers[: len(aim.goals)])
+    n_models = selection.losses.shape[1]
+    mixture = np.full(n_models, 1 / n_models) if aim.mixture == "average" else np.eye(1, n_models)[0]
+    return Choice(mixture, value(mixture), np.nan, np.zeros(0))

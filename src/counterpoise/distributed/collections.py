@@ -1,0 +1,234 @@
+"""Dask collections and Parquet files as partitions of shards."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from counterpoise._base.checks import check_count
+from counterpoise.distributed.partitions import (
+    joined,
+    labels_of,
+    require_columns,
+    require_lengths,
+    require_numbers,
+    require_same,
+)
+from counterpoise.distributed.rows import BASELINE, COLUMNS, SAMPLE_WEIGHT, X, Y
+from counterpoise.goals.tables import named_columns
+
+_MATRIX = 2
+
+
+@dataclass(frozen=True)
+class Rows:
+    """What was given to fit: collections cut alike, or the names of columns of X."""
+
+    X: Any
+    y: Any
+    sensitive_features: Any = None
+    baseline: Any = None
+    sample_weight: Any = None
+
+    def named(self) -> dict[str, Any]:
+        """Return what is the name of a column of X, or of several."""
+        given = {
+            Y: self.y,
+            COLUMNS: self.sensitive_features,
+            BASELINE: self.baseline,
+            SAMPLE_WEIGHT: self.sample_weight,
+        }
+        return {role: value for role, value in given.items() if is_named(value)}
+
+    def collections(self) -> dict[str, Any]:
+        """Return what is a collection of its own."""
+        given = {
+            Y: self.y,
+            COLUMNS: self.sensitive_features,
+            BASELINE: self.baseline,
+            SAMPLE_WEIGHT: self.sample_weight,
+        }
+        return {X: self.X} | {role: one for role, one in given.items() if one is not None and not is_named(one)}
+
+
+def is_named(value: Any) -> bool:
+    """Tell whether it is the name of a column, or a list of names."""
+    if isinstance(value, str):
+        return True
+    return isinstance(value, (list, tuple)) and len(value) > 0 and all(isinstance(one, str) for one in value)
+
+
+@dataclass(frozen=True)
+class Every:
+    """Every so many-th row of a partition, or the others, and of those again every so many-th."""
+
+    step: int
+    others: bool = False
+    again: int = 1
+
+    def of(self, data: Any) -> Any:
+        """Return those rows of some data."""
+        if isinstance(data, dict):
+            return {name: self.of(part) for name, part in data.items()}
+        is_taken = np.arange(len(data)) % self.step == 0
+        places = np.flatnonzero(~is_taken if self.others else is_taken)[:: self.again]
+        return data.iloc[places] if hasattr(data, "iloc") else data[places]
+
+
+@dataclass(frozen=True)
+class Load:
+    """Makes what a shard holds of partitions, each its number and a dict from roles to data."""
+
+    named: dict[str, Any]
+    only: "Every | None" = None  # take some of the rows of each partition
+    columns: tuple[str, ...] | None = None  # those that every partition of X must have
+    takes_texts: bool = False  # as features
+
+    def __call__(self, parts: list[Any]) -> dict[str, Any]:
+        """Join partitions that hold rows."""
+        taken = [self._split(number, dict(part)) for number, part in parts]
+        if self.only is not None:
+            taken = [{role: self.only.of(data) for role, data in one.items()} for one in taken]
+        return self.joined([one for one in taken if len(one[X])] or taken[:1])
+
+    def joined(self, parts: list[dict[str, Any]]) -> dict[str, Any]:
+        """Join what partitions hold."""
+        return {role: joined([one[role] for one in parts], role) for role in parts[0]}
+
+    @property
+    def names(self) -> list[str]:
+        """Return the columns of X that are no features."""
+        return [name for given in self.named.values() for name in ([given] if isinstance(given, str) else given)]
+
+    def _split(self, number: int, part: dict[str, Any]) -> dict[str, Any]:
+        """Tell features, labels and all else of a partition apart, after a look at them."""
+        features = part[X]
+        if isinstance(features, tuple):
+            features = read_parquet(*features)
+        features = self._in_order(features, number)
+        if self.names:
+            require_columns(features, self.names)
+            part |= {role: features[given] for role, given in self.named.items()}
+            features = features[[name for name in features.columns if name not in self.names]]
+        if not self.takes_texts:
+            require_numbers(features, number)
+        part[X] = features
+        require_lengths(part, number)
+        part[Y] = labels_of(part[Y], number)
+        if COLUMNS in part:
+            wanted = part[COLUMNS]
+            part[COLUMNS] = named_columns(wanted.to_frame() if hasattr(wanted, "to_frame") else wanted)
+        return part
+
+    def _in_order(self, features: Any, number: int) -> Any:
+        """Return the columns of a partition in the order of all."""
+        if self.columns is None:
+            return features
+        require_same(self.columns, tuple(map(str, features.columns)), number)
+        return features if tuple(features.columns) == self.columns else features[list(self.columns)]
+
+
+def is_path(value: Any) -> bool:
+    """Tell whether it is a path, or a list of paths."""
+    if isinstance(value, (list, tuple)) and value:
+        return all(isinstance(one, (str, os.PathLike)) for one in value)
+    return isinstance(value, (str, os.PathLike))
+
+
+def partitions_of(rows: Rows, n_shards: int, only: Every | None = None) -> tuple[list[Load], list[list[Any]]]:
+    """Return what makes each shard, and the delayed partitions that it is made of."""
+    from dask import delayed  # noqa: PLC0415 - optional
+
+    roles, columns = zip(*((role, _delayed(one, role)) for role, one in rows.collections().items()), strict=True)
+    sizes = {role: len(one) for role, one in zip(roles, columns, strict=True)}
+    if len(set(sizes.values())) > 1:
+        told = ", ".join(f"{role} has {size}" for role, size in sizes.items())
+        raise ValueError(
+            f"Collections must be cut at the same rows, with as many partitions each; {told}. Repartition."
+        )
+    put = delayed(_numbered, pure=False)
+    parts = [put(number, roles, *part) for number, part in enumerate(zip(*columns, strict=True))]
+    n_held = min(check_count(n_shards, "n_shards"), len(parts))
+    edges = [len(parts) * number // n_held for number in range(n_held + 1)]
+    load = Load(rows.named(), only, columns_of(rows.X))
+    return [load] * n_held, [parts[start:end] for start, end in pairwise(edges)]
+
+
+def _numbered(number: int, roles: tuple[str, ...], *parts: Any) -> tuple[int, dict[str, Any]]:
+    return number, dict(zip(roles, parts, strict=True))
+
+
+def columns_of(given: Any) -> tuple[str, ...] | None:
+    """Return the names of the columns of a data frame or of Parquet files; None of an array, which has none."""
+    if is_path(given):
+        return tuple(column_names(parquet_parts(given)[0][0]))
+    return tuple(given.columns) if hasattr(given, "columns") and all(map(is_text, given.columns)) else None
+
+
+def is_text(value: Any) -> bool:
+    """Tell whether a name is a text."""
+    return isinstance(value, str)
+
+
+def _delayed(given: Any, role: str) -> list[Any]:
+    if is_path(given):
+        return parquet_parts(given)
+    if not hasattr(given, "to_delayed"):
+        raise TypeError(
+            f"{role} must be a Dask DataFrame, Series or Array, the path of Parquet files, or the name of a column of "
+            f"X; got {type(given).__name__}. For data in memory use the estimator of one machine."
+        )
+    if role == X and given.ndim != _MATRIX:
+        raise ValueError(f"X must have rows and columns; got a collection of {given.ndim} dimension(s).")
+    if hasattr(given, "chunks") and given.ndim == _MATRIX:
+        given = given.rechunk({1: -1})
+    return list(np.asarray(given.to_delayed(), dtype=object).ravel())
+
+
+def parquet_parts(given: Any) -> list[tuple[str, int]]:
+    """Return the row groups of Parquet files, each as the path or the address of a file and a number."""
+    import pyarrow as pa  # noqa: PLC0415 - optional
+
+    paths = [os.fspath(path) for path in ([given] if isinstance(given, (str, os.PathLike)) else given)]
+    try:
+        files = sorted(file for path in paths for file in _files_at(path))
+        parts = [(file, group) for file in files for group in range(_parquet(file).num_row_groups)]
+    except FileNotFoundError as error:
+        raise ValueError(f"X must be a Dask collection, or the path of Parquet files; there is no {error}.") from None
+    except pa.ArrowInvalid as error:
+        raise ValueError(f"Not all files at {', '.join(map(repr, paths))} are Parquet files: {error}.") from error
+    if not parts:
+        raise ValueError(f"There are no rows in Parquet files at {', '.join(map(repr, paths))}.")
+    return parts
+
+
+def _files_at(path: str) -> list[str]:
+    """Return the files at a path, or at an address such as that of a bucket, as addresses then."""
+    import pyarrow.dataset as ds  # noqa: PLC0415 - optional
+
+    scheme, mark, _ = path.rpartition("://")
+    return [f"{scheme}{mark}{file}" for file in ds.dataset(path, format="parquet").files]
+
+
+def _parquet(path: str) -> Any:
+    """Open a Parquet file at a path or an address."""
+    import pyarrow.fs  # noqa: PLC0415 - optional
+    import pyarrow.parquet as pq  # noqa: PLC0415
+
+    system, inside = pyarrow.fs.FileSystem.from_uri(path) if "://" in path else (None, path)
+    return pq.ParquetFile(inside, filesystem=system)
+
+
+def column_names(path: str) -> list[str]:
+    """Return the names of the columns of a Parquet file, as a data frame has them: without those of an index."""
+    with _parquet(path) as file:
+        return list(map(str, file.schema_arrow.empty_table().to_pandas().columns))
+
+
+def read_parquet(path: str, group: int, columns: Sequence[str] | None = None) -> Any:
+    """Return a row group of a Parquet file as a data frame."""
+    with _parquet(path) as file:
+        return file.read_row_group(group, columns=columns).to_pandas()

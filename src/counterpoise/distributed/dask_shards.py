@@ -1,0 +1,353 @@
+"""Shards on the workers of a Dask cluster, an actor each.
+
+An actor stays on its worker, is neither copied nor written to disk behind our back, and answers in one hop. It dies
+with its worker: the shard is then made again on another one, from its source and the changes so far, and what was asked
+is asked anew. Dask computes lost partitions again by itself.
+"""
+
+import pkgutil
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from contextlib import suppress
+from functools import partial
+from time import monotonic
+from typing import Any, NamedTuple, Self, TypeVar
+
+from counterpoise import __version__
+from counterpoise._base.cpus import threads_limited
+from counterpoise._base.shards import Failed, Remembered, Shard, Source, made_again, required, tried
+
+Result = TypeVar("Result")
+Step = tuple[Callable[..., Any], tuple[Any, ...]]
+
+_TRIES = 3  # times that a shard is made for one question: what kills its worker each time would do so forever
+_GLANCE = 2.0  # seconds after which we look whether a worker that does not answer is still there
+
+
+class Parts(NamedTuple):
+    """A source whose rows are partitions of Dask collections, which the workers compute or hold."""
+
+    make: Callable[[list[Any]], dict[str, Any]]  # of the partitions as they are on the worker
+    partitions: list[Any]  # delayed
+
+
+class DaskShards:
+    """Shards on the workers of a Dask cluster.
+
+    Parameters
+    ----------
+    sources : sequence of callables or of Parts
+        Each makes what a shard holds, on a worker.
+    client : distributed.Client, optional
+        Default: the present one.
+    patience : float, optional
+        Seconds to wait for a worker where there is none: clusters take a while to start, and to replace what they lost.
+        Default: Dask's ``distributed.comm.timeouts.connect``.
+
+    Examples
+    --------
+    >>> from functools import partial
+    >>> from distributed import Client
+    >>> from counterpoise.distributed.dask_shards import DaskShards
+    >>> client = Client(n_workers=2, threads_per_worker=1, processes=False, dashboard_address=":0")
+    >>> with DaskShards([partial(dict, rows=3), partial(dict, rows=4)], client) as shards:
+    ...     shards.map(len)
+    [1, 1]
+    >>> client.shutdown()
+    """
+
+    is_here = False
+
+    def __init__(self, sources: Sequence[Source | Parts], client: Any = None, *, patience: float | None = None) -> None:
+        self._client = as_client(client)
+        self._patience = _usual_patience() if patience is None else patience
+        self.n_shards, self._sources = len(sources), list(sources)
+        self._remembered = Remembered()
+        self._hosts: dict[int, _Home] = {}
+        self._checked: set[str] = set()
+        self.map(_made)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def homes(self) -> list[str]:
+        """Return the address of the worker of each shard."""
+        return [self._hosts[number].address for number in range(self.n_shards)]
+
+    def map(self, function: Callable[..., Result], *given: Any, light: bool = False) -> list[Result]:  # noqa: ARG002
+        """Ask all shards at once; those that are lost are made again and asked again."""
+        answers: dict[int, Any] = {}
+        losses: Counter[int] = Counter()
+        missing = list(range(self.n_shards))
+        while missing:
+            self._make([number for number in missing if number not in self._hosts])
+            answers |= self._asked(missing, function, given)
+            missing = [number for number in missing if number not in answers]
+            losses.update(missing)
+            self._give_up(losses, function)
+        return [required(answers[number]) for number in range(self.n_shards)]
+
+    def change(self, key: Hashable, function: Callable[..., Result], *given: Any) -> list[Result]:
+        """Map, and remember it for shards that must be made again."""
+        found = self.map(function, *given)
+        self._remembered.add(key, function, given)
+        return found
+
+    def forget(self, key: Hashable) -> None:
+        """Remember a change no more."""
+        self._remembered.forget(key)
+
+    def close(self) -> None:
+        """Let go of the shards; the cluster stays."""
+        self._hosts.clear()
+
+    def _make(self, numbers: Sequence[int]) -> None:
+        """Make shards on workers; one that is lost on the way is missing afterwards."""
+        if not numbers:
+            return
+        homes, steps = self._homes(numbers), self._remembered.steps()
+        asked = {number: self._submitted(number, homes[number], steps) for number in numbers}
+        for number, (rows, future) in asked.items():
+            # Dask never moves what was meant for a worker that left while there was no other, so we do not wait for it.
+            has_left = partial(self._has_left, homes[number])
+            self._require_rows(number, rows, has_left)
+            actor = self._awaited(future.result, has_left)
+            if isinstance(actor, _Lost):
+                self._why = actor.error
+                for one in (future, *rows):
+                    one.release()
+            else:
+                self._hosts[number] = _Home(future, actor)
+
+    def _submitted(self, number: int, home: str, steps: list[Step]) -> tuple[list[Any], Any]:
+        """Let a shard be made on a worker, after its rows."""
+        where = {"workers": [home], "allow_other_workers": True}
+        source = self._sources[number]
+        rows = self._client.compute(source.partitions, **where) if isinstance(source, Parts) else []
+        make = source.make if isinstance(source, Parts) else _Made(source)
+        return rows, self._client.submit(_Host, number, make, rows, steps, actor=True, pure=False, **where)
+
+    def _require_rows(self, number: int, rows: Sequence[Any], has_left: Callable[[], bool]) -> None:
+        """Say which rows could not be computed, where it was not for the loss of a worker."""
+        from distributed import wait  # noqa: PLC0415 - optional
+
+        self._awaited(partial(wait, rows), has_left)
+        for row in rows:
+            if row.status == "error":
+                error = row.exception()
+                error.add_note(
+                    f"This happened to the rows of shard {number}, which Dask computes from the collections."
+                )
+                raise error
+
+    def _asked(self, numbers: Sequence[int], function: Callable[..., Any], given: tuple[Any, ...]) -> dict[int, Any]:
+        """Return the answers of the shards that are not lost."""
+        calls = {number: self._call(number, function, given) for number in numbers if number in self._hosts}
+        answers = {number: self._answer(number, call) for number, call in calls.items()}
+        for number, answer in answers.items():
+            if isinstance(answer, _Lost):
+                self._why = answer.error
+                del self._hosts[number]
+        return {number: answer for number, answer in answers.items() if not isinstance(answer, _Lost)}
+
+    def _call(self, number: int, function: Callable[..., Any], given: tuple[Any, ...]) -> Any:
+        try:
+            return self._hosts[number].actor.answer(function, given)
+        except RuntimeError as error:  # Dask has noticed that the worker is gone
+            return _Lost(error)
+
+    def _answer(self, number: int, call: Any) -> Any:
+        home = self._hosts[number]
+        return call if isinstance(call, _Lost) else self._awaited(call.result, partial(self._is_gone, home))
+
+    def _is_gone(self, home: "_Home") -> bool:
+        return home.future.status != "finished" or self._has_left(home.address)
+
+    def _has_left(self, address: str) -> bool:
+        return address not in self._client.nthreads()
+
+    def _awaited(self, result: Callable[..., Any], is_gone: Callable[[], bool]) -> Any:
+        """Wait for a result as long as it can come."""
+        while True:
+            try:
+                return result(timeout=_GLANCE)
+            except TimeoutError as error:
+                require_open(self._client)
+                if is_gone():
+                    return _Lost(error.with_traceback(None))
+                self._require_workers()
+            except Exception as error:  # noqa: BLE001 - errors of functions come as answers: this one is Dask's
+                require_open(self._client)
+                return _Lost(error.with_traceback(None))  # through which it would hold what was asked
+
+    def _give_up(self, losses: Counter[int], function: Callable[..., Any]) -> None:
+        for number, n_lost in losses.items():
+            if n_lost >= _TRIES:
+                raise RuntimeError(
+                    f"Shard {number} was lost {n_lost} times while it ran {function.__name__}, the last time with "
+                    f"{self._why!r}: its worker may need more memory than it has. Use more workers, or larger ones, "
+                    "and more partitions."
+                )
+
+    _why: Exception | None = None  # the last shard was lost
+
+    def _homes(self, numbers: Sequence[int]) -> dict[int, str]:
+        """Choose a worker for each shard: that which holds its rows, or else one with the fewest shards."""
+        workers = self._require_workers()
+        held = self._holders(numbers)
+        load = Counter(home.address for home in self._hosts.values())
+        homes = {}
+        for number in numbers:
+            holder = held.get(number)
+            homes[number] = holder if holder in workers else min(workers, key=lambda one: load[one])
+            load[homes[number]] += 1
+        self._require_package(homes.values())
+        return homes
+
+    def _holders(self, numbers: Iterable[int]) -> dict[int, str]:
+        """Return the worker that holds most of the rows of each shard, of those whose rows are held already."""
+        from distributed import futures_of  # noqa: PLC0415 - optional
+
+        found = {}
+        for number in numbers:
+            source = self._sources[number]
+            futures = futures_of(source.partitions, client=self._client) if isinstance(source, Parts) else []
+            if futures:
+                held = Counter(who for whose in self._client.who_has(futures).values() for who in whose)
+                found[number] = max(held, key=held.__getitem__, default="")
+        return found
+
+    def _require_workers(self) -> list[str]:
+        """Return the addresses of the workers, the first of which may have to be waited for."""
+        end = monotonic() + self._patience
+        while not (workers := sorted(self._client.nthreads())):
+            if monotonic() > end:
+                raise RuntimeError(
+                    f"The Dask cluster at {self._client.scheduler.address} has no workers, and none came in "
+                    f"{self._patience:g} seconds. Start some, as cluster.scale(2) does, and see the logs of those that "
+                    "end."
+                )
+            with suppress(TimeoutError):
+                self._client.wait_for_workers(1, timeout=min(_GLANCE, self._patience))
+        return workers
+
+    def _require_package(self, workers: Iterable[str]) -> None:
+        """Check that workers have this package in this version."""
+        new = sorted(set(workers) - self._checked)
+        if not new:
+            return
+        told = self._client.run(pkgutil.resolve_name, "counterpoise:__version__", workers=new, on_error="return")
+        for address, version in told.items():
+            if isinstance(version, OSError):  # it is gone, which others notice
+                continue
+            if version != __version__:
+                raise RuntimeError(_other_package(address, version))
+            self._checked.add(address)
+
+
+class _Home(NamedTuple):
+    """Where a shard lives."""
+
+    future: Any  # keeps the actor alive
+    actor: Any
+
+    @property
+    def address(self) -> str:
+        return str(self.actor._address)  # noqa: SLF001 - there is no other name for it
+
+
+class _Lost(NamedTuple):
+    """In the place of an answer: the worker is gone."""
+
+    error: Exception
+
+
+class _Made(NamedTuple):
+    """Makes a shard by a source of no partitions."""
+
+    source: Source
+
+    def __call__(self, _rows: list[Any]) -> dict[str, Any]:
+        return self.source()
+
+
+class _Host:
+    """A shard on its worker."""
+
+    def __init__(
+        self, number: int, make: Callable[[list[Any]], dict[str, Any]], rows: list[Any], steps: list[Step]
+    ) -> None:
+        from distributed import get_worker  # noqa: PLC0415 - optional
+
+        self._n_threads = int(get_worker().state.nthreads)
+        # An actor that cannot be made leaves no word why: the error waits for the first question.
+        self._shard = self._tried(made_again, number, partial(make, rows), steps)
+
+    def answer(self, function: Callable[..., Any], given: tuple[Any, ...]) -> Any:
+        """Return what a function says of the shard, or its error."""
+        return self._shard if isinstance(self._shard, Failed) else self._tried(function, self._shard, *given)
+
+    def _tried(self, function: Callable[..., Any], *given: Any) -> Any:
+        with threads_limited(self._n_threads):
+            return tried(function, *given)
+
+
+def _made(_shard: Shard) -> None:
+    """Ask for nothing: the shard is there."""
+
+
+def as_client(client: Any) -> Any:
+    """Return the client that is given, or the present one; refuse one that cannot be used."""
+    from distributed import Client, default_client  # noqa: PLC0415 - optional
+
+    if client is None:
+        try:
+            client = default_client()
+        except ValueError:
+            raise ValueError(
+                "client=None takes the present Dask client, and there is none. Make one, for this machine with "
+                "`from distributed import Client; client = Client(threads_per_worker=1)`, or pass one."
+            ) from None
+    if not isinstance(client, Client):
+        raise TypeError(f"client must be a distributed.Client, or None for the present one; got {client!r}.")
+    if client.asynchronous:
+        raise TypeError(
+            "client must not be asynchronous: fit waits for its workers. Pass Client(..., asynchronous=False)."
+        )
+    require_open(client)
+    return client
+
+
+def _usual_patience() -> float:
+    """Return the seconds that Dask waits for what it connects to."""
+    from dask import config  # noqa: PLC0415 - optional
+    from dask.utils import parse_timedelta  # noqa: PLC0415
+
+    return float(parse_timedelta(config.get("distributed.comm.timeouts.connect")))
+
+
+def require_open(client: Any) -> None:
+    """Refuse a client that is closed, or has lost its scheduler."""
+    if client.status not in ("running", "connecting"):
+        raise RuntimeError(
+            f"The Dask client is {client.status}: its cluster was shut down, or cannot be reached any more. Make a new "
+            "Client; a fit with a checkpoint goes on from there."
+        )
+
+
+def _other_package(address: str, version: Any) -> str:
+    """Return what to say about a worker with another package, given its version or the error in its place."""
+    if isinstance(version, ModuleNotFoundError):
+        has = f"does not have the package {version.name!r}"
+    elif isinstance(version, Exception):
+        has = f"cannot import counterpoise ({type(version).__name__}: {version})"
+    else:
+        has = f"has counterpoise {version}"
+    return (
+        f"The Dask worker {address} {has}; this process has counterpoise {__version__}. Install the same version on "
+        f'all workers: pip install "counterpoise[dask]=={__version__}", where they start from.'
+    )

@@ -1,0 +1,202 @@
+"""Fitting the boosters of one machine on rows in shards."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from counterpoise._base.shards import Shard, Shards
+from counterpoise._base.types import FloatArray
+from counterpoise.boosting.adalpboost import AdaLPBoostClassifier
+from counterpoise.boosting.checkpoint import Checkpoint, opened
+from counterpoise.boosting.cross_fit import planned_rounds
+from counterpoise.boosting.learner import base_learner, default_tree
+from counterpoise.boosting.rounds import Round, Rule, boost
+from counterpoise.distributed.binning import sample_over
+from counterpoise.distributed.boosting import ShardFit, ShardHistory, dual_over, hedge_groups_over, hedge_over, take
+from counterpoise.distributed.cells import Cells, answers_of, find_cells
+from counterpoise.distributed.checkpoint import restored, run_of, save
+from counterpoise.distributed.choosing import check_aim, choose_over, evidence_of
+from counterpoise.distributed.lumps import SCORES
+from counterpoise.distributed.rows import CODES, X, know
+from counterpoise.distributed.rules import settle_over
+from counterpoise.goals import as_goals
+from counterpoise.goals.tables import group_codes
+from counterpoise.mixtures.answers import find_positive
+from counterpoise.mixtures.draws import Draws, check_key, generator_of, make_key
+from counterpoise.mixtures.members import named_models
+
+_DEPTH = 4  # of the default trees, as on one machine
+# What the boosters of one machine take and those over shards do not, and the value that asks for nothing.
+_NOT_TAKEN = {
+    "validation_fraction": None,
+    "patience": None,
+    "outlier_fraction": 0.0,
+    "beta": None,
+    "target": None,
+    "max_models": None,
+}
+
+
+class Prepared(NamedTuple):
+    """Rows in shards, looked at once."""
+
+    shards: Shards
+    cells: Cells
+    sample: Any  # of the features, as they are, from which bins and the scales of draws are learned
+
+
+def prepare(shards: Shards) -> Prepared:
+    """Look at the rows of all shards, and tell them into cells."""
+    known = know(shards)
+    return Prepared(shards, find_cells(shards, known), sample_over(shards))
+
+
+def fit_over(model: Any, shards: Shards) -> Any:
+    """Fit an ``AdaLPBoostClassifier`` or ``LPBoostClassifier`` to rows in shards, and return it.
+
+    Parameters
+    ----------
+    model : classifier
+        With its parameters. Trees and stumps of ours are the learners that grow over shards.
+    shards : Shards
+        Each holds ``"X"`` and ``"y"``, and may hold ``"columns"`` (a dict of arrays), ``"baseline"`` and
+        ``"sample_weight"``.
+
+    Returns
+    -------
+    model
+        It holds its models and mixture, and of the rows only what goals see: their cells.
+    """
+    check(model)
+    rows = prepare(shards)
+    known = rows.cells.known
+    model.classes_, model.n_features_in_ = known.classes, known.n_features
+    if known.names is not None:
+        model.feature_names_in_ = known.names
+    n_rounds = planned_rounds(model)
+    history = ShardHistory(shards, rows.cells, n_rounds)
+    learner = default_tree(known.n_rows, _DEPTH) if model.estimator is None else base_learner(model.estimator)
+    with opened(model.checkpoint) as saved:
+        model._draw_seeds(saved)  # noqa: SLF001 - ours
+        rule, fit = _rule(model, rows), ShardFit(learner, history, model._round_seed, rows.sample)  # noqa: SLF001 - ours
+        n_done = 0 if saved is None else restored(saved, run_of(model, learner, rows.cells, rows.sample), history)
+        boost(fit, history, reweigh=rule, stop=_heard(model, saved), n_rounds=n_rounds - n_done)
+    key = check_key(model.key) or model._drawn_key  # noqa: SLF001 - ours
+    model._draws = Draws.learned(key, rows.sample, None, history.models)  # noqa: SLF001 - ours
+    return _settled(model, rows, history)
+
+
+def check(model: Any) -> None:
+    """Check the parameters of a model, and refuse those that are not taken over shards."""
+    model._check_parameters()  # noqa: SLF001 - ours
+    refuse_others(model)
+    check_aim(model._aim_of_fit()._replace(goals=as_goals(model.goals)))  # noqa: SLF001 - ours
+
+
+def refuse_others(model: Any) -> None:
+    """Refuse what a model of one machine takes and one over shards does not."""
+    for name, nothing in _NOT_TAKEN.items():
+        if getattr(model, name, nothing) != nothing:
+            raise ValueError(
+                f"{name}={getattr(model, name)!r} is not taken over shards: leave it at {nothing!r}, or fit "
+                f"{type(model).__name__} on one machine."
+            )
+
+
+def _rule(model: Any, rows: Prepared) -> Rule:
+    known = rows.cells.known
+    if not isinstance(model, AdaLPBoostClassifier):
+        model.beta_ = None
+        return dual_over(model._aim_of_fit().alpha or model.alpha)  # noqa: SLF001 - ours
+    if model.reweigh == "samples":
+        model.eta_ = model._step_size(known.total / known.least)  # noqa: SLF001 - ours
+        return hedge_over(model.eta_)
+    table = rows.cells.table()
+    if not table.sensitive_columns:
+        raise ValueError("reweigh='groups' needs sensitive_features at fit: the groups to reweigh.")
+    groups = group_codes(table)[0]
+    model.eta_ = model._step_size(groups.max() + 1)  # noqa: SLF001 - ours
+    return hedge_groups_over(model.eta_, groups)
+
+
+def _heard(model: Any, saved: Checkpoint | None) -> Any:
+    def stop(done: Round, _history: Any) -> bool:
+        if saved is not None:  # before the callbacks: one that raises or stops has its round on disk
+            save(saved, done)
+        asked = [bool(callback(done)) for callback in model.callbacks]  # all of them are called
+        return any(asked)
+
+    return stop
+
+
+def _settled(model: Any, rows: Prepared, history: ShardHistory) -> Any:
+    """Choose the mixture."""
+    model.estimators_, model.weighted_losses_ = list(history.models), np.array(history.weighted_losses)
+    answers = answers_of(rows.cells, history.said, find_positive(model.classes_, model.pos_label))
+    aim = model._aim_of_fit()._replace(goals=as_goals(model.goals))  # noqa: SLF001 - ours
+    evidence = evidence_of(rows.cells, answers)
+    model._settle_on(evidence, aim, *choose_over(rows.shards, evidence, aim))  # noqa: SLF001 - ours
+    return model
+
+
+def mix_over(model: Any, shards: Shards) -> Any:
+    """Fit a ``MixtureClassifier`` to rows in shards, and return it: its models are asked where the rows are.
+
+    Parameters
+    ----------
+    model : MixtureClassifier
+        Of models that are fitted.
+    shards : Shards
+        As for ``fit_over``; or, where ``model`` has stored columns of scores in the place of models, each holds
+        ``"scores"`` of shape (n_rows, n_models).
+    """
+    check(model)
+    named = named_models(model.estimators)
+    rows = prepare(shards)
+    model.names_, model.estimators_ = [name for name, _ in named], [one for _, one in named]
+    model._scored, model.classes_ = None, rows.cells.known.classes  # noqa: SLF001 - ours
+    _, model._members = model._members_of(named, model.classes_)  # noqa: SLF001 - ours
+    return decide_over(model, rows)
+
+
+def decide_over(model: Any, rows: Prepared) -> Any:
+    """Choose the mixture, or the rules, of a classifier that knows its models and classes."""
+    known, shards = rows.cells.known, rows.shards
+    model.n_features_in_ = known.n_features
+    if known.names is not None:
+        model.feature_names_in_ = known.names
+    key = check_key(model.key) or make_key(model.random_state)
+    model._generator = generator_of(model.random_state)  # noqa: SLF001 - ours
+    model._draws = Draws.learned(key, rows.sample, None, model.estimators_)  # noqa: SLF001 - ours
+    if not model.scores:
+        return _settled(model, rows, _asked_over(model, shards, rows.cells))
+    positive = find_positive(known.classes, model.pos_label)
+    if not positive.is_binary:
+        raise ValueError(f"Rules of scores over shards are for two classes; got {len(known.classes)}.")
+    members = model._members  # noqa: SLF001 - ours
+    shards.change(SCORES, _score, members)
+    ranges = np.array(shards.map(_ranges))
+    ends = np.stack([ranges[:, 0].min(axis=0), ranges[:, 1].max(axis=0)], axis=1)
+    usual = np.array([member.usual(own) for member, own in zip(members, ends, strict=True)])
+    return settle_over(model, shards, rows.cells, positive, usual)
+
+
+def _asked_over(model: Any, shards: Shards, cells: Cells) -> ShardHistory:
+    """Ask models that are fitted about the rows of all shards."""
+    history = ShardHistory(shards, cells, len(model.estimators_))
+    for number, one in enumerate(model.estimators_, 1):
+        said, loss = take(shards, cells, one, number)
+        history.add(one, np.empty(0, dtype=np.uint8), loss, said=said)
+    return history
+
+
+def _score(shard: Shard, members: list[Any]) -> None:
+    if SCORES not in shard:
+        n_rows = len(shard[CODES])
+        columns = [member.score(shard[X]) for member in members] if n_rows else [np.empty(0) for _ in members]
+        shard[SCORES] = np.column_stack(columns)
+
+
+def _ranges(shard: Shard) -> tuple[FloatArray, FloatArray]:
+    scores = shard[SCORES]
+    return scores.min(axis=0, initial=np.inf), scores.max(axis=0, initial=-np.inf)

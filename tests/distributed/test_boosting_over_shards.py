@@ -1,0 +1,158 @@
+"""Boosters over shards: the same models, weights and mixture however the rows are cut, and those of one machine."""
+
+import numpy as np
+import pytest
+from engines import COUNTS, cut, opened
+from sklearn.linear_model import LogisticRegression
+
+import counterpoise
+from counterpoise import AdaLPBoostClassifier, LPBoostClassifier
+from counterpoise.boosting.checkpoint import UnusableCheckpoint, rounds_done
+from counterpoise.distributed.fitting import fit_over
+from counterpoise.goals import InfeasibleGoals
+from counterpoise.learners import HistogramTree, Stump
+from counterpoise.solvers.tail import weights_of
+
+RNG = np.random.default_rng(5)
+N_ROWS = 403
+X = RNG.normal(size=(N_ROWS, 3))
+SEX = np.where(RNG.random(N_ROWS) < 0.4, "F", "M")
+Y = np.where(X[:, 0] + (SEX == "F") * X[:, 1] + RNG.normal(size=N_ROWS) > 0, "yes", "no")
+WEIGHTS = RNG.integers(1, 4, N_ROWS).astype(float)
+PARITY = "abs(positive_rate(train, sex=F) - positive_rate(train, sex=M)) <= 0.02"
+TREE = HistogramTree(2, min_samples_leaf=10)
+FOLDS = {"n_folds": None}
+
+CASES = {
+    "ada": AdaLPBoostClassifier(TREE, n_estimators=5, alpha=0.3, random_state=0, **FOLDS),
+    "ada in goals": AdaLPBoostClassifier(Stump(), n_estimators=6, alpha=0.5, goals=[PARITY], random_state=0, **FOLDS),
+    "ada by groups": AdaLPBoostClassifier(TREE, n_estimators=4, reweigh="groups", random_state=0, **FOLDS),
+    "ada on average": AdaLPBoostClassifier(TREE, n_estimators=4, mixture="average", random_state=0, **FOLDS),
+    "a rate": AdaLPBoostClassifier(TREE, n_estimators=4, objective="error_rate(train)", budget=0.1, random_state=0),
+    "lp": LPBoostClassifier(TREE, n_estimators=5, alpha=0.3, random_state=0, **FOLDS),
+}
+
+
+def _fitted(engine, n_shards, model, **more):
+    with opened(engine, cut(n_shards, X=X, y=Y, sex=SEX, **more)) as shards:
+        shards.change("columns", _name_columns)
+        fitted = fit_over(model.__class__(**model.get_params(deep=False)), shards)
+        return fitted, np.concatenate(shards.map(weights_of))
+
+
+def _name_columns(shard):
+    shard["columns"] = {"sex": shard.pop("sex")}
+
+
+@pytest.mark.parametrize(("engine", "name"), [*(("threads", name) for name in CASES), ("processes", "ada in goals")])
+def test_models_weights_and_mixture_are_the_same_over_any_number_of_shards(engine, name):
+    first, weights = _fitted("threads", 1, CASES[name], sample_weight=WEIGHTS)
+    for n_shards in COUNTS[1:] if engine == "threads" else (2,):
+        other, own = _fitted(engine, n_shards, CASES[name], sample_weight=WEIGHTS)
+        for one, two in zip(first.estimators_, other.estimators_, strict=True):
+            for part, its in zip(one.tree_, two.tree_, strict=True):
+                np.testing.assert_array_equal(part, its)
+        assert own.tolist() == weights.tolist()
+        assert other.mixture_.tolist() == first.mixture_.tolist()
+        np.testing.assert_allclose(other.value_, first.value_, rtol=1e-12)
+        assert other.predict(X).tolist() == first.predict(X).tolist()
+
+
+@pytest.mark.parametrize("name", ["ada", "ada in goals", "ada by groups", "ada on average"])
+@pytest.mark.parametrize("weights", [None, WEIGHTS], ids=["equal", "weighted"])
+def test_they_are_those_of_one_machine(name, weights):
+    model = CASES[name]
+    more = {} if weights is None else {"sample_weight": weights}
+    fitted, _ = _fitted("threads", 3, model, **more)
+    twin = model.__class__(**model.get_params(deep=False)).fit(X, Y, sensitive_features={"sex": SEX}, **more)
+    for one, two in zip(fitted.estimators_, twin.estimators_, strict=True):
+        np.testing.assert_array_equal(one.tree_.feature, two.tree_.feature)
+        np.testing.assert_allclose(one.tree_.threshold, two.tree_.threshold)
+    np.testing.assert_allclose(fitted.value_, twin.value_, atol=2e-4)  # both within the solver's gap
+    np.testing.assert_allclose(fitted.weighted_losses_, twin.weighted_losses_, atol=1e-9)
+    assert fitted.predict_proba(X).shape == (N_ROWS, 2)
+
+
+def test_any_learner_is_fitted_to_rows_drawn_by_weight_the_same_over_shards():
+    model = AdaLPBoostClassifier(LogisticRegression(), n_estimators=4, alpha=0.4, random_state=0)
+    first, weights = _fitted("threads", 1, model, sample_weight=WEIGHTS)
+    for n_shards in COUNTS[1:]:
+        other, own = _fitted("threads", n_shards, model, sample_weight=WEIGHTS)
+        assert own.tolist() == weights.tolist()
+        assert other.mixture_.tolist() == first.mixture_.tolist()
+        for one, two in zip(first.estimators_, other.estimators_, strict=True):
+            assert one.coef_.tolist() == two.coef_.tolist()
+    assert first.estimators_[0].score(X, Y) > 0.7
+
+
+class Interrupted(Exception):  # noqa: N818 - named for what happened
+    pass
+
+
+def _interrupt(done):
+    if done.number == 3:
+        raise Interrupted
+
+
+@pytest.mark.parametrize("model", [CASES["ada"], CASES["lp"]], ids=["ada", "lp"])
+def test_a_fit_goes_on_from_its_checkpoint_over_other_shards(model, tmp_path):
+    whole, _ = _fitted("threads", 2, model)
+    params = model.get_params(deep=False) | {"checkpoint": str(tmp_path / "rounds")}
+    with pytest.raises(Interrupted):
+        _fitted("threads", 2, model.__class__(**params | {"callbacks": [_interrupt]}))
+    assert rounds_done(tmp_path / "rounds") == 3
+    numbers = []
+    after, _ = _fitted(
+        "threads", 4, model.__class__(**params | {"callbacks": [lambda done: numbers.append(done.number)]})
+    )
+    assert numbers == [4, 5]
+    assert after.mixture_.tolist() == whole.mixture_.tolist()
+    assert after.value_ == pytest.approx(whole.value_, rel=1e-12)
+    with pytest.raises(UnusableCheckpoint, match=r"max_depth|estimator"):
+        _fitted("threads", 2, model.__class__(**params | {"estimator": Stump()}))
+
+
+def test_goals_hold_on_all_rows_and_are_told_from_cells_as_from_rows():
+    fitted, _ = _fitted("threads", 4, CASES["ada in goals"])
+    told = fitted.check_goals()[0]
+    assert told.holds
+    own = fitted.check_goals(X, Y, sensitive_features={"sex": SEX})[0]
+    np.testing.assert_allclose(told.value, own.value, atol=1e-12)
+
+
+def test_goals_that_cannot_hold_say_so():
+    model = AdaLPBoostClassifier(
+        Stump(), n_estimators=2, goals=["recall(train) >= 1.0", "positive_rate(train) <= 0.1"], n_folds=None
+    )
+    with pytest.raises(InfeasibleGoals, match="This goal cannot hold: positive_rate"):
+        _fitted("threads", 2, model)
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (AdaLPBoostClassifier(patience=3), "patience=3 is not taken over shards: leave it at None"),
+        (LPBoostClassifier(beta=10.0), "beta=10.0 is not taken over shards"),
+        (AdaLPBoostClassifier(objective="KL(0.3)"), "objective must be a CVaR, WorstGroup or a rate"),
+        (
+            AdaLPBoostClassifier(goals=["recall(train) >= 0.5 with confidence 0.9"]),
+            "goals carry no confidence yet",
+        ),
+        (AdaLPBoostClassifier(reweigh="groups"), "needs sensitive_features"),
+    ],
+)
+def test_what_needs_all_rows_in_one_place_is_refused(model, message):
+    with pytest.raises(ValueError, match=message), opened("threads", cut(2, X=X, y=Y)) as shards:
+        fit_over(model, shards)
+
+
+def test_a_model_fitted_over_shards_is_saved_and_rebalanced_where_that_needs_no_rows(tmp_path):
+    fitted, _ = _fitted("threads", 3, CASES["ada in goals"])
+    counterpoise.save(fitted, tmp_path / "model")
+    loaded = counterpoise.load(tmp_path / "model")
+    assert loaded.predict(X).tolist() == fitted.predict(X).tolist()
+    assert loaded.check_goals() == fitted.check_goals()
+    whole = fitted.rebalance(X, Y, alpha=1.0, sensitive_features={"sex": SEX})
+    np.testing.assert_allclose(fitted.rebalance(alpha=1.0).value_, whole.value_, atol=1e-6)
+    with pytest.raises(ValueError, match=r"do not tell CVaR\(alpha=0.2\): pass X and y"):
+        fitted.rebalance(alpha=0.2)

@@ -1,0 +1,153 @@
+"""Estimators on Dask collections, over a cluster inside of this process."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.linear_model import LogisticRegression
+
+from counterpoise import AdaLPBoostClassifier, GoalClassifier, MixtureClassifier
+from counterpoise.distributed import (
+    DaskAdaLPBoostClassifier,
+    DaskGoalClassifier,
+    DaskLPBoostClassifier,
+    DaskMixtureClassifier,
+)
+from counterpoise.learners import HistogramTree
+
+dask = pytest.importorskip("dask")
+da = pytest.importorskip("dask.array")
+dd = pytest.importorskip("dask.dataframe")
+distributed = pytest.importorskip("dask.distributed")
+
+pytestmark = pytest.mark.filterwarnings("default")  # those of Dask are not ours
+
+RNG = np.random.default_rng(8)
+N_ROWS = 500
+FRAME = pd.DataFrame(RNG.normal(size=(N_ROWS, 3)), columns=["a", "b", "c"])
+FRAME["sex"] = np.where(RNG.random(N_ROWS) < 0.4, "F", "M")
+FRAME["label"] = np.where(FRAME.a + (FRAME.sex == "F") * FRAME.b + RNG.normal(size=N_ROWS) > 0, "yes", "no")
+FEATURES = FRAME[["a", "b", "c"]]
+PARITY = "abs(positive_rate(train, sex=F) - positive_rate(train, sex=M)) <= 0.02"
+SETTINGS = {"n_estimators": 4, "alpha": 0.4, "random_state": 0, "n_folds": None}
+TREE = HistogramTree(2, min_samples_leaf=10)
+
+
+@pytest.fixture(scope="module")
+def client():
+    settings = {"n_workers": 2, "threads_per_worker": 1, "processes": False, "dashboard_address": ":0"}
+    with distributed.LocalCluster(**settings) as cluster, distributed.Client(cluster) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def twin():
+    model = AdaLPBoostClassifier(TREE, goals=[PARITY], **SETTINGS)
+    return model.fit(FEATURES, FRAME.label, sensitive_features=FRAME[["sex"]])
+
+
+def _same(model, twin):
+    for one, two in zip(model.estimators_, twin.estimators_, strict=True):
+        np.testing.assert_array_equal(one.tree_.feature, two.tree_.feature)
+    np.testing.assert_allclose(model.value_, twin.value_, atol=2e-4)
+    assert model.check_goals()[0].holds
+
+
+@pytest.mark.parametrize("form", ["names", "frames", "arrays", "parquet"])
+def test_every_form_of_rows_gives_the_models_of_one_machine(client, twin, tmp_path, form):
+    frame = dd.from_pandas(FRAME, npartitions=5)
+    model = DaskAdaLPBoostClassifier(TREE, goals=[PARITY], **SETTINGS)
+    if form == "names":
+        model.fit(frame, "label", sensitive_features=["sex"], client=client, n_shards=3)
+    elif form == "frames":
+        model.fit(frame[["a", "b", "c"]], frame.label, sensitive_features=frame[["sex"]])
+    elif form == "arrays":
+        X, y = (da.from_array(part.to_numpy(), chunks=(120, -1)[: part.ndim]) for part in (FEATURES, FRAME.label))
+        columns = dd.from_pandas(FRAME[["sex"]], npartitions=1).repartition(divisions=(0, 120, 240, 360, 480, 499))
+        model.fit(X, y, sensitive_features=columns)
+    else:
+        for place, first in enumerate(range(0, N_ROWS, 180)):
+            FRAME[first : first + 180].rename(index=str).to_parquet(tmp_path / f"{place}.parquet", row_group_size=100)
+        model.fit(tmp_path.as_uri(), "label", sensitive_features=["sex"])
+    _same(model, twin)
+
+
+@pytest.mark.usefixtures("client")
+def test_predictions_are_lazy_and_those_of_one_machine():
+    frame = dd.from_pandas(FEATURES, npartitions=4)
+    model = DaskAdaLPBoostClassifier(TREE, **SETTINGS).fit(frame, dd.from_pandas(FRAME.label, npartitions=4))
+    said, chances = model.predict(frame), model.predict_proba(frame)
+    assert hasattr(said, "dask")
+    expected = model.to_local().predict(FEATURES)
+    assert said.compute().tolist() == expected.tolist()
+    np.testing.assert_array_equal(chances.compute().to_numpy(), model.to_local().predict_proba(FEATURES))
+    rows = da.from_array(FEATURES.to_numpy(), chunks=(200, 2))
+    assert model.predict(rows).shape == (N_ROWS,)
+    assert model.predict_proba(rows).compute().shape == (N_ROWS, 2)
+    assert model.predict(FEATURES).tolist() == expected.tolist()
+
+
+@pytest.mark.usefixtures("client")
+def test_rules_by_group_look_at_columns_of_collections_and_ids_decide(tmp_path):
+    settings = {"scores": True, "by": "sex", "alpha": 0.5, "random_state": 0}
+    frame = dd.from_pandas(FRAME.reset_index(), npartitions=4)
+    model = DaskMixtureClassifier(POOL, **settings).fit(
+        frame[["a", "b", "c"]], frame.label, sensitive_features=frame[["sex"]]
+    )
+    expected = model.to_local().predict(FEATURES, ids=FRAME.index, sensitive_features=FRAME[["sex"]]).tolist()
+    assert model.predict(frame, ids="index", sensitive_features=["sex"]).compute().tolist() == expected
+    assert model.predict(frame, ids=frame["index"], sensitive_features=frame[["sex"]]).compute().tolist() == expected
+    FRAME.reset_index().to_parquet(tmp_path / "rows.parquet")
+    assert model.predict(tmp_path, ids="index", sensitive_features=["sex"]).compute().tolist() == expected
+    rows, sexes, ids = (frame[part].to_dask_array() for part in (["a", "b", "c"], "sex", "index"))
+    with pytest.raises(ValueError, match="sensitive_features names the column 'sex', and an array has no names"):
+        model.predict(rows, sensitive_features="sex")
+    with pytest.raises(ValueError, match="ids must be a Dask collection that is cut at the rows of X, with 4 "):
+        model.predict(frame, ids=FRAME.index, sensitive_features=["sex"])
+    other = DaskMixtureClassifier(POOL, **(settings | {"by": "group"}))
+    other.fit(rows, frame.label.to_dask_array(), sensitive_features=sexes)
+    assert other.predict(rows, ids=ids, sensitive_features=sexes).compute().tolist() == expected
+    assert other.predict_proba(rows, sensitive_features=sexes).compute().shape == (N_ROWS, 2)
+
+
+@pytest.mark.usefixtures("client")
+def test_lpboost_is_the_same_over_any_number_of_shards():
+    frame = dd.from_pandas(FRAME.drop(columns="sex"), npartitions=7)
+    first, other = (DaskLPBoostClassifier(TREE, **SETTINGS).fit(frame, "label", n_shards=size) for size in (1, 7))
+    assert first.mixture_.tolist() == other.mixture_.tolist()
+    np.testing.assert_allclose(first.weighted_losses_, other.weighted_losses_, rtol=1e-12)
+
+
+POOL = [
+    HistogramTree(2, max_bins=bins, min_samples_leaf=5).fit(FEATURES[first::2], FRAME.label[first::2])
+    for first, bins in ((0, 8), (1, 32))
+]
+
+
+@pytest.mark.usefixtures("client")
+@pytest.mark.parametrize(
+    "settings", [{"alpha": 0.4}, {"alpha": 1.0, "scores": True, "by": "sex"}], ids=["said", "scores"]
+)
+def test_a_mixture_of_models_that_exist_is_that_of_one_machine(settings):
+    frame = dd.from_pandas(FRAME, npartitions=5)
+    given = {"goals": [PARITY.replace("0.02", "0.1")], "random_state": 0, **settings}
+    model = DaskMixtureClassifier(POOL, **given).fit(frame, "label", sensitive_features=["sex"])
+    twin = MixtureClassifier(POOL, **given).fit(FEATURES, FRAME.label, sensitive_features=FRAME[["sex"]])
+    np.testing.assert_allclose(model.value_, twin.value_, atol=2e-4)
+    assert model.check_goals()[0].holds
+    local = model.to_local()
+    assert local.predict(FEATURES, sensitive_features=FRAME[["sex"]]).shape == (N_ROWS,)
+
+
+@pytest.mark.usefixtures("client")
+def test_goals_are_met_by_rules_of_a_model_of_one_machine_trained_on_other_rows():
+    frame = dd.from_pandas(FRAME, npartitions=5)
+    settings = {"goals": [PARITY], "by": "sex", "cv": 4, "random_state": 0}
+    model = DaskGoalClassifier(LogisticRegression(), **settings).fit(frame, "label", sensitive_features=["sex"])
+    assert model.check_goals()[0].holds
+    prefit = DaskGoalClassifier(model.estimators_, **(settings | {"cv": "prefit"}))
+    prefit.fit(frame, "label", sensitive_features=["sex"])
+    twin = GoalClassifier(model.estimators_, **(settings | {"cv": "prefit"}))
+    twin.fit(FEATURES, FRAME.label, sensitive_features=FRAME[["sex"]])
+    np.testing.assert_allclose(prefit.value_, twin.value_, atol=2e-4)
+    said = prefit.predict(FEATURES, sensitive_features=FRAME[["sex"]])
+    assert set(said) <= {"yes", "no"}

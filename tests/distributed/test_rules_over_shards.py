@@ -1,0 +1,102 @@
+"""Rules of scores over shards: the same however the rows are cut, those of one machine, and proven over thresholds."""
+
+import numpy as np
+import pytest
+from engines import COUNTS, cut, opened
+
+from counterpoise import MixtureClassifier
+from counterpoise.distributed.fitting import mix_over
+from counterpoise.goals import InfeasibleGoals
+
+RNG = np.random.default_rng(11)
+N_ROWS = 900
+SEX = np.where(RNG.random(N_ROWS) < 0.4, "F", "M")
+TRUTH = RNG.random(N_ROWS) ** 1.5
+Y = (RNG.random(N_ROWS) < TRUTH).astype(int)
+FEW = np.round(np.clip(TRUTH + 0.1 * (SEX == "F") + RNG.normal(size=N_ROWS) / 9, 0, 1), 2)
+OTHER = np.round(np.clip(TRUTH + RNG.normal(size=N_ROWS) / 4, 0, 1), 1)
+WEIGHTS = RNG.integers(1, 4, N_ROWS).astype(float)
+PARITY = "abs(positive_rate(train, sex=F) - positive_rate(train, sex=M)) <= 0.02"
+X = RNG.normal(size=(N_ROWS, 2))
+
+CASES = {
+    "mean": {"alpha": 1.0},
+    "tail": {"alpha": 0.3},
+    "parity by sex": {"alpha": 1.0, "goals": [PARITY, "recall(train) >= 0.8"], "by": "sex"},
+    "tail within goals": {"alpha": 0.5, "goals": [PARITY]},
+    "a rate": {"objective": "false_positive_rate(train)", "goals": ["recall(train) >= 0.7"]},
+    "worst group": {"objective": "worst-group", "budget": 0.05},
+}
+
+
+def _name_columns(shard):
+    shard["columns"] = {"sex": shard.pop("sex")}
+
+
+def _chosen(engine, n_shards, scores, **settings):
+    columns = [scores[:, place] for place in range(scores.shape[1])]
+    model = MixtureClassifier(columns, scores=True, random_state=0, **settings)
+    with opened(engine, cut(n_shards, X=X, y=Y, sex=SEX, scores=scores, sample_weight=WEIGHTS)) as shards:
+        shards.change("columns", _name_columns)
+        return mix_over(model, shards)
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("scores", [FEW[:, None], np.column_stack([FEW, OTHER])], ids=["one", "two"])
+def test_rules_are_the_same_over_any_number_of_shards_and_on_one_machine(name, scores):
+    first = _chosen("threads", 1, scores, **CASES[name])
+    for n_shards in COUNTS[1:]:
+        other = _chosen("threads", n_shards, scores, **CASES[name])
+        assert other.rules_ == first.rules_
+        assert other.mixture_.tolist() == first.mixture_.tolist()
+        assert other.value_ == first.value_
+    twin = MixtureClassifier(list(scores.T), scores=True, random_state=0, **CASES[name])
+    twin.fit(X, Y, sample_weight=WEIGHTS, sensitive_features={"sex": SEX})
+    np.testing.assert_allclose(first.value_, twin.value_, atol=2e-4)
+    if name != "tail within goals":  # where many mixtures are as good
+        assert [rule.model for rule in first.rules_] == [rule.model for rule in twin.rules_]
+        for own, its in zip(first.rules_, twin.rules_, strict=True):
+            np.testing.assert_allclose(list(own.thresholds.values()), list(its.thresholds.values()), atol=1e-9)
+        np.testing.assert_allclose(first.mixture_, twin.mixture_, atol=1e-6)
+    np.testing.assert_allclose(first.gap_, 0.0, atol=2e-4)
+
+
+def test_processes_choose_the_same_rules():
+    case = CASES["parity by sex"]
+    assert _chosen("processes", 3, FEW[:, None], **case).rules_ == _chosen("threads", 1, FEW[:, None], **case).rules_
+
+
+@pytest.mark.parametrize("name", ["mean", "parity by sex", "tail"])
+def test_many_different_scores_are_binned_and_refined_until_no_better_threshold_can_hide(name):
+    rng, n_rows = np.random.default_rng(2), 60_000
+    sex, truth = np.where(rng.random(n_rows) < 0.4, "F", "M"), rng.random(n_rows)
+    y = (rng.random(n_rows) < truth).astype(int)
+    scores = np.clip(truth + 0.1 * (sex == "F") + rng.normal(size=n_rows) / 9, 0, None)[:, None] ** 3
+    X = np.zeros((n_rows, 1))
+    found = []
+    for n_shards in (1, 3):
+        model = MixtureClassifier([scores[:, 0]], scores=True, random_state=0, **CASES[name])
+        with opened("threads", cut(n_shards, X=X, y=y, sex=sex, scores=scores)) as shards:
+            shards.change("columns", _name_columns)
+            found.append(mix_over(model, shards))
+    first, other = found
+    assert first.rules_ == other.rules_
+    assert first.n_passes_ > (name == "tail")
+    assert first.gap_ <= 3e-4
+    twin = MixtureClassifier([scores[:, 0]], scores=True, random_state=0, **CASES[name])
+    twin.fit(X, y, sensitive_features={"sex": sex})
+    np.testing.assert_allclose(first.value_, twin.value_, atol=3e-4)
+    assert first.value_ - first.gap_ <= twin.value_ + 1e-9
+    said = first.rules_[0]
+    for group in first.groups_.names:  # thresholds lie between scores, so rows are told what the lumps say
+        assert not (scores[:, 0] == said.thresholds[group]).any()
+
+
+def test_goals_that_no_rules_meet_say_so():
+    with pytest.raises(InfeasibleGoals, match="cannot hold"):
+        _chosen("threads", 2, FEW[:, None], alpha=1.0, goals=["recall(train) >= 0.99", "positive_rate(train) <= 0.1"])
+
+
+def test_deferral_is_refused_over_shards():
+    with pytest.raises(ValueError, match=r"defer_cost=0\.2 is not taken over shards"):
+        _chosen("threads", 2, FEW[:, None], alpha=1.0, defer_cost=0.2)
