@@ -2,9 +2,11 @@
 
 import numpy as np
 import pytest
-from engines import COUNTS, ENGINES, cut, opened
+from engines import COUNTS, cut, opened
+from sklearn.linear_model import LogisticRegression
 
 from counterpoise import AdaLPBoostClassifier, LPBoostClassifier
+from counterpoise.boosting.checkpoint import UnusableCheckpoint, rounds_done
 from counterpoise.distributed.fitting import fit_over
 from counterpoise.goals import InfeasibleGoals
 from counterpoise.learners import HistogramTree, Stump
@@ -41,11 +43,8 @@ def _name_columns(shard):
     shard["columns"] = {"sex": shard.pop("sex")}
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(("engine", "name"), [*(("threads", name) for name in CASES), ("processes", "ada in goals")])
 def test_models_weights_and_mixture_are_the_same_over_any_number_of_shards(engine, name):
-    if engine == "processes" and name != "ada in goals":
-        pytest.skip("one fit shows that processes do what threads do")
     first, weights = _fitted("threads", 1, CASES[name], sample_weight=WEIGHTS)
     for n_shards in COUNTS[1:] if engine == "threads" else (2,):
         other, own = _fitted(engine, n_shards, CASES[name], sample_weight=WEIGHTS)
@@ -71,6 +70,45 @@ def test_they_are_those_of_one_machine(name, weights):
     np.testing.assert_allclose(fitted.value_, twin.value_, atol=2e-4)  # both within the solver's gap
     np.testing.assert_allclose(fitted.weighted_losses_, twin.weighted_losses_, atol=1e-9)
     assert fitted.predict_proba(X).shape == (N_ROWS, 2)
+
+
+def test_any_learner_is_fitted_to_rows_drawn_by_weight_the_same_over_shards():
+    model = AdaLPBoostClassifier(LogisticRegression(), n_estimators=4, alpha=0.4, random_state=0)
+    first, weights = _fitted("threads", 1, model, sample_weight=WEIGHTS)
+    for n_shards in COUNTS[1:]:
+        other, own = _fitted("threads", n_shards, model, sample_weight=WEIGHTS)
+        assert own.tolist() == weights.tolist()
+        assert other.mixture_.tolist() == first.mixture_.tolist()
+        for one, two in zip(first.estimators_, other.estimators_, strict=True):
+            assert one.coef_.tolist() == two.coef_.tolist()
+    assert first.estimators_[0].score(X, Y) > 0.7
+
+
+class Interrupted(Exception):  # noqa: N818 - named for what happened
+    pass
+
+
+def _interrupt(done):
+    if done.number == 3:
+        raise Interrupted
+
+
+@pytest.mark.parametrize("model", [CASES["ada"], CASES["lp"]], ids=["ada", "lp"])
+def test_a_fit_goes_on_from_its_checkpoint_over_other_shards(model, tmp_path):
+    whole, _ = _fitted("threads", 2, model)
+    params = model.get_params(deep=False) | {"checkpoint": str(tmp_path / "rounds")}
+    with pytest.raises(Interrupted):
+        _fitted("threads", 2, model.__class__(**params | {"callbacks": [_interrupt]}))
+    assert rounds_done(tmp_path / "rounds") == 3
+    numbers = []
+    after, _ = _fitted(
+        "threads", 4, model.__class__(**params | {"callbacks": [lambda done: numbers.append(done.number)]})
+    )
+    assert numbers == [4, 5]
+    assert after.mixture_.tolist() == whole.mixture_.tolist()
+    assert after.value_ == pytest.approx(whole.value_, rel=1e-12)
+    with pytest.raises(UnusableCheckpoint, match=r"max_depth|estimator"):
+        _fitted("threads", 2, model.__class__(**params | {"estimator": Stump()}))
 
 
 def test_goals_hold_on_all_rows_and_are_told_from_cells_as_from_rows():

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from engines import COUNTS, ENGINES, cut, opened
+from engines import COUNTS, cut, opened
 
 from counterpoise.distributed.binning import bin_over
 from counterpoise.learners import HistogramTree, Stump
@@ -39,11 +39,8 @@ def _grown(engine, n_shards, learner, y):
         return grow_over(shards, layout, int(y.max()) + 1, learner._limits())[0]
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize("name", LEARNERS)
+@pytest.mark.parametrize(("engine", "name"), [*(("threads", name) for name in LEARNERS), ("processes", "large leaves")])
 def test_trees_are_the_same_over_any_number_of_shards_and_on_one_machine(engine, name):
-    if engine == "processes" and name != "large leaves":
-        pytest.skip("one tree shows that processes do what threads do")
     learner, y = LEARNERS[name]
     learner.fit_codes(learner.prepare(X), y, np.arange(y.max() + 1), WEIGHTS)
     for n_shards in COUNTS if engine == "threads" else (3,):

@@ -20,6 +20,7 @@ from counterpoise.learners.binning import (
     find_edges,
     sample_places,
 )
+from counterpoise.mixtures.pool import stack_rows, take_rows
 
 X, BINNED, _UNSETTLED = "X", "binned", "bins"  # names in a shard
 
@@ -29,26 +30,28 @@ def n_rows_of(shard: Shard) -> int:
     return int(shard[X].shape[0])
 
 
-def rows_at(shard: Shard, places: IntArray, firsts: IntArray) -> FloatArray:
+def rows_at(shard: Shard, places: IntArray, firsts: IntArray) -> Any:
     """Return those rows, of some numbered through all shards, that are here."""
     first = int(firsts[shard.number])
     inside = places[(places >= first) & (places < first + n_rows_of(shard))]
-    return as_floats(as_matrix(shard[X])[inside - first])
+    return take_rows(shard[X], inside - first)
 
 
-def sample_over(shards: Shards) -> FloatArray:
-    """Return the sample of rows from which bins are found: the same whatever the shards."""
+def sample_over(shards: Shards) -> Any:
+    """Return the sample of rows from which bins are found, as they are: the same whatever the shards."""
     sizes = np.array(shards.map(n_rows_of))
     places = sample_places(int(sizes.sum()))
-    firsts = np.cumsum(sizes) - sizes
     wanted = np.arange(sizes.sum()) if places is None else places
-    return np.concatenate(shards.map(rows_at, wanted, firsts))
+    parts = shards.map(rows_at, wanted, np.cumsum(sizes) - sizes)
+    return stack_rows([part for part in parts if part.shape[0]])
 
 
 def _bin(shard: Shard, edges: list[FloatArray], is_categorical: BoolArray) -> Seen:
-    bins, seen = bin_part(as_matrix(shard[X], len(edges)), edges, is_categorical)
-    shard[_UNSETTLED] = bins
-    return seen
+    if n_rows_of(shard):
+        shard[_UNSETTLED], seen = bin_part(as_matrix(shard[X], len(edges)), edges, is_categorical)
+        return seen
+    shard[_UNSETTLED] = np.empty((len(edges), 0), dtype=np.uint8)
+    return Seen(np.zeros(len(edges), dtype=np.uint8), np.zeros((len(edges), 256), dtype=np.bool_))
 
 
 def _settle(
@@ -58,7 +61,7 @@ def _settle(
 
 
 def bin_over(
-    shards: Shards, learner: HistogramTree, sample: FloatArray | None = None, names: AnyArray | None = None
+    shards: Shards, learner: HistogramTree, sample: Any = None, names: AnyArray | None = None
 ) -> BinnedFeatures:
     """Bin the rows of all shards as ``learner.prepare`` does, and return the bins of no row, which tell the layout.
 
@@ -68,12 +71,12 @@ def bin_over(
         Each holds a matrix by the name ``"X"``, and then its bins by the name ``"binned"``.
     learner : HistogramTree
         Its ``max_bins`` and ``categorical_features``.
-    sample : array, optional
+    sample : array or data frame, optional
         From ``sample_over``, where it is known.
     names : array, optional
         The names of the features.
     """
-    sample = sample_over(shards) if sample is None else sample
+    sample = as_floats(as_matrix(sample_over(shards) if sample is None else sample))
     is_categorical = check_categorical(learner.categorical_features, sample.shape[1])
     edges = find_edges(sample, is_categorical, check_max_bins(learner.max_bins) - 1)
     seen = reduce(Seen.beside, shards.change("bin", _bin, edges, is_categorical))

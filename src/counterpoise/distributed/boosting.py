@@ -12,21 +12,23 @@ import numpy as np
 
 from counterpoise._base.shards import Shard, Shards, total
 from counterpoise._base.types import AnyArray, FloatArray, IntArray
-from counterpoise.boosting.rounds import Fitted, History, Round, Rule
+from counterpoise.boosting.rounds import Fitted, History, Rule
 from counterpoise.boosting.rules import group_table, hedge_table
 from counterpoise.distributed.binning import BINNED, bin_over
 from counterpoise.distributed.cells import CELL, Cells, said_masses
 from counterpoise.distributed.rows import CODES, MASS, X
-from counterpoise.learners import HistogramTree
+from counterpoise.learners import HistogramTree, Resampled
 from counterpoise.learners._growing import grow_over
 from counterpoise.learners._growing_rows import TARGET, Target, end
-from counterpoise.mixtures.pool import predict_codes
+from counterpoise.learners.resampling import fresh_copy
+from counterpoise.mixtures.pool import predict_codes, stack_rows, take_rows
 from counterpoise.solvers.mixture import minimize_cvar_over
 from counterpoise.solvers.rows import BitRows
 from counterpoise.solvers.sums import whole_masses
 from counterpoise.solvers.tail import TAIL, WEIGHTS, TailRows
 
 _TOTALS, _BITS = "totals", "bits"  # names in a shard: failures of each row, and which models fail on it
+MOST_SAMPLED = 1_000_000  # rows that a learner of one machine is given
 _ELSEWHERE = np.empty(0)  # in the place of what stays in the shards
 
 
@@ -35,7 +37,7 @@ class ShardHistory(History):
 
     def __init__(self, shards: Shards, cells: Cells, n_rounds: int) -> None:
         super().__init__(np.empty(0), n_rounds)
-        self.shards, self.cells = shards, cells
+        self.shards, self.cells, self.n_planned = shards, cells, n_rounds
         shards.change("no rounds", _no_rounds, n_rounds)
         shards.change(WEIGHTS, weigh_by_failures, np.ones(1) / cells.known.total)
 
@@ -109,9 +111,7 @@ def dual_over(alpha: float, tol: float = 1e-4) -> Rule:
 class ShardFit:
     """Fit the model of a round to the weights that the rows have in their shards."""
 
-    def __init__(
-        self, learner: Any, history: ShardHistory, random_seeds: Callable[[int], int], sample: FloatArray
-    ) -> None:
+    def __init__(self, learner: Any, history: ShardHistory, random_seeds: Callable[[int], int], sample: Any) -> None:
         self.learner, self.history, self.random_seeds = learner, history, random_seeds
         self.shards, self.known = history.shards, history.cells.known
         self.is_tree = isinstance(learner, HistogramTree)
@@ -130,12 +130,35 @@ class ShardFit:
         model = copy.copy(self.learner)
         tree, _ = grow_over(self.shards, self.layout, len(self.known.classes), model._limits())  # noqa: SLF001 - ours
         self.shards.map(end)
+        self.shards.forget(TARGET)
         model.tree_ = tree
         model._learned(self.known.classes, self.known.n_features, self.known.names)  # noqa: SLF001 - ours
         return model
 
     def _sampled(self, number: int) -> Any:
-        raise NotImplementedError
+        """Fit any learner to rows drawn by weight: evenly along the rows, so that shards do not matter."""
+        seed = self.random_seeds(number)
+        totals = np.array(self.shards.map(_whole_weight))
+        step = float(totals.sum()) / min(self.known.n_rows, MOST_SAMPLED)
+        first = float(np.random.default_rng(seed).random()) * step
+        found = self.shards.map(_drawn, np.cumsum(totals) - totals, first, step)
+        rows, codes = stack_rows([part for part, _ in found if len(part)]), np.concatenate([own for _, own in found])
+        model = fresh_copy(self.learner, seed)
+        model = Resampled(model) if np.ptp(codes) == 0 else model  # many learners refuse one class alone
+        return model.fit(rows, self.known.classes[codes])
+
+
+def _whole_weight(shard: Shard) -> float:
+    return float(whole_masses(shard[WEIGHTS], 1.0).sum())
+
+
+def _drawn(shard: Shard, firsts: FloatArray, first: float, step: float) -> tuple[Any, AnyArray]:
+    """Return the rows at which the running sum of weights passes ``first`` and every ``step`` from there."""
+    reach = firsts[shard.number] + np.cumsum(whole_masses(shard[WEIGHTS], 1.0))
+    passed = np.ceil((reach - first) / step).astype(np.int64)
+    before = int(np.ceil((firsts[shard.number] - first) / step))
+    places = np.repeat(np.arange(reach.size), np.diff(np.maximum(passed, 0), prepend=max(before, 0)))
+    return take_rows(shard[X], places), shard[CODES][places]
 
 
 def take(shards: Shards, cells: Cells, model: Any, number: int) -> tuple[FloatArray, float]:
@@ -154,14 +177,12 @@ def _aim(shard: Shard) -> None:
 def _take(shard: Shard, model: Any, number: int, classes: AnyArray, n_cells: int) -> tuple[FloatArray, float]:
     """Note where a model fails, and return the mass of each cell that it tells each class, and its weighted loss."""
     rows = shard[BINNED] if isinstance(model, HistogramTree) and BINNED in shard else shard[X]
-    said = predict_codes(model, rows, classes).astype(np.int64)
+    n_rows = len(shard[CODES])
+    said = predict_codes(model, rows, classes).astype(np.int64) if n_rows else np.empty(0, dtype=np.int64)
     is_wrong = said != shard[CODES]
     shard[_TOTALS] += is_wrong
     shard[_BITS][:, (number - 1) >> 3] |= is_wrong.astype(np.uint8) << np.uint8((number - 1) & 7)
     shard[TAIL] = TailRows(BitRows(shard[_BITS], number), shard[MASS])
-    return said_masses(shard, said, n_cells, len(classes)), float(shard[WEIGHTS] @ is_wrong)
-
-
-def never(_done: Round, _history: History) -> bool:
-    """Run all rounds."""
-    return False
+    weights = shard.get(WEIGHTS)  # none where the shard is made again, and nobody asks for the loss
+    loss = np.nan if weights is None else float(weights @ is_wrong)
+    return said_masses(shard, said, n_cells, len(classes)), loss

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from counterpoise._base.checks import check_count
-from counterpoise.distributed.rows import BASELINE, COLUMNS, SAMPLE_WEIGHT, X, Y, as_columns
+from counterpoise.distributed.rows import BASELINE, COLUMNS, SAMPLE_WEIGHT, X, Y
+from counterpoise.goals.tables import named_columns
 
 _MATRIX = 2
 
@@ -86,18 +87,22 @@ class Load:
         """Join what partitions hold."""
         return {role: _joined([one[role] for one in parts]) for role in parts[0]}
 
+    @property
+    def names(self) -> list[str]:
+        """Return the columns of X that are no features."""
+        return [name for given in self.named.values() for name in ([given] if isinstance(given, str) else given)]
+
     def _split(self, part: dict[str, Any]) -> dict[str, Any]:
         features = part[X]
         if isinstance(features, tuple):
             features = read_parquet(*features)
-        names = [name for given in self.named.values() for name in ([given] if isinstance(given, str) else given)]
-        if names:
-            _require_columns(features, names)
+        if self.names:
+            _require_columns(features, self.names)
             part |= {role: features[given] for role, given in self.named.items()}
-            features = features[[name for name in features.columns if name not in names]]
+            features = features[[name for name in features.columns if name not in self.names]]
         if COLUMNS in part:
             wanted = part[COLUMNS]
-            part[COLUMNS] = as_columns(wanted.to_frame() if hasattr(wanted, "to_frame") else wanted)
+            part[COLUMNS] = named_columns(wanted.to_frame() if hasattr(wanted, "to_frame") else wanted)
         return {**part, X: features}
 
 
@@ -184,6 +189,13 @@ def parquet_parts(given: Any) -> list[tuple[str, int]]:
     paths = [given] if isinstance(given, (str, os.PathLike)) else list(given)
     files = [file for path in paths for file in ds.dataset(os.fspath(path), format="parquet").files]
     return [(file, group) for file in sorted(files) for group in range(pq.ParquetFile(file).num_row_groups)]
+
+
+def column_names(path: str) -> list[str]:
+    """Return the names of the columns of a Parquet file."""
+    import pyarrow.parquet as pq  # noqa: PLC0415 - optional
+
+    return list(map(str, pq.read_schema(path).names))
 
 
 def read_parquet(path: str, group: int, columns: Sequence[str] | None = None) -> Any:

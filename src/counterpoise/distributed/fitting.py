@@ -7,12 +7,14 @@ import numpy as np
 from counterpoise._base.shards import Shard, Shards
 from counterpoise._base.types import FloatArray
 from counterpoise.boosting.adalpboost import AdaLPBoostClassifier
+from counterpoise.boosting.checkpoint import Checkpoint, opened
 from counterpoise.boosting.cross_fit import planned_rounds
 from counterpoise.boosting.learner import base_learner, default_tree
 from counterpoise.boosting.rounds import Round, Rule, boost
 from counterpoise.distributed.binning import sample_over
 from counterpoise.distributed.boosting import ShardFit, ShardHistory, dual_over, hedge_groups_over, hedge_over, take
 from counterpoise.distributed.cells import Cells, answers_of, find_cells
+from counterpoise.distributed.checkpoint import restored, run_of, save
 from counterpoise.distributed.choosing import check_aim, choose_over, evidence_of
 from counterpoise.distributed.lumps import SCORES
 from counterpoise.distributed.rows import CODES, X, know
@@ -40,7 +42,7 @@ class Prepared(NamedTuple):
 
     shards: Shards
     cells: Cells
-    sample: FloatArray  # of the features, from which bins and the scales of draws are learned
+    sample: Any  # of the features, as they are, from which bins and the scales of draws are learned
 
 
 def prepare(shards: Shards) -> Prepared:
@@ -65,23 +67,27 @@ def fit_over(model: Any, shards: Shards) -> Any:
     model
         It holds its models and mixture, and of the rows only what goals see: their cells.
     """
-    _check(model)
+    check(model)
     rows = prepare(shards)
     known = rows.cells.known
     model.classes_, model.n_features_in_ = known.classes, known.n_features
     if known.names is not None:
         model.feature_names_in_ = known.names
-    model._draw_seeds(None)  # noqa: SLF001 - ours
     n_rounds = planned_rounds(model)
     history = ShardHistory(shards, rows.cells, n_rounds)
     learner = default_tree(known.n_rows, _DEPTH) if model.estimator is None else base_learner(model.estimator)
-    fit = ShardFit(learner, history, model._round_seed, rows.sample)  # noqa: SLF001 - ours
-    boost(fit, history, reweigh=_rule(model, rows), stop=_heard(model), n_rounds=n_rounds)
-    model._draws = Draws.learned(check_key(model.key) or model._drawn_key, rows.sample, None, history.models)  # noqa: SLF001
+    with opened(model.checkpoint) as saved:
+        model._draw_seeds(saved)  # noqa: SLF001 - ours
+        rule, fit = _rule(model, rows), ShardFit(learner, history, model._round_seed, rows.sample)  # noqa: SLF001 - ours
+        n_done = 0 if saved is None else restored(saved, run_of(model, learner, rows.cells, rows.sample), history)
+        boost(fit, history, reweigh=rule, stop=_heard(model, saved), n_rounds=n_rounds - n_done)
+    key = check_key(model.key) or model._drawn_key  # noqa: SLF001 - ours
+    model._draws = Draws.learned(key, rows.sample, None, history.models)  # noqa: SLF001 - ours
     return _settled(model, rows, history)
 
 
-def _check(model: Any) -> None:
+def check(model: Any) -> None:
+    """Check the parameters of a model, and refuse those that are not taken over shards."""
     model._check_parameters()  # noqa: SLF001 - ours
     refuse_others(model)
     check_aim(model._aim_of_fit()._replace(goals=as_goals(model.goals)))  # noqa: SLF001 - ours
@@ -113,8 +119,10 @@ def _rule(model: Any, rows: Prepared) -> Rule:
     return hedge_groups_over(model.eta_, groups)
 
 
-def _heard(model: Any) -> Any:
+def _heard(model: Any, saved: Checkpoint | None) -> Any:
     def stop(done: Round, _history: Any) -> bool:
+        if saved is not None:  # before the callbacks: one that raises or stops has its round on disk
+            save(saved, done)
         asked = [bool(callback(done)) for callback in model.callbacks]  # all of them are called
         return any(asked)
 
@@ -142,9 +150,9 @@ def mix_over(model: Any, shards: Shards) -> Any:
         As for ``fit_over``; or, where ``model`` has stored columns of scores in the place of models, each holds
         ``"scores"`` of shape (n_rows, n_models).
     """
-    _check(model)
-    rows = prepare(shards)
+    check(model)
     named = named_models(model.estimators)
+    rows = prepare(shards)
     model.names_, model.estimators_ = [name for name, _ in named], [one for _, one in named]
     model._scored, model.classes_ = None, rows.cells.known.classes  # noqa: SLF001 - ours
     _, model._members = model._members_of(named, model.classes_)  # noqa: SLF001 - ours

@@ -1,6 +1,6 @@
 """Labelled rows in shards: what each holds, and what must be alike in all of them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -46,7 +46,8 @@ class Known(NamedTuple):
         return int(self.sizes.sum())
 
 
-def _facts(shard: Shard) -> Facts:
+def facts_of(shard: Shard) -> Facts:
+    """Return what a shard tells about its rows."""
     features, labels = shard[X], np.asarray(shard[Y])
     if labels.shape != (len(features),):
         raise ValueError(
@@ -77,7 +78,7 @@ def _weights(shard: Shard) -> FloatArray:
     return weights
 
 
-def _encode(shard: Shard, classes: AnyArray, total: float | None) -> tuple[float, float]:
+def encode(shard: Shard, classes: AnyArray, total: float | None) -> tuple[float, float]:
     """Leave codes of labels and masses in the shard, and return the sum of the masses and the least of them."""
     shard[CODES] = np.searchsorted(classes, np.asarray(shard[Y])).astype(np.uint16)
     weights = _weights(shard)
@@ -88,23 +89,33 @@ def _encode(shard: Shard, classes: AnyArray, total: float | None) -> tuple[float
 
 def know(shards: Shards) -> Known:
     """Look at the rows of all shards, say where they differ, and encode labels and weights."""
-    found = shards.map(_facts)
-    _require_alike([one.names for one in found], "the features")
-    _require_alike([one.n_features for one in found], "the number of features")
-    _require_alike([one.columns for one in found], "the columns of sensitive_features")
-    classes = _classes(found)
-    weighs = any(one.weight != one.n_rows for one in found)
-    total = sum(one.weight for one in found)
-    if not total > 0:
+    found = shards.map(facts_of)
+    classes, total = agreed(found)
+    masses = shards.change("encode", encode, classes, total)
+    return known_of(found, classes, masses)
+
+
+def agreed(found: Sequence[Facts]) -> tuple[AnyArray, float | None]:
+    """Return the classes and the weight of all rows, None where all weigh the same, after a look at what differs."""
+    require_alike([one.names for one in found], "the features")
+    require_alike([one.n_features for one in found], "the number of features")
+    require_alike([one.columns for one in found], "the columns of sensitive_features")
+    classes, weight = classes_in(found), sum(one.weight for one in found)
+    if not weight > 0:
         raise ValueError("sample_weight must have at least one entry above zero; got zeros only.")
-    masses = shards.change("encode", _encode, classes, total if weighs else None)
+    return classes, weight if any(one.weight != one.n_rows for one in found) else None
+
+
+def known_of(found: Sequence[Facts], classes: AnyArray, masses: Sequence[tuple[float, float]]) -> Known:
+    """Return what is known of all rows, given the sum and the least of the masses in each part of them."""
     names = None if found[0].names is None else np.array(found[0].names, dtype=object)
     sizes = np.array([one.n_rows for one in found])
     whole, least = sum(mass for mass, _ in masses), min(least for _, least in masses)
     return Known(sizes, found[0].n_features, names, found[0].columns, classes, whole, least)
 
 
-def _require_alike(told: Sequence[Any], what: str) -> None:
+def require_alike(told: Sequence[Any], what: str) -> None:
+    """Refuse parts of the rows that differ in something."""
     for number, one in enumerate(told):
         if one != told[0]:
             raise ValueError(
@@ -117,7 +128,8 @@ def _shown(value: Any) -> str:
     return ", ".join(map(str, value)) or "none" if isinstance(value, tuple) else str(value)
 
 
-def _classes(found: Sequence[Facts]) -> AnyArray:
+def classes_in(found: Sequence[Facts]) -> AnyArray:
+    """Return the labels of all rows, sorted."""
     kinds = {one.labels.dtype.kind for one in found if one.n_rows}
     try:
         classes = np.unique(np.concatenate([one.labels for one in found if one.n_rows]))
@@ -131,13 +143,3 @@ def _classes(found: Sequence[Facts]) -> AnyArray:
             f"{len(found)} shard(s){f', {classes.tolist()[0]!r} alone' if len(classes) == 1 else ''}."
         )
     return classes
-
-
-def as_columns(features: Any) -> Mapping[str, AnyArray]:
-    """Return the columns of a part of the sensitive features by name, as ``goals.Table`` names them."""
-    from counterpoise.goals import Table  # noqa: PLC0415 - for this name alone
-
-    if features is None:
-        return {}
-    table = Table(None, None, features)
-    return {name: table.column(name) for name in table.columns}

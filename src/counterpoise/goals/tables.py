@@ -64,7 +64,7 @@ class Table:
                 "Make it a data frame, as pandas.DataFrame does, or pass it as sensitive_features if it is for where."
             )
         self.X = X
-        self._own_columns = _named_columns(sensitive_features)
+        self._own_columns = named_columns(sensitive_features)
         self.n_samples = _n_samples(X, y, baseline, self._own_columns)
         if self.n_samples == 0:
             raise ValueError("A Table needs at least one row; got none.")
@@ -137,7 +137,7 @@ class Table:
 
     def beside(self, sensitive_features: Any, baseline: ArrayLike | None) -> "Table":
         """Return the same table with further columns, and with a baseline where it has none."""
-        more = {name: values for name, values in _named_columns(sensitive_features).items() if name not in self.columns}
+        more = {name: values for name, values in named_columns(sensitive_features).items() if name not in self.columns}
         if not more and (baseline is None or self.baseline is not None):
             return self
         kept = baseline if self.baseline is None else self.baseline
@@ -306,7 +306,8 @@ def classes_of(
     return find_classes([*known, *others], classes=classes, pos_label=pos_label)
 
 
-def _named_columns(features: Any) -> dict[str, AnyArray]:
+def named_columns(features: Any) -> dict[str, AnyArray]:
+    """Return columns by name; those of arrays get names."""
     if features is None:
         return {}
     if isinstance(features, Mapping):

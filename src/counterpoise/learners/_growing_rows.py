@@ -137,7 +137,9 @@ def said(shard: Shard, tree: Tree, leaves: Sequence[int]) -> AnyArray:
 
 def end(shard: Shard) -> None:
     """Let go of the rows' order, and of the threads."""
-    shard.pop(GROWTH).workers.close()
+    growth = shard.pop(GROWTH, None)  # none where the shard was made again since
+    if growth is not None:
+        growth.workers.close()
 
 
 def _table(triples: Sequence[tuple[int, int, int]]) -> IntArray:

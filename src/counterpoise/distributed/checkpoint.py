@@ -1,0 +1,49 @@
+"""A checkpoint of rounds over shards: the models. All else shards find again by asking them about their rows."""
+
+import hashlib
+from typing import Any, cast
+
+import numpy as np
+
+from counterpoise.boosting._fingerprints import NOT_OF_ROUNDS, setting_texts
+from counterpoise.boosting.checkpoint import Checkpoint, Run, SavedRound, Seeds
+from counterpoise.boosting.rounds import Round
+from counterpoise.distributed.boosting import ShardHistory, take
+from counterpoise.distributed.cells import Cells
+from counterpoise.learners.binning import as_floats, as_matrix
+
+_NOTHING = np.empty(0, dtype=np.uint8)
+
+
+def run_of(model: Any, learner: Any, cells: Cells, sample: Any) -> Run:
+    """Return what decides the rounds, for a checkpoint to compare: of the rows their cells, and the sample of bins."""
+    params = {name: value for name, value in model.get_params(deep=False).items() if name not in NOT_OF_ROUNDS}
+    entropy = cast("int", model._seeds.entropy)  # noqa: SLF001 - ours
+    is_drawn = model.random_state is None
+    steps = {name: getattr(model, f"{name}_") for name in ("eta", "beta") if hasattr(model, f"{name}_")}
+    objective = {} if model.objective is None else {"objective": repr(model.objective)}
+    told = {"booster": type(model), **params, "estimator": learner, "random_state": None if is_drawn else entropy}
+    data = {
+        "rows": str(cells.known.n_rows),
+        "classes": repr(cells.known.classes.tolist()),
+        "groups": hashlib.sha256(repr(cells.values).encode() + cells.mass.tobytes()).hexdigest(),
+        "X": hashlib.sha256(np.ascontiguousarray(as_floats(as_matrix(sample))).tobytes()).hexdigest(),
+    }
+    drawn = Seeds(entropy, model._drawn_key) if is_drawn else None  # noqa: SLF001 - ours
+    return Run(setting_texts({**told, **steps, **objective}), data, drawn)
+
+
+def restored(saved: Checkpoint, run: Run, history: ShardHistory) -> int:
+    """Take the rounds that were saved, as many as are wanted, and return how many."""
+    saved.claim(run)
+    n_done = min(saved.n_rounds, history.n_planned)
+    for number in range(1, n_done + 1):
+        done = saved.read(number)
+        said, _ = take(history.shards, history.cells, done.model, number)
+        history.add(done.model, _NOTHING, done.weighted_loss, said=said)
+    return n_done
+
+
+def save(saved: Checkpoint, done: Round) -> None:
+    """Save the model of a round."""
+    saved.write(done.number, SavedRound(done.model, _NOTHING, None, done.weighted_loss, {}, (np.inf, 0), False, False))

@@ -1,0 +1,178 @@
+"""Rows that do not fit into memory: read once from Parquet, kept as scores and cells in files mapped into memory.
+
+To choose rules needs of each row its score and its cell alone. One pass reads the rows, some at a time, asks the models
+and writes both down; the passes of the choice then read 12 bytes a row.
+"""
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from counterpoise._base.cpus import available_cpus
+from counterpoise._base.shards import LocalShards, Shard
+from counterpoise._base.types import AnyArray, FloatArray
+from counterpoise.distributed.cells import CELL, Cells, Values, coded_cells, in_order, require_few
+from counterpoise.distributed.collections import Load, Rows, column_names, parquet_parts
+from counterpoise.distributed.fitting import Prepared, check, decide_over
+from counterpoise.distributed.lumps import SCORES
+from counterpoise.distributed.rows import CODES, MASS, Facts, X, agreed, encode, facts_of, known_of
+from counterpoise.learners.binning import sample_places
+from counterpoise.mixtures.answers import find_positive
+from counterpoise.mixtures.class_scores.probabilities import any_scorer
+from counterpoise.mixtures.members import named_models, titled_models
+from counterpoise.mixtures.pool import stack_rows, take_rows
+
+_CHUNK = 1 << 20  # rows whose cells are numbered anew at once
+
+
+def choose_from_files(
+    model: Any,
+    files: Any,
+    y: str,
+    *,
+    sensitive_features: Sequence[str] | None = None,
+    baseline: str | None = None,
+    sample_weight: str | None = None,
+    folder: str | Path | None = None,
+) -> Any:
+    """Fit a ``MixtureClassifier`` with ``scores=True`` to rows in Parquet files, however many, and return it.
+
+    Parameters
+    ----------
+    model : MixtureClassifier
+        Of models that are fitted, on a sample perhaps.
+    files : path, or list of paths
+        Parquet files, or folders of them; a row group at a time is in memory.
+    y, baseline, sample_weight : str
+        Names of columns, which are no features.
+    sensitive_features : list of str, optional
+        Names of columns that goals and ``by`` speak of, which are no features.
+    folder : path, optional
+        Where scores and cells are kept while rules are chosen, 12 bytes a row and model. Default: one of the system.
+
+    Returns
+    -------
+    model
+        Fitted: the rules are within 1e-4 of the best of all thresholds on all rows.
+
+    Examples
+    --------
+    >>> from counterpoise.distributed.files import choose_from_files
+    >>> choose_from_files(model, "rows/", "label", sensitive_features=["sex"])  # doctest: +SKIP
+    """
+    if not getattr(model, "scores", False):
+        raise ValueError(f"Rows in files are for rules of scores: set scores=True; got {type(model).__name__} without.")
+    check(model)
+    names = None if sensitive_features is None else list(sensitive_features)
+    parts = _Parts(parquet_parts(files), Load(Rows(files, y, names, baseline, sample_weight).named()))
+    with TemporaryDirectory(dir=folder) as spool:
+        rows = _spooled(model, parts, Path(spool))
+        try:
+            return decide_over(model, rows)
+        finally:
+            rows.shards.close()
+
+
+class _Parts(NamedTuple):
+    """Row groups, and what makes a shard of some."""
+
+    groups: list[tuple[str, int]]
+    load: Load
+
+    def whole(self) -> Iterator[Shard]:
+        """Return the rows of one group after the other."""
+        for number, group in enumerate(self.groups):
+            yield Shard(number, self.load([((X,), group)]))
+
+    def facts(self) -> Iterator[Facts]:
+        """Return what is known of each group; of the features only the names are read."""
+        for number, group in enumerate(self.groups):
+            names = tuple(name for name in column_names(group[0]) if name not in self.load.names)
+            part = Shard(number, self.load([((X,), (*group, self.load.names))]))
+            yield facts_of(part)._replace(names=names, n_features=len(names))
+
+
+def _spooled(model: Any, parts: _Parts, folder: Path) -> Prepared:
+    """Write the scores and the cell of every row down, and return them as shards."""
+    found = list(parts.facts())
+    classes, weight = agreed(found)
+    named = named_models(model.estimators)
+    model.names_, model.estimators_, model.classes_ = [name for name, _ in named], [one for _, one in named], classes
+    positive = find_positive(classes, model.pos_label)
+    model._members = [any_scorer(title, one, positive) for title, one in titled_models(named).items()]  # noqa: SLF001 - ours
+    spool = _Spool(folder, sum(one.n_rows for one in found), len(named), weighs=weight is not None)
+    masses = [spool.add(part, model._members, classes, weight) for part in parts.whole()]  # noqa: SLF001 - ours
+    known = known_of(found, classes, masses)
+    cells = Cells(*spool.settled(), known, parts.load.named.get("baseline") is not None)
+    require_few(len(cells.values), known)
+    return Prepared(LocalShards(spool.sources()), cells, stack_rows(spool.sample))
+
+
+class _Spool:
+    """Files of scores, cells and masses, mapped into memory."""
+
+    def __init__(self, folder: Path, n_rows: int, n_models: int, *, weighs: bool) -> None:
+        self.n_rows, self.n_written = n_rows, 0
+        self.scores = np.memmap(folder / SCORES, np.float64, "w+", shape=(n_rows, n_models))
+        self.cells = np.memmap(folder / CELL, np.int32, "w+", shape=(n_rows,))
+        # Rows that weigh the same need no room for it.
+        ones: AnyArray = np.broadcast_to(np.ones(1), (n_rows,))
+        self.mass = np.memmap(folder / MASS, np.float64, "w+", shape=(n_rows,)) if weighs else ones
+        self.numbers: dict[Values, int] = {}  # of cells, in the order in which they were met
+        self.of_cells: list[float] = []
+        self.sample: list[Any] = []
+        self._sampled = sample_places(n_rows)
+
+    def add(self, part: Shard, members: Sequence[Any], classes: AnyArray, weight: float | None) -> tuple[float, float]:
+        """Write some rows down, and return the sum and the least of their masses."""
+        told = encode(part, classes, weight)
+        place = slice(self.n_written, self.n_written + len(part[CODES]))
+        self.n_written = place.stop
+        if place.start == place.stop:
+            return told
+        self.scores[place] = np.column_stack([member.score(part[X]) for member in members])
+        numbers, values = coded_cells(part)
+        own = np.array([self.numbers.setdefault(value, len(self.numbers)) for value in values])
+        self.cells[place] = own[numbers]
+        if isinstance(self.mass, np.memmap):
+            self.mass[place] = part[MASS]
+        self._take_sample(part, place)
+        return told
+
+    def _take_sample(self, part: Shard, place: slice) -> None:
+        places = np.arange(place.start, place.stop) if self._sampled is None else self._sampled
+        inside = places[(places >= place.start) & (places < place.stop)]
+        self.sample.append(take_rows(part[X], inside - place.start))
+
+    def settled(self) -> tuple[list[Values], FloatArray]:
+        """Return the cells in their order and their masses, and write down what number each row's then has."""
+        values = sorted(self.numbers, key=in_order)
+        new = np.empty(len(values), dtype=np.int32)
+        new[[self.numbers[value] for value in values]] = np.arange(len(values))
+        mass = np.zeros(len(values))
+        for start in range(0, self.n_rows, _CHUNK):
+            place = slice(start, start + _CHUNK)
+            self.cells[place] = new[self.cells[place]]
+            mass += np.bincount(self.cells[place], self.mass[place], len(values))
+        return values, mass
+
+    def sources(self) -> list[Any]:
+        """Return a shard for each thread."""
+        n_shards = min(available_cpus(), max(1, self.n_rows // _CHUNK))
+        edges = [self.n_rows * number // n_shards for number in range(n_shards + 1)]
+        return [_Part(self, slice(*pair)) for pair in pairwise(edges)]
+
+
+class _Part(NamedTuple):
+    """Some of the rows that were written down."""
+
+    spool: _Spool
+    place: slice
+
+    def __call__(self) -> dict[str, Any]:
+        spool, place = self
+        return {SCORES: spool.scores[place], CELL: spool.cells[place], MASS: spool.mass[place]}

@@ -1,0 +1,120 @@
+"""What Dask collections may look like: odd ones work, or are refused with a sentence."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from counterpoise.distributed import DaskAdaLPBoostClassifier, DaskMixtureClassifier
+from counterpoise.learners import Stump
+
+da = pytest.importorskip("dask.array")
+dd = pytest.importorskip("dask.dataframe")
+distributed = pytest.importorskip("distributed")
+dask = pytest.importorskip("dask")
+delayed = dask.delayed
+
+pytestmark = pytest.mark.filterwarnings("default")  # those of Dask are not ours
+
+RNG = np.random.default_rng(8)
+FRAME = pd.DataFrame({"a": RNG.normal(size=120), "b": RNG.normal(size=120), "sex": "M", "label": "no"})
+FRAME.loc[80:, "sex"] = "F"  # a group in one partition only
+FRAME.loc[FRAME.index[:40][FRAME.a[:40] > 0], "label"] = "yes"  # a class in one partition only
+MODEL = DaskAdaLPBoostClassifier(Stump(), n_estimators=3, alpha=0.5, random_state=0, n_folds=None)
+
+
+@pytest.fixture(scope="module")
+def client():
+    settings = {"n_workers": 2, "threads_per_worker": 1, "processes": False, "dashboard_address": ":0"}
+    with distributed.LocalCluster(**settings) as cluster, distributed.Client(cluster) as client:
+        yield client
+
+
+def _frame(*parts):
+    return dd.from_delayed([delayed(part) for part in parts], meta=parts[0].iloc[:0], verify_meta=False)
+
+
+def _fitted(frame, **more):
+    model = DaskAdaLPBoostClassifier(**MODEL.get_params(deep=False))
+    return model.fit(frame, "label", sensitive_features=["sex"], **more)
+
+
+@pytest.mark.usefixtures("client")
+def test_empty_partitions_unknown_divisions_and_classes_or_groups_in_one_shard_do_not_matter():
+    whole = _fitted(dd.from_pandas(FRAME, npartitions=1))
+    odd = _frame(FRAME[:0], FRAME[:40], FRAME[40:40], FRAME[40:80], FRAME[80:], FRAME[:0])
+    assert not odd.known_divisions
+    for n_shards in (1, 3, 6):
+        other = _fitted(odd, n_shards=n_shards)
+        assert other.mixture_.tolist() == whole.mixture_.tolist()
+        assert other.classes_.tolist() == ["no", "yes"]
+    assert (
+        odd[["a", "b"]].map_partitions(len).compute().tolist()
+        == other.predict(odd[["a", "b"]]).map_partitions(len).compute().tolist()
+    )
+
+
+@pytest.mark.usefixtures("client")
+@pytest.mark.parametrize("n_shards", [1, 2])
+def test_columns_that_differ_between_partitions_are_named(n_shards):
+    parts = FRAME[:60], FRAME[60:].rename(columns={"b": "c"})
+    with pytest.raises(ValueError, match=r"must have the same columns; .*a, b.* a, c"):
+        _fitted(_frame(*parts), n_shards=n_shards)
+
+
+@pytest.mark.usefixtures("client")
+def test_a_column_that_is_not_there_is_named():
+    with pytest.raises(ValueError, match="with the column 'label', which was named; a partition of it has a, b, sex"):
+        _fitted(dd.from_pandas(FRAME.drop(columns="label"), npartitions=2))
+
+
+@pytest.mark.usefixtures("client")
+def test_collections_that_are_cut_at_other_rows_are_refused():
+    X = dd.from_pandas(FRAME[["a", "b"]], npartitions=3)
+    with pytest.raises(ValueError, match="cut at the same rows, with as many partitions each; X has 3, y has 2"):
+        MODEL.fit(X, dd.from_pandas(FRAME.label, npartitions=2))
+    other = da.from_array(FRAME.label.to_numpy(), chunks=((50, 30, 40),))
+    with pytest.raises(ValueError, match="must hold one label for each of the 40 rows of X in shard 0; got shape"):
+        MODEL.fit(X, other, n_shards=3)
+
+
+@pytest.mark.usefixtures("client")
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"label": "yes"}, "two classes or more, and at most 1000; got 1 different labels in 2 .*'yes' alone"),
+        ({"a": np.inf}, "finite numbers or NaN in feature 0; got infinity"),
+        ({"a": "text"}, "must hold real numbers|could not convert"),
+    ],
+)
+def test_rows_that_no_fit_takes_are_refused(change, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        _fitted(dd.from_pandas(FRAME.assign(**change), npartitions=2))
+
+
+def test_data_in_memory_and_rows_in_no_partition_are_refused(client):
+    with pytest.raises(TypeError, match=r"X must be a Dask DataFrame.*got DataFrame\. For data in memory use"):
+        MODEL.fit(FRAME, "label", client=client)
+    with pytest.raises(ValueError, match="no rows in any partition"):
+        _fitted(_frame(FRAME[:0], FRAME[:0]), client=client)
+
+
+def test_many_values_of_a_column_that_goals_see_are_refused(client):
+    n_rows = 100_500
+    frame = pd.DataFrame({"a": np.arange(n_rows) % 7, "sex": np.arange(n_rows), "label": np.arange(n_rows) % 2})
+    with pytest.raises(ValueError, match="tell the rows into 100500 different groups, more than 100000"):
+        _fitted(dd.from_pandas(frame, npartitions=2), client=client)
+
+
+def test_without_a_client_or_workers_a_fit_says_so():
+    frame = dd.from_pandas(FRAME, npartitions=2)
+    with distributed.LocalCluster(n_workers=0, processes=False, dashboard_address=":0") as cluster:
+        client = distributed.Client(cluster, set_as_default=False)
+        refused = pytest.raises(RuntimeError, match="has no workers, and none came in 1s")
+        with refused, dask.config.set({"distributed.comm.timeouts.connect": "1s"}):
+            _fitted(frame, client=client)
+        client.close()
+
+
+def test_of_models_that_exist_too_few_are_refused(client):
+    with pytest.raises(ValueError, match="estimators"):
+        DaskMixtureClassifier([]).fit(dd.from_pandas(FRAME, npartitions=2), "label", client=client)

@@ -1,0 +1,66 @@
+"""Once over a cluster of processes: a worker that is killed does not change the result, LightGBM trains there."""
+
+import os
+import signal
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from counterpoise.distributed import DaskAdaLPBoostClassifier, DaskGoalClassifier
+from counterpoise.learners import HistogramTree
+
+distributed = pytest.importorskip("distributed")
+pytest.importorskip("lightgbm")
+
+pytestmark = pytest.mark.filterwarnings("default")  # those of Dask are not ours
+
+RNG = np.random.default_rng(8)
+N_ROWS = 1000
+FRAME = pd.DataFrame(RNG.normal(size=(N_ROWS, 3)), columns=["a", "b", "c"])
+FRAME["sex"] = np.where(RNG.random(N_ROWS) < 0.4, "F", "M")
+FRAME["label"] = (FRAME.a + (FRAME.sex == "F") * FRAME.b + RNG.normal(size=N_ROWS) > 0).astype(int)
+PARITY = "abs(positive_rate(train, sex=F) - positive_rate(train, sex=M)) <= 0.02"
+
+
+@pytest.fixture(scope="module")
+def client():
+    settings = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": ":0"}
+    with distributed.LocalCluster(**settings) as cluster, distributed.Client(cluster) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("rows")
+    for number, first in enumerate(range(0, N_ROWS, 300)):
+        FRAME[first : first + 300].to_parquet(folder / f"{number}.parquet")
+    return folder
+
+
+def test_a_worker_that_is_killed_does_not_change_the_result(client, files):
+    def kill(done):
+        if done.number == 2:
+            os.kill(next(iter(client.run(os.getpid).values())), signal.SIGKILL)
+
+    found = []
+    for callbacks in ((), (kill,)):
+        model = DaskAdaLPBoostClassifier(
+            HistogramTree(3), n_estimators=4, alpha=0.3, goals=[PARITY], random_state=0, callbacks=callbacks
+        )
+        found.append(model.fit(files, "label", sensitive_features=["sex"], client=client))
+    first, other = found
+    assert first.mixture_.tolist() == other.mixture_.tolist()
+    for one, two in zip(first.estimators_, other.estimators_, strict=True):
+        for part, its in zip(one.tree_, two.tree_, strict=True):
+            np.testing.assert_array_equal(part, its)
+    np.testing.assert_allclose(first.value_, other.value_, rtol=1e-12)
+
+
+def test_lightgbm_trains_on_the_workers_and_its_scores_meet_goals(client, files):
+    model = DaskGoalClassifier(goals=[PARITY], by="sex", random_state=0)
+    model.fit(files, "label", sensitive_features=["sex"], client=client)
+    assert model.check_goals()[0].holds
+    assert model.value_ < 0.45
+    said = model.to_local().predict(FRAME[["a", "b", "c"]], sensitive_features=FRAME[["sex"]])
+    assert np.mean(said == FRAME.label) > 0.6
