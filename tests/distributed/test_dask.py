@@ -87,6 +87,29 @@ def test_predictions_are_lazy_and_those_of_one_machine():
 
 
 @pytest.mark.usefixtures("client")
+def test_rules_by_group_look_at_columns_of_collections_and_ids_decide(tmp_path):
+    settings = {"scores": True, "by": "sex", "alpha": 0.5, "random_state": 0}
+    frame = dd.from_pandas(FRAME.reset_index(), npartitions=4)
+    model = DaskMixtureClassifier(POOL, **settings).fit(
+        frame[["a", "b", "c"]], frame.label, sensitive_features=frame[["sex"]]
+    )
+    expected = model.to_local().predict(FEATURES, ids=FRAME.index, sensitive_features=FRAME[["sex"]]).tolist()
+    assert model.predict(frame, ids="index", sensitive_features=["sex"]).compute().tolist() == expected
+    assert model.predict(frame, ids=frame["index"], sensitive_features=frame[["sex"]]).compute().tolist() == expected
+    FRAME.reset_index().to_parquet(tmp_path / "rows.parquet")
+    assert model.predict(tmp_path, ids="index", sensitive_features=["sex"]).compute().tolist() == expected
+    rows, sexes, ids = (frame[part].to_dask_array() for part in (["a", "b", "c"], "sex", "index"))
+    with pytest.raises(ValueError, match="sensitive_features names the column 'sex', and an array has no names"):
+        model.predict(rows, sensitive_features="sex")
+    with pytest.raises(ValueError, match="ids must be a Dask collection that is cut at the rows of X, with 4 "):
+        model.predict(frame, ids=FRAME.index, sensitive_features=["sex"])
+    other = DaskMixtureClassifier(POOL, **(settings | {"by": "group"}))
+    other.fit(rows, frame.label.to_dask_array(), sensitive_features=sexes)
+    assert other.predict(rows, ids=ids, sensitive_features=sexes).compute().tolist() == expected
+    assert other.predict_proba(rows, sensitive_features=sexes).compute().shape == (N_ROWS, 2)
+
+
+@pytest.mark.usefixtures("client")
 def test_lpboost_is_the_same_over_any_number_of_shards():
     frame = dd.from_pandas(FRAME.drop(columns="sex"), npartitions=7)
     first, other = (DaskLPBoostClassifier(TREE, **SETTINGS).fit(frame, "label", n_shards=size) for size in (1, 7))

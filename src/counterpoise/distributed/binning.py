@@ -58,6 +58,7 @@ def _settle(
     shard: Shard, edges: list[FloatArray], is_categorical: BoolArray, seen: Seen, names: AnyArray | None
 ) -> None:
     shard[BINNED] = binned_by(shard.pop(_UNSETTLED), edges, is_categorical, seen, names)
+    del shard[X]  # bins are all that trees look at from here on
 
 
 def bin_over(
@@ -68,7 +69,7 @@ def bin_over(
     Parameters
     ----------
     shards : Shards
-        Each holds a matrix by the name ``"X"``, and then its bins by the name ``"binned"``.
+        Each holds a matrix by the name ``"X"``, and then in its place the bins by the name ``"binned"``.
     learner : HistogramTree
         Its ``max_bins`` and ``categorical_features``.
     sample : array or data frame, optional

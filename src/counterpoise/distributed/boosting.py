@@ -176,7 +176,7 @@ def _aim(shard: Shard) -> None:
 
 def _take(shard: Shard, model: Any, number: int, classes: AnyArray, n_cells: int) -> tuple[FloatArray, float]:
     """Note where a model fails, and return the mass of each cell that it tells each class, and its weighted loss."""
-    rows = shard[BINNED] if isinstance(model, HistogramTree) and BINNED in shard else shard[X]
+    rows = shard[BINNED] if BINNED in shard else shard[X]
     n_rows = len(shard[CODES])
     said = predict_codes(model, rows, classes).astype(np.int64) if n_rows else np.empty(0, dtype=np.int64)
     is_wrong = said != shard[CODES]

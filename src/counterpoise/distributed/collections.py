@@ -9,6 +9,14 @@ from typing import Any
 import numpy as np
 
 from counterpoise._base.checks import check_count
+from counterpoise.distributed.partitions import (
+    joined,
+    labels_of,
+    require_columns,
+    require_lengths,
+    require_numbers,
+    require_same,
+)
 from counterpoise.distributed.rows import BASELINE, COLUMNS, SAMPLE_WEIGHT, X, Y
 from counterpoise.goals.tables import named_columns
 
@@ -33,7 +41,7 @@ class Rows:
             BASELINE: self.baseline,
             SAMPLE_WEIGHT: self.sample_weight,
         }
-        return {role: value for role, value in given.items() if _is_named(value)}
+        return {role: value for role, value in given.items() if is_named(value)}
 
     def collections(self) -> dict[str, Any]:
         """Return what is a collection of its own."""
@@ -43,10 +51,11 @@ class Rows:
             BASELINE: self.baseline,
             SAMPLE_WEIGHT: self.sample_weight,
         }
-        return {X: self.X} | {role: one for role, one in given.items() if one is not None and not _is_named(one)}
+        return {X: self.X} | {role: one for role, one in given.items() if one is not None and not is_named(one)}
 
 
-def _is_named(value: Any) -> bool:
+def is_named(value: Any) -> bool:
+    """Tell whether it is the name of a column, or a list of names."""
     if isinstance(value, str):
         return True
     return isinstance(value, (list, tuple)) and len(value) > 0 and all(isinstance(one, str) for one in value)
@@ -71,73 +80,55 @@ class Every:
 
 @dataclass(frozen=True)
 class Load:
-    """Makes what a shard holds of partitions, each a dict from roles to data or the path of a file."""
+    """Makes what a shard holds of partitions, each its number and a dict from roles to data."""
 
     named: dict[str, Any]
     only: "Every | None" = None  # take some of the rows of each partition
+    columns: tuple[str, ...] | None = None  # those that every partition of X must have
+    takes_texts: bool = False  # as features
 
     def __call__(self, parts: list[Any]) -> dict[str, Any]:
         """Join partitions that hold rows."""
-        taken = [self._split(dict(zip(part[0], part[1:], strict=True))) for part in parts]
+        taken = [self._split(number, dict(part)) for number, part in parts]
         if self.only is not None:
             taken = [{role: self.only.of(data) for role, data in one.items()} for one in taken]
         return self.joined([one for one in taken if len(one[X])] or taken[:1])
 
     def joined(self, parts: list[dict[str, Any]]) -> dict[str, Any]:
         """Join what partitions hold."""
-        return {role: _joined([one[role] for one in parts]) for role in parts[0]}
+        return {role: joined([one[role] for one in parts], role) for role in parts[0]}
 
     @property
     def names(self) -> list[str]:
         """Return the columns of X that are no features."""
         return [name for given in self.named.values() for name in ([given] if isinstance(given, str) else given)]
 
-    def _split(self, part: dict[str, Any]) -> dict[str, Any]:
+    def _split(self, number: int, part: dict[str, Any]) -> dict[str, Any]:
+        """Tell features, labels and all else of a partition apart, after a look at them."""
         features = part[X]
         if isinstance(features, tuple):
             features = read_parquet(*features)
+        features = self._in_order(features, number)
         if self.names:
-            _require_columns(features, self.names)
+            require_columns(features, self.names)
             part |= {role: features[given] for role, given in self.named.items()}
             features = features[[name for name in features.columns if name not in self.names]]
+        if not self.takes_texts:
+            require_numbers(features, number)
+        part[X] = features
+        require_lengths(part, number)
+        part[Y] = labels_of(part[Y], number)
         if COLUMNS in part:
             wanted = part[COLUMNS]
             part[COLUMNS] = named_columns(wanted.to_frame() if hasattr(wanted, "to_frame") else wanted)
-        return {**part, X: features}
+        return part
 
-
-def _require_columns(features: Any, names: Sequence[str]) -> None:
-    known = list(map(str, getattr(features, "columns", ())))
-    missing = [name for name in names if name not in known]
-    if missing:
-        raise ValueError(
-            f"X must be a data frame with the column {missing[0]!r}, which was named; a partition of it has "
-            f"{', '.join(known) or 'no named columns'}."
-        )
-
-
-def _joined(parts: list[Any]) -> Any:
-    if len(parts) == 1:
-        return parts[0]
-    if isinstance(parts[0], dict):
-        _require_same([tuple(part) for part in parts], "sensitive_features")
-        return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-    if hasattr(parts[0], "iloc"):
-        import pandas as pd  # noqa: PLC0415 - optional, and here already
-
-        if hasattr(parts[0], "columns"):
-            _require_same([tuple(map(str, part.columns)) for part in parts], "X")
-        return pd.concat(parts, ignore_index=True)
-    return np.concatenate(parts)
-
-
-def _require_same(told: list[tuple[str, ...]], what: str) -> None:
-    for one in told:
-        if one != told[0]:
-            raise ValueError(
-                f"All partitions of {what} must have the same columns; one has {', '.join(told[0])}, another "
-                f"{', '.join(one)}. Read them with one schema, or name the columns to take."
-            )
+    def _in_order(self, features: Any, number: int) -> Any:
+        """Return the columns of a partition in the order of all."""
+        if self.columns is None:
+            return features
+        require_same(self.columns, tuple(map(str, features.columns)), number)
+        return features if tuple(features.columns) == self.columns else features[list(self.columns)]
 
 
 def is_path(value: Any) -> bool:
@@ -158,14 +149,28 @@ def partitions_of(rows: Rows, n_shards: int, only: Every | None = None) -> tuple
         raise ValueError(
             f"Collections must be cut at the same rows, with as many partitions each; {told}. Repartition."
         )
-    parts = [delayed(_tupled, pure=False)(roles, *part) for part in zip(*columns, strict=True)]
+    put = delayed(_numbered, pure=False)
+    parts = [put(number, roles, *part) for number, part in enumerate(zip(*columns, strict=True))]
     n_held = min(check_count(n_shards, "n_shards"), len(parts))
     edges = [len(parts) * number // n_held for number in range(n_held + 1)]
-    return [Load(rows.named(), only)] * n_held, [parts[start:end] for start, end in pairwise(edges)]
+    load = Load(rows.named(), only, columns_of(rows.X))
+    return [load] * n_held, [parts[start:end] for start, end in pairwise(edges)]
 
 
-def _tupled(*parts: Any) -> tuple[Any, ...]:
-    return parts
+def _numbered(number: int, roles: tuple[str, ...], *parts: Any) -> tuple[int, dict[str, Any]]:
+    return number, dict(zip(roles, parts, strict=True))
+
+
+def columns_of(given: Any) -> tuple[str, ...] | None:
+    """Return the names of the columns of a data frame or of Parquet files; None of an array, which has none."""
+    if is_path(given):
+        return tuple(column_names(parquet_parts(given)[0][0]))
+    return tuple(given.columns) if hasattr(given, "columns") and all(map(is_text, given.columns)) else None
+
+
+def is_text(value: Any) -> bool:
+    """Tell whether a name is a text."""
+    return isinstance(value, str)
 
 
 def _delayed(given: Any, role: str) -> list[Any]:
@@ -176,6 +181,8 @@ def _delayed(given: Any, role: str) -> list[Any]:
             f"{role} must be a Dask DataFrame, Series or Array, the path of Parquet files, or the name of a column of "
             f"X; got {type(given).__name__}. For data in memory use the estimator of one machine."
         )
+    if role == X and given.ndim != _MATRIX:
+        raise ValueError(f"X must have rows and columns; got a collection of {given.ndim} dimension(s).")
     if hasattr(given, "chunks") and given.ndim == _MATRIX:
         given = given.rechunk({1: -1})
     return list(np.asarray(given.to_delayed(), dtype=object).ravel())
@@ -183,12 +190,21 @@ def _delayed(given: Any, role: str) -> list[Any]:
 
 def parquet_parts(given: Any) -> list[tuple[str, int]]:
     """Return the row groups of Parquet files, each as a path and a number."""
-    import pyarrow.dataset as ds  # noqa: PLC0415 - optional
+    import pyarrow as pa  # noqa: PLC0415 - optional
+    import pyarrow.dataset as ds  # noqa: PLC0415
     import pyarrow.parquet as pq  # noqa: PLC0415
 
-    paths = [given] if isinstance(given, (str, os.PathLike)) else list(given)
-    files = [file for path in paths for file in ds.dataset(os.fspath(path), format="parquet").files]
-    return [(file, group) for file in sorted(files) for group in range(pq.ParquetFile(file).num_row_groups)]
+    paths = [os.fspath(path) for path in ([given] if isinstance(given, (str, os.PathLike)) else given)]
+    try:
+        files = [file for path in paths for file in ds.dataset(path, format="parquet").files]
+        parts = [(file, group) for file in sorted(files) for group in range(pq.ParquetFile(file).num_row_groups)]
+    except FileNotFoundError as error:
+        raise ValueError(f"X must be a Dask collection, or the path of Parquet files; there is no {error}.") from None
+    except pa.ArrowInvalid as error:
+        raise ValueError(f"Not all files at {', '.join(map(repr, paths))} are Parquet files: {error}.") from error
+    if not parts:
+        raise ValueError(f"There are no rows in Parquet files at {', '.join(map(repr, paths))}.")
+    return parts
 
 
 def column_names(path: str) -> list[str]:

@@ -22,7 +22,6 @@ Step = tuple[Callable[..., Any], tuple[Any, ...]]
 
 _TRIES = 3  # times that a shard is made for one question: what kills its worker each time would do so forever
 _GLANCE = 2.0  # seconds after which we look whether a worker that does not answer is still there
-_PATIENCE = 60.0  # seconds that a cluster has to get its first worker
 
 
 class Parts(NamedTuple):
@@ -41,8 +40,9 @@ class DaskShards:
         Each makes what a shard holds, on a worker.
     client : distributed.Client, optional
         Default: the present one.
-    patience : float, default=60
+    patience : float, optional
         Seconds to wait for a worker where there is none: clusters take a while to start, and to replace what they lost.
+        Default: Dask's ``distributed.comm.timeouts.connect``.
 
     Examples
     --------
@@ -58,8 +58,9 @@ class DaskShards:
 
     is_here = False
 
-    def __init__(self, sources: Sequence[Source | Parts], client: Any = None, *, patience: float = _PATIENCE) -> None:
-        self._client, self._patience = as_client(client), patience
+    def __init__(self, sources: Sequence[Source | Parts], client: Any = None, *, patience: float | None = None) -> None:
+        self._client = as_client(client)
+        self._patience = _usual_patience() if patience is None else patience
         self.n_shards, self._sources = len(sources), list(sources)
         self._remembered = Remembered()
         self._hosts: dict[int, _Home] = {}
@@ -319,6 +320,14 @@ def as_client(client: Any) -> Any:
         )
     require_open(client)
     return client
+
+
+def _usual_patience() -> float:
+    """Return the seconds that Dask waits for what it connects to."""
+    from dask import config  # noqa: PLC0415 - optional
+    from dask.utils import parse_timedelta  # noqa: PLC0415
+
+    return float(parse_timedelta(config.get("distributed.comm.timeouts.connect")))
 
 
 def require_open(client: Any) -> None:

@@ -11,6 +11,7 @@ from counterpoise._base.checks import check_count
 from counterpoise._base.shards import Shards
 from counterpoise.boosting.adalpboost import AdaLPBoostClassifier
 from counterpoise.boosting.lpboost import LPBoostClassifier
+from counterpoise.distributed.asking import lazily
 from counterpoise.distributed.collections import Every, Rows, partitions_of
 from counterpoise.distributed.dask_shards import DaskShards, Parts, as_client
 from counterpoise.distributed.fitting import decide_over, fit_over, mix_over, prepare
@@ -85,45 +86,25 @@ class OverDask:
         return twin
 
     def predict(self, X: Any, **more: Any) -> Any:
-        """Decide about every row: lazily, partition by partition, of a Dask collection."""
-        return self._lazily("predict", X, more)
+        """Decide about every row: lazily, partition by partition, of a Dask collection.
+
+        Parameters
+        ----------
+        X : dask DataFrame or Array, or path of Parquet files; or rows in memory
+            Columns of a data frame that are no features are passed over.
+        **more : dask Series, DataFrame or Array, or names of columns of X
+            What ``predict`` of one machine takes beside X: ``ids``, and of rules that look at them
+            ``sensitive_features`` and ``baseline``.
+
+        Returns
+        -------
+        dask Series or Array, or array for rows in memory
+        """
+        return lazily(self.to_local(), "predict", X, more)
 
     def predict_proba(self, X: Any, **more: Any) -> Any:
-        """Return the probability that a draw says each class: lazily of a Dask collection."""
-        return self._lazily("predict_proba", X, more)
-
-    def _lazily(self, method: str, X: Any, more: dict[str, Any]) -> Any:
-        model = self.to_local()
-        if not hasattr(X, "dask"):
-            return getattr(model, method)(X, **more)
-        many = method == "predict_proba"
-        if hasattr(X, "map_blocks"):
-            rows = X.rechunk({1: -1})
-            shape: dict[str, Any] = {"chunks": (rows.chunks[0], (len(self.classes_),))} if many else {"drop_axis": 1}  # type: ignore[attr-defined]
-            dtype = np.float64 if many else self.classes_.dtype  # type: ignore[attr-defined]
-            return rows.map_blocks(_asked, model, method, more, dtype=dtype, **shape)
-        return X.map_partitions(_asked_frame, model, method, more, meta=_meta(self.classes_, many))  # type: ignore[attr-defined]
-
-
-def _asked(X: Any, model: Any, method: str, more: dict[str, Any]) -> Any:
-    return getattr(model, method)(X, **more)
-
-
-def _asked_frame(X: Any, model: Any, method: str, more: dict[str, Any]) -> Any:
-    import pandas as pd  # noqa: PLC0415 - the rows are of it
-
-    if not len(X):
-        return _meta(model.classes_, method == "predict_proba")
-    said = getattr(model, method)(X, **more)
-    return pd.Series(said, X.index) if said.ndim == 1 else pd.DataFrame(said, X.index, list(model.classes_))
-
-
-def _meta(classes: Any, many: bool) -> Any:
-    import pandas as pd  # noqa: PLC0415 - as above
-
-    if many:
-        return pd.DataFrame({label: pd.Series(dtype=np.float64) for label in classes.tolist()})
-    return pd.Series(pd.Series(classes[:0]).array, dtype=pd.Series(classes).dtype)
+        """Return the probability that a draw says each class: lazily of a Dask collection, as for ``predict``."""
+        return lazily(self.to_local(), "predict_proba", X, more)
 
 
 class DaskAdaLPBoostClassifier(OverDask, AdaLPBoostClassifier):  # type: ignore[misc]  # other rows are taken

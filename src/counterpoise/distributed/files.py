@@ -67,8 +67,8 @@ def choose_from_files(
     if not getattr(model, "scores", False):
         raise ValueError(f"Rows in files are for rules of scores: set scores=True; got {type(model).__name__} without.")
     names = None if sensitive_features is None else list(sensitive_features)
-    parts = _Groups(parquet_parts(files), Load(Rows(files, y, names, baseline, sample_weight).named()))
-    return choose_from_parts(model, parts, folder)
+    load = Load(Rows(files, y, names, baseline, sample_weight).named(), takes_texts=True)
+    return choose_from_parts(model, _Groups(parquet_parts(files), load), folder)
 
 
 class Parts(Protocol):
@@ -108,13 +108,13 @@ class _Groups(NamedTuple):
     def whole(self) -> Iterator[Shard]:
         """Return the rows of one group after the other."""
         for number, group in enumerate(self.groups):
-            yield Shard(number, self.load([((X,), group)]))
+            yield Shard(number, self.load([(number, {X: group})]))
 
     def facts(self) -> Iterator[Facts]:
         """Return what is known of each group; of the features only the names are read."""
         for number, group in enumerate(self.groups):
             names = tuple(name for name in column_names(group[0]) if name not in self.load.names)
-            part = Shard(number, self.load([((X,), (*group, self.load.names))]))
+            part = Shard(number, self.load([(number, {X: (*group, self.load.names)})]))
             yield facts_of(part)._replace(names=names, n_features=len(names))
 
 

@@ -1,0 +1,108 @@
+"""What a fitted model says about Dask collections: lazily, each partition where it is."""
+
+from typing import Any
+
+import numpy as np
+
+from counterpoise._base.types import AnyArray
+from counterpoise.distributed.collections import is_named, is_path
+
+_MATRIX = 2
+
+
+def lazily(model: Any, method: str, X: Any, more: dict[str, Any]) -> Any:
+    """Return what a method of a model of one machine says about rows: as a collection, where they are one."""
+    given = {name: value for name, value in more.items() if value is not None}
+    if is_path(X):
+        import dask.dataframe as dd  # noqa: PLC0415 - optional
+
+        X = dd.read_parquet(X)
+    if not hasattr(X, "dask"):
+        return getattr(model, method)(X, **given)
+    return (_of_array if hasattr(X, "chunks") else _of_frame)(model, method, X, given)
+
+
+def _answers(model: Any, method: str) -> AnyArray:
+    """Return what may be said, an entry of it for each row; with one for each class of probabilities."""
+    said = model._pool().answers  # noqa: SLF001 - ours
+    return np.empty((0, len(said))) if method == "predict_proba" else np.asarray(said)[:0]
+
+
+def _of_array(model: Any, method: str, X: Any, given: dict[str, Any]) -> Any:
+    import dask.array as da  # noqa: PLC0415 - optional
+
+    _refuse_names(given)
+    answers, rows = _answers(model, method), X.rechunk({1: -1})
+    others = {name: one.to_dask_array() if hasattr(one, "to_dask_array") else one for name, one in given.items()}
+    _require_blocks(rows, others)
+    axes = [part for one in others.values() for part in (one, "ik"[: one.ndim])]
+    wide = {"new_axes": {"c": answers.shape[1]}} if answers.ndim == _MATRIX else {}
+    return da.blockwise(
+        _asked,
+        "ic"[: answers.ndim],
+        rows,
+        "ij",
+        *axes,
+        model=model,
+        method=method,
+        names=tuple(others),
+        concatenate=True,
+        align_arrays=False,  # blocks may be of unknown sizes
+        dtype=answers.dtype,
+        meta=answers,
+        **wide,
+    )
+
+
+def _asked(X: Any, *others: Any, model: Any, method: str, names: tuple[str, ...]) -> Any:
+    return getattr(model, method)(X, **dict(zip(names, others, strict=True)))
+
+
+def _of_frame(model: Any, method: str, X: Any, given: dict[str, Any]) -> Any:
+    named = {name: value for name, value in given.items() if is_named(value)}
+    others = {name: value for name, value in given.items() if not is_named(value)}
+    _require_partitions(X, others)
+    frames = [one.to_dask_dataframe() if hasattr(one, "chunks") else one for one in others.values()]
+    form = _framed(_answers(model, method), None, model, method)
+    asked = (model, method, named, tuple(others))
+    return X.map_partitions(_asked_frame, *asked, *frames, meta=form, align_dataframes=False)
+
+
+def _asked_frame(X: Any, model: Any, method: str, named: Any, names: Any, *others: Any) -> Any:
+    if not len(X):
+        return _framed(_answers(model, method), X.index, model, method)
+    more = {name: X[value] for name, value in named.items()} | dict(zip(names, others, strict=True))
+    wanted = getattr(model, "feature_names_in_", None)
+    features = X if wanted is None or not set(wanted) <= set(X.columns) else X[list(wanted)]
+    return _framed(getattr(model, method)(features, **more), X.index, model, method)
+
+
+def _framed(said: AnyArray, index: Any, model: Any, method: str) -> Any:
+    import pandas as pd  # noqa: PLC0415 - the rows are of it
+
+    if method == "predict_proba":
+        return pd.DataFrame(said, index, list(model._pool().answers))  # noqa: SLF001 - ours
+    return pd.Series(said, index)
+
+
+def _refuse_names(given: dict[str, Any]) -> None:
+    for name, value in given.items():
+        if is_named(value):
+            raise ValueError(f"{name} names the column {value!r}, and an array has no names: pass a Dask array.")
+
+
+def _require_blocks(X: Any, others: dict[str, Any]) -> None:
+    for name, one in others.items():
+        if not hasattr(one, "chunks") or one.numblocks[0] != X.numblocks[0]:
+            raise ValueError(_not_cut_alike(name, one, "blocks", X.numblocks[0]))
+
+
+def _require_partitions(X: Any, others: dict[str, Any]) -> None:
+    for name, one in others.items():
+        if getattr(one, "npartitions", None) != X.npartitions:
+            raise ValueError(_not_cut_alike(name, one, "partitions", X.npartitions))
+
+
+def _not_cut_alike(name: str, one: Any, what: str, size: int) -> str:
+    got = f"{one.npartitions} {what}" if hasattr(one, "npartitions") else type(one).__name__
+    return f"{name} must be a Dask collection that is cut at the rows of X, with {size} {what}; got {got}."
