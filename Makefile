@@ -15,12 +15,14 @@ help:
 	@echo "make reproduce PAPER=vadaboost  a paper's experiments on real data; ARGS='--seeds 2' and the like go with it"
 	@echo "make wheel-test  build the wheel and run the tests against it"
 
+# Bytecode of what is imported is written at its first import: compiling every file of every package costs minutes.
+PIP := -m pip install --no-compile --disable-pip-version-check
 # pip says nothing while it unpacks: a line every few seconds says that it goes on.
 define install
 	@echo "installs counterpoise[$(1)] into .venv"
 	@(while sleep 4 >/dev/null 2>&1; do echo "  still installing"; done) & beat=$$!; trap "kill $$beat" EXIT; \
 	{ test -x $(BIN)/pip || $(PYTHON) -m venv .venv; } && \
-	$(BIN)/python -m pip install --disable-pip-version-check --progress-bar off --editable ".[$(1)]"
+	$(BIN)/python $(PIP) --progress-bar off --editable ".[$(1)]"
 	touch $(2)
 endef
 
@@ -41,7 +43,7 @@ test: .venv/installed
 
 # The other tests have passed without PyTorch by then: nothing else may need it.
 test-networks: .venv/installed
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check "$(TORCH)"
+	$(BIN)/python $(PIP) --quiet "$(TORCH)"
 	$(BIN)/python $(PYTEST) $$(grep -rlE "torch" tests docs/guide --include=test_*.py --include=networks.md)
 	$(BIN)/python -m pytest -q tests/test_contract.py tests/test_scikit_learn.py -k NetworkLearner
 
@@ -67,7 +69,7 @@ wheel-test: .venv/installed
 	rm -rf dist .venv-wheel
 	$(BIN)/python -m build --wheel --outdir dist .
 	$(PYTHON) -m venv .venv-wheel
-	.venv-wheel/bin/python -m pip install --quiet --disable-pip-version-check "$$(ls dist/*.whl)[test]"
+	.venv-wheel/bin/python $(PIP) --quiet "$$(ls dist/*.whl)[test]"
 	.venv-wheel/bin/python $(PYTEST) tests README.md $(NUMERICS:%=--ignore=tests/%)
 
 clean:

@@ -28,10 +28,9 @@ from counterpoise.runs import Tell
 from counterpoise.runs.results import ResultRow
 from papers.arrays import AnyArray
 from papers.boosted_cvar import networks
-from papers.boosted_cvar.curves import BETA, ERROR_ALPHAS, ETA, EXPERIMENT, Losses, against_rounds, curves
+from papers.boosted_cvar.curves import BETA, ERROR_ALPHAS, ETA, EXPERIMENT, LP_ALPHAS, Losses, against_rounds, curves
 from papers.running import run_parts, unfinished
 
-LP_ALPHAS = (0.05, 0.1, 0.2, 0.3, 0.5)
 NETWORK = "network"
 
 
@@ -136,7 +135,7 @@ def measure(repeat: Repeat) -> list[ResultRow]:
 
 def run_once(protocol: Protocol, data: Any, seed: int) -> Iterator[ResultRow]:
     """Yield all measurements of one data set, learner and seed."""
-    parts = _parts(protocol, data.y, seed)
+    parts = split_parts(protocol, data.y, seed)
     train, chosen, test = (parts[0], parts[-2], parts[-1])
     learner = make_learner(protocol.learner, data.categorical)
     X = as_features(protocol.learner, data, train)
@@ -178,7 +177,8 @@ def run_once(protocol: Protocol, data: Any, seed: int) -> Iterator[ResultRow]:
         yield row("Regularized LPBoost", alpha, "cvar", cvar_loss(losses.judged_on, alpha, mixture=model.mixture_))
 
 
-def _parts(protocol: Protocol, y: AnyArray, seed: int) -> list[AnyArray]:
+def split_parts(protocol: Protocol, y: AnyArray, seed: int) -> list[AnyArray]:
+    """Return the rows of each part of a protocol."""
     rows = np.arange(len(y))
     if protocol.max_rows is not None and len(y) > protocol.max_rows:
         kept = protocol.max_rows / len(y)

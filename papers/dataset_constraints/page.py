@@ -28,6 +28,7 @@ from papers.dataset_constraints.experiment import (
     WEAK,
     ZAFAR,
 )
+from papers.dataset_constraints.zafar_forms import section as zafar_section
 from papers.drawing import panels, picture
 from papers.markdown import markdown_table
 
@@ -77,6 +78,9 @@ def write_page(table: Path) -> Path:
         if len(rows.where(dataset=dataset)):
             draw(rows).savefig(table.parent / name, dpi=110)
             sections += write(rows)
+    ramps = table.parent / "zafar_ramp.csv"
+    if ramps.exists():
+        sections.append(zafar_section(read_rows(ramps), rows))
     page = table.parent / "README.md"
     page.write_text("\n\n".join(sections) + "\n", encoding="utf-8")
     return page

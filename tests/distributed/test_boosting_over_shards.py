@@ -5,6 +5,7 @@ import pytest
 from engines import COUNTS, cut, opened
 from sklearn.linear_model import LogisticRegression
 
+import counterpoise
 from counterpoise import AdaLPBoostClassifier, LPBoostClassifier
 from counterpoise.boosting.checkpoint import UnusableCheckpoint, rounds_done
 from counterpoise.distributed.fitting import fit_over
@@ -143,3 +144,15 @@ def test_goals_that_cannot_hold_say_so():
 def test_what_needs_all_rows_in_one_place_is_refused(model, message):
     with pytest.raises(ValueError, match=message), opened("threads", cut(2, X=X, y=Y)) as shards:
         fit_over(model, shards)
+
+
+def test_a_model_fitted_over_shards_is_saved_and_rebalanced_where_that_needs_no_rows(tmp_path):
+    fitted, _ = _fitted("threads", 3, CASES["ada in goals"])
+    counterpoise.save(fitted, tmp_path / "model")
+    loaded = counterpoise.load(tmp_path / "model")
+    assert loaded.predict(X).tolist() == fitted.predict(X).tolist()
+    assert loaded.check_goals() == fitted.check_goals()
+    whole = fitted.rebalance(X, Y, alpha=1.0, sensitive_features={"sex": SEX})
+    np.testing.assert_allclose(fitted.rebalance(alpha=1.0).value_, whole.value_, atol=1e-6)
+    with pytest.raises(ValueError, match=r"do not tell CVaR\(alpha=0.2\): pass X and y"):
+        fitted.rebalance(alpha=0.2)

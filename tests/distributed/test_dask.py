@@ -17,7 +17,7 @@ from counterpoise.learners import HistogramTree
 dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
 dd = pytest.importorskip("dask.dataframe")
-distributed = pytest.importorskip("distributed")
+distributed = pytest.importorskip("dask.distributed")
 
 pytestmark = pytest.mark.filterwarnings("default")  # those of Dask are not ours
 

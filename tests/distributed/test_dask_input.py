@@ -9,7 +9,7 @@ from counterpoise.learners import Stump
 
 da = pytest.importorskip("dask.array")
 dd = pytest.importorskip("dask.dataframe")
-distributed = pytest.importorskip("distributed")
+distributed = pytest.importorskip("dask.distributed")
 dask = pytest.importorskip("dask")
 delayed = dask.delayed
 

@@ -10,7 +10,7 @@ import pytest
 from counterpoise.distributed import DaskAdaLPBoostClassifier, DaskGoalClassifier
 from counterpoise.learners import HistogramTree
 
-distributed = pytest.importorskip("distributed")
+distributed = pytest.importorskip("dask.distributed")
 pytest.importorskip("lightgbm")
 
 pytestmark = pytest.mark.filterwarnings("default")  # those of Dask are not ours

@@ -8,7 +8,7 @@ table of all rows would, whatever their number; and what a model says enters as 
 from collections.abc import Hashable
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -140,6 +140,18 @@ class CellAnswers(Answers):
     """Answers about cells, whose rows a model may tell different things."""
 
     said: AnyArray | None = None  # (n_cells, n_models, n_classes): shares
+
+    tells_tails: ClassVar[bool] = False
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """Return the number of rows of each dataset that the models were asked about."""
+        return {TRAIN: len(self._shares_of_cells()), **super().sizes}
+
+    @property
+    def pool_sizes(self) -> set[int]:
+        """Return how many models the answers are of."""
+        return {self._shares_of_cells().shape[1], *super().pool_sizes}
 
     def with_dataset(self, name: str, table: Table, said: BitRows | AnyArray | None) -> Answers:
         """Return the same answers with another dataset; other rows in the place of the cells are rows again."""

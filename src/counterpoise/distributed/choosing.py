@@ -15,7 +15,7 @@ from counterpoise.mixtures.game import Choice, Selection
 from counterpoise.solvers.mixture import minimize_cvar_over
 from counterpoise.solvers.result import MixtureSolution
 from counterpoise.solvers.tail import TailOracle
-from counterpoise.theory.risks import CVaR, Risk, WorstGroup
+from counterpoise.theory.risks import CVaR, Mean, Risk, WorstGroup
 
 
 def check_aim(aim: Aim) -> None:
@@ -44,7 +44,7 @@ def evidence_of(cells: Cells, answers: CellAnswers) -> Evidence:
 
 def choose_over(shards: Shards, evidence: Evidence, aim: Aim) -> tuple[Selection, Choice]:
     """Choose the mixture, or raise ``InfeasibleGoals`` where none meets the goals."""
-    selection = select(evidence, aim)
+    selection = select(evidence, aim._replace(objective=Mean()) if _is_tail(aim) else aim)
     game = posed(within_budget(selection, aim), aim)
     if not _is_tail(aim):  # linear in the rows, or in the means of groups: cells tell all
         return selection, _mixed(game.solve() if aim.mixture == "optimal" else None, game.value, selection, aim)

@@ -88,6 +88,7 @@ class Answers:
     codes: dict[str, AnyArray] = field(default_factory=dict)  # of more answers: the code that each model says
 
     _added_later: ClassVar[dict[str, Any]] = {"codes": {}}  # than some files of saved models
+    tells_tails: ClassVar[bool] = True  # whether each row is one, and not a mean of many
 
     def with_dataset(self, name: str, table: Table, said: BitRows | AnyArray | None) -> "Answers":
         """Return the same answers with another dataset, or another table for one."""

@@ -107,6 +107,8 @@ def _risk_or_rate(alpha: float | None, objective: Any) -> Risk | Rate:
 def select(evidence: Evidence, aim: Aim) -> Selection:
     """Return the rows with what is asked of mixtures on them."""
     losses, sample_weight, groups, answers = evidence
+    if not answers.tells_tails:
+        _require_means(aim.objective)
     table = answers.tables[TRAIN]
     asked = Selection(losses, sample_weight, None, goal_rows(answers, aim.goals))
     if isinstance(aim.objective, Rate):
@@ -117,6 +119,15 @@ def select(evidence: Evidence, aim: Aim) -> Selection:
         return asked
     rows = RiskRows(row_count(asked), losses.shape[1], lambda names: groups_by(names, table, groups))
     return asked._replace(risk=aim.objective.bind(rows))
+
+
+def _require_means(objective: Risk | Rate) -> None:
+    """Refuse a risk that is no mean, of all rows or of groups, where only means are known."""
+    if isinstance(objective, Risk) and not isinstance(objective, WorstGroup) and objective.tail_fraction != 1.0:
+        raise ValueError(
+            f"Of rows in shards only the means of groups are kept, which do not tell {objective!r}: pass X and y to "
+            "choose on, or fit again."
+        )
 
 
 def row_count(selection: Selection) -> float:
