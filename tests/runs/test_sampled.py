@@ -4,9 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from counterpoise.runs import DataError, GoalsFileError, fit_run, open_run
+from counterpoise.runs import DataError, GoalsFileError, fit_run, open_run, rebalance_run
 from counterpoise.runs.folder import CHECKPOINT
-from counterpoise.runs.use import rebalance_run
 
 N_ROWS = 1500
 GOALS = [
