@@ -20,7 +20,7 @@ _PARQUET = (".parquet", ".pq")
 _NO_COLUMN = re.compile(r"|__index_level_\d+__")  # the index that pandas writes beside the columns
 _MOST_COLUMNS = 100_000  # each costs some fifty microseconds, however few its rows
 _NUMBER = 8  # bytes
-_ROWS = 1 << 18  # read at once where rows are read in parts
+_ROWS, _BUFFER = 1 << 18, 1 << 20  # rows, and bytes of each column, read at once where rows are read in parts
 _LINE = 1 << 14  # bytes of a header that are looked at for what is between columns
 _ENCODED = (
     " Save the file as UTF-8, or name its encoding, such as latin-1, with encoding under [data] of a goals file, or "
@@ -77,10 +77,12 @@ def read_in_parts(path: Path, columns: Sequence[str], *, missing: Sequence[str] 
     import pyarrow.parquet as pq  # noqa: PLC0415
 
     check_columns(columns, column_names(path), path)
-    with _guarded(path, pq.ParquetFile) as file:
-        batches = file.iter_batches(_ROWS, columns=list(columns))
-        while (batch := _guarded(path, lambda _: next(batches, None))) is not None:
-            yield _frame(pa.Table.from_batches([batch]).select(list(columns)), path, missing)
+    # Without a buffer a row group would be held as a whole, and groups that are asked for together one beside another.
+    with _guarded(path, lambda one: pq.ParquetFile(one, pre_buffer=False, buffer_size=_BUFFER)) as file:
+        for group in range(file.num_row_groups):
+            batches = file.iter_batches(_ROWS, row_groups=[group], columns=list(columns))
+            while (batch := _guarded(path, lambda _: next(batches, None))) is not None:  # noqa: B023 - called at once
+                yield _frame(pa.Table.from_batches([batch]).select(list(columns)), path, missing)
 
 
 def read_usable(path: Path, columns: Sequence[str]) -> tuple[Any, list[str]]:
