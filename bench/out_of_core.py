@@ -2,8 +2,9 @@
 
     python bench/out_of_core.py FOLDER [N_ROWS ...]
 
-Generates the files where they are not there yet, 20 float32 columns in row groups of 500,000, and chooses on all of
-them in a process of its own, whose peak is told. The floor is one read of the files.
+Generates the files where they are not there yet, 20 float32 columns in row groups of 500,000. A process of its own,
+whose peak is told, chooses on all of them with a model that is there; another does what ``counterpoise fit`` does: it
+trains on a sample, tests on a fifth of the rows, and chooses on all others. The floor is one read of the files.
 """
 
 import json
@@ -12,6 +13,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pyarrow as pa
@@ -20,6 +22,7 @@ from sklearn.linear_model import LogisticRegression
 
 from counterpoise import MixtureClassifier
 from counterpoise.distributed.files import choose_from_files
+from counterpoise.runs import fit_run
 
 N_FEATURES, GROUP = 20, 500_000
 SIZES = (5_000_000, 20_000_000, 50_000_000)
@@ -28,6 +31,18 @@ GOALS = [
     "recall(train) >= 0.6",
     "positive_rate(train, region=north) >= 0.8 * positive_rate(train, region=south)",
 ]
+
+FIT = """
+alpha = 0.3
+goals = {goals}
+[data]
+files = {files}
+target = "label"
+groups = ["sex", "region"]
+sample = 100000
+[method]
+models = [{{name = "logistic"}}]
+"""
 
 
 def make(path: Path, n_rows: int) -> None:
@@ -77,10 +92,29 @@ def measure(folder: Path) -> None:
     print(json.dumps(told))
 
 
+def measure_fit(folder: Path) -> None:
+    """Fit a goals file on all rows of a folder, and print what it took, and when each part of it was done."""
+    files = [str(file) for file in sorted(folder.glob("*.parquet"))]
+    start, reached = time.perf_counter(), {}
+    with TemporaryDirectory(dir=folder.parent) as work:
+        goals_file = Path(work) / "goals.toml"
+        goals_file.write_text(FIT.format(goals=json.dumps(GOALS), files=json.dumps(files)))
+        run = fit_run(goals_file, on_event=lambda event: reached.update({event: time.perf_counter() - start}))
+        told = {
+            "seconds": round(time.perf_counter() - start, 1),
+            "processor_seconds": round(time.process_time(), 1),
+            "peak_GiB": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20, 2),
+            "reached": {event.partition(" ")[0]: round(at, 1) for event, at in reached.items()},
+            "verdicts": [goal.verdict for goal in run.summary().goals],
+        }
+    print(json.dumps(told))
+
+
 def main() -> None:
     """Measure one size after the other."""
-    if sys.argv[1] == "--measure":
-        measure(Path(sys.argv[2]))
+    ways = {"--measure": measure, "--fit": measure_fit}
+    if sys.argv[1] in ways:
+        ways[sys.argv[1]](Path(sys.argv[2]))
         return
     for n_rows in [int(float(text)) for text in sys.argv[2:]] or SIZES:
         folder = Path(sys.argv[1]) / str(n_rows)
@@ -90,10 +124,10 @@ def main() -> None:
             for group in range(pq.ParquetFile(file).num_row_groups):
                 pq.ParquetFile(file).read_row_group(group)
         floor = time.perf_counter() - start
-        done = subprocess.run(
-            [sys.executable, __file__, "--measure", str(folder)], capture_output=True, text=True, check=True
-        )
-        print(f"{n_rows:>12,} rows, one read {floor:.1f} s: {done.stdout.strip()}", flush=True)
+        for way in ways:
+            command = [sys.executable, __file__, way, str(folder)]
+            done = subprocess.run(command, capture_output=True, text=True, check=True)
+            print(f"{n_rows:>12,} rows, one read {floor:.1f} s, {way}: {done.stdout.strip()}", flush=True)
 
 
 if __name__ == "__main__":

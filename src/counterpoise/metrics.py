@@ -192,6 +192,7 @@ def rate_table(
     *,
     baseline: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
+    counts: ArrayLike | None = None,
     pos_label: Any = None,
     defer_label: Any = None,
     rates: Sequence[str] | None = None,
@@ -210,6 +211,8 @@ def rate_table(
         The labels that the deployed model predicts, for the churn.
     sample_weight : array of shape (n_samples,), optional
         Non-negative; the rates are then weighted, the counts are not.
+    counts : array of shape (n_samples,), optional
+        How many rows each stands for, in the place of weights.
     pos_label : label, optional
         The positive class; by default the last of the sorted classes.
     defer_label : label, optional
@@ -233,7 +236,7 @@ def rate_table(
     sex=M          2            1         1.0000      0.5000  1.0000               1.0000     0.5000
     """
     labels = as_answers(predictions, defer_label)
-    table = Table(labels, y, sensitive_features, baseline, sample_weight=sample_weight)
+    table = Table(labels, y, sensitive_features, baseline, sample_weight=sample_weight, counts=counts)
     classes = two_classes([decided(labels, defer_label), table.y, table.baseline], pos_label=pos_label)
     if defer_label is not None:
         check_defer_label(defer_label, classes.labels)
@@ -247,7 +250,8 @@ def rate_table(
     usual = TABLED if defer_label is None else ["defer_rate", *TABLED]
     asked = {name: named(name, Dataset()) for name in (usual if rates is None else rates)}
     codes, groups = group_codes(table)
-    parts = [_Groups(["all"], np.zeros_like(codes), kinds, sample_weight is not None, table.weights())]
+    n_rows = np.ones(table.n_samples) if table.counts is None else table.counts
+    parts = [_Groups(["all"], np.zeros_like(codes), kinds, sample_weight is not None, table.weights(), n_rows)]
     parts += [parts[0]._replace(names=groups, codes=codes)] if groups else []
     return RateTable([row for part in parts for row in part.rows(asked, unknown)])
 
@@ -260,6 +264,7 @@ class _Groups(NamedTuple):
     kinds: IntArray
     is_weighted: bool
     weights: FloatArray
+    n_rows: FloatArray  # that each stands for
 
     def rows(self, asked: Mapping[str, Rate | Ratio], unknown: Sequence[str]) -> Iterator[RateRow]:
         """Yield the rates of each group."""
@@ -268,7 +273,7 @@ class _Groups(NamedTuple):
         rates = {name: self.values(rate) if known[name] else nothing for name, rate in asked.items()}
         trials = {name: self.trials(rate) if known[name] else None for name, rate in asked.items()}
         n_positives = None if "label" in unknown else self.counts(fractions(recall())[0].bottom)
-        for place, n_samples in enumerate(np.bincount(self.codes, minlength=len(self.names)).tolist()):
+        for place, n_samples in enumerate(self.counts(np.ones(int(self.kinds.max()) + 1))):
             yield RateRow(
                 self.names[place],
                 n_samples,
@@ -298,7 +303,8 @@ class _Groups(NamedTuple):
 
     def counts(self, values: FloatArray) -> list[int]:
         """Return the number of rows that contribute."""
-        return [int(n) for n in np.bincount(self.codes[values[self.kinds] > 0], minlength=len(self.names))]
+        inside = values[self.kinds] > 0
+        return [int(n) for n in np.bincount(self.codes[inside], self.n_rows[inside], len(self.names))]
 
 
 def as_fraction(rate: Rate | Ratio) -> Fraction | None:

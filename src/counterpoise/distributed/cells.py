@@ -22,7 +22,7 @@ from counterpoise.mixtures.answers import TRAIN, Answers, Positive
 from counterpoise.solvers.rows import BitRows
 
 CELL = "cell"  # the name in a shard of the cell of each row
-_MOST_CELLS = 100_000  # that a table of them is worth
+MOST_CELLS = 100_000  # that a table of them is worth
 
 Values = tuple[Hashable, ...]  # the code of the label, the answer of the deployed model, the columns
 
@@ -44,11 +44,12 @@ class Cells(NamedTuple):
         """Return the cells as a table of labelled rows."""
         columns = dict(zip(self.known.columns, list(zip(*self.values, strict=True))[2:], strict=True))
         baseline = np.array([value[1] for value in self.values]) if self.has_baseline else None
-        given = {name: _column(values) for name, values in columns.items()} or None
+        given = {name: column_of(values) for name, values in columns.items()} or None
         return Table(None, self.known.classes[self.labels], given, baseline, sample_weight=self.mass)
 
 
-def _column(values: tuple[Hashable, ...]) -> AnyArray:
+def column_of(values: tuple[Hashable, ...]) -> AnyArray:
+    """Return values as an array, of objects where some are missing."""
     column = np.empty(len(values), dtype=object)
     column[:] = values
     return column if None in values else np.array(values)
@@ -70,10 +71,10 @@ def in_order(value: Values) -> tuple[Any, ...]:
 
 def require_few(n_cells: int, known: Known) -> None:
     """Refuse columns that tell the rows into too many cells."""
-    if n_cells > _MOST_CELLS:
+    if n_cells > MOST_CELLS:
         raise ValueError(
             f"The columns {', '.join(known.columns)} tell the rows into {n_cells} different groups, more than "
-            f"{_MOST_CELLS}. Name only columns that goals or by speak of, and cut numbers into a few ranges first."
+            f"{MOST_CELLS}. Name only columns that goals or by speak of, and cut numbers into a few ranges first."
         )
 
 
@@ -87,7 +88,11 @@ def _parts(shard: Shard) -> list[AnyArray]:
 
 def coded_cells(shard: Shard) -> tuple[IntArray, list[Values]]:
     """Return the number of each row's cell among those of the shard, and the values of those."""
-    parts = _parts(shard)
+    return coded(_parts(shard))
+
+
+def coded(parts: list[AnyArray]) -> tuple[IntArray, list[Values]]:
+    """Return which of the different combinations of values each row has, and those."""
     codes, levels = np.zeros(len(parts[0]), dtype=np.int64), list[tuple[list[Hashable], IntArray]]()
     for part in parts:
         values, own = _levels(part)

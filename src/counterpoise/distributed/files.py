@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from counterpoise.distributed.cells import CELL, Cells, Values, coded_cells, in_
 from counterpoise.distributed.collections import Load, Rows, column_names, parquet_parts
 from counterpoise.distributed.fitting import Prepared, check, decide_over
 from counterpoise.distributed.lumps import SCORES
-from counterpoise.distributed.rows import CODES, MASS, Facts, X, agreed, encode, facts_of, known_of
+from counterpoise.distributed.rows import BASELINE, CODES, MASS, Facts, X, agreed, encode, facts_of, known_of
 from counterpoise.learners.binning import sample_places
 from counterpoise.mixtures.answers import find_positive
 from counterpoise.mixtures.class_scores.probabilities import any_scorer
@@ -66,9 +66,26 @@ def choose_from_files(
     """
     if not getattr(model, "scores", False):
         raise ValueError(f"Rows in files are for rules of scores: set scores=True; got {type(model).__name__} without.")
-    check(model)
     names = None if sensitive_features is None else list(sensitive_features)
-    parts = _Parts(parquet_parts(files), Load(Rows(files, y, names, baseline, sample_weight).named(), takes_texts=True))
+    load = Load(Rows(files, y, names, baseline, sample_weight).named(), takes_texts=True)
+    return choose_from_parts(model, _Groups(parquet_parts(files), load), folder)
+
+
+class Parts(Protocol):
+    """Rows that are read some at a time, as often as wanted."""
+
+    @property
+    def has_baseline(self) -> bool: ...
+    def facts(self) -> Iterator[Facts]:
+        """Return what is known of each part."""
+
+    def whole(self) -> Iterator[Shard]:
+        """Return one part after the other."""
+
+
+def choose_from_parts(model: Any, parts: Parts, folder: str | Path | None = None) -> Any:
+    """Fit a ``MixtureClassifier`` with ``scores=True`` to rows that are read in parts, and return it."""
+    check(model)
     with TemporaryDirectory(dir=folder) as spool:
         rows = _spooled(model, parts, Path(spool))
         try:
@@ -77,11 +94,16 @@ def choose_from_files(
             rows.shards.close()
 
 
-class _Parts(NamedTuple):
-    """Row groups, and what makes a shard of some."""
+class _Groups(NamedTuple):
+    """Row groups of Parquet files, and what makes a shard of some."""
 
     groups: list[tuple[str, int]]
     load: Load
+
+    @property
+    def has_baseline(self) -> bool:
+        """Tell whether a column holds what the deployed model says."""
+        return self.load.named.get(BASELINE) is not None
 
     def whole(self) -> Iterator[Shard]:
         """Return the rows of one group after the other."""
@@ -96,7 +118,7 @@ class _Parts(NamedTuple):
             yield facts_of(part)._replace(names=names, n_features=len(names))
 
 
-def _spooled(model: Any, parts: _Parts, folder: Path) -> Prepared:
+def _spooled(model: Any, parts: Parts, folder: Path) -> Prepared:
     """Write the scores and the cell of every row down, and return them as shards."""
     found = list(parts.facts())
     classes, weight = agreed(found)
@@ -107,7 +129,7 @@ def _spooled(model: Any, parts: _Parts, folder: Path) -> Prepared:
     spool = _Spool(folder, sum(one.n_rows for one in found), len(named), weighs=weight is not None)
     masses = [spool.add(part, model._members, classes, weight) for part in parts.whole()]  # noqa: SLF001 - ours
     known = known_of(found, classes, masses)
-    cells = Cells(*spool.settled(), known, parts.load.named.get("baseline") is not None)
+    cells = Cells(*spool.settled(), known, parts.has_baseline)
     require_few(len(cells.values), known)
     return Prepared(LocalShards(spool.sources()), cells, stack_rows(spool.sample))
 

@@ -206,8 +206,7 @@ class Views:
         if rows not in self._found:
             table, mask = table_of(self._tables, rows.name), self._mask(rows)
             places = np.arange(table.n_samples) if mask is None else np.flatnonzero(mask)
-            weights = np.ones(places.size) if table.sample_weight is None else table.sample_weight[places]
-            self._found[rows] = places, weights
+            self._found[rows] = places, table.weights(places)
         return self._found[rows]
 
     def exact(self, rows: Dataset) -> list[FloatArray]:

@@ -209,8 +209,8 @@ def _sums(rows: Dataset, kinds: Kinds, views: Views, predicted: FloatArray | Non
         said = predicted.argmax(axis=1) if predicted.ndim > 1 else predicted
         said = said if places.size == said.size else said[places]  # all of them, in their order
         numbers = numbers * n_answers + kinds.numbers(2, said.astype(np.int64))
-        return _by_kind(numbers, len(kinds.all), weights, views.heaviest(rows.name))
-    found = _by_kind(numbers, len(kinds.all) // n_answers, weights, views.heaviest(rows.name))
+        return _by_kind(numbers, len(kinds.all), weights, views, rows.name)
+    found = _by_kind(numbers, len(kinds.all) // n_answers, weights, views, rows.name)
     counts, totals = (np.outer(one, kinds.planned).ravel() for one in (found.counts, found.totals))
     spread = None if found.spread is None else np.kron(found.spread, np.array(kinds.planned)[:, None])
     return _Sums(counts, totals, spread, found.levels)
@@ -226,7 +226,11 @@ def _known(rows: Dataset, kinds: Kinds, views: Views, places: IntArray) -> IntAr
     return numbers
 
 
-def _by_kind(kinds: IntArray, n_kinds: int, weights: FloatArray, heaviest: float | None) -> _Sums:
+def _by_kind(kinds: IntArray, n_kinds: int, weights: FloatArray, views: Views, name: str) -> _Sums:
+    if views.table(name).counts is not None:
+        counts = np.bincount(kinds, weights, n_kinds).astype(np.float64)
+        return _Sums(counts, counts, None, np.ones(1))
+    heaviest = views.heaviest(name)
     counts = np.bincount(kinds, minlength=n_kinds).astype(np.float64)
     if heaviest is None and weights.size and weights[0] == 1.0 and (weights == 1.0).all():
         return _Sums(counts, counts, None, np.ones(1))

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from counterpoise._base.checks import EQUAL, check_largest_weight, check_positive, check_sample_weight
+from counterpoise._base.checks import EQUAL, check_largest_weight, check_positive, check_sample_weight, check_vector
 from counterpoise._base.types import AnyArray, ArrayLike, BoolArray, FloatArray, IntArray
 from counterpoise.goals.classes import Classes, find_classes
 from counterpoise.goals.levels import Levels, as_number, as_truth, combined, find_levels
@@ -37,6 +37,9 @@ class Table:
         The most that a row of the population can weigh, in the units of ``sample_weight``, known before the rows were
         drawn. What is said about the population (audits, goals with a confidence) needs it unless all weights are
         equal: rows that were not drawn may weigh more than these.
+    counts : array of shape (n_samples,), optional
+        How many rows each stands for, whole numbers: rows that are alike in all that goals may ask need be there once,
+        and rates, intervals and verdicts are those of all of them. Not together with ``sample_weight``.
 
     Examples
     --------
@@ -45,6 +48,7 @@ class Table:
     Table(n_samples=3, labelled, columns=['sex'])
     """
 
+    counts: FloatArray | None = None  # files of earlier versions have none
     largest_weight: float | None = None  # files of earlier versions have none
     _unit = 1.0  # what the heaviest row weighs, whose weight is kept as 1
 
@@ -57,6 +61,7 @@ class Table:
         *,
         sample_weight: ArrayLike | None = None,
         largest_weight: float | None = None,
+        counts: ArrayLike | None = None,
     ) -> None:
         if isinstance(X, Mapping):
             raise TypeError(
@@ -71,6 +76,8 @@ class Table:
         self.y = _labels(y, "y", self.n_samples)
         self.baseline = _labels(baseline, "baseline", self.n_samples)
         self.sample_weight = check_sample_weight(sample_weight, self.n_samples)
+        if counts is not None:
+            self.counts = _counts(counts, sample_weight, self.n_samples)
         if largest_weight is not None:
             self.largest_weight, self._unit = check_largest_weight(largest_weight, sample_weight)
         for name, values in self._own_columns.items():
@@ -103,9 +110,11 @@ class Table:
             raise ValueError(f"X must have one column {name!r} to select rows by; got {values.shape[1]} of that name.")
         return values
 
-    def weights(self) -> FloatArray:
-        """Return the weight of each row."""
-        return np.ones(self.n_samples) if self.sample_weight is None else self.sample_weight
+    def weights(self, places: Any = slice(None)) -> FloatArray:
+        """Return the weight of each row, or of those at some places: how many rows it stands for, where it is told."""
+        given = self.sample_weight if self.counts is None else self.counts
+        n_rows = self.n_samples if isinstance(places, slice) else len(places)
+        return np.ones(n_rows) if given is None else given[places]
 
     def heaviest(self, name: str) -> float | None:
         """Return the most that a row of the population can weigh, in the units of the weights kept.
@@ -132,7 +141,8 @@ class Table:
 
     def replaced(self, **parts: Any) -> "Table":
         """Return the same table with some parts replaced."""
-        has = {"X": self.X, "y": self.y, "baseline": self.baseline, "sample_weight": self.sample_weight}
+        names = ("X", "y", "baseline", "sample_weight", "counts")
+        has = {name: getattr(self, name) for name in names}
         return Table(**{"sensitive_features": self._own_columns or None, **has, **parts}).weighed_as(self)
 
     def beside(self, sensitive_features: Any, baseline: ArrayLike | None) -> "Table":
@@ -147,15 +157,16 @@ class Table:
         """Return some rows with their labels and weights, and features only where they are a data frame's."""
         columns = {name: values[places] for name, values in self._own_columns.items()}
         X = _rows_at(self.X, places) if hasattr(self.X, "iloc") else None
-        baseline = _rows_at(self.baseline, places)
-        return Table(X, y, columns or None, baseline, sample_weight=sample_weight).weighed_as(self, places)
+        baseline, counts = _rows_at(self.baseline, places), _rows_at(self.counts, places)
+        weighed = {"sample_weight": sample_weight, "counts": counts}
+        return Table(X, y, columns or None, baseline, **weighed).weighed_as(self, places)
 
     def only(self, places: AnyArray) -> "Table":
         """Return some of the rows with all that belongs to them."""
         columns = {name: values[places] for name, values in self._own_columns.items()}
-        parts = self.X, self.y, self.baseline, self.sample_weight
-        X, y, baseline, weights = (_rows_at(part, places) for part in parts)
-        return Table(X, y, columns or None, baseline, sample_weight=weights).weighed_as(self, places)
+        parts = self.X, self.y, self.baseline, self.sample_weight, self.counts
+        X, y, baseline, weights, counts = (_rows_at(part, places) for part in parts)
+        return Table(X, y, columns or None, baseline, sample_weight=weights, counts=counts).weighed_as(self, places)
 
     def without_features(self) -> "Table":
         """Return the same table without X, but for the columns of a data frame by which goals can tell groups apart."""
@@ -211,7 +222,7 @@ class Table:
 
     def _check_loaded(self) -> None:
         """Check what came from a file."""
-        parts = [self.y, self.baseline, self.sample_weight, *self._own_columns.values()]
+        parts = [self.y, self.baseline, self.sample_weight, self.counts, *self._own_columns.values()]
         if any(part is not None and part.shape != (self.n_samples,) for part in parts):
             raise ValueError(f"a table of {self.n_samples} rows has columns of other lengths")
         if self.largest_weight is not None:
@@ -345,6 +356,17 @@ def _n_samples(X: Any, y: Any, baseline: Any, columns: Mapping[str, AnyArray]) -
         if values is not None:
             return len(values)
     raise ValueError("A Table needs rows: X, y, a baseline or sensitive_features; got none of them.")
+
+
+def _counts(counts: ArrayLike, sample_weight: Any, n_samples: int) -> FloatArray:
+    found = check_vector(counts, "counts", n_samples, "how many rows each stands for")
+    if sample_weight is not None:
+        raise ValueError("counts are numbers of rows that weigh the same; got sample_weight beside them. Pass one.")
+    odd = np.flatnonzero((found < 0) | (found != np.round(found)))
+    if odd.size or not found.any():
+        got = f"{found[odd[0]]:g} in row {odd[0]}" if odd.size else "zeros only"
+        raise ValueError(f"counts must be whole numbers of at least 0, some above it; got {got}.")
+    return found
 
 
 def _labels(values: ArrayLike | None, name: str, n_samples: int) -> AnyArray | None:

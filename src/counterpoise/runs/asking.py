@@ -195,12 +195,49 @@ class AskedRules(AskedModel):
         return seen_by_last(self.model, self.part(name).X)
 
 
+class AskedCounts(AskedModel):
+    """Rules that were asked already, about rows of which those that are alike are there once."""
+
+    def says(self, method: str, name: str) -> AnyArray | None:
+        """Return the labels that a method gives to rows."""
+        return self.part(name).told[{MIXTURE: 0, FIRST: 1}[method]]
+
+    def shares(self, method: str, name: str) -> FloatArray | None:
+        """Return how likely a draw says each class of each row; None for plain training."""
+        if method != MIXTURE or not self.is_drawn:
+            return None
+        said = np.column_stack(self.part(name).told[2:]) @ self.estimator.mixture_
+        is_positive = self.data.classes == self.data.positive
+        return np.asarray(np.where(is_positive, said[:, None], 1.0 - said[:, None]))
+
+    def row_losses(self, split: str) -> dict[str, FloatArray]:
+        """Return the probability that a draw errs on each row of a split."""
+        shares = self.shares(MIXTURE, split)
+        return {} if shares is None else {MIXTURE: self._lost(shares, split)}
+
+    def member_errors(self, split: str) -> list[float]:
+        """Return how often each rule errs on a split."""
+        part = self.part(split)
+        is_positive = part.labels == self.data.positive
+        return [float(np.average(said != is_positive, weights=part.counts)) for said in part.told[2:]]
+
+
+def told_by(model: Any, part: Part, positive: Any) -> list[AnyArray]:
+    """Return what rules say of rows, as ``Part.told`` keeps it: drawn, plain training, and whether each says yes."""
+    rows, rules, usual = last_step(model)._asked_rows(part.X, **looked_at(part))  # noqa: SLF001 - of our own kind
+    place = rules.pool.classes.tolist().index(positive)
+    each = [rules.shares_by(number, rows)[:, place].astype(np.int8) for number in range(rules.shares.size)]
+    return [rules.decide(rows, part.X), usual.decide(rows, part.X), *each]
+
+
 def _decider(asked: AskedRows, method: str) -> Mixture:
     return asked.rules if method == MIXTURE else asked.usual
 
 
 def asked_of(model: Any, data: Data, plain: Any) -> AskedModel:
     """Return what asks a model."""
+    if data.splits and all(part.counts is not None for part in data.splits.values()):
+        return AskedCounts(model, data, plain)
     if has_rules(model):
         return AskedRules(model, data, plain)
     kind = AskedPool if keeps_answers(model) else AskedModels if mixes(model) else AskedModel

@@ -19,7 +19,7 @@ from counterpoise.runs.reading import column_names, read_frame
 from counterpoise.runs.settings import RunSettings
 from counterpoise.runs.written import written_as
 
-_SET_ASIDE = 0.2  # of the rows, by default, to choose on and to test on
+SET_ASIDE = 0.2  # of the rows, by default, to choose on and to test on
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,9 +32,21 @@ class Part:
     weights: FloatArray | None
     baseline: AnyArray | None
     largest_weight: float | None = None  # that a row of their population can have
+    counts: FloatArray | None = None  # how many rows each stands for, where rows that are alike are there once
+    told: tuple[AnyArray, ...] = ()  # what was said of these: by the model, by plain training, by each of the rules
 
     def __len__(self) -> int:
         return len(self.X)
+
+    @property
+    def n_rows(self) -> int:
+        """Return how many rows there are."""
+        return len(self) if self.counts is None else int(self.counts.sum())
+
+    @property
+    def mass(self) -> FloatArray | None:
+        """Return what each row weighs, or how many it stands for; None where all weigh the same."""
+        return self.weights if self.counts is None else self.counts
 
     @property
     def labels(self) -> AnyArray:
@@ -45,6 +57,7 @@ class Part:
     def table(self, X: Any = None) -> Table:
         """Return the rows as goals see them, with other features for the models where given."""
         weighed: dict[str, Any] = {"sample_weight": self.weights, "largest_weight": self.largest_weight}
+        weighed["counts"] = self.counts
         return Table(self.X if X is None else X, self.y, self.groups or None, self.baseline, **weighed)
 
     def with_all_columns(self, X: Any) -> Table:
@@ -75,6 +88,7 @@ class Data(NamedTuple):
     extra: dict[str, Part]
     said: dict[str, AnyArray]  # of these: what the models of a pool said, or their scores, as far as they were asked
     deployed: Any = None  # the deployed model, where its file is named
+    rest: Any = None  # the rows beside a sample of them, ``runs.sampled.Rest``
 
     @property
     def chosen_on(self) -> str:
@@ -93,6 +107,11 @@ def data_files(settings: RunSettings, folder: Path) -> list[Path]:
 
 def load_data(settings: RunSettings, folder: Path) -> Data:
     """Read what the settings name, with paths relative to ``folder``, and split it."""
+    if settings.data.sample is not None:
+        raise DataError(
+            "The rows of this run were read in parts (data.sample), and only counts of them were kept: to choose anew, "
+            "fit a goals file with the other goals. evaluate and predict take other files."
+        )
     with written_as(settings.data.written):
         return _load_data(settings, folder)
 
@@ -101,9 +120,9 @@ def _load_data(settings: RunSettings, folder: Path) -> Data:
     asked = settings.data
     main = [folder / name for name in asked.files]
     names = parts_of.feature_names(column_names(main[0]), settings, main[0])
-    frame = _read_all(main, _wanted(settings, names), settings)
+    frame = _read_all(main, wanted_columns(settings, names), settings)
     columns = parts_of.find_columns(frame, names, asked)
-    whole = _part(frame, columns, settings, main[0], largest_weight=asked.largest_weight)
+    whole = part_of(frame, columns, settings, main[0], largest_weight=asked.largest_weight)
     named = _named_rows(frame, settings.splits.column, main[0])
     del frame
     classes = parts_of.check_classes(whole.labels, asked.positive, asked.target, main[0])
@@ -144,10 +163,11 @@ def read_part(
         optional = [name for name in (*asked.groups, asked.weights, asked.baseline) if name in known]
         wanted = dict.fromkeys([*columns.features, *optional, *([asked.target] if labelled else [])])
         frame = _read_all(files, list(wanted), settings, columns.texts)
-    return _part(frame, columns, settings, files[0], labelled=labelled, largest_weight=largest_weight)
+    return part_of(frame, columns, settings, files[0], labelled=labelled, largest_weight=largest_weight)
 
 
-def _wanted(settings: RunSettings, features: Sequence[str]) -> list[str]:
+def wanted_columns(settings: RunSettings, features: Sequence[str]) -> list[str]:
+    """Return the columns of a file that a run reads."""
     asked = settings.data
     others = [asked.target, *asked.groups, asked.weights, asked.baseline, settings.splits.column]
     return list(dict.fromkeys([*features, *(name for name in others if name is not None)]))
@@ -170,26 +190,27 @@ def _read_all(files: Sequence[Path], names: Sequence[str], settings: RunSettings
             )
     if mixed:
         frames = [read_frame(path, names, missing=asked.missing, texts=[*texts, *mixed]) for path in files]
-    return _joined(frames, {name for name in names if any(is_text[name])})
+    return joined(frames, {name for name in names if any(is_text[name])})
 
 
-def _joined(frames: Sequence[Any], texts: Collection[str]) -> Any:
+def joined(frames: Sequence[Any], texts: Collection[str]) -> Any:
+    """Return the rows of frames together; columns of texts as categories of all of them."""
     import pandas as pd  # noqa: PLC0415 - heavy, and optional
     from pandas.api.types import union_categoricals  # noqa: PLC0415
 
-    joined = {}
+    found = {}
     for name in frames[0].columns:
         columns = [frame[name] for frame in frames]
         if name in texts:
             pieces = [parts_of.as_texts(one) for one in columns]
             known = sorted(set().union(*(one.categories for one in pieces)))
-            joined[name] = union_categoricals([one.set_categories(known) for one in pieces])
+            found[name] = union_categoricals([one.set_categories(known) for one in pieces])
         else:
-            joined[name] = np.concatenate(columns)
-    return pd.DataFrame(joined, copy=False)
+            found[name] = np.concatenate(columns)
+    return pd.DataFrame(found, copy=False)
 
 
-def _part(
+def part_of(
     frame: Any,
     columns: Columns,
     settings: RunSettings,
@@ -198,6 +219,7 @@ def _part(
     labelled: bool = True,
     largest_weight: float | None = None,
 ) -> Part:
+    """Return the rows of a frame by the parts that its columns play."""
     asked = settings.data
     X = parts_of.features_of(frame, columns, path)
     if settings.preprocessing.missing == "refuse":
@@ -243,7 +265,7 @@ def _split(whole: Part, settings: RunSettings, named: dict[str, AnyArray]) -> di
     method = METHODS[settings.method.name]
     chooses = method.does == "mixes" and not method.crosses
     shares = {}
-    for name, default in ((VALIDATION, _SET_ASIDE if chooses else 0), (TEST, _SET_ASIDE)):
+    for name, default in ((VALIDATION, SET_ASIDE if chooses else 0), (TEST, SET_ASIDE)):
         given, files = getattr(asked, name), getattr(asked, f"{name}_files")
         if name in named and not (given is None and files is None):
             raise DataError(f"splits.{name}: column {asked.column!r} has {name} rows already. Take one of them away.")

@@ -20,7 +20,7 @@ _RATES = (0.0, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.5)  # of a curve
 
 def error_and_deferral(judge: Judge, method: str, split: str, losses: FloatArray) -> dict[str, float]:
     """Return how many rows are decided wrongly, deferred, and wrong among the decided, given the losses of all."""
-    weights, deferred = judge.data.splits[split].weights, judge.deferred(method, split)
+    weights, deferred = judge.data.splits[split].mass, judge.deferred(method, split)
     mean = float(np.average(losses, weights=weights))
     if deferred is None or judge.deferral is None:
         return {"error": mean}

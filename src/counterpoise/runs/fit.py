@@ -37,6 +37,7 @@ from counterpoise.runs.methods import (
 )
 from counterpoise.runs.output import writing
 from counterpoise.runs.room import with_room
+from counterpoise.runs.sampled import counted_data, fit_on_sample, load_sample, seen_by_goals
 from counterpoise.runs.settings import MethodSettings, RunSettings
 from counterpoise.theory.risks import Risk, RiskRows
 
@@ -92,10 +93,11 @@ def fit_run(
 
     with writer.claim(prints) as is_to_do:
         if is_to_do:
-            data = load_data(settings, path.parent)
-            goals = checked_goals(settings, data)
-            check_objective(settings, data)
-            check_rules(settings, data)
+            data = (load_data if settings.data.sample is None else load_sample)(settings, path.parent)
+            seen = seen_by_goals(data)
+            goals = checked_goals(settings, seen)
+            check_objective(settings, seen)
+            check_rules(settings, seen)
             work = Work(settings, data, goals, folder / CHECKPOINT, tell, say, writer.save_model, content)
             resumes = writer.begin(content, settings, data.columns, prints, path.parent)
             counts = ", ".join(f"{len(part)} {name}" for name, part in data.splits.items())
@@ -119,7 +121,8 @@ def checked_goals(settings: RunSettings, data: Data) -> tuple[Goal, ...]:
     for split, part in data.splits.items() if goals else ():
         for goal, error in zip(goals, why_not_asked(goals, part, data), strict=True):
             if error is not None:
-                raise DataError(f"The goal {short(goal)} cannot be asked of the {split} rows: {error}") from error
+                hint = "" if data.rest is None else " With data.sample its columns must be named in data.groups."
+                raise DataError(f"The goal {short(goal)} cannot be asked of the {split} rows: {error}{hint}") from error
     return goals
 
 
@@ -204,13 +207,14 @@ def _fit(work: Work, writer: Writer, prints: Prints, command: str) -> None:
         model = kept_model(writer.folder / MODEL, work.say, damaged)
         if model is None:
             with told_cautions(work.say):
-                model = with_room(work, fit_model(work))
+                model = with_room(work, fit_model(work) if work.data.rest is None else fit_on_sample(work))
             writer.save_model(model)
         seconds = time.monotonic() - started
         work.say(f"fitted in {seconds:.1f} s; measures it on every split")
         if work.settings.method.name != POOL:  # whose bar goes on while its models are asked
             work.tell(RunProgress(0, 0, "measuring", seconds, 0.0))
-        judge = Judge(work.settings, work.data, model, work.goals, plain_model(work))
+        data = work.data if work.data.rest is None else counted_data(work, model)
+        judge = Judge(work.settings, data, model, work.goals, plain_model(work))
         rows, texts = measure_all(judge, seconds)
         texts["commands"] = [command, shlex.join(["counterpoise", "report", writer.folder.name])]
         writer.save_said(work.data.said, prints)

@@ -220,7 +220,7 @@ def _fit_pool(work: Work) -> Any:
     pool = []
     for number, asked in enumerate(method.models, start=1):
         with naming(work, asked, number - 1):
-            pool.append((asked.title or f"{number}: {describe(asked)}", _pool_member(work, asked, number)))
+            pool.append((asked.title or f"{number}: {describe(asked)}", pool_member(work, asked, number)))
         pace.step(number, asked.title or describe(asked))
     parts = {"alpha": work.settings.alpha, "pos_label": work.pos_label}
     mixture = make(method, seed=work.settings.seed, key=work.key, estimators=pool, **parts)
@@ -273,7 +273,7 @@ def kept_model(path: Path, say: Say, damaged: str) -> Any:
         return None
 
 
-def _pool_member(work: Work, asked: ModelSettings, number: int) -> Any:
+def pool_member(work: Work, asked: ModelSettings, number: int) -> Any:
     """Return a model of the pool: from the checkpoint where it was fitted before, else fitted and kept there."""
     if asked.name == DEPLOYED:
         return work.data.deployed

@@ -15,6 +15,7 @@ from counterpoise.persist.files import read_file
 from counterpoise.runs.errors import GoalsFileError, listed, short, twice_in
 from counterpoise.runs.methods import DEPLOYED, METHODS, Found, check_method, defers
 from counterpoise.runs.quantities import SPLITS, TRAIN
+from counterpoise.runs.sample_faults import sample_faults
 from counterpoise.runs.settings import MethodSettings, RunSettings, SplitSettings
 from counterpoise.runs.toml_shape import too_deep
 
@@ -115,6 +116,7 @@ def _faults(settings: RunSettings) -> Found:
     yield from _written_faults(settings)
     yield from _file_faults(settings)
     yield from _split_faults(settings.splits)
+    yield from sample_faults(settings)
     yield from ((("method", *key), message) for key, message in check_method(method))
     yield from _deferral_faults(method)
     if settings.goals and method.enforce_goals:

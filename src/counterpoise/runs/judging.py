@@ -116,7 +116,7 @@ class Judge:
         rows = RiskRows(
             row_count(chosen_on), chosen_on.losses.shape[1], lambda names: groups_by(names, part.table(), codes)
         )
-        return risk.bind(rows).value(losses, part.weights)
+        return risk.bind(rows).value(losses, part.mass)
 
     def expected_objective(self, rate: Any, method: str, split: str) -> float | None:
         """Return a rate in expectation over the draws; None where the method or the rows have none."""
@@ -131,7 +131,7 @@ class Judge:
     def rates(self, split: str) -> RateTable:
         """Return the rates of all groups; where no class is the positive one, how often answers are wrong."""
         positive, part, said = self.data.positive, self.data.splits[split], self.decisions(split)
-        told: Any = {"sample_weight": part.weights, "pos_label": True}
+        told: Any = {"sample_weight": part.weights, "counts": part.counts, "pos_label": True}
         if positive is None:
             truth, is_said = np.ones(said.size, dtype=np.bool_), said == part.labels
             told["rates"] = ["error_rate"]

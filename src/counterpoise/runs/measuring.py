@@ -47,6 +47,7 @@ _LONG = re.compile(r"\d+\.\d{5,}")  # number in a text
 _POINTS, _POINTS_OF_MANY = 21, 5  # of a frontier; fewer where rules must be found for each
 _FRONTIER_TOL = 1e-4  # gap of its points: a figure shows no less
 _NEAR = 0.1  # on either side of a bound, where the range of those that can be met is not known beforehand
+_COUNTED = "the rows were read in parts, and only counts of them were kept"
 _ROUNDING = 1e-9  # by which an estimate may seem outside its bound: sums over rows are not exact
 
 
@@ -96,7 +97,7 @@ def measure_answers(judge: Judge, split: str, words: dict[str, Any], shares: Seq
         "objective": {"kind": OWN},
         **_deferral_text(judge),
         **class_texts(judge),
-        "data": [f"{data.name}: {len(data.splits[split])} rows; target {judge.settings.data.target}{positive}."],
+        "data": [f"{data.name}: {data.splits[split].n_rows} rows; target {judge.settings.data.target}{positive}."],
         "why": reasons | {"segments": "the answers came without the tail that counts"},
     }
     return Measured(rows, texts | words)
@@ -124,15 +125,16 @@ def _rows_of(judge: Judge, numbers: Iterable[Number]) -> list[ResultRow]:
 
 def _data_rows(judge: Judge, split: str) -> Iterator[ResultRow]:
     """Yield how many rows a split has, and of which classes."""
-    labels = judge.data.splits[split].labels
-    yield _row(judge, "data", "rows", split, len(labels))
+    part = judge.data.splits[split]
+    yield _row(judge, "data", "rows", split, part.n_rows)
     for label in judge.data.classes:
-        yield _row(judge, "data", "class share", split, float(np.mean(labels == label)), settings=str(label))
+        share = float(np.average(part.labels == label, weights=part.counts))
+        yield _row(judge, "data", "class share", split, share, settings=str(label))
 
 
 def loss_rows(judge: Judge, split: str) -> Iterator[ResultRow]:
     """Yield the error, the CVaR of the loss at many tail fractions and the share of deferred rows, by method."""
-    weights = judge.data.splits[split].weights
+    weights = judge.data.splits[split].mass
     alphas = np.unique([*_ALPHAS, float(judge.settings.alpha)])
     alphas[-1] = 1.0
     for method, losses in judge.row_losses(split).items():
@@ -250,7 +252,7 @@ def _share_rows(judge: Judge, split: str) -> Iterator[ResultRow]:
 def _texts(judge: Judge, judged: str) -> dict[str, Any]:
     """Return the words that belong to the rows."""
     data, settings = judge.data, judge.settings
-    counts = ", ".join(f"{len(part)} {name}" for name, part in data.splits.items())
+    counts = ", ".join(f"{part.n_rows} {name}" for name, part in data.splits.items())
     positive = "" if data.positive is None else f", positive class {data.positive}"
     kinds = {"numeric": len(data.columns.numeric), "categorical": len(data.columns.categorical)}
     # the split on which the draws meet the goals by construction, where there is one
@@ -371,8 +373,9 @@ def _reasons(judge: Judge, rows: Iterable[ResultRow], judged: str) -> dict[str, 
         found["frontier"] = _why_no_frontier(judge)
     if "tail part" not in known:
         none_stands_out = "no segment that a few conditions describe has notably more of them than the other rows"
-        why = why_no_segments(len(judge.data.splits[judged]), float(judge.settings.alpha))
-        found["segments"] = why or none_stands_out
+        part = judge.data.splits[judged]
+        why = why_no_segments(part.n_rows, float(judge.settings.alpha))
+        found["segments"] = why or (none_stands_out if part.counts is None else _COUNTED)
     return found
 
 

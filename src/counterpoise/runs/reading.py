@@ -6,7 +6,7 @@ a truth value is refused.
 
 import os
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ _PARQUET = (".parquet", ".pq")
 _NO_COLUMN = re.compile(r"|__index_level_\d+__")  # the index that pandas writes beside the columns
 _MOST_COLUMNS = 100_000  # each costs some fifty microseconds, however few its rows
 _NUMBER = 8  # bytes
+_ROWS, _BUFFER = 1 << 18, 1 << 20  # rows, and bytes of each column, read at once where rows are read in parts
 _LINE = 1 << 14  # bytes of a header that are looked at for what is between columns
 _ENCODED = (
     " Save the file as UTF-8, or name its encoding, such as latin-1, with encoding under [data] of a goals file, or "
@@ -52,12 +53,36 @@ def read_frame(path: Path, columns: Sequence[str], *, missing: Sequence[str] = (
     texts : collection of str
         Columns of texts: CSV has no types, and a few rows of ``01`` and ``02`` look like numbers.
     """
+    check_columns(columns, column_names(path), path)
+    return _frame(_table(path, columns, missing, texts), path, missing)
+
+
+def _frame(table: Any, path: Path, missing: Sequence[str]) -> Any:
     import pandas as pd  # noqa: PLC0415 - heavy, and optional
 
-    check_columns(columns, column_names(path), path)
-    table = _table(path, columns, missing, texts)
     made = {name: _as_column(table[name], name, path, set(missing)) for name in table.column_names}
     return pd.DataFrame(made, copy=False)
+
+
+def count_rows(path: Path) -> int:
+    """Return how many rows a Parquet file says that it has."""
+    import pyarrow.parquet as pq  # noqa: PLC0415 - heavy, and optional
+
+    return int(_guarded(path, pq.read_metadata).num_rows)
+
+
+def read_in_parts(path: Path, columns: Sequence[str], *, missing: Sequence[str] = ()) -> Iterator[Any]:
+    """Yield some columns of a Parquet file as data frames, of some rows each: no more is in memory at once."""
+    import pyarrow as pa  # noqa: PLC0415 - heavy, and optional
+    import pyarrow.parquet as pq  # noqa: PLC0415
+
+    check_columns(columns, column_names(path), path)
+    # Without a buffer a row group would be held as a whole, and groups that are asked for together one beside another.
+    with _guarded(path, lambda one: pq.ParquetFile(one, pre_buffer=False, buffer_size=_BUFFER)) as file:
+        for group in range(file.num_row_groups):
+            batches = file.iter_batches(_ROWS, row_groups=[group], columns=list(columns))
+            while (batch := _guarded(path, lambda _: next(batches, None))) is not None:  # noqa: B023 - called at once
+                yield _frame(pa.Table.from_batches([batch]).select(list(columns)), path, missing)
 
 
 def read_usable(path: Path, columns: Sequence[str]) -> tuple[Any, list[str]]:
@@ -168,7 +193,7 @@ def _read_parquet(path: Path, columns: list[str]) -> Any:
     if n_rows * len(columns) * _NUMBER > _memory():
         raise DataError(
             f"{path} says that it has {n_rows} rows, of which {len(columns)} columns take more than the memory here. "
-            "Use fewer columns or rows."
+            "Use fewer columns or rows; or, to fit a run, train on some of them: sample = 1000000 under [data]."
         )
     schema = pq.read_schema(path)
     # A text that is there a million times is kept once.

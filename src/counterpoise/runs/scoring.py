@@ -49,7 +49,8 @@ class Panel(NamedTuple):
 
 def decision_numbers(judge: Judge, split: str) -> Iterator[Number]:
     """Yield how many rows of each class a method calls positive, as drawn; nothing where no class is positive."""
-    positive, labels = judge.data.positive, judge.data.splits[split].labels
+    positive, part = judge.data.positive, judge.data.splits[split]
+    labels, counts = part.labels, np.ones(len(part)) if part.counts is None else part.counts
     for method in (MIXTURE, FIRST, DEPLOYED) if positive is not None else ():
         said = judge.says(method, split)
         if said is None:
@@ -64,7 +65,7 @@ def decision_numbers(judge: Judge, split: str) -> Iterator[Number]:
         if judge.deferral is not None:
             cells |= {"deferred positives": is_positive & is_left, "deferred negatives": ~is_positive & is_left}
         for name, rows in cells.items():
-            yield Number(method, CONFUSION + name, split, float(np.count_nonzero(rows)))
+            yield Number(method, CONFUSION + name, split, float(counts[rows].sum()))
 
 
 def class_texts(judge: Judge) -> dict[str, Any]:

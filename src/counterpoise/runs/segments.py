@@ -43,6 +43,8 @@ def find_segments(part: Part, losses: FloatArray, alpha: float) -> list[Segment]
     """Return the segments with the largest share of rows in the tail, the worst first."""
     from sklearn.tree import DecisionTreeRegressor  # noqa: PLC0415 - heavy
 
+    if part.counts is not None:
+        return []
     membership = tail_membership(losses, alpha, part.weights)
     rows = np.arange(len(part))
     if rows.size > _ENOUGH:

@@ -44,7 +44,7 @@ def _without(found: dict[str, Any], unset: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in found.items() if name not in unset or value != unset[name]}
 
 
-_UNSET: dict[str, Any] = {"largest_weight": None, **dict.fromkeys(Written._fields)}
+_UNSET: dict[str, Any] = {"largest_weight": None, "sample": None, **dict.fromkeys(Written._fields)}
 
 
 class _Weighed(_Table):
@@ -63,6 +63,8 @@ class DataSettings(_Weighed):
 
     files: Annotated[Names, Field(min_length=1)]  # CSV or Parquet, of the same columns; relative to the goals file
     target: Name  # the column to predict
+    # about so many rows, drawn at random, train; the others are read in parts, and need not fit in memory
+    sample: Annotated[StrictInt, Field(ge=100)] | None = None
     positive: Label | None = None  # the class that goals call positive; default: the last of two
     columns: Names | None = None  # features; default: all columns that have no other part
     drop: Names = []  # columns not to use

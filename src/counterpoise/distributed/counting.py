@@ -1,0 +1,109 @@
+"""Rows that are alike to every goal, counted over shards: all that an audit needs of them.
+
+An audit sees of a row its label, the columns that goals name, the answer of the deployed model and what was said of it.
+Each shard counts its rows by these, the counts are added up, and the audit of one machine takes them in the place of
+rows: whole numbers, so that interval and verdict are the same to the last digit however rows are cut.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from counterpoise._base.shards import Shard, Shards
+from counterpoise._base.types import AnyArray
+from counterpoise.distributed.cells import MOST_CELLS, Values, coded, column_of, in_order
+from counterpoise.distributed.rows import BASELINE, COLUMNS, SAMPLE_WEIGHT, X, Y
+from counterpoise.goals import Table
+from counterpoise.goals.audit import Audit, audit
+from counterpoise.mixtures.scored import RuleClassifier
+
+
+class Alike(NamedTuple):
+    """Every kind of row once: as goals see it, with how many there are, and what was said of it."""
+
+    table: Table
+    said: tuple[AnyArray, ...]  # in the order in which it was told
+
+
+def count_alike(shard: Shard, *said: AnyArray) -> Counter[Values]:
+    """Return how many rows of a shard have each label, baseline and columns, and what was said of them."""
+    n_rows, baseline = len(shard[X]), shard.get(BASELINE)
+    told = [shard[Y], np.zeros(n_rows, dtype=np.int8) if baseline is None else baseline]
+    numbers, values = coded(list(map(np.asarray, [*told, *(shard.get(COLUMNS) or {}).values(), *said])))
+    return Counter(dict(zip(values, np.bincount(numbers, minlength=len(values)).tolist(), strict=True)))
+
+
+def alike(counts: Counter[Values], columns: Sequence[str], *, has_baseline: bool) -> Alike:
+    """Return counted rows as a table, whatever the order in which they were counted."""
+    if not counts:
+        raise ValueError("There are no rows in any shard: an audit needs some.")
+    if len(counts) > MOST_CELLS:
+        raise ValueError(
+            f"The columns {', '.join(columns)} tell the rows into {len(counts)} different kinds, more than "
+            f"{MOST_CELLS}. Name only columns that goals speak of, and cut numbers into a few ranges first."
+        )
+    values = sorted(counts, key=in_order)
+    labels, baseline, *others = map(column_of, zip(*values, strict=True))
+    named = dict(zip(columns, others, strict=False)) or None
+    n_rows = [counts[value] for value in values]
+    return Alike(
+        Table(None, labels, named, baseline if has_baseline else None, counts=n_rows), (*others[len(columns) :],)
+    )
+
+
+def audit_over(
+    goals: Any, shards: Shards, model: Any, *, confidence: float | None = None, pos_label: Any = None
+) -> Audit:
+    """Audit a classifier on rows in shards, as ``certify`` does on rows in one place.
+
+    Parameters
+    ----------
+    goals : goals or their texts
+    shards : Shards
+        Each holds ``"X"`` and ``"y"``, and may hold ``"columns"`` (a dict of arrays) and ``"baseline"``. Goals name
+        those columns.
+    model : fitted classifier
+        It is asked where the rows are.
+    confidence, pos_label
+        As for ``certify``.
+
+    Returns
+    -------
+    Audit
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from functools import partial
+    >>> from sklearn.dummy import DummyClassifier
+    >>> from counterpoise._base.shards import LocalShards
+    >>> from counterpoise.distributed.counting import audit_over
+    >>> X, y = np.zeros((100, 1)), np.repeat([0, 1], 50)
+    >>> model = DummyClassifier(strategy="constant", constant=1).fit(X, y)
+    >>> with LocalShards([partial(dict, X=X[part], y=y[part]) for part in (slice(0, 30), slice(30, 100))]) as shards:
+    ...     print(audit_over("recall(train) >= 0.9", shards, model))
+    goal                  estimate     low    high   bound  margin  verdict  rows
+    recall(train) >= 0.9    1.0000  0.9418  1.0000  0.9000  0.0418  holds      50
+    All verdicts are right together with confidence 0.95.
+    """
+    found = shards.map(_asked, model)
+    columns, has_baseline = found[0][1:]
+    counted = alike(sum((one[0] for one in found), Counter()), columns, has_baseline=has_baseline)
+    positive = getattr(model, "pos_label", None) if pos_label is None else pos_label
+    known = getattr(model, "classes_", None)
+    return audit(goals, counted.said[0], counted.table, confidence=confidence, pos_label=positive, classes=known)
+
+
+def _asked(shard: Shard, model: Any) -> tuple[Counter[Values], tuple[str, ...], bool]:
+    if shard.get(SAMPLE_WEIGHT) is not None:
+        raise ValueError(
+            f"Audits over shards count rows alike; got sample_weight in shard {shard.number}: leave it out."
+        )
+    looked = {"sensitive_features": shard.get(COLUMNS), "baseline": shard.get(BASELINE)}
+    names = tuple(shard.get(COLUMNS) or ())
+    if not len(shard[X]):
+        return Counter(), names, shard.get(BASELINE) is not None
+    said = model.predict(shard[X], **(looked if isinstance(model, RuleClassifier) else {}))
+    return count_alike(shard, said), names, shard.get(BASELINE) is not None

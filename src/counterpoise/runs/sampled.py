@@ -1,0 +1,205 @@
+"""Runs on rows that need not fit in memory: some train, all others choose and judge, read in parts.
+
+A first pass draws the sample. With the models trained on it a second one writes down scores and cells, on which rules
+are chosen, and a third counts the rows that are alike in all that a report tells of them: label, groups, answers.
+Nothing else of a row is kept.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from counterpoise._base.shards import Shard
+from counterpoise._base.types import AnyArray
+from counterpoise.distributed import rows as names_of
+from counterpoise.distributed.cells import Values
+from counterpoise.distributed.counting import alike, count_alike
+from counterpoise.distributed.files import choose_from_parts
+from counterpoise.distributed.rows import Facts
+from counterpoise.runs import columns as parts_of
+from counterpoise.runs.asking import told_by
+from counterpoise.runs.columns import Columns
+from counterpoise.runs.data import SET_ASIDE, Data, Part, joined, part_of, positive_of, wanted_columns
+from counterpoise.runs.errors import DataError
+from counterpoise.runs.fitting import Work, naming, pool_member
+from counterpoise.runs.methods import POOL, describe, make, models_of
+from counterpoise.runs.pace import Pace
+from counterpoise.runs.quantities import TEST, TRAIN, VALIDATION
+from counterpoise.runs.reading import column_names, count_rows, read_in_parts
+from counterpoise.runs.settings import MethodSettings, RunSettings
+
+
+class Rest(NamedTuple):
+    """The rows of files, each drawn into a split: the sample, those to choose on and those to test on."""
+
+    settings: RunSettings
+    files: list[Path]
+    wanted: list[str]  # columns
+    n_rows: int
+
+    def frames(self) -> Iterator[tuple[Path, Any, dict[str, AnyArray]]]:
+        """Yield some rows at a time: the file, a frame, and which of its rows are in which split."""
+        number = 0
+        for path in self.files:
+            for frame in read_in_parts(path, self.wanted, missing=self.settings.data.missing):
+                yield path, frame, self._drawn(len(frame), number)
+                number += 1
+
+    def parts(self, columns: Columns) -> Iterator[dict[str, Part]]:
+        """Yield some rows at a time by their splits."""
+        for path, frame, places in self.frames():
+            whole = part_of(frame, columns, self.settings, path)
+            yield {split: whole.rows(own) for split, own in places.items()}
+
+    def _drawn(self, n_rows: int, number: int) -> dict[str, AnyArray]:
+        test, sample = self.shares
+        chance = np.random.default_rng([self.settings.seed, number]).random(n_rows)
+        codes = np.digitize(chance, [test, test + sample])
+        return {split: np.flatnonzero(codes == code) for code, split in enumerate((TEST, TRAIN, VALIDATION))}
+
+    @property
+    def shares(self) -> tuple[float, float]:
+        """Return which parts of the rows test, and are the sample."""
+        asked = self.settings.splits.test
+        return SET_ASIDE if asked is None else float(asked), (self.settings.data.sample or 0) / self.n_rows
+
+
+class _Chosen(NamedTuple):
+    """The rows to choose on, for ``choose_from_parts``."""
+
+    rest: Rest
+    columns: Columns
+    known: list[Facts]
+    has_baseline: bool
+
+    def facts(self) -> Iterator[Facts]:
+        """Return what the first pass found of each part."""
+        return iter(self.known)
+
+    def whole(self) -> Iterator[Shard]:
+        """Return one part after the other."""
+        for number, parts in enumerate(self.rest.parts(self.columns)):
+            yield _shard(number, parts[VALIDATION])
+
+
+def _shard(number: int, part: Part) -> Shard:
+    held = {names_of.X: part.X, names_of.Y: part.labels, names_of.COLUMNS: part.groups}
+    return Shard(number, held | ({} if part.baseline is None else {names_of.BASELINE: part.baseline}))
+
+
+def load_sample(settings: RunSettings, folder: Path) -> Data:
+    """Read all rows once, keep the sample of them, and what must be known of the others."""
+    files = [folder / name for name in settings.data.files]
+    names = parts_of.feature_names(column_names(files[0]), settings, files[0])
+    rest = Rest(settings, files, wanted_columns(settings, names), sum(map(count_rows, files)))
+    _check_shares(rest)
+    frames, labels = [], []
+    for path, frame, places in rest.frames():
+        labels.append(parts_of.labels_of(frame, settings.data.target, path)[places[VALIDATION]])
+        frames.append(frame.iloc[places[TRAIN]])
+        _check_kinds(frame, frames[0], path)
+    sample = joined(frames, _texts_of(frames[0]))
+    columns = parts_of.find_columns(sample, names, settings.data)
+    part = part_of(sample, columns, settings, files[0])
+    classes = _checked_classes(part, labels, settings, files[0])
+    facts = [_facts(one, columns, settings) for one in labels]
+    chosen = _Chosen(rest, columns, facts, settings.data.baseline is not None)
+    positive = positive_of(classes, settings.data.positive)
+    return Data(files[0].stem, columns, classes, positive, {TRAIN: part}, {}, {}, rest=chosen)
+
+
+def _facts(labels: AnyArray, columns: Columns, settings: RunSettings) -> Facts:
+    n_rows, names = len(labels), tuple(columns.features)
+    return Facts(n_rows, len(names), names, tuple(settings.data.groups), np.unique(labels), float(n_rows), 1.0)
+
+
+def seen_by_goals(data: Data) -> Data:
+    """Return the data with the columns that goals may speak of: where only counts are kept, those of groups."""
+    if data.rest is None:
+        return data
+    return data._replace(splits={split: replace(part, X=part.X[[]]) for split, part in data.splits.items()})
+
+
+def _texts_of(frame: Any) -> set[str]:
+    return {name for name in frame.columns if frame[name].dtype.name == "category"}
+
+
+def _check_kinds(frame: Any, first: Any, path: Path) -> None:
+    for name in sorted(_texts_of(frame) ^ _texts_of(first)):
+        kind = "texts" if name in _texts_of(frame) else "numbers"
+        raise DataError(
+            f"Column {name!r} must be of one kind in all files; it holds {kind} in {path}, others in files before it. "
+            "Mend the files."
+        )
+
+
+def _check_shares(rest: Rest) -> None:
+    if not rest.n_rows:
+        raise DataError(f"{rest.files[0]} must hold rows; there are none.")
+    test, sample = rest.shares
+    if test + sample >= 1:
+        most = int(rest.n_rows * (1 - test))
+        raise DataError(
+            f"data.sample must leave rows to choose on: of {rest.n_rows} rows {test:.0%} test, so it must be below "
+            f"{most}; got {rest.settings.data.sample}. Without it all rows are read at once."
+        )
+
+
+def _checked_classes(sample: Part, others: list[AnyArray], settings: RunSettings, path: Path) -> AnyArray:
+    """Return the classes, after checking that there are two, and that the sample shows both."""
+    target, seen = settings.data.target, np.unique(sample.labels)
+    every = np.concatenate([seen, *map(np.unique, others)])
+    classes = parts_of.check_classes(every, settings.data.positive, target, path)
+    if len(classes) > 2:  # noqa: PLR2004
+        raise DataError(f"data.sample is for two classes; column {target!r} holds {len(classes)}.")
+    absent = set(classes.tolist()) - set(seen.tolist())
+    if absent:
+        raise DataError(
+            f"data.sample must draw rows of every class; none of {len(sample)} has the label {min(absent, key=str)!r} "
+            f"of column {target!r}. Draw more."
+        )
+    return classes
+
+
+def fit_on_sample(work: Work) -> Any:
+    """Train models on the sample, and choose the rules of their scores on all rows that are set aside for it."""
+    asked, chosen = models_of(work.settings.method), work.data.rest
+    pace, pool = Pace(work.tell, len(asked)), []
+    for number, one in enumerate(asked, start=1):
+        with naming(work, one, number - 1):
+            pool.append((one.title or describe(one), pool_member(work, one, number)))
+        pace.step(number, one.title or describe(one))
+    method = MethodSettings(name=POOL, parameters={**work.settings.method.parameters, "scores": True})
+    told = {"alpha": work.settings.alpha, "pos_label": work.pos_label, "goals": work.enforced}
+    mixture = make(method, seed=work.settings.seed, key=work.key, estimators=pool, **told)
+    n_chosen = sum(one.n_rows for one in chosen.known)
+    work.say(f"chooses the rules on {n_chosen} of {chosen.rest.n_rows} rows, read in parts")
+    work.checkpoint.mkdir(exist_ok=True)
+    model = choose_from_parts(mixture, chosen, work.checkpoint)
+    work.say(f"the choice is within {model.gap_:.2g} of the best of all thresholds, after {model.n_passes_} passes")
+    return model
+
+
+def counted_data(work: Work, model: Any) -> Data:
+    """Return the rows of all splits, those that are alike once, with what the model says of them."""
+    counts: dict[str, Counter[Values]] = {split: Counter() for split in (TRAIN, VALIDATION, TEST)}
+    chosen = work.data.rest
+    for number, parts in enumerate(chosen.rest.parts(chosen.columns)):
+        for split, part in parts.items():
+            if len(part):
+                counts[split].update(count_alike(_shard(number, part), *told_by(model, part, work.data.positive)))
+    splits = {split: _part(found, chosen, work.settings) for split, found in counts.items() if found}
+    return work.data._replace(splits=splits, rest=None)
+
+
+def _part(counts: Counter[Values], chosen: _Chosen, settings: RunSettings) -> Part:
+    import pandas as pd  # noqa: PLC0415 - heavy, and optional
+
+    table, said = alike(counts, settings.data.groups, has_baseline=chosen.has_baseline)
+    groups = {name: table.column(name) for name in settings.data.groups}
+    whole = Part(pd.DataFrame(index=range(table.n_samples)), table.y, groups, None, table.baseline)
+    return replace(whole, counts=table.counts, told=said)

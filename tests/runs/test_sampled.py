@@ -1,0 +1,145 @@
+"""Runs on rows that are read in parts: what the folder tells is what the model does on all rows."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from counterpoise.runs import DataError, GoalsFileError, fit_run, open_run, rebalance_run
+from counterpoise.runs.folder import CHECKPOINT
+
+N_ROWS = 1500
+GOALS = [
+    "recall(train) >= 0.6",
+    "abs(positive_rate(train, sex=F) - positive_rate(train, sex=M)) <= 0.1",
+    "churn(train) <= 0.5",
+]
+TEXT = f"""
+alpha = 0.5
+goals = {GOALS}
+[data]
+files = ["a.parquet", "b.parquet"]
+target = "paid"
+drop = "weight"
+baseline = "today"
+groups = "sex"
+sample = 300
+[method]
+models = [{{name = "tree"}}]
+parameters = {{by = "sex"}}
+"""
+
+
+@pytest.fixture(scope="module")
+def frame(loans):
+    return loans(N_ROWS, seed=5)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory, frame):
+    """Return a folder with the rows in two files."""
+    found = tmp_path_factory.mktemp("parts")
+    frame[:1000].to_parquet(found / "a.parquet", row_group_size=300, index=False)
+    frame[1000:].to_parquet(found / "b.parquet", index=False)
+    frame[:1000].to_csv(found / "a.csv", index=False)
+    return found
+
+
+@pytest.fixture(scope="module")
+def done(folder):
+    (folder / "goals.toml").write_text(TEXT)
+    return fit_run(folder / "goals.toml", output=folder / "run")
+
+
+def _of(run, quantity, method="mixture", settings=None):
+    table = run.results().where(quantity=quantity, method=method)
+    return {row.split: row.value for row in table if settings in (None, row.settings)}
+
+
+def test_every_row_is_in_one_split_and_about_as_many_as_asked_train(done):
+    sizes = _of(done, "rows", "data")
+    assert sum(sizes.values()) == N_ROWS
+    assert abs(sizes["train"] - 300) < 60
+    assert abs(sizes["test"] - 300) < 60
+
+
+def test_errors_and_goals_of_all_splits_are_those_of_the_model_on_all_rows(done, frame):
+    model, sizes = done.model(), _of(done, "rows", "data")
+    rows = {"sensitive_features": frame[["sex"]], "baseline": frame.today}
+    X = frame[["age", "income"]].assign(job=frame.job.astype("category"))[done.columns.features]
+    lost = 1 - model.predict_proba(X, **rows)[np.arange(N_ROWS), (frame.paid == "yes").astype(int)]
+    errors = _of(done, "error")
+    np.testing.assert_allclose(sum(errors[split] * sizes[split] for split in sizes), lost.sum())
+    said, positives = model.predict(X, **rows), _of(done, "goal rows", settings="goal 1")
+    recalls, churns = (_of(done, "goal estimate", settings=f"goal {number}") for number in (1, 3))
+    hits = sum(recalls[split] * positives[split] for split in sizes)
+    np.testing.assert_allclose(hits, ((said == "yes") & (frame.paid == "yes")).sum())
+    np.testing.assert_allclose(sum(churns[split] * sizes[split] for split in sizes), (said != frame.today).sum())
+
+
+def test_goals_are_met_where_the_rules_were_chosen_and_the_choice_is_proven(done):
+    assert all(check.holds for check in done.model().check_goals())
+    assert done.model().gap_ <= 2e-4
+
+
+def test_the_folder_is_as_of_any_run_and_nothing_of_the_rows_is_left_in_it(done):
+    found = open_run(done.folder)
+    assert found.summary().goals[0].verdict
+    assert not (done.folder / CHECKPOINT).exists()
+    assert "read in parts" in found.texts()["why"]["segments"]
+
+
+def test_a_run_that_is_done_is_not_chosen_anew_from_counts(done, tmp_path):
+    with pytest.raises(DataError, match="only counts of them were kept"):
+        rebalance_run(done, goals=["recall(train) >= 0.5"], output=tmp_path / "other")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("a.parquet", "a.csv", "data.files: data.sample reads Parquet files in parts; got 'a.csv'"),
+        ('drop = "weight"', 'weights = "weight"', "data.weights: data.sample reads the rows in parts, and takes none"),
+        ('by = "sex"', "cv = 3", "method.parameters.cv: data.sample reads"),
+        ('by = "sex"', "defer_cost = 0.2", "no rule defers there yet"),
+        ("[method]", '[splits]\nvalidation = 0.2\n[method]\nname = "goals"', "splits.validation: data.sample"),
+        ("[method]", '[method]\nname = "pool"', 'data.sample is for the method "goals"'),
+        ("sample = 300", "sample = 3", "data.sample: expected a number greater than or equal to 100; got 3"),
+    ],
+)
+def test_what_is_not_taken_with_a_sample_is_refused(folder, old, new, message):
+    assert old in TEXT
+    (folder / "bad.toml").write_text(TEXT.replace(old, new))
+    with pytest.raises(GoalsFileError, match=message):
+        fit_run(folder / "bad.toml", output=folder / "bad")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        (
+            "sample = 300",
+            "sample = 1250",
+            "must leave rows to choose on: of 1500 rows 20% test, so it must be below 1200",
+        ),
+        ("churn(train)", "error_rate(train, age<=30)", "Unknown column 'age'.* must be named in data.groups"),
+        ('target = "paid"', 'target = "job"', "must hold a label in each row"),
+        ('"b.parquet"', '"c.parquet"', "'job' must be of one kind in all files; it holds numbers in .*c.parquet"),
+        ('"b.parquet"', '"d.parquet"', "data.sample is for two classes; column 'paid' holds 3"),
+        ('"b.parquet"', '"e.parquet"', "e.parquet cannot be read as Parquet"),
+    ],
+)
+def test_rows_that_do_not_go_with_a_sample_are_refused_before_anything_is_trained(folder, frame, old, new, message):
+    assert old in TEXT
+    frame[1000:].assign(job=1.0).to_parquet(folder / "c.parquet", index=False)
+    frame[1000:].assign(paid="perhaps").to_parquet(folder / "d.parquet", index=False)
+    (folder / "e.parquet").write_bytes(b"PAR1 is not all that it takes")
+    (folder / "bad.toml").write_text(TEXT.replace(old, new))
+    with pytest.raises(DataError, match=message):
+        fit_run(folder / "bad.toml", output=folder / "bad")
+
+
+def test_a_class_that_the_sample_does_not_show_is_named(tmp_path):
+    rare = pd.DataFrame({"x": np.arange(5000.0), "y": np.arange(5000) == 17})
+    rare.to_parquet(tmp_path / "rare.parquet")
+    (tmp_path / "goals.toml").write_text('[data]\nfiles = "rare.parquet"\ntarget = "y"\nsample = 100\n')
+    with pytest.raises(DataError, match=r"must draw rows of every class; none of .* has the label True of column 'y'"):
+        fit_run(tmp_path / "goals.toml")
