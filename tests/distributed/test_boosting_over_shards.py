@@ -22,6 +22,7 @@ WEIGHTS = RNG.integers(1, 4, N_ROWS).astype(float)
 PARITY = "abs(positive_rate(train, sex=F) - positive_rate(train, sex=M)) <= 0.02"
 TREE = HistogramTree(2, min_samples_leaf=10)
 FOLDS = {"n_folds": None}
+GOALS = {"goals": [PARITY, "recall(train) >= 0.75"], "n_estimators": 5, "random_state": 0, **FOLDS}
 
 CASES = {
     "ada": AdaLPBoostClassifier(TREE, n_estimators=5, alpha=0.3, random_state=0, **FOLDS),
@@ -30,6 +31,12 @@ CASES = {
     "ada on average": AdaLPBoostClassifier(TREE, n_estimators=4, mixture="average", random_state=0, **FOLDS),
     "a rate": AdaLPBoostClassifier(TREE, n_estimators=4, objective="error_rate(train)", budget=0.1, random_state=0),
     "lp": LPBoostClassifier(TREE, n_estimators=5, alpha=0.3, random_state=0, **FOLDS),
+    "a tail inside": LPBoostClassifier(TREE, alpha=0.5, **GOALS),
+    "a mean inside": LPBoostClassifier(TREE, alpha=1.0, **GOALS),
+    "a rate inside": LPBoostClassifier(TREE, objective="false_positive_rate(train)", **GOALS),
+    "groups inside": LPBoostClassifier(TREE, objective="WorstGroup('sex')", **GOALS),
+    "ada until it stalls": AdaLPBoostClassifier(TREE, n_estimators=9, alpha=0.5, patience=1, random_state=0, **FOLDS),
+    "lp to a target": LPBoostClassifier(TREE, n_estimators=9, alpha=0.5, target=0.4, random_state=0, **FOLDS),
 }
 
 
@@ -44,7 +51,10 @@ def _name_columns(shard):
     shard["columns"] = {"sex": shard.pop("sex")}
 
 
-@pytest.mark.parametrize(("engine", "name"), [*(("threads", name) for name in CASES), ("processes", "ada in goals")])
+@pytest.mark.parametrize(
+    ("engine", "name"),
+    [*(("threads", name) for name in CASES), ("processes", "ada in goals"), ("processes", "a tail inside")],
+)
 def test_models_weights_and_mixture_are_the_same_over_any_number_of_shards(engine, name):
     first, weights = _fitted("threads", 1, CASES[name], sample_weight=WEIGHTS)
     for n_shards in COUNTS[1:] if engine == "threads" else (2,):
@@ -54,11 +64,18 @@ def test_models_weights_and_mixture_are_the_same_over_any_number_of_shards(engin
                 np.testing.assert_array_equal(part, its)
         assert own.tolist() == weights.tolist()
         assert other.mixture_.tolist() == first.mixture_.tolist()
+        assert other.weighted_losses_.tolist() == first.weighted_losses_.tolist()
         np.testing.assert_allclose(other.value_, first.value_, rtol=1e-12)
         assert other.predict(X).tolist() == first.predict(X).tolist()
 
 
-@pytest.mark.parametrize("name", ["ada", "ada in goals", "ada by groups", "ada on average"])
+AS_ONE = [
+    *("ada", "ada in goals", "ada by groups", "ada on average", "ada until it stalls", "lp to a target"),
+    *("a mean inside", "a rate inside", "groups inside"),
+]
+
+
+@pytest.mark.parametrize("name", AS_ONE)
 @pytest.mark.parametrize("weights", [None, WEIGHTS], ids=["equal", "weighted"])
 def test_they_are_those_of_one_machine(name, weights):
     model = CASES[name]
@@ -71,6 +88,50 @@ def test_they_are_those_of_one_machine(name, weights):
     np.testing.assert_allclose(fitted.value_, twin.value_, atol=2e-4)  # both within the solver's gap
     np.testing.assert_allclose(fitted.weighted_losses_, twin.weighted_losses_, atol=1e-9)
     assert fitted.predict_proba(X).shape == (N_ROWS, 2)
+
+
+@pytest.mark.parametrize("name", ["a tail inside", "a mean inside"])
+def test_rounds_inside_goals_prove_as_much_as_on_one_machine_and_tell_callbacks_how_they_stand(name):
+    told = []
+    params = CASES[name].get_params(deep=False) | {"n_estimators": 12, "callbacks": [told.append]}
+    fitted, _ = _fitted("threads", 3, LPBoostClassifier(**params))
+    twin = LPBoostClassifier(**params | {"callbacks": ()}).fit(X, Y, sensitive_features={"sex": SEX})
+    assert all(check.holds for check in fitted.check_goals(X, Y, sensitive_features={"sex": SEX}))
+    assert fitted.bound_if_learner_exact_ <= fitted.value_ + 1e-9
+    np.testing.assert_allclose(fitted.value_, twin.value_, atol=5e-3)  # a tail has many duals, which lead elsewhere
+    assert told[-1].standing.value == pytest.approx(fitted.value_, abs=1e-3)
+    assert told[-1].standing.bound == pytest.approx(fitted.bound_if_learner_exact_, abs=1e-12)
+
+
+def test_models_are_trained_that_goals_lack_and_the_learner_alone_does_not_make():
+    params = CASES["a mean inside"].get_params(deep=False) | {"goals": ["recall(train) >= 0.95"], "n_estimators": 8}
+    alone = AdaLPBoostClassifier(TREE, alpha=1.0, goals=params["goals"], n_estimators=1, n_folds=None, random_state=0)
+    with pytest.raises(InfeasibleGoals):
+        _fitted("threads", 2, alone)
+    assert _fitted("threads", 2, LPBoostClassifier(**params))[0].check_goals()[0].holds
+
+
+@pytest.mark.parametrize("learner", [TREE, LogisticRegression()], ids=["tree", "sampled"])
+def test_rounds_inside_goals_on_three_classes_are_the_same_over_shards(learner):
+    labels = np.digitize(X[:, 0] + X[:, 1] * X[:, 2], [-0.4, 0.4])
+    model = LPBoostClassifier(learner, alpha=0.6, n_estimators=6, goals=["recall(train, of=1) >= 0.6"], random_state=0)
+
+    def fitted(n_shards):
+        with opened("threads", cut(n_shards, X=X, y=labels)) as shards:
+            return fit_over(LPBoostClassifier(**model.get_params(deep=False)), shards)
+
+    first = fitted(1)
+    assert first.check_goals(X, labels)[0].holds
+    for n_shards in COUNTS[1:]:
+        assert fitted(n_shards).mixture_.tolist() == first.mixture_.tolist()
+
+
+def test_goals_out_of_reach_of_the_learner_are_told_as_not_found():
+    params = CASES["a tail inside"].get_params(deep=False) | {"n_estimators": 2}
+    goals = ["recall(train) >= 0.99", "false_positive_rate(train) <= 0.01"]
+    with pytest.raises(InfeasibleGoals, match="No classifier of this kind was found that meets") as caught:
+        _fitted("threads", 2, LPBoostClassifier(**params | {"goals": goals}))
+    assert "All 2 rounds were used, and models still helped: raise n_estimators." in caught.value.__notes__
 
 
 def test_any_learner_is_fitted_to_rows_drawn_by_weight_the_same_over_shards():
@@ -94,7 +155,7 @@ def _interrupt(done):
         raise Interrupted
 
 
-@pytest.mark.parametrize("model", [CASES["ada"], CASES["lp"]], ids=["ada", "lp"])
+@pytest.mark.parametrize("model", [CASES["ada"], CASES["lp"], CASES["a tail inside"]], ids=["ada", "lp", "inside"])
 def test_a_fit_goes_on_from_its_checkpoint_over_other_shards(model, tmp_path):
     whole, _ = _fitted("threads", 2, model)
     params = model.get_params(deep=False) | {"checkpoint": str(tmp_path / "rounds")}
@@ -131,7 +192,7 @@ def test_goals_that_cannot_hold_say_so():
 @pytest.mark.parametrize(
     ("model", "message"),
     [
-        (AdaLPBoostClassifier(patience=3), "patience=3 is not taken over shards: leave it at None"),
+        (AdaLPBoostClassifier(outlier_fraction=0.1), "outlier_fraction=0.1 is not taken over shards: leave it at 0.0"),
         (LPBoostClassifier(beta=10.0), "beta=10.0 is not taken over shards"),
         (AdaLPBoostClassifier(objective="KL(0.3)"), "objective must be a CVaR, WorstGroup or a rate"),
         (

@@ -110,9 +110,10 @@ def test_rules_by_group_look_at_columns_of_collections_and_ids_decide(tmp_path):
 
 
 @pytest.mark.usefixtures("client")
-def test_lpboost_is_the_same_over_any_number_of_shards():
-    frame = dd.from_pandas(FRAME.drop(columns="sex"), npartitions=7)
-    first, other = (DaskLPBoostClassifier(TREE, **SETTINGS).fit(frame, "label", n_shards=size) for size in (1, 7))
+@pytest.mark.parametrize("goals", [[], ["recall(train) >= 0.8"]], ids=["no goals", "inside goals"])
+def test_lpboost_is_the_same_over_any_number_of_shards(goals):
+    frame, settings = dd.from_pandas(FRAME.drop(columns="sex"), npartitions=7), SETTINGS | {"goals": goals}
+    first, other = (DaskLPBoostClassifier(TREE, **settings).fit(frame, "label", n_shards=size) for size in (1, 7))
     assert first.mixture_.tolist() == other.mixture_.tolist()
     np.testing.assert_allclose(first.weighted_losses_, other.weighted_losses_, rtol=1e-12)
 

@@ -19,7 +19,7 @@ from counterpoise.boosting.inputs import Rows, goal_table, is_word, unequal
 from counterpoise.boosting.inside import InsideFit
 from counterpoise.boosting.learner import default_tree
 from counterpoise.boosting.resuming import Best, ResumingBooster
-from counterpoise.boosting.rounds import IMPROVEMENT, History, Round, Rule
+from counterpoise.boosting.rounds import History, Round, Rule
 from counterpoise.boosting.rules import without_outliers
 from counterpoise.goals import Rate, Table, as_goals
 from counterpoise.goals.bound import check_asked
@@ -273,16 +273,18 @@ class BoostedMixture(ResumingBooster, RandomizedClassifier):
     def _has_stalled(self, number: int) -> bool:
         if self.patience is None:
             return False
-        value = self._value_so_far()
-        if value < self._best.value - IMPROVEMENT or not np.isfinite(value):
-            self._best = Best(value, number)
+        self._best = self._best.after(self._value_so_far(), number)
         return bool(number - self._best.number >= self.patience)
 
     def _value_so_far(self) -> float:
         """Return the least risk of a mixture of the rounds so far, where it will be chosen."""
-        aim = self._aim_of_fit()._replace(mixture="optimal", budget=None)  # with which fits may go on from these rounds
-        aim = aim._replace(objective=Mean()) if isinstance(aim.objective, Rate) else aim
+        aim = self._aim_of_patience()
         return choose_mixture(self._select(aim), aim).value
+
+    def _aim_of_patience(self) -> Aim:
+        """Return what rounds are judged by, goals left aside."""
+        aim = self._aim_of_fit()._replace(mixture="optimal", budget=None)  # with which fits may go on from these rounds
+        return aim._replace(objective=Mean()) if isinstance(aim.objective, Rate) else aim
 
     def _select(self, aim: Aim) -> Selection:
         """Return what the mixture would be chosen on now, goals left aside: early rounds rarely meet them."""

@@ -53,7 +53,7 @@ class InsideGoals(BoostedMixture, RuleClassifier):
         """Return the rule that prices answers by the dual of the program with goals."""
         asked = self._aim_of_fit().objective
         self._stage = self._staged(asked if isinstance(asked, Rate) else None)
-        self._program = Program(self._stage, _objective(self._stage, asked, risk))
+        self._program = Program(self._stage, objective_of(self._stage, asked, risk))
         return self._program.price
 
     def _staged(self, rate: Rate | None) -> Stage:
@@ -217,8 +217,7 @@ class InsideGoals(BoostedMixture, RuleClassifier):
         All goals that take part are named, as a goal that none of these models meets may be met by others alone.
         """
         aim = aim._replace(budget=None)
-        part = {*error.conflict, *(goal for held in error.held_by.values() for goal in held)}
-        places = [place for place, goal in enumerate(aim.goals) if goal in part]
+        places = places_in(error, aim)
         if self._can_mix_rules():
             named, offered = [aim.goals[place] for place in places], (error.joint_bounds, error.held_by)
             found = InfeasibleGoals(named, error.least_violation, error.nearest_bounds, False, *offered)
@@ -255,7 +254,8 @@ class InsideGoals(BoostedMixture, RuleClassifier):
             yield f"All {self._history.n_rounds} rounds were used, and models still helped: raise n_estimators."
 
 
-def _objective(stage: Stage, asked: Risk | Rate, risk: Risk) -> Objective:
+def objective_of(stage: Stage, asked: Risk | Rate, risk: Risk) -> Objective:
+    """Return what is minimized over mixtures on the rows of a stage: a rate, or a risk that is bound to them."""
     if isinstance(asked, Rate):
         return OfRate(stage)
     if isinstance(risk, WorstOfGroups):
@@ -264,6 +264,12 @@ def _objective(stage: Stage, asked: Risk | Rate, risk: Risk) -> Objective:
         return AnyRisk(risk)
     n_labelled = stage.labelled.codes.size
     return Tail(risk.tail_fraction) if risk.tail_fraction < 1 else GroupMeans(np.zeros(n_labelled, dtype=np.int64))
+
+
+def places_in(error: InfeasibleGoals, aim: Aim) -> list[int]:
+    """Return the places of all goals that take part in a conflict."""
+    part = {*error.conflict, *(goal for held in error.held_by.values() for goal in held)}
+    return [place for place, goal in enumerate(aim.goals) if goal in part]
 
 
 def _split(table: Table, fraction: float, generator: np.random.Generator) -> tuple[IntArray, IntArray]:

@@ -9,7 +9,7 @@ from counterpoise.boosting.checkpoint import Checkpoint, Run, SavedRound, Seeds
 from counterpoise.boosting.cross_fit import RoundsFit
 from counterpoise.boosting.inputs import Booster, Rows, seed_sequence
 from counterpoise.boosting.inside import InsideFit
-from counterpoise.boosting.rounds import History, Round, Rule, Standing, boost
+from counterpoise.boosting.rounds import IMPROVEMENT, History, Round, Rule, Standing, boost
 from counterpoise.goals import Table
 from counterpoise.mixtures.draws import make_key
 
@@ -19,6 +19,10 @@ class Best(NamedTuple):
 
     value: float
     number: int
+
+    def after(self, value: float, number: int) -> "Best":
+        """Return the same after another round; as long as goals are not met, none has stalled."""
+        return Best(value, number) if value < self.value - IMPROVEMENT or not np.isfinite(value) else self
 
 
 class ResumingBooster(Booster):

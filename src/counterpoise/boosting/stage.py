@@ -128,12 +128,16 @@ class Stage(NamedTuple):
 
 def question_of(costs: FloatArray) -> Question | None:
     """Return what a learner is asked so that its weighted error is the cost but for a constant; None: all are equal."""
+    asked = worth_of(costs)
+    total = float(asked.weights.sum())
+    return asked._replace(weights=asked.weights / total) if total > 0 else None
+
+
+def worth_of(costs: FloatArray) -> Question:
+    """Return the same with weights that sum to what the costs make them."""
     if len(costs) == _BINARY:
         saved = costs[0] - costs[1]  # by the second class in place of the first
-        codes, worth, rows = (saved > 0).astype(np.int64), np.abs(saved), None
-    else:
-        saved = (costs.max(axis=0) - costs).T
-        rows, codes = np.nonzero(saved)
-        worth = saved[rows, codes]
-    total = float(worth.sum())
-    return Question(codes, worth / total, rows) if total > 0 else None
+        return Question((saved > 0).astype(np.int64), np.abs(saved))
+    saved = (costs.max(axis=0) - costs).T
+    rows, codes = np.nonzero(saved)
+    return Question(codes, saved[rows, codes], rows)

@@ -6,16 +6,19 @@ back the tree; and the mass of each cell that it tells each class.
 
 import copy
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from counterpoise._base.shards import Shard, Shards, total
 from counterpoise._base.types import AnyArray, FloatArray, IntArray
+from counterpoise.boosting.learner import Question
 from counterpoise.boosting.rounds import Fitted, History, Rule
 from counterpoise.boosting.rules import group_table, hedge_table
+from counterpoise.boosting.stage import Stage, worth_of
 from counterpoise.distributed.binning import BINNED, bin_over
-from counterpoise.distributed.cells import CELL, Cells, said_masses
+from counterpoise.distributed.cells import CELL, Cells, cell_losses, said_masses, shares_of
 from counterpoise.distributed.rows import CODES, MASS, X
 from counterpoise.learners import HistogramTree, Resampled
 from counterpoise.learners._growing import grow_over
@@ -27,9 +30,10 @@ from counterpoise.solvers.rows import BitRows
 from counterpoise.solvers.sums import whole_masses
 from counterpoise.solvers.tail import TAIL, WEIGHTS, TailRows
 
-_TOTALS, _BITS = "totals", "bits"  # names in a shard: failures of each row, and which models fail on it
+# Names in a shard: failures of each row, which models fail on it, and what the model of a round is fitted to.
+_TOTALS, _BITS, QUESTION = "totals", "bits", "question"
 MOST_SAMPLED = 1_000_000  # rows that a learner of one machine is given
-_ELSEWHERE = np.empty(0)  # in the place of what stays in the shards
+ELSEWHERE = np.empty(0)  # in the place of what stays in the shards
 
 
 class ShardHistory(History):
@@ -38,8 +42,14 @@ class ShardHistory(History):
     def __init__(self, shards: Shards, cells: Cells, n_rounds: int) -> None:
         super().__init__(np.empty(0), n_rounds)
         self.shards, self.cells, self.n_planned = shards, cells, n_rounds
+        self.start = cells.mass / cells.known.total  # of the cells
         shards.change("no rounds", _no_rounds, n_rounds)
         shards.change(WEIGHTS, weigh_by_failures, np.ones(1) / cells.known.total)
+
+    @property
+    def losses(self) -> Any:
+        """Return the mean losses of all models in each cell, shape (n_cells, n_rounds)."""
+        return cell_losses(self.cells, shares_of(self.cells, self.said))
 
     def failures(self) -> FloatArray:
         """Return the mass of the rows by the number of models that fail on them."""
@@ -79,7 +89,7 @@ def hedge_over(eta: float) -> Rule:
     def reweigh(history: History) -> FloatArray:
         assert isinstance(history, ShardHistory)  # noqa: S101 - of this file
         history.shards.change(WEIGHTS, weigh_by_failures, hedge_table(eta, history.failures()))
-        return _ELSEWHERE
+        return ELSEWHERE
 
     return reweigh
 
@@ -92,7 +102,7 @@ def hedge_groups_over(eta: float, groups: IntArray) -> Rule:
         prior = np.bincount(groups, history.cells.mass)
         failures = np.bincount(groups, history.cell_failures())
         history.shards.change(WEIGHTS, weigh_by_cell, group_table(eta, prior, failures)[groups])
-        return _ELSEWHERE
+        return ELSEWHERE
 
     return reweigh
 
@@ -103,27 +113,59 @@ def dual_over(alpha: float, tol: float = 1e-4) -> Rule:
     def reweigh(history: History) -> FloatArray:
         assert isinstance(history, ShardHistory)  # noqa: S101 - of this file
         minimize_cvar_over(history.shards, alpha, tol=tol)  # leaves them in the shards
-        return _ELSEWHERE
+        return ELSEWHERE
 
     return reweigh
 
 
 class ShardFit:
-    """Fit the model of a round to the weights that the rows have in their shards."""
+    """Fit the model of a round to the weights that the rows have in their shards, and inside goals to costs of cells.
 
-    def __init__(self, learner: Any, history: ShardHistory, random_seeds: Callable[[int], int], sample: Any) -> None:
-        self.learner, self.history, self.random_seeds = learner, history, random_seeds
+    Parameters
+    ----------
+    stage : Stage, optional
+        Inside goals: cells in the place of rows.
+    """
+
+    def __init__(
+        self,
+        learner: Any,
+        history: ShardHistory,
+        random_seeds: Callable[[int], int],
+        sample: Any,
+        stage: Stage | None = None,
+    ) -> None:
+        self.learner, self.history, self.random_seeds, self.stage = learner, history, random_seeds, stage
         self.shards, self.known = history.shards, history.cells.known
         self.is_tree = isinstance(learner, HistogramTree)
         self.is_random = not self.is_tree
         if self.is_tree:
             self.layout = bin_over(self.shards, learner, sample, self.known.names)
 
-    def __call__(self, weights: FloatArray, number: int) -> Fitted:  # noqa: ARG002 - in the shards
+    def __call__(self, weights: FloatArray, number: int) -> Fitted:
         """Return the model of a round, and the mass of each cell that it tells each class."""
-        model = self._grown() if self.is_tree else self._sampled(number)
-        said, loss = take(self.shards, self.history.cells, model, number)
-        return Fitted(model, np.empty(0, dtype=np.uint8), said=said, weighted_loss=loss)
+        totals = self._ask(weights)
+        model = self._grown() if self.is_tree else self._sampled(number, totals)
+        said, wrong = take(self.shards, self.history.cells, model, number)
+        self.shards.forget(QUESTION)
+        return Fitted(model, np.empty(0, dtype=np.uint8), said=said, weighted_loss=wrong / float(totals.sum()))
+
+    def _ask(self, weights: FloatArray) -> FloatArray:
+        """Let every shard know what its rows should be called, and return how much that matters in each."""
+        if self.stage is None:
+            return np.array(self.shards.change(QUESTION, _ask_labels))
+        totals = self._ask_costs(self.stage.costs(weights) if weights.ndim == 1 else weights)
+        return (
+            totals if totals.any() else self._ask_costs(self.stage.costs(self.history.start))
+        )  # all answers cost alike
+
+    def _ask_costs(self, costs: FloatArray) -> FloatArray:
+        mass = self.history.cells.mass
+        by_mass = np.divide(costs, mass, out=np.zeros(costs.shape), where=mass > 0)
+        most = (len(costs) - 1) * (
+            1.0 + float(np.ptp(costs, axis=0).sum())
+        )  # that all worths sum to: rows weigh 1 at most
+        return np.array(self.shards.change(QUESTION, _ask_costs, by_mass, most))
 
     def _grown(self) -> Any:
         self.shards.change(TARGET, _aim)
@@ -135,10 +177,9 @@ class ShardFit:
         model._learned(self.known.classes, self.known.n_features, self.known.names)  # noqa: SLF001 - ours
         return model
 
-    def _sampled(self, number: int) -> Any:
+    def _sampled(self, number: int, totals: FloatArray) -> Any:
         """Fit any learner to rows drawn by weight: evenly along the rows, so that shards do not matter."""
         seed = self.random_seeds(number)
-        totals = np.array(self.shards.map(_whole_weight))
         step = float(totals.sum()) / min(self.known.n_rows, MOST_SAMPLED)
         first = float(np.random.default_rng(seed).random()) * step
         found = self.shards.map(_drawn, np.cumsum(totals) - totals, first, step)
@@ -148,34 +189,51 @@ class ShardFit:
         return model.fit(rows, self.known.classes[codes])
 
 
-def _whole_weight(shard: Shard) -> float:
-    return float(whole_masses(shard[WEIGHTS], 1.0).sum())
+def _ask_labels(shard: Shard) -> float:
+    """Leave the question of what rows are called, by their weights, and return how much it matters."""
+    shard[QUESTION] = Question(shard[CODES], whole_masses(shard[WEIGHTS], 1.0))
+    return float(shard[QUESTION].weights.sum())
+
+
+def _ask_costs(shard: Shard, by_mass: FloatArray, most: float) -> float:
+    """Leave the question of what is cheapest, where answers cost by cell and by the rows' own weights."""
+    costs = by_mass[:, shard[CELL]] * shard[MASS] + shard[WEIGHTS]
+    own = shard[CODES], np.arange(len(shard[CODES]))
+    costs[own] = by_mass[shard[CODES], shard[CELL]] * shard[MASS]
+    asked = worth_of(costs)
+    shard[QUESTION] = Question(asked.codes.astype(np.uint16), whole_masses(asked.weights, most), asked.rows)
+    return float(shard[QUESTION].weights.sum())
+
+
+def _aim(shard: Shard) -> None:
+    codes, weights, rows = shard[QUESTION]
+    binned = shard[BINNED]
+    if rows is not None:
+        binned = replace(binned, bins=np.ascontiguousarray(binned.bins[:, rows]))
+    shard[TARGET] = Target(binned, codes, weights)
 
 
 def _drawn(shard: Shard, firsts: FloatArray, first: float, step: float) -> tuple[Any, AnyArray]:
     """Return the rows at which the running sum of weights passes ``first`` and every ``step`` from there."""
-    reach = firsts[shard.number] + np.cumsum(whole_masses(shard[WEIGHTS], 1.0))
+    codes, weights, rows = shard[QUESTION]
+    reach = firsts[shard.number] + np.cumsum(weights)
     passed = np.ceil((reach - first) / step).astype(np.int64)
     before = int(np.ceil((firsts[shard.number] - first) / step))
     places = np.repeat(np.arange(reach.size), np.diff(np.maximum(passed, 0), prepend=max(before, 0)))
-    return take_rows(shard[X], places), shard[CODES][places]
+    return take_rows(shard[X], places if rows is None else rows[places]), codes[places]
 
 
 def take(shards: Shards, cells: Cells, model: Any, number: int) -> tuple[FloatArray, float]:
     """Let the shards ask the model of a round about their rows.
 
-    Returns the mass of each cell that it tells each class, and its loss under the present weights.
+    Returns the mass of each cell that it tells each class, and how much of what was asked it gets wrong.
     """
     parts = shards.change(("model", number), _take, model, number, cells.known.classes, len(cells.values))
     return total([said for said, _ in parts]), float(sum(loss for _, loss in parts))
 
 
-def _aim(shard: Shard) -> None:
-    shard[TARGET] = Target(shard[BINNED], shard[CODES], whole_masses(shard[WEIGHTS], 1.0))
-
-
 def _take(shard: Shard, model: Any, number: int, classes: AnyArray, n_cells: int) -> tuple[FloatArray, float]:
-    """Note where a model fails, and return the mass of each cell that it tells each class, and its weighted loss."""
+    """Note where a model fails, and return the mass of each cell that it tells each class, and what it gets wrong."""
     rows = shard[BINNED] if BINNED in shard else shard[X]
     n_rows = len(shard[CODES])
     said = predict_codes(model, rows, classes).astype(np.int64) if n_rows else np.empty(0, dtype=np.int64)
@@ -183,6 +241,16 @@ def _take(shard: Shard, model: Any, number: int, classes: AnyArray, n_cells: int
     shard[_TOTALS] += is_wrong
     shard[_BITS][:, (number - 1) >> 3] |= is_wrong.astype(np.uint8) << np.uint8((number - 1) & 7)
     shard[TAIL] = TailRows(BitRows(shard[_BITS], number), shard[MASS])
-    weights = shard.get(WEIGHTS)  # none where the shard is made again, and nobody asks for the loss
-    loss = np.nan if weights is None else float(weights @ is_wrong)
-    return said_masses(shard, said, n_cells, len(classes)), loss
+    asked = shard.pop(QUESTION, None)  # none where the shard is made again, and nobody asks what is wrong
+    return said_masses(shard, said, n_cells, len(classes)), np.nan if asked is None else _wrong(asked, said)
+
+
+def _wrong(asked: Question, said: IntArray) -> float:
+    told = said if asked.rows is None else said[asked.rows]
+    return float(asked.weights @ (told != asked.codes))
+
+
+def last_loss(shard: Shard, number: int) -> float:
+    """Return how much of the rows' present weights the model of the last round fails on, a whole number."""
+    is_wrong = (shard[_BITS][:, (number - 1) >> 3] >> np.uint8((number - 1) & 7)) & 1
+    return float(whole_masses(shard[WEIGHTS], 1.0) @ is_wrong)

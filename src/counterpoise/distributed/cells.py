@@ -194,12 +194,15 @@ class CellAnswers(Answers):
 
 def answers_of(cells: Cells, said: list[FloatArray], positive: Positive) -> CellAnswers:
     """Return the answers of models, given the masses of cells that each tells each class."""
+    return CellAnswers({TRAIN: cells.table()}, {}, positive, said=shares_of(cells, said))
+
+
+def shares_of(cells: Cells, said: list[FloatArray]) -> FloatArray:
+    """Return the share of each cell that each model tells each class, shape (n_cells, n_models, n_classes)."""
     mass = np.where(cells.mass > 0, cells.mass, 1.0)
-    shares = np.stack(said, axis=1) / mass[:, None, None]
-    return CellAnswers({TRAIN: cells.table()}, {}, positive, said=shares)
+    return np.asarray(np.stack(said, axis=1) / mass[:, None, None])
 
 
-def cell_losses(cells: Cells, answers: CellAnswers) -> FloatArray:
-    """Return the mean loss of each model in each cell."""
-    assert answers.said is not None  # noqa: S101 - made with them
-    return np.asarray(1.0 - answers.said[np.arange(len(cells.values)), :, cells.labels])
+def cell_losses(cells: Cells, shares: FloatArray) -> FloatArray:
+    """Return the mean loss of each model in each cell, given the shares that it tells each class."""
+    return np.asarray(1.0 - shares[np.arange(len(cells.values)), :, cells.labels])

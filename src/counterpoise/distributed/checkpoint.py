@@ -1,15 +1,18 @@
 """A checkpoint of rounds over shards: the models. All else shards find again by asking them about their rows."""
 
 import hashlib
+from collections.abc import Iterator
 from typing import Any, cast
 
 import numpy as np
 
+from counterpoise._base.types import FloatArray
 from counterpoise.boosting._fingerprints import NOT_OF_ROUNDS, setting_texts
 from counterpoise.boosting.checkpoint import Checkpoint, Run, SavedRound, Seeds
 from counterpoise.boosting.rounds import Round
 from counterpoise.distributed.boosting import ShardHistory, take
 from counterpoise.distributed.cells import Cells
+from counterpoise.goals import as_goals
 from counterpoise.learners.binning import as_floats, as_matrix
 
 _NOTHING = np.empty(0, dtype=np.uint8)
@@ -22,7 +25,15 @@ def run_of(model: Any, learner: Any, cells: Cells, sample: Any) -> Run:
     is_drawn = model.random_state is None
     steps = {name: getattr(model, f"{name}_") for name in ("eta", "beta") if hasattr(model, f"{name}_")}
     objective = {} if model.objective is None else {"objective": repr(model.objective)}
-    told = {"booster": type(model), **params, "estimator": learner, "random_state": None if is_drawn else entropy}
+    asked = {"goals": [str(goal) for goal in as_goals(model.goals)], "pos_label": model.pos_label}
+    inside = asked if getattr(model, "_trains_inside", False) else {}
+    told = {
+        "booster": type(model),
+        **params,
+        **inside,
+        "estimator": learner,
+        "random_state": None if is_drawn else entropy,
+    }
     data = {
         "rows": str(cells.known.n_rows),
         "classes": repr(cells.known.classes.tolist()),
@@ -33,17 +44,16 @@ def run_of(model: Any, learner: Any, cells: Cells, sample: Any) -> Run:
     return Run(setting_texts({**told, **steps, **objective}), data, drawn)
 
 
-def restored(saved: Checkpoint, run: Run, history: ShardHistory) -> int:
-    """Take the rounds that were saved, as many as are wanted, and return how many."""
+def restored(saved: Checkpoint, run: Run, history: ShardHistory) -> Iterator[tuple[FloatArray, SavedRound]]:
+    """Take the rounds that were saved, as many as are wanted, and yield each with what it tells cells."""
     saved.claim(run)
-    n_done = min(saved.n_rounds, history.n_planned)
-    for number in range(1, n_done + 1):
+    for number in range(1, min(saved.n_rounds, history.n_planned) + 1):
         done = saved.read(number)
         said, _ = take(history.shards, history.cells, done.model, number)
         history.add(done.model, _NOTHING, done.weighted_loss, said=said)
-    return n_done
+        yield said, done
 
 
-def save(saved: Checkpoint, done: Round) -> None:
+def save(saved: Checkpoint, done: Round, best: tuple[float, int], *, is_last: bool) -> None:
     """Save the model of a round."""
-    saved.write(done.number, SavedRound(done.model, _NOTHING, None, done.weighted_loss, {}, (np.inf, 0), False, False))
+    saved.write(done.number, SavedRound(done.model, _NOTHING, None, done.weighted_loss, {}, best, is_last, False))

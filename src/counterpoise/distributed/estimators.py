@@ -126,7 +126,8 @@ class DaskAdaLPBoostClassifier(OverDask, AdaLPBoostClassifier):  # type: ignore[
 class DaskLPBoostClassifier(OverDask, LPBoostClassifier):  # type: ignore[misc]  # other rows are taken
     """``LPBoostClassifier`` on Dask collections.
 
-    The parameters are those of ``LPBoostClassifier``. Goals choose the mixture; rounds do not train for them.
+    The parameters are those of ``LPBoostClassifier``. Rounds train for the goals: a table of what answers cost in each
+    group of rows that goals tell apart travels to the rows.
 
     Examples
     --------

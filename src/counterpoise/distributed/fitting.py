@@ -7,19 +7,22 @@ import numpy as np
 from counterpoise._base.shards import Shard, Shards
 from counterpoise._base.types import FloatArray
 from counterpoise.boosting.adalpboost import AdaLPBoostClassifier
-from counterpoise.boosting.checkpoint import Checkpoint, opened
+from counterpoise.boosting.checkpoint import opened
 from counterpoise.boosting.cross_fit import planned_rounds
+from counterpoise.boosting.inside_goals import places_in
 from counterpoise.boosting.learner import base_learner, default_tree
-from counterpoise.boosting.rounds import Round, Rule, boost
+from counterpoise.boosting.rounds import Rule, boost
 from counterpoise.distributed.binning import sample_over
 from counterpoise.distributed.boosting import ShardFit, ShardHistory, dual_over, hedge_groups_over, hedge_over, take
 from counterpoise.distributed.cells import Cells, answers_of, find_cells
-from counterpoise.distributed.checkpoint import restored, run_of, save
 from counterpoise.distributed.choosing import check_aim, choose_over, evidence_of
+from counterpoise.distributed.inside import program_over
 from counterpoise.distributed.lumps import SCORES
 from counterpoise.distributed.rows import CODES, X, know
 from counterpoise.distributed.rules import settle_over
-from counterpoise.goals import as_goals
+from counterpoise.distributed.watching import Watch
+from counterpoise.goals import InfeasibleGoals, as_goals
+from counterpoise.goals.advice import advised
 from counterpoise.goals.tables import group_codes
 from counterpoise.mixtures.answers import find_positive
 from counterpoise.mixtures.draws import Draws, check_key, generator_of, make_key
@@ -29,10 +32,8 @@ _DEPTH = 4  # of the default trees, as on one machine
 # What the boosters of one machine take and those over shards do not, and the value that asks for nothing.
 _NOT_TAKEN = {
     "validation_fraction": None,
-    "patience": None,
     "outlier_fraction": 0.0,
     "beta": None,
-    "target": None,
     "max_models": None,
 }
 
@@ -78,12 +79,16 @@ def fit_over(model: Any, shards: Shards) -> Any:
     learner = default_tree(known.n_rows, _DEPTH) if model.estimator is None else base_learner(model.estimator)
     with opened(model.checkpoint) as saved:
         model._draw_seeds(saved)  # noqa: SLF001 - ours
-        rule, fit = _rule(model, rows), ShardFit(learner, history, model._round_seed, rows.sample)  # noqa: SLF001 - ours
-        n_done = 0 if saved is None else restored(saved, run_of(model, learner, rows.cells, rows.sample), history)
-        boost(fit, history, reweigh=rule, stop=_heard(model, saved), n_rounds=n_rounds - n_done)
+        program = program_over(model, history) if getattr(model, "_trains_inside", False) else None
+        rule, stage = (_rule(model, rows), None) if program is None else (program.price, program.stage)
+        fit = ShardFit(learner, history, model._round_seed, rows.sample, stage)  # noqa: SLF001 - ours
+        watch = Watch(model, history, program, is_random=fit.is_random)
+        n_left = watch.resume(saved, learner, rows.sample)
+        boost(fit, history, reweigh=rule, stop=watch, n_rounds=n_left)
     key = check_key(model.key) or model._drawn_key  # noqa: SLF001 - ours
     model._draws = Draws.learned(key, rows.sample, None, history.models)  # noqa: SLF001 - ours
-    return _settled(model, rows, history)
+    model.weighted_losses_ = np.array(history.weighted_losses)
+    return _inside(model, rows, history, watch)
 
 
 def check(model: Any) -> None:
@@ -119,19 +124,40 @@ def _rule(model: Any, rows: Prepared) -> Rule:
     return hedge_groups_over(model.eta_, groups)
 
 
-def _heard(model: Any, saved: Checkpoint | None) -> Any:
-    def stop(done: Round, _history: Any) -> bool:
-        if saved is not None:  # before the callbacks: one that raises or stops has its round on disk
-            save(saved, done)
-        asked = [bool(callback(done)) for callback in model.callbacks]  # all of them are called
-        return any(asked)
+def _inside(model: Any, rows: Prepared, history: ShardHistory, watch: Watch) -> Any:
+    """Choose the mixture of rounds, and say what is known where it cannot meet the goals that they trained for."""
+    try:
+        _settled(model, rows, history)
+    except InfeasibleGoals as error:
+        if watch.program is None:
+            raise
+        raise _not_found(error, model, watch) from error
+    if not isinstance(model, AdaLPBoostClassifier):
+        model.bound_if_learner_exact_ = _proven(model, history) if watch.program is None else watch.program.bound
+    return model
 
-    return stop
+
+def _proven(model: Any, history: ShardHistory) -> float:
+    """Return what no mixture of any models has less risk than, if the learner finds the best model there is."""
+    is_own = model._aim_of_fit().alpha is not None  # noqa: SLF001 - ours; else the rounds solve another problem
+    return min(max(history.weighted_losses), model.value_) if is_own else -np.inf
+
+
+def _not_found(error: InfeasibleGoals, model: Any, watch: Watch) -> InfeasibleGoals:
+    """Return the same error as what it is, of the models that were trained: others of their kind are not ruled out."""
+    assert watch.program is not None  # noqa: S101 - they trained for goals
+    assert watch.program.goals is not None  # noqa: S101 - as above
+    aim = model._aim_of_fit()._replace(goals=as_goals(model.goals))  # noqa: SLF001 - ours
+    found = advised(watch.program.goals, places_in(error, aim), error.least_violation, proven=False)
+    if not watch.is_over:
+        n_rounds = watch.history.n_rounds
+        found.add_note(f"All {n_rounds} rounds were used, and models still helped: raise n_estimators.")
+    return found
 
 
 def _settled(model: Any, rows: Prepared, history: ShardHistory) -> Any:
     """Choose the mixture."""
-    model.estimators_, model.weighted_losses_ = list(history.models), np.array(history.weighted_losses)
+    model.estimators_ = list(history.models)
     answers = answers_of(rows.cells, history.said, find_positive(model.classes_, model.pos_label))
     aim = model._aim_of_fit()._replace(goals=as_goals(model.goals))  # noqa: SLF001 - ours
     evidence = evidence_of(rows.cells, answers)
