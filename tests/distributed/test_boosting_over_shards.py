@@ -6,9 +6,9 @@ from engines import COUNTS, cut, opened
 from sklearn.linear_model import LogisticRegression
 
 import counterpoise
-from counterpoise import AdaLPBoostClassifier, LPBoostClassifier
+from counterpoise import AdaLPBoostClassifier, LPBoostClassifier, MixtureClassifier
 from counterpoise.boosting.checkpoint import UnusableCheckpoint, rounds_done
-from counterpoise.distributed.fitting import fit_over
+from counterpoise.distributed.fitting import fit_over, mix_over
 from counterpoise.goals import InfeasibleGoals
 from counterpoise.learners import HistogramTree, Stump
 from counterpoise.solvers.tail import weights_of
@@ -195,16 +195,63 @@ def test_goals_that_cannot_hold_say_so():
         (AdaLPBoostClassifier(outlier_fraction=0.1), "outlier_fraction=0.1 is not taken over shards: leave it at 0.0"),
         (LPBoostClassifier(beta=10.0), "beta=10.0 is not taken over shards"),
         (AdaLPBoostClassifier(objective="KL(0.3)"), "objective must be a CVaR, WorstGroup or a rate"),
-        (
-            AdaLPBoostClassifier(goals=["recall(train) >= 0.5 with confidence 0.9"]),
-            "goals carry no confidence yet",
-        ),
         (AdaLPBoostClassifier(reweigh="groups"), "needs sensitive_features"),
     ],
 )
 def test_what_needs_all_rows_in_one_place_is_refused(model, message):
     with pytest.raises(ValueError, match=message), opened("threads", cut(2, X=X, y=Y)) as shards:
         fit_over(model, shards)
+
+
+CONFIDENT = [
+    "recall(train) >= 0.7 with confidence 0.9",
+    "positive_rate(train, sex=F) >= 0.6 * positive_rate(train, sex=M) with confidence 0.9",
+]
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"alpha": 0.5}, {"alpha": 1.0, "scores": True, "by": "sex"}, {"alpha": 0.5, "scores": True}],
+    ids=["said", "by group", "scores"],
+)
+def test_confidences_of_goals_ask_for_the_same_margins_as_rows_on_one_machine(settings):
+    pool = [HistogramTree(2).fit(X[first::3], Y[first::3]) for first in range(3)]
+    model = MixtureClassifier(pool, goals=CONFIDENT, random_state=0, **settings)
+    twin = MixtureClassifier(**model.get_params(deep=False)).fit(X, Y, sensitive_features={"sex": SEX})
+    found = [_mixed(model, n_shards) for n_shards in COUNTS]
+    assert all(one.mixture_.tolist() == found[0].mixture_.tolist() for one in found[1:])
+    np.testing.assert_allclose(found[0].value_, twin.value_, atol=2e-4)
+    for own, its in zip(found[0].check_goals(), twin.check_goals(), strict=True):
+        assert own.holds
+        assert own.value == pytest.approx(its.value, abs=2e-3)
+    plain = MixtureClassifier(**model.get_params(deep=False) | {"goals": [goal[:-20] for goal in CONFIDENT]})
+    assert _mixed(plain, 2).value_ <= found[0].value_ + 1e-4
+
+
+def _mixed(model, n_shards):
+    with opened("threads", cut(n_shards, X=X, y=Y, sex=SEX)) as shards:
+        shards.change("columns", _name_columns)
+        return mix_over(MixtureClassifier(**model.get_params(deep=False)), shards)
+
+
+def test_rounds_train_for_goals_with_a_confidence_where_rows_weigh_the_same():
+    params = CASES["a mean inside"].get_params(deep=False) | {"goals": CONFIDENT}
+    fitted, _ = _fitted("threads", 3, LPBoostClassifier(**params))
+    twin = LPBoostClassifier(**params).fit(X, Y, sensitive_features={"sex": SEX})
+    assert fitted.check_goals() == twin.check_goals()
+    equal, _ = _fitted("threads", 3, LPBoostClassifier(**params), sample_weight=np.ones(N_ROWS))
+    assert equal.check_goals() == twin.check_goals()
+    with pytest.raises(ValueError, match="confidence where all rows weigh the same; got sample_weight beside recall"):
+        _fitted("threads", 3, LPBoostClassifier(**params), sample_weight=WEIGHTS)
+
+
+def test_weights_that_sum_to_the_number_of_rows_are_weights():
+    weights = np.where(np.arange(N_ROWS) % 2 == 0, 1.9, 0.1)
+    weights[-1] = N_ROWS - weights[:-1].sum()
+    first, own = _fitted("threads", 1, CASES["ada"], sample_weight=weights)
+    other, its = _fitted("threads", 4, CASES["ada"], sample_weight=weights)
+    assert own.tolist() == its.tolist()
+    assert first.mixture_.tolist() == other.mixture_.tolist()
 
 
 def test_a_model_fitted_over_shards_is_saved_and_rebalanced_where_that_needs_no_rows(tmp_path):

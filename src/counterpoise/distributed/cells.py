@@ -45,7 +45,7 @@ class Cells(NamedTuple):
         columns = dict(zip(self.known.columns, list(zip(*self.values, strict=True))[2:], strict=True))
         baseline = np.array([value[1] for value in self.values]) if self.has_baseline else None
         given = {name: column_of(values) for name, values in columns.items()} or None
-        return Table(None, self.known.classes[self.labels], given, baseline, sample_weight=self.mass)
+        return Table(None, self.known.classes[self.labels], given, baseline, **self.known.weighed(self.mass))
 
 
 def column_of(values: tuple[Hashable, ...]) -> AnyArray:

@@ -1,5 +1,6 @@
 """The choice of a mixture over shards: goals, means and groups from cells, a tail from the rows where they are."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -7,7 +8,8 @@ import numpy as np
 from counterpoise._base.shards import Shards
 from counterpoise._base.types import FloatArray
 from counterpoise.distributed.cells import CellAnswers, Cells, cell_losses
-from counterpoise.goals import Rate
+from counterpoise.distributed.rows import Known
+from counterpoise.goals import Goal, Rate
 from counterpoise.goals.tables import group_codes
 from counterpoise.mixtures.answers import TRAIN
 from counterpoise.mixtures.choosing import Aim, Evidence, posed, select, within_budget
@@ -26,11 +28,15 @@ def check_aim(aim: Aim) -> None:
             f"Over shards the objective must be a CVaR, WorstGroup or a rate; got {objective!r}, which needs all rows "
             "in one place."
         )
-    for goal in aim.goals:
-        if goal.confidence is not None:
+
+
+def check_confidences(goals: Sequence[Goal], known: Known) -> None:
+    """Refuse goals that carry a confidence on rows of different weights: counts tell nothing about those."""
+    for goal in goals:
+        if goal.confidence is not None and not known.are_equal:
             raise ValueError(
-                f"Over shards goals carry no confidence yet; got {goal}. Leave it out, and audit what was chosen on "
-                "rows that fit in memory."
+                f"Over shards goals carry a confidence where all rows weigh the same; got sample_weight beside {goal}. "
+                "Leave the weights or the confidence out, or choose on one machine."
             )
 
 

@@ -15,7 +15,7 @@ from counterpoise.boosting.rounds import Rule, boost
 from counterpoise.distributed.binning import sample_over
 from counterpoise.distributed.boosting import ShardFit, ShardHistory, dual_over, hedge_groups_over, hedge_over, take
 from counterpoise.distributed.cells import Cells, answers_of, find_cells
-from counterpoise.distributed.choosing import check_aim, choose_over, evidence_of
+from counterpoise.distributed.choosing import check_aim, check_confidences, choose_over, evidence_of
 from counterpoise.distributed.inside import program_over
 from counterpoise.distributed.lumps import SCORES
 from counterpoise.distributed.rows import CODES, X, know
@@ -71,6 +71,7 @@ def fit_over(model: Any, shards: Shards) -> Any:
     check(model)
     rows = prepare(shards)
     known = rows.cells.known
+    check_confidences(as_goals(model.goals), known)
     model.classes_, model.n_features_in_ = known.classes, known.n_features
     if known.names is not None:
         model.feature_names_in_ = known.names
@@ -188,6 +189,7 @@ def mix_over(model: Any, shards: Shards) -> Any:
 def decide_over(model: Any, rows: Prepared) -> Any:
     """Choose the mixture, or the rules, of a classifier that knows its models and classes."""
     known, shards = rows.cells.known, rows.shards
+    check_confidences(as_goals(model.goals), known)
     model.n_features_in_ = known.n_features
     if known.names is not None:
         model.feature_names_in_ = known.names

@@ -27,6 +27,7 @@ class Facts(NamedTuple):
     labels: AnyArray  # the different ones, sorted
     weight: float  # of all rows
     least_weight: float
+    are_equal: bool = True  # all rows weigh 1
 
 
 class Known(NamedTuple):
@@ -39,11 +40,16 @@ class Known(NamedTuple):
     classes: AnyArray
     total: float  # mass of all rows, a whole number
     least: float  # positive mass of a row
+    are_equal: bool  # masses are numbers of rows
 
     @property
     def n_rows(self) -> int:
         """Return the number of rows."""
         return int(self.sizes.sum())
+
+    def weighed(self, mass: FloatArray) -> dict[str, Any]:
+        """Return masses of rows that are alike as a table takes them: where all weigh the same, as numbers of rows."""
+        return {"counts" if self.are_equal else "sample_weight": mass}
 
 
 def facts_of(shard: Shard) -> Facts:
@@ -65,6 +71,7 @@ def facts_of(shard: Shard) -> Facts:
         np.unique(labels),
         float(weights.sum()),
         float(live.min(initial=np.inf)),
+        bool((weights == 1).all()),
     )
 
 
@@ -103,7 +110,7 @@ def agreed(found: Sequence[Facts]) -> tuple[AnyArray, float | None]:
     classes, weight = classes_in(found), sum(one.weight for one in found)
     if not weight > 0:
         raise ValueError("sample_weight must have at least one entry above zero; got zeros only.")
-    return classes, weight if any(one.weight != one.n_rows for one in found) else None
+    return classes, None if all(one.are_equal for one in found) else weight
 
 
 def known_of(found: Sequence[Facts], classes: AnyArray, masses: Sequence[tuple[float, float]]) -> Known:
@@ -111,7 +118,8 @@ def known_of(found: Sequence[Facts], classes: AnyArray, masses: Sequence[tuple[f
     names = None if found[0].names is None else np.array(found[0].names, dtype=object)
     sizes = np.array([one.n_rows for one in found])
     whole, least = sum(mass for mass, _ in masses), min(least for _, least in masses)
-    return Known(sizes, found[0].n_features, names, found[0].columns, classes, whole, least)
+    are_equal = all(one.are_equal for one in found)
+    return Known(sizes, found[0].n_features, names, found[0].columns, classes, whole, least, are_equal)
 
 
 def require_alike(told: Sequence[Any], what: str) -> None:

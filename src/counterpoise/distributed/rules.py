@@ -63,7 +63,7 @@ def evidence_of(lumps: Lumps, cells: Cells, positive: Positive, usual: FloatArra
     table = cells.table()
     columns = {name: table.column(name)[lumps.keys[:, 0]] for name in table.columns} or None
     labels, baseline = (None if one is None else one[lumps.keys[:, 0]] for one in (table.y, table.baseline))
-    rows = Table(None, labels, columns, baseline, sample_weight=lumps.mass)
+    rows = Table(None, labels, columns, baseline, **cells.known.weighed(lumps.mass))
     groups = group_codes(rows)[0] if rows.sensitive_columns else None
     answers = Answers({TRAIN: rows}, {}, positive)
     return ScoreEvidence({TRAIN: ends_of_each(lumps)}, answers, rows.weights(), groups, usual, n_rows=lumps.n_rows)
