@@ -10,8 +10,8 @@ import numpy as np
 from counterpoise.runs.results import ResultsTable, read_rows
 from papers.arrays import FloatArray
 from papers.drawing import panels, picture
+from papers.frontier import Compared, Frontier, compared, interval
 from papers.inside_goals.experiment import CHURNED, ERROR, FITS, KEPT, MOST_TEST, MOST_TRAIN, SECONDS, VIOLATION
-from papers.inside_goals.frontier import Compared, Frontier, compared, interval
 from papers.inside_goals.methods import (
     ASKED,
     BOUNDS,

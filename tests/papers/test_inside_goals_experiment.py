@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from counterpoise.datasets import TableData
+from papers.frontier import Frontier, compared, interval
 from papers.inside_goals import experiment, methods, page
-from papers.inside_goals.frontier import Frontier, compared, interval
 from papers.running import Experiment
 
 pytest.importorskip("fairlearn", reason="a peer")
