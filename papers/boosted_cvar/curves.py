@@ -12,6 +12,7 @@ from papers.arrays import ByteArray, FloatArray
 EXPERIMENT = "boosted-cvar"
 ALPHAS = np.linspace(0.01, 0.5, 50)
 ERROR_ALPHAS = ALPHAS[4::5]  # the average loss hardly depends on alpha
+LP_ALPHAS = (0.05, 0.1, 0.2, 0.3, 0.5)  # of Regularized LPBoost, a training each
 ROUND_ALPHAS = (0.05, 0.1, 0.2)
 ROUND_COUNTS = (1, 2, 5, 10, 20, 30, 50, 75, 100)
 ETA, BETA = 1.0, 100.0

@@ -28,10 +28,9 @@ from counterpoise.runs import Tell
 from counterpoise.runs.results import ResultRow
 from papers.arrays import AnyArray
 from papers.boosted_cvar import networks
-from papers.boosted_cvar.curves import BETA, ERROR_ALPHAS, ETA, EXPERIMENT, Losses, against_rounds, curves
+from papers.boosted_cvar.curves import BETA, ERROR_ALPHAS, ETA, EXPERIMENT, LP_ALPHAS, Losses, against_rounds, curves
 from papers.running import run_parts, unfinished
 
-LP_ALPHAS = (0.05, 0.1, 0.2, 0.3, 0.5)
 NETWORK = "network"
 
 

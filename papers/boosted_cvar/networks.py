@@ -3,258 +3,120 @@
 The boosting needs a GPU and hours, all the rest seconds. So this module only boosts, and keeps the zero-one losses of
 every round on training, validation and test rows; ``losses`` makes results of them on any machine::
 
-    python -m papers.boosted_cvar.networks --data DATA --state STATE --output OUTPUT --minutes 9
+    python -m papers.boosted_cvar.networks --data DATA --state STATE --output OUTPUT --minutes 9 --seed 0 1 2 3 4
 
-It ends after a round, before the given time, and the same command goes on from there. It needs torch, numpy, scipy,
+Several plans, seeds or alphas are boosted at once, each on a stream of the device: a small network does not fill it. It
+ends after a round, before the given time, and the same command goes on from there. It needs torch, numpy, scipy,
 scikit-learn and numba.
 """
 
 import argparse
-import io
-import json
+import functools
 import sys
+import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
 from importlib.util import find_spec
+from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
-
-from counterpoise.boosting.learner import make_fit
-from counterpoise.boosting.rounds import History, Round, Rule, boost
-from counterpoise.boosting.rules import hedge, regularized_dual
-from counterpoise.datasets import DataNotAvailable, ImageData, split_rows
+from counterpoise.datasets import DataNotAvailable
 from counterpoise.datasets.files import places
 from counterpoise.datasets.images import load_images
-from counterpoise.learners import NetworkLearner
-from counterpoise.mixtures.pool import predict_codes
-from counterpoise.persist import write_atomically
 from counterpoise.runs import RunProgress, Tell
-from papers.arrays import AnyArray, ByteArray, FloatArray, IntArray
-from papers.boosted_cvar.curves import BETA, ETA
+from papers.boosted_cvar.curves import LP_ALPHAS
+from papers.boosted_cvar.image_runs import ADALPBOOST, LPBOOST, Boosting, Images, Limit, Run, Say, split_images
 from papers.boosted_cvar.losses import write_results
-from papers.boosted_cvar.plans import BATCH, PLANS, Plan
-from papers.kept_losses import DAMAGED, KeptLosses, losses_file
+from papers.boosted_cvar.plans import PLANS, Plan
+from papers.kept_losses import KeptLosses
 
-ADALPBOOST, LPBOOST = "adalpboost", "lpboost"
 _LP_ALPHA = 0.1  # where both methods are run
-_MARGIN = 1.25  # how much longer than the last round the next may take
-_VALIDATION = 0.1  # of the training rows
-
-Say = Callable[[str], None]
 
 
-class Part(NamedTuple):
-    """Images and the codes of their classes."""
+class Where(NamedTuple):
+    """Where runs find what they need and leave what they make."""
 
-    X: ByteArray
-    codes: IntArray
-
-
-class Images(NamedTuple):
-    """A data set cut into the parts of the experiment."""
-
-    train: Part
-    validation: Part
-    test: Part
-    classes: AnyArray
-
-    def sizes(self) -> dict[str, int]:
-        """Return the number of rows of each part."""
-        return {name: len(getattr(self, name).codes) for name in ("train", "validation", "test")}
+    images: Callable[[str, int], Images]  # of a data set, cut by a seed
+    state: Path
+    output: Path | None = None
+    device: str = "auto"
+    compiled: bool = False
 
 
-def split_images(data: ImageData, seed: int) -> Images:
-    """Cut the official training part into training and validation rows."""
-    classes, codes = np.unique(data.y, return_inverse=True)
-    given = np.flatnonzero(~data.is_test)
-    kept, held_out = split_rows(codes[given], (1 - _VALIDATION, _VALIDATION), seed=seed)
-    rows = (given[kept], given[held_out], np.flatnonzero(data.is_test))
-    train, validation, test = (Part(data.X[part], codes[part].astype(np.int64)) for part in rows)
-    return Images(train, validation, test, classes)
+def run_at_once(runs: Sequence[Run], where: Where, limit: Limit, say: Say) -> list[KeptLosses]:
+    """Boost several runs, each in a thread and on a stream of its own, and return the losses of each.
 
-
-class Run(NamedTuple):
-    """One boosting: its plan, the rule of the weights, and the seed of split and networks."""
-
-    plan: Plan
-    method: str = ADALPBOOST
-    alpha: float | None = None  # of LPBoost's weights
-    seed: int = 0
-
-    @property
-    def settings(self) -> dict[str, Any]:
-        """Return what decides the rounds."""
-        step = {"eta": ETA} if self.method == ADALPBOOST else {"beta": BETA}
-        plan = self.plan
-        names = {"plan": plan.name, "dataset": plan.dataset, "learner": plan.learner, "schedule": plan.schedule}
-        return names | {"method": self.method, "alpha": self.alpha, "seed": self.seed} | step
-
-    @property
-    def file(self) -> str:
-        """Return the name of the file of losses."""
-        return losses_file(self.settings)
-
-    def rule(self) -> Rule:
-        """Return how the next weights follow from the losses so far."""
-        return hedge(ETA) if self.alpha is None else regularized_dual(self.alpha, BETA)
-
-    def round_seed(self, number: int) -> int:
-        """Return the seed of a round, 0 for the warm-up; the warm-up is the same for all methods."""
-        return int(np.random.SeedSequence(self.seed, spawn_key=(number,)).generate_state(1)[0]) >> 1
-
-
-class Limit(NamedTuple):
-    """When to stop: so many rounds in all, or before so many seconds since the start."""
-
-    n_rounds: int
-    seconds: float = float("inf")
-    started: float = 0.0  # as time.monotonic has it
-
-    def is_reached(self, last_round: float) -> bool:
-        """Tell whether a further round might take too long."""
-        return time.monotonic() - self.started + _MARGIN * last_round > self.seconds
-
-
-def run_rounds(
-    run: Run, data: Images, limit: Limit, learner: NetworkLearner, *, state: Path, output: Path | None = None, say: Say
-) -> KeptLosses:
-    """Boost up to the limit from where ``state`` is, and return all losses.
-
-    Parameters
-    ----------
-    run : Run
-        What is boosted.
-    data : Images
-        The rows.
-    limit : Limit
-        Rounds and seconds.
-    learner : NetworkLearner
-        The plan's, for some device.
-    state : Path
-        Folder of the losses so far and of the warmed-up network. It must not be removed between calls.
-    output : Path, optional
-        Folder that gets a copy of the losses after every round.
-    say : callable
-        Told a line after every round.
-
-    Returns
-    -------
-    KeptLosses
+    Steps are captured one run after the other, before any starts: trials of the fastest kernels must not disturb each
+    other. Where one fails, the others end after the round they are at.
     """
-    kept = _restored(run, data, state)
-    warm = _WarmUp(run, state)
-    fit: Any = make_fit(learner, data.train.X, data.train.codes, data.classes, run.round_seed)
-    fit.prepared.shared = warm.read()
-    history = _history_of(kept, limit.n_rounds)
-    clock = _Clock(run.plan, len(data.train.codes), is_warm=fit.prepared.shared is not None)
-    if output is not None and kept.n_rounds:
-        kept.write(output / run.file)
-    say(f"{run.file}: {kept.n_rounds} rounds are there, {max(limit.n_rounds - kept.n_rounds, 0)} are left")
-
-    def after_round(done: Round, history: History) -> bool:
-        seconds, step = clock.lap()
-        warm.write(fit.prepared.shared)
-        losses = {"train": done.losses} | {
-            name: (predict_codes(done.model, part.X, data.classes) != part.codes).view(np.uint8)
-            for name, part in (("validation", data.validation), ("test", data.test))
-        }
-        kept.append(losses, done.weighted_loss)
-        kept.memory = dict(history.memory)
-        for folder in (state, output):
-            if folder is not None:
-                kept.write(folder / run.file)
-        say(_told(done, losses, seconds, step))
-        history.models[-1] = None  # its losses are all that is needed of it
-        clock.start()
-        return limit.is_reached(seconds)
-
-    clock.start()
-    boost(fit, history, reweigh=run.rule(), stop=after_round, n_rounds=max(limit.n_rounds - kept.n_rounds, 0))
-    return kept
-
-
-def _told(done: Round, losses: dict[str, ByteArray], seconds: float, step: float) -> str:
-    accuracy = {name: 1 - float(column.mean()) for name, column in losses.items()}
-    return (
-        f"round {done.number}: {seconds:.1f} s, {1000 * step:.2f} ms a step; weighted loss {done.weighted_loss:.3f}; "
-        f"accuracy {accuracy['train']:.4f} train, {accuracy['validation']:.4f} validation, {accuracy['test']:.4f} test"
-    )
-
-
-class _Clock:
-    """How long a round took, and a step of it; the first has the steps of the warm-up too."""
-
-    def __init__(self, plan: Plan, n_rows: int, *, is_warm: bool) -> None:
-        self._n_steps = plan.n_iterations
-        self._extra = 0 if is_warm else plan.warmup_epochs * -(-n_rows // BATCH)
-        self._began = time.monotonic()
-
-    def start(self) -> None:
-        self._began = time.monotonic()
-
-    def lap(self) -> tuple[float, float]:
-        seconds = time.monotonic() - self._began
-        step = seconds / (self._n_steps + self._extra)
-        self._extra = 0
-        return seconds, step
-
-
-def _restored(run: Run, data: Images, state: Path) -> KeptLosses:
-    path = state / run.file
-    fresh = KeptLosses(run.settings, data.sizes())
-    if not path.is_file():
-        return fresh
-    kept = KeptLosses.read(path)
-    if (kept.settings, kept.sizes) != (fresh.settings, fresh.sizes):
-        raise ValueError(
-            f"{path} must be of this run, with {fresh.settings} and rows {fresh.sizes}; it has {kept.settings} and "
-            f"{kept.sizes}. Use another --state folder."
+    boostings = [
+        Boosting(
+            run,
+            where.images(run.plan.dataset, run.seed),
+            run.plan.make_learner(where.device, compiled=where.compiled),
+            where.state,
         )
-    return kept
+        for run in runs
+    ]
+    for boosting in boostings:
+        boosting.make_ready()
+    return _Team(boostings, limit, where.output, say).go_on()
 
 
-def _history_of(kept: KeptLosses, n_rounds: int) -> History:
-    """Return the rounds so far, without their models."""
-    size = kept.sizes["train"]
-    history = History(np.full(size, 1 / size), max(n_rounds, kept.n_rounds))
-    for losses, weighted_loss in zip(kept.losses("train").T, kept.weighted_losses, strict=True):
-        history.add(None, losses, weighted_loss)
-    history.memory = dict(kept.memory)
-    return history
+class _Team:
+    """Boostings that share a device."""
 
+    def __init__(self, boostings: Sequence[Boosting], limit: Limit, output: Path | None, say: Say) -> None:
+        self.boostings, self.limit, self.output = boostings, limit, output
+        self._say, self._talking, self._failed = say, threading.Lock(), threading.Event()
+        self._n_running = len(boostings)
 
-class _WarmUp:
-    """The warmed-up network on disk, the same for all methods of one plan and seed."""
+    def go_on(self) -> list[KeptLosses]:
+        with ThreadPoolExecutor(len(self.boostings)) as pool:
+            started = [pool.submit(self._run, boosting) for boosting in self.boostings]
+            try:
+                return [one.result() for one in started]
+            except BaseException:
+                self._failed.set()
+                raise
 
-    def __init__(self, run: Run, state: Path) -> None:
-        self.path = state / f"warmup_{run.plan.name}_seed{run.seed}.npz"
-        self.about = json.dumps([run.plan.learner, run.plan.schedule])
-
-    def read(self) -> dict[str, FloatArray] | None:
-        if not self.path.is_file():
-            return None
-        content = io.BytesIO(self.path.read_bytes())
+    def _run(self, boosting: Boosting) -> KeptLosses:
+        run = boosting.run
+        name = f"{run.plan.name}, seed {run.seed}" + ("" if run.alpha is None else f", alpha {run.alpha:g}")
         try:
-            with np.load(content, allow_pickle=False) as arrays:
-                found = {name: arrays[name] for name in arrays.files}
-        except DAMAGED as error:
-            raise ValueError(
-                f"the file {self.path} must hold a warmed-up network; it is damaged or another file ({error}). "
-                "Use another --state folder."
-            ) from error
-        about = str(found.pop("about", ""))
-        if about != self.about:
-            raise ValueError(f"{self.path} must be of {self.about}; it is of {about}. Use another --state folder.")
-        return found
+            with _own_stream(boosting):
+                return boosting.go_on(
+                    self.limit,
+                    output=self.output,
+                    say=lambda line: self._told(f"{name}: {line}"),
+                    n_at_once=lambda: self._n_running,
+                    is_stopped=self._failed.is_set,
+                )
+        except BaseException:
+            self._failed.set()
+            raise
+        finally:
+            with self._talking:
+                self._n_running -= 1
 
-    def write(self, shared: dict[str, FloatArray]) -> None:
-        if not self.path.is_file():
-            stream = io.BytesIO()
-            arrays: dict[str, Any] = {"about": np.array(self.about)} | shared
-            np.savez(stream, **arrays)
-            write_atomically(self.path, [stream.getvalue()])
+    def _told(self, line: str) -> None:
+        with self._talking:
+            self._say(line)
+
+
+def _own_stream(boosting: Boosting) -> AbstractContextManager[Any]:
+    """Have all that this thread asks of a CUDA device run beside what others ask; what was asked before is done."""
+    device = boosting.fit.prepared.place.device
+    if device.type != "cuda":
+        return nullcontext()
+    import torch  # noqa: PLC0415 - optional, and heavy
+
+    torch.cuda.synchronize(device)
+    stream: AbstractContextManager[Any] = torch.cuda.stream(torch.cuda.Stream(device))
+    return stream
 
 
 def reproduce(
@@ -269,8 +131,8 @@ def reproduce(
     """
     if datasets and _has_cuda():
         for plan in PLANS.values():
-            for seed in range(n_seeds if plan.dataset in datasets else 0):
-                _run_all(plan, seed, output, tell)
+            if plan.dataset in datasets:
+                _run_all(plan, n_seeds, output, tell)
     return write_results(output)
 
 
@@ -282,51 +144,66 @@ def _has_cuda() -> bool:
     return bool(torch.cuda.is_available())
 
 
-def _run_all(plan: Plan, seed: int, output: Path, tell: Tell) -> None:
-    """Boost with both rules; do nothing where the images are not there."""
+def _run_all(plan: Plan, n_seeds: int, output: Path, tell: Tell) -> None:
+    """Boost with Hedge on all seeds, then with LPBoost at all alphas; do nothing where the images are not there."""
     try:
-        data = split_images(load_images(plan.dataset, places(None)), seed)
+        images = _cut_images(None)
+        images(plan.dataset, 0)
     except DataNotAvailable:
         return
-    learner = plan.make_learner(compiled=find_spec("triton") is not None)
+    where = Where(images, output / "state", output, compiled=find_spec("triton") is not None)
+    runs = [Run(plan, seed=seed) for seed in range(n_seeds)] + [Run(plan, LPBOOST, alpha) for alpha in LP_ALPHAS]
     started = time.monotonic()
-    done, total = 0, 2 * plan.n_rounds
+    done, total = 0, len(runs) * plan.n_rounds
 
     def say(line: str) -> None:
         nonlocal done
-        done += line.startswith("round")
+        done += ": round " in line
         elapsed = time.monotonic() - started
-        tell(
-            RunProgress(
-                done, total, f"{plan.name}, seed {seed}, {line}", elapsed, elapsed / max(done, 1) * (total - done)
-            )
-        )
+        tell(RunProgress(done, total, line, elapsed, elapsed / max(done, 1) * (total - done)))
 
-    for run in (Run(plan, seed=seed), Run(plan, LPBOOST, _LP_ALPHA, seed)):
-        run_rounds(run, data, Limit(plan.n_rounds), learner, state=output / "state", output=output, say=say)
+    for group in _groups(runs, plan.n_at_once):
+        run_at_once(group, where, Limit(plan.n_rounds), say)
+
+
+def _groups(runs: Sequence[Run], size: int) -> Iterator[Sequence[Run]]:
+    return (runs[start : start + size] for start in range(0, len(runs), size))
+
+
+def _cut_images(folder: Path | None) -> Callable[[str, int], Images]:
+    """Return what loads a data set and cuts it by a seed, either once."""
+    load = functools.cache(lambda name: load_images(name, places(folder)))
+    return functools.cache(lambda name, seed: split_images(load(name), seed))
 
 
 def _parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m papers.boosted_cvar.networks", description=__doc__)
-    parser.add_argument("--plan", choices=list(PLANS), default="cifar10", help="data set, network and schedule")
+    parser.add_argument(
+        "--plan", nargs="+", choices=list(PLANS), default=["cifar10"], help="data set, network and schedule"
+    )
     parser.add_argument("--data", type=Path, required=True, metavar="FOLDER", help="where the images are")
     parser.add_argument("--state", type=Path, required=True, metavar="FOLDER", help="kept from one call to the next")
     parser.add_argument("--output", type=Path, metavar="FOLDER", help="gets a copy of the losses after every round")
     parser.add_argument("--rounds", type=int, help="in all, those of earlier calls included (default: as the paper)")
     parser.add_argument("--minutes", type=float, default=float("inf"), help="stop after a round before this time")
     parser.add_argument("--method", choices=(ADALPBOOST, LPBOOST), default=ADALPBOOST)
-    parser.add_argument("--alpha", type=float, help="tail fraction of LPBoost's weights (default: 0.1)")
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--alpha", type=float, nargs="+", help="tail fractions of LPBoost's weights (default: 0.1)")
+    parser.add_argument("--seed", type=int, nargs="+", default=[0])
     parser.add_argument("--device", default="auto")
     parser.add_argument("--compile", action="store_true", help="fuse the operations of a step (a minute; needs triton)")
     options = parser.parse_args(arguments)
     if options.method == ADALPBOOST and options.alpha is not None:
         parser.error("--alpha is for --method lpboost: the weights of adalpboost have none")
-    if options.alpha is not None and not 0 < options.alpha <= 1:
-        parser.error(f"--alpha must lie above 0 and be at most 1; got {options.alpha:g}")
+    for alpha in options.alpha or ():
+        if not 0 < alpha <= 1:
+            parser.error(f"--alpha must lie above 0 and be at most 1; got {alpha:g}")
     for name, value in (("rounds", options.rounds), ("minutes", options.minutes)):
         if value is not None and not value > 0:
             parser.error(f"--{name} must be above 0; got {value:g}")
+    for name in ("plan", "alpha", "seed"):
+        given = getattr(options, name) or ()
+        if len(set(given)) < len(given):
+            parser.error(f"--{name} must name each once; got {' '.join(map(str, given))}")
     return options
 
 
@@ -334,20 +211,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Boost for some minutes; return 0, or 2 after one sentence where something is wrong with what is given."""
     started = time.monotonic()
     options = _parsed(arguments)
-    alpha = None if options.method == ADALPBOOST else _LP_ALPHA if options.alpha is None else options.alpha
-    plan = PLANS[options.plan]
-    limit = Limit(plan.n_rounds if options.rounds is None else options.rounds, 60 * options.minutes, started)
+    alphas = (None,) if options.method == ADALPBOOST else options.alpha or (_LP_ALPHA,)
+    plans = [PLANS[name] for name in options.plan]
+    runs = [Run(plan, options.method, alpha, seed) for plan, seed, alpha in product(plans, options.seed, alphas)]
+    n_rounds = max(plan.n_rounds for plan in plans) if options.rounds is None else options.rounds
     try:
-        data = split_images(load_images(plan.dataset, places(options.data)), options.seed)
-        run_rounds(
-            Run(plan, options.method, alpha, options.seed),
-            data,
-            limit,
-            plan.make_learner(options.device, compiled=options.compile),
-            state=options.state,
-            output=options.output,
-            say=_say,
-        )
+        where = Where(_cut_images(options.data), options.state, options.output, options.device, options.compile)
+        run_at_once(runs, where, Limit(n_rounds, 60 * options.minutes, started), _say)
     except (ValueError, OSError, ImportError) as error:
         sys.stderr.write(f"{error}\n")
         return 2

@@ -9,8 +9,8 @@ import numpy as np
 
 from counterpoise.runs.results import Average, ResultRow, ResultsTable, read_rows, summarize
 from papers.boosted_cvar import pattern as boosted_cvar_pattern
-from papers.boosted_cvar.curves import METHODS, ROUND_ALPHAS
-from papers.boosted_cvar.experiment import LP_ALPHAS
+from papers.boosted_cvar.curves import LP_ALPHAS, METHODS, ROUND_ALPHAS
+from papers.boosted_cvar.losses import TRAINING, WARM_UP, WEIGHING
 from papers.boosted_cvar.pattern import Pattern, in_short, means_over_seeds, pattern_of
 from papers.drawing import panels, picture
 from papers.markdown import markdown_table
@@ -19,6 +19,7 @@ SHOWN_ALPHAS = (0.02, 0.05, 0.1, 0.2, 0.3, 0.5)
 IMAGE_ALPHAS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
 _STYLES = {"ERM": ("#777777", "--"), "AdaBoost + Average": ("#d95f02", ":"), "AdaLPBoost": ("#1b7837", "-")}
 _COMMAND = "python -m papers boosted-cvar"
+_SECONDS, _MANY = (WARM_UP, TRAINING, WEIGHING), 30  # models, for which the paper compares times
 
 
 def write_page(table: Path) -> Path:
@@ -75,7 +76,26 @@ def _image_parts(rows: ResultsTable, folder: Path) -> list[str]:
         told = ", ".join(f"{1 - error:.4f} (seed {seed})" for seed, error in errors)
         section = _section(rows, dataset, learner, IMAGE_ALPHAS)
         parts += [section, f"The test accuracy of ERM is {told}.", f"![{caption}]({name})\n\n*{caption}.*"]
-    return parts + _schedule_parts(folder / "schedules.csv")
+    return parts + _time_parts(rows) + _schedule_parts(folder / "schedules.csv")
+
+
+def _time_parts(rows: ResultsTable) -> list[str]:
+    """Return what training takes beside that of ERM, where seconds were kept."""
+    found: dict[tuple[str, ...], dict[str, list[float]]] = {}
+    for row in rows:
+        if row.quantity in _SECONDS:
+            alpha = "" if row.alpha is None else f"{row.alpha:g}"
+            key = (row.dataset, row.learner, row.method, alpha, row.settings.rsplit("at_once=", 1)[1])
+            found.setdefault(key, {}).setdefault(row.quantity, []).append(row.value)
+    heads = ["data set", "learner", "method", "alpha", "at once", "seeds", *_SECONDS, "times ERM"]
+    lines = [[*key, *_time_cells(seconds)] for key, seconds in sorted(found.items())]
+    return [_TIMES, markdown_table(heads, lines, n_words=3)] if lines else []
+
+
+def _time_cells(seconds: dict[str, list[float]]) -> list[str]:
+    warm_up, training, weighing = (float(np.mean(seconds[name])) for name in _SECONDS)
+    times = (warm_up + _MANY * (training + weighing)) / (warm_up + training)
+    return [str(len(seconds[WARM_UP])), f"{warm_up:.1f}", f"{training:.2f}", f"{weighing:.2f}", f"{times:.1f}"]
 
 
 def _out_of_reach(rows: ResultsTable) -> str:
@@ -109,6 +129,10 @@ def _schedule_parts(table: Path) -> list[str]:
     return [_SCHEDULES, markdown_table(heads, lines)]
 
 
+_TIMES = f"""### Training times
+
+Seconds of the device, of which a run has its share where several run at once; for the choice of weights, of the host.
+*Times ERM*: the warm-up and {_MANY} models with their weights, over the warm-up and one model. The paper has 3 to 6."""
 _IMAGES = """## Images
 
 Mixtures are chosen on 10 % of the training rows. WRN-28-1 on CIFAR-10 was boosted twice: by the schedule of the paper's

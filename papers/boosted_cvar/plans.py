@@ -22,6 +22,7 @@ class Plan(NamedTuple):
     decay_at: tuple[int, ...]
     learning_rate: float = 0.1
     warmup_decay_at: tuple[int, ...] = ()
+    n_at_once: int = 5  # runs that share a device: the paper's seeds, or its alphas
 
     @property
     def schedule(self) -> str:
@@ -57,7 +58,9 @@ def _listed(places: tuple[int, ...]) -> str:
 
 # Appendix B's schedules, and one with a warm-up long enough for 92 % on CIFAR-10
 _PAPER_10 = Plan("cifar10", "cifar10", "WRN-28-1", WideResNet(28, 1), 100, 20, 5_000, (2_000, 4_000))
-_PAPER_100 = Plan("cifar100", "cifar100", "WRN-28-10", WideResNet(28, 10), 50, 40, 10_000, (4_000, 8_000))
+_PAPER_100 = Plan(
+    "cifar100", "cifar100", "WRN-28-10", WideResNet(28, 10), 50, 40, 10_000, (4_000, 8_000), n_at_once=1
+)  # a wide network fills a device
 _LONG_10 = _PAPER_10._replace(
     name="cifar10-long",
     learner="WRN-28-1, long warm-up",

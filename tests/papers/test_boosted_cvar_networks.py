@@ -9,12 +9,15 @@ from counterpoise.datasets import DataNotAvailable, ImageData
 from counterpoise.learners.networks import Perceptron
 from counterpoise.runs.results import append_rows, read_rows
 from papers.boosted_cvar import experiment as boosted_cvar
+from papers.boosted_cvar import image_runs
 from papers.boosted_cvar import networks as boosted_cvar_networks
 from papers.boosted_cvar import page as boosted_cvar_page
 from papers.boosted_cvar.curves import METHODS
+from papers.boosted_cvar.image_runs import LPBOOST, Limit, Run, run_rounds, split_images
 from papers.boosted_cvar.losses import result_rows, write_results
-from papers.boosted_cvar.networks import LPBOOST, PLANS, Limit, Plan, Run, run_rounds, split_images
-from papers.kept_losses import PARTS, KeptLosses
+from papers.boosted_cvar.networks import PLANS, Where, run_at_once
+from papers.boosted_cvar.plans import Plan
+from papers.kept_losses import PARTS, KeptLosses, Took
 
 TINY = Plan("cifar10", "cifar10", "tiny", Perceptron((8,)), 4, 1, 5, (3,))
 
@@ -57,7 +60,7 @@ def test_the_official_test_part_is_kept_and_a_tenth_of_the_rest_validates(images
 def test_an_interrupted_run_ends_as_one_that_was_not(run, images, tmp_path):
     lines = []
     whole = boosted(run, images, Limit(4), tmp_path / "whole", say=lines.append)
-    assert [line.split(":")[0] for line in lines[1:]] == ["round 1", "round 2", "round 3", "round 4"]
+    assert [line.split(":")[0] for line in lines[2:]] == ["round 1", "round 2", "round 3", "round 4"]
 
     def interrupt(line):
         if line.startswith("round 2"):
@@ -71,11 +74,59 @@ def test_an_interrupted_run_ends_as_one_that_was_not(run, images, tmp_path):
     assert same_losses(KeptLosses.read(tmp_path / "output" / run.file), whole)
 
 
+def at_once(runs, tmp_path, n_rounds, say=lambda _line: None, device="cpu"):
+    where = Where(lambda _name, seed: split_images(toy_images(), seed), tmp_path, device=device)
+    return run_at_once(runs, where, Limit(n_rounds), say)
+
+
+RUNS = [Run(TINY), Run(TINY, seed=1), Run(TINY, LPBOOST, 0.2), Run(TINY, LPBOOST, 0.5)]
+
+
+@pytest.mark.usefixtures("needs_torch")
+def test_runs_at_once_keep_the_losses_of_runs_one_by_one_also_after_an_interrupt(tmp_path):
+    def interrupt(line):
+        if "alpha 0.2: round 2" in line:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        at_once(RUNS, tmp_path / "together", 3, interrupt)
+    lines = []
+    together = at_once(RUNS, tmp_path / "together", 3, lines.append)
+    assert any(line.startswith("cifar10, seed 0, alpha 0.2: round 3: ") for line in lines)
+    assert not any("alpha 0.2: round 2: " in line or "warmed up" in line for line in lines)
+    for run, kept in zip(RUNS, together, strict=True):
+        alone = boosted(run, split_images(toy_images(), run.seed), Limit(3), tmp_path / "alone")
+        assert same_losses(kept, alone)
+        assert kept.weighted_losses == alone.weighted_losses
+
+
+@pytest.mark.usefixtures("needs_torch")
+def test_runs_that_share_a_warm_up_make_it_once_and_seconds_are_kept(tmp_path):
+    lines = []
+    kept = at_once(RUNS[2:], tmp_path, 2, lines.append)
+    assert sum("warmed up in" in line for line in lines) == 1
+    found = KeptLosses.read(tmp_path / RUNS[2].file)
+    assert found.took == kept[0].took
+    assert [one.n_at_once for one in found.took] == [2, 2]
+    assert all(min(one[:3]) >= 0 and one.seconds == sum(one[:3]) for one in found.took)
+    assert found.warmup_seconds == kept[1].warmup_seconds > 0
+
+
+@pytest.mark.usefixtures("needs_torch")
+def test_where_one_run_fails_the_others_end_after_their_round_and_the_failure_is_told(tmp_path):
+    (tmp_path / "warmup_cifar10_seed1.npz").write_bytes(b"torn")
+    with pytest.raises(ValueError, match=r"seed1\.npz must hold a warmed-up network"):
+        at_once([Run(TINY, seed=1), Run(TINY)], tmp_path, 4)
+    assert KeptLosses.read(tmp_path / Run(TINY).file).n_rounds <= 4
+    (tmp_path / "warmup_cifar10_seed1.npz").unlink()
+    assert [one.n_rounds for one in at_once([Run(TINY, seed=1), Run(TINY)], tmp_path, 4)] == [4, 4]
+
+
 @pytest.mark.usefixtures("needs_torch")
 def test_an_interrupt_inside_a_round_loses_that_round_only(images, tmp_path, monkeypatch):
     run = Run(TINY)
     whole = boosted(run, images, Limit(3), tmp_path / "whole")
-    ask, answers = boosted_cvar_networks.predict_codes, []
+    ask, answers = image_runs.predict_codes, []
 
     def interrupt(*arguments):
         answers.append(arguments)
@@ -83,7 +134,7 @@ def test_an_interrupt_inside_a_round_loses_that_round_only(images, tmp_path, mon
             raise KeyboardInterrupt
         return ask(*arguments)
 
-    monkeypatch.setattr(boosted_cvar_networks, "predict_codes", interrupt)
+    monkeypatch.setattr(image_runs, "predict_codes", interrupt)
     with pytest.raises(KeyboardInterrupt):
         boosted(run, images, Limit(3), tmp_path / "parts")
     assert KeptLosses.read(tmp_path / "parts" / run.file).n_rounds == 1
@@ -135,6 +186,17 @@ def test_losses_come_back_from_their_file_bit_for_bit(tmp_path):
     assert same_losses(found, kept)
     assert found.losses("train").shape == (45, 6)
     np.testing.assert_array_equal(found.memory["mixture"], [0.25, 0.75])
+
+
+def test_files_that_know_no_seconds_are_read_too(tmp_path):
+    run, kept = made_up()
+    kept.write(tmp_path / run.file)
+    with np.load(tmp_path / run.file) as arrays:
+        np.savez(tmp_path / run.file, **{name: arrays[name] for name in set(arrays) - {"took", "warmup_seconds"}})
+    found = KeptLosses.read(tmp_path / run.file)
+    assert same_losses(found, kept)
+    assert [np.isnan(one.seconds) for one in found.took] == [True] * 6
+    assert np.isnan(found.warmup_seconds)
 
 
 @pytest.mark.parametrize("cut", [0, 10, 300, -1])
@@ -213,6 +275,16 @@ def test_the_table_and_the_page_are_made_of_kept_losses(tmp_path, monkeypatch):
     assert (tmp_path / "cifar10_tiny.png").stat().st_size > 5000
 
 
+def test_the_page_tells_what_training_takes_beside_erm(tmp_path):
+    run, kept = made_up()
+    kept.took = [Took(0.5, 10.0, 0.1, 5)] * 6
+    kept.warmup_seconds = 20.0
+    kept.write(tmp_path / run.file)
+    write_results(tmp_path)
+    page = boosted_cvar_page.write_page(tmp_path / "results.csv").read_text(encoding="utf-8")
+    assert "| cifar10 | tiny | AdaLPBoost |  | 5 | 1 | 20.0 | 2.00 | 0.50 | 4.3 |" in page  # (20 + 30 * 2.5) / 22
+
+
 def test_a_page_without_kept_losses_says_how_to_make_them(tmp_path):
     table = tmp_path / "results.csv"
     append_rows(table, result_rows(made_up()[1]))
@@ -230,7 +302,7 @@ def test_reproduce_boosts_where_images_and_a_device_are_there(tmp_path, monkeypa
     plans = {plan.name: plan._replace(n_rounds=2) for plan in (TINY, other)}
     monkeypatch.setattr(boosted_cvar_networks, "PLANS", plans)
     boosted_cvar_networks.reproduce(tmp_path, ["cifar10"], tell=told.append)
-    assert [(one.done, one.total) for one in told if one.done == one.total] == [(4, 4), (4, 4)]
+    assert [(one.done, one.total) for one in told if one.done == one.total] == [(12, 12), (12, 12)]
     rows = read_rows(tmp_path / "networks.csv")
     for learner in ("tiny", "other"):
         assert {row.method for row in rows.where(learner=learner)} == set(METHODS)
@@ -272,6 +344,7 @@ def test_a_command_without_data_is_one_sentence_and_exit_code_2(tmp_path, monkey
         (["--rounds", "0"], "--rounds must be above 0; got 0"),
         (["--minutes", "nan"], "--minutes must be above 0; got nan"),
         (["--method", "lpboost", "--alpha", "0"], "--alpha must lie above 0 and be at most 1; got 0"),
+        (["--seed", "0", "1", "0"], "--seed must name each once; got 0 1 0"),
     ],
 )
 def test_numbers_out_of_range_are_refused_and_not_taken_for_defaults(option, text, tmp_path, capsys):

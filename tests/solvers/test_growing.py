@@ -76,7 +76,7 @@ def test_losses_between_zero_and_one_grow_too():
 @pytest.mark.parametrize("n_rows", [1, 5, 8, 40_000])
 def test_a_cut_is_known_by_its_tail_and_the_codes_of_rows(n_rows):
     rng = np.random.default_rng(3)
-    oracle = TailOracle((rng.random((n_rows, 3)) < 0.4).astype(np.uint8), rng.random(n_rows), 0.3)
+    oracle = TailOracle.of((rng.random((n_rows, 3)) < 0.4).astype(np.uint8), rng.random(n_rows), 0.3)
     cut = oracle.cut(np.array([0.5, 0.3, 0.2]))
     again = oracle.cut_of(cut.tail, oracle.coded(cut))
     oracle.close()

@@ -195,7 +195,7 @@ def test_many_cuts_are_dropped_without_losing_the_bound():
     rng = np.random.default_rng(12)
     losses = rng.random((2000, 30)) < rng.beta(0.5, 2, size=(2000, 1))
     planes = CuttingPlanes(Simplex(30), np.empty((0, 30)), np.empty(0))
-    bundle = LevelBundle(TailOracle(losses, None, 0.05), planes, Limits(1e-6, 2000, spare_cuts=-50))
+    bundle = LevelBundle(TailOracle.of(losses, None, 0.05), planes, Limits(1e-6, 2000, spare_cuts=-50))
     found = bundle.solve(None)
     assert found.gap <= 1e-6
     assert found.value == pytest.approx(solve_weights_lp(losses, 0.05).value, abs=2e-6)

@@ -128,7 +128,7 @@ class ModelProgram:
 
     def __init__(self, evidence: Evidence) -> None:
         self.evidence, self.known = evidence, Known(evidence.answers)
-        self._oracle = TailOracle(evidence.losses, evidence.sample_weight, 1.0)
+        self._oracle = TailOracle.of(evidence.losses, evidence.sample_weight, 1.0)
         self._cuts: list[tuple[float, Cut]] = []  # with the alpha that they were found at
         self._start: FloatArray | None = None
 

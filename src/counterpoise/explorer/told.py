@@ -112,7 +112,7 @@ class AnsweredRows:
         if self._oracle is None:
             said = np.unpackbits(self._bits.packed, axis=1, bitorder="little")[:, : self._bits.n_models]
             wrong = said ^ self.labels.is_positive[:, None].view(np.uint8)
-            self._oracle = TailOracle(wrong, self.labels.weights, 1.0)
+            self._oracle = TailOracle.of(wrong, self.labels.weights, 1.0)
             self._means = np.average(wrong, axis=0, weights=self.labels.weights)
         if alpha is None:
             return Loss(float(self._means @ solved.mixture), None)

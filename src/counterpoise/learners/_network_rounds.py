@@ -4,6 +4,7 @@ This file needs torch.
 """
 
 import copy
+import threading
 
 import numpy as np
 import torch
@@ -11,7 +12,6 @@ from torch import nn
 
 from counterpoise._base.types import AnyArray
 from counterpoise.learners._network_data import (
-    GLOBAL_STATE,
     Asked,
     Inputs,
     Standard,
@@ -62,37 +62,49 @@ class PreparedRows:
         self.shared: State | None = None
         self.lesson: AnyArray | None = None
         self._trainer: Trainer | None = None
+        self._in_use = threading.RLock()
 
     def fit(
         self, factory: Factory, settings: Settings, asked: Asked, n_classes: int, seed: int
     ) -> tuple[State, AnyArray]:
         """Train from the warmed-up start on rows drawn by weight; return the parameters and the predicted codes."""
-        with GLOBAL_STATE:
-            with own_randomness(self.seed, self.place.device):  # a round draws the same whether it made the trainer
-                trainer = self._trainer_for(factory, settings, asked, n_classes)
+        with self._in_use:
+            trainer = self.warm_up(factory, settings, asked, n_classes)
             assert self.shared is not None  # noqa: S101 - the line before warmed up
-            with own_randomness(seed, self.place.device):
+            with trainer.turn(seed):
                 trainer.start(self.shared)
                 trainer.train(asked, make_generator(seed, _ROUND, self.place.device))
                 return _finite_state(trainer), trainer.predict_codes()
 
-    def _trainer_for(self, factory: Factory, settings: Settings, asked: Asked, n_classes: int) -> Trainer:
+    def trainer_for(self, factory: Factory, settings: Settings, n_classes: int) -> Trainer:
+        """Return a network that is ready to train, the same in all rounds."""
         if find_place(settings) != self.place:
             raise ValueError("The rows were prepared for another device or precision: call prepare again.")
-        kept = self._trainer
-        if kept is None or (kept.settings, kept.n_classes) != (settings, n_classes):
+        with self._in_use:
+            kept = self._trainer
+            if kept is None or (kept.settings, kept.n_classes) != (settings, n_classes):
+                kept = self._trainer = self._new_trainer(factory, settings, n_classes)
+            return kept
+
+    def _new_trainer(self, factory: Factory, settings: Settings, n_classes: int) -> Trainer:
+        with own_randomness(self.seed, self.place.device):
             module = build(factory, self.shape, n_classes, self.seed)
             check_output(module, factory, self.shape, n_classes)
-            kept = Trainer(self.inputs, module, n_classes, settings, self.place)
-            first = kept.state()
-            kept.make_ready()
-            kept.start(first)
-            self._trainer = kept
-        if self.shared is None:
-            with own_randomness(self.seed, self.place.device):
-                kept.warm_up(self._lesson(asked), make_generator(self.seed, _WARM_UP, self.place.device))
-            self.shared = _finite_state(kept)
-        return kept
+            made = Trainer(self.inputs, module, n_classes, settings, self.place)
+            first = made.state()
+            made.make_ready()
+            made.start(first)
+        return made
+
+    def warm_up(self, factory: Factory, settings: Settings, asked: Asked, n_classes: int) -> Trainer:
+        """Return a network that is ready to train, after the warm-up where there was none."""
+        with self._in_use:
+            trainer = self.trainer_for(factory, settings, n_classes)
+            if self.shared is None:
+                with trainer.turn(self.seed):
+                    trainer.warm_up(self._lesson(asked), make_generator(self.seed, _WARM_UP, self.place.device))
+                    self.shared = _finite_state(trainer)
+            return trainer
 
     def _lesson(self, asked: Asked) -> Asked:
         """Return what the warm-up learns."""

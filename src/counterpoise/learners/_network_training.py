@@ -7,6 +7,7 @@ the host, in all rounds. Where nothing is captured the same function runs as it 
 
 import inspect
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,7 @@ State = dict[str, AnyArray]
 Factory = Callable[[Any, int], Any]
 
 _TABLE_DRAWS = 1 << 20  # rows drawn at once: a table of 8 MiB
+_QUEUED_STEPS = 16  # between two looks at how far the device is: enough that it never waits for the host
 _WARM_STEPS = 3  # before a capture, so that cuDNN has chosen its kernels and all buffers exist
 _MATRIX = 2  # dimensions
 _TRIAL_ROWS = 2  # rows whose output tells whether a network fits
@@ -161,6 +163,8 @@ class Trainer:
         self._is_small = is_small(self.module)
         self._loss: Any = torch.compile(self._loss_of, dynamic=False) if settings.compile else self._loss_of
         self._graph: Any = None
+        self._queue = _Queue() if place.captures else None
+        self._runs_free = False  # needs none of what all threads share
 
     def _make_tables(self) -> None:
         size, device = self.settings.batch_size, self.place.device
@@ -215,12 +219,24 @@ class Trainer:
     def _run(self, asked: Asked, tables: Iterable[tuple[Any, Any]], generator: Any) -> None:
         self.module.train()
         rows, labels = asked.on(self.place.device)
-        with on(self.place, small=self._is_small, trains=True):
+        with self._there():
             for pairs, rates in tables:
                 self._labels[: len(pairs)] = labels[pairs]
                 self._fill(rows[pairs], rates, generator)
-                for _ in range(len(pairs)):
+                for step in range(len(pairs)):
                     self._advance()
+                    if self._queue is not None and step % _QUEUED_STEPS == 0:
+                        self._queue.wait_for_earlier()
+
+    def _there(self) -> AbstractContextManager[Any]:
+        if self._runs_free:
+            device: AbstractContextManager[Any] = torch.cuda.device(self.place.device)
+            return device
+        return on(self.place, small=self._is_small, trains=True)
+
+    def turn(self, seed: int) -> AbstractContextManager[Any]:
+        """Seed what layers draw from, and hold off other threads; a replayed step that draws nothing needs neither."""
+        return nullcontext() if self._runs_free else own_randomness(seed, self.place.device)
 
     def _fill(self, rows: Any, rates: Any, generator: Any) -> None:
         self._rows[: len(rows)] = rows
@@ -261,14 +277,17 @@ class Trainer:
     def _capture(self) -> None:
         stream = torch.cuda.Stream(self.place.device)
         stream.wait_stream(torch.cuda.current_stream(self.place.device))
+        drawn_before = torch.cuda.get_rng_state(self.place.device)
         with torch.cuda.stream(stream):
             for _ in range(_WARM_STEPS):
                 self._step_number.zero_()
                 self._step()
+        self._runs_free = torch.equal(torch.cuda.get_rng_state(self.place.device), drawn_before)
         torch.cuda.current_stream(self.place.device).wait_stream(stream)
         self._step_number.zero_()
         self._graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(self._graph, stream=stream):
+        # Other threads may be at steps of their own meanwhile: what they ask of the device is no part of this graph.
+        with torch.cuda.graph(self._graph, stream=stream, capture_error_mode="thread_local"):
             self._step()
 
     def _step(self) -> None:
@@ -304,6 +323,19 @@ class Trainer:
                 found.argmax(dim=1) for found in outputs(self.module, self.inputs, self.settings.predict_batch_size)
             ]
         return np.asarray(torch.cat(parts).cpu().numpy())
+
+
+class _Queue:
+    """Steps that a thread handed to the device and that are not done: few, for a full queue holds up all threads."""
+
+    def __init__(self) -> None:
+        self._older, self._newer = (torch.cuda.Event(blocking=True) for _ in range(2))
+
+    def wait_for_earlier(self) -> None:
+        """Wait for all that was queued at the call before the last, and remember what is queued now."""
+        self._older.synchronize()
+        self._older.record()
+        self._older, self._newer = self._newer, self._older
 
 
 def _copy_all(targets: list[Any], sources: list[Any]) -> None:

@@ -129,9 +129,10 @@ class NetworkLearner(CodeLearner):
 
     Notes
     -----
-    Fits in several threads of one process wait for each other, so that none can take another's random numbers. Another
-    number of torch's own threads may change the last bits of a result. A network in bfloat16 gets its batches in
-    bfloat16, and all its layers but batch norms compute in it.
+    Fits in several threads of one process wait for each other, so that none can take another's random numbers, but for
+    steps that are captured as a CUDA graph and draw none, which run at once. Another number of torch's own threads may
+    change the last bits of a result. A network in bfloat16 gets its batches in bfloat16, and all its layers but batch
+    norms compute in it.
 
     Examples
     --------
@@ -202,6 +203,18 @@ class NetworkLearner(CodeLearner):
         settings, names = check_settings(self), getattr(self, "feature_names_in_", None)
         rows: PreparedRows = _parts().rounds.PreparedRows(X, settings, self._seed(), names)
         return rows
+
+    def make_ready(self, prepared: "PreparedRows", n_classes: int) -> None:
+        """Build the network for these rows now, with its step captured, in place of at the first ``fit_codes``.
+
+        Of networks that are then trained at once in threads, none waits until another is ready.
+        """
+        prepared.trainer_for(self._factory(), check_settings(self), n_classes)
+
+    def warm_up(self, prepared: "PreparedRows", codes: AnyArray, n_classes: int) -> None:
+        """Warm the network up now, as the first ``fit_codes`` would, and keep the result as ``prepared.shared``."""
+        asked = _parts().data.Asked(codes, np.ones(len(codes)))
+        prepared.warm_up(self._factory(), check_settings(self), asked, n_classes)
 
     def fit_codes(
         self,

@@ -17,6 +17,7 @@ _bytes2 = uint8[:, ::1]
 _floats = float64[::1]
 _PARTIAL, _FULL = 1, 2
 _floats2 = float64[:, ::1]
+_floats3 = float64[:, :, ::1]
 
 
 @kernel(void(_floats, _floats2))
@@ -78,38 +79,37 @@ def keep_bin(
     return kept[:n_kept].copy(), kept_mass[: n_kept if step else 1].copy()
 
 
-@kernel(void(_floats, _floats, int64, float64, float64, float64, float64, _floats, _bytes))
-def tail_weights(
-    scores: FloatArray,
-    mass: FloatArray,
-    step: int,
-    low: float,
-    high: float,
-    full: float,
-    partial: float,
-    weights: FloatArray,
-    codes: ByteArray,
-) -> None:
-    """Weigh scores above ``high`` by ``full``, those from ``low`` to ``high`` by ``partial``, others by 0.
-
-    ``codes``, zero on entry, remembers this with two bits a row: ``_FULL``, ``_PARTIAL`` or 0.
-    """
+@kernel(void(_floats, float64, float64, _bytes))
+def tail_codes(scores: FloatArray, low: float, high: float, codes: ByteArray) -> None:
+    """Code with two bits a row, zero on entry: ``_FULL`` for scores above ``high``, ``_PARTIAL`` from ``low`` on."""
     for i in range(scores.size):
-        if scores[i] < low:
-            weights[i] = 0.0
-        elif scores[i] > high:
-            weights[i] = full * mass[i * step]
+        if scores[i] > high:
             codes[i >> 2] |= _FULL << (2 * (i & 3))
-        else:
-            weights[i] = partial * mass[i * step]
+        elif scores[i] >= low:
             codes[i >> 2] |= _PARTIAL << (2 * (i & 3))
+
+
+@kernel(void(_bytes2, _bytes, _floats, int64, _floats3))
+def coded_bit_columns(packed: ByteArray, codes: ByteArray, mass: FloatArray, step: int, tables: FloatArray) -> None:
+    """Add the masses of rows to tables of their bytes, as ``bit_columns`` does: of full rows, then of partial ones."""
+    for four in range(codes.size):
+        if codes[four] == 0:  # most rows are below the edge
+            continue
+        for i in range(4 * four, min(4 * four + 4, packed.shape[0])):
+            code = (codes[four] >> (2 * (i & 3))) & 3
+            if code == _FULL:
+                for g in range(packed.shape[1]):
+                    tables[0, g, packed[i, g]] += mass[i * step]
+            elif code == _PARTIAL:
+                for g in range(packed.shape[1]):
+                    tables[1, g, packed[i, g]] += mass[i * step]
 
 
 @kernel(void(_bytes, _floats, int64, float64, float64, _floats))
 def add_coded_weights(
     codes: ByteArray, mass: FloatArray, step: int, full: float, partial: float, weights: FloatArray
 ) -> None:
-    """Add to ``weights`` what ``tail_weights`` coded, at the given weights of full and partial rows."""
+    """Add to ``weights`` what ``tail_codes`` coded, at the given weights of full and partial rows."""
     for i in range(weights.size):
         code = (codes[i >> 2] >> (2 * (i & 3))) & 3
         if code == _FULL:

@@ -145,7 +145,7 @@ class GrowingMixture:
         self._tell_apart(losses, sample_weight)
         mass = self._kinds.mass(sample_weight)
         with LevelBundle(
-            TailOracle(self._kinds.losses, mass, self.alpha), planes, Limits(self.tol, _MAX_ITER)
+            TailOracle.of(self._kinds.losses, mass, self.alpha), planes, Limits(self.tol, _MAX_ITER)
         ) as bundle:
             bundle.carry([bundle.oracle.cut_of(*kept) for kept in self._cuts])
             found = bundle.solve(self._start(n_models))

@@ -27,6 +27,7 @@ from counterpoise._base.checks import (
     check_rows,
     check_sample_weight,
 )
+from counterpoise._base.shards import Shards
 from counterpoise._base.types import AnyArray, ArrayLike, FloatArray
 from counterpoise.solvers.bundle import Callback, LevelBundle, Limits
 from counterpoise.solvers.planes import CuttingPlanes, Simplex
@@ -231,6 +232,41 @@ def bounds_path(
     return found
 
 
+def minimize_cvar_over(
+    shards: Shards,
+    alpha: float,
+    *,
+    rows: ArrayLike | None = None,
+    bounds: ArrayLike | None = None,
+    row_scale: ArrayLike | None = None,
+    tol: float = 1e-4,
+    start: ArrayLike | None = None,
+    callback: Callback | None = None,
+    max_iter: int = _MAX_ITER,
+) -> MixtureSolution:
+    """Find the mixture with the least CVaR of losses that live in shards, by the bundle method.
+
+    Parameters
+    ----------
+    shards : Shards
+        Each holds a ``solvers.tail.TailRows`` by the name ``"tail"``.
+    alpha, rows, bounds, row_scale, tol, start, callback, max_iter
+        As for ``minimize_cvar``.
+
+    Returns
+    -------
+    MixtureSolution
+        Its ``weights`` stay in the shards, by the name ``"weights"``, and are empty here unless the shards are here. Of
+        zero-one losses with masses that are whole numbers all else is the same however the rows are cut into shards.
+    """
+    oracle = TailOracle(shards, check_alpha(alpha))
+    limits = check_rows(rows, bounds, oracle.n_models)
+    planes = CuttingPlanes(Simplex(oracle.n_models), *limits, check_row_scale(row_scale, len(limits[1])))
+    ends = Limits(check_positive(tol, "tol"), check_count(max_iter, "max_iter"), callback)
+    with LevelBundle(oracle, planes, ends) as bundle:
+        return bundle.solve(None if start is None else check_mixture(start, oracle.n_models, "start"))
+
+
 @dataclass(frozen=True)
 class _Problem:
     losses: AnyArray
@@ -271,4 +307,4 @@ def _suits_highs(losses: AnyArray) -> bool:
 
 def _bundle(problem: _Problem, alpha: float, limits: Limits) -> LevelBundle[TailOracle]:
     planes = CuttingPlanes(Simplex(problem.losses.shape[1]), problem.rows, problem.bounds, problem.row_scale)
-    return LevelBundle(TailOracle(problem.losses, problem.sample_weight, alpha), planes, limits)
+    return LevelBundle(TailOracle.of(problem.losses, problem.sample_weight, alpha), planes, limits)

@@ -16,7 +16,7 @@ from counterpoise._base.checks import check_count, value_range
 from counterpoise._base.types import AnyArray, ByteArray, FloatArray, IntArray
 from counterpoise.solvers import _kernels
 
-_CHUNK = 8192  # rows handled at once: their floats stay in the cache
+_CHUNK = 8192  # rows handled at once: their floats stay in the cache; a multiple of the four whose codes share a byte
 _MIN_SHARD = 16_384  # below this many rows a second thread costs more than it saves
 
 
@@ -33,6 +33,9 @@ class Rows(Protocol):
 
     def columns(self, weights: FloatArray) -> FloatArray:
         """Return ``weights @ losses``."""
+
+    def coded(self, codes: ByteArray, mass: FloatArray, step: int) -> FloatArray:
+        """Return ``mass @ losses`` of the rows above the edge of a tail, and of those at it, given their codes."""
 
 
 class BitRows:
@@ -52,6 +55,11 @@ class BitRows:
         tables = np.zeros((self.packed.shape[1], 256))
         _kernels.bit_columns(self.packed, weights, tables)
         return (tables @ _BIT_OF_BYTE).ravel()[: self.n_models]
+
+    def coded(self, codes: ByteArray, mass: FloatArray, step: int) -> FloatArray:
+        tables = np.zeros((2, self.packed.shape[1], 256))
+        _kernels.coded_bit_columns(self.packed, codes, mass, step, tables)
+        return (tables @ _BIT_OF_BYTE).reshape(2, -1)[:, : self.n_models]
 
     def totals(self, parts: list[FloatArray]) -> FloatArray:
         """Return ``weights @ losses`` for weights as ``exact_parts``: to the last bit the same in any order of rows."""
@@ -89,6 +97,16 @@ class RealRows:
         for place, chunk in self._chunks():
             total += weights[place] @ chunk
         return total
+
+    def coded(self, codes: ByteArray, mass: FloatArray, step: int) -> FloatArray:
+        sums = np.zeros((2, self.n_models))
+        for place, chunk in self._chunks():
+            some, own = codes[place.start // 4 :], mass[place] if step else mass
+            weights = np.zeros((2, len(chunk)))
+            _kernels.add_coded_weights(some, own, step, 1.0, 0.0, weights[0])
+            _kernels.add_coded_weights(some, own, step, 0.0, 1.0, weights[1])
+            sums += weights @ chunk
+        return sums
 
     def _chunks(self) -> Iterator[tuple[slice, FloatArray]]:
         for place in _chunk_slices(self.n_rows):

@@ -24,6 +24,36 @@ def exact_parts(weights: FloatArray) -> list[FloatArray]:
     return parts or [weights]
 
 
+_WHOLE = 2.0**52  # all sums of whole numbers up to here are exact in any order, with one bit to spare
+
+
+def mass_unit(total: float) -> float:
+    """Return the power of two of which masses with this sum, or one that rounding changes a little, are multiples."""
+    return float(2.0 ** (np.round(np.log2(total)) + 1) / _WHOLE)
+
+
+def whole_masses(weights: FloatArray, total: float | None = None) -> FloatArray:
+    """Return non-negative weights as whole numbers, the nearest multiples of one unit, that sum to at most 2^52.
+
+    Sums of them, and so histograms, are then the same in any order and however rows are cut into shards.
+
+    Parameters
+    ----------
+    weights : array of shape (n_rows,)
+    total : float, optional
+        The sum of the weights of all rows, where these are some of them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from counterpoise.solvers.sums import whole_masses
+    >>> (whole_masses(np.array([0.5, 0.25, 0.25])) / 2**50).tolist()
+    [1.0, 0.5, 0.5]
+    """
+    whole = float(weights.sum()) if total is None else total
+    return np.rint(weights / mass_unit(whole)) if whole > 0 else np.zeros_like(weights)
+
+
 def exact_sum(weights: FloatArray) -> float:
     """Return the sum of non-negative weights, the same as ``BitRows.totals`` gives it."""
     return float(sum(part.sum() for part in exact_parts(weights)))
