@@ -155,7 +155,7 @@ def _title(name: str) -> str:
 def _cell(one: Verdict) -> str:
     """Return difference and interval; bold where it is decided."""
     if np.isnan(one.mean):
-        return "apart" if one.n_apart else "too few splits"
+        return f"{one.n_apart} apart"
     mark = "" if one.word == TIE else f" **{one.word}**"
     return _spread(one) + mark + (f", {one.n_apart} apart" if one.n_apart else "")
 

@@ -19,7 +19,6 @@ LEVEL = 0.05  # two-sided: about two standard errors
 WIN, TIE, LOSS = "win", "tie", "loss"
 Point = tuple[float | None, str]  # the tail fraction and the bound, as the table has them
 Line = dict[int, FloatArray]  # by split, of shape (2, n_bounds): values and costs
-_FEWEST = 2  # splits, for a spread
 
 
 class Measured:
@@ -109,7 +108,7 @@ def _verdict(measured: Measured, dataset: str, question: str, peer: str, ours: s
     for (alpha, _), splits in measured.points(dataset, question, peer).items():
         line = measured.line(dataset, question, ours, alpha)
         both = sorted(set(splits) & set(line))
-        if len(both) < _FEWEST:
+        if not both:
             continue
         ours_there = np.stack([line[split] for split in both], axis=1)
         less, left = Frontier(*ours_there).less(*(_of(splits, both, what) for what in (VALUE, COST)))
@@ -119,13 +118,15 @@ def _verdict(measured: Measured, dataset: str, question: str, peer: str, ours: s
         for split, one in zip(both, less, strict=True):
             by_split.setdefault(split, []).append(one)
     differences = 100 * np.array([np.mean(one) for one in by_split.values()])
-    if differences.size < _FEWEST:
-        return Verdict(dataset, question, peer, np.nan, np.nan, np.nan, differences.size, n_apart, 1.0)
+    if not differences.size:
+        return Verdict(dataset, question, peer, np.nan, np.nan, np.nan, 0, n_apart, 1.0)
     return Verdict(dataset, question, peer, *interval(differences), differences.size, n_apart, chance(differences))
 
 
 def chance(differences: FloatArray) -> float:
-    """Return the two-sided p-value of Student's t that the mean is 0."""
+    """Return the two-sided p-value of Student's t that the mean is 0; one split proves nothing."""
+    if differences.size == 1:
+        return 1.0
     error = float(differences.std(ddof=1)) / np.sqrt(differences.size)
     if error == 0:
         return float(differences.mean() == 0)

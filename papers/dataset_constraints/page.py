@@ -6,10 +6,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from counterpoise.runs.results import ResultRow, ResultsTable, read_rows, summarize
+from counterpoise.runs.results import ResultRow, ResultsTable, summarize
 from papers.arrays import FloatArray
 from papers.dataset_constraints.experiment import (
     CHURN,
+    DATASETS,
     DEPLOYED,
     FAIRNESS,
     MAJORIZATIONS,
@@ -27,9 +28,12 @@ from papers.dataset_constraints.experiment import (
     THRESHOLDED,
     WEAK,
     ZAFAR,
+    measure,
+    wanted,
 )
 from papers.drawing import panels, picture
 from papers.markdown import markdown_table
+from papers.study import Study
 
 _COMMAND = "python -m papers dataset-constraints --output docs/results/dataset_constraints"
 _OURS = (THRESHOLDED, RANDOMIZED)
@@ -66,20 +70,17 @@ class Curve(NamedTuple):
         return self.values[quantity, split]
 
 
-def write_page(table: Path) -> Path:
-    """Write the figures and ``README.md`` beside the results table, and return the page's path."""
-    rows = read_rows(table)
-    sections = [_HEAD]
+def sections(rows: ResultsTable, folder: Path) -> list[str]:
+    """Return the paragraphs of the page, and leave its figures in the folder."""
+    found = [_HEAD]
     for dataset, write, draw, name in (
         (FAIRNESS, _fairness, draw_fairness, "fairness.png"),
         (CHURN, _churn, draw_churn, "churn.png"),
     ):
         if len(rows.where(dataset=dataset)):
-            draw(rows).savefig(table.parent / name, dpi=110)
-            sections += write(rows)
-    page = table.parent / "README.md"
-    page.write_text("\n\n".join(sections) + "\n", encoding="utf-8")
-    return page
+            draw(rows).savefig(folder / name, dpi=110)
+            found += write(rows)
+    return found
 
 
 _HEAD = f"""# Satisfying Real-world Goals with Dataset Constraints: Figures 2 and 3
@@ -354,3 +355,15 @@ def _share_limits(*axes: Any) -> None:
     limits = np.array([axis.get_ylim() for axis in axes])
     for axis in axes:
         axis.set_ylim(limits[:, 0].min(), limits[:, 1].max())
+
+
+STUDY = Study(
+    "dataset-constraints",
+    "Goh, Cotter, Gupta and Friedlander 2016",
+    wanted,
+    measure,
+    sections,
+    DATASETS,
+    n_seeds=6,
+    n_jobs=-1,
+)
