@@ -27,6 +27,7 @@ N_SEEDS, FULL_SEEDS, QUICK_SEEDS = 10, 20, 2
 METHODS = {method.name: method for method in (*OURS, *PEERS)}
 VALUE, COST, SECONDS, FAILED, MISSING = "value", "cost", "seconds", "failed", "missing"
 _SHOWN = 160  # characters of a foreign message
+_DIGITS = 6  # of a number in the table: a test row is 50 of the last
 
 
 class Part(NamedTuple):
@@ -105,9 +106,8 @@ def _row(
     message: str = "",
 ) -> ResultRow:
     settings = message if bound is None else f"bound={bound:g} {message}".strip()
-    return ResultRow(
-        EXPERIMENT, part.dataset, question, part.method, part.seed, alpha, quantity, "test", value, settings
-    )
+    where = part.dataset, question, part.method, part.seed, alpha, quantity, "test"
+    return ResultRow(EXPERIMENT, *where, round(value, _DIGITS), settings)
 
 
 def _goals(case: Case, method: Method, prepare: Callable[[Case], Ask], row: Row) -> Iterator[ResultRow]:

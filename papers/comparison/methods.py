@@ -90,6 +90,7 @@ def _ours(case: Case, *, whole: bool) -> Ask:
     model, chances = _front_door(case, whole=whole)
 
     def ask(question: Question, bound: float) -> Chances:
+        model.set_params(decision=question.decision)
         aim: dict[str, Any] = {"goals": [question.limit.format(bound=bound)], "by": question.by or ()}
         if question.objective is not None:
             aim["objective"] = question.objective
@@ -177,7 +178,7 @@ OURS = (
     Method(SCORES, on_shared_scores, ALL, ALL, _shared_tails, on_scores=True, is_ours=True),
     Method(INSIDE, inside_goals, (PARITY, ODDS), (PARITY, ODDS), is_ours=True),
     Method(LINEAR, constrained, (PARITY, RATIO), (PARITY, RATIO), is_ours=True),
-    Method(ROBUST, tails=robust, is_ours=True),
+    Method(ROBUST, tails=robust, is_ours=True, many_classes=False),
 )
 
 

@@ -10,6 +10,7 @@ from papers.arrays import BoolArray, FloatArray
 from papers.comparison.rows import Rows, Source
 
 GROUP, DEPLOYED = "group", "deployed"  # columns that rules may look at
+FIXED = "fixed"
 Chances = FloatArray  # that each row is called positive
 
 
@@ -28,6 +29,7 @@ class Question(NamedTuple):
     more: tuple[float, ...]  # of our frontier, beside these
     objective: str | None = None  # what is minimized, in our language; None: the error
     by: str = ""  # the column that rules may look at
+    decision: str = "sticky"  # of ours: draws, as of peers of that kind, or one rule
     words: tuple[str, str] = ("largest difference", "error")  # of value and cost
 
     @property
@@ -112,7 +114,7 @@ def _churn(rows: Rows, said: Chances) -> float:
 PARITY, OPPORTUNITY, ODDS = "demographic parity", "equal opportunity", "equalized odds"
 RATIO, RECALL, PRECISION = "80 % rule", "recall floor", "precision floor"
 CHURN, WORST, TAIL = "churn", "worst group", "tail loss"
-_BOUNDS, _MORE = (0.02, 0.05, 0.1), (0.0, 0.01, 0.035, 0.2, 1.0)
+_BOUNDS, _MORE = (0.02, 0.05, 0.1), (0.0, 0.01, 0.035, 0.07, 0.15, 0.2, 0.3, 1.0)
 _GOALS = (
     *(
         Question(name, f"{rate}(train, by={GROUP}) <= {{bound}}", value, _error, _BOUNDS, _MORE, by=GROUP)
@@ -128,7 +130,7 @@ _GOALS = (
         _ratio,
         _error,
         (0.7, 0.8, 0.9),
-        (0.0, 0.3, 0.5, 0.95, 1.0),
+        (0.0, 0.2, 0.3, 0.4, 0.5, 0.6, 0.75, 0.85, 0.95, 1.0),
         by=GROUP,
         words=("ratio of rates", "error"),
     ),
@@ -138,8 +140,29 @@ _GOALS = (
         _recall,
         _false_alarms,
         (0.7, 0.8, 0.9),
-        (0.2, 0.4, 0.5, 0.6, 0.75, 0.85, 0.95, 0.98),
+        (
+            0.2,
+            0.3,
+            0.4,
+            0.45,
+            0.5,
+            0.55,
+            0.6,
+            0.65,
+            0.675,
+            0.725,
+            0.75,
+            0.775,
+            0.825,
+            0.85,
+            0.875,
+            0.925,
+            0.95,
+            0.975,
+            0.99,
+        ),
         "false_positive_rate(train)",
+        decision=FIXED,
         words=("recall", "false alarms"),
     ),
     Question(
@@ -148,8 +171,9 @@ _GOALS = (
         _precision,
         _missed,
         (0.6, 0.7, 0.8),
-        (0.4, 0.5, 0.65, 0.75, 0.85, 0.9, 0.95),
+        (0.4, 0.45, 0.5, 0.55, 0.575, 0.625, 0.65, 0.675, 0.725, 0.75, 0.775, 0.825, 0.85, 0.9, 0.95),
         "false_negative_rate(train)",
+        decision=FIXED,
         words=("precision", "positives missed"),
     ),
     Question(
@@ -160,6 +184,7 @@ _GOALS = (
         (0.01, 0.02, 0.05),
         (0.0, 0.005, 0.03, 0.08, 0.12, 0.2, 1.0),
         by=DEPLOYED,
+        decision=FIXED,
         words=("answers changed", "error"),
     ),
     Question(
@@ -168,8 +193,9 @@ _GOALS = (
         _worst_recall,
         _error,
         (0.5, 0.6, 0.7),
-        (0.0, 0.2, 0.3, 0.4, 0.55, 0.65, 0.8, 0.9),
+        (0.0, 0.2, 0.3, 0.4, 0.45, 0.55, 0.65, 0.75, 0.8, 0.9),
         by=GROUP,
+        decision=FIXED,
         words=("recall of the worst group", "error"),
     ),
 )
