@@ -91,23 +91,9 @@ class Study:
 
         Rows are appended after every part, so a killed run loses the parts in hand. ``tell`` is told how far it is.
         """
-        folder.mkdir(parents=True, exist_ok=True)
-        table = folder / TABLE
-        left = self.unfinished(self.parts(datasets or self.datasets, n_seeds or self.n_seeds), table)
-        started = time.monotonic()
-        for done, (part, rows) in enumerate(_measured(left, self.measure, n_jobs or self.n_jobs), start=1):
-            append_rows(table, rows)
-            elapsed = time.monotonic() - started
-            tell(RunProgress(done, len(left), str(part), elapsed, elapsed / done * (len(left) - done)))
-        return table
-
-    def unfinished(self, parts: Sequence[Any], table: Path) -> list[Any]:
-        """Return the parts of which the table has no row that is final."""
-        if not table.exists() or not parts:
-            return list(parts)
-        columns = parts[0]._fields
-        done = {tuple(getattr(row, name) for name in columns) for row in read_rows(table) if self.is_final(row)}
-        return [part for part in parts if tuple(part) not in done]
+        parts = self.parts(datasets or self.datasets, n_seeds or self.n_seeds)
+        n_jobs = n_jobs or self.n_jobs
+        return measure_left(parts, self.measure, folder / TABLE, n_jobs=n_jobs, is_final=self.is_final, tell=tell)
 
     def write(self, table: Path) -> Path:
         """Write the page beside the table, of the last row of each run, and return its path."""
@@ -115,6 +101,46 @@ class Study:
         page = table.parent / PAGE
         page.write_text("\n\n".join(self.sections(rows, table.parent)) + "\n", encoding="utf-8")
         return page
+
+
+def measure_left(
+    parts: Sequence[Any],
+    measure: Callable[[Any], list[ResultRow]],
+    table: Path,
+    *,
+    n_jobs: int = 1,
+    is_final: Callable[[ResultRow], bool] = _always,
+    tell: Tell = lambda _progress: None,
+) -> Path:
+    """Measure the parts of which the table has no final row, append theirs, and return the table's path.
+
+    Parameters
+    ----------
+    parts : sequence of named tuples
+        In order; their fields are columns of the table.
+    measure, n_jobs, is_final
+        As those of ``Study``.
+    table : Path
+        There may be none yet.
+    tell : callable
+        Told after every part how far it is and how long the rest may take.
+    """
+    table.parent.mkdir(parents=True, exist_ok=True)
+    left = _unfinished(parts, table, is_final)
+    started = time.monotonic()
+    for done, (part, rows) in enumerate(_measured(left, measure, n_jobs), start=1):
+        append_rows(table, rows)
+        elapsed = time.monotonic() - started
+        tell(RunProgress(done, len(left), str(part), elapsed, elapsed / done * (len(left) - done)))
+    return table
+
+
+def _unfinished(parts: Sequence[Any], table: Path, is_final: Callable[[ResultRow], bool]) -> list[Any]:
+    if not table.exists() or not parts:
+        return list(parts)
+    columns = parts[0]._fields
+    done = {tuple(getattr(row, name) for name in columns) for row in read_rows(table) if is_final(row)}
+    return [part for part in parts if tuple(part) not in done]
 
 
 def _measured(

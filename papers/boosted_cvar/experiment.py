@@ -78,9 +78,15 @@ def wanted(datasets: Sequence[str], n_seeds: int, protocols: tuple[Protocol, ...
     return [Repeat(one.dataset, one.learner, seed) for one in chosen for seed in range(n_seeds)]
 
 
+def protocol_of(repeat: Repeat, protocols: tuple[Protocol, ...] = PROTOCOLS) -> Protocol:
+    """Return the protocol of a repeat."""
+    (protocol,) = (one for one in protocols if (one.dataset, one.learner) == repeat[:2])
+    return protocol
+
+
 def measure(repeat: Repeat, protocols: tuple[Protocol, ...] = PROTOCOLS) -> list[ResultRow]:
     """Return all measurements of one data set, learner and seed."""
-    (protocol,) = (one for one in protocols if (one.dataset, one.learner) == repeat[:2])
+    protocol = protocol_of(repeat, protocols)
     with warnings.catch_warnings():  # as in the paper, a learner stops after so many steps, converged or not
         warnings.filterwarnings("ignore", "lbfgs failed to converge")
         return list(run_once(protocol, load_dataset(protocol.dataset), repeat.seed))
@@ -88,7 +94,7 @@ def measure(repeat: Repeat, protocols: tuple[Protocol, ...] = PROTOCOLS) -> list
 
 def run_once(protocol: Protocol, data: Any, seed: int) -> Iterator[ResultRow]:
     """Yield all measurements of one data set, learner and seed."""
-    parts = _parts(protocol, data.y, seed)
+    parts = split_parts(protocol, data.y, seed)
     train, chosen, test = (parts[0], parts[-2], parts[-1])
     learner = make_learner(protocol.learner, data.categorical)
     X = as_features(protocol.learner, data, train)
@@ -130,7 +136,8 @@ def run_once(protocol: Protocol, data: Any, seed: int) -> Iterator[ResultRow]:
         yield row("Regularized LPBoost", alpha, "cvar", cvar_loss(losses.judged_on, alpha, mixture=model.mixture_))
 
 
-def _parts(protocol: Protocol, y: AnyArray, seed: int) -> list[AnyArray]:
+def split_parts(protocol: Protocol, y: AnyArray, seed: int) -> list[AnyArray]:
+    """Return the rows of each part of a protocol."""
     rows = np.arange(len(y))
     if protocol.max_rows is not None and len(y) > protocol.max_rows:
         kept = protocol.max_rows / len(y)

@@ -16,6 +16,7 @@ from papers.boosted_cvar.curves import LP_ALPHAS, METHODS, ROUND_ALPHAS
 from papers.boosted_cvar.experiment import DATASETS, IMAGE_SETS, measure, wanted
 from papers.boosted_cvar.losses import TRAINING, WARM_UP, WEIGHING
 from papers.boosted_cvar.pattern import Pattern, in_short, means_over_seeds, pattern_of
+from papers.boosted_cvar.steps import section as step_section
 from papers.drawing import panels, picture
 from papers.markdown import markdown_table
 from papers.study import Study
@@ -54,7 +55,11 @@ def sections(tables: ResultsTable, folder: Path) -> list[str]:
     parts = [_head(patterns, tables), *_figures(tables, folder)]
     if patterns:
         parts.append(boosted_cvar_pattern.table(patterns))
-    return [*parts, *(_section(tables, *pair) for pair in _pairs(tables)), *_image_parts(images, folder)]
+    parts += [_section(tables, *pair) for pair in _pairs(tables)]
+    steps = folder / "steps.csv"
+    if steps.exists():
+        parts.append(step_section(read_rows(steps)))
+    return [*parts, *_image_parts(images, folder)]
 
 
 def _pairs(rows: ResultsTable) -> list[tuple[str, str]]:

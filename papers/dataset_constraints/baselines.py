@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from counterpoise.goals import Table, bind, bind_objective, error_rate
 from counterpoise.solvers import OracleAnswer, maximize_concave
-from counterpoise.solvers.ramp import best_mean
+from counterpoise.solvers.ramp import LinearMachine, Plan, RampProblem, best_mean, minimize_ramp
 from counterpoise.solvers.svm import solve_svm
 from papers.arrays import AnyArray, ArrayLike, BoolArray, FloatArray
 
@@ -21,6 +21,7 @@ _ROOM = 0.75  # what the hinges of the pseudo-row may reach: 1/2 + 1/4
 # The rate 1/2 of all hinges at zero coefficients, over the room of 1/4 that the constraints have there: at the optimum
 # no multiplier is larger.
 _RADIUS = 2.0
+_RAMP_RADIUS = 4.0  # by the same reason: bounds of ramps are at most 1 there
 # The column of the bias, which is regularized a million times less than the others: about 1e-10 of the mean hinge, far
 # below the tolerance. It must be a column, because the pseudo-row has no bias.
 _CONSTANT = 1000.0
@@ -114,6 +115,38 @@ def zafar_svm(
     # A mean of points has no larger hinges than they have on average, so it keeps the constraint; zero is among them.
     best = best_mean(np.array(values), radius=_RADIUS) @ np.array(points)
     return LinearScores(best[:-1], -_CONSTANT * float(best[-1]))
+
+
+def zafar_ramp(
+    X: Any, positive: BoolArray, group: BoolArray, *, c: float, regularization: float, tol: float = 1e-3
+) -> LinearScores:
+    """Return the classifier of little ramp loss whose mean scores in the group and outside it differ by at most ``c``.
+
+    The last form of Appendix D: the pseudo-row of ``zafar_svm`` is an egregious example, ``1/4 <= ramp(z) <= 3/4``.
+    That is the same bound; what differs is the loss, to which rows far on the wrong side no longer matter. From the
+    point of ``zafar_svm`` on no step raises it.
+
+    Parameters and result are those of ``zafar_svm``; ``tol`` is the gain of a majorization at which it ends.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from papers.dataset_constraints.baselines import mean_difference, zafar_ramp
+    >>> X = np.array([[1.0, 1.0], [0.5, 1.0], [-1.0, 0.0], [-0.5, 0.0]])
+    >>> positive, group = np.array([True, True, False, False]), np.array([True, True, False, False])
+    >>> found = zafar_ramp(X, positive, group, c=0.1, regularization=0.01)
+    >>> bool(abs(found.coefficients @ mean_difference(X, group)) <= 0.1)
+    True
+    """
+    first = zafar_svm(X, positive, group, c=c, regularization=regularization, tol=tol)
+    rows = _with_constant(X, mean_difference(X, group) / (4.0 * c))
+    share, pseudo = 1.0 / len(positive), np.append(np.zeros(len(positive)), 1.0)
+    weights = np.vstack([np.append(np.where(positive, -share, share), 0.0), pseudo, -pseudo])
+    constants = np.array([positive.mean(), -_ROOM, 1.0 - _ROOM])
+    problem = RampProblem(LinearMachine(rows, fit_bias=False), sp.csr_array(weights), constants, regularization)
+    start = np.concatenate([first.coefficients, [-first.bias / _CONSTANT, 0.0]])
+    point = minimize_ramp(problem, start, Plan(tol=tol, radius=_RAMP_RADIUS)).state.point
+    return LinearScores(point[:-2], -_CONSTANT * float(point[-2]))
 
 
 def _with_constant(X: Any, pseudo: FloatArray) -> Any:

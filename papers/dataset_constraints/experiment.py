@@ -95,13 +95,20 @@ def measure_fairness(seed: int) -> Iterator[ResultRow]:
     """Yield errors and ratios of the positive rates, women over men, on one split."""
     parts = fairness_split(_loaded(FAIRNESS), seed)
     for learner, method, settings, decide in fairness_methods(parts["train"]):
-        for split, part in parts.items():
-            found = decide(part.X)
-            women = part.sensitive["sex"] == "Female"
-            men_rate = float(found[~women].mean())
-            ratio = float(found[women].mean()) / men_rate if men_rate > 0 else np.nan
-            for quantity, value in {"error": float(_errors(found, part.y > 0).mean()), "ratio": ratio}.items():
-                yield _row(FAIRNESS, method, seed, quantity, split, value, settings, learner)
+        yield from fairness_rows(parts, decide, learner, method, seed, settings)
+
+
+def fairness_rows(
+    parts: dict[str, TableData], decide: Probabilities, learner: str, method: str, seed: int, settings: str
+) -> Iterator[ResultRow]:
+    """Yield the error and the ratio of the positive rates of one classifier, on the rows of each part."""
+    for split, part in parts.items():
+        found = decide(part.X)
+        women = part.sensitive["sex"] == "Female"
+        men_rate = float(found[~women].mean())
+        ratio = float(found[women].mean()) / men_rate if men_rate > 0 else np.nan
+        for quantity, value in {"error": float(_errors(found, part.y > 0).mean()), "ratio": ratio}.items():
+            yield _row(FAIRNESS, method, seed, quantity, split, value, settings, learner)
 
 
 def fairness_split(data: TableData, seed: int) -> dict[str, TableData]:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from counterpoise.runs.results import ResultRow, ResultsTable, summarize
+from counterpoise.runs.results import ResultRow, ResultsTable, read_rows, summarize
 from papers.arrays import FloatArray
 from papers.dataset_constraints.experiment import (
     CHURN,
@@ -31,6 +31,7 @@ from papers.dataset_constraints.experiment import (
     measure,
     wanted,
 )
+from papers.dataset_constraints.zafar_forms import section as zafar_section
 from papers.drawing import panels, picture
 from papers.markdown import markdown_table
 from papers.study import Study
@@ -80,6 +81,9 @@ def sections(rows: ResultsTable, folder: Path) -> list[str]:
         if len(rows.where(dataset=dataset)):
             draw(rows).savefig(folder / name, dpi=110)
             found += write(rows)
+    ramps = folder / "zafar_ramp.csv"
+    if ramps.exists():
+        found.append(zafar_section(read_rows(ramps), rows))
     return found
 
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from counterpoise.boosting.rounds import History, Round
-from counterpoise.boosting.rules import dual_of, hedge, hedge_groups, regularized_dual, without_outliers
+from counterpoise.boosting.rules import adaptive_hedge, dual_of, hedge, hedge_groups, regularized_dual, without_outliers
 from counterpoise.mixtures.game import outliers
 from counterpoise.theory.risks import CVaR
 
@@ -23,6 +23,7 @@ def history_of(losses, start=None):
 RULES = {
     "hedge": hedge(0.7),
     "steep hedge": hedge(500.0),
+    "adaptive hedge": adaptive_hedge(),
     "groups": hedge_groups(0.7, np.arange(15) % 3),
     "dual": dual_of(CVaR(0.3)),
     "regularized dual": regularized_dual(0.3, 20.0),
@@ -49,6 +50,28 @@ def test_hedge_weighs_by_the_exponential_of_the_losses():
     losses = np.array([[1, 1, 0], [0, 1, 0], [0, 0, 0]], dtype=np.uint8)
     expected = np.exp(0.5 * losses.sum(axis=1))
     np.testing.assert_allclose(hedge(0.5)(history_of(losses)), expected / expected.sum())
+
+
+@given(seed=st.integers(0, 1000), n_rounds=st.integers(1, 8))
+def test_adaboosts_step_leaves_each_model_with_an_error_of_a_half(seed, n_rounds):
+    """Weights follow from those before by ``w * (e / (1 - e)) ** (1 - loss)``, as Freund and Schapire have it."""
+    rng = np.random.default_rng(seed)
+    losses = (rng.random((40, n_rounds)) < 0.4).astype(np.uint8)
+    losses[0], losses[1] = 1, 0  # no model is perfect, none always wrong
+    history = History(rng.dirichlet(np.ones(40)), n_rounds)
+    weights = history.start
+    for number, column in enumerate(losses.T, 1):
+        error = float(weights @ column)
+        history.append(Round(number, None, weights, column, error))
+        stepped = weights * (error / (1 - error)) ** (1.0 - column)
+        weights = adaptive_hedge()(history)
+        np.testing.assert_allclose(weights, stepped / stepped.sum(), rtol=1e-9)
+        assert weights @ column == pytest.approx(0.5)
+
+
+def test_a_perfect_model_keeps_the_weights_finite():
+    history = history_of(np.zeros((4, 2), dtype=np.uint8))
+    np.testing.assert_allclose(adaptive_hedge()(history), 0.25)
 
 
 def test_group_weights_are_shared_equally_inside_a_group():

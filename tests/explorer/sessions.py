@@ -9,6 +9,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from counterpoise import GoalClassifier, MixtureClassifier
 from counterpoise.explorer import session_of_model
+from counterpoise.explorer.static_page import page_of
 
 GOALS = [
     "positive_rate(train, sex=F) >= 0.8 * positive_rate(train, sex=M)",
@@ -52,3 +53,9 @@ def fitted(kind):
 def session(kind="score"):
     """Return a fresh session with held-out rows."""
     return session_of_model(fitted(kind), X[TEST], Y[TEST], sensitive_features={"sex": SEX[TEST]})
+
+
+@cache
+def pool_as_file():
+    """Return the explorer of the pool of models as the text of a file."""
+    return page_of(session("pool"))

@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 from pathlib import Path
+from urllib.parse import quote
 
 import pandas as pd
 import pytest
@@ -14,9 +15,8 @@ api = pytest.importorskip("playwright.sync_api", reason="needs playwright, which
 from counterpoise import load  # noqa: E402
 from counterpoise.explorer.assets import asset  # noqa: E402
 from counterpoise.explorer.conversation import Conversation  # noqa: E402
-from counterpoise.explorer.static_page import page_of  # noqa: E402
 from tests.explorer.served import HOSTILE, make_run, served  # noqa: E402
-from tests.explorer.sessions import session  # noqa: E402
+from tests.explorer.sessions import pool_as_file, session  # noqa: E402
 
 BROWSER = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
 pytestmark = [
@@ -29,6 +29,7 @@ MOUNT = """async () => {
   const widget = (await import("http://notebook.test/widget.js")).default;
   const heard = [];
   window.kept = { state: "" };
+  document.addEventListener("keydown", (event) => event.preventDefault()); // as JupyterLab does with arrows
   const model = {
     on: (name, hear) => { if (name === "msg:custom") heard.push(hear); },
     get: (name) => window.kept[name], set: (name, value) => { window.kept[name] = value; }, save_changes: () => {},
@@ -90,6 +91,25 @@ def state(page):
     return json.loads(page.evaluate("decodeURIComponent(location.hash.slice(1))"))
 
 
+def outdated(page):
+    """Check that where goals cannot be met nothing is said to hold or to be under way, and old views are called so."""
+    api.expect(page.locator(".goals")).to_contain_text("No answer for these goals together")
+    api.expect(page.locator(".goals .verdict")).to_have_count(0)
+    api.expect(page.locator("[aria-busy=true]")).to_have_count(0)
+    words = page.locator(".views section:visible .stale-word").all_inner_texts()
+    assert set(words) <= {"of the last setting that can be met", ""}
+    assert words.count("") <= 1  # what is pinned
+    api.expect(page.get_by_role("button", name="Pin", exact=True)).to_be_disabled()
+
+
+def linked(page, address, state):
+    """Open a page with a text after its #, and return what the page says about it."""
+    page.goto("about:blank")
+    page.goto(f"{address}#{quote(state if isinstance(state, str) else json.dumps(state), safe='%')}")
+    settled(page)
+    return page.locator("header [role=alert]").inner_text()
+
+
 def bound_of(page, text):
     return page.get_by_label(f"Bound of {text}", exact=False).and_(page.locator("input[type=number]"))
 
@@ -116,8 +136,9 @@ def test_a_person_finds_out_what_the_models_can_do(server, page, folder):
     recall = bound_of(page, "recall(train)")
     recall.fill("0.99")
     recall.press("Enter")
-    alert = page.get_by_role("alert")
+    alert = page.get_by_role("alert", name="Conflict")
     api.expect(alert).to_contain_text("cannot hold together", timeout=_LONG)
+    outdated(page)
     offered = alert.get_by_role("button").first
     api.expect(offered).to_contain_text("Use ")
     offered.click()
@@ -165,6 +186,16 @@ def test_goals_are_picked_or_typed_and_errors_are_the_parsers_own(server, page):
     settled(page)
     api.expect(page.locator(".goals > li")).to_have_count(3, timeout=_LONG)
     api.expect(page.locator(".goals > li code").nth(2)).to_contain_text(HOSTILE)
+    assert "the share of negatives that are predicted positive" in page.locator("form").inner_text()
+    page.get_by_label("Kind", exact=True).select_option("max_difference")
+    page.get_by_label("Metric", exact=True).select_option("recall")
+    assert text.input_value() == "max_difference(recall, train, by=sex) <= 0.1"
+    page.get_by_label("Kind", exact=True).select_option("demographic_parity_ratio")
+    assert text.input_value() == "demographic_parity_ratio(train, by=sex) >= 0.8"
+    page.get_by_role("button", name="Add", exact=True).click()
+    api.expect(page.locator(".goals > li")).to_have_count(4, timeout=_LONG)
+    page.get_by_role("button", name="Add", exact=True).click()
+    api.expect(page.locator("pre.error")).to_contain_text("is there already", timeout=_LONG)
     text.fill("recal(train) >= 0.9")
     page.get_by_role("button", name="Add", exact=True).click()
     api.expect(page.locator("pre.error")).to_contain_text("Did you mean 'recall'", timeout=_LONG)
@@ -201,6 +232,16 @@ def test_the_page_is_operable_by_keyboard_and_good_on_a_phone(server, browser):
         context.close()
 
 
+def test_a_link_that_cannot_be_answered_shows_the_start_and_says_why(server, page):
+    said = linked(page, server.address, {"setting": {"alpha": 0.5, "goals": [{"text": "recal(train) >= 0.6"}]}})
+    assert "cannot be answered: Unknown metric 'recal'" in said
+    assert said.endswith("The start is shown.")
+    assert page.locator(".goals > li").count() == 2
+    goal = {"text": "recall(train) >= 0.61", "left": "accuracy(train)"}  # its bound is that of the text
+    assert linked(page, server.address, {"setting": {"alpha": 0.5, "goals": [goal]}}) == ""
+    assert bound_of(page, "recall(train) >= 0.61").input_value() == "0.61"
+
+
 def test_the_widget_is_mounted_in_a_notebook_page(page):
     """A page that has what a notebook gives a widget: an element, and a model that sends and keeps values."""
     conversation = Conversation(session("score"))
@@ -217,17 +258,35 @@ def test_the_widget_is_mounted_in_a_notebook_page(page):
     page.evaluate(MOUNT)
     settled(page)
     recall = bound_of(page, "recall(train)")
+    recall.fill("7")
+    recall.press("Enter")
+    said = page.locator(".goals [role=alert]").filter(visible=True)
+    api.expect(said).to_have_text("A number from 0 to 1 is expected; got 7. 0.7 stays.")
+    assert recall.input_value() == "0.7"
     recall.fill("0.75")
     recall.press("Enter")
+    api.expect(said).to_have_count(0)
+    settled(page)
+    slider = page.get_by_role("slider", name="Bound of recall(train)")
+    for _ in range(3):
+        slider.press("ArrowRight")
+    api.expect(recall).to_have_value("0.753")
+    page.get_by_role("button", name="Undo").click()
     settled(page)
     kept = json.loads(page.evaluate("window.kept.state"))
     assert [goal["bound"] for goal in kept["setting"]["goals"] if goal["text"].startswith("recall")] == [0.75]
 
 
-def test_a_static_file_works_from_disk(page, tmp_path):
-    file = tmp_path / "explorer.html"
-    file.write_text(page_of(session("pool")), encoding="utf-8")
-    page.goto(file.as_uri())
+@pytest.fixture(scope="module")
+def file(folder):
+    """Write the explorer of a pool as a file, and return its address."""
+    path = folder / "explorer.html"
+    path.write_text(pool_as_file(), encoding="utf-8")
+    return path.as_uri()
+
+
+def test_a_static_file_works_from_disk(page, file):
+    page.goto(file)
     settled(page)
     loss = page.get_by_role("region", name="Loss", exact=True)
     before = loss.inner_text()
@@ -237,3 +296,58 @@ def test_a_static_file_works_from_disk(page, tmp_path):
     api.expect(loss).not_to_have_text(before)
     settled(page)
     assert state(page)["setting"]["alpha"] == 1
+
+
+def test_a_static_file_shows_answers_of_its_own_settings_alone(page, file):
+    page.goto(file)
+    settled(page)
+    assert page.get_by_role("button", name="Remove").count() == 0
+    recall = bound_of(page, "recall(train)")
+    recall.fill("0.99")
+    recall.press("Enter")
+    api.expect(page.locator(".goals")).to_contain_text("This file holds no answer for 0.99.")
+    settled(page)
+    shown = float(recall.input_value())
+    assert 0.7 < shown < 0.99
+    assert state(page)["setting"]["goals"][0]["bound"] == pytest.approx(shown, abs=1e-4)
+    api.expect(page.locator(".goals code").first).to_have_text(f"recall(train) >= {shown}")
+    page.get_by_role("slider", name="Bound of false_positive_rate").press("Home")
+    api.expect(page.get_by_role("alert", name="Conflict")).to_contain_text("cannot hold together")
+    outdated(page)
+    page.get_by_role("switch").first.uncheck()
+    settled(page)
+    api.expect(page.locator(".goals > li").first).to_contain_text("off")
+    api.expect(page.locator(".goals")).not_to_contain_text("no answer for 0.99")
+    goals = state(page)["setting"]["goals"]
+    assert [goal["on"] for goal in goals] == [False, True]
+    assert goals[1]["bound"] == 0.3
+    api.expect(page.get_by_text("which was put back")).to_contain_text("false_positive_rate(train) <= ")
+
+
+GOAL = {"text": "recall(train) >= 0.7", "bound": 0.7, "on": True}
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ("%", "cannot be read"),
+        ("{", "cannot be read"),
+        ("[]", "holds no setting"),
+        ({"setting": {"alpha": 99, "goals": []}}, "alpha is above 0 and at most 1; got 99."),
+        ({"setting": {"alpha": "<b>", "goals": []}}, 'at most 1; got "<b>".'),
+        ({"setting": {"alpha": 0.6, "goals": [None]}}, "each goal is an object with a text; got null."),
+        ({"setting": {"alpha": 0.6, "goals": [GOAL | {"bound": "<b>"}]}}, "the bound of a goal is a number"),
+        ({"setting": {"alpha": 0.6, "goals": [GOAL | {"on": 1}]}}, "on is true or false; got 1."),
+        ({"setting": {"alpha": 0.6, "goals": [GOAL] * 60}}, "goals are a list of at most 50; got 60."),
+        ({"setting": {"alpha": 0.6, "budget": -3, "goals": []}}, "budget is from 0 to 1, or null; got -3."),
+        ({"setting": {"alpha": 0.6, "by": "x", "goals": []}}, "by lists at most 3 of no columns"),
+        ({"setting": {"alpha": 0.6, "goals": [GOAL]}}, "no answer for the setting in the address"),
+        ({"axes": "q"}, "axes are an object of texts"),
+        ({"pins": {"a": 1}}, "pins are a list of at most 3"),
+        ({"pins": [{"alpha": 0.123}]}, "has no answer and is left out"),
+    ],
+)
+def test_what_is_wrong_with_a_link_is_said_and_the_start_is_shown(page, file, asked, said):
+    assert said in linked(page, file, asked)
+    assert page.get_by_label("Tail, as a number").input_value() == "0.6"
+    assert page.locator(".goals > li").count() == 2

@@ -4,8 +4,9 @@ import json
 import logging
 import urllib.error
 import urllib.request
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
+from socket import create_connection
 
 import pytest
 
@@ -17,11 +18,17 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus  # noqa: E402 
 from counterpoise import load  # noqa: E402
 from counterpoise.cli import main  # noqa: E402
 from counterpoise.explorer import Setting  # noqa: E402
-from counterpoise.explorer.client import Rate  # noqa: E402
-from counterpoise.explorer.conversation import MOST_BYTES  # noqa: E402
+from counterpoise.explorer.client import MOST_EXPORTS  # noqa: E402
+from counterpoise.explorer.connections import MOST_VISITS  # noqa: E402
+from counterpoise.explorer.conversation import MOST_BYTES, Conversation  # noqa: E402
+from counterpoise.explorer.exports import Exporter  # noqa: E402
+from counterpoise.explorer.log import PlainLines, Rate  # noqa: E402
+from counterpoise.explorer.server import FULL, MOST_CLIENTS  # noqa: E402
+from counterpoise.runs.errors import RunFolderError  # noqa: E402
 from counterpoise.runs.fitted import last_step  # noqa: E402
 from counterpoise.runs.goals_file import parse_goals_file  # noqa: E402
 from tests.explorer.served import HOSTILE, asked, make_run, served  # noqa: E402
+from tests.explorer.sessions import session  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # of libraries, on their way out
 
@@ -83,11 +90,15 @@ def test_another_name_of_the_host_is_refused(server):
     assert caught.value.code == 421
 
 
-@pytest.mark.parametrize("words", [{"token": "wrong"}, {"origin": "http://evil.example"}])
-def test_a_socket_with_a_wrong_token_or_of_another_origin_is_refused(server, words, caplog):
-    with caplog.at_level(logging.WARNING, logger="counterpoise.explorer"), pytest.raises(InvalidStatus):
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [({"token": "wrong"}, "There is nothing here."), ({"origin": "http://evil.example"}, "answers its own page alone")],
+)
+def test_a_socket_with_a_wrong_token_or_of_another_origin_is_refused_in_a_sentence(server, words, sentence, caplog):
+    with caplog.at_level(logging.WARNING), pytest.raises(InvalidStatus) as caught:
         connected(server, **words)
-    assert "wrong token, or of another origin" in caplog.text
+    assert sentence in caught.value.response.body.decode()
+    assert [sentence in record.message for record in caplog.records] == [True]
 
 
 @pytest.mark.parametrize(
@@ -109,7 +120,7 @@ def test_a_socket_with_a_wrong_token_or_of_another_origin_is_refused(server, wor
         ),
         (json.dumps({"type": "view", "view": "rows", "setting": {"alpha": 1}}), "A view is one of curve"),
         (json.dumps({"type": "export", "what": "rows", "setting": {"alpha": 1}}), "What can be exported here is goals"),
-        (json.dumps({"type": "set", "setting": {"alpha": 1, "by": ["shoe"]}}), "need the column 'shoe'"),
+        (json.dumps({"type": "set", "setting": {"alpha": 1, "by": ["shoe"]}}), "Columns that they can look at: 'sex'."),
     ],
 )
 def test_what_is_no_message_is_refused_in_a_sentence_and_the_server_goes_on(server, text, message):
@@ -131,16 +142,17 @@ def test_a_large_message_is_refused_in_a_sentence(server, goals, caplog):
     assert "A message must have at most" in caplog.text
 
 
-def test_a_message_without_end_ends_its_connection_alone(server):
+def test_a_message_without_end_ends_its_connection_alone(server, caplog):
     goal = {"text": "x" * 5_000_000}
-    with connected(server) as socket:
+    with connected(server) as socket, caplog.at_level(logging.WARNING):
         assert json.loads(socket.recv())["type"] == "hello"
         with suppress(ConnectionClosed):  # perhaps while it is still being sent
             socket.send(json.dumps({"type": "set", "setting": {"alpha": 1, "goals": [goal]}}))
         with pytest.raises(ConnectionClosed):
             socket.recv(timeout=60)
-    with connected(server) as socket:
-        assert asked(socket, type="set", seq=1, setting=setting())["kind"] == "answer"
+        with connected(server) as other:
+            assert asked(other, type="set", seq=1, setting=setting())["kind"] == "answer"
+    assert "refused: a message of more than 4194304 bytes" in caplog.text
 
 
 def test_an_answer_repeats_the_number_of_its_question_and_old_ones_are_dropped(server):
@@ -155,6 +167,125 @@ def test_an_answer_repeats_the_number_of_its_question_and_old_ones_are_dropped(s
     numbers = [found["seq"] for found in seen]
     assert numbers == sorted(numbers)
     assert seen[-1]["setting"]["alpha"] == pytest.approx(0.6)
+
+
+def told_last(socket):
+    """Return the refusals that came before a socket was closed, and the reason."""
+    refused = []
+    while True:
+        try:
+            found = json.loads(socket.recv(timeout=60))
+        except ConnectionClosed as error:
+            return refused, error.rcvd.reason
+        if found["type"] == "refused":
+            refused.append(found["message"])
+
+
+def test_a_page_that_floods_is_let_go_with_a_sentence_and_one_line_and_others_stay(server, caplog):
+    with connected(server) as other, connected(server) as socket, caplog.at_level(logging.WARNING):
+        with suppress(ConnectionClosed):
+            for _ in range(1000):
+                socket.send("{}")
+        refused, reason = told_last(socket)
+        assert reason == "Too many messages: a page may send at most 100 a second."
+        assert refused[-1] == reason
+        assert asked(other, type="set", seq=1, setting=setting())["kind"] == "answer"
+    assert caplog.text.count(reason) <= 2
+
+
+def test_a_page_too_many_gets_a_sentence(server):
+    with ExitStack() as stack:
+        pages = [stack.enter_context(connected(server)) for _ in range(MOST_CLIENTS)]
+        assert all(json.loads(page.recv(timeout=60))["type"] == "hello" for page in pages)
+        with connected(server) as socket:
+            assert told_last(socket) == ([FULL], FULL)
+        assert asked(pages[0], type="set", seq=1, setting=setting())["kind"] == "answer"
+
+
+def test_bytes_are_refused_in_a_sentence(server):
+    with connected(server) as socket:
+        assert json.loads(socket.recv())["type"] == "hello"
+        socket.send(b"{}")
+        assert json.loads(socket.recv(timeout=60))["message"] == "A message must be a text; got bytes."
+        assert asked(socket, type="set", seq=1, setting=setting())["kind"] == "answer"
+
+
+def test_connections_that_say_nothing_give_way(server):
+    with ExitStack() as stack:
+        silent = [
+            stack.enter_context(create_connection(("127.0.0.1", server.port), timeout=60))
+            for _ in range(MOST_VISITS + 50)
+        ]
+        assert fetched(server, f"/{server.token}/")[0] == 200
+        with suppress(ConnectionError):  # closed, in whichever way
+            assert silent[0].recv(1) == b""
+
+
+def test_a_page_has_few_exports_under_way(server):
+    with connected(server) as socket:
+        for seq in range(8):
+            socket.send(json.dumps({"type": "export", "seq": seq, "what": "goals", "setting": setting()}))
+        found = [json.loads(socket.recv(timeout=60)) for _ in range(9)]
+    kinds = {one["seq"]: one for one in found if one["type"] != "hello"}
+    assert set(kinds) == set(range(8))
+    assert {one["message"] for one in kinds.values() if one["type"] == "refused"} <= {
+        "3 exports wait already: ask again when one is done."
+    }
+    assert sum(one["type"] == "export" for one in kinds.values()) >= MOST_EXPORTS
+
+
+@pytest.mark.parametrize(
+    ("goals", "field"),
+    [
+        ([{"text": "recall(train) >= 0.6"}, {"text": "recall(train) >= 1.5"}], {"field": "goals", "place": 1}),
+        ([{"text": "recall(train) >= 0.6"}, {"text": "recall(train) >= 0.5"}], {"field": "goals", "place": 1}),
+        ([{"text": "recall(train, age=20) >= 0.6"}], {"field": "goals", "place": 0}),
+        (3, {"field": "goals"}),
+    ],
+)
+def test_a_refusal_names_the_field_that_it_is_about(server, goals, field):
+    with connected(server) as socket:
+        told = asked(socket, type="set", seq=1, setting=setting(goals=goals))
+    assert {name: told[name] for name in told if name not in ("type", "seq", "message")} == field
+
+
+class Failing(Exporter):
+    """Exports that fail in a known way."""
+
+    def __init__(self, session, error):
+        super().__init__(session)
+        self._error = error
+
+    def goals_file(self, setting):  # noqa: ARG002 - as the one of its kind
+        raise self._error
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (RunFolderError("The data files of the run have changed."), "The data files of the run have changed."),
+        (FileNotFoundError(2, "Not there", "people.csv"), "The server cannot read or write people.csv: Not there."),
+    ],
+)
+def test_what_is_known_to_be_wrong_is_said(error, message):
+    own = session()
+    message_sent = {"type": "export", "seq": 3, "what": "goals", "setting": setting()}
+    told = json.loads(Conversation(own, Failing(own, error)).reply(json.dumps(message_sent)))
+    assert told == {"type": "refused", "seq": 3, "message": message}
+
+
+def test_the_log_has_plain_lines_and_not_too_many():
+    log = logging.getLogger("counterpoise.explorer.lines")
+    times = iter([0.0] * 5 + [1.0])
+    lines = []
+    log.addFilter(PlainLines(Rate(1.0, 2.0, lambda: next(times))))
+    log.addHandler(handler := logging.Handler())
+    handler.emit = lambda record: lines.append(record.getMessage())
+    for _ in range(4):
+        log.warning("refused: %s", "\x1b[31m\nroot: 100 %")
+    assert lines == [r"refused: \x1b[31m\nroot: 100 %"] * 2
+    log.warning("later")
+    assert lines[2:] == ["later (2 lines before were left out)"]
 
 
 def test_too_many_messages_are_refused_by_the_documented_limit():

@@ -7,8 +7,9 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from counterpoise import GoalClassifier, audit
+from counterpoise import GoalClassifier, MixtureClassifier, audit
 from counterpoise.explorer import Setting, session_of_model
+from counterpoise.explorer.exports import Exporter
 from counterpoise.explorer.session import Session
 from counterpoise.explorer.views import VIEWS, shown
 from counterpoise.metrics import cvar_loss, rate_table
@@ -16,7 +17,6 @@ from tests.explorer.sessions import CHOSEN, GOALS, SEX, TEST, X, Y, fitted, sess
 
 KINDS = ("score", "folds", "pool", "defer")
 _DRAGGED, _RELEASED = 3e-3, 1e-4
-_EDGES = {"score": (1, 2), "folds": (1, 2), "defer": (2, 2)}  # thresholds of a rule: edges, groups
 
 
 def asked(kind, alpha=0.5, bound=0.6, budget=None, **changes):
@@ -63,16 +63,8 @@ def test_what_is_shown_of_held_out_rows_is_what_the_exported_model_does(kind):
     own, setting = session(kind), asked(kind)
     told = own.answer(setting, exact=True)
     found = own.recent(setting)
-    model = rebalanced(kind, setting)
-    model.mixture_ = found.solved.mixture
-    if kind != "pool":
-        names = model.groups_.names
-        rule = type(model.rules_[0])
-        both = zip(
-            found.solved.models.tolist(), found.solved.thresholds.reshape(-1, *_EDGES[kind]).tolist(), strict=True
-        )
-        edges = [(place, [dict(zip(names, level, strict=True)) for level in levels]) for place, levels in both]
-        model.rules_ = [rule(place, *levels) for place, levels in edges]
+    model = Exporter(own).model(setting)
+    assert model.value_ == found.solved.value
     given = {} if kind == "pool" else {"sensitive_features": {"sex": SEX[TEST]}}
     decided = model.predict(X[TEST], **given)
     codes = {"0": 0, "1": 1, "defer": 2}
@@ -90,8 +82,10 @@ def test_what_is_shown_of_held_out_rows_is_what_the_exported_model_does(kind):
         assert {name: value[0] for name, value in mine["rates"].items()} == pytest.approx(
             {name: row.rates[name] for name in mine["rates"]}, abs=1e-5
         )
-    goals = [one.goal for one in setting.goals]
-    library = audit(goals, decided, Y[TEST], sensitive_features={"sex": SEX[TEST]}, **label)
+    # those that are off are audited on their own: the model's goals do not pay for them
+    parts = [[one.goal for one in setting.goals if one.on is on] for on in (True, False)]
+    given = {"sensitive_features": {"sex": SEX[TEST]}, **label}
+    library = [one for goals in parts if goals for one in audit(goals, decided, Y[TEST], **given)]
     exact = shown(own, setting, "verdicts")["verdicts"]
     for verdict, one, quick in zip(exact, library, told["goals"], strict=True):
         assert verdict["verdict"] == one.verdict
@@ -180,6 +174,26 @@ def test_models_that_cannot_be_explored_are_refused():
         session("pool").answer(asked("pool", by=["sex"]))
 
 
+def test_held_out_rows_that_lack_what_the_model_needs_are_refused_at_the_call():
+    sex = {"sex": SEX[TEST]}
+    with pytest.raises(ValueError, match=r"y of dataset 'train' holds the label '\w+', which is not among"):
+        session_of_model(fitted("score"), X[TEST], np.where(Y[TEST], "yes", "no"), sensitive_features=sex)
+    with pytest.raises(ValueError, match=r"Unknown column 'sex' in dataset 'train' .pass sensitive_features"):
+        session_of_model(fitted("score"), X[TEST], Y[TEST])
+    with pytest.raises(ValueError, match="The held-out rows of 'train' need the column 'sex', which the rules look at"):
+        session_of_model(fitted("defer"), X[TEST], Y[TEST])
+    goal = MixtureClassifier(fitted("pool").estimators_, goals=["churn(train) <= 0.5"], random_state=0)
+    goal = goal.fit(X[CHOSEN], Y[CHOSEN], baseline=Y[CHOSEN])
+    with pytest.raises(ValueError, match="Dataset 'train' needs the deployed model's predictions: pass baseline"):
+        session_of_model(goal, X[TEST], Y[TEST])
+
+
+def test_a_goal_is_asked_once():
+    twice = [{"text": GOALS[1]}, {"text": GOALS[1], "bound": 0.5}]
+    with pytest.raises(ValueError, match=r"The goal recall\(train\) >= 0.5 is there already, up to its bound"):
+        session("pool").answer(asked("pool", goals=twice))
+
+
 def test_a_goal_that_was_aimed_at_with_room_is_judged_by_the_bound_of_its_file():
     plain = session("pool")
     goal = plain.parts.estimator.goals_[0]
@@ -188,3 +202,56 @@ def test_a_goal_that_was_aimed_at_with_room_is_judged_by_the_bound_of_its_file()
     assert first["held_out"]["estimate"] == other["held_out"]["estimate"]
     assert first["held_out"]["note"].endswith("(of 0.5, as the goals file asks)")
     assert (first["held_out"]["verdict"], first["bound"]) == ("holds", goal.bound)
+
+
+def test_without_goals_plain_training_is_kept_and_how_far_it_is_from_the_best_is_said():
+    own = session("folds")
+    told = own.answer(Setting.of({"alpha": 1.0}), exact=True)
+    (member,) = told["members"]
+    assert member["thresholds"] == [pytest.approx(0.5, abs=0.01)]
+    more = told["value"] - told["lower"]
+    assert told["note"].startswith(f"Plain training is kept: it is within {more:.2g} of the best")
+    with_goal = own.answer(Setting.of({"alpha": 1.0, "goals": [{"text": "recall(train) >= 0.1"}]}), exact=True)
+    assert with_goal["note"] == ""
+    assert with_goal["value"] >= told["lower"] - _RELEASED
+
+
+def test_a_model_of_one_rule_is_shown_and_exported_as_one_rule():
+    setting = Setting.of({"alpha": 1.0, "by": ["sex"], "goals": [{"text": GOALS[1], "bound": 0.8}]})
+    given = {"sensitive_features": {"sex": SEX[CHOSEN]}}
+    scorer = fitted("score").estimators_[0]
+    model = GoalClassifier(scorer, goals=GOALS[1:2], by="sex", cv="prefit", decision="fixed", random_state=0)
+    own = session_of_model(
+        model.fit(X[CHOSEN], Y[CHOSEN], **given), X[TEST], Y[TEST], sensitive_features={"sex": SEX[TEST]}
+    )
+    for asked_for in (own.start, setting):
+        told = own.answer(asked_for, exact=True)
+        assert len(told["members"]) == 1
+        exported, found = Exporter(own).model(asked_for), own.recent(asked_for)
+        decided = exported.predict(X[TEST], sensitive_features={"sex": SEX[TEST]})
+        np.testing.assert_array_equal(decided, found.state.held_out["train"].decided(found.solved))
+    assert exported.fixed_cost_ >= 0
+
+
+@pytest.mark.parametrize("kind", ["score", "folds"])
+def test_views_of_goals_that_cannot_be_met_are_answered(kind):
+    own = session(kind)
+    setting = asked(kind, goals=[{"text": GOALS[1], "bound": 0.99}, {"text": "positive_rate(train) <= 0.3"}])
+    found = {view: shown(own, setting, view) for view in VIEWS}
+    for view in ("curve", "verdicts"):
+        assert found[view] == {"unmet": True, "why": "no mixture meets the goals"}
+    assert found["frontier"]["points"] == []
+    moved = shown(own, setting, "frontier", x=0, y="error")  # of the goal that conflicts, beside the other one
+    assert moved["points"]
+    assert moved["here"] is None
+    recall, positive = found["ranges"]["ranges"]  # each beside the other as it stands
+    assert recall["tightest"] < 0.99
+    assert positive["tightest"] > 0.3
+
+
+def test_a_frontier_that_nobody_chose_is_of_two_quantities():
+    own = session()
+    assert shown(own, asked("score"), "frontier")["y"] == "tail"
+    found = shown(own, asked("score", alpha=1.0), "frontier")  # where the tail's loss is the error
+    assert (found["x"], found["y"]) == ("recall(train)", "error_rate(train)")
+    assert found["points"][0][1] > found["points"][-1][1]

@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 
 from counterpoise.datasets import TableData
-from counterpoise.runs.results import ResultRow, read_rows
+from counterpoise.runs.results import ResultRow, ResultsTable, read_rows
 from papers.boosted_cvar import experiment as boosted_cvar
 from papers.boosted_cvar import page as boosted_cvar_page
 from papers.boosted_cvar.curves import METHODS
 from papers.boosted_cvar.pattern import in_short, pattern_of, table
+from papers.boosted_cvar.steps import ADAPTIVE, CONSTANT, MIXTURES, measured, section
 
 TINY = boosted_cvar.Protocol("toy", "tree", 6, (0.5, 0.2, 0.3), lp_alphas=(0.1,))
 TOYS = replace(
@@ -129,3 +130,11 @@ def test_the_stored_page_says_what_its_tables_say():
 def test_an_unknown_learner_lists_the_known_ones():
     with pytest.raises(ValueError, match=r"learner must be 'tree'.*got 'forest'"):
         boosted_cvar.make_learner("forest", np.array([False]))
+
+
+def test_both_steps_are_measured_and_differ_by_seed_and_seed():
+    rows = [row for seed in (0, 1) for row in measured(TINY, seed, toy_data("toy"))]
+    assert {row.method for row in rows} == {f"{name}, {step}" for name in MIXTURES for step in (CONSTANT, ADAPTIVE)}
+    assert all(0 <= row.value <= 1 for row in rows)
+    made_up = [row._replace(value=0.25 * row.seed + (0.125 if ADAPTIVE in row.method else 0.0)) for row in rows]
+    assert "| toy | tree | AdaLPBoost | 0.1 | 0.125 | 0.250 | +0.125 ± 0.000 |" in section(ResultsTable(tuple(made_up)))

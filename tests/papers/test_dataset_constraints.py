@@ -10,9 +10,10 @@ from oracles import svm_value
 
 from counterpoise.datasets import TableData
 from counterpoise.goals import Table, parse_goal
-from counterpoise.runs.results import ResultRow, append_rows, read_rows
+from counterpoise.runs.results import ResultRow, ResultsTable, append_rows, read_rows
 from papers.dataset_constraints import baselines, experiment, page
-from papers.dataset_constraints.baselines import mean_difference, plain_svm, shift_bias, zafar_svm
+from papers.dataset_constraints.baselines import mean_difference, plain_svm, shift_bias, zafar_ramp, zafar_svm
+from papers.dataset_constraints.zafar_forms import RAMP, measured, section
 
 
 def people(n_rows=500):
@@ -200,6 +201,32 @@ def test_the_covariance_is_bounded_and_the_value_is_that_of_a_quadratic_program(
     assert best - 1e-6 <= reached <= best + 2e-5
 
 
+@given(st.integers(0, 10_000), st.floats(0.02, 1.0), st.booleans())
+@settings(max_examples=15)
+def test_the_ramp_form_keeps_the_covariance_and_loses_no_more_than_the_hinge_form(seed, c, is_sparse):
+    """It ends where no step nearby that keeps the covariance gains anything."""
+    rng = np.random.default_rng(seed)
+    positive, group = rng.random(60) < 0.5, rng.random(60) < 0.5
+    positive[0], group[:2] = True, [True, False]
+    X = (rng.normal(size=60) + 0.8 * positive + 0.5 * group)[:, None]
+    given_X = sp.csr_array(X) if is_sparse else X
+    found, hinge = (
+        form(given_X, positive, group, c=c, regularization=0.05, tol=1e-5) for form in (zafar_ramp, zafar_svm)
+    )
+    difference = float(mean_difference(X, group)[0])
+    assert abs(found.coefficients[0] * difference) <= c * (1 + 1e-7)
+
+    def value(weight, bias):
+        ramps = np.clip(0.5 + X[:, 0] * weight - bias, 0, 1)
+        return 0.025 * weight**2 + np.where(positive, 1 - ramps, ramps).mean()
+
+    reached = value(found.coefficients[0], found.bias)
+    assert reached <= value(hinge.coefficients[0], hinge.bias) + 1e-6
+    steps = 0.002 * np.array([-1.0, 0.0, 1.0])
+    near = [(found.coefficients[0] + one, found.bias + other) for one in steps for other in steps]
+    assert min(value(*point) for point in near if abs(point[0] * difference) <= c) >= reached - 1e-4
+
+
 def test_a_wide_covariance_bound_does_not_bind():
     data = people()
     men = data.sensitive["sex"] == "Male"
@@ -226,6 +253,19 @@ def test_a_covariance_bound_must_be_above_zero():
     men = data.sensitive["sex"] == "Male"
     with pytest.raises(ValueError, match="c must be"):
         zafar_svm(data.X, data.y > 0, men, c=0.0, regularization=0.01)
+
+
+def test_both_forms_of_the_covariance_stand_side_by_side():
+    data = people()
+    parts = {"train": data, "test": data}
+    ramps = list(measured(parts, 0, (0.3,)))
+    assert {(row.method, row.quantity, row.split) for row in ramps} == {
+        (RAMP, quantity, split) for quantity in ("error", "ratio") for split in parts
+    }
+    every = [row._replace(settings=f"c={c:g}", value=0.25) for row in ramps for c in experiment.COVARIANCES]
+    hinges = [row._replace(method=experiment.ZAFAR, value=0.5) for row in every]
+    text = section(ResultsTable(tuple(every)), ResultsTable(tuple(hinges)))
+    assert "| 0.3 | 0.5000 | 0.2500 | 0.5000 | 0.2500 |" in text
 
 
 GOALS = (

@@ -194,9 +194,9 @@ class LPBoostClassifier(InsideGoals):
         super()._choose(aim)
         self.bound_if_learner_exact_ = self._bound_of_rounds()
 
-    def _settle(self, evidence: Any, aim: Aim) -> None:
+    def _settle(self, evidence: Any, aim: Aim, chosen: Any = None) -> None:
         self.bound_if_learner_exact_ = -np.inf  # the rounds have proven nothing about another aim or other rows
-        super()._settle(evidence, aim)
+        super()._settle(evidence, aim, chosen)
 
     def _bound_of_rounds(self) -> float:
         """Return what no mixture of any models has less risk than, if the learner finds the best model there is."""

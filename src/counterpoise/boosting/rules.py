@@ -28,6 +28,27 @@ def hedge(eta: float) -> Rule:
     return reweigh
 
 
+def adaptive_hedge() -> Rule:
+    """Weigh by ``exp(sum of step * loss)`` with AdaBoost's step of each round, ``log((1 - error) / error)``.
+
+    The remark below Algorithm 2 of Zhai et al. 2021 has it beside the constant step of ``hedge``: the error is the
+    weighted loss of the round's model, which errs on half of the next weights. A model worse than chance has a step
+    below zero.
+    """
+
+    def reweigh(history: History) -> FloatArray:
+        errors = np.clip(history.weighted_losses, _PERFECT, 1 - _PERFECT)
+        exponents = history.losses @ np.log((1 - errors) / errors)
+        exponents -= exponents.max(where=history.start > 0, initial=-np.inf)
+        weights = np.exp(np.minimum(exponents, 0.0)) * history.start
+        return np.asarray(weights / weights.sum())
+
+    return reweigh
+
+
+_PERFECT = 1e-10  # error at which a model counts as perfect: its step stays finite
+
+
 def hedge_groups(eta: float, groups: IntArray) -> Rule:
     """Weigh each group by ``exp(eta * its average losses so far)``, and samples equally within it (Group DRO)."""
 

@@ -10,20 +10,22 @@ What cannot be done is answered by ``{"type": "refused", "seq": 7, "message": ..
 """
 
 import json
-import logging
 from collections.abc import Iterator
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from counterpoise.explorer.description import describe
 from counterpoise.explorer.exports import Exporter
+from counterpoise.explorer.log import LOG
 from counterpoise.explorer.session import Session, spelled
-from counterpoise.explorer.setting import Setting, read_goal
+from counterpoise.explorer.setting import Setting, check_bound, field_of, read_goal
 from counterpoise.explorer.views import steps
 
 MOST_BYTES = 65_536  # of a message
 TYPES = ("set", "conflict", "view", "read", "export")
-_LOG = logging.getLogger("counterpoise.explorer")
-_SHOWN = 200  # characters of a message in the log
+_SHOWN = 200  # characters of what is wrong with a JSON text
+_MOST_TOLD = 2000  # characters of a refusal
+_MOST_LOGGED = 120  # of them, in the log
 
 
 class Message(NamedTuple):
@@ -65,6 +67,10 @@ class Conversation:
 
     def hello(self) -> str:
         """Return what a page is told first."""
+        return self._hello
+
+    @cached_property
+    def _hello(self) -> str:
         return _written({"type": "hello", **describe(self.session), "exports": self.exporter.kinds})
 
     def replies(self, message: Message) -> Iterator[str | None]:
@@ -72,10 +78,10 @@ class Conversation:
         try:
             for found in self._steps(message):
                 yield None if found is None else _written(found)
-        except (ValueError, TypeError) as error:
+        except (ValueError, TypeError, OSError) as error:  # whose cause is known
             yield refusal(message.seq, error)
         except Exception:  # noqa: BLE001 - what nobody foresaw must not end the server
-            _LOG.exception("failed on a message of type %s", message.type)
+            LOG.exception("failed on a message of type %s", message.type)
             yield refusal(message.seq, "This could not be computed; the log of the server says why.")
 
     def reply(self, text: Any) -> str:
@@ -92,6 +98,7 @@ class Conversation:
             yield {"type": "read", "seq": seq, **self._read(words.get("text"))}
             return
         setting = Setting.of(words.get("setting", {}))
+        self.session.check(setting)
         if message.type == "set":
             exact = words.get("exact", False) is True
             yield {"type": "answer", "seq": seq, "exact": exact, **self.session.answer(setting, exact=exact)}
@@ -107,15 +114,21 @@ class Conversation:
     def _read(self, text: Any) -> dict[str, Any]:
         """Return a goal as it is understood, after checking that it can be asked here."""
         goal = read_goal(text)
+        check_bound(goal)
+        self.session.few.check(goal)
         with self.session.lock:
             self.session.state(self.session.start).program.can_hold((goal,))
         return {"goal": {"text": str(goal), "bound": goal.bound, "on": True, **spelled(goal)}}
 
 
 def refusal(seq: int, why: Exception | str) -> str:
-    """Return a refusal, and write it to the log."""
-    _LOG.warning("refused: %s", str(why)[:_SHOWN])
-    return _written({"type": "refused", "seq": seq, "message": str(why)[: 10 * _SHOWN]})
+    """Return a refusal, and write it to the log; one that is about a field of the setting names it."""
+    told = why if isinstance(why, str) else str(why)
+    if isinstance(why, OSError) and why.strerror:
+        told = f"The server cannot read or write {why.filename}: {why.strerror}."
+    LOG.warning("refused: %s", told[:_MOST_LOGGED])
+    field = {} if isinstance(why, str) else field_of(why)
+    return _written({"type": "refused", "seq": seq, "message": told[:_MOST_TOLD], **field})
 
 
 def _written(words: dict[str, Any]) -> str:

@@ -2,17 +2,14 @@
 
 from typing import Any
 
-import numpy as np
-
-from counterpoise.explorer.rates import LEAST_ROWS, MOST_GROUPS
+from counterpoise.explorer.few_rows import told_values
 from counterpoise.explorer.session import Session, spelled
 from counterpoise.explorer.setting import MOST_COLUMNS, MOST_GOALS
 from counterpoise.goals import Table
 from counterpoise.goals.catalogue import catalogue
+from counterpoise.goals.phrases import FORMS
 from counterpoise.goals.rates import METRICS, RATIOS
 from counterpoise.mixtures.answers import TRAIN
-
-_MOST_VALUES = 30  # of a column that are offered for goals
 
 
 def describe(session: Session) -> dict[str, Any]:
@@ -30,9 +27,12 @@ def describe(session: Session) -> dict[str, Any]:
         "objective": str(parts.estimator.objective_),
         "datasets": [_dataset(name, table) for name, table in tables.items()],
         "held_out": None if parts.held_out is None else parts.held_out.tables[TRAIN].n_samples,
-        "by": _columns_to_look_at(tables[TRAIN]) if session.has_scores else [],
+        "by": session.columns,
         "can_defer": session.has_scores,
-        "metrics": [one._asdict() for one in catalogue() if one.name in {*METRICS, *RATIOS}],
+        "metrics": [
+            one._asdict() | {"is_ratio": one.name in RATIOS} for one in catalogue() if one.name in {*METRICS, *RATIOS}
+        ],
+        "phrases": [one._asdict() | _form(one.name) for one in catalogue() if one.name in FORMS],
         "words": [one.name for one in catalogue()],
         "confidence": parts.confidence,
         "notes": [*parts.notes, *_notes(session)],
@@ -47,35 +47,22 @@ def _start(session: Session) -> dict[str, Any]:
     return words | {"goals": [told | spelled(one.goal) for told, one in goals]}
 
 
+def _form(name: str) -> dict[str, Any]:
+    """Return what a kind of phrase leaves open, and whether it compares rates: none of those may be a ratio."""
+    form = FORMS[name]
+    return {"sense": form.sense, "takes_metric": not form.metrics, "by": form.by, "compares": form.combine is not tuple}
+
+
 def _notes(session: Session) -> list[str]:
     decision = session.parts.estimator.decision
     if decision == "fixed":
-        return ["The model decides by one rule without draws; what is shown here is the best mixture and its vote."]
+        return [
+            "One rule decides, without draws: it is searched for where values rest, and is the best mixture until then."
+        ]
     return ["The model draws afresh each time: held-out rows are shown for one draw."] if decision == "sample" else []
 
 
 def _dataset(name: str, table: Table) -> dict[str, Any]:
-    values = {column: found for column in table.columns if (found := _values(table, column)) is not None}
+    values = {column: found for column in table.columns if (found := told_values(table, column)) is not None}
     has = {"labels": table.y is not None, "baseline": table.baseline is not None}
     return {"name": name, "rows": table.n_samples, **has, "columns": values}
-
-
-def _values(table: Table, column: str) -> list[str] | None:
-    """Return the values of a column by which goals can tell groups apart, those of enough rows; None where many."""
-    try:
-        known = table.column(column)
-        if known.dtype.kind == "f" and np.unique(known[:1000]).size > _MOST_VALUES:
-            return None
-        levels = table.levels(column)
-    except (TypeError, ValueError):
-        return None
-    if len(levels.place) > _MOST_VALUES:
-        return None
-    counts = np.bincount(levels.codes[levels.codes >= 0], minlength=len(levels.place))
-    return [text for text, place in levels.place.items() if counts[place] >= LEAST_ROWS]
-
-
-def _columns_to_look_at(table: Table) -> list[str]:
-    """Return the columns that rules may look at: the sensitive ones of few values, and the deployed model's answers."""
-    few = [name for name in table.sensitive_columns if 1 < len(_values(table, name) or ()) <= MOST_GROUPS]
-    return [*few, *(["baseline"] if table.baseline is not None else [])]

@@ -1,11 +1,14 @@
 """What can be taken away from a page: a goals file, and, written where the server runs, a model or a run with a report.
 
-A model holds the scores and labels that it was chosen on, and the key of its draws: it is never sent to a page.
+All of them are of the mixture that the page shows: nothing is chosen anew for them. A model holds the scores and labels
+that it was chosen on, and the key of its draws: it is never sent to a page.
 """
 
-import json
+import copy
+import shutil
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -42,26 +45,41 @@ class Exporter:
         return {"what": what, **made}
 
     def model(self, setting: Setting) -> Any:
-        """Return the classifier of a setting, chosen by the library."""
-        changes: dict[str, Any] = {"goals": setting.active, "budget": 1.0 if setting.budget is None else setting.budget}
+        """Return the classifier whose mixture the page shows; that of its own setting is the model as it was fitted."""
+        parts, found = self.session.parts, self.session.settled(setting)
+        model = copy.copy(parts.estimator)
+        if setting == self.session.start:
+            return model
+        asked: dict[str, Any] = {"goals": setting.active, "budget": setting.budget, "mixture": "optimal"}
         if setting.alpha is not None:
-            changes["alpha"] = setting.alpha
+            asked |= {"alpha": setting.alpha, "objective": None}
         if self.session.has_scores:
-            changes |= {"by": setting.by, "defer_cost": "never" if setting.defer is None else setting.defer}
+            asked |= {"by": setting.by, "defer_cost": setting.defer}
+        known = model.get_params(deep=False)
+        model.set_params(**{name: value for name, value in asked.items() if name in known})
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what they say, the page shows
-            return self.session.parts.estimator.rebalance(**changes)
+            model._settle(parts.evidence, found.aim, found.solved.choice)  # noqa: SLF001 - of our own kind
+        return model
 
     def goals_file(self, setting: Setting) -> dict[str, str]:
         """Return alpha and goals as a part of a goals file."""
-        return {"name": "goals.toml", "text": as_toml(goals_words(setting))}
+        from counterpoise.runs.toml_text import as_toml  # noqa: PLC0415 - needs optional packages
+
+        words: dict[str, Any] = {} if setting.alpha is None else {"alpha": setting.alpha}
+        goals = [
+            {"goal": str(goal.with_confidence(None)), "confidence": goal.confidence}
+            for goal in self.session.asked_for(setting)
+        ]
+        return {"name": "goals.toml", "text": as_toml(words | {"goals": goals})}
 
     def model_file(self, setting: Setting) -> dict[str, str]:
         """Write the classifier of a setting, and return where it is."""
         from counterpoise.persist import save  # noqa: PLC0415 - only where asked
 
-        path = self._fresh(".cp")
-        save(self._whole(self.model(setting)), path)
+        model = self._whole(self.model(setting))
+        with self._fresh(".cp", lambda path: path.touch(exist_ok=False)) as path:
+            save(model, path)
         return {"path": str(path)}
 
     def report(self, setting: Setting) -> dict[str, str]:
@@ -72,50 +90,23 @@ class Exporter:
         """Return the model with what stands before it."""
         return model
 
-    def _fresh(self, ending: str) -> Path:
-        """Return a path in the folder at which there is nothing yet."""
+    @contextmanager
+    def _fresh(self, ending: str, make: Callable[[Path], None]) -> Iterator[Path]:
+        """Give a path in the folder at which nothing was: made here, so that no other server can have it too."""
         assert self.folder is not None  # noqa: S101 - else nothing is written
-        name = f"{self.session.parts.title}-explored"
-        paths = (self.folder / f"{name}-{number}{ending}" for number in range(1, _MOST))
-        found = next((path for path in paths if not path.exists()), None)
-        if found is None:
-            raise ValueError(f"{self.folder} holds {_MOST - 1} exports already: move some away.")
-        return found
+        self.folder.mkdir(parents=True, exist_ok=True)
+        path = _made(self.folder, f"{self.session.parts.title}-explored", ending, make)
+        try:
+            yield path
+        except BaseException:
+            shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+            raise
 
 
-def goals_words(setting: Setting) -> dict[str, Any]:
-    """Return alpha and goals as a goals file has them."""
-    words: dict[str, Any] = {} if setting.alpha is None else {"alpha": setting.alpha}
-    goals = []
-    for goal in setting.active:
-        asked: dict[str, Any] = {"goal": str(goal.with_confidence(None))}
-        goals.append(asked if goal.confidence is None else asked | {"confidence": goal.confidence})
-    return words | {"goals": goals}
-
-
-def as_toml(words: Mapping[str, Any]) -> str:
-    """Return plain values as TOML: values first, then tables, then lists of tables; what is None is left out.
-
-    Examples
-    --------
-    >>> from counterpoise.explorer.exports import as_toml
-    >>> print(as_toml({"alpha": 0.3, "goals": [{"goal": "recall(train) >= 0.9"}]}), end="")
-    alpha = 0.3
-    <BLANKLINE>
-    [[goals]]
-    goal = "recall(train) >= 0.9"
-    """
-    return "\n".join(_lines(words, "")).lstrip("\n") + "\n"
-
-
-def _lines(words: Mapping[str, Any], place: str) -> list[str]:
-    lines, later = [], []
-    for name, value in words.items():
-        key = f"{place}{json.dumps(name)}" if not name.isidentifier() else f"{place}{name}"
-        if isinstance(value, Mapping):
-            later += ["", f"[{key}]", *_lines(value, f"{key}.")] if value else []
-        elif isinstance(value, list) and value and all(isinstance(one, Mapping) for one in value):
-            later += [line for one in value for line in ("", f"[[{key}]]", *_lines(one, f"{key}."))]
-        elif value is not None:
-            lines.append(f"{key.removeprefix(place)} = {json.dumps(value, ensure_ascii=False)}")
-    return lines + later
+def _made(folder: Path, name: str, ending: str, make: Callable[[Path], None]) -> Path:
+    for number in range(1, _MOST):
+        path = folder / f"{name}-{number}{ending}"
+        with suppress(FileExistsError):
+            make(path)
+            return path
+    raise ValueError(f"{folder} holds {_MOST - 1} exports already: move some away.")

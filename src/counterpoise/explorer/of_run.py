@@ -5,22 +5,28 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from counterpoise.explorer.exports import GOALS, MODEL, REPORT, Exporter, as_toml, goals_words
+from counterpoise.explorer.exports import GOALS, MODEL, REPORT, Exporter
 from counterpoise.explorer.parts import HeldOut, Parts
 from counterpoise.explorer.session import Session
 from counterpoise.explorer.setting import Setting
 from counterpoise.explorer.source import asked, check_model, generated, names_of, uniforms_of
 from counterpoise.goals import Goal, Table
 from counterpoise.mixtures.answers import TRAIN
+from counterpoise.mixtures.scored import NEVER
 from counterpoise.mixtures.scores.evidence import ScoreEvidence
 from counterpoise.runs.data import Data, Part
 from counterpoise.runs.fitted import has_rules, last_step, mixes, seen_by_last
 from counterpoise.runs.fitting import piped
+from counterpoise.runs.folder import GOALS as OWN_GOALS
 from counterpoise.runs.folder import Run, open_run
-from counterpoise.runs.goals_file import goals_of
+from counterpoise.runs.goals_file import goals_of, parse_goals_file
 from counterpoise.runs.methods import kind_of, models_of
 from counterpoise.runs.quantities import TEST
-from counterpoise.runs.use import own_data, rebalance_run
+from counterpoise.runs.rebalanced import changed, write_chosen
+from counterpoise.runs.toml_text import rewritten
+from counterpoise.runs.use import check_own_data, own_data
+
+_WITHOUT_ROOM = "# Fitting adds the room for the audit: the bounds below are what must hold, and are met with room.\n"
 
 
 def parts_of_run(folder: str | Path) -> Parts:
@@ -117,29 +123,44 @@ class RunExporter(Exporter):
         return [GOALS, MODEL, REPORT]
 
     def goals_file(self, setting: Setting) -> dict[str, str]:
-        """Return the goals file that asks for a setting; it belongs where that of the run is."""
-        words = self._read.run.settings.model_dump(mode="json", exclude_defaults=True, exclude={"output"})
-        method = words.setdefault("method", {})
-        asked = {"by": list(setting.by) or None, "budget": setting.budget, "defer_cost": setting.defer}
-        known = {name: value for name, value in method.get("parameters", {}).items() if name not in asked}
-        parameters = known | {name: value for name, value in asked.items() if value is not None}
-        method["parameters"] = parameters
-        if not parameters:
-            del method["parameters"]
-        return {"name": "goals.toml", "text": as_toml(words | goals_words(setting))}
+        """Return the goals file that asks for a setting: that of the run, but for what was moved.
+
+        Data files are named by their whole paths, so that it can be fitted from wherever a page saved it.
+        """
+        run = self._read.run
+        settings = run.settings.model_copy(update=self._changes(setting))
+        text = rewritten((run.folder / OWN_GOALS).read_bytes(), settings, sources=run.sources)
+        parse_goals_file(text.encode(), Path("goals.toml"))  # says what of the setting no goals file can ask for
+        return {"name": "goals.toml", "text": _WITHOUT_ROOM + text if settings.room_for_audit else text}
 
     def report(self, setting: Setting) -> dict[str, str]:
         """Write a run of a setting with its report, and return where the report is."""
         from counterpoise.report import write_report  # noqa: PLC0415 - needs optional packages
 
-        others: dict[str, Any] = {"by": setting.by} if self.session.has_scores else {}
-        if setting.defer != self.session.start.defer:
-            others["defer_cost"] = "never" if setting.defer is None else setting.defer
-        if setting.budget != self.session.start.budget:
+        check_own_data(self._read.run)
+        model, changes = self._whole(self.model(setting)), self._changes(setting)
+        with self._fresh("", Path.mkdir) as folder:
+            run = write_chosen(self._read.run, changes, lambda _: model, folder)
+            return {"path": str(write_report(run.folder))}
+
+    def _changes(self, setting: Setting) -> dict[str, Any]:
+        """Return the fields of the run's settings that a setting changes.
+
+        A goal that stands where the run aimed is asked for as its goals file does, without the room for the audit that
+        fitting adds; one that was moved has the bound of the page.
+        """
+        start, settings = self.session.start, self._read.run.settings
+        others: dict[str, Any] = {}
+        if setting.alpha is not None and setting.alpha != start.alpha:
+            others["alpha"] = setting.alpha
+        if setting.budget != start.budget:
             others["budget"] = 1.0 if setting.budget is None else setting.budget
-        alpha, goals = setting.alpha, [str(goal) for goal in setting.active]
-        run = rebalance_run(self._read.run, alpha=alpha, goals=goals, output=self._fresh(""), **others)
-        return {"path": str(write_report(run.folder))}
+        if setting.by != start.by:
+            others["by"] = list(setting.by)
+        if setting.defer != start.defer:
+            others["defer_cost"] = NEVER if setting.defer is None else setting.defer
+        goals = self.session.asked_for(setting)
+        return changed(settings, goals=None if goals == goals_of(settings) else goals, **others)
 
     def _whole(self, model: Any) -> Any:
         return piped(self._read.model[0], model) if hasattr(self._read.model, "steps") else model

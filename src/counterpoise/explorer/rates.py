@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from counterpoise._base.types import ByteArray, FloatArray
+from counterpoise.explorer.few_rows import LEAST_ROWS, shown_groups
 from counterpoise.explorer.words import number
 from counterpoise.goals import Table
 from counterpoise.goals.classes import Classes
@@ -17,7 +18,6 @@ from counterpoise.theory.confidence import upper_share
 
 MOST_GROUPS = 12
 DEFERRED = "defer_rate"
-LEAST_ROWS = 10  # of a group that is shown
 _KINDS = 12  # of rows: by label, by deployed answer, and by one of three answers
 _RISK = 0.025  # of each end of an interval
 
@@ -38,29 +38,52 @@ class GroupRates:
 
     def of_decisions(self, decided: ByteArray, *, defers: bool = False) -> list[dict[str, Any]]:
         """Return the rates of each group that is large enough, with intervals where they are shares of rows."""
-        counts = np.bincount(self._base + decided, self._weights, self._size)
-        return self._rows(counts.astype(np.float64), with_intervals=self._weights is None, defers=defers)
+        kinds = self._base + decided
+        rows = self._counted(kinds, None)
+        counts = rows if self._weights is None else self._counted(kinds, self._weights)
+        return self._told(counts, rows, with_intervals=self._weights is None, defers=defers)
 
     def of_shares(self, shares: FloatArray, deferred: FloatArray | None) -> list[dict[str, Any]]:
         """Return the rates of each group in expectation, given how likely rows are called positive, and deferred."""
-        weights = np.ones(shares.size) if self._weights is None else self._weights
         left = np.zeros(shares.size) if deferred is None else deferred
-        answers = enumerate((1.0 - shares - left, shares, left))
-        counts = sum(np.bincount(self._base + code, weights * part, self._size) for code, part in answers)
-        return self._rows(np.asarray(counts, dtype=np.float64), with_intervals=False, defers=deferred is not None)
+        answers = (1.0 - shares - left, shares, left)
+        rows = self._expected(answers, None)
+        counts = rows if self._weights is None else self._expected(answers, self._weights)
+        return self._told(counts, rows, with_intervals=False, defers=deferred is not None)
 
-    def _rows(self, counts: FloatArray, *, with_intervals: bool, defers: bool) -> list[dict[str, Any]]:
-        by_group = counts.reshape(-1, _KINDS)
+    def _expected(self, answers: tuple[FloatArray, ...], weights: FloatArray | None) -> FloatArray:
+        weighed = answers if weights is None else [weights * part for part in answers]
+        return np.asarray(sum(self._counted(self._base + code, part) for code, part in enumerate(weighed)))
+
+    def _counted(self, kinds: Any, weights: FloatArray | None) -> FloatArray:
+        return np.asarray(np.bincount(kinds, weights, self._size), dtype=np.float64)
+
+    def _told(
+        self, counts: FloatArray, rows: FloatArray, *, with_intervals: bool, defers: bool
+    ) -> list[dict[str, Any]]:
+        """Return each group that is shown, with those of its rates behind which there are enough rows."""
+        weighed, counted = (_with_all(some) for some in (counts, rows))
+        fractions = {name: part for name, part in self.fractions.items() if defers or name != DEFERRED}
+        enough = {name: self._shown((counted @ part.bottom).tolist()) for name, part in fractions.items()}
         found = []
-        for name, size, own in zip(self.names, self.sizes, [by_group.sum(axis=0), *by_group], strict=False):
-            if size >= LEAST_ROWS:
-                rates = {
-                    rate: _rate(float(part.top @ own), float(part.bottom @ own), with_intervals and part.is_count)
-                    for rate, part in self.fractions.items()
-                    if defers or rate != DEFERRED
-                }
-                found.append({"group": name, "rows": size, "rates": rates})
+        for place in np.flatnonzero(self._shown(self.sizes)).tolist():
+            rates = {
+                name: _rate(weighed[place], part, with_intervals and part.is_count) if enough[name][place] else None
+                for name, part in fractions.items()
+            }
+            found.append({"group": self.names[place], "rows": self.sizes[place], "rates": rates})
         return found
+
+    def _shown(self, sizes: list[Any]) -> list[bool]:
+        """Return what is shown of all rows together, and of each group."""
+        every, *groups = sizes[: len(self.names)]
+        return [every >= LEAST_ROWS, *shown_groups(groups)]
+
+
+def _with_all(counts: FloatArray) -> FloatArray:
+    """Return how many rows of each kind there are: in all, then in each group."""
+    by_group = counts.reshape(-1, _KINDS)
+    return np.vstack([by_group.sum(axis=0), by_group])
 
 
 def group_codes(table: Table) -> tuple[Any, list[str]]:
@@ -76,8 +99,9 @@ def group_codes(table: Table) -> tuple[Any, list[str]]:
     return np.zeros(table.n_samples, dtype=np.int64), []
 
 
-def _rate(top: float, bottom: float, has_interval: bool) -> list[float | None] | None:
+def _rate(counts: FloatArray, part: Any, has_interval: bool) -> list[float | None] | None:
     """Return value, low and high; None where no row counts."""
+    top, bottom = float(part.top @ counts), float(part.bottom @ counts)
     if bottom <= 0:
         return None
     if not has_interval:

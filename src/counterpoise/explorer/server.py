@@ -5,10 +5,10 @@ origins are refused, and so are names of hosts that others may point here. No ta
 """
 
 import asyncio
-import logging
 import secrets
 import socket
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from starlette.applications import Starlette
@@ -18,8 +18,10 @@ from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from counterpoise.explorer.assets import asset
-from counterpoise.explorer.client import Client
-from counterpoise.explorer.conversation import Conversation
+from counterpoise.explorer.client import TOO_MANY, Client
+from counterpoise.explorer.connections import Page, Visit
+from counterpoise.explorer.conversation import Conversation, refusal
+from counterpoise.explorer.log import LOG
 from counterpoise.explorer.worker import Worker
 
 MOST_CLIENTS = 64
@@ -41,10 +43,15 @@ HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
-_POLICY_VIOLATION, _TRY_LATER = 1008, 1013  # codes with which a socket is closed
+_POLICY_VIOLATION, _TOO_LARGE, _TRY_LATER = 1008, 1009, 1013  # codes with which a socket is closed
 _MOST_RECEIVED = 1 << 22  # bytes of a message that is looked at, and refused in a sentence; beyond, the socket closes
 _WAITING = 100  # messages for a page that does not read: then it is let go
-_LOG = logging.getLogger("counterpoise.explorer")
+_PATIENCE = 5.0  # seconds in which a page must take the sentence with which it is let go
+NOTHING = "There is nothing here. Open the address that counterpoise explore printed."
+OTHER_HOST = "This server answers by the name of this machine alone."
+OTHER_ORIGIN = "This server answers its own page alone: open the address that counterpoise explore printed."
+FULL = f"At most {MOST_CLIENTS} pages can be open at a time. Close one, and load this page again."
+UNREAD = f"This page did not read {_WAITING} answers: it is let go. Load it again."
 
 
 def make_app(conversation: Conversation, token: str, hosts: Callable[[], tuple[str, ...]]) -> Starlette:
@@ -66,32 +73,28 @@ def make_app(conversation: Conversation, token: str, hosts: Callable[[], tuple[s
 
     async def page(request: Request) -> Response:
         if request.headers.get("host", "") not in hosts():
-            _LOG.warning("refused: a request for another host")
-            return _refused("This server answers by the name of this machine alone.", 421)
+            return _refused(OTHER_HOST, 421)
         found = ASSETS.get(request.path_params.get("name", ""))
         if not is_known(request.path_params["token"]) or found is None:
-            _LOG.warning("refused: a request for what is not here")
-            return _refused("There is nothing here. Open the address that counterpoise explore printed.", 404)
+            return _refused(NOTHING, 404)
         name, kind = found
         return Response(asset(name), headers=HEADERS | {"Content-Type": kind})
 
     async def nothing(_request: Request) -> Response:
-        _LOG.warning("refused: a request for what is not here")
-        return _refused("There is nothing here. Open the address that counterpoise explore printed.", 404)
+        return _refused(NOTHING, 404)
 
     async def talk(websocket: WebSocket) -> None:
         origin, names = websocket.headers.get("origin"), hosts()
-        is_own = websocket.headers.get("host", "") in names and origin in {f"http://{name}" for name in names}
-        if not is_known(websocket.path_params["token"]) or not is_own:
-            _LOG.warning("refused: a socket with a wrong token, or of another origin")
-            await websocket.close(_POLICY_VIOLATION)
-            return
-        if len(clients) >= MOST_CLIENTS:
-            _LOG.warning("refused: more than %d pages at a time", MOST_CLIENTS)
-            await websocket.close(_TRY_LATER, f"At most {MOST_CLIENTS} pages can be open at a time.")
-            return
-        await websocket.accept()
-        await _talk(websocket, conversation, worker, clients)
+        if not is_known(websocket.path_params["token"]):
+            await websocket.send_denial_response(_refused(NOTHING, 404))
+        elif websocket.headers.get("host", "") not in names or origin not in {f"http://{name}" for name in names}:
+            await websocket.send_denial_response(_refused(OTHER_ORIGIN, 403))
+        else:
+            await websocket.accept()  # only what comes over the socket can be shown by the page
+            if len(clients) < MOST_CLIENTS:
+                await _talk(websocket, conversation, worker, clients)
+            else:
+                await _let_go(websocket, _TRY_LATER, FULL)
 
     routes = [
         WebSocketRoute("/{token}/socket", talk),
@@ -105,40 +108,57 @@ def make_app(conversation: Conversation, token: str, hosts: Callable[[], tuple[s
 
 
 async def _talk(websocket: WebSocket, conversation: Conversation, worker: Worker, clients: set[Client]) -> None:
-    """Read messages until the page leaves; answers go out in the order in which they are found."""
-    loop, outgoing = asyncio.get_running_loop(), asyncio.Queue[str](_WAITING)
+    """Read messages until the page leaves or is let go; answers go out in the order in which they are found."""
+    loop, outgoing = asyncio.get_running_loop(), asyncio.Queue[str]()
 
     def send(text: str) -> None:
-        loop.call_soon_threadsafe(_put, outgoing, text)
+        loop.call_soon_threadsafe(outgoing.put_nowait, text)
 
     client = Client(conversation, worker, send)
     clients.add(client)
     writer = asyncio.create_task(_write(websocket, outgoing))
     try:
         send(conversation.hello())
-        while True:
-            client.hear(await websocket.receive_text())
-    except (WebSocketDisconnect, RuntimeError, KeyError):
-        pass
+        why = await _listen(websocket, client, outgoing)
     finally:
         client.leave()
         clients.discard(client)
         writer.cancel()
+    if why:
+        await _let_go(websocket, _POLICY_VIOLATION, why)
 
 
-def _put(outgoing: "asyncio.Queue[str]", text: str) -> None:
-    """Queue a text; of a page that does not read the oldest are dropped."""
-    while outgoing.full():
-        outgoing.get_nowait()
-    outgoing.put_nowait(text)
+async def _listen(websocket: WebSocket, client: Client, outgoing: "asyncio.Queue[str]") -> str:
+    """Hear what a page says, and return why it is let go; nothing where it left."""
+    while True:
+        message = await websocket.receive()
+        if message["type"] == "websocket.disconnect":
+            if message.get("code") == _TOO_LARGE:
+                LOG.warning("refused: a message of more than %d bytes", _MOST_RECEIVED)
+            return ""
+        text = message.get("text")
+        if not client.hear(message.get("bytes") if text is None else text):
+            return TOO_MANY
+        if outgoing.qsize() > _WAITING:
+            return UNREAD
+
+
+async def _let_go(websocket: WebSocket, code: int, why: str) -> None:
+    """Close a socket with a sentence, as its last message and as the reason; wait only so long for it to be taken."""
+    with suppress(TimeoutError, WebSocketDisconnect, RuntimeError):
+        async with asyncio.timeout(_PATIENCE):
+            await websocket.send_text(refusal(0, why))
+            await websocket.close(code, why)
 
 
 async def _write(websocket: WebSocket, outgoing: "asyncio.Queue[str]") -> None:
-    while True:
-        await websocket.send_text(await outgoing.get())
+    with suppress(WebSocketDisconnect, RuntimeError):  # it left meanwhile
+        while True:
+            await websocket.send_text(await outgoing.get())
 
 
 def _refused(why: str, status: int) -> Response:
+    LOG.warning("refused: %d, %s", status, why)
     return PlainTextResponse(why, status, headers=HEADERS)
 
 
@@ -147,7 +167,7 @@ async def _not_allowed(_request: Request, _error: Exception) -> Response:
 
 
 async def _not_found(_request: Request, _error: Exception) -> Response:
-    return _refused("There is nothing here. Open the address that counterpoise explore printed.", 404)
+    return _refused(NOTHING, 404)
 
 
 class Serving:
@@ -170,10 +190,10 @@ class Serving:
         }
         config = uvicorn.Config(
             self.app,
-            ws="websockets-sansio",
+            http=Visit,
+            ws=Page,
             ws_max_size=_MOST_RECEIVED,
             ws_ping_interval=20.0,
-            limit_concurrency=256,
             **settings,
         )
         self._server = uvicorn.Server(config)

@@ -1,32 +1,35 @@
 """A session: models with what they said in memory, which answers a setting in tens of milliseconds."""
 
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Mapping
 from threading import Lock
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
 from counterpoise._base.types import ByteArray
+from counterpoise.explorer.few_rows import HIDDEN, FewRows
 from counterpoise.explorer.parts import Parts
+from counterpoise.explorer.program import DRAGGED, RELEASED, Solved, Unmet
 from counterpoise.explorer.rates import GroupRates
-from counterpoise.explorer.setting import AskedGoal, Setting, reach, shape
-from counterpoise.explorer.solving import DRAGGED, RELEASED, Solved, Unmet
-from counterpoise.explorer.state import State, state_of
-from counterpoise.explorer.words import number, threshold
+from counterpoise.explorer.setting import AskedGoal, Setting, in_field, reach, shape
+from counterpoise.explorer.state import State, check_columns, columns_of, state_of
+from counterpoise.explorer.words import number, threshold, told_apart
 from counterpoise.goals import Goal, InfeasibleGoals
 from counterpoise.goals.audit import GoalAudit, audit_prepared, confident
 from counterpoise.goals.binding import Views
 from counterpoise.goals.evaluation import Prepared
 from counterpoise.mixtures.answers import TRAIN
 from counterpoise.mixtures.choosing import Aim, as_aim
+from counterpoise.mixtures.scored import FIXED
 from counterpoise.mixtures.scores.evidence import ScoreEvidence
 from counterpoise.theory.risks import Risk
 
 _MOST_STATES = 3  # sets of columns that rules look at, for which everything is kept
 _MOST_MEMBERS = 40  # of a mixture that are listed
-_MOST_RECENT = 8  # answers, whose mixtures the slower views show
-_MOST_CHECKED = 500  # goals of which it is known whether the held-out rows can answer them
+_MOST_KEPT = 500  # mixtures: a setting has one, whoever asks for it, and however often
+_NOT_MET = "These goals cannot hold together."  # where the bounds that can would tell about few rows
+_MOST_CHECKED = 100  # goals of which it is known whether the held-out rows can answer them
 
 
 class Answered(NamedTuple):
@@ -75,8 +78,13 @@ class Session:
         self.classes = answers.positive.labels
         self._held_views: dict[bool, Views] = {}
         self._rates = GroupRates((answers.tables if held is None else held.tables)[TRAIN], self.classes)
+        self.columns = columns_of(parts)  # that rules may look at
+        own = [one.goal for one in self.start.goals]
+        self._times_asked = Counter(map(shape, own))
+        self.few = FewRows(answers.tables, {} if held is None else held.tables, self.classes, own)
         self._unasked: dict[tuple[str, bool], str] = {}
-        self._recent: OrderedDict[str, Answered] = OrderedDict()
+        self.found: dict[Any, Any] = {}  # what views found once for many settings
+        self._kept: OrderedDict[str, Solved] = OrderedDict()  # by the setting that rests there
 
     @property
     def has_scores(self) -> bool:
@@ -111,15 +119,39 @@ class Session:
         return self._held_views[defers]
 
     def solve(self, setting: Setting, tol: float = DRAGGED) -> Answered:
-        """Return the mixture of a setting, or raise ``Unmet``."""
-        self._check(setting)
-        aim, state = self.aim(setting), self.state(setting)
-        return Answered(setting, aim, state, state.program.solve(aim, tol))
+        """Return the mixture of a setting, or raise ``Unmet``.
+
+        That of the model's own setting is the model's own. One that was found where a value rests is kept, so that
+        what is shown, drawn and exported of a setting is one and the same.
+        """
+        self.check(setting)
+        aim, state, name = self.aim(setting), self.state(setting), setting.written()
+        if name in self._kept:
+            self._kept.move_to_end(name)
+            return Answered(setting, aim, state, self._kept[name])
+        is_own = setting == self.start
+        solved = state.program.stored(self.parts.estimator) if is_own else state.program.solve(aim, tol)
+        found = Answered(setting, aim, state, solved)
+        return self._keep(found) if is_own or tol <= RELEASED else found
 
     def explain(self, setting: Setting) -> Answered:
         """Return the mixture of a setting that seemed to have none, or raise ``InfeasibleGoals``."""
         aim, state = self.aim(setting), self.state(setting)
-        return Answered(setting, aim, state, state.program.explain(aim))
+        return self._keep(Answered(setting, aim, state, state.program.explain(aim)))
+
+    def settled(self, setting: Setting) -> Answered:
+        """Return the mixture where a setting rests, or raise ``InfeasibleGoals``."""
+        with self.lock:
+            try:
+                return self.solve(setting, RELEASED)
+            except Unmet:
+                return self.explain(setting)
+
+    def _keep(self, found: Answered) -> Answered:
+        self._kept[found.setting.written()] = found.solved
+        while len(self._kept) > _MOST_KEPT:
+            self._kept.popitem(last=False)
+        return found
 
     def answer(self, setting: Setting, *, exact: bool = False) -> dict[str, Any]:
         """Return all that follows a value while it is dragged; where it is exact, with a smaller gap.
@@ -129,18 +161,14 @@ class Session:
         """
         with self.lock:
             try:
-                found = self.solve(setting, RELEASED if exact else DRAGGED)
+                return self._told(self.solve(setting, RELEASED if exact else DRAGGED))
             except Unmet:
                 return {"kind": "unmet", "setting": setting.as_words()}
-            self._recent[setting.written()] = found
-            while len(self._recent) > _MOST_RECENT:
-                self._recent.popitem(last=False)
-            return self._told(found)
 
     def recent(self, setting: Setting) -> Answered:
-        """Return the mixture that a setting was answered with, solved anew where that was long ago."""
+        """Return the mixture that a setting was answered with, solved anew where it did not rest there."""
         with self.lock:
-            return self._recent.get(setting.written()) or self.solve(setting)
+            return self.solve(setting)
 
     def conflict(self, setting: Setting) -> dict[str, Any]:
         """Return which goals conflict, and the nearest bounds that can be met; the answer, where none do after all."""
@@ -148,12 +176,26 @@ class Session:
             try:
                 return self._told(self.explain(setting))
             except InfeasibleGoals as error:
-                return {"kind": "infeasible", "setting": setting.as_words(), "message": str(error)} | _ways_out(error)
+                told = {"kind": "infeasible", "setting": setting.as_words()} | _ways_out(error)
+                is_of_few = any(self.few.why(goal) for goal in setting.active)
+                return told | ({"message": _NOT_MET, "ways": []} if is_of_few else {"message": str(error)})
 
-    def _check(self, setting: Setting) -> None:
-        """Refuse a tail where none can be asked for, and columns that nothing looks at."""
-        if setting.alpha is None and self.start.alpha is not None:
-            raise ValueError("alpha must be a number in (0, 1]: the models are chosen for a tail.")
+    def check(self, setting: Setting) -> None:
+        """Refuse, before anything is computed, what cannot be asked of these models or would tell about few rows."""
+        with in_field("alpha"):
+            if setting.alpha is None and self.start.alpha is not None:
+                raise ValueError("alpha must be a number in (0, 1]: the models are chosen for a tail.")
+        with in_field("by"):
+            if setting.by != self.start.by and (setting.by, setting.defer) not in self._states:
+                check_columns(self.parts, setting.by, dict.fromkeys([*self.columns, *self.start.by]))
+        asked: Counter[str] = Counter()
+        for place, one in enumerate(setting.goals):
+            with in_field("goals", place):
+                name = shape(one.goal)
+                asked[name] += 1
+                if asked[name] > max(self._times_asked[name], 1):
+                    raise ValueError(f"The goal {one.goal} is there already, up to its bound: move that.")
+                self.few.check(one.goal)
 
     def _told(self, found: Answered) -> dict[str, Any]:
         solved, state = found.solved, found.state
@@ -165,6 +207,7 @@ class Session:
             "objective": str(found.aim.objective),
             "value": number(solved.value),
             "lower": number(solved.lower),
+            "note": _why_not_least(found, self.parts.estimator),
             "goals": self._goals(found, said),
             "losses": self._losses(found),
             "members": self._members(found),
@@ -180,8 +223,9 @@ class Session:
         told = []
         for one, verdict in zip(found.setting.goals, verdicts, strict=True):
             words = {"text": str(one.goal), "bound": one.goal.bound, "on": one.on, **spelled(one.goal)}
-            words["price"] = number(next(prices)) if one.on else None
-            words["choice"] = _standing(one.goal, tallied)
+            price, is_told = next(prices) if one.on else None, not self.few.why(one.goal)
+            words["price"] = number(price) if price is not None and is_told else None
+            words["choice"] = _standing(one.goal, tallied) if is_told else {"note": HIDDEN}
             told.append(words | {"held_out": verdict})
         return told
 
@@ -194,26 +238,35 @@ class Session:
         if held is None:
             return [None] * len(goals)
         refused = [self._why_unasked(goal, held) for goal in goals]
-        listed = [goal for goal, why in zip(goals, refused, strict=True) if not why]
-        decided: Any = dict(said)
-        told = audit_prepared(confident(listed, self.parts.confidence), Prepared(held, decided), quick=quick)
-        audits = iter(told)
-        found = [{"verdict": "not asked", "note": why} if why else _verdict(next(audits)) for why in refused]
+        found: list[Any] = [{"verdict": "not asked", "note": why} if why else None for why in refused]
+        prepared = Prepared(held, cast("dict[str, Any]", dict(said)))
+        for on in (True, False):  # those that count are right together; they do not pay for those that are off
+            places = [place for place, one in enumerate(setting.goals) if one.on is on and found[place] is None]
+            listed = confident([goals[place] for place in places], self.parts.confidence)
+            for place, audit in zip(places, audit_prepared(listed, prepared, quick=quick), strict=True):
+                found[place] = _verdict(audit)
         for one, judged, words in zip(setting.goals, goals, found, strict=True):
-            if judged.bound != one.goal.bound:
+            if judged.bound != one.goal.bound and words["note"] != HIDDEN:
                 words["note"] = f"{words['note']} (of {judged.bound:g}, as the goals file asks)".strip()
-        return list(found)
+        return found
+
+    def asked_for(self, setting: Setting) -> tuple[Goal, ...]:
+        """Return the goals that count as a goals file asks for them: without room, where they still stand with it."""
+        return tuple(map(self._judged, setting.active))
 
     def _judged(self, goal: Goal) -> Goal:
         asked = self.parts.bounds_asked.get(str(goal))
         return goal if asked is None else goal.with_bound(asked)
 
     def _why_unasked(self, goal: Goal, held: Views) -> str:
-        """Return why the held-out rows cannot answer a goal; nothing where they can."""
+        """Return why the held-out rows cannot answer a goal, or what they say is not told; nothing where it is."""
+        if self.few.why(goal):
+            return HIDDEN
         name = shape(goal), held.classes.deferred is None
         if name not in self._unasked:
             if len(self._unasked) > _MOST_CHECKED:
                 self._unasked.clear()
+                self._held_views.clear()  # they keep the rows of every goal that was asked
             nobody = {one: np.zeros(table.n_samples) for one, table in held.tables.items()}
             try:
                 audit_prepared(confident(goal, self.parts.confidence), Prepared(held, nobody), quick=True)
@@ -254,7 +307,7 @@ class Session:
 
     def _members(self, found: Answered) -> list[dict[str, Any]]:
         """Return the models or rules that carry weight, the heaviest first."""
-        solved, names = found.solved, self.parts.names
+        solved, names = found.solved, told_apart(self.parts.names)
         told = []
         for place in np.argsort(-solved.mixture, kind="stable")[:_MOST_MEMBERS].tolist():
             share = float(solved.mixture[place])
@@ -268,6 +321,20 @@ class Session:
                     words["lower"] = levels[len(found.state.groups) :]
             told.append(words)
         return told
+
+
+def _why_not_least(found: Answered, model: Any) -> str:
+    """Return why what is made small is not as small as a mixture could make it; nothing where it is."""
+    solved, objective = found.solved, found.aim.objective
+    more = solved.value - solved.lower
+    if not more > RELEASED:
+        return ""
+    if model.decision == FIXED and solved.mixture.size == 1:
+        return f"One rule decides, without draws: it is within {more:.2g} of the best mixture."
+    is_mean = isinstance(objective, Risk) and objective.tail_fraction == 1.0
+    if is_mean and not found.aim.goals and getattr(model, "_prefers_usual", False):
+        return f"Plain training is kept: it is within {more:.2g} of the best, and no other threshold is surely better."
+    return ""
 
 
 def start_of(parts: Parts) -> Setting:

@@ -2,7 +2,8 @@
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -11,6 +12,7 @@ from counterpoise._base.checks import check_alpha, check_number
 from counterpoise.goals import Goal, asked_goals, parse_goal
 from counterpoise.goals.reach import reach_of
 from counterpoise.mixtures.scores.groups import as_columns
+from counterpoise.solvers.result import FEASIBLE
 from counterpoise.theory.confidence import Bounds
 
 MOST_GOALS = 50
@@ -19,7 +21,6 @@ MOST_COLUMNS = 3  # that rules may look at together
 _MOST_KNOWN = 1000  # goals whose reach is known
 _BEYOND = 10.0  # how far a ratio is looked at, whose reach is not known
 _REACH: dict[str, Bounds] = {}
-_FIELDS = ("alpha", "budget", "goals", "by", "defer")
 _GOAL_FIELDS = ("text", "bound", "on")
 
 
@@ -79,15 +80,12 @@ class Setting:
     @classmethod
     def of(cls, words: Any) -> "Setting":
         """Return the setting that plain values stand for, checked."""
-        _check_object(words, "A setting", _FIELDS)
-        alpha, budget, defer = words.get("alpha"), words.get("budget"), words.get("defer")
-        return cls(
-            None if alpha is None else check_alpha(alpha),
-            None if budget is None else check_number(budget, "budget", "[0, 1]", "mean loss above the least possible"),
-            _goals_of(words.get("goals", [])),
-            _columns_of(words.get("by", [])),
-            None if defer is None else check_number(defer, "defer", "[0, 1]", "the loss of a deferred row"),
-        )
+        _check_object(words, "A setting", tuple(_READ))
+        found = {}
+        for field, value in words.items():
+            with in_field(field):
+                found[field] = _READ[field](value)
+        return cls(**found)
 
     def as_words(self) -> dict[str, Any]:
         """Return the same as plain values."""
@@ -97,6 +95,22 @@ class Setting:
     def written(self) -> str:
         """Return the same as JSON text."""
         return json.dumps(self.as_words(), allow_nan=False)
+
+
+@contextmanager
+def in_field(field: str, place: int | None = None) -> Iterator[None]:
+    """Note on an error which field of a setting it is about, and which of the goals; ``field_of`` tells it."""
+    try:
+        yield
+    except (ValueError, TypeError) as error:
+        if not hasattr(error, "field"):
+            error.field = {"field": field} | ({} if place is None else {"place": place})  # type: ignore[union-attr]
+        raise
+
+
+def field_of(error: Exception) -> dict[str, Any]:
+    """Return which field of a setting an error is about, for the page to show it there."""
+    return dict(getattr(error, "field", {}))
 
 
 def _check_object(words: Any, name: str, known: tuple[str, ...]) -> None:
@@ -112,7 +126,11 @@ def _goals_of(listed: Any) -> tuple[AskedGoal, ...]:
         raise TypeError(f"goals must be a list of objects with a text; got {type(listed).__name__}.")
     if len(listed) > MOST_GOALS:
         raise ValueError(f"At most {MOST_GOALS} goals can be explored together; got {len(listed)}.")
-    return tuple(_goal_of(one) for one in listed)
+    found = []
+    for place, one in enumerate(listed):
+        with in_field("goals", place):
+            found.append(_goal_of(one))
+    return tuple(found)
 
 
 def _goal_of(words: Any) -> AskedGoal:
@@ -123,10 +141,19 @@ def _goal_of(words: Any) -> AskedGoal:
     goal = read_goal(words.get("text"))
     if bound is not None:
         goal = goal.with_bound(check_number(bound, "The bound of a goal", "(-inf, inf)"))
-    low, high = reach(goal)
-    if not low < goal.bound < high:
-        asked_goals(goal)  # it may ask for nothing
+    check_bound(goal)
     return AskedGoal(goal, is_on)
+
+
+def check_bound(goal: Goal) -> None:
+    """Refuse a bound that the quantity of a goal cannot have."""
+    low, high = reach(goal)
+    if low < goal.bound < high:
+        return
+    asked_goals(goal)  # it may ask for nothing
+    low, high = reach_of(goal)
+    if not low - FEASIBLE <= goal.bound <= high + FEASIBLE:
+        check_number(goal.bound, f"The bound of {goal.left}", f"[{low:g}, {high:g}]", "between which it can be")
 
 
 def shape(goal: Goal) -> str:
@@ -170,3 +197,24 @@ def _columns_of(by: Any) -> tuple[str, ...]:
 
 def _short(value: Any) -> Any:
     return f"{value[:40]}..." if isinstance(value, str) and len(value) > 40 else value  # noqa: PLR2004 - of a message
+
+
+def _alpha_of(value: Any) -> float | None:
+    return None if value is None else check_alpha(value)
+
+
+def _budget_of(value: Any) -> float | None:
+    return None if value is None else check_number(value, "budget", "[0, 1]", "mean loss above the least possible")
+
+
+def _defer_of(value: Any) -> float | None:
+    return None if value is None else check_number(value, "defer", "[0, 1]", "the loss of a deferred row")
+
+
+_READ: dict[str, Callable[[Any], Any]] = {
+    "alpha": _alpha_of,
+    "budget": _budget_of,
+    "goals": _goals_of,
+    "by": _columns_of,
+    "defer": _defer_of,
+}

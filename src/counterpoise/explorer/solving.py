@@ -3,124 +3,51 @@
 What is kept is a start and never an answer: every answer has a lower bound that is proven on its own.
 """
 
-from collections import OrderedDict
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from counterpoise._base.types import FloatArray, IntArray
-from counterpoise.explorer.setting import shape
+from counterpoise.explorer.program import RELEASED, Known, Solved, Tallied, Unmet
 from counterpoise.goals import Goal, InfeasibleGoals
-from counterpoise.goals.binding import Linear, Tally, Views, tally_rates
 from counterpoise.goals.rows import Dataset
-from counterpoise.mixtures.answers import Answers
 from counterpoise.mixtures.choosing import Aim, Evidence, choose_mixture, select, within_budget
 from counterpoise.mixtures.game import Selection
-from counterpoise.mixtures.goal_rows import GoalRows, TalliedGoals
-from counterpoise.mixtures.scores.choosing import Asked, RuleChoice, cleaned, mean_loss, pose, unless_usual
+from counterpoise.mixtures.goal_rows import GoalRows
+from counterpoise.mixtures.scores.choosing import Asked, RuleChoice, choice_of, cleaned, mean_loss, pose, unless_usual
 from counterpoise.mixtures.scores.choosing import solve as solve_rules
 from counterpoise.mixtures.scores.evidence import Ranked
+from counterpoise.mixtures.scores.fixed import as_fixed
 from counterpoise.mixtures.scores.grid import RuleGrid
-from counterpoise.mixtures.scores.limits import Budget, RuleLimits
+from counterpoise.mixtures.scores.limits import Budget, RuleLimits, excess_of
 from counterpoise.mixtures.scores.program import FixedLosses, NoMixture, RuleProgram
-from counterpoise.mixtures.scores.rules import coupled
+from counterpoise.mixtures.scores.rules import Rule
+from counterpoise.solvers import minimize_cvar
 from counterpoise.solvers.bundle import LevelBundle, Limits
 from counterpoise.solvers.planes import CuttingPlanes, Simplex
 from counterpoise.solvers.result import InfeasibleRows
 from counterpoise.solvers.tail import Cut, TailOracle
 from counterpoise.theory.risks import Mean, Risk
 
-DRAGGED, RELEASED = 3e-3, 1e-4  # gaps that are good enough while a value moves, and when it rests
 _EXACT = 1e-7  # gap of the least mean loss from which a budget is counted
+_EDGE = 1e-9  # gap to which the edge of what is possible is found
 _MOST_CUTS = 60  # that are kept for other settings
 _MOST_COARSE, _MOST_FINE = 250, 700  # cuts of a grid, from which it begins anew
 _MOST_RULES = 60  # that a search begins with
-_MOST_BOUND = 4  # sets of goals whose rows are kept: those of scores have an entry for each cut
-_MOST_COUNTS = 100  # sets of rows that are counted before all are forgotten
 _MAX_ITER = 2000
 
 
-class Unmet(Exception):  # noqa: N818 - named for what was found
-    """No mixture was found that meets the goals; ``Program.explain`` tells which of them conflict."""
+def _is_moved_by(rows: GoalRows, place: int) -> bool:
+    """Tell whether another bound of a goal moves the right sides of its rows by as much, and nothing else."""
+    own = rows.rows_of(place)
+    return not rows.row_slopes[own].any() and all(rows.shares[row] is None for row in own)
 
 
-class Solved(NamedTuple):
-    """A mixture and what proves it."""
-
-    models: IntArray  # the model of each member
-    # (n_members, n_groups) where members are rules, those below which nobody is deferred behind them where rows may be
-    thresholds: FloatArray | None  # None where members are the models
-    mixture: FloatArray
-    value: float
-    lower: float
-    prices: FloatArray  # of the goals
-    cuts: IntArray | None = None  # of rules, (n_members, n_groups): what they are among all cuts
-
-
-class Tallied(NamedTuple):
-    """Rates of one mixture, as ``Prepared`` tells them, from what was counted for each of its members."""
-
-    views: Views
-    tally: Tally
-
-    def value(self, rate: Linear) -> float:
-        """Return the value of a rate whose classes are known."""
-        return float(rate.constant + tally_rates([rate], self.views, self.tally).item())
-
-
-class Program(Protocol):
-    """What a session asks of its models."""
-
-    def solve(self, aim: Aim, tol: float) -> Solved:
-        """Return the best mixture, or raise ``Unmet``."""
-
-    def explain(self, aim: Aim) -> Solved:
-        """Return the best mixture where there is one after all, or raise ``InfeasibleGoals``, which takes a while."""
-
-    def can_hold(self, goals: tuple[Goal, ...]) -> bool:
-        """Tell whether some mixture meets goals; with a grid of cuts, whether one is found there."""
-
-    def tallied(self, solved: Solved) -> Tallied:
-        """Return the rates of a mixture on the rows of choice, in expectation over its draws."""
-
-
-class Known:
-    """Goals as rows of a program, those of a few sets of goals kept: another bound changes right sides alone."""
-
-    def __init__(self, answers: Answers) -> None:
-        self._answers = answers
-        self._begin()
-
-    def _begin(self) -> None:
-        self.views: Views = self._answers.views()
-        self._tally = self._answers.counter(self.views)
-        self._counted: set[tuple[Dataset, int]] = set()
-        self._bound: OrderedDict[tuple[str, ...], GoalRows] = OrderedDict()
-
-    def rows(self, goals: tuple[Goal, ...]) -> GoalRows | None:
-        """Return goals as rows; None where there are none."""
-        if not goals:
-            return None
-        if len(self._counted) > _MOST_COUNTS:
-            self._begin()
-        if any(goal.confidence is not None for goal in goals):  # their margins depend on all bounds together
-            return TalliedGoals.of(goals, self.views).rows(self.count)
-        name = tuple(shape(goal) for goal in goals)
-        if name not in self._bound:
-            self._bound[name] = TalliedGoals.of(goals, self.views).rows(self.count)
-        self._bound.move_to_end(name)
-        while len(self._bound) > _MOST_BOUND:
-            self._bound.popitem(last=False)
-        found = self._bound[name]
-        for place, goal in enumerate(goals):
-            if found.goals[place].bound != goal.bound:
-                found = found.with_bound(place, goal.bound)
-        return found
-
-    def count(self, rows: Dataset, place: int) -> FloatArray:
-        """Return the weight of the rows that each model, or cut, calls a class."""
-        self._counted.add((rows, place))
-        return self._tally(rows, place)
+def _prices(model: Any) -> FloatArray:
+    """Return the prices of a model's goals; none are known where its mixture was not chosen inside of them."""
+    known = np.asarray(model.multipliers_, dtype=np.float64)
+    return known if known.size == len(model.goals_) else np.zeros(len(model.goals_))
 
 
 class ModelProgram:
@@ -158,6 +85,25 @@ class ModelProgram:
             return False
         return True
 
+    def least_excess(self, goals: tuple[Goal, ...], place: int) -> float | None:
+        """Return the least that a goal can be missed by where all others are met."""
+        rows = self.known.rows(goals)
+        if rows is None or not _is_moved_by(rows, place):
+            return None
+        own = rows.places == place
+        others = {"rows": rows.rows[~own], "bounds": rows.bounds[~own], "row_scale": rows.scale[~own]}
+        losses = rows.rows[own] - rows.bounds[own, None]
+        try:
+            limits = {} if own.all() else others
+            return minimize_cvar(losses, 1 / len(losses), **limits, tol=_EDGE, method="highs").value
+        except InfeasibleRows as error:
+            raise Unmet from error
+
+    def stored(self, model: Any) -> Solved:
+        """Return the mixture that a fitted model has."""
+        every, value = np.arange(model.mixture_.size), float(model.value_)
+        return Solved(every, None, model.mixture_, value, value - float(model.gap_), _prices(model))
+
     def tallied(self, solved: Solved) -> Tallied:
         """Return the rates of a mixture on the rows of choice, in expectation over its draws."""
         known, mixture = self.known, solved.mixture
@@ -173,7 +119,8 @@ class ModelProgram:
         choice = choose_mixture(selection, aim._replace(budget=None))
         every = np.arange(choice.mixture.size)
         prices = choice.multipliers[: len(aim.goals)]
-        return Solved(every, None, choice.mixture, choice.value, choice.value - choice.gap, prices)
+        lower = choice.value - choice.gap
+        return Solved(every, None, choice.mixture, choice.value, lower, prices, cost=choice.cost)
 
     def _of_tail(self, selection: Selection, alpha: float, n_goals: int, tol: float) -> Solved:
         """Return the mixture with the least CVaR, from cuts of larger tails, which are cuts of this one too."""
@@ -196,15 +143,15 @@ class ModelProgram:
 class RulesProgram:
     """Mixtures of all rules of scores within groups: from a grid for one score, by column generation for several."""
 
-    def __init__(self, ranked: Ranked, *, prefers_usual: bool) -> None:
-        self.ranked, self.prefers_usual = ranked, prefers_usual
+    def __init__(self, ranked: Ranked, *, prefers_usual: bool, is_fixed: bool = False) -> None:
+        self.ranked, self.prefers_usual, self.is_fixed = ranked, prefers_usual, is_fixed
         self.known = Known(ranked.answers())
         self._grid = RuleGrid(ranked) if ranked.cuts.n_models == 1 and not ranked.cuts.defers else None
         # grids of cuts to begin with: a coarse one while values move, a fine one where they rest
         self._coarse: IntArray | None = None
         self._fine: IntArray | None = None
         self._usual = ranked.usual_rules()
-        self._start = self._usual
+        self._start = self._edges = self._usual  # rules to begin with, inside of the goals and at their edges
         self._tail_losses: Any = None
         self._mean = mean_loss(ranked)
         self._least: tuple[Any, float] | None = None  # mean loss under goals, for a budget
@@ -231,7 +178,7 @@ class RulesProgram:
         return solved
 
     def can_hold(self, goals: tuple[Goal, ...]) -> bool:
-        """Tell whether some mixture meets goals; with a grid of cuts, whether one is found there."""
+        """Tell whether some mixture meets goals."""
         limits = RuleLimits(self.ranked.cuts, self.known.rows(goals))
         if self._grid is not None:
             return self._grid.can_hold(limits, self._coarse)
@@ -240,6 +187,25 @@ class RulesProgram:
         except NoMixture:
             return False
         return True
+
+    def least_excess(self, goals: tuple[Goal, ...], place: int) -> float | None:
+        """Return the least that a goal can be missed by where all others are met."""
+        rows = self.known.rows(goals)
+        if rows is None or not _is_moved_by(rows, place):
+            return None
+        try:
+            found = excess_of(RuleLimits(self.ranked.cuts, rows), place).solve(self._edges, _EDGE)
+        except NoMixture as error:
+            raise Unmet from error
+        used = found.rules.only(found.solution.mixture > 0)
+        self._edges = self._usual.joined(used).joined(self._edges).only(slice(_MOST_RULES))
+        return found.solution.value
+
+    def stored(self, model: Any) -> Solved:
+        """Return the mixture of rules that a fitted model has."""
+        rules, value = self.ranked.as_cuts(model.rules_), float(model.value_)
+        found = RuleChoice(rules, model.mixture_, value, value - float(model.gap_), _prices(model), 0.0, None)
+        return self._as_solved(found, model.rules_)
 
     def tallied(self, solved: Solved) -> Tallied:
         """Return the rates of a mixture on the rows of choice, in expectation over its draws."""
@@ -288,18 +254,14 @@ class RulesProgram:
             np.zeros(0) if limits.goals is None else limits.goals.prices(found.multipliers[: limits.goals.bounds.size])
         )
         choice = RuleChoice(found.rules, found.mixture, found.value, found.lower, prices, 0.0, None)
-        return self._solved(choice, aim)
+        return self._solved(choice, aim, tol)
 
     def _generated(self, limits: RuleLimits, aim: Aim, tol: float) -> Solved:
         asked = pose(self.ranked, aim) if not self._is_tail(aim) or aim.alpha == 1.0 else self._posed(aim)
         found = solve_rules(RuleProgram(self.ranked.cuts, asked.losses, asked.risk, limits), self._start, tol)
         used = found.rules.only(found.solution.mixture > 0)
         self._start = self._usual.joined(used).only(slice(_MOST_RULES))
-        rules, mixture = coupled(found.rules, cleaned(found.solution.mixture))
-        one, goals = found.solution, limits.goals
-        prices = np.zeros(0) if goals is None else goals.prices(one.multipliers[: len(goals.bounds)])
-        value, lower = asked.shift + one.value, asked.shift + one.lower
-        return self._solved(RuleChoice(rules, mixture, value, lower, prices, 0.0, None), aim)
+        return self._solved(choice_of(found, asked, limits, aim), aim, tol)
 
     def _posed(self, aim: Aim) -> Any:
         """Return a tail as it is asked; its losses tell rows apart whatever the tail, so they are kept."""
@@ -317,10 +279,15 @@ class RulesProgram:
         else:
             self._coarse = grid if grid.size <= _MOST_COARSE else own
 
-    def _solved(self, choice: RuleChoice, aim: Aim) -> Solved:
-        if self.prefers_usual:
-            choice = unless_usual(self.ranked, aim, choice)
-        levels, defers = [rule.levels for rule in self.ranked.as_rules(choice.rules)], self.ranked.cuts.defers
+    def _solved(self, choice: RuleChoice, aim: Aim, tol: float) -> Solved:
+        """Return a choice as the library makes it of the best mixture; one rule without draws only where it rests."""
+        if self.is_fixed and tol <= RELEASED:
+            choice = as_fixed(self.ranked, aim, choice)
+        choice = unless_usual(self.ranked, aim, choice) if self.prefers_usual else choice
+        return self._as_solved(choice, self.ranked.as_rules(choice.rules))
+
+    def _as_solved(self, choice: RuleChoice, rules: Sequence[Rule]) -> Solved:
+        levels, defers = [rule.levels for rule in rules], self.ranked.cuts.defers
         thresholds = np.array([[*upper, *lower] if defers else upper for upper, lower in levels])
         found = choice.mixture, choice.value, choice.lower, choice.multipliers
-        return Solved(choice.rules.models, thresholds, *found, choice.rules.cuts)
+        return Solved(choice.rules.models, thresholds, *found, choice.rules.cuts, choice.cost, choice.risk)

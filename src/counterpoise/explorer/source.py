@@ -1,6 +1,7 @@
 """Where a session comes from: a fitted model with held-out rows, or a run folder."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,10 @@ from counterpoise._base.types import AnyArray, ArrayLike, FloatArray
 from counterpoise.explorer.parts import HeldOut, Parts
 from counterpoise.explorer.session import Session
 from counterpoise.goals import Table
+from counterpoise.goals.binding import Views
+from counterpoise.goals.reading import terms_of
+from counterpoise.goals.tables import with_train
+from counterpoise.goals.wording import NoRows
 from counterpoise.mixtures.answers import TRAIN
 from counterpoise.mixtures.draws import known_draws
 from counterpoise.mixtures.members import as_columns
@@ -58,11 +63,29 @@ def session_of_model(
         weighed: dict[str, Any] = {"sample_weight": sample_weight, "largest_weight": largest_weight}
         features = X if is_frame(X) else np.empty((len(np.asarray(y)), 0))
         table = Table(features, np.asarray(y), sensitive_features, baseline, **weighed)
-        held = held_out(model, evidence, table, X, dict(datasets or {}))
+        others = with_train(table, datasets)
+        check_held_out(model, evidence, others)
+        held = held_out(model, evidence, table, X, {name: one for name, one in others.items() if name != TRAIN})
     elif any(part is not None for part in (y, sensitive_features, baseline, sample_weight, datasets)):
         raise ValueError("What belongs to held-out rows came without X; pass X and y with it.")
     title = type(model).__name__
     return Session(Parts(title, model, evidence, held, names_of(model, evidence), confidence))
+
+
+def check_held_out(model: Any, evidence: Any, given: Mapping[str, Table]) -> None:
+    """Refuse held-out rows with other labels, or without what the goals and the rules of a model look at."""
+    tables = {**evidence.answers.tables, **given}
+    views = Views(tables, evidence.answers.positive.labels)
+    for name, part in [(name, part) for name in given for part in ("y", "baseline")]:
+        if getattr(tables[name], part) is not None:
+            views.codes(name, part)  # which says what labels there are
+    for goal in model.goals_:
+        with suppress(NoRows):  # that none of them has a value is told on the page
+            for one in [one for part in goal.parts(views) for term in terms_of(part) for one in term.counted()]:
+                views.rows(one.rows)
+    if isinstance(evidence, ScoreEvidence):
+        for name in given:
+            model.groups_.codes(tables[name], f"The held-out rows of {name!r}")
 
 
 def check_model(model: Any) -> Any:

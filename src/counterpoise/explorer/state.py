@@ -1,21 +1,25 @@
 """The programs and rows of a session for the columns that rules look at: everything that depends on them."""
 
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from counterpoise._base.types import AnyArray, FloatArray, IntArray
+from counterpoise.explorer.few_rows import LEAST_ROWS, shown_groups, spread, told_values
 from counterpoise.explorer.parts import HeldOut, Parts
-from counterpoise.explorer.rates import LEAST_ROWS, MOST_GROUPS, group_codes
-from counterpoise.explorer.solving import ModelProgram, Program, RulesProgram, Solved
+from counterpoise.explorer.program import Program, Solved
+from counterpoise.explorer.rates import MOST_GROUPS, group_codes
+from counterpoise.explorer.solving import ModelProgram, RulesProgram
 from counterpoise.explorer.told import AnsweredRows, Labels, ScoredRows, ToldRows
 from counterpoise.explorer.words import number
 from counterpoise.goals import Table
 from counterpoise.goals.classes import check_defer_label
 from counterpoise.mixtures.answers import TRAIN, bits_of
 from counterpoise.mixtures.choosing import Evidence
+from counterpoise.mixtures.scored import FIXED
 from counterpoise.mixtures.scores.evidence import Deferral, ScoreEvidence, rank
-from counterpoise.mixtures.scores.groups import find_groups
+from counterpoise.mixtures.scores.groups import Groups, find_groups
 
 _BINS = 25  # of a histogram
 _PANELS = 6  # groups in histograms: the largest
@@ -60,21 +64,15 @@ def state_of(parts: Parts, by: tuple[str, ...], defer: float | None = None) -> S
     if isinstance(given, Evidence):
         if defer is not None:
             raise ValueError("These models are mixed by what they say: no row is deferred. Leave defer empty.")
-        if by:
-            raise ValueError("These models are mixed by what they say: no rules look at columns. Leave by empty.")
         return _of_models(given, held)
-    estimator = parts.estimator
-    groups = find_groups(by, given.answers.tables[TRAIN], estimator.unknown_group)
-    if len(groups.names) > MOST_GROUPS:
-        raise ValueError(
-            f"by makes {len(groups.names)} groups of {', '.join(by)}; at most {MOST_GROUPS} can be explored."
-        )
+    estimator, groups = parts.estimator, groups_of(parts, by)
     deferral = None if defer is None else Deferral(defer, estimator.defer_label)
     if deferral is not None:
         check_defer_label(deferral.label, estimator.classes_.tolist())
     given = given._replace(deferral=deferral)
     ranked = rank(given, groups)
-    program = RulesProgram(ranked, prefers_usual=estimator._prefers_usual)  # noqa: SLF001 - of our own kind
+    is_fixed = estimator.decision == FIXED
+    program = RulesProgram(ranked, prefers_usual=estimator._prefers_usual, is_fixed=is_fixed)  # noqa: SLF001 - of our own kind
     n_groups = len(groups.names)
     chosen_on: dict[str, ToldRows] = {
         name: ScoredRows(given.scores[name], codes, n_groups, _ALONE, None, _labels(given.answers.tables[name], given))
@@ -89,6 +87,54 @@ def state_of(parts: Parts, by: tuple[str, ...], defer: float | None = None) -> S
     usual = np.full((1, n_groups if defer is None else 2 * n_groups), float(given.usual[0]))
     alone = Solved(np.zeros(1, dtype=np.int64), usual, _ALONE, np.nan, np.nan, np.zeros(0))
     return State(program, groups.names, chosen_on, later, alone, {})
+
+
+def columns_of(parts: Parts) -> list[str]:
+    """Return the columns that rules may look at: the sensitive ones of few values, and the deployed model's answers."""
+    if isinstance(parts.evidence, Evidence):
+        return []
+    tables = [parts.evidence.answers.tables[TRAIN], *([] if parts.held_out is None else [parts.held_out.tables[TRAIN]])]
+    few = [name for name in tables[0].sensitive_columns if 1 < len(told_values(tables[0], name) or ()) <= MOST_GROUPS]
+    few = [name for name in few if all(name in table.columns for table in tables)]
+    return [*few, *(["baseline"] if all(table.baseline is not None for table in tables) else [])]
+
+
+def check_columns(parts: Parts, by: tuple[str, ...], offered: Iterable[str]) -> None:
+    """Refuse columns that are not offered, and such as make groups with few rows, before anything is computed."""
+    if isinstance(parts.evidence, Evidence):
+        if by:
+            raise ValueError("These models are mixed by what they say: no rules look at columns. Leave by empty.")
+        return
+    for name in by:
+        if name not in offered:
+            known = ", ".join(map(repr, offered)) or "none"
+            raise ValueError(f"The rules cannot look at {name[:40]!r} here. Columns that they can look at: {known}.")
+    groups_of(parts, by)
+
+
+def groups_of(parts: Parts, by: tuple[str, ...]) -> Groups:
+    """Return the groups that columns make; what is wrong with others than the model's is said without their names."""
+    own: Groups = parts.estimator.groups_
+    groups = own if by == own.by else _other_groups(parts, by)
+    if len(groups.names) > MOST_GROUPS:
+        raise ValueError(
+            f"by makes {len(groups.names)} groups of {', '.join(by)}; at most {MOST_GROUPS} can be explored."
+        )
+    return groups
+
+
+def _other_groups(parts: Parts, by: tuple[str, ...]) -> Groups:
+    tables, held = parts.evidence.answers.tables, parts.held_out
+    try:
+        groups = find_groups(by, tables[TRAIN], parts.estimator.unknown_group)
+        for table in (*tables.values(), *({} if held is None else held.tables).values()):
+            groups.codes(table, "The rows")
+    except ValueError as error:
+        raise ValueError(
+            f"The rules cannot look at {' and '.join(by)} here: that makes a group with fewer than {LEAST_ROWS} rows, "
+            "or one that some dataset has alone. Name other columns, or fewer."
+        ) from error
+    return groups
 
 
 def _of_models(given: Evidence, held: HeldOut | None) -> State:
@@ -113,16 +159,15 @@ def _labels(table: Table, given: Evidence | ScoreEvidence) -> Labels | None:
 
 
 def histograms(scores: FloatArray, is_positive: AnyArray, codes: IntArray, names: list[str]) -> list[dict[str, Any]]:
-    """Return how many rows of each class and group have which scores; small groups are left out."""
+    """Return how many rows of each class and group have which scores; small groups are left out, few evened out."""
     low, high = (0.0, 1.0) if scores.min() >= 0 and scores.max() <= 1 else (float(scores.min()), float(scores.max()))
     edges = np.linspace(low, high if high > low else low + 1.0, _BINS + 1)
     sizes = np.bincount(codes, minlength=len(names))
-    shown = sorted(np.argsort(-sizes, kind="stable")[:_PANELS].tolist())
+    largest = np.argsort(-sizes, kind="stable")[:_PANELS]
     found = []
-    for place in shown:
-        if sizes[place] >= LEAST_ROWS:
-            inside = codes == place
-            positive, negative = (np.histogram(scores[inside & one], edges)[0] for one in (is_positive, ~is_positive))
-            counts = {"positive": positive.tolist(), "negative": negative.tolist()}
-            found.append({"group": names[place], "low": number(edges[0]), "high": number(edges[-1]), **counts})
+    for place in sorted(largest[np.array(shown_groups(sizes.tolist()), dtype=np.bool_)[largest]].tolist()):
+        inside = codes == place
+        positive, negative = (np.histogram(scores[inside & one], edges)[0] for one in (is_positive, ~is_positive))
+        counts = {"positive": spread(positive), "negative": spread(negative)}
+        found.append({"group": names[place], "low": number(edges[0]), "high": number(edges[-1]), **counts})
     return found

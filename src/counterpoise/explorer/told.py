@@ -6,7 +6,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from counterpoise._base.types import BoolArray, ByteArray, FloatArray, IntArray
-from counterpoise.explorer.solving import Solved
+from counterpoise.explorer.program import Solved
 from counterpoise.metrics import cvar_curve, cvar_loss
 from counterpoise.solvers.rows import BitRows
 from counterpoise.solvers.tail import TailOracle

@@ -4,16 +4,20 @@ Each is a list of steps, so that whoever computes them can turn to a newer setti
 """
 
 from collections.abc import Generator, Iterator
-from typing import Any
+from contextlib import suppress
+from typing import Any, TypeAlias, TypeVar, cast
 
 import numpy as np
 
+from counterpoise.explorer.few_rows import HIDDEN
+from counterpoise.explorer.program import DRAGGED, Program, Unmet
 from counterpoise.explorer.session import Answered, Session
-from counterpoise.explorer.setting import AskedGoal, Setting, reach
-from counterpoise.explorer.solving import DRAGGED, Unmet
-from counterpoise.explorer.told import curve
+from counterpoise.explorer.setting import AskedGoal, Setting, reach, shape
+from counterpoise.explorer.told import ToldRows, curve
 from counterpoise.explorer.words import number, numbers
 from counterpoise.goals import Dataset, Goal, Rate, error_rate
+from counterpoise.goals.advice import looser
+from counterpoise.goals.infeasible import rounded_to_safety
 from counterpoise.mixtures.answers import TRAIN
 from counterpoise.mixtures.choosing import Aim
 from counterpoise.theory.risks import Mean
@@ -22,9 +26,16 @@ VIEWS = ("curve", "frontier", "ranges", "segments", "verdicts")
 TAIL, ERROR = "tail", "error"  # quantities of a frontier beside the goals
 _ALPHAS = np.geomspace(0.01, 1.0, 25)
 _SOLVED_ALPHAS = np.geomspace(0.02, 1.0, 8)  # of a curve, at which the mixture is chosen anew
-_POINTS = 13  # of a frontier
-_HALVINGS = 10  # of a range of bounds: a thousandth of it
+_POINTS = 10  # of a frontier
+_HALVINGS = 20  # of the range of a bound: a millionth of it
+_MOST_FOUND = 1000  # edges of ranges and other things that stay the same from one setting to another
+_ROUNDING = 9  # decimals to which solvers tell where goals can be met
+_NO_PRICE = 1e-9  # of a goal that could as well not be asked for
+_DIGITS = 6  # of the tightest bound, rounded to where it can be met
 _MARGIN = 0.1  # of the range of a frontier that is shown beyond where a goal costs nothing
+
+_Found = TypeVar("_Found")
+Steps: TypeAlias = Generator[None, None, _Found]
 
 
 def steps(session: Session, setting: Setting, view: str, **words: Any) -> Iterator[dict[str, Any] | None]:
@@ -38,7 +49,7 @@ def steps(session: Session, setting: Setting, view: str, **words: Any) -> Iterat
     try:
         yield from made[view](session, setting, **words)
     except Unmet:
-        yield {"unmet": True}
+        yield {"unmet": True, "why": "no mixture meets the goals"}
 
 
 def shown(session: Session, setting: Setting, view: str, **words: Any) -> dict[str, Any]:
@@ -62,13 +73,31 @@ def _curve(session: Session, setting: Setting) -> Iterator[dict[str, Any] | None
     lines: dict[str, Any] = {"alphas": numbers(_ALPHAS), "mixture": numbers(curve(told, found.solved, _ALPHAS))}
     yield None
     lines |= {"plain": numbers(curve(told, found.state.usual, _ALPHAS)), "best": [], "rows": rows}
-    for alpha in _SOLVED_ALPHAS.tolist() if setting.alpha is not None else []:
+    if setting.alpha is not None:
+        name = "best", _replaced(setting, alpha=None).written()  # the same whatever the tail at present
+        lines["best"] = yield from _once(session, name, _best(session, setting, told))
+    yield lines
+
+
+def _best(session: Session, setting: Setting, told: ToldRows) -> Steps[list[Any]]:
+    """Return the loss of the best mixture for each tail; from large tails to small ones, which take up their cuts."""
+    points = []
+    for alpha in _SOLVED_ALPHAS[::-1].tolist():
         yield None
         other = _solved(session, _replaced(setting, alpha=alpha))
         with session.lock:
-            tail = told.loss(other.solved, alpha).tail
-        lines["best"].append([number(alpha), number(tail)])
-    yield lines
+            points.append([number(alpha), number(told.loss(other.solved, alpha).tail)])
+    return points[::-1]
+
+
+def _once(session: Session, name: Any, find: Steps[_Found]) -> Steps[_Found]:
+    """Return what is found in steps, or was before."""
+    if name not in session.found:
+        result = yield from find
+        if len(session.found) >= _MOST_FOUND:
+            session.found.clear()
+        session.found[name] = result
+    return cast("_Found", session.found[name])
 
 
 def _replaced(setting: Setting, **changes: Any) -> Setting:
@@ -79,54 +108,81 @@ def _ranges(session: Session, setting: Setting) -> Iterator[dict[str, Any] | Non
     """Show for each goal that is on the tightest bound that can be met with all others, and where it costs nothing."""
     found = []
     for place, one in enumerate(setting.goals):
-        if one.on:
+        if one.on and not session.few.why(one.goal):
             tightest = yield from _tightest(session, setting, place)
-            free = _free(session, setting, place) if tightest is not None else None
+            free = None if tightest is None else _free(session, setting, place, tightest)
             found.append({"place": place, "text": str(one.goal), "tightest": tightest, "free": free})
             yield None
     yield {"ranges": found}
 
 
-def _tightest(
-    session: Session, setting: Setting, place: int, n_halvings: int = _HALVINGS
-) -> Generator[None, None, float | None]:
-    """Return the tightest bound of a goal that is known to be met beside all others, None where none is, in steps.
+def _tightest(session: Session, setting: Setting, place: int) -> Steps[float | None]:
+    """Return the tightest bound of a goal that can be met beside all others, None where they cannot be met, in steps.
 
-    What can be met grows as the bound is loosened, so halving finds its edge.
+    It depends neither on the goal's own bound nor on the tail, so that it is found once.
     """
-    goal = setting.goals[place].goal
+    others = tuple(str(one.goal) for other, one in enumerate(setting.goals) if one.on and other != place)
+    name = "edge", shape(setting.goals[place].goal), others, setting.by, setting.defer
+    return (yield from _once(session, name, _edge(session, setting, place)))
+
+
+def _edge(session: Session, setting: Setting, place: int) -> Steps[float | None]:
+    """Return where a goal's range ends: the optimum of a linear program, or searched for ratios and with confidence."""
+    goal, goals = setting.goals[place].goal, setting.active
+    own = sum(one.on for one in setting.goals[:place])
+    low, high = reach(goal)
+    with session.lock:
+        program = session.state(setting).program
+        try:
+            excess = program.least_excess(goals, own)
+        except Unmet:
+            return None
+    if excess is None:
+        return (yield from _halved(session, program, goals, own))
+    found = round(goal.bound + looser(goal) * excess, _ROUNDING)
+    return rounded_to_safety(goal, max(found, low) if goal.sense == "<=" else min(found, high), _DIGITS)
+
+
+def _halved(session: Session, program: Program, goals: tuple[Goal, ...], place: int) -> Steps[float | None]:
+    """Return the same by halving, which finds the edge: what can be met grows as the bound is loosened."""
+    goal = goals[place]
+
+    def can_hold(bound: float) -> bool:
+        with session.lock:
+            return program.can_hold((*goals[:place], goal.with_bound(bound), *goals[place + 1 :]))
+
     low, high = reach(goal)
     tight, loose = (low, high) if goal.sense == "<=" else (high, low)
-    if not _can_hold(session, setting, place, loose):
+    if not can_hold(loose):
         return None
-    if _can_hold(session, setting, place, tight):
+    if can_hold(tight):
         return tight
-    for _ in range(n_halvings):
+    for _ in range(_HALVINGS):
         middle = (tight + loose) / 2
-        tight, loose = (tight, middle) if _can_hold(session, setting, place, middle) else (middle, loose)
+        tight, loose = (tight, middle) if can_hold(middle) else (middle, loose)
         yield
-    return number(loose)
+    return rounded_to_safety(goal, loose, _DIGITS)
 
 
-def _can_hold(session: Session, setting: Setting, place: int, bound: float) -> bool:
-    goals = tuple(
-        one.goal.with_bound(bound) if number_ == place else one.goal
-        for number_, one in enumerate(setting.goals)
-        if one.on
-    )
-    with session.lock:
-        return session.state(setting).program.can_hold(goals)
-
-
-def _free(session: Session, setting: Setting, place: int) -> float | None:
+def _free(session: Session, setting: Setting, place: int, tightest: float) -> float | None:
     """Return the bound from which on a goal costs nothing: its value where it is not asked for."""
     goal = setting.goals[place].goal
-    goals = tuple(one._replace(on=one.on and other != place) for other, one in enumerate(setting.goals))
     try:
-        found = _solved(session, _replaced(setting, goals=goals))
+        value = number(_value(session, _without(session, setting, place), goal))
     except Unmet:
         return None
-    return number(_value(session, found, goal))
+    return None if value is None else max(value, tightest) if goal.sense == "<=" else min(value, tightest)
+
+
+def _without(session: Session, setting: Setting, place: int) -> Answered:
+    """Return the best mixture without a goal: the present one, where the goal has no price."""
+    goals = tuple(one._replace(on=one.on and other != place) for other, one in enumerate(setting.goals))
+    with suppress(Unmet):
+        present = _solved(session, setting)
+        own = sum(one.on for one in setting.goals[:place])
+        if setting.budget is None and present.solved.prices[own] <= _NO_PRICE:  # a budget counts from the goals
+            return present
+    return _solved(session, _replaced(setting, goals=goals))
 
 
 def _value(session: Session, found: Answered, goal: Goal) -> float:
@@ -136,14 +192,17 @@ def _value(session: Session, found: Answered, goal: Goal) -> float:
     return check.value - (check.bound - goal.bound)
 
 
-def _frontier(session: Session, setting: Setting, x: Any = ERROR, y: Any = TAIL) -> Iterator[dict[str, Any] | None]:
+def _frontier(session: Session, setting: Setting, x: Any = None, y: Any = None) -> Iterator[dict[str, Any] | None]:
     """Show the least of one quantity for each bound of another, with all other goals kept."""
-    across, up = _quantity(setting, x), _quantity(setting, y)
+    if x is None and y is None:
+        x, y = axes_of(session, setting)
+    x, y = ERROR if x is None else x, TAIL if y is None else y
+    across, up = _quantity(session, setting, x), _quantity(session, setting, y)
     if isinstance(across, str) or across == up:
         raise ValueError("A frontier needs two quantities, the first a goal or the error; got the same, or the tail.")
     others = tuple(one for one in setting.goals if one.on and one.goal not in (across, up))
     asked = _replaced(setting, goals=(AskedGoal(across), *others), budget=None)
-    tightest = yield from _tightest(session, asked, 0, 2 * _HALVINGS)
+    tightest = yield from _tightest(session, asked, 0)
     if tightest is None:
         yield {"points": [], "x": str(x), "y": str(y)}
         return
@@ -157,9 +216,22 @@ def _frontier(session: Session, setting: Setting, x: Any = ERROR, y: Any = TAIL)
         except Unmet:  # at the very edge, by rounding
             continue
         points.append([number(level), number(_height(session, found, up))])
-    present = _solved(session, setting)
-    here = [number(_value(session, present, across)), number(_height(session, present, up))]
-    yield {"points": points, "here": here, "x": _name(across), "y": _name(up)}
+    yield {"points": points, "here": _here(session, setting, across, up), "x": _name(across), "y": _name(up)}
+
+
+def _here(session: Session, setting: Setting, across: Goal, up: Goal | str) -> list[float | None] | None:
+    """Return where the present setting is; None where no mixture meets its goals."""
+    try:
+        present = _solved(session, setting)
+    except Unmet:
+        return None
+    return [number(_value(session, present, across)), number(_height(session, present, up))]
+
+
+def axes_of(session: Session, setting: Setting) -> tuple[Any, Any]:
+    """Return two quantities that differ, for a frontier that nobody chose: the error is the tail of all rows."""
+    goals = [place for place, one in enumerate(setting.goals) if not session.few.why(one.goal)]
+    return (goals[0], ERROR) if setting.alpha == 1.0 and goals else (ERROR, TAIL)
 
 
 def _levels(goal: Goal, tightest: float, loosest: float) -> list[float]:
@@ -169,7 +241,7 @@ def _levels(goal: Goal, tightest: float, loosest: float) -> list[float]:
     return [float(level) for level in np.linspace(tightest, end, _POINTS)]
 
 
-def _quantity(setting: Setting, word: Any) -> Goal | str:
+def _quantity(session: Session, setting: Setting, word: Any) -> Goal | str:
     """Return a goal by its place among those of the setting, the error as one, or the tail."""
     if word == TAIL:
         return TAIL
@@ -177,7 +249,10 @@ def _quantity(setting: Setting, word: Any) -> Goal | str:
         return error_rate(Dataset(TRAIN)) <= 1.0
     if not isinstance(word, int) or isinstance(word, bool) or not 0 <= word < len(setting.goals):
         raise ValueError(f"A quantity is the place of a goal, {ERROR!r} or {TAIL!r}; got {word!r}.")
-    return setting.goals[word].goal
+    goal = setting.goals[word].goal
+    if session.few.why(goal):
+        raise ValueError(f"{goal.left} is of {HIDDEN}: no frontier of it is shown.")
+    return goal
 
 
 def _name(quantity: Goal | str) -> str:

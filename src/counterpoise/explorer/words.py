@@ -1,6 +1,8 @@
 """Plain values for JSON: numbers with few digits, none that JSON does not have."""
 
 import math
+from collections.abc import Sequence
+from itertools import count
 from typing import Any
 
 _DIGITS = 6
@@ -22,6 +24,22 @@ def number(value: Any) -> float | None:
 def numbers(values: Any) -> list[float | None]:
     """Return numbers of a sequence."""
     return [number(value) for value in values]
+
+
+def told_apart(names: Sequence[str]) -> list[str]:
+    """Return names of which no two are the same: the second of one name is numbered, and those after it.
+
+    Examples
+    --------
+    >>> from counterpoise.explorer.words import told_apart
+    >>> told_apart(["trees", "logistic", "trees"])
+    ['trees', 'logistic', 'trees (2)']
+    """
+    found: list[str] = []
+    for name in names:
+        tried = (name if time == 1 else f"{name} ({time})" for time in count(1))
+        found.append(next(one for one in tried if one not in found))
+    return found
 
 
 def threshold(value: float) -> float | str:

@@ -5,9 +5,28 @@ import itertools
 import threading
 from collections.abc import Callable, Iterator
 
-Step = Iterator[str | None]
-Cancel = threading.Event
+Steps = Iterator[str | None]
 Send = Callable[[str], None]
+
+
+class Job:
+    """Something under way: whether it was given up, and whether it is over."""
+
+    def __init__(self, steps: Steps, send: Send) -> None:
+        self.steps, self.send = steps, send
+        self.is_cancelled = self.is_done = False
+
+    def cancel(self) -> None:
+        """Take no further step, and send nothing."""
+        self.is_cancelled = True
+
+    def step(self) -> bool:
+        """Take a step, and tell whether there are more; the last value is sent."""
+        found = None if self.is_cancelled else next(self.steps, "")
+        self.is_done = self.is_cancelled or found is not None
+        if found and not self.is_cancelled:
+            self.send(found)
+        return not self.is_done
 
 
 class Worker:
@@ -17,19 +36,22 @@ class Worker:
     """
 
     def __init__(self) -> None:
-        self._jobs: list[tuple[int, int, Step, Send, Cancel]] = []
+        self._jobs: list[tuple[int, int, Job]] = []
         self._numbers, self._ready = itertools.count(), threading.Condition()
         self._is_over = False
         self._thread = threading.Thread(target=self._run, name="counterpoise-explorer", daemon=True)
         self._thread.start()
 
-    def submit(self, job: Step, send: Send, *, urgent: bool) -> Cancel:
-        """Queue a job, and return what cancels it when it is set."""
-        cancelled = Cancel()
+    def submit(self, steps: Steps, send: Send, *, urgent: bool) -> Job:
+        """Queue a job, and return it."""
+        job = Job(steps, send)
+        self._push(0 if urgent else 1, job)
+        return job
+
+    def _push(self, priority: int, job: Job) -> None:
         with self._ready:
-            heapq.heappush(self._jobs, (0 if urgent else 1, next(self._numbers), job, send, cancelled))
+            heapq.heappush(self._jobs, (priority, next(self._numbers), job))
             self._ready.notify()
-        return cancelled
 
     def close(self) -> None:
         """Let the job at hand end its step, and forget all others."""
@@ -45,12 +67,6 @@ class Worker:
                 self._ready.wait_for(lambda: self._jobs or self._is_over)
                 if self._is_over:
                     return
-                priority, _, job, send, cancelled = heapq.heappop(self._jobs)
-            if cancelled.is_set():
-                continue
-            found = next(job, "")
-            if found is None:
-                with self._ready:
-                    heapq.heappush(self._jobs, (priority, next(self._numbers), job, send, cancelled))
-            elif found and not cancelled.is_set():
-                send(found)
+                priority, _, job = heapq.heappop(self._jobs)
+            if job.step():
+                self._push(priority, job)

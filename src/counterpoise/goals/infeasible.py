@@ -137,7 +137,7 @@ def _moved(goal: Goal, bound: float) -> Goal:
     return goal.with_bound(rounded_to_safety(goal, bound))
 
 
-def rounded_to_safety(goal: Goal, bound: float) -> float:
+def rounded_to_safety(goal: Goal, bound: float, digits: int = _DIGITS) -> float:
     """Return a bound with few digits that is met where ``bound`` is.
 
     Examples
@@ -150,5 +150,5 @@ def rounded_to_safety(goal: Goal, bound: float) -> float:
     exact = Decimal(repr(float(bound)))
     if not exact:
         return 0.0
-    unit = Decimal(1).scaleb(max(exact.adjusted() - _DIGITS + 1, _LEAST_UNIT))
+    unit = Decimal(1).scaleb(max(exact.adjusted() - digits + 1, _LEAST_UNIT))
     return float(exact.quantize(unit, rounding=ROUND_CEILING if goal.sense == "<=" else ROUND_FLOOR))

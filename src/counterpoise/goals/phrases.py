@@ -16,7 +16,7 @@ from counterpoise.goals.rows import DEFAULT, Dataset, rows_of
 from counterpoise.goals.terms import Known
 from counterpoise.goals.wording import NoRows, written_name
 
-_MOST_GROUPS = 50  # every pair of which makes two rows of the program
+MOST_GROUPS = 50  # every pair of which makes two rows of the program
 
 Members = tuple[Rate | Ratio, ...]
 
@@ -129,9 +129,9 @@ class Phrase(Several):
             raise NoRows(f"{self} compares groups; by {columns} there is {held}.")
         if not groups:
             raise NoRows(f"{self} is about groups; by {columns} there is none.")
-        if len(groups) > _MOST_GROUPS:
+        if len(groups) > MOST_GROUPS:
             raise ValueError(
-                f"{self} is over at most {_MOST_GROUPS} groups; by {columns} there are {len(groups)}. Bring values "
+                f"{self} is over at most {MOST_GROUPS} groups; by {columns} there are {len(groups)}. Bring values "
                 "together in a column of their own, or use ranges such as age<=33."
             )
         return self._of(groups)

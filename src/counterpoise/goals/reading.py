@@ -95,7 +95,7 @@ def renewed(goal: Goal) -> Goal:
 def refuse_deferral(asked: Iterable[Goal | Rate]) -> None:
     """Refuse goals and objectives that speak of deferred rows, for whoever decides about all rows."""
     for one in asked:
-        if any(all(count.positive is None for count in term.metric.counts) for term in _terms(one)):
+        if any(all(count.positive is None for count in term.metric.counts) for term in terms_of(one)):
             raise ValueError(
                 f"{one} speaks of deferred rows, and nothing is deferred: set defer_cost, the loss of a row that a "
                 "person decides about, as in GoalClassifier(defer_cost=0.2) or in MixtureClassifier with scores=True; "
@@ -103,12 +103,12 @@ def refuse_deferral(asked: Iterable[Goal | Rate]) -> None:
             )
 
 
-def _terms(asked: Any) -> Iterator[Term]:
+def terms_of(asked: Any) -> Iterator[Term]:
     """Yield all terms of a goal, a rate or a ratio."""
     if isinstance(asked, Goal):
         left = asked.left.sample if isinstance(asked.left, Several) else (asked.left,)
         for side in (*left, asked.right):
-            yield from _terms(side)
+            yield from terms_of(side)
     elif isinstance(asked, Ratio):
         yield from (*asked.numerator.terms, *asked.denominator.terms)
     else:

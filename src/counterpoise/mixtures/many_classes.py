@@ -113,9 +113,9 @@ class ClassRuleClassifier(RuleClassifier):
             return super()._told(evidence)
         return self._known(evidence).as_evidence(self.rules_)
 
-    def _settle(self, evidence: Any, aim: Aim) -> None:
+    def _settle(self, evidence: Any, aim: Aim, chosen: Any = None) -> None:
         if not isinstance(evidence, ClassEvidence):
-            super()._settle(evidence, aim)
+            super()._settle(evidence, aim, chosen)
             self.certificate_ = THRESHOLDS if self._has_rules else MODELS
             return
         evidence = evidence._replace(deferral=self._deferral(aim)).calibrated()

@@ -297,10 +297,10 @@ class RandomizedClassifier(PooledClassifier):
         """Return what the parameters say about the mixtures to choose among."""
         return {name: value for name, value in vars(self).items() if name in Aim._field_defaults}
 
-    def _settle(self, evidence: Evidence, aim: Aim) -> None:
-        """Choose the mixture and keep what it was chosen on."""
+    def _settle(self, evidence: Evidence, aim: Aim, chosen: Any = None) -> None:
+        """Choose the mixture, unless it is chosen already, and keep what it was chosen on."""
         selection = select(evidence, aim)
-        self._settle_on(evidence, aim, selection, choose_mixture(selection, aim))
+        self._settle_on(evidence, aim, selection, chosen or choose_mixture(selection, aim))
 
     def _settle_on(self, evidence: Evidence, aim: Aim, selection: Selection, choice: Choice) -> None:
         self.alpha_, self.goals_, self.objective_ = aim.alpha, aim.goals, aim.objective

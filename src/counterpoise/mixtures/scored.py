@@ -333,17 +333,15 @@ class RuleClassifier(Ranking, Judged, Deferring, RandomizedClassifier):
         models = np.array([rule.model for rule in self.rules_])
         return evidence.told(models, self._thresholds(), evidence.group_codes(self.groups_))
 
-    def _settle(self, evidence: Any, aim: Aim) -> None:
+    def _settle(self, evidence: Any, aim: Aim, chosen: Any = None) -> None:
         if not isinstance(evidence, ScoreEvidence):
-            super()._settle(evidence, aim)
+            super()._settle(evidence, aim, chosen)
             return
         table, evidence = evidence.answers.tables[TRAIN], evidence._replace(deferral=self._deferral(aim))
         ranked = rank(evidence, find_groups(as_columns(self.by), table, self.unknown_group))
-        choice = choose_rules(ranked, aim)
+        choice = self._chosen_rules(ranked, aim) if chosen is None else chosen
         if self.decision == FIXED:
-            choice, self.fixed_cost_ = as_fixed(ranked, aim, choice)
-        if self._prefers_usual:
-            choice = unless_usual(ranked, aim, choice)
+            self.fixed_cost_, choice = choice.cost, choice._replace(cost=0.0)
         self._scored, self.groups_, self.rules_ = evidence, ranked.groups, ranked.as_rules(choice.rules)
         told = ranked.as_evidence(choice.rules)
         made = Choice(choice.mixture, choice.value, choice.value - choice.lower, choice.multipliers, choice.cost)
@@ -351,6 +349,12 @@ class RuleClassifier(Ranking, Judged, Deferring, RandomizedClassifier):
         if isinstance(aim.objective, Risk):
             self._warn_of_the_average(ranked, choice, aim)
         self._warn_of_everybody(aim)
+
+    def _chosen_rules(self, ranked: Ranked, aim: Aim) -> RuleChoice:
+        choice = choose_rules(ranked, aim)
+        if self.decision == FIXED:
+            choice = as_fixed(ranked, aim, choice)
+        return unless_usual(ranked, aim, choice) if self._prefers_usual else choice
 
     def _warn_of_the_average(self, ranked: Ranked, choice: RuleChoice, aim: Aim) -> None:
         """Say what the tail and the goals cost on average beside the best model at its usual threshold."""

@@ -7,10 +7,10 @@ from counterpoise.runs.fit import fit_run as fit_run
 from counterpoise.runs.folder import Run as Run
 from counterpoise.runs.folder import open_run as open_run
 from counterpoise.runs.goals_file import read_goals_file as read_goals_file
+from counterpoise.runs.rebalanced import rebalance_run as rebalance_run
 from counterpoise.runs.settings import RunSettings as RunSettings
 from counterpoise.runs.starting import starting_file as starting_file
 from counterpoise.runs.starting import write_new as write_new
 from counterpoise.runs.use import certify_run as certify_run
 from counterpoise.runs.use import evaluate_run as evaluate_run
 from counterpoise.runs.use import predict_run as predict_run
-from counterpoise.runs.use import rebalance_run as rebalance_run

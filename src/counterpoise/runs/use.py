@@ -1,42 +1,33 @@
-"""Using a finished run: measure, predict, audit, and choose another mixture."""
+"""Using a finished run: measure, predict and audit."""
 
-import shlex
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from counterpoise._base.checks import check_alpha, check_number, check_positive
+from counterpoise._base.checks import check_positive
 from counterpoise._base.words import did_you_mean
 from counterpoise.goals import Goal, as_goals
 from counterpoise.goals.audit import Audit
-from counterpoise.goals.reading import asked_goals
 from counterpoise.goals.wording import NoRows
-from counterpoise.mixtures.choosing import as_aim
 from counterpoise.mixtures.draws import draws_of
 from counterpoise.mixtures.draws.ids import BadId
-from counterpoise.mixtures.scored import NEVER
 from counterpoise.mixtures.scores.groups import BASELINE
-from counterpoise.runs.cautions import told_cautions
 from counterpoise.runs.data import Data, Part, data_files, extra_parts, load_data, read_part, with_baseline_model
 from counterpoise.runs.errors import DataError, RunFolderError
-from counterpoise.runs.fit import checked_goals, program, why_not_asked
-from counterpoise.runs.fitted import deferral_of, has_rules, last_step, looked_at, mixes
-from counterpoise.runs.fitting import Work, inside_goals, unheard
-from counterpoise.runs.folder import CHECKPOINT, GOALS, SETTINGS, Run, Writer, fingerprints, read_json
+from counterpoise.runs.fit import why_not_asked
+from counterpoise.runs.fitted import deferral_of, has_rules, last_step, looked_at
+from counterpoise.runs.folder import SETTINGS, Run, fingerprints, read_json
 from counterpoise.runs.goals_file import goals_of
 from counterpoise.runs.ids import read_ids
 from counterpoise.runs.judging import Judge
-from counterpoise.runs.keys import keep_key
-from counterpoise.runs.measuring import goal_rows, loss_rows, measure_all
-from counterpoise.runs.methods import defers, has_scores
+from counterpoise.runs.measuring import goal_rows, loss_rows
 from counterpoise.runs.output import check_place, write_frame
 from counterpoise.runs.quantities import TEST, TRAIN
 from counterpoise.runs.results import ResultsTable
-from counterpoise.runs.room import with_room
-from counterpoise.runs.settings import GoalSettings, MethodSettings, RunSettings
+from counterpoise.runs.settings import RunSettings
 from counterpoise.runs.summary import RunSummary, summarize_run
 from counterpoise.runs.written import written_as
 
@@ -189,7 +180,7 @@ def certify_run(
     Audit
         As from ``counterpoise.goals.audit``.
     """
-    asked = goals_of(run.settings) if goals is None else _known_goals(goals, run.settings)
+    asked = goals_of(run.settings) if goals is None else known_goals(goals, run.settings)
     if not asked:
         raise ValueError(
             "An audit needs at least one goal, as in recall(train) >= 0.8; there is none in the run's goals file. "
@@ -231,110 +222,7 @@ def _asked_of(rows: str) -> Iterator[None]:
         raise DataError(f"The goals cannot be asked of the {rows}: {error}") from error
 
 
-def rebalance_run(
-    run: Run,
-    *,
-    alpha: float | None = None,
-    objective: str | None = None,
-    goals: Any = None,
-    budget: float | None = None,
-    by: Sequence[str] | None = None,
-    defer_cost: float | str | None = None,
-    output: str | Path,
-    on_event: Callable[[str], None] = unheard,
-) -> Run:
-    """Choose the mixture of a run's models anew, for another tail, objective or goals; nothing is trained.
-
-    Parameters
-    ----------
-    run : Run
-        Of a method that mixes models. Its data files must be where they were.
-    alpha : float in (0, 1], optional
-        Another tail; short for the objective ``CVaR(alpha)``.
-    objective : str, optional
-        The text of a risk or a rate. Default: as before, unless alpha is given.
-    goals : goals or their texts, optional
-        They replace those of the run.
-    budget : float in [0, 1], optional
-        The most that the mean loss may be above the least that is possible under the goals; 1 for no limit.
-    by : sequence of str, optional
-        For rules of scores: other columns that they may look at.
-    defer_cost : float in [0, 1] or "never", optional
-        Another loss of a row that is deferred, or that none is. Default: as before.
-    output : path
-        The new run folder.
-    on_event : callable
-        Called with lines for people, such as how much room is left for the audit.
-
-    Returns
-    -------
-    Run
-        The new one.
-    """
-    changes: dict[str, Any] = {} if alpha is None else {"alpha": check_alpha(alpha)}
-    if alpha is not None or objective is not None:
-        changes["method"] = _method_with(run.settings.method, objective)
-    others: dict[str, Any] = {} if budget is None else {"budget": budget}
-    if others := others | ({} if by is None else {"by": list(by)}):
-        method = changes.get("method", run.settings.method)
-        changes["method"] = method.model_copy(update={"parameters": method.parameters | others})
-    if defer_cost is not None:
-        others["defer_cost"] = defer_cost
-        changes["method"] = _method_deferring(changes.get("method", run.settings.method), defer_cost)
-    if goals is not None:
-        asked = [(str(goal.with_confidence(None)), goal.confidence) for goal in _known_goals(goals, run.settings)]
-        changes["goals"] = [GoalSettings(goal=text, confidence=confidence) for text, confidence in asked]
-    settings = run.settings.model_copy(update=changes)
-    asked_goals(goals_of(settings), defers=defers(settings.method))
-    origin = str(read_json(run.folder / SETTINGS)["fingerprint"])
-    prints = fingerprints(settings, data_files(settings, run.sources), origin=origin)
-    writer = Writer(Path(output))
-    with writer.claim(prints) as is_to_do:
-        if is_to_do:
-            model = run.waiting_model()
-            if not mixes(model):
-                raise ValueError(f"The method {run.settings.method.name!r} has no mixture to choose anew.")
-            data = own_data(run)
-            goals = checked_goals(settings, data)
-            work = Work(settings, data, goals, writer.folder / CHECKPOINT, unheard, on_event, writer.save_model)
-            with told_cautions(on_event):
-                chosen = inside_goals(work, model, alpha=changes.get("alpha"), objective=objective, **others)
-                model = with_room(work, chosen)
-            rows, texts = measure_all(Judge(settings, data, model, goals), 0.0)
-            rows = [row for row in rows if row.quantity != "seconds"]  # nothing was trained, and no model asked
-            texts["commands"] = [_command(run, settings, changes, writer.folder)]
-            content = (run.folder / GOALS).read_bytes()
-            writer.begin(content, settings, data.columns, prints, run.sources, origin=origin)
-            writer.log(f"mixture of {run.folder.name} chosen anew")
-            draws = draws_of(last_step(model))
-            assert draws is not None  # noqa: S101 - it is a mixture
-            keep_key(writer.folder, draws.key)
-            writer.save_model(model)
-            writer.save_said(data.said, prints)
-            writer.finish(rows, texts, prints)
-    return Run(writer.folder, settings)
-
-
-def _method_with(method: MethodSettings, objective: str | None) -> MethodSettings:
-    """Return the method with another objective among its parameters; None is the tail."""
-    others = {name: value for name, value in method.parameters.items() if name != "objective"}
-    asked = {} if objective is None else {"objective": str(as_aim(1.0, objective, ()).objective)}
-    return method.model_copy(update={"parameters": others | asked})
-
-
-def _method_deferring(method: MethodSettings, cost: float | str) -> MethodSettings:
-    """Return the method with another cost of a deferred row, or without any."""
-    if not has_scores(method):
-        raise ValueError(f"defer_cost is for rules of scores; the method {method.name!r} has none to defer between.")
-    others = {name: value for name, value in method.parameters.items() if name not in ("defer_cost", "defer_label")}
-    if cost == NEVER:
-        return method.model_copy(update={"parameters": others})
-    meaning = f"the loss of a row that a person decides about, or {NEVER!r}"
-    asked = {"defer_cost": check_number(cost, "defer_cost", "[0, 1]", meaning)}
-    return method.model_copy(update={"parameters": method.parameters | asked})
-
-
-def _known_goals(goals: Any, settings: RunSettings) -> tuple[Goal, ...]:
+def known_goals(goals: Any, settings: RunSettings) -> tuple[Goal, ...]:
     """Return goals after checking that the run has the datasets that they speak of."""
     asked, known = tuple(as_goals(goals)), (TRAIN, *settings.datasets)
     for goal in asked:
@@ -347,27 +235,17 @@ def _known_goals(goals: Any, settings: RunSettings) -> tuple[Goal, ...]:
     return asked
 
 
-def _command(run: Run, settings: RunSettings, changes: Mapping[str, Any], folder: Path) -> str:
-    """Return what a user would type to choose this mixture."""
-    words = [*program(), "rebalance", run.folder.name, "--output", folder.name]
-    if "alpha" in changes:
-        words += ["--alpha", f"{settings.alpha:g}"]
-    if "objective" in settings.method.parameters and "method" in changes:
-        words += ["--objective", str(settings.method.parameters["objective"])]
-    costs = [one.method.parameters.get("defer_cost") for one in (run.settings, settings)]
-    if costs[0] != costs[1]:
-        words += ["--defer-cost", NEVER if costs[1] is None else f"{costs[1]:g}"]
-    if "goals" in changes:
-        words += [word for goal in goals_of(settings) for word in ("--goal", str(goal))]
-    return shlex.join(words)
-
-
-def own_data(run: Run, settings: RunSettings | None = None) -> Data:
-    """Return the data that the run was fitted on, after checking that its files are the same; as others read them."""
+def check_own_data(run: Run) -> None:
+    """Check that the data files of a run are those that it was fitted on."""
     words = read_json(run.folder / SETTINGS)
     prints = fingerprints(run.settings, data_files(run.settings, run.sources), origin=words.get("origin", ""))
     if prints.run != words["fingerprint"]:
         raise RunFolderError(f"The data files of the run in {run.folder} have changed since it was fitted.")
+
+
+def own_data(run: Run, settings: RunSettings | None = None) -> Data:
+    """Return the data that the run was fitted on, after checking that its files are the same; as others read them."""
+    check_own_data(run)
     data = load_data(settings or run.settings, run.sources)
     sizes = {name: len(part) for name, part in {**data.splits, **data.extra}.items()}
     data.said.update((name, told) for name, told in run.said().items() if len(told) == sizes.get(name))

@@ -3,6 +3,8 @@
 const SVG = "http://www.w3.org/2000/svg";
 const MOST_PINS = 3;
 const VIEWS = ["verdicts", "ranges", "curve", "frontier", "segments"];
+const AT_ONCE = ["summary", "rates", "scores", "mixture"], LATER = ["curve", "frontier", "segments"]; // panels
+const COMPUTED = "being computed", OUTDATED = "of the last setting that can be met";
 const LEAST_ALPHA = 0.01;
 
 // ---------------------------------------------------------------- small helpers
@@ -25,8 +27,19 @@ const draw = (tag, attributes, ...children) => fill(document.createElementNS(SVG
 function shown(value, digits = 3) {
   return value === null || value === undefined || Number.isNaN(value) ? "–" : Number(value).toFixed(digits);
 }
-const percent = (value) => (value === null || value === undefined ? "–" : `${(100 * value).toFixed(1)} %`);
+const fewDigits = (value) => Number(Math.abs(value) < 1 ? value.toPrecision(4) : value.toFixed(4));
+// a text with few digits of its numbers: a goal keeps all of them, and values in quotes are names
+const rounded = (text) => text.replace(/'(?:[^']|'')*'|\d+\.\d{5,}/g, (part) => (part[0] === "'" ? part : String(fewDigits(Number(part)))));
+function goalWords({ text, left, sense, right, bound }) {
+  if (!left) return rounded(text);
+  return `${left} ${sense} ${Number.isNaN(Number(right)) ? rounded(right) : fewDigits(bound)}`;
+}
+const percent = (value) => (value === null || value === undefined ? "–" : `${(100 * value).toFixed(1)}\u00a0%`);
 const same = (one, other) => JSON.stringify(one) === JSON.stringify(other);
+
+function nearestPlace(values, wanted) {
+  return values.reduce((best, one, place) => (Math.abs(one - wanted) < Math.abs(values[best] - wanted) ? place : best), 0);
+}
 
 let lastId = 0;
 const freshId = (word) => `cp-${word}-${++lastId}`;
@@ -113,6 +126,70 @@ function key(entries) {
   ]));
 }
 
+function table(label, head, rows) {
+  return el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": label }, el("table", {},
+    el("thead", {}, el("tr", {}, head.map((text) => el("th", { scope: "col" }, text)))), el("tbody", {}, rows)));
+}
+
+// ---------------------------------------------------------------- what a link asks for
+
+class NotUnderstood extends Error {}
+
+function must(holds, what, got) {
+  if (!holds) throw new NotUnderstood(`${what}; got ${clipped(JSON.stringify(got) ?? "nothing")}`);
+}
+const isObject = (value) => typeof value === "object" && value !== null && !Array.isArray(value);
+const isNumber = (value, low, high) => typeof value === "number" && value >= low && value <= high;
+
+function readGoal(found) {
+  must(isObject(found) && typeof found.text === "string", "each goal is an object with a text", found);
+  const { text, bound, on = true } = found;
+  must(bound === undefined || isNumber(bound, -Infinity, Infinity), "the bound of a goal is a number", bound);
+  must(typeof on === "boolean", "on is true or false", on);
+  return { text, bound, on };
+}
+
+function readSetting(found, hello) {
+  must(isObject(found), "a setting is an object", found);
+  const { alpha = null, budget = null, goals = [], by = [], defer = null } = found;
+  if (hello.start.alpha === null) must(alpha === null, "these models are not chosen for a tail, so alpha is null", alpha);
+  else must(isNumber(alpha, Number.MIN_VALUE, 1), "alpha is above 0 and at most 1", alpha);
+  for (const [name, value] of Object.entries({ budget, defer })) must(value === null || isNumber(value, 0, 1), `${name} is from 0 to 1, or null`, value);
+  must(defer === null || hello.can_defer, "these models decide every row, so defer is null", defer);
+  must(Array.isArray(by) && by.length <= hello.most.by && by.every((one) => hello.by.includes(one) || hello.start.by.includes(one)),
+    `by lists at most ${hello.most.by} of ${hello.by.join(", ") || "no columns"}`, by);
+  must(Array.isArray(goals) && goals.length <= hello.most.goals, `goals are a list of at most ${hello.most.goals}`, Array.isArray(goals) ? goals.length : goals);
+  return { alpha, budget, goals: goals.map(readGoal), by, defer };
+}
+
+// What a link asks for, as far as it can be understood, and in sentences what was not.
+function readState(transport, hello) {
+  const problems = [];
+  const attempt = (read, otherwise, instead) => {
+    try { return read(); } catch (error) {
+      problems.push(`${instead} ${error instanceof NotUnderstood ? error.message : "it is no JSON text"}.`);
+      return otherwise;
+    }
+  };
+  const found = attempt(() => JSON.parse(transport.readState() || "{}"), {}, "The address after # cannot be read:");
+  const kept = isObject(found) ? found : {};
+  if (kept !== found) problems.push("The address after # holds no setting.");
+  const { setting, axes = {}, pins = [] } = kept;
+  return {
+    problems,
+    setting: setting === undefined ? null
+      : attempt(() => readSetting(setting, hello), null, "The address asks for something that is not understood:"),
+    axes: attempt(() => {
+      must(isObject(axes) && Object.values(axes).every((one) => typeof one === "string"), "axes are an object of texts", axes);
+      return axes;
+    }, {}, "The axes in the address are not understood:"),
+    pins: attempt(() => {
+      must(Array.isArray(pins) && pins.length <= MOST_PINS, `pins are a list of at most ${MOST_PINS}`, pins);
+      return pins.map((one) => readSetting(one, hello));
+    }, [], "The pinned settings in the address are not understood:"),
+  };
+}
+
 // ---------------------------------------------------------------- the page
 
 class Explorer {
@@ -124,7 +201,7 @@ class Explorer {
     this.pins = [];
     this.done = [];
     this.undone = [];
-    this.axes = { x: "error", y: "tail" };
+    this.axes = {}; // of the frontier, where someone chose them
     this.ranges = new Map();
     this.awaited = new Map();
     this.inputs = new Map(); // when the oldest input came that each setting answers
@@ -148,39 +225,39 @@ class Explorer {
     this.seq += 1; // what was under way when a connection was lost is answered by nobody
     this.answered = this.seq;
     if (!isFirst) { this.ask(true); return; }
-    const kept = this.read(this.transport.readState());
-    this.setting = kept?.setting ?? hello.start;
-    this.axes = kept?.axes ?? this.axes;
-    this.build();
-    this.restoring = (kept?.pins ?? []).slice(0, MOST_PINS);
     this.start = JSON.stringify(hello.start);
-    this.transport.onState?.((text) => this.arrive(text));
+    const { setting, axes, pins, problems } = this.linked();
+    this.setting = setting ?? JSON.parse(this.start);
+    this.axes = axes;
+    this.restoring = pins;
+    this.build();
+    this.tell(problems, setting ? "" : "The start is shown.");
+    this.transport.onState?.(() => this.arrive());
     this.ask(true);
   }
 
-  arrive(text) {
-    const kept = this.read(text);
-    if (kept && !same(kept.setting, this.setting)) this.move(kept.setting);
+  linked() { // what the address asks for; a file answers only what it holds
+    const found = readState(this.transport, this.hello);
+    if (!found.setting || !this.transport.grid) return found;
+    const setting = this.transport.grid.own(found.setting);
+    return setting ? { ...found, setting } : { ...found, setting, problems: [...found.problems, "This file holds no answer for the setting in the address."] };
   }
 
-  read(text) {
-    try {
-      const found = text ? JSON.parse(text) : null;
-      return found && typeof found.setting === "object" && Array.isArray(found.setting.goals) ? found : null;
-    } catch { return null; }
+  arrive() {
+    const { setting, problems } = this.linked();
+    if (setting && !same(plain(setting), plain(this.setting))) this.move(setting);
+    this.tell(problems, "What was shown stays.");
   }
+
+  tell(problems, instead = "") { this.notice.textContent = problems.length ? `${problems.join(" ")} ${instead}`.trim() : ""; }
 
   take(answer) {
     if (answer.seq < this.answered) return; // an old answer never overwrites a newer one
     this.answered = answer.seq;
-    if (this.restoring?.length && this.asksForPin) {
-      if (answer.kind === "answer") this.addPin(answer);
-      this.restoring.shift();
-      this.asksForPin = false;
-      this.ask(true);
-      return;
+    if (this.asksForPin) { this.restored(answer.kind === "answer" ? answer : null); return; }
+    if (answer.setting.goals.length === this.setting.goals.length) { // a link may leave the bound to the text of a goal
+      this.setting.goals.forEach((goal, place) => { goal.bound ??= answer.setting.goals[place].bound; });
     }
-    if (this.hello.is_file && answer.exact && !this.pending) this.snap(answer.setting);
     if (answer.kind === "answer") {
       this.answer = answer;
       this.conflict = null;
@@ -195,10 +272,12 @@ class Explorer {
     this.flush();
   }
 
-  snap(setting) { // a file has no other settings than its own
-    this.setting = { ...setting, goals: setting.goals.map((one, place) => ({ ...this.setting.goals[place], ...one })) };
-    this.rows.forEach((row, place) => row.slider.write(setting.goals[place].bound));
-    this.paintControls();
+  restored(answer) { // one of the pinned settings of a link, or nothing where it has no answer
+    if (answer) this.addPin(answer);
+    else this.tell(["A pinned setting of the address has no answer and is left out."]);
+    this.restoring.shift();
+    this.asksForPin = false;
+    this.ask(true);
   }
 
   show(view) {
@@ -208,15 +287,30 @@ class Explorer {
     if (view.view === "curve") this.paintCurve(view);
     if (view.view === "frontier") this.paintFrontier(view);
     if (view.view === "segments") this.paintSegments(view);
-    this.mark(view.view, false);
+    this.note(view.view, "");
   }
 
   refuse(message) {
     if (this.awaited.has(message.seq)) { this.settle(message); return; }
-    this.answered = Math.max(this.answered, message.seq);
-    this.say(message.message);
+    if (message.seq <= this.answered) { this.refuseView(message); return; }
+    this.answered = message.seq;
+    if (this.asksForPin) { this.restored(null); return; }
+    if (!this.answer && !same(plain(this.setting), plain(JSON.parse(this.start)))) { // a link nobody can answer
+      this.tell([`The address asks for something that cannot be answered: ${message.message}`], "The start is shown.");
+      this.move(JSON.parse(this.start));
+    } else {
+      this.conflict = { kind: "refused", message: message.message, ways: [] };
+      this.paintConflict();
+    }
     this.drawn(message.seq);
     this.flush();
+  }
+
+  refuseView(message) { // the setting itself was answered
+    this.say(message.message);
+    if (this.conflict?.kind === "unmet") this.conflict = { ...this.conflict, kind: "refused", message: message.message };
+    if (this.conflict) this.paintConflict();
+    else for (const name of LATER) if (this.panels?.[name]?.isAwaited) this.note(name, "not computed");
   }
 
   settle(message) {
@@ -266,9 +360,12 @@ class Explorer {
   }
 
   axis(name) {
-    const word = this.axes[name], place = Number(word);
-    if (word === "error" || word === "tail") return word;
-    return place < this.setting.goals.length ? place : name === "x" ? "error" : "tail";
+    const word = this.axes[name], goals = this.setting.goals;
+    if (word === "error" || (word === "tail" && name === "y")) return word;
+    if (/^\d+$/.test(word ?? "") && Number(word) < goals.length) return Number(word);
+    if (name === "y") return "tail";
+    const first = goals.findIndex((one, place) => one.on && place !== this.axis("y"));
+    return first >= 0 ? first : "error"; // which the loss of a large tail follows closely
   }
 
   drawn(seq) {
@@ -283,21 +380,34 @@ class Explorer {
 
   // -------- moving about
 
-  change(changes, exact = false) {
-    this.setting = { ...this.setting, ...changes };
-    if (exact) this.remember();
+  change(changes, exact = false, run = null) {
+    const wanted = { ...this.setting, ...changes }, grid = this.transport.grid;
+    this.setting = grid ? this.within(grid, wanted) : wanted;
+    if (exact) this.remember(run);
     this.ask(exact);
   }
 
-  changeGoal(place, changes, exact = false) {
-    const goals = this.setting.goals.map((one, at) => (at === place ? { ...one, ...changes } : one));
-    this.change({ goals }, exact);
+  within(grid, wanted) { // of a file: the setting it holds that has what was changed, the rest put back where needed
+    const { setting, moved } = grid.nearest(wanted, this.setting);
+    this.fileNote.textContent = moved.length ? `This file holds no answer for that beside ${moved.join(" and ")}, which was put back.` : "";
+    this.setting = structuredClone(setting);
+    this.rows.forEach((row, place) => this.nameRow(row, this.setting.goals[place]));
+    this.paintControls();
+    return this.setting;
   }
 
-  remember() {
-    const text = JSON.stringify(plain(this.setting));
-    if (this.done[this.done.length - 1] !== text) {
-      this.done.push(text);
+  changeGoal(place, changes, exact = false, run = null) {
+    const goals = this.setting.goals.map((one, at) => (at === place ? { ...one, ...changes } : one));
+    this.change({ goals }, exact, run);
+  }
+
+  remember(run = null) { // steps by keys on one control, one after the other, are undone together
+    const text = JSON.stringify(plain(this.setting)), last = this.done.length - 1;
+    const goesOn = run !== null && run === this.run && last > 0;
+    this.run = run;
+    if (this.done[last] !== text) {
+      if (goesOn) this.done.pop();
+      if (this.done[this.done.length - 1] !== text) this.done.push(text);
       this.undone = [];
     }
     this.keep();
@@ -310,6 +420,7 @@ class Explorer {
   }
 
   move(setting) {
+    this.run = null;
     this.setting = setting;
     this.keep();
     this.buildGoals();
@@ -337,7 +448,7 @@ class Explorer {
   }
 
   addPin(answer) {
-    if (!answer || this.pins.length >= MOST_PINS) return;
+    if (!answer || this.conflict || this.pins.length >= MOST_PINS) return;
     this.pins.push({ setting: plain(answer.setting), answer });
     this.keep();
     this.paintPins();
@@ -350,19 +461,20 @@ class Explorer {
     this.root.replaceChildren();
     this.root.classList.add("cp-explorer");
     this.status = el("p", { role: "status", class: "muted" });
+    this.notice = el("p", { role: "alert", class: "error" });
     const rows = hello.datasets[0];
     const about = `${rows.rows.toLocaleString("en")} rows to choose on` +
       (hello.held_out ? `, ${hello.held_out.toLocaleString("en")} held out` : "") +
       `; ${hello.models === 1 ? "one model" : `${hello.models} models`}; positive class ${hello.classes.positive}`;
     this.root.append(el("header", {}, el("h1", {}, hello.title), el("p", { class: "muted" }, about),
-      hello.notes.map((note) => el("p", { class: "muted" }, note)), this.status));
-    this.alert = el("div", { role: "alert" });
+      hello.notes.map((note) => el("p", { class: "muted" }, note)), this.notice, this.status));
+    this.alert = el("div", { role: "alert", "aria-label": "Conflict" });
     const controls = el("div", { class: "controls", role: "region", "aria-label": "Settings", tabindex: "0" },
-      this.buildHistory(), this.alert, this.buildTail(), hello.is_file ? null : this.buildBudget(),
-      hello.is_file || !hello.can_defer ? null : this.buildDeferral(), this.buildBy(),
-      el("div", {}, el("h2", {}, "Goals"), this.goalList = el("ul", { class: "goals" })),
-      hello.is_file ? el("p", { class: "muted" }, "This file shows the nearest of the settings that were computed beforehand.") : this.buildAdding(),
-      this.buildExports());
+      this.buildHistory(), this.alert, this.buildTail(),
+      el("div", {}, el("h2", {}, "Goals"), this.buildLegend(), this.goalList = el("ul", { class: "goals" })),
+      hello.is_file ? this.buildFileNote() : this.buildAdding(), hello.is_file ? null : this.buildBudget(),
+      hello.is_file || !hello.can_defer ? null : this.buildDeferral(), this.buildBy(), this.buildExports(), this.buildMore());
+    this.watchEnd(controls);
     this.panels = {};
     const views = el("div", { class: "views" },
       this.panel("summary", "Loss"), this.panel("rates", "Rates by group"), this.panel("scores", "Scores and rules"),
@@ -377,6 +489,32 @@ class Explorer {
     this.paintControls();
     this.paintHistory();
     this.paintPins();
+  }
+
+  buildLegend() {
+    if (this.hello.is_file) return null; // whose bounds are listed beside each slider
+    const bar = (style, text) => [draw("svg", { viewBox: "0 0 22 8", width: 22, height: 8, class: "swatch", "aria-hidden": "true" },
+      draw("rect", { class: style, width: 22, height: 8 })), ` ${text} `];
+    return el("p", { class: "muted" }, "Bar below a bound: ", bar("f1", "can be met, at a price;"), bar("band", "costs nothing;"), "none: cannot be met.");
+  }
+
+  buildFileNote() {
+    this.fileNote = el("p", { "aria-live": "polite" });
+    const { settings, by, budget, defer } = this.hello.file;
+    const fixed = [by.length ? `thresholds that differ by ${by.join(", ")}` : "", budget === null ? "" : `a budget of ${shown(budget)}`,
+      defer === null ? "" : `a cost of deferring of ${shown(defer)}`].filter(Boolean);
+    return el("div", {}, this.fileNote, el("p", { class: "muted" }, `This file holds the answers for ${settings} settings` +
+      `${fixed.length ? `, all with ${fixed.join(" and ")}` : ""}. Other bounds, other goals, frontiers and exports need counterpoise explore.`));
+  }
+
+  buildMore() { return el("p", { class: "more", "aria-hidden": "true", hidden: true }, "more below ↓"); }
+
+  watchEnd(controls) { // says that the settings go on where they are cut
+    const more = controls.lastChild;
+    const look = () => { more.hidden = controls.scrollHeight - controls.scrollTop - controls.clientHeight < 24; };
+    controls.addEventListener("scroll", look, { passive: true });
+    new ResizeObserver(look).observe(controls);
+    new ResizeObserver(look).observe(this.goalList);
   }
 
   panel(name, title, more) {
@@ -404,22 +542,48 @@ class Explorer {
     return el("div", { class: "bar", role: "toolbar", "aria-label": "History" }, Object.values(this.buttons));
   }
 
-  slider(label, { low, high, step, toSlider = (one) => one, fromSlider = (one) => one, describe, change }) {
-    const id = freshId("slider"), from = toSlider(low), to = toSlider(high);
-    const range = el("input", { type: "range", id, min: from, max: to, step });
-    const exact = el("input", { type: "number", min: low, max: high, step: "any", "aria-label": `${label}, as a number` });
+  slider(label, { low, high, step, values = null, toSlider = (one) => one, fromSlider = (one) => one, describe, change }) {
+    const id = freshId("slider"), alone = values?.length === 1;
+    const [to, from] = values ? [(one) => nearestPlace(values, one), (place) => values[place]] : [toSlider, fromSlider];
+    const [first, last] = values ? [0, values.length - 1] : [toSlider(low), toSlider(high)];
+    const range = el("input", { type: "range", id, min: first, max: last, step: values ? 1 : step, disabled: alone });
+    const problem = el("p", { id: freshId("problem"), class: "error wide", role: "alert" });
+    const exact = el("input", { type: "number", min: low, max: high, step: values ? "any" : 0.001, disabled: alone, "aria-describedby": problem.id });
+    let current = low, isTyping = false, byKeys = false;
     const write = (value) => {
-      if (document.activeElement !== exact) exact.value = Number(value.toFixed(4));
-      range.value = toSlider(value);
+      if (value !== current) problem.textContent = ""; // which was about another
+      current = value;
+      if (!isTyping) exact.value = fewDigits(value);
+      range.value = to(value);
       range.setAttribute("aria-valuetext", describe(value));
     };
-    range.addEventListener("input", () => { const value = fromSlider(Number(range.value)); write(value); change(value, false); });
-    range.addEventListener("change", () => change(fromSlider(Number(range.value)), true));
+    const settle = (value, word) => {
+      isTyping = false;
+      write(value);
+      problem.textContent = word;
+    };
+    const steps = (event) => { byKeys = event.type === "keydown" && /^(Arrow|Page)/.test(event.key); };
+    for (const one of [range, exact]) {
+      one.addEventListener("keydown", steps);
+      one.addEventListener("pointerdown", steps);
+      one.addEventListener("blur", () => { this.run = null; });
+    }
+    range.addEventListener("input", () => { const value = from(Number(range.value)); settle(value, ""); change(value, false); });
+    range.addEventListener("change", () => change(from(Number(range.value)), true, byKeys ? id : null));
+    exact.addEventListener("input", () => { isTyping = !byKeys; });
     exact.addEventListener("change", () => {
-      const value = Number(exact.value);
-      if (exact.value !== "" && value >= low && value <= high) { write(value); change(value, true); }
+      const typed = exact.value, value = Number(typed);
+      if (typed === "" || (!values && !(value >= low && value <= high))) {
+        settle(current, `A number from ${fewDigits(low)} to ${fewDigits(high)} is expected; got ${typed || "none"}. ${fewDigits(current)} stays.`);
+        return;
+      }
+      const own = values ? values[nearestPlace(values, value)] : value;
+      settle(own, Math.abs(own - value) < 1e-4 ? "" : `This file holds no answer for ${typed}. The nearest that it holds is shown.`);
+      change(own, true, byKeys ? id : null);
     });
-    return { id, range, exact, write };
+    const name = (text) => { range.setAttribute("aria-label", text); exact.setAttribute("aria-label", `${text}, as a number`); };
+    name(label);
+    return { id, range, exact, problem, write, name };
   }
 
   buildTail() {
@@ -427,12 +591,17 @@ class Explorer {
       return el("p", {}, "Made as small as possible: ", el("code", {}, this.hello.objective));
     }
     this.alpha = this.slider("Tail", {
-      low: LEAST_ALPHA, high: 1, step: 0.002, toSlider: (one) => Math.log10(Math.max(one, LEAST_ALPHA)),
+      low: LEAST_ALPHA, high: 1, step: 0.002, toSlider: (one) => Math.log10(Math.max(one, LEAST_ALPHA)), values: this.transport.grid?.alphas,
       fromSlider: (one) => Number(Math.min(10 ** one, 1).toPrecision(4)), describe: (one) => `the worst ${percent(one)} of the rows`,
-      change: (alpha, exact) => this.change({ alpha }, exact),
+      change: (alpha, exact, run) => this.change({ alpha }, exact, run),
     });
+    this.alpha.range.removeAttribute("aria-label"); // it has a label that is seen
     return el("div", { class: "field" }, el("label", { for: this.alpha.id }, "Tail: the worst fraction that counts"),
-      this.alpha.exact, el("div", { class: "wide" }, this.alpha.range));
+      this.alpha.exact, el("div", { class: "wide" }, this.alpha.range), this.alpha.problem, this.held(this.transport.grid?.alphas));
+  }
+
+  held(values) { // what a file has answers for
+    return values ? el("p", { class: "muted wide" }, `In this file: ${values.map(fewDigits).join(", ")}.`) : null;
   }
 
   buildBudget() {
@@ -441,12 +610,11 @@ class Explorer {
       this.change({ budget: this.budgetOn.checked ? 0.02 : null }, true) });
     this.budget = this.slider("Budget", {
       low: 0, high: 0.5, step: 0.001, describe: (one) => `${percent(one)} above the least average loss`,
-      change: (budget, exact) => { if (this.budgetOn.checked) this.change({ budget }, exact); },
+      change: (budget, exact, run) => { if (this.budgetOn.checked) this.change({ budget }, exact, run); },
     });
-    this.budget.range.setAttribute("aria-label", "Budget");
     return el("div", { class: "field" },
       el("label", { for: id, class: "check" }, this.budgetOn, "Budget of average loss"), this.budget.exact,
-      el("div", { class: "wide" }, this.budget.range));
+      el("div", { class: "wide" }, this.budget.range), this.budget.problem);
   }
 
   buildDeferral() {
@@ -454,12 +622,11 @@ class Explorer {
     this.deferOn = el("input", { type: "checkbox", id, onchange: () => this.change({ defer: this.deferOn.checked ? 0.2 : null }, true) });
     this.defer = this.slider("Cost of deferring", {
       low: 0, high: 0.5, step: 0.005, describe: (one) => `a deferred row counts as ${shown(one)} of an error`,
-      change: (defer, exact) => { if (this.deferOn.checked) this.change({ defer }, exact); },
+      change: (defer, exact, run) => { if (this.deferOn.checked) this.change({ defer }, exact, run); },
     });
-    this.defer.range.setAttribute("aria-label", "Cost of deferring");
     return el("div", { class: "field" },
       el("label", { for: id, class: "check" }, this.deferOn, "Rows may be left to a person, at a cost"), this.defer.exact,
-      el("div", { class: "wide" }, this.defer.range));
+      el("div", { class: "wide" }, this.defer.range), this.defer.problem);
   }
 
   buildBy() {
@@ -470,8 +637,9 @@ class Explorer {
       } });
       return { name, box };
     });
+    this.byNote = el("p", { class: "undecided", "aria-live": "polite" });
     return this.byBoxes.length ? el("fieldset", {}, el("legend", {}, "Thresholds may differ by"),
-      el("div", { class: "bar" }, this.byBoxes.map(({ name, box }) => el("label", { class: "check" }, box, name)))) : null;
+      el("div", { class: "bar" }, this.byBoxes.map(({ name, box }) => el("label", { class: "check" }, box, name))), this.byNote) : null;
   }
 
   buildExports() {
@@ -494,8 +662,9 @@ class Explorer {
       this[`${name}Axis`] = el("select", { id, onchange: (event) => {
         this.axes = { ...this.axes, [name]: event.target.value };
         this.keep();
+        this.paintAxes();
         if (this.answer?.exact && !this.conflict) {
-          this.mark("frontier", true);
+          this.note("frontier", COMPUTED, true);
           this.send("view", { seq: this.viewSeq, view: "frontier", setting: plain(this.setting), x: this.axis("x"), y: this.axis("y") });
         }
       } });
@@ -509,7 +678,8 @@ class Explorer {
       const first = name === "x" ? [["error", "error rate"]] : [["tail", this.setting.alpha === null ? "objective" : "tail's loss"], ["error", "error rate"]];
       const goals = this.setting.goals.map((one, place) => [String(place), one.left || one.text]);
       const select = this[`${name}Axis`];
-      select.replaceChildren(...[...first, ...goals].map(([value, text]) => el("option", { value }, clipped(text))));
+      const taken = String(this.axis(name === "x" ? "y" : "x"));
+      select.replaceChildren(...[...first, ...goals].map(([value, text]) => el("option", { value, disabled: value === taken }, clipped(text))));
       select.value = String(this.axis(name));
     }
   }
@@ -519,55 +689,63 @@ class Explorer {
   buildGoals() {
     this.rows = this.setting.goals.map((goal, place) => this.goalRow(goal, place));
     this.goalList.replaceChildren(...this.rows.map((row) => row.item));
-    if (!this.rows.length) this.goalList.append(el("li", { class: "muted" }, "No goals: add one below."));
+    if (!this.rows.length) this.goalList.append(el("li", { class: "muted" }, this.hello.is_file ? "No goals." : "No goals: add one below."));
     this.paintAxes();
     this.takeRanges([]);
   }
 
   goalRow(goal, place) {
-    const text = goal.left ? `${goal.left} ${goal.sense} ${goal.right}` : goal.text;
-    const low = goal.low ?? Math.min(0, goal.bound), high = goal.high ?? Math.max(1, goal.bound);
-    const name = el("code", {}, text);
-    const slider = this.slider(`Bound of ${text}`, {
-      low, high, step: (high - low) / 1000, describe: (one) => shown(one),
-      change: (bound, exact) => this.changeGoal(place, { bound }, exact),
+    const low = goal.low ?? Math.min(0, goal.bound ?? 0), high = goal.high ?? Math.max(1, goal.bound ?? 1);
+    const name = el("code", {}), { is_file: isFile } = this.hello, values = this.transport.grid?.bounds[place];
+    const slider = this.slider("", {
+      low, high, step: (high - low) / 1000, describe: (one) => shown(one), values,
+      change: (bound, exact, run) => this.changeGoal(place, { bound }, exact, run),
     });
-    slider.range.setAttribute("aria-label", `Bound of ${text}`);
-    slider.write(goal.bound);
-    const on = el("input", { type: "checkbox", role: "switch", "aria-label": `Goal ${text} counts`, onchange: () =>
-      this.changeGoal(place, { on: on.checked }, true) });
-    on.checked = goal.on;
+    const on = el("input", { type: "checkbox", role: "switch", disabled: isFile && !this.transport.grid.switches[place],
+      onchange: () => this.changeGoal(place, { on: on.checked }, true) });
     const track = draw("svg", { class: "track", viewBox: "0 0 100 8", preserveAspectRatio: "none", "aria-hidden": "true" });
-    const room = el("span", { class: "hidden" });
-    const standing = el("p", {}), held = el("p", {}), asked = this.hello.bounds_asked[goal.text];
-    const remove = el("button", { type: "button", "aria-label": `Remove the goal ${text}`, onclick: () => {
+    const room = el("p", { class: "muted" }), standing = el("p", {}), held = el("p", {}), asked = this.hello.bounds_asked[goal.text];
+    const remove = isFile ? null : el("button", { type: "button", onclick: () => {
       this.change({ goals: this.setting.goals.filter((_, at) => at !== place) }, true);
       this.buildGoals();
     } }, "Remove");
-    const item = el("li", { class: goal.on ? "" : "off" },
-      el("div", { class: "field" }, el("span", { class: "check" }, on, name), slider.exact),
-      slider.range, track, room, standing, held,
-      el("div", { class: "bar" }, asked === undefined ? null : el("span", { class: "muted" }, `the goals file asks for ${asked}`), remove));
-    return { item, name, slider, on, track, room, standing, held, low, high };
+    const item = el("li", {},
+      el("div", { class: "field" }, el("span", { class: "check" }, on, name), slider.exact, slider.problem),
+      slider.range, isFile ? this.held(values) : [track, room], standing, held,
+      el("div", { class: "bar" }, asked === undefined ? null : el("span", { class: "muted" }, `the goals file asks for ${fewDigits(asked)}`), remove));
+    const row = { item, name, slider, on, track, room, standing, held, remove, low, high };
+    this.nameRow(row, goal);
+    return row;
+  }
+
+  nameRow(row, goal) {
+    const text = goalWords(goal);
+    if (goal.bound !== undefined) row.slider.write(goal.bound);
+    row.on.checked = goal.on;
+    row.item.className = goal.on ? "" : "off";
+    if (row.name.textContent === text) return;
+    row.name.textContent = text;
+    row.slider.name(`Bound of ${text}`);
+    row.on.setAttribute("aria-label", `Goal ${text} counts`);
+    row.remove?.setAttribute("aria-label", `Remove the goal ${text}`);
   }
 
   paintGoals() {
     const told = this.answer.goals;
-    if (this.rows.some((row, place) => told[place] && (row.low !== told[place].low || row.high !== told[place].high))) {
-      this.setting.goals.forEach((goal, place) => Object.assign(goal, { low: told[place]?.low, high: told[place]?.high }));
-      this.buildGoals(); // how far a bound can move is known by now
-    }
+    this.setting.goals.forEach((goal, place) => {
+      const { left, sense, right, low, high } = told[place] ?? {};
+      if (left) Object.assign(goal, { left, sense, right, low, high });
+    });
+    // how far a bound can move is known by now
+    if (this.rows.some((row, place) => told[place] && (row.low !== told[place].low || row.high !== told[place].high))) this.buildGoals();
     this.rows.forEach((row, place) => {
       const one = told[place];
       if (!one) return;
-      const goal = this.setting.goals[place];
-      Object.assign(goal, { left: one.left, sense: one.sense, right: one.right, low: one.low, high: one.high });
-      row.name.textContent = `${one.left} ${one.sense} ${one.right}`;
-      row.item.className = one.on ? "" : "off";
-      const price = one.on ? (one.price > 1e-6 ? `price ${shown(one.price)}` : "costs nothing") : "off";
+      this.nameRow(row, this.setting.goals[place]);
+      const price = !one.on ? "off" : one.price === null ? "" : one.price > 1e-6 ? `price ${shown(one.price)}` : "costs nothing";
       const choice = one.choice.note ?? `${shown(one.choice.value)}${one.choice.worst ? ` (${one.choice.worst})` : ""}`;
       const word = one.choice.note ? "" : one.choice.holds ? "holds" : "missed";
-      row.standing.replaceChildren("Where chosen: ", choice, " ", el("span", { class: `verdict ${word === "missed" ? "fails" : word}` }, word), ` · ${price}`);
+      row.standing.replaceChildren("Where chosen: ", choice, " ", el("span", { class: `verdict ${word === "missed" ? "fails" : word}` }, word), price ? ` · ${price}` : "");
       this.paintHeld(row, one.held_out);
     });
   }
@@ -600,7 +778,6 @@ class Explorer {
       if (inside) part(found.tightest, free, "f1");
       const [toward, away] = sense === "<=" ? ["down", "up"] : ["up", "down"];
       row.room.textContent = `Can be met ${toward} to ${shown(found.tightest)}; costs nothing from ${shown(free)} ${away}.`;
-      row.track.parentNode.title = row.room.textContent;
     });
   }
 
@@ -612,30 +789,53 @@ class Explorer {
       const box = el("select", { id, onchange: change }, options.map(([value, text]) => el("option", { value }, text)));
       return { box, field: el("div", {}, el("label", { for: id }, label), " ", box) };
     };
-    const data = this.hello.datasets, suits = (metric) => metric.needs.split(", ").every((need) => need !== "baseline" || data.some((one) => one.baseline));
-    const metric = select("Metric", this.hello.metrics.filter(suits).map((one) => [one.name, one.name]), () => compose());
+    const { metrics, phrases, datasets: data, classes: labels } = this.hello;
+    const hasBaseline = data.some((one) => one.baseline), groupsOf = (name) => data.find((one) => one.name === name).columns;
+    const suits = (one) => hasBaseline || !one.needs.split(", ").includes("baseline");
+    const phrase = select("Kind", [["", "a rate by itself"], ...phrases.filter(suits).map((one) => [one.name, one.name])], () => { shapes(); compose(); });
+    const metric = select("Metric", [], () => compose());
     const dataset = select("Rows", data.map((one) => [one.name, one.name]), () => { groups(); compose(); });
     const column = select("Group", [], () => { values(); compose(); });
     const value = select("Value", [], () => compose());
-    const classes = select("Class", [["", `positive (${this.hello.classes.positive})`], [this.hello.classes.negative, this.hello.classes.negative]], () => compose());
+    const classes = select("Class", [["", `positive (${labels.positive})`], [labels.negative, labels.negative]], () => compose());
     const sense = select("Is", [[">=", "at least"], ["<=", "at most"]], () => compose());
+    const help = el("p", { class: "muted", "aria-live": "polite" });
+    const options = (box, found) => {
+      const before = box.value;
+      box.replaceChildren(...found.map(([name, text]) => el("option", { value: name }, text)));
+      if (found.some(([name]) => name === before)) box.value = before;
+    };
+    const form = () => phrases.find((one) => one.name === phrase.box.value);
+    const shapes = () => { // what a kind of goal leaves open
+      const found = form();
+      options(metric.box, metrics.filter((one) => suits(one) && !(found?.compares && one.is_ratio)).map((one) => [one.name, one.name]));
+      metric.field.hidden = found !== undefined && !found.takes_metric;
+      classes.field.hidden = found !== undefined && !found.by;
+      if (found?.sense) sense.box.value = found.sense;
+      sense.box.disabled = Boolean(found?.sense);
+      groups();
+    };
     const groups = () => {
-      const known = Object.keys(data.find((one) => one.name === dataset.box.value).columns);
-      column.box.replaceChildren(el("option", { value: "" }, "all rows"), ...known.map((name) => el("option", { value: name }, name)));
+      const known = Object.keys(groupsOf(dataset.box.value)).map((name) => [name, name]);
+      options(column.box, form()?.by ? known : [["", "all rows"], ...known]);
       values();
     };
     const values = () => {
-      const known = data.find((one) => one.name === dataset.box.value).columns[column.box.value] || [];
-      value.box.replaceChildren(...known.map((name) => el("option", { value: name }, name)));
-      value.field.hidden = !known.length;
+      const known = groupsOf(dataset.box.value)[column.box.value] || [];
+      options(value.box, known.map((name) => [name, name]));
+      value.field.hidden = !known.length || Boolean(form()?.by);
     };
     const compose = () => {
-      const group = column.box.value ? `, ${quoted(column.box.value)}=${quoted(value.box.value)}` : "";
-      const of = classes.box.value ? `, of=${quoted(classes.box.value)}` : "";
-      input.value = `${metric.box.value}(${quoted(dataset.box.value)}${group}${of}) ${sense.box.value} 0.5`;
+      const found = form(), takes = !found || found.takes_metric, kind = metrics.find((one) => one.name === metric.box.value);
+      const where = column.box.value && !found?.by ? `, ${quoted(column.box.value)}=${quoted(value.box.value)}` : "";
+      const of = classes.box.value && !classes.field.hidden ? `, of=${quoted(classes.box.value)}` : "";
+      const by = found?.by ? `, by=${quoted(column.box.value)}` : "";
+      const rows = `${quoted(dataset.box.value)}${where}${of}${by}`, bound = { "<=": 0.1, ">=": 0.8 }[found?.sense] ?? 0.5;
+      input.value = `${found ? `${found.name}(${takes ? `${metric.box.value}, ` : ""}` : `${metric.box.value}(`}${rows}) ${sense.box.value} ${bound}`;
+      help.textContent = [found, takes ? kind : null].filter(Boolean).map((one) => `${one.name}: ${one.meaning}.`).join(" ");
       complete();
     };
-    const list = el("datalist", { id: freshId("words") }), problem = el("pre", { class: "error", "aria-live": "polite" });
+    const list = el("datalist", { id: freshId("words") }), problem = el("pre", { class: "error", role: "alert" });
     const id = freshId("goal");
     const input = el("input", { type: "text", id, list: list.id, autocomplete: "off", spellcheck: "false", oninput: () => complete() });
     const names = [...this.hello.words, ...data.map((one) => one.name), ...new Set(data.flatMap((one) => Object.keys(one.columns)))];
@@ -648,32 +848,34 @@ class Explorer {
     const add = async (event) => {
       event.preventDefault();
       const read = await this.request("read", { text: input.value });
-      problem.textContent = read.type === "refused" ? read.message : "";
-      if (read.type === "refused") { input.setAttribute("aria-invalid", "true"); return; }
+      const isThere = this.setting.goals.some((one) => one.text === read.goal?.text);
+      problem.textContent = isThere ? "This goal is there already: move its bound." : read.type === "refused" ? read.message : "";
+      if (problem.textContent) { input.setAttribute("aria-invalid", "true"); return; }
       input.removeAttribute("aria-invalid");
       this.change({ goals: [...this.setting.goals, read.goal] }, true);
       this.buildGoals();
       this.say(`Added: ${read.goal.text}`);
     };
-    groups();
+    shapes();
     compose();
     return el("details", {}, el("summary", {}, "Add a goal"),
-      el("form", { onsubmit: add }, el("div", { class: "bar" }, [metric, dataset, column, value, classes, sense].map((one) => one.field)),
+      el("form", { onsubmit: add }, el("div", { class: "bar" }, [phrase, metric, dataset, column, value, classes, sense].map((one) => one.field)), help,
         el("label", { for: id }, "Goal as text"), input, list, problem, el("button", { class: "main" }, "Add")));
   }
 
   // -------- drawing
 
   stale() {
-    for (const name of ["curve", "frontier", "segments"]) this.mark(name, true);
+    for (const name of LATER) this.note(name, COMPUTED, true);
   }
 
-  mark(name, isStale) {
+  note(name, word, isAwaited = false) { // what is to be known about what a panel shows; nothing where it is of the present
     const panel = this.panels?.[name];
     if (!panel) return;
-    panel.body.classList.toggle("stale", isStale);
-    panel.body.setAttribute("aria-busy", String(isStale));
-    panel.word.textContent = isStale ? "being computed" : "";
+    panel.isAwaited = isAwaited;
+    panel.body.classList.toggle("stale", Boolean(word));
+    panel.body.setAttribute("aria-busy", String(isAwaited));
+    panel.word.textContent = word;
   }
 
   say(text) { if (this.status) this.status.textContent = text; else this.root.querySelector("[role=status]")?.replaceChildren(text); }
@@ -681,12 +883,14 @@ class Explorer {
   paintHistory() {
     this.buttons.undo.disabled = this.done.length < 2;
     this.buttons.redo.disabled = !this.undone.length;
-    this.buttons.pin.disabled = this.pins.length >= MOST_PINS;
+    this.buttons.pin.disabled = this.pins.length >= MOST_PINS || Boolean(this.conflict);
   }
 
   paintControls() {
     if (this.alpha) this.alpha.write(this.setting.alpha ?? 1);
     for (const { name, box } of this.byBoxes) box.checked = this.setting.by.includes(name);
+    const { by } = this.setting, added = by.filter((name) => !this.hello.start.by.includes(name));
+    this.byNote.textContent = by.length ? `Decisions will look at ${by.join(" and ")}${added.length ? `; those of the model do not look at ${added.join(" or ")}` : ""}.` : "";
     if (this.deferOn) {
       this.deferOn.checked = this.setting.defer !== null && this.setting.defer !== undefined;
       this.defer.write(this.setting.defer ?? 0.2);
@@ -709,7 +913,7 @@ class Explorer {
     this.paintMixture();
     this.paintPins();
     this.paintHistory();
-    for (const name of ["summary", "rates", "scores", "mixture"]) this.mark(name, false);
+    for (const name of AT_ONCE) this.note(name, "");
     const { value, lower } = this.answer;
     this.say(`${this.answer.objective}: ${shown(value)}, at most ${shown(Math.max(value - lower, 0), 4)} above the best possible`);
   }
@@ -717,14 +921,21 @@ class Explorer {
   paintConflict() {
     const { kind, message, ways } = this.conflict;
     this.alert.className = "alert";
-    for (const name of ["summary", "rates", "scores", "mixture"]) this.panels[name].body.classList.add("stale");
+    for (const name of [...AT_ONCE, ...LATER]) this.note(name, this.answer ? OUTDATED : "nothing to show yet");
+    this.takeRanges([]);
+    this.rows.forEach((row, place) => {
+      this.nameRow(row, this.setting.goals[place]);
+      row.standing.replaceChildren(el("span", { class: "muted" }, "No answer for these goals together."));
+      row.held.replaceChildren();
+    });
+    this.paintHistory();
     if (kind === "unmet") {
       this.alert.replaceChildren(el("p", {}, "These goals cannot be met together. Which of them conflict is being found out."));
       return;
     }
-    this.alert.replaceChildren(el("p", {}, message), el("div", { class: "bar" }, (ways || []).map((way) =>
-      el("button", { type: "button", class: "main", onclick: () => this.accept(way) }, `Use ${way.map((one) => one.instead).join(" and ")}`))));
-    this.say("The goals cannot be met together.");
+    this.alert.replaceChildren(el("p", {}, rounded(message)), el("div", { class: "bar" }, ways.map((way) =>
+      el("button", { type: "button", class: "main", onclick: () => this.accept(way) }, `Use ${way.map((one) => rounded(one.instead)).join(" and ")}`))));
+    this.say(kind === "refused" ? "This setting was refused." : "The goals cannot be met together.");
   }
 
   accept(way) {
@@ -740,29 +951,27 @@ class Explorer {
   paintSummary() {
     const { losses } = this.answer, rows = Object.entries(losses);
     const names = { choice: "where chosen", held_out: "held out" };
-    const head = ["", "average", ...(this.setting.alpha === null ? [] : ["tail"]), "plain, average", ...(this.setting.alpha === null ? [] : ["plain, tail"])];
-    const cells = (one) => [one.mean, ...("tail" in one ? [one.tail] : []), one.plain_mean, ...("plain_tail" in one ? [one.plain_tail] : [])];
-    this.panels.summary.body.replaceChildren(el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Loss, as a table" }, el("table", {},
-      el("thead", {}, el("tr", {}, head.map((text) => el("th", { scope: "col" }, text)))),
-      el("tbody", {}, rows.map(([name, one]) => el("tr", {}, el("th", { scope: "row" }, names[name]), cells(one).map((value) => el("td", {}, shown(value)))))))),
-      el("p", { class: "muted" }, "Plain is the first model by itself, at its usual threshold."));
+    const head = ["rows", "average", ...(this.setting.alpha === null ? [] : ["tail"])];
+    const line_ = (name, mean, tail) => el("tr", {}, el("th", { scope: "row" }, name), [mean, ...(tail === undefined ? [] : [tail])].map((value) => el("td", {}, shown(value))));
+    this.panels.summary.body.replaceChildren(table("Loss, as a table", head, rows.flatMap(([name, one]) => [
+      line_(names[name], one.mean, one.tail), line_(`plain, ${names[name]}`, one.plain_mean, one.plain_tail)])),
+      el("p", { class: "muted" }, `Plain is the first model by itself, at its usual threshold. ${this.answer.note || ""}`));
   }
 
   paintRates() {
     const { groups, rows } = this.answer.rates, names = groups.length ? Object.keys(groups[0].rates) : [];
     const figures = names.map((name) => this.rateFigure(name, groups));
-    const table = el("details", {}, el("summary", {}, "As a table"), el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Rates by group as a table" }, el("table", {},
-      el("thead", {}, el("tr", {}, ["group", "rows", ...names].map((text) => el("th", { scope: "col" }, text)))),
-      el("tbody", {}, groups.map((one) => el("tr", {}, el("th", { scope: "row" }, one.group), el("td", {}, one.rows),
-        names.map((name) => el("td", {}, one.rates[name] ? shown(one.rates[name][0]) : "–"))))))));
+    const listed = el("details", {}, el("summary", {}, "As a table"), table("Rates by group, as a table", ["group", "rows", ...names],
+      groups.map((one) => el("tr", {}, el("th", { scope: "row" }, one.group), el("td", {}, one.rows),
+        names.map((name) => el("td", {}, one.rates[name] ? shown(one.rates[name][0]) : "–"))))));
     const open = this.panels.rates.body.querySelector("details")?.open;
-    if (open) table.open = true;
+    if (open) listed.open = true;
     this.panels.rates.body.replaceChildren(...figures, el("p", { class: "muted" },
-      rows === "held_out" ? "Of decisions about held-out rows; intervals of 95 %." : "In expectation, on the rows of choice."), table);
+      rows === "held_out" ? "Of decisions about held-out rows; intervals of 95 %." : "In expectation, on the rows of choice."), listed);
   }
 
   rateFigure(name, groups) {
-    const high = 18 * groups.length + 26, x = scale(0, 1, 120, WIDE - 34);
+    const high = 18 * groups.length + 26, x = scale(0, 1, 120, WIDE - 44);
     const spoken = groups.map((one) => `${one.group} ${one.rates[name] ? shown(one.rates[name][0]) : "none"}`).join(", ");
     const figure = draw("svg", { viewBox: `0 0 ${WIDE} ${high}`, role: "img", "aria-label": `${name}: ${spoken}` },
       draw("text", { x: 0, y: 12 }, name));
@@ -774,7 +983,7 @@ class Explorer {
       if (!rate) return;
       if (rate[1] !== null) figure.append(draw("line", { class: "ink", x1: x(rate[1]), x2: x(rate[2]), y1: y, y2: y }));
       figure.append(draw("circle", { class: "f1", cx: x(rate[0]), cy: y, r: 4 }));
-      figure.append(draw("text", { x: WIDE - 30, y: y + 4 }, shown(rate[0])));
+      figure.append(draw("text", { x: WIDE - 36, y: y + 4 }, shown(rate[0])));
     });
     return figure;
   }
@@ -817,12 +1026,14 @@ class Explorer {
 
   paintMixture() {
     const { members, groups } = this.answer, isRules = members.some((one) => one.thresholds);
-    const head = ["model", "share", ...(isRules ? groups : [])];
-    const cut = (value) => (typeof value === "number" ? shown(value) : value);
-    this.panels.mixture.body.replaceChildren(el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Mixture, as a table" }, el("table", {},
-      el("thead", {}, el("tr", {}, head.map((text) => el("th", { scope: "col" }, text)))),
-      el("tbody", {}, members.map((one) => el("tr", {}, el("th", { scope: "row" }, one.model), el("td", {}, percent(one.share)),
-        (one.thresholds || []).map((value, at) => el("td", {}, one.lower ? `${cut(one.lower[at])} to ${cut(value)}` : cut(value)))))))),
+    const cut = (value) => (typeof value === "number" ? shown(value) : value), counts = new Map();
+    const ruleOf = ({ model }) => { // a model may have several rules
+      counts.set(model, (counts.get(model) ?? 0) + 1);
+      return members.filter((one) => one.model === model).length > 1 ? `${model}, rule ${counts.get(model)}` : model;
+    };
+    this.panels.mixture.body.replaceChildren(table("Mixture, as a table", ["model", "share", ...(isRules ? groups : [])],
+      members.map((one) => el("tr", {}, el("th", { scope: "row" }, isRules ? ruleOf(one) : one.model), el("td", {}, percent(one.share)),
+        (one.thresholds || []).map((value, at) => el("td", {}, one.lower ? `${cut(one.lower[at])} to ${cut(value)}` : cut(value)))))),
       el("p", { class: "muted" }, isRules ? `Each rule says the positive class above its threshold of the group.${members.some((one) => one.lower) ? " From the lower to the upper one a person decides." : ""}` : "The share is how often a model decides."));
   }
 
@@ -839,7 +1050,7 @@ class Explorer {
       figure.append(draw("line", { class: "ink", x1: x(Math.max(this.setting.alpha, LEAST_ALPHA)), x2: x(Math.max(this.setting.alpha, LEAST_ALPHA)), y1: TOP, y2: HIGH - BOTTOM }));
     }
     body.replaceChildren(figure, key([["s1", "this mixture"], ["s2 dashed", "plain training"]]),
-      el("p", { class: "muted" }, `Dots: the mixture chosen anew for that tail. ${view.rows === "held_out" ? "Held-out rows." : "Rows of choice."}`));
+      el("p", { class: "muted" }, `${best.length ? "Dots: the mixture chosen anew for that tail. " : ""}${view.rows === "held_out" ? "Held-out rows." : "Rows of choice."}`));
   }
 
   paintFrontier(view) {
@@ -850,7 +1061,8 @@ class Explorer {
       xName: view.x === "error_rate(train)" ? "error rate" : view.x, yName: view.y === "tail" ? "tail's loss" : view.y });
     figure.append(line(x, y, points, "s1"));
     if (here[0] !== null && here[1] !== null) figure.append(draw("circle", { class: "mark", cx: x(here[0]), cy: y(here[1]), r: 4.5 }));
-    body.replaceChildren(figure, el("p", { class: "muted" }, "The dot is the present setting; all other goals are kept."));
+    body.replaceChildren(figure, el("p", { class: "muted" }, "The dot is the present setting; all other goals are kept."),
+      this.axis("x") === "error" && this.axis("y") === "tail" && this.setting.alpha === 1 ? el("p", {}, "Of all rows, the tail's loss is the error: choose another quantity above.") : "");
   }
 
   paintSegments(view) {
@@ -876,13 +1088,12 @@ class Explorer {
         return goal ? `${shown(goal.bound)}: ${shown(goal.held_out?.estimate ?? goal.choice.value)}` : "–";
       }]),
     ];
-    body.replaceChildren(el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Pinned settings, as a table" }, el("table", {},
-      el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "setting"), all.map((one) => el("th", { scope: "col" }, one.name)))),
-      el("tbody", {}, lines.map(([name, cell]) => el("tr", {}, el("th", { scope: "row" }, name), all.map((one) => el("td", {}, cell(one))))),
-        el("tr", {}, el("th", { scope: "row" }, "actions"), all.map((one, place) => el("td", {}, place ? [
-          el("button", { type: "button", "aria-label": `Go to ${one.name}`, onclick: () => this.go(structuredClone(one.setting)) }, "Go"), " ",
-          el("button", { type: "button", "aria-label": `Remove ${one.name}`, onclick: () => { this.pins.splice(place - 1, 1); this.keep(); this.paintPins(); this.paintHistory(); } }, "Remove")] : ""))))),
-    ), el("p", { class: "muted" }, `Of goals: bound, then the value ${rows === "held_out" ? "on held-out rows" : "where chosen"}.`));
+    body.replaceChildren(table("Pinned settings, as a table", ["setting", ...all.map((one) => one.name)], [
+      ...lines.map(([name, cell]) => el("tr", {}, el("th", { scope: "row" }, name), all.map((one) => el("td", {}, cell(one))))),
+      el("tr", {}, el("th", { scope: "row" }, "actions"), all.map((one, place) => el("td", {}, place ? [
+        el("button", { type: "button", "aria-label": `Go to ${one.name}`, onclick: () => this.go(structuredClone(one.setting)) }, "Go"), " ",
+        el("button", { type: "button", "aria-label": `Remove ${one.name}`, onclick: () => { this.pins.splice(place - 1, 1); this.keep(); this.paintPins(); this.paintHistory(); } }, "Remove")] : ""))),
+    ]    ), el("p", { class: "muted" }, `Of goals: bound, then the value ${rows === "held_out" ? "on held-out rows" : "where chosen"}.`));
   }
 }
 
@@ -904,7 +1115,7 @@ class SocketTransport {
     this.hear = hear;
     this.say = say;
     this.open();
-    addEventListener("hashchange", () => { if (location.hash !== this.written) this.arrived?.(this.readState()); });
+    addEventListener("hashchange", () => { if (location.hash !== this.written) this.arrived?.(); });
   }
 
   open() {
@@ -920,9 +1131,7 @@ class SocketTransport {
   send(text) { if (this.socket.readyState === WebSocket.OPEN) this.socket.send(text); }
   onState(arrived) { this.arrived = arrived; }
 
-  readState() {
-    try { return decodeURIComponent(location.hash.slice(1)); } catch { return ""; }
-  }
+  readState() { return decodeURIComponent(location.hash.slice(1)); }
 
   writeState(text) {
     history.replaceState(null, "", `#${encodeURIComponent(text)}`);
@@ -941,45 +1150,74 @@ class WidgetTransport {
   send(text) { this.model.send({ text }); }
   readState() { return this.model.get("state"); }
   writeState(text) { this.model.set("state", text); this.model.save_changes(); }
-  onState(arrived) { this.model.on("change:state", () => arrived(this.model.get("state"))); }
+  onState(arrived) { this.model.on("change:state", () => arrived()); }
 }
 
-// A file without a server: answers for a grid of settings were computed before, the nearest of them is shown.
+// The settings that a file holds answers for. All have the same goals: a goal is known by its text, whatever its bound.
+class Grid {
+  constructor({ hello, answers }) {
+    this.answers = answers;
+    this.settings = answers.map(({ setting }) => ({ ...setting, goals: setting.goals.map(({ bound, on }, place) => ({ ...hello.start.goals[place], bound, on })) }));
+    const spread = (of) => [...new Set(this.settings.map(of))].sort((one, other) => one - other);
+    this.alphas = hello.start.alpha === null ? null : spread((one) => one.alpha);
+    this.bounds = hello.start.goals.map((_, place) => spread((one) => one.goals[place].bound));
+    this.switches = hello.start.goals.map((_, place) => this.settings.some((one) => !one.goals[place].on));
+    this.texts = answers.flatMap(({ setting }) => setting.goals.map(({ text, bound }, place) => ({ text, bound, place })));
+  }
+
+  own(setting) { // the setting of the file that asks the same; nothing where there is none
+    const goals = [];
+    for (const [at, { text, bound, on }] of setting.goals.entries()) {
+      const known = this.texts.filter((one) => one.text === text && !goals[one.place]);
+      const found = known.find((one) => one.place === at) ?? known[0];
+      if (!found) return null;
+      goals[found.place] = { bound: bound ?? found.bound, on };
+    }
+    if (setting.goals.length !== this.bounds.length) return null;
+    return this.settings.find((one) => same([one.by, one.budget, one.defer], [setting.by, setting.budget, setting.defer]) &&
+      this.differences(one, { ...setting, goals }).length === 0) ?? null;
+  }
+
+  answer(setting) { return this.answers[this.settings.indexOf(this.own(setting))]; }
+
+  differences(one, other) { // what two settings ask differently: the tail as -1, goals by their places; a goal that is off asks nothing
+    const asked = (goal) => (goal.on ? goal.bound : null);
+    const goals = one.goals.map((goal, place) => (asked(goal) === asked(other.goals[place]) ? null : place));
+    return [one.alpha === other.alpha ? null : -1, ...goals].filter((place) => place !== null);
+  }
+
+  nearest(wanted, before) { // the setting with what was changed, and as much else of what is wanted as there is
+    const changed = this.differences(wanted, before);
+    const fits = this.settings.map((one) => ({ one, apart: this.differences(one, wanted) })).filter(({ apart }) => !apart.some((place) => changed.includes(place)));
+    if (!fits.length) return { setting: before, moved: [] };
+    const { one, apart } = fits.reduce((best, other) => (other.apart.length < best.apart.length ? other : best));
+    return { setting: one, moved: apart.map((place) => (place < 0 ? "the tail" : goalWords(wanted.goals[place]))) };
+  }
+}
+
+// A file without a server: answers for a grid of settings were computed before.
 class StaticTransport {
-  constructor(kept) { this.kept = kept; }
+  constructor(kept) {
+    this.kept = kept;
+    this.grid = new Grid(kept);
+  }
 
   listen(hear) {
     this.hear = hear;
+    addEventListener("hashchange", () => this.arrived?.());
     setTimeout(() => hear(JSON.stringify(this.kept.hello)));
   }
 
   send(text) {
-    const message = JSON.parse(text), { seq, type } = message;
+    const message = JSON.parse(text), { seq, type, view } = message, found = message.setting && this.grid.answer(message.setting);
     const reply = (words) => setTimeout(() => this.hear(JSON.stringify({ seq, ...words })));
-    if (type === "set") reply({ type: "answer", exact: message.exact, ...this.nearest(message.setting) });
-    else if (type === "conflict") reply({ type: "answer", exact: true, ...this.nearest(message.setting) });
-    else if (type === "view") reply(this.view(message));
-    else reply({ type: "refused", message: "This is a file: adding goals and exports need counterpoise explore." });
+    if (!found) reply({ type: "refused", message: "This file holds no answer for this setting." });
+    else if (type === "view") reply({ type, view, segments: [], points: [], ...found.views?.[view] });
+    else reply({ type: "answer", exact: message.exact, ...found });
   }
 
-  nearest(setting) {
-    const apart = (one) => {
-      const goals = one.setting.goals.map((goal, place) => {
-        const asked = setting.goals[place];
-        return asked ? (asked.on === goal.on ? 0 : 100) + 4 * Math.abs(asked.bound - goal.bound) : 100;
-      });
-      const tail = setting.alpha === null ? 0 : Math.abs(Math.log(setting.alpha) - Math.log(one.setting.alpha));
-      return tail + goals.reduce((sum, part) => sum + part, 0);
-    };
-    return this.kept.answers.reduce((best, one) => (apart(one) < apart(best) ? one : best));
-  }
-
-  view({ view, setting }) {
-    const found = this.nearest(setting).views?.[view];
-    return found ? { type: "view", view, ...found } : { type: "view", view, unmet: false, segments: [], points: [], why: "this is a file" };
-  }
-
-  readState() { try { return decodeURIComponent(location.hash.slice(1)); } catch { return ""; } }
+  onState(arrived) { this.arrived = arrived; }
+  readState() { return decodeURIComponent(location.hash.slice(1)); }
   writeState(text) { try { history.replaceState(null, "", `#${encodeURIComponent(text)}`); } catch { /* some browsers refuse it for files */ } }
 }
 
@@ -987,7 +1225,8 @@ export function mount(root, transport) { return new Explorer(root, transport); }
 
 export default {
   render({ model, el: root }) {
-    const box = el("div", { class: "cp-explorer" }, el("p", { role: "status" }, "Connecting to the models."));
+    // JupyterLab would take the arrow keys of a slider for its own
+    const box = el("div", { class: "cp-explorer", onkeydown: (event) => event.stopPropagation() }, el("p", { role: "status" }, "Connecting to the models."));
     root.append(box);
     mount(box, new WidgetTransport(model));
   },

@@ -41,6 +41,11 @@ class Asked(NamedTuple):
     risk: Risk
     shift: float = 0.0
 
+    @property
+    def bound_risk(self) -> Risk | None:
+        """Return the risk as it is bound to the rows, where it is no CVaR, worst group or rate."""
+        return self.risk if isinstance(self.losses, CellLosses) and self.risk.tail_fraction is None else None
+
 
 class RuleChoice(NamedTuple):
     """Rules and their shares, with what proves them."""
@@ -50,7 +55,7 @@ class RuleChoice(NamedTuple):
     value: float
     lower: float  # no mixture of any rules of any model has less
     multipliers: FloatArray  # of the goals
-    cost: float  # of a limit on the number of rules
+    cost: float  # of a limit on the number of rules, or of one rule without draws
     risk: Risk | None  # bound to the rows, where it is no CVaR, worst group or rate
 
 
@@ -60,13 +65,16 @@ def choose_rules(ranked: Ranked, aim: Aim, tol: float = TOL) -> RuleChoice:
     if aim.budget is not None:
         limits, start = within_budget(ranked, limits, start, aim.budget)
     asked = pose(ranked, aim)
-    found = solve(RuleProgram(ranked.cuts, asked.losses, asked.risk, limits), start, tol)
-    risk = asked.risk if isinstance(asked.losses, CellLosses) and asked.risk.tail_fraction is None else None
+    return choice_of(solve(RuleProgram(ranked.cuts, asked.losses, asked.risk, limits), start, tol), asked, limits, aim)
+
+
+def choice_of(found: Found, asked: Asked, limits: RuleLimits, aim: Aim) -> RuleChoice:
+    """Return rules and shares from the solution of a program."""
     if aim.max_models is not None:
-        return _few(found, asked, limits, aim.max_models)._replace(risk=risk)
+        return _few(found, asked, limits, aim.max_models)
     rules, mixture = coupled(found.rules, cleaned(found.solution.mixture))
     _, value, lower, multipliers = _numbers(found, asked, limits)
-    return RuleChoice(rules, mixture, value, lower, multipliers, 0.0, risk)
+    return RuleChoice(rules, mixture, value, lower, multipliers, 0.0, asked.bound_risk)
 
 
 def unless_usual(ranked: Ranked, aim: Aim, choice: RuleChoice) -> RuleChoice:
@@ -179,4 +187,5 @@ def _few(found: Found, asked: Asked, limits: RuleLimits, max_models: int) -> Rul
     used = used[np.lexsort((*-found.rules.cuts[used].T[::-1], found.rules.models[used]))]
     _, _, lower, multipliers = _numbers(found, asked, limits)
     value = asked.shift + choice.value
-    return RuleChoice(found.rules.only(used), choice.mixture[used], value, lower, multipliers, choice.cost, None)
+    shares = choice.mixture[used]
+    return RuleChoice(found.rules.only(used), shares, value, lower, multipliers, choice.cost, asked.bound_risk)

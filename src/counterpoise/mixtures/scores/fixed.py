@@ -254,11 +254,11 @@ def _rounded(key: AnyArray | tuple[float, float]) -> tuple[float, float]:
     return round(float(key[0]), 11), round(float(key[1]), 11)
 
 
-def as_fixed(ranked: Ranked, aim: Aim, best: RuleChoice) -> tuple[RuleChoice, float]:
-    """Return a fixed rule that meets the goals as a mixture of one, and how much more risk it has than the best."""
+def as_fixed(ranked: Ranked, aim: Aim, best: RuleChoice) -> RuleChoice:
+    """Return a fixed rule that meets the goals as a mixture of one; its cost is how much more risk than the best."""
     found = search_fixed(ranked, aim, best.rules, best.mixture, best.multipliers)
     alone = ranked.as_evidence(found.rule)
     check_fixed(alone, aim, found.violation, best.value)
     value = value_of(alone, aim, np.ones(1))
-    choice = best._replace(rules=found.rule, mixture=np.ones(1), value=value, cost=0.0)
-    return choice, max(value - best.value, 0.0)  # the best mixture is known to its gap
+    cost = max(value - best.value, 0.0)  # the best mixture is known to its gap
+    return best._replace(rules=found.rule, mixture=np.ones(1), value=value, cost=cost)

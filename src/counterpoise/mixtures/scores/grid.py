@@ -112,8 +112,9 @@ class RuleGrid:
             grid = more
 
     def can_hold(self, limits: RuleLimits, grid: IntArray | None = None) -> bool:
-        """Tell whether a mixture of the rules of a grid keeps limits; a finer grid may have one where it has none."""
-        return self._program(self.usual() if grid is None else grid, limits).can_hold(limits.bounds)
+        """Tell whether a mixture of any rules keeps limits, beginning with those of a grid."""
+        grid = self.usual() if grid is None else grid
+        return self._program(grid, limits).can_hold(limits.bounds) or self._keeping(grid, limits) is not None
 
     def _keeping(self, grid: IntArray, limits: RuleLimits) -> IntArray | None:
         """Return a grid on which limits can hold, given one on which they cannot; None where they can on none.

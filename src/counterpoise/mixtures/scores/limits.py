@@ -1,6 +1,6 @@
 """What must hold of a mixture of rules: goals, and a budget of average loss."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -175,11 +175,10 @@ def _at_the_edge_of(limits: RuleLimits, place: int, rules: CutRules) -> CutRules
     """
     goals = limits.goals
     assert goals is not None  # noqa: S101 - one of them is meant
-    others, own = [other for other in range(len(goals.goals)) if other != place], goals.rows_of(place)
+    is_ratio = goals.row_slopes[goals.rows_of(place)].any()
     for _ in range(_MAX_PASSES):
-        losses = FixedLosses(as_sums(goals.rows[own] - goals.bounds[own, None], limits.cuts))
-        more = _pooled(limits, losses, CVaR(1 / own.size), others, rules)
-        if len(more) == len(rules) or not goals.row_slopes[own].any():
+        more = _rules_of(excess_of(replace(limits, goals=goals), place), rules)
+        if len(more) == len(rules) or not is_ratio:
             return more
         rules, pooled = more, limits.goals_of(more)
         nearest = None if pooled is None else nearest_bound(pooled, place, {})
@@ -189,9 +188,23 @@ def _at_the_edge_of(limits: RuleLimits, place: int, rules: CutRules) -> CutRules
     return rules
 
 
+def excess_of(limits: RuleLimits, place: int) -> RuleProgram:
+    """Return the program of the least that a goal can be missed by, in its worst row, with all other goals kept."""
+    goals = limits.goals
+    assert goals is not None  # noqa: S101 - one of them is meant
+    own = goals.rows_of(place)
+    losses = FixedLosses(as_sums(goals.rows[own] - goals.bounds[own, None], limits.cuts))
+    others = [other for other in range(len(goals.goals)) if other != place]
+    return RuleProgram(limits.cuts, losses, CVaR(1 / own.size), limits.only(others))
+
+
 def _pooled(limits: RuleLimits, losses: FixedLosses, risk: Risk, places: list[int], rules: CutRules) -> CutRules:
     """Return the rules with those that the least risk within some of the goals needs, where any keep them."""
+    return _rules_of(RuleProgram(limits.cuts, losses, risk, limits.only(places)), rules)
+
+
+def _rules_of(program: RuleProgram, rules: CutRules) -> CutRules:
     try:
-        return RuleProgram(limits.cuts, losses, risk, limits.only(places)).solve(rules, _EXACT).rules
+        return program.solve(rules, _EXACT).rules
     except NoMixture as error:
         return error.rules

@@ -1,0 +1,224 @@
+"""What is not told because so few rows are behind it that it would tell about single ones.
+
+Whoever has the address of a page may know sums over rows, not rows. A goal of one's own is refused where its rows, or
+those that its conditions leave out, are fewer than ten; of the goals that the model was chosen for the numbers are
+hidden. The sentences name no value that few rows have and no number of rows, and are the same for few rows and for
+none, so that asking does not tell which values there are. What two large groups differ in may still be few rows:
+against that only noise would help, and then no number on the page would be that of the library.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from counterpoise._base.types import IntArray
+from counterpoise._base.words import did_you_mean
+from counterpoise.explorer.setting import shape
+from counterpoise.goals import Goal, Table
+from counterpoise.goals.binding import Views
+from counterpoise.goals.classes import Classes
+from counterpoise.goals.phrases import MOST_GROUPS, Phrase
+from counterpoise.goals.reading import terms_of
+from counterpoise.goals.rows import Dataset
+from counterpoise.goals.wording import NoRows, written_name, written_value
+
+LEAST_ROWS = 10  # behind a number that is told
+HIDDEN = f"fewer than {LEAST_ROWS} rows"
+_MOST_VALUES = 30  # of a column that are told
+_MOST_KNOWN = 500  # goals of which it is known whether they are about few rows
+
+
+class FewRows:
+    """Tells which goals are about few rows, on the rows of choice or on held-out ones.
+
+    Parameters
+    ----------
+    choice, held_out : dicts from names to Table
+        The second is empty where there are no held-out rows.
+    classes : Classes
+    own : iterable of Goal
+        That the model was chosen for: they stay, whatever their rows.
+    """
+
+    def __init__(
+        self, choice: Mapping[str, Table], held_out: Mapping[str, Table], classes: Classes, own: Iterable[Goal]
+    ) -> None:
+        self._choice, self._held_out, self._classes = choice, held_out, classes
+        self._own = {shape(goal) for goal in own}
+        self._known: dict[str, str] = {}
+
+    def check(self, goal: Goal) -> None:
+        """Refuse a goal of one's own on few rows."""
+        why = self.why(goal)
+        if why and shape(goal) not in self._own:
+            raise ValueError(why)
+
+    def why(self, goal: Goal) -> str:
+        """Return why nothing is told of a goal; nothing where it is."""
+        name = shape(goal)
+        if name not in self._known:
+            if len(self._known) > _MOST_KNOWN:
+                self._known.clear()
+            self._known[name] = self._found(goal)
+        return self._known[name]
+
+    def _found(self, goal: Goal) -> str:
+        """Look at the rows of choice, and at held-out ones that can answer."""
+        why = _why(goal, Views(self._choice, self._classes), "")
+        if why or not self._held_out:
+            return why
+        try:
+            return _why(goal, Views(self._held_out, self._classes), "the held-out rows of ")
+        except ValueError:  # they lack a column, labels or a baseline: nothing is told of them, and the page says so
+            return ""
+
+
+def _why(goal: Goal, views: Views, which: str) -> str:
+    named = next(filter(None, (_of_columns(rows, views, which) for rows in _named(goal, views))), "")
+    if isinstance(goal.left, Phrase):
+        named = named or _of_groups(goal.left, views.table(goal.left.rows.name))
+    if named or not any(_are_few(views, parts) for parts in _counted(goal, views)):
+        return named
+    return (
+        f"The goal {goal} is about fewer than {LEAST_ROWS} rows of {which}its datasets, or leaves out fewer: it would "
+        "tell about single rows. Ask about a wider group or range."
+    )
+
+
+def _of_columns(rows: Dataset, views: Views, which: str) -> str:
+    """Say which value that rows shall have is that of few, and which are not."""
+    table = views.table(rows.name)
+    for column, text in rows.conditions:
+        if column in table.columns and table.matches(column, text).sum() < LEAST_ROWS:
+            where = f"{which}dataset {rows.name!r}"
+            return f"Fewer than {LEAST_ROWS} rows of {where} have {_listed(table, column, text)}"
+    return ""
+
+
+def _of_groups(phrase: Phrase, table: Table) -> str:
+    """Say which column has too many values to be groups, before they are listed."""
+    for column in phrase.by:
+        if column in table.columns and (count := _n_values(table, column)) > MOST_GROUPS:
+            return f"The column {column!r} has {count} values: too many to be groups. Use ranges of it."
+    return ""
+
+
+def _named(goal: Goal, views: Views) -> Iterator[Dataset]:
+    """Yield the rows that a goal names, before its groups are looked up."""
+    if isinstance(goal.left, Phrase):
+        yield goal.left.rows
+    else:
+        yield from (rows for parts in _counted(goal, views) for rows in parts)
+
+
+def _counted(goal: Goal, views: Views) -> Iterator[tuple[Dataset, ...]]:
+    """Yield the rows of which shares are taken, and the parts that are counted together, of every group."""
+    try:
+        goals = goal.parts(views)
+    except NoRows:  # there is no group to compare
+        return
+    for term in dict.fromkeys(term for part in goals for term in terms_of(part)):
+        counted = list(term.counted())
+        yield from {(one.out_of,) for one in counted}
+        yield tuple(dict.fromkeys(one.rows for one in counted))
+
+
+def _are_few(views: Views, parts: tuple[Dataset, ...]) -> bool:
+    """Tell whether parts of rows, or what they leave out, are few: what is left out follows from what the whole has."""
+    count = sum(_count(views, rows) for rows in parts)
+    wholes = (sum(_count(views, rows) for rows in wider) for wider in _wider(parts))
+    return count < LEAST_ROWS or any(0 < whole - count < LEAST_ROWS for whole in wholes)
+
+
+def _wider(parts: tuple[Dataset, ...]) -> Iterator[tuple[Dataset, ...]]:
+    """Yield the same parts of all rows, and of those without one of the conditions; then rows of every kind."""
+    conditions, ranges = parts[0].conditions, parts[0].ranges
+    fewer: list[dict[str, Any]] = [{"conditions": (), "ranges": ()}]
+    fewer += [{"conditions": tuple(one for one in conditions if one != left)} for left in conditions]
+    fewer += [{"ranges": tuple(one for one in ranges if one != left)} for left in ranges]
+    yield from (tuple(replace(rows, **some) for rows in parts) for some in fewer)
+    yield (replace(parts[0], label=None, baseline=None),)
+
+
+def _count(views: Views, rows: Dataset) -> int:
+    if rows.of is not None:
+        views.place(rows.of)  # which says what classes there are
+    try:
+        return int(views.rows(rows)[0].size)
+    except NoRows:
+        return 0
+
+
+def _listed(table: Table, column: str, text: str) -> str:
+    """Return what was asked, and what else could be."""
+    known = told_values(table, column)
+    asked = f"{written_name(column)}={written_value(text[:_MOST_VALUES])}."
+    if known is None:
+        return f"{asked} The column has {_n_values(table, column)} values: too many to list."
+    return f"{asked}{did_you_mean(text, known)} Values of more rows: {', '.join(map(repr, known)) or 'none'}."
+
+
+def _n_values(table: Table, column: str) -> int:
+    values = table.column(column)
+    return np.unique(values).size if values.dtype.kind in "biuf" else len(table.levels(column).place)
+
+
+def told_values(table: Table, column: str) -> list[str] | None:
+    """Return the values of a column by which goals can tell groups apart, those of enough rows; None where many."""
+    try:
+        known = table.column(column)
+        if known.dtype.kind in "biuf" and _n_values(table, column) > _MOST_VALUES:
+            return None
+        levels = table.levels(column)
+    except (TypeError, ValueError):
+        return None
+    if len(levels.place) > _MOST_VALUES:
+        return None
+    counts = np.bincount(levels.codes[levels.codes >= 0], minlength=len(levels.place))
+    return [text for text, place in levels.place.items() if counts[place] >= LEAST_ROWS]
+
+
+def shown_groups(sizes: Sequence[float]) -> list[bool]:
+    """Return which groups are shown: none that is small, and so many others hidden that no small rest is left.
+
+    All rows less those of the groups that are shown are the hidden ones: where these are few, the smallest other group
+    is hidden with them. Leaving them out of what all rows have would give a sum that is nowhere else.
+
+    Examples
+    --------
+    >>> from counterpoise.explorer.few_rows import shown_groups
+    >>> shown_groups([400, 5, 300, 200]), shown_groups([400, 6, 7]), shown_groups([30, 20])
+    ([True, False, True, False], [True, False, False], [True, True])
+    """
+    found = np.asarray(sizes, dtype=np.float64)
+    shown = found >= LEAST_ROWS
+    while shown.any() and 0 < found[~shown].sum() < LEAST_ROWS:
+        shown[np.where(shown, found, np.inf).argmin()] = False
+    return [bool(one) for one in shown]
+
+
+def spread(counts: IntArray) -> list[float]:
+    """Return counts of neighbouring cells, evened out over so many that each number stands for enough rows.
+
+    Their sum stays. Where there are few in all, there are none.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from counterpoise.explorer.few_rows import spread
+    >>> spread(np.array([0, 40, 3, 2, 5, 0, 1])), spread(np.array([4, 5]))
+    ([0.0, 40.0, 2.2, 2.2, 2.2, 2.2, 2.2], [0.0, 0.0])
+    """
+    if counts.sum() < LEAST_ROWS:
+        return [0.0] * counts.size
+    blocks: list[list[int]] = []
+    block: list[int] = []
+    for count in counts.tolist():
+        block = [*block, count]
+        if sum(block) == 0 or sum(block) >= LEAST_ROWS:
+            blocks, block = [*blocks, block], []
+    while 0 < sum(block) < LEAST_ROWS:  # what is left goes with what stands before it
+        block = blocks.pop() + block
+    return [sum(some) / len(some) for some in [*blocks, block] for _ in some]

@@ -1,0 +1,188 @@
+"""Choosing the mixture of a finished run anew: another run of the same models, which trains nothing."""
+
+import shlex
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from counterpoise._base.checks import check_alpha, check_number
+from counterpoise.goals.reading import asked_goals
+from counterpoise.mixtures.choosing import as_aim
+from counterpoise.mixtures.draws import draws_of
+from counterpoise.mixtures.scored import NEVER
+from counterpoise.runs.cautions import told_cautions
+from counterpoise.runs.data import data_files
+from counterpoise.runs.fit import checked_goals, program
+from counterpoise.runs.fitted import last_step, mixes
+from counterpoise.runs.fitting import Work, inside_goals, unheard
+from counterpoise.runs.folder import CHECKPOINT, GOALS, SETTINGS, Run, Writer, fingerprints, read_json
+from counterpoise.runs.goals_file import goals_of
+from counterpoise.runs.judging import Judge
+from counterpoise.runs.keys import keep_key
+from counterpoise.runs.measuring import measure_all
+from counterpoise.runs.methods import defers, has_scores
+from counterpoise.runs.room import with_room
+from counterpoise.runs.settings import GoalSettings, MethodSettings, RunSettings
+from counterpoise.runs.toml_text import rewritten
+from counterpoise.runs.use import known_goals, own_data
+
+
+def rebalance_run(
+    run: Run,
+    *,
+    alpha: float | None = None,
+    objective: str | None = None,
+    goals: Any = None,
+    budget: float | None = None,
+    by: Sequence[str] | None = None,
+    defer_cost: float | str | None = None,
+    output: str | Path,
+    on_event: Callable[[str], None] = unheard,
+) -> Run:
+    """Choose the mixture of a run's models anew, for another tail, objective or goals; nothing is trained.
+
+    Parameters
+    ----------
+    run : Run
+        Of a method that mixes models. Its data files must be where they were.
+    alpha : float in (0, 1], optional
+        Another tail; short for the objective ``CVaR(alpha)``.
+    objective : str, optional
+        The text of a risk or a rate. Default: as before, unless alpha is given.
+    goals : goals or their texts, optional
+        They replace those of the run.
+    budget : float in [0, 1], optional
+        The most that the mean loss may be above the least that is possible under the goals; 1 for no limit.
+    by : sequence of str, optional
+        For rules of scores: other columns that they may look at.
+    defer_cost : float in [0, 1] or "never", optional
+        Another loss of a row that is deferred, or that none is. Default: as before.
+    output : path
+        The new run folder.
+    on_event : callable
+        Called with lines for people, such as how much room is left for the audit.
+
+    Returns
+    -------
+    Run
+        The new one.
+    """
+    others = {"budget": budget, "by": None if by is None else list(by), "defer_cost": defer_cost}
+    others = {name: value for name, value in others.items() if value is not None}
+    changes = changed(run.settings, alpha=alpha, objective=objective, goals=goals, **others)
+
+    def choose(work: Work) -> Any:
+        model = run.waiting_model()
+        if not mixes(model):
+            raise ValueError(f"The method {run.settings.method.name!r} has no mixture to choose anew.")
+        with told_cautions(on_event):
+            chosen = inside_goals(work, model, alpha=changes.get("alpha"), objective=objective, **others)
+            return with_room(work, chosen)
+
+    return write_chosen(run, changes, choose, output, on_event)
+
+
+def changed(
+    settings: RunSettings, *, alpha: float | None = None, objective: str | None = None, goals: Any = None, **others: Any
+) -> dict[str, Any]:
+    """Return the fields of settings that ask for something else, with arguments as for ``rebalance_run``."""
+    changes: dict[str, Any] = {} if alpha is None else {"alpha": check_alpha(alpha)}
+    method, cost = settings.method, others.pop("defer_cost", None)
+    if alpha is not None or objective is not None:
+        method = _method_with(method, objective)
+    if others:
+        method = method.model_copy(update={"parameters": method.parameters | others})
+    if cost is not None:
+        method = _method_deferring(method, cost)
+    if goals is not None:
+        asked = [(str(goal.with_confidence(None)), goal.confidence) for goal in known_goals(goals, settings)]
+        changes["goals"] = [GoalSettings(goal=text, confidence=confidence) for text, confidence in asked]
+    return changes if method is settings.method else changes | {"method": method}
+
+
+def write_chosen(
+    run: Run,
+    changes: dict[str, Any],
+    choose: Callable[[Work], Any],
+    output: str | Path,
+    on_event: Callable[[str], None] = unheard,
+) -> Run:
+    """Write a run of the same models with another mixture, measured anew.
+
+    Parameters
+    ----------
+    run : Run
+        Whose models they are. Its data files must be where they were.
+    changes : dict
+        The fields of the run's settings that are others, from ``changed``.
+    choose : callable
+        Given the work to do, it returns the whole model with its mixture.
+    output : path
+        The new run folder.
+    on_event : callable
+        Called with lines for people.
+
+    Returns
+    -------
+    Run
+        The new one.
+    """
+    settings = run.settings.model_copy(update=changes)
+    asked_goals(goals_of(settings), defers=defers(settings.method))
+    origin = str(read_json(run.folder / SETTINGS)["fingerprint"])
+    prints = fingerprints(settings, data_files(settings, run.sources), origin=origin)
+    writer = Writer(Path(output))
+    with writer.claim(prints) as is_to_do:
+        if is_to_do:
+            data = own_data(run)
+            goals = checked_goals(settings, data)
+            model = choose(
+                Work(settings, data, goals, writer.folder / CHECKPOINT, unheard, on_event, writer.save_model)
+            )
+            rows, texts = measure_all(Judge(settings, data, model, goals), 0.0)
+            rows = [row for row in rows if row.quantity != "seconds"]  # nothing was trained, and no model asked
+            texts["commands"] = [_command(run, settings, changes, writer.folder)]
+            content = rewritten((run.folder / GOALS).read_bytes(), settings).encode()
+            writer.begin(content, settings, data.columns, prints, run.sources, origin=origin)
+            writer.log(f"mixture of {run.folder.name} chosen anew")
+            draws = draws_of(last_step(model))
+            assert draws is not None  # noqa: S101 - it is a mixture
+            keep_key(writer.folder, draws.key)
+            writer.save_model(model)
+            writer.save_said(data.said, prints)
+            writer.finish(rows, texts, prints)
+    return Run(writer.folder, settings)
+
+
+def _method_with(method: MethodSettings, objective: str | None) -> MethodSettings:
+    """Return the method with another objective among its parameters; None is the tail."""
+    others = {name: value for name, value in method.parameters.items() if name != "objective"}
+    asked = {} if objective is None else {"objective": str(as_aim(1.0, objective, ()).objective)}
+    return method.model_copy(update={"parameters": others | asked})
+
+
+def _method_deferring(method: MethodSettings, cost: float | str) -> MethodSettings:
+    """Return the method with another cost of a deferred row, or without any."""
+    if not has_scores(method):
+        raise ValueError(f"defer_cost is for rules of scores; the method {method.name!r} has none to defer between.")
+    others = {name: value for name, value in method.parameters.items() if name not in ("defer_cost", "defer_label")}
+    if cost == NEVER:
+        return method.model_copy(update={"parameters": others})
+    meaning = f"the loss of a row that a person decides about, or {NEVER!r}"
+    asked = {"defer_cost": check_number(cost, "defer_cost", "[0, 1]", meaning)}
+    return method.model_copy(update={"parameters": method.parameters | asked})
+
+
+def _command(run: Run, settings: RunSettings, changes: dict[str, Any], folder: Path) -> str:
+    """Return what a user would type to choose this mixture."""
+    words = [*program(), "rebalance", run.folder.name, "--output", folder.name]
+    if "alpha" in changes:
+        words += ["--alpha", f"{settings.alpha:g}"]
+    if "objective" in settings.method.parameters and "method" in changes:
+        words += ["--objective", str(settings.method.parameters["objective"])]
+    costs = [one.method.parameters.get("defer_cost") for one in (run.settings, settings)]
+    if costs[0] != costs[1]:
+        words += ["--defer-cost", NEVER if costs[1] is None else f"{costs[1]:g}"]
+    if "goals" in changes:
+        words += [word for goal in goals_of(settings) for word in ("--goal", str(goal))]
+    return shlex.join(words)

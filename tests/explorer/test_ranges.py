@@ -1,0 +1,88 @@
+"""The end of a feasible range: the optimum over every rule, whatever the goal's own bound, and no answer beyond it."""
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+
+from counterpoise.explorer import Setting
+from counterpoise.explorer.program import Unmet
+from counterpoise.explorer.solving import RulesProgram
+from counterpoise.explorer.views import shown
+from counterpoise.goals import as_goals
+from tests.explorer.sessions import session
+from tests.mixtures.score_problems import every_rule, goal_rows_of, random_problem, ranked_of
+
+_ALIKE = "max_difference(positive_rate, train, by=sex) <= {}"
+
+
+def least_excess(rows, bounds, place):
+    """Return the least excess of one row over mixtures of all columns that keep the other rows, written out; or None.
+
+    The last variable is the excess.
+    """
+    n_rules = rows.shape[1]
+    own = (np.arange(len(rows)) == place).astype(float)
+    found = linprog(
+        np.append(np.zeros(n_rules), 1.0),
+        np.column_stack([rows, -own]),
+        bounds,
+        np.append(np.ones(n_rules), 0.0)[None],
+        [1.0],
+        bounds=[(0, None)] * n_rules + [(None, None)],
+    )
+    return found.fun if found.status == 0 else None
+
+
+@pytest.mark.parametrize("seed", range(16))
+@pytest.mark.parametrize("defers", [False, True])
+def test_the_least_excess_is_that_of_the_program_written_out_over_every_rule(seed, defers):
+    problem = random_problem(seed, defers=defers)
+    goals = tuple(as_goals([goal for goal in problem.goals if not goal.startswith(("precision", "decided", "abs"))]))
+    program = RulesProgram(ranked_of(problem), prefers_usual=False)
+    if not goals:
+        return
+    rows, bounds = goal_rows_of(problem._replace(goals=list(goals)), every_rule(problem))
+    for place in range(len(goals)):
+        best = least_excess(rows, bounds, place)
+        if best is None:
+            with pytest.raises(Unmet):
+                program.least_excess(goals, place)
+        else:
+            assert program.least_excess(goals, place) == pytest.approx(best, abs=1e-6)
+
+
+def asked(goals, alpha=0.6, by=("sex",)):
+    return Setting.of({"alpha": alpha, "by": list(by), "goals": [{"text": text} for text in goals]})
+
+
+@pytest.mark.parametrize("kind", ["score", "folds", "pool"])
+def test_where_a_range_ends_depends_on_the_other_goals_alone(kind):
+    """Neither where the goal's slider stands nor what was asked before moves the end, and answers agree with it."""
+    own = session(kind)
+
+    def goals(bound):
+        return asked([f"recall(train) >= {bound}", "positive_rate(train) <= 0.5", _ALIKE.format(0.3)], by=())
+
+    ends = []
+    for bound in (0.5, 0.7, 0.6, 0.3):
+        own.found.clear()  # each is found anew
+        own.answer(goals(bound), exact=True)
+        recall, _, alike = shown(own, goals(bound), "ranges")["ranges"]
+        ends.append(recall["tightest"])
+        assert recall["free"] <= recall["tightest"]
+        assert alike["free"] >= alike["tightest"]
+    assert len(set(ends)) == 1, ends
+    assert own.answer(goals(ends[0]), exact=True)["kind"] == "answer"
+    assert own.answer(goals(ends[0] + 1e-4), exact=True)["kind"] == "unmet"
+
+
+def test_a_bound_that_is_met_lies_inside_of_its_range():
+    """Of ratios too, whose end is searched for."""
+    own = session()
+    for precision in (0.6, 0.75, 0.85, 0.9):
+        setting = asked(["recall(train) >= 0.6", f"precision(train) >= {precision}", _ALIKE.format(0.4)])
+        if own.answer(setting, exact=True)["kind"] != "answer":
+            continue
+        for one, found in zip(setting.goals, shown(own, setting, "ranges")["ranges"], strict=True):
+            inside = one.goal.bound - found["tightest"]
+            assert (inside if one.goal.sense == "<=" else -inside) >= -1e-6, (str(one.goal), found)
