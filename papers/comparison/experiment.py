@@ -22,7 +22,7 @@ from papers.comparison.rows import SOURCES, Case, Sizes, case_of
 
 EXPERIMENT = "comparison"
 DATASETS = tuple(SOURCES)
-SIZES, QUICK_SIZES = Sizes(2_000, 20_000, 20_000), Sizes(500, 3_000, 6_000)
+SIZES, QUICK_SIZES = Sizes(2_000, 20_000, 20_000), Sizes(500, 2_000, 4_000)
 N_SEEDS, FULL_SEEDS, QUICK_SEEDS = 10, 20, 2
 METHODS = {method.name: method for method in (*OURS, *PEERS)}
 VALUE, COST, SECONDS, FAILED, MISSING = "value", "cost", "seconds", "failed", "missing"

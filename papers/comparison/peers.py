@@ -285,7 +285,7 @@ _DIFFERENCES = (PARITY, OPPORTUNITY, ODDS)
 _FAIR, _FLOORS = (*_DIFFERENCES, RATIO), (RECALL, PRECISION)
 _SCORED = (*_FAIR, *_FLOORS, WORST)
 _TUNED = (*_FLOORS, CHURN, WORST)
-LIGHTGBM, HISTOGRAMS = "LightGBM", "HistGradientBoosting"
+LIGHTGBM, HISTOGRAMS, REJECT = "LightGBM", "HistGradientBoosting", "AIF360 RejectOption"
 PEERS = (
     Method(LIGHTGBM, lightgbm, ALL, tails=lightgbm_tails, needs="lightgbm"),
     Method(HISTOGRAMS, histograms, ALL, tails=histogram_tails, needs="scikit-learn"),
@@ -294,7 +294,7 @@ PEERS = (
     Method("error-parity", error_parity, _DIFFERENCES, _DIFFERENCES, on_scores=True, needs="error-parity"),
     Method("OxonFair", oxonfair, _SCORED, _SCORED, on_scores=True, needs="oxonfair"),
     Method("FairGBM", fairgbm, (OPPORTUNITY, ODDS), (OPPORTUNITY, ODDS), needs="fairgbm"),
-    Method("AIF360 RejectOption", reject_option, _DIFFERENCES, _DIFFERENCES, on_scores=True, needs="aif360"),
+    Method(REJECT, reject_option, _DIFFERENCES, _DIFFERENCES, on_scores=True, needs="aif360"),
     Method("AIF360 Reweighing", reweighing, (PARITY, RATIO), needs="aif360"),
     Method("MAPIE", mapie, _FLOORS, _FLOORS, on_scores=True, needs="mapie"),
     Method("TunedThreshold", tuned_threshold, _TUNED, _TUNED, on_scores=True, needs="scikit-learn"),
