@@ -30,7 +30,7 @@ from papers.comparison.methods import SCORES, WHOLE, Method
 from papers.comparison.peers import PEERS, REJECT
 from papers.comparison.questions import ALPHAS, GOALS, ODDS, PARITY, TAIL, Question
 from papers.comparison.rows import TRAIN_SHARE
-from papers.comparison.verdicts import LOSS, QUESTIONS, TIE, WIN, Measured, Verdict, bound_of, counts, verdicts
+from papers.comparison.verdicts import FEWEST, LOSS, QUESTIONS, TIE, WIN, Measured, Verdict, bound_of, counts, verdicts
 from papers.drawing import panels, picture
 from papers.markdown import markdown_table
 from papers.study import Study
@@ -81,7 +81,7 @@ values are off from their means is charged at the slope of our line, so that int
 numbers. Where a peer's value is beyond the ends of our line the bound counts only if one of the two is better in both
 numbers; else it is left out, and *apart* says how often. A method without a bound is compared where it is. **Win** and
 **loss**: a difference from zero at the level 0.05, two-sided (Student's t, about two standard errors), after Holm's
-correction over all pairs of a set and a question of that peer.
+correction over all pairs of a set and a question of that peer; fewer than {FEWEST} splits decide nothing.
 
 **Who stands for us.** `{SCORES}` beside peers that decide by the shared scores: same scores, same rows of choice.
 `{WHOLE}`, which trains the tuned model in folds on all rows to fit, beside peers that train on these, or are plain

@@ -16,6 +16,7 @@ from papers.frontier import Frontier, interval
 
 QUESTIONS = (*GOALS, TAIL)
 LEVEL = 0.05  # two-sided: about two standard errors
+FEWEST = 5  # splits that decide anything: two that are alike by chance look sure
 WIN, TIE, LOSS = "win", "tie", "loss"
 Point = tuple[float | None, str]  # the tail fraction and the bound, as the table has them
 Line = dict[int, FloatArray]  # by split, of shape (2, n_bounds): values and costs
@@ -124,8 +125,8 @@ def _verdict(measured: Measured, dataset: str, question: str, peer: str, ours: s
 
 
 def chance(differences: FloatArray) -> float:
-    """Return the two-sided p-value of Student's t that the mean is 0; one split proves nothing."""
-    if differences.size == 1:
+    """Return the two-sided p-value of Student's t that the mean is 0; few splits prove nothing."""
+    if differences.size < FEWEST:
         return 1.0
     error = float(differences.std(ddof=1)) / np.sqrt(differences.size)
     if error == 0:
