@@ -42,7 +42,7 @@ class Settled(NamedTuple):
 def refine_over(
     shards: Shards, cells: Cells, positive: Positive, aim: Aim, groups_of: Any, usual: FloatArray, tol: float = TOL
 ) -> Settled:
-    """Return lumps so fine that the best rules between them are within ``tol`` of the best rules of all.
+    """Return lumps so fine that the best rules between them are within twice ``tol`` of the best rules of all.
 
     ``groups_of`` finds, given a table and how many rows each of its own stands for, who has a threshold of their own.
     """
