@@ -66,8 +66,8 @@ def test_every_form_of_rows_gives_the_models_of_one_machine(client, twin, tmp_pa
         model.fit(X, y, sensitive_features=columns)
     else:
         for place, first in enumerate(range(0, N_ROWS, 180)):
-            FRAME[first : first + 180].to_parquet(tmp_path / f"{place}.parquet", row_group_size=100)
-        model.fit(tmp_path, "label", sensitive_features=["sex"])
+            FRAME[first : first + 180].rename(index=str).to_parquet(tmp_path / f"{place}.parquet", row_group_size=100)
+        model.fit(tmp_path.as_uri(), "label", sensitive_features=["sex"])
     _same(model, twin)
 
 

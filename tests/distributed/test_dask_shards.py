@@ -3,6 +3,8 @@
 import asyncio
 import os
 import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -127,6 +129,28 @@ def test_a_cluster_without_workers_says_so():
         pytest.raises(RuntimeError, match=r"has no workers, and none came in 0.1 seconds. Start some"),
     ):
         DaskShards(cut(1, x=X), client, patience=0.1)
+
+
+@pytest.mark.parametrize(
+    ("package", "has"),
+    [
+        ('__version__ = "0.0.1"', "has counterpoise 0.0.1"),
+        ('raise ModuleNotFoundError(name="counterpoise")', "does not have the package 'counterpoise'"),
+    ],
+)
+def test_a_worker_without_the_package_or_with_another_is_named(package, has, tmp_path):
+    (tmp_path / "counterpoise.py").write_text(package)
+    places = os.pathsep.join([str(tmp_path), *filter(None, sys.path)])
+    command = [sys.executable, "-m", "distributed.cli.dask_worker", "--no-nanny", "--nthreads=1", "--no-dashboard"]
+    with distributed.LocalCluster(n_workers=0, **QUIET) as cluster, distributed.Client(cluster) as client:
+        environment = os.environ | {"PYTHONPATH": places}
+        worker = subprocess.Popen([*command, cluster.scheduler_address], env=environment, stderr=subprocess.DEVNULL)
+        try:
+            with pytest.raises(RuntimeError, match=rf"worker tcp://\S+ {has}; this process has .* pip install"):
+                DaskShards(cut(1, x=X), client)
+        finally:
+            worker.kill()
+            worker.wait()
 
 
 def test_a_client_that_is_closed_or_none_is_refused():

@@ -189,15 +189,13 @@ def _delayed(given: Any, role: str) -> list[Any]:
 
 
 def parquet_parts(given: Any) -> list[tuple[str, int]]:
-    """Return the row groups of Parquet files, each as a path and a number."""
+    """Return the row groups of Parquet files, each as the path or the address of a file and a number."""
     import pyarrow as pa  # noqa: PLC0415 - optional
-    import pyarrow.dataset as ds  # noqa: PLC0415
-    import pyarrow.parquet as pq  # noqa: PLC0415
 
     paths = [os.fspath(path) for path in ([given] if isinstance(given, (str, os.PathLike)) else given)]
     try:
-        files = [file for path in paths for file in ds.dataset(path, format="parquet").files]
-        parts = [(file, group) for file in sorted(files) for group in range(pq.ParquetFile(file).num_row_groups)]
+        files = sorted(file for path in paths for file in _files_at(path))
+        parts = [(file, group) for file in files for group in range(_parquet(file).num_row_groups)]
     except FileNotFoundError as error:
         raise ValueError(f"X must be a Dask collection, or the path of Parquet files; there is no {error}.") from None
     except pa.ArrowInvalid as error:
@@ -207,16 +205,30 @@ def parquet_parts(given: Any) -> list[tuple[str, int]]:
     return parts
 
 
-def column_names(path: str) -> list[str]:
-    """Return the names of the columns of a Parquet file."""
-    import pyarrow.parquet as pq  # noqa: PLC0415 - optional
+def _files_at(path: str) -> list[str]:
+    """Return the files at a path, or at an address such as that of a bucket, as addresses then."""
+    import pyarrow.dataset as ds  # noqa: PLC0415 - optional
 
-    return list(map(str, pq.read_schema(path).names))
+    scheme, mark, _ = path.rpartition("://")
+    return [f"{scheme}{mark}{file}" for file in ds.dataset(path, format="parquet").files]
+
+
+def _parquet(path: str) -> Any:
+    """Open a Parquet file at a path or an address."""
+    import pyarrow.fs  # noqa: PLC0415 - optional
+    import pyarrow.parquet as pq  # noqa: PLC0415
+
+    system, inside = pyarrow.fs.FileSystem.from_uri(path) if "://" in path else (None, path)
+    return pq.ParquetFile(inside, filesystem=system)
+
+
+def column_names(path: str) -> list[str]:
+    """Return the names of the columns of a Parquet file, as a data frame has them: without those of an index."""
+    with _parquet(path) as file:
+        return list(map(str, file.schema_arrow.empty_table().to_pandas().columns))
 
 
 def read_parquet(path: str, group: int, columns: Sequence[str] | None = None) -> Any:
     """Return a row group of a Parquet file as a data frame."""
-    import pyarrow.parquet as pq  # noqa: PLC0415 - optional
-
-    with pq.ParquetFile(path) as file:
+    with _parquet(path) as file:
         return file.read_row_group(group, columns=columns).to_pandas()
