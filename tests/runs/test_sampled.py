@@ -100,6 +100,7 @@ def test_a_run_that_is_done_is_not_chosen_anew_from_counts(done, tmp_path):
         ('drop = "weight"', 'weights = "weight"', "data.weights: data.sample reads the rows in parts, and takes none"),
         ('by = "sex"', "cv = 3", "method.parameters.cv: data.sample reads"),
         ('by = "sex"', "defer_cost = 0.2", "no rule defers there yet"),
+        ('by = "sex"', 'objective = "KL(0.1)"', r"method.parameters.objective: Over shards .* got KL\(radius=0.1\)"),
         ("[method]", '[splits]\nvalidation = 0.2\n[method]\nname = "goals"', "splits.validation: data.sample"),
         ("[method]", '[method]\nname = "pool"', 'data.sample is for the method "goals"'),
         ("sample = 300", "sample = 3", "data.sample: expected a number greater than or equal to 100; got 3"),

@@ -88,6 +88,8 @@ def _judged(ranked: Ranked, lumps: Lumps, edges: Edges, aim: Aim, tol: float) ->
     row_costs = _row_costs(ranked, aim, asked, found, limits.budget is not None)
     hidden = [_hidden(ranked, lumps, row_costs, model, bins, tol) for model, bins in enumerate(all_bins)]
     lower = one.offset + float(min(cost - slack for cost, (slack, _) in zip(costs, hidden, strict=True)))
+    if not any(bins.size for bins in all_bins):  # each score has its own bin: what any round proved is proven
+        lower = max(lower, one.lower)
     near = costs + one.offset <= one.value + tol  # models of which a rule can matter
     hiding = [bins if near[model] else bins[:0] for model, (_, bins) in enumerate(hidden)]
     if one.value - lower <= 2 * tol:

@@ -20,6 +20,7 @@ from counterpoise.distributed.cells import Values
 from counterpoise.distributed.counting import alike, count_alike
 from counterpoise.distributed.files import choose_from_parts
 from counterpoise.distributed.rows import Facts
+from counterpoise.mixtures.scored import FIXED
 from counterpoise.runs import columns as parts_of
 from counterpoise.runs.asking import told_by
 from counterpoise.runs.columns import Columns
@@ -180,7 +181,8 @@ def fit_on_sample(work: Work) -> Any:
     work.say(f"chooses the rules on {n_chosen} of {chosen.rest.n_rows} rows, read in parts")
     work.checkpoint.mkdir(exist_ok=True)
     model = choose_from_parts(mixture, chosen, work.checkpoint)
-    work.say(f"the choice is within {model.gap_:.2g} of the best of all thresholds, after {model.n_passes_} passes")
+    if model.decision != FIXED:  # which is found by a search, and proven by nothing
+        work.say(f"the choice is within {model.gap_:.2g} of the best of all thresholds, after {model.n_passes_} passes")
     return model
 
 
