@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from counterpoise.goals import InfeasibleGoals
 from counterpoise.runs import DataError, GoalsFileError, fit_run, open_run, rebalance_run
 from counterpoise.runs.folder import CHECKPOINT
 
@@ -144,3 +145,12 @@ def test_a_class_that_the_sample_does_not_show_is_named(tmp_path):
     (tmp_path / "goals.toml").write_text('[data]\nfiles = "rare.parquet"\ntarget = "y"\nsample = 100\n')
     with pytest.raises(DataError, match=r"must draw rows of every class; none of .* has the label True of column 'y'"):
         fit_run(tmp_path / "goals.toml")
+
+
+def test_models_that_were_trained_are_kept_where_no_rules_meet_the_goals(folder):
+    path = folder / "hard.toml"
+    path.write_text(TEXT.replace("recall(train) >= 0.6", "recall(train) >= 0.99").replace("<= 0.5", "<= 0.01"))
+    with pytest.raises(InfeasibleGoals, match="cannot hold"):
+        fit_run(path, output=folder / "kept")
+    left = [one.name for one in (folder / "kept" / CHECKPOINT).rglob("*") if one.is_file()]
+    assert left == ["model-001.cp"]
