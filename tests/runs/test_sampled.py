@@ -1,5 +1,7 @@
 """Runs on rows that are read in parts: what the folder tells is what the model does on all rows."""
 
+import os
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -137,6 +139,13 @@ def test_rows_that_do_not_go_with_a_sample_are_refused_before_anything_is_traine
     (folder / "bad.toml").write_text(TEXT.replace(old, new))
     with pytest.raises(DataError, match=message):
         fit_run(folder / "bad.toml", output=folder / "bad")
+
+
+def test_files_that_do_not_fit_into_memory_together_are_refused_with_a_way_out(folder, monkeypatch):
+    monkeypatch.setattr(os, "sysconf", lambda _name: 240)  # a machine of 57,600 bytes: enough for one of the files
+    (folder / "whole.toml").write_text(TEXT.replace("sample = 300", ""))
+    with pytest.raises(DataError, match=r"2 data files, .* have 1500 rows, of which 6 .* sample = 1000000 under"):
+        fit_run(folder / "whole.toml", output=folder / "whole")
 
 
 def test_a_class_that_the_sample_does_not_show_is_named(tmp_path):
