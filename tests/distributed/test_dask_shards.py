@@ -8,10 +8,12 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from engines import cut, dask_client
 
 from counterpoise._base.shards import total
+from counterpoise.distributed.collections import Rows, partitions_of
 from counterpoise.distributed.dask_shards import DaskShards, Parts
 
 distributed = pytest.importorskip("distributed")
@@ -114,6 +116,19 @@ def test_rows_that_a_worker_holds_stay_there():
     ) as shards:
         assert shards.homes == [workers[1], workers[0], workers[1]]
         assert shards.map(_sum) == [3, 0, 3]
+
+
+def test_partitions_of_a_frame_that_is_held_stay_where_they_are():
+    client, workers = dask_client(), sorted(dask_client().nthreads())
+    dd = pytest.importorskip("dask.dataframe")
+    rows = pd.DataFrame({"a": X, "y": np.arange(20) % 2})
+    places = [(slice(0, 10), workers[1]), (slice(10, 20), workers[0])]
+    halves = [client.scatter(rows[place], workers=[worker]) for place, worker in places]
+    frame = dd.from_delayed([dask.delayed(half) for half in halves], meta=rows[:0], verify_meta=False).persist()
+    distributed.wait(frame)
+    homes = [home for _, (home,) in sorted(client.who_has(frame).items(), key=str)]
+    with DaskShards(list(map(Parts, *partitions_of(Rows(frame, "y"), 2))), client) as shards:
+        assert shards.homes == homes
 
 
 def test_rows_that_cannot_be_computed_say_why():
