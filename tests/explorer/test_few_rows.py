@@ -10,6 +10,7 @@ from counterpoise.explorer import session_of_model
 from counterpoise.explorer.conversation import Conversation
 from counterpoise.explorer.few_rows import FewRows, shown_groups, spread
 from counterpoise.explorer.rates import GroupRates
+from counterpoise.explorer.setting import Setting
 from counterpoise.explorer.static_page import page_of
 from counterpoise.explorer.views import shown
 from counterpoise.goals import Table, parse_goal
@@ -127,7 +128,7 @@ def test_what_a_page_is_told_of_a_small_goal_has_no_number(tiny):
     told = tiny.answer(tiny.start, exact=True)
     recall, small = told["goals"]
     assert recall["choice"]["holds"]
-    assert recall["held_out"]["rows"] > 100
+    assert recall["held_out"]["rows"] > 50
     assert small["choice"] == {"note": "fewer than 10 rows"}
     assert small["held_out"] == {"verdict": "not asked", "note": "fewer than 10 rows"}
     assert small["price"] is None
@@ -143,6 +144,35 @@ def test_a_file_has_no_number_of_a_small_goal(tiny):
     assert {json.dumps(one["goals"][1]["held_out"]) for one in kept["answers"] if one["kind"] == "answer"} == {
         '{"verdict": "not asked", "note": "fewer than 10 rows"}'
     }
+
+
+def test_ratios_out_of_few_rows_have_no_number():
+    explored = session("defer")
+    goals = ["positive_rate(train) <= 0.015", "precision(train) >= 0.01", "decided_error_rate(train) <= 1"]
+    asked = Setting.of({"alpha": 1.0, "goals": [{"text": text} for text in goals], "by": ["sex"], "defer": 0.3})
+    told = explored.answer(asked, exact=True)
+    assert told["goals"][1]["choice"] == {"note": "fewer than 10 rows", "holds": True}
+    assert told["goals"][1]["held_out"] == {"verdict": "not asked", "note": "fewer than 10 rows"}
+    assert told["goals"][2]["held_out"]["rows"] > 50
+    with pytest.raises(ValueError, match="no frontier of it is shown"):
+        shown(explored, asked, "frontier", x=1)
+
+
+def test_a_tail_has_ten_rows():
+    explored = session()
+    assert explored.least_alpha == pytest.approx(10 / 400)
+    with pytest.raises(ValueError, match=r"alpha must be at least .* a tail of fewer than 10 rows would tell"):
+        explored.check(Setting(alpha=0.02))
+    assert min(shown(explored, explored.start, "curve")["alphas"]) >= 0.025
+
+
+def test_a_goal_on_deferred_rows_says_what_to_do_on_the_page():
+    talk = Conversation(session())
+    asked = {"type": "read", "text": "defer_rate(train) <= 0.1", "setting": {"alpha": 0.5}}
+    told = json.loads(talk.reply(json.dumps(asked)))
+    assert told["message"].endswith("nothing is deferred. Let rows be left to a person, below the goals, then add it.")
+    asked["setting"] |= {"defer": 0.2}
+    assert json.loads(talk.reply(json.dumps(asked)))["goal"]["text"] == asked["text"]
 
 
 def test_rules_look_only_at_what_is_offered():
@@ -176,6 +206,7 @@ def test_rates_of_few_rows_are_hidden_in_groups_that_are_large():
     assert all_rows["rates"]["recall"][0] == 1.0
     assert [one["rates"]["recall"] for one in groups] == [None, None]  # that of b and that of all would tell that of a
     assert all(one["rates"]["positive_rate"] for one in groups)
+    assert [one["rates"]["false_positive_rate"] for one in groups] == [None, None]  # with others it would tell recalls
 
 
 def test_cells_of_histograms_stand_for_enough_rows_and_keep_their_sum():

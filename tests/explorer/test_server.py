@@ -116,7 +116,7 @@ def test_a_socket_with_a_wrong_token_or_of_another_origin_is_refused_in_a_senten
         (json.dumps({"type": "read", "text": "recall(mail) >= 0.9"}), "'mail'"),
         (
             json.dumps({"type": "set", "setting": {"alpha": 1, "goals": [{"text": "recall(train) >= 0.9"}] * 1000}}),
-            "At most 50",
+            "At most 20",
         ),
         (json.dumps({"type": "view", "view": "rows", "setting": {"alpha": 1}}), "A view is one of curve"),
         (json.dumps({"type": "export", "what": "rows", "setting": {"alpha": 1}}), "What can be exported here is goals"),

@@ -13,11 +13,11 @@ class Client:
     """Reads the messages of one page and lets the worker answer them.
 
     A setting takes the place of the one before that waits; a view that of the same view. Whatever is still under way
-    for an older setting is given up.
+    for an older setting is given up. Exports, which take long, are solved in turn and written beside.
     """
 
-    def __init__(self, conversation: Conversation, worker: Worker, send: Send) -> None:
-        self._conversation, self._worker, self._send = conversation, worker, send
+    def __init__(self, conversation: Conversation, worker: Worker, writer: Worker, send: Send) -> None:
+        self._conversation, self._worker, self._writer, self._send = conversation, worker, writer, send
         self._rate = Rate(PER_SECOND, BURST)
         self._waiting: dict[str, Job] = {}
         self._exports: list[Job] = []  # nothing makes them stale
@@ -44,13 +44,14 @@ class Client:
             if len(self._exports) >= MOST_EXPORTS:
                 self._send(refusal(message.seq, f"{MOST_EXPORTS} exports wait already: ask again when one is done."))
             else:
-                self._exports.append(self._submitted(message))
+                self._exports.append(self._submitted(message, later=self._writer))
             return
         self._replace(message)
         self._waiting[_name(message)] = self._submitted(message)
 
-    def _submitted(self, message: Message) -> Job:
-        return self._worker.submit(self._conversation.replies(message), self._send, urgent=message.is_urgent)
+    def _submitted(self, message: Message, later: Worker | None = None) -> Job:
+        steps = self._conversation.replies(message)
+        return self._worker.submit(steps, self._send, urgent=message.is_urgent, later=later)
 
     def _replace(self, message: Message) -> None:
         """Give up what a newer message makes stale: with another setting everything but exports."""

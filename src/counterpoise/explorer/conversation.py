@@ -3,7 +3,7 @@
     {"type": "set", "seq": 7, "setting": {...}, "exact": false}        -> {"type": "answer", "seq": 7, "kind": ...}
     {"type": "conflict", "seq": 7, "setting": {...}}                   -> {"type": "answer", "seq": 7, "kind": ...}
     {"type": "view", "seq": 7, "view": "curve", "setting": {...}}      -> {"type": "view", "seq": 7, "view": ..., ...}
-    {"type": "read", "seq": 7, "text": "recall(train) >= 0.9"}         -> {"type": "read", "seq": 7, "goal": ...}
+    {"type": "read", "seq": 7, "text": "recall(train) >= 0.9", ...}    -> {"type": "read", "seq": 7, "goal": ...}
     {"type": "export", "seq": 7, "what": "goals", "setting": {...}}    -> {"type": "export", "seq": 7, ...}
 
 What cannot be done is answered by ``{"type": "refused", "seq": 7, "message": ...}``, a sentence.
@@ -15,10 +15,11 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from counterpoise.explorer.description import describe
-from counterpoise.explorer.exports import Exporter
+from counterpoise.explorer.exports import GOALS, Exporter
 from counterpoise.explorer.log import LOG
-from counterpoise.explorer.session import Session, spelled
+from counterpoise.explorer.session import Session
 from counterpoise.explorer.setting import Setting, check_bound, field_of, read_goal
+from counterpoise.explorer.telling import spelled
 from counterpoise.explorer.views import steps
 
 MOST_BYTES = 65_536  # of a message
@@ -95,7 +96,8 @@ class Conversation:
     def _steps(self, message: Message) -> Iterator[dict[str, Any] | None]:
         words, seq = message.words, message.seq
         if message.type == "read":
-            yield {"type": "read", "seq": seq, **self._read(words.get("text"))}
+            beside = Setting.of(words["setting"]) if "setting" in words else self.session.start
+            yield {"type": "read", "seq": seq, **self._read(words.get("text"), beside)}
             return
         setting = Setting.of(words.get("setting", {}))
         self.session.check(setting)
@@ -105,19 +107,22 @@ class Conversation:
         elif message.type == "conflict":
             yield {"type": "answer", "seq": seq, "exact": True, **self.session.conflict(setting)}
         elif message.type == "export":
+            if words.get("what") != GOALS:
+                self.session.settled(setting)
+            yield None  # the mixture is found: what writes it may be another thread
             yield {"type": "export", "seq": seq, **self.exporter.export(words.get("what"), setting)}
         else:
             view, options = words.get("view"), {name: words[name] for name in ("x", "y") if name in words}
             for found in steps(self.session, setting, str(view), **options):
                 yield None if found is None else {"type": "view", "seq": seq, "view": view, **found}
 
-    def _read(self, text: Any) -> dict[str, Any]:
-        """Return a goal as it is understood, after checking that it can be asked here."""
+    def _read(self, text: Any, beside: Setting) -> dict[str, Any]:
+        """Return a goal as it is understood, after checking that it can be asked beside those of a setting."""
         goal = read_goal(text)
         check_bound(goal)
-        self.session.few.check(goal)
+        self.session.check(beside.with_goal(goal))
         with self.session.lock:
-            self.session.state(self.session.start).program.can_hold((goal,))
+            self.session.state(beside).program.can_hold((goal,))
         return {"goal": {"text": str(goal), "bound": goal.bound, "on": True, **spelled(goal)}}
 
 

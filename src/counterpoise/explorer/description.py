@@ -3,8 +3,9 @@
 from typing import Any
 
 from counterpoise.explorer.few_rows import told_values
-from counterpoise.explorer.session import Session, spelled
+from counterpoise.explorer.session import Session
 from counterpoise.explorer.setting import MOST_COLUMNS, MOST_GOALS
+from counterpoise.explorer.telling import spelled
 from counterpoise.goals import Table
 from counterpoise.goals.catalogue import catalogue
 from counterpoise.goals.phrases import FORMS
@@ -20,6 +21,7 @@ def describe(session: Session) -> dict[str, Any]:
         "title": parts.title,
         "kind": "rules" if session.has_scores else "models",
         "decision": parts.estimator.decision,
+        "draws": parts.held_out is not None and parts.estimator.decision not in ("fixed", "vote"),
         "models": len(parts.names),
         "classes": {"positive": str(session.classes.positive), "negative": str(session.classes.negative)},
         "start": _start(session),
@@ -37,6 +39,7 @@ def describe(session: Session) -> dict[str, Any]:
         "confidence": parts.confidence,
         "notes": [*parts.notes, *_notes(session)],
         "most": {"goals": MOST_GOALS, "by": MOST_COLUMNS},
+        "least_alpha": session.least_alpha,
     }
 
 

@@ -13,12 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from counterpoise._base.types import IntArray
+from counterpoise._base.types import BoolArray, IntArray
 from counterpoise._base.words import did_you_mean
+from counterpoise.explorer.program import Tallied
 from counterpoise.explorer.setting import shape
-from counterpoise.goals import Goal, Table
+from counterpoise.goals import Goal, Rate, Table
 from counterpoise.goals.binding import Views
 from counterpoise.goals.classes import Classes
+from counterpoise.goals.expressions import Ratio
 from counterpoise.goals.phrases import MOST_GROUPS, Phrase
 from counterpoise.goals.reading import terms_of
 from counterpoise.goals.rows import Dataset
@@ -151,6 +153,17 @@ def _count(views: Views, rows: Dataset) -> int:
         return 0
 
 
+def is_of_few(goal: Goal, told: Tallied) -> bool:
+    """Tell whether a goal on ratios, such as precision, is out of few rows: how many depends on what is decided."""
+    ratios = [part.left for part in goal.parts(told.views) if isinstance(part.left, Ratio)]
+    return any(_behind(one.denominator, told) < LEAST_ROWS for one in ratios)
+
+
+def _behind(rate: Rate, told: Tallied) -> float:
+    """Return how many rows a rate counts, of the smallest of its groups."""
+    return told.value(rate) * min(_count(told.views, one.out_of) for one in rate.counted)
+
+
 def _listed(table: Table, column: str, text: str) -> str:
     """Return what was asked, and what else could be."""
     known = told_values(table, column)
@@ -180,23 +193,26 @@ def told_values(table: Table, column: str) -> list[str] | None:
     return [text for text, place in levels.place.items() if counts[place] >= LEAST_ROWS]
 
 
-def shown_groups(sizes: Sequence[float]) -> list[bool]:
+def shown_groups(sizes: Sequence[float], *others: Sequence[float]) -> list[bool]:
     """Return which groups are shown: none that is small, and so many others hidden that no small rest is left.
 
     All rows less those of the groups that are shown are the hidden ones: where these are few, the smallest other group
-    is hidden with them. Leaving them out of what all rows have would give a sum that is nowhere else.
+    is hidden with them. Leaving them out of what all rows have would give a sum that is nowhere else. The same holds
+    for other counts that numbers of a group rest on, such as its positives.
 
     Examples
     --------
     >>> from counterpoise.explorer.few_rows import shown_groups
     >>> shown_groups([400, 5, 300, 200]), shown_groups([400, 6, 7]), shown_groups([30, 20])
     ([True, False, True, False], [True, False, False], [True, True])
+    >>> shown_groups([400, 100, 300], [90, 4, 80])
+    [True, False, False]
     """
-    found = np.asarray(sizes, dtype=np.float64)
-    shown = found >= LEAST_ROWS
-    while shown.any() and 0 < found[~shown].sum() < LEAST_ROWS:
-        shown[np.where(shown, found, np.inf).argmin()] = False
-    return [bool(one) for one in shown]
+    found = np.array([sizes, *others], dtype=np.float64)
+    shown: BoolArray = np.asarray((found >= LEAST_ROWS).all(axis=0))
+    while shown.any() and any(0 < rest < LEAST_ROWS for rest in found[:, ~shown].sum(axis=1).tolist()):
+        shown[np.where(shown, found[0], np.inf).argmin()] = False
+    return [bool(one) for one in shown.tolist()]
 
 
 def spread(counts: IntArray) -> list[float]:

@@ -28,7 +28,7 @@ class ExplorerWidget(anywidget.AnyWidget):
         super().__init__()
         self._session, self._exporter = session, exporter
         conversation = Conversation(session, exporter)
-        self._client = Client(conversation, Worker(), self._tell)
+        self._client = Client(conversation, Worker(), Worker(), self._tell)
         self._hello = conversation.hello()
         self.on_msg(self._heard)
 

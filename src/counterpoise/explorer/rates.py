@@ -19,6 +19,7 @@ from counterpoise.theory.confidence import upper_share
 MOST_GROUPS = 12
 DEFERRED = "defer_rate"
 _KINDS = 12  # of rows: by label, by deployed answer, and by one of three answers
+_BY_LABEL = np.repeat(np.eye(2), _KINDS // 2, axis=0)  # which kinds of rows are negative, and which positive
 _RISK = 0.025  # of each end of an interval
 
 
@@ -35,6 +36,7 @@ class GroupRates:
         asked = {name: named(name, Dataset()) for name in (DEFERRED, *TABLED)}
         parts = {name: as_fraction(one) for name, one in asked.items() if not any(needs(one, word) for word in unknown)}
         self.fractions = {name: part for name, part in parts.items() if part is not None}
+        self._of_labels = {name for name in self.fractions if needs(asked[name], "label")}
 
     def of_decisions(self, decided: ByteArray, *, defers: bool = False) -> list[dict[str, Any]]:
         """Return the rates of each group that is large enough, with intervals where they are shares of rows."""
@@ -64,7 +66,12 @@ class GroupRates:
         """Return each group that is shown, with those of its rates behind which there are enough rows."""
         weighed, counted = (_with_all(some) for some in (counts, rows))
         fractions = {name: part for name, part in self.fractions.items() if defers or name != DEFERRED}
-        enough = {name: self._shown((counted @ part.bottom).tolist()) for name, part in fractions.items()}
+        # Of a group with few positives, rates that speak of labels would together tell how many are found.
+        by_label = (counted @ _BY_LABEL).T
+        enough = {
+            name: self._shown(self.sizes, counted @ part.bottom, *(by_label if name in self._of_labels else ()))
+            for name, part in fractions.items()
+        }
         found = []
         for place in np.flatnonzero(self._shown(self.sizes)).tolist():
             rates = {
@@ -74,10 +81,11 @@ class GroupRates:
             found.append({"group": self.names[place], "rows": self.sizes[place], "rates": rates})
         return found
 
-    def _shown(self, sizes: list[Any]) -> list[bool]:
-        """Return what is shown of all rows together, and of each group."""
-        every, *groups = sizes[: len(self.names)]
-        return [every >= LEAST_ROWS, *shown_groups(groups)]
+    def _shown(self, *counts: Any) -> list[bool]:
+        """Return what is shown of all rows together, and of each group, by counts of rows behind it."""
+        of_names = [np.asarray(some)[: len(self.names)] for some in counts]
+        every = all(some[0] >= LEAST_ROWS for some in of_names)
+        return [every, *shown_groups(*(some[1:].tolist() for some in of_names))]
 
 
 def _with_all(counts: FloatArray) -> FloatArray:

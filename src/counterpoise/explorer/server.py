@@ -65,7 +65,7 @@ def make_app(conversation: Conversation, token: str, hosts: Callable[[], tuple[s
     hosts : callable
         Returns the names with ports by which the server may be called, known once it listens.
     """
-    worker = Worker()
+    workers = Worker(), Worker()  # what pages wait for, and exports
     clients: set[Client] = set()
 
     def is_known(given: str) -> bool:
@@ -92,7 +92,7 @@ def make_app(conversation: Conversation, token: str, hosts: Callable[[], tuple[s
         else:
             await websocket.accept()  # only what comes over the socket can be shown by the page
             if len(clients) < MOST_CLIENTS:
-                await _talk(websocket, conversation, worker, clients)
+                await _talk(websocket, conversation, workers, clients)
             else:
                 await _let_go(websocket, _TRY_LATER, FULL)
 
@@ -103,18 +103,20 @@ def make_app(conversation: Conversation, token: str, hosts: Callable[[], tuple[s
         Route("/{path:path}", nothing, methods=["GET"]),
     ]
     app = Starlette(routes=routes, exception_handlers={405: _not_allowed, 404: _not_found})
-    app.state.worker, app.state.clients = worker, clients
+    app.state.workers, app.state.clients = workers, clients
     return app
 
 
-async def _talk(websocket: WebSocket, conversation: Conversation, worker: Worker, clients: set[Client]) -> None:
+async def _talk(
+    websocket: WebSocket, conversation: Conversation, workers: tuple[Worker, Worker], clients: set[Client]
+) -> None:
     """Read messages until the page leaves or is let go; answers go out in the order in which they are found."""
     loop, outgoing = asyncio.get_running_loop(), asyncio.Queue[str]()
 
     def send(text: str) -> None:
         loop.call_soon_threadsafe(outgoing.put_nowait, text)
 
-    client = Client(conversation, worker, send)
+    client = Client(conversation, *workers, send)
     clients.add(client)
     writer = asyncio.create_task(_write(websocket, outgoing))
     try:
@@ -208,7 +210,8 @@ class Serving:
         try:
             self._server.run(sockets=[self._socket])
         finally:
-            self.app.state.worker.close()
+            for worker in self.app.state.workers:
+                worker.close()
 
     def stop(self) -> None:
         """End ``run``."""

@@ -8,20 +8,27 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 
 from counterpoise._base.types import ByteArray
-from counterpoise.explorer.few_rows import HIDDEN, FewRows
+from counterpoise.explorer.few_rows import HIDDEN, LEAST_ROWS, FewRows
 from counterpoise.explorer.parts import Parts
 from counterpoise.explorer.program import DRAGGED, RELEASED, Solved, Unmet
 from counterpoise.explorer.rates import GroupRates
-from counterpoise.explorer.setting import AskedGoal, Setting, in_field, reach, shape
+from counterpoise.explorer.setting import AskedGoal, Setting, in_field, shape
 from counterpoise.explorer.state import State, check_columns, columns_of, state_of
+from counterpoise.explorer.telling import (
+    refuse_deferral_here,
+    spelled,
+    standing,
+    verdict_of,
+    ways_out,
+    why_not_least,
+)
 from counterpoise.explorer.words import number, threshold, told_apart
 from counterpoise.goals import Goal, InfeasibleGoals
-from counterpoise.goals.audit import GoalAudit, audit_prepared, confident
+from counterpoise.goals.audit import audit_prepared, confident
 from counterpoise.goals.binding import Views
 from counterpoise.goals.evaluation import Prepared
 from counterpoise.mixtures.answers import TRAIN
 from counterpoise.mixtures.choosing import Aim, as_aim
-from counterpoise.mixtures.scored import FIXED
 from counterpoise.mixtures.scores.evidence import ScoreEvidence
 from counterpoise.theory.risks import Risk
 
@@ -82,6 +89,8 @@ class Session:
         own = [one.goal for one in self.start.goals]
         self._times_asked = Counter(map(shape, own))
         self.few = FewRows(answers.tables, {} if held is None else held.tables, self.classes, own)
+        sizes = [tables[TRAIN].n_samples for tables in (answers.tables, *([] if held is None else [held.tables]))]
+        self.least_alpha = min(1.0, self.start.alpha or 1.0, LEAST_ROWS / min(sizes))
         self._unasked: dict[tuple[str, bool], str] = {}
         self.found: dict[Any, Any] = {}  # what views found once for many settings
         self._kept: OrderedDict[str, Solved] = OrderedDict()  # by the setting that rests there
@@ -176,7 +185,7 @@ class Session:
             try:
                 return self._told(self.explain(setting))
             except InfeasibleGoals as error:
-                told = {"kind": "infeasible", "setting": setting.as_words()} | _ways_out(error)
+                told = {"kind": "infeasible", "setting": setting.as_words()} | ways_out(error)
                 is_of_few = any(self.few.why(goal) for goal in setting.active)
                 return told | ({"message": _NOT_MET, "ways": []} if is_of_few else {"message": str(error)})
 
@@ -185,6 +194,11 @@ class Session:
         with in_field("alpha"):
             if setting.alpha is None and self.start.alpha is not None:
                 raise ValueError("alpha must be a number in (0, 1]: the models are chosen for a tail.")
+            if setting.alpha is not None and setting.alpha < self.least_alpha:
+                raise ValueError(
+                    f"alpha must be at least {self.least_alpha:.4g} here, got {setting.alpha:g}: a tail of fewer than "
+                    f"{LEAST_ROWS} rows would tell about single ones."
+                )
         with in_field("by"):
             if setting.by != self.start.by and (setting.by, setting.defer) not in self._states:
                 check_columns(self.parts, setting.by, dict.fromkeys([*self.columns, *self.start.by]))
@@ -196,6 +210,8 @@ class Session:
                 if asked[name] > max(self._times_asked[name], 1):
                     raise ValueError(f"The goal {one.goal} is there already, up to its bound: move that.")
                 self.few.check(one.goal)
+                if setting.defer is None:
+                    refuse_deferral_here(one.goal, can_defer=self.has_scores)
 
     def _told(self, found: Answered) -> dict[str, Any]:
         solved, state = found.solved, found.state
@@ -207,7 +223,7 @@ class Session:
             "objective": str(found.aim.objective),
             "value": number(solved.value),
             "lower": number(solved.lower),
-            "note": _why_not_least(found, self.parts.estimator),
+            "note": why_not_least(found, self.parts.estimator),
             "goals": self._goals(found, said),
             "losses": self._losses(found),
             "members": self._members(found),
@@ -225,7 +241,7 @@ class Session:
             words = {"text": str(one.goal), "bound": one.goal.bound, "on": one.on, **spelled(one.goal)}
             price, is_told = next(prices) if one.on else None, not self.few.why(one.goal)
             words["price"] = number(price) if price is not None and is_told else None
-            words["choice"] = _standing(one.goal, tallied) if is_told else {"note": HIDDEN}
+            words["choice"] = standing(one.goal, tallied) if is_told else {"note": HIDDEN}
             told.append(words | {"held_out": verdict})
         return told
 
@@ -244,7 +260,7 @@ class Session:
             places = [place for place, one in enumerate(setting.goals) if one.on is on and found[place] is None]
             listed = confident([goals[place] for place in places], self.parts.confidence)
             for place, audit in zip(places, audit_prepared(listed, prepared, quick=quick), strict=True):
-                found[place] = _verdict(audit)
+                found[place] = verdict_of(audit)
         for one, judged, words in zip(setting.goals, goals, found, strict=True):
             if judged.bound != one.goal.bound and words["note"] != HIDDEN:
                 words["note"] = f"{words['note']} (of {judged.bound:g}, as the goals file asks)".strip()
@@ -323,20 +339,6 @@ class Session:
         return told
 
 
-def _why_not_least(found: Answered, model: Any) -> str:
-    """Return why what is made small is not as small as a mixture could make it; nothing where it is."""
-    solved, objective = found.solved, found.aim.objective
-    more = solved.value - solved.lower
-    if not more > RELEASED:
-        return ""
-    if model.decision == FIXED and solved.mixture.size == 1:
-        return f"One rule decides, without draws: it is within {more:.2g} of the best mixture."
-    is_mean = isinstance(objective, Risk) and objective.tail_fraction == 1.0
-    if is_mean and not found.aim.goals and getattr(model, "_prefers_usual", False):
-        return f"Plain training is kept: it is within {more:.2g} of the best, and no other threshold is surely better."
-    return ""
-
-
 def start_of(parts: Parts) -> Setting:
     """Return what the model was chosen for."""
     estimator = parts.estimator
@@ -345,34 +347,3 @@ def start_of(parts: Parts) -> Setting:
     by = estimator.groups_.by if isinstance(parts.evidence, ScoreEvidence) else ()
     goals = tuple(AskedGoal(goal) for goal in estimator.goals_)
     return Setting(alpha, getattr(estimator, "budget", None), goals, tuple(by), getattr(estimator, "defer_cost", None))
-
-
-def spelled(goal: Goal) -> dict[str, Any]:
-    """Return the two sides of a goal as texts, and between what its bound can move."""
-    low, high = reach(goal)
-    words = {"left": str(goal.left), "sense": goal.sense, "right": str(goal.right)}
-    return words | {"low": number(low), "high": number(high)}
-
-
-def _standing(goal: Goal, prepared: Any) -> dict[str, Any]:
-    try:
-        check = goal.at(prepared)
-    except ValueError as error:
-        return {"note": str(error)}
-    told = {"value": number(check.value), "bound": number(check.bound), "holds": bool(check.holds)}
-    return told | ({"worst": check.worst} if check.worst else {})
-
-
-def _verdict(one: GoalAudit) -> dict[str, Any]:
-    words: dict[str, Any] = {name: number(getattr(one, name)) for name in ("estimate", "low", "high")}
-    words |= {"verdict": one.verdict, "rows": sum(count for _, count in one.counts), "note": one.note}
-    return words
-
-
-def _ways_out(error: InfeasibleGoals) -> dict[str, Any]:
-    """Return the goals that conflict, and each set of bounds that would do."""
-    ways = [
-        [{"goal": str(old), "instead": str(new), "bound": new.bound} for old, new in way.items()]
-        for way in error.ways_out
-    ]
-    return {"conflict": [str(goal) for goal in error.conflict], "ways": ways}

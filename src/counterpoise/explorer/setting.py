@@ -4,7 +4,7 @@ import json
 import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -15,7 +15,7 @@ from counterpoise.mixtures.scores.groups import as_columns
 from counterpoise.solvers.result import FEASIBLE
 from counterpoise.theory.confidence import Bounds
 
-MOST_GOALS = 50
+MOST_GOALS = 20
 MOST_CHARACTERS = 2000  # of the text of a goal
 MOST_COLUMNS = 3  # that rules may look at together
 _MOST_KNOWN = 1000  # goals whose reach is known
@@ -86,6 +86,10 @@ class Setting:
             with in_field(field):
                 found[field] = _READ[field](value)
         return cls(**found)
+
+    def with_goal(self, goal: Goal) -> "Setting":
+        """Return the same with a goal more."""
+        return replace(self, goals=(*self.goals, AskedGoal(goal)))
 
     def as_words(self) -> dict[str, Any]:
         """Return the same as plain values."""

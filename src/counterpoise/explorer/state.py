@@ -96,7 +96,18 @@ def columns_of(parts: Parts) -> list[str]:
     tables = [parts.evidence.answers.tables[TRAIN], *([] if parts.held_out is None else [parts.held_out.tables[TRAIN]])]
     few = [name for name in tables[0].sensitive_columns if 1 < len(told_values(tables[0], name) or ()) <= MOST_GROUPS]
     few = [name for name in few if all(name in table.columns for table in tables)]
-    return [*few, *(["baseline"] if all(table.baseline is not None for table in tables) else [])]
+    if all(table.baseline is not None for table in tables):
+        few.append("baseline")
+    return [name for name in few if _makes_groups(parts, name)]
+
+
+def _makes_groups(parts: Parts, name: str) -> bool:
+    """Tell whether a column alone makes groups that rules can look at."""
+    try:
+        groups_of(parts, (name,))
+    except ValueError:
+        return False
+    return True
 
 
 def check_columns(parts: Parts, by: tuple[str, ...], offered: Iterable[str]) -> None:

@@ -10,7 +10,6 @@ import numpy as np
 
 from counterpoise.explorer.assets import asset
 from counterpoise.explorer.description import describe
-from counterpoise.explorer.few_rows import LEAST_ROWS
 from counterpoise.explorer.session import Session
 from counterpoise.explorer.setting import AskedGoal, Setting
 from counterpoise.explorer.told import curve
@@ -132,7 +131,7 @@ def _views(session: Session, setting: Setting) -> dict[str, Any]:
     found = session.recent(setting)
     rows = "chosen_on" if session.parts.held_out is None else "held_out"
     own = getattr(found.state, rows)[TRAIN]
-    tails = _CURVE[_CURVE * own.labels.is_positive.size >= LEAST_ROWS]
+    tails = _CURVE[session.least_alpha <= _CURVE]
     lines = {"mixture": found.solved, "plain": found.state.usual}
     points = {"alphas": numbers(tails), "best": [], "rows": rows}
     points |= {name: numbers(curve(own, solved, tails)) for name, solved in lines.items()}

@@ -3,14 +3,15 @@
 Each is a list of steps, so that whoever computes them can turn to a newer setting in between.
 """
 
+import math
 from collections.abc import Generator, Iterator
 from contextlib import suppress
 from typing import Any, TypeAlias, TypeVar, cast
 
 import numpy as np
 
-from counterpoise.explorer.few_rows import HIDDEN
-from counterpoise.explorer.program import DRAGGED, Program, Unmet
+from counterpoise.explorer.few_rows import HIDDEN, is_of_few
+from counterpoise.explorer.program import DRAGGED, RELEASED, Program, Unmet
 from counterpoise.explorer.session import Answered, Session
 from counterpoise.explorer.setting import AskedGoal, Setting, reach, shape
 from counterpoise.explorer.told import ToldRows, curve
@@ -70,9 +71,10 @@ def _curve(session: Session, setting: Setting) -> Iterator[dict[str, Any] | None
     rows = "chosen_on" if session.parts.held_out is None else "held_out"
     told = getattr(found.state, rows)[TRAIN]
     yield None
-    lines: dict[str, Any] = {"alphas": numbers(_ALPHAS), "mixture": numbers(curve(told, found.solved, _ALPHAS))}
+    tails = _ALPHAS[session.least_alpha <= _ALPHAS]
+    lines: dict[str, Any] = {"alphas": numbers(tails), "mixture": numbers(curve(told, found.solved, tails))}
     yield None
-    lines |= {"plain": numbers(curve(told, found.state.usual, _ALPHAS)), "best": [], "rows": rows}
+    lines |= {"plain": numbers(curve(told, found.state.usual, tails)), "best": [], "rows": rows}
     if setting.alpha is not None:
         name = "best", _replaced(setting, alpha=None).written()  # the same whatever the tail at present
         lines["best"] = yield from _once(session, name, _best(session, setting, told))
@@ -82,7 +84,7 @@ def _curve(session: Session, setting: Setting) -> Iterator[dict[str, Any] | None
 def _best(session: Session, setting: Setting, told: ToldRows) -> Steps[list[Any]]:
     """Return the loss of the best mixture for each tail; from large tails to small ones, which take up their cuts."""
     points = []
-    for alpha in _SOLVED_ALPHAS[::-1].tolist():
+    for alpha in _SOLVED_ALPHAS[session.least_alpha <= _SOLVED_ALPHAS][::-1].tolist():
         yield None
         other = _solved(session, _replaced(setting, alpha=alpha))
         with session.lock:
@@ -168,27 +170,37 @@ def _free(session: Session, setting: Setting, place: int, tightest: float) -> fl
     """Return the bound from which on a goal costs nothing: its value where it is not asked for."""
     goal = setting.goals[place].goal
     try:
-        value = number(_value(session, _without(session, setting, place), goal))
+        without, is_priced = _without(session, setting, place)
+        value = number(_value(session, without, goal))
     except Unmet:
         return None
-    return None if value is None else max(value, tightest) if goal.sense == "<=" else min(value, tightest)
+    if value is None:
+        return None
+    ends = [value, tightest, *([goal.bound] if is_priced else [])]  # mixtures within the gap differ in their rates
+    return max(ends) if goal.sense == "<=" else min(ends)
 
 
-def _without(session: Session, setting: Setting, place: int) -> Answered:
-    """Return the best mixture without a goal: the present one, where the goal has no price."""
+def _without(session: Session, setting: Setting, place: int) -> tuple[Answered, bool]:
+    """Return the best mixture without a goal: the present one, where the goal has no price; and whether it has."""
+    is_priced = False
     goals = tuple(one._replace(on=one.on and other != place) for other, one in enumerate(setting.goals))
     with suppress(Unmet):
         present = _solved(session, setting)
         own = sum(one.on for one in setting.goals[:place])
-        if setting.budget is None and present.solved.prices[own] <= _NO_PRICE:  # a budget counts from the goals
-            return present
-    return _solved(session, _replaced(setting, goals=goals))
+        is_priced = bool(present.solved.prices[own] > _NO_PRICE)
+        if setting.budget is None and not is_priced:  # a budget counts from the goals
+            return present, False
+    with session.lock:  # as where a value rests: mixtures farther from the best differ visibly in their rates
+        return session.solve(_replaced(setting, goals=goals), RELEASED), is_priced
 
 
 def _value(session: Session, found: Answered, goal: Goal) -> float:
-    """Return what a goal's bound would have to be for a mixture to meet it exactly."""
+    """Return what a goal's bound would have to be for a mixture to meet it exactly; nothing where few rows count."""
     del session
-    check = goal.at(found.state.program.tallied(found.solved))  # type: ignore[arg-type]  # tells rates as those do
+    tallied = found.state.program.tallied(found.solved)
+    if is_of_few(goal, tallied):
+        return math.nan
+    check = goal.at(tallied)  # type: ignore[arg-type]  # tells rates as those do
     return check.value - (check.bound - goal.bound)
 
 
@@ -207,6 +219,8 @@ def _frontier(session: Session, setting: Setting, x: Any = None, y: Any = None) 
         yield {"points": [], "x": str(x), "y": str(y)}
         return
     loosest = _value(session, _optimum(session, _replaced(asked, goals=others), up), across)
+    if math.isnan(loosest):
+        raise ValueError(f"{across.left} is of {HIDDEN}: no frontier of it is shown.")
     points = []
     for level in _levels(across, tightest, loosest):
         yield None

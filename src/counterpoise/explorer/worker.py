@@ -1,4 +1,4 @@
-"""One thread that computes for all pages: what someone waits for with a finger on a slider comes first."""
+"""A thread that computes for all pages: what someone waits for with a finger on a slider comes first."""
 
 import heapq
 import itertools
@@ -12,8 +12,8 @@ Send = Callable[[str], None]
 class Job:
     """Something under way: whether it was given up, and whether it is over."""
 
-    def __init__(self, steps: Steps, send: Send) -> None:
-        self.steps, self.send = steps, send
+    def __init__(self, steps: Steps, send: Send, later: "Worker | None" = None) -> None:
+        self.steps, self.send, self.later = steps, send, later
         self.is_cancelled = self.is_done = False
 
     def cancel(self) -> None:
@@ -42,13 +42,14 @@ class Worker:
         self._thread = threading.Thread(target=self._run, name="counterpoise-explorer", daemon=True)
         self._thread.start()
 
-    def submit(self, steps: Steps, send: Send, *, urgent: bool) -> Job:
-        """Queue a job, and return it."""
-        job = Job(steps, send)
-        self._push(0 if urgent else 1, job)
+    def submit(self, steps: Steps, send: Send, *, urgent: bool, later: "Worker | None" = None) -> Job:
+        """Queue a job, and return it; all its steps but the first are left to another worker where one is given."""
+        job = Job(steps, send, later)
+        self.push(0 if urgent else 1, job)
         return job
 
-    def _push(self, priority: int, job: Job) -> None:
+    def push(self, priority: int, job: Job) -> None:
+        """Queue a job that may have begun elsewhere."""
         with self._ready:
             heapq.heappush(self._jobs, (priority, next(self._numbers), job))
             self._ready.notify()
@@ -69,4 +70,4 @@ class Worker:
                     return
                 priority, _, job = heapq.heappop(self._jobs)
             if job.step():
-                self._push(priority, job)
+                (job.later or self).push(priority, job)

@@ -31,7 +31,10 @@ const fewDigits = (value) => Number(Math.abs(value) < 1 ? value.toPrecision(4) :
 // a text with few digits of its numbers: a goal keeps all of them, and values in quotes are names
 const rounded = (text) => text.replace(/'(?:[^']|'')*'|\d+\.\d{5,}/g, (part) => (part[0] === "'" ? part : String(fewDigits(Number(part)))));
 function goalWords({ text, left, sense, right, bound }) {
-  if (!left) return rounded(text);
+  if (!left) { // of a link or of a step back: the text may have another bound
+    const [, sides] = /^(.*[<>]=?\s*)-?[\d.]+(?:e[-+]?\d+)?$/i.exec(text) ?? [];
+    return sides && typeof bound === "number" ? rounded(sides) + fewDigits(bound) : rounded(text);
+  }
   return `${left} ${sense} ${Number.isNaN(Number(right)) ? rounded(right) : fewDigits(bound)}`;
 }
 const percent = (value) => (value === null || value === undefined ? "–" : `${(100 * value).toFixed(1)}\u00a0%`);
@@ -174,7 +177,8 @@ function readState(transport, hello) {
   const found = attempt(() => JSON.parse(transport.readState() || "{}"), {}, "The address after # cannot be read:");
   const kept = isObject(found) ? found : {};
   if (kept !== found) problems.push("The address after # holds no setting.");
-  const { setting, axes = {}, pins = [] } = kept;
+  const { setting, axes = {}, pins = [], ...others } = kept;
+  if (Object.keys(others).length) problems.push(`The address after # has the parts setting, axes and pins; got ${clipped(Object.keys(others).join(", "))}.`);
   return {
     problems,
     setting: setting === undefined ? null
@@ -249,11 +253,14 @@ class Explorer {
     this.tell(problems, "What was shown stays.");
   }
 
+  get leastAlpha() { return Math.max(LEAST_ALPHA, this.hello.least_alpha); }
+
   tell(problems, instead = "") { this.notice.textContent = problems.length ? `${problems.join(" ")} ${instead}`.trim() : ""; }
 
   take(answer) {
     if (answer.seq < this.answered) return; // an old answer never overwrites a newer one
     this.answered = answer.seq;
+    this.isUnderstood = true; // what the link asked for
     if (this.asksForPin) { this.restored(answer.kind === "answer" ? answer : null); return; }
     if (answer.setting.goals.length === this.setting.goals.length) { // a link may leave the bound to the text of a goal
       this.setting.goals.forEach((goal, place) => { goal.bound ??= answer.setting.goals[place].bound; });
@@ -295,7 +302,7 @@ class Explorer {
     if (message.seq <= this.answered) { this.refuseView(message); return; }
     this.answered = message.seq;
     if (this.asksForPin) { this.restored(null); return; }
-    if (!this.answer && !same(plain(this.setting), plain(JSON.parse(this.start)))) { // a link nobody can answer
+    if (!this.isUnderstood && !same(plain(this.setting), plain(JSON.parse(this.start)))) { // a link nobody can answer
       this.tell([`The address asks for something that cannot be answered: ${message.message}`], "The start is shown.");
       this.move(JSON.parse(this.start));
     } else {
@@ -591,7 +598,7 @@ class Explorer {
       return el("p", {}, "Made as small as possible: ", el("code", {}, this.hello.objective));
     }
     this.alpha = this.slider("Tail", {
-      low: LEAST_ALPHA, high: 1, step: 0.002, toSlider: (one) => Math.log10(Math.max(one, LEAST_ALPHA)), values: this.transport.grid?.alphas,
+      low: this.leastAlpha, high: 1, step: 0.002, toSlider: (one) => Math.log10(Math.max(one, this.leastAlpha)), values: this.transport.grid?.alphas,
       fromSlider: (one) => Number(Math.min(10 ** one, 1).toPrecision(4)), describe: (one) => `the worst ${percent(one)} of the rows`,
       change: (alpha, exact, run) => this.change({ alpha }, exact, run),
     });
@@ -644,16 +651,18 @@ class Explorer {
 
   buildExports() {
     const names = { goals: "Goals file", model: "Model file", report: "Report" };
-    return el("div", { class: "bar", role: "group", "aria-label": "Export" }, (this.hello.exports || []).map((what) =>
-      el("button", { type: "button", onclick: () => this.export(what) }, names[what])));
+    this.exported = el("p", { role: "status", class: "muted" }); // beside the buttons, which may be far from the top
+    return el("div", {}, el("div", { class: "bar", role: "group", "aria-label": "Export" }, (this.hello.exports || []).map((what) =>
+      el("button", { type: "button", onclick: () => this.export(what) }, names[what]))), this.exported);
   }
 
   async export(what) {
-    this.say(what === "goals" ? "" : "Being written.");
+    const say = (text) => { this.exported.textContent = text; };
+    say(what === "goals" ? "" : "Being written.");
     const found = await this.request("export", { what, setting: plain(this.setting) });
-    if (found.type === "refused") this.say(found.message);
+    if (found.type === "refused") say(found.message);
     else if (found.text !== undefined) download(found.name, found.text, "text/plain");
-    else this.say(`Written where the server runs: ${found.path}`);
+    else say(`Written where the server runs: ${found.path}`);
   }
 
   buildAxes() {
@@ -708,6 +717,7 @@ class Explorer {
     const remove = isFile ? null : el("button", { type: "button", onclick: () => {
       this.change({ goals: this.setting.goals.filter((_, at) => at !== place) }, true);
       this.buildGoals();
+      (this.rows[Math.min(place, this.rows.length - 1)]?.on ?? this.buttons.undo).focus();
     } }, "Remove");
     const item = el("li", {},
       el("div", { class: "field" }, el("span", { class: "check" }, on, name), slider.exact, slider.problem),
@@ -847,7 +857,7 @@ class Explorer {
     };
     const add = async (event) => {
       event.preventDefault();
-      const read = await this.request("read", { text: input.value });
+      const read = await this.request("read", { text: input.value, setting: plain(this.setting) });
       const isThere = this.setting.goals.some((one) => one.text === read.goal?.text);
       problem.textContent = isThere ? "This goal is there already: move its bound." : read.type === "refused" ? read.message : "";
       if (problem.textContent) { input.setAttribute("aria-invalid", "true"); return; }
@@ -915,7 +925,8 @@ class Explorer {
     this.paintHistory();
     for (const name of AT_ONCE) this.note(name, "");
     const { value, lower } = this.answer;
-    this.say(`${this.answer.objective}: ${shown(value)}, at most ${shown(Math.max(value - lower, 0), 4)} above the best possible`);
+    const { alpha } = this.setting, aim = alpha === null ? this.answer.objective : alpha === 1 ? "Average loss" : `Loss of the worst ${percent(alpha)}`;
+    this.say(`${aim} where chosen: ${shown(value)}, at most ${shown(Math.max(value - lower, 0), 4)} above the best possible`);
   }
 
   paintConflict() {
@@ -925,7 +936,7 @@ class Explorer {
     this.takeRanges([]);
     this.rows.forEach((row, place) => {
       this.nameRow(row, this.setting.goals[place]);
-      row.standing.replaceChildren(el("span", { class: "muted" }, "No answer for these goals together."));
+      row.standing.replaceChildren(el("span", { class: "muted" }, kind === "refused" ? "No answer: the setting was refused." : "No answer for these goals together."));
       row.held.replaceChildren();
     });
     this.paintHistory();
@@ -946,6 +957,7 @@ class Explorer {
     });
     this.change({ goals }, true);
     this.buildGoals();
+    this.rows[goals.findIndex((goal, place) => goal.bound !== this.conflict?.setting.goals[place]?.bound)]?.slider.exact.focus();
   }
 
   paintSummary() {
@@ -955,7 +967,7 @@ class Explorer {
     const line_ = (name, mean, tail) => el("tr", {}, el("th", { scope: "row" }, name), [mean, ...(tail === undefined ? [] : [tail])].map((value) => el("td", {}, shown(value))));
     this.panels.summary.body.replaceChildren(table("Loss, as a table", head, rows.flatMap(([name, one]) => [
       line_(names[name], one.mean, one.tail), line_(`plain, ${names[name]}`, one.plain_mean, one.plain_tail)])),
-      el("p", { class: "muted" }, `Plain is the first model by itself, at its usual threshold. ${this.answer.note || ""}`));
+      el("p", { class: "muted" }, `Plain is the first model by itself, at its usual threshold. ${this.hello.draws ? "Losses are averages over draws; rates and verdicts are of the decisions drawn. " : ""}${this.answer.note || ""}`));
   }
 
   paintRates() {
@@ -1047,7 +1059,7 @@ class Explorer {
     figure.append(line(x, y, pair("plain"), "s2 dashed"), line(x, y, pair("mixture"), "s1"));
     best.filter((one) => one[1] !== null).forEach(([a, b]) => figure.append(draw("circle", { class: "f3", cx: x(a), cy: y(b), r: 3 })));
     if (this.setting.alpha !== null) {
-      figure.append(draw("line", { class: "ink", x1: x(Math.max(this.setting.alpha, LEAST_ALPHA)), x2: x(Math.max(this.setting.alpha, LEAST_ALPHA)), y1: TOP, y2: HIGH - BOTTOM }));
+      figure.append(draw("line", { class: "ink", x1: x(Math.max(this.setting.alpha, view.alphas[0])), x2: x(Math.max(this.setting.alpha, view.alphas[0])), y1: TOP, y2: HIGH - BOTTOM }));
     }
     body.replaceChildren(figure, key([["s1", "this mixture"], ["s2 dashed", "plain training"]]),
       el("p", { class: "muted" }, `${best.length ? "Dots: the mixture chosen anew for that tail. " : ""}${view.rows === "held_out" ? "Held-out rows." : "Rows of choice."}`));
