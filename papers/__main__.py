@@ -3,67 +3,58 @@
 import argparse
 import sys
 from pathlib import Path
-from types import ModuleType
-from typing import NamedTuple
 
 from counterpoise.runs import RunProgress
-from papers.boosted_cvar import experiment as boosted_cvar
-from papers.boosted_cvar import page as boosted_cvar_page
-from papers.confidence import experiment as confidence
-from papers.confidence import page as confidence_page
-from papers.dataset_constraints import experiment as dataset_constraints
-from papers.dataset_constraints import page as dataset_constraints_page
-from papers.dro_boosting import experiment as dro_boosting
-from papers.dro_boosting import page as dro_boosting_page
-from papers.inside_goals import experiment as inside_goals
-from papers.inside_goals import page as inside_goals_page
-from papers.mixture_goals import experiment as mixture_goals
-from papers.mixture_goals import page as mixture_goals_page
-from papers.risks_under_shift import experiment as risks_under_shift
-from papers.risks_under_shift import page as risks_under_shift_page
-from papers.vadaboost import experiment as vadaboost
-from papers.vadaboost import page as vadaboost_page
+from papers.boosted_cvar.page import STUDY as BOOSTED_CVAR
+from papers.comparison.page import STUDY as COMPARISON
+from papers.confidence.page import STUDY as CONFIDENCE
+from papers.dataset_constraints.page import STUDY as DATASET_CONSTRAINTS
+from papers.dro_boosting.page import STUDY as DRO_BOOSTING
+from papers.inside_goals.page import STUDY as INSIDE_GOALS
+from papers.mixture_goals.page import STUDY as MIXTURE_GOALS
+from papers.risks_under_shift.page import STUDY as RISKS_UNDER_SHIFT
+from papers.study import Study
+from papers.vadaboost.page import STUDY as VADABOOST
 
-
-class Paper(NamedTuple):
-    """What makes the table, what makes the page, and whose experiments they are."""
-
-    experiment: ModuleType
-    page: ModuleType
-    about: str
-
-
-PAPERS = {
-    "boosted-cvar": Paper(boosted_cvar, boosted_cvar_page, "Zhai, Dan, Suggala, Kolter and Ravikumar 2021"),
-    "vadaboost": Paper(vadaboost, vadaboost_page, "Shivaswamy and Jebara 2011"),
-    "dro-boosting": Paper(dro_boosting, dro_boosting_page, "Blanchet, Zhang, Kang and Hu"),
-    "dataset-constraints": Paper(
-        dataset_constraints,
-        dataset_constraints_page,
-        "Goh, Cotter, Gupta and Friedlander 2016",
-    ),
-    "confidence": Paper(confidence, confidence_page, "goals certified against a population"),
-    "mixture-goals": Paper(mixture_goals, mixture_goals_page, "twenty models on ACS Income under goals"),
-    "inside-goals": Paper(inside_goals, inside_goals_page, "frontiers of training inside goals, beside peers"),
-    "risks-under-shift": Paper(risks_under_shift, risks_under_shift_page, "one pool chosen for several risks"),
-}
+_ALL = (
+    BOOSTED_CVAR,
+    VADABOOST,
+    DRO_BOOSTING,
+    DATASET_CONSTRAINTS,
+    CONFIDENCE,
+    MIXTURE_GOALS,
+    INSIDE_GOALS,
+    RISKS_UNDER_SHIFT,
+    COMPARISON,
+)
+STUDIES = {study.name: study for study in _ALL}
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Run what the command line names, and print where its page is."""
     asked = _parser().parse_args(arguments)
-    paper = PAPERS[asked.paper]
-    known = sorted(paper.experiment.DATASETS)
-    for name in asked.datasets or ():
-        if name not in known:
-            sys.exit(f"--datasets must be among {', '.join(known)}; got {name!r}.")
-    folder = asked.output or Path("results") / asked.paper
-    folder.mkdir(parents=True, exist_ok=True)
-    given = {"n_seeds": asked.seeds, "datasets": asked.datasets, "n_jobs": asked.jobs}
-    chosen = {name: value for name, value in given.items() if value is not None}
-    table = paper.experiment.reproduce(folder, tell=_tell, **chosen)
-    print(f"page: {paper.page.write_page(table)}")
+    study, name = STUDIES[asked.study], asked.study
+    for one in asked.datasets or ():
+        if one not in study.datasets:
+            sys.exit(f"--datasets must be among {', '.join(sorted(study.datasets))}; got {one!r}.")
+    n_seeds = asked.seeds
+    if asked.quick or asked.full:
+        study, n_seeds = _variant(study, quick=asked.quick, n_seeds=n_seeds)
+        name += "-quick" if asked.quick else ""
+    table = study.run(
+        asked.output or Path("results") / name, n_seeds=n_seeds, datasets=asked.datasets, n_jobs=asked.jobs, tell=_tell
+    )
+    print(f"page: {study.write(table)}")
     return 0
+
+
+def _variant(study: Study, *, quick: bool, n_seeds: int | None) -> tuple[Study, int | None]:
+    """Return the quick form of a study, or its largest number of repeats."""
+    if quick and study.quick is not None:
+        return study.quick, n_seeds
+    if not quick and study.full_seeds is not None:
+        return study, n_seeds or study.full_seeds
+    sys.exit(f"--{'quick' if quick else 'full'} is not of {study.name}: set --seeds and --datasets instead.")
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -71,9 +62,12 @@ def _parser() -> argparse.ArgumentParser:
         prog="python -m papers",
         description="Run a paper's experiments on real data: our figures beside the published ones. A run that was "
         "stopped goes on where it was.",
-        epilog="; ".join(f"{name}: {paper.about}" for name, paper in PAPERS.items()) + ".",
+        epilog="; ".join(f"{name}: {study.about}" for name, study in STUDIES.items()) + ".",
     )
-    parser.add_argument("paper", type=_name, choices=PAPERS, help="which experiments")
+    parser.add_argument("study", type=_name, choices=STUDIES, help="which experiments")
+    size = parser.add_mutually_exclusive_group()
+    size.add_argument("--quick", action="store_true", help="minutes instead of hours, into results/PAPER-quick")
+    size.add_argument("--full", action="store_true", help="more repeats, beyond those of a plain run")
     parser.add_argument("--seeds", type=_count, help="repeats with other splits; default: as many as the paper has")
     parser.add_argument("--datasets", nargs="+", help="only these data sets; default: all that the experiment has")
     parser.add_argument("--jobs", type=_jobs, help="processes, -1 for one a processor")

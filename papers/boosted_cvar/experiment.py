@@ -14,7 +14,6 @@ Here are the tables, COMPAS with the network of the paper's Appendix B among the
 import warnings
 from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,12 +23,9 @@ from counterpoise.boosting.lpboost import LPBoostClassifier
 from counterpoise.datasets import load_dataset, split_rows
 from counterpoise.metrics import cvar_loss
 from counterpoise.mixtures.pool import failures, pool_codes
-from counterpoise.runs import Tell
 from counterpoise.runs.results import ResultRow
 from papers.arrays import AnyArray
-from papers.boosted_cvar import networks
 from papers.boosted_cvar.curves import BETA, ERROR_ALPHAS, ETA, EXPERIMENT, LP_ALPHAS, Losses, against_rounds, curves
-from papers.running import run_parts, unfinished
 
 NETWORK = "network"
 
@@ -67,70 +63,33 @@ DATASETS = (*dict.fromkeys(protocol.dataset for protocol in PROTOCOLS), *IMAGE_S
 class Repeat(NamedTuple):
     """A data set with a learner, and the seed of its split and models."""
 
-    protocol: Protocol
+    dataset: str
+    learner: str
     seed: int
 
     def __str__(self) -> str:
-        return f"{self.protocol.dataset}, {self.protocol.learner}, seed {self.seed}"
+        return f"{self.dataset}, {self.learner}, seed {self.seed}"
 
 
-def reproduce(
-    output: Path,
-    *,
-    n_seeds: int = 5,
-    datasets: Sequence[str] | None = None,
-    protocols: tuple[Protocol, ...] = PROTOCOLS,
-    n_jobs: int = 1,
-    tell: Tell = lambda _progress: None,
-) -> Path:
-    """Run what the results table does not hold yet, and return the path of the table.
-
-    The network runs where torch is installed. Images are boosted where they and a CUDA device are there; the table
-    ``networks.csv`` is made of their kept losses in ``output``, from here or elsewhere.
-
-    Parameters
-    ----------
-    output : Path
-        Folder for ``results.csv``; rows are appended after every data set, learner and seed, so a killed run goes on
-        where it was.
-    n_seeds : int, default=5
-        Repeats with other splits and seeds.
-    datasets : sequence of str
-        Those of the protocols' data sets to run; all by default.
-    protocols : tuple of Protocol
-        Data sets and learners.
-    n_jobs : int, default=1
-        Processes. Learners use all processors on data of this size, so more than one gains little.
-    tell : callable
-        Told how far it is.
-
-    Returns
-    -------
-    Path
-    """
-    table = output / "results.csv"
-    chosen = [one for one in protocols if datasets is None or one.dataset in datasets]
-    if find_spec("torch") is None:
-        chosen = [one for one in chosen if one.learner != NETWORK]
-    wanted = [Repeat(one, seed) for one in chosen for seed in range(n_seeds)]
-    left = unfinished(
-        wanted,
-        table,
-        ("dataset", "learner", "seed"),
-        key=lambda part: (part.protocol.dataset, part.protocol.learner, part.seed),
-    )
-    run_parts(left, measure, table, n_jobs=n_jobs, tell=tell)
-    image_sets = [name for name in IMAGE_SETS if datasets is None or name in datasets]
-    networks.reproduce(output, image_sets, n_seeds=n_seeds, tell=tell)
-    return table
+def wanted(datasets: Sequence[str], n_seeds: int, protocols: tuple[Protocol, ...] = PROTOCOLS) -> list[Repeat]:
+    """Return the repeats of the tables; the network's only where torch is installed."""
+    has_torch = find_spec("torch") is not None
+    chosen = [one for one in protocols if one.dataset in datasets and (has_torch or one.learner != NETWORK)]
+    return [Repeat(one.dataset, one.learner, seed) for one in chosen for seed in range(n_seeds)]
 
 
-def measure(repeat: Repeat) -> list[ResultRow]:
+def protocol_of(repeat: Repeat, protocols: tuple[Protocol, ...] = PROTOCOLS) -> Protocol:
+    """Return the protocol of a repeat."""
+    (protocol,) = (one for one in protocols if (one.dataset, one.learner) == repeat[:2])
+    return protocol
+
+
+def measure(repeat: Repeat, protocols: tuple[Protocol, ...] = PROTOCOLS) -> list[ResultRow]:
     """Return all measurements of one data set, learner and seed."""
-    data = load_dataset(repeat.protocol.dataset)
+    protocol = protocol_of(repeat, protocols)
     with warnings.catch_warnings():  # as in the paper, a learner stops after so many steps, converged or not
         warnings.filterwarnings("ignore", "lbfgs failed to converge")
-        return list(run_once(repeat.protocol, data, repeat.seed))
+        return list(run_once(protocol, load_dataset(protocol.dataset), repeat.seed))
 
 
 def run_once(protocol: Protocol, data: Any, seed: int) -> Iterator[ResultRow]:

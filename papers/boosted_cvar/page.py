@@ -2,19 +2,24 @@
 
 import math
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from counterpoise.runs import Tell
 from counterpoise.runs.results import Average, ResultRow, ResultsTable, read_rows, summarize
+from papers.boosted_cvar import networks
 from papers.boosted_cvar import pattern as boosted_cvar_pattern
 from papers.boosted_cvar.curves import LP_ALPHAS, METHODS, ROUND_ALPHAS
+from papers.boosted_cvar.experiment import DATASETS, IMAGE_SETS, measure, wanted
 from papers.boosted_cvar.losses import TRAINING, WARM_UP, WEIGHING
 from papers.boosted_cvar.pattern import Pattern, in_short, means_over_seeds, pattern_of
 from papers.boosted_cvar.steps import section as step_section
 from papers.drawing import panels, picture
 from papers.markdown import markdown_table
+from papers.study import Study
 
 SHOWN_ALPHAS = (0.02, 0.05, 0.1, 0.2, 0.3, 0.5)
 IMAGE_ALPHAS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
@@ -23,25 +28,38 @@ _COMMAND = "python -m papers boosted-cvar"
 _SECONDS, _MANY = (WARM_UP, TRAINING, WEIGHING), 30  # models, for which the paper compares times
 
 
-def write_page(table: Path) -> Path:
-    """Write the figures and ``README.md`` beside the results table, and return the page's path.
+class WithImages(Study):
+    """The tables, and beside them images, where a CUDA device and the images are there or their losses were kept."""
 
-    Images are shown where ``networks.csv`` is there too.
-    """
-    networks = table.parent / "networks.csv"
-    tables, images = (read_rows(path) if path.exists() else ResultsTable(()) for path in (table, networks))
+    def run(
+        self,
+        folder: Path,
+        *,
+        n_seeds: int | None = None,
+        datasets: Sequence[str] | None = None,
+        n_jobs: int | None = None,
+        tell: Tell = lambda _progress: None,
+    ) -> Path:
+        """Measure the tables, boost images, and make ``networks.csv`` of the losses that are kept in the folder."""
+        table = super().run(folder, n_seeds=n_seeds, datasets=datasets, n_jobs=n_jobs, tell=tell)
+        image_sets = [name for name in IMAGE_SETS if name in (datasets or self.datasets)]
+        networks.reproduce(folder, image_sets, n_seeds=n_seeds or self.n_seeds, tell=tell)
+        return table
+
+
+def sections(tables: ResultsTable, folder: Path) -> list[str]:
+    """Return the paragraphs of the page, with the images of ``networks.csv``, and leave its figures in the folder."""
+    kept = folder / "networks.csv"
+    images = read_rows(kept) if kept.exists() else ResultsTable(())
     patterns = [_pattern(rows, *pair) for rows in (tables, images) for pair in _pairs(rows)]
-    parts = [_head(patterns, tables), *_figures(tables, table.parent)]
+    parts = [_head(patterns, tables), *_figures(tables, folder)]
     if patterns:
         parts.append(boosted_cvar_pattern.table(patterns))
     parts += [_section(tables, *pair) for pair in _pairs(tables)]
-    steps = table.parent / "steps.csv"
+    steps = folder / "steps.csv"
     if steps.exists():
         parts.append(step_section(read_rows(steps)))
-    parts += _image_parts(images, table.parent)
-    page = table.parent / "README.md"
-    page.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
-    return page
+    return [*parts, *_image_parts(images, folder)]
 
 
 def _pairs(rows: ResultsTable) -> list[tuple[str, str]]:
@@ -307,3 +325,14 @@ def _round_panel(place: Any, rows: ResultsTable, dataset: str, learner: str) -> 
         counts = sorted(means)
         place.plot(counts, [np.mean(means[count]) for count in counts], marker=marker, label=f"alpha {alpha:g}")
     place.set_xlabel("base models")
+
+
+STUDY = WithImages(
+    "boosted-cvar",
+    "Zhai, Dan, Suggala, Kolter and Ravikumar 2021",
+    wanted,
+    measure,
+    sections,
+    DATASETS,
+    n_seeds=5,
+)

@@ -23,9 +23,17 @@ from counterpoise.runs import RunProgress, Tell
 from counterpoise.runs.results import ResultRow, ResultsTable
 from counterpoise.solvers import minimize_cvar
 from papers.boosted_cvar.curves import ETA, EXPERIMENT, Losses
-from papers.boosted_cvar.experiment import PROTOCOLS, Repeat, as_features, make_learner, split_parts
+from papers.boosted_cvar.experiment import (
+    PROTOCOLS,
+    Protocol,
+    Repeat,
+    as_features,
+    make_learner,
+    protocol_of,
+    split_parts,
+)
 from papers.markdown import markdown_table
-from papers.running import run_parts, unfinished
+from papers.study import measure_left
 
 CONSTANT, ADAPTIVE = f"eta = {ETA:g}", "AdaBoost's step"
 STEPS: dict[str, Rule] = {CONSTANT: hedge(ETA), ADAPTIVE: adaptive_hedge()}
@@ -35,15 +43,14 @@ ALPHAS = (0.02, 0.05, 0.1, 0.2, 0.3, 0.5)
 CHOSEN = [one for one in PROTOCOLS if one.dataset in ("adult", "compas") and one.learner != "network"]
 
 
-def boosted_losses(repeat: Repeat, data: Any, rule: Rule) -> Losses:
+def boosted_losses(protocol: Protocol, seed: int, data: Any, rule: Rule) -> Losses:
     """Return the losses of models boosted by a rule, where a mixture is chosen and where it is judged."""
-    protocol = repeat.protocol
-    parts = split_parts(protocol, data.y, repeat.seed)
+    parts = split_parts(protocol, data.y, seed)
     train, chosen, test = parts[0], parts[-2], parts[-1]
     X = as_features(protocol.learner, data, train)
     classes, codes = np.unique(data.y, return_inverse=True)
     learner = make_learner(protocol.learner, data.categorical)
-    seeds = np.random.SeedSequence(repeat.seed).generate_state(protocol.n_rounds + 1) >> np.uint32(1)
+    seeds = np.random.SeedSequence(seed).generate_state(protocol.n_rounds + 1) >> np.uint32(1)
     fit = make_fit(learner, X[train], codes[train], classes, lambda number: int(seeds[number]))
     history = History(np.full(train.size, 1 / train.size), protocol.n_rounds)
     boost(fit, history, reweigh=rule, stop=lambda *_: False, n_rounds=protocol.n_rounds)
@@ -54,25 +61,25 @@ def boosted_losses(repeat: Repeat, data: Any, rule: Rule) -> Losses:
 
 def measure(repeat: Repeat) -> list[ResultRow]:
     """Return the test CVaR of both steps, of the best mixture and of the average."""
-    return list(measured(repeat, load_dataset(repeat.protocol.dataset)))
+    return list(measured(protocol_of(repeat), repeat.seed, load_dataset(repeat.dataset)))
 
 
-def measured(repeat: Repeat, data: Any) -> Iterator[ResultRow]:
+def measured(protocol: Protocol, seed: int, data: Any) -> Iterator[ResultRow]:
     """Yield the same, given the data."""
     with warnings.catch_warnings():  # as in the paper, a learner stops after so many steps, converged or not
         warnings.filterwarnings("ignore", "lbfgs failed to converge")
         for name, rule in STEPS.items():
-            yield from _rows(repeat, name, boosted_losses(repeat, data, rule))
+            yield from _rows(protocol, seed, name, boosted_losses(protocol, seed, data, rule))
 
 
-def _rows(repeat: Repeat, step: str, losses: Losses) -> Iterator[ResultRow]:
+def _rows(protocol: Protocol, seed: int, step: str, losses: Losses) -> Iterator[ResultRow]:
     n_models = losses.judged_on.shape[1]
     for alpha in ALPHAS:
         mixtures = (minimize_cvar(losses.chosen_on, alpha).mixture, np.full(n_models, 1 / n_models))
         for name, mixture in zip(MIXTURES, mixtures, strict=True):
             value = cvar_loss(losses.judged_on, alpha, mixture=mixture)
             yield ResultRow(
-                EXPERIMENT, repeat.protocol.dataset, repeat.protocol.learner, f"{name}, {step}", repeat.seed, alpha,
+                EXPERIMENT, protocol.dataset, protocol.learner, f"{name}, {step}", seed, alpha,
                 "cvar", "test", float(value), f"T={n_models}",
             )  # fmt: skip
 
@@ -103,12 +110,8 @@ seed, with their standard error. Made by `python -m papers.boosted_cvar.steps`; 
 
 def reproduce(output: Path, *, n_seeds: int = 5, tell: Tell = lambda _progress: None) -> Path:
     """Run what ``steps.csv`` in the folder does not hold yet, and return its path."""
-    table = output / "steps.csv"
-    wanted = [Repeat(protocol, seed) for protocol in CHOSEN for seed in range(n_seeds)]
-    columns = ("dataset", "learner", "seed")
-    left = unfinished(wanted, table, columns, key=lambda one: (one.protocol.dataset, one.protocol.learner, one.seed))
-    run_parts(left, measure, table, tell=tell)
-    return table
+    wanted = [Repeat(one.dataset, one.learner, seed) for one in CHOSEN for seed in range(n_seeds)]
+    return measure_left(wanted, measure, output / "steps.csv", tell=tell)
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -21,7 +21,6 @@ from counterpoise.goals import Goal, Table, as_goals, bind
 from counterpoise.goals.audit import audit, tightened
 from counterpoise.runs.results import ResultRow
 from papers.arrays import AnyArray, FloatArray, IntArray
-from papers.running import Experiment
 
 EXPERIMENT = "confidence"
 DATASETS = ("adult",)
@@ -206,6 +205,3 @@ def _population(name: str) -> Population:
     )
     hours = np.asarray(data.X)[:, list(data.feature_names).index("hours-per-week")].astype(np.float64)
     return Population(encode.fit_transform(data.X), data.y, np.asarray(data.sensitive["sex"]), hours)
-
-
-reproduce = Experiment(wanted, measure, DATASETS, n_seeds=30)

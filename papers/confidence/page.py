@@ -2,12 +2,13 @@
 
 from pathlib import Path
 
-from counterpoise.runs.results import ResultsTable, read_rows
+from counterpoise.runs.results import ResultsTable
 from papers.confidence.experiment import (
     CASES,
     CERTIFIED,
     CERTIFIED_AND_VIOLATED,
     CONFIDENCE,
+    DATASETS,
     MET_AND_VIOLATED,
     N_CERTIFY,
     N_CHOOSE,
@@ -16,8 +17,11 @@ from papers.confidence.experiment import (
     SPLITS_IN_BLOCK,
     TIGHTENED,
     VIOLATED,
+    measure,
+    wanted,
 )
 from papers.markdown import markdown_table
+from papers.study import Study
 
 _COMMAND = "python -m papers confidence --output docs/results/confidence"
 _COLUMNS = (
@@ -31,12 +35,9 @@ _COLUMNS = (
 )
 
 
-def write_page(table: Path) -> Path:
-    """Write ``README.md`` beside the results table, and return its path."""
-    rows = read_rows(table)
-    page = table.parent / "README.md"
-    page.write_text("\n\n".join([_head(rows), _table(rows), _cases()]) + "\n", encoding="utf-8")
-    return page
+def sections(rows: ResultsTable, _folder: Path) -> list[str]:
+    """Return the paragraphs of the page."""
+    return [_head(rows), _table(rows), _cases()]
 
 
 def _n_splits(rows: ResultsTable) -> int:
@@ -71,3 +72,6 @@ def _cases() -> str:
     lines = ["The goals; where there are two, both must be certified, with half of the risk each:", ""]
     lines += [f"- {case.name}: {' and '.join(f'`{goal}`' for goal in case.goals)}" for case in CASES]
     return "\n".join(lines)
+
+
+STUDY = Study("confidence", "goals certified against a population", wanted, measure, sections, DATASETS, n_seeds=30)

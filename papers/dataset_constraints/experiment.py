@@ -36,7 +36,6 @@ from papers.dataset_constraints.baselines import (
     shift_bias,
     zafar_svm,
 )
-from papers.running import Experiment
 
 EXPERIMENT = "dataset-constraints"
 FAIRNESS, CHURN = "a9a", "acs-income"
@@ -287,6 +286,3 @@ def _row(
     learner: str = "linear",
 ) -> ResultRow:
     return ResultRow(EXPERIMENT, dataset, learner, method, seed, None, quantity, split, float(value), settings)
-
-
-reproduce = Experiment(wanted, measure, DATASETS, n_seeds=6, n_jobs=-1)

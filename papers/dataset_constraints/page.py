@@ -10,6 +10,7 @@ from counterpoise.runs.results import ResultRow, ResultsTable, read_rows, summar
 from papers.arrays import FloatArray
 from papers.dataset_constraints.experiment import (
     CHURN,
+    DATASETS,
     DEPLOYED,
     FAIRNESS,
     MAJORIZATIONS,
@@ -27,10 +28,13 @@ from papers.dataset_constraints.experiment import (
     THRESHOLDED,
     WEAK,
     ZAFAR,
+    measure,
+    wanted,
 )
 from papers.dataset_constraints.zafar_forms import section as zafar_section
 from papers.drawing import panels, picture
 from papers.markdown import markdown_table
+from papers.study import Study
 
 _COMMAND = "python -m papers dataset-constraints --output docs/results/dataset_constraints"
 _OURS = (THRESHOLDED, RANDOMIZED)
@@ -67,23 +71,20 @@ class Curve(NamedTuple):
         return self.values[quantity, split]
 
 
-def write_page(table: Path) -> Path:
-    """Write the figures and ``README.md`` beside the results table, and return the page's path."""
-    rows = read_rows(table)
-    sections = [_HEAD]
+def sections(rows: ResultsTable, folder: Path) -> list[str]:
+    """Return the paragraphs of the page, and leave its figures in the folder."""
+    found = [_HEAD]
     for dataset, write, draw, name in (
         (FAIRNESS, _fairness, draw_fairness, "fairness.png"),
         (CHURN, _churn, draw_churn, "churn.png"),
     ):
         if len(rows.where(dataset=dataset)):
-            draw(rows).savefig(table.parent / name, dpi=110)
-            sections += write(rows)
-    ramps = table.parent / "zafar_ramp.csv"
+            draw(rows).savefig(folder / name, dpi=110)
+            found += write(rows)
+    ramps = folder / "zafar_ramp.csv"
     if ramps.exists():
-        sections.append(zafar_section(read_rows(ramps), rows))
-    page = table.parent / "README.md"
-    page.write_text("\n\n".join(sections) + "\n", encoding="utf-8")
-    return page
+        found.append(zafar_section(read_rows(ramps), rows))
+    return found
 
 
 _HEAD = f"""# Satisfying Real-world Goals with Dataset Constraints: Figures 2 and 3
@@ -358,3 +359,15 @@ def _share_limits(*axes: Any) -> None:
     limits = np.array([axis.get_ylim() for axis in axes])
     for axis in axes:
         axis.set_ylim(limits[:, 0].min(), limits[:, 1].max())
+
+
+STUDY = Study(
+    "dataset-constraints",
+    "Goh, Cotter, Gupta and Friedlander 2016",
+    wanted,
+    measure,
+    sections,
+    DATASETS,
+    n_seeds=6,
+    n_jobs=-1,
+)

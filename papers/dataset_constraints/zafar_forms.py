@@ -24,7 +24,7 @@ from papers.dataset_constraints.experiment import (
     fairness_split,
 )
 from papers.markdown import markdown_table
-from papers.running import run_parts, unfinished
+from papers.study import measure_left
 
 RAMP = "Zafar et al., ramp"
 LEARNER = next(name for name, strength in STRENGTHS.items() if strength is None)  # regularized by 1/n, as the paper
@@ -89,10 +89,7 @@ rows of {n_splits} splits. Made by `python -m papers.dataset_constraints.zafar_f
 
 def reproduce(output: Path, *, n_seeds: int = 5, tell: Tell = lambda _progress: None) -> Path:
     """Run what ``zafar_ramp.csv`` in the folder does not hold yet, and return its path."""
-    table = output / "zafar_ramp.csv"
-    left = unfinished([Split(seed) for seed in range(n_seeds)], table, Split._fields)
-    run_parts(left, measure, table, tell=tell)
-    return table
+    return measure_left([Split(seed) for seed in range(n_seeds)], measure, output / "zafar_ramp.csv", tell=tell)
 
 
 def main(arguments: Sequence[str]) -> int:

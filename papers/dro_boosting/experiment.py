@@ -30,7 +30,6 @@ from counterpoise.theory.guarantees import calibrated_radius
 from counterpoise.theory.losses import exponential
 from papers.arrays import AnyArray, FloatArray
 from papers.dro_boosting.coverage import DEGREES, N_SAMPLES, coverage
-from papers.running import Experiment
 
 EXPERIMENT = "dro-boosting"
 CREDIT, SHIFT, SIMULATION = "credit-default", "acs-income", "simulation"
@@ -200,6 +199,3 @@ def simulation(seed: int) -> Iterator[ResultRow]:
 def _row(dataset: str, method: str, seed: int, quantity: str, split: str, value: float, settings: str) -> ResultRow:
     learner = "linear" if dataset == SIMULATION else "tree"
     return ResultRow(EXPERIMENT, dataset, learner, method, seed, None, quantity, split, float(value), settings)
-
-
-reproduce = Experiment(wanted, measure, DATASETS, n_seeds=20)

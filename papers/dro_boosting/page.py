@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from counterpoise.runs.results import ResultRow, ResultsTable, read_rows, summarize
+from counterpoise.runs.results import ResultRow, ResultsTable, summarize
 from papers.drawing import panels, picture
 from papers.dro_boosting.coverage import DEGREES, N_SAMPLES
 from papers.dro_boosting.experiment import (
@@ -16,6 +16,7 @@ from papers.dro_boosting.experiment import (
     ADABOOST_ROW,
     CONFIDENCE,
     CREDIT,
+    DATASETS,
     DEFAULT,
     DEGREES_OF_FREEDOM,
     DEPTH,
@@ -29,9 +30,12 @@ from papers.dro_boosting.experiment import (
     SHIFT_NOISES,
     SIMULATION,
     default_radius,
+    measure,
     path_settings,
+    wanted,
 )
 from papers.markdown import markdown_table
+from papers.study import Study
 
 _COMMAND = "python -m papers dro-boosting --output docs/results/dro_boosting"
 
@@ -60,23 +64,20 @@ _SIZE = (4.6, 3.4)  # of a panel of a figure, in inches
 N_LOOKED_AT = 6  # splits on which steps of 0.05, 0.1, 0.3 and 1 were compared before the default was set
 
 
-def write_page(table: Path) -> Path:
-    """Write the figures and ``README.md`` beside the results table, and return the page's path."""
-    rows = read_rows(table)
-    sections = [_HEAD]
+def sections(rows: ResultsTable, folder: Path) -> list[str]:
+    """Return the paragraphs of the page, and leave its figures in the folder."""
+    found = [_HEAD]
     if len(rows.where(dataset=CREDIT)):
-        _draw_path(rows).savefig(table.parent / "path.png", dpi=110)
+        _draw_path(rows).savefig(folder / "path.png", dpi=110)
         shown = picture("path.png", "Credit default, test rows: accuracy and exponential loss")
-        sections += [_table_1(rows), shown, _nearest(rows), _paths(rows)]
+        found += [_table_1(rows), shown, _nearest(rows), _paths(rows)]
     if len(rows.where(dataset=SHIFT)):
-        sections.append(_shift(rows))
+        found.append(_shift(rows))
     if len(rows.where(dataset=SIMULATION)):
-        _draw_coverage(rows).savefig(table.parent / "coverage.png", dpi=110)
+        _draw_coverage(rows).savefig(folder / "coverage.png", dpi=110)
         shown = picture("coverage.png", "Theorem 1: 2 n R_n of every repeat against its chi-square")
-        sections += [_coverage(rows), shown]
-    page = table.parent / "README.md"
-    page.write_text("\n\n".join(sections) + "\n", encoding="utf-8")
-    return page
+        found += [_coverage(rows), shown]
+    return found
 
 
 _HEAD = f"""# DRO-Boosting
@@ -249,3 +250,6 @@ def _draw_coverage(rows: ResultsTable) -> Any:
     axes[0].plot(expected, values, ".", markersize=3)
     axes[0].set(xlabel="quantile of chi-square", ylabel="2 n R_n")
     return figure
+
+
+STUDY = Study("dro-boosting", "Blanchet, Zhang, Kang and Hu", wanted, measure, sections, DATASETS, n_seeds=20)

@@ -39,7 +39,6 @@ from papers.inside_goals.methods import (
     inside,
     violation_of,
 )
-from papers.running import Experiment
 
 EXPERIMENT = "inside-goals"
 DATASETS = ("compas", "adult", "acs-income", "credit-default")
@@ -168,6 +167,3 @@ def _measured(answer: Answer, question: str, train: People, test: People) -> dic
     if test.deployed is not None:
         found[CHURNED] = float(np.abs(chances - test.deployed).mean())
     return found
-
-
-reproduce = Experiment(wanted, measure, DATASETS, n_seeds=4, n_jobs=2)

@@ -7,11 +7,23 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from counterpoise.runs.results import ResultsTable, read_rows
+from counterpoise.runs.results import ResultsTable
 from papers.arrays import FloatArray
 from papers.drawing import panels, picture
-from papers.inside_goals.experiment import CHURNED, ERROR, FITS, KEPT, MOST_TEST, MOST_TRAIN, SECONDS, VIOLATION
-from papers.inside_goals.frontier import Compared, Frontier, compared, interval
+from papers.frontier import Compared, Frontier, compared, interval
+from papers.inside_goals.experiment import (
+    CHURNED,
+    DATASETS,
+    ERROR,
+    FITS,
+    KEPT,
+    MOST_TEST,
+    MOST_TRAIN,
+    SECONDS,
+    VIOLATION,
+    measure,
+    wanted,
+)
 from papers.inside_goals.methods import (
     ASKED,
     BOUNDS,
@@ -28,6 +40,7 @@ from papers.inside_goals.methods import (
     WITH_CHURN,
 )
 from papers.markdown import markdown_table
+from papers.study import Study
 
 _COMMAND = "python -m papers inside-goals --output docs/results/inside_goals"
 _LEARNERS = {LINEAR: "Logistic regression", TREES: "LightGBM of 30 trees", NETWORK: "A network of two hidden layers"}
@@ -79,9 +92,8 @@ class Case(NamedTuple):
         return [method for method in _MARKS if self.bounds(method)]
 
 
-def write_page(table: Path) -> Path:
-    """Write ``README.md`` and the figures beside the results table, and return the page's path."""
-    rows, folder = read_rows(table).latest(), table.parent
+def sections(rows: ResultsTable, folder: Path) -> list[str]:
+    """Return the paragraphs of the page, and leave its figures in the folder."""
     parts = [_head(rows)]
     for learner, title in _LEARNERS.items():
         cases = list(_cases(rows.where(learner=learner)))
@@ -96,9 +108,7 @@ def write_page(table: Path) -> Path:
         ]
         parts += [_linear(stated)] if learner == LINEAR else []
         parts += [_points(stated), *_churn([case for case in cases if case.question == WITH_CHURN])]
-    page = folder / "README.md"
-    page.write_text("\n\n".join([*parts, _NETWORKS]) + "\n", encoding="utf-8")
-    return page
+    return [*parts, _NETWORKS]
 
 
 def _cases(rows: ResultsTable) -> Iterator[Case]:
@@ -278,3 +288,15 @@ def draw(cases: list[Case]) -> Any:
         axis.set(title=f"{case.dataset}, {case.question}", xlabel="test violation", ylabel="test error")
     axes[0].legend(frameon=False, fontsize="small")
     return figure
+
+
+STUDY = Study(
+    "inside-goals",
+    "frontiers of training inside goals, beside peers",
+    wanted,
+    measure,
+    sections,
+    DATASETS,
+    n_seeds=4,
+    n_jobs=2,
+)

@@ -22,7 +22,6 @@ from counterpoise.mixtures.tradeoff import tradeoff
 from counterpoise.runs.results import ResultRow
 from papers.arrays import AnyArray, FloatArray
 from papers.mixture_goals.pool import DEPLOYED, candidates
-from papers.running import Experiment
 
 EXPERIMENT = "mixture-goals"
 DATASETS = ("acs-income",)
@@ -206,6 +205,3 @@ def as_people(data: TableData) -> People:
     columns = dict(zip(data.feature_names, np.asarray(data.X).T, strict=True)) | data.sensitive
     frame = pd.DataFrame({name: columns[name] for name in (*CATEGORIES, *NUMBERS)})
     return People(frame.astype(dict.fromkeys(CATEGORIES, "category")), data.y)
-
-
-reproduce = Experiment(wanted, measure, DATASETS, n_seeds=5)

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from counterpoise.runs.results import ResultsTable, read_rows
+from counterpoise.runs.results import ResultsTable
 from papers.arrays import BoolArray, FloatArray
 from papers.drawing import panels
 from papers.markdown import markdown_table
@@ -15,6 +15,7 @@ from papers.mixture_goals.experiment import (
     CHOICE,
     CONFIDENCE,
     CVAR,
+    DATASETS,
     ERROR,
     FRONTIER,
     GOALS,
@@ -27,8 +28,11 @@ from papers.mixture_goals.experiment import (
     SINGLE,
     SIZES,
     TEST,
+    measure,
+    wanted,
 )
 from papers.mixture_goals.pool import DEPLOYED
+from papers.study import Study
 
 _COMMAND = "python -m papers mixture-goals --output docs/results/mixture_goals"
 _MET = 1e-9  # a goal missed by no more is met: sums over rows are not exact
@@ -73,14 +77,11 @@ def as_numbers(rows: ResultsTable) -> Numbers:
     return Numbers(values, models, len(seeds))
 
 
-def write_page(table: Path) -> Path:
-    """Write the figure and ``README.md`` beside the results table, and return the page's path."""
-    numbers = as_numbers(read_rows(table))
-    draw_frontier(numbers).savefig(table.parent / "frontier.png", dpi=110)
-    sections = [_head(numbers), _tails(numbers), _goals(numbers), _FIGURE, _models(numbers)]
-    page = table.parent / "README.md"
-    page.write_text("\n\n".join(sections) + "\n", encoding="utf-8")
-    return page
+def sections(rows: ResultsTable, folder: Path) -> list[str]:
+    """Return the paragraphs of the page, and leave its figure in the folder."""
+    numbers = as_numbers(rows)
+    draw_frontier(numbers).savefig(folder / "frontier.png", dpi=110)
+    return [_head(numbers), _tails(numbers), _goals(numbers), _FIGURE, _models(numbers)]
 
 
 def _head(numbers: Numbers) -> str:
@@ -245,3 +246,8 @@ def _deviation(values: FloatArray) -> FloatArray:
     """Return the standard deviation over the splits, 0 where there is one only."""
     several = values.shape[-1] > 1
     return np.asarray(values.std(axis=-1, ddof=1) if several else np.zeros(values.shape[:-1]))
+
+
+STUDY = Study(
+    "mixture-goals", "twenty models on ACS Income under goals", wanted, measure, sections, DATASETS, n_seeds=5
+)

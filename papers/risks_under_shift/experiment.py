@@ -21,7 +21,6 @@ from counterpoise.metrics import cvar_loss
 from counterpoise.runs.results import ResultRow
 from counterpoise.theory.risks import KL, CVaR, EmpiricalLikelihood, Mean, Risk
 from papers.arrays import AnyArray, BoolArray, FloatArray
-from papers.running import Experiment
 
 EXPERIMENT = "risks-under-shift"
 DATASETS = ("adult", "credit-default")
@@ -123,6 +122,3 @@ def _rows(split: Split, n_rows: int, method: str, losses: FloatArray, shifts: li
         )
         for name, value in found.items()
     ]
-
-
-reproduce = Experiment(wanted, measure, DATASETS, n_seeds=5)

@@ -4,26 +4,36 @@ from pathlib import Path
 
 import numpy as np
 
-from counterpoise.runs.results import ResultsTable, read_rows
+from counterpoise.runs.results import ResultsTable
 from papers.markdown import markdown_table
-from papers.risks_under_shift.experiment import BALL, ERROR, MEAN, N_CHOOSE, OBJECTIVES, PLAIN, SPREAD, TAIL, WORST
+from papers.risks_under_shift.experiment import (
+    BALL,
+    DATASETS,
+    ERROR,
+    MEAN,
+    N_CHOOSE,
+    OBJECTIVES,
+    PLAIN,
+    SPREAD,
+    TAIL,
+    WORST,
+    measure,
+    wanted,
+)
+from papers.study import Study
 
 _COMMAND = "python -m papers risks-under-shift --output docs/results/risks_under_shift"
 _QUANTITIES = (ERROR, SPREAD, WORST, TAIL)
 
 
-def write_page(table: Path) -> Path:
-    """Write ``README.md`` beside the results table, and return its path."""
-    rows = read_rows(table)
+def sections(rows: ResultsTable, _folder: Path) -> list[str]:
+    """Return the paragraphs of the page."""
     parts = [_head(rows)]
     for dataset in dict.fromkeys(row.dataset for row in rows):
         for n_rows in N_CHOOSE:
             found = rows.where(dataset=dataset, settings=f"chosen on {n_rows}")
             parts += [f"## {dataset}, chosen on {n_rows:,} rows", _table(found)]
-    parts.append(_verdict(rows))
-    page = table.parent / "README.md"
-    page.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
-    return page
+    return [*parts, _verdict(rows)]
 
 
 def _head(rows: ResultsTable) -> str:
@@ -70,3 +80,6 @@ def _cell(rows: ResultsTable, less: ResultsTable | None = None) -> str:
         values -= 100 * np.array([row.value for row in less])
     spread = values.std(ddof=1) / np.sqrt(values.size) if values.size > 1 else 0.0
     return f"{values.mean():{'.2f' if less is None else '+.2f'}} ± {spread:.2f}"
+
+
+STUDY = Study("risks-under-shift", "one pool chosen for several risks", wanted, measure, sections, DATASETS, n_seeds=5)

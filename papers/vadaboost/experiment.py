@@ -21,7 +21,6 @@ from counterpoise.datasets import split_rows
 from counterpoise.learners import HistogramTree, LeastErrorStump, Stump
 from counterpoise.runs.results import ResultRow
 from papers.arrays import AnyArray, FloatArray
-from papers.running import Experiment
 from papers.vadaboost.data import TASKS, Task
 
 EXPERIMENT = "vadaboost"
@@ -137,6 +136,3 @@ def _row(repeat: Repeat, method: str, quantity: str, value: float, settings: str
     return ResultRow(
         EXPERIMENT, repeat.dataset, repeat.learner, method, repeat.seed, None, quantity, "test", value, settings
     )
-
-
-reproduce = Experiment(wanted, measure, DATASETS, n_seeds=50, n_jobs=-1)

@@ -5,11 +5,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from counterpoise.runs.results import ResultsTable, read_rows
+from counterpoise.runs.results import ResultsTable
 from papers.arrays import FloatArray
 from papers.markdown import markdown_table
+from papers.study import Study
 from papers.vadaboost.data import TASKS, Task
-from papers.vadaboost.experiment import COARSE_BINS, FINE, FINE_BINS, LEARNERS, METHODS
+from papers.vadaboost.experiment import COARSE_BINS, DATASETS, FINE, FINE_BINS, LEARNERS, METHODS, measure, wanted
 from papers.vadaboost.figures import draw_bound, draw_cost
 
 _COMMAND = "python -m papers vadaboost"
@@ -39,19 +40,15 @@ class Line(NamedTuple):
         return float(self.means[self.methods.index(method)])
 
 
-def write_page(table: Path) -> Path:
-    """Write the figures and ``README.md`` beside the results table, and return the page's path."""
-    rows = read_rows(table)
+def sections(rows: ResultsTable, folder: Path) -> list[str]:
+    """Return the paragraphs of the page, and leave its figures in the folder."""
     lines = {learner: _lines(rows, learner) for learner in LEARNERS}
-    figures = [draw_bound(table.parent / "bound.png"), draw_cost(table.parent / "cost.png")]
-    sections = [_section(learner, found, rows) for learner, found in lines.items() if found]
+    figures = [draw_bound(folder / "bound.png"), draw_cost(folder / "cost.png")]
+    parts = [_section(learner, found, rows) for learner, found in lines.items() if found]
     finer = _finer_errors(rows)
     if lines["cart"]:
-        sections.append(_bins_note(finer))
-    page = table.parent / "README.md"
-    parts = [_HEAD, *sections, _notes(lines, finer), *filter(None, figures)]
-    page.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
-    return page
+        parts.append(_bins_note(finer))
+    return [_HEAD, *parts, _notes(lines, finer), *filter(None, figures)]
 
 
 _HEAD = f"""# Variance Penalizing AdaBoost: Tables 1 and 2, Figures 1 and 2
@@ -248,3 +245,6 @@ _WHY = {
         "must differ: that version has fewer, and 1,000 of them for training."
     ),
 }
+
+
+STUDY = Study("vadaboost", "Shivaswamy and Jebara 2011", wanted, measure, sections, DATASETS, n_seeds=50, n_jobs=-1)

@@ -1,6 +1,5 @@
 """Shards on Dask: workers that die, clusters without workers, workers without the package, clients that are closed."""
 
-import asyncio
 import os
 import signal
 import subprocess
@@ -8,10 +7,12 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from engines import cut, dask_client
 
 from counterpoise._base.shards import total
+from counterpoise.distributed.collections import Rows, partitions_of
 from counterpoise.distributed.dask_shards import DaskShards, Parts
 
 distributed = pytest.importorskip("distributed")
@@ -40,11 +41,9 @@ def _die(shard, pid, path):
     return shard["x"].sum()
 
 
-def _leave(shard):
-    """Close the worker, as one that needs too much memory is closed."""
+def _always_die(shard):
     if shard.number == 1:
-        worker = distributed.get_worker()
-        asyncio.run_coroutine_threadsafe(worker.close(executor_wait=False), worker.loop.asyncio_loop).result()
+        os.kill(os.getpid(), signal.SIGKILL)
 
 
 def _die_while_made(parts):
@@ -91,15 +90,12 @@ def test_a_worker_that_is_killed_while_it_makes_a_shard_is_replaced(processes, t
         assert total(shards.map(_sum)) == X.sum()
 
 
-def test_a_shard_that_always_ends_its_worker_is_given_up_with_a_sentence():
-    cluster = distributed.LocalCluster(n_workers=5, threads_per_worker=1, processes=False, **QUIET)
-    with (
-        cluster,
-        distributed.Client(cluster, set_as_default=False) as client,
-        DaskShards(cut(2, x=X), client) as shards,
-    ):
-        with pytest.raises(RuntimeError, match=r"Shard 1 was lost 3 times while it ran _leave, .*Use more workers"):
-            shards.map(_leave)
+def test_a_shard_that_always_ends_its_worker_is_given_up_with_a_sentence(processes):
+    with DaskShards(cut(2, x=X), processes) as shards:
+        with pytest.raises(
+            RuntimeError, match=r"Shard 1 was lost 3 times while it ran _always_die, .*Use more workers"
+        ):
+            shards.map(_always_die)
         assert total(shards.map(_sum)) == X.sum()
 
 
@@ -114,6 +110,20 @@ def test_rows_that_a_worker_holds_stay_there():
     ) as shards:
         assert shards.homes == [workers[1], workers[0], workers[1]]
         assert shards.map(_sum) == [3, 0, 3]
+
+
+def test_partitions_of_a_frame_that_is_held_stay_where_they_are():
+    client, workers = dask_client(), sorted(dask_client().nthreads())
+    dd = pytest.importorskip("dask.dataframe")
+    rows = pd.DataFrame({"a": X, "y": np.arange(20) % 2})
+    places = [(slice(0, 10), workers[1]), (slice(10, 20), workers[0])]
+    halves = [client.scatter(rows[place], workers=[worker]) for place, worker in places]
+    frame = dd.from_delayed([dask.delayed(half) for half in halves], meta=rows[:0], verify_meta=False)
+    frame = client.persist(frame)
+    distributed.wait(frame)
+    homes = [home for _, (home,) in sorted(client.who_has(frame).items(), key=str)]
+    with DaskShards(list(map(Parts, *partitions_of(Rows(frame, "y"), 2))), client) as shards:
+        assert shards.homes == homes
 
 
 def test_rows_that_cannot_be_computed_say_why():

@@ -6,7 +6,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from counterpoise import MixtureClassifier
-from counterpoise.distributed.files import choose_from_files
+from counterpoise.distributed.files import choose_from_files, require_room
 
 RNG = np.random.default_rng(4)
 N_ROWS = 3000
@@ -50,3 +50,8 @@ def test_models_that_only_answer_are_refused(folder):
 def test_a_column_that_is_not_in_the_files_is_named(folder):
     with pytest.raises(ValueError, match="with the column 'age'"):
         choose_from_files(MixtureClassifier([SCORER], scores=True), folder, "age")
+
+
+def test_more_than_the_disk_has_room_for_is_refused_before_it_is_written(tmp_path):
+    with pytest.raises(OSError, match=r"scores and cells of all rows take 1.07e\+09 GiB, and .* GiB are free"):
+        require_room(tmp_path, 1 << 60)

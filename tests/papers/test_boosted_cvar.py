@@ -1,5 +1,7 @@
 """The reproduction runs, can be resumed, and its page is made of its table."""
 
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +16,12 @@ from papers.boosted_cvar.pattern import in_short, pattern_of, table
 from papers.boosted_cvar.steps import ADAPTIVE, CONSTANT, MIXTURES, measured, section
 
 TINY = boosted_cvar.Protocol("toy", "tree", 6, (0.5, 0.2, 0.3), lp_alphas=(0.1,))
+TOYS = replace(
+    boosted_cvar_page.STUDY,
+    parts=partial(boosted_cvar.wanted, protocols=(TINY,)),
+    measure=partial(boosted_cvar.measure, protocols=(TINY,)),
+    datasets=("toy",),
+)
 
 
 def toy_data(_name):
@@ -41,22 +49,22 @@ def toy(monkeypatch):
 
 
 def test_a_run_writes_its_table_and_page_and_goes_on_where_it_was(toy, tmp_path):
-    table = boosted_cvar.reproduce(tmp_path, n_seeds=1, datasets=["toy"], protocols=(TINY,))
+    table = TOYS.run(tmp_path, n_seeds=1)
     first = read_rows(table).rows
-    boosted_cvar.reproduce(tmp_path, n_seeds=2, datasets=["toy"], protocols=(TINY,))
+    TOYS.run(tmp_path, n_seeds=2)
     both = read_rows(table).rows
     assert both[: len(first)] == first
     assert {row.seed for row in both} == {0, 1}
-    boosted_cvar.reproduce(tmp_path, n_seeds=2, datasets=["toy"], protocols=(TINY,))
+    TOYS.run(tmp_path, n_seeds=2)
     assert toy == ["toy", "toy"]
     assert len(read_rows(table).rows) == len(both)
-    page = boosted_cvar_page.write_page(table).read_text(encoding="utf-8")
+    page = TOYS.write(table).read_text(encoding="utf-8")
     assert "| AdaLPBoost | " in page
     assert all((tmp_path / name).stat().st_size > 5000 for name in ("cvar.png", "error.png", "rounds.png"))
 
 
 def test_measured_curves_are_what_theory_says(toy, tmp_path):
-    rows = read_rows(boosted_cvar.reproduce(tmp_path, n_seeds=1, datasets=["toy"], protocols=(TINY,)))
+    rows = read_rows(TOYS.run(tmp_path, n_seeds=1))
     assert toy == ["toy"]
     erm = {row.alpha: row.value for row in rows.where(method="ERM", quantity="cvar")}
     error = rows.where(method="ERM", quantity="error").rows[0].value
@@ -125,7 +133,7 @@ def test_an_unknown_learner_lists_the_known_ones():
 
 
 def test_both_steps_are_measured_and_differ_by_seed_and_seed():
-    rows = [row for seed in (0, 1) for row in measured(boosted_cvar.Repeat(TINY, seed), toy_data("toy"))]
+    rows = [row for seed in (0, 1) for row in measured(TINY, seed, toy_data("toy"))]
     assert {row.method for row in rows} == {f"{name}, {step}" for name in MIXTURES for step in (CONSTANT, ADAPTIVE)}
     assert all(0 <= row.value <= 1 for row in rows)
     made_up = [row._replace(value=0.25 * row.seed + (0.125 if ADAPTIVE in row.method else 0.0)) for row in rows]

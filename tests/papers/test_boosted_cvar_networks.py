@@ -8,7 +8,6 @@ import pytest
 from counterpoise.datasets import DataNotAvailable, ImageData
 from counterpoise.learners.networks import Perceptron
 from counterpoise.runs.results import append_rows, read_rows
-from papers.boosted_cvar import experiment as boosted_cvar
 from papers.boosted_cvar import image_runs
 from papers.boosted_cvar import networks as boosted_cvar_networks
 from papers.boosted_cvar import page as boosted_cvar_page
@@ -260,14 +259,14 @@ def test_the_table_and_the_page_are_made_of_kept_losses(tmp_path, monkeypatch):
     for run, kept in (made_up(), made_up(seed=1), made_up(LPBOOST, 0.1)):
         kept.write(tmp_path / run.file)
     monkeypatch.setattr(boosted_cvar_networks, "_has_cuda", lambda: False)
-    table = boosted_cvar.reproduce(tmp_path, n_seeds=1, datasets=["cifar10"])
+    table = boosted_cvar_page.STUDY.run(tmp_path, n_seeds=1, datasets=["cifar10"])
     assert not table.exists()  # no table of tabular data was asked for
-    assert "## cifar10, tiny" in boosted_cvar_page.write_page(table).read_text(encoding="utf-8")
+    assert "## cifar10, tiny" in boosted_cvar_page.STUDY.write(table).read_text(encoding="utf-8")
     rows = read_rows(tmp_path / "networks.csv")
     assert {row.method for row in rows} == set(METHODS)
     tabular = [row._replace(dataset="toy", learner="tree") for row in result_rows(made_up()[1])]
     append_rows(table, tabular)
-    page = boosted_cvar_page.write_page(table).read_text(encoding="utf-8")
+    page = boosted_cvar_page.STUDY.write(table).read_text(encoding="utf-8")
     assert "## cifar10, tiny" in page
     assert "| method | alpha 0.01 | alpha 0.02 | alpha 0.05 | alpha 0.1 | alpha 0.2 | alpha 0.5 |" in page
     assert "; Regularized LPBoost: `T=6 beta=100 " in page
@@ -281,7 +280,7 @@ def test_the_page_tells_what_training_takes_beside_erm(tmp_path):
     kept.warmup_seconds = 20.0
     kept.write(tmp_path / run.file)
     write_results(tmp_path)
-    page = boosted_cvar_page.write_page(tmp_path / "results.csv").read_text(encoding="utf-8")
+    page = boosted_cvar_page.STUDY.write(tmp_path / "results.csv").read_text(encoding="utf-8")
     assert "| cifar10 | tiny | AdaLPBoost |  | 5 | 1 | 20.0 | 2.00 | 0.50 | 4.3 |" in page  # (20 + 30 * 2.5) / 22
 
 
@@ -289,7 +288,7 @@ def test_a_page_without_kept_losses_says_how_to_make_them(tmp_path):
     table = tmp_path / "results.csv"
     append_rows(table, result_rows(made_up()[1]))
     assert write_results(tmp_path) is None
-    page = boosted_cvar_page.write_page(table).read_text(encoding="utf-8")
+    page = boosted_cvar_page.STUDY.write(table).read_text(encoding="utf-8")
     assert "No losses of networks on images were kept" in page
 
 

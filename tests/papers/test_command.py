@@ -1,12 +1,14 @@
 """``python -m papers``: what it refuses, and where results go."""
 
 import ast
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import papers
-from papers.__main__ import PAPERS, main
+from counterpoise.runs.results import COLUMNS
+from papers.__main__ import COMPARISON, STUDIES, main
 
 
 @pytest.mark.parametrize(
@@ -29,19 +31,28 @@ def test_an_unknown_data_set_leaves_no_folder_behind(tmp_path):
     assert not (tmp_path / "new").exists()
 
 
-def test_results_go_where_the_help_says(capsys, monkeypatch, tmp_path):
+@pytest.mark.parametrize(("arguments", "folder"), [([], "comparison"), (["--quick"], "comparison-quick")])
+def test_results_go_where_the_help_says(arguments, folder, capsys, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("papers.confidence.experiment.reproduce", lambda folder, **_: folder / "table")
-    monkeypatch.setattr("papers.confidence.page.write_page", lambda table: table)
-    assert main(["confidence"]) == 0
-    assert capsys.readouterr().out == "page: results/confidence/table\n"
+    small = replace(COMPARISON, parts=lambda *_: [], sections=lambda *_: ["nothing"])
+    monkeypatch.setitem(STUDIES, "comparison", replace(small, quick=small))
+    assert main(["comparison", *arguments]) == 0
+    assert capsys.readouterr().out == f"page: results/{folder}/README.md\n"
 
 
-def test_every_paper_has_what_the_command_calls():
-    for paper in PAPERS.values():
-        assert callable(paper.experiment.reproduce)
-        assert callable(paper.page.write_page)
-        assert paper.experiment.DATASETS
+def test_what_a_study_has_no_form_of_is_one_sentence():
+    with pytest.raises(SystemExit, match="--quick is not of confidence: set --seeds and --datasets instead"):
+        main(["confidence", "--quick"])
+    with pytest.raises(SystemExit, match="--full is not of confidence"):
+        main(["confidence", "--full"])
+
+
+@pytest.mark.filterwarnings("ignore:PyTorch is not installed")
+def test_every_study_has_parts_whose_fields_are_columns():
+    for study in STUDIES.values():
+        parts = study.parts(study.datasets, 2)
+        assert len(set(parts)) == len(parts) > 0
+        assert set(parts[0]._fields) <= set(COLUMNS)
 
 
 def test_the_papers_use_no_private_names():

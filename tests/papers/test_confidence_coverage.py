@@ -16,10 +16,9 @@ from papers.confidence.experiment import (
     TIGHTENED,
     VIOLATED,
     Population,
-    reproduce,
     run_split,
 )
-from papers.confidence.page import write_page
+from papers.confidence.page import STUDY
 
 N_SPLITS = 40
 CHEAP = tuple(case for case in CASES if case.name in {"recall", "precision", "recall, weighted by hours"})
@@ -50,14 +49,14 @@ def test_the_table_goes_on_where_it_was_and_becomes_a_page(tmp_path, monkeypatch
     monkeypatch.setattr(confidence_coverage, "_population", lambda _name: people())
     monkeypatch.setattr(confidence_coverage, "SPLITS_IN_BLOCK", 1)
     monkeypatch.setattr(confidence_coverage.run_split, "__kwdefaults__", {"cases": CASES, "n_rows": 600})
-    table = reproduce(tmp_path, n_seeds=1)
+    table = STUDY.run(tmp_path, n_seeds=1)
     before = read_rows(table)
-    assert reproduce(tmp_path, n_seeds=2) == table
+    assert STUDY.run(tmp_path, n_seeds=2) == table
     rows = read_rows(table)
     assert {row.seed for row in rows} == {0, 1}
     assert rows.where(seed=0) == before
     assert {row.split for row in rows} == {case.name for case in CASES}
-    page = write_page(table).read_text(encoding="utf-8")
+    page = STUDY.write(table).read_text(encoding="utf-8")
     for case in CASES:
         assert f"| {case.name} | " in page
 

@@ -80,15 +80,15 @@ def test_a_run_goes_on_where_it_was_and_writes_its_page(toys, tmp_path, monkeypa
     monkeypatch.setattr(experiment, "find_spec", without_fairlearn)
     told = []
     with pytest.warns(UserWarning, match="fairlearn is not installed"):
-        table = experiment.reproduce(tmp_path, n_seeds=1, n_jobs=1, tell=told.append)
+        table = page.STUDY.run(tmp_path, n_seeds=1, n_jobs=1, tell=told.append)
     first = table.read_bytes()
     assert [progress.part for progress in told] == ["fairness on a9a, repeat 0", "churn on acs-income, repeat 0"]
     with pytest.warns(UserWarning, match="fairlearn is not installed"):
-        experiment.reproduce(tmp_path, n_seeds=2, datasets=["a9a"], n_jobs=1)
+        page.STUDY.run(tmp_path, n_seeds=2, datasets=["a9a"], n_jobs=1)
     assert table.read_bytes().startswith(first)
     assert {row.seed for row in read_rows(table)} == {0, 1}
     assert toys == ["a9a", "acs-income", "a9a"]
-    written = page.write_page(table).read_text(encoding="utf-8")
+    written = page.STUDY.write(table).read_text(encoding="utf-8")
     assert "| ours, thresholded | kappa=0.9 | " in written
     assert "| SVM, bias shifted | regularization=0.001 | " in written
     assert "fairlearn was not installed and is left out." in written
@@ -127,7 +127,7 @@ def test_a_target_that_cannot_be_met_is_reported_with_the_nearest(toys, tmp_path
     assert [row.settings for row in nearest] == ["target=0.001"]
     assert 0.001 < nearest[0].value < 0.2
     append_rows(tmp_path / "results.csv", rows)
-    written = page.write_page(tmp_path / "results.csv").read_text(encoding="utf-8")
+    written = page.STUDY.write(tmp_path / "results.csv").read_text(encoding="utf-8")
     assert "no classifier inside the goals was found: target=0.001 in repeat 0 (nearest 0." in written
     assert "Fairness" not in written
     assert toys == ["acs-income"]

@@ -50,14 +50,14 @@ def toy(monkeypatch):
 
 @pytest.mark.filterwarnings("ignore:X does not have valid feature names")  # LightGBM names them itself
 def test_a_run_writes_its_table_and_page_and_goes_on_where_it_was(toy, tmp_path):
-    table = dro_boosting.reproduce(tmp_path, n_seeds=1)
+    table = dro_boosting_page.STUDY.run(tmp_path, n_seeds=1)
     first = read_rows(table).rows
-    dro_boosting.reproduce(tmp_path, n_seeds=2, datasets=["credit-default"])
+    dro_boosting_page.STUDY.run(tmp_path, n_seeds=2, datasets=["credit-default"])
     both = read_rows(table).rows
     assert both[: len(first)] == first
     assert toy == ["credit-default", "acs-income", "credit-default"]
     assert {row.quantity for row in both if row.dataset == "credit-default"} >= {"accuracy", "true positive rate"}
-    page = dro_boosting_page.write_page(table).read_text(encoding="utf-8")
+    page = dro_boosting_page.STUDY.write(table).read_text(encoding="utf-8")
     assert 'true positive rate (printed as "False Negative Rate")' in page
     assert "Nearest to the published test row" in page
     assert "| 0.1 | AdaBoost |" in page

@@ -1,12 +1,13 @@
 """Frontiers of training inside goals: the experiment on rows that are drawn here, its page, how frontiers compare."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from counterpoise.datasets import TableData
+from papers.frontier import Frontier, compared, interval
 from papers.inside_goals import experiment, methods, page
-from papers.inside_goals.frontier import Frontier, compared, interval
-from papers.running import Experiment
 
 pytest.importorskip("fairlearn", reason="a peer")
 
@@ -47,8 +48,8 @@ def test_the_experiment_measures_every_method_and_its_page_compares_them(tmp_pat
         methods.PLAIN,
     }
     assert methods.REDUCTION not in {row.method for row in rows[parts[1]]}  # it cannot state churn
-    reproduce = Experiment(lambda *_: parts, rows.get, ("drawn",), n_seeds=1)
-    text = page.write_page(reproduce(tmp_path)).read_text(encoding="utf-8")
+    study = replace(page.STUDY, parts=lambda *_: parts, measure=rows.get, n_jobs=1)
+    text = study.write(study.run(tmp_path)).read_text(encoding="utf-8")
     assert "| drawn | demographic parity | inside goals |" in text
     assert "| drawn | plain training |" in text
     assert (tmp_path / "linear.png").exists()

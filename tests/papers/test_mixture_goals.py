@@ -25,9 +25,8 @@ from papers.mixture_goals.experiment import (
     TEST,
     Sizes,
     as_people,
-    reproduce,
 )
-from papers.mixture_goals.page import write_page
+from papers.mixture_goals.page import STUDY
 from papers.mixture_goals.pool import DEPLOYED, SexThresholds, candidates, independence_weights
 
 pytest.importorskip("pandas", reason="the experiment trains on data frames, which need pandas")
@@ -69,7 +68,7 @@ def table(people, tmp_path_factory):
         patch.setattr(mixture_goals.run_split, "__kwdefaults__", {"sizes": SMALL})
         patch.setattr(mixture_goals_pool, "_N_TREES", 5)
         patch.setattr(mixture_goals, "PRICED_BOUNDS", mixture_goals.PRICED_BOUNDS[2::3])
-        return reproduce(folder, n_seeds=1)
+        return STUDY.run(folder, n_seeds=1)
 
 
 def value(rows, quantity, split, **where):
@@ -143,9 +142,9 @@ def test_the_page_and_its_figure_are_made_of_the_table_which_is_not_run_again(ta
     for seed in (0, 1):
         append_rows(copies, [row._replace(seed=seed) for row in read_rows(table)])
     before = copies.read_bytes()
-    assert reproduce(tmp_path, n_seeds=2) == copies
+    assert STUDY.run(tmp_path, n_seeds=2) == copies
     assert copies.read_bytes() == before
-    page = write_page(copies).read_text(encoding="utf-8")
+    page = STUDY.write(copies).read_text(encoding="utf-8")
     assert "2 random splits" in page
     for name in {row.learner for row in read_rows(table).where(method=SINGLE)}:
         assert f"| {name} | " in page

@@ -1,11 +1,12 @@
 """One pool under several risks: the experiment on rows that are drawn here, and its page."""
 
+from dataclasses import replace
+
 import numpy as np
 from sklearn.datasets import make_classification
 
 from counterpoise.datasets import TableData
 from papers.risks_under_shift import experiment, page
-from papers.running import Experiment
 
 
 def test_the_experiment_measures_every_objective_and_its_page_shows_them(tmp_path):
@@ -16,8 +17,8 @@ def test_the_experiment_measures_every_objective_and_its_page_shows_them(tmp_pat
     assert all(0 <= row.value <= 1 for row in rows)
     tails = {row.method: row.value for row in rows if row.quantity == experiment.TAIL and row.settings.endswith("2000")}
     assert tails["CVaR, alpha 0.1"] <= tails["mean"] + 0.05
-    reproduce = Experiment(experiment.wanted, lambda _split: rows, ("drawn",), n_seeds=1)
-    text = page.write_page(reproduce(tmp_path)).read_text(encoding="utf-8")
+    study = replace(page.STUDY, measure=lambda _split: rows, datasets=("drawn",), n_seeds=1)
+    text = study.write(study.run(tmp_path)).read_text(encoding="utf-8")
     assert all(f"| {name} |" in text for name in experiment.OBJECTIVES)
     assert "drawn, chosen on 300 rows" in text
 

@@ -1,5 +1,7 @@
 """The reproduction of Tables 1 and 2 runs, can be resumed, and its page is made of its table."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -8,7 +10,6 @@ from counterpoise.boosting.adaboost import AdaBoostClassifier
 from counterpoise.datasets import twonorm
 from counterpoise.learners import HistogramTree
 from counterpoise.runs.results import ResultRow, ResultsTable, read_rows
-from papers.running import run_parts
 from papers.vadaboost import experiment as vadaboost
 from papers.vadaboost import figures as vadaboost_figures
 from papers.vadaboost import page as vadaboost_page
@@ -31,17 +32,17 @@ def toys(monkeypatch):
 
 def test_a_run_goes_on_where_it_was_and_writes_its_page(toys, tmp_path):
     told = []
-    table = vadaboost.reproduce(tmp_path, n_seeds=1, datasets=toys, n_jobs=1, tell=told.append)
+    table = vadaboost_page.STUDY.run(tmp_path, n_seeds=1, datasets=toys, n_jobs=1, tell=told.append)
     first = read_rows(table).rows
     assert [progress.done for progress in told] == [1, 2, 3, 4, 5, 6]
     assert {row.method for row in first} == {*vadaboost.METHODS, "all"}
-    vadaboost.reproduce(tmp_path, n_seeds=3, datasets=toys, n_jobs=1)
+    vadaboost_page.STUDY.run(tmp_path, n_seeds=3, datasets=toys, n_jobs=1)
     both = read_rows(table)
     assert both.rows[: len(first)] == first
     assert sorted({row.seed for row in both}) == [0, 1, 2]
     assert len(both.where(dataset="small", learner="stump", quantity="error")) == 5 * 3
     assert len(both.where(dataset="small", learner="cart", quantity="error")) == 4 * 3
-    page = vadaboost_page.write_page(table).read_text(encoding="utf-8")
+    page = vadaboost_page.STUDY.write(table).read_text(encoding="utf-8")
     assert "3 repeats of 2 data sets" in page
     assert "- small, cart: up to" in page  # 40 percent is far from what twonorm has
     assert "VadaBoost is at or below AdaBoost on" in page
@@ -52,10 +53,10 @@ def test_a_run_goes_on_where_it_was_and_writes_its_page(toys, tmp_path):
 
 def test_repeats_in_processes_give_the_same_rows(tmp_path):
     parts = [vadaboost.Repeat("ringnorm", "cart", seed) for seed in (0, 1)]
-    for n_jobs in (1, 2):
-        run_parts(parts, vadaboost.measure, tmp_path / f"{n_jobs}.csv", n_jobs=n_jobs)
+    study = replace(vadaboost_page.STUDY, parts=lambda *_: parts)
     one, two = (
-        sorted(row for row in read_rows(tmp_path / f"{n_jobs}.csv") if row.quantity == "error") for n_jobs in (1, 2)
+        sorted(row for row in read_rows(study.run(tmp_path / str(n_jobs), n_jobs=n_jobs)) if row.quantity == "error")
+        for n_jobs in (1, 2)
     )
     assert one == two
     assert len(one) == 8
@@ -116,14 +117,3 @@ def test_published_figures_are_complete():
 
 def test_progress_says_how_long():
     assert str(RunProgress(2, 8, "wine", 30.0, 5400.0)) == "2 of 8: wine; 30 s so far, about 1.5 h left"
-
-
-def test_rows_of_finished_parts_stay_where_a_later_one_fails(tmp_path):
-    def measure(part):
-        if part == 2:
-            raise ValueError("part 2 cannot be measured")
-        return [ResultRow("demo", "toy", "tree", "erm", part, None, "error", "test", 0.5)]
-
-    with pytest.raises(ValueError, match="part 2"):
-        run_parts([0, 1, 2, 3], measure, tmp_path / "rows.csv")
-    assert [row.seed for row in read_rows(tmp_path / "rows.csv")] == [0, 1]

@@ -1,9 +1,12 @@
 """Runs on rows that are read in parts: what the folder tells is what the model does on all rows."""
 
+import os
+
 import numpy as np
 import pandas as pd
 import pytest
 
+from counterpoise.goals import InfeasibleGoals
 from counterpoise.runs import DataError, GoalsFileError, fit_run, open_run, rebalance_run
 from counterpoise.runs.folder import CHECKPOINT
 
@@ -100,6 +103,7 @@ def test_a_run_that_is_done_is_not_chosen_anew_from_counts(done, tmp_path):
         ('drop = "weight"', 'weights = "weight"', "data.weights: data.sample reads the rows in parts, and takes none"),
         ('by = "sex"', "cv = 3", "method.parameters.cv: data.sample reads"),
         ('by = "sex"', "defer_cost = 0.2", "no rule defers there yet"),
+        ('by = "sex"', 'objective = "KL(0.1)"', r"method.parameters.objective: Over shards .* got KL\(radius=0.1\)"),
         ("[method]", '[splits]\nvalidation = 0.2\n[method]\nname = "goals"', "splits.validation: data.sample"),
         ("[method]", '[method]\nname = "pool"', 'data.sample is for the method "goals"'),
         ("sample = 300", "sample = 3", "data.sample: expected a number greater than or equal to 100; got 3"),
@@ -137,9 +141,25 @@ def test_rows_that_do_not_go_with_a_sample_are_refused_before_anything_is_traine
         fit_run(folder / "bad.toml", output=folder / "bad")
 
 
+def test_files_that_do_not_fit_into_memory_together_are_refused_with_a_way_out(folder, monkeypatch):
+    monkeypatch.setattr(os, "sysconf", lambda _name: 240)  # a machine of 57,600 bytes: enough for one of the files
+    (folder / "whole.toml").write_text(TEXT.replace("sample = 300", ""))
+    with pytest.raises(DataError, match=r"2 data files, .* have 1500 rows, of which 6 .* sample = 1000000 under"):
+        fit_run(folder / "whole.toml", output=folder / "whole")
+
+
 def test_a_class_that_the_sample_does_not_show_is_named(tmp_path):
     rare = pd.DataFrame({"x": np.arange(5000.0), "y": np.arange(5000) == 17})
     rare.to_parquet(tmp_path / "rare.parquet")
     (tmp_path / "goals.toml").write_text('[data]\nfiles = "rare.parquet"\ntarget = "y"\nsample = 100\n')
     with pytest.raises(DataError, match=r"must draw rows of every class; none of .* has the label True of column 'y'"):
         fit_run(tmp_path / "goals.toml")
+
+
+def test_models_that_were_trained_are_kept_where_no_rules_meet_the_goals(folder):
+    path = folder / "hard.toml"
+    path.write_text(TEXT.replace("recall(train) >= 0.6", "recall(train) >= 0.99").replace("<= 0.5", "<= 0.01"))
+    with pytest.raises(InfeasibleGoals, match="cannot hold"):
+        fit_run(path, output=folder / "kept")
+    left = [one.name for one in (folder / "kept" / CHECKPOINT).rglob("*") if one.is_file()]
+    assert left == ["model-001.cp"]

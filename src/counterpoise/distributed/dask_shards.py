@@ -210,12 +210,10 @@ class DaskShards:
 
     def _holders(self, numbers: Iterable[int]) -> dict[int, str]:
         """Return the worker that holds most of the rows of each shard, of those whose rows are held already."""
-        from distributed import futures_of  # noqa: PLC0415 - optional
-
         found = {}
         for number in numbers:
             source = self._sources[number]
-            futures = futures_of(source.partitions, client=self._client) if isinstance(source, Parts) else []
+            futures = _held_by(source.partitions) if isinstance(source, Parts) else []
             if futures:
                 held = Counter(who for whose in self._client.who_has(futures).values() for who in whose)
                 found[number] = max(held, key=held.__getitem__, default="")
@@ -294,6 +292,17 @@ class _Host:
     def _tried(self, function: Callable[..., Any], *given: Any) -> Any:
         with threads_limited(self._n_threads):
             return tried(function, *given)
+
+
+def _held_by(partitions: list[Any]) -> list[Any]:
+    """Return the futures that delayed partitions need: the graph of each may hold those of all."""
+    from dask.optimization import cull  # noqa: PLC0415 - optional
+    from distributed import futures_of  # noqa: PLC0415
+
+    if not futures_of(partitions[:1]):
+        return []
+    graphs = [cull(dict(part.__dask_graph__()), part.__dask_keys__())[0] for part in partitions]
+    return [future for graph in graphs for future in futures_of(list(graph.values()))]
 
 
 def _made(_shard: Shard) -> None:

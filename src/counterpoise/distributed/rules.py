@@ -42,7 +42,7 @@ class Settled(NamedTuple):
 def refine_over(
     shards: Shards, cells: Cells, positive: Positive, aim: Aim, groups_of: Any, usual: FloatArray, tol: float = TOL
 ) -> Settled:
-    """Return lumps so fine that the best rules between them are within ``tol`` of the best rules of all.
+    """Return lumps so fine that the best rules between them are within twice ``tol`` of the best rules of all.
 
     ``groups_of`` finds, given a table and how many rows each of its own stands for, who has a threshold of their own.
     """
@@ -88,6 +88,8 @@ def _judged(ranked: Ranked, lumps: Lumps, edges: Edges, aim: Aim, tol: float) ->
     row_costs = _row_costs(ranked, aim, asked, found, limits.budget is not None)
     hidden = [_hidden(ranked, lumps, row_costs, model, bins, tol) for model, bins in enumerate(all_bins)]
     lower = one.offset + float(min(cost - slack for cost, (slack, _) in zip(costs, hidden, strict=True)))
+    if not any(bins.size for bins in all_bins):  # each score has its own bin: what any round proved is proven
+        lower = max(lower, one.lower)
     near = costs + one.offset <= one.value + tol  # models of which a rule can matter
     hiding = [bins if near[model] else bins[:0] for model, (_, bins) in enumerate(hidden)]
     if one.value - lower <= 2 * tol:

@@ -15,7 +15,7 @@ from counterpoise.runs.columns import Columns
 from counterpoise.runs.errors import DataError
 from counterpoise.runs.methods import METHODS
 from counterpoise.runs.quantities import TEST, TRAIN, VALIDATION
-from counterpoise.runs.reading import column_names, read_frame
+from counterpoise.runs.reading import column_names, read_frame, require_memory
 from counterpoise.runs.settings import RunSettings
 from counterpoise.runs.written import written_as
 
@@ -175,6 +175,7 @@ def wanted_columns(settings: RunSettings, features: Sequence[str]) -> list[str]:
 
 def _read_all(files: Sequence[Path], names: Sequence[str], settings: RunSettings, texts: Collection[str] = ()) -> Any:
     asked = settings.data
+    require_memory(files, names)
     frames = [read_frame(path, names, missing=asked.missing, texts=texts) for path in files]
     if len(frames) == 1:
         return frames[0]

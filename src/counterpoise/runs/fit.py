@@ -195,7 +195,7 @@ def _other_ways(settings: RunSettings) -> Iterator[str]:
     if settings.data.groups:
         names = json.dumps(settings.data.groups)
         yield f"Decisions that look at groups, if they may, can meet more: by = {names} in [method.parameters]."
-    if not method.models:
+    if not method.models and settings.data.sample is None:
         yield 'So can models that are trained for the goals: method.name = "lpboost".'
 
 

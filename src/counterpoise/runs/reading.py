@@ -71,6 +71,18 @@ def count_rows(path: Path) -> int:
     return int(_guarded(path, pq.read_metadata).num_rows)
 
 
+def require_memory(files: Sequence[Path], columns: Sequence[str]) -> None:
+    """Refuse Parquet files whose rows, as they say themselves, take more than there is memory."""
+    n_rows = sum(count_rows(path) for path in files if is_parquet(path))
+    if n_rows * len(columns) * _NUMBER > _memory():
+        one, several = f"{files[0]} says that it has", f"{len(files)} data files, {files[0]} the first, have"
+        raise DataError(
+            f"{one if len(files) == 1 else several} {n_rows} rows, of which {len(columns)} columns take more than the "
+            "memory here. Use fewer columns or rows; or, to fit a run, train on some of them: sample = 1000000 under "
+            "[data]."
+        )
+
+
 def read_in_parts(path: Path, columns: Sequence[str], *, missing: Sequence[str] = ()) -> Iterator[Any]:
     """Yield some columns of a Parquet file as data frames, of some rows each: no more is in memory at once."""
     import pyarrow as pa  # noqa: PLC0415 - heavy, and optional
@@ -189,12 +201,7 @@ def _read_parquet(path: Path, columns: list[str]) -> Any:
     import pyarrow as pa  # noqa: PLC0415
     import pyarrow.parquet as pq  # noqa: PLC0415
 
-    n_rows = pq.read_metadata(path).num_rows
-    if n_rows * len(columns) * _NUMBER > _memory():
-        raise DataError(
-            f"{path} says that it has {n_rows} rows, of which {len(columns)} columns take more than the memory here. "
-            "Use fewer columns or rows; or, to fit a run, train on some of them: sample = 1000000 under [data]."
-        )
+    require_memory([path], columns)
     schema = pq.read_schema(path)
     # A text that is there a million times is kept once.
     texts = [name for name in columns if pa.types.is_string(schema.field(name).type)]

@@ -30,7 +30,18 @@ def sample_faults(settings: RunSettings) -> Found:
             yield key, f"{_WHY}: leave it out; got {value!r}."
     if defers(method):
         yield ("method", "parameters", "defer_cost"), f"{_WHY}: no rule defers there yet."
+    yield from _objective_faults(settings)
     for number, goal in enumerate(settings.goals):
         if goal.confidence is not None and method.enforce_goals:
             message = "data.sample takes goals without a confidence; leave it out: the test rows audit the goal."
             yield ("goals", number), message
+
+
+def _objective_faults(settings: RunSettings) -> Found:
+    from counterpoise.distributed.choosing import check_aim  # noqa: PLC0415 - only where rows are read in parts
+    from counterpoise.mixtures.choosing import as_aim  # noqa: PLC0415
+
+    try:
+        check_aim(as_aim(settings.alpha, settings.method.parameters.get("objective"), ()))
+    except (TypeError, ValueError) as error:
+        yield ("method", "parameters", "objective"), str(error)

@@ -5,6 +5,7 @@ are chosen, and a third counts the rows that are alike in all that a report tell
 Nothing else of a row is kept.
 """
 
+import shutil
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
@@ -20,6 +21,7 @@ from counterpoise.distributed.cells import Values
 from counterpoise.distributed.counting import alike, count_alike
 from counterpoise.distributed.files import choose_from_parts
 from counterpoise.distributed.rows import Facts
+from counterpoise.mixtures.scored import FIXED
 from counterpoise.runs import columns as parts_of
 from counterpoise.runs.asking import told_by
 from counterpoise.runs.columns import Columns
@@ -178,9 +180,12 @@ def fit_on_sample(work: Work) -> Any:
     mixture = make(method, seed=work.settings.seed, key=work.key, estimators=pool, **told)
     n_chosen = sum(one.n_rows for one in chosen.known)
     work.say(f"chooses the rules on {n_chosen} of {chosen.rest.n_rows} rows, read in parts")
-    work.checkpoint.mkdir(exist_ok=True)
-    model = choose_from_parts(mixture, chosen, work.checkpoint)
-    work.say(f"the choice is within {model.gap_:.2g} of the best of all thresholds, after {model.n_passes_} passes")
+    spool = work.checkpoint / "spool"
+    shutil.rmtree(spool, ignore_errors=True)  # what a fit that was killed left there
+    spool.mkdir(parents=True)
+    model = choose_from_parts(mixture, chosen, spool)
+    if model.decision != FIXED:  # which is found by a search, and proven by nothing
+        work.say(f"the choice is within {model.gap_:.2g} of the best of all thresholds, after {model.n_passes_} passes")
     return model
 
 

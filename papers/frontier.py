@@ -24,14 +24,48 @@ class Frontier(NamedTuple):
         A looser bound has the larger violation but for the noise of test rows: bounds that noise has in another order
         are pooled, so that the violations rise.
         """
+        rising, pool = self._pools()
+        return rising, self.errors @ pool
+
+    def _pools(self) -> tuple[FloatArray, FloatArray]:
+        """Return the mean violations that rise, and the share of every bound in each."""
         rising, pooled = np.unique(isotonic_regression(self.violations.mean(axis=0)), return_inverse=True)
         share = np.eye(rising.size)[pooled]
-        return rising, self.errors @ share / share.sum(axis=0)
+        return rising, share / share.sum(axis=0)
 
     def errors_at(self, violation: float) -> FloatArray:
         """Return the error of each split where the mean violation is the given one, by lines between the steps."""
         rising, errors = self.steps()
         return np.array([np.interp(violation, rising, row) for row in errors])
+
+    def less(self, violations: FloatArray, errors: FloatArray) -> tuple[FloatArray, float]:
+        """Return the errors less another's by split, where mean violations are equal, and what is left between these.
+
+        The frontier is moved to the mean violation of the other. That mean is itself known from a few splits only, and
+        so is ours there: by how much each split is off is charged at the slope of the frontier, which leaves the mean
+        of the differences as it is, and makes its spread that of both quantities. Beyond the ends of the frontier the
+        end is taken; what is left is then our mean violation less the other's, else it is 0.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from papers.frontier import Frontier
+        >>> ours = Frontier(np.array([[0.0, 0.2], [0.0, 0.4]]), np.array([[0.3, 0.1], [0.3, 0.2]]))
+        >>> differences, left = ours.less(np.array([0.1, 0.2]), np.array([0.25, 0.25]))
+        >>> differences.round(3).tolist(), left
+        ([-0.05, 0.0], 0.0)
+        >>> ours.less(np.array([0.5, 0.7]), np.array([0.1, 0.1]))[1].round(3)  # we reach no more than 0.3
+        np.float64(-0.3)
+        """
+        (rising, pool), at = self._pools(), violations.mean()
+        if not rising[0] < at < rising[-1]:
+            end = 0 if at <= rising[0] else -1
+            return (self.errors @ pool)[:, end] - errors, rising[end] - at
+        above = int(np.searchsorted(rising, at))
+        share = (at - rising[above - 1]) / (rising[above] - rising[above - 1])
+        mix = pool[:, above - 1 : above + 1] @ np.array([1.0 - share, share])
+        slope = np.diff((self.errors @ pool).mean(axis=0))[above - 1] / np.diff(rising)[above - 1]
+        return self.errors @ mix - errors - slope * (self.violations @ mix - violations), 0.0
 
 
 class Compared(NamedTuple):
@@ -57,7 +91,7 @@ def compared(ours: Frontier, other: Frontier) -> Compared:
     Examples
     --------
     >>> import numpy as np
-    >>> from papers.inside_goals.frontier import Frontier, compared
+    >>> from papers.frontier import Frontier, compared
     >>> ours = Frontier(np.array([[0.0, 0.2], [0.0, 0.4]]), np.array([[0.3, 0.1], [0.3, 0.2]]))
     >>> other = Frontier(np.array([[0.1, 0.5], [0.1, 0.5]]), np.array([[0.3, 0.3], [0.3, 0.3]]))
     >>> found = compared(ours, other)

@@ -1,0 +1,1 @@
+"""Ours against every peer: one study, one page."""

@@ -1,0 +1,288 @@
+"""The page of the comparison, as a function of its results table."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from counterpoise.runs.results import ResultsTable
+from papers.comparison.experiment import (
+    DATASETS,
+    FAILED,
+    FULL_SEEDS,
+    METHODS,
+    MISSING,
+    N_SEEDS,
+    QUICK_SEEDS,
+    QUICK_SIZES,
+    SECONDS,
+    SIZES,
+    is_final,
+    measure,
+    wanted,
+)
+from papers.comparison.losses import WHY
+from papers.comparison.methods import SCORES, WHOLE, Method
+from papers.comparison.peers import PEERS, REJECT
+from papers.comparison.questions import ALPHAS, GOALS, ODDS, PARITY, TAIL, Question
+from papers.comparison.rows import TRAIN_SHARE
+from papers.comparison.verdicts import FEWEST, LOSS, QUESTIONS, TIE, WIN, Measured, Verdict, bound_of, counts, verdicts
+from papers.drawing import panels, picture
+from papers.markdown import markdown_table
+from papers.study import Study
+
+_COMMAND = "make reproduce PAPER=comparison"
+_MARKS = dict(zip((peer.name for peer in PEERS), "xXsDv^<>P*1h", strict=True))
+_COLORS = dict(zip(_MARKS, ("k", *(f"C{place}" for place in (1, 2, 4, 5, 6, 7, 8, 9, 1, 2, 4))), strict=True))
+_DRAWN = (PARITY, ODDS)
+_SHORT = 0.001  # seconds: an answer that was there already
+_NEAR = 0.01  # a bound missed by less is not counted as missed
+
+
+def sections(rows: ResultsTable, folder: Path) -> Iterator[str]:
+    """Yield the paragraphs of the page, and leave its figures in the folder."""
+    measured = Measured(rows)
+    alike, as_it_comes = verdicts(measured), verdicts(measured, WHOLE)
+    yield _head(rows)
+    yield _headline(alike, as_it_comes)
+    yield _lost(alike)
+    drawn = [name for name in measured.datasets if measured.points(name, PARITY, WHOLE)]
+    if drawn:
+        draw(measured, drawn).savefig(folder / "frontier.png", dpi=100)
+        yield picture("frontier.png", "Error against violation on test rows, means over splits; lines are ours")
+    for question in QUESTIONS:
+        yield from _question(question, [one for one in alike if one.question == question])
+    yield from _asked(measured, rows)
+    yield from _failures(rows)
+
+
+def _head(rows: ResultsTable) -> str:
+    n_seeds = len({row.seed for row in rows})
+    return f"""# Ours against every peer
+
+Made by `{_COMMAND}`, which goes on where it was stopped (`ARGS=--quick` for a look at few rows, `ARGS=--full` for more
+splits); every number is in `results.csv` beside this page. {n_seeds} random splits of each set. Disjoint rows of each:
+at most {SIZES.old:,} of before, on which a deployed model was trained; at most {SIZES.fit:,}, and two thirds of all,
+to fit; at most {SIZES.test:,} to test (`--quick`: {QUICK_SIZES.old:,}, {QUICK_SIZES.fit:,} and {QUICK_SIZES.test:,}).
+All have the same features, the group among them, and the same model: a LightGBM whose size is tuned on rows of
+training. Who decides by scores has those of that model after {TRAIN_SHARE:.0%} of the rows to fit, and chooses on the
+others; who trains has all of them. Groups are the sexes, in COMPAS African-American against all others. Everything is
+judged on test rows, in expectation over the draws of whoever draws. Seconds are of processor time, on one thread.
+
+**What is compared.** Two methods are comparable where one of their two numbers is equal. So ours is moved along its
+bounds, by straight lines between them, until its mean value over the splits (the violation, the recall, the average
+error) is the peer's, at each of the three bounds that the peer is asked for; there our cost less the peer's (the error,
+the false alarms, the tail loss) is taken split by split, in points, and averaged over the three. What each split's
+values are off from their means is charged at the slope of our line, so that intervals know of the noise of both
+numbers. Where a peer's value is beyond the ends of our line the bound counts only if one of the two is better in both
+numbers; else it is left out, and *apart* says how often. A method without a bound is compared where it is. **Win** and
+**loss**: a difference from zero at the level 0.05, two-sided (Student's t, about two standard errors), after Holm's
+correction over all pairs of a set and a question of that peer; fewer than {FEWEST} splits decide nothing.
+
+**Who stands for us.** `{SCORES}` beside peers that decide by the shared scores: same scores, same rows of choice.
+`{WHOLE}`, which trains the tuned model in folds on all rows to fit, beside peers that train on these, or are plain
+models of them. Both decide by draws where the question is one of differences or ratios of groups, as most peers do, and
+by one rule where it is a floor, churn or the worst group. Other ways of ours have their lines further down, and no
+verdicts. {REJECT} looks for the best balanced accuracy, not for the least error: that ours has less is no news.
+FairGBM fits on this scikit-learn after a keyword that was renamed there is given its old name."""
+
+
+def _headline(alike: list[Verdict], as_it_comes: list[Verdict]) -> str:
+    first, second = counts(alike), counts(as_it_comes)
+    lines = [
+        [
+            peer.name,
+            peer.needs,
+            *(str(first[peer.name][word]) for word in (WIN, TIE, LOSS)),
+            " / ".join(str(second[peer.name][word]) for word in (WIN, TIE, LOSS)) if peer.on_scores else "as before",
+        ]
+        for peer in PEERS
+        if sum(first[peer.name].values())
+    ]
+    table = markdown_table(["peer", "package", "wins", "ties", "losses", f"{WHOLE} instead"], lines, n_words=2)
+    ahead = [name for name, one in first.items() if one[LOSS] > one[WIN]]
+    told = f"More losses than wins: against {', '.join(ahead)}." if ahead else "No peer wins more pairs than it loses."
+    total = Counter(one.word for one in alike)
+    return f"""## Wins, ties and losses of ours, by peer
+
+Pairs of a set and a question. {total[WIN]} wins, {total[TIE]} ties and {total[LOSS]} losses in all. {told}
+The last column has `{WHOLE}`, as one would use it, in the place of the one on shared scores (wins / ties / losses).
+
+{table}"""
+
+
+def _lost(alike: list[Verdict]) -> str:
+    lines = [
+        f"- {one.dataset}, {one.question}, {one.peer} ({_spread(one)} points): {WHY.get(_key(one), '**no word yet**')}"
+        for one in alike
+        if one.word == LOSS
+    ]
+    return "\n".join(["### Where we lose, and what we would have to change", "", *(lines or ["Nowhere."])])
+
+
+def _key(one: Verdict) -> tuple[str, str, str]:
+    return one.dataset, one.question, one.peer
+
+
+def missing_words(rows: ResultsTable) -> list[tuple[str, str, str]]:
+    """Return the losses of which nothing is said."""
+    return [_key(one) for one in verdicts(Measured(rows)) if one.word == LOSS and _key(one) not in WHY]
+
+
+def _spread(one: Verdict) -> str:
+    return f"{one.mean:+.2f} ({one.low:+.2f} to {one.high:+.2f})"
+
+
+def _question(name: str, found: list[Verdict]) -> Iterator[str]:
+    """Yield a table of one question: sets by peers."""
+    peers = list(dict.fromkeys(one.peer for one in found))
+    cells = {(one.dataset, one.peer): _cell(one) for one in found}
+    sets = list(dict.fromkeys(one.dataset for one in found))
+    if sets:
+        yield f"## {_title(name)}"
+        yield markdown_table(["set", *peers], [[one, *(cells.get((one, peer), "") for peer in peers)] for one in sets])
+
+
+def _title(name: str) -> str:
+    if name == TAIL:
+        fractions = ", ".join(f"{alpha:g}" for alpha in ALPHAS)
+        return f"{name.capitalize()} at equal average error (the worst-off {fractions} of the rows)"
+    question = GOALS[name]
+    bounds = ", ".join(f"{bound:g}" for bound in question.bounds)
+    value, cost = question.words
+    return f"{name.capitalize()}: {cost} at equal {value} (bounds {bounds})"
+
+
+def _cell(one: Verdict) -> str:
+    """Return difference and interval; bold where it is decided."""
+    if np.isnan(one.mean):
+        return f"{one.n_apart} apart"
+    mark = "" if one.word == TIE else f" **{one.word}**"
+    return _spread(one) + mark + (f", {one.n_apart} apart" if one.n_apart else "")
+
+
+def _asked(measured: Measured, rows: ResultsTable) -> Iterator[str]:
+    """Yield what everyone comes to at the bounds that were asked for, means over sets and splits."""
+    yield "## At the bounds that were asked for"
+    yield (
+        "Means over sets and splits. *Missed*: of all bounds, sets and splits those whose test value is beyond the "
+        f"bound by more than {_NEAR:g}. Seconds: of one answer, the median, and before the first one in brackets (the "
+        "shared model is not counted)."
+    )
+    for question in GOALS.values():
+        lines = [line for method in METHODS.values() for line in _line(measured, rows, question, method)]
+        if lines:
+            value, cost = question.words
+            bounds = [f"{value} / {cost} at {bound:g}" for bound in question.bounds]
+            yield f"### {question.name.capitalize()}"
+            yield markdown_table(["method", *bounds, "missed", "seconds"], lines)
+    lines = [line for method in METHODS.values() for line in _tail_line(measured, rows, method)]
+    if lines:
+        yield f"### {TAIL.capitalize()}"
+        yield "Average loss / tail loss; ours without a budget, and with one of 0.03 above the least average loss."
+        heads = [f"average / tail at {alpha:g}" for alpha in ALPHAS]
+        yield markdown_table(["method", *heads, "seconds"], lines)
+
+
+def _line(measured: Measured, rows: ResultsTable, question: Question, method: Method) -> Iterator[list[str]]:
+    points = _points(measured, question.name, method.name)
+    if not points:
+        return
+    sign = -1 if question.is_floor else 1
+    cells, missed, n_asked = [], 0, 0
+    for bound in question.bounds:
+        found = [one for point, one in points if bound_of(point) in (bound, np.inf)]
+        values, costs = (np.array([one[place] for one in found]) for place in (0, 1))
+        missed += int((values - sign * bound > _NEAR).sum())
+        n_asked += values.size
+        cells.append(f"{sign * values.mean():.3f} / {costs.mean():.4f}" if values.size else "")
+    yield [method.name, *cells, f"{missed} of {n_asked}", _seconds(rows, question.name, method.name)]
+
+
+def _points(measured: Measured, question: str, method: str) -> list[tuple[Any, tuple[float, float]]]:
+    return [
+        (point, tuple(split.values()))  # type: ignore[misc]
+        for dataset in measured.datasets
+        for point, splits in measured.points(dataset, question, method).items()
+        for split in splits.values()
+    ]
+
+
+def _seconds(rows: ResultsTable, question: str, method: str) -> str:
+    taken, before = (
+        [row.value for row in rows.where(method=method, quantity=SECONDS, learner=what)] for what in (question, "")
+    )
+    first = f" ({np.median(before):.2g})" if before and question != TAIL and np.median(before) >= _SHORT else ""
+    return (f"{np.median(taken):.2g}" if np.median(taken) >= _SHORT else "0") + first
+
+
+def _tail_line(measured: Measured, rows: ResultsTable, method: Method) -> Iterator[list[str]]:
+    points = _points(measured, TAIL, method.name)
+    budgets = (1.0, 0.03) if method.name in (WHOLE, SCORES) else (np.inf,)
+    for budget in budgets if points else ():
+        cells = []
+        for alpha in ALPHAS:
+            found = np.array([one for point, one in points if point[0] == alpha and bound_of(point) == budget])
+            cells.append(f"{found[:, 0].mean():.3f} / {found[:, 1].mean():.3f}" if found.size else "")
+        name = method.name + (", budget 0.03" if budget == 0.03 else "")  # noqa: PLR2004 - one of the two above
+        yield [name, *cells, _seconds(rows, TAIL, method.name)]
+
+
+def _failures(rows: ResultsTable) -> Iterator[str]:
+    """Yield who failed, how often and how it was said, and who is missing."""
+    failed = Counter((row.method, row.learner, row.settings.split(" ", 1)[-1]) for row in rows.where(quantity=FAILED))
+    lines = [[method, question, str(count), f"`{text}`"] for (method, question, text), count in _ordered(failed)]
+    yield "## Failures"
+    yield markdown_table(["method", "question", "times", "what it said"], lines, n_words=2) if lines else "None."
+    measured = {row.method for row in rows if row.quantity != MISSING}
+    absent = {row.method: row.settings for row in rows.where(quantity=MISSING) if row.method not in measured}
+    yield "\n".join(f"- {name} took no part. {text}" for name, text in absent.items()) or "Every peer took part."
+
+
+def _ordered(failed: Counter[tuple[str, str, str]]) -> Iterable[tuple[tuple[str, str, str], int]]:
+    return sorted(failed.items())
+
+
+def draw(measured: Measured, sets: list[str]) -> Any:
+    """Draw error against violation: ours as lines, the peers as points."""
+    figure, axes = panels(len(_DRAWN) * len(sets), size=(3.2, 2.9), n_columns=len(sets))
+    cases = [(question, dataset) for question in _DRAWN for dataset in sets]
+    for axis, (question, dataset) in zip(axes, cases, strict=True):
+        for ours, color in ((WHOLE, "tab:red"), (SCORES, "tab:blue")):
+            found = sorted(measured.means(dataset, question, ours), key=lambda one: bound_of(one[0]))
+            axis.plot(*_xy(found), ".-", color=color, label=ours, markersize=4)
+        for peer, mark in _MARKS.items():
+            found = measured.means(dataset, question, peer)
+            if found and peer != REJECT:  # far above all others: it looks for another error
+                axis.plot(*_xy(found), mark, color=_COLORS[peer], label=peer, alpha=0.8, markersize=5)
+        axis.set_title(f"{dataset}, {question}", fontsize=9)
+        axis.set_xlabel("largest difference on test rows", fontsize=8)
+        axis.set_ylabel("test error, %", fontsize=8)
+    handles = {label: one for axis in axes for one, label in zip(*axis.get_legend_handles_labels(), strict=True)}
+    figure.legend(handles.values(), handles, loc="outside lower center", ncols=5, fontsize=8, frameon=False)
+    return figure
+
+
+def _xy(found: list[tuple[Any, float, float]]) -> tuple[list[float], list[float]]:
+    return [value for _, value, _ in found], [100 * cost for _, _, cost in found]
+
+
+STUDY = Study(
+    "comparison",
+    "ours against every peer",
+    wanted,
+    measure,
+    sections,
+    DATASETS,
+    n_seeds=N_SEEDS,
+    n_jobs=2,
+    is_final=is_final,
+    full_seeds=FULL_SEEDS,
+)
+STUDY = replace(
+    STUDY, quick=replace(STUDY, measure=partial(measure, sizes=QUICK_SIZES), n_seeds=QUICK_SEEDS, full_seeds=None)
+)

@@ -1,0 +1,179 @@
+"""Ours against every peer: rows that are drawn here, made-up tables, and what the stored page must say."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from counterpoise.datasets import TableData
+from counterpoise.goals import Table, parse_goal
+from counterpoise.runs.results import ResultRow, ResultsTable, append_rows, read_rows
+from papers.comparison import experiment, page, peers
+from papers.comparison.methods import SCORES, WHOLE, Method
+from papers.comparison.questions import GOALS, PARITY, PRECISION, RECALL, TAIL, tail_of
+from papers.comparison.rows import Sizes, Source, split
+from papers.comparison.verdicts import Measured, verdicts
+
+STORED = Path(page.__file__).parents[2] / "docs" / "results" / "comparison" / "results.csv"
+
+
+@pytest.fixture(scope="module")
+def case():
+    pytest.importorskip("lightgbm", reason="the shared model")
+    rng = np.random.default_rng(0)
+    man = rng.random(1500) < 0.6
+    X = np.column_stack([man, rng.normal(size=(1500, 2)) + 0.3 * man[:, None], rng.integers(0, 3, 1500)])
+    y = (X[:, 1] + 0.6 * man + 0.3 * X[:, 3] + 0.7 * rng.normal(size=1500) > 1.0).astype(int)
+    sex = {"sex": np.where(man, "Male", "Female")}
+    data = TableData("drawn", X, y, ["sex", "a", "b", "kind"], np.array([True, False, False, True]), sex, None, "")
+    return split(data, Source("drawn", "sex"), 0, Sizes(100, 800, 500))
+
+
+def rows_of(case, method):
+    part = experiment.Part("drawn", method.name, 0)
+    return ResultsTable(tuple(experiment.measure_on(case, part, method)))
+
+
+def test_the_parts_of_a_split_share_no_row(case):
+    parts = (case.train, case.choice, case.test)
+    assert [len(part.y) for part in parts] == [480, 320, 500]
+    assert len(np.unique(np.concatenate([part.X[:, 1] for part in parts]))) == 1300
+    assert len(case.fit.y) == 800
+    assert case.test.numbers.shape == (500, 2 + 2 + 3)
+
+
+@pytest.mark.parametrize("question", GOALS.values(), ids=list(GOALS))
+def test_values_are_what_the_goals_say(case, question):
+    rows, rng = case.test, np.random.default_rng(1)
+    table = Table(None, rows.y, {"group": rows.group}, baseline=rows.deployed)
+    for _ in range(5):
+        said = rng.integers(0, 2, rows.y.size)
+        value = question.value(rows, said.astype(float))
+        for near in (value - 1e-3, value + 1e-3):
+            goal = parse_goal(question.limit.format(bound=-near if question.is_floor else near))
+            assert goal.evaluate(said, table).holds == (value <= near)
+
+
+def test_ours_meets_its_bounds_on_the_rows_that_it_chose_on(case):
+    method = experiment.METHODS[SCORES]._replace(asks=(PARITY, RECALL), tails=None)
+    chosen = rows_of(case._replace(test=case.choice), method)
+    for name in method.asks:
+        sign = -1 if GOALS[name].is_floor else 1
+        for bound in GOALS[name].frontier:
+            (row,) = chosen.where(learner=name, quantity=experiment.VALUE, settings=f"bound={bound:g}")
+            assert row.value <= sign * bound + 1e-6
+    costs = [row.value for row in chosen.where(learner=PARITY, quantity=experiment.COST)]
+    assert costs == sorted(costs, reverse=True)  # a looser bound costs no more
+
+
+def test_one_threshold_finds_what_a_tuned_one_finds(case):
+    tuned = experiment.METHODS["TunedThreshold"]._replace(asks=(RECALL, PRECISION))
+    ours = experiment.METHODS[SCORES]._replace(asks=tuned.asks, tails=None)
+    other, found = (rows_of(case._replace(test=case.choice), method) for method in (tuned, ours))
+    for row in other.where(quantity=experiment.COST):
+        (same,) = found.where(learner=row.learner, quantity=experiment.COST, settings=row.settings)
+        assert same.value <= row.value + 1e-6
+
+
+def test_threshold_optimizer_is_within_its_bound_on_the_rows_that_it_chose_on(case):
+    pytest.importorskip("fairlearn", reason="a peer")
+    method = experiment.METHODS["ThresholdOptimizer"]
+    rows = peers.quietly(lambda: rows_of(case._replace(test=case.choice), method))
+    values = {row.settings: row.value for row in rows.where(learner=PARITY, quantity=experiment.VALUE)}
+    assert all(values[f"bound={bound:g}"] <= bound + 0.01 for bound in GOALS[PARITY].bounds)
+
+
+def test_what_fails_and_what_is_missing_are_rows(case):
+    def fails(_case):
+        def ask(_question, bound):
+            if bound < 0.05:
+                raise ValueError("no such threshold")
+            return np.zeros(500)
+
+        return ask
+
+    def lacks(_case):
+        raise ModuleNotFoundError("No module named 'peer'")
+
+    rows = rows_of(case, Method("OxonFair", fails, (PARITY,), (PARITY,)))
+    (failed,) = rows.where(quantity=experiment.FAILED)
+    assert failed.settings == "bound=0.02 ValueError: no such threshold"
+    assert len(rows.where(quantity=experiment.COST)) == 2
+    (missing,) = rows_of(case, Method("dro", lacks, (PARITY,), needs="peer"))
+    assert missing.settings == "peer: No module named 'peer'"
+    assert not experiment.is_final(missing)
+    assert all(map(experiment.is_final, rows))
+
+
+def test_a_tail_is_no_less_than_the_average():
+    average, tail = tail_of(np.array([1.0, 0.0, 0.0, 0.0]), 0.5)
+    assert (average, tail) == (0.25, 0.5)
+
+
+def made_up(ours, peer, peer_name="LightGBM", n_splits=6):
+    """Return a table in which costs lie on a line, and the peer's so far from it; a little noise is shared by all."""
+    rng = np.random.default_rng(0)
+    rows = []
+    for seed in range(n_splits):
+        noise = 0.01 * rng.normal()
+        for method, settings, value, cost in (
+            (WHOLE, "bound=0", 0.0, 0.3),
+            (WHOLE, "bound=1", 0.2, 0.2),
+            (peer_name, "", 0.1, 0.25 + peer - ours),
+        ):
+            where = experiment.EXPERIMENT, "drawn", PARITY, method, seed, None
+            jitter = 0.001 * rng.normal()
+            rows.append(ResultRow(*where, experiment.VALUE, "test", value, settings))
+            rows.append(ResultRow(*where, experiment.COST, "test", cost + noise + jitter, settings))
+    return ResultsTable(tuple(rows))
+
+
+@pytest.mark.parametrize(("ahead", "word"), [(0.02, "win"), (0.0, "tie"), (-0.02, "loss")])
+def test_a_peer_off_our_line_is_a_win_or_a_loss(ahead, word):
+    (found,) = verdicts(Measured(made_up(0.0, ahead)))
+    assert (found.peer, found.dataset, found.question, found.word) == ("LightGBM", "drawn", PARITY, word)
+    assert found.low < -100 * ahead < found.high
+
+
+def test_where_one_is_stricter_and_the_other_cheaper_nothing_is_decided():
+    table = made_up(0.0, 0.2)  # the peer costs far more
+    beyond = [
+        row._replace(value=-0.1) if (row.method, row.quantity) == ("LightGBM", experiment.VALUE) else row
+        for row in table
+    ]
+    (found,) = verdicts(Measured(ResultsTable(tuple(beyond))))
+    assert (found.word, found.n_apart, found.n_splits) == ("tie", 1, 0)
+    cheaper = [row._replace(value=row.value - 0.4) if row.method == "LightGBM" else row for row in beyond]
+    (found,) = verdicts(Measured(ResultsTable(tuple(cheaper))))
+    assert found.word == "loss"  # stricter and cheaper
+
+
+def test_the_page_says_what_was_lost_who_failed_and_who_is_missing(tmp_path):
+    table = tmp_path / "results.csv"
+    where = experiment.EXPERIMENT, "drawn", "", "dro", 0, None
+    others = [
+        ResultRow(*where, experiment.MISSING, "test", 1.0, "dro: No module named 'dro'"),
+        ResultRow(*where[:2], TAIL, "MAPIE", 0, None, experiment.FAILED, "test", 1.0, "bound=0.5 no threshold"),
+        *(ResultRow(*where[:2], PARITY, name, 0, None, experiment.SECONDS, "", 1.0) for name in (WHOLE, "LightGBM")),
+    ]
+    append_rows(table, [*made_up(0.0, -0.02), *others])
+    text = page.STUDY.write(table).read_text(encoding="utf-8")
+    assert "0 wins, 0 ties and 1 losses in all. More losses than wins: against LightGBM." in text
+    assert "- drawn, demographic parity, LightGBM (+" in text
+    assert "**no word yet**" in text
+    assert "| MAPIE | tail loss | 1 | `no threshold` |" in text
+    assert "- dro took no part. dro: No module named 'dro'" in text
+    assert page.missing_words(read_rows(table)) == [("drawn", PARITY, "LightGBM")]
+    assert (tmp_path / "frontier.png").exists()
+
+
+@pytest.mark.skipif(not STORED.exists(), reason="needs the stored table of docs/results/comparison")
+def test_every_loss_of_the_stored_table_has_its_sentence():
+    assert page.missing_words(read_rows(STORED).latest()) == []
+
+
+def test_all_splits_of_the_first_seed_come_first():
+    seeds = [part.seed for part in experiment.wanted(experiment.DATASETS, 2)]
+    assert seeds == sorted(seeds)
+    tails = {part.method for part in experiment.wanted(("covertype",), 1)}
+    assert tails == {WHOLE, SCORES, "LightGBM", "HistGradientBoosting"}
