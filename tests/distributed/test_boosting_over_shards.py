@@ -31,6 +31,7 @@ CASES = {
     "ada on average": AdaLPBoostClassifier(TREE, n_estimators=4, mixture="average", random_state=0, **FOLDS),
     "a rate": AdaLPBoostClassifier(TREE, n_estimators=4, objective="error_rate(train)", budget=0.1, random_state=0),
     "lp": LPBoostClassifier(TREE, n_estimators=5, alpha=0.3, random_state=0, **FOLDS),
+    "lp by groups": LPBoostClassifier(TREE, n_estimators=4, objective="WorstGroup('sex')", random_state=0, **FOLDS),
     "a tail inside": LPBoostClassifier(TREE, alpha=0.5, **GOALS),
     "a mean inside": LPBoostClassifier(TREE, alpha=1.0, **GOALS),
     "a rate inside": LPBoostClassifier(TREE, objective="false_positive_rate(train)", **GOALS),
@@ -71,7 +72,7 @@ def test_models_weights_and_mixture_are_the_same_over_any_number_of_shards(engin
 
 AS_ONE = [
     *("ada", "ada in goals", "ada by groups", "ada on average", "ada until it stalls", "lp to a target"),
-    *("a mean inside", "a rate inside", "groups inside"),
+    *("lp by groups", "a mean inside", "a rate inside", "groups inside"),
 ]
 
 

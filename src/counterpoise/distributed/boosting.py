@@ -107,6 +107,19 @@ def hedge_groups_over(eta: float, groups: IntArray) -> Rule:
     return reweigh
 
 
+def by_cell(rule: Rule) -> Rule:
+    """Weigh cells as a rule of one machine weighs rows, and the rows of a cell alike."""
+
+    def reweigh(history: History) -> FloatArray:
+        assert isinstance(history, ShardHistory)  # noqa: S101 - of this file
+        mass = history.cells.mass
+        table = np.divide(rule(history), mass, out=np.zeros(mass.size), where=mass > 0)
+        history.shards.change(WEIGHTS, weigh_by_cell, table)
+        return ELSEWHERE
+
+    return reweigh
+
+
 def dual_over(alpha: float, tol: float = 1e-4) -> Rule:
     """Take the dual weights of the mixture problem, as ``boosting.rules.dual_of`` does of a CVaR."""
 

@@ -12,16 +12,25 @@ from counterpoise.boosting.cross_fit import planned_rounds
 from counterpoise.boosting.inside_goals import places_in
 from counterpoise.boosting.learner import base_learner, default_tree
 from counterpoise.boosting.rounds import Rule, boost
+from counterpoise.boosting.rules import dual_of
 from counterpoise.distributed.binning import sample_over
-from counterpoise.distributed.boosting import ShardFit, ShardHistory, dual_over, hedge_groups_over, hedge_over, take
+from counterpoise.distributed.boosting import (
+    ShardFit,
+    ShardHistory,
+    by_cell,
+    dual_over,
+    hedge_groups_over,
+    hedge_over,
+    take,
+)
 from counterpoise.distributed.cells import Cells, answers_of, find_cells
 from counterpoise.distributed.choosing import check_aim, check_confidences, choose_over, evidence_of
-from counterpoise.distributed.inside import program_over
+from counterpoise.distributed.inside import bound_risk, program_over
 from counterpoise.distributed.lumps import SCORES
 from counterpoise.distributed.rows import CODES, X, know
 from counterpoise.distributed.rules import settle_over
 from counterpoise.distributed.watching import Watch
-from counterpoise.goals import InfeasibleGoals, as_goals
+from counterpoise.goals import InfeasibleGoals, Rate, as_goals
 from counterpoise.goals.advice import advised
 from counterpoise.goals.tables import group_codes
 from counterpoise.mixtures.answers import find_positive
@@ -81,7 +90,7 @@ def fit_over(model: Any, shards: Shards) -> Any:
     with opened(model.checkpoint) as saved:
         model._draw_seeds(saved)  # noqa: SLF001 - ours
         program = program_over(model, history) if getattr(model, "_trains_inside", False) else None
-        rule, stage = (_rule(model, rows), None) if program is None else (program.price, program.stage)
+        rule, stage = (_rule(model, rows, history), None) if program is None else (program.price, program.stage)
         fit = ShardFit(learner, history, model._round_seed, rows.sample, stage)  # noqa: SLF001 - ours
         watch = Watch(model, history, program, is_random=fit.is_random)
         n_left = watch.resume(saved, learner, rows.sample)
@@ -109,11 +118,11 @@ def refuse_others(model: Any) -> None:
             )
 
 
-def _rule(model: Any, rows: Prepared) -> Rule:
+def _rule(model: Any, rows: Prepared, history: ShardHistory) -> Rule:
     known = rows.cells.known
     if not isinstance(model, AdaLPBoostClassifier):
-        model.beta_ = None
-        return dual_over(model._aim_of_fit().alpha or model.alpha)  # noqa: SLF001 - ours
+        risk, model.beta_ = bound_risk(model, history), None
+        return by_cell(dual_of(risk)) if risk.tail_fraction is None else dual_over(risk.tail_fraction)
     if model.reweigh == "samples":
         model.eta_ = model._step_size(known.total / known.least)  # noqa: SLF001 - ours
         return hedge_over(model.eta_)
@@ -140,8 +149,9 @@ def _inside(model: Any, rows: Prepared, history: ShardHistory, watch: Watch) -> 
 
 def _proven(model: Any, history: ShardHistory) -> float:
     """Return what no mixture of any models has less risk than, if the learner finds the best model there is."""
-    is_own = model._aim_of_fit().alpha is not None  # noqa: SLF001 - ours; else the rounds solve another problem
-    return min(max(history.weighted_losses), model.value_) if is_own else -np.inf
+    if isinstance(model._aim_of_fit().objective, Rate):  # noqa: SLF001 - ours
+        return -np.inf  # the weights of the rounds are those of another problem
+    return float(min(max(history.weighted_losses), model.value_))
 
 
 def _not_found(error: InfeasibleGoals, model: Any, watch: Watch) -> InfeasibleGoals:
