@@ -47,7 +47,7 @@ def test_what_a_study_has_no_form_of_is_one_sentence():
         main(["confidence", "--full"])
 
 
-@pytest.mark.filterwarnings("ignore:PyTorch is not installed")
+@pytest.mark.filterwarnings("ignore:.* is not installed")
 def test_every_study_has_parts_whose_fields_are_columns():
     for study in STUDIES.values():
         parts = study.parts(study.datasets, 2)
