@@ -175,4 +175,5 @@ def test_a_run_that_was_rebalanced_has_the_goals_file_that_asks_for_it(folder, t
     run = rebalance_run(open_run(folder / "run"), alpha=0.5, goals=goals, output=tmp_path / "tail")
     read = read_goals_file(run.folder / "goals.toml")
     assert (read.alpha, [one.goal for one in read.goals], read.seed) == (0.5, goals, 3)
-    assert read == run.settings.model_copy(update={"output": None})
+    data = run.settings.data.model_copy(update={"files": [str(folder / "people.csv")]})
+    assert read == run.settings.model_copy(update={"output": None, "data": data})

@@ -154,3 +154,30 @@ def test_models_of_one_kind_are_described_once_and_many_are_summed_up(tmp_path):
     rest = math.fsum(shares[15:])
     assert f"The 15 largest are listed; the others have {' '.join(percent(rest).split())} together." in page.text
     assert "what it is" not in page.text
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("recall(train) >= 0.8", "Goal 1 costs most: without it"),
+        (
+            "precision(train) >= 0.8",
+            "Goal 1 costs most: with the bound 0.7500",
+        ),  # of which only bounds near it are known
+    ],
+)
+def test_what_a_goal_costs_is_told_by_the_end_where_it_is_not_asked(tmp_path, text, said):
+    """Within a budget the curve may have less than at its end."""
+    curves = {"goal 1": ((0.7, 0.04), (0.75, 0.03)), "goal 2": ((0.7, 0.05), (0.9, 0.0511))}
+    rows = list(objective_rows())
+    for name, points in curves.items():
+        for bound, value in (*points, (0.8, 0.0522)):
+            for part in ("value", "lower"):
+                where = f"{name} bound={bound!r}"
+                rows.append(row("mixture", f"frontier {part}", "validation", value, settings=where))
+    goals = [
+        {"name": f"goal {place}", "text": goal} for place, goal in enumerate((text, "churn(train) <= 0.8"), start=1)
+    ]
+    page = page_of(tmp_path, objective={"kind": "rate", "text": RATE}, rows=rows, goals=goals)
+    least = "0.0400" if "without" in said else "0.0300"
+    assert f"{said} {RATE} could be {least} in place of 0.0522" in " ".join(page.text.split())

@@ -200,3 +200,29 @@ def test_ways_beyond_the_thresholds_of_plain_models_work_as_printed(fit):
     (way,) = [note for note in caught.value.__notes__ if note.startswith("Decisions that look at groups")]
     (words,) = re.findall(r"by = \[.*?\]", way)
     assert fit("apart", parity + rate, parameters=f", {words}")[0].model().groups_.by == ("sex",)
+
+
+@pytest.fixture(scope="module")
+def tail(run, tmp_path_factory):
+    """Return the mixture of the run chosen anew for a tail, within a budget that its first goal alone would use up."""
+    return rebalance_run(run, alpha=0.5, budget=0.005, output=tmp_path_factory.mktemp("elsewhere") / "tail")
+
+
+def test_the_report_of_a_budget_has_the_aimed_bound_and_says_what_the_goals_cost(tail):
+    model = tail.model()
+    rows = [row for row in tail.results().where(quantity="frontier value") if row.settings.startswith("goal 1")]
+    values = {float(row.settings.partition("bound=")[2]): row.value for row in rows}
+    assert values[0.7] == pytest.approx(model.value_, abs=2e-4)
+    without = [model.rebalance(goals=[goal]).value_ for goal in reversed(model.goals_)]
+    assert values[min(values)] == pytest.approx(without[0], abs=2e-4)
+    assert without[0] < without[1]
+    text = " ".join(write_report(tail.folder).read_text(encoding="utf-8").split())
+    least = f"{100 * without[0]:.1f} %"
+    assert f"Goal 1 costs most: without it the share wrong of the worst-off 50 % could be {least}" in text
+    assert "0.7000 (asked)" in text
+
+
+def test_the_goals_file_of_a_mixture_chosen_anew_fits_from_its_own_folder(tail):
+    again = fit_run(tail.folder / "goals.toml")
+    assert again.settings.method.parameters == tail.settings.method.parameters
+    assert again.model().value_ == pytest.approx(tail.model().value_, abs=2e-4)

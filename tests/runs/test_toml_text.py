@@ -43,13 +43,16 @@ test_files = "c.csv"
 files = "mail.csv"
 """
     settings = RunSettings.model_validate(tomllib.loads(content.decode()))
-    same = tomllib.loads(rewritten(content, settings))
-    assert same == {key: value for key, value in tomllib.loads(content.decode()).items() if key != "output"}
-    method = settings.method.model_copy(update={"parameters": {"by": ["sex"]}})
-    other = tomllib.loads(rewritten(content, settings.model_copy(update={"alpha": 0.2, "method": method})))
-    assert other == same | {"alpha": 0.2, "method": {"parameters": {"by": ["sex"]}}}
     whole = tomllib.loads(rewritten(content, settings, sources=tmp_path))
+    method = settings.method.model_copy(update={"parameters": {"by": ["sex"]}})
+    chosen = settings.model_copy(update={"alpha": 0.2, "method": method})
+    other = tomllib.loads(rewritten(content, chosen, sources=tmp_path))
+    assert other == whole | {"alpha": 0.2, "method": {"parameters": {"by": ["sex"]}}}
+    assert {key: whole[key] for key in ("seed", "goals")} == {"seed": 0, "goals": ["recall(train) >= 0.70"]}
+    assert (whole.keys(), whole["data"]["target"]) == ({"seed", "goals", "data", "splits", "datasets"}, "y")
     assert whole["data"]["files"] == [str(tmp_path / "a.csv"), str(tmp_path / "b.csv")]
     assert whole["data"]["baseline_model"] == str(tmp_path / "old.cp")
     assert whole["splits"]["test_files"] == str(tmp_path / "c.csv")
     assert whole["datasets"]["mail"]["files"] == str(tmp_path / "mail.csv")
+    moved = tomllib.loads(rewritten(as_toml(whole).encode(), settings, sources=tmp_path / "new"))  # with its data
+    assert moved["data"]["files"] == [str(tmp_path / "new" / "a.csv"), str(tmp_path / "new" / "b.csv")]

@@ -16,7 +16,7 @@ from counterpoise.goals.tables import group_codes
 from counterpoise.mixtures.answers import TRAIN, Answers
 from counterpoise.mixtures.few_models import choose_few
 from counterpoise.mixtures.game import Choice, Game, Selection, group_losses, outliers
-from counterpoise.mixtures.goal_rows import GoalRows, goal_rows, linear_rate, mean_limit
+from counterpoise.mixtures.goal_rows import goal_rows, linear_rate, mean_limit
 from counterpoise.theory.risk_text import is_nearly_risk_text, is_risk_text, parse_risk
 from counterpoise.theory.risks import CVaR, Mean, Risk, RiskRows, WorstGroup
 
@@ -144,15 +144,15 @@ def within_budget(selection: Selection, aim: Aim) -> Selection:
     """Return the same with one more goal where there is a budget: on the mean loss, above the least under the rest."""
     if aim.budget is None:
         return selection
-    row = budget_row(selection, aim.budget)
+    game = least_mean(selection)
+    row = mean_limit(game.losses[0], game.solve().value + aim.budget)
     return selection._replace(goals=row if selection.goals is None else selection.goals.joined(row))
 
 
-def budget_row(selection: Selection, budget: float) -> GoalRows:
-    """Return a budget as a goal on the mean loss, above the least that is possible under the others."""
+def least_mean(selection: Selection) -> Game:
+    """Return the problem of the least mean loss under the goals, from which a budget is counted."""
     means = np.average(selection.losses, axis=0, weights=selection.sample_weight)
-    least = Game(means[None], Mean(), None, selection.goals).solve().value
-    return mean_limit(means, least + budget)
+    return Game(means[None], Mean(), None, selection.goals)
 
 
 def _without_budget(choice: Choice, aim: Aim) -> Choice:

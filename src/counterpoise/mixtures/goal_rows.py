@@ -97,6 +97,20 @@ class GoalRows(NamedTuple):
         """Return the same goals on some of the models."""
         return self._replace(rows=self.rows[:, models], row_slopes=self.row_slopes[:, models])
 
+    def some(self, places: Sequence[int]) -> Self | None:
+        """Return some of the goals, by their places in rising order; None where that is none."""
+        if not places:
+            return None
+        rows = np.flatnonzero(np.isin(self.places, places))
+        parts = {name: getattr(self, name)[rows] for name in ("rows", "bounds", "row_slopes", "bound_slopes")}
+        return self._replace(
+            goals=tuple(self.goals[place] for place in places),
+            shares=tuple(self.shares[row] for row in rows),
+            sizes=None if self.sizes is None else self.sizes[rows],
+            owners=np.searchsorted(places, self.places[rows]),
+            **parts,
+        )
+
     def beside(self, other: Self) -> Self:
         """Return the same goals on these models and then on others."""
         rows, slopes = (np.hstack(pair) for pair in ((self.rows, other.rows), (self.row_slopes, other.row_slopes)))

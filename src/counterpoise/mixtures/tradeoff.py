@@ -2,7 +2,9 @@
 
 For each bound the least risk is a linear program; along the bounds each starts from the solution and the cuts of the
 one before. As a function of the bound of a linear goal the least risk is convex and falls as the bound is loosened,
-because bounds shift the right side of a linear program.
+because bounds shift the right side of a linear program. A budget of mean loss is counted, as where the mixture was
+chosen, from the least that is possible with the goal at each bound: then the risk need not fall, because a looser bound
+lowers that least and with it what the budget allows.
 """
 
 from collections.abc import Iterator
@@ -14,16 +16,16 @@ import numpy as np
 from counterpoise._base.checks import as_numbers, check_count, check_losses, check_positive
 from counterpoise._base.text_table import text_table
 from counterpoise._base.types import ArrayLike, FloatArray, IntArray
-from counterpoise.goals import Goal, Rate, as_goals, positive_rate
-from counterpoise.mixtures.choosing import Aim, as_aim, budget_row, posed, select
+from counterpoise.goals import Goal, InfeasibleGoals, Rate, as_goals, positive_rate
+from counterpoise.mixtures.choosing import Aim, as_aim, least_mean, posed, select, within_budget
 from counterpoise.mixtures.class_scores.evidence import ClassEvidence
 from counterpoise.mixtures.class_scores.limits import limits_of
 from counterpoise.mixtures.class_scores.path import ClassPath
-from counterpoise.mixtures.game import Game
+from counterpoise.mixtures.game import Game, Selection
 from counterpoise.mixtures.goal_rows import GoalRows, check_range, goal_rows, own_bound
 from counterpoise.mixtures.scores.evidence import rank
 from counterpoise.mixtures.scores.path import RulePath
-from counterpoise.solvers import bounds_path, minimize_cvar, minimize_risk
+from counterpoise.solvers import bounds_path, minimize_risk
 from counterpoise.solvers.result import InfeasibleRows, MixtureSolution
 from counterpoise.theory.risks import CVaR, Risk, RiskRows
 
@@ -116,12 +118,13 @@ def tradeoff(
     ----------
     model : fitted mixture, or array of shape (n_samples, n_models)
         A classifier that mixes models, whose kept predictions and other goals are used and no model asked; or losses.
+        Each point is what its ``rebalance`` with that bound comes to: a budget is above the least mean loss there.
     goal : goal or its text, or array of shape (n_models,) where losses are given
         The goal whose bound varies: on the datasets of the model. One of the model's goals that differs in its bound
         alone is replaced. With losses: the row of ``row @ mixture <= bound``.
     bounds : array of shape (n_bounds,), optional
         Numbers on the right side of the goal, in any order. Default: ``n_points`` from the tightest that any mixture
-        meets to the loosest that still costs something.
+        meets to the loosest that still costs something; beyond, all is as without the goal.
     alpha : float in (0, 1], optional
         Short for ``objective=CVaR(alpha)``. Default: the objective of the model; 0.1 for losses.
     objective : risk, rate or the text of one, optional
@@ -155,9 +158,11 @@ def tradeoff(
     if hasattr(model, "selection_"):
         aim = model._aim(alpha, objective)  # noqa: SLF001 - of our own kind
         is_asked = objective is not None or not isinstance(model.objective_, CVaR)  # else the selection holds for it
-        game = posed(select(model._kept, aim) if is_asked else model.selection_, aim)  # noqa: SLF001 - as above
-        limits = _rows_of_model(model, goal, aim.budget)
-        shown, scale = limits.goals[0], limits.scale
+        kept = model._kept  # noqa: SLF001 - as above
+        selection = select(kept, aim) if is_asked else model.selection_
+        limits = goal_rows(kept.answers, _goals_of_model(model, goal))
+        assert limits is not None  # noqa: S101 - there is a goal
+        shown = limits.goals[0]
     elif hasattr(model, "fit"):
         raise TypeError(
             f"model must be a fitted classifier that mixes models, or their losses; got {type(model).__name__}, which "
@@ -169,11 +174,11 @@ def tradeoff(
             raise ValueError(f"objective must be a risk where losses are given; got {aim.objective}.")
         losses = check_losses(model)
         risk = aim.objective.bind(RiskRows(len(losses), losses.shape[1], _no_groups))
-        game, shown, scale = Game(losses, risk, None, None), None, None
-        row = _check_row(goal, game.losses.shape[1])[None]
+        selection, shown = Selection(losses, None, None, risk=risk), None
+        row = _check_row(goal, losses.shape[1])[None]
         limits = GoalRows((_ROW,), row, np.zeros(1), np.zeros_like(row), np.ones(1), (None,))
-    levels = _default_bounds(game, limits, n_points) if bounds is None else _check_bounds(bounds)
-    return Tradeoff(_points(game, limits, levels, scale, tol), shown, aim.objective)
+    levels = _default_bounds(selection, aim, limits, n_points) if bounds is None else _check_bounds(bounds)
+    return Tradeoff(_points(selection, aim, limits, levels, tol), shown, aim.objective)
 
 
 def _of_rules(model: Any, goal: Any, bounds: ArrayLike | None, aim: Aim, n_points: int, tol: float) -> Tradeoff:
@@ -201,22 +206,26 @@ def _of_class_rules(model: Any, goal: Any, bounds: ArrayLike | None, aim: Aim, t
     return Tradeoff(points, path.goals[0], aim.objective, tuple(rules))
 
 
-def _at(limits: GoalRows, bound: float) -> tuple[FloatArray, FloatArray] | None:
-    """Return rows and bounds for another bound of the first goal, or None where these rows can never show it."""
+def _at(selection: Selection, aim: Aim, limits: GoalRows, bound: float) -> GoalRows | None:
+    """Return what must hold for another bound of the first goal, or None where it cannot, or rows never show it."""
     if not limits.can_show(0, bound):
         return None
-    other = limits.with_bound(0, bound)
-    return other.rows, other.bounds
+    try:
+        return within_budget(selection._replace(goals=limits.with_bound(0, bound)), aim).goals
+    except InfeasibleGoals:
+        return None
 
 
 def _points(
-    game: Game, limits: GoalRows, levels: FloatArray, scale: FloatArray | None, tol: float
+    selection: Selection, aim: Aim, limits: GoalRows, levels: FloatArray, tol: float
 ) -> tuple[TradeoffPoint, ...]:
+    game = posed(selection, aim)
     order = np.argsort(levels, kind="stable")  # neighbours start from each other
-    sets = {number: _at(limits, float(levels[number])) for number in order.tolist()}
+    sets = {number: _at(selection, aim, limits, float(levels[number])) for number in order.tolist()}
     possible = {number: one for number, one in sets.items() if one is not None}
+    scale = next((one.scale for one in possible.values()), None)
     given: dict[str, Any] = {"sample_weight": game.sample_weight, "row_scale": scale, "tol": tol}
-    solved = _path(game, [*possible.values()], given)
+    solved = _path(game, [(one.rows, one.bounds) for one in possible.values()], given)
     found = dict(zip(possible, solved, strict=True))
     own = limits.rows_of(0)
     return tuple(_point(float(level), found.get(number), game.shift, own) for number, level in enumerate(levels))
@@ -260,16 +269,6 @@ def _check_row(row: Any, n_models: int) -> FloatArray:
     return np.asarray(vector)
 
 
-def _rows_of_model(model: Any, goal: Any, budget: float | None) -> GoalRows:
-    """Return the goal and then the model's other goals as rows, and its budget above the least under those others."""
-    goals, answers = _goals_of_model(model, goal), model._kept.answers  # noqa: SLF001 - of our own kind
-    found = goal_rows(answers, goals)
-    assert isinstance(found, GoalRows)  # noqa: S101 - there is a goal
-    if budget is None:
-        return found
-    return found.joined(budget_row(model.selection_._replace(goals=goal_rows(answers, goals[1:])), budget))
-
-
 def _goals_of_model(model: Any, goal: Any) -> tuple[Goal, ...]:
     """Return the goal and then the model's other goals."""
     listed = as_goals(goal)
@@ -285,16 +284,15 @@ def _check_bounds(bounds: ArrayLike) -> FloatArray:
     return levels
 
 
-def _default_bounds(game: Game, limits: GoalRows, n_points: int) -> FloatArray:
+def _default_bounds(selection: Selection, aim: Aim, limits: GoalRows, n_points: int) -> FloatArray:
     """Return bounds from the tightest possible to where the goal costs nothing."""
     check_range(limits)
     own = limits.rows_of(0)
-    given = {name: np.delete(values, own, axis=0) for name, values in limits.as_limits().items()}
     excess = limits.rows[own] - limits.bounds[own, None]  # the largest of which is how far the goal is missed
-    try:
-        free = minimize_risk(game.losses, game.risk, sample_weight=game.sample_weight, **given)
-    except InfeasibleRows as error:
-        raise limits.infeasible(error) from error
-    tightest = minimize_cvar(excess, 1.0 / own.size, **given).value
-    loosest = max(float((excess @ free.mixture).max()), tightest)
+    others = selection._replace(goals=limits.some(range(1, len(limits.goals))))
+    tightest = Game(excess, CVaR(1.0 / own.size), None, others.goals).solve().value
+    free = [posed(within_budget(others, aim), aim).solve().mixture]
+    if aim.budget is not None:
+        free.append(least_mean(others).solve().mixture)
+    loosest = max(tightest, *(float((excess @ mixture).max()) for mixture in free))
     return np.linspace(own_bound(limits, tightest), own_bound(limits, loosest), n_points)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from counterpoise.report.aims import told_aim
 from counterpoise.report.frontiers import frontier_points
 from counterpoise.report.record import Record
-from counterpoise.report.sections import GoalCard
+from counterpoise.report.sections import GoalCard, is_at_least, is_ratio
 from counterpoise.report.wording import FAILS, HOLDS, UNDECIDED, count, number
 from counterpoise.runs.quantities import of_goal
 
@@ -77,15 +77,25 @@ def _dearest(record: Record, cards: Sequence[GoalCard]) -> Iterator[str]:
         points = frontier_points(record, card.name)
         at = [value for bound, value, _ in points if math.isclose(bound, card.aimed, abs_tol=1e-12)]
         if at:
-            least = min(points, key=lambda point: point[1])
-            found.append((at[0] - least[1], at[0], card.name, least[0]))
-    cost, value, name, bound = max(found, default=(0.0, 0.0, "", 0.0))
-    changed = f"with the bound {number(bound)}" if record.certificate else "without it"  # which was not tried then
-    if len(found) > 1 and aim.show(value) != aim.show(value - cost):
+            changed, least = _loosened(record, card, points)
+            found.append((at[0] - least, at[0], card.name, changed))
+    cost, value, name, changed = max(found, default=(0.0, 0.0, "", ""))
+    if len(found) > 1 and cost > 0 and aim.show(value) != aim.show(value - cost):
         yield (
             f"{_upper(name)} costs most: {changed} {aim.text} could be {aim.show(value - cost)} in place of "
             f"{aim.show(value)} where decisions were chosen."
         )
+
+
+def _loosened(record: Record, card: GoalCard, points: Sequence[tuple[float, float, float]]) -> tuple[str, float]:
+    """Return how a goal is loosened, and the least value then: a frontier ends where all is as without its goal.
+
+    A loosest bound can cost more than others: of a lower average loss a budget allows less for the tail.
+    """
+    if record.certificate or is_ratio(card.text):  # of which a few bounds near the asked one were tried
+        bound, least, _ = min(points, key=lambda point: point[1])
+        return f"with the bound {number(bound)}", least
+    return "without it", points[0 if is_at_least(card.text) else -1][1]
 
 
 def _standing(record: Record, card: GoalCard) -> _Standing:

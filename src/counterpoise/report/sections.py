@@ -146,6 +146,11 @@ def is_ratio(text: str) -> bool:
     return hasattr(getattr(_parsed(text), "left", None), "denominator")
 
 
+def is_at_least(text: str) -> bool:
+    """Tell whether a goal asks for at least its bound, so that a lower one is looser."""
+    return getattr(_parsed(text), "sense", None) == ">="
+
+
 def verdict_table(record: Record, cards: Sequence[GoalCard]) -> PageTable:
     """Return the verdicts of all goals on all splits in one table, the rows that count first."""
     order = [record.judged, *(split for split in record.splits if split != record.judged)]

@@ -1,6 +1,6 @@
 """A run folder: what it holds, how it is written and found again.
 
-    goals.toml        the goals file as read, byte for byte
+    goals.toml        the goals file as read, byte for byte; where a mixture was chosen anew, one that asks for it
     settings.json     the checked settings with defaults filled in, the types of columns, fingerprints
     draws.key         the key of the draws, for nobody but the owner (``runs.keys``); the model has it too
     said.cp           what the models of a pool said about the rows of the run, so that none is asked again

@@ -142,7 +142,7 @@ def write_chosen(
             rows, texts = measure_all(Judge(settings, data, model, goals), 0.0)
             rows = [row for row in rows if row.quantity != "seconds"]  # nothing was trained, and no model asked
             texts["commands"] = [_command(run, settings, changes, writer.folder)]
-            content = rewritten((run.folder / GOALS).read_bytes(), settings).encode()
+            content = rewritten((run.folder / GOALS).read_bytes(), settings, sources=run.sources).encode()
             writer.begin(content, settings, data.columns, prints, run.sources, origin=origin)
             writer.log(f"mixture of {run.folder.name} chosen anew")
             draws = draws_of(last_step(model))

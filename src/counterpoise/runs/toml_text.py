@@ -29,11 +29,12 @@ def as_toml(words: Mapping[str, Any]) -> str:
     return "\n".join(_lines(words, "")).lstrip("\n") + "\n"
 
 
-def rewritten(content: bytes, settings: RunSettings, *, sources: Path | None = None) -> str:
+def rewritten(content: bytes, settings: RunSettings, *, sources: Path) -> str:
     """Return a goals file that asks for settings, given that of the run whose models they are for.
 
     What may be chosen anew, alpha, goals and the parameters of the method, is as the settings have it; all else is as
-    the file has it, but for comments and for ``output``, where the other run is.
+    the file has it, but for comments and for ``output``, where the other run is. Data files are named by their whole
+    paths, so that the file can be anywhere.
 
     Parameters
     ----------
@@ -41,9 +42,8 @@ def rewritten(content: bytes, settings: RunSettings, *, sources: Path | None = N
         Of the goals file of the run.
     settings : RunSettings
         Of the same run but for what may be chosen anew.
-    sources : path, optional
-        The folder that data files are named from: they are then named by their whole paths, so that the file can be
-        anywhere. Default: their names stay as they are.
+    sources : path
+        The folder that the settings name data files from.
     """
     words = tomllib.loads(content.decode())
     before = RunSettings.model_validate(words)
@@ -54,25 +54,30 @@ def rewritten(content: bytes, settings: RunSettings, *, sources: Path | None = N
         words["goals"] = [_as_written(goal) for goal in settings.goals]
     if before.method.parameters != settings.method.parameters:
         words["method"] = words.get("method", {}) | {"parameters": dict(settings.method.parameters) or None}
-    return as_toml(words if sources is None else _with_whole_paths(words, sources))
+    return as_toml(_with_whole_paths(words, settings, sources))
 
 
 def _as_written(asked: GoalSettings) -> str | dict[str, Any]:
     return asked.goal if asked.confidence is None else {"goal": asked.goal, "confidence": asked.confidence}
 
 
-def _with_whole_paths(words: dict[str, Any], sources: Path) -> dict[str, Any]:
-    tables: list[tuple[dict[str, Any], tuple[str, ...]]] = [
-        (words.get(table, {}), keys) for table, keys in _FILES.items()
+def _with_whole_paths(words: dict[str, Any], settings: RunSettings, sources: Path) -> dict[str, Any]:
+    """Name files by where the settings say they are now: what the words name may be where they were once."""
+    tables: list[tuple[dict[str, Any], Any, tuple[str, ...]]] = [
+        (words.get(table, {}), getattr(settings, table), keys) for table, keys in _FILES.items()
     ]
-    tables += [(one, ("files",)) for one in words.get("datasets", {}).values()]
-    for table, keys in tables:
+    tables += [(one, settings.datasets[name], ("files",)) for name, one in words.get("datasets", {}).items()]
+    for table, asked, keys in tables:
         for key in keys:
-            if isinstance(table.get(key), str):
-                table[key] = str((sources / table[key]).resolve())
-            elif key in table:
-                table[key] = [str((sources / name).resolve()) for name in table[key]]
+            if key in table:
+                table[key] = _whole(getattr(asked, key), sources)
     return words
+
+
+def _whole(names: str | list[str], sources: Path) -> str | list[str]:
+    """Return whole paths, of one file as a text."""
+    paths = [str((sources / name).resolve()) for name in ([names] if isinstance(names, str) else names)]
+    return paths[0] if len(paths) == 1 else paths
 
 
 def _lines(words: Mapping[str, Any], place: str) -> list[str]:

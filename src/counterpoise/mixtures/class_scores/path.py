@@ -3,7 +3,7 @@
 import numpy as np
 
 from counterpoise._base.types import FloatArray
-from counterpoise.goals import Goal
+from counterpoise.goals import Goal, InfeasibleGoals
 from counterpoise.mixtures.choosing import Aim
 from counterpoise.mixtures.class_scores.choosing import pose, starting_rules, within_budget
 from counterpoise.mixtures.class_scores.evidence import Known
@@ -14,15 +14,11 @@ from counterpoise.solvers.result import MixtureSolution
 
 
 class ClassPath:
-    """Goals on rules of class probabilities, of which the bound of the first varies."""
+    """Goals on rules of class probabilities, of which the first's bound varies; a budget is counted for each anew."""
 
     def __init__(self, known: Known, aim: Aim, goals: tuple[Goal, ...], tol: float) -> None:
         self.known, self.aim, self.goals, self.tol = known, aim, goals, tol
         self.asked = pose(known, aim)
-        self.most: float | None = None
-        if aim.budget is not None:
-            limits, _ = within_budget(known, limits_of(known, goals[1:]), aim.budget)
-            self.most = limits.budget
 
     def solve(self, levels: FloatArray) -> tuple[list[MixtureSolution | None], list[ClassRule]]:
         """Return the best mixture found for each bound, None where none was, over the rules that all of them need."""
@@ -40,11 +36,12 @@ class ClassPath:
 
     def _solved(self, level: float, rules: list[ClassRule]) -> Found | None:
         limits = limits_of(self.known, (self.goals[0].with_bound(level), *self.goals[1:]))
-        if self.most is not None:
-            limits = limits.within(self.known, self.most)
         try:
+            if self.aim.budget is not None:
+                limits, least = within_budget(self.known, limits, self.aim.budget)
+                rules = [*rules, *least]
             return ClassProgram(self.known, self.asked.losses, self.asked.risk, limits).solve(rules, self.tol)
-        except NotKept:
+        except (InfeasibleGoals, NotKept):
             return None
 
 

@@ -29,7 +29,7 @@ from counterpoise.mixtures.scores.program import (
 from counterpoise.mixtures.scores.rules import CutRules, at_usual, coupled
 from counterpoise.theory.risks import CVaR, Mean, Risk, RiskRows, WorstGroup
 
-_EXACT = 1e-7  # gap of the least mean loss from which a budget is counted
+EXACT = 1e-7  # gap of the least mean loss from which a budget is counted
 _SURELY = 2.0  # standard errors by which another threshold must be better than the usual one
 _SHARE = 1e-10  # of the mixture, below which a rule is never drawn in practice: rounding of the solver
 
@@ -112,9 +112,13 @@ def solve(program: RuleProgram, start: CutRules, tol: float = TOL) -> Found:
 def within_budget(ranked: Ranked, limits: RuleLimits, start: CutRules, budget: float) -> tuple[RuleLimits, CutRules]:
     """Return the limits with a budget above the least mean loss under the goals, and rules that keep it."""
     loss = mean_loss(ranked)
-    least = solve(RuleProgram(ranked.cuts, FixedLosses(loss), Mean(), limits), start, _EXACT)
-    most = least.solution.value + budget
-    return RuleLimits(ranked.cuts, limits.goals, Budget(loss, most)), least.rules
+    least = solve(least_mean(limits, loss), start, EXACT)
+    return limits.within(Budget(loss, least.solution.value + budget)), least.rules
+
+
+def least_mean(limits: RuleLimits, loss: Sums) -> RuleProgram:
+    """Return the program of the least mean loss within limits, from which a budget is counted."""
+    return RuleProgram(limits.cuts, FixedLosses(loss), Mean(), limits)
 
 
 def pose(ranked: Ranked, aim: Aim) -> Asked:

@@ -95,22 +95,14 @@ class RuleLimits:
             base, costs = base + constant, costs + added
         return base, costs
 
+    def within(self, budget: Budget) -> Self:
+        """Return the same goals within a budget."""
+        return replace(self, budget=budget)
+
     def only(self, places: list[int]) -> Self:
         """Return the limits with some of the goals."""
-        goals = self.goals
-        assert goals is not None  # noqa: S101 - there are goals to take some of
-        if not places:
-            return type(self)(self.cuts, None, self.budget)
-        rows = np.flatnonzero(np.isin(goals.places, places))
-        parts = {name: getattr(goals, name)[rows] for name in ("rows", "bounds", "row_slopes", "bound_slopes")}
-        left = goals._replace(
-            goals=tuple(goals.goals[place] for place in places),
-            shares=tuple(goals.shares[row] for row in rows),
-            sizes=None if goals.sizes is None else goals.sizes[rows],
-            owners=np.searchsorted(places, goals.places[rows]),
-            **parts,
-        )
-        return type(self)(self.cuts, left, self.budget)
+        assert self.goals is not None  # noqa: S101 - there are goals to take some of
+        return replace(self, goals=self.goals.some(places))
 
 
 class TotalViolation(Risk):
