@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
+from scipy.sparse import issparse
 from scipy.special import expit, log_expit, softmax
 from sklearn.base import is_regressor
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
@@ -20,6 +21,7 @@ from counterpoise.boosting.inputs import Booster, Rows, seed_sequence
 from counterpoise.boosting.rounds import Callback, Fit, History, Round, boost
 
 _BINARY = 2
+_SMALL = 1 << 22  # entries of a sparse matrix that is made dense: 32 MB
 
 
 class VoteRule(Protocol):
@@ -273,6 +275,8 @@ def added_up(values: Iterable[FloatArray], votes: FloatArray) -> FloatArray:
 
 def _values(ensemble: Ensemble, X: Any) -> Iterator[FloatArray]:
     classes = None if is_regressor(ensemble.models[0]) else ensemble.classes  # asked once: the answer takes time
+    if len(ensemble.models) > 1 and issparse(X) and X.shape[0] * X.shape[1] <= _SMALL:
+        X = X.toarray()  # once, where each model would take its features out of it anew
     for model in ensemble.models:
         yield model_values(model, X, classes)
 
