@@ -63,8 +63,8 @@ reproduce: .venv/installed
 	$(BIN)/python -m papers $(PAPER) $(ARGS)
 
 # What packaging can break: files, entry points, imports. The numerics are the same source, tested before.
-NUMERICS := solvers theory learners goals mixtures boosting persist runs papers test_scikit_learn.py test_constrained.py \
-	explorer/test_browser.py explorer/test_session.py
+NUMERICS := solvers theory learners goals mixtures boosting distributed persist runs papers test_scikit_learn.py \
+	test_constrained.py $(patsubst %,explorer/test_%.py,browser exports few_rows ranges server session)
 wheel-test: .venv/installed
 	rm -rf dist .venv-wheel
 	$(BIN)/python -m build --wheel --outdir dist .
