@@ -43,7 +43,7 @@ test: .venv/installed
 
 # The other tests have passed without PyTorch by then: nothing else may need it.
 test-networks: .venv/installed
-	$(BIN)/python $(PIP) --quiet "$(TORCH)"
+	$(BIN)/python $(PIP) --compile --quiet "$(TORCH)"  # which every process of the tests imports nearly whole
 	$(BIN)/python $(PYTEST) $$(grep -rlE "torch" tests docs/guide --include=test_*.py --include=networks.md)
 	$(BIN)/python -m pytest -q tests/test_contract.py tests/test_scikit_learn.py -k NetworkLearner
 
