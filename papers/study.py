@@ -1,5 +1,7 @@
 """A study: many independent parts measured into one long table, in parallel and resumable, and a page made of it."""
 
+import argparse
+import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -133,6 +135,30 @@ def measure_left(
         elapsed = time.monotonic() - started
         tell(RunProgress(done, len(left), str(part), elapsed, elapsed / done * (len(left) - done)))
     return table
+
+
+def run_alone(reproduce: Callable[..., Path], results: str, arguments: Sequence[str]) -> int:
+    """Run an experiment that has a table of its own beside its paper's, and say how far it is.
+
+    Parameters
+    ----------
+    reproduce : callable
+        Given a folder and ``tell``, it runs what the table there does not hold yet.
+    results : str
+        The folder of the paper under ``docs/results``, where the table is kept unless another folder is named.
+    arguments : sequence of str
+        Of the command line.
+    """
+    parser = argparse.ArgumentParser(description=sys.modules[reproduce.__module__].__doc__)
+    parser.add_argument(
+        "output", type=Path, nargs="?", default=Path("docs/results", results), help="folder of the table"
+    )
+
+    def tell(progress: RunProgress) -> None:
+        sys.stderr.write(f"{progress}\n")
+
+    reproduce(parser.parse_args(arguments).output, tell=tell)
+    return 0
 
 
 def _unfinished(parts: Sequence[Any], table: Path, is_final: Callable[[ResultRow], bool]) -> list[Any]:

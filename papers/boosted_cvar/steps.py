@@ -1,12 +1,12 @@
 """The remark below Algorithm 2 of Zhai et al. (2021): a constant step of the weights does better than AdaBoost's own.
 
-``python -m papers.boosted_cvar.steps OUTPUT`` boosts the tables of ``experiment`` with both, and makes ``steps.csv``,
+``python -m papers.boosted_cvar.steps [OUTPUT]`` boosts the tables of ``experiment`` with both, and makes ``steps.csv``,
 of which the page has a section. A run that was stopped goes on where it was.
 """
 
 import sys
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from counterpoise.boosting.rules import adaptive_hedge, hedge
 from counterpoise.datasets import load_dataset
 from counterpoise.metrics import cvar_loss
 from counterpoise.mixtures.pool import failures, pool_codes
-from counterpoise.runs import RunProgress, Tell
+from counterpoise.runs import Tell
 from counterpoise.runs.results import ResultRow, ResultsTable
 from counterpoise.solvers import minimize_cvar
 from papers.boosted_cvar.curves import ETA, EXPERIMENT, Losses
@@ -33,7 +33,7 @@ from papers.boosted_cvar.experiment import (
     split_parts,
 )
 from papers.markdown import markdown_table
-from papers.study import measure_left
+from papers.study import measure_left, run_alone
 
 CONSTANT, ADAPTIVE = f"eta = {ETA:g}", "AdaBoost's step"
 STEPS: dict[str, Rule] = {CONSTANT: hedge(ETA), ADAPTIVE: adaptive_hedge()}
@@ -114,15 +114,5 @@ def reproduce(output: Path, *, n_seeds: int = 5, tell: Tell = lambda _progress: 
     return measure_left(wanted, measure, output / "steps.csv", tell=tell)
 
 
-def main(arguments: Sequence[str]) -> int:
-    """Run, and say how far it is."""
-
-    def tell(progress: RunProgress) -> None:
-        sys.stderr.write(f"{progress}\n")
-
-    reproduce(Path(arguments[0]), tell=tell)
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(run_alone(reproduce, "boosted_cvar", sys.argv[1:]))

@@ -1,6 +1,6 @@
 """The constraint of Zafar et al. (2015) in the ramp form of Goh et al. (2016), Appendix D, beside its hinge form.
 
-``python -m papers.dataset_constraints.zafar_forms OUTPUT`` makes ``zafar_ramp.csv``, of which the page has a section;
+``python -m papers.dataset_constraints.zafar_forms [OUTPUT]`` makes ``zafar_ramp.csv``, of which the page has a section;
 those of the hinge form are in ``results.csv``. A run that was stopped goes on where it was.
 """
 
@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from counterpoise.datasets import TableData, load_dataset
-from counterpoise.runs import RunProgress, Tell
+from counterpoise.runs import Tell
 from counterpoise.runs.results import ResultRow, ResultsTable
 from papers.dataset_constraints.baselines import zafar_ramp
 from papers.dataset_constraints.experiment import (
@@ -24,7 +24,7 @@ from papers.dataset_constraints.experiment import (
     fairness_split,
 )
 from papers.markdown import markdown_table
-from papers.study import measure_left
+from papers.study import measure_left, run_alone
 
 RAMP = "Zafar et al., ramp"
 LEARNER = next(name for name, strength in STRENGTHS.items() if strength is None)  # regularized by 1/n, as the paper
@@ -92,15 +92,5 @@ def reproduce(output: Path, *, n_seeds: int = 5, tell: Tell = lambda _progress: 
     return measure_left([Split(seed) for seed in range(n_seeds)], measure, output / "zafar_ramp.csv", tell=tell)
 
 
-def main(arguments: Sequence[str]) -> int:
-    """Run, and say how far it is."""
-
-    def tell(progress: RunProgress) -> None:
-        sys.stderr.write(f"{progress}\n")
-
-    reproduce(Path(arguments[0]), tell=tell)
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(run_alone(reproduce, "dataset_constraints", sys.argv[1:]))

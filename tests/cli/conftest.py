@@ -3,6 +3,7 @@
 import shutil
 
 import pytest
+from loan_tables import make_folder
 from sklearn.datasets import load_breast_cancer
 
 from counterpoise.cli import main
@@ -42,6 +43,12 @@ def fitted(tmp_path_factory):
     (folder / "goals.toml").write_text(GOALS)
     assert main(["fit", str(folder / "goals.toml"), "-o", str(folder / "run"), "--quiet"]) == 0
     return folder
+
+
+@pytest.fixture(scope="session")
+def made(tmp_path_factory):
+    """Return a folder with a table, rules and decisions; nobody writes there."""
+    return make_folder(tmp_path_factory.mktemp("made"))
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from loan_tables import CHOOSE, DEFER, GOALS, KEY, loans, make_folder
+from loan_tables import CHOOSE, DEFER, GOALS, KEY, loans
 
 import counterpoise as cp
 from counterpoise.cli import main
@@ -21,18 +21,10 @@ from counterpoise.goals import Table
 GUIDE = Path(__file__).parents[2] / "docs" / "guide" / "rules_anywhere.md"
 
 
-@pytest.fixture(scope="module")
-def made(tmp_path_factory):
-    """Return a folder with a table, rules and decisions; nobody writes there."""
-    return make_folder(tmp_path_factory.mktemp("made"))
-
-
 @pytest.fixture
-def here(made, tmp_path, monkeypatch):
-    """Return a copy of that folder, made the current one."""
-    shutil.copytree(made, tmp_path / "work")
-    monkeypatch.chdir(tmp_path / "work")
-    return tmp_path / "work"
+def fitted(made):
+    """Return the folder of which ``here`` is a copy."""
+    return made
 
 
 @pytest.fixture(scope="module")

@@ -1,27 +1,19 @@
 """What choose, apply and audit refuse: tables, files of rules and options that cannot be."""
 
 import json
-import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
-from loan_tables import loans, make_folder
+from loan_tables import loans
 
 from counterpoise.cli import main
 
 
-@pytest.fixture(scope="module")
-def made(tmp_path_factory):
-    return make_folder(tmp_path_factory.mktemp("made"))
-
-
 @pytest.fixture
-def here(made, tmp_path, monkeypatch):
-    """Return a copy of that folder, made the current one."""
-    shutil.copytree(made, tmp_path / "work")
-    monkeypatch.chdir(tmp_path / "work")
-    return tmp_path / "work"
+def fitted(made):
+    """Return the folder of which ``here`` is a copy."""
+    return made
 
 
 def spoiled(**changes):

@@ -1,6 +1,7 @@
 """A setting is one decision rule: what a page shows, the files it exports and the run it came from agree."""
 
 import shutil
+import tomllib
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -9,13 +10,17 @@ import pytest
 
 from counterpoise import load
 from counterpoise.explorer import Setting
+from counterpoise.explorer.exports import Exporter
 from counterpoise.explorer.of_run import RunExporter, read_run
 from counterpoise.explorer.session import Session
+from counterpoise.explorer.setting import AskedGoal
 from counterpoise.explorer.views import shown
+from counterpoise.goals import parse_goal
 from counterpoise.runs import RunFolderError, certify_run, fit_run, open_run, read_goals_file, rebalance_run
 from counterpoise.runs.fitted import last_step
 from counterpoise.runs.quantities import MIXTURE, TEST
 from counterpoise.runs.use import own_data
+from tests.explorer.sessions import session
 
 GOALS = """# what the bank asks
 seed = 3
@@ -177,3 +182,11 @@ def test_a_run_that_was_rebalanced_has_the_goals_file_that_asks_for_it(folder, t
     assert (read.alpha, [one.goal for one in read.goals], read.seed) == (0.5, goals, 3)
     data = run.settings.data.model_copy(update={"files": [str(folder / "people.csv")]})
     assert read == run.settings.model_copy(update={"output": None, "data": data})
+
+
+def test_outside_a_run_a_goals_file_has_all_that_a_setting_asks_for():
+    asked = Setting(0.5, 0.1, (AskedGoal(parse_goal("recall(train) >= 0.7")),), ("sex",), 0.2)
+    words = tomllib.loads(Exporter(session()).goals_file(asked)["text"])
+    parameters = {"budget": 0.1, "by": ["sex"], "defer_cost": 0.2}
+    assert words == {"alpha": 0.5, "goals": [{"goal": "recall(train) >= 0.7"}], "method": {"parameters": parameters}}
+    assert "method" not in tomllib.loads(Exporter(session()).goals_file(Setting(0.5))["text"])

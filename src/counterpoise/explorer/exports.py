@@ -63,7 +63,7 @@ class Exporter:
         return model
 
     def goals_file(self, setting: Setting) -> dict[str, str]:
-        """Return alpha and goals as a part of a goals file."""
+        """Return what a setting asks for as a part of a goals file, beside which data and models are to be named."""
         from counterpoise.runs.toml_text import as_toml  # noqa: PLC0415 - needs optional packages
 
         words: dict[str, Any] = {} if setting.alpha is None else {"alpha": setting.alpha}
@@ -71,7 +71,10 @@ class Exporter:
             {"goal": str(goal.with_confidence(None)), "confidence": goal.confidence}
             for goal in self.session.asked_for(setting)
         ]
-        return {"name": "goals.toml", "text": as_toml(words | {"goals": goals})}
+        chosen = {"budget": setting.budget, "by": list(setting.by) or None, "defer_cost": setting.defer}
+        parameters = {name: value for name, value in chosen.items() if value is not None}
+        method = {"method": {"parameters": parameters}} if parameters else {}
+        return {"name": "goals.toml", "text": as_toml(words | {"goals": goals} | method)}
 
     def model_file(self, setting: Setting) -> dict[str, str]:
         """Write the classifier of a setting, and return where it is."""

@@ -61,13 +61,9 @@ def shown(session: Session, setting: Setting, view: str, **words: Any) -> dict[s
     raise AssertionError("a view ends with what it shows")
 
 
-def _solved(session: Session, setting: Setting) -> Answered:
-    return session.recent(setting)
-
-
 def _curve(session: Session, setting: Setting) -> Iterator[dict[str, Any] | None]:
     """Show the loss of every tail: of this mixture, of plain training, and of the best mixture for each tail."""
-    found = _solved(session, setting)
+    found = session.recent(setting)
     rows = "chosen_on" if session.parts.held_out is None else "held_out"
     told = getattr(found.state, rows)[TRAIN]
     yield None
@@ -86,7 +82,7 @@ def _best(session: Session, setting: Setting, told: ToldRows) -> Steps[list[Any]
     points = []
     for alpha in _SOLVED_ALPHAS[session.least_alpha <= _SOLVED_ALPHAS][::-1].tolist():
         yield None
-        other = _solved(session, _replaced(setting, alpha=alpha))
+        other = session.recent(_replaced(setting, alpha=alpha))
         with session.lock:
             points.append([number(alpha), number(told.loss(other.solved, alpha).tail)])
     return points[::-1]
@@ -171,7 +167,7 @@ def _free(session: Session, setting: Setting, place: int, tightest: float) -> fl
     goal = setting.goals[place].goal
     try:
         without, is_priced = _without(session, setting, place)
-        value = number(_value(session, without, goal))
+        value = number(_value(without, goal))
     except Unmet:
         return None
     if value is None:
@@ -185,7 +181,7 @@ def _without(session: Session, setting: Setting, place: int) -> tuple[Answered, 
     is_priced = False
     goals = tuple(one._replace(on=one.on and other != place) for other, one in enumerate(setting.goals))
     with suppress(Unmet):
-        present = _solved(session, setting)
+        present = session.recent(setting)
         own = sum(one.on for one in setting.goals[:place])
         is_priced = bool(present.solved.prices[own] > _NO_PRICE)
         if setting.budget is None and not is_priced:  # a budget counts from the goals
@@ -194,9 +190,8 @@ def _without(session: Session, setting: Setting, place: int) -> tuple[Answered, 
         return session.solve(_replaced(setting, goals=goals), RELEASED), is_priced
 
 
-def _value(session: Session, found: Answered, goal: Goal) -> float:
+def _value(found: Answered, goal: Goal) -> float:
     """Return what a goal's bound would have to be for a mixture to meet it exactly; nothing where few rows count."""
-    del session
     tallied = found.state.program.tallied(found.solved)
     if is_of_few(goal, tallied):
         return math.nan
@@ -218,7 +213,7 @@ def _frontier(session: Session, setting: Setting, x: Any = None, y: Any = None) 
     if tightest is None:
         yield {"points": [], "x": str(x), "y": str(y)}
         return
-    loosest = _value(session, _optimum(session, _replaced(asked, goals=others), up), across)
+    loosest = _value(_optimum(session, _replaced(asked, goals=others), up), across)
     if math.isnan(loosest):
         raise ValueError(f"{across.left} is of {HIDDEN}: no frontier of it is shown.")
     points = []
@@ -229,17 +224,17 @@ def _frontier(session: Session, setting: Setting, x: Any = None, y: Any = None) 
             found = _optimum(session, _replaced(asked, goals=bounded), up)
         except Unmet:  # at the very edge, by rounding
             continue
-        points.append([number(level), number(_height(session, found, up))])
+        points.append([number(level), number(_height(found, up))])
     yield {"points": points, "here": _here(session, setting, across, up), "x": _name(across), "y": _name(up)}
 
 
 def _here(session: Session, setting: Setting, across: Goal, up: Goal | str) -> list[float | None] | None:
     """Return where the present setting is; None where no mixture meets its goals."""
     try:
-        present = _solved(session, setting)
+        present = session.recent(setting)
     except Unmet:
         return None
-    return [number(_value(session, present, across)), number(_height(session, present, up))]
+    return [number(_value(present, across)), number(_height(present, up))]
 
 
 def axes_of(session: Session, setting: Setting) -> tuple[Any, Any]:
@@ -292,10 +287,10 @@ def _objective(up: Goal | str, aim: Aim) -> Any:
     return rate if up.sense == "<=" else -rate
 
 
-def _height(session: Session, found: Answered, up: Goal | str) -> float:
+def _height(found: Answered, up: Goal | str) -> float:
     if isinstance(up, str):
         return found.solved.value
-    return _value(session, found, up)
+    return _value(found, up)
 
 
 def _segments(session: Session, setting: Setting) -> Iterator[dict[str, Any] | None]:
@@ -312,7 +307,7 @@ def _segments(session: Session, setting: Setting) -> Iterator[dict[str, Any] | N
     if why:
         yield {"segments": [], "why": why}
         return
-    found = _solved(session, setting)
+    found = session.recent(setting)
     told = found.state.held_out[TRAIN]
     losses = told.losses(found.solved)
     yield None
@@ -328,7 +323,7 @@ def _segments(session: Session, setting: Setting) -> Iterator[dict[str, Any] | N
 
 def _verdicts(session: Session, setting: Setting) -> Iterator[dict[str, Any] | None]:
     """Show the verdicts of the library's own audit: intervals of sums of rates are narrower than while dragging."""
-    found = _solved(session, setting)
+    found = session.recent(setting)
     said = {name: rows.decided(found.solved) for name, rows in found.state.held_out.items()}
     yield None
     told = session.verdicts(setting, said, quick=False)
