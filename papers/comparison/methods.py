@@ -90,7 +90,6 @@ def _ours(case: Case, *, whole: bool) -> Ask:
     model, chances = _front_door(case, whole=whole)
 
     def ask(question: Question, bound: float) -> Chances:
-        model.set_params(decision=question.decision)
         aim: dict[str, Any] = {"goals": [question.limit.format(bound=bound)], "by": question.by or ()}
         if question.objective is not None:
             aim["objective"] = question.objective

@@ -10,7 +10,6 @@ from papers.arrays import BoolArray, FloatArray
 from papers.comparison.rows import Rows, Source
 
 GROUP, DEPLOYED = "group", "deployed"  # columns that rules may look at
-FIXED = "fixed"
 Chances = FloatArray  # that each row is called positive
 
 
@@ -29,7 +28,6 @@ class Question(NamedTuple):
     more: tuple[float, ...]  # of our frontier, beside these
     objective: str | None = None  # what is minimized, in our language; None: the error
     by: str = ""  # the column that rules may look at
-    decision: str = "sticky"  # of ours: draws, as of peers of that kind, or one rule
     words: tuple[str, str] = ("largest difference", "error")  # of value and cost
 
     @property
@@ -144,7 +142,6 @@ _GOALS = (
         (0.7, 0.8, 0.9),
         (0.2, 0.3, 0.4, 0.5, 0.6, 0.65, *_NEAR_FLOORS, 0.96, 0.98, 0.99),
         "false_positive_rate(train)",
-        decision=FIXED,
         words=("recall", "false alarms"),
     ),
     Question(
@@ -155,7 +152,6 @@ _GOALS = (
         (0.6, 0.7, 0.8),
         (0.4, 0.45, 0.5, 0.55, 0.575, 0.625, 0.65, 0.675, 0.725, 0.75, 0.775, 0.825, 0.85, 0.9, 0.95),
         "false_negative_rate(train)",
-        decision=FIXED,
         words=("precision", "positives missed"),
     ),
     Question(
@@ -166,7 +162,6 @@ _GOALS = (
         (0.01, 0.02, 0.05),
         (0.0, 0.005, 0.03, 0.08, 0.12, 0.2, 1.0),
         by=DEPLOYED,
-        decision=FIXED,
         words=("answers changed", "error"),
     ),
     Question(
@@ -177,7 +172,6 @@ _GOALS = (
         (0.5, 0.6, 0.7),
         (0.0, 0.2, 0.3, 0.4, 0.45, 0.55, 0.65, 0.75, 0.8, 0.9),
         by=GROUP,
-        decision=FIXED,
         words=("recall of the worst group", "error"),
     ),
 )

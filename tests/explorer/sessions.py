@@ -43,6 +43,7 @@ def fitted(kind):
     asked = {"alpha": 0.6, "goals": GOALS, "random_state": 0}
     if kind == "pool":
         return MixtureClassifier(models, **asked | {"goals": GOALS[1:]}).fit(X[CHOSEN], Y[CHOSEN], **given)
+    asked["decision"] = "sticky"
     if kind == "folds":
         return GoalClassifier(models[:2], by="sex", cv=3, **asked).fit(X[CHOSEN], Y[CHOSEN], **given)
     if kind == "defer":

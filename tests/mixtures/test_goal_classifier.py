@@ -49,7 +49,8 @@ def shares_written_out(model, rules, mixture, rows, sex):
     return sum(share * (score > cut) for share, cut in zip(mixture, cuts, strict=True))
 
 
-def test_rules_are_chosen_on_scores_of_rows_that_the_models_have_not_seen(decided):
+def test_rules_are_chosen_on_scores_of_rows_that_the_models_have_not_seen():
+    decided = fitted(decision="sticky")
     out_of_fold = cross_val_predict(TREE, X, Y, cv=FOLDS, method="predict_proba")[:, 1]
     stored = cp.MixtureClassifier([out_of_fold], scores=True, alpha=1.0, by="sex", goals=GOALS)
     stored.fit(X, Y, sensitive_features={"sex": SEX})
@@ -144,7 +145,7 @@ def test_rows_to_choose_on_may_be_given_instead_of_folds():
 
 def test_models_that_are_fitted_are_kept_by_a_clone():
     tree = clone(TREE).fit(X[:300], Y[:300])
-    model = clone(cp.GoalClassifier(tree, cv="prefit", goals=GOALS[:1], random_state=0))
+    model = clone(cp.GoalClassifier(tree, cv="prefit", goals=GOALS[:1], decision="sticky", random_state=0))
     assert model.estimator is tree
     model.fit(X[300:], Y[300:])
     fixed = cp.MixtureClassifier([tree], scores=True, alpha=1.0, goals=GOALS[:1]).fit(X[300:], Y[300:])

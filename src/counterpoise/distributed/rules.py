@@ -108,9 +108,7 @@ def _row_costs(ranked: Ranked, aim: Aim, asked: Asked, found: Found, has_budget:
     if has_budget:
         costs = costs + one.multipliers[-1] * given.mass * sign
     if aim.goals:
-        tallied = TalliedGoals.of(aim.goals, views)
-        bound = bind_rates([part.linear for part in tallied.asked], views, tallied.limits.names)
-        costs = costs + bound.row_weights(prices).get(TRAIN, 0.0)
+        costs = costs + TalliedGoals.of(aim.goals, views).row_costs(prices).get(TRAIN, 0.0)
     return np.asarray(costs)
 
 

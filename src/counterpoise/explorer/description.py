@@ -11,6 +11,7 @@ from counterpoise.goals.catalogue import catalogue
 from counterpoise.goals.phrases import FORMS
 from counterpoise.goals.rates import METRICS, RATIOS
 from counterpoise.mixtures.answers import TRAIN
+from counterpoise.mixtures.randomized import DRAWN
 
 
 def describe(session: Session) -> dict[str, Any]:
@@ -21,7 +22,7 @@ def describe(session: Session) -> dict[str, Any]:
         "title": parts.title,
         "kind": "rules" if session.has_scores else "models",
         "decision": parts.estimator.decision,
-        "draws": parts.held_out is not None and parts.estimator.decision not in ("fixed", "vote"),
+        "draws": parts.held_out is not None and parts.estimator.decision in DRAWN,
         "models": len(parts.names),
         "classes": {"positive": str(session.classes.positive), "negative": str(session.classes.negative)},
         "start": _start(session),

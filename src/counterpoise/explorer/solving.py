@@ -15,10 +15,10 @@ from counterpoise.goals.rows import Dataset
 from counterpoise.mixtures.choosing import Aim, Evidence, choose_mixture, select, within_budget
 from counterpoise.mixtures.game import Selection
 from counterpoise.mixtures.goal_rows import GoalRows
-from counterpoise.mixtures.scores.choosing import Asked, RuleChoice, choice_of, cleaned, mean_loss, pose, unless_usual
+from counterpoise.mixtures.scores.choosing import Asked, RuleChoice, choice_of, cleaned, mean_loss, pose
 from counterpoise.mixtures.scores.choosing import solve as solve_rules
+from counterpoise.mixtures.scores.deciding import decided
 from counterpoise.mixtures.scores.evidence import Ranked
-from counterpoise.mixtures.scores.fixed import as_fixed
 from counterpoise.mixtures.scores.grid import RuleGrid
 from counterpoise.mixtures.scores.limits import Budget, RuleLimits, excess_of
 from counterpoise.mixtures.scores.program import FixedLosses, NoMixture, RuleProgram
@@ -143,8 +143,8 @@ class ModelProgram:
 class RulesProgram:
     """Mixtures of all rules of scores within groups: from a grid for one score, by column generation for several."""
 
-    def __init__(self, ranked: Ranked, *, prefers_usual: bool, is_fixed: bool = False) -> None:
-        self.ranked, self.prefers_usual, self.is_fixed = ranked, prefers_usual, is_fixed
+    def __init__(self, ranked: Ranked, *, prefers_usual: bool, decision: str = "sticky") -> None:
+        self.ranked, self.prefers_usual, self.decision = ranked, prefers_usual, decision
         self.known = Known(ranked.answers())
         self._grid = RuleGrid(ranked) if ranked.cuts.n_models == 1 and not ranked.cuts.defers else None
         # grids of cuts to begin with: a coarse one while values move, a fine one where they rest
@@ -250,10 +250,9 @@ class RulesProgram:
         if found is None:
             raise Unmet
         self._learn(found.rules.cuts, found.grid, tol)
-        prices = (
-            np.zeros(0) if limits.goals is None else limits.goals.prices(found.multipliers[: limits.goals.bounds.size])
-        )
-        choice = RuleChoice(found.rules, found.mixture, found.value, found.lower, prices, 0.0, None)
+        rows = np.zeros(0) if limits.goals is None else found.multipliers[: limits.goals.bounds.size]
+        prices = rows if limits.goals is None else limits.goals.prices(rows)
+        choice = RuleChoice(found.rules, found.mixture, found.value, found.lower, prices, 0.0, None, rows)
         return self._solved(choice, aim, tol)
 
     def _generated(self, limits: RuleLimits, aim: Aim, tol: float) -> Solved:
@@ -280,10 +279,9 @@ class RulesProgram:
             self._coarse = grid if grid.size <= _MOST_COARSE else own
 
     def _solved(self, choice: RuleChoice, aim: Aim, tol: float) -> Solved:
-        """Return a choice as the library makes it of the best mixture; one rule without draws only where it rests."""
-        if self.is_fixed and tol <= RELEASED:
-            choice = as_fixed(self.ranked, aim, choice)
-        choice = unless_usual(self.ranked, aim, choice) if self.prefers_usual else choice
+        """Return a choice as the library makes it of the best mixture; under goals only where it rests."""
+        if tol <= RELEASED or not aim.goals:
+            choice = decided(self.ranked, aim, choice, self.decision, prefers_usual=self.prefers_usual)
         return self._as_solved(choice, self.ranked.as_rules(choice.rules))
 
     def _as_solved(self, choice: RuleChoice, rules: Sequence[Rule]) -> Solved:

@@ -17,7 +17,6 @@ from counterpoise.goals import Table
 from counterpoise.goals.classes import check_defer_label
 from counterpoise.mixtures.answers import TRAIN, bits_of
 from counterpoise.mixtures.choosing import Evidence
-from counterpoise.mixtures.scored import FIXED
 from counterpoise.mixtures.scores.evidence import Deferral, ScoreEvidence, rank
 from counterpoise.mixtures.scores.groups import Groups, find_groups
 
@@ -71,8 +70,7 @@ def state_of(parts: Parts, by: tuple[str, ...], defer: float | None = None) -> S
         check_defer_label(deferral.label, estimator.classes_.tolist())
     given = given._replace(deferral=deferral)
     ranked = rank(given, groups)
-    is_fixed = estimator.decision == FIXED
-    program = RulesProgram(ranked, prefers_usual=estimator._prefers_usual, is_fixed=is_fixed)  # noqa: SLF001 - of our own kind
+    program = RulesProgram(ranked, prefers_usual=estimator._prefers_usual, decision=estimator.decision)  # noqa: SLF001 - of our own kind
     n_groups = len(groups.names)
     chosen_on: dict[str, ToldRows] = {
         name: ScoredRows(given.scores[name], codes, n_groups, _ALONE, None, _labels(given.answers.tables[name], given))

@@ -22,6 +22,7 @@ from counterpoise.theory.risks import CVaR, Mean, Risk, RiskRows, WorstGroup
 
 CVAR, WORST_GROUP = "cvar", "worst-group"
 MIXTURES = ("optimal", "average", "first")
+FIXED, AUTO = "fixed", "auto"  # decisions by rules of scores: by one, and by one unless draws are surely better
 
 
 class Evidence(NamedTuple):

@@ -13,7 +13,7 @@ import numpy as np
 from counterpoise._base.types import AnyArray, FloatArray, IntArray
 from counterpoise.goals import Dataset, Goal, InfeasibleGoals, Ratio, as_objective, error_rate
 from counterpoise.goals.advice import Bounds, Constraints, explain
-from counterpoise.goals.binding import Tally, Views, asked_by, tally_rates
+from counterpoise.goals.binding import BoundRates, Tally, Views, asked_by, bind_rates, tally_rates
 from counterpoise.goals.bound import WrittenOut, risk_of_each
 from counterpoise.goals.population import standing
 from counterpoise.goals.shares import AnyShare, can_certify, certified_bound, needed_bound
@@ -231,6 +231,14 @@ class TalliedGoals(NamedTuple):
         goals = self.limits.goals
         owners = self.limits.owners if len(asked) > len(goals) else None
         return GoalRows(goals, rows, bounds, row_slopes, bound_slopes, self.shares, sizes, owners)
+
+    def row_costs(self, row_prices: FloatArray) -> dict[str, FloatArray]:
+        """Return what each answer about each row of each dataset costs, at prices of the rows of the goals."""
+        return self.bound().row_weights(row_prices)
+
+    def bound(self) -> BoundRates:
+        """Return the rows of the goals as signed weights of the rows of the tables."""
+        return bind_rates([part.linear for part in self.asked], self.views, self.limits.names)
 
 
 def goal_rows(answers: Answers, goals: tuple[Goal, ...]) -> GoalRows | None:

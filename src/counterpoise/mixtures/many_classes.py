@@ -12,7 +12,7 @@ from counterpoise._base.types import AnyArray, ArrayLike, FloatArray, IntArray
 from counterpoise.goals.classes import check_defer_label
 from counterpoise.mixtures.answers import TRAIN, Answers, Positive, find_positive
 from counterpoise.mixtures.cautions import warn_of_the_average
-from counterpoise.mixtures.choosing import Aim, Evidence, select, value_of
+from counterpoise.mixtures.choosing import FIXED, Aim, Evidence, select, value_of
 from counterpoise.mixtures.class_scores.calibration import Calibration, no_calibration
 from counterpoise.mixtures.class_scores.choosing import ClassChoice, choose_class_rules, unless_usual
 from counterpoise.mixtures.class_scores.evidence import ClassEvidence, Known
@@ -21,7 +21,7 @@ from counterpoise.mixtures.class_scores.probabilities import ProbabilityPool
 from counterpoise.mixtures.class_scores.tiers import ClassRule, argmax_rule
 from counterpoise.mixtures.game import Choice
 from counterpoise.mixtures.members import Mixture, ScoredRows, all_classes
-from counterpoise.mixtures.scored import FIXED, RuleClassifier
+from counterpoise.mixtures.scored import RuleClassifier
 from counterpoise.mixtures.scores.groups import as_columns, find_groups
 from counterpoise.theory.risks import Risk
 

@@ -61,10 +61,10 @@ class MixtureClassifier(ClassRuleClassifier):
         What to do about groups of ``by`` with few rows in ``fit`` or none: raise an error, or decide about all of them
         by one threshold: their own, or, where ``fit`` saw none of them, that which calls as many people positive as the
         rule does.
-    decision : {"sticky", "sample", "vote", "fixed"}, default="sticky"
+    decision : {"sticky", "sample", "vote", "fixed", "auto"}, default="sticky"
         How ``predict`` decides: by a draw that is fixed for each row or id, by a fresh draw, or by weighted vote. Goals
         hold for draws; see ``to_deterministic`` for a rule without them. ``"fixed"``, for ``scores``: one rule that
-        meets the goals without draws, found by a search.
+        meets the goals without draws, found by a search; ``"auto"``: such a rule unless draws are surely better.
     max_models : int, optional
         Mix at most so many models, or rules, found by a heuristic; ``max_models_cost_`` is what that costs.
     pos_label : label, optional
@@ -94,7 +94,7 @@ class MixtureClassifier(ClassRuleClassifier):
     n_models_ : int
         How many models, or rules, carry weight.
     fixed_cost_ : float
-        With ``decision="fixed"``: how much more risk the rule has than the best mixture.
+        With ``decision="fixed"`` or ``"auto"``: how much more risk what decides has than the best mixture.
     value_, gap_ : float
         Risk of the mixture on the rows of ``fit``, and how far above the optimum of all mixtures it is at most; with
         ``scores`` that of all thresholds of all models, or of what ``certificate_`` says.

@@ -14,7 +14,16 @@ from counterpoise._base.types import AnyArray, ArrayLike, FloatArray, IntArray
 from counterpoise.goals import GoalCheck, Table
 from counterpoise.goals.tables import with_train
 from counterpoise.mixtures.answers import TRAIN, Answers, find_positive
-from counterpoise.mixtures.choosing import WORST_GROUP, Aim, Evidence, as_aim, choose_mixture, choose_or_nearest, select
+from counterpoise.mixtures.choosing import (
+    AUTO,
+    WORST_GROUP,
+    Aim,
+    Evidence,
+    as_aim,
+    choose_mixture,
+    choose_or_nearest,
+    select,
+)
 from counterpoise.mixtures.draws import known_draws
 from counterpoise.mixtures.game import Choice, Selection
 from counterpoise.mixtures.members import Mixture, Pool, shared
@@ -23,6 +32,8 @@ from counterpoise.mixtures.pool import PooledClassifier, checked_features, failu
 from counterpoise.theory.risks import Risk
 
 DECISIONS = ("sticky", "sample", "vote")
+STICKY = ("sticky", AUTO)  # decisions whose draws, where there are any, are fixed for each row or id
+DRAWN = (*STICKY, "sample")
 
 
 class Given(NamedTuple):
@@ -82,7 +93,7 @@ class RandomizedClassifier(PooledClassifier):
         return mixture.decide(rows, X, ids)
 
     def _check_ids(self, ids: Any) -> None:
-        if ids is not None and self.decision != "sticky":
+        if ids is not None and self.decision not in STICKY:
             raise ValueError(f"ids are for decision='sticky'; this classifier has decision={self.decision!r}.")
 
     def predict_proba(self, X: Any) -> FloatArray:
@@ -278,7 +289,7 @@ class RandomizedClassifier(PooledClassifier):
 
     def _drawing(self) -> Any:
         """Return what members are drawn with; None where they are not drawn."""
-        if self.decision == "sticky":
+        if self.decision in STICKY:
             return known_draws(self)
         return self._generator if self.decision == "sample" else None
 

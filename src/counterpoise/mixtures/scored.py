@@ -16,7 +16,7 @@ from counterpoise.goals import Table
 from counterpoise.goals.tables import with_train
 from counterpoise.mixtures.answers import TRAIN, Answers
 from counterpoise.mixtures.cautions import warn_of_the_average
-from counterpoise.mixtures.choosing import Aim, Evidence, as_aim, select, value_of
+from counterpoise.mixtures.choosing import AUTO, FIXED, Aim, Evidence, as_aim, select, value_of
 from counterpoise.mixtures.deferring import Deferring
 from counterpoise.mixtures.draws import check_key
 from counterpoise.mixtures.folds import spread
@@ -24,16 +24,17 @@ from counterpoise.mixtures.game import Choice
 from counterpoise.mixtures.judged import Judged
 from counterpoise.mixtures.members import Mixture, Pool, ScoredRows
 from counterpoise.mixtures.pool import as_rows, checked_features, n_rows, take_rows
-from counterpoise.mixtures.randomized import DECISIONS, Given, Labelled, RandomizedClassifier
+from counterpoise.mixtures.randomized import DECISIONS, DRAWN, Given, Labelled, RandomizedClassifier
 from counterpoise.mixtures.ranking import Ranking
 from counterpoise.mixtures.scores.asking import RuleMember, ScorePool
-from counterpoise.mixtures.scores.choosing import RuleChoice, choose_rules, mean_loss, unless_usual
+from counterpoise.mixtures.scores.choosing import RuleChoice, choose_rules, mean_loss
+from counterpoise.mixtures.scores.deciding import decided
 from counterpoise.mixtures.scores.evidence import Ranked, ScoreEvidence, rank
-from counterpoise.mixtures.scores.fixed import as_fixed, search_fixed
+from counterpoise.mixtures.scores.fixed import search_fixed
 from counterpoise.mixtures.scores.groups import UNKNOWN, as_columns, find_groups
 from counterpoise.theory.risks import Risk
 
-FIXED, NEVER = "fixed", "never"
+NEVER = "never"
 
 
 class RuleClassifier(Ranking, Judged, Deferring, RandomizedClassifier):
@@ -44,7 +45,7 @@ class RuleClassifier(Ranking, Judged, Deferring, RandomizedClassifier):
     ``_settle`` sets ``rules_`` and ``groups_``.
     """
 
-    _prefers_usual = False  # thresholds, where no goals are asked for and others are not surely better
+    _prefers_usual = False  # thresholds, where they meet the goals and others are not surely better
     _scored: Any = None  # the ScoreEvidence that rules were chosen on; None where models are mixed
     _fold_shares: FloatArray = np.ones(1)  # the chance of each fold, where each has its own models in ``_members``
 
@@ -70,7 +71,7 @@ class RuleClassifier(Ranking, Judged, Deferring, RandomizedClassifier):
         array of shape (n_samples,)
             Class labels; ``defer_label`` for rows that are deferred.
         """
-        if self._has_rules and self.decision in ("sticky", "sample"):
+        if self._has_rules and self.decision in DRAWN:
             return self._drawn(X, ids, sensitive_features, baseline)
         mixture, rows = self._asked(X, sensitive_features, baseline)
         self._check_ids(ids)
@@ -166,7 +167,7 @@ class RuleClassifier(Ranking, Judged, Deferring, RandomizedClassifier):
 
     def _check_shared_parameters(self) -> None:
         self._aim_of_fit()
-        check_choice(self.decision, "decision", (*DECISIONS, FIXED))
+        check_choice(self.decision, "decision", (*DECISIONS, FIXED, AUTO))
         self._check_score_parameters()
         check_key(self.key)
 
@@ -206,7 +207,7 @@ class RuleClassifier(Ranking, Judged, Deferring, RandomizedClassifier):
         check_choice(self.unknown_group, "unknown_group", UNKNOWN)
         asked = {
             "by": bool(as_columns(self.by)),
-            "decision": self.decision == FIXED,
+            "decision": self.decision in (FIXED, AUTO),
             "defer_cost": self.defer_cost is not None,
         }
         for name in [name for name, is_set in asked.items() if is_set and not self.scores]:
@@ -341,7 +342,7 @@ class RuleClassifier(Ranking, Judged, Deferring, RandomizedClassifier):
         groups = find_groups(as_columns(self.by), table, self.unknown_group, evidence.n_rows)
         ranked = rank(evidence, groups)
         choice = self._chosen_rules(ranked, aim) if chosen is None else chosen
-        if self.decision == FIXED:
+        if self.decision in (FIXED, AUTO):
             self.fixed_cost_, choice = choice.cost, choice._replace(cost=0.0)
         self._scored, self.groups_, self.rules_ = evidence, ranked.groups, ranked.as_rules(choice.rules)
         told = ranked.as_evidence(choice.rules)
@@ -352,10 +353,8 @@ class RuleClassifier(Ranking, Judged, Deferring, RandomizedClassifier):
         self._warn_of_everybody(aim)
 
     def _chosen_rules(self, ranked: Ranked, aim: Aim) -> RuleChoice:
-        choice = choose_rules(ranked, aim)
-        if self.decision == FIXED:
-            choice = as_fixed(ranked, aim, choice)
-        return unless_usual(ranked, aim, choice) if self._prefers_usual else choice
+        best = choose_rules(ranked, aim)
+        return decided(ranked, aim, best, self.decision, prefers_usual=self._prefers_usual)
 
     def _warn_of_the_average(self, ranked: Ranked, choice: RuleChoice, aim: Aim) -> None:
         """Say what the tail and the goals cost on average beside the best model at its usual threshold."""

@@ -7,6 +7,7 @@ import numpy as np
 from counterpoise._base.types import AnyArray, FloatArray
 from counterpoise.mixtures.members import AskedRows, Mixture
 from counterpoise.mixtures.pool import failures
+from counterpoise.mixtures.randomized import DRAWN
 from counterpoise.runs.data import Data, Part
 from counterpoise.runs.fitted import deferral_of, has_rules, keeps_answers, last_step, looked_at, mixes, seen_by_last
 from counterpoise.runs.quantities import AVERAGE, FIRST, MIXTURE, TRAIN
@@ -22,7 +23,7 @@ class AskedModel:
     @property
     def is_drawn(self) -> bool:
         """Tell whether answers are drawn."""
-        return hasattr(self.estimator, "mixture_") and self.estimator.decision in ("sticky", "sample")
+        return hasattr(self.estimator, "mixture_") and self.estimator.decision in DRAWN
 
     def part(self, name: str) -> Part:
         """Return the rows of a split or an extra dataset."""

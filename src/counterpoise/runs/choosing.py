@@ -9,9 +9,9 @@ import numpy as np
 from counterpoise._base.checks import check_choice, check_number
 from counterpoise._base.types import AnyArray, FloatArray, IntArray
 from counterpoise.goals import GoalCheck, Table
+from counterpoise.mixtures.choosing import FIXED
 from counterpoise.mixtures.deferring import Deferring
 from counterpoise.mixtures.mixture import MixtureClassifier
-from counterpoise.mixtures.scored import FIXED
 from counterpoise.mixtures.scores.evidence import Deferral
 from counterpoise.mixtures.scores.groups import BASELINE, Groups
 from counterpoise.runs.answers import Answers, Asked, LabelledTable, checked, judged, read_table

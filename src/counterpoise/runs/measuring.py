@@ -13,7 +13,7 @@ from counterpoise.goals import Goal, Rate
 from counterpoise.goals.audit import GoalAudit
 from counterpoise.metrics import cvar_curve
 from counterpoise.mixtures.cautions import Caution
-from counterpoise.mixtures.scored import FIXED
+from counterpoise.mixtures.choosing import FIXED
 from counterpoise.mixtures.tradeoff import TradeoffPoint, tradeoff
 from counterpoise.runs.deferral import deferral_curve, error_and_deferral
 from counterpoise.runs.fitted import has_class_rules, has_rules

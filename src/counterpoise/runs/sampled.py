@@ -21,7 +21,7 @@ from counterpoise.distributed.cells import Values
 from counterpoise.distributed.counting import alike, count_alike
 from counterpoise.distributed.files import choose_from_parts
 from counterpoise.distributed.rows import Facts
-from counterpoise.mixtures.scored import FIXED
+from counterpoise.mixtures.choosing import FIXED
 from counterpoise.runs import columns as parts_of
 from counterpoise.runs.asking import told_by
 from counterpoise.runs.columns import Columns

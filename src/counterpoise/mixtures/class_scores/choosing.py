@@ -31,13 +31,13 @@ from counterpoise.mixtures.few_models import choose_few
 from counterpoise.mixtures.game import Game
 from counterpoise.mixtures.goal_rows import GoalRows, linear_rate
 from counterpoise.mixtures.scores.choosing import cleaned
+from counterpoise.mixtures.sure import exceeds
 from counterpoise.theory.risks import CVaR, Mean, Risk, RiskRows, WorstGroup
 
 _RATIOS = (0.1, 0.3, 0.5, 0.7, 0.9)  # of a probability to the largest above which a class has a share, to begin with
 _SURE = (0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.99, 1.1)  # probabilities below which rows are deferred, to begin with
 # A tail above this is one that more than two classes had better share: 0.95 against 0.98 on 26 classes at alpha 0.1.
 _SHARED_BY_TWO = 0.85
-_SURELY = 2.0  # standard errors by which rules must be better than the likeliest class
 _ROUNDING = 1e-8  # above a budget, so that what is best on average is within one of zero
 _MOST_TRIED = 5_000_000  # rows times classes squared: above, a search takes too long to try what it offers
 _TRIES = 3  # of a bound that is offered
@@ -159,8 +159,7 @@ def unless_usual(evidence: ClassEvidence, aim: Aim, known: Known, choice: ClassC
     chosen = known.as_evidence(choice.rules).losses @ choice.mixture
     mass = evidence.mass
     more = _above(lost[:, best], mass, alpha) - _above(chosen, mass, alpha)
-    mean = float(mass @ more)
-    return None if mean > _SURELY * float(np.sqrt(mass**2 @ (more - mean) ** 2)) else rules[best]
+    return None if exceeds(float(mass @ more), {TRAIN: mass * more}, evidence.answers.views()) else rules[best]
 
 
 def _above(losses: FloatArray, mass: FloatArray, alpha: float) -> FloatArray:

@@ -1,7 +1,7 @@
 """The choice of a mixture of rules: what is asked as a program over every threshold, and the rules that solve it."""
 
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -26,11 +26,11 @@ from counterpoise.mixtures.scores.program import (
     as_sums,
     edge_losses,
 )
-from counterpoise.mixtures.scores.rules import CutRules, at_usual, coupled
+from counterpoise.mixtures.scores.rules import CutRules, coupled
 from counterpoise.theory.risks import CVaR, Mean, Risk, RiskRows, WorstGroup
 
 EXACT = 1e-7  # gap of the least mean loss from which a budget is counted
-_SURELY = 2.0  # standard errors by which another threshold must be better than the usual one
+_NONE = np.zeros(0)
 _SHARE = 1e-10  # of the mixture, below which a rule is never drawn in practice: rounding of the solver
 
 
@@ -57,6 +57,12 @@ class RuleChoice(NamedTuple):
     multipliers: FloatArray  # of the goals
     cost: float  # of a limit on the number of rules, or of one rule without draws
     risk: Risk | None  # bound to the rows, where it is no CVaR, worst group or rate
+    row_prices: FloatArray = _NONE  # multipliers of the rows of the goals, of which one may have several
+
+    def only(self, rule: CutRules, value: float) -> Self:
+        """Return one rule in the place of the best mixture; its cost is how much more risk it has."""
+        cost = self.cost + max(value - self.value, 0.0)  # the best mixture is known to its gap
+        return self._replace(rules=rule, mixture=np.ones(1), value=value, cost=cost)
 
 
 def choose_rules(ranked: Ranked, aim: Aim, tol: float = TOL) -> RuleChoice:
@@ -73,27 +79,8 @@ def choice_of(found: Found, asked: Asked, limits: RuleLimits, aim: Aim) -> RuleC
     if aim.max_models is not None:
         return _few(found, asked, limits, aim.max_models)
     rules, mixture = coupled(found.rules, cleaned(found.solution.mixture))
-    _, value, lower, multipliers = _numbers(found, asked, limits)
-    return RuleChoice(rules, mixture, value, lower, multipliers, 0.0, asked.bound_risk)
-
-
-def unless_usual(ranked: Ranked, aim: Aim, choice: RuleChoice) -> RuleChoice:
-    """Return the best model at its usual threshold, unless that is surely worse; only where nothing but errors counts.
-
-    A threshold that was tuned on some rows follows their noise; the usual one is the best for good probabilities.
-    """
-    if aim.goals or not isinstance(aim.objective, Risk) or aim.objective.tail_fraction != 1.0:
-        return choice
-    usual = at_usual(ranked.cuts, ranked.evidence.usual, ranked.evidence.defer_cost)
-    alone = usual.only(np.array([mean_loss(ranked).of(usual)[0].argmin()]))
-    mass = ranked.evidence.mass
-    lost, least = ranked.as_evidence(alone).losses[:, 0], ranked.as_evidence(choice.rules).losses @ choice.mixture
-    more = lost - least
-    mean = float(mass @ more)
-    n_rows = 1.0 if ranked.evidence.n_rows is None else ranked.evidence.n_rows  # whose masses are alike
-    if mean > _SURELY * float(np.sqrt((mass**2 / n_rows) @ (more - mean) ** 2)):
-        return choice
-    return choice._replace(rules=alone, mixture=np.ones(1), value=float(mass @ lost))
+    value, lower, multipliers, row_prices = _numbers(found, asked, limits)
+    return RuleChoice(rules, mixture, value, lower, multipliers, 0.0, asked.bound_risk, row_prices)
 
 
 def limits_of(ranked: Ranked, aim: Aim) -> RuleLimits:
@@ -177,11 +164,12 @@ def cleaned(mixture: FloatArray) -> FloatArray:
     return np.asarray(mixture / mixture.sum())
 
 
-def _numbers(found: Found, asked: Asked, limits: RuleLimits) -> tuple[FloatArray, float, float, FloatArray]:
-    """Return mixture, value, lower bound and the goals' multipliers in the units of the objective."""
+def _numbers(found: Found, asked: Asked, limits: RuleLimits) -> tuple[float, float, FloatArray, FloatArray]:
+    """Return value, lower bound and the multipliers of the goals and of their rows, in the units of the objective."""
     one, goals = found.solution, limits.goals
-    prices = np.zeros(0) if goals is None else goals.prices(one.multipliers[: len(goals.bounds)])
-    return one.mixture, asked.shift + one.value, asked.shift + one.lower, prices
+    rows = _NONE if goals is None else one.multipliers[: len(goals.bounds)]
+    prices = rows if goals is None else goals.prices(rows)
+    return asked.shift + one.value, asked.shift + one.lower, prices, rows
 
 
 def _few(found: Found, asked: Asked, limits: RuleLimits, max_models: int) -> RuleChoice:
@@ -190,7 +178,6 @@ def _few(found: Found, asked: Asked, limits: RuleLimits, max_models: int) -> Rul
     choice = choose_few(game, max_models)
     used = np.flatnonzero(choice.mixture)
     used = used[np.lexsort((*-found.rules.cuts[used].T[::-1], found.rules.models[used]))]
-    _, _, lower, multipliers = _numbers(found, asked, limits)
-    value = asked.shift + choice.value
-    shares = choice.mixture[used]
-    return RuleChoice(found.rules.only(used), shares, value, lower, multipliers, choice.cost, asked.bound_risk)
+    _, lower, *prices = _numbers(found, asked, limits)
+    value, rules, shares = asked.shift + choice.value, found.rules.only(used), choice.mixture[used]
+    return RuleChoice(rules, shares, value, lower, prices[0], choice.cost, asked.bound_risk, prices[1])

@@ -15,8 +15,8 @@ from typing import NamedTuple
 import numpy as np
 
 from counterpoise._base.types import AnyArray, BoolArray, FloatArray, IntArray
-from counterpoise.mixtures.choosing import Aim, check_fixed, value_of
-from counterpoise.mixtures.scores.choosing import Asked, RuleChoice, limits_of, mean_loss, pose, within_budget
+from counterpoise.mixtures.choosing import Aim
+from counterpoise.mixtures.scores.choosing import Asked, limits_of, mean_loss, pose, within_budget
 from counterpoise.mixtures.scores.cuts import Cuts
 from counterpoise.mixtures.scores.evidence import Ranked
 from counterpoise.mixtures.scores.limits import RuleLimits
@@ -252,13 +252,3 @@ def _near(cuts: IntArray, cut: int, width: float, n_groups: int) -> IntArray:
 def _rounded(key: AnyArray | tuple[float, float]) -> tuple[float, float]:
     """Return a key in which differences of rounding are none."""
     return round(float(key[0]), 11), round(float(key[1]), 11)
-
-
-def as_fixed(ranked: Ranked, aim: Aim, best: RuleChoice) -> RuleChoice:
-    """Return a fixed rule that meets the goals as a mixture of one; its cost is how much more risk than the best."""
-    found = search_fixed(ranked, aim, best.rules, best.mixture, best.multipliers)
-    alone = ranked.as_evidence(found.rule)
-    check_fixed(alone, aim, found.violation, best.value)
-    value = value_of(alone, aim, np.ones(1))
-    cost = max(value - best.value, 0.0)  # the best mixture is known to its gap
-    return best._replace(rules=found.rule, mixture=np.ones(1), value=value, cost=cost)
