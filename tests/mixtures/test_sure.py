@@ -70,6 +70,18 @@ def test_draws_are_kept_where_they_are_surely_better_and_stick_to_people():
     np.testing.assert_array_equal(model.predict(scores, ids=people), mixed.predict(scores, ids=people))
 
 
+def test_draws_are_kept_where_one_rule_leaves_much_of_a_goal_unused():
+    """Of three scores that many rows share, none meets the floor but the lowest, which calls nearly all positive."""
+    rng = np.random.default_rng(0)
+    level = rng.integers(3, size=3000)
+    y = (rng.random(3000) < np.array([0.2, 0.5, 0.8])[level]).astype(int)
+    asked = {"goals": ["recall(train) >= 0.7"], "objective": FALSE_ALARMS}
+    model = chosen(level / 4, y, **asked)
+    assert len(model.rules_) == 2
+    assert model.check_goals()[0].value == pytest.approx(0.7, abs=1e-6)
+    assert chosen(level / 4, y, decision="fixed", **asked).check_goals()[0].value > 0.8
+
+
 def test_tails_are_mixed_whatever_one_rule_has():
     chances, y, _ = drawn(400)
     model = chosen(chances, y, goals=["recall(train) >= 0.6"], alpha=0.4)
@@ -132,5 +144,7 @@ def test_the_noise_of_a_gain_is_that_of_objective_and_goals_at_their_prices():
         alone.rules_ = [alone.rules_[0]._replace(thresholds={"all": cut})]
         simple = Decider(ranked.as_evidence(ranked.as_cuts(alone.rules_)), np.ones(1))
         told = is_surely_better(Decider(ranked.as_evidence(best.rules), best.mixture), simple, aim, best.row_prices)
-        if abs(gain / noise - 2) > 0.3:  # what 500 draws can tell
-            assert told == (gain > 2 * noise)
+        unused = price * more[y == 1].mean()
+        spread = np.std([more[rows][y[rows] == 0].mean() for rows in rng.integers(500, size=(500, 500))])
+        if min(abs(gain / noise - 2), abs(unused / spread - 2)) > 0.3:  # what 500 draws can tell
+            assert told == (gain > 2 * noise or unused > 2 * spread)

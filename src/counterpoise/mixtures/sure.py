@@ -69,7 +69,8 @@ def is_surely_better(
     """Tell whether the best has surely less of what is made small than what is simpler; both meet the goals.
 
     Goals that bind make it dearer or cheaper on other rows, by their prices: so a row counts in the standard error by
-    what it adds to the objective and, at these prices, to the goals.
+    what it adds to the objective and, at these prices, to the goals. What the simple one leaves unused of the goals, as
+    rates of one rule move in steps, is worth its price on any rows: that is compared with the noise of the objective.
 
     Parameters
     ----------
@@ -87,12 +88,13 @@ def is_surely_better(
     """
     views = simple.evidence.answers.views()
     more = _more_of_objective(best, simple, aim, views)
-    noise = dict(more)
+    noise, unused, scale = dict(more), 0.0, float(np.sqrt(n_tuned))
     if aim.goals and row_prices.any():
         for name, costs in TalliedGoals.of(aim.goals, views).row_costs(row_prices).items():
-            noise[name] = noise.get(name, 0.0) + _added(costs, best, simple, name)
+            added = _added(costs, best, simple, name)
+            noise[name], unused = noise.get(name, 0.0) + added, unused - float(added.sum())
     gain = sum(float(part.sum()) for part in more.values())
-    return exceeds(gain / float(np.sqrt(n_tuned)), noise, views, n_rows)
+    return exceeds(gain / scale, noise, views, n_rows) or exceeds(unused / scale, more, views, n_rows)
 
 
 def exceeds(gain: float, noise: ByRow, views: Views, n_rows: FloatArray | None = None) -> bool:
