@@ -11,7 +11,7 @@ from concurrent.futures import Future
 from contextlib import suppress
 from typing import Any
 
-_SOON = 1.0  # seconds in which a worker that can be reached answers
+_SOON = 3.0  # seconds in which a worker that can be reached answers, busy as it may be
 
 
 class Calls:
