@@ -48,21 +48,22 @@ models = [{{name = "logistic"}}]
 def make(path: Path, n_rows: int) -> None:
     """Write rows whose label follows some of the columns, less so for one of the groups."""
     path.mkdir(parents=True, exist_ok=True)
+    size = min(GROUP, n_rows // 2)  # of a row group: two workers have one each at least
     for number, first in enumerate(range(0, n_rows, 5_000_000)):
         file = path / f"{number:03}.parquet"
         if not file.exists():
-            tables = [_table(first + start) for start in range(0, min(5_000_000, n_rows - first), GROUP)]
+            tables = [_table(first + start, size) for start in range(0, min(5_000_000, n_rows - first), size)]
             with pq.ParquetWriter(file.with_suffix(".part"), tables[0].schema, compression="none") as writer:
                 for table in tables:
                     writer.write_table(table)
             file.with_suffix(".part").rename(file)
 
 
-def _table(seed: int) -> pa.Table:
+def _table(seed: int, n_rows: int) -> pa.Table:
     rng = np.random.default_rng(seed)
-    X = rng.standard_normal((GROUP, N_FEATURES), dtype=np.float32)
-    sex, region = rng.integers(0, 2, GROUP), rng.integers(0, 3, GROUP)
-    label = X[:, 0] + X[:, 1] + 0.4 * sex + 0.2 * region + rng.standard_normal(GROUP, dtype=np.float32) > 1
+    X = rng.standard_normal((n_rows, N_FEATURES), dtype=np.float32)
+    sex, region = rng.integers(0, 2, n_rows), rng.integers(0, 3, n_rows)
+    label = X[:, 0] + X[:, 1] + 0.4 * sex + 0.2 * region + rng.standard_normal(n_rows, dtype=np.float32) > 1
     named = {f"x{number}": X[:, number] for number in range(N_FEATURES)}
     words = {
         "sex": pa.array(np.array(["F", "M"])[sex]),

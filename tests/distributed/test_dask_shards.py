@@ -13,6 +13,7 @@ from engines import cut, dask_client
 
 from counterpoise._base.shards import total
 from counterpoise.distributed.collections import Rows, partitions_of
+from counterpoise.distributed.dask_calls import Calls
 from counterpoise.distributed.dask_shards import DaskShards, Parts
 
 distributed = pytest.importorskip("distributed")
@@ -58,6 +59,14 @@ def _stacked(parts):
     return {"x": np.concatenate(parts)}
 
 
+class _Counter:
+    count = 0
+
+    def add(self, more):
+        self.count += more
+        return self.count
+
+
 def _broken():
     raise OSError("the disk is gone")
 
@@ -82,6 +91,23 @@ def test_a_worker_that_is_killed_loses_nothing(processes, tmp_path):
         os.kill(pids[2], signal.SIGKILL)
         shards.change("again", _scale, 7.0)
         assert shards.map(_sum)[2] == 14 * cut(4, x=X)[2]()["x"].sum()
+
+
+def test_what_is_left_is_done_once_by_shards_that_are_made_again_too(processes):
+    with DaskShards(cut(2, x=X), processes) as shards:
+        os.kill(shards.map(_pid)[1], signal.SIGKILL)
+        shards.leave("left", _scale, 3.0)
+        assert total(shards.map(_sum)) == 3 * X.sum()
+
+
+def test_workers_are_asked_through_the_scheduler_where_they_cannot_be_reached(processes):
+    actor = processes.submit(_Counter, actor=True).result()
+    calls = Calls(processes)
+    assert [calls.ask(actor, "add", 1).result() for _ in range(2)] == [1, 2]  # not known to be near
+    calls.reach(processes.nthreads())
+    assert calls.ask(actor, "add", 1).result() == 3
+    with pytest.raises(TypeError):
+        calls.ask(actor, "add", "one").result()
 
 
 def test_a_worker_that_is_killed_while_it_makes_a_shard_is_replaced(processes, tmp_path):

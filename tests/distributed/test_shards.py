@@ -22,6 +22,15 @@ def _scale(shard, factor):
     return shard["x"].size
 
 
+def _square(shard):
+    shard["x"] = shard["x"] ** 2
+
+
+def _left_and_asked(shards):
+    shards.leave("refused", _refuse, "that")
+    shards.map(_sum)
+
+
 def _number(shard):
     return shard.number
 
@@ -66,6 +75,17 @@ def test_an_error_in_a_shard_reaches_who_asked_and_the_shards_go_on(engine):
         with pytest.raises(ValueError, match="refused: this"):
             shards.map(_refuse, "this")
         assert total(shards.map(_sum)) == X.sum()
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_what_is_left_is_done_in_order_before_what_is_asked_next(engine):
+    with opened(engine, cut(3, x=X)) as shards:
+        shards.leave("scale", _scale, 3.0)
+        shards.leave("square", _square)
+        shards.change("more", _scale, 2.0)
+        assert total(shards.map(_sum)) == 2 * (9 * X**2).sum()
+        with pytest.raises(ValueError, match="refused: that"):
+            _left_and_asked(shards)
 
 
 @pytest.mark.parametrize("engine", ENGINES)

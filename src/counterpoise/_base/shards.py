@@ -16,7 +16,7 @@ from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
 
-from counterpoise._base.types import FloatArray
+from counterpoise._base.types import AnyArray, FloatArray
 
 Result = TypeVar("Result")
 
@@ -27,8 +27,17 @@ class Shard(dict[str, Any]):
     def __init__(self, number: int, kept: dict[str, Any]) -> None:
         super().__init__(kept)
         self.number = number
+        self._rooms: dict[tuple[str, str], AnyArray] = {}
+
+    def room(self, name: str, size: int, dtype: Any = np.float64) -> AnyArray:
+        """Return an array of that name to write into, the same each time: to touch new memory takes long."""
+        key = name, np.dtype(dtype).str
+        if key not in self._rooms or self._rooms[key].size < size:
+            self._rooms[key] = np.empty(size, dtype)
+        return self._rooms[key][:size]
 
 
+Step = tuple[Callable[..., Any], tuple[Any, ...]]  # a function, and what it is given beside the shard
 Source = Callable[[], dict[str, Any]]  # makes what a shard holds; elsewhere it must be possible to pickle
 
 
@@ -51,6 +60,9 @@ class Shards(Protocol):
         It is remembered, with what it was given, under a key, in the place of what had that key: a shard whose worker
         is lost is made again by its source and by all that is remembered, in the order in which the keys came.
         """
+
+    def leave(self, key: Hashable, function: Callable[..., object], *given: Any) -> None:
+        """Do the same where nobody waits for an answer: it may be done with what is asked next, errors included."""
 
     def forget(self, key: Hashable) -> None:
         """Remember a change no more, because others make it good."""
@@ -88,6 +100,10 @@ class LocalShards:
         """Map; nothing here is lost that would have to be made again."""
         return self.map(function, *given)
 
+    def leave(self, key: Hashable, function: Callable[..., object], *given: Any) -> None:
+        """Change at once: nothing travels."""
+        self.change(key, function, *given)
+
     def forget(self, key: Hashable) -> None:
         """Remember nothing."""
 
@@ -105,7 +121,7 @@ class Remembered:
     """The changes that make shards again, for engines whose workers may be lost."""
 
     def __init__(self) -> None:
-        self._changes: dict[Hashable, tuple[Callable[..., Any], tuple[Any, ...]]] = {}
+        self._changes: dict[Hashable, Step] = {}
 
     def add(self, key: Hashable, function: Callable[..., Any], given: tuple[Any, ...]) -> None:
         """Remember a change in the place of that with the same key."""
@@ -116,17 +132,24 @@ class Remembered:
         """Remember it no more."""
         self._changes.pop(key, None)
 
-    def steps(self) -> list[tuple[Callable[..., Any], tuple[Any, ...]]]:
+    def steps(self) -> list[Step]:
         """Return the changes in order."""
         return list(self._changes.values())
 
 
-def made_again(number: int, source: Source, steps: Sequence[tuple[Callable[..., Any], tuple[Any, ...]]]) -> Shard:
+def made_again(number: int, source: Source, steps: Sequence[Step]) -> Shard:
     """Return a shard as its source and the changes so far leave it."""
     shard = Shard(number, source())
-    for function, given in steps:
-        function(shard, *given)
+    done_in_order(shard, steps)
     return shard
+
+
+def done_in_order(shard: Shard, steps: Sequence[Step]) -> Any:
+    """Do one thing after the other with a shard, and return what the last one says."""
+    found = None
+    for function, given in steps:
+        found = function(shard, *given)
+    return found
 
 
 class Failed:

@@ -25,6 +25,7 @@ KERNEL_MODULES = (
     "learners._split_kernels",
     "learners._whole_tree",
     "learners._bernstein_kernels",
+    "distributed._kernels",
 )
 
 

@@ -17,12 +17,13 @@ from counterpoise.boosting.learner import Question
 from counterpoise.boosting.rounds import Fitted, History, Rule
 from counterpoise.boosting.rules import group_table, hedge_table
 from counterpoise.boosting.stage import Stage, worth_of
+from counterpoise.distributed import _kernels
 from counterpoise.distributed.binning import BINNED, bin_over
-from counterpoise.distributed.cells import CELL, Cells, cell_losses, said_masses, shares_of
+from counterpoise.distributed.cells import CELL, Cells, cell_losses, shares_of
 from counterpoise.distributed.rows import CODES, MASS, X
 from counterpoise.learners import HistogramTree, Resampled
 from counterpoise.learners._growing import grow_over
-from counterpoise.learners._growing_rows import TARGET, Target, end
+from counterpoise.learners._growing_rows import TARGET, Grown, Target, ended
 from counterpoise.learners.resampling import fresh_copy
 from counterpoise.mixtures.pool import predict_codes, stack_rows, take_rows
 from counterpoise.solvers.mixture import minimize_cvar_over
@@ -43,8 +44,8 @@ class ShardHistory(History):
         super().__init__(np.empty(0), n_rounds)
         self.shards, self.cells, self.n_planned = shards, cells, n_rounds
         self.start = cells.mass / cells.known.total  # of the cells
-        shards.change("no rounds", _no_rounds, n_rounds)
-        shards.change(WEIGHTS, weigh_by_failures, np.ones(1) / cells.known.total)
+        shards.leave("no rounds", _no_rounds, n_rounds)
+        shards.leave(WEIGHTS, weigh_by_failures, np.ones(1) / cells.known.total)
 
     @property
     def losses(self) -> Any:
@@ -70,12 +71,15 @@ def _no_rounds(shard: Shard, n_rounds: int) -> None:
 
 def mass_by_failures(shard: Shard, size: int) -> FloatArray:
     """Return the mass of the rows by the number of models that fail on them."""
-    return np.bincount(shard[_TOTALS], shard[MASS], size).astype(np.float64)
+    sums = np.zeros(size)
+    _kernels.add_by(shard[_TOTALS], shard[MASS], sums)
+    return sums
 
 
 def weigh_by_failures(shard: Shard, table: FloatArray) -> None:
     """Weigh rows by the number of models that fail on them."""
-    shard[WEIGHTS] = table[np.minimum(shard[_TOTALS], table.size - 1)] * shard[MASS]
+    shard[WEIGHTS] = shard.room(WEIGHTS, len(shard[CODES]))
+    _kernels.weigh(table, shard[_TOTALS], shard[MASS], shard[WEIGHTS])
 
 
 def weigh_by_cell(shard: Shard, table: FloatArray) -> None:
@@ -88,7 +92,7 @@ def hedge_over(eta: float) -> Rule:
 
     def reweigh(history: History) -> FloatArray:
         assert isinstance(history, ShardHistory)  # noqa: S101 - of this file
-        history.shards.change(WEIGHTS, weigh_by_failures, hedge_table(eta, history.failures()))
+        history.shards.leave(WEIGHTS, weigh_by_failures, hedge_table(eta, history.failures()))
         return ELSEWHERE
 
     return reweigh
@@ -101,7 +105,7 @@ def hedge_groups_over(eta: float, groups: IntArray) -> Rule:
         assert isinstance(history, ShardHistory)  # noqa: S101 - of this file
         prior = np.bincount(groups, history.cells.mass)
         failures = np.bincount(groups, history.cell_failures())
-        history.shards.change(WEIGHTS, weigh_by_cell, group_table(eta, prior, failures)[groups])
+        history.shards.leave(WEIGHTS, weigh_by_cell, group_table(eta, prior, failures)[groups])
         return ELSEWHERE
 
     return reweigh
@@ -114,7 +118,7 @@ def by_cell(rule: Rule) -> Rule:
         assert isinstance(history, ShardHistory)  # noqa: S101 - of this file
         mass = history.cells.mass
         table = np.divide(rule(history), mass, out=np.zeros(mass.size), where=mass > 0)
-        history.shards.change(WEIGHTS, weigh_by_cell, table)
+        history.shards.leave(WEIGHTS, weigh_by_cell, table)
         return ELSEWHERE
 
     return reweigh
@@ -157,20 +161,18 @@ class ShardFit:
 
     def __call__(self, weights: FloatArray, number: int) -> Fitted:
         """Return the model of a round, and the mass of each cell that it tells each class."""
-        totals = self._ask(weights)
-        model = self._grown() if self.is_tree else self._sampled(number, totals)
-        said, wrong = take(self.shards, self.history.cells, model, number)
+        self._ask(weights)
+        model, grown = self._grown() if self.is_tree else (self._sampled(number), None)
+        said, loss = take(self.shards, self.history.cells, model, number, grown)
         self.shards.forget(QUESTION)
-        return Fitted(model, np.empty(0, dtype=np.uint8), said=said, weighted_loss=wrong / float(totals.sum()))
+        return Fitted(model, np.empty(0, dtype=np.uint8), said=said, weighted_loss=loss)
 
-    def _ask(self, weights: FloatArray) -> FloatArray:
-        """Let every shard know what its rows should be called, and return how much that matters in each."""
+    def _ask(self, weights: FloatArray) -> None:
+        """Let every shard know what its rows should be called, and how much that matters."""
         if self.stage is None:
-            return np.array(self.shards.change(QUESTION, _ask_labels))
-        totals = self._ask_costs(self.stage.costs(weights) if weights.ndim == 1 else weights)
-        return (
-            totals if totals.any() else self._ask_costs(self.stage.costs(self.history.start))
-        )  # all answers cost alike
+            self.shards.leave(QUESTION, _ask_labels)
+        elif not self._ask_costs(self.stage.costs(weights) if weights.ndim == 1 else weights).any():
+            self._ask_costs(self.stage.costs(self.history.start))  # all answers cost alike
 
     def _ask_costs(self, costs: FloatArray) -> FloatArray:
         mass = self.history.cells.mass
@@ -180,19 +182,18 @@ class ShardFit:
         )  # that all worths sum to: rows weigh 1 at most
         return np.array(self.shards.change(QUESTION, _ask_costs, by_mass, most))
 
-    def _grown(self) -> Any:
-        self.shards.change(TARGET, _aim)
+    def _grown(self) -> tuple[Any, Grown]:
+        self.shards.leave(TARGET, _aim)
         model = copy.copy(self.learner)
-        tree, _ = grow_over(self.shards, self.layout, len(self.known.classes), model._limits())  # noqa: SLF001 - ours
-        self.shards.map(end)
+        grown = grow_over(self.shards, self.layout, len(self.known.classes), model._limits())  # noqa: SLF001 - ours
         self.shards.forget(TARGET)
-        model.tree_ = tree
+        model.tree_ = grown.tree
         model._learned(self.known.classes, self.known.n_features, self.known.names)  # noqa: SLF001 - ours
-        return model
+        return model, grown
 
-    def _sampled(self, number: int, totals: FloatArray) -> Any:
+    def _sampled(self, number: int) -> Any:
         """Fit any learner to rows drawn by weight: evenly along the rows, so that shards do not matter."""
-        seed = self.random_seeds(number)
+        totals, seed = np.array(self.shards.map(_asked_weight)), self.random_seeds(number)
         step = float(totals.sum()) / min(self.known.n_rows, MOST_SAMPLED)
         first = float(np.random.default_rng(seed).random()) * step
         found = self.shards.map(_drawn, np.cumsum(totals) - totals, first, step)
@@ -202,9 +203,14 @@ class ShardFit:
         return model.fit(rows, self.known.classes[codes])
 
 
-def _ask_labels(shard: Shard) -> float:
-    """Leave the question of what rows are called, by their weights, and return how much it matters."""
-    shard[QUESTION] = Question(shard[CODES], whole_masses(shard[WEIGHTS], 1.0))
+def _ask_labels(shard: Shard) -> None:
+    """Leave the question of what rows are called, by their weights."""
+    out = shard.room(QUESTION, len(shard[CODES]))
+    shard[QUESTION] = Question(shard[CODES], whole_masses(shard[WEIGHTS], 1.0, out))
+
+
+def _asked_weight(shard: Shard) -> float:
+    """Return how much what is asked matters."""
     return float(shard[QUESTION].weights.sum())
 
 
@@ -215,7 +221,7 @@ def _ask_costs(shard: Shard, by_mass: FloatArray, most: float) -> float:
     costs[own] = by_mass[shard[CODES], shard[CELL]] * shard[MASS]
     asked = worth_of(costs)
     shard[QUESTION] = Question(asked.codes.astype(np.uint16), whole_masses(asked.weights, most), asked.rows)
-    return float(shard[QUESTION].weights.sum())
+    return _asked_weight(shard)
 
 
 def _aim(shard: Shard) -> None:
@@ -236,31 +242,45 @@ def _drawn(shard: Shard, firsts: FloatArray, first: float, step: float) -> tuple
     return take_rows(shard[X], places if rows is None else rows[places]), codes[places]
 
 
-def take(shards: Shards, cells: Cells, model: Any, number: int) -> tuple[FloatArray, float]:
+def take(shards: Shards, cells: Cells, model: Any, number: int, grown: Grown | None = None) -> tuple[FloatArray, float]:
     """Let the shards ask the model of a round about their rows.
 
-    Returns the mass of each cell that it tells each class, and how much of what was asked it gets wrong.
+    Returns the mass of each cell that it tells each class, and the part of what was asked that it gets wrong. Rows that
+    grew a tree need not walk down it.
     """
-    parts = shards.change(("model", number), _take, model, number, cells.known.classes, len(cells.values))
-    return total([said for said, _ in parts]), float(sum(loss for _, loss in parts))
+    given = (model, number, cells.known.classes, len(cells.values))
+    parts = shards.change(("model", number), _take, *given, grown)
+    said, (wrong, asked) = total([part for part, _ in parts]), total([loss for _, loss in parts])
+    return said, float(wrong / asked) if asked else 0.0
 
 
-def _take(shard: Shard, model: Any, number: int, classes: AnyArray, n_cells: int) -> tuple[FloatArray, float]:
+def _take(
+    shard: Shard, model: Any, number: int, classes: AnyArray, n_cells: int, grown: Grown | None
+) -> tuple[FloatArray, tuple[float, float]]:
     """Note where a model fails, and return the mass of each cell that it tells each class, and what it gets wrong."""
-    rows = shard[BINNED] if BINNED in shard else shard[X]
-    n_rows = len(shard[CODES])
-    said = predict_codes(model, rows, classes).astype(np.int64) if n_rows else np.empty(0, dtype=np.int64)
-    is_wrong = said != shard[CODES]
-    shard[_TOTALS] += is_wrong
-    shard[_BITS][:, (number - 1) >> 3] |= is_wrong.astype(np.uint8) << np.uint8((number - 1) & 7)
+    said, sums = _said(shard, model, classes, grown), np.zeros((n_cells, len(classes)))
+    given = said, shard[CODES], shard[CELL], shard[MASS], number - 1
+    _kernels.note(*given, shard[_TOTALS], shard[_BITS], sums)
     shard[TAIL] = TailRows(BitRows(shard[_BITS], number), shard[MASS])
     asked = shard.pop(QUESTION, None)  # none where the shard is made again, and nobody asks what is wrong
-    return said_masses(shard, said, n_cells, len(classes)), np.nan if asked is None else _wrong(asked, said)
+    return sums, (0.0, 0.0) if asked is None else _wrong(asked, said)
 
 
-def _wrong(asked: Question, said: IntArray) -> float:
+def _said(shard: Shard, model: Any, classes: AnyArray, grown: Grown | None) -> AnyArray:
+    """Return the code of what a model says of each row."""
+    told = ended(shard, grown)
+    if told is not None and len(told) == len(shard[CODES]):  # not where some rows alone were asked about
+        return told
+    rows = shard[BINNED] if BINNED in shard else shard[X]
+    n_rows = len(shard[CODES])
+    return predict_codes(model, rows, classes).astype(np.uint16) if n_rows else np.empty(0, dtype=np.uint16)
+
+
+def _wrong(asked: Question, said: AnyArray) -> tuple[float, float]:
+    """Return how much of what was asked is wrong, and how much was asked."""
     told = said if asked.rows is None else said[asked.rows]
-    return float(asked.weights @ (told != asked.codes))
+    codes = asked.codes.astype(np.uint16, copy=False)
+    return float(_kernels.wrong_weight(told, codes, asked.weights)), float(asked.weights.sum())
 
 
 def last_loss(shard: Shard, number: int) -> float:

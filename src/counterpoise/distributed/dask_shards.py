@@ -1,8 +1,8 @@
 """Shards on the workers of a Dask cluster, an actor each.
 
-An actor stays on its worker, is neither copied nor written to disk behind our back, and answers in one hop. It dies
-with its worker: the shard is then made again on another one, from its source and the changes so far, and what was asked
-is asked anew. Dask computes lost partitions again by itself.
+An actor stays on its worker, is neither copied nor written to disk behind our back, and answers in one hop where the
+worker can be reached from here. It dies with its worker: the shard is then made again on another one, from its source
+and the changes so far, and what was asked is asked anew. Dask computes lost partitions again by itself.
 """
 
 import pkgutil
@@ -15,10 +15,20 @@ from typing import Any, NamedTuple, Self, TypeVar
 
 from counterpoise import __version__
 from counterpoise._base.cpus import threads_limited
-from counterpoise._base.shards import Failed, Remembered, Shard, Source, made_again, required, tried
+from counterpoise._base.shards import (
+    Failed,
+    Remembered,
+    Shard,
+    Source,
+    Step,
+    done_in_order,
+    made_again,
+    required,
+    tried,
+)
+from counterpoise.distributed.dask_calls import Calls
 
 Result = TypeVar("Result")
-Step = tuple[Callable[..., Any], tuple[Any, ...]]
 
 _TRIES = 3  # times that a shard is made for one question: what kills its worker each time would do so forever
 _GLANCE = 2.0  # seconds after which we look whether a worker that does not answer is still there
@@ -64,7 +74,9 @@ class DaskShards:
         self.n_shards, self._sources = len(sources), list(sources)
         self._remembered = Remembered()
         self._hosts: dict[int, _Home] = {}
+        self._left: dict[int, list[Step]] = {}  # to be done by a shard before what is asked next
         self._checked: set[str] = set()
+        self._calls = Calls(self._client)
         self.map(_made)
 
     def __enter__(self) -> Self:
@@ -97,6 +109,12 @@ class DaskShards:
         self._remembered.add(key, function, given)
         return found
 
+    def leave(self, key: Hashable, function: Callable[..., object], *given: Any) -> None:
+        """Remember a change, and send it with the next question."""
+        self._remembered.add(key, function, given)
+        for left in self._left.values():
+            left.append((function, given))
+
     def forget(self, key: Hashable) -> None:
         """Remember a change no more."""
         self._remembered.forget(key)
@@ -122,6 +140,7 @@ class DaskShards:
                     one.release()
             else:
                 self._hosts[number] = _Home(future, actor)
+                self._left[number] = []  # all that was left was done in the making
 
     def _submitted(self, number: int, home: str, steps: list[Step]) -> tuple[list[Any], Any]:
         """Let a shard be made on a worker, after its rows."""
@@ -146,23 +165,21 @@ class DaskShards:
 
     def _asked(self, numbers: Sequence[int], function: Callable[..., Any], given: tuple[Any, ...]) -> dict[int, Any]:
         """Return the answers of the shards that are not lost."""
-        calls = {number: self._call(number, function, given) for number in numbers if number in self._hosts}
-        answers = {number: self._answer(number, call) for number, call in calls.items()}
+        homes = {number: self._hosts[number] for number in numbers if number in self._hosts}
+        self._calls.reach(home.address for home in homes.values())
+        calls = {
+            number: self._calls.ask(home.actor, "answer", [*self._left[number], (function, given)])
+            for number, home in homes.items()
+        }
+        self._left |= {number: [] for number in homes}
+        answers = {
+            number: self._awaited(call.result, partial(self._is_gone, homes[number])) for number, call in calls.items()
+        }
         for number, answer in answers.items():
             if isinstance(answer, _Lost):
                 self._why = answer.error
                 del self._hosts[number]
         return {number: answer for number, answer in answers.items() if not isinstance(answer, _Lost)}
-
-    def _call(self, number: int, function: Callable[..., Any], given: tuple[Any, ...]) -> Any:
-        try:
-            return self._hosts[number].actor.answer(function, given)
-        except RuntimeError as error:  # Dask has noticed that the worker is gone
-            return _Lost(error)
-
-    def _answer(self, number: int, call: Any) -> Any:
-        home = self._hosts[number]
-        return call if isinstance(call, _Lost) else self._awaited(call.result, partial(self._is_gone, home))
 
     def _is_gone(self, home: "_Home") -> bool:
         return home.future.status != "finished" or self._has_left(home.address)
@@ -285,9 +302,9 @@ class _Host:
         # An actor that cannot be made leaves no word why: the error waits for the first question.
         self._shard = self._tried(made_again, number, partial(make, rows), steps)
 
-    def answer(self, function: Callable[..., Any], given: tuple[Any, ...]) -> Any:
-        """Return what a function says of the shard, or its error."""
-        return self._shard if isinstance(self._shard, Failed) else self._tried(function, self._shard, *given)
+    def answer(self, steps: list[Step]) -> Any:
+        """Return what the last of some functions says of the shard, or the error of one."""
+        return self._shard if isinstance(self._shard, Failed) else self._tried(done_in_order, self._shard, steps)
 
     def _tried(self, function: Callable[..., Any], *given: Any) -> Any:
         with threads_limited(self._n_threads):

@@ -12,10 +12,9 @@ from typing import Any, Self, TypeVar
 
 from counterpoise._base.checks import check_count
 from counterpoise._base.cpus import available_cpus, threads_limited
-from counterpoise._base.shards import Remembered, Shard, Source, made_again, required, tried
+from counterpoise._base.shards import Remembered, Shard, Source, Step, made_again, required, tried
 
 Result = TypeVar("Result")
-Step = tuple[Callable[..., Any], tuple[Any, ...]]
 
 _MAKE = "make"
 _TRIES = 3  # times that a process is started again for one question: what kills it each time would do so forever
@@ -77,6 +76,10 @@ class ProcessShards:
         found = self.map(function, *given)
         self._remembered.add(key, function, given)
         return found
+
+    def leave(self, key: Hashable, function: Callable[..., object], *given: Any) -> None:
+        """Change at once."""
+        self.change(key, function, *given)
 
     def forget(self, key: Hashable) -> None:
         """Remember a change no more."""

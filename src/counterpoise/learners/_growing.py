@@ -15,7 +15,7 @@ import numpy as np
 from counterpoise._base.shards import LocalShards, Shards, total
 from counterpoise._base.types import AnyArray, ByteArray, FloatArray, IntArray
 from counterpoise.learners import _growing_rows, _split_kernels, _tree_kernels
-from counterpoise.learners._growing_rows import AT_ONCE, TARGET, Move, Target
+from counterpoise.learners._growing_rows import AT_ONCE, TARGET, Grown, Move, Target
 from counterpoise.learners._threads import Workers
 from counterpoise.learners._tree import Nodes, Tree
 from counterpoise.learners._whole_tree import grow_whole_tree
@@ -85,14 +85,12 @@ def grow(
     if binned.bins.size <= _SMALL:
         return _grow_whole(target, n_classes, limits)
     with LocalShards([partial(dict, {TARGET: target})]) as shards:
-        tree, leaves = grow_over(shards, binned, n_classes, limits)
-        predicted = np.concatenate(shards.map(_growing_rows.said, tree, leaves))
-        shards.map(_growing_rows.end)
-        return tree, predicted
+        grown = grow_over(shards, binned, n_classes, limits)
+        return grown.tree, np.concatenate(shards.map(_growing_rows.ended, grown))
 
 
-def grow_over(shards: Shards, binned: BinnedFeatures, n_classes: int, limits: Limits) -> tuple[Tree, list[int]]:
-    """Return the tree of rows that live in shards, each with its ``Target``, and the leaves.
+def grow_over(shards: Shards, binned: BinnedFeatures, n_classes: int, limits: Limits) -> Grown:
+    """Return the tree of rows that live in shards, each with its ``Target``; ``ended`` tells what it says of them.
 
     ``binned`` is any part of the features: it tells where the bins of each feature lie, which all shards share.
     """
@@ -264,10 +262,8 @@ class Growth:
         level.subtractions.append((family.slot, new))
         return [family.slot, new] if side == 1 else [new, family.slot]
 
-    def finish(self) -> tuple[Tree, list[int]]:
-        """Return the tree, and its leaves."""
-        if self.shards.is_here:
-            self._change(_growing_rows.move, self.moves)
+    def finish(self) -> Grown:
+        """Return the tree, its leaves, and the moves to them."""
         sums = np.zeros((self.nodes.count, self.n_classes))
         sums[self.leaves] = self.leaf_sums
-        return self.nodes.tree(sums), self.leaves
+        return Grown(self.nodes.tree(sums), self.leaves, self.moves)

@@ -33,19 +33,29 @@ class Move(NamedTuple):
     table: AnyArray  # (256,): 1 for the bins that go left
 
 
+class Grown(NamedTuple):
+    """A finished tree, its leaves, and the moves after which each row lies in its leaf."""
+
+    tree: Tree
+    leaves: list[int]
+    moves: list[Move]
+
+
 class GrowingRows:
     """The rows that have weight, those of a node side by side."""
 
-    def __init__(self, target: Target, n_classes: int, n_sums: int) -> None:
+    def __init__(self, shard: Shard, n_classes: int, n_sums: int) -> None:
+        target: Target = shard[TARGET]
         self.binned, self.codes, self.weights = target
         self.n_classes, self.n_sums, self.base = n_classes, n_sums, target.binned.layout.base
         self.workers = Workers(target.binned.bins.size)
         # Rows without weight take no part; they are sent down the finished tree.
-        self.idle = np.flatnonzero(self.weights == 0).astype(np.uint32)
-        n_rows = self.weights.size
-        self.rows = (np.flatnonzero(self.weights) if self.idle.size else np.arange(n_rows)).astype(np.uint32)
-        self.spare = np.empty_like(self.rows)
-        self.own_weights, self.own_codes = np.empty(self.rows.size), np.empty(self.rows.size, dtype=np.uint16)
+        all_rows = shard.room("rows", self.weights.size, np.uint32)
+        n_idle = _tree_kernels.rows_of_weight(self.weights, all_rows)
+        n_rows = self.weights.size - n_idle
+        self.rows, self.idle = all_rows[:n_rows], all_rows[n_rows:]
+        self.spare = shard.room("spare", n_rows, np.uint32)
+        self.own_weights, self.own_codes = shard.room("own", n_rows), shard.room("own", n_rows, np.uint16)
         self.places = {0: (0, self.rows.size)}  # of each node: from where to where its rows lie
 
     def sums(self) -> FloatArray:
@@ -115,7 +125,7 @@ class GrowingRows:
 
 def begin(shard: Shard, n_classes: int, n_sums: int) -> FloatArray:
     """Group all rows under the root, and return the weight of each class and the number of rows."""
-    shard[GROWTH] = GrowingRows(shard[TARGET], n_classes, n_sums)
+    shard[GROWTH] = GrowingRows(shard, n_classes, n_sums)
     return shard[GROWTH].sums()  # type: ignore[no-any-return]
 
 
@@ -130,16 +140,18 @@ def move_and_add(shard: Shard, moves: Sequence[Move], nodes: Sequence[int]) -> F
     return shard[GROWTH].histograms(nodes)  # type: ignore[no-any-return]
 
 
-def said(shard: Shard, tree: Tree, leaves: Sequence[int]) -> AnyArray:
-    """Return what the finished tree says of the rows."""
-    return shard[GROWTH].said(tree, leaves)  # type: ignore[no-any-return]
+def ended(shard: Shard, grown: Grown | None) -> AnyArray | None:
+    """Let go of the rows' order and of the threads, and return the code that the tree predicts for each row it saw.
 
-
-def end(shard: Shard) -> None:
-    """Let go of the rows' order, and of the threads."""
-    growth = shard.pop(GROWTH, None)  # none where the shard was made again since
-    if growth is not None:
-        growth.workers.close()
+    None where the shard grew no tree, or was made again since.
+    """
+    growth = shard.pop(GROWTH, None)
+    if growth is None or grown is None:
+        return None
+    growth.move(grown.moves)
+    told: AnyArray = growth.said(grown.tree, grown.leaves)
+    growth.workers.close()
+    return told
 
 
 def _table(triples: Sequence[tuple[int, int, int]]) -> IntArray:

@@ -212,6 +212,20 @@ def side_to_add(sums: FloatArray, n_classes: int, n_left: int, n_right: int) -> 
     return int(n_right < n_left)
 
 
+@kernel(int64(_weights, _rows))
+def rows_of_weight(weights: FloatArray, rows: AnyArray) -> int:
+    """Write the rows that have weight in front, in order, and the others behind; return how many those are."""
+    n_rows, n_idle = 0, 0
+    for row in range(weights.size):
+        if weights[row] > 0:
+            rows[n_rows] = row
+            n_rows += 1
+        else:
+            n_idle += 1
+            rows[weights.size - n_idle] = row
+    return n_idle
+
+
 # The loops below go over the parts from ``first`` to ``last``: (start, stop, what), where the rows of a node lie.
 
 

@@ -32,7 +32,7 @@ def mass_unit(total: float) -> float:
     return float(2.0 ** (np.round(np.log2(total)) + 1) / _WHOLE)
 
 
-def whole_masses(weights: FloatArray, total: float | None = None) -> FloatArray:
+def whole_masses(weights: FloatArray, total: float | None = None, out: FloatArray | None = None) -> FloatArray:
     """Return non-negative weights as whole numbers, the nearest multiples of one unit, that sum to at most 2^52.
 
     Sums of them, and so histograms, are then the same in any order and however rows are cut into shards.
@@ -42,6 +42,8 @@ def whole_masses(weights: FloatArray, total: float | None = None) -> FloatArray:
     weights : array of shape (n_rows,)
     total : float, optional
         The sum of the weights of all rows, where these are some of them.
+    out : array of shape (n_rows,), optional
+        Where to write them.
 
     Examples
     --------
@@ -51,7 +53,8 @@ def whole_masses(weights: FloatArray, total: float | None = None) -> FloatArray:
     [1.0, 0.5, 0.5]
     """
     whole = float(weights.sum()) if total is None else total
-    return np.rint(weights / mass_unit(whole)) if whole > 0 else np.zeros_like(weights)
+    masses = np.divide(weights, mass_unit(whole) if whole > 0 else np.inf, out=out)
+    return np.asarray(np.rint(masses, out=masses))
 
 
 def exact_sum(weights: FloatArray) -> float:
