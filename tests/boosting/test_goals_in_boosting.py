@@ -7,6 +7,7 @@ import pytest
 from silenced import silenced
 from sklearn.base import clone
 from sklearn.datasets import load_digits, make_classification
+from sklearn.exceptions import NotFittedError
 
 from counterpoise import AdaLPBoostClassifier, LPBoostClassifier, MixtureClassifier
 from counterpoise.goals import Dataset, InfeasibleGoals, Table, churn, positive_rate
@@ -100,8 +101,13 @@ def test_many_classes_with_a_goal_on_one_of_them():
 
 def test_what_no_mixture_can_meet_is_refused(noisy):
     X, y, _ = noisy
+    model = clone(BOOSTERS[0]).set_params(goals=["error_rate(train) <= 0.01"])
     with pytest.raises(InfeasibleGoals, match=r"error_rate\(train\) <= 0\.01"):
-        clone(BOOSTERS[0]).set_params(goals=["error_rate(train) <= 0.01"]).fit(X, y)
+        model.fit(X, y)
+    for ask in (model.predict, model.check_goals):
+        with pytest.raises(NotFittedError):
+            ask(X)
+    assert model.rebalance(goals=["error_rate(train) <= 0.5"]).check_goals()[0].holds  # of what was trained
     with pytest.raises(ValueError, match="Goals need mixture='optimal'"):
         clone(BOOSTERS[0]).set_params(goals=["recall(train) >= 0.1"], mixture="average").fit(X, y)
 

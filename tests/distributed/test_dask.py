@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 
 from counterpoise import AdaLPBoostClassifier, GoalClassifier, MixtureClassifier
@@ -12,6 +13,7 @@ from counterpoise.distributed import (
     DaskLPBoostClassifier,
     DaskMixtureClassifier,
 )
+from counterpoise.goals import InfeasibleGoals
 from counterpoise.learners import HistogramTree
 
 dask = pytest.importorskip("dask")
@@ -152,3 +154,38 @@ def test_goals_are_met_by_rules_of_a_model_of_one_machine_trained_on_other_rows(
     np.testing.assert_allclose(prefit.value_, twin.value_, atol=2e-4)
     said = prefit.predict(FEATURES, sensitive_features=FRAME[["sex"]])
     assert set(said) <= {"yes", "no"}
+
+
+@pytest.mark.usefixtures("client")
+def test_features_are_those_that_are_named_or_that_models_were_trained_on():
+    frame = dd.from_pandas(FRAME.assign(person=np.arange(N_ROWS)), npartitions=3)
+    grown = DaskAdaLPBoostClassifier(TREE, **SETTINGS).fit(frame, "label", features=["b", "a"])
+    assert grown.feature_names_in_.tolist() == ["b", "a"]
+    scorer = LogisticRegression().fit(FRAME[["c", "a"]], FRAME.label)
+    mixed = DaskMixtureClassifier([scorer], scores=True, random_state=0).fit(frame, "label", sensitive_features="sex")
+    assert mixed.feature_names_in_.tolist() == ["c", "a"]
+
+
+@pytest.mark.usefixtures("client")
+def test_the_score_of_a_collection_is_that_of_its_rows(tmp_path):
+    weighed = FRAME.assign(weight=np.arange(N_ROWS) % 3)
+    weighed.to_parquet(tmp_path / "0.parquet")
+    model = DaskMixtureClassifier([TREE.fit(FEATURES, FRAME.label)], random_state=0)
+    model.fit(dd.from_pandas(FRAME, npartitions=3)[["a", "b", "c", "label"]], "label")
+    expected = model.to_local().score(FEATURES, FRAME.label)
+    assert model.score(FEATURES, FRAME.label) == model.score(tmp_path, "label") == pytest.approx(expected)
+    expected = model.to_local().score(FEATURES, FRAME.label, sample_weight=weighed.weight)
+    assert model.score(dd.from_pandas(weighed, npartitions=2), "label", "weight") == pytest.approx(expected)
+    with pytest.raises(ValueError, match="ids names the column 'persn', and X has none of that name; it has a, b, c"):
+        model.predict(dd.from_pandas(FRAME, npartitions=2), ids="persn")
+
+
+@pytest.mark.usefixtures("client")
+def test_goals_that_cannot_hold_leave_nothing_that_looks_fitted():
+    frame = dd.from_pandas(FRAME, npartitions=3)
+    model = DaskAdaLPBoostClassifier(TREE, goals=["recall(train) >= 0.999", "error_rate(train) <= 0.01"], **SETTINGS)
+    with pytest.raises(InfeasibleGoals):
+        model.set_params(pos_label="yes").fit(frame, "label", sensitive_features=["sex"])
+    for ask in (model.to_local, model.check_goals, lambda: model.predict(frame)):
+        with pytest.raises(NotFittedError):
+            ask()

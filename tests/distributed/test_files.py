@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from counterpoise import MixtureClassifier
+from counterpoise import GoalClassifier, MixtureClassifier
 from counterpoise.distributed.files import choose_from_files, require_room
 
 RNG = np.random.default_rng(4)
@@ -55,3 +55,67 @@ def test_a_column_that_is_not_in_the_files_is_named(folder):
 def test_more_than_the_disk_has_room_for_is_refused_before_it_is_written(tmp_path):
     with pytest.raises(OSError, match=r"scores and cells of all rows take 1.07e\+09 GiB, and .* GiB are free"):
         require_room(tmp_path, 1 << 60)
+
+
+class _ByPlace:
+    """A model that knows the names of its columns, and looks at their places alone."""
+
+    classes_ = np.array(["no", "yes"])
+    feature_names_in_ = np.array(["c", "a"], dtype=object)
+
+    def predict_proba(self, X):
+        assert X.shape[1] == 2
+        up = 1 / (1 + np.exp(-np.asarray(X)[:, 1]))
+        return np.column_stack([1 - up, up])
+
+
+def _up(X):
+    return 1 / (1 + np.exp(-X["a"].to_numpy()))
+
+
+def test_models_see_the_columns_they_were_trained_on_in_their_order_and_no_others(folder):
+    settings = {"cv": "prefit", "goals": ["recall(train) >= 0.9"], "pos_label": "yes", "random_state": 0}
+    model = choose_from_files(GoalClassifier(_ByPlace(), **settings), folder, "label", sensitive_features="sex")
+    twin = GoalClassifier(_ByPlace(), **settings).fit(FEATURES, FRAME.label)
+    assert model.feature_names_in_.tolist() == ["c", "a"]  # neither the weight nor the other feature
+    assert model.value_ == pytest.approx(twin.value_, abs=2e-4)
+    assert model.decides_ == "models that were fitted"
+    rows = FRAME[["c", "a"]]
+    assert (model.predict(rows) == twin.predict(FEATURES)).mean() > 0.99
+
+
+def test_columns_that_are_features_can_be_named(folder):
+    model = MixtureClassifier([_up], scores=True, pos_label="yes")
+    assert choose_from_files(model, folder, "label", features=["a", "b"]).feature_names_in_.tolist() == ["a", "b"]
+    with pytest.raises(TypeError, match="features must be a list of names"):
+        choose_from_files(model, folder, "label", features="a")
+    with pytest.raises(ValueError, match="with the column 'z', which was named"):
+        choose_from_files(model, folder, "label", features=["a", "z"])
+
+
+def test_models_are_not_trained_on_rows_in_files(folder):
+    with pytest.raises(ValueError, match=r"GoalClassifier\(model, cv='prefit'\); got cv=5"):
+        choose_from_files(GoalClassifier(SCORER), folder, "label")
+    with pytest.raises(TypeError, match="files must be the path of Parquet files"):
+        choose_from_files(GoalClassifier(SCORER, cv="prefit"), FRAME, "label")
+
+
+@pytest.mark.parametrize("n_left", [1100, 50, 2000])
+def test_files_that_change_while_they_are_read_are_refused(folder, n_left):
+    class Changing(_ByPlace):
+        def predict_proba(self, X):
+            FRAME[:n_left].assign(label="no").to_parquet(folder / "1.parquet", row_group_size=400)
+            return super().predict_proba(X)
+
+    with pytest.raises(ValueError, match=r"1\.parquet changed while it was read"):
+        choose_from_files(GoalClassifier(Changing(), cv="prefit", pos_label="yes"), folder, "label")
+
+
+@pytest.mark.parametrize(
+    ("weight", "message"), [(1e308, "sum to a number"), (1e-320, "sum to a number"), ("one", "must hold numbers")]
+)
+def test_weights_that_cannot_be_summed_are_refused(tmp_path, weight, message):
+    FRAME.assign(weight=weight).to_parquet(tmp_path / "0.parquet")
+    model = MixtureClassifier([SCORER], scores=True)
+    with np.errstate(over="ignore"), pytest.raises(ValueError, match=f"sample_weight must {message}|{message}"):
+        choose_from_files(model, tmp_path, "label", sample_weight="weight")

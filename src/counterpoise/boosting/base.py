@@ -235,6 +235,7 @@ class BoostedMixture(ResumingBooster, RandomizedClassifier):
         return None if asked is None else min(int(asked), train.codes.size)
 
     def _mix(self) -> Self:
+        self.__dict__.pop("mixture_", None)  # of an earlier fit
         self.estimators_ = list(self._history.models)
         self.weighted_losses_ = np.array(self._history.weighted_losses)
         goals = as_goals(self.goals)

@@ -13,13 +13,24 @@ _MATRIX = 2
 def lazily(model: Any, method: str, X: Any, more: dict[str, Any]) -> Any:
     """Return what a method of a model of one machine says about rows: as a collection, where they are one."""
     given = {name: value for name, value in more.items() if value is not None}
-    if is_path(X):
-        import dask.dataframe as dd  # noqa: PLC0415 - optional
-
-        X = dd.read_parquet(X)
-    if not hasattr(X, "dask"):
+    X = as_collection(X)
+    if not is_lazy(X):
         return getattr(model, method)(X, **given)
     return (_of_array if hasattr(X, "chunks") else _of_frame)(model, method, X, given)
+
+
+def as_collection(X: Any) -> Any:
+    """Return rows in files as a Dask DataFrame; others as they are."""
+    if not is_path(X):
+        return X
+    import dask.dataframe as dd  # noqa: PLC0415 - optional
+
+    return dd.read_parquet(X)
+
+
+def is_lazy(X: Any) -> bool:
+    """Tell whether rows are a Dask collection."""
+    return hasattr(X, "dask")
 
 
 def _answers(model: Any, method: str) -> AnyArray:
@@ -61,6 +72,7 @@ def _asked(X: Any, *others: Any, model: Any, method: str, names: tuple[str, ...]
 def _of_frame(model: Any, method: str, X: Any, given: dict[str, Any]) -> Any:
     named = {name: value for name, value in given.items() if is_named(value)}
     others = {name: value for name, value in given.items() if not is_named(value)}
+    _require_names(X, named)
     _require_partitions(X, others)
     frames = [one.to_dask_dataframe() if hasattr(one, "chunks") else one for one in others.values()]
     form = _framed(_answers(model, method), None, model, method)
@@ -89,6 +101,16 @@ def _refuse_names(given: dict[str, Any]) -> None:
     for name, value in given.items():
         if is_named(value):
             raise ValueError(f"{name} names the column {value!r}, and an array has no names: pass a Dask array.")
+
+
+def _require_names(X: Any, named: dict[str, Any]) -> None:
+    for name, value in named.items():
+        missing = [one for one in ([value] if isinstance(value, str) else value) if one not in X.columns]
+        if missing:
+            raise ValueError(
+                f"{name} names the column {missing[0]!r}, and X has none of that name; it has "
+                f"{', '.join(map(str, X.columns))}."
+            )
 
 
 def _require_blocks(X: Any, others: dict[str, Any]) -> None:

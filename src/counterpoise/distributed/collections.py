@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -19,6 +19,7 @@ from counterpoise.distributed.partitions import (
 )
 from counterpoise.distributed.rows import BASELINE, COLUMNS, SAMPLE_WEIGHT, X, Y
 from counterpoise.goals.tables import named_columns
+from counterpoise.mixtures.members import feature_names
 
 _MATRIX = 2
 
@@ -32,6 +33,14 @@ class Rows:
     sensitive_features: Any = None
     baseline: Any = None
     sample_weight: Any = None
+    features: Sequence[str] | None = None  # names of columns of X; None for all that are nothing else
+
+    def seen_by(self, models: Sequence[Any]) -> "Rows":
+        """Return the rows with the features that models were trained on, where those are told by name."""
+        told = [names for names in map(feature_names, models) if names is not None]
+        has_all = bool(told) and all(set(names) == set(told[0]) for names in told)
+        known = columns_of(self.X) if self.features is None and has_all else None
+        return self if known is None or not set(told[0]) <= set(known) else replace(self, features=told[0])
 
     def named(self) -> dict[str, Any]:
         """Return what is the name of a column of X, or of several."""
@@ -86,6 +95,7 @@ class Load:
     only: "Every | None" = None  # take some of the rows of each partition
     columns: tuple[str, ...] | None = None  # those that every partition of X must have
     takes_texts: bool = False  # as features
+    features: tuple[str, ...] | None = None  # None for all columns of X that were not named
 
     def __call__(self, parts: list[Any]) -> dict[str, Any]:
         """Join partitions that hold rows."""
@@ -103,16 +113,22 @@ class Load:
         """Return the columns of X that are no features."""
         return [name for given in self.named.values() for name in ([given] if isinstance(given, str) else given)]
 
+    def features_in(self, columns: Sequence[str]) -> list[str]:
+        """Return those of the columns that are features."""
+        return [name for name in columns if name not in self.names] if self.features is None else list(self.features)
+
     def _split(self, number: int, part: dict[str, Any]) -> dict[str, Any]:
         """Tell features, labels and all else of a partition apart, after a look at them."""
         features = part[X]
         if isinstance(features, tuple):
-            features = read_parquet(*features)
+            wanted = None if self.features is None else list(dict.fromkeys([*self.features, *self.names]))
+            path, group, *given = features
+            features = read_parquet(path, group, *(given or [wanted]))
         features = self._in_order(features, number)
-        if self.names:
-            require_columns(features, self.names)
+        if self.names or self.features is not None:
+            require_columns(features, [*self.names, *(self.features or ())])
             part |= {role: features[given] for role, given in self.named.items()}
-            features = features[[name for name in features.columns if name not in self.names]]
+            features = features[self.features_in(features.columns)]
         if not self.takes_texts:
             require_numbers(features, number)
         part[X] = features
@@ -125,7 +141,7 @@ class Load:
 
     def _in_order(self, features: Any, number: int) -> Any:
         """Return the columns of a partition in the order of all."""
-        if self.columns is None:
+        if self.columns is None or self.features is not None:  # which are looked for one by one
             return features
         require_same(self.columns, tuple(map(str, features.columns)), number)
         return features if tuple(features.columns) == self.columns else features[list(self.columns)]
@@ -153,7 +169,7 @@ def partitions_of(rows: Rows, n_shards: int, only: Every | None = None) -> tuple
     parts = [put(number, roles, *part) for number, part in enumerate(zip(*columns, strict=True))]
     n_held = min(check_count(n_shards, "n_shards"), len(parts))
     edges = [len(parts) * number // n_held for number in range(n_held + 1)]
-    load = Load(rows.named(), only, columns_of(rows.X))
+    load = Load(rows.named(), only, columns_of(rows.X), features=checked_features(rows.features))
     return [load] * n_held, [parts[start:end] for start, end in pairwise(edges)]
 
 
@@ -166,6 +182,15 @@ def columns_of(given: Any) -> tuple[str, ...] | None:
     if is_path(given):
         return tuple(column_names(parquet_parts(given)[0][0]))
     return tuple(given.columns) if hasattr(given, "columns") and all(map(is_text, given.columns)) else None
+
+
+def checked_features(names: Any) -> tuple[str, ...] | None:
+    """Return the names of features as they were given."""
+    if names is None:
+        return None
+    if not is_named(names) or isinstance(names, str):
+        raise TypeError(f"features must be a list of names of columns of X, or None for all others; got {names!r}.")
+    return tuple(names)
 
 
 def is_text(value: Any) -> bool:
@@ -220,6 +245,15 @@ def _parquet(path: str) -> Any:
 
     system, inside = pyarrow.fs.FileSystem.from_uri(path) if "://" in path else (None, path)
     return pq.ParquetFile(inside, filesystem=system)
+
+
+def stamp_of(path: str) -> tuple[int, Any] | None:
+    """Return the size of a file and when it was changed last; None where it is gone."""
+    import pyarrow.fs  # noqa: PLC0415 - optional
+
+    system, inside = pyarrow.fs.FileSystem.from_uri(path if "://" in path else os.path.abspath(path))  # noqa: PTH100
+    found = system.get_file_info(inside)
+    return None if found.type == pyarrow.fs.FileType.NotFound else (found.size, found.mtime_ns)
 
 
 def column_names(path: str) -> list[str]:

@@ -6,12 +6,13 @@ from contextlib import contextmanager
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from counterpoise._base.checks import check_count
 from counterpoise._base.shards import Shards
 from counterpoise.boosting.adalpboost import AdaLPBoostClassifier
 from counterpoise.boosting.lpboost import LPBoostClassifier
-from counterpoise.distributed.asking import lazily
+from counterpoise.distributed.asking import as_collection, is_lazy, lazily
 from counterpoise.distributed.collections import Every, Rows, partitions_of
 from counterpoise.distributed.dask_shards import DaskShards, Parts, as_client
 from counterpoise.distributed.fitting import decide_over, fit_over, mix_over, prepare
@@ -19,7 +20,7 @@ from counterpoise.distributed.training import train_over
 from counterpoise.mixtures.answers import find_positive
 from counterpoise.mixtures.class_scores.probabilities import any_scorer
 from counterpoise.mixtures.draws import generator_of
-from counterpoise.mixtures.goal import GoalClassifier
+from counterpoise.mixtures.goal import FITTED, GoalClassifier
 from counterpoise.mixtures.members import named_models, titled_models
 from counterpoise.mixtures.mixture import MixtureClassifier
 
@@ -46,6 +47,7 @@ class OverDask:
         *,
         sensitive_features: Any = None,
         baseline: Any = None,
+        features: Any = None,
         client: Any = None,
         n_shards: int | None = None,
     ) -> Self:
@@ -62,6 +64,9 @@ class OverDask:
         sensitive_features : dask DataFrame, Series or Array, or list of str, optional
             Columns that goals and groups speak of; or the names of columns of X, which then are no features. Numbers
             of many values must be cut into ranges first.
+        features : list of str, optional
+            Names of the columns of X that are features. Default: those that models were trained on, where they are
+            fitted and know names, else all columns that are named nowhere else, ids of people among them.
         client : distributed.Client, optional
             Default: the present one.
         n_shards : int, optional
@@ -71,15 +76,33 @@ class OverDask:
         -------
         self
         """
-        self._fit_rows(Rows(X, y, sensitive_features, baseline, sample_weight), client, n_shards)
+        self._fit_rows(Rows(X, y, sensitive_features, baseline, sample_weight, features), client, n_shards)
         return self
 
     def _fit_rows(self, rows: Rows, client: Any, n_shards: int | None) -> None:
         with shards_of(rows, client, n_shards) as shards:
             fit_over(self, shards)
 
+    def score(self, X: Any, y: Any, sample_weight: Any = None, **more: Any) -> float:
+        """Return the share of rows that are told their label, of a Dask collection or of rows in memory.
+
+        Parameters
+        ----------
+        X, **more
+            As for ``predict``.
+        y, sample_weight
+            As for ``fit``.
+        """
+        rows = as_collection(X)
+        if not is_lazy(rows):
+            return float(self.to_local().score(X, y, sample_weight=sample_weight, **more))
+        labels, weights = (rows[one] if isinstance(one, str) else one for one in (y, sample_weight))
+        right = (self.predict(rows, **more) == labels).astype(float)
+        return float((right.mean() if weights is None else (right * weights).sum() / weights.sum()).compute())
+
     def to_local(self) -> Any:
         """Return the fitted estimator of one machine that decides the same."""
+        check_is_fitted(self, "mixture_")
         params = self.get_params(deep=False)  # type: ignore[attr-defined]
         twin = self._twin(**params)
         twin.__dict__.update(copy.copy(self.__dict__))
@@ -154,6 +177,7 @@ class DaskMixtureClassifier(OverDask, MixtureClassifier):  # type: ignore[misc] 
     _twin = MixtureClassifier
 
     def _fit_rows(self, rows: Rows, client: Any, n_shards: int | None) -> None:
+        rows = rows.seen_by([model for _, model in named_models(self.estimators)])
         with shards_of(rows, client, n_shards) as shards:
             mix_over(self, shards)
 
@@ -182,6 +206,7 @@ class DaskGoalClassifier(OverDask, GoalClassifier):  # type: ignore[misc]  # oth
         only = None if step is None else Every(step)
         titled = titled_models(named_models(self._listed()))
         models = list(titled.values()) if step is None else self._trained_over(titled, rows, client, step)
+        rows = rows.seen_by(models)
         with shards_of(rows, client, n_shards, only) as shards:
             found = prepare(shards)
             self.classes_, self.estimators_ = found.cells.known.classes, models
@@ -189,9 +214,7 @@ class DaskGoalClassifier(OverDask, GoalClassifier):  # type: ignore[misc]  # oth
             positive = find_positive(self.classes_, self.pos_label)
             self._members = [any_scorer(title, model, positive) for title, model in zip(titled, models, strict=True)]
             self._fold_shares, self.refit_ = np.ones(1), step is not None
-            self.decides_ = (
-                "models that were fitted" if step is None else f"models trained on all but every {step}th row"
-            )
+            self.decides_ = FITTED if step is None else f"models trained on all but every {step}th row"
             decide_over(self, found)
 
     def _listed(self) -> list[Any]:

@@ -6,6 +6,7 @@ and writes both down; the passes of the choice then read 12 bytes a row.
 
 import errno
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from shutil import disk_usage
@@ -18,14 +19,20 @@ from counterpoise._base.cpus import available_cpus
 from counterpoise._base.shards import LocalShards, Shard
 from counterpoise._base.types import AnyArray, FloatArray
 from counterpoise.distributed.cells import CELL, Cells, Values, coded_cells, in_order, require_few
-from counterpoise.distributed.collections import Load, Rows, column_names, parquet_parts
-from counterpoise.distributed.fitting import Prepared, check, decide_over
+from counterpoise.distributed.collections import (
+    Load,
+    Rows,
+    checked_features,
+    column_names,
+    is_path,
+    parquet_parts,
+    stamp_of,
+)
+from counterpoise.distributed.fitting import Prepared, check, decide_over, fitted_models, take_models
 from counterpoise.distributed.lumps import SCORES
 from counterpoise.distributed.rows import BASELINE, CODES, MASS, Facts, X, agreed, encode, facts_of, known_of
 from counterpoise.learners.binning import sample_places
 from counterpoise.mixtures.answers import find_positive
-from counterpoise.mixtures.class_scores.probabilities import any_scorer
-from counterpoise.mixtures.members import named_models, titled_models
 from counterpoise.mixtures.pool import stack_rows, take_rows
 
 _GIB = 1 << 30
@@ -37,23 +44,27 @@ def choose_from_files(
     files: Any,
     y: str,
     *,
-    sensitive_features: Sequence[str] | None = None,
+    sensitive_features: str | Sequence[str] | None = None,
     baseline: str | None = None,
     sample_weight: str | None = None,
+    features: Sequence[str] | None = None,
     folder: str | Path | None = None,
 ) -> Any:
-    """Fit a ``MixtureClassifier`` with ``scores=True`` to rows in Parquet files, however many, and return it.
+    """Choose the rules of models that are fitted on rows in Parquet files, however many, and return the classifier.
 
     Parameters
     ----------
-    model : MixtureClassifier
+    model : GoalClassifier with ``cv="prefit"``, or MixtureClassifier with ``scores=True``
         Of models that are fitted, on a sample perhaps.
     files : path, or list of paths
         Parquet files, or folders of them; a row group at a time is in memory.
     y, baseline, sample_weight : str
         Names of columns, which are no features.
-    sensitive_features : list of str, optional
+    sensitive_features : str or list of str, optional
         Names of columns that goals and ``by`` speak of, which are no features.
+    features : list of str, optional
+        Names of the columns that the models look at. Default: those that they were trained on, where they know names,
+        else all that are named nowhere else.
     folder : path, optional
         Where scores and cells are kept while rules are chosen, 12 bytes a row and model. Default: one of the system.
 
@@ -69,9 +80,18 @@ def choose_from_files(
     """
     if not getattr(model, "scores", False):
         raise ValueError(f"Rows in files are for rules of scores: set scores=True; got {type(model).__name__} without.")
-    names = None if sensitive_features is None else list(sensitive_features)
-    load = Load(Rows(files, y, names, baseline, sample_weight).named(), takes_texts=True)
-    return choose_from_parts(model, _Groups(parquet_parts(files), load), folder)
+    names = [sensitive_features] if isinstance(sensitive_features, str) else sensitive_features
+    names = None if names is None else list(names)
+    if not is_path(files):
+        raise TypeError(f"files must be the path of Parquet files, or a list of paths; got {type(files).__name__}.")
+    rows = Rows(files, y, names, baseline, sample_weight, features).seen_by(fitted_models(model))
+    load = Load(rows.named(), takes_texts=True, features=checked_features(rows.features))
+    groups = _Groups(parquet_parts(files), load)
+    before = groups.stamps()
+    try:
+        return choose_from_parts(model, groups, folder)
+    finally:  # an error of any kind may come of it too
+        require_unchanged(before, groups.stamps())
 
 
 class Parts(Protocol):
@@ -108,6 +128,10 @@ class _Groups(NamedTuple):
         """Tell whether a column holds what the deployed model says."""
         return self.load.named.get(BASELINE) is not None
 
+    def stamps(self) -> dict[str, Any]:
+        """Return the size of each file and when it was changed last."""
+        return {path: stamp_of(path) for path in sorted({path for path, _ in self.groups})}
+
     def whole(self) -> Iterator[Shard]:
         """Return the rows of one group after the other."""
         for number, group in enumerate(self.groups):
@@ -116,8 +140,8 @@ class _Groups(NamedTuple):
     def facts(self) -> Iterator[Facts]:
         """Return what is known of each group; of the features only the names are read."""
         for number, group in enumerate(self.groups):
-            names = tuple(name for name in column_names(group[0]) if name not in self.load.names)
-            part = Shard(number, self.load([(number, {X: (*group, self.load.names)})]))
+            names = tuple(self.load.features_in(column_names(group[0])))
+            part = Shard(number, replace(self.load, features=None)([(number, {X: (*group, self.load.names)})]))
             yield facts_of(part)._replace(names=names, n_features=len(names))
 
 
@@ -125,16 +149,24 @@ def _spooled(model: Any, parts: Parts, folder: Path) -> Prepared:
     """Write the scores and the cell of every row down, and return them as shards."""
     found = list(parts.facts())
     classes, weight = agreed(found)
-    named = named_models(model.estimators)
-    model.names_, model.estimators_, model.classes_ = [name for name, _ in named], [one for _, one in named], classes
-    positive = find_positive(classes, model.pos_label)
-    model._members = [any_scorer(title, one, positive) for title, one in titled_models(named).items()]  # noqa: SLF001 - ours
+    model.classes_ = classes
+    named = take_models(model, find_positive(classes, model.pos_label))
     spool = _Spool(folder, sum(one.n_rows for one in found), len(named), weighs=weight is not None)
     masses = [spool.add(part, model._members, classes, weight) for part in parts.whole()]  # noqa: SLF001 - ours
     known = known_of(found, classes, masses)
     cells = Cells(*spool.settled(), known, parts.has_baseline)
     require_few(len(cells.values), known)
     return Prepared(LocalShards(spool.sources()), cells, stack_rows(spool.sample))
+
+
+def require_unchanged(before: dict[str, Any], after: dict[str, Any]) -> None:
+    """Refuse what was chosen on files that changed while they were read."""
+    for path, stamp in before.items():
+        if after[path] != stamp:
+            raise ValueError(
+                f"{path} changed while it was read: what was chosen is of neither state of it. Fit again once nobody "
+                "writes there."
+            )
 
 
 def require_room(folder: Path, n_bytes: int) -> None:

@@ -33,9 +33,11 @@ from counterpoise.distributed.watching import Watch
 from counterpoise.goals import InfeasibleGoals, Rate, as_goals
 from counterpoise.goals.advice import advised
 from counterpoise.goals.tables import group_codes
-from counterpoise.mixtures.answers import find_positive
+from counterpoise.mixtures.answers import Positive, find_positive
+from counterpoise.mixtures.class_scores.probabilities import any_scorer
 from counterpoise.mixtures.draws import Draws, check_key, generator_of, make_key
-from counterpoise.mixtures.members import named_models
+from counterpoise.mixtures.goal import FITTED, GoalClassifier, listed
+from counterpoise.mixtures.members import named_models, titled_models
 
 _DEPTH = 4  # of the default trees, as on one machine
 # What the boosters of one machine take and those over shards do not, and the value that asks for nothing.
@@ -103,9 +105,35 @@ def fit_over(model: Any, shards: Shards) -> Any:
 
 def check(model: Any) -> None:
     """Check the parameters of a model, and refuse those that are not taken over shards."""
-    model._check_parameters()  # noqa: SLF001 - ours
+    if isinstance(model, GoalClassifier):
+        model._check_shared_parameters()  # noqa: SLF001 - ours
+    else:
+        model._check_parameters()  # noqa: SLF001 - ours
     refuse_others(model)
     check_aim(model._aim_of_fit()._replace(goals=as_goals(model.goals)))  # noqa: SLF001 - ours
+
+
+def fitted_models(model: Any) -> list[Any]:
+    """Return the models of a classifier that chooses among fitted ones."""
+    if not isinstance(model, GoalClassifier):
+        return [one for _, one in named_models(model.estimators)]
+    if not model._is_prefit:  # noqa: SLF001 - ours
+        raise ValueError(
+            f"Rows in files are read in parts, and models are not trained on them: train on a sample, and pass "
+            f"GoalClassifier(model, cv='prefit'); got cv={model.cv!r}."
+        )
+    return list(listed(model.estimator))
+
+
+def take_models(model: Any, positive: Positive) -> list[Any]:
+    """Let fitted models decide by their scores, and return them by name."""
+    own = model.estimators if not isinstance(model, GoalClassifier) else list(listed(model.estimator))
+    named = named_models(own)
+    model.names_, model.estimators_ = [name for name, _ in named], [one for _, one in named]
+    model._members = [any_scorer(title, one, positive) for title, one in titled_models(named).items()]  # noqa: SLF001 - ours
+    if isinstance(model, GoalClassifier):
+        model._fold_shares, model.refit_, model.decides_ = np.ones(1), False, FITTED  # noqa: SLF001 - ours
+    return named
 
 
 def refuse_others(model: Any) -> None:
@@ -172,6 +200,7 @@ def _settled(model: Any, rows: Prepared, history: ShardHistory) -> Any:
     answers = answers_of(rows.cells, history.said, find_positive(model.classes_, model.pos_label))
     aim = model._aim_of_fit()._replace(goals=as_goals(model.goals))  # noqa: SLF001 - ours
     evidence = evidence_of(rows.cells, answers)
+    model._keep_evidence(evidence, aim)  # noqa: SLF001 - ours
     model._settle_on(evidence, aim, *choose_over(rows.shards, evidence, aim))  # noqa: SLF001 - ours
     return model
 

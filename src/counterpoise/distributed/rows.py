@@ -14,6 +14,7 @@ from counterpoise.solvers.sums import whole_masses
 # then the labels as codes, and what each row weighs as whole numbers.
 X, Y, COLUMNS, BASELINE, SAMPLE_WEIGHT = "X", "y", "columns", "baseline", "sample_weight"
 CODES, MASS = "codes", "mass"
+_SANE = 1e-200, 1e200  # sums of weights
 _MOST_CLASSES = 1000  # distinct labels: more are no classes
 
 
@@ -79,7 +80,10 @@ def _weights(shard: Shard) -> FloatArray:
     n_rows, given = len(shard[X]), shard.get(SAMPLE_WEIGHT)
     if given is None:
         return np.ones(n_rows)
-    weights = np.asarray(given, dtype=np.float64)
+    weights = np.asarray(given)
+    if weights.dtype.kind not in "biuf":
+        raise ValueError(f"sample_weight must hold numbers; got {weights.dtype} in shard {shard.number}.")
+    weights = weights.astype(np.float64)
     if n_rows and weights.any():  # those of one shard may all be zero
         check_sample_weight(weights, n_rows)
     return weights
@@ -110,6 +114,8 @@ def agreed(found: Sequence[Facts]) -> tuple[AnyArray, float | None]:
     classes, weight = classes_in(found), sum(one.weight for one in found)
     if not weight > 0:
         raise ValueError("sample_weight must have at least one entry above zero; got zeros only.")
+    if not _SANE[0] < weight < _SANE[1]:
+        raise ValueError(f"sample_weight must sum to a number that can be divided; got {weight:g}. Scale it.")
     return classes, None if all(one.are_equal for one in found) else weight
 
 

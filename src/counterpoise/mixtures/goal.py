@@ -35,6 +35,8 @@ Tell: TypeAlias = Callable[[int, int, str], None]
 REFIT_ROWS = 20_000
 _ALONE = np.ones(1)  # one fold
 
+FITTED = "models that were fitted"  # decide
+
 
 class GoalClassifier(ClassRuleClassifier):
     """A strong model that decides inside goals: trained, and cut at the thresholds that meet them at the least cost.
@@ -269,7 +271,7 @@ class GoalClassifier(ClassRuleClassifier):
 
     def _models_and_classes(self, labels: AnyArray) -> tuple[dict[str, Any], Positive]:
         """Return the models by what messages call them, and the classes, after checking that all can score."""
-        named = named_models(_listed(self.estimator))
+        named = named_models(listed(self.estimator))
         titled, self.names_ = titled_models(named), [name for name, _ in named]
         positive = self._classes_told(labels, titled if self._is_prefit else {})
         for title, model in titled.items():
@@ -284,7 +286,7 @@ class GoalClassifier(ClassRuleClassifier):
     def _deciders(self, titled: dict[str, Any], positive: Positive, given: Given, held_out: Given) -> "_Deciders":
         """Train the models, where they are not, and tell which decide."""
         if self._is_prefit:
-            return _Deciders(list(titled.values()), _ALONE, given, None, refit=False, why="models that were fitted")
+            return _Deciders(list(titled.values()), _ALONE, given, None, refit=False, why=FITTED)
         weights = None if given.sample_weight is None else np.asarray(given.sample_weight, dtype=np.float64)
         training = Training(titled, given.X, given.y, weights, positive, self.n_jobs, unheard)
         if held_out.X is not None:
@@ -366,7 +368,7 @@ class GoalClassifier(ClassRuleClassifier):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         with suppress(TypeError, ValueError):  # where estimator is none, fit says so
-            set_input_tags(tags, [model for _, model in named_models(_listed(self.estimator))])
+            set_input_tags(tags, [model for _, model in named_models(listed(self.estimator))])
         return tags
 
 
@@ -381,7 +383,7 @@ class _Deciders(NamedTuple):
     why: str
 
 
-def _listed(estimator: Any) -> Sequence[Any]:
+def listed(estimator: Any) -> Sequence[Any]:
     """Return the models to train, given one, several or None."""
     if estimator is None:
         return [HistGradientBoostingClassifier(categorical_features="from_dtype")]

@@ -12,6 +12,7 @@ import numpy as np
 from joblib import Parallel, delayed
 from sklearn.exceptions import NotFittedError
 
+from counterpoise._base.checks import is_frame
 from counterpoise._base.types import AnyArray, FloatArray, IntArray
 from counterpoise.mixtures.answers import TRAIN
 from counterpoise.mixtures.draws import Draws, pick, pick_each, rest_of
@@ -36,11 +37,25 @@ class _Member(NamedTuple):
 def asked(name: str, ask: Callable[[Any], Any], X: Any) -> Any:
     """Return what a model says; an error tells which model it was."""
     try:
-        return ask(X)
+        return ask(known_to(getattr(ask, "__self__", ask), X))
     except NotFittedError as error:
         raise ValueError(f"{name} is not fitted; a mixture is chosen among fitted models: {error}") from error
     except Exception as error:
         raise ValueError(f"{name} failed to predict: {type(error).__name__}: {error}") from error
+
+
+def known_to(model: Any, X: Any) -> Any:
+    """Return the columns that a model knows by name, in its order: some models look at places alone."""
+    names = feature_names(model)
+    if names is None or not is_frame(X) or list(X.columns) == names:
+        return X
+    return X[names] if set(names) <= set(X.columns) else X
+
+
+def feature_names(model: Any) -> list[str] | None:
+    """Return the names of the features that a model was trained on; None where it had none."""
+    names = getattr(model, "feature_names_in_", None)
+    return None if names is None else list(names)
 
 
 @dataclass(frozen=True, eq=False)

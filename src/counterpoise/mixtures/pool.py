@@ -210,7 +210,7 @@ class PooledClassifier(ClassifierMixin, BaseEstimator):
         return None
 
     def _check_predict_input(self, X: Any) -> Any:
-        check_is_fitted(self)
+        check_is_fitted(self, "classes_")
         _check_feature_names(self, X, reset=False)
         if is_frame(X) and self._input_dtype() is None:
             _check_n_features(self, X, reset=False)

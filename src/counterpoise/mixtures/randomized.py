@@ -187,7 +187,7 @@ class RandomizedClassifier(PooledClassifier):
         InfeasibleGoals
             Where no mixture meets the goals.
         """
-        check_is_fitted(self)
+        check_is_fitted(self, "goals_")  # goals that cannot hold leave what others are chosen on
         has_goals = bool(self.goals_ if goals is None else goals)
         if objective is None and alpha is None and sensitive_features is not None and not has_goals:
             objective = WORST_GROUP
@@ -284,6 +284,7 @@ class RandomizedClassifier(PooledClassifier):
 
     def _asked(self, X: Any) -> tuple[Mixture, Any]:
         """Return who decides, and the rows checked."""
+        check_is_fitted(self)
         rows = self._check_predict_input(X)
         return Mixture(self._pool(), self._shares(), self._drawing()), rows
 
@@ -311,11 +312,20 @@ class RandomizedClassifier(PooledClassifier):
     def _settle(self, evidence: Evidence, aim: Aim, chosen: Any = None) -> None:
         """Choose the mixture, unless it is chosen already, and keep what it was chosen on."""
         selection = select(evidence, aim)
+        self._keep_evidence(evidence, aim)
         self._settle_on(evidence, aim, selection, chosen or choose_mixture(selection, aim))
 
+    def _keep_evidence(self, evidence: Any, aim: Aim) -> None:
+        """Keep what a mixture will be chosen on: after goals that cannot hold ``rebalance`` needs no training."""
+        self.alpha_, self.goals_, self.objective_, self._kept = aim.alpha, aim.goals, aim.objective, evidence
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """Tell whether there is a mixture to decide by."""
+        return "mixture_" in vars(self)
+
     def _settle_on(self, evidence: Evidence, aim: Aim, selection: Selection, choice: Choice) -> None:
-        self.alpha_, self.goals_, self.objective_ = aim.alpha, aim.goals, aim.objective
-        self.selection_, self._kept = selection, evidence
+        self._keep_evidence(evidence, aim)
+        self.selection_ = selection
         self.mixture_, self.value_, self.gap_, self.multipliers_, cost = choice
         self.n_models_ = int(np.count_nonzero(self.mixture_))
         if hasattr(self, "max_models"):

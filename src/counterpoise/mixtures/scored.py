@@ -152,7 +152,7 @@ class RuleClassifier(Ranking, Judged, Deferring, RandomizedClassifier):
         InfeasibleGoals
             Where no mixture meets the goals.
         """
-        check_is_fitted(self)
+        check_is_fitted(self, "goals_")
         other = copy.copy(self)
         given = {"by": by, "defer_cost": defer_cost, "defer_label": defer_label}
         changed = {name: value for name, value in given.items() if value is not None}

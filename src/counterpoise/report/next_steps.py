@@ -34,7 +34,7 @@ def next_steps(record: Record, cards: Sequence[GoalCard]) -> list[str]:
     steps = [step for card in open_ones for step in _steps(record, card)]
     if any(card.is_met is not True for card in open_ones) or any(card.verdict is FAILS for card in open_ones):
         steps += _aim(record)
-    elif open_ones and not record.settings.get("room_for_audit"):
+    elif open_ones and _may_have_room(record):
         steps.append("Or set room_for_audit = true, which meets the goals with room for the rows there are.")
     if cards and all(card.verdict is HOLDS for card in cards):
         steps.append("Audit it again on fresh rows now and then.")
@@ -59,8 +59,20 @@ def _aim(record: Record) -> Iterator[str]:
     """Yield how to get on the right side of bounds."""
     if record.settings.get("room_for_audit"):
         yield "Loosen a bound, give more rows, or let decisions look at more (method.parameters.by)."
+    elif _reads_parts(record):
+        yield "Ask for bounds that are tighter by the width of an interval, so that new rows show the goals to hold."
     elif record.is_mixture or record.texts.get("met_on"):
         yield "Set room_for_audit = true, which aims at tighter bounds, so that new rows show the goals to hold."
+
+
+def _may_have_room(record: Record) -> bool:
+    """Tell whether room for the audit can be asked for, and is not."""
+    return not record.settings.get("room_for_audit") and not _reads_parts(record)
+
+
+def _reads_parts(record: Record) -> bool:
+    """Tell whether rows were read in parts, where no room is left."""
+    return (record.settings.get("data") or {}).get("sample") is not None
 
 
 def _room(record: Record) -> Iterator[str]:
