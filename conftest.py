@@ -20,6 +20,12 @@ if find_spec("distributed") is None:
     collect_ignore_glob += ["src/counterpoise/distributed/*dask*.py", "docs/guide/distributed.md"]
 if find_spec("anywidget") is None:
     collect_ignore_glob.append("src/counterpoise/explorer/mounted.py")
+if find_spec("onnx") is None:
+    collect_ignore_glob.append("src/counterpoise/persist/onnx/*.py")
+if find_spec("mlflow") is None:
+    collect_ignore_glob.append("src/counterpoise/persist/mlflow.py")
+if find_spec("mlflow") is None or find_spec("onnxruntime") is None:
+    collect_ignore_glob.append("docs/guide/fits_in.md")
 
 
 def pytest_collection_finish() -> None:
