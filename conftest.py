@@ -7,6 +7,7 @@ from importlib.util import find_spec
 # Several processes test at once: threads of linear algebra under each would only wait for one another.
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(name, "1")
+os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")  # tests tell nobody that they run
 
 # What is loaded and collected stays: that the garbage collector passes over it costs a tenth of all the time.
 gc.disable()

@@ -1,11 +1,13 @@
 """A graph of ONNX tells what ``predict_proba`` tells, and what has no form there is refused."""
 
 import json
+from functools import cache
 
 import numpy as np
 import pytest
 from estimators import CASES, TrainedMixture, unfitted
 from numpy.testing import assert_allclose
+from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression, Perceptron, RidgeClassifier
@@ -55,11 +57,12 @@ def told(model, rows, **others):
     return session.run(None, {"rows": np.asarray(rows, dtype=np.float64), **others})[0]
 
 
+@cache
 def pool(table):
     """Return fitted models of all kinds that can be members of a mixture."""
-    rows, labels = table
+    rows, labels = TABLES[table]
     members = [
-        *(MODELS[name] for name in ("tree", "forest", "boosted", "ours", "logistic")),
+        *(clone(MODELS[name]) for name in ("tree", "forest", "boosted", "ours", "logistic")),
         make_pipeline(StandardScaler(), LinearSVC(random_state=0)),
         RidgeClassifier(),
         Perceptron(random_state=0),
@@ -131,7 +134,7 @@ def test_categories_agree_known_or_not(has_missing):
 @pytest.mark.parametrize("table", TABLES)
 def test_a_mixture_of_all_kinds_agrees(table):
     rows, labels = TABLES[table]
-    models = pool(TABLES[table])
+    models = pool(table)
     mixture = cp.MixtureClassifier(models, random_state=0).fit(rows[1::2], labels[1::2])
     mixture.mixture_ = np.full(len(models), 1 / len(models))  # so that none is left out
     assert_allclose(told(mixture, rows), mixture.predict_proba(rows), rtol=0, atol=1e-6)
@@ -139,7 +142,7 @@ def test_a_mixture_of_all_kinds_agrees(table):
 
 @pytest.mark.parametrize("settings", [{}, {"pos_label": "bad"}, {"defer_cost": 0.1}, {"decision": "fixed"}], ids=str)
 def test_rules_of_scores_agree(settings):
-    models = pool((X, Y))
+    models = pool("two classes")
     mixture = cp.MixtureClassifier(models, alpha=0.3, scores=True, random_state=0, **settings).fit(X[1::2], Y[1::2])
     assert_allclose(told(mixture, X), mixture.predict_proba(X), rtol=0, atol=1e-6)
 
