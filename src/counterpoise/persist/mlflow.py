@@ -8,7 +8,7 @@ write is also a ``python_function``, so that ``mlflow.pyfunc.load_model``, ``mlf
 >>> import counterpoise.persist.mlflow
 >>> from sklearn.datasets import load_iris
 >>> X, y = load_iris(return_X_y=True, as_frame=True)
->>> model = cp.AdaLPBoostClassifier(n_estimators=5, random_state=0).fit(X, y)
+>>> model = cp.AdaLPBoostClassifier(cp.learners.Stump(), n_estimators=5, random_state=0).fit(X, y)
 >>> with tempfile.TemporaryDirectory() as folder:
 ...     cp.persist.mlflow.save_model(model, f"{folder}/flowers")
 ...     again = cp.persist.mlflow.load_model(f"{folder}/flowers")
@@ -94,7 +94,7 @@ def save_model(
     >>> from counterpoise.persist.mlflow import save_model
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True, as_frame=True)
-    >>> model = cp.AdaLPBoostClassifier(n_estimators=5, random_state=0).fit(X, y)
+    >>> model = cp.AdaLPBoostClassifier(cp.learners.Stump(), n_estimators=5, random_state=0).fit(X, y)
     >>> rows = X.assign(person=[f"p{place}" for place in range(len(X))])
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     save_model(model, f"{folder}/flowers", ids="person", input_example=rows.head(2))
