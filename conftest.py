@@ -7,6 +7,7 @@ from importlib.util import find_spec
 # Several processes test at once: threads of linear algebra under each would only wait for one another.
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(name, "1")
+os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")  # tests tell nobody that they run
 
 # What is loaded and collected stays: that the garbage collector passes over it costs a tenth of all the time.
 gc.disable()
@@ -20,6 +21,12 @@ if find_spec("distributed") is None:
     collect_ignore_glob += ["src/counterpoise/distributed/*dask*.py", "docs/guide/distributed.md"]
 if find_spec("anywidget") is None:
     collect_ignore_glob.append("src/counterpoise/explorer/mounted.py")
+if find_spec("onnx") is None:
+    collect_ignore_glob.append("src/counterpoise/persist/onnx/*.py")
+if find_spec("mlflow") is None:
+    collect_ignore_glob.append("src/counterpoise/persist/mlflow.py")
+if find_spec("mlflow") is None or find_spec("onnxruntime") is None:
+    collect_ignore_glob.append("docs/guide/fits_in.md")
 
 
 def pytest_collection_finish() -> None:

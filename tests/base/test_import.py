@@ -8,7 +8,7 @@ import pytest
 
 import counterpoise as cp
 
-HEAVY = ("sklearn", "numba", "matplotlib", "pandas", "torch", "scipy", "highspy")
+HEAVY = ("sklearn", "numba", "matplotlib", "pandas", "torch", "scipy", "highspy", "mlflow", "onnx")
 
 
 def test_import_pulls_in_nothing_heavy():

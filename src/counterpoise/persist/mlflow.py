@@ -1,0 +1,264 @@
+"""A flavour of MLflow over our own model files: no pickle, the same answers for the same people.
+
+The functions have the names that those of every flavour have: ``save_model``, ``log_model``, ``load_model``. What they
+write is also a ``python_function``, so that ``mlflow.pyfunc.load_model``, ``mlflow models serve`` and Spark can ask it.
+
+>>> import tempfile
+>>> import counterpoise as cp
+>>> import counterpoise.persist.mlflow
+>>> from sklearn.datasets import load_iris
+>>> X, y = load_iris(return_X_y=True, as_frame=True)
+>>> model = cp.AdaLPBoostClassifier(cp.learners.Stump(), n_estimators=5, random_state=0).fit(X, y)
+>>> with tempfile.TemporaryDirectory() as folder:
+...     cp.persist.mlflow.save_model(model, f"{folder}/flowers")
+...     again = cp.persist.mlflow.load_model(f"{folder}/flowers")
+>>> bool((again.predict(X) == model.predict(X)).all())
+True
+"""
+
+import inspect
+import os
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from counterpoise._base.checks import check_choice, is_frame
+from counterpoise.persist.errors import UnreadableModel, UnstorableModel
+from counterpoise.persist.models import is_fitted, load, save
+
+__all__ = ["load_model", "log_model", "save_model"]
+
+FLAVOUR = "counterpoise"
+_FILE = "model.cp"
+_METHODS = ("predict", "predict_proba")
+_BESIDE = ("ids", "sensitive_features", "baseline")  # what a model may be told beside the features
+_ENVIRONMENTS = ("conda_env", "pip_requirements", "extra_pip_requirements")
+
+
+def save_model(
+    model: Any,
+    path: str | os.PathLike[str],
+    *,
+    method: str = "predict",
+    ids: str | None = None,
+    sensitive_features: Sequence[str] = (),
+    baseline: str | None = None,
+    input_example: Any = None,
+    signature: Any = None,
+    trusted: Sequence[str] = (),
+    mlflow_model: Any = None,
+    **settings: Any,
+) -> None:
+    """Write a fitted model as a folder of MLflow.
+
+    Parameters
+    ----------
+    model : fitted estimator
+        Anything that ``counterpoise.save`` can store.
+    path : path
+        The folder, which must not be there or be empty.
+    method : {"predict", "predict_proba"}, default="predict"
+        What the ``python_function`` tells. ``mlflow.pyfunc.load_model(..., model_config={"method": "predict_proba"})``
+        has it otherwise.
+    ids : str, optional
+        The column that names the person, for models with ``decision="sticky"``: rows of one id are decided alike, in
+        whatever batch they come. It is taken out before the model sees the row. Default: the row is its own id.
+    sensitive_features : sequence of str, default=()
+        Columns that the rules look at (``by``); the model sees those that it was fitted on too.
+    baseline : str, optional
+        The column with the deployed model's answers, where rules look at them.
+    input_example : data frame or array, optional
+        Some rows, with the columns above; MLflow stores them, and takes the signature from them.
+    signature : mlflow.models.ModelSignature, optional
+        Default: as ``input_example`` shows.
+    trusted : sequence of str, default=()
+        As for ``counterpoise.save``. A ``python_function`` trusts nothing in addition: ``load_model`` reads such files.
+    mlflow_model : mlflow.models.Model, optional
+        What to add to; ``log_model`` passes it.
+    **settings
+        For ``mlflow.pyfunc.save_model``: ``pip_requirements``, ``extra_pip_requirements``, ``metadata`` and the like.
+        By default counterpoise and scikit-learn are required as they are here.
+
+    Raises
+    ------
+    UnstorableModel
+        If the model cannot be stored, or takes nothing of what a column is named for.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import mlflow
+    >>> import counterpoise as cp
+    >>> from counterpoise.persist.mlflow import save_model
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True, as_frame=True)
+    >>> model = cp.AdaLPBoostClassifier(cp.learners.Stump(), n_estimators=5, random_state=0).fit(X, y)
+    >>> rows = X.assign(person=[f"p{place}" for place in range(len(X))])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save_model(model, f"{folder}/flowers", ids="person", input_example=rows.head(2))
+    ...     asked = mlflow.pyfunc.load_model(f"{folder}/flowers")
+    >>> bool((asked.predict(rows[50:70]) == model.predict(X, ids=rows["person"])[50:70]).all())
+    True
+    """
+    import mlflow  # noqa: PLC0415 - an optional package, and slow to import
+
+    told = {"method": method, "ids": ids, "sensitive_features": list(sensitive_features), "baseline": baseline}
+    asked = _Asked(model, told)
+    asked.check()
+    if signature is None and input_example is not None:
+        signature = mlflow.models.infer_signature(input_example, asked.predict(input_example))
+    made = mlflow.models.Model() if mlflow_model is None else mlflow_model
+    made.add_flavor(FLAVOUR, data=f"data/{_FILE}", counterpoise_version=_version(), model_class=type(model).__name__)
+    with tempfile.TemporaryDirectory() as folder:
+        save(model, Path(folder) / _FILE, trusted=trusted)
+        mlflow.pyfunc.save_model(
+            path,
+            loader_module=__name__,
+            data_path=str(Path(folder) / _FILE),
+            mlflow_model=made,
+            model_config=told,
+            input_example=input_example,
+            signature=signature,
+            **_environment(settings),
+        )
+
+
+def log_model(model: Any, name: str, *, registered_model_name: str | None = None, **settings: Any) -> Any:
+    """Write a fitted model to the active run of MLflow, or to a new one.
+
+    Parameters
+    ----------
+    model : fitted estimator
+        Anything that ``counterpoise.save`` can store.
+    name : str
+        What MLflow calls the model.
+    registered_model_name : str, optional
+        Where to register a new version, if anywhere.
+    **settings
+        As for ``save_model``.
+
+    Returns
+    -------
+    mlflow.models.model.ModelInfo
+        Whose ``model_uri`` ``load_model`` and ``mlflow.pyfunc.load_model`` take.
+    """
+    from mlflow.models import Model  # noqa: PLC0415 - an optional package, and slow to import
+
+    here = sys.modules[__name__]
+    registered = {"registered_model_name": registered_model_name}
+    return Model.log(None, here, name=name, model=model, **registered, **settings)
+
+
+def load_model(model_uri: str, *, dst_path: str | None = None, trusted: Sequence[str] = ()) -> Any:
+    """Read a model that ``save_model`` or ``log_model`` wrote: the estimator itself. Nothing in its file is run.
+
+    Parameters
+    ----------
+    model_uri : str
+        A folder, or an address of MLflow such as ``models:/loans/3`` or ``runs:/<run>/loans``.
+    dst_path : str, optional
+        A folder to download to. Default: a temporary one.
+    trusted : sequence of str, default=()
+        As for ``counterpoise.load``.
+
+    Returns
+    -------
+    fitted estimator
+        With the same predictions, and the same draws, as the one that was saved.
+
+    Raises
+    ------
+    UnreadableModel
+        If the folder has no model of counterpoise, or its file cannot be read.
+    """
+    import mlflow  # noqa: PLC0415 - an optional package, and slow to import
+
+    folder = Path(mlflow.artifacts.download_artifacts(artifact_uri=str(model_uri), dst_path=dst_path))
+    flavours = mlflow.models.Model.load(str(folder)).flavors
+    if FLAVOUR not in flavours:
+        raise UnreadableModel(
+            f"{model_uri} has no model of counterpoise; it has {', '.join(sorted(flavours)) or 'none'}. Load it with "
+            "mlflow.pyfunc.load_model."
+        )
+    return load(folder / str(flavours[FLAVOUR]["data"]), trusted=trusted)
+
+
+def _load_pyfunc(path: str, model_config: Mapping[str, Any] | None = None) -> "_Asked":
+    """Return what answers for the model: MLflow calls this by its name."""
+    return _Asked(load(path), dict(model_config or {}))
+
+
+class _Asked(NamedTuple):
+    """A model, and what the columns are that it is told beside the features."""
+
+    model: Any
+    told: Mapping[str, Any]
+
+    def check(self) -> None:
+        """Check that the model takes what it is to be told."""
+        name = type(self.model).__name__
+        if not is_fitted(self.model):
+            raise UnstorableModel(f"This {name} is no fitted model: call fit before save_model.")
+        method = check_choice(self.told["method"], "method", _METHODS)
+        if not hasattr(self.model, method):
+            raise UnstorableModel(f"A {name} has no {method}: choose another method.")
+        for part in self._named():
+            if part not in self._taken(method):
+                raise UnstorableModel(f"{method} of this {name} takes no {part}: leave out {part}={self.told[part]!r}.")
+
+    def predict(self, model_input: Any, params: Mapping[str, Any] | None = None) -> Any:  # noqa: ARG002 - of MLflow
+        """Return what the model says about rows."""
+        method = check_choice(self.told.get("method", "predict"), "method", _METHODS)
+        named = self._named()
+        beside = {part: self._column(model_input, named[part]) for part in named if part in self._taken(method)}
+        return getattr(self.model, method)(self._features(model_input), **beside)
+
+    def _named(self) -> dict[str, Any]:
+        return {part: self.told[part] for part in _BESIDE if self.told.get(part)}
+
+    def _taken(self, method: str) -> Sequence[str]:
+        """Return what a method takes beside the features; a pipeline hands on whatever it is given."""
+        parameters = inspect.signature(getattr(self.model, method)).parameters.values()
+        if any(one.kind is one.VAR_KEYWORD for one in parameters):
+            return _BESIDE
+        return [one.name for one in parameters if one.name in _BESIDE]
+
+    def _column(self, rows: Any, names: Any) -> Any:
+        wanted = [names] if isinstance(names, str) else list(names)
+        missing = [name for name in wanted if name not in getattr(rows, "columns", ())]
+        if missing:
+            raise ValueError(
+                f"The rows need the column {missing[0]!r}, which the model was saved with: pass a data frame that "
+                f"holds it; got {', '.join(map(str, getattr(rows, 'columns', ()))) or type(rows).__name__}."
+            )
+        return rows[names]
+
+    def _features(self, rows: Any) -> Any:
+        """Return the columns that the model was fitted on; as an array where it never saw their names."""
+        if not is_frame(rows):
+            return rows
+        names = getattr(self.model, "feature_names_in_", None)
+        if names is not None:
+            return self._column(rows, list(names))
+        beside = {name for part in self._named().values() for name in ([part] if isinstance(part, str) else part)}
+        return rows[[name for name in rows.columns if name not in beside]].to_numpy()
+
+
+def _environment(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return settings in which it is said what must be installed to load the model."""
+    if any(settings.get(name) is not None for name in _ENVIRONMENTS[:2]):
+        return dict(settings)
+    import sklearn  # noqa: PLC0415 - this file lies below scikit-learn
+
+    usual = [f"counterpoise[mlflow]=={_version()}", f"scikit-learn=={sklearn.__version__}"]
+    extra = settings.get("extra_pip_requirements") or []
+    others = {name: value for name, value in settings.items() if name not in _ENVIRONMENTS}
+    return {**others, "pip_requirements": [*usual, *extra]}
+
+
+def _version() -> str:
+    from counterpoise import __version__  # noqa: PLC0415 - the package is not whole while its parts load
+
+    return __version__

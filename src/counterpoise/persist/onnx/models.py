@@ -1,0 +1,306 @@
+"""What each kind of model says, as operators of ONNX: probabilities, answers, scores.
+
+``probabilities`` are a matrix with a column for each of the model's own classes, ``answers`` the same with a single 1.0
+in each row: where ``predict`` of the model puts it.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from counterpoise._base.types import AnyArray, FloatArray
+from counterpoise.persist.errors import UnstorableModel
+from counterpoise.persist.onnx.graph import Graph
+from counterpoise.persist.onnx.trees import LeafTree, PlainTree, of_decision_tree, of_histogram_tree, of_predictor
+
+Say = Callable[[Graph, str, Any], str]  # a graph, its rows and a model: the name of what the model says
+_BINARY = 2
+_WHAT_CAN = (
+    "what can be written are trees of counterpoise; trees, forests, histogram gradient boosting without categories and "
+    "linear models of scikit-learn, also behind a StandardScaler in a Pipeline; boosters and mixtures of these, rules "
+    "of their scores for two classes, and a linear ConstrainedClassifier"
+)
+
+
+class Kind(NamedTuple):
+    """How models of a class say it; what is None they do not, or not here."""
+
+    probabilities: Say | None
+    answers: Say | None
+    scores: Say | None = None  # of the second of two classes, a column; or of each class: their decision function
+
+
+def probabilities(graph: Graph, rows: str, model: Any) -> str:
+    """Return what ``predict_proba`` of a model says."""
+    say = _kind_of(model).probabilities
+    if say is None or not hasattr(model, "predict_proba"):
+        raise UnstorableModel(f"a {type(model).__name__} tells no probabilities: {_WHAT_CAN}")
+    return say(graph, rows, model)
+
+
+def answers(graph: Graph, rows: str, model: Any) -> str:
+    """Return what ``predict`` of a model says."""
+    say = _kind_of(model).answers
+    if say is None or getattr(model, "decision", "threshold") not in ("threshold", "vote", "fixed"):
+        raise UnstorableModel(
+            f"a model of the mixture is a {type(model).__name__} that draws its answers, and draws stay outside: set "
+            "decision='vote' in it, or mix its scores (scores=True)"
+        )
+    return say(graph, rows, model)
+
+
+def _kind_of(model: Any) -> Kind:
+    library = type(model).__module__.split(".", maxsplit=1)[0]
+    found = _KINDS.get(f"{library}.{type(model).__name__}")
+    if found is None or not isinstance(getattr(model, "classes_", None), np.ndarray):  # several outputs have a list
+        raise UnstorableModel(f"a {type(model).__name__} of {library} has no form there; {_WHAT_CAN}")
+    return found
+
+
+def _likeliest(graph: Graph, rows: str, model: Any) -> str:
+    """Return the class that is likeliest, as most models answer."""
+    return graph.is_largest(probabilities(graph, rows, model), len(model.classes_))
+
+
+def _decided(graph: Graph, scores: str, n_classes: int) -> str:
+    """Return answers by the sign of one column of scores, or by the largest of several."""
+    if n_classes == _BINARY:
+        return graph.with_complement(graph.is_above(scores, np.array(0.0)))
+    return graph.is_largest(scores, n_classes)
+
+
+class _Leaves(NamedTuple):
+    """A model that is one tree."""
+
+    tree: PlainTree
+    shares: FloatArray  # (n_nodes, n_classes)
+    labels: AnyArray  # (n_nodes,): places of classes
+    rounds: bool  # whether it compares features rounded to single precision
+
+
+def _leaves_of(model: Any) -> _Leaves | None:
+    """Return a model as a tree; None where it is none."""
+    if _kind_of(model) is not _TREE:
+        return None
+    tree = model.tree_
+    if type(model).__module__.startswith("sklearn."):
+        shares = tree.value[:, 0, :]
+        return _Leaves(of_decision_tree(tree), shares, shares.argmax(axis=1), rounds=True)
+    return _Leaves(of_histogram_tree(tree), tree.shares, tree.labels, rounds=False)
+
+
+def _sum_of_leaves(graph: Graph, rows: str, trees: list[LeafTree], n_sums: int, *, rounds: bool) -> str:
+    return graph.sum_of_leaves(graph.in_single_precision(rows) if rounds else rows, trees, n_sums)
+
+
+def _of_tree(graph: Graph, rows: str, model: Any) -> str:
+    found = _leaves_of(model)
+    assert found is not None  # noqa: S101 - it is one
+    trees = [LeafTree(found.tree, found.shares)]
+    return _sum_of_leaves(graph, rows, trees, len(model.classes_), rounds=found.rounds)
+
+
+def _tree_answers(graph: Graph, rows: str, model: Any) -> str:
+    n_classes = len(model.classes_)
+    return weighed_answers(graph, rows, [(model, np.eye(n_classes))], n_classes)
+
+
+def _of_forest(graph: Graph, rows: str, model: Any) -> str:
+    trees = [LeafTree(of_decision_tree(one.tree_), one.tree_.value[:, 0, :]) for one in model.estimators_]
+    total = _sum_of_leaves(graph, rows, trees, len(model.classes_), rounds=True)
+    return graph.add("Div", total, np.array(float(len(trees))))
+
+
+def _of_gradient_boosting(graph: Graph, rows: str, model: Any) -> str:
+    if model.is_categorical_ is not None:
+        raise UnstorableModel(f"a {type(model).__name__} with categorical features has no form there; {_WHAT_CAN}")
+    rounds = model._predictors  # noqa: SLF001 - of a kind that is known
+    n_sums = len(rounds[0])
+    trees = [
+        LeafTree(of_predictor(one.nodes), one.nodes["value"][:, None] * np.eye(n_sums)[place])
+        for trees in rounds
+        for place, one in enumerate(trees)
+    ]
+    start = np.asarray(model._baseline_prediction, dtype=np.float64).reshape(1, -1)  # noqa: SLF001 - as above
+    return _by_log_odds(graph, graph.add("Add", graph.sum_of_leaves(rows, trees, n_sums), start), len(model.classes_))
+
+
+def _by_log_odds(graph: Graph, odds: str, n_classes: int) -> str:
+    """Return probabilities from log odds of the second class, or from those of each."""
+    if n_classes == _BINARY:
+        return graph.with_complement(graph.add("Sigmoid", odds))
+    return graph.add("Softmax", odds, axis=1)
+
+
+def _linear_scores(graph: Graph, rows: str, model: Any) -> str:
+    weights, offsets = np.atleast_2d(model.coef_).T.astype(np.float64), np.atleast_1d(model.intercept_)
+    return graph.add("Add", graph.add("MatMul", rows, weights), offsets.astype(np.float64).reshape(1, -1))
+
+
+def _of_logistic(graph: Graph, rows: str, model: Any) -> str:
+    return _by_log_odds(graph, _linear_scores(graph, rows, model), len(model.classes_))
+
+
+def _linear_answers(graph: Graph, rows: str, model: Any) -> str:
+    return _decided(graph, _linear_scores(graph, rows, model), len(model.classes_))
+
+
+def _of_ramp(graph: Graph, rows: str, model: Any) -> str:
+    if model.kernel != "linear":
+        raise UnstorableModel(
+            f"a {type(model).__name__} with the kernel {model.kernel!r} has no form there; {_WHAT_CAN}"
+        )
+    scores = graph.add("Add", _linear_scores(graph, rows, model), np.array(0.5))
+    return graph.with_complement(graph.add("Clip", scores, np.array(0.0), np.array(1.0)))
+
+
+def _behind_steps(say: Say) -> Say:
+    """Return what the last step of a pipeline says about rows that the others have changed."""
+
+    def said(graph: Graph, rows: str, model: Any) -> str:
+        for _, step in model.steps[:-1]:
+            rows = _changed(graph, rows, step)
+        return say(graph, rows, model.steps[-1][1])
+
+    return said
+
+
+def _changed(graph: Graph, rows: str, step: Any) -> str:
+    if step is None or (isinstance(step, str) and step == "passthrough"):
+        return rows
+    if type(step).__name__ != "StandardScaler" or not type(step).__module__.startswith("sklearn."):
+        raise UnstorableModel(f"the step {type(step).__name__} of a Pipeline has no form there; {_WHAT_CAN}")
+    if step.with_mean:
+        rows = graph.add("Sub", rows, step.mean_[None, :])
+    return graph.add("Div", rows, step.scale_[None, :]) if step.with_std else rows
+
+
+def weighed_answers(graph: Graph, rows: str, weighed: Iterable[tuple[Any, FloatArray]], n_sums: int) -> str:
+    """Return sums over models: each adds the row of its weights, of shape (n_classes, n_sums), that it answers with."""
+    trees: dict[bool, list[LeafTree]] = {}
+    terms = []
+    for model, weights in weighed:
+        found = _leaves_of(model)
+        if found is None:
+            terms.append(graph.add("MatMul", answers(graph, rows, model), weights))
+        else:
+            trees.setdefault(found.rounds, []).append(LeafTree(found.tree, weights[found.labels]))
+    terms += [_sum_of_leaves(graph, rows, some, n_sums, rounds=rounds) for rounds, some in trees.items()]
+    return graph.total(terms)
+
+
+def _of_mixture(graph: Graph, rows: str, model: Any) -> str:
+    if hasattr(model, "rules_"):
+        return _of_rules(graph, rows, model)
+    active = [(model.estimators_[place], model.mixture_[place]) for place in np.flatnonzero(model.mixture_)]
+    weighed = [(one, share * _places(one, model.classes_)) for one, share in active]
+    return weighed_answers(graph, rows, weighed, len(model.classes_))
+
+
+def _places(model: Any, classes: AnyArray) -> FloatArray:
+    """Return a row for each class of a model: 1.0 at its place among all classes."""
+    _kind_of(model)
+    return np.asarray(np.eye(len(classes))[np.searchsorted(classes, model.classes_)])
+
+
+def _of_vote(graph: Graph, rows: str, model: Any) -> str:
+    return graph.is_largest(_of_mixture(graph, rows, model), len(model.classes_))
+
+
+def _of_rules(graph: Graph, rows: str, model: Any) -> str:
+    """Return the shares of the rules that say each class."""
+    if len(model.classes_) > _BINARY:
+        raise UnstorableModel(f"rules of more than two classes have no form there; {_WHAT_CAN}")
+    members, shares = model._pool().members, model._shares()  # noqa: SLF001 - of a kind that is known
+    active, terms = np.flatnonzero(shares).tolist(), []
+    for column in sorted({members[place].model for place in active}):
+        some = [place for place in active if members[place].model == column]
+        score = _score(graph, rows, model.estimators_[column], model.classes_[members[0].place])
+        terms += _shares_of_rules(graph, score, [members[place] for place in some], shares[some])
+    return graph.total(terms)
+
+
+def _shares_of_rules(graph: Graph, score: str, rules: list[Any], shares: FloatArray) -> list[str]:
+    """Return what rules of one score add: to the positive class above thresholds, to the other not above lower ones."""
+    upper = np.column_stack([rule.thresholds for rule in rules])  # (n_groups, n_rules)
+    lower = np.column_stack([rule.thresholds if rule.lower is None else rule.lower for rule in rules])
+    is_above = graph.is_above(score, _of_group(graph, upper))
+    is_below = graph.add("Sub", np.array(1.0), graph.is_above(score, _of_group(graph, lower)))
+    positive = np.eye(_BINARY)[rules[0].place]
+    return [
+        graph.add("MatMul", is_above, np.outer(shares, positive)),
+        graph.add("MatMul", is_below, np.outer(shares, 1.0 - positive)),
+    ]
+
+
+def _of_group(graph: Graph, thresholds: FloatArray) -> "str | AnyArray":
+    """Return the thresholds of each row, where groups have their own."""
+    return thresholds if len(thresholds) == 1 else graph.add("Gather", thresholds, graph.groups(), axis=0)
+
+
+def _decision(graph: Graph, rows: str, model: Any) -> str:
+    """Return what ``decision_function`` of a model says."""
+    say = _kind_of(model).scores
+    assert say is not None  # noqa: S101 - what tells no probabilities has a decision function
+    return say(graph, rows, model)
+
+
+def _score(graph: Graph, rows: str, model: Any, positive: Any) -> str:
+    """Return the score of the positive class, as rules are asked about it: a column."""
+    _kind_of(model)
+    place = int(np.flatnonzero(model.classes_ == positive)[0])
+    if hasattr(model, "predict_proba"):
+        return graph.column(probabilities(graph, rows, model), place)
+    scores = _decision(graph, rows, model)
+    return scores if place else graph.add("Neg", scores)
+
+
+def _votes(graph: Graph, rows: str, model: Any) -> str:
+    """Return the sums of votes for the second class, or for each."""
+    n_sums, weighed = len(model.ensembles_), []
+    for place, ensemble in enumerate(model.ensembles_):
+        for one, vote in zip(ensemble.models, ensemble.votes.tolist(), strict=True):
+            _kind_of(one)
+            signs = np.where(one.classes_ == ensemble.classes[1], vote, -vote)
+            weighed.append((one, np.outer(signs, np.eye(n_sums)[place])))
+    return weighed_answers(graph, rows, weighed, n_sums)
+
+
+def _of_votes(graph: Graph, rows: str, model: Any) -> str:
+    loss = getattr(model, "loss", "exponential")
+    if loss == "squared":
+        raise UnstorableModel(f"a {type(model).__name__} with loss='squared' has no form there; {_WHAT_CAN}")
+    sums, n_classes = _votes(graph, rows, model), len(model.classes_)
+    odds = graph.add("Mul", sums, np.array(2.0)) if loss == "exponential" else sums
+    if n_classes > _BINARY:  # each against the others: the logarithm of how likely it is
+        odds = graph.log_sigmoid(odds)
+    return _by_log_odds(graph, odds, n_classes)
+
+
+def _vote_answers(graph: Graph, rows: str, model: Any) -> str:
+    return _decided(graph, _votes(graph, rows, model), len(model.classes_))
+
+
+_TREE = Kind(_of_tree, _tree_answers)
+_FOREST = Kind(_of_forest, _likeliest)
+_LOGISTIC = Kind(_of_logistic, _linear_answers, _linear_scores)
+_LINEAR = Kind(None, _linear_answers, _linear_scores)
+_MIXTURE = Kind(_of_mixture, _of_vote)
+_VOTES = Kind(_of_votes, _vote_answers, _votes)
+_PIPELINE = Kind(*(_behind_steps(say) for say in (probabilities, answers, _decision)))
+_KINDS = {
+    **dict.fromkeys((f"counterpoise.{name}" for name in ("HistogramTree", "Stump", "LeastErrorStump")), _TREE),
+    **dict.fromkeys((f"sklearn.{name}" for name in ("DecisionTreeClassifier", "ExtraTreeClassifier")), _TREE),
+    **dict.fromkeys((f"sklearn.{name}" for name in ("RandomForestClassifier", "ExtraTreesClassifier")), _FOREST),
+    "sklearn.HistGradientBoostingClassifier": Kind(_of_gradient_boosting, _likeliest),
+    **dict.fromkeys((f"sklearn.{name}" for name in ("LogisticRegression", "LogisticRegressionCV")), _LOGISTIC),
+    **dict.fromkeys((f"sklearn.{name}" for name in ("LinearSVC", "Perceptron", "RidgeClassifier")), _LINEAR),
+    "sklearn.Pipeline": _PIPELINE,
+    **dict.fromkeys((f"counterpoise.{name}BoostClassifier" for name in ("AdaLP", "LP")), _MIXTURE),
+    **dict.fromkeys((f"counterpoise.{name}Classifier" for name in ("Mixture", "Goal")), _MIXTURE),
+    **dict.fromkeys(
+        (f"counterpoise.{name}BoostClassifier" for name in ("Ada", "Vada", "EB", "RLP", "RQP", "DRO")), _VOTES
+    ),
+    "counterpoise.ConstrainedClassifier": Kind(_of_ramp, _linear_answers, _linear_scores),
+}

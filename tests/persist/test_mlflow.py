@@ -1,0 +1,143 @@
+"""Models in MLflow: our own files, no pickle, the same answers for the same people in any batch."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.datasets import load_breast_cancer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import counterpoise as cp
+from counterpoise.learners import HistogramTree, Stump
+from counterpoise.persist import UnreadableModel, UnstorableModel
+
+mlflow = pytest.importorskip("mlflow", reason="mlflow is not installed")
+
+from counterpoise.persist.mlflow import load_model, log_model, save_model  # noqa: E402 - where MLflow is
+
+FRAME, Y = load_breast_cancer(return_X_y=True, as_frame=True)
+FRAME, Y = FRAME.iloc[:200, :4], np.array(["bad", "good"])[Y[:200]]
+PERSON = np.array([f"p{place}" for place in range(200)])
+SEX = np.array(["F", "M"])[np.arange(200) % 2]
+MODEL = cp.AdaLPBoostClassifier(Stump(), n_estimators=4, mixture="average", random_state=0).fit(FRAME, Y)
+
+
+@pytest.fixture
+def runs(tmp_path, monkeypatch):
+    """Let MLflow keep its runs in a folder."""
+    monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
+    before = mlflow.get_tracking_uri()
+    mlflow.set_tracking_uri((tmp_path / "runs").as_uri())
+    yield
+    mlflow.set_tracking_uri(before)
+
+
+def in_batches(asked, rows, size=37):
+    return np.concatenate([asked.predict(rows[start : start + size]) for start in range(0, len(rows), size)])
+
+
+@pytest.mark.usefixtures("runs")
+def test_a_logged_model_comes_back_whole_and_is_asked_by_its_signature():
+    rows = FRAME.assign(person=PERSON)
+    with mlflow.start_run():
+        uri = log_model(MODEL, "loans", ids="person", input_example=rows.head(3)).model_uri
+    expected = MODEL.predict(FRAME, ids=PERSON)
+    assert set(expected) == {"bad", "good"}
+    again, asked = load_model(uri), mlflow.pyfunc.load_model(uri)
+    assert_array_equal(again.predict(FRAME, ids=PERSON), expected)
+    assert again.rebalance(alpha=0.5).alpha_ == 0.5
+    assert_array_equal(in_batches(asked, rows), expected)
+    assert asked.metadata.signature.inputs.input_names() == [*FRAME.columns, "person"]
+    moved = rows.assign(**{FRAME.columns[0]: rows.iloc[:, 0] + 1e-3})  # another row of the same person
+    same = np.array([model.predict(FRAME) for model in MODEL.estimators_]) == np.array(
+        [model.predict(moved[FRAME.columns]) for model in MODEL.estimators_]
+    )
+    assert_array_equal(asked.predict(moved)[same.all(axis=0)], expected[same.all(axis=0)])
+    with pytest.raises(mlflow.exceptions.MlflowException, match="person"):
+        asked.predict(FRAME)
+
+
+def test_no_file_of_the_folder_is_a_pickle_and_its_model_is_ours(tmp_path):
+    save_model(MODEL, tmp_path / "model", extra_pip_requirements=["lightgbm"])
+    files = {path.relative_to(tmp_path / "model").as_posix() for path in (tmp_path / "model").rglob("*")}
+    assert files == {"MLmodel", "conda.yaml", "data", "data/model.cp", "python_env.yaml", "requirements.txt"}
+    assert_array_equal(cp.load(tmp_path / "model/data/model.cp").predict(FRAME), MODEL.predict(FRAME))
+    required = (tmp_path / "model/requirements.txt").read_text().split()
+    assert {f"counterpoise[mlflow]=={cp.__version__}", "lightgbm"} <= set(required)
+
+
+def test_the_method_can_be_chosen_when_the_model_is_loaded(tmp_path):
+    save_model(MODEL, tmp_path / "model")
+    asked = mlflow.pyfunc.load_model(str(tmp_path / "model"), model_config={"method": "predict_proba"})
+    assert_allclose(in_batches(asked, FRAME), MODEL.predict_proba(FRAME), rtol=0, atol=0)
+    with pytest.raises(ValueError, match="method must be one of 'predict', 'predict_proba'; got 'fit'"):
+        mlflow.pyfunc.load_model(str(tmp_path / "model"), model_config={"method": "fit"}).predict(FRAME)
+
+
+def test_rules_are_told_the_columns_that_they_look_at(tmp_path):
+    model = cp.MixtureClassifier([HistogramTree(3).fit(FRAME, Y)], scores=True, by=["sex", "baseline"], random_state=0)
+    said = np.roll(Y, 1)
+    model.fit(FRAME, Y, sensitive_features={"sex": SEX}, baseline=said)
+    columns = {"ids": "person", "sensitive_features": ["sex"], "baseline": "old"}
+    save_model(model, tmp_path / "model", **columns)
+    asked = mlflow.pyfunc.load_model(str(tmp_path / "model"))
+    rows = FRAME.assign(person=PERSON, sex=SEX, old=said)
+    expected = model.predict(FRAME, ids=PERSON, sensitive_features={"sex": SEX}, baseline=said)
+    assert_array_equal(in_batches(asked, rows), expected)
+    with pytest.raises(ValueError, match="The rows need the column 'old', which the model was saved with: pass a data"):
+        asked.predict(rows.drop(columns="old"))
+
+
+def test_arrays_and_frames_reach_models_that_know_no_names(tmp_path):
+    rows = FRAME.to_numpy()
+    model = make_pipeline(StandardScaler(), cp.AdaLPBoostClassifier(Stump(), n_estimators=2, random_state=0))
+    model.fit(rows, Y)
+    save_model(model, tmp_path / "model", ids="person")
+    asked = mlflow.pyfunc.load_model(str(tmp_path / "model"))
+    expected = model.predict(rows, ids=PERSON)
+    assert_array_equal(in_batches(asked, FRAME.assign(person=PERSON)), expected)
+    save_model(model, tmp_path / "plain", signature=mlflow.models.infer_signature(rows, expected))
+    assert_array_equal(mlflow.pyfunc.load_model(str(tmp_path / "plain")).predict(rows), model.predict(rows))
+
+
+REFUSED = {
+    "ids": (
+        lambda: (cp.AdaBoostClassifier(n_estimators=2).fit(FRAME, Y), {"ids": "person"}),
+        "predict of this AdaBoostClassifier takes no ids: leave out ids='person'",
+    ),
+    "method": (lambda: (MODEL, {"method": "score"}), "method must be one of 'predict', 'predict_proba'; got 'score'"),
+    "not fitted": (lambda: (Stump(), {}), "This Stump is no fitted model: call fit before save_model"),
+    "a function": (
+        lambda: (
+            cp.MixtureClassifier([lambda rows: np.repeat("bad", len(rows)), Stump().fit(FRAME, Y)]).fit(FRAME, Y),
+            {},
+        ),
+        r"estimators\[0\] is a function or callable",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_cannot_be_saved_is_refused_and_leaves_no_folder(case, tmp_path):
+    make, text = REFUSED[case]
+    model, settings = make()
+    with pytest.raises((UnstorableModel, ValueError), match=text):
+        save_model(model, tmp_path / "model", **settings)
+    assert not (tmp_path / "model").exists()
+
+
+def test_a_folder_of_another_flavour_is_refused(tmp_path):
+    mlflow.models.Model(flavors={"other": {}}).save(tmp_path / "MLmodel")
+    with pytest.raises(
+        UnreadableModel, match=r"has no model of counterpoise; it has other\. Load it with mlflow\.pyfu"
+    ):
+        load_model(str(tmp_path))
+
+
+def test_an_altered_file_is_refused_by_both_ways(tmp_path):
+    save_model(MODEL, tmp_path / "model")
+    path = tmp_path / "model/data/model.cp"
+    path.write_bytes(path.read_bytes()[:-50])
+    for way in (load_model, mlflow.pyfunc.load_model):
+        with pytest.raises(UnreadableModel, match="cannot be loaded as a model: it was cut short or altered"):
+            way(str(tmp_path / "model"))
