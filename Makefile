@@ -4,7 +4,7 @@ BIN := .venv/bin
 # Where the plain package is the large build for GPUs, name the one for processors as PyTorch's own pages say.
 TORCH ?= torch==2.13.0
 
-.PHONY: help demo test test-networks lint bench bench-full reproduce wheel-test clean
+.PHONY: help demo test test-networks test-lowest lint bench bench-full reproduce wheel-test release-check clean
 
 help:
 	@echo "make demo        the whole story on made-up loans and on tumours, ends with reports"
@@ -15,6 +15,8 @@ help:
 	@echo "make reproduce PAPER=vadaboost  a paper's experiments on real data; ARGS='--seeds 2' and the like go with it"
 	@echo "make reproduce PAPER=comparison  ours against every peer, four hours (ARGS=--quick: ten minutes)"
 	@echo "make wheel-test  build the wheel and run the tests against it"
+	@echo "make test-lowest  run the tests with the oldest versions that pyproject.toml allows"
+	@echo "make release-check  wheel and sdist as they would be published, each installed and used alone"
 
 # Bytecode of what is imported is written at its first import: compiling every file of every package costs minutes.
 PIP := -m pip install --no-compile --disable-pip-version-check
@@ -80,5 +82,27 @@ wheel-test: .venv/installed
 	.venv-wheel/bin/python $(PIP) --quiet "$$(ls dist/*.whl)[test]"
 	.venv-wheel/bin/python $(PYTEST) tests README.md $(NUMERICS:%=--ignore=tests/%)
 
+# The oldest versions that pyproject.toml names, on the oldest Python that it names where there is one.
+LOWEST ?= $(PYTHON)
+test-lowest:
+	rm -rf .venv-lowest
+	$(LOWEST) -m venv .venv-lowest
+	.venv-lowest/bin/python $(PIP) --quiet uv
+	.venv-lowest/bin/uv pip install --quiet --python .venv-lowest/bin/python --resolution lowest-direct --editable ".[test]"
+	.venv-lowest/bin/python $(PYTEST)
+
+# What is published must work where nothing of the repository is at hand.
+release-check: .venv/installed
+	rm -rf dist .venv-release && mkdir dist
+	$(BIN)/python -m build --outdir dist .
+	$(BIN)/python $(PIP) --quiet twine && $(BIN)/twine check --strict dist/*
+	for file in dist/*; do \
+	  rm -rf .venv-release && $(PYTHON) -m venv .venv-release && \
+	  .venv-release/bin/python $(PIP) --quiet "$$file[cli]" && \
+	  (cd / && "$(CURDIR)/.venv-release/bin/counterpoise" demo --help >/dev/null && \
+	   "$(CURDIR)/.venv-release/bin/python" -c "import counterpoise; print(counterpoise.__version__, counterpoise.__file__)") || exit 1; \
+	done
+	.venv-release/bin/python tools/licences.py --extra cli --bill .venv-release/bill.json
+
 clean:
-	rm -rf .venv .venv-wheel dist build demo-output .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv .venv-wheel .venv-lowest .venv-release dist build demo-output .mypy_cache .ruff_cache .pytest_cache .hypothesis

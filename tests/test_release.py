@@ -1,0 +1,38 @@
+"""What a release hands out beside the code."""
+
+import json
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import counterpoise
+
+ROOT = Path(__file__).parents[1]
+
+
+def test_every_package_of_an_installation_has_a_licence_that_does_not_bind(tmp_path):
+    bill = tmp_path / "bill.json"
+    command = [sys.executable, ROOT / "tools/licences.py", "--extra", "cli", "--bill", bill]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    told = json.loads(bill.read_text(encoding="utf-8"))
+    names = {part["name"] for part in told["components"]}
+    assert told["metadata"]["component"]["name"] == "counterpoise"
+    assert {"numpy", "scikit-learn", "highspy", "cyclopts"} <= names
+    assert "pytest" not in names  # of the tests alone
+    assert f"counterpoise {counterpoise.__version__}: BSD-3-Clause" in done.stdout
+
+
+def test_the_citation_has_the_version_and_the_source_distribution_what_it_needs():
+    (version,) = [
+        line.partition(": ")[2]
+        for line in (ROOT / "CITATION.cff").read_text(encoding="utf-8").splitlines()
+        if line.startswith("version:")
+    ]
+    assert counterpoise.__version__.split(".dev")[0] == version
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    missing = [
+        name for name in settings["tool"]["hatch"]["build"]["targets"]["sdist"]["include"] if not (ROOT / name).exists()
+    ]
+    assert not missing
