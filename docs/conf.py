@@ -7,6 +7,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from docutils import nodes
+
 import counterpoise
 
 if TYPE_CHECKING:
@@ -36,7 +38,8 @@ exclude_patterns = ["_build", "_extensions", "_templates"]
 templates_path = ["_templates"]
 
 # Pages are Markdown that also reads well where it lies; of MyST they use little.
-myst_enable_extensions = ["colon_fence"]
+myst_enable_extensions = ["colon_fence", "dollarmath"]
+myst_dmath_allow_space = False  # so that prices and prompts are none
 myst_fence_as_directive = ["math"]
 myst_heading_anchors = 4
 
@@ -46,6 +49,7 @@ autosummary_imported_members = True
 autodoc_default_options = {"members": True, "inherited-members": True}
 autodoc_typehints = "none"  # the docstrings say it, with shapes and ranges
 autodoc_mock_imports = [name for name in ("torch",) if find_spec(name) is None]
+toc_object_entries_show_parents = "hide"
 numpydoc_show_class_members = False
 numpydoc_class_members_toctree = False
 
@@ -86,12 +90,13 @@ html_theme_options = {
     "show_toc_level": 2,
     "navigation_with_keys": False,
     "show_prev_next": False,
-    "header_links_before_dropdown": 7,
+    "header_links_before_dropdown": 6,
     "footer_start": ["copyright"],
     "footer_end": [],
     "secondary_sidebar_items": ["page-toc"],
 }
-html_sidebars = {"index": [], "start": [], "which": [], "changelog": [], "citation": []}
+_ALONE = ["index", "start", "which", "how_it_works", "settings", "what_can_go_wrong", "coming_from", "extending"]
+html_sidebars = {page: [] for page in (*_ALONE, "changelog", "citation")}  # a sidebar would hold nothing but their name
 
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
@@ -103,6 +108,15 @@ def _written_elsewhere(_app: Any, _what: str, _name: str, member: Any, skip: boo
     return None if skip or written_in.startswith("counterpoise") else True
 
 
+def _strip_blank_ends(_app: Any, doctree: Any) -> None:
+    """Take away the blank line that ends a block of code in Markdown, which doctest needs and a reader does not."""
+    for block in doctree.findall(nodes.literal_block):
+        if block.rawsource == block.astext():
+            block.rawsource = block.astext().rstrip()
+            block[:] = [nodes.Text(block.rawsource)]
+
+
 def setup(app: "Sphinx") -> None:
     """Connect what is above."""
+    app.connect("doctree-read", _strip_blank_ends)
     app.connect("autodoc-skip-member", _written_elsewhere)
