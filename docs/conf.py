@@ -1,5 +1,6 @@
 """How the documentation site is built: ``make docs``."""
 
+import ast
 import os
 import re
 import sys
@@ -55,14 +56,21 @@ numpydoc_class_members_toctree = False
 
 # Examples called plot_* are run, and their figures shown; of those that need what is not here only the text is.
 EXAMPLES = HERE.parent / "examples"
-_IMPORTED = re.compile(r"^\s*(?:from|import) (\w+)", flags=re.MULTILINE)
+
+
+def _imported(text: str) -> set[str]:
+    """Return the packages that a script imports anywhere."""
+    nodes_of = list(ast.walk(ast.parse(text)))
+    named = [alias.name for node in nodes_of if isinstance(node, ast.Import) for alias in node.names]
+    named += [node.module for node in nodes_of if isinstance(node, ast.ImportFrom) and node.module]
+    return {name.partition(".")[0] for name in named}
 
 
 def runs_here(example: Path) -> bool:
     """Return whether all that an example imports is installed, and the data that it loads at hand."""
     text = example.read_text(encoding="utf-8")
     has_data = "load_dataset(" not in text or "COUNTERPOISE_DATA" in os.environ
-    return has_data and all(find_spec(name) is not None for name in _IMPORTED.findall(text))
+    return has_data and all(find_spec(name) is not None for name in _imported(text))
 
 
 _run = [re.escape(example.name) for example in sorted(EXAMPLES.glob("plot_*.py")) if runs_here(example)]
