@@ -4,13 +4,14 @@ BIN := .venv/bin
 # Where the plain package is the large build for GPUs, name the one for processors as PyTorch's own pages say.
 TORCH ?= torch==2.13.0
 
-.PHONY: help demo test test-networks test-lowest lint bench bench-full reproduce wheel-test release-check clean
+.PHONY: help demo test test-networks test-lowest lint docs bench bench-full reproduce wheel-test release-check clean
 
 help:
 	@echo "make demo        the whole story on made-up loans and on tumours, ends with reports"
 	@echo "make test        run the tests"
 	@echo "make test-networks  install PyTorch too, and run the tests of networks"
 	@echo "make lint        ruff, mypy, import contracts"
+	@echo "make docs        build the documentation site into build/docs, with warnings as errors"
 	@echo "make bench       quick benchmarks against peers (make bench-full for all sizes)"
 	@echo "make reproduce PAPER=vadaboost  a paper's experiments on real data; ARGS='--seeds 2' and the like go with it"
 	@echo "make reproduce PAPER=comparison  ours against every peer, four hours (ARGS=--quick: ten minutes)"
@@ -55,6 +56,17 @@ lint: .venv/installed
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
+
+# The pip that comes with older Pythons does not know groups of dependencies.
+.venv/installed-docs: .venv/installed
+	$(BIN)/python $(PIP) --quiet "pip>=25.1"
+	$(BIN)/python $(PIP) --quiet --group docs
+	touch $@
+
+# Nothing is fetched, neither here nor by the pages. ARGS="-E" builds all of it anew.
+docs: .venv/installed-docs
+	$(BIN)/sphinx-build --fail-on-warning --keep-going --quiet $(ARGS) docs build/docs
+	$(BIN)/python docs/check_links.py build/docs
 
 bench: .venv/installed
 	$(BIN)/python bench/run.py
@@ -105,4 +117,4 @@ release-check: .venv/installed
 	.venv-release/bin/python tools/licences.py --extra cli --bill .venv-release/bill.json
 
 clean:
-	rm -rf .venv .venv-wheel .venv-lowest .venv-release dist build demo-output .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv .venv-wheel .venv-lowest .venv-release dist build demo-output docs/gallery docs/api/generated .mypy_cache .ruff_cache .pytest_cache .hypothesis

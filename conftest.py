@@ -12,7 +12,8 @@ os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")  # tests tell nobody t
 # What is loaded and collected stays: that the garbage collector passes over it costs a tenth of all the time.
 gc.disable()
 
-collect_ignore_glob: list[str] = []
+# What builds the site needs Sphinx, and what it builds are copies.
+collect_ignore_glob = ["docs/conf.py", "docs/_extensions/*", "docs/gallery/*"]
 if find_spec("torch") is None:
     collect_ignore_glob += ["src/counterpoise/learners/*network*.py", "docs/guide/networks.md"]
 if find_spec("starlette") is None:

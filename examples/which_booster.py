@@ -1,4 +1,8 @@
-"""Compare the boosters of the library on real data: average error, and the loss of the worst-off part.
+"""
+Which booster when
+==================
+
+The boosters of the library on real data: average error, and the loss of the worst-off part. Run it with ::
 
     COUNTERPOISE_DATA=folder python examples/which_booster.py
 

@@ -137,7 +137,7 @@ class _PreparedFit(LearnerFit):
         super().__init__(fresh_copy(learner, random_seeds(0)), X, codes, classes, random_seeds)
         self.prepared = self.learner.prepare(X)
         self.is_binned = isinstance(self.prepared, BinnedFeatures)
-        if not self.is_binned and weights is not None and weights.any():
+        if hasattr(self.prepared, "lesson") and weights is not None and weights.any():
             self.prepared.lesson = np.where(weights > 0, codes, -1)
         self.blank = clone(learner)
 

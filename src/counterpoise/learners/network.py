@@ -120,11 +120,11 @@ class NetworkLearner(CodeLearner):
         The parameters, in float32.
     input_shape_ : tuple of int
         The shape of a row.
-    centre_, scale_ : arrays of shape (n_features_in_,)
+    centre_, scale_ : arrays of shape (n_features,)
         Mean and deviation of the features, or channels, by which rows are standardized.
     n_features_in_ : int
         The number of features, or of channels.
-    feature_names_in_ : array of shape (n_features_in_,)
+    feature_names_in_ : array of shape (n_features,)
         The names of the features, where ``X`` had them.
 
     Notes

@@ -73,7 +73,7 @@ class Resampled(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         The fitted clone; None where all rows drawn have one label, which is then always predicted.
     n_features_in_ : int
         The number of features.
-    feature_names_in_ : array of shape (n_features_in_,)
+    feature_names_in_ : array of shape (n_features,)
         The names of the features, where ``X`` had them.
 
     Examples

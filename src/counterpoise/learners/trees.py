@@ -55,7 +55,7 @@ class HistogramTree(CodeLearner):
         The nodes as flat arrays.
     n_features_in_ : int
         The number of features.
-    feature_names_in_ : array of shape (n_features_in_,)
+    feature_names_in_ : array of shape (n_features,)
         The names of the features, where ``X`` had them.
 
     Notes

@@ -1,0 +1,56 @@
+"""The pages of the documentation as files: links lead somewhere, and the reference has every public name."""
+
+import importlib
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+ROOMS = [
+    "",
+    ".datasets",
+    ".distributed",
+    ".explorer",
+    ".goals",
+    ".learners",
+    ".metrics",
+    ".report",
+    ".runs",
+    ".solvers",
+]
+MODULES = {"boosting", "confidence", "datasets", "displays", "goals", "guarantees", "learners", "losses", "metrics"}
+MODULES |= {"networks", "persist", "rates", "risks", "runs", "solvers"}  # they have sections of their own
+ELSEWHERE = re.compile(r"[a-z]+:")
+
+
+def without_code(page):
+    """Return the text of a page without its blocks and pieces of code."""
+    text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+    return re.sub(r"`[^`]*`", "code", text)
+
+
+def places(page):
+    """Return the anchors that a page's headings have."""
+    text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+    headings = re.findall(r"^#+ (.*)$", text, flags=re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_of_a_page_lead_to_files_and_to_headings_there(page):
+    for link in re.findall(r"\]\(([^)\s]+)\)", without_code(page)):
+        if ELSEWHERE.match(link):
+            continue
+        path, _, place = link.partition("#")
+        target = (page.parent / path).resolve() if path else page
+        assert target.exists(), f"{link} leads to no file"
+        assert not place or place in places(target), f"{link} leads to no heading"
+
+
+@pytest.mark.parametrize("room", ROOMS, ids=lambda room: f"counterpoise{room}")
+def test_every_public_name_is_on_a_page_of_the_reference(room):
+    pages = "\n".join(page.read_text(encoding="utf-8") for page in (ROOT / "docs" / "api").glob("*.rst"))
+    listed = set(re.findall(r"^   (\w+)$", pages, flags=re.MULTILINE))
+    assert set(importlib.import_module(f"counterpoise{room}").__all__) - MODULES <= listed
