@@ -19,7 +19,9 @@ help:
 	@echo "make test-lowest  run the tests with the oldest versions that pyproject.toml allows"
 	@echo "make release-check  wheel and sdist as they would be published, each installed and used alone"
 
-# Bytecode of what is imported is written at its first import: compiling every file of every package costs minutes.
+# Bytecode of what is imported is written at its first import, wherever that is forbidden too: compiling every file of every
+# package costs minutes, and compiling those that are imported in each of hundreds of processes costs more.
+export PYTHONDONTWRITEBYTECODE :=
 PIP := -m pip install --no-compile --disable-pip-version-check
 # pip says nothing while it unpacks: a line every few seconds says that it goes on.
 define install
