@@ -89,16 +89,17 @@ class LPBoostClassifier(InsideGoals):
 
     Examples
     --------
-    >>> from sklearn.datasets import load_digits
+    >>> from sklearn.datasets import load_breast_cancer, load_digits
     >>> from counterpoise import LPBoostClassifier
-    >>> X, y = load_digits(return_X_y=True)
+    >>> X, y = load_breast_cancer(return_X_y=True)
     >>> model = LPBoostClassifier(n_estimators=20, alpha=0.2, beta=100, random_state=0).fit(X[:500], y[:500])
     >>> model.predict_proba(X[500:503]).shape
-    (3, 10)
+    (3, 2)
 
     Inside a goal, with rounds that train for it:
 
     >>> from counterpoise.learners import HistogramTree
+    >>> X, y = load_digits(return_X_y=True)
     >>> goals = ["recall(train, of=8) >= 0.95", "recall(train, of=9) >= 0.95"]
     >>> model = LPBoostClassifier(HistogramTree(4), n_estimators=20, alpha=1.0, goals=goals, random_state=0)
     >>> all(check.holds for check in model.fit(X, y).check_goals())
