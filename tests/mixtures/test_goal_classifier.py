@@ -18,7 +18,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import counterpoise as cp
 from counterpoise.goals import InfeasibleGoals, Table
-from counterpoise.mixtures.goal import REFIT_ROWS
+from counterpoise.mixtures.folds import REFIT_ROWS
 
 N = 600
 RNG = np.random.default_rng(0)

@@ -19,7 +19,7 @@ from counterpoise.goals.reading import are_asked
 from counterpoise.goals.tables import with_train
 from counterpoise.mixtures.answers import TRAIN, Answers, Positive, find_positive
 from counterpoise.mixtures.choosing import Aim, Evidence, choose_mixture, choose_nearest, select
-from counterpoise.mixtures.goal import REFIT_ROWS
+from counterpoise.mixtures.folds import REFIT_ROWS
 from counterpoise.mixtures.members import titled_models
 from counterpoise.mixtures.pool import PooledClassifier, checked_features
 from counterpoise.mixtures.scored import RuleClassifier

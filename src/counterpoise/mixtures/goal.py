@@ -18,21 +18,17 @@ from counterpoise._base.checks import check_sample_weight
 from counterpoise._base.types import AnyArray, ArrayLike, FloatArray
 from counterpoise.goals import Table
 from counterpoise.mixtures.answers import TRAIN, Answers, Positive
-from counterpoise.mixtures.choosing import FIXED, Aim
+from counterpoise.mixtures.choosing import Aim
 from counterpoise.mixtures.class_scores.probabilities import any_scorer
 from counterpoise.mixtures.draws import Draws, check_key, generator_of, make_key
-from counterpoise.mixtures.folds import Training, splits_of, texts_in, unheard
+from counterpoise.mixtures.folds import Training, splits_of, texts_in, unheard, who_decides
+from counterpoise.mixtures.labelled import Given
 from counterpoise.mixtures.many_classes import ClassRuleClassifier
 from counterpoise.mixtures.members import as_columns, named_models, titled_models
 from counterpoise.mixtures.pool import set_input_tags
-from counterpoise.mixtures.randomized import Given
 
 PREFIT = "prefit"
 Tell: TypeAlias = Callable[[int, int, str], None]
-# From so many rows on one model is trained anew on all of them. Two kinds of models, four sets and four goals
-# (docs/results/bias): rates of a refit were off their bounds by up to 2.5 points at 2,400 rows, 1.4 at 5,000, 0.8 at
-# 9,000, and from 20,000 on by 0.5, of which 0.3 towards violation, where those of fold models were off by 0.4
-REFIT_ROWS = 20_000
 _ALONE = np.ones(1)  # one fold
 
 FITTED = "models that were fitted"  # decide
@@ -294,7 +290,7 @@ class GoalClassifier(ClassRuleClassifier):
             why = "models trained on the rows of X: the rules were chosen on those of X_val"
             return _Deciders(self._trained(training, training.whole), _ALONE, held_out, None, refit=True, why=why)
         splits = splits_of(self.cv, given.X, given.y, self._seed())
-        refit, why = _who_decides(training.n_rows, len(splits), self.decision)
+        refit, why = who_decides(training.n_rows, len(splits), self.decision)
         training = training._replace(heard=self._counted(titled, len(splits) + refit))
         crossed = self._trained(training, partial(training.crossed, splits))
         if not refit:
@@ -388,15 +384,3 @@ def listed(estimator: Any) -> Sequence[Any]:
     if estimator is None:
         return [HistGradientBoostingClassifier(categorical_features="from_dtype")]
     return estimator if isinstance(estimator, list) else [estimator]
-
-
-def _who_decides(n_rows: int, n_folds: int, decision: str) -> tuple[bool, str]:
-    """Tell whether models are trained anew on all rows, and why."""
-    if decision == FIXED:
-        return True, "models trained on all rows: decision='fixed' leaves no draw among those of the folds"
-    if n_rows >= REFIT_ROWS:
-        return True, f"models trained on all rows: of {n_rows} rows, at least {REFIT_ROWS}, they hardly differ"
-    return False, (
-        f"the models of {n_folds} folds, one drawn for each person: of {n_rows} rows, fewer than {REFIT_ROWS}, those "
-        "trained anew would differ"
-    )

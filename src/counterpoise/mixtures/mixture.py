@@ -17,10 +17,10 @@ from counterpoise.goals import Table
 from counterpoise.mixtures.answers import TRAIN, Answers, find_positive
 from counterpoise.mixtures.class_scores.probabilities import any_scorer
 from counterpoise.mixtures.draws import Draws, check_key, generator_of, make_key
+from counterpoise.mixtures.labelled import Given
 from counterpoise.mixtures.many_classes import ClassRuleClassifier
 from counterpoise.mixtures.members import as_columns, members_of, named_models, titled_models
 from counterpoise.mixtures.pool import set_input_tags
-from counterpoise.mixtures.randomized import Given
 
 
 class MixtureClassifier(ClassRuleClassifier):

@@ -3,14 +3,14 @@
 import copy
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from counterpoise._base.checks import check_mixture, check_sample_weight, is_frame
+from counterpoise._base.checks import check_mixture, check_sample_weight
 from counterpoise._base.secret import SecretParameter
-from counterpoise._base.types import AnyArray, ArrayLike, FloatArray, IntArray
+from counterpoise._base.types import AnyArray, ArrayLike, FloatArray
 from counterpoise.goals import GoalCheck, Table
 from counterpoise.goals.tables import with_train
 from counterpoise.mixtures.answers import TRAIN, Answers, find_positive
@@ -26,6 +26,7 @@ from counterpoise.mixtures.choosing import (
 )
 from counterpoise.mixtures.draws import known_draws
 from counterpoise.mixtures.game import Choice, Selection
+from counterpoise.mixtures.labelled import Given, Labelled, with_columns
 from counterpoise.mixtures.members import Mixture, Pool, shared
 from counterpoise.mixtures.one_rule import DeterministicRule, best_rule
 from counterpoise.mixtures.pool import PooledClassifier, checked_features, failures, groups_of, n_rows, predict_codes
@@ -34,31 +35,6 @@ from counterpoise.theory.risks import Risk
 DECISIONS = ("sticky", "sample", "vote")
 STICKY = ("sticky", AUTO)  # decisions whose draws, where there are any, are fixed for each row or id
 DRAWN = (*STICKY, "sample")
-
-
-class Given(NamedTuple):
-    """Labelled rows with all that belongs to them, as the methods take them, and other datasets."""
-
-    X: Any = None
-    y: Any = None
-    sensitive_features: Any = None
-    baseline: Any = None
-    sample_weight: ArrayLike | None = None
-    largest_weight: float | None = None
-    datasets: Mapping[str, Table] | None = None
-
-    def check(self) -> None:
-        """Check that rows and what belongs to them came together, or none of it."""
-        if self.X is None and any(part is not None for part in (self.y, self.sample_weight, self.largest_weight)):
-            raise ValueError("y or weights came without X; pass X and y together, or neither.")
-        if self.X is not None and self.y is None:
-            raise ValueError("X came without y; mixtures are chosen and checked on labelled rows.")
-
-    def table(self, y: AnyArray) -> Table:
-        """Return the rows with their labels as goals see them."""
-        features = self.X if is_frame(self.X) else np.empty((len(y), 0))
-        weights: dict[str, Any] = {"sample_weight": self.sample_weight, "largest_weight": self.largest_weight}
-        return Table(features, y, self.sensitive_features, self.baseline, **weights)
 
 
 class RandomizedClassifier(PooledClassifier):
@@ -399,22 +375,3 @@ class RandomizedClassifier(PooledClassifier):
         n_members = len(self._pool().members)
         if n_members != n_models:
             raise ValueError(f"it has {n_members} members for {n_models} models")
-
-
-class Labelled(NamedTuple):
-    """Labelled rows as models take them, the places of their labels among the classes, weights and groups."""
-
-    X: Any
-    codes: IntArray
-    sample_weight: FloatArray | None
-    groups: IntArray | None
-
-
-def with_columns(kept: Any, given: Given) -> Any:
-    """Return evidence with other sensitive features, or answers of the deployed model, for the labelled rows."""
-    tables = kept.answers.tables
-    names = ("sensitive_features", "baseline")
-    parts = {name: getattr(given, name) for name in names if getattr(given, name) is not None}
-    if given.sensitive_features is not None:
-        kept = kept._replace(groups=groups_of(given.sensitive_features, tables[TRAIN].n_samples)[0])
-    return kept._replace(answers=replace(kept.answers, tables={**tables, TRAIN: tables[TRAIN].replaced(**parts)}))

@@ -22,9 +22,10 @@ from counterpoise.mixtures.draws import check_key
 from counterpoise.mixtures.folds import spread
 from counterpoise.mixtures.game import Choice
 from counterpoise.mixtures.judged import Judged
+from counterpoise.mixtures.labelled import Given, Labelled
 from counterpoise.mixtures.members import Mixture, Pool, ScoredRows
 from counterpoise.mixtures.pool import as_rows, checked_features, n_rows, take_rows
-from counterpoise.mixtures.randomized import DECISIONS, DRAWN, Given, Labelled, RandomizedClassifier
+from counterpoise.mixtures.randomized import DECISIONS, DRAWN, RandomizedClassifier
 from counterpoise.mixtures.ranking import Ranking
 from counterpoise.mixtures.scores.asking import RuleMember, ScorePool
 from counterpoise.mixtures.scores.choosing import RuleChoice, choose_rules, mean_loss
