@@ -115,20 +115,21 @@ def check(model: Any) -> None:
 
 def fitted_models(model: Any) -> list[Any]:
     """Return the models of a classifier that chooses among fitted ones."""
-    if not isinstance(model, GoalClassifier):
-        return [one for _, one in named_models(model.estimators)]
-    if not model._is_prefit:  # noqa: SLF001 - ours
+    if isinstance(model, GoalClassifier) and not model._is_prefit:  # noqa: SLF001 - ours
         raise ValueError(
             f"Rows in files are read in parts, and models are not trained on them: train on a sample, and pass "
             f"GoalClassifier(model, cv='prefit'); got cv={model.cv!r}."
         )
-    return list(listed(model.estimator))
+    return [one for _, one in _named(model)]
+
+
+def _named(model: Any) -> list[tuple[str, Any]]:
+    return named_models(list(listed(model.estimator)) if isinstance(model, GoalClassifier) else model.estimators)
 
 
 def take_models(model: Any, positive: Positive) -> list[Any]:
     """Let fitted models decide by their scores, and return them by name."""
-    own = model.estimators if not isinstance(model, GoalClassifier) else list(listed(model.estimator))
-    named = named_models(own)
+    named = _named(model)
     model.names_, model.estimators_ = [name for name, _ in named], [one for _, one in named]
     model._members = [any_scorer(title, one, positive) for title, one in titled_models(named).items()]  # noqa: SLF001 - ours
     if isinstance(model, GoalClassifier):

@@ -108,8 +108,10 @@ class GrowingRows:
 
         return add
 
-    def said(self, tree: Tree, leaves: Sequence[int]) -> AnyArray:
-        """Return the code that the finished tree predicts for each row."""
+    def said(self, grown: Grown) -> AnyArray:
+        """Move the rows to their leaves, and return the code that the finished tree predicts for each."""
+        tree, leaves, moves = grown
+        self.move(moves)
         predicted = np.empty(len(self.binned), dtype=np.uint16)
         parts = _table([(*self.places[leaf], leaf) for leaf in leaves])
         self._for_parts(_tree_kernels.spread, parts, self.rows, tree.labels, predicted)
@@ -145,13 +147,11 @@ def ended(shard: Shard, grown: Grown | None) -> AnyArray | None:
 
     None where the shard grew no tree, or was made again since.
     """
-    growth = shard.pop(GROWTH, None)
-    if growth is None or grown is None:
+    growth: GrowingRows | None = shard.pop(GROWTH, None)
+    if growth is None:
         return None
-    growth.move(grown.moves)
-    told: AnyArray = growth.said(grown.tree, grown.leaves)
-    growth.workers.close()
-    return told
+    with growth.workers:
+        return None if grown is None else growth.said(grown)
 
 
 def _table(triples: Sequence[tuple[int, int, int]]) -> IntArray:

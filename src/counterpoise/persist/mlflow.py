@@ -166,7 +166,7 @@ def load_model(model_uri: str, *, dst_path: str | None = None, trusted: Sequence
     Returns
     -------
     fitted estimator
-        With the same predictions, and the same draws, as the one that was saved.
+        As ``counterpoise.load`` returns it.
 
     Raises
     ------
