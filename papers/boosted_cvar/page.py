@@ -22,9 +22,10 @@ from papers.markdown import markdown_table
 from papers.study import Study
 
 SHOWN_ALPHAS = (0.02, 0.05, 0.1, 0.2, 0.3, 0.5)
-IMAGE_ALPHAS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
+IMAGE_ALPHAS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5)
 _STYLES = {"ERM": ("#777777", "--"), "AdaBoost + Average": ("#d95f02", ":"), "AdaLPBoost": ("#1b7837", "-")}
 _COMMAND = "python -m papers boosted-cvar"
+_TIMES_MADE = "milliseconds a step and network", "minutes in all", "times ERM"
 _SECONDS, _MANY = (WARM_UP, TRAINING, WEIGHING), 30  # models, for which the paper compares times
 
 
@@ -108,17 +109,25 @@ def _time_parts(rows: ResultsTable) -> list[str]:
     for row in rows:
         if row.quantity in _SECONDS:
             alpha = "" if row.alpha is None else f"{row.alpha:g}"
-            key = (row.dataset, row.learner, row.method, alpha, row.settings.rsplit("at_once=", 1)[1])
+            key = (row.dataset, row.learner, row.method, alpha, *_numbers(row.settings, "T", "iterations", "at_once"))
             found.setdefault(key, {}).setdefault(row.quantity, []).append(row.value)
-    heads = ["data set", "learner", "method", "alpha", "at once", "seeds", *_SECONDS, "times ERM"]
-    lines = [[*key, *_time_cells(seconds)] for key, seconds in sorted(found.items())]
+    heads = ["data set", "learner", "method", "alpha", "models", "at once", "seeds", *_SECONDS, *_TIMES_MADE]
+    lines = [[*key[:5], key[6], *_time_cells(seconds, *map(int, key[4:6]))] for key, seconds in sorted(found.items())]
     return [_TIMES, markdown_table(heads, lines, n_words=3)] if lines else []
 
 
-def _time_cells(seconds: dict[str, list[float]]) -> list[str]:
+def _numbers(settings: str, *names: str) -> list[str]:
+    """Return the numbers that stand under these names in the settings of a row."""
+    return [re.findall(rf"\b{name}=(\d+)", settings)[-1] for name in names]
+
+
+def _time_cells(seconds: dict[str, list[float]], n_models: int, n_steps: int) -> list[str]:
     warm_up, training, weighing = (float(np.mean(seconds[name])) for name in _SECONDS)
+    n_seeds = len(seconds[WARM_UP])
+    made = 1000 * training / n_steps, n_seeds * (warm_up + n_models * training) / 60
     times = (warm_up + _MANY * (training + weighing)) / (warm_up + training)
-    return [str(len(seconds[WARM_UP])), f"{warm_up:.1f}", f"{training:.2f}", f"{weighing:.2f}", f"{times:.1f}"]
+    told = [f"{warm_up:.1f}", f"{training:.2f}", f"{weighing:.2f}", f"{made[0]:.2f}", f"{made[1]:.1f}", f"{times:.1f}"]
+    return [str(n_seeds), *told]
 
 
 def _out_of_reach(rows: ResultsTable) -> str:
@@ -131,7 +140,7 @@ def _out_of_reach(rows: ResultsTable) -> str:
     if not stuck:
         return ""
     return (
-        f" At alpha {stuck}\nno mixture shown is below 1: as many of the test images are missed by all models that "
+        f" At alpha {stuck}\nevery mixture shown is at 1: as many of the test images are missed by all models that "
         "carry weight in it."
     )
 
@@ -154,7 +163,9 @@ def _schedule_parts(table: Path) -> list[str]:
 
 _TIMES = f"""### Training times
 
-Seconds of the device, of which a run has its share where several run at once; for the choice of weights, of the host.
+Seconds of the device, an H200, of which a run has its share where several run at once; for the choice of weights, of
+the host. Minutes in all are those of the device for all seeds, warm-ups included; Regularized LPBoost starts from the
+warm-ups of AdaLPBoost, which it need not train again.
 *Times ERM*: the warm-up and {_MANY} models with their weights, over the warm-up and one model. The paper has 3 to 6."""
 _IMAGES = """## Images
 
@@ -184,7 +195,7 @@ the lower of ERM and AdaBoost + Average, far below ERM at small alpha and with i
 LPBoost nearly coincides with it."""
 COMPAS, _ADALPBOOST = "compas", METHODS.index("AdaLPBoost")
 _COIN = 0.5  # the loss of a coin flip, at any alpha
-_ROUNDING = 1e-9
+_ROUNDING = 0.0005  # of the printed numbers
 
 
 def _head(patterns: list[Pattern], rows: ResultsTable) -> str:
