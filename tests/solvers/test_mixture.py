@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from oracles import least_cvar, random_problem
 
 from counterpoise.metrics import cvar_loss
-from counterpoise.solvers import InfeasibleRows, Progress, cvar_path, minimize_cvar, solve_weights_lp
+from counterpoise.solvers import InfeasibleRows, Progress, bounds_path, cvar_path, minimize_cvar, solve_weights_lp
 from counterpoise.solvers.bundle import LevelBundle, Limits
 from counterpoise.solvers.planes import CuttingPlanes, Simplex
 from counterpoise.solvers.tail import TailOracle
@@ -170,6 +170,17 @@ def test_the_path_respects_rows_and_weights():
         assert found.gap <= 1e-4
 
 
+@pytest.mark.parametrize("n_samples", [20, 2000])
+def test_the_path_leaves_rows_alone_that_are_rounding_on_their_scale(n_samples):
+    losses = np.random.default_rng(11).random((n_samples, 3))
+    limits = {"rows": [[1e-16, 2e-16, 1e-16]], "bounds": [0.0]}
+    free = [found.value for found in cvar_path(losses, [0.1, 0.5])]
+    scaled = [found.value for found in cvar_path(losses, [0.1, 0.5], **limits, row_scale=[1.0])]
+    assert scaled == pytest.approx(free, abs=2e-4)
+    with pytest.raises(InfeasibleRows):
+        cvar_path(losses, [0.1, 0.5], **limits)
+
+
 def test_the_callback_sees_bounds_close_and_can_stop():
     rng = np.random.default_rng(10)
     losses = rng.random((20_000, 30)) < rng.beta(0.5, 2, size=(20_000, 1))
@@ -241,6 +252,7 @@ def test_an_infeasible_start_is_moved_to_the_feasible_set():
 
 
 TINY = np.eye(3)
+MANY = np.ones((2500, 2))  # too many for one linear program
 BAD = {
     "NaN losses": (
         lambda: minimize_cvar([[0.5, np.nan]], 0.5),
@@ -314,12 +326,21 @@ BAD = {
         "bounds must be finite everywhere; bound 0 is nan",
     ),
     "tol": (lambda: minimize_cvar(TINY, 0.5, tol=0), ValueError, "tol must be finite and above 0; got 0"),
-    "method": (lambda: minimize_cvar(TINY, 0.5, method="ipm"), ValueError, "method must be.*got 'ipm'"),
+    "method": (
+        lambda: minimize_cvar(TINY, 0.5, method="ipm"),
+        ValueError,
+        "one of 'auto', 'bundle', 'highs'; got 'ipm'",
+    ),
     "max_iter": (lambda: minimize_cvar(TINY, 0.5, max_iter=0), ValueError, "max_iter must be.*got 0"),
     "start": (
         lambda: minimize_cvar(TINY, 0.5, start=[0.5, 0.5, 0.5], method="bundle"),
         ValueError,
         "start must be a distribution over the models.*a sum of 1.5",
+    ),
+    "a scale for other rows": (
+        lambda: bounds_path(MANY, 0.5, [([[1, 0]], [1]), ([[1, 0], [0, 1]], [1, 1])], row_scale=[1.0]),
+        ValueError,
+        r"row_scale must have shape \(2,\).*got shape \(1,\)",
     ),
     "no alphas": (lambda: cvar_path(TINY, []), ValueError, r"alphas must be a non-empty.*got shape \(0,\)"),
     "a bad alpha": (lambda: cvar_path(TINY, [0.5, 2.0]), ValueError, r"alpha must lie in \(0, 1\].*got 2.0"),

@@ -4,7 +4,7 @@ import numpy as np
 
 from counterpoise._base.types import FloatArray
 
-_EQUALITY = 5  # daqp's mark for an equality
+EQUALITY = 5  # daqp's mark for an equality
 
 
 def minimize_on_simplex(hessian: FloatArray, cost: FloatArray) -> FloatArray | None:
@@ -18,7 +18,7 @@ def minimize_on_simplex(hessian: FloatArray, cost: FloatArray) -> FloatArray | N
         np.ones((1, size)),
         np.append(np.ones(size), 1.0),
         np.append(np.zeros(size), 1.0),
-        np.append(np.zeros(size, dtype=np.int32), np.int32(_EQUALITY)),
+        np.append(np.zeros(size, dtype=np.int32), np.int32(EQUALITY)),
         primal_tol=1e-11,
         iter_limit=50 * size,
     )

@@ -17,6 +17,7 @@ from counterpoise.solvers.result import MixtureSolution, Progress
 _LEVEL = 0.8  # where the level lies between lower and value while the lower bound still rises ...
 _LEVEL_STALLED = 0.35  # ... and when it does not: then it is near the optimum, and the point should move
 _STALLED = 0.1  # a rise of the lower bound below this part of the gap
+MAX_ITER = 2000  # far more than the dozens of rounds that are usual: reached only where rounding prevails
 _ROUNDING = 1e-13  # a gap of this part of the function's range is rounding
 BENT = 1e-7  # part of the function's range by which a cut may be above it: rounding
 
@@ -27,7 +28,7 @@ class Limits(NamedTuple):
     """When a solve ends."""
 
     tol: float
-    max_iter: int
+    max_iter: int = MAX_ITER
     callback: Callback | None = None
     spare_cuts: int = 50  # kept beyond two for each model before inactive ones are dropped
 

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from counterpoise._base.checks import check_choice
 from counterpoise._base.types import ArrayLike, FloatArray, IntArray
-from counterpoise.solvers.linear_program import solve_linear_program
+from counterpoise.solvers.linear_program import found_by_highs, solve_linear_program
 from counterpoise.solvers.result import FEASIBLE, constraint_scale
 
 __all__ = ["Conflict", "can_hold", "find_conflict", "least_point", "least_relaxation", "merge_columns"]
@@ -239,9 +239,9 @@ class _Program:
         least = np.append(np.full(most.size - totals.size, -np.inf), totals)
         matrix = sp.vstack([rows, above, sp.csr_array(equal)])
         found = solve_linear_program(cost, matrix, (least, most), lower=np.zeros(cost.size), upper=upper)
-        if found is None and divisor is None:
-            raise RuntimeError("HiGHS found no solution of a bounded and feasible linear program; please report this.")
-        return None if found is None else found.point
+        if found is None and divisor is not None:
+            return None
+        return found_by_highs(found).point
 
     def _domain(self, n_columns: int, *, is_scaled: bool) -> tuple[Any, FloatArray, FloatArray]:
         """Return rows that are at most 0, and rows that equal given totals: what makes up the domain."""

@@ -18,6 +18,7 @@ import numpy as np
 
 from counterpoise._base.checks import (
     check_alpha,
+    check_count,
     check_losses,
     check_mixture,
     check_positive,
@@ -105,6 +106,7 @@ def regularized_weights(
     [0.5, 0.5, 0.0, 0.0]
     """
     alpha, beta, tol = check_alpha(alpha), check_positive(beta, "beta"), check_positive(tol, "tol")
+    max_iter = check_count(max_iter, "max_iter")
     matrix = check_losses(losses)
     mass = check_sample_weight(sample_weight, matrix.shape[0])
     n_models = matrix.shape[1]

@@ -21,7 +21,6 @@ from counterpoise.solvers.result import MixtureSolution
 from counterpoise.solvers.rows import is_zero_one
 from counterpoise.solvers.tail import Tail, TailOracle
 
-_MAX_ITER = 2000
 _ROOM = 0.1  # of the newest model in the mixture that a solve starts from
 _SPARSE = 4  # codes up to so many times their number are numbered by a table, others by sorting
 
@@ -144,9 +143,7 @@ class GrowingMixture:
         planes = CuttingPlanes(Simplex(n_models), rows, bounds, row_scale)
         self._tell_apart(losses, sample_weight)
         mass = self._kinds.mass(sample_weight)
-        with LevelBundle(
-            TailOracle.of(self._kinds.losses, mass, self.alpha), planes, Limits(self.tol, _MAX_ITER)
-        ) as bundle:
+        with LevelBundle(TailOracle.of(self._kinds.losses, mass, self.alpha), planes, Limits(self.tol)) as bundle:
             bundle.carry([bundle.oracle.cut_of(*kept) for kept in self._cuts])
             found = bundle.solve(self._start(n_models))
             self._cuts = [(cut.tail, bundle.oracle.coded(cut)) for cut in bundle.cuts]

@@ -1,10 +1,12 @@
 """A linear program written out in full, solved by HiGHS."""
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from counterpoise._base.types import FloatArray
+
+Found = TypeVar("Found")
 
 _OPTIONS = {
     "output_flag": False,
@@ -20,6 +22,13 @@ class LinearSolution(NamedTuple):
     point: FloatArray
     duals: FloatArray
     n_iter: int
+
+
+def found_by_highs(found: Found | None) -> Found:
+    """Return the solution of a program that is known to have one: where it is None, HiGHS has failed."""
+    if found is None:
+        raise RuntimeError("HiGHS found no solution of a bounded and feasible linear program; please report this.")
+    return found
 
 
 def solve_linear_program(
@@ -109,12 +118,18 @@ def _model(
 
 
 def _program(model: Any, presolve: str) -> Any:
+    lp = empty_program(presolve)
+    lp.passModel(model)
+    return lp
+
+
+def empty_program(presolve: str) -> Any:
+    """Return HiGHS without a program yet, set as all linear programs here are solved."""
     import highspy  # noqa: PLC0415 - as above
 
     lp = highspy.Highs()
     for option, setting in {**_OPTIONS, "presolve": presolve}.items():
         lp.setOptionValue(option, setting)
-    lp.passModel(model)
     return lp
 
 

@@ -19,6 +19,7 @@ import numpy as np
 from counterpoise._base.checks import (
     check_alpha,
     check_alphas,
+    check_choice,
     check_count,
     check_losses,
     check_mixture,
@@ -29,7 +30,7 @@ from counterpoise._base.checks import (
 )
 from counterpoise._base.shards import Shards
 from counterpoise._base.types import AnyArray, ArrayLike, FloatArray
-from counterpoise.solvers.bundle import Callback, LevelBundle, Limits
+from counterpoise.solvers.bundle import MAX_ITER, Callback, LevelBundle, Limits
 from counterpoise.solvers.planes import CuttingPlanes, Simplex
 from counterpoise.solvers.result import InfeasibleRows, MixtureSolution
 from counterpoise.solvers.rows import is_zero_one
@@ -39,7 +40,6 @@ from counterpoise.solvers.weights_program import solve_weights_lp
 _SMALL = 4000  # losses in a problem that HiGHS solves at once
 _MANY_MODELS = 200  # from here on the master takes long, and HiGHS is faster ...
 _FEW_SAMPLES, _FEW_REAL_SAMPLES = 10, 3  # ... with at most so many samples for each model; real losses have no zeros
-_MAX_ITER = 2000
 
 
 def minimize_cvar(
@@ -53,7 +53,7 @@ def minimize_cvar(
     tol: float = 1e-4,
     start: ArrayLike | None = None,
     callback: Callback | None = None,
-    max_iter: int = _MAX_ITER,
+    max_iter: int = MAX_ITER,
     method: str = "auto",
 ) -> MixtureSolution:
     """Find the mixture of models with the least CVaR.
@@ -133,9 +133,10 @@ def cvar_path(
     sample_weight: ArrayLike | None = None,
     rows: ArrayLike | None = None,
     bounds: ArrayLike | None = None,
+    row_scale: ArrayLike | None = None,
     tol: float = 1e-4,
     callback: Callback | None = None,
-    max_iter: int = _MAX_ITER,
+    max_iter: int = MAX_ITER,
 ) -> list[MixtureSolution]:
     """Find the mixture with the least CVaR for each of many alphas.
 
@@ -143,7 +144,7 @@ def cvar_path(
 
     Parameters
     ----------
-    losses, sample_weight, rows, bounds, tol, callback, max_iter
+    losses, sample_weight, rows, bounds, row_scale, tol, callback, max_iter
         As for ``minimize_cvar``; the last three apply to each alpha.
     alphas : array of shape (n_alphas,)
         Tail fractions in (0, 1], in any order.
@@ -162,9 +163,9 @@ def cvar_path(
     """
     levels, tol = check_alphas(alphas), check_positive(tol, "tol")
     max_iter = check_count(max_iter, "max_iter")
-    problem = _check_problem(losses, sample_weight, rows, bounds)
+    problem = _check_problem(losses, sample_weight, rows, bounds, row_scale)
     if _suits_highs(problem.losses):
-        settings = {"sample_weight": sample_weight, "rows": rows, "bounds": bounds}
+        settings = {"sample_weight": sample_weight, "rows": rows, "bounds": bounds, "row_scale": row_scale}
         return [solve_weights_lp(problem.losses, float(level), **settings) for level in levels]
     found: dict[int, MixtureSolution] = {}
     start = None
@@ -184,7 +185,7 @@ def bounds_path(
     sample_weight: ArrayLike | None = None,
     row_scale: ArrayLike | None = None,
     tol: float = 1e-4,
-    max_iter: int = _MAX_ITER,
+    max_iter: int = MAX_ITER,
 ) -> list[MixtureSolution | None]:
     """Find the mixture with the least CVaR under each of many sets of linear constraints.
 
@@ -193,7 +194,7 @@ def bounds_path(
     Parameters
     ----------
     losses, alpha, sample_weight, row_scale, tol, max_iter
-        As for ``minimize_cvar``; the last three apply to each set.
+        As for ``minimize_cvar``; the last three apply to each set, which with a ``row_scale`` has as many rows.
     limits : sequence of pairs (rows, bounds)
         Solved in the order given: neighbours should be alike.
 
@@ -212,15 +213,15 @@ def bounds_path(
     alpha, tol, max_iter = check_alpha(alpha), check_positive(tol, "tol"), check_count(max_iter, "max_iter")
     problem = _check_problem(losses, sample_weight, None, None)
     sets = [check_rows(rows, bounds, problem.losses.shape[1]) for rows, bounds in limits]
-    scale = None if row_scale is None or not sets else check_row_scale(row_scale, len(sets[0][1]))
+    scales = [check_row_scale(row_scale, len(bounds)) for _, bounds in sets]
     found: list[MixtureSolution | None] = []
     start, suits_highs = None, _suits_highs(problem.losses)
     with _bundle(problem, alpha, Limits(tol, max_iter)) as bundle:
-        for rows, bounds in sets:
+        for (rows, bounds), scale in zip(sets, scales, strict=True):
             try:
                 if suits_highs:
                     given = {"sample_weight": sample_weight, "rows": rows, "bounds": bounds, "row_scale": scale}
-                    solved = solve_weights_lp(losses, alpha, **given)
+                    solved = solve_weights_lp(problem.losses, alpha, **given)
                 else:
                     bundle.put_under(rows, bounds, scale)
                     solved = bundle.solve(start)
@@ -242,7 +243,7 @@ def minimize_cvar_over(
     tol: float = 1e-4,
     start: ArrayLike | None = None,
     callback: Callback | None = None,
-    max_iter: int = _MAX_ITER,
+    max_iter: int = MAX_ITER,
 ) -> MixtureSolution:
     """Find the mixture with the least CVaR of losses that live in shards, by the bundle method.
 
@@ -291,8 +292,7 @@ def _check_problem(
 
 
 def _use_highs(method: str, losses: AnyArray) -> bool:
-    if method not in ("auto", "bundle", "highs"):
-        raise ValueError(f"method must be 'auto', 'bundle' or 'highs'; got {method!r}.")
+    check_choice(method, "method", ("auto", "bundle", "highs"))
     return method == "highs" or (method == "auto" and _suits_highs(losses))
 
 

@@ -10,12 +10,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from counterpoise._base.types import BoolArray, FloatArray
+from counterpoise.solvers._simplex_quadratic import EQUALITY
+from counterpoise.solvers.linear_program import empty_program, found_by_highs
 from counterpoise.solvers.result import FEASIBLE, InfeasibleRows, constraint_scale
 
 _MISMATCH = 1e-7  # of the two objectives of a linear program that was solved
 _SPARE = 32  # rows beside the doubled ones
 _FREE = 1e30  # what daqp takes for no bound
-_EQUALITY = 5  # daqp's mark for an equality
 
 
 class ModelMinimum(NamedTuple):
@@ -124,9 +125,7 @@ class CuttingPlanes:
         if found is None or self._misses(found):
             self._lp.clearSolver()  # hot starts have ended on wrong objectives (HiGHS issue 3294)
             found = self._solve() or found
-        if found is None:
-            raise RuntimeError("HiGHS found no solution of a bounded and feasible linear program; please report this.")
-        return found
+        return found_by_highs(found)
 
     def project(self, centre: FloatArray, level: float) -> FloatArray | None:
         """Return the feasible point nearest to ``centre`` with all cuts at most ``level``, or None."""
@@ -140,7 +139,7 @@ class CuttingPlanes:
         upper = np.concatenate([np.minimum(self.domain.most - centre, _FREE), limits])
         lower = np.concatenate([-centre, limits[:n_equal], np.full(len(self.rows) + n_cuts, -_FREE)])
         sense = np.zeros(upper.size, dtype=np.int32)
-        sense[size : size + n_equal] = _EQUALITY
+        sense[size : size + n_equal] = EQUALITY
         first = size + self._first
         start = np.concatenate([self._duals[:first], self._cut_duals(first)])
         step, _, status, found = daqp.solve(
@@ -177,11 +176,7 @@ class CuttingPlanes:
         return float((self.rows @ point - self.bounds).max(initial=0.0))
 
     def _new_lp(self) -> Any:
-        import highspy  # noqa: PLC0415 - compiled, and needed here alone
-
-        lp, size = highspy.Highs(), self.domain.size
-        for option, setting in _HIGHS_OPTIONS.items():
-            lp.setOptionValue(option, setting)
+        lp, size = empty_program("off"), self.domain.size  # presolve forgets the basis, and the hot start with it
         lp.addVars(size, np.zeros(size), np.full(size, self.domain.most))
         lp.addVar(-np.inf, np.inf)
         lp.changeColCost(size, 1.0)
@@ -223,12 +218,3 @@ class CuttingPlanes:
         for row, bound in enumerate(self.bounds.tolist(), start=n_equal):
             self._lp.changeRowBounds(row, -np.inf, bound)
             self._lp.changeCoeff(row, last, 0.0)  # from here on the last variable is the model's value alone
-
-
-_HIGHS_OPTIONS = {
-    "output_flag": False,
-    "threads": 1,
-    "presolve": "off",  # it forgets the basis, and the hot start with it
-    "primal_feasibility_tolerance": 1e-10,
-    "dual_feasibility_tolerance": 1e-10,
-}

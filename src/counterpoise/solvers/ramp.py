@@ -22,7 +22,7 @@ import scipy.sparse as sp
 
 from counterpoise._base.types import ArrayLike, FloatArray, IntArray
 from counterpoise.solvers.cutting_plane import OracleAnswer, maximize_concave
-from counterpoise.solvers.linear_program import solve_linear_program
+from counterpoise.solvers.linear_program import found_by_highs, solve_linear_program
 from counterpoise.solvers.planes import Simplex
 from counterpoise.solvers.result import FEASIBLE
 from counterpoise.solvers.svm import solve_kernel_svm, solve_svm
@@ -388,6 +388,4 @@ def best_mean(values: FloatArray, *, radius: float) -> FloatArray:
     )
     if found is None and is_firm:  # HiGHS may give up where there is next to no room; the first point has its place
         return np.asarray(np.eye(1, n_points)[0])
-    if found is None:
-        raise RuntimeError("HiGHS found no solution of a bounded and feasible linear program; please report this.")
-    return Simplex(n_points).clean(found.point[:n_points])
+    return Simplex(n_points).clean(found_by_highs(found).point[:n_points])

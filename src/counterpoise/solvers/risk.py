@@ -15,13 +15,12 @@ from counterpoise._base.checks import (
     check_vector,
 )
 from counterpoise._base.types import AnyArray, ArrayLike, FloatArray
-from counterpoise.solvers.bundle import BENT, Callback, LevelBundle, Limits, NotConvex, Proof
+from counterpoise.solvers.bundle import BENT, MAX_ITER, Callback, LevelBundle, Limits, NotConvex, Proof
 from counterpoise.solvers.mixture import minimize_cvar
 from counterpoise.solvers.planes import CuttingPlanes, Simplex
 from counterpoise.solvers.result import MixtureSolution
 from counterpoise.solvers.rows import load_rows
 
-_MAX_ITER = 2000
 _LEAST_SPAN = 1e-4  # part of the values: what is less of a range may be their rounding
 
 
@@ -46,7 +45,7 @@ def minimize_risk(
     tol: float = 1e-4,
     start: ArrayLike | None = None,
     callback: Callback | None = None,
-    max_iter: int = _MAX_ITER,
+    max_iter: int = MAX_ITER,
 ) -> MixtureSolution:
     """Find the mixture of models with the least risk.
 

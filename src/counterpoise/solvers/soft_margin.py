@@ -278,9 +278,11 @@ def _merged(margins: ArrayLike, sample_weight: ArrayLike | None) -> _Problem:
     shares = mass / mass.sum()
     shares[shares < _NO_WEIGHT] = 0.0
     live = np.flatnonzero(shares)
-    first_column, columns = _distinct(matrix[live].T)
-    first_row, rows = _distinct(matrix[live][:, first_column])
-    distinct = matrix[np.ix_(live[first_row], first_column)].astype(np.float64)
+    held = matrix[live]
+    first_column, columns = _distinct(held.T)
+    held = held[:, first_column]
+    first_row, rows = _distinct(held)
+    distinct = held[first_row].astype(np.float64)
     masses = np.bincount(rows, weights=shares[live]).astype(np.float64)
     return _Problem(matrix.astype(np.float64), shares, distinct, masses, live, rows, columns)
 

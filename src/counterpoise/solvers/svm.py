@@ -102,11 +102,9 @@ def solve_svm(
     by_ascent = method == "ascent" or (method == "auto" and n_columns >= _WIDE)
     most = _MAX_SWEEPS if by_ascent else _MAX_STEPS
     limit = most if max_iter is None else check_count(max_iter, "max_iter")
-    bounds = Bounds(check_positive(tol, "tol"), stop_above, stop_below)
+    bounds = _bounds_at_zero(problem, n_columns, Bounds(check_positive(tol, "tol"), stop_above, stop_below))
     rows = linear_rows(matrix, index)
     duals, bias = _first_duals(problem, index, start)
-    bounds.offer(np.zeros(n_columns), 0.0, problem.hinges(np.zeros(index.size)))
-    bounds.offer_duals(np.zeros(index.size), problem.proven(np.zeros(index.size), 0.0))
     if bounds.done:
         n_iter = 0
     elif by_ascent:
@@ -158,11 +156,10 @@ def solve_kernel_svm(
     n_rows = checked.matrix.shape[0]
     index, problem = _problem(up, down, n_rows, regularization, fit_bias)
     _check_start(start, n_rows, n_rows)
-    bounds, limit = Bounds(check_positive(tol, "tol"), stop_above, stop_below), check_count(max_iter, "max_iter")
+    limit = check_count(max_iter, "max_iter")
+    bounds = _bounds_at_zero(problem, n_rows, Bounds(check_positive(tol, "tol"), stop_above, stop_below))
     rows = GramRows(checked, index)
     duals, bias = _first_duals(problem, index, start)
-    bounds.offer(np.zeros(n_rows), 0.0, problem.hinges(np.zeros(index.size)))
-    bounds.offer_duals(np.zeros(index.size), problem.proven(np.zeros(index.size), 0.0))
     n_iter = 0 if bounds.done else maximize_by_ascent(rows, problem, bounds, duals, bias, limit)
     return _certified(rows, problem, bounds, n_rows, n_iter)
 
@@ -172,14 +169,22 @@ def _problem(
 ) -> tuple[IntArray, Problem]:
     """Return the rows that have any weight, and the problem on them."""
     weights = []
-    for values, name, way in ((up, "up", "up"), (down, "down", "down")):
-        vector = check_vector(values, name, n_rows, f"one weight for each row, of the hinge that pushes it {way}")
+    for values, name in ((up, "up"), (down, "down")):
+        vector = check_vector(values, name, n_rows, f"one weight for each row, of the hinge that pushes it {name}")
         if vector.size and vector.min() < 0:
             raise ValueError(f"{name} must not be negative; got a weight of {float(vector.min())!r}.")
         weights.append(vector)
     index = np.flatnonzero((weights[0] > 0) | (weights[1] > 0))
     strength = check_positive(regularization, "regularization")
     return index, Problem(weights[0][index], weights[1][index], strength, bool(fit_bias))
+
+
+def _bounds_at_zero(problem: Problem, n_coefficients: int, bounds: Bounds) -> Bounds:
+    """Return the bounds with what is known before any step: a classifier and duals of zeros."""
+    nothing = np.zeros(problem.up.size)
+    bounds.offer(np.zeros(n_coefficients), 0.0, problem.hinges(nothing))
+    bounds.offer_duals(nothing, problem.proven(nothing, 0.0))
+    return bounds
 
 
 def _first_duals(problem: Problem, index: IntArray, start: SVMSolution | None) -> tuple[FloatArray, float]:

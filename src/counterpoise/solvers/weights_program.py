@@ -16,7 +16,7 @@ from counterpoise._base.checks import (
     value_range,
 )
 from counterpoise._base.types import ArrayLike, FloatArray
-from counterpoise.solvers.linear_program import solve_linear_program
+from counterpoise.solvers.linear_program import found_by_highs, solve_linear_program
 from counterpoise.solvers.planes import CuttingPlanes, Simplex
 from counterpoise.solvers.result import MixtureSolution
 from counterpoise.solvers.simplex import project_capped, worst_mean
@@ -64,15 +64,14 @@ def _solved(losses: FloatArray, caps: FloatArray, planes: CuttingPlanes) -> Mixt
     (n_samples, n_models), n_rows = losses.shape, len(planes.rows)
     for_each_model = [sp.csr_array(losses.T), sp.csr_array(planes.rows.T), -np.ones((n_models, 1))]
     total = np.concatenate([np.ones(n_samples), np.zeros(n_rows + 1)])
-    found = solve_linear_program(
+    solved = solve_linear_program(
         np.concatenate([np.zeros(n_samples), planes.bounds, [-1.0]]),
         sp.vstack([sp.hstack(for_each_model), total[None]]),
         (np.append(np.zeros(n_models), 1.0), np.append(np.full(n_models, _INF), 1.0)),
         lower=np.append(np.zeros(n_samples + n_rows), -_INF),
         upper=np.concatenate([caps, np.full(n_rows + 1, _INF)]),
     )
-    if found is None:
-        raise RuntimeError("HiGHS found no solution of a bounded and feasible linear program; please report this.")
+    found = found_by_highs(solved)
     # Both vectors on their simplex to the last bit, then the bounds from them alone.
     mixture = planes.domain.clean(found.duals[:n_models])
     weights = project_capped(found.point[:n_samples], caps)

@@ -35,9 +35,7 @@ _DEEP = 1e-17  # what is smaller than the rest by this factor does not change it
 _DONE = 1e-14  # part of the radius by which a divergence may miss it
 _NOISE = 2e-16  # times the root of the number of samples: what rounding leaves of a sum of terms near 1
 _NEARLY_DEEP = 1e-13  # and by this factor changes it by less than the promised exactness
-_NO_WEIGHT = (
-    1e-200  # part of all sample weight below which a sample counts as having none: sums of squares stay above 0
-)
+_NO_WEIGHT = 1e-200  # part of all sample weight that counts as none, so that sums of squares stay above 0
 _LEAST = 1e-300  # floor or radius: above the smallest float, with room to divide by it
 _MOST_STEPS = 200  # a plain bisection of the logarithm down to rounding takes 60
 
