@@ -236,7 +236,7 @@ def test_too_few_rows_of_two_groups_are_named():
 def test_a_group_that_is_empty_is_named():
     table = Table(None, [1, 0, 0], ["a", "b", "b"])
     with pytest.raises(
-        ValueError, match=r"train.positives, group=b is empty. This is asked by recall\(train, group=b\)"
+        ValueError, match=r"to group=b and labelled positive is empty. This is asked by recall\(train, group=b\)"
     ):
         audit("recall(train, group=b) >= 0.5", [1, 0, 0], table)
 
@@ -271,6 +271,14 @@ def test_a_report_is_a_table():
             "'train' is X and y themselves",
         ),
         (lambda: certify([1, 0], "recall(train) >= 0.5"), "needs held-out rows: pass X and y, or datasets"),
+        (
+            lambda: tightened("recall(train) >= 0.5", Table(None, [1, 0]), n_goals=0),
+            "n_goals must be at least 1; got 0",
+        ),
+        (
+            lambda: tightened(["recall(train) >= 0.5", "error_rate(train) <= 0.5"], Table(None, [1, 0])),
+            "one goal; got 2. Call it for each, with n_goals",
+        ),
         (lambda: split_three_ways(100, parts=(0.5, 0.5), seed=0), "three fractions, to train, choose and certify on"),
     ],
 )

@@ -2,6 +2,7 @@
 
 import re
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -277,6 +278,7 @@ PYTHON_WRONG = {
         lambda: register_metric(recall, name="macro"),
         "no metric has yet; got 'macro'",
     ),
+    "nameless": (lambda: register_metric(partial(recall)), "name of a metric must be a word.*got None"),
     "metric with a class": (
         lambda: register_metric(lambda rows: recall(rows, of="a"), name="mine"),
         "must not name a class",
@@ -293,7 +295,7 @@ def test_wrong_use_in_python_has_its_sentence(ask, message):
 def test_audits_know_the_classes_of_the_model_and_name_the_worst():
     y, said, columns = people(300, n_classes=3)
     few = np.flatnonzero(y != "fox")[:50]
-    with pytest.raises(NoRows, match=r"train.positives, of=fox is empty"):
+    with pytest.raises(NoRows, match=r"dataset 'train' restricted to labelled fox is empty"):
         audit("every_class(recall, train) >= 0.5", said[few], Table(None, y[few]), classes=np.unique(y))
     found = certify(
         said,

@@ -29,6 +29,10 @@ BAD = {
         lambda: recall(sex="F").value([0, 1, 1], Table(None, [0, 1, 0])),
         "pass sensitive_features, or X as",
     ),
+    "no columns to compare": (
+        lambda: goals.max_difference("recall", by="sex").value([0, 1, 1], Table(None, [0, 1, 0])),
+        r"Unknown column 'sex' in dataset 'train' \(pass sensitive_features, or X as a data frame\)",
+    ),
     "unknown value": (
         lambda: recall(sex="f").value([0, 1, 1], TABLE),
         r"Unknown value 'f' of column 'sex' in dataset 'train'\. Did you mean 'F'\? Known: 'F', 'M'",

@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from counterpoise._base.checks import check_confidence
+from counterpoise._base.checks import check_confidence, check_count
 from counterpoise._base.text_table import text_table
 from counterpoise._base.types import ArrayLike
 from counterpoise.goals.binding import Views
-from counterpoise.goals.bound import WrittenOut
+from counterpoise.goals.bound import WrittenOut, risk_of_each
 from counterpoise.goals.evaluation import Prepared, prepare, said_by
 from counterpoise.goals.expressions import Several
 from counterpoise.goals.goal import Goal
@@ -71,7 +71,7 @@ class Audit(tuple[GoalAudit, ...]):
     @property
     def confidence(self) -> float:
         """Return the probability with which all verdicts are right together, at least."""
-        return 1.0 - sum(_risk(row.goal, len(self)) for row in self)
+        return 1.0 - sum(risk_of_each([row.goal for row in self]))
 
     @property
     def promise(self) -> str:
@@ -257,8 +257,8 @@ def audit_prepared(goals: Sequence[Goal], prepared: Prepared, *, quick: bool = F
     parts = [
         limits.parts[first:last] for first, last in pairwise(np.searchsorted(limits.owners, range(len(goals) + 1)))
     ]
-    each = zip(goals, parts, strict=True)
-    return Audit(_audited(goal, part, prepared, _risk(goal, len(goals)), quick=quick) for goal, part in each)
+    each = zip(goals, parts, risk_of_each(goals), strict=True)
+    return Audit(_audited(goal, part, prepared, risk, quick=quick) for goal, part, risk in each)
 
 
 def tightened(
@@ -314,14 +314,17 @@ def tightened(
     >>> print(tightened("recall(train) >= 0.9", rows))
     recall(train) >= 0.924
     """
-    (wanted,) = confident(goal, confidence)
+    listed, n_goals = confident(goal, confidence), check_count(n_goals, "n_goals")
+    if len(listed) != 1:
+        raise ValueError(f"tightened takes one goal; got {len(listed)}. Call it for each, with n_goals their number.")
+    wanted, risk = listed[0], risk_of_each(listed * n_goals)[0]
     if predictions is None:
         tables = as_tables(data)
         views, said = Views(tables, classes_of(tables, pos_label=pos_label)._replace(deferred=defer_label)), None
     else:
         views, said = prepare(predictions, data, kind="labels", pos_label=pos_label, defer_label=defer_label)
     parts = [(part, standing(part, views, said)) for part in wanted.parts(views)]
-    bounds = [tightened_goal(part, found, _risk(wanted, n_goals)).bound for part, found in parts]
+    bounds = [tightened_goal(part, found, risk).bound for part, found in parts]
     return wanted.with_bound(min(bounds) if wanted.sense == "<=" else max(bounds)).with_confidence(None)
 
 
@@ -329,11 +332,6 @@ def confident(goals: Any, confidence: float | None) -> list[Goal]:
     """Return the goals, those that carry no confidence with the given one."""
     level = _CONFIDENCE if confidence is None else check_confidence(confidence)
     return [goal if goal.confidence is not None else goal.with_confidence(level) for goal in as_goals(goals)]
-
-
-def _risk(goal: Goal, n_goals: int) -> float:
-    """Return the goal's part of the risk: by the union bound all verdicts are right but for the largest of them."""
-    return (1.0 - float(goal.confidence or 0.0)) / n_goals
 
 
 def _audited(goal: Goal, parts: Sequence[Goal], prepared: Prepared, risk: float, *, quick: bool = False) -> GoalAudit:

@@ -13,7 +13,7 @@ classifier.
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 from scipy import sparse
@@ -21,9 +21,11 @@ from scipy import sparse
 from counterpoise._base.types import AnyArray, ArrayLike, BoolArray, FloatArray, IntArray
 from counterpoise.goals.classes import Classes
 from counterpoise.goals.rows import DEFAULT, Counted, Dataset
-from counterpoise.goals.tables import Table, rows_where, table_of
-from counterpoise.goals.wording import NoRows, UnknownValue, text_of, unknown
+from counterpoise.goals.tables import Table, require_columns, rows_where, table_of
+from counterpoise.goals.wording import NoRows, UnknownValue, text_of
 from counterpoise.solvers.sums import exact_parts, exact_sum
+
+Given = TypeVar("Given")
 
 
 class Linear(Protocol):
@@ -78,14 +80,20 @@ class BoundRates:
 
     @staticmethod
     def _rows_of(predictions: Mapping[str, ArrayLike], name: str, n_samples: int) -> AnyArray:
-        if name not in predictions:
-            raise ValueError(f"predictions must cover dataset {name!r}; got {', '.join(map(repr, predictions))} only.")
-        rows = np.asarray(predictions[name])
+        rows = np.asarray(predictions_of(predictions, name))
         if rows.ndim not in {1, 2} or rows.shape[0] != n_samples:
             raise ValueError(
                 f"predictions for dataset {name!r} must have {n_samples} rows, as its table; got shape {rows.shape}."
             )
         return rows
+
+
+def predictions_of(predictions: Mapping[str, Given], name: str) -> Given:
+    """Return what was predicted for a dataset."""
+    if name not in predictions:
+        known = ", ".join(map(repr, predictions)) or "none"
+        raise ValueError(f"predictions must cover dataset {name!r}; got {known} only.")
+    return predictions[name]
 
 
 def bind_rates(rates: Sequence[Linear], views: "Views", names: Sequence[object] | None = None) -> BoundRates:
@@ -187,7 +195,7 @@ class Views:
     """Rows of the tables, found once: what they take is of the order of the result."""
 
     def __init__(self, tables: Mapping[str, Table], classes: Classes) -> None:
-        self._tables = tables
+        self.tables = tables
         self.classes = classes
         self._codes: dict[tuple[str, str], IntArray] = {}
         self._found: dict[Dataset, tuple[IntArray, FloatArray]] = {}
@@ -204,7 +212,7 @@ class Views:
     def rows(self, rows: Dataset) -> tuple[IntArray, FloatArray]:
         """Return the places of the rows that are meant, and their weights."""
         if rows not in self._found:
-            table, mask = table_of(self._tables, rows.name), self._mask(rows)
+            table, mask = self.table(rows.name), self._mask(rows)
             places = np.arange(table.n_samples) if mask is None else np.flatnonzero(mask)
             self._found[rows] = places, table.weights(places)
         return self._found[rows]
@@ -225,21 +233,16 @@ class Views:
         """Return what the rows weigh, of which there must be some."""
         total = self.total(rows)
         if not total > 0:
-            raise NoRows(f"There is no row of positive weight to take a rate of: {_described(rows)} is empty.")
+            raise none_of(rows)
         return total
 
     def heaviest(self, name: str) -> float | None:
         """Return the most that a row of a dataset's population can weigh; None where all rows weigh the same."""
-        return table_of(self._tables, name).heaviest(name)
-
-    @property
-    def tables(self) -> Mapping[str, Table]:
-        """Return the tables by name."""
-        return self._tables
+        return self.table(name).heaviest(name)
 
     def table(self, name: str) -> Table:
         """Return the table of a dataset."""
-        return table_of(self._tables, name)
+        return table_of(self.tables, name)
 
     @property
     def has_no_positive(self) -> bool:
@@ -255,16 +258,14 @@ class Views:
         try:
             return self.classes.place(of)
         except UnknownValue as error:
-            if any("of" in table.columns for table in self._tables.values()):
+            if any("of" in table.columns for table in self.tables.values()):
                 raise UnknownValue(f"{error} 'of' names a class and no column: rename the column 'of'.") from error
             raise
 
     def groups(self, rows: Dataset, columns: tuple[str, ...]) -> list[Dataset]:
         """Return the rows by the values that some columns hold, those of which there are any."""
         table, found = self.table(rows.name), self._mask(replace(rows, label=None, baseline=None))
-        for column in columns:
-            if column not in table.columns:
-                raise unknown("column", column, table.columns, where=f" in dataset {rows.name!r}")
+        require_columns(table, columns, rows.name)
         codes = np.column_stack([table.levels(column).codes for column in columns])
         codes = codes if found is None else codes[found]
         texts = [list(table.levels(column).place) for column in columns]
@@ -278,7 +279,7 @@ class Views:
         """Return the classes of all rows of a dataset, by their labels ("y") or by the baseline's predictions."""
         key = name, part
         if key not in self._codes:
-            labels = getattr(self._tables[name], part)
+            labels = getattr(self.tables[name], part)
             if labels is None:
                 raise ValueError(_missing(name, part))
             self._codes[key] = self.classes.codes(labels, f"{part} of dataset {name!r}")
@@ -316,6 +317,11 @@ def _missing(name: str, part: str) -> str:
         f"Dataset {name!r} needs the deployed model's predictions: pass {where}, or name data.baseline or "
         "data.baseline_model in the goals file."
     )
+
+
+def none_of(rows: Dataset) -> NoRows:
+    """Return the error for rows that a rate is out of, where there are none of positive weight."""
+    return NoRows(f"There is no row of positive weight to take a rate of: {_described(rows)} is empty.")
 
 
 def _described(rows: Dataset) -> str:

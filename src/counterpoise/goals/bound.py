@@ -109,7 +109,17 @@ def bind(
 
 
 def bind_objective(objective: Any, data: Any, *, classes: ArrayLike | None = None, pos_label: Any = None) -> BoundRates:
-    """Resolve an objective into a constant and signed weights on the rows of the data, with arguments as ``bind``."""
+    """Resolve an objective into a constant and signed weights on the rows of the data, with arguments as ``bind``.
+
+    Examples
+    --------
+    >>> from counterpoise.goals import Table, bind_objective
+    >>> bound = bind_objective("error_rate(train)", Table(None, y=[0, 0, 1, 1, 1]))
+    >>> bound.constants, bound.weights["train"].toarray()
+    (array([0.6]), array([[ 0.2,  0.2, -0.2, -0.2, -0.2]]))
+    >>> bound.values({"train": [0, 1, 1, 1, 0]})
+    array([0.4])
+    """
     tables = as_tables(data)
     views = Views(tables, classes_of(tables, classes=classes, pos_label=pos_label))
     return bind_rates([as_objective(objective).resolved(views)], views)
@@ -172,7 +182,10 @@ def check_asked(goals: Sequence[Goal], views: Views) -> None:
 
 
 def risk_of_each(goals: Sequence[Goal]) -> list[float]:
-    """Return the risk that each goal may take, so that all those that carry a confidence are certified together."""
+    """Return the risk that each goal may take, so that all those that carry a confidence are certified together.
+
+    By the union bound all are right but for the largest risk among those that their confidences leave.
+    """
     n_confident = sum(goal.confidence is not None for goal in goals)
     return [0.0 if goal.confidence is None else (1.0 - goal.confidence) / n_confident for goal in goals]
 

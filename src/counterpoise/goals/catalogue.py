@@ -42,7 +42,7 @@ def catalogue() -> list[Entry]:
 
 def _metrics() -> Iterator[Entry]:
     for name, metric in METRICS.items():
-        yield Entry(name, _formula(metric), _needs(metric), MEANINGS.get(name, "a metric of your own"))
+        yield Entry(name, _formula(metric), _needs(metric), MEANINGS[name])
 
 
 def _ratios() -> Iterator[Entry]:
@@ -51,8 +51,7 @@ def _ratios() -> Iterator[Entry]:
         sides = [ratio.numerator, ratio.denominator]
         written = [_short(side) for side in sides]
         needs = dict.fromkeys(word for side in sides for term in side.terms for word in _needs(term.metric).split(", "))
-        meaning = MEANINGS.get(name, "a ratio of your own")
-        yield Entry(name, " / ".join(written), ", ".join(filter(None, needs)), meaning)
+        yield Entry(name, " / ".join(written), ", ".join(filter(None, needs)), MEANINGS[name])
 
 
 def _of_classes() -> Iterator[Entry]:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from counterpoise._base.types import AnyArray, ArrayLike, BoolArray, IntArray
+from counterpoise.goals.levels import as_number
 from counterpoise.goals.wording import UnknownValue, text_of, unknown
 
 _SIGNS = {0, 1, -1}  # labels of which 1 is the positive one, even where it stands alone
@@ -91,7 +92,7 @@ def check_defer_label(deferred: Any, labels: Iterable[Any]) -> None:
 def reads_as(label: Any) -> str | float:
     """Return what a label is where it is read from a text: a number, where it is one."""
     text = text_of(label).strip()
-    number = _as_number(text)
+    number = as_number(text, "f")
     return text.casefold() if number is None else number
 
 
@@ -101,16 +102,9 @@ def place_of(labels: list[Any], of: str) -> int:
     if of in texts:
         return texts[of]
     for place, label in enumerate(labels):
-        if label is not None and not isinstance(label, (str, bytes, bool, np.bool_)) and _as_number(of) == label:
+        if label is not None and not isinstance(label, (str, bytes, bool, np.bool_)) and as_number(of, "f") == label:
             return place
     raise UnknownValue(str(unknown("class", of, texts)))
-
-
-def _as_number(text: str) -> float | None:
-    try:
-        return float(text)
-    except ValueError:
-        return None
 
 
 def _foreign(labels: AnyArray, name: str, known: list[Any]) -> ValueError:

@@ -7,7 +7,7 @@ import numpy as np
 
 from counterpoise._base.checks import as_numbers, value_range
 from counterpoise._base.types import AnyArray, ArrayLike, FloatArray
-from counterpoise.goals.binding import Linear, Views, tally_rates
+from counterpoise.goals.binding import Linear, Views, predictions_of, tally_rates
 from counterpoise.goals.classes import Classes, check_defer_label, where_deferred
 from counterpoise.goals.rows import DEFAULT, Dataset
 from counterpoise.goals.tables import Table, as_tables, classes_of, table_of
@@ -25,10 +25,7 @@ class Prepared(NamedTuple):
 
     def _count(self, rows: Dataset, place: int) -> FloatArray:
         """Return the weight of the rows that are called the class of a code."""
-        (places, weights), said = self.views.rows(rows), self.predictions.get(rows.name)
-        if said is None:
-            known = ", ".join(map(repr, self.predictions))
-            raise ValueError(f"predictions must cover dataset {rows.name!r}; got {known} only.")
+        (places, weights), said = self.views.rows(rows), predictions_of(self.predictions, rows.name)
         if said.ndim > 1:
             said = said[:, place]
         elif place == 0:
@@ -137,9 +134,7 @@ def said_by(model: Any, name: str, table: Table) -> AnyArray:
             raise ValueError(f"Dataset {name!r} has no X for the model to predict: pass X, or the predictions instead.")
         return np.asarray(ask(table.X))
     if isinstance(model, Mapping):
-        if name not in model:
-            raise ValueError(f"predictions must cover dataset {name!r}; got {', '.join(map(repr, model))} only.")
-        return np.asarray(model[name])
+        return np.asarray(predictions_of(model, name))
     if name != DEFAULT:
         raise ValueError(f"predictions must be a dict by dataset where goals speak of {name!r}; got one array.")
     return np.asarray(model)

@@ -183,6 +183,15 @@ class Ratio(Expression):
     ``numerator / denominator >= bound`` is multiplied through to ``numerator - bound * denominator >= 0``, which is
     linear (Appendix B of Goh et al. 2016). The denominator must not be negative for any predictions; binding
     checks it. Where it is zero the ratio has no value, and such a goal holds if the multiplied form does.
+
+    Examples
+    --------
+    >>> from counterpoise.goals import Table, precision
+    >>> ratio = precision("train")
+    >>> ratio.numerator, ratio.denominator
+    (<true_positives(train)>, <positive_rate(train)>)
+    >>> ratio.value([1, 1, 0, 1], Table(None, y=[1, 0, 0, 1])) == 2 / 3
+    True
     """
 
     numerator: Rate

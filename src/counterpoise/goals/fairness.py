@@ -36,17 +36,39 @@ def demographic_parity(groups: Sequence[Dataset], *, within: float = 0.05) -> li
 
 
 def equal_opportunity(groups: Sequence[Dataset], *, within: float = 0.05) -> list[Goal]:
-    """Ask that no two groups' recalls differ by more than ``within`` (Hardt et al. 2016); as ``demographic_parity``."""
+    """Ask that no two groups' recalls differ by more than ``within`` (Hardt et al. 2016); as ``demographic_parity``.
+
+    Examples
+    --------
+    >>> from counterpoise.goals import Dataset, equal_opportunity
+    >>> print(equal_opportunity(Dataset("train").by(sex=["F", "M"]))[0])
+    recall(train, sex=F) <= recall(train, sex=M) + 0.05
+    """
     return _alike(recall, groups, within)
 
 
 def equalized_odds(groups: Sequence[Dataset], *, within: float = 0.05) -> list[Goal]:
-    """Ask that no two groups' recalls and false positive rates differ by more; see ``demographic_parity``."""
+    """Ask that no two groups' recalls and false positive rates differ by more; see ``demographic_parity``.
+
+    Examples
+    --------
+    >>> from counterpoise.goals import Dataset, equalized_odds
+    >>> for goal in equalized_odds(Dataset("train").by(sex=["F", "M"]))[::2]:
+    ...     print(goal)
+    recall(train, sex=F) <= recall(train, sex=M) + 0.05
+    false_positive_rate(train, sex=F) <= false_positive_rate(train, sex=M) + 0.05
+    """
     return _alike(recall, groups, within) + _alike(false_positive_rate, groups, within)
 
 
 def eighty_percent_rule(groups: Sequence[Dataset], *, ratio: float = 0.8) -> list[Goal]:
     """Ask that every group be favoured at least ``ratio`` times as often as any other.
+
+    Parameters
+    ----------
+    groups : sequence of Dataset
+        Two or more, as ``Dataset.by`` gives them.
+    ratio : float in (0, 1], default=0.8
 
     Examples
     --------

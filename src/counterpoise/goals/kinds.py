@@ -14,10 +14,10 @@ from typing import NamedTuple
 import numpy as np
 
 from counterpoise._base.types import BoolArray, FloatArray, IntArray
-from counterpoise.goals.binding import Linear, Views
+from counterpoise.goals.binding import Linear, Views, none_of
 from counterpoise.goals.expressions import Rate, Ratio
+from counterpoise.goals.levels import as_number
 from counterpoise.goals.rows import Counted, Dataset
-from counterpoise.goals.wording import NoRows
 from counterpoise.theory.betting import WeightedSample, spread, weight_levels
 
 _OTHER = -1  # in the place of a class: any that the rates do not name
@@ -157,9 +157,13 @@ def _planned(letters: tuple[int, ...], deferred: int | None, is_asked: bool) -> 
 
 
 def kinds_of(answers: IntArray, labels: BoolArray | None, baseline: BoolArray | None) -> IntArray:
-    """Return the kind of each row, given 1 for a positive answer and 2 for none; what is not known is negative."""
+    """Return the kind of each row, given 1 for a positive answer and 2 for none; what is not known is negative.
+
+    Kinds are numbered as ``fractions`` lists them.
+    """
+    _, n_baselines, n_answers = map(len, _BINARY.letters)
     codes = answers.astype(np.int64)
-    for weight, known in ((6, labels), (3, baseline)):
+    for weight, known in ((n_baselines * n_answers, labels), (n_answers, baseline)):
         codes += 0 if known is None else weight * known
     return codes
 
@@ -202,7 +206,7 @@ class _Sums(NamedTuple):
 def _sums(rows: Dataset, kinds: Kinds, views: Views, predicted: FloatArray | None) -> _Sums:
     places, weights = views.rows(rows)
     if not places.size or not weights.max() > 0:
-        raise NoRows(f"There is no row of positive weight to take a rate of: {rows} is empty.")
+        raise none_of(rows)
     numbers = views.kept((rows, kinds.letters[:2]), lambda: _known(rows, kinds, views, places))
     n_answers = len(kinds.letters[2])
     if predicted is not None:
@@ -264,7 +268,5 @@ def _are_opposite(one: bool | None, other: bool | None, of: str | None, other_of
 
 def _may_be_same(one: str, other: str) -> bool:
     """Tell whether two texts of classes may be one number, written in two ways."""
-    try:
-        return float(one) == float(other)
-    except ValueError:
-        return False
+    number = as_number(one, "f")
+    return number is not None and number == as_number(other, "f")

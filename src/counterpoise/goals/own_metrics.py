@@ -45,8 +45,8 @@ def register_metric(define: Definition, /, *, name: str | None = None) -> Callab
     True
     >>> forget_metric("cost")
     """
-    name = define.__name__ if name is None else name
-    if not re.fullmatch(WORD, name) or name in {"with", "abs", *OWN_WORDS, *_BUILT_IN}:
+    name = getattr(define, "__name__", None) if name is None else name
+    if not isinstance(name, str) or not re.fullmatch(WORD, name) or name in {"with", "abs", *OWN_WORDS, *_BUILT_IN}:
         raise ValueError(f"The name of a metric must be a word that no metric has yet; got {name!r}.")
     found = define(Dataset())
     if isinstance(found, Ratio):
@@ -77,7 +77,18 @@ def _sides(ratio: Any) -> tuple[Rate, Rate]:
 
 
 def forget_metric(name: str) -> None:
-    """Take back what ``register_metric`` did, where it did; goals made of the metric keep it."""
+    """Take back what ``register_metric`` did, where it did; goals made of the metric keep it.
+
+    Examples
+    --------
+    >>> from counterpoise.goals import false_positives, forget_metric, parse_goal, register_metric
+    >>> alarms = register_metric(false_positives, name="alarms")
+    >>> forget_metric("alarms")
+    >>> parse_goal("alarms(train) <= 0.1")
+    Traceback (most recent call last):
+    ...
+    counterpoise.goals.UnknownName: Unknown metric 'alarms'. ...
+    """
     if name in own_metrics():
         TABLED.remove(name)
         METRICS.pop(name, None)

@@ -31,7 +31,7 @@ from typing import NamedTuple
 import numpy as np
 
 from counterpoise._base.types import FloatArray
-from counterpoise.goals.binding import Views
+from counterpoise.goals.binding import Views, asked_by
 from counterpoise.goals.expressions import Rate, Ratio
 from counterpoise.goals.goal import Goal
 from counterpoise.goals.kinds import Part, are_disjoint, parts_of
@@ -143,10 +143,8 @@ def standing(goal: Goal, views: Views, predictions: Mapping[str, FloatArray] | N
         rates = [goal.left.numerator, goal.left.denominator]
     else:
         rates = [goal.left - Rate(0.0, goal.right.terms), Rate(1.0)]
-    try:
+    with asked_by(goal):
         parts = tuple(parts_of(rates, views, predictions))
-    except ValueError as error:
-        raise type(error)(f"{error} This is asked by {goal}.") from error
     return Standing((rates[0].constant, rates[1].constant), parts, isinstance(goal.left, Ratio))
 
 

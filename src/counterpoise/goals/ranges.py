@@ -9,11 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from counterpoise._base.types import AnyArray, BoolArray
-from counterpoise.goals.wording import NUMBER, without_quotes, written_name, written_number, written_value
+from counterpoise.goals.wording import NUMBER, QUOTED, WORD, without_quotes, written_name, written_number, written_value
 
 _SIGNS = "<=|>=|<|>"
-_QUOTED = r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\""
-_COLUMN = rf"(?P<column>{_QUOTED}|[^\W\d]\w*)"
+_COLUMN = rf"(?P<column>{QUOTED}|{WORD})"
 _TEXT = re.compile(
     rf"\s*(?:(?P<first>-?{NUMBER})\s*(?P<sign>{_SIGNS})\s*)?{_COLUMN}(?:\s*(?P<then>{_SIGNS})\s*(?P<last>-?{NUMBER}))?\s*"
 )

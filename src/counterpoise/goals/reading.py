@@ -76,6 +76,16 @@ def asked_goals(goals: Any, *, trains: bool = False, defers: bool = True) -> tup
     """Return goals that models are to be chosen or trained for, after checking their bounds: see ``check_reach``.
 
     Where rows cannot be deferred, goals on those are refused.
+
+    Examples
+    --------
+    >>> from counterpoise.goals import asked_goals
+    >>> asked_goals("recall(train) >= 0.9")
+    (<Goal recall(train) >= 0.9>,)
+    >>> asked_goals("recall(train) >= -0.5")
+    Traceback (most recent call last):
+    ...
+    ValueError: The goal recall(train) >= -0.5 asks for nothing: it is about what is from 0 to 1. ...
     """
     found = as_goals(goals)
     check_reach(found, trains=trains)
@@ -116,7 +126,14 @@ def terms_of(asked: Any) -> Iterator[Term]:
 
 
 def as_objective(objective: Any) -> Rate:
-    """Return what an estimator shall minimize, given a rate or its text; ratios are refused."""
+    """Return what an estimator shall minimize, given a rate or its text; ratios are refused.
+
+    Examples
+    --------
+    >>> from counterpoise.goals import as_objective
+    >>> as_objective("error_rate(train) + 2 * false_positive_rate(mail)")
+    <error_rate(train) + 2 * false_positive_rate(mail)>
+    """
     if isinstance(objective, str):
         return parse_rate(objective)
     if isinstance(objective, Ratio):

@@ -239,20 +239,25 @@ class Table:
 
 def rows_where(table: Table, rows: Dataset) -> BoolArray | None:
     """Return the rows of the table that meet the conditions on columns, or None where there are none to meet."""
-    where = f" in dataset {rows.name!r}"
-    for column in [*(column for column, _ in rows.conditions), *(one.column for one in rows.ranges)]:
-        if column not in table.columns:
-            raise unknown("column", column, table.columns, where=where + _columns_hint(table))
-    matched = [_with_value(table, column, text, where) for column, text in rows.conditions]
+    asked = [column for column, _ in rows.conditions] + [one.column for one in rows.ranges]
+    require_columns(table, asked, rows.name)
+    matched = [_with_value(table, column, text, rows.name) for column, text in rows.conditions]
     matched += [table.within(one) for one in rows.ranges]
     return reduce(np.logical_and, matched) if matched else None
 
 
-def _with_value(table: Table, column: str, text: str, where: str) -> BoolArray:
+def require_columns(table: Table, columns: Iterable[str], dataset: str) -> None:
+    """Refuse columns that the table of a dataset does not have."""
+    for column in columns:
+        if column not in table.columns:
+            raise unknown("column", column, table.columns, where=f" in dataset {dataset!r}{_columns_hint(table)}")
+
+
+def _with_value(table: Table, column: str, text: str, dataset: str) -> BoolArray:
     matched = table.matches(column, text)
     if not matched.any():
-        known = table.levels(column).place
-        raise UnknownValue(str(unknown("value", text, known, where=f" of column {column!r}{where}")))
+        known, where = table.levels(column).place, f" of column {column!r} in dataset {dataset!r}"
+        raise UnknownValue(str(unknown("value", text, known, where=where)))
     return matched
 
 

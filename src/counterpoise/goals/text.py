@@ -26,10 +26,10 @@ from counterpoise.goals.phrases import FORMS
 from counterpoise.goals.ranges import MIRRORED, between
 from counterpoise.goals.rows import RESTRICTIONS, Dataset
 from counterpoise.goals.terms import MACRO
-from counterpoise.goals.wording import NUMBER, WORD, UnknownName, unknown, without_quotes
+from counterpoise.goals.wording import NUMBER, QUOTED, WORD, UnknownName, unknown, without_quotes
 
 _TOKEN = re.compile(
-    rf"(?P<number>{NUMBER})|(?P<word>{WORD})|(?P<quoted>'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\")|(?P<sign><=|>=|->|[-+*/().,=<>{{}}:])"
+    rf"(?P<number>{NUMBER})|(?P<word>{WORD})|(?P<quoted>{QUOTED})|(?P<sign><=|>=|->|[-+*/().,=<>{{}}:])"
 )
 _LONG = 100_000  # characters; the longest goals, on a thousand groups, have half of them
 _SHOWN = 100  # characters of the text on either side of what is wrong in it

@@ -11,6 +11,7 @@ from counterpoise._base.words import did_you_mean
 
 NUMBER = r"(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?"
 WORD = r"[^\W\d]\w*"
+QUOTED = r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\""  # a quote inside is doubled
 _PLAIN_NAME = re.compile(WORD)
 _PLAIN_VALUE = re.compile(rf"{WORD}|-?{NUMBER}")
 _SHOWN = 10  # known words listed in a message
