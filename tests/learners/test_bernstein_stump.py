@@ -209,3 +209,9 @@ def test_a_least_error_stump_says_what_it_cannot_do():
         LeastErrorStump().fit([[1.0], [2.0], [3.0]], [0, 1, 2])
     with pytest.raises(ValueError, match="min_samples_leaf must be 1"):
         LeastErrorStump(min_samples_leaf=2).fit([[1.0], [2.0], [3.0]], [0, 1, 1])
+    stump, codes = LeastErrorStump(), np.array([0, 0, 1])
+    binned = stump.prepare([[1.0], [2.0], [3.0]])
+    with pytest.raises(ValueError, match="weights must have at least one entry above zero"):
+        stump.fit_codes(binned, codes, LABELS, np.zeros(3))
+    for size in (1e-308, 1e308):  # whose sums, or what is divided by them, are no numbers
+        np.testing.assert_array_equal(stump.fit_codes(binned, codes, LABELS, np.full(3, size)), codes)

@@ -9,7 +9,18 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from counterpoise.metrics import cvar_loss
-from counterpoise.theory.risks import KL, ChiSquare, CVaR, EmpiricalLikelihood, Mean, MeanVariance, Risk, ball_risk
+from counterpoise.theory.risks import (
+    KL,
+    ChiSquare,
+    CVaR,
+    EmpiricalLikelihood,
+    Mean,
+    MeanVariance,
+    Risk,
+    RiskRows,
+    WorstGroup,
+    ball_risk,
+)
 
 WORST = [Mean(), CVaR(0.3), EmpiricalLikelihood(0.1), KL(0.1), ChiSquare(0.1)]
 ALL = [*WORST, MeanVariance(0.4)]
@@ -115,6 +126,16 @@ def test_mean_variance_weights_are_the_slopes_of_the_cost_by_the_margins(losses,
     np.testing.assert_allclose(risk.margin_weights(losses), np.array(slopes) / np.sum(slopes), atol=1e-6)
 
 
+def bound_group(n_samples):
+    """Return the risk of the worst of two groups, the last row being alone in one."""
+    codes = np.append(np.zeros(n_samples - 1, dtype=int), 1)
+    return WorstGroup(["sex"]).bind(RiskRows(n_samples, 1, lambda _columns: codes))
+
+
+def test_columns_may_be_listed_in_any_way():
+    assert {WorstGroup(["sex", "race"]), WorstGroup(("sex", "race"))} == {WorstGroup(("sex", "race"))}
+
+
 @pytest.mark.parametrize(
     ("call", "error", "text"),
     [
@@ -127,6 +148,8 @@ def test_mean_variance_weights_are_the_slopes_of_the_cost_by_the_margins(losses,
         (lambda: ball_risk(["kl"], 1.0), ValueError, r"divergence must be one of.*got \['kl'\]"),
         (lambda: MeanVariance(0.5).step_cost([1.0, 2.0], [1], 0.1), ValueError, r"wrong must have shape \(2,\)"),
         (lambda: Mean().value([]), ValueError, "losses must hold at least one sample"),
+        (lambda: bound_group(3).value([0.0, 1.0, math.nan]), ValueError, "losses must be finite everywhere; found NaN"),
+        (lambda: WorstGroup([1]), ValueError, r"columns must be the name of a column.*got \[1\]"),
     ],
 )
 def test_bad_input_gets_one_clear_sentence(call, error, text):

@@ -194,6 +194,13 @@ def check_losses(losses: ArrayLike, *, ndim: int | None = 2) -> AnyArray:
     return array
 
 
+def check_loss_vector(losses: ArrayLike) -> FloatArray:
+    """Return the finite loss of each sample as a float, not copied where it is one."""
+    vector = np.asarray(check_losses(losses, ndim=1), dtype=np.float64)
+    finite_range(vector, "losses")
+    return vector
+
+
 def check_sample_weight(sample_weight: ArrayLike | None, n_samples: int) -> FloatArray | None:
     """Return the sample weights as floats, or None where all samples weigh the same."""
     if sample_weight is None:

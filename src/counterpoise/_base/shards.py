@@ -22,7 +22,7 @@ Result = TypeVar("Result")
 
 
 class Shard(dict[str, Any]):
-    """Some of the rows, as named things, and which shard of how many it is."""
+    """Some of the rows, as named things, and the number of the shard."""
 
     def __init__(self, number: int, kept: dict[str, Any]) -> None:
         super().__init__(kept)

@@ -36,7 +36,6 @@ _given_ints = types.Array(int64, 1, "C", readonly=True)
 _given_flags = types.Array(uint8, 1, "C", readonly=True)
 _given_floats = types.Array(float64, 1, "C", readonly=True)
 _bytes = uint8[::1]
-_floats = float64[::1]
 _floats2 = float64[:, ::1]
 _ints2 = int64[:, ::1]
 _sums = types.UniTuple(float64, 5)

@@ -80,8 +80,8 @@ class Least(NamedTuple):
 def grow(
     binned: BinnedFeatures, codes: AnyArray, n_classes: int, weights: FloatArray, limits: Limits
 ) -> tuple[Tree, AnyArray]:
-    """Return the tree, and the code that it predicts for each row; some weight must be above zero."""
-    target = Target(binned, codes.astype(np.uint16), whole_masses(_of_sane_size(weights)))
+    """Return the tree, and the code that it predicts for each row."""
+    target = Target(binned, codes.astype(np.uint16), whole_masses(of_sane_size(weights)))
     if binned.bins.size <= _SMALL:
         return _grow_whole(target, n_classes, limits)
     with LocalShards([partial(dict, {TARGET: target})]) as shards:
@@ -120,10 +120,12 @@ def _grow_whole(target: Target, n_classes: int, limits: Limits) -> tuple[Tree, A
     return Tree(*fields), predicted
 
 
-def _of_sane_size(weights: FloatArray) -> FloatArray:
-    """Return weights whose sum is neither too large nor too small for a unit; not copied where it is so already."""
+def of_sane_size(weights: FloatArray) -> FloatArray:
+    """Return weights whose sum is neither too large nor too small to divide by; not copied where it is so already."""
     weights = np.ascontiguousarray(weights, dtype=np.float64)
     largest = float(weights.max())
+    if not largest > 0:
+        raise ValueError("weights must have at least one entry above zero; got zeros only.")
     return weights if _SANE[0] < largest < _SANE[1] else weights / largest
 
 

@@ -36,7 +36,6 @@ Factory = Callable[[Any, int], Any]
 _TABLE_DRAWS = 1 << 20  # rows drawn at once: a table of 8 MiB
 _QUEUED_STEPS = 16  # between two looks at how far the device is: enough that it never waits for the host
 _WARM_STEPS = 3  # before a capture, so that cuDNN has chosen its kernels and all buffers exist
-_MATRIX = 2  # dimensions
 _TRIAL_ROWS = 2  # rows whose output tells whether a network fits
 
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from counterpoise._base.types import AnyArray, ByteArray, FloatArray
 from counterpoise.learners import _bernstein_kernels
+from counterpoise.learners._growing import of_sane_size
 from counterpoise.learners._threads import Workers
 from counterpoise.learners._tree import Nodes, Tree
 from counterpoise.learners.binning import BinnedFeatures
@@ -176,8 +177,8 @@ class LeastErrorStump(Stump):
             raise ValueError(
                 f"min_samples_leaf must be 1 for LeastErrorStump; got {self.min_samples_leaf!r}. Use Stump."
             )
-        own = np.full(len(prepared), 1.0 / len(prepared))  # plays no part at penalty 0
-        return BernsteinStumps(prepared, codes, own, penalty=0.0).fit(self, weights / weights.sum(), classes)
+        own, sane = np.full(len(prepared), 1.0 / len(prepared)), of_sane_size(weights)  # own: of no matter at penalty 0
+        return BernsteinStumps(prepared, codes, own, penalty=0.0).fit(self, sane / sane.sum(), classes)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -32,6 +32,12 @@ class Perceptron:
     ----------
     hidden : tuple of int, default=(64, 64)
         The widths of the hidden layers.
+
+    Examples
+    --------
+    >>> from counterpoise.learners import NetworkLearner, networks
+    >>> NetworkLearner(networks.Perceptron(hidden=(32,)))
+    NetworkLearner(module=Perceptron(hidden=(32,)))
     """
 
     hidden: tuple[int, ...] = (64, 64)
@@ -57,6 +63,12 @@ class WideResNet:
         The number of layers: 6 n + 4 for n blocks in each of three groups.
     width : int, default=1
         How many times 16, 32 and 64 channels the three groups have.
+
+    Examples
+    --------
+    >>> from counterpoise.learners import networks
+    >>> networks.WideResNet(depth=16) == networks.WideResNet(depth=16, width=1)
+    True
     """
 
     depth: int = 28
@@ -81,6 +93,12 @@ class ResNet18:
     ----------
     width : int, default=64
         Channels of the first of its four stages; each has twice those of the one before.
+
+    Examples
+    --------
+    >>> from counterpoise.learners import networks
+    >>> networks.ResNet18(width=32)
+    ResNet18(width=32)
     """
 
     width: int = 64

@@ -129,8 +129,6 @@ class HistogramTree(CodeLearner):
         """
         if len(classes) > _MOST_CLASSES:
             raise ValueError(f"A tree holds at most {_MOST_CLASSES} classes; got {len(classes)}. Is y a real number?")
-        if not weights.max() > 0:
-            raise ValueError("weights must have at least one entry above zero; got zeros only.")
         self.tree_: Tree
         self.tree_, predicted = grow(prepared, codes, len(classes), weights, self._limits())
         self._learned(classes, prepared.n_features, prepared.feature_names)

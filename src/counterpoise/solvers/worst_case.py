@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from counterpoise._base.checks import check_choice, check_losses, check_number, check_sample_weight, finite_range
+from counterpoise._base.checks import check_choice, check_loss_vector, check_number, check_sample_weight
 from counterpoise._base.types import AnyArray, ArrayLike, BoolArray, FloatArray
 from counterpoise.solvers import _ball_kernels
 from counterpoise.solvers.simplex import worst_weights
@@ -87,10 +87,9 @@ def worst_case_weights(
     [0.0, 0.333, 0.667]
     """
     check_choice(divergence, "divergence", DIVERGENCES)
-    checked = check_losses(losses, ndim=1)
-    mass = check_sample_weight(sample_weight, checked.size)
-    finite_range(checked, "losses")  # whose difference may be infinite: see ``ball_around``
-    return ball_around(checked, mass).worst(check_radius(radius), divergence).weights
+    vector = check_loss_vector(losses)  # differences may be infinite: see ``ball_around``
+    mass = check_sample_weight(sample_weight, vector.size)
+    return ball_around(vector, mass).worst(check_radius(radius), divergence).weights
 
 
 def check_radius(radius: Any) -> float:

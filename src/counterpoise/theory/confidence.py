@@ -25,8 +25,7 @@ from counterpoise.theory.betting import few_cells, upper_weighted_mean
 
 __all__ = ["Bounds", "binomial_bounds", "rows_needed", "weighted_mean_bounds"]
 
-_HALVINGS = 60  # of an interval: its end is then known to the last digit
-_PAIR_HALVINGS = 16  # the same for the margin of a sum of two shares, to four digits
+_HALVINGS = 16  # of the interval in which the end of a sum of two shares lies: its margin is then known to four digits
 _GUARD = 0.05  # part of the risk for the interval in which one of two shares is looked for
 _CELLS, _CHUNKS = 32, 160  # of that interval, and of the counts it makes likely: more cost more and give little
 _NEVER = 5.0  # square roots of the number of trials, by which a count differs with probability 2e-22 (Hoeffding)
@@ -148,7 +147,7 @@ def weighted_mean_bounds(
     >>> round(low, 3), round(high, 3)
     (0.489, 0.682)
     """
-    n_samples = np.size(values)
+    n_samples, risk = np.size(values), 1.0 - check_confidence(confidence)
     if n_samples == 0:
         raise ValueError("values must hold at least one row; got none.")
     points = check_vector(values, "values", n_samples, "one for each row")
@@ -157,7 +156,6 @@ def weighted_mean_bounds(
     if span[0] == span[1]:
         return Bounds(*span)
     sample = few_cells(points, _weights(sample_weight, n_samples, largest_weight), span)
-    risk = 1.0 - check_confidence(confidence)
     return Bounds(-upper_weighted_mean(sample.negated(), risk), upper_weighted_mean(sample, risk))
 
 
@@ -259,7 +257,7 @@ def upper_sum_of_two(one: Step, other: Step, risk: float) -> float:
     low, high = pair.seen, sum(step.factor * upper_share(step.hits, step.trials, risk / 2) for step in (one, other))
     while high < most and not is_rejected(high):  # rare: two separate bounds are nearly always farther out
         low, high = high, min(2.0 * high - pair.seen, most)
-    for _ in range(_PAIR_HALVINGS):
+    for _ in range(_HALVINGS):
         middle = (low + high) / 2
         low, high = (low, middle) if is_rejected(middle) else (middle, high)
     return high

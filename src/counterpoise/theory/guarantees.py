@@ -9,16 +9,13 @@ variance of a sample; Goh et al. 2016 bound the rates of a constrained classifie
 
 import math
 
-import numpy as np
-
 from counterpoise._base.checks import (
     check_alpha,
     check_confidence,
     check_count,
-    check_losses,
+    check_loss_vector,
     check_number,
     check_positive,
-    value_range,
 )
 from counterpoise._base.types import ArrayLike
 
@@ -272,8 +269,8 @@ def empirical_bernstein_bound(losses: ArrayLike, *, delta: float, complexity: fl
     >>> round(empirical_bernstein_bound(losses, delta=0.05, complexity=100), 4)
     0.4622
     """
-    vector = np.asarray(check_losses(losses, ndim=1), dtype=np.float64)
-    low, high = value_range(vector, "losses")
+    vector = check_loss_vector(losses)
+    low, high = float(vector.min()), float(vector.max())
     if low < 0 or high > 1:
         raise ValueError(f"losses must lie in [0, 1] for this bound; got some from {low!r} to {high!r}. Scale them.")
     n = vector.size

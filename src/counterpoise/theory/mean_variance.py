@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from counterpoise._base.checks import check_losses, check_penalty, check_sample_weight, check_vector, value_range
+from counterpoise._base.checks import check_loss_vector, check_penalty, check_sample_weight, check_vector
 from counterpoise._base.types import ArrayLike, BoolArray, FloatArray
 from counterpoise.theory.risk_base import Risk
 
@@ -45,7 +45,7 @@ class MeanVariance(Risk):
     def subgradient(self, losses: ArrayLike, sample_weight: ArrayLike | None = None) -> FloatArray:
         """Return ``2 q_i (mean + penalty (loss_i - mean))`` for the samples' own weights q."""
         vector, base = _checked(losses, sample_weight)
-        mean = float(base @ np.where(base > 0, vector, 0.0))
+        mean = float(base @ vector)
         return np.asarray(2.0 * base * (mean + self.penalty * (vector - mean)))
 
     def margin_weights(self, losses: ArrayLike, sample_weight: ArrayLike | None = None) -> FloatArray:
@@ -94,10 +94,10 @@ def _flags(wrong: ArrayLike, n_samples: int) -> BoolArray:
 
 def _checked(losses: ArrayLike, sample_weight: ArrayLike | None) -> tuple[FloatArray, FloatArray]:
     """Return the losses, and the samples' own weights on the simplex."""
-    n_samples = check_losses(losses, ndim=1).size
-    vector = check_vector(losses, "losses", n_samples, "one for each sample")
-    if value_range(vector, "losses")[0] < 0:
-        raise ValueError(f"losses must not be negative, as exponential losses are not; got {float(vector.min())!r}.")
+    vector = check_loss_vector(losses)
+    least, n_samples = float(vector.min()), vector.size
+    if least < 0:
+        raise ValueError(f"losses must not be negative, as exponential losses are not; got {least!r}.")
     mass = check_sample_weight(sample_weight, n_samples)
     return vector, np.full(n_samples, 1.0 / n_samples) if mass is None else mass / mass.sum()
 

@@ -16,7 +16,7 @@ value is ``subgradient @ losses``: an upper bound on the mean loss under every d
 """
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import ClassVar
 
 import numpy as np
@@ -26,7 +26,7 @@ from counterpoise._base.checks import (
     check_alpha,
     check_choice,
     check_confidence,
-    check_losses,
+    check_loss_vector,
     check_positive,
     check_sample_weight,
 )
@@ -137,6 +137,8 @@ class WorstGroup(WorstCase):
     def __post_init__(self) -> None:
         if not isinstance(self.columns, (str, tuple, list)) or not all(isinstance(name, str) for name in self.columns):
             raise ValueError(f"columns must be the name of a column, or a tuple of names; got {self.columns!r}.")
+        if not isinstance(self.columns, str):
+            object.__setattr__(self, "columns", tuple(self.columns))  # a list would not be equal to it, nor hashed
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -164,7 +166,7 @@ class WorstOfGroups(WorstCase):
 
     def subgradient(self, losses: ArrayLike, sample_weight: ArrayLike | None = None) -> FloatArray:
         """Return the own weights of the samples of the worst group, the first of equals, scaled to sum to 1."""
-        vector = np.asarray(check_losses(losses, ndim=1), dtype=np.float64)
+        vector = check_loss_vector(losses)
         mass = check_sample_weight(sample_weight, vector.size)
         mass = np.ones(vector.size) if mass is None else mass
         largest = float(np.abs(vector).max()) or 1.0  # by which losses are divided: their sum may be above all floats
@@ -213,9 +215,8 @@ class _Ball(WorstCase):
         return worst_case_weights(losses, self.radius, divergence=self.divergence, sample_weight=sample_weight)
 
     def __repr__(self) -> str:
-        others = {"confidence": 0.9, "degrees_of_freedom": None}
-        extra = [f"{name}={getattr(self, name)!r}" for name, usual in others.items() if getattr(self, name) != usual]
-        return f"{type(self).__name__}({', '.join([f'radius={self.radius!r}', *extra])})"
+        told = [(one.name, getattr(self, one.name)) for one in fields(self) if getattr(self, one.name) != one.default]
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in told)})"
 
 
 @dataclass(frozen=True, repr=False)
