@@ -35,7 +35,6 @@ _EDGE = 1e-9  # gap to which the edge of what is possible is found
 _MOST_CUTS = 60  # that are kept for other settings
 _MOST_COARSE, _MOST_FINE = 250, 700  # cuts of a grid, from which it begins anew
 _MOST_RULES = 60  # that a search begins with
-_MAX_ITER = 2000
 
 
 def _is_moved_by(rows: GoalRows, place: int) -> bool:
@@ -127,7 +126,7 @@ class ModelProgram:
         goals, n_models = selection.goals, self._oracle.n_models
         limits = (np.empty((0, n_models)), np.empty(0), None) if goals is None else tuple(goals.as_limits().values())
         self._oracle.alpha = alpha
-        bundle = LevelBundle(self._oracle, CuttingPlanes(Simplex(n_models), *limits), Limits(tol, _MAX_ITER))
+        bundle = LevelBundle(self._oracle, CuttingPlanes(Simplex(n_models), *limits), Limits(tol))
         older = [pair for pair in self._cuts if pair[0] >= alpha]
         bundle.carry([cut for _, cut in older])
         found = bundle.solve(self._start)
