@@ -70,7 +70,6 @@ def maximize_concave(
     tol: float = 1e-4,
     start: ArrayLike | None = None,
     cuts: tuple[FloatArray, FloatArray] | None = None,
-    stop_above: float = np.inf,
     chooser: str = "auto",
     max_iter: int = _MAX_ITER,
 ) -> MultiplierSolution:
@@ -90,8 +89,6 @@ def maximize_concave(
         Where to ask first; by default at zero.
     cuts : pair of arrays of shape (n_cuts,) and (n_cuts, n_multipliers), optional
         Offsets and slopes of linear functions ``offset + slope @ multipliers`` that are known to be nowhere below F.
-    stop_above : float, optional
-        Stop also when ``lower`` is at least this.
     chooser : {"auto", "center-of-mass", "level", "maximum"}, default="auto"
         How the next point is chosen; "auto" is "center-of-mass" for one multiplier and "level" for more.
     max_iter : int, default=1000
@@ -133,8 +130,7 @@ def maximize_concave(
         model.add(point, answer)
         n_misses += answer.upper - answer.lower > (1 + _ROUNDING) * accuracy
         top = model.planes.minimize()
-        is_enough = -top.lower - model.lower <= tol or model.lower >= stop_above
-        if is_enough or len(model.points) >= limit or n_misses >= _MAX_MISSES:
+        if -top.lower - model.lower <= tol or len(model.points) >= limit or n_misses >= _MAX_MISSES:
             return model.solution(top)
         point, level = _CHOOSERS[chooser](model, top)
         accuracy = max((level - model.lower) / 2, tol / 4)

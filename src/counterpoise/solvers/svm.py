@@ -46,8 +46,6 @@ def solve_svm(
     fit_bias: bool = True,
     tol: float = 1e-4,
     start: SVMSolution | None = None,
-    stop_above: float = np.inf,
-    stop_below: float = -np.inf,
     max_iter: int | None = None,
     method: str = "auto",
 ) -> SVMSolution:
@@ -72,8 +70,6 @@ def solve_svm(
     start : SVMSolution, optional
         An earlier solution on the same rows, with whatever weights and regularization; its duals are clipped into the
         new intervals.
-    stop_above, stop_below : float, optional
-        Stop also when ``lower`` is at least ``stop_above``, or ``value`` at most ``stop_below``.
     max_iter : int, optional
         Stop after so many Newton steps or sweeps, whatever the gap; by default after 1000 or 5000 of them.
     method : {"auto", "newton", "ascent"}, default="auto"
@@ -102,7 +98,7 @@ def solve_svm(
     by_ascent = method == "ascent" or (method == "auto" and n_columns >= _WIDE)
     most = _MAX_SWEEPS if by_ascent else _MAX_STEPS
     limit = most if max_iter is None else check_count(max_iter, "max_iter")
-    bounds = _bounds_at_zero(problem, n_columns, Bounds(check_positive(tol, "tol"), stop_above, stop_below))
+    bounds = _bounds_at_zero(problem, n_columns, Bounds(check_positive(tol, "tol")))
     rows = linear_rows(matrix, index)
     duals, bias = _first_duals(problem, index, start)
     if bounds.done:
@@ -124,8 +120,6 @@ def solve_kernel_svm(
     fit_bias: bool = True,
     tol: float = 1e-4,
     start: SVMSolution | None = None,
-    stop_above: float = np.inf,
-    stop_below: float = -np.inf,
     max_iter: int = _MAX_SWEEPS,
 ) -> SVMSolution:
     """Solve the same problem in the feature space of a kernel, by dual coordinate ascent on its Gram matrix.
@@ -135,7 +129,7 @@ def solve_kernel_svm(
     gram : array of shape (n_rows, n_rows) or Gram
         The kernel of all pairs of rows: symmetric and positive semidefinite, but for rounding, for which ``lower``
         allows. Where several problems are solved on the same rows, ``svm_gram.check_gram`` checks that once for all.
-    up, down, regularization, fit_bias, tol, start, stop_above, stop_below
+    up, down, regularization, fit_bias, tol, start
         As for ``solve_svm``.
     max_iter : int, default=5000
         Stop after so many sweeps, whatever the gap.
@@ -157,7 +151,7 @@ def solve_kernel_svm(
     index, problem = _problem(up, down, n_rows, regularization, fit_bias)
     _check_start(start, n_rows, n_rows)
     limit = check_count(max_iter, "max_iter")
-    bounds = _bounds_at_zero(problem, n_rows, Bounds(check_positive(tol, "tol"), stop_above, stop_below))
+    bounds = _bounds_at_zero(problem, n_rows, Bounds(check_positive(tol, "tol")))
     rows = GramRows(checked, index)
     duals, bias = _first_duals(problem, index, start)
     n_iter = 0 if bounds.done else maximize_by_ascent(rows, problem, bounds, duals, bias, limit)

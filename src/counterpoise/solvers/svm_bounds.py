@@ -84,8 +84,6 @@ class Bounds:
     """The best vectors so far from both sides, and when they are good enough."""
 
     tol: float
-    stop_above: float
-    stop_below: float
     value: float = np.inf
     lower: float = -np.inf
     coefficients: FloatArray = field(default_factory=lambda: np.empty(0))
@@ -110,5 +108,4 @@ class Bounds:
     @property
     def done(self) -> bool:
         """Tell whether the bounds are what was asked for."""
-        close = self.gap <= max(self.tol, _ROUNDING * self.value)
-        return close or self.lower >= self.stop_above or self.value <= self.stop_below
+        return self.gap <= max(self.tol, _ROUNDING * self.value)

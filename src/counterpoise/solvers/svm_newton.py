@@ -57,7 +57,7 @@ def starting_point(rows: LinearRows, problem: Problem) -> Point:
     total = problem.up + problem.down
     scale = total.sum() / total[chosen].sum()
     part = Problem(problem.up[chosen] * scale, problem.down[chosen] * scale, problem.regularization, problem.fit_bias)
-    bounds = Bounds(tol=_COARSE * float(total.sum()), stop_above=np.inf, stop_below=-np.inf)
+    bounds = Bounds(tol=_COARSE * float(total.sum()))
     sample = LinearRows(rows.matrix, rows.n_columns, rows.index[chosen])
     minimize_by_newton(sample, part, bounds, Point(zeros, 0.0, np.zeros(_SAMPLE), _COLD), _COARSE_STEPS)
     point = Point(bounds.coefficients, bounds.bias, np.zeros(n_rows), _SHARPEST)
