@@ -208,6 +208,7 @@ class BoostedMixture(ResumingBooster, RandomizedClassifier):
             Table(None, rows.codes, sample_weight=rows.weights).heaviest(TRAIN)
 
     def _start(self, train: Rows, held_out: Rows | None, saved: Checkpoint | None) -> None:
+        self._forget_choice()
         self._history = History(train.weights, planned_rounds(self))
         self._train, self._held_out = train, held_out
         self._best = Best(np.inf, 0)
@@ -235,7 +236,7 @@ class BoostedMixture(ResumingBooster, RandomizedClassifier):
         return None if asked is None else min(int(asked), train.codes.size)
 
     def _mix(self) -> Self:
-        self.__dict__.pop("mixture_", None)  # of an earlier fit
+        self._forget_choice()
         self.estimators_ = list(self._history.models)
         self.weighted_losses_ = np.array(self._history.weighted_losses)
         goals = as_goals(self.goals)

@@ -156,8 +156,6 @@ class InsideGoals(BoostedMixture, RuleClassifier):
         return self._has_rules
 
     def _choose(self, aim: Aim) -> None:
-        for name in ("_scored", "_members", "rules_", "groups_"):  # of an earlier choice
-            self.__dict__.pop(name, None)
         try:
             if self._can_mix_rules():
                 self._settle(self._scores_of_rounds(), aim)
@@ -233,7 +231,7 @@ class InsideGoals(BoostedMixture, RuleClassifier):
 
     def _closest(self, error: InfeasibleGoals, aim: Aim) -> Self:
         """Return the classifier that meets the nearest of the bounds that are offered, with the goals as they were."""
-        self.__dict__.pop("_members", None)  # of a choice that failed
+        self._forget_choice()  # that failed
         if not error.ways_out:
             evidence, other = self._evidence_of_rounds(), copy.copy(self)
             selection = select(evidence, aim)

@@ -209,6 +209,7 @@ class DaskGoalClassifier(OverDask, GoalClassifier):  # type: ignore[misc]  # oth
         rows = rows.seen_by(models)
         with shards_of(rows, client, n_shards, only) as shards:
             found = prepare(shards)
+            self._forget_choice()
             self.classes_, self.estimators_ = found.cells.known.classes, models
             self.names_ = [name for name, _ in named_models(self._listed())]
             positive = find_positive(self.classes_, self.pos_label)

@@ -86,6 +86,7 @@ def fit_over(model: Any, shards: Shards) -> Any:
     model.classes_, model.n_features_in_ = known.classes, known.n_features
     if known.names is not None:
         model.feature_names_in_ = known.names
+    model._forget_choice()  # noqa: SLF001 - ours
     n_rounds = planned_rounds(model)
     history = ShardHistory(shards, rows.cells, n_rounds)
     learner = default_tree(known.n_rows, _DEPTH) if model.estimator is None else base_learner(model.estimator)
@@ -130,6 +131,7 @@ def _named(model: Any) -> list[tuple[str, Any]]:
 def take_models(model: Any, positive: Positive) -> list[Any]:
     """Let fitted models decide by their scores, and return them by name."""
     named = _named(model)
+    model._forget_choice()  # noqa: SLF001 - ours
     model.names_, model.estimators_ = [name for name, _ in named], [one for _, one in named]
     model._members = [any_scorer(title, one, positive) for title, one in titled_models(named).items()]  # noqa: SLF001 - ours
     if isinstance(model, GoalClassifier):
@@ -220,8 +222,9 @@ def mix_over(model: Any, shards: Shards) -> Any:
     check(model)
     named = named_models(model.estimators)
     rows = prepare(shards)
+    model._forget_choice()  # noqa: SLF001 - ours
     model.names_, model.estimators_ = [name for name, _ in named], [one for _, one in named]
-    model._scored, model.classes_ = None, rows.cells.known.classes  # noqa: SLF001 - ours
+    model.classes_ = rows.cells.known.classes
     _, model._members = model._members_of(named, model.classes_)  # noqa: SLF001 - ours
     return decide_over(model, rows)
 

@@ -18,7 +18,6 @@ from counterpoise._base.checks import check_sample_weight
 from counterpoise._base.types import AnyArray, ArrayLike, FloatArray
 from counterpoise.goals import Table
 from counterpoise.mixtures.answers import TRAIN, Answers, Positive
-from counterpoise.mixtures.choosing import Aim
 from counterpoise.mixtures.class_scores.probabilities import any_scorer
 from counterpoise.mixtures.draws import Draws, check_key, generator_of, make_key
 from counterpoise.mixtures.folds import Training, splits_of, texts_in, unheard, who_decides
@@ -226,7 +225,7 @@ class GoalClassifier(ClassRuleClassifier):
         held_out = Given(X_val, y_val, sensitive_features_val, baseline_val, sample_weight_val, largest_weight)
         self._check_held_out(given, held_out)
         titled, positive = self._models_and_classes(labels)
-        self._forget_mixture()
+        self._forget_choice()
         self.classes_ = positive.classes
         drawn, self._generator = make_key(self.random_state), generator_of(self.random_state)
         weights = check_sample_weight(sample_weight, len(labels))
@@ -234,7 +233,7 @@ class GoalClassifier(ClassRuleClassifier):
         self._let_decide(found, titled, positive)
         self._draws = Draws.learned(check_key(self.key) or drawn, as_columns(X), weights, found.models)
         evidence = self._evidence_to_choose_on(found, Answers({}, {}, positive))
-        self._keep(self._joined(evidence, datasets), self._aim_of_fit())
+        self._settle(self._joined(evidence, datasets), self._aim_of_fit())
         return self
 
     @property
@@ -324,19 +323,6 @@ class GoalClassifier(ClassRuleClassifier):
                 f"The default model takes numbers and categories; the column {texts[0]!r} holds texts. Make it a "
                 f"category, X.astype({{{texts[0]!r}: 'category'}}), or pass a pipeline that encodes it."
             ) from error
-
-    def _forget_mixture(self) -> None:
-        """Forget the rules of an earlier fit, which are not of the models to be trained."""
-        for name in ("_scored", "rules_", "mixture_"):
-            self.__dict__.pop(name, None)
-
-    def _keep(self, evidence: Any, aim: Aim) -> None:
-        """Choose the rules.
-
-        What they are chosen on is kept before: after goals that cannot hold ``rebalance`` needs no training.
-        """
-        self._scored, self.goals_, self.alpha_, self.objective_ = evidence, aim.goals, aim.alpha, aim.objective
-        self._settle(evidence, aim)
 
     def _seed(self) -> int:
         return int(self._generator.integers(2**31))

@@ -223,8 +223,8 @@ class MixtureClassifier(ClassRuleClassifier):
         self._check_parameters()
         X, labels = self._check_labelled(X, y)
         named = named_models(self.estimators)
+        self._forget_choice()
         self.names_, self.estimators_ = [name for name, _ in named], [model for _, model in named]
-        self._scored = None
         self.classes_, self._members = self._members_of(named, labels)
         drawn, self._generator = make_key(self.random_state), generator_of(self.random_state)
         empty = Answers({}, {}, find_positive(self.classes_, self.pos_label))
