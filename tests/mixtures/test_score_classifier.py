@@ -281,6 +281,8 @@ def test_stages_are_of_the_first_models(parity):
     assert len(stages) == 2
     np.testing.assert_allclose(stages[-1], loose.predict_proba(X, sensitive_features={"sex": SEX}))
     np.testing.assert_allclose(stages[0], fitted(goals=()).predict_proba(X, sensitive_features={"sex": SEX}))
+    votes = list(loose.staged_predict(X, sensitive_features={"sex": SEX}))
+    np.testing.assert_array_equal(votes, loose.classes_[np.argmax(stages, axis=2)])
 
 
 def test_a_frontier_is_over_every_threshold(parity):

@@ -11,7 +11,7 @@ from counterpoise._base.types import AnyArray, ArrayLike, FloatArray, IntArray
 from counterpoise.goals.classes import check_defer_label
 from counterpoise.mixtures.answers import TRAIN, Answers, Positive, find_positive
 from counterpoise.mixtures.cautions import warn_of_the_average
-from counterpoise.mixtures.choosing import FIXED, Aim, Evidence, select, value_of
+from counterpoise.mixtures.choosing import AUTO, FIXED, Aim, Evidence, select, value_of
 from counterpoise.mixtures.class_scores.calibration import Calibration, no_calibration
 from counterpoise.mixtures.class_scores.choosing import ClassChoice, choose_class_rules, unless_usual
 from counterpoise.mixtures.class_scores.evidence import ClassEvidence, Known
@@ -122,14 +122,15 @@ class ClassRuleClassifier(RuleClassifier):
         calibrations = evidence.found
         assert calibrations is not None  # noqa: S101 - found here
         known = evidence.known(groups, calibrations)
-        choice = choose_class_rules(known, aim)
-        if self.decision == FIXED:
-            choice, self.fixed_cost_ = as_fixed(known, aim, choice)
+        best = choose_class_rules(known, aim)
+        choice = as_fixed(known, aim, best) if self.decision == FIXED else best
         usual = unless_usual(evidence, aim, known, choice) if self._prefers_usual else None
         if usual is not None:
             calibrations = (no_calibration(known.n_classes),) * evidence.n_models
             known = evidence.known(groups, calibrations)
             choice = choice.only(usual, value_of(known.as_evidence([usual]), aim, np.ones(1)))
+        if self.decision in (FIXED, AUTO):
+            self.fixed_cost_ = best.cost + max(choice.value - best.value, 0.0)
         self.groups_, self.calibrations_, self.rules_ = groups, calibrations, choice.rules
         self.certificate_ = choice.covers
         told = known.as_evidence(choice.rules)

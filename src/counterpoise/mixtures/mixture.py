@@ -64,7 +64,8 @@ class MixtureClassifier(ClassRuleClassifier):
     decision : {"sticky", "sample", "vote", "fixed", "auto"}, default="sticky"
         How ``predict`` decides: by a draw that is fixed for each row or id, by a fresh draw, or by weighted vote. Goals
         hold for draws; see ``to_deterministic`` for a rule without them. ``"fixed"``, for ``scores``: one rule that
-        meets the goals without draws, found by a search; ``"auto"``: such a rule unless draws are surely better.
+        meets the goals without draws, found by a search; ``"auto"``: such a rule unless draws are surely better, and
+        of more than two classes as ``"sticky"``.
     max_models : int, optional
         Mix at most so many models, or rules, found by a heuristic; ``max_models_cost_`` is what that costs.
     pos_label : label, optional

@@ -19,7 +19,6 @@ from counterpoise._base.types import ArrayLike, FloatArray, IntArray
 from counterpoise.goals import Goal, InfeasibleGoals, Rate, as_goals, positive_rate
 from counterpoise.mixtures.choosing import Aim, as_aim, least_mean, posed, select, within_budget
 from counterpoise.mixtures.class_scores.evidence import ClassEvidence
-from counterpoise.mixtures.class_scores.limits import limits_of
 from counterpoise.mixtures.class_scores.path import ClassPath
 from counterpoise.mixtures.game import Game, Selection
 from counterpoise.mixtures.goal_rows import GoalRows, check_range, goal_rows, own_bound
@@ -201,7 +200,7 @@ def _of_class_rules(model: Any, goal: Any, bounds: ArrayLike | None, aim: Aim, t
     known = model._known(model._scored)  # noqa: SLF001 - of our own kind
     path, levels = ClassPath(known, aim, _goals_of_model(model, goal), tol), _check_bounds(bounds)
     found, rules = path.solve(levels)
-    own = np.flatnonzero(limits_of(known, path.goals).places == 0)
+    own = np.flatnonzero(path.limits.places == 0)
     points = tuple(_point(float(level), one, path.asked.shift, own) for level, one in zip(levels, found, strict=True))
     return Tradeoff(points, path.goals[0], aim.objective, tuple(rules))
 

@@ -123,10 +123,9 @@ def _follow(program: ClassProgram, tried: _Tried, model: int, prices: FloatArray
         at = np.maximum(at + _FIRST_STEP / (1.0 + step) ** 0.5 * excess / program.limits.sizes, 0.0)
 
 
-def as_fixed(known: Known, aim: Aim, best: ClassChoice) -> tuple[ClassChoice, float]:
-    """Return a rule without draws that meets the goals, and how much more risk it has than the best mixture."""
+def as_fixed(known: Known, aim: Aim, best: ClassChoice) -> ClassChoice:
+    """Return a rule without draws that meets the goals in the place of the best mixture."""
     found = search_fixed(known, aim, best.rules, best.multipliers)
     alone = known.as_evidence([found.rule])
     check_fixed(alone, aim, found.violation, best.value)
-    value = value_of(alone, aim, np.ones(1))
-    return best.only(found.rule, value), max(value - best.value, 0.0)
+    return best.only(found.rule, value_of(alone, aim, np.ones(1)))
