@@ -190,7 +190,7 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
             Where the goals cannot hold together.
         """
         self._check_parameters()
-        vars(self).pop("intercept_", None)  # of an earlier fit: goals that cannot hold leave nothing to decide by
+        self.__dict__.pop("intercept_", None)  # of an earlier fit: goals that cannot hold leave nothing to decide by
         weighed = {"sample_weight": sample_weight, "largest_weight": largest_weight, "baseline": baseline}
         rows = self._check_rows(X, y, weighed, sensitive_features, datasets)
         self.goals_ = asked_goals(self.goals, defers=False)
