@@ -75,7 +75,7 @@ class ClassRuleClassifier(RuleClassifier):
         mixture = self._mixture()
         uniforms = mixture.uniforms(unscored, self._known_columns(X), ids)
         starts = mixture.fold_of(uniforms)[0] * self._n_scores
-        rows = replace(unscored, scores=self._scorers().scores_of_each(checked, starts, self._models_used()))
+        rows = replace(unscored, scores=self._scorers().scores_of_folds(checked, starts, self._models_used()))
         return np.asarray(mixture.pool.answers[mixture.answered(rows, uniforms)])
 
     def _rule_member(self, rule: Any, fold: int) -> Any:

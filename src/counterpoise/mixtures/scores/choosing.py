@@ -10,7 +10,7 @@ from counterpoise.goals import Rate
 from counterpoise.mixtures.answers import TRAIN
 from counterpoise.mixtures.choosing import Aim, groups_by
 from counterpoise.mixtures.few_models import choose_few
-from counterpoise.mixtures.game import Game
+from counterpoise.mixtures.game import Game, cleaned
 from counterpoise.mixtures.goal_rows import goal_rows, linear_rate
 from counterpoise.mixtures.scores.evidence import Ranked
 from counterpoise.mixtures.scores.limits import Budget, RuleLimits, infeasible
@@ -31,7 +31,6 @@ from counterpoise.theory.risks import CVaR, Mean, Risk, RiskRows, WorstGroup
 
 EXACT = 1e-7  # gap of the least mean loss from which a budget is counted
 _NONE = np.zeros(0)
-_SHARE = 1e-10  # of the mixture, below which a rule is never drawn in practice: rounding of the solver
 
 
 class Asked(NamedTuple):
@@ -156,12 +155,6 @@ def _risk_rows(ranked: Ranked) -> RiskRows:
     table = given.answers.tables[TRAIN]
     n_samples, n_levels = 1.0 / float((given.mass**2).sum()), cuts.n_models * len(cuts.edges(0))
     return RiskRows(n_samples, n_levels + 1, lambda names: groups_by(names, table, given.groups))
-
-
-def cleaned(mixture: FloatArray) -> FloatArray:
-    """Return a mixture without shares that are rounding."""
-    mixture = np.where(mixture > _SHARE, mixture, 0.0)
-    return np.asarray(mixture / mixture.sum())
 
 
 def _numbers(found: Found, asked: Asked, limits: RuleLimits) -> tuple[float, float, FloatArray, FloatArray]:
