@@ -218,14 +218,15 @@ class BoostedMixture(ResumingBooster, RandomizedClassifier):
         self._fit_round = self._fit_of_rounds(train, held_out)
         self.estimators_: list[Any] = []
 
-    def _learner_for(self, rows: Rows) -> Any:
-        return default_tree(rows.codes.size, _DEPTH) if self.estimator is None else self._base_learner()
+    def _learner_for(self, n_samples: int) -> Any:
+        return default_tree(n_samples, _DEPTH) if self.estimator is None else self._base_learner()
 
     def _fit_of_rounds(self, train: Rows, held_out: Rows | None) -> RoundsFit | InsideFit:
         """Return what fits the rounds: by default a strong model first, then trees, judged on rows they did not see."""
         self._n_folds = self._folds_asked(train, held_out)
         first = _STRONG if self.estimator is None else None
-        return rounds_fit(first, self._learner_for(train), train, self.classes_, self._round_seed, self._n_folds)
+        later = self._learner_for(train.codes.size)
+        return rounds_fit(first, later, train, self.classes_, self._round_seed, self._n_folds)
 
     def _folds_asked(self, train: Rows, held_out: Rows | None) -> int | None:
         if self.n_folds == "auto":

@@ -86,8 +86,8 @@ class InsideGoals(BoostedMixture, RuleClassifier):
     def _trained_tables(self) -> dict[str, Table]:
         return {TRAIN: self._columns, **self._trained} if self._trains_inside else {}
 
-    def _round_settings(self) -> dict[str, Any]:
-        settings = super()._round_settings()
+    def _round_settings(self, learner: Any) -> dict[str, Any]:
+        settings = super()._round_settings(learner)
         if not self._trains_inside:
             return settings
         return {**settings, "goals": [str(goal) for goal in as_goals(self.goals)], "pos_label": self.pos_label}

@@ -91,15 +91,24 @@ def _crossed(training: Training, title: str, split: Split, seed: int) -> tuple[A
 
 
 def _trained(training: Training, title: str, rows: IntArray, seed: int) -> Any:
-    model, weights = fresh_copy(training.titled[title], seed, only_unset=True), {}
-    if training.weights is not None:
-        model = model if weight_argument(model) else Resampled(model, random_state=seed)
-        weights = {str(weight_argument(model)): training.weights[rows]}
     every = rows.size == training.labels.size
     X, labels = (training.X, training.labels) if every else (take_rows(training.X, rows), training.labels[rows])
-    model.fit(X, labels, **weights)
+    weights = None if training.weights is None else training.weights[rows]
+    model = trained_copy(training.titled[title], X, labels, weights, seed)
     training.heard(title)
     return model
+
+
+def trained_copy(model: Any, X: Any, labels: AnyArray, weights: FloatArray | None, seed: int) -> Any:
+    """Train a copy of a model; one that takes no weights is trained on rows drawn by them.
+
+    Random states that are not set are set from the seed.
+    """
+    model = fresh_copy(model, seed, only_unset=True)
+    if weights is None:
+        return model.fit(X, labels)
+    model = model if weight_argument(model) else Resampled(model, random_state=seed)
+    return model.fit(X, labels, **{str(weight_argument(model)): weights})
 
 
 def splits_of(cv: Any, X: Any, labels: AnyArray, seed: int) -> list[Split]:

@@ -28,8 +28,7 @@ from counterpoise.mixtures.pool import set_input_tags
 
 PREFIT = "prefit"
 Tell: TypeAlias = Callable[[int, int, str], None]
-_ALONE = np.ones(1)  # one fold
-
+ALONE = np.ones(1)  # one fold
 FITTED = "models that were fitted"  # decide
 
 
@@ -279,23 +278,23 @@ class GoalClassifier(ClassRuleClassifier):
                 )
         return titled, positive
 
-    def _deciders(self, titled: dict[str, Any], positive: Positive, given: Given, held_out: Given) -> "_Deciders":
+    def _deciders(self, titled: dict[str, Any], positive: Positive, given: Given, held_out: Given) -> "Deciders":
         """Train the models, where they are not, and tell which decide."""
         if self._is_prefit:
-            return _Deciders(list(titled.values()), _ALONE, given, None, refit=False, why=FITTED)
+            return Deciders(list(titled.values()), ALONE, refit=False, why=FITTED, chosen_on=given)
         weights = None if given.sample_weight is None else np.asarray(given.sample_weight, dtype=np.float64)
         training = Training(titled, given.X, given.y, weights, positive, self.n_jobs, unheard)
         if held_out.X is not None:
             training = training._replace(heard=self._counted(titled, 1))
             why = "models trained on the rows of X: the rules were chosen on those of X_val"
-            return _Deciders(self._trained(training, training.whole), _ALONE, held_out, None, refit=True, why=why)
+            return Deciders(self._trained(training, training.whole), ALONE, refit=True, why=why, chosen_on=held_out)
         splits = splits_of(self.cv, given.X, given.y, self._seed())
         refit, why = who_decides(training.n_rows, len(splits), self.decision)
         training = training._replace(heard=self._counted(titled, len(splits) + refit))
         crossed = self._trained(training, partial(training.crossed, splits))
         if not refit:
-            return _Deciders(crossed.models, crossed.shares, given, crossed.scores, refit, why)
-        return _Deciders(training.whole(self._seed()), _ALONE, given, crossed.scores, refit, why)
+            return Deciders(crossed.models, crossed.shares, refit, why, given, crossed.scores)
+        return Deciders(training.whole(self._seed()), ALONE, refit, why, given, crossed.scores)
 
     @contextmanager
     def _heard(self, tell: Tell) -> Iterator[None]:
@@ -328,13 +327,13 @@ class GoalClassifier(ClassRuleClassifier):
     def _seed(self) -> int:
         return int(self._generator.integers(2**31))
 
-    def _let_decide(self, found: "_Deciders", titled: dict[str, Any], positive: Positive) -> None:
+    def _let_decide(self, found: "Deciders", titled: dict[str, Any], positive: Positive) -> None:
         self.estimators_, self._fold_shares = found.models, found.shares
         self.refit_, self.decides_ = found.refit, found.why
         titles = list(titled) * found.shares.size
         self._members = [any_scorer(title, model, positive) for title, model in zip(titles, found.models, strict=True)]
 
-    def _evidence_to_choose_on(self, found: "_Deciders", nothing: Answers) -> Any:
+    def _evidence_to_choose_on(self, found: "Deciders", nothing: Answers) -> Any:
         """Return the scores of the rows to choose on: those that the folds told, or what the models say."""
         rows = self._labelled(found.chosen_on)
         scores = self._scores_of(rows.X, rows.codes.size, TRAIN) if found.scores is None else found.scores
@@ -355,15 +354,15 @@ class GoalClassifier(ClassRuleClassifier):
         return tags
 
 
-class _Deciders(NamedTuple):
+class Deciders(NamedTuple):
     """Models that will decide, and what rules are chosen on."""
 
     models: list[Any]  # those of the first fold first
     shares: FloatArray  # the chance of each fold
-    chosen_on: Given
-    scores: FloatArray | None  # of those rows, where the models are not to be asked
     refit: bool
     why: str
+    chosen_on: Given = Given()  # nothing where the rows are elsewhere
+    scores: FloatArray | None = None  # of those rows, where the models are not to be asked
 
 
 def listed(estimator: Any) -> Sequence[Any]:
