@@ -30,6 +30,7 @@ from counterpoise.mixtures.cautions import warn_of_the_average
 from counterpoise.mixtures.choosing import MIXTURES, WORST_GROUP, Aim, Evidence, as_aim, choose_mixture, select
 from counterpoise.mixtures.draws import Draws, check_key
 from counterpoise.mixtures.game import Selection
+from counterpoise.mixtures.members import Pool
 from counterpoise.mixtures.pool import pool_codes, predict_codes
 from counterpoise.mixtures.randomized import DECISIONS, RandomizedClassifier
 from counterpoise.theory.risks import Mean
@@ -329,13 +330,14 @@ class BoostedMixture(ResumingBooster, RandomizedClassifier):
         elif self._history.said or positive.place is not None or self._asks_rates():
             said = self._said_of(rows)
         answers = answers.with_dataset(TRAIN, answers.tables[TRAIN], said)
-        return Evidence(losses, weights, rows.groups, self._with_datasets(answers, self._datasets))
+        pool = Pool(self._history.models, self.classes_, self.n_jobs)  # and no rules of an earlier choice
+        return Evidence(losses, weights, rows.groups, self._with_datasets(answers, self._datasets, pool))
 
     def _said_of(self, rows: Rows) -> AnyArray:
         """Return the class codes that the models say of the rows where the mixture is chosen."""
         if self._held_out is None and self._history.said:
             return np.column_stack(self._history.said)
-        return pool_codes(self.estimators_, rows.X, self.classes_, self.n_jobs)
+        return pool_codes(self._history.models, rows.X, self.classes_, self.n_jobs)
 
     def _repeats(self, history: History) -> bool:
         """Tell whether the next round would only repeat a model: all samples fared alike, so they weigh as at first."""

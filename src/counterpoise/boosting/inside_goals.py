@@ -129,7 +129,6 @@ class InsideGoals(BoostedMixture, RuleClassifier):
             return super()._value_so_far()
         if self._held_out is None:
             return self._program.standing.value
-        self.estimators_ = list(self._history.models)
         aim = self._aim_of_fit()._replace(goals=as_goals(self.goals), budget=None)
         try:
             return choose_mixture(select(self._evidence_of_rounds(), aim), aim).value

@@ -353,9 +353,11 @@ class RandomizedClassifier(PooledClassifier):
         groups = None if given.sensitive_features is None else groups_of(given.sensitive_features, n_samples)[0]
         return Labelled(checked, codes, weight, groups)
 
-    def _with_datasets(self, answers: Answers, datasets: Mapping[str, Table] | None) -> Answers:
-        """Ask all models about the rows of other datasets."""
-        pool = self._pool()
+    def _with_datasets(
+        self, answers: Answers, datasets: Mapping[str, Table] | None, pool: Pool | None = None
+    ) -> Answers:
+        """Ask all models, or those of a pool, about the rows of other datasets."""
+        pool = self._pool() if pool is None else pool
         for name, table, X in self._other_rows(pool, answers, datasets):
             assert answers.positive is not None  # noqa: S101 - told when the classes were
             codes = pool.codes(X, table.n_samples, name)
