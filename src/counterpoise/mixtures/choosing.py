@@ -35,7 +35,8 @@ class Evidence(NamedTuple):
 
     def with_tables(self, tables: Mapping[str, Table]) -> "Evidence":
         """Return the same evidence with other tables for the same rows."""
-        return self._replace(answers=self.answers.with_tables(tables))
+        sizes = {TRAIN: len(self.losses)} | self.answers.sizes  # answers may not have been kept where nothing is asked
+        return self._replace(answers=self.answers.with_tables(tables, sizes))
 
     def _check_loaded(self) -> None:
         """Check what came from a file."""
