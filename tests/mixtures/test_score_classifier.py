@@ -273,6 +273,11 @@ def test_max_models_limits_the_number_of_rules(parity):
     assert len(few.rules_) == 1
     assert few.max_models_cost_ >= 0
     assert few.value_ >= parity.rebalance(goals=()).value_ - 1e-4
+    mixed = fitted((MODEL, TREE), goals=(), alpha=0.3)
+    for decision in ("sticky", "auto"):
+        few = fitted((MODEL, TREE), max_models=1, goals=(), alpha=0.3, decision=decision)
+        assert few.max_models_cost_ > 0
+        assert few.max_models_cost_ == pytest.approx(few.value_ - mixed.value_, abs=1e-4)
 
 
 def test_stages_are_of_the_first_models(parity):

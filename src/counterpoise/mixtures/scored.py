@@ -336,10 +336,10 @@ class RuleClassifier(Ranking, Judged, Deferring, RandomizedClassifier):
         ranked = rank(evidence, groups)
         choice = self._chosen_rules(ranked, aim) if chosen is None else chosen
         if self.decision in (FIXED, AUTO):
-            self.fixed_cost_, choice = choice.cost, choice._replace(cost=0.0)
+            self.fixed_cost_ = choice.cost
         self.groups_, self.rules_ = ranked.groups, ranked.as_rules(choice.rules)
         told = ranked.as_evidence(choice.rules)
-        made = Choice(choice.mixture, choice.value, choice.value - choice.lower, choice.multipliers, choice.cost)
+        made = Choice(choice.mixture, choice.value, choice.value - choice.lower, choice.multipliers, choice.cost_of_few)
         self._settle_on(told, aim, select(told, aim)._replace(risk=choice.risk), made)
         if isinstance(aim.objective, Risk):
             self._warn_of_the_average(ranked, choice, aim)

@@ -57,7 +57,7 @@ class ClassChoice(NamedTuple):
 
     def only(self, rule: ClassRule, value: float) -> Self:
         """Return one rule in the place of the best."""
-        return self._replace(rules=[rule], mixture=np.ones(1), value=value, lower=min(self.lower, value), cost=0.0)
+        return self._replace(rules=[rule], mixture=np.ones(1), value=value, lower=min(self.lower, value))
 
 
 class Asked(NamedTuple):

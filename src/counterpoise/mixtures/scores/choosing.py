@@ -54,9 +54,10 @@ class RuleChoice(NamedTuple):
     value: float
     lower: float  # no mixture of any rules of any model has less
     multipliers: FloatArray  # of the goals
-    cost: float  # of a limit on the number of rules, or of one rule without draws
+    cost: float  # of a limit on the number of rules, and of one rule without draws
     risk: Risk | None  # bound to the rows, where it is no CVaR, worst group or rate
     row_prices: FloatArray = _NONE  # multipliers of the rows of the goals, of which one may have several
+    cost_of_few: float = 0.0  # the part of the cost that is of the limit
 
     def only(self, rule: CutRules, value: float) -> Self:
         """Return one rule in the place of the best mixture; its cost is how much more risk it has."""
@@ -173,4 +174,5 @@ def _few(found: Found, asked: Asked, limits: RuleLimits, max_models: int) -> Rul
     used = used[np.lexsort((*-found.rules.cuts[used].T[::-1], found.rules.models[used]))]
     _, lower, *prices = _numbers(found, asked, limits)
     value, rules, shares = asked.shift + choice.value, found.rules.only(used), choice.mixture[used]
-    return RuleChoice(rules, shares, value, lower, prices[0], choice.cost, asked.bound_risk, prices[1])
+    cost = choice.cost
+    return RuleChoice(rules, shares, value, lower, prices[0], cost, asked.bound_risk, prices[1], cost_of_few=cost)
