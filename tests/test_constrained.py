@@ -7,6 +7,7 @@ import pytest
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, make_classification
+from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
@@ -17,6 +18,7 @@ from counterpoise import ConstrainedClassifier
 from counterpoise.datasets import DataNotAvailable, load_dataset
 from counterpoise.goals import (
     Dataset,
+    InfeasibleGoals,
     Table,
     as_goals,
     churn,
@@ -255,6 +257,15 @@ def test_refitting_with_another_kernel_leaves_nothing_of_the_first():
     model.set_params(kernel="linear").fit(X, Y, sensitive_features=GROUP)
     np.testing.assert_array_equal(model.coef_, MODEL.coef_)
     assert not hasattr(model, "dual_coef_")
+
+
+def test_goals_that_cannot_hold_leave_nothing_of_an_earlier_fit():
+    model = ConstrainedClassifier(kernel="rbf").fit(X[:60], Y[:60])
+    model.set_params(goals=["recall(train) >= 0.9", "recall(train) <= 0.1"])
+    with pytest.raises(InfeasibleGoals):
+        model.fit(X[:60], Y[:60])
+    with pytest.raises(NotFittedError):
+        model.predict(X)
 
 
 @pytest.mark.parametrize("routing", [False, True])

@@ -25,12 +25,12 @@ from counterpoise.goals.classes import signs_of
 from counterpoise.goals.conflicts import Rebuild, find_start, stacked_weights
 from counterpoise.goals.tables import with_train
 from counterpoise.learners.row_kernels import LINEAR, check_kernel, gram_of, kernel_of, stacked_rows
+from counterpoise.mixtures.answers import TRAIN
 from counterpoise.mixtures.draws import Draws, check_key, known_draws, make_key
 from counterpoise.mixtures.pool import checked_features
 from counterpoise.solvers.ramp import KernelMachine, LinearMachine, Plan, RampProblem, RampSolution, minimize_ramp, ramp
 from counterpoise.theory.risk_text import is_risk_text
 
-TRAIN = "train"
 _BINARY = 2
 _SOLVERS = ("auto", "level", "maximum", "center-of-mass")
 _ZERO = 1e-9  # scores nearer to zero are zero: products round otherwise for batches of other sizes
@@ -190,14 +190,15 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
             Where the goals cannot hold together.
         """
         self._check_parameters()
+        self.__dict__.pop("intercept_", None)  # of an earlier fit: goals that cannot hold leave nothing to decide by
         weighed = {"sample_weight": sample_weight, "largest_weight": largest_weight, "baseline": baseline}
         rows = self._check_rows(X, y, weighed, sensitive_features, datasets)
         self.goals_ = asked_goals(self.goals, defers=False)
-        problem, bound, rebuild = self._problem(rows)
+        problem, bound, rebuild, stacked = self._problem(rows)
         chooser = "level" if self.solver == "auto" else self.solver
         plan = Plan(self.tol, self.max_majorizations, self.max_multiplier, chooser=chooser)
         start = find_start(problem, bound, rows.tables, rebuild)
-        self._set_solution(minimize_ramp(problem, start, plan), bound)
+        self._set_solution(minimize_ramp(problem, start, plan), bound, stacked)
         key = check_key(self.key) or make_key(self.random_state)
         seen = X if is_frame(X) else rows.known[TRAIN]
         self._draws = Draws.learned(key, seen, rows.tables[TRAIN].sample_weight)
@@ -261,8 +262,7 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         tables = with_train(Table(X, y, sensitive_features, baseline, sample_weight=sample_weight), datasets)
         used = {name for goal in self.goals_ for name in goal.datasets}
-        given = {name: table.X for name, table in tables.items() if name in used}
-        scores = {name: self._scores(_checked(self, rows, name)) for name, rows in given.items()}
+        scores = {name: self._scores(_checked(self, tables[name].X, name)) for name in tables if name in used}
         if self.decision == "threshold":
             labels = {name: self.classes_[(one > 0).astype(np.int64)] for name, one in scores.items()}
             return [goal.evaluate(labels, tables, pos_label=self._positive) for goal in self.goals_]
@@ -325,48 +325,47 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
         weights = np.ones(len(labels)) if weighed["sample_weight"] is None else weighed["sample_weight"]
         return _Rows(tables, {TRAIN: checked}, float(np.asarray(weights, dtype=np.float64).sum()))
 
-    def _problem(self, rows: "_Rows") -> tuple[RampProblem, BoundGoals, Rebuild]:
-        """Return the problem over the rows of all datasets that goals and objective speak of, and how to make others.
-
-        Those differ in the bounds of the goals alone.
-        """
+    def _problem(self, rows: "_Rows") -> tuple[RampProblem, BoundGoals, Rebuild, Any]:
+        """Return the problem on rows that goals and objective speak of, what makes it of other bounds, and the rows."""
         classes = signs_of(self.classes_, self.pos_label)
         self._positive = classes[1]
         bound = bind(self.goals_, rows.tables, classes=classes)
-        objective = bind_objective(
-            error_rate(TRAIN) if self.objective is None else self.objective, rows.tables, classes=classes
-        )
+        asked = error_rate(TRAIN) if self.objective is None else self.objective
+        objective = bind_objective(asked, rows.tables, classes=classes)
         used = [name for name in rows.tables if name in bound.weights or name in objective.weights]
         stacked = stacked_rows([rows.checked(name, self) for name in used])
         sizes = {name: rows.tables[name].n_samples for name in used}
         parts = [objective.weights.get(name, sp.csr_array((1, sizes[name]))) for name in used]
         regularization = 1.0 / rows.total if self.regularization is None else float(self.regularization)
-        self._stacked, machine = stacked, self._machine(stacked)
+        machine = self._machine(stacked)
 
-        def build(asked: BoundGoals) -> RampProblem:
-            weights = sp.vstack([sp.hstack(parts), stacked_weights(asked, used, sizes)])
-            constants = np.concatenate([objective.constants, -asked.bounds])
+        def build(limits: BoundGoals) -> RampProblem:
+            weights = sp.vstack([sp.hstack(parts), stacked_weights(limits, used, sizes)])
+            constants = np.concatenate([objective.constants, -limits.bounds])
             if self._positive == self.classes_[0]:  # scores speak of the second class: predictions p become 1 - p
                 constants = constants + np.asarray(weights.sum(axis=1)).ravel()
                 weights = -weights
             return RampProblem(machine, weights, constants, regularization)
 
-        return build(bound), bound, build
+        return build(bound), bound, build, stacked
 
     def _machine(self, stacked: Any) -> Any:
         if self.kernel == LINEAR:
             return LinearMachine(stacked, fit_bias=self.fit_intercept)
         return KernelMachine(gram_of(stacked, self.kernel, self.gamma), fit_bias=self.fit_intercept)
 
-    def _set_solution(self, found: RampSolution, bound: BoundGoals) -> None:
+    def __sklearn_is_fitted__(self) -> bool:
+        """Tell whether there is something to decide by."""
+        return "intercept_" in vars(self)
+
+    def _set_solution(self, found: RampSolution, bound: BoundGoals, stacked: Any) -> None:
         point = found.state.point
         for name in ("coef_", "dual_coef_", "support_rows_"):  # of an earlier fit with another kernel
             self.__dict__.pop(name, None)
         if self.kernel == LINEAR:
             self.coef_ = point[None, :-1].copy()
         else:
-            self.dual_coef_, self.support_rows_ = point[None, :-1].copy(), self._stacked
-        del self._stacked
+            self.dual_coef_, self.support_rows_ = point[None, :-1].copy(), stacked
         self.intercept_ = -point[-1:]
         self.multipliers_, self.history_ = bound.prices(found.multipliers), found.history
         self.objective_value_ = found.state.value

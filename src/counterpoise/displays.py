@@ -30,8 +30,8 @@ class CVaRCurveDisplay:
     """The CVaR of a classifier's zero-one loss against the tail fraction alpha.
 
     The loss of a row is 0 or 1 for a deterministic classifier, and its curve is then ``min(1, error / alpha)``. For a
-    classifier that draws its answers (a mixture with ``decision="sticky"`` or ``"sample"``, a ramp) it is the
-    probability of an error, from ``predict_proba``.
+    classifier that draws its answers (a mixture with ``decision="sticky"``, ``"auto"`` or ``"sample"``, a ramp) it is
+    the probability of an error, from ``predict_proba``.
 
     Parameters
     ----------

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import load_digits, make_classification
 from sklearn.ensemble import AdaBoostClassifier as ScikitAdaBoost
+from sklearn.exceptions import NotFittedError
 from sklearn.tree import DecisionTreeClassifier
 
 from counterpoise import AdaBoostClassifier, DROBoostClassifier, RLPBoostClassifier, VadaBoostClassifier
@@ -189,3 +190,12 @@ def test_bad_input_gets_one_clear_sentence(case):
     call, text = BAD[case]
     with pytest.raises(ValueError, match=text):
         call()
+
+
+def test_a_fit_that_fails_leaves_nothing_of_an_earlier_one():
+    model = AdaBoostClassifier(Stump(), n_estimators=2).fit(np.arange(10.0)[:, None], [0] * 5 + [1] * 4 + [0])
+    with pytest.raises(ValueError, match="no better than chance"):
+        model.fit(NOISE_X, ["no", "yes"] * 5)
+    for ask in (model.predict, model.predict_proba, lambda X: next(model.staged_predict(X))):
+        with pytest.raises(NotFittedError):
+            ask(NOISE_X)

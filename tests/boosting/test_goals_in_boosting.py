@@ -99,6 +99,16 @@ def test_many_classes_with_a_goal_on_one_of_them():
         AdaLPBoostClassifier(tree, n_estimators=2, goals=["recall(train) >= 0.8"]).fit(X, y)
 
 
+def test_tables_are_taken_where_what_models_say_was_not_kept():
+    X, y = (part[:300] for part in load_digits(return_X_y=True))
+    half = {"half": np.where(X[:, 20] > 8, "dark", "light")}
+    model = AdaLPBoostClassifier(HistogramTree(2), n_estimators=3, alpha=1.0, n_folds=None, random_state=0).fit(X, y)
+    worst = model.rebalance(tables={"train": Table(X, y, half)}, objective="WorstGroup('half')")
+    assert worst.value_ == model.rebalance(sensitive_features=half, objective="WorstGroup('half')").value_
+    with pytest.raises(ValueError, match=r"tables\['mail'\] must hold the rows of a dataset that the models were"):
+        model.rebalance(tables={"mail": Table(X, y)})
+
+
 def test_what_no_mixture_can_meet_is_refused(noisy):
     X, y, _ = noisy
     model = clone(BOOSTERS[0]).set_params(goals=["error_rate(train) <= 0.01"])

@@ -202,6 +202,17 @@ def test_other_datasets_are_set_aside_too(people):
     assert alone._kept.answers.tables["mail"].n_samples == 1
 
 
+def test_more_rounds_after_rules_were_mixed_ask_the_models_about_other_datasets(people):
+    X, y, _ = people
+    settings = {"goals": ["positive_rate(mail) <= 0.5"], "validation_fraction": 0.3, "patience": 4, "n_estimators": 3}
+    model = LPBoostClassifier(HistogramTree(3), alpha=1.0, random_state=0, **settings)
+    model.fit(X, y, datasets={"mail": Table(X[:200])})
+    before = len(model.estimators_)
+    assert model.rules_
+    assert len(model.fit_more(1).estimators_) == before + 1
+    assert model.check_goals()[0].holds
+
+
 def test_folds_judge_rows_of_all_datasets_by_models_that_did_not_see_them(people):
     X, y, _ = people
     mail = Table(X[:300] + 0.05, baseline=y[:300])

@@ -235,6 +235,16 @@ def _mixed(model, n_shards):
         return mix_over(MixtureClassifier(**model.get_params(deep=False)), shards)
 
 
+def test_models_may_know_classes_that_no_row_has_and_be_functions():
+    labels = np.where(np.arange(N_ROWS) < 5, "also", Y)
+    trees = [HistogramTree(depth).fit(X, labels) for depth in (1, 2)]
+    model = MixtureClassifier([*trees, lambda rows: np.where(rows[:, 0] > 0, "yes", "no")], alpha=0.5, random_state=0)
+    found, twin = _mixed(model, 3), MixtureClassifier(**model.get_params(deep=False)).fit(X, Y)
+    assert found.classes_.tolist() == ["also", "no", "yes"]
+    np.testing.assert_allclose(found.value_, twin.value_, atol=2e-4)
+    np.testing.assert_allclose(found.predict_proba(X), twin.predict_proba(X), atol=0.05)
+
+
 def test_rounds_train_for_goals_with_a_confidence_where_rows_weigh_the_same():
     params = CASES["a mean inside"].get_params(deep=False) | {"goals": CONFIDENT}
     fitted, _ = _fitted("threads", 3, LPBoostClassifier(**params))

@@ -5,6 +5,8 @@ import pandas as pd
 import pytest
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.tree import DecisionTreeClassifier
 
 from counterpoise import AdaLPBoostClassifier, GoalClassifier, MixtureClassifier
 from counterpoise.distributed import (
@@ -14,7 +16,7 @@ from counterpoise.distributed import (
     DaskMixtureClassifier,
 )
 from counterpoise.goals import InfeasibleGoals
-from counterpoise.learners import HistogramTree
+from counterpoise.learners import HistogramTree, Resampled
 
 dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
@@ -139,6 +141,15 @@ def test_a_mixture_of_models_that_exist_is_that_of_one_machine(settings):
     assert model.check_goals()[0].holds
     local = model.to_local()
     assert local.predict(FEATURES, sensitive_features=FRAME[["sex"]]).shape == (N_ROWS,)
+
+
+@pytest.mark.usefixtures("client")
+def test_learners_without_weights_get_rows_drawn_by_them_and_seeds_those_that_have_none():
+    frame = dd.from_pandas(FRAME.assign(weight=1.0 + (FRAME.sex == "F")), npartitions=2)
+    model = DaskGoalClassifier([KNeighborsClassifier(), DecisionTreeClassifier(max_depth=2)], cv=2, random_state=0)
+    near, tree = model.fit(frame, "label", "weight", sensitive_features=["sex"]).estimators_
+    assert isinstance(near, Resampled)
+    assert near.random_state == tree.random_state is not None
 
 
 @pytest.mark.usefixtures("client")

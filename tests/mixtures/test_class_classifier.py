@@ -230,10 +230,19 @@ def test_the_price_of_a_goal_is_traced_at_given_bounds():
         cp.tradeoff(model, "recall(train, of=ant) >= 0.8")
 
 
-def test_without_goals_the_likeliest_class_stays_unless_another_rule_is_surely_better():
-    model = cp.GoalClassifier(MODEL, cv="prefit", random_state=0).fit(X[CHOOSE], Y[CHOOSE])
+def test_bounds_that_the_rows_can_never_show_have_no_value():
+    model = mixed().fit(X[CHOOSE], Y[CHOOSE])
+    points = cp.tradeoff(model, "recall(train, of=ant) >= 0.5 with confidence 0.95", [0.5, 0.999])
+    assert np.isnan(points.values).tolist() == [False, True]
+
+
+@pytest.mark.parametrize("decision", ["auto", "fixed"])
+def test_without_goals_the_likeliest_class_stays_unless_another_rule_is_surely_better(decision):
+    model = cp.GoalClassifier(MODEL, cv="prefit", decision=decision, random_state=0).fit(X[CHOOSE], Y[CHOOSE])
     np.testing.assert_array_equal(model.predict(X[TEST]), MODEL.predict(X[TEST]))
     assert model.calibrations_[0].is_none
+    drawn = mixed().fit(X[CHOOSE], Y[CHOOSE])
+    assert model.fixed_cost_ == pytest.approx(model.value_ - drawn.value_)
     sure = cp.GoalClassifier(MODEL, cv="prefit", alpha=0.05, random_state=0).fit(X[CHOOSE], Y[CHOOSE])
     assert sure.value_ < 1.0
 

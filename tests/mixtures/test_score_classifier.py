@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression, Perceptron
 
 import counterpoise as cp
@@ -166,6 +167,26 @@ def test_infeasible_goals_name_the_conflict_and_bounds_that_can_be_met():
             fitted(goals=[str(goal.with_bound(tighter)) if str(goal) == text else text for text in goals])
 
 
+@pytest.mark.parametrize("scores", [True, False])
+def test_goals_that_cannot_hold_leave_nothing_of_an_earlier_fit_and_others_need_no_fit(scores):
+    settings = {"scores": scores, "by": "sex" if scores else ()}
+    model = fitted((MODEL, TREE), goals=(), **settings)
+    model.set_params(estimators=[TREE, MODEL, TREE], goals=["recall(train) >= 1", "precision(train) >= 1"])
+    given = {"sensitive_features": {"sex": SEX[CHOOSE]}}
+    with pytest.raises(InfeasibleGoals):
+        model.fit(X[CHOOSE], Y[CHOOSE], **given)
+    with pytest.raises(NotFittedError):
+        model.predict(X, **given if scores else {})
+    expected = fitted([TREE, MODEL, TREE], goals=(), **settings)
+    assert model.rebalance(goals=()).value_ == expected.value_
+
+
+def test_a_fit_to_what_models_say_leaves_nothing_of_the_rules_before():
+    model = cp.MixtureClassifier([TREE], scores=True, decision="fixed", alpha=1.0, random_state=0)
+    model.fit(X[CHOOSE], Y[CHOOSE]).set_params(scores=False, decision="sticky").fit(X[CHOOSE], Y[CHOOSE])
+    assert not [name for name in ("rules_", "groups_", "fixed_cost_") if hasattr(model, name)]
+
+
 def test_saved_models_decide_and_rebalance_as_before():
     first = fitted([TREE], alpha=0.3)
     again = persist.loads(persist.dumps(first))
@@ -252,6 +273,11 @@ def test_max_models_limits_the_number_of_rules(parity):
     assert len(few.rules_) == 1
     assert few.max_models_cost_ >= 0
     assert few.value_ >= parity.rebalance(goals=()).value_ - 1e-4
+    mixed = fitted((MODEL, TREE), goals=(), alpha=0.3)
+    for decision in ("sticky", "auto"):
+        few = fitted((MODEL, TREE), max_models=1, goals=(), alpha=0.3, decision=decision)
+        assert few.max_models_cost_ > 0
+        assert few.max_models_cost_ == pytest.approx(few.value_ - mixed.value_, abs=1e-4)
 
 
 def test_stages_are_of_the_first_models(parity):
@@ -260,6 +286,8 @@ def test_stages_are_of_the_first_models(parity):
     assert len(stages) == 2
     np.testing.assert_allclose(stages[-1], loose.predict_proba(X, sensitive_features={"sex": SEX}))
     np.testing.assert_allclose(stages[0], fitted(goals=()).predict_proba(X, sensitive_features={"sex": SEX}))
+    votes = list(loose.staged_predict(X, sensitive_features={"sex": SEX}))
+    np.testing.assert_array_equal(votes, loose.classes_[np.argmax(stages, axis=2)])
 
 
 def test_a_frontier_is_over_every_threshold(parity):

@@ -193,8 +193,8 @@ class AdaLPBoostClassifier(BoostedMixture):
         self.eta_ = self._step_size(groups.max() + 1)
         return hedge_groups(self.eta_, groups)
 
-    def _round_settings(self) -> dict[str, Any]:
-        return {**super()._round_settings(), "eta": self.eta_}
+    def _round_settings(self, learner: Any) -> dict[str, Any]:
+        return {**super()._round_settings(learner), "eta": self.eta_}
 
     def _step_size(self, n_samples: float) -> float:
         if isinstance(self.eta, str):

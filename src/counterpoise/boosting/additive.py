@@ -115,6 +115,7 @@ class AdditiveBooster(Booster):
         self
         """
         self._check_parameters()
+        self.__dict__.pop("ensembles_", None)  # of an earlier fit: one that fails leaves nothing to decide by
         rows = self._check_rows(X, y, sample_weight, None)
         self._seeds = seed_sequence(self.random_state)
         train, held_out = self._with_validation(rows, X_val, y_val, None)
@@ -143,7 +144,7 @@ class AdditiveBooster(Booster):
         array of shape (n_samples,), or (n_samples, n_classes) for more than two classes
             Above zero for the second class; or for each class.
         """
-        return self._sums(self._check_predict_input(X))
+        return self._sums(self._rows_to_ask(X))
 
     def predict(self, X: Any) -> AnyArray:
         """Return the label of each sample."""
@@ -162,7 +163,7 @@ class AdditiveBooster(Booster):
 
     def staged_decision_function(self, X: Any) -> Iterator[FloatArray]:
         """Yield ``decision_function`` after the first round, the first two and so on."""
-        X = self._check_predict_input(X)
+        X = self._rows_to_ask(X)
         running = [np.cumsum(np.column_stack([*_values(one, X)]) * one.votes, axis=1) for one in self.ensembles_]
         for last in range(max(sums.shape[1] for sums in running)):
             yield self._shaped([sums[:, min(last, sums.shape[1] - 1)] for sums in running])
@@ -235,8 +236,15 @@ class AdditiveBooster(Booster):
             for ensemble in self.ensembles_:
                 check_vector(ensemble.votes, "votes", len(ensemble.models), "one for each model")
 
-    def _shaped(self, sums: list[FloatArray]) -> FloatArray:
+    def _rows_to_ask(self, X: Any) -> Any:
         check_is_fitted(self)
+        return self._check_predict_input(X)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """Tell whether there are votes to decide by."""
+        return "ensembles_" in vars(self)
+
+    def _shaped(self, sums: list[FloatArray]) -> FloatArray:
         return sums[0] if len(sums) == 1 else np.column_stack(sums)
 
     def _sums(self, X: Any) -> FloatArray:

@@ -30,6 +30,7 @@ from counterpoise.mixtures.cautions import warn_of_the_average
 from counterpoise.mixtures.choosing import MIXTURES, WORST_GROUP, Aim, Evidence, as_aim, choose_mixture, select
 from counterpoise.mixtures.draws import Draws, check_key
 from counterpoise.mixtures.game import Selection
+from counterpoise.mixtures.members import Pool
 from counterpoise.mixtures.pool import pool_codes, predict_codes
 from counterpoise.mixtures.randomized import DECISIONS, RandomizedClassifier
 from counterpoise.theory.risks import Mean
@@ -208,6 +209,7 @@ class BoostedMixture(ResumingBooster, RandomizedClassifier):
             Table(None, rows.codes, sample_weight=rows.weights).heaviest(TRAIN)
 
     def _start(self, train: Rows, held_out: Rows | None, saved: Checkpoint | None) -> None:
+        self._forget_choice()
         self._history = History(train.weights, planned_rounds(self))
         self._train, self._held_out = train, held_out
         self._best = Best(np.inf, 0)
@@ -217,14 +219,15 @@ class BoostedMixture(ResumingBooster, RandomizedClassifier):
         self._fit_round = self._fit_of_rounds(train, held_out)
         self.estimators_: list[Any] = []
 
-    def _learner_for(self, rows: Rows) -> Any:
-        return default_tree(rows.codes.size, _DEPTH) if self.estimator is None else self._base_learner()
+    def _learner_for(self, n_samples: int) -> Any:
+        return default_tree(n_samples, _DEPTH) if self.estimator is None else self._base_learner()
 
     def _fit_of_rounds(self, train: Rows, held_out: Rows | None) -> RoundsFit | InsideFit:
         """Return what fits the rounds: by default a strong model first, then trees, judged on rows they did not see."""
         self._n_folds = self._folds_asked(train, held_out)
         first = _STRONG if self.estimator is None else None
-        return rounds_fit(first, self._learner_for(train), train, self.classes_, self._round_seed, self._n_folds)
+        later = self._learner_for(train.codes.size)
+        return rounds_fit(first, later, train, self.classes_, self._round_seed, self._n_folds)
 
     def _folds_asked(self, train: Rows, held_out: Rows | None) -> int | None:
         if self.n_folds == "auto":
@@ -235,7 +238,7 @@ class BoostedMixture(ResumingBooster, RandomizedClassifier):
         return None if asked is None else min(int(asked), train.codes.size)
 
     def _mix(self) -> Self:
-        self.__dict__.pop("mixture_", None)  # of an earlier fit
+        self._forget_choice()
         self.estimators_ = list(self._history.models)
         self.weighted_losses_ = np.array(self._history.weighted_losses)
         goals = as_goals(self.goals)
@@ -327,13 +330,14 @@ class BoostedMixture(ResumingBooster, RandomizedClassifier):
         elif self._history.said or positive.place is not None or self._asks_rates():
             said = self._said_of(rows)
         answers = answers.with_dataset(TRAIN, answers.tables[TRAIN], said)
-        return Evidence(losses, weights, rows.groups, self._with_datasets(answers, self._datasets))
+        pool = Pool(self._history.models, self.classes_, self.n_jobs)  # and no rules of an earlier choice
+        return Evidence(losses, weights, rows.groups, self._with_datasets(answers, self._datasets, pool))
 
     def _said_of(self, rows: Rows) -> AnyArray:
         """Return the class codes that the models say of the rows where the mixture is chosen."""
         if self._held_out is None and self._history.said:
             return np.column_stack(self._history.said)
-        return pool_codes(self.estimators_, rows.X, self.classes_, self.n_jobs)
+        return pool_codes(self._history.models, rows.X, self.classes_, self.n_jobs)
 
     def _repeats(self, history: History) -> bool:
         """Tell whether the next round would only repeat a model: all samples fared alike, so they weigh as at first."""

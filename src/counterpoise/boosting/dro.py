@@ -201,7 +201,8 @@ class DROBoostClassifier(AdditiveBooster):
         def robust_loss(model: Any) -> RobustLoss:
             return RobustLoss(loss, self.divergence, self._radius(model, own, factor), own)
 
-        directions = make_directions(self._learner_for(train), train.X, labels, own, classes, self._round_seed)
+        learner = self._learner_for(own.size)
+        directions = make_directions(learner, train.X, labels, own, classes, self._round_seed)
         rule = RobustRule(directions, labels, own, robust_loss, loss=loss, learning_rate=float(self.learning_rate))
         watched = None
         if held_out is not None:

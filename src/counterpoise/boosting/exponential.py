@@ -86,7 +86,7 @@ class ExponentialBooster(AdditiveBooster):
         raise NotImplementedError
 
     def _boost(self, train: Rows, held_out: Rows | None, classes: AnyArray) -> Boosted:
-        fit = make_fit(self._learner_for(train), train.X, train.codes, classes, self._round_seed)
+        fit = make_fit(self._learner_for(train.codes.size), train.X, train.codes, classes, self._round_seed)
         watched = None
         if held_out is not None:
             watched = HeldOut(fit.rows_like(held_out.X), classes, _error(held_out.codes == 1, held_out.weights))

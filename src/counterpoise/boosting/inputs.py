@@ -53,9 +53,9 @@ class Booster(PooledClassifier):
     def _base_learner(self) -> Any:
         return base_learner(self.estimator)
 
-    def _learner_for(self, rows: Rows) -> Any:
-        """Return the base learner for these samples: the default one depends on their number."""
-        return default_tree(rows.codes.size) if self.estimator is None else self._base_learner()
+    def _learner_for(self, n_samples: int) -> Any:
+        """Return the base learner for so many samples, on which the default one depends."""
+        return default_tree(n_samples) if self.estimator is None else self._base_learner()
 
     def _input_dtype(self) -> str | None:
         return "numeric" if hasattr(self._base_learner(), "fit_codes") else None

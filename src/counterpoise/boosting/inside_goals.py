@@ -86,8 +86,8 @@ class InsideGoals(BoostedMixture, RuleClassifier):
     def _trained_tables(self) -> dict[str, Table]:
         return {TRAIN: self._columns, **self._trained} if self._trains_inside else {}
 
-    def _round_settings(self) -> dict[str, Any]:
-        settings = super()._round_settings()
+    def _round_settings(self, learner: Any) -> dict[str, Any]:
+        settings = super()._round_settings(learner)
         if not self._trains_inside:
             return settings
         return {**settings, "goals": [str(goal) for goal in as_goals(self.goals)], "pos_label": self.pos_label}
@@ -129,7 +129,6 @@ class InsideGoals(BoostedMixture, RuleClassifier):
             return super()._value_so_far()
         if self._held_out is None:
             return self._program.standing.value
-        self.estimators_ = list(self._history.models)
         aim = self._aim_of_fit()._replace(goals=as_goals(self.goals), budget=None)
         try:
             return choose_mixture(select(self._evidence_of_rounds(), aim), aim).value
@@ -156,8 +155,6 @@ class InsideGoals(BoostedMixture, RuleClassifier):
         return self._has_rules
 
     def _choose(self, aim: Aim) -> None:
-        for name in ("_scored", "_members", "rules_", "groups_"):  # of an earlier choice
-            self.__dict__.pop(name, None)
         try:
             if self._can_mix_rules():
                 self._settle(self._scores_of_rounds(), aim)
@@ -233,7 +230,7 @@ class InsideGoals(BoostedMixture, RuleClassifier):
 
     def _closest(self, error: InfeasibleGoals, aim: Aim) -> Self:
         """Return the classifier that meets the nearest of the bounds that are offered, with the goals as they were."""
-        self.__dict__.pop("_members", None)  # of a choice that failed
+        self._forget_choice()  # that failed
         if not error.ways_out:
             evidence, other = self._evidence_of_rounds(), copy.copy(self)
             selection = select(evidence, aim)

@@ -188,8 +188,8 @@ class LPBoostClassifier(InsideGoals):
         n_samples = 1.0 / float((history.start**2).sum())  # as many of equal weight tell as much
         return RiskRows(n_samples, planned_rounds(self), codes)
 
-    def _round_settings(self) -> dict[str, Any]:
-        return {**super()._round_settings(), "beta": self.beta_}
+    def _round_settings(self, learner: Any) -> dict[str, Any]:
+        return {**super()._round_settings(learner), "beta": self.beta_}
 
     def _choose(self, aim: Aim) -> None:
         super()._choose(aim)

@@ -54,17 +54,21 @@ class ResumingBooster(Booster):
 
     def _run(self) -> Run:
         """Return what decides the rounds, for a checkpoint to compare."""
-        settings = setting_texts(self._round_settings())
+        settings = setting_texts(self._round_settings(self._learner_for(self._train.codes.size)))
         data = data_texts(self.classes_, self._train, self._held_out, self._trained_tables())
-        drawn = Seeds(cast("int", self._seeds.entropy), self._drawn_key) if self.random_state is None else None
-        return Run(settings, data, drawn)
+        return Run(settings, data, self._drawn_seeds())
 
-    def _round_settings(self) -> dict[str, Any]:
+    def _drawn_seeds(self) -> Seeds | None:
+        """Return what the system drew, where no random state decides it."""
+        return Seeds(cast("int", self._seeds.entropy), self._drawn_key) if self.random_state is None else None
+
+    def _round_settings(self, learner: Any) -> dict[str, Any]:
+        """Return the settings that decide the rounds, with the learner as it is for the samples."""
         params = self.get_params(deep=False)
         return {
             "booster": type(self),
             **{name: value for name, value in params.items() if name not in NOT_OF_ROUNDS},
-            "estimator": self._learner_for(self._train),
+            "estimator": learner,
             "random_state": None if self.random_state is None else self._seeds.entropy,
             **({} if self.objective is None else {"objective": repr(self.objective)}),
         }

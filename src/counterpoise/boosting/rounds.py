@@ -71,9 +71,7 @@ class History:
         self.weighted_losses: list[float] = []
         self.totals = np.zeros(start.size, dtype=np.intp)  # how many models failed on each sample
         self.held_out: list[ByteArray] = []  # losses of each model on the held-out samples, where there are some
-        self.said: list[
-            AnyArray
-        ] = []  # class codes that models which did not see the samples said, where there are such
+        self.said: list[AnyArray] = []  # class codes, where models said them that did not see the samples
         self.scores: list[FloatArray] = []  # of the positive class by such models, where they were asked for
         self.memory: dict[str, FloatArray] = {}  # what the rule keeps for the next round; a checkpoint saves it
         self._losses = np.empty((start.size, n_rounds), dtype=np.uint8, order="F")

@@ -54,7 +54,6 @@ class Stage(NamedTuple):
         answers = Answers(dict(tables), {}, positive)
         views = answers.views()
         tallied = TalliedGoals.of(goals, views)
-        limits = bind_rates([part.linear for part in tallied.asked], views, tallied.limits.names)
         rate = None if objective is None else bind_rates([objective.resolved(views)], views)
         ends = np.cumsum([labelled.codes.size, *(n_rows(X) for X in others.values())]).tolist()
         places = {name: slice(start, end) for name, start, end in zip(others, ends, ends[1:], strict=False)}
@@ -62,7 +61,7 @@ class Stage(NamedTuple):
         more = ends[-1] - ends[0]
         codes, weights = (np.append(part, np.zeros(more, part.dtype)) for part in (labelled.codes, labelled.weights))
         rows = Rows(stack_rows([labelled.X, *others.values()]), codes, weights, None)
-        return cls(rows, labelled, answers, places, tallied, limits, rate)
+        return cls(rows, labelled, answers, places, tallied, tallied.bound(), rate)
 
     @property
     def positive(self) -> Positive:

@@ -7,6 +7,7 @@ import numpy as np
 
 from counterpoise._base.shards import Shard, Shards
 from counterpoise._base.types import AnyArray, BoolArray, FloatArray, IntArray
+from counterpoise.distributed.rows import X
 from counterpoise.learners import HistogramTree
 from counterpoise.learners.binning import (
     BinnedFeatures,
@@ -22,7 +23,7 @@ from counterpoise.learners.binning import (
 )
 from counterpoise.mixtures.pool import stack_rows, take_rows
 
-X, BINNED, _UNSETTLED = "X", "binned", "bins"  # names in a shard
+BINNED, _UNSETTLED = "binned", "bins"  # names in a shard
 
 
 def n_rows_of(shard: Shard) -> int:

@@ -2,17 +2,16 @@
 
 import hashlib
 from collections.abc import Iterator
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
 from counterpoise._base.types import FloatArray
-from counterpoise.boosting._fingerprints import NOT_OF_ROUNDS, setting_texts
-from counterpoise.boosting.checkpoint import Checkpoint, Run, SavedRound, Seeds
+from counterpoise.boosting._fingerprints import setting_texts
+from counterpoise.boosting.checkpoint import Checkpoint, Run, SavedRound
 from counterpoise.boosting.rounds import Round
 from counterpoise.distributed.boosting import ShardHistory, take
 from counterpoise.distributed.cells import Cells
-from counterpoise.goals import as_goals
 from counterpoise.learners.binning import as_floats, as_matrix
 
 _NOTHING = np.empty(0, dtype=np.uint8)
@@ -20,28 +19,14 @@ _NOTHING = np.empty(0, dtype=np.uint8)
 
 def run_of(model: Any, learner: Any, cells: Cells, sample: Any) -> Run:
     """Return what decides the rounds, for a checkpoint to compare: of the rows their cells, and the sample of bins."""
-    params = {name: value for name, value in model.get_params(deep=False).items() if name not in NOT_OF_ROUNDS}
-    entropy = cast("int", model._seeds.entropy)  # noqa: SLF001 - ours
-    is_drawn = model.random_state is None
-    steps = {name: getattr(model, f"{name}_") for name in ("eta", "beta") if hasattr(model, f"{name}_")}
-    objective = {} if model.objective is None else {"objective": repr(model.objective)}
-    asked = {"goals": [str(goal) for goal in as_goals(model.goals)], "pos_label": model.pos_label}
-    inside = asked if getattr(model, "_trains_inside", False) else {}
-    told = {
-        "booster": type(model),
-        **params,
-        **inside,
-        "estimator": learner,
-        "random_state": None if is_drawn else entropy,
-    }
+    settings = setting_texts(model._round_settings(learner))  # noqa: SLF001 - ours
     data = {
         "rows": str(cells.known.n_rows),
         "classes": repr(cells.known.classes.tolist()),
         "groups": hashlib.sha256(repr(cells.values).encode() + cells.mass.tobytes()).hexdigest(),
         "X": hashlib.sha256(np.ascontiguousarray(as_floats(as_matrix(sample))).tobytes()).hexdigest(),
     }
-    drawn = Seeds(entropy, model._drawn_key) if is_drawn else None  # noqa: SLF001 - ours
-    return Run(setting_texts({**told, **steps, **objective}), data, drawn)
+    return Run(settings, data, model._drawn_seeds())  # noqa: SLF001 - ours
 
 
 def restored(saved: Checkpoint, run: Run, history: ShardHistory) -> Iterator[tuple[FloatArray, SavedRound]]:

@@ -1,9 +1,8 @@
 """The choice of a mixture over shards: goals, means and groups from cells, a tail from the rows where they are."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
-
-import numpy as np
 
 from counterpoise._base.shards import Shards
 from counterpoise._base.types import FloatArray
@@ -12,7 +11,15 @@ from counterpoise.distributed.rows import Known
 from counterpoise.goals import Goal, Rate
 from counterpoise.goals.tables import group_codes
 from counterpoise.mixtures.answers import TRAIN
-from counterpoise.mixtures.choosing import Aim, Evidence, posed, select, within_budget
+from counterpoise.mixtures.choosing import (
+    Aim,
+    Evidence,
+    choice_by_name,
+    posed,
+    select,
+    within_budget,
+    without_budget,
+)
 from counterpoise.mixtures.game import Choice, Selection
 from counterpoise.solvers.mixture import minimize_cvar_over
 from counterpoise.solvers.result import MixtureSolution
@@ -53,15 +60,18 @@ def choose_over(shards: Shards, evidence: Evidence, aim: Aim) -> tuple[Selection
     """Choose the mixture, or raise ``InfeasibleGoals`` where none meets the goals."""
     selection = select(evidence, aim._replace(objective=Mean()) if _is_tail(aim) else aim)
     game = posed(within_budget(selection, aim), aim)
-    if not _is_tail(aim):  # linear in the rows, or in the means of groups: cells tell all
-        return selection, _mixed(game.solve() if aim.mixture == "optimal" else None, game.value, selection, aim)
 
     def minimize(losses: Any, risk: Risk, sample_weight: Any, **limits: Any) -> MixtureSolution:  # noqa: ARG001
         assert risk.tail_fraction is not None  # noqa: S101 - as was asked
         return minimize_cvar_over(shards, risk.tail_fraction, **limits)
 
-    solved = game.solve(minimize) if aim.mixture == "optimal" else None
-    return selection, _mixed(solved, lambda mixture: value_over(shards, aim, mixture), selection, aim)
+    solve: Callable[[], Choice] = game.solve
+    value: Callable[[FloatArray], float] = game.value
+    if _is_tail(aim):  # others are linear in the rows, or in the means of groups: cells tell all
+        solve, value = partial(game.solve, minimize), partial(value_over, shards, aim)
+    if aim.mixture == "optimal":
+        return selection, without_budget(solve(), aim)
+    return selection, choice_by_name(aim, selection.losses.shape[1], value)
 
 
 def value_over(shards: Shards, aim: Aim, mixture: FloatArray) -> float:
@@ -72,11 +82,3 @@ def value_over(shards: Shards, aim: Aim, mixture: FloatArray) -> float:
 
 def _is_tail(aim: Aim) -> bool:
     return isinstance(aim.objective, CVaR) and aim.objective.alpha < 1
-
-
-def _mixed(solved: Choice | None, value: Any, selection: Selection, aim: Aim) -> Choice:
-    if solved is not None:
-        return solved._replace(multipliers=solved.multipliers[: len(aim.goals)])
-    n_models = selection.losses.shape[1]
-    mixture = np.full(n_models, 1 / n_models) if aim.mixture == "average" else np.eye(1, n_models)[0]
-    return Choice(mixture, value(mixture), np.nan, np.zeros(0))

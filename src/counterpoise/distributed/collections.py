@@ -44,23 +44,18 @@ class Rows:
 
     def named(self) -> dict[str, Any]:
         """Return what is the name of a column of X, or of several."""
-        given = {
-            Y: self.y,
-            COLUMNS: self.sensitive_features,
-            BASELINE: self.baseline,
-            SAMPLE_WEIGHT: self.sample_weight,
-        }
-        return {role: value for role, value in given.items() if is_named(value)}
+        return {role: value for role, value in self._beside.items() if is_named(value)}
 
     def collections(self) -> dict[str, Any]:
         """Return what is a collection of its own."""
-        given = {
-            Y: self.y,
-            COLUMNS: self.sensitive_features,
-            BASELINE: self.baseline,
-            SAMPLE_WEIGHT: self.sample_weight,
-        }
-        return {X: self.X} | {role: one for role, one in given.items() if one is not None and not is_named(one)}
+        return {X: self.X} | {role: value for role, value in self._beside.items() if not is_named(value)}
+
+    @property
+    def _beside(self) -> dict[str, Any]:
+        """Return what came beside X, by its role in a shard."""
+        columns, weight = self.sensitive_features, self.sample_weight
+        given = {Y: self.y, COLUMNS: columns, BASELINE: self.baseline, SAMPLE_WEIGHT: weight}
+        return {role: value for role, value in given.items() if value is not None}
 
 
 def is_named(value: Any) -> bool:

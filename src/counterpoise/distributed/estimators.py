@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, ClassVar, Self
 
-import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from counterpoise._base.checks import check_count
@@ -18,9 +17,8 @@ from counterpoise.distributed.dask_shards import DaskShards, Parts, as_client
 from counterpoise.distributed.fitting import decide_over, fit_over, mix_over, prepare
 from counterpoise.distributed.training import train_over
 from counterpoise.mixtures.answers import find_positive
-from counterpoise.mixtures.class_scores.probabilities import any_scorer
 from counterpoise.mixtures.draws import generator_of
-from counterpoise.mixtures.goal import FITTED, GoalClassifier
+from counterpoise.mixtures.goal import ALONE, FITTED, Deciders, GoalClassifier, listed
 from counterpoise.mixtures.members import named_models, titled_models
 from counterpoise.mixtures.mixture import MixtureClassifier
 
@@ -29,7 +27,7 @@ from counterpoise.mixtures.mixture import MixtureClassifier
 def shards_of(rows: Rows, client: Any, n_shards: int | None, only: Every | None = None) -> Iterator[Shards]:
     """Put rows, or some of each partition, into shards on the workers of a cluster, by default one on each worker."""
     client = as_client(client)
-    n_held = n_shards or max(1, len(client.nthreads()))
+    n_held = max(1, len(client.nthreads())) if n_shards is None else n_shards
     with DaskShards(list(map(Parts, *partitions_of(rows, n_held, only))), client) as shards:
         yield shards
 
@@ -204,28 +202,23 @@ class DaskGoalClassifier(OverDask, GoalClassifier):  # type: ignore[misc]  # oth
         client = as_client(client)
         step = None if self._is_prefit else check_count(self.cv, "cv", 2)
         only = None if step is None else Every(step)
-        titled = titled_models(named_models(self._listed()))
-        models = list(titled.values()) if step is None else self._trained_over(titled, rows, client, step)
+        seed = int(generator_of(self.random_state).integers(2**31))
+        named = named_models(self._listed(seed))
+        given = [model for _, model in named]
+        models = given if step is None else [train_over(model, rows, client, step, seed) for model in given]
         rows = rows.seen_by(models)
         with shards_of(rows, client, n_shards, only) as shards:
             found = prepare(shards)
-            self.classes_, self.estimators_ = found.cells.known.classes, models
-            self.names_ = [name for name, _ in named_models(self._listed())]
-            positive = find_positive(self.classes_, self.pos_label)
-            self._members = [any_scorer(title, model, positive) for title, model in zip(titled, models, strict=True)]
-            self._fold_shares, self.refit_ = np.ones(1), step is not None
-            self.decides_ = FITTED if step is None else f"models trained on all but every {step}th row"
+            self._forget_choice()
+            self.classes_, self.names_ = found.cells.known.classes, [name for name, _ in named]
+            why = FITTED if step is None else f"models trained on all but every {step}th row"
+            deciders = Deciders(models, ALONE, refit=step is not None, why=why)
+            self._let_decide(deciders, titled_models(named), find_positive(self.classes_, self.pos_label))
             decide_over(self, found)
 
-    def _listed(self) -> list[Any]:
+    def _listed(self, seed: int) -> list[Any]:
         if self.estimator is None:
             from lightgbm import DaskLGBMClassifier  # noqa: PLC0415 - optional
 
-            return [DaskLGBMClassifier(random_state=self._seed_of_models(), verbose=-1)]
-        return self.estimator if isinstance(self.estimator, list) else [self.estimator]
-
-    def _seed_of_models(self) -> int:
-        return int(generator_of(self.random_state).integers(2**31))
-
-    def _trained_over(self, titled: dict[str, Any], rows: Rows, client: Any, step: int) -> list[Any]:
-        return [train_over(model, rows, client, step) for model in titled.values()]
+            return [DaskLGBMClassifier(random_state=seed, verbose=-1)]
+        return list(listed(self.estimator))

@@ -189,7 +189,6 @@ class _Spool:
         ones: AnyArray = np.broadcast_to(np.ones(1), (n_rows,))
         self.mass = np.memmap(folder / MASS, np.float64, "w+", shape=(n_rows,)) if weighs else ones
         self.numbers: dict[Values, int] = {}  # of cells, in the order in which they were met
-        self.of_cells: list[float] = []
         self.sample: list[Any] = []
         self._sampled = sample_places(n_rows)
 

@@ -1,16 +1,16 @@
 """Fitting the boosters of one machine on rows in shards."""
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from counterpoise._base.shards import Shard, Shards
-from counterpoise._base.types import FloatArray
+from counterpoise._base.types import AnyArray, FloatArray
 from counterpoise.boosting.adalpboost import AdaLPBoostClassifier
 from counterpoise.boosting.checkpoint import opened
 from counterpoise.boosting.cross_fit import planned_rounds
 from counterpoise.boosting.inside_goals import places_in
-from counterpoise.boosting.learner import base_learner, default_tree
 from counterpoise.boosting.rounds import Rule, boost
 from counterpoise.boosting.rules import dual_of
 from counterpoise.distributed.binning import sample_over
@@ -36,10 +36,9 @@ from counterpoise.goals.tables import group_codes
 from counterpoise.mixtures.answers import Positive, find_positive
 from counterpoise.mixtures.class_scores.probabilities import any_scorer
 from counterpoise.mixtures.draws import Draws, check_key, generator_of, make_key
-from counterpoise.mixtures.goal import FITTED, GoalClassifier, listed
+from counterpoise.mixtures.goal import ALONE, FITTED, Deciders, GoalClassifier, listed
 from counterpoise.mixtures.members import named_models, titled_models
 
-_DEPTH = 4  # of the default trees, as on one machine
 # What the boosters of one machine take and those over shards do not, and the value that asks for nothing.
 _NOT_TAKEN = {
     "validation_fraction": None,
@@ -57,9 +56,9 @@ class Prepared(NamedTuple):
     sample: Any  # of the features, as they are, from which bins and the scales of draws are learned
 
 
-def prepare(shards: Shards) -> Prepared:
-    """Look at the rows of all shards, and tell them into cells."""
-    known = know(shards)
+def prepare(shards: Shards, all_classes: Callable[[AnyArray], AnyArray] | None = None) -> Prepared:
+    """Look at the rows of all shards, and tell them into cells; ``all_classes`` is as for ``know``."""
+    known = know(shards, all_classes)
     return Prepared(shards, find_cells(shards, known), sample_over(shards))
 
 
@@ -86,9 +85,12 @@ def fit_over(model: Any, shards: Shards) -> Any:
     model.classes_, model.n_features_in_ = known.classes, known.n_features
     if known.names is not None:
         model.feature_names_in_ = known.names
+    model._forget_choice()  # noqa: SLF001 - ours
     n_rounds = planned_rounds(model)
     history = ShardHistory(shards, rows.cells, n_rounds)
-    learner = default_tree(known.n_rows, _DEPTH) if model.estimator is None else base_learner(model.estimator)
+    learner = model._learner_for(known.n_rows)  # noqa: SLF001 - ours
+    if not isinstance(model, AdaLPBoostClassifier):
+        model.beta_ = None  # none is taken
     with opened(model.checkpoint) as saved:
         model._draw_seeds(saved)  # noqa: SLF001 - ours
         program = program_over(model, history) if getattr(model, "_trains_inside", False) else None
@@ -130,10 +132,14 @@ def _named(model: Any) -> list[tuple[str, Any]]:
 def take_models(model: Any, positive: Positive) -> list[Any]:
     """Let fitted models decide by their scores, and return them by name."""
     named = _named(model)
-    model.names_, model.estimators_ = [name for name, _ in named], [one for _, one in named]
-    model._members = [any_scorer(title, one, positive) for title, one in titled_models(named).items()]  # noqa: SLF001 - ours
+    titled, models = titled_models(named), [one for _, one in named]
+    model._forget_choice()  # noqa: SLF001 - ours
+    model.names_ = [name for name, _ in named]
     if isinstance(model, GoalClassifier):
-        model._fold_shares, model.refit_, model.decides_ = np.ones(1), False, FITTED  # noqa: SLF001 - ours
+        model._let_decide(Deciders(models, ALONE, refit=False, why=FITTED), titled, positive)  # noqa: SLF001 - ours
+    else:
+        model.estimators_ = models
+        model._members = [any_scorer(title, one, positive) for title, one in titled.items()]  # noqa: SLF001 - ours
     return named
 
 
@@ -150,7 +156,7 @@ def refuse_others(model: Any) -> None:
 def _rule(model: Any, rows: Prepared, history: ShardHistory) -> Rule:
     known = rows.cells.known
     if not isinstance(model, AdaLPBoostClassifier):
-        risk, model.beta_ = bound_risk(model, history), None
+        risk = bound_risk(model, history)
         return by_cell(dual_of(risk)) if risk.tail_fraction is None else dual_over(risk.tail_fraction)
     if model.reweigh == "samples":
         model.eta_ = model._step_size(known.total / known.least)  # noqa: SLF001 - ours
@@ -219,9 +225,10 @@ def mix_over(model: Any, shards: Shards) -> Any:
     """
     check(model)
     named = named_models(model.estimators)
-    rows = prepare(shards)
+    rows = prepare(shards, lambda labels: model._members_of(named, labels)[0])  # noqa: SLF001 - ours
+    model._forget_choice()  # noqa: SLF001 - ours
     model.names_, model.estimators_ = [name for name, _ in named], [one for _, one in named]
-    model._scored, model.classes_ = None, rows.cells.known.classes  # noqa: SLF001 - ours
+    model.classes_ = rows.cells.known.classes
     _, model._members = model._members_of(named, model.classes_)  # noqa: SLF001 - ours
     return decide_over(model, rows)
 
@@ -252,8 +259,9 @@ def decide_over(model: Any, rows: Prepared) -> Any:
 def _asked_over(model: Any, shards: Shards, cells: Cells) -> ShardHistory:
     """Ask models that are fitted about the rows of all shards."""
     history = ShardHistory(shards, cells, len(model.estimators_))
-    for number, one in enumerate(model.estimators_, 1):
-        said, loss = take(shards, cells, one, number)
+    members = model._members  # noqa: SLF001 - ours
+    for number, (one, member) in enumerate(zip(model.estimators_, members, strict=True), 1):
+        said, loss = take(shards, cells, member, number)
         history.add(one, np.empty(0, dtype=np.uint8), loss, said=said)
     return history
 

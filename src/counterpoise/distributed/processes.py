@@ -43,7 +43,8 @@ class ProcessShards:
 
     def __init__(self, sources: Sequence[Source], n_processes: int | None = None) -> None:
         self.n_shards, self._sources = len(sources), list(sources)
-        n_hosts = min(self.n_shards, check_count(n_processes or self.n_shards, "n_processes"))
+        wanted = self.n_shards if n_processes is None else n_processes
+        n_hosts = min(self.n_shards, check_count(wanted, "n_processes"))
         self._remembered = Remembered()
         self._limit = max(1, available_cpus() // n_hosts)  # threads of each
         self._hosts = [_Host(self._limit) for _ in range(n_hosts)]
@@ -104,9 +105,9 @@ class ProcessShards:
                 pass
             was_asked = self._start_again(place) and self._hosts[place].ask(*step)
         raise RuntimeError(
-            f"A process of shard {place} ended {_TRIES} times while it ran {step[0].__name__}, the last time with "
-            f"exit code {self._hosts[place].process.exitcode}: it may need more memory than there is. Use more shards, "
-            "or fewer at once."
+            f"The process that holds shard {place} ended {_TRIES} times while it ran {step[0].__name__}, the last time "
+            f"with exit code {self._hosts[place].process.exitcode}: it may need more memory than there is. Use more "
+            "shards, or fewer at once."
         )
 
     def _start_again(self, place: int) -> bool:

@@ -1,6 +1,6 @@
 """Labelled rows in shards: what each holds, and what must be alike in all of them."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -98,10 +98,14 @@ def encode(shard: Shard, classes: AnyArray, total: float | None) -> tuple[float,
     return float(shard[MASS].sum()), float(live.min(initial=np.inf))
 
 
-def know(shards: Shards) -> Known:
-    """Look at the rows of all shards, say where they differ, and encode labels and weights."""
+def know(shards: Shards, all_classes: Callable[[AnyArray], AnyArray] | None = None) -> Known:
+    """Look at the rows of all shards, say where they differ, and encode labels and weights.
+
+    ``all_classes`` returns the classes, given those of the labels: models may know more.
+    """
     found = shards.map(facts_of)
     classes, total = agreed(found)
+    classes = classes if all_classes is None else all_classes(classes)
     masses = shards.change("encode", encode, classes, total)
     return known_of(found, classes, masses)
 

@@ -3,20 +3,22 @@
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
 
 from counterpoise.distributed.collections import Every, Load, Rows, partitions_of
 from counterpoise.distributed.rows import SAMPLE_WEIGHT, X, Y
-from counterpoise.learners.resampling import weight_argument
+from counterpoise.learners.resampling import fresh_copy
+from counterpoise.mixtures.folds import trained_copy
 
 _MOST_ROWS = 1_000_000  # that a model of one machine is trained on
 
 
-def train_over(model: Any, rows: Rows, client: Any, step: int) -> Any:
-    """Return a model trained on the rows of each partition but for every ``step``-th."""
-    model = clone(model)
+def train_over(model: Any, rows: Rows, client: Any, step: int, seed: int) -> Any:
+    """Return a copy of a model trained on the rows of each partition but for every ``step``-th.
+
+    Random states that are not set are set from the seed.
+    """
     if type(model).__module__.startswith("lightgbm.dask"):
-        return _by_lightgbm(model, rows, client, step)
+        return _by_lightgbm(fresh_copy(model, seed, only_unset=True), rows, client, step)
     loads, partitions = partitions_of(rows, 1 << 30, Every(step, others=True))
     from dask import delayed  # noqa: PLC0415 - optional
 
@@ -24,16 +26,12 @@ def train_over(model: Any, rows: Rows, client: Any, step: int) -> Any:
     again = -(-sum(client.gather(client.compute(lengths))) // _MOST_ROWS)
     loads, partitions = partitions_of(rows, 1 << 30, Every(step, others=True, again=again))
     found = client.gather(client.compute([delayed(load)(parts) for load, parts in zip(loads, partitions, strict=True)]))
-    return _fitted(model, Load({}).joined([one for one in found if len(one[X])]))
+    joined = Load({}).joined([one for one in found if len(one[X])])
+    return trained_copy(model, joined[X], np.asarray(joined[Y]), joined.get(SAMPLE_WEIGHT), seed)
 
 
 def _n_rows(load: Load, parts: list[Any]) -> int:
     return len(load(parts)[X])
-
-
-def _fitted(model: Any, rows: dict[str, Any]) -> Any:
-    weights, argument = rows.get(SAMPLE_WEIGHT), weight_argument(model)
-    return model.fit(rows[X], np.asarray(rows[Y]), **({} if weights is None or not argument else {argument: weights}))
 
 
 def _by_lightgbm(model: Any, rows: Rows, client: Any, step: int) -> Any:

@@ -13,9 +13,9 @@ from counterpoise.explorer.program import RELEASED, Known, Solved, Tallied, Unme
 from counterpoise.goals import Goal, InfeasibleGoals
 from counterpoise.goals.rows import Dataset
 from counterpoise.mixtures.choosing import Aim, Evidence, choose_mixture, select, within_budget
-from counterpoise.mixtures.game import Selection
+from counterpoise.mixtures.game import Selection, cleaned
 from counterpoise.mixtures.goal_rows import GoalRows
-from counterpoise.mixtures.scores.choosing import Asked, RuleChoice, choice_of, cleaned, mean_loss, pose
+from counterpoise.mixtures.scores.choosing import Asked, RuleChoice, choice_of, mean_loss, pose
 from counterpoise.mixtures.scores.choosing import solve as solve_rules
 from counterpoise.mixtures.scores.deciding import decided
 from counterpoise.mixtures.scores.evidence import Ranked

@@ -100,11 +100,11 @@ class Answers:
         others = {other: bits for other, bits in self.positives.items() if other != name}
         return replace(known, positives=others, codes={**self.codes, name: said})
 
-    def with_tables(self, tables: Mapping[str, Table]) -> "Answers":
-        """Return the same answers with other tables for the same rows."""
+    def with_tables(self, tables: Mapping[str, Table], sizes: Mapping[str, int]) -> "Answers":
+        """Return the same answers with other tables for the same rows, of which there are so many by dataset."""
         answers = self
-        for name, table in tables.items() if self.sizes else ():
-            if self.sizes.get(name) != table.n_samples:
+        for name, table in tables.items():
+            if sizes.get(name) != table.n_samples:
                 raise ValueError(f"tables[{name!r}] must hold the rows of a dataset that the models were asked about.")
             answers = answers.with_dataset(name, table, None)
         return answers

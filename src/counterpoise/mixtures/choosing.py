@@ -1,6 +1,6 @@
 """The choice of a mixture: what it is chosen on, what is asked of it, and which one that leads to."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -35,7 +35,8 @@ class Evidence(NamedTuple):
 
     def with_tables(self, tables: Mapping[str, Table]) -> "Evidence":
         """Return the same evidence with other tables for the same rows."""
-        return self._replace(answers=self.answers.with_tables(tables))
+        sizes = {TRAIN: len(self.losses)} | self.answers.sizes  # answers may not have been kept where nothing is asked
+        return self._replace(answers=self.answers.with_tables(tables, sizes))
 
     def _check_loaded(self) -> None:
         """Check what came from a file."""
@@ -167,7 +168,7 @@ def least_mean(selection: Selection) -> Game:
     return Game(means[None], Mean(), None, selection.goals)
 
 
-def _without_budget(choice: Choice, aim: Aim) -> Choice:
+def without_budget(choice: Choice, aim: Aim) -> Choice:
     """Return the choice with the multipliers of the goals alone."""
     return choice._replace(multipliers=choice.multipliers[: len(aim.goals)])
 
@@ -223,9 +224,13 @@ def choose_mixture(selection: Selection, aim: Aim) -> Choice:
     """Choose the mixture, or raise ``InfeasibleGoals`` where none meets the goals."""
     game = posed(within_budget(selection, aim), aim)
     if aim.max_models is not None:
-        return _without_budget(choose_few(game, aim.max_models), aim)
+        return without_budget(choose_few(game, aim.max_models), aim)
     if aim.mixture == "optimal":
-        return _without_budget(game.solve(), aim)
-    n_models = selection.losses.shape[1]
+        return without_budget(game.solve(), aim)
+    return choice_by_name(aim, selection.losses.shape[1], game.value)
+
+
+def choice_by_name(aim: Aim, n_models: int, value: Callable[[FloatArray], float]) -> Choice:
+    """Return the mixture that an aim names in the place of the best: the average of all models, or the first alone."""
     mixture = np.full(n_models, 1 / n_models) if aim.mixture == "average" else np.eye(1, n_models)[0]
-    return Choice(mixture, game.value(mixture), np.nan, np.zeros(0))
+    return Choice(mixture, value(mixture), np.nan, np.zeros(0))

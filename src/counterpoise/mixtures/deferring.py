@@ -70,7 +70,9 @@ class Deferring(RandomizedClassifier):
             shares = Mixture(stage._pool(), stage._shares(), None).probabilities(rows)
             yield self._answer_columns(shares, deferral=deferral)
 
-    def staged_predict(self, X: Any) -> Iterator[AnyArray]:
+    def staged_predict(
+        self, X: Any, sensitive_features: Any = None, baseline: ArrayLike | None = None
+    ) -> Iterator[AnyArray]:
         """Yield the weighted vote of the first model, the first two and so on, each with its own mixture.
 
         Votes, not draws, so that the stages can be compared.
@@ -79,7 +81,7 @@ class Deferring(RandomizedClassifier):
             yield from super().staged_predict(X)
             return
         answers = self._pool_of([]).answers
-        for shares in self.staged_predict_proba(X, deferral=True):
+        for shares in self.staged_predict_proba(X, sensitive_features, baseline, deferral=True):
             yield answers[shares.argmax(axis=1)]
 
     def _answer_columns(self, probabilities: FloatArray, *, deferral: bool) -> FloatArray:

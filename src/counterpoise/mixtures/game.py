@@ -65,7 +65,7 @@ class Game(NamedTuple):
         except InfeasibleRows as error:
             assert goals is not None  # noqa: S101 - there are no other rows
             raise goals.infeasible(error) from error
-        mixture = _cleaned(found.mixture)
+        mixture = cleaned(found.mixture)
         if goals is not None and _excess(mixture, **limits) > max(_excess(found.mixture, **limits), FEASIBLE):
             mixture = found.mixture  # a goal needs the least of shares
         prices = found.multipliers if goals is None else goals.prices(found.multipliers)
@@ -89,8 +89,7 @@ class Game(NamedTuple):
         """Return by how much each model alone misses the goals, in total."""
         if self.goals is None:
             return np.zeros(self.losses.shape[1])
-        excess = self.goals.rows - self.goals.bounds[:, None]
-        missed = np.where(excess > FEASIBLE * self.goals.scale[:, None], excess, 0.0)
+        missed = self.goals.missed()
         worst = np.zeros((len(self.goals.goals), missed.shape[1]))
         np.maximum.at(worst, self.goals.places, missed)
         return np.asarray(worst.sum(axis=0))
@@ -123,7 +122,8 @@ def outliers(losses: AnyArray, sample_weight: FloatArray | None, fraction: float
     return is_outlier
 
 
-def _cleaned(mixture: FloatArray) -> FloatArray:
+def cleaned(mixture: FloatArray) -> FloatArray:
+    """Return a mixture without shares that are rounding."""
     mixture = np.where(mixture > _SHARE, mixture, 0.0)
     return np.asarray(mixture / mixture.sum())
 

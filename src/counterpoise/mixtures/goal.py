@@ -18,7 +18,6 @@ from counterpoise._base.checks import check_sample_weight
 from counterpoise._base.types import AnyArray, ArrayLike, FloatArray
 from counterpoise.goals import Table
 from counterpoise.mixtures.answers import TRAIN, Answers, Positive
-from counterpoise.mixtures.choosing import Aim
 from counterpoise.mixtures.class_scores.probabilities import any_scorer
 from counterpoise.mixtures.draws import Draws, check_key, generator_of, make_key
 from counterpoise.mixtures.folds import Training, splits_of, texts_in, unheard, who_decides
@@ -29,8 +28,7 @@ from counterpoise.mixtures.pool import set_input_tags
 
 PREFIT = "prefit"
 Tell: TypeAlias = Callable[[int, int, str], None]
-_ALONE = np.ones(1)  # one fold
-
+ALONE = np.ones(1)  # one fold
 FITTED = "models that were fitted"  # decide
 
 
@@ -68,7 +66,8 @@ class GoalClassifier(ClassRuleClassifier):
         How ``predict`` decides: by a draw from the best mixture of rules that is fixed for each row or id ("sticky"),
         by a fresh draw, by weighted vote, or by one rule that meets the goals without draws, found by a search
         ("fixed"). "auto": by one rule, unless the mixture has less of what is made small by more than twice the
-        standard error of the difference on the rows of choice; then as "sticky". Tails are always mixed.
+        standard error of the difference on the rows of choice; then as "sticky". Tails are always mixed, and so are
+        rules of more than two classes that goals ask for.
     key : bytes, optional
         Secret of the sticky draws, 16 to 64 bytes, never shown. Default: made from ``random_state``, which whoever
         knows it can repeat, or drawn by the system where that is None.
@@ -226,7 +225,7 @@ class GoalClassifier(ClassRuleClassifier):
         held_out = Given(X_val, y_val, sensitive_features_val, baseline_val, sample_weight_val, largest_weight)
         self._check_held_out(given, held_out)
         titled, positive = self._models_and_classes(labels)
-        self._forget_mixture()
+        self._forget_choice()
         self.classes_ = positive.classes
         drawn, self._generator = make_key(self.random_state), generator_of(self.random_state)
         weights = check_sample_weight(sample_weight, len(labels))
@@ -234,7 +233,7 @@ class GoalClassifier(ClassRuleClassifier):
         self._let_decide(found, titled, positive)
         self._draws = Draws.learned(check_key(self.key) or drawn, as_columns(X), weights, found.models)
         evidence = self._evidence_to_choose_on(found, Answers({}, {}, positive))
-        self._keep(self._joined(evidence, datasets), self._aim_of_fit())
+        self._settle(self._joined(evidence, datasets), self._aim_of_fit())
         return self
 
     @property
@@ -279,23 +278,23 @@ class GoalClassifier(ClassRuleClassifier):
                 )
         return titled, positive
 
-    def _deciders(self, titled: dict[str, Any], positive: Positive, given: Given, held_out: Given) -> "_Deciders":
+    def _deciders(self, titled: dict[str, Any], positive: Positive, given: Given, held_out: Given) -> "Deciders":
         """Train the models, where they are not, and tell which decide."""
         if self._is_prefit:
-            return _Deciders(list(titled.values()), _ALONE, given, None, refit=False, why=FITTED)
+            return Deciders(list(titled.values()), ALONE, refit=False, why=FITTED, chosen_on=given)
         weights = None if given.sample_weight is None else np.asarray(given.sample_weight, dtype=np.float64)
         training = Training(titled, given.X, given.y, weights, positive, self.n_jobs, unheard)
         if held_out.X is not None:
             training = training._replace(heard=self._counted(titled, 1))
             why = "models trained on the rows of X: the rules were chosen on those of X_val"
-            return _Deciders(self._trained(training, training.whole), _ALONE, held_out, None, refit=True, why=why)
+            return Deciders(self._trained(training, training.whole), ALONE, refit=True, why=why, chosen_on=held_out)
         splits = splits_of(self.cv, given.X, given.y, self._seed())
         refit, why = who_decides(training.n_rows, len(splits), self.decision)
         training = training._replace(heard=self._counted(titled, len(splits) + refit))
         crossed = self._trained(training, partial(training.crossed, splits))
         if not refit:
-            return _Deciders(crossed.models, crossed.shares, given, crossed.scores, refit, why)
-        return _Deciders(training.whole(self._seed()), _ALONE, given, crossed.scores, refit, why)
+            return Deciders(crossed.models, crossed.shares, refit, why, given, crossed.scores)
+        return Deciders(training.whole(self._seed()), ALONE, refit, why, given, crossed.scores)
 
     @contextmanager
     def _heard(self, tell: Tell) -> Iterator[None]:
@@ -325,29 +324,16 @@ class GoalClassifier(ClassRuleClassifier):
                 f"category, X.astype({{{texts[0]!r}: 'category'}}), or pass a pipeline that encodes it."
             ) from error
 
-    def _forget_mixture(self) -> None:
-        """Forget the rules of an earlier fit, which are not of the models to be trained."""
-        for name in ("_scored", "rules_", "mixture_"):
-            self.__dict__.pop(name, None)
-
-    def _keep(self, evidence: Any, aim: Aim) -> None:
-        """Choose the rules.
-
-        What they are chosen on is kept before: after goals that cannot hold ``rebalance`` needs no training.
-        """
-        self._scored, self.goals_, self.alpha_, self.objective_ = evidence, aim.goals, aim.alpha, aim.objective
-        self._settle(evidence, aim)
-
     def _seed(self) -> int:
         return int(self._generator.integers(2**31))
 
-    def _let_decide(self, found: "_Deciders", titled: dict[str, Any], positive: Positive) -> None:
+    def _let_decide(self, found: "Deciders", titled: dict[str, Any], positive: Positive) -> None:
         self.estimators_, self._fold_shares = found.models, found.shares
         self.refit_, self.decides_ = found.refit, found.why
         titles = list(titled) * found.shares.size
         self._members = [any_scorer(title, model, positive) for title, model in zip(titles, found.models, strict=True)]
 
-    def _evidence_to_choose_on(self, found: "_Deciders", nothing: Answers) -> Any:
+    def _evidence_to_choose_on(self, found: "Deciders", nothing: Answers) -> Any:
         """Return the scores of the rows to choose on: those that the folds told, or what the models say."""
         rows = self._labelled(found.chosen_on)
         scores = self._scores_of(rows.X, rows.codes.size, TRAIN) if found.scores is None else found.scores
@@ -368,15 +354,15 @@ class GoalClassifier(ClassRuleClassifier):
         return tags
 
 
-class _Deciders(NamedTuple):
+class Deciders(NamedTuple):
     """Models that will decide, and what rules are chosen on."""
 
     models: list[Any]  # those of the first fold first
     shares: FloatArray  # the chance of each fold
-    chosen_on: Given
-    scores: FloatArray | None  # of those rows, where the models are not to be asked
     refit: bool
     why: str
+    chosen_on: Given = Given()  # nothing where the rows are elsewhere
+    scores: FloatArray | None = None  # of those rows, where the models are not to be asked
 
 
 def listed(estimator: Any) -> Sequence[Any]:

@@ -20,7 +20,7 @@ from counterpoise.goals.shares import AnyShare, can_certify, certified_bound, ne
 from counterpoise.mixtures.answers import TRAIN, Answers
 from counterpoise.solvers import minimize_cvar
 from counterpoise.solvers.linear_program import solve_linear_program
-from counterpoise.solvers.result import InfeasibleRows, constraint_scale
+from counterpoise.solvers.result import FEASIBLE, InfeasibleRows, constraint_scale
 
 _LEAST_REACH = 1e-7  # part of its row's largest entry to which a ratio's scale falls: beyond, rounding would bind
 
@@ -111,6 +111,11 @@ class GoalRows(NamedTuple):
             **parts,
         )
 
+    def missed(self) -> FloatArray:
+        """Return by how much each model alone misses each row, nothing where it is rounding."""
+        excess = self.rows - self.bounds[:, None]
+        return np.where(excess > FEASIBLE * self.scale[:, None], excess, 0.0)
+
     def beside(self, other: Self) -> Self:
         """Return the same goals on these models and then on others."""
         rows, slopes = (np.hstack(pair) for pair in ((self.rows, other.rows), (self.row_slopes, other.row_slopes)))
@@ -174,7 +179,8 @@ class GoalRows(NamedTuple):
 
     def nearest(self) -> Self:
         """Return the same goals with bounds that a mixture of least total violation keeps, in parts of their scales."""
-        matrix, limits, (n_rows, n_models) = self.rows / self.scale[:, None], self.bounds / self.scale, self.rows.shape
+        scale, (n_rows, n_models) = self.scale, self.rows.shape
+        matrix, limits = self.rows / scale[:, None], self.bounds / scale
         total = np.append(np.ones(n_models), np.zeros(n_rows))
         found = solve_linear_program(
             1.0 - total,

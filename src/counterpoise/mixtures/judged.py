@@ -49,6 +49,14 @@ class Judged:
         rows = ScoredRows(model._check_predict_input(X), codes, np.zeros(len(codes), dtype=np.int64))
         return Mixture(Pool(members, model.classes_, model.n_jobs), model._shares(), model._drawing()), rows
 
+    def _decided_by(self, rule: Any, X: Any, sensitive_features: Any, baseline: ArrayLike | None) -> AnyArray:
+        """Return what one rule says; where folds have their own models, what most of them say by it."""
+        model: Any = self
+        checked, columns = model._check_predict_input(X), model._columns_of(np.array([rule.model]))
+        rows = model._scored_rows(X, checked, sensitive_features, baseline, columns)
+        members = [model._rule_member(rule, fold) for fold in range(model._fold_shares.size)]
+        return Mixture(model._pool_of(members), model._fold_shares, None).decide(rows, X)
+
     def _mixture(self) -> Mixture:
         """Return the rules on the models of every fold, with their shares and draws."""
         model: Any = self

@@ -7,12 +7,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from counterpoise._base.checks import check_mixture
 from counterpoise._base.types import AnyArray, ArrayLike, FloatArray, IntArray
 from counterpoise.goals.classes import check_defer_label
 from counterpoise.mixtures.answers import TRAIN, Answers, Positive, find_positive
 from counterpoise.mixtures.cautions import warn_of_the_average
-from counterpoise.mixtures.choosing import FIXED, Aim, Evidence, select, value_of
+from counterpoise.mixtures.choosing import AUTO, FIXED, Aim, Evidence, select, value_of
 from counterpoise.mixtures.class_scores.calibration import Calibration, no_calibration
 from counterpoise.mixtures.class_scores.choosing import ClassChoice, choose_class_rules, unless_usual
 from counterpoise.mixtures.class_scores.evidence import ClassEvidence, Known
@@ -76,8 +75,7 @@ class ClassRuleClassifier(RuleClassifier):
         mixture = self._mixture()
         uniforms = mixture.uniforms(unscored, self._known_columns(X), ids)
         starts = mixture.fold_of(uniforms)[0] * self._n_scores
-        models = np.unique([self.rules_[place].model for place in np.flatnonzero(self.mixture_)])
-        rows = replace(unscored, scores=self._scorers().scores_of_each(checked, starts, models))
+        rows = replace(unscored, scores=self._scorers().scores_of_folds(checked, starts, self._models_used()))
         return np.asarray(mixture.pool.answers[mixture.answered(rows, uniforms)])
 
     def _rule_member(self, rule: Any, fold: int) -> Any:
@@ -119,19 +117,21 @@ class ClassRuleClassifier(RuleClassifier):
             self.certificate_ = THRESHOLDS if self._has_rules else MODELS
             return
         evidence = evidence._replace(deferral=self._deferral(aim)).calibrated()
+        self._keep_scores(evidence, aim)
         groups = find_groups(as_columns(self.by), evidence.answers.tables[TRAIN], self.unknown_group)
         calibrations = evidence.found
         assert calibrations is not None  # noqa: S101 - found here
         known = evidence.known(groups, calibrations)
-        choice = choose_class_rules(known, aim)
-        if self.decision == FIXED:
-            choice, self.fixed_cost_ = as_fixed(known, aim, choice)
+        best = choose_class_rules(known, aim)
+        choice = as_fixed(known, aim, best) if self.decision == FIXED else best
         usual = unless_usual(evidence, aim, known, choice) if self._prefers_usual else None
         if usual is not None:
             calibrations = (no_calibration(known.n_classes),) * evidence.n_models
             known = evidence.known(groups, calibrations)
             choice = choice.only(usual, value_of(known.as_evidence([usual]), aim, np.ones(1)))
-        self._scored, self.groups_, self.calibrations_, self.rules_ = evidence, groups, calibrations, choice.rules
+        if self.decision in (FIXED, AUTO):
+            self.fixed_cost_ = best.cost + max(choice.value - best.value, 0.0)
+        self.groups_, self.calibrations_, self.rules_ = groups, calibrations, choice.rules
         self.certificate_ = choice.covers
         told = known.as_evidence(choice.rules)
         made = Choice(choice.mixture, choice.value, choice.value - choice.lower, choice.multipliers, choice.cost)
@@ -158,13 +158,8 @@ class ClassRuleClassifier(RuleClassifier):
         if not self._has_class_rules:
             super()._check_loaded_members()
             return
-        n_models, n_rules, n_scores = len(self.estimators_), len(self.rules_), self._scored.n_models
-        check_mixture(self.mixture_, n_rules)
-        if {part.losses.shape[1] for part in (self._kept, self.selection_)} != {n_rules}:
-            raise ValueError(f"the losses are not those of {n_rules} rules")
-        shares, classes = self._fold_shares, self._scored.positive.classes
-        if n_models != len(self._members) or n_models != n_scores * check_mixture(shares, shares.size).size:
-            raise ValueError(f"the probabilities are not those of {n_models} models")
+        n_scores, classes = self._scored.n_models, self._scored.positive.classes
+        self._check_loaded_rules(n_scores, "probabilities")
         if not np.array_equal(classes, self.classes_) or len(self.calibrations_) != n_scores:
             raise ValueError("the probabilities are of other classes or models")
         shape = (len(self.groups_.names), len(classes), len(classes) + (self._scored.deferral is not None))

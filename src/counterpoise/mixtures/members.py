@@ -16,7 +16,7 @@ from counterpoise._base.checks import is_frame
 from counterpoise._base.types import AnyArray, FloatArray, IntArray
 from counterpoise.mixtures.answers import TRAIN
 from counterpoise.mixtures.draws import Draws, pick, pick_each, rest_of
-from counterpoise.mixtures.pool import codes_of, is_text, n_rows, pool_codes, predict_codes, take_rows
+from counterpoise.mixtures.pool import codes_of, empty_codes, fill_codes, is_text, n_rows, predict_codes, take_rows
 
 _PAIR = 2
 
@@ -134,14 +134,11 @@ class Pool(NamedTuple):
 
         ``dataset`` is the name that stored predictions know the rows by; None where they are not those of ``fit``.
         """
-        stored = {place: member for place, member in enumerate(self.members) if isinstance(member, _Stored)}
-        if not stored:
-            return pool_codes(self.members, X, self.classes, self.n_jobs)
-        live = [place for place in range(len(self.members)) if place not in stored]
-        dtype = np.min_scalar_type(len(self.classes) - 1)
-        codes = np.empty((n_samples, len(self.members)), dtype=dtype, order="F")
-        if live:
-            codes[:, live] = pool_codes([self.members[place] for place in live], X, self.classes, self.n_jobs)
+        places = range(len(self.members))
+        stored = {place: self.members[place] for place in places if isinstance(self.members[place], _Stored)}
+        live = {place: self.members[place] for place in places if place not in stored}
+        codes = empty_codes(n_samples, len(self.members), self.classes)
+        fill_codes(codes, live, X, self.classes, self.n_jobs)
         for place, member in stored.items():
             codes[:, place] = member.on(dataset, n_samples)
         return codes
@@ -314,16 +311,15 @@ def check_instance(title: str, model: Any) -> None:
 
 def all_classes(labels: AnyArray, titled: dict[str, Any]) -> AnyArray:
     """Return the labels of y and those that models know: a model may know classes that these rows do not show."""
-    known = [labels]
+    own = np.unique(labels)  # once: rows are many, and so may models be
+    known = [own]
     for title, model in titled.items():
         classes = getattr(model, "classes_", None)
         if classes is None:
             continue
         array = np.asarray(classes)
-        if is_text(array) != is_text(labels) or not np.isin(labels, array).any():
-            raise ValueError(
-                f"{title} knows the classes {array.tolist()}, none of which is in y: {np.unique(labels).tolist()}."
-            )
+        if is_text(array) != is_text(own) or not np.isin(own, array).any():
+            raise ValueError(f"{title} knows the classes {array.tolist()}, none of which is in y: {own.tolist()}.")
         known.append(array)
     found = np.unique(np.concatenate(known))
     if found.size < 2:  # noqa: PLR2004

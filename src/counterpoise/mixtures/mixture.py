@@ -64,7 +64,8 @@ class MixtureClassifier(ClassRuleClassifier):
     decision : {"sticky", "sample", "vote", "fixed", "auto"}, default="sticky"
         How ``predict`` decides: by a draw that is fixed for each row or id, by a fresh draw, or by weighted vote. Goals
         hold for draws; see ``to_deterministic`` for a rule without them. ``"fixed"``, for ``scores``: one rule that
-        meets the goals without draws, found by a search; ``"auto"``: such a rule unless draws are surely better.
+        meets the goals without draws, found by a search; ``"auto"``: such a rule unless draws are surely better, and
+        of more than two classes as ``"sticky"``.
     max_models : int, optional
         Mix at most so many models, or rules, found by a heuristic; ``max_models_cost_`` is what that costs.
     pos_label : label, optional
@@ -223,8 +224,8 @@ class MixtureClassifier(ClassRuleClassifier):
         self._check_parameters()
         X, labels = self._check_labelled(X, y)
         named = named_models(self.estimators)
+        self._forget_choice()
         self.names_, self.estimators_ = [name for name, _ in named], [model for _, model in named]
-        self._scored = None
         self.classes_, self._members = self._members_of(named, labels)
         drawn, self._generator = make_key(self.random_state), generator_of(self.random_state)
         empty = Answers({}, {}, find_positive(self.classes_, self.pos_label))

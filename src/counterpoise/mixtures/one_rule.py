@@ -43,6 +43,18 @@ class DeterministicRule:
         Risk of the rule and of the mixture, on the rows where the rule was chosen.
     checks : tuple of GoalCheck
         How the rule stands to each goal of the mixture.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> from counterpoise import MixtureClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> pool = [DecisionTreeClassifier(max_depth=depth, random_state=0).fit(X[:200], y[:200]) for depth in (1, 2)]
+    >>> mixture = MixtureClassifier(pool, alpha=0.2, random_state=0).fit(X[200:], y[200:])
+    >>> rule = mixture.to_deterministic()
+    >>> rule.kind, abs(round(rule.loss, 6)), rule.predict(X[:2]).shape
+    ('single', 0.0, (2,))
     """
 
     kind: str

@@ -4,7 +4,7 @@ Whatever a model returns, strings, numbers, booleans or columns of probabilities
 sorted ``classes``. An error says which model it was.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -90,15 +90,25 @@ def pool_codes(models: Sequence[Any], X: Any, classes: AnyArray, n_jobs: int | N
 
     Rows are asked about in chunks, models and chunks in as many threads as ``n_jobs`` says.
     """
-    codes = np.empty((n_rows(X), len(models)), dtype=np.min_scalar_type(len(classes) - 1), order="F")
-    asks = [partial(predict_codes, model, classes=classes) for model in models]
-    fill_columns(codes, asks, X, n_jobs)
+    codes = empty_codes(n_rows(X), len(models), classes)
+    fill_codes(codes, dict(enumerate(models)), X, classes, n_jobs)
     return codes
 
 
-def fill_columns(columns: AnyArray, asks: Sequence[Callable[[Any], Any]], X: Any, n_jobs: int | None) -> None:
-    """Fill each column with what one function says about rows, some rows at a time, in threads."""
-    n_samples = n_rows(X)
+def empty_codes(n_samples: int, n_models: int, classes: AnyArray) -> AnyArray:
+    """Return room for the class codes of models, a column for each."""
+    return np.empty((n_samples, n_models), dtype=np.min_scalar_type(len(classes) - 1), order="F")
+
+
+def fill_codes(codes: AnyArray, models: Mapping[int, Any], X: Any, classes: AnyArray, n_jobs: int | None) -> None:
+    """Fill the columns of some models with the class codes that they say."""
+    asks = {place: partial(predict_codes, model, classes=classes) for place, model in models.items()}
+    fill_columns(codes, asks, X, n_jobs)
+
+
+def fill_columns(columns: AnyArray, asks: Mapping[int, Callable[[Any], Any]], X: Any, n_jobs: int | None) -> None:
+    """Fill some columns, each with what one function says about rows, some rows at a time, in threads."""
+    n_samples = len(columns)
     chunks = [slice(start, min(start + _CHUNK, n_samples)) for start in range(0, n_samples, _CHUNK)]
 
     heard = who_hears()
@@ -109,7 +119,7 @@ def fill_columns(columns: AnyArray, asks: Sequence[Callable[[Any], Any]], X: Any
         if chunk.stop == n_samples:
             heard()
 
-    tasks = [(place, chunk) for place in range(len(asks)) for chunk in chunks]
+    tasks = [(place, chunk) for place in asks for chunk in chunks]
     Parallel(n_jobs=n_jobs, prefer="threads", require="sharedmem")(delayed(fill)(*task) for task in tasks)
 
 

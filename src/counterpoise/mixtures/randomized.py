@@ -35,6 +35,7 @@ from counterpoise.theory.risks import Risk
 DECISIONS = ("sticky", "sample", "vote")
 STICKY = ("sticky", AUTO)  # decisions whose draws, where there are any, are fixed for each row or id
 DRAWN = (*STICKY, "sample")
+_CHOSEN = ("mixture_", "rules_", "groups_", "calibrations_", "certificate_", "fixed_cost_", "_scored", "_members")
 
 
 class RandomizedClassifier(PooledClassifier):
@@ -291,9 +292,18 @@ class RandomizedClassifier(PooledClassifier):
         self._keep_evidence(evidence, aim)
         self._settle_on(evidence, aim, selection, chosen or choose_mixture(selection, aim))
 
+    def _forget_choice(self) -> None:
+        """Forget what was chosen before: it is not of the models that come, nor met by them."""
+        for name in _CHOSEN:
+            self.__dict__.pop(name, None)
+
     def _keep_evidence(self, evidence: Any, aim: Aim) -> None:
         """Keep what a mixture will be chosen on: after goals that cannot hold ``rebalance`` needs no training."""
-        self.alpha_, self.goals_, self.objective_, self._kept = aim.alpha, aim.goals, aim.objective, evidence
+        self._keep_aim(aim)
+        self._kept = evidence
+
+    def _keep_aim(self, aim: Aim) -> None:
+        self.alpha_, self.goals_, self.objective_ = aim.alpha, aim.goals, aim.objective
 
     def __sklearn_is_fitted__(self) -> bool:
         """Tell whether there is a mixture to decide by."""
@@ -343,18 +353,27 @@ class RandomizedClassifier(PooledClassifier):
         groups = None if given.sensitive_features is None else groups_of(given.sensitive_features, n_samples)[0]
         return Labelled(checked, codes, weight, groups)
 
-    def _with_datasets(self, answers: Answers, datasets: Mapping[str, Table] | None) -> Answers:
-        """Ask all models about the rows of other datasets."""
-        others = with_train(answers.tables[TRAIN], datasets)
-        others.pop(TRAIN)
-        for name, table in others.items():
+    def _with_datasets(
+        self, answers: Answers, datasets: Mapping[str, Table] | None, pool: Pool | None = None
+    ) -> Answers:
+        """Ask all models, or those of a pool, about the rows of other datasets."""
+        pool = self._pool() if pool is None else pool
+        for name, table, X in self._other_rows(pool, answers, datasets):
             assert answers.positive is not None  # noqa: S101 - told when the classes were
-            pool, X = self._pool(), None
-            if pool.needs_rows():
-                X = checked_features(table.X, name, "that the models can be asked about", self._check_predict_input)
             codes = pool.codes(X, table.n_samples, name)
             answers = answers.with_dataset(name, table, answers.positive.said(codes))
         return answers
+
+    def _other_rows(
+        self, pool: Any, answers: Answers, datasets: Mapping[str, Table] | None
+    ) -> Iterator[tuple[str, Table, Any]]:
+        """Yield datasets beside ``train`` with their rows, checked; None where none of a pool must be asked."""
+        for name, table in with_train(answers.tables[TRAIN], datasets).items():
+            if name != TRAIN:
+                X = None
+                if pool.needs_rows():
+                    X = checked_features(table.X, name, "that the models can be asked about", self._check_predict_input)
+                yield name, table, X
 
     def _check_loaded(self) -> None:
         """Check what came from a file."""

@@ -13,7 +13,6 @@ from sklearn.utils.validation import _check_feature_names, _check_n_features, ch
 from counterpoise._base.checks import check_choice, check_mixture, is_frame
 from counterpoise._base.types import AnyArray, ArrayLike, FloatArray, IntArray
 from counterpoise.goals import Table
-from counterpoise.goals.tables import with_train
 from counterpoise.mixtures.answers import TRAIN, Answers
 from counterpoise.mixtures.cautions import warn_of_the_average
 from counterpoise.mixtures.choosing import AUTO, FIXED, Aim, Evidence, as_aim, select, value_of
@@ -24,7 +23,7 @@ from counterpoise.mixtures.game import Choice
 from counterpoise.mixtures.judged import Judged
 from counterpoise.mixtures.labelled import Given, Labelled
 from counterpoise.mixtures.members import Mixture, Pool, ScoredRows
-from counterpoise.mixtures.pool import as_rows, checked_features, n_rows, take_rows
+from counterpoise.mixtures.pool import as_rows, n_rows, take_rows
 from counterpoise.mixtures.randomized import DECISIONS, DRAWN, RandomizedClassifier
 from counterpoise.mixtures.ranking import Ranking
 from counterpoise.mixtures.scores.asking import RuleMember, ScorePool
@@ -246,7 +245,11 @@ class RuleClassifier(Ranking, Judged, Deferring, RandomizedClassifier):
 
     def _columns_used(self) -> IntArray:
         """Return where the scores are that may decide."""
-        return self._columns_of(np.unique([self.rules_[place].model for place in np.flatnonzero(self.mixture_)]))
+        return self._columns_of(self._models_used())
+
+    def _models_used(self) -> IntArray:
+        """Return the models whose rules carry weight."""
+        return np.unique([self.rules_[place].model for place in np.flatnonzero(self.mixture_)])
 
     def _columns_of(self, models: IntArray) -> IntArray:
         """Return where the scores of some models are, those of every fold, among the scores of all."""
@@ -262,13 +265,6 @@ class RuleClassifier(Ranking, Judged, Deferring, RandomizedClassifier):
             features = X if is_frame(X) else np.empty((n_samples, 0))
             codes = groups.codes(Table(features, None, sensitive_features, baseline), "The rows to decide about")
         return ScoredRows(checked, self._scorers().scores(checked, n_samples, None, columns), codes)
-
-    def _decided_by(self, rule: Any, X: Any, sensitive_features: Any, baseline: ArrayLike | None) -> AnyArray:
-        """Return what one rule says; where folds have their own models, what most of them say by it."""
-        checked, columns = self._check_predict_input(X), self._columns_of(np.array([rule.model]))
-        rows = self._scored_rows(X, checked, sensitive_features, baseline, columns)
-        members = [self._rule_member(rule, fold) for fold in range(self._fold_shares.size)]
-        return Mixture(self._pool_of(members), self._fold_shares, None).decide(rows, X)
 
     def _rule_member(self, rule: Any, fold: int) -> Any:
         place, column = self._scored.positive.place, fold * self._n_scores + rule.model
@@ -320,12 +316,7 @@ class RuleClassifier(Ranking, Judged, Deferring, RandomizedClassifier):
     def _joined(self, kept: Any, datasets: Mapping[str, Table] | None) -> Any:
         if not hasattr(kept, "scores"):
             return super()._joined(kept, datasets)
-        pool, others = self._scorers(), with_train(kept.answers.tables[TRAIN], datasets)
-        others.pop(TRAIN)
-        for name, table in others.items():
-            X = None
-            if pool.needs_rows():
-                X = checked_features(table.X, name, "that the models can be asked about", self._check_predict_input)
+        for name, table, X in self._other_rows(self._scorers(), kept.answers, datasets):
             kept = kept.with_dataset(name, table, self._scores_of(X, table.n_samples, name))
         return kept
 
@@ -340,18 +331,24 @@ class RuleClassifier(Ranking, Judged, Deferring, RandomizedClassifier):
             super()._settle(evidence, aim, chosen)
             return
         table, evidence = evidence.answers.tables[TRAIN], evidence._replace(deferral=self._deferral(aim))
+        self._keep_scores(evidence, aim)
         groups = find_groups(as_columns(self.by), table, self.unknown_group, evidence.n_rows)
         ranked = rank(evidence, groups)
         choice = self._chosen_rules(ranked, aim) if chosen is None else chosen
         if self.decision in (FIXED, AUTO):
-            self.fixed_cost_, choice = choice.cost, choice._replace(cost=0.0)
-        self._scored, self.groups_, self.rules_ = evidence, ranked.groups, ranked.as_rules(choice.rules)
+            self.fixed_cost_ = choice.cost
+        self.groups_, self.rules_ = ranked.groups, ranked.as_rules(choice.rules)
         told = ranked.as_evidence(choice.rules)
-        made = Choice(choice.mixture, choice.value, choice.value - choice.lower, choice.multipliers, choice.cost)
+        made = Choice(choice.mixture, choice.value, choice.value - choice.lower, choice.multipliers, choice.cost_of_few)
         self._settle_on(told, aim, select(told, aim)._replace(risk=choice.risk), made)
         if isinstance(aim.objective, Risk):
             self._warn_of_the_average(ranked, choice, aim)
         self._warn_of_everybody(aim)
+
+    def _keep_scores(self, evidence: Any, aim: Aim) -> None:
+        """Keep what rules will be chosen on: after goals that cannot hold ``rebalance`` asks no model."""
+        self._keep_aim(aim)
+        self._scored = evidence
 
     def _chosen_rules(self, ranked: Ranked, aim: Aim) -> RuleChoice:
         best = choose_rules(ranked, aim)
@@ -384,14 +381,17 @@ class RuleClassifier(Ranking, Judged, Deferring, RandomizedClassifier):
         if not self._has_rules:
             super()._check_loaded_members()
             return
-        n_models, n_rules = len(self.estimators_), len(self.rules_)
-        check_mixture(self.mixture_, n_rules)
-        if {part.losses.shape[1] for part in (self._kept, self.selection_)} != {n_rules}:
-            raise ValueError(f"the losses are not those of {n_rules} rules")
-        n_scores, shares = self._scored.usual.size, self._fold_shares
-        if n_models != len(self._members) or n_models != n_scores * check_mixture(shares, shares.size).size:
-            raise ValueError(f"the scores are not those of {n_models} models")
-        names = self.groups_.names
+        n_scores, names = self._scored.usual.size, self.groups_.names
+        self._check_loaded_rules(n_scores, "scores")
         for rule in self.rules_:
             if not 0 <= rule.model < n_scores or tuple(rule.thresholds) != names:
                 raise ValueError(f"a rule is not of one of {n_scores} models with thresholds for {', '.join(names)}")
+
+    def _check_loaded_rules(self, n_scores: int, what: str) -> None:
+        """Check that rules of so many models to a fold have a share each, and scores of all models."""
+        n_models, n_rules, shares = len(self.estimators_), len(self.rules_), self._fold_shares
+        check_mixture(self.mixture_, n_rules)
+        if {part.losses.shape[1] for part in (self._kept, self.selection_)} != {n_rules}:
+            raise ValueError(f"the losses are not those of {n_rules} rules")
+        if n_models != len(self._members) or n_models != n_scores * check_mixture(shares, shares.size).size:
+            raise ValueError(f"the {what} are not those of {n_models} models")

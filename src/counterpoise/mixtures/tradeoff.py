@@ -19,7 +19,6 @@ from counterpoise._base.types import ArrayLike, FloatArray, IntArray
 from counterpoise.goals import Goal, InfeasibleGoals, Rate, as_goals, positive_rate
 from counterpoise.mixtures.choosing import Aim, as_aim, least_mean, posed, select, within_budget
 from counterpoise.mixtures.class_scores.evidence import ClassEvidence
-from counterpoise.mixtures.class_scores.limits import limits_of
 from counterpoise.mixtures.class_scores.path import ClassPath
 from counterpoise.mixtures.game import Game, Selection
 from counterpoise.mixtures.goal_rows import GoalRows, check_range, goal_rows, own_bound
@@ -155,30 +154,46 @@ def tradeoff(
     tol, n_points = check_positive(tol, "tol"), check_count(n_points, "n_points")
     if getattr(model, "_scored", None) is not None:
         return _of_rules(model, goal, bounds, model._aim(alpha, objective), n_points, tol)  # noqa: SLF001 - of our own kind
-    if hasattr(model, "selection_"):
-        aim = model._aim(alpha, objective)  # noqa: SLF001 - of our own kind
-        is_asked = objective is not None or not isinstance(model.objective_, CVaR)  # else the selection holds for it
-        kept = model._kept  # noqa: SLF001 - as above
-        selection = select(kept, aim) if is_asked else model.selection_
-        limits = goal_rows(kept.answers, _goals_of_model(model, goal))
-        assert limits is not None  # noqa: S101 - there is a goal
-        shown = limits.goals[0]
-    elif hasattr(model, "fit"):
+    if not hasattr(model, "selection_") and hasattr(model, "fit"):
         raise TypeError(
             f"model must be a fitted classifier that mixes models, or their losses; got {type(model).__name__}, which "
             "is not fitted or mixes none."
         )
-    else:
-        aim = as_aim(_ALPHA if alpha is None else alpha, objective, ())
-        if not isinstance(aim.objective, Risk):
-            raise ValueError(f"objective must be a risk where losses are given; got {aim.objective}.")
-        losses = check_losses(model)
-        risk = aim.objective.bind(RiskRows(len(losses), losses.shape[1], _no_groups))
-        selection, shown = Selection(losses, None, None, risk=risk), None
-        row = _check_row(goal, losses.shape[1])[None]
-        limits = GoalRows((_ROW,), row, np.zeros(1), np.zeros_like(row), np.ones(1), (None,))
+    posing = _of_models if hasattr(model, "selection_") else _of_losses
+    selection, aim, limits = posing(model, goal, alpha, objective)
     levels = _default_bounds(selection, aim, limits, n_points) if bounds is None else _check_bounds(bounds)
+    shown = None if limits.goals[0] is _ROW else limits.goals[0]
     return Tradeoff(_points(selection, aim, limits, levels, tol), shown, aim.objective)
+
+
+class _Posed(NamedTuple):
+    """Rows, what is asked on them, and what must hold: the goal whose bound varies first."""
+
+    selection: Selection
+    aim: Aim
+    limits: GoalRows
+
+
+def _of_models(model: Any, goal: Any, alpha: float | None, objective: Any) -> _Posed:
+    """Return the question on what a classifier kept of its models."""
+    aim, kept = model._aim(alpha, objective), model._kept  # noqa: SLF001 - of our own kind
+    is_asked = objective is not None or not isinstance(model.objective_, CVaR)  # else the selection holds for it
+    limits = goal_rows(kept.answers, _goals_of_model(model, goal))
+    assert limits is not None  # noqa: S101 - there is a goal
+    return _Posed(select(kept, aim) if is_asked else model.selection_, aim, limits)
+
+
+def _of_losses(model: Any, goal: Any, alpha: float | None, objective: Any) -> _Posed:
+    """Return the question on losses of models and a row of numbers for them."""
+    aim = as_aim(_ALPHA if alpha is None else alpha, objective, ())
+    if not isinstance(aim.objective, Risk):
+        message = f"objective must be a risk where losses are given; got {aim.objective}."
+        raise ValueError(message)  # noqa: TRY004 - a rate is an objective, but not of losses
+    losses = check_losses(model)
+    risk = aim.objective.bind(RiskRows(len(losses), losses.shape[1], _no_groups))
+    row = _check_row(goal, losses.shape[1])[None]
+    limits = GoalRows((_ROW,), row, np.zeros(1), np.zeros_like(row), np.ones(1), (None,))
+    return _Posed(Selection(losses, None, None, risk=risk), aim, limits)
 
 
 def _of_rules(model: Any, goal: Any, bounds: ArrayLike | None, aim: Aim, n_points: int, tol: float) -> Tradeoff:
@@ -201,7 +216,7 @@ def _of_class_rules(model: Any, goal: Any, bounds: ArrayLike | None, aim: Aim, t
     known = model._known(model._scored)  # noqa: SLF001 - of our own kind
     path, levels = ClassPath(known, aim, _goals_of_model(model, goal), tol), _check_bounds(bounds)
     found, rules = path.solve(levels)
-    own = np.flatnonzero(limits_of(known, path.goals).places == 0)
+    own = np.flatnonzero(path.limits.places == 0)
     points = tuple(_point(float(level), one, path.asked.shift, own) for level, one in zip(levels, found, strict=True))
     return Tradeoff(points, path.goals[0], aim.objective, tuple(rules))
 

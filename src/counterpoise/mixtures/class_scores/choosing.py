@@ -12,7 +12,7 @@ from counterpoise.goals.infeasible import rounded_to_safety
 from counterpoise.mixtures.answers import TRAIN
 from counterpoise.mixtures.choosing import Aim, groups_by
 from counterpoise.mixtures.class_scores.calibration import no_calibration
-from counterpoise.mixtures.class_scores.evidence import ClassEvidence, Known, label_answers
+from counterpoise.mixtures.class_scores.evidence import ClassEvidence, Known, label_answers, label_mass
 from counterpoise.mixtures.class_scores.limits import Limits, as_tensors, limits_of, loss_tensor
 from counterpoise.mixtures.class_scores.program import (
     LEVELS,
@@ -28,9 +28,8 @@ from counterpoise.mixtures.class_scores.program import (
 from counterpoise.mixtures.class_scores.ratio_bins import choose_by_ratio
 from counterpoise.mixtures.class_scores.tiers import ClassRule, TierRule, argmax_rule
 from counterpoise.mixtures.few_models import choose_few
-from counterpoise.mixtures.game import Game
+from counterpoise.mixtures.game import Game, cleaned
 from counterpoise.mixtures.goal_rows import GoalRows, linear_rate
-from counterpoise.mixtures.scores.choosing import cleaned
 from counterpoise.mixtures.sure import exceeds
 from counterpoise.theory.risks import CVaR, Mean, Risk, RiskRows, WorstGroup
 
@@ -58,7 +57,7 @@ class ClassChoice(NamedTuple):
 
     def only(self, rule: ClassRule, value: float) -> Self:
         """Return one rule in the place of the best."""
-        return self._replace(rules=[rule], mixture=np.ones(1), value=value, lower=min(self.lower, value), cost=0.0)
+        return self._replace(rules=[rule], mixture=np.ones(1), value=value, lower=min(self.lower, value))
 
 
 class Asked(NamedTuple):
@@ -276,13 +275,11 @@ def _group_losses(known: Known, objective: WorstGroup) -> tuple[SumLosses, int]:
     given, mass = known.evidence, known.evidence.mass
     groups = groups_by(objective.names, given.answers.tables[TRAIN], given.groups)
     parts = [np.where(groups == group, mass, 0.0) for group in np.unique(groups[mass > 0]).tolist()]
-    shares = np.array([part / part.sum() for part in parts])
+    shares, masses = np.array([part / part.sum() for part in parts]), label_mass(known)
     tensors = []
     for share in shares:
         weights = np.zeros((known.n_groups, known.n_classes))
         np.add.at(weights, (known.codes[TRAIN], given.codes), share)
-        masses = np.zeros_like(weights)
-        np.add.at(masses, (known.codes[TRAIN], given.codes), mass)
         density = np.divide(weights, masses, out=np.zeros_like(weights), where=masses > 0)
         tensors.append(density[:, :, None] * loss_tensor(known))
     return SumLosses(np.array(tensors), lambda known, said: shares @ known.losses(said[TRAIN])), len(parts)

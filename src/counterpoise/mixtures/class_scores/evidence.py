@@ -58,17 +58,13 @@ class ClassEvidence(NamedTuple):
 
     def group_codes(self, groups: Groups) -> dict[str, IntArray]:
         """Return the group of each row, by dataset."""
-        what = {name: "The rows of fit" if name == TRAIN else f"The rows of dataset {name!r}" for name in self.scores}
-        return {name: groups.codes(self.answers.tables[name], told) for name, told in what.items()}
+        return groups.codes_of_each({name: self.answers.tables[name] for name in self.scores})
 
     def with_tables(self, tables: Mapping[str, Table]) -> Self:
         """Return the same probabilities with other tables for the same rows."""
-        answers = self.answers
-        for name, table in tables.items():
-            if name not in self.scores or table.n_samples != len(self.scores[name]):
-                raise ValueError(f"tables[{name!r}] must hold the rows of a dataset that the models were asked about.")
-            answers = answers.with_dataset(name, table, None)
-        return self._replace(answers=answers, found=None if TRAIN in tables else self.found)
+        sizes = {name: len(part) for name, part in self.scores.items()}
+        found = None if TRAIN in tables else self.found
+        return self._replace(answers=self.answers.with_tables(tables, sizes), found=found)
 
     def with_dataset(self, name: str, table: Table, scores: FloatArray) -> Self:
         """Return the same evidence with another dataset."""

@@ -23,7 +23,6 @@ from counterpoise.mixtures.class_scores.evidence import Known
 from counterpoise.mixtures.class_scores.limits import Limits, limits_of
 from counterpoise.mixtures.class_scores.program import ClassProgram, Columns, SumLosses
 from counterpoise.mixtures.class_scores.tiers import ClassRule, TierRule, argmax_rule
-from counterpoise.solvers.result import FEASIBLE
 from counterpoise.theory.risks import Mean
 
 _PRICES = (0.0, 0.5, 1.0, 1.5, 2.0, 4.0)  # times the multipliers of the mixture
@@ -89,20 +88,12 @@ class _Tried:
     def look_at(self, rules: list[ClassRule]) -> Columns:
         """Try rules, and return what they come to."""
         columns = self._program.columns(rules)
-        missed = _missed(columns)
+        missed = np.zeros((0, len(rules))) if columns.rows is None else columns.rows.missed()
         for place, rule in enumerate(rules):
             key = round(float(missed[:, place].sum()), 11), round(float(columns.losses[:, place].max()), 11)
             if key < self.key:
                 self.key, self.rule = key, rule
         return columns
-
-
-def _missed(columns: Columns) -> FloatArray:
-    rows = columns.rows
-    if rows is None:
-        return np.zeros((0, columns.losses.shape[1]))
-    excess = rows.rows - rows.bounds[:, None]
-    return np.where(excess > FEASIBLE * rows.scale[:, None], excess, 0.0)
 
 
 def _follow(program: ClassProgram, tried: _Tried, model: int, prices: FloatArray) -> None:
@@ -123,10 +114,9 @@ def _follow(program: ClassProgram, tried: _Tried, model: int, prices: FloatArray
         at = np.maximum(at + _FIRST_STEP / (1.0 + step) ** 0.5 * excess / program.limits.sizes, 0.0)
 
 
-def as_fixed(known: Known, aim: Aim, best: ClassChoice) -> tuple[ClassChoice, float]:
-    """Return a rule without draws that meets the goals, and how much more risk it has than the best mixture."""
+def as_fixed(known: Known, aim: Aim, best: ClassChoice) -> ClassChoice:
+    """Return a rule without draws that meets the goals in the place of the best mixture."""
     found = search_fixed(known, aim, best.rules, best.multipliers)
     alone = known.as_evidence([found.rule])
     check_fixed(alone, aim, found.violation, best.value)
-    value = value_of(alone, aim, np.ones(1))
-    return best.only(found.rule, value), max(value - best.value, 0.0)
+    return best.only(found.rule, value_of(alone, aim, np.ones(1)))

@@ -56,6 +56,10 @@ class Limits(NamedTuple):
         """Return the place of the goal that each row belongs to."""
         return np.zeros(0, dtype=np.int64) if self.goals is None else self.goals.template.places
 
+    def can_show(self, place: int, bound: float) -> bool:
+        """Tell whether the rows are enough to certify a goal with another bound, were all of them to keep it."""
+        return self.goals is None or self.goals.template.can_show(place, bound)
+
     @property
     def has_any(self) -> bool:
         """Tell whether anything is asked."""

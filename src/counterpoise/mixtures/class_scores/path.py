@@ -18,7 +18,7 @@ class ClassPath:
 
     def __init__(self, known: Known, aim: Aim, goals: tuple[Goal, ...], tol: float) -> None:
         self.known, self.aim, self.goals, self.tol = known, aim, goals, tol
-        self.asked = pose(known, aim)
+        self.asked, self.limits = pose(known, aim), limits_of(known, goals)
 
     def solve(self, levels: FloatArray) -> tuple[list[MixtureSolution | None], list[ClassRule]]:
         """Return the best mixture found for each bound, None where none was, over the rules that all of them need."""
@@ -35,6 +35,8 @@ class ClassPath:
         return [None if one is None else _spread(*one, len(rules)) for one in found], rules
 
     def _solved(self, level: float, rules: list[ClassRule]) -> Found | None:
+        if not self.limits.can_show(0, level):
+            return None
         limits = limits_of(self.known, (self.goals[0].with_bound(level), *self.goals[1:]))
         try:
             if self.aim.budget is not None:

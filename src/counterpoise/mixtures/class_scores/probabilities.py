@@ -1,6 +1,6 @@
 """Asking models how likely each class is, and checking what they say."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
@@ -10,7 +10,7 @@ from counterpoise._base.types import AnyArray, FloatArray, IntArray
 from counterpoise.mixtures.answers import TRAIN, Positive
 from counterpoise.mixtures.members import asked, check_instance
 from counterpoise.mixtures.pool import codes_of, n_rows, take_rows
-from counterpoise.mixtures.scores.asking import scorer
+from counterpoise.mixtures.scores.asking import ScorePool, scorer
 
 _SUM_ROOM = 1e-3  # by which the probabilities of a row may miss one: rounding of small floats
 _TABLE = 2  # dimensions
@@ -125,46 +125,20 @@ def _check_rows(values: FloatArray, name: str) -> None:
             )
 
 
-class ProbabilityPool(NamedTuple):
-    """Models that are asked for probabilities together."""
+class ProbabilityPool(ScorePool):
+    """Models that are asked for probabilities together: an array of shape (n_rows, n_models, n_classes)."""
 
-    members: Sequence[ClassScorer | StoredProbabilities]
-    n_jobs: int | None
+    __slots__ = ()
 
-    def needs_rows(self) -> bool:
-        """Tell whether there are models that must be asked; stored probabilities need not."""
-        return not all(isinstance(member, StoredProbabilities) for member in self.members)
+    def _room(self, n_samples: int) -> FloatArray:
+        return np.zeros((n_samples, len(self.members), len(self.members[0].positive.classes)))
 
-    def check_live(self, places: IntArray) -> None:
-        """Refuse to decide where one of the models that may is a stored column."""
-        for place in places.tolist():
-            if isinstance(self.members[place], StoredProbabilities):
-                self.members[place].score(None)
-
-    def scores(
-        self, X: Any, n_samples: int, dataset: str | None, places: IntArray | Sequence[int] | None = None
-    ) -> FloatArray:
-        """Return probabilities, (n_rows, n_models, n_classes); only some models are asked where places are given."""
-        from joblib import Parallel, delayed  # noqa: PLC0415 - as the pool does
-
-        wanted = range(len(self.members)) if places is None else [int(place) for place in places]
-        found = np.zeros((n_samples, len(self.members), len(self.members[0].positive.classes)))
-
-        def told(place: int) -> FloatArray:
-            member = self.members[place]
-            return member.on(dataset, n_samples) if isinstance(member, StoredProbabilities) else member.score(X)
-
-        columns = Parallel(n_jobs=self.n_jobs, prefer="threads")(delayed(told)(place) for place in wanted)
-        for place, column in zip(wanted, columns, strict=True):
-            found[:, place] = column
-        return found
-
-    def scores_of_each(self, X: Any, places: IntArray, models: IntArray) -> FloatArray:
+    def scores_of_folds(self, X: Any, places: IntArray, models: IntArray) -> FloatArray:
         """Return probabilities of which only those of one fold are filled for each row.
 
         ``places`` are where the models of a row's fold begin, ``models`` the ones among them that are asked.
         """
-        found = np.zeros((places.size, len(self.members), len(self.members[0].positive.classes)))
+        found = self._room(places.size)
         for start in np.unique(places).tolist():
             rows = np.flatnonzero(places == start)
             some = X if rows.size == places.size else take_rows(X, rows)

@@ -297,9 +297,10 @@ class ClassProgram(NamedTuple):
         seen = {columns.key(place) for place in range(len(columns.rules))}
         for _ in range(_MAX_NEARER):
             assert columns.rows is not None  # noqa: S101 - they are not kept
-            missed = (columns.rows.rows - columns.rows.bounds[:, None]) / columns.rows.scale[:, None]
+            scale = columns.rows.scale
+            missed = (columns.rows.rows - columns.rows.bounds[:, None]) / scale[:, None]
             found = minimize_cvar(missed, 1.0 / len(missed), tol=TOL)
-            prices = found.weights / columns.rows.scale
+            prices = found.weights / scale
             plain = [
                 self._rule(model, Tier(0.0, np.inf, 0.0), -np.tensordot(prices, self.limits.tensors, axes=1))
                 for model in range(self.known.evidence.n_models)

@@ -24,7 +24,18 @@ from counterpoise.mixtures.draws.keys import apart_from, check_key, derived_key,
 from counterpoise.mixtures.draws.rows import Grid, row_messages
 from counterpoise.mixtures.draws.scales import learn_grid
 
-__all__ = ["Draws", "check_key", "derived_key", "draws_of", "generator_of", "known_draws", "make_key", "pick"]
+__all__ = [
+    "Draws",
+    "check_key",
+    "derived_key",
+    "draws_of",
+    "generator_of",
+    "known_draws",
+    "make_key",
+    "pick",
+    "pick_each",
+    "rest_of",
+]
 
 _FIRST, _PRESENT = 1, 2  # versions of the scheme
 _HASH_BYTES = 8

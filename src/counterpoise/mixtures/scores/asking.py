@@ -127,20 +127,25 @@ def _finite(scores: FloatArray, name: str) -> FloatArray:
     return scores
 
 
+def is_stored(member: Any) -> bool:
+    """Tell whether columns stand in the place of a model."""
+    return hasattr(member, "columns")
+
+
 class ScorePool(NamedTuple):
     """Models that are asked for scores together."""
 
-    members: Sequence[Scorer | StoredScores]
+    members: Sequence[Any]  # what tells the scores of a model, or of columns in its place
     n_jobs: int | None
 
     def needs_rows(self) -> bool:
         """Tell whether there are models that must be asked; stored scores need not."""
-        return not all(isinstance(member, StoredScores) for member in self.members)
+        return not all(map(is_stored, self.members))
 
     def check_live(self, places: IntArray) -> None:
         """Refuse to decide where one of the models that may is a stored column."""
         for place in places.tolist():
-            if isinstance(self.members[place], StoredScores):
+            if is_stored(self.members[place]):
                 self.members[place].score(None)
 
     def scores(
@@ -148,17 +153,16 @@ class ScorePool(NamedTuple):
     ) -> FloatArray:
         """Return the scores of rows, a column for each model; only some columns are filled where places are given."""
         asked_for = range(len(self.members)) if places is None else [int(place) for place in places]
-        scores = np.zeros((n_samples, len(self.members)), order="F")
-        live = [place for place in asked_for if isinstance(self.members[place], Scorer)]
-        if live:
-            columns = np.empty((n_samples, len(live)), order="F")
-            fill_columns(columns, [self.members[place].score for place in live], X, self.n_jobs)
-            scores[:, live] = columns
-        for place in asked_for:
-            member = self.members[place]
-            if isinstance(member, StoredScores):
-                scores[:, place] = member.on(dataset, n_samples)
+        wanted, scores = {place: self.members[place] for place in asked_for}, self._room(n_samples)
+        live = {place: member.score for place, member in wanted.items() if not is_stored(member)}
+        fill_columns(scores, live, X, self.n_jobs)
+        for place in wanted.keys() - live.keys():
+            scores[:, place] = wanted[place].on(dataset, n_samples)
         return scores
+
+    def _room(self, n_samples: int) -> FloatArray:
+        """Return room for the scores of rows by all models."""
+        return np.zeros((n_samples, len(self.members)), order="F")
 
     def scores_of_each(self, X: Any, places: IntArray) -> FloatArray:
         """Return scores of which only one of each row is filled, that of the model at its place."""

@@ -10,7 +10,7 @@ from counterpoise.goals import Rate
 from counterpoise.mixtures.answers import TRAIN
 from counterpoise.mixtures.choosing import Aim, groups_by
 from counterpoise.mixtures.few_models import choose_few
-from counterpoise.mixtures.game import Game
+from counterpoise.mixtures.game import Game, cleaned
 from counterpoise.mixtures.goal_rows import goal_rows, linear_rate
 from counterpoise.mixtures.scores.evidence import Ranked
 from counterpoise.mixtures.scores.limits import Budget, RuleLimits, infeasible
@@ -31,7 +31,6 @@ from counterpoise.theory.risks import CVaR, Mean, Risk, RiskRows, WorstGroup
 
 EXACT = 1e-7  # gap of the least mean loss from which a budget is counted
 _NONE = np.zeros(0)
-_SHARE = 1e-10  # of the mixture, below which a rule is never drawn in practice: rounding of the solver
 
 
 class Asked(NamedTuple):
@@ -55,9 +54,10 @@ class RuleChoice(NamedTuple):
     value: float
     lower: float  # no mixture of any rules of any model has less
     multipliers: FloatArray  # of the goals
-    cost: float  # of a limit on the number of rules, or of one rule without draws
+    cost: float  # of a limit on the number of rules, and of one rule without draws
     risk: Risk | None  # bound to the rows, where it is no CVaR, worst group or rate
     row_prices: FloatArray = _NONE  # multipliers of the rows of the goals, of which one may have several
+    cost_of_few: float = 0.0  # the part of the cost that is of the limit
 
     def only(self, rule: CutRules, value: float) -> Self:
         """Return one rule in the place of the best mixture; its cost is how much more risk it has."""
@@ -158,12 +158,6 @@ def _risk_rows(ranked: Ranked) -> RiskRows:
     return RiskRows(n_samples, n_levels + 1, lambda names: groups_by(names, table, given.groups))
 
 
-def cleaned(mixture: FloatArray) -> FloatArray:
-    """Return a mixture without shares that are rounding."""
-    mixture = np.where(mixture > _SHARE, mixture, 0.0)
-    return np.asarray(mixture / mixture.sum())
-
-
 def _numbers(found: Found, asked: Asked, limits: RuleLimits) -> tuple[float, float, FloatArray, FloatArray]:
     """Return value, lower bound and the multipliers of the goals and of their rows, in the units of the objective."""
     one, goals = found.solution, limits.goals
@@ -180,4 +174,5 @@ def _few(found: Found, asked: Asked, limits: RuleLimits, max_models: int) -> Rul
     used = used[np.lexsort((*-found.rules.cuts[used].T[::-1], found.rules.models[used]))]
     _, lower, *prices = _numbers(found, asked, limits)
     value, rules, shares = asked.shift + choice.value, found.rules.only(used), choice.mixture[used]
-    return RuleChoice(rules, shares, value, lower, prices[0], choice.cost, asked.bound_risk, prices[1])
+    cost = choice.cost
+    return RuleChoice(rules, shares, value, lower, prices[0], cost, asked.bound_risk, prices[1], cost_of_few=cost)

@@ -52,7 +52,10 @@ class RuleGrid:
     def __init__(self, ranked: Ranked) -> None:
         self.cuts, given = ranked.cuts, ranked.evidence
         if self.cuts.n_models != 1 or self.cuts.defers:
-            raise ValueError(f"A grid is of the cuts of one score, without deferral; got {self.cuts.n_models}.")
+            raise ValueError(
+                f"A grid is of the cuts of one score, without deferral; got {self.cuts.n_models} score(s)"
+                f"{', with deferral' if self.cuts.defers else ''}. Use choose_rules for others."
+            )
         classes = (given.is_positive, ~given.is_positive)
         # of positive rows, then of negative ones: the mass down to each cut
         self.sums = np.array([self.cuts.sums(ranked.train, np.where(one, given.mass, 0.0)) for one in classes])

@@ -1,6 +1,6 @@
 """Who has a threshold of their own: the groups that columns make, which may be looked at when deciding."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,6 +9,7 @@ from counterpoise._base.types import FloatArray, IntArray
 from counterpoise._base.words import did_you_mean
 from counterpoise.goals import Table
 from counterpoise.goals.levels import Levels, combined
+from counterpoise.mixtures.answers import TRAIN
 
 BASELINE = "baseline"  # the word for the answers of the deployed model
 ALL, OTHERS = "all", "(other)"
@@ -41,6 +42,11 @@ class Groups(NamedTuple):
                 "MixtureClassifier(..., scores=True, alpha=1.0, unknown_group='pool'), which decides about all of them."
             )
         return np.array([place.get(name, len(self.names) - 1) for name in names])[codes]
+
+    def codes_of_each(self, tables: Mapping[str, Table]) -> dict[str, IntArray]:
+        """Return the group of each row, by dataset."""
+        what = {name: "The rows of fit" if name == TRAIN else f"The rows of dataset {name!r}" for name in tables}
+        return {name: self.codes(table, what[name]) for name, table in tables.items()}
 
     def _check_loaded(self) -> None:
         """Check what came from a file."""
