@@ -124,7 +124,13 @@ def _strip_blank_ends(_app: Any, doctree: Any) -> None:
             block[:] = [nodes.Text(block.rawsource)]
 
 
+def _to_the_gallery(_app: Any, _page: str, source: list[str]) -> None:
+    """Lead links to the scripts of examples, which are right where a page lies, to their pages of the gallery."""
+    source[0] = re.sub(r"\]\((?:\.\./)+examples/(\w+)\.py\)", r"](/gallery/\1.rst)", source[0])
+
+
 def setup(app: "Sphinx") -> None:
     """Connect what is above."""
+    app.connect("source-read", _to_the_gallery)
     app.connect("doctree-read", _strip_blank_ends)
     app.connect("autodoc-skip-member", _written_elsewhere)

@@ -48,9 +48,8 @@ def people(n_rows, seed):
 def pipeline(model):
     """Return a model behind what it needs: numbers without gaps, spread alike."""
     numbers = make_pipeline(SimpleImputer(), QuantileTransformer(n_quantiles=100))
-    texts = ["job", "region"]
-    columns = make_column_transformer((OneHotEncoder(sparse_output=False), texts), remainder=numbers)
-    return make_pipeline(columns, model)
+    texts = (OneHotEncoder(sparse_output=False), ["job", "region"])
+    return make_pipeline(make_column_transformer(texts, remainder=numbers), model)
 
 
 X, y, _ = people(3_000, seed=0)
@@ -63,12 +62,12 @@ pool = [pipeline(model).fit(X, y) for model in candidates.values()]
 # proves that no other mixture of them is better by more.
 
 goals = [
-    "error_rate(train) <= 0.2",
     "recall(train) >= 0.75",
     "max_difference(false_positive_rate, train, by=sex) <= 0.05",
+    "error_rate(train) <= 0.2",
 ]
 wanted = {"scores": True, "alpha": 0.2, "goals": goals, "pos_label": "yes", "random_state": 0}
-chosen_on, labels, sex = people(3_000, seed=1)
+chosen_on, labels, sex = people(4_000, seed=1)
 mixture = cp.MixtureClassifier(pool, **wanted).fit(chosen_on, labels, sensitive_features=sex)
 
 shares = np.bincount([rule.model for rule in mixture.rules_], weights=mixture.mixture_, minlength=len(pool))
@@ -110,9 +109,10 @@ axes.set(xlabel="loss of the worst-off fifth, inside the goals", xlim=(0, 1))
 axes.spines[["top", "right"]].set_visible(False)
 
 # %%
-# To take away: one mixture instead of a choice among compromises, and a check of the goals on people whom nobody
-# chose on. A goal that was met exactly may be missed a little on others; ``with confidence 0.95`` behind it buys a
-# margin.
+# How much a mixture gains depends on how tight the goals are: where there is room for all, the best candidate alone
+# is nearly as good. To take away: one mixture instead of a choice among compromises, and a check of the goals on
+# people whom nobody chose on. A goal that was met exactly may be missed a little on others; ``with confidence 0.95``
+# behind it buys a margin.
 
 for check in mixture.check_goals(new, truth, sensitive_features=new_sex):
     print(check)

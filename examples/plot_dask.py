@@ -82,7 +82,7 @@ axes.plot([on_all], [1], "D", color="#0a7d91", ms=9)
 axes.axvline(0.7, color="#3a6b60", lw=1.2, ls="--")
 axes.annotate("asked for", (0.7, 1.5), (4, -10), textcoords="offset points", color="#3a6b60")
 axes.set_yticks([0, 1], labels=["chosen on one\npartition, each", "chosen on all\nfive together"])
-axes.set(xlabel="recall on new people", xlim=(0.64, 0.76), ylim=(-0.5, 1.5))
+axes.set(xlabel="recall on new people", xlim=(0.67, 0.73), ylim=(-0.5, 1.5))
 
 # %%
 # Train over all rows
