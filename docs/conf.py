@@ -83,6 +83,7 @@ sphinx_gallery_conf = {
     "show_memory": False,
     "write_computation_times": False,
     "show_signature": False,
+    "capture_repr": (),  # what a last line returns is no output of a script
     "within_subsection_order": "FileNameSortKey",
 }
 
