@@ -106,7 +106,7 @@ print(cp.certify(final, [each, goals[1]], new, truth, sensitive_features=new_age
 # %%
 # To take away: at most one in twenty of the urgent is sent home, old or not, shown on patients whom nobody chose on.
 # That the nurse reads at most 15 % holds on these rows too, as narrowly as it was asked for: no rows could prove it.
-# If old people shall not wait for the nurse more often either, that is a goal as well: ``max_difference(defer_rate,
-# train, by=ages) <= 0.05``.
+# If old people shall not wait for the nurse more often either, that is a goal as well:
+# ``max_difference(defer_rate, train, by=ages) <= 0.05``.
 
 plt.show()
