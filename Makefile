@@ -53,7 +53,7 @@ test: .venv/installed
 test-networks: .venv/installed
 	$(BIN)/python $(PIP) --compile --quiet "$(TORCH)"  # which every process of the tests imports nearly whole
 	$(BIN)/python $(PYTEST) $$(grep -rlE "torch" tests docs/guide --include=test_*.py --include=networks.md)
-	$(BIN)/python -m pytest -q tests/test_contract.py tests/test_scikit_learn.py -k NetworkLearner
+	$(BIN)/python -m pytest -q tests/test_contract.py tests/test_scikit_learn.py tests/test_examples.py -k "NetworkLearner or plot_torch"
 
 lint: .venv/installed
 	$(BIN)/ruff check .
