@@ -132,7 +132,9 @@ CASES = {
     "predict into no folder": Case("predict run tumours.csv -o none/said.csv", "There is no folder none"),
     "predict into a folder": Case("predict run tumours.csv -o run", "run is a folder"),
     "predict over its own data": Case("predict run tumours.csv -o tumours.csv", "is the data file itself"),
-    "predict with unknown ids": Case(f"{PREDICT} --ids name", "has no column 'name' of ids"),
+    "predict with unknown ids": Case(
+        f"{PREDICT} --ids name", "ids: tumours.csv has no column 'name'. It has: 'mean radius'"
+    ),
     "evaluate without labels": Case(
         "evaluate run tumours.csv", "has no column 'diagnosis'", table(lambda frame: frame.drop(columns="diagnosis"))
     ),

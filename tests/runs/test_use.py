@@ -234,6 +234,23 @@ def test_the_starting_file_takes_odd_names_and_points_at_ids(tmp_path):
     assert '# different whole numbers in each row: ["id"].' in text
 
 
+def test_the_starting_file_of_a_long_table_sorted_by_class_has_all_classes(tmp_path):
+    """Its first rows are of one class, and what is odd in a column may be far below them."""
+    frame = pd.DataFrame({"x": np.arange(150_000.0), "y": np.repeat(["no", "yes"], [120_000, 30_000])})
+    frame["x"] = frame["x"].astype(object).where(frame.index != 140_000, "none")
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    text = starting_file(tmp_path / "t.csv", "y", beside=tmp_path)
+    assert "75000 rows looked at" in text
+    assert "# classes: 'no': 60000, 'yes': 15000" in text
+    assert "first in row 140001: taken for missing" in text
+
+
+def test_the_one_sign_that_json_writes_and_toml_refuses_can_be_in_a_name(tmp_path):
+    pd.DataFrame({"x": [1.5, 2.5] * 20, "a\x7fb": [0, 1] * 20}).to_parquet(tmp_path / "t.parquet")
+    text = starting_file(tmp_path / "t.parquet", "a\x7fb", beside=tmp_path)
+    assert read_goals_file_text(text, tmp_path).data.target == "a\x7fb"
+
+
 def test_init_refuses_what_it_cannot_start_from(loans_folder, tmp_path):
     with pytest.raises(DataError, match=r"has no column 'payed'\. Did you mean 'paid'\?"):
         starting_file(loans_folder / "loans.csv", "payed")

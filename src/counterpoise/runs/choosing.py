@@ -16,7 +16,7 @@ from counterpoise.mixtures.scores.evidence import Deferral
 from counterpoise.mixtures.scores.groups import BASELINE, Groups
 from counterpoise.runs.answers import Answers, Asked, LabelledTable, checked, judged, read_table
 from counterpoise.runs.columns import groups_of, odd_cell
-from counterpoise.runs.errors import DataError, check_columns
+from counterpoise.runs.errors import DataError, check_columns, listed
 from counterpoise.runs.output import check_place, write_frame, write_output
 from counterpoise.runs.quantities import TRAIN
 from counterpoise.runs.reading import column_names, read_column, read_frame
@@ -247,6 +247,6 @@ def _check_two(table: LabelledTable, target: str) -> None:
     if len(table.classes) != 2:  # noqa: PLR2004 - a threshold tells two classes apart
         raise DataError(
             f"Column {target!r} of {table.path} must hold two classes, which thresholds tell apart; it holds "
-            f"{len(table.classes)}: {table.classes.tolist()[:10]}. "
+            f"{len(table.classes)}: {listed(table.classes.tolist(), most=10)}. "
             "For more, fit a goals file: counterpoise init."
         )
