@@ -63,7 +63,7 @@ def test_predict_refuses_other_columns_and_unknown_ids(run, loans_folder, tmp_pa
     frame.assign(age="old").to_csv(tmp_path / "texts.csv", index=False)
     with pytest.raises(DataError, match="must hold numbers as in training; row 1 holds 'old'"):
         predict_run(run, tmp_path / "texts.csv", tmp_path / "said.csv")
-    with pytest.raises(DataError, match="has no column 'name' of ids"):
+    with pytest.raises(DataError, match=r"ids: .*mail\.csv has no column 'name'\."):
         predict_run(run, loans_folder / "mail.csv", tmp_path / "said.csv", ids="name")
     assert not (tmp_path / "said.csv").exists()
 
