@@ -105,6 +105,21 @@ def choose_table(
     ------
     InfeasibleGoals
         Where no mixture of any thresholds meets the goals.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from counterpoise.datasets import loans
+    >>> from counterpoise.runs.choosing import apply_rules, choose_table
+    >>> frame, chance = loans(2000, random_state=0)
+    >>> asked = {"target": "default", "scores": ["chance"], "positive": "yes", "goals": ["recall(train) >= 0.7"]}
+    >>> with tempfile.TemporaryDirectory() as place:
+    ...     table, rules = Path(place) / "loans.csv", Path(place) / "rules.json"
+    ...     frame.assign(chance=chance, id=range(2000)).to_csv(table, index=False)
+    ...     found = choose_table(table, rules, **asked)
+    ...     [check.holds for check in found.checks], apply_rules(rules, table, Path(place) / "said.csv", ids="id")
+    ([True], 2000)
     """
     table_path, place, text_key = Path(path), Path(output), check_text_key(key)
     check_place(place, read=table_path)
@@ -161,6 +176,8 @@ def _fitted(
 
 def apply_rules(rules: str | Path, path: str | Path, output: str | Path, *, ids: str) -> int:
     """Decide about the rows of a table by a file of rules, write one row for each, and return how many there are.
+
+    ``choose_table`` has an example.
 
     Parameters
     ----------
