@@ -20,6 +20,7 @@ _RARE = 20  # rows of a class
 _FEW = 12  # different whole numbers that may be codes of categories
 _UNIQUE = 0.9  # share of different texts from which a column is a name or a number of a person
 _LOOKED_AT = 100_000  # rows at most
+_SEED = 0  # of the choice among more
 _PAIR = 2  # classes
 _YES = ("yes", "y", "true", "t", "positive", "pos", "good")
 _ODD_TEXTS = ("?", "-", "unknown", "Unknown", "missing", "n/a")  # that may stand for a missing value
@@ -73,7 +74,8 @@ def _starting_file(path: Path, target: str, groups: Sequence[str], beside: Path)
     known = column_names(path)
     check_columns((target, *groups), known, path)
     frame, refused = read_usable(path, known)
-    frame = frame.iloc[:: -(-len(frame) // _LOOKED_AT)]  # from all over the file, which may be sorted by class
+    if len(frame) > _LOOKED_AT:  # from all over the file, which may be sorted by class, or go round
+        frame = frame.iloc[np.sort(np.random.default_rng(_SEED).choice(len(frame), _LOOKED_AT, replace=False))]
     if target in refused:
         raise DataError(f"Column {target!r} of {path} must hold classes; it holds neither numbers nor texts.")
     labels = labels_of(frame, target, path)
