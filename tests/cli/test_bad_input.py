@@ -130,9 +130,12 @@ CASES = {
         PREDICT, "must hold numbers as in training", table(lambda frame: frame.assign(**{"mean radius": "wide"}))
     ),
     "predict into no folder": Case("predict run tumours.csv -o none/said.csv", "There is no folder none"),
+    "explorer of no run": Case("report nowhere --interactive", "There is no run folder nowhere. Make one with"),
     "predict into a folder": Case("predict run tumours.csv -o run", "run is a folder"),
     "predict over its own data": Case("predict run tumours.csv -o tumours.csv", "is the data file itself"),
-    "predict with unknown ids": Case(f"{PREDICT} --ids name", "has no column 'name' of ids"),
+    "predict with unknown ids": Case(
+        f"{PREDICT} --ids name", "ids: tumours.csv has no column 'name'. It has: 'mean radius'"
+    ),
     "evaluate without labels": Case(
         "evaluate run tumours.csv", "has no column 'diagnosis'", table(lambda frame: frame.drop(columns="diagnosis"))
     ),

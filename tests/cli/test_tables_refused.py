@@ -46,6 +46,12 @@ def deferring(*, deferred="ask", lower=0.1):
     return spoil
 
 
+def too_long():
+    """Let the file of rules have a byte more than is read, none of which takes room on the disk."""
+    with Path("rules.json").open("r+b") as stream:
+        stream.truncate((1 << 26) + 1)
+
+
 def rewritten(change):
     """Return what changes the table."""
 
@@ -156,6 +162,22 @@ REFUSED = {
         "must be classes of column 'paid', 0, 1; got",
         None,
     ),
+    "report over the table": (
+        "audit loans.csv --target paid --prediction old --goal recall(train)>=0.5 --report loans.csv",
+        "loans.csv is the data file itself; --report must name another file",
+        None,
+    ),
+    "report over the rules": (
+        CHOOSING + " recall(train)>=0.5 --report ./new.json",
+        "--report and --output must name two files; both name new.json",
+        None,
+    ),
+    "report in no folder": (
+        CHOOSING + " recall(train)>=0.5 --report pages/new.html",
+        "There is no folder pages for new.html",
+        None,
+    ),
+    "rules of too many bytes": (APPLY, "rules.json cannot be read: it has 67108865 bytes", too_long),
     "limit without weights": (
         "audit loans.csv --target paid --prediction old --goal recall(train)>=0.5 --largest-weight 3",
         "--largest-weight is for weighted rows",

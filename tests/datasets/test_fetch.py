@@ -226,6 +226,17 @@ def test_too_few_columns_are_refused(openml_calls, cache):
     assert openml_calls == [46]
 
 
+@pytest.mark.parametrize("n_bytes", [0, 10, 300])
+def test_a_damaged_table_of_openml_is_named(openml_calls, cache, n_bytes):
+    """Asked for by its data set's name, it would else be said that fetching failed, and of which file nothing."""
+    fetch.openml(44)(cache)
+    path = cache / "openml-44.npz"
+    path.write_bytes(path.read_bytes()[:n_bytes])
+    with pytest.raises(ChecksumMismatch, match=rf"{re.escape(str(path))} must be a table.*delete it and get it again"):
+        load_dataset("spambase")
+    assert openml_calls == [44]
+
+
 def test_tables_of_openml_become_the_same_data(data_folder, cache, monkeypatch):
     """With scikit-learn's answer rebuilt from the file: letters coded by a list, labels as names."""
     columns = read_columns(data_folder / "mushrooms.parquet")

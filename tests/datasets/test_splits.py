@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from counterpoise.datasets import split_rows
+from counterpoise.datasets import split_rows, split_three_ways
 
 PARTS = st.lists(st.integers(1, 20), min_size=1, max_size=5).map(lambda shares: [one / sum(shares) for one in shares])
 COUNTS = st.lists(st.integers(5, 60), min_size=1, max_size=8)  # rows of each class; never fewer than parts
@@ -78,6 +78,17 @@ BAD = {
     "no parts": (lambda: split_rows([0, 1], (), seed=0), TypeError, r"parts must be a sequence of fractions.*got \(\)"),
     "words": (lambda: split_rows([0, 1], "half", seed=0), TypeError, "parts must be a sequence.*got 'half'"),
     "matrix": (lambda: split_rows([[0, 1]], (1.0,), seed=0), ValueError, r"one label for each row.*got shape \(1, 2\)"),
+    "three parts of few rows": (
+        lambda: split_three_ways(2, seed=0),
+        ValueError,
+        "n_rows must be at least 3; got 2",
+    ),
+    "no number of rows": (
+        lambda: split_three_ways("many", seed=0),
+        TypeError,
+        "n_rows must be a whole number of at least 3; got 'many'",
+    ),
+    "one fraction": (lambda: split_three_ways(9, parts=0.5, seed=0), TypeError, "parts must be a sequence.*got 0.5"),
     "seed": (lambda: split_rows([0, 1], (1.0,), seed=None), TypeError, "seed must be a whole number.*got None"),
 }
 

@@ -1,5 +1,7 @@
 """Models in MLflow: our own files, no pickle, the same answers for the same people in any batch."""
 
+import sys
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -34,6 +36,17 @@ def runs(tmp_path, monkeypatch):
 
 def in_batches(asked, rows, size=37):
     return np.concatenate([asked.predict(rows[start : start + size]) for start in range(0, len(rows), size)])
+
+
+def test_without_mlflow_it_is_said_what_to_install(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "mlflow", None)
+    ways = {
+        lambda: save_model(MODEL, tmp_path / "model"): UnstorableModel,
+        lambda: log_model(MODEL, "m"): UnstorableModel,
+    }
+    for way, error in (ways | {lambda: load_model(str(tmp_path)): UnreadableModel}).items():
+        with pytest.raises(error, match=r'with mlflow: pip install "counterpoise\[mlflow\]"'):
+            way()
 
 
 @pytest.mark.usefixtures("runs")

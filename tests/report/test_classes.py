@@ -41,6 +41,12 @@ def test_of_many_classes_the_worst_are_told():
     assert largest.rows[1] == ["<1> called <0>", "1", "33.3\N{NO-BREAK SPACE}%"]
 
 
+def test_a_class_without_rows_is_not_among_those_recognized_least():
+    many = record(N_CLASSES)
+    told = Record(tuple(row for row in many.rows if not row.settings.startswith("class 3 ")), many.texts, {}, {})
+    assert [row[0] for row in class_recalls(told).rows] == [f"<{place}>" for place in range(41) if place != 2]
+
+
 @pytest.mark.parametrize("table", [class_recalls, confusions])
 def test_where_classes_were_not_counted_there_is_no_table(table):
     empty = Record((), {}, {}, {})

@@ -5,6 +5,7 @@ import re
 import numpy as np
 import pytest
 
+from counterpoise.cli import main
 from counterpoise.datasets import loans
 from counterpoise.goals import InfeasibleGoals
 from counterpoise.report import write_report
@@ -206,6 +207,15 @@ def test_ways_beyond_the_thresholds_of_plain_models_work_as_printed(fit):
 def tail(run, tmp_path_factory):
     """Return the mixture of the run chosen anew for a tail, within a budget that its first goal alone would use up."""
     return rebalance_run(run, alpha=0.5, budget=0.005, output=tmp_path_factory.mktemp("elsewhere") / "tail")
+
+
+def test_the_command_of_a_run_chosen_anew_says_all_that_was_asked(run, tail, tmp_path):
+    told = ["counterpoise rebalance run --output tail --alpha 0.5 --budget 0.005"]
+    assert tail.texts()["commands"] == told
+    other = tmp_path / "other"
+    assert main(["rebalance", str(run.folder), "-o", str(other), "--by", "", "--budget", "0.25", "--quiet"]) == 0
+    assert open_run(other).texts()["commands"] == ["counterpoise rebalance run --output other --budget 0.25 --by ''"]
+    assert open_run(other).model().groups_.by == ()
 
 
 def test_the_report_of_a_budget_has_the_aimed_bound_and_says_what_the_goals_cost(tail):

@@ -88,6 +88,14 @@ def test_reading_a_foreign_file_is_refused_too(tmp_path):
         read_rows(tmp_path / "other.csv")
 
 
+def test_a_table_that_is_no_text_is_refused_by_its_name(tmp_path):
+    path = tmp_path / "table.csv"
+    append_rows(path, [row()])
+    path.write_bytes(path.read_bytes() + b"\xff\xfe")
+    with pytest.raises(ValueError, match=r"table\.csv must be a results table, as append_rows writes it"):
+        read_rows(path)
+
+
 def test_a_broken_line_is_named(tmp_path):
     path = tmp_path / "table.csv"
     append_rows(path, [row()])

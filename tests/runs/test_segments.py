@@ -50,6 +50,15 @@ def test_a_planted_segment_is_found_in_words_and_counts():
     assert not re.search(r"rows|%", worst.text)  # numbers have columns of their own
 
 
+def test_rows_of_a_segment_are_counted_among_all_though_some_are_looked_at():
+    """Of 400,000 rows half are looked at: as many as the segment has among those would be half of its rows."""
+    is_young = np.arange(400_000) % 10 == 0
+    part = Part(pd.DataFrame({"age": np.where(is_young, 20.0, 50.0)}), None, {}, None, None)
+    (worst,) = find_segments(part, is_young.astype(float), 0.1)
+    assert worst.n_rows == pytest.approx(40_000, rel=0.02)
+    assert worst.part == pytest.approx(1)
+
+
 def test_it_is_told_why_segments_are_not_looked_for():
     assert why_no_segments(2000, 1.0) == "alpha is 1, so no tail was asked for"
     assert why_no_segments(39, 0.1) == "39 rows are too few to tell segments apart"

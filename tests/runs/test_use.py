@@ -1,5 +1,7 @@
 """A finished run in use: evaluate, predict, certify, rebalance; and the goals file to start from."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -63,7 +65,7 @@ def test_predict_refuses_other_columns_and_unknown_ids(run, loans_folder, tmp_pa
     frame.assign(age="old").to_csv(tmp_path / "texts.csv", index=False)
     with pytest.raises(DataError, match="must hold numbers as in training; row 1 holds 'old'"):
         predict_run(run, tmp_path / "texts.csv", tmp_path / "said.csv")
-    with pytest.raises(DataError, match="has no column 'name' of ids"):
+    with pytest.raises(DataError, match=r"ids: .*mail\.csv has no column 'name'\."):
         predict_run(run, loans_folder / "mail.csv", tmp_path / "said.csv", ids="name")
     assert not (tmp_path / "said.csv").exists()
 
@@ -232,6 +234,24 @@ def test_the_starting_file_takes_odd_names_and_points_at_ids(tmp_path):
     assert read_goals_file_text(text, tmp_path).data.target == "kind\nof"
     assert '# with missing values: ["income\\n= [EUR]"]' in text
     assert '# different whole numbers in each row: ["id"].' in text
+
+
+def test_the_starting_file_of_a_long_table_sorted_by_class_has_all_classes(tmp_path):
+    """Its first rows are of one class, and what is odd in a column may be far below them."""
+    frame = pd.DataFrame({"x": np.arange(150_000.0), "y": np.repeat(["no", "yes"], [120_000, 30_000])})
+    frame["x"] = frame["x"].astype(object).where(frame.index // 100 != 1400, "none")
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    text = starting_file(tmp_path / "t.csv", "y", beside=tmp_path)
+    assert "100000 rows looked at" in text
+    counts = re.search(r"# classes: 'no': (\d+), 'yes': (\d+)", text)
+    assert [int(count) / 100_000 for count in counts.groups()] == pytest.approx([0.8, 0.2], abs=0.01)
+    assert re.search(r"first in row 1400\d\d: taken for missing", text)
+
+
+def test_the_one_sign_that_json_writes_and_toml_refuses_can_be_in_a_name(tmp_path):
+    pd.DataFrame({"x": [1.5, 2.5] * 20, "a\x7fb": [0, 1] * 20}).to_parquet(tmp_path / "t.parquet")
+    text = starting_file(tmp_path / "t.parquet", "a\x7fb", beside=tmp_path)
+    assert read_goals_file_text(text, tmp_path).data.target == "a\x7fb"
 
 
 def test_init_refuses_what_it_cannot_start_from(loans_folder, tmp_path):

@@ -45,6 +45,24 @@ def test_the_limit_is_in_the_audit_the_results_and_the_report(run):
     assert json.loads((run.folder / "settings.json").read_text())["data"]["largest_weight"] == 5
 
 
+RULES = '[method]\nmodels = [{ name = "logistic" }, { name = "naive_bayes" }]\nparameters = { cv = 2 }\n'
+
+
+@pytest.mark.parametrize("method", ["rounds", "rules"])
+def test_the_errors_of_models_are_weighted_as_that_of_their_mixture_is(method, run, loans_folder, tmp_path):
+    """The mixture draws them by their shares: its expected error is theirs, by their shares."""
+    if method == "rules":
+        goals = '"recall(train) >= 0.8", "positive_rate(train) <= 0.6"'
+        data = f'[data]\nfiles = "{loans_folder}/loans.csv"\ntarget = "paid"\n{LIMITED}\n'
+        (tmp_path / "goals.toml").write_text(f"goals = [{goals}]\nalpha = 0.5\n{data}{RULES}")
+        run = fit_run(tmp_path / "goals.toml")
+    found = run.results()
+    shares = {row.method: row.value for row in found.where(quantity="share")}
+    errors = {row.method: row.value for row in found.where(quantity="error", split="test") if row.method in shares}
+    (error,) = found.where(quantity="error", split="test", method="mixture")
+    assert sum(shares[name] * errors[name] for name in shares) == pytest.approx(error.value, abs=1e-9)
+
+
 def test_another_limit_can_be_tried_on_a_finished_run(run, loans_folder):
     for path in (None, loans_folder / "more.csv"):
         near, far = (certify_run(run, path, largest_weight=most) for most in (3, 50))

@@ -219,6 +219,8 @@ def rebalance(
     alpha: float | None = None,
     objective: str | None = None,
     goal: Annotated[list[str] | None, Parameter(negative="")] = None,
+    budget: float | None = None,
+    by: Annotated[list[str] | None, Parameter(negative="")] = None,
     defer_cost: float | Literal["never"] | None = None,
     strict: Annotated[bool, Flag] = False,
     shown: Out = PRINTED,
@@ -237,6 +239,11 @@ def rebalance(
         What to make as small as possible instead, such as "KL(0.1)" or "false_positive_rate(train)".
     goal
         A goal as text, such as "recall(train) >= 0.9"; give the option once for each. They replace those of the run.
+    budget
+        The most that the error may be above the least possible under the goals, where a tail is asked for; 1 for no
+        limit. Default: as before.
+    by
+        A column that rules of scores may look at; give the option once for each, or "" for none. Default: as before.
     defer_cost
         Another loss of a row that is left to a person, from 0 to 1, or "never". Default: as before.
     strict
@@ -245,6 +252,7 @@ def rebalance(
     from counterpoise.runs import open_run, rebalance_run  # noqa: PLC0415
 
     asked: dict[str, Any] = {"alpha": alpha, "objective": objective, "goals": goal, "defer_cost": defer_cost}
+    asked |= {"budget": budget, "by": None if by is None else [name for name in by if name]}
     chosen = rebalance_run(open_run(run), **asked, output=output, on_event=shown.say)
     return _told(chosen, shown, strict=strict)
 

@@ -15,11 +15,12 @@ from counterpoise._base.text_table import text_table
 from counterpoise.persist import write_atomically
 from counterpoise.report import write_report
 from counterpoise.runs import Run, fit_run
+from counterpoise.runs.quantities import DEPLOYED, FIRST, MIXTURE, TEST, of_goal
 
 Say = Callable[[str], None]
 Progress = Callable[[], AbstractContextManager[Tell]]
 
-_OTHERS = ("deployed model", "first model")
+_OTHERS = (DEPLOYED, FIRST)
 _N_LOANS = 40_000
 _N_TRUTH = 200_000  # people who were not in the table, by whom the truth is told
 
@@ -108,7 +109,9 @@ def _loans(output: Path, say: Say, progress: Progress) -> Path:
         run = _fit(output, "loans", loans(_N_LOANS, random_state=0)[0], _LOANS, tell)
         table, page = _truth_table(run), write_report(run.folder)
     say(_indented(table))
-    say("\n   The audit looked at 16,000 rows that nobody trained or chose on; the truth is that of 200,000 others.\n")
+    n_rows = int(_one(run.results(), "rows", "data", split=TEST))
+    told = f"{n_rows:,} rows that nobody trained or chose on; the truth is that of {_N_TRUTH:,} others"
+    say(f"\n   The audit looked at {told}.\n")
     return page
 
 
@@ -119,7 +122,7 @@ def _truth_table(run: Run) -> str:
     people, _ = loans(_N_TRUTH, random_state=1)
     said = run.model().predict(people, sensitive_features=people[["sex"]], baseline=people["last_year"])
     truth = _rates(people, said)
-    results = run.results().where(split="test")
+    results = run.results().where(split=TEST)
     heads = ("on the test rows", "last year", "plain model", "ours", "goal", "audit", "truth")
     return text_table([heads, *_lines(run, results, truth)], "<>>>>>>")
 
@@ -127,13 +130,11 @@ def _truth_table(run: Run) -> str:
 def _lines(run: Run, results: Any, truth: dict[str, float]) -> Iterator[tuple[str, ...]]:
     """Yield what each goal and the error are on the test rows, and in truth."""
     for number, (name, line) in enumerate(zip(truth, run.summary().goals, strict=False), start=1):
-        others = (
-            _one(results, "goal estimate", method, f"goal {number}") for method in ("deployed model", "first model")
-        )
+        others = (_one(results, of_goal("estimate"), method, f"goal {number}") for method in _OTHERS)
         sign = "at least" if ">=" in line.goal else "at most"
         cells = (*map(_percent, others), _percent(line.estimate), f"{sign} {_percent(line.bound)}")
         yield (name, *cells, line.verdict, _percent(truth[name]))
-    errors = [_one(results, "error", method) for method in (*_OTHERS, "mixture")]
+    errors = [_one(results, "error", method) for method in (*_OTHERS, MIXTURE)]
     yield ("wrong", *map(_percent, errors), "as few", "", _percent(truth["wrong"]))
 
 
@@ -164,10 +165,10 @@ def _tumours(output: Path, say: Say, progress: Progress) -> Path:
 
 def _tumour_table(run: Run) -> str:
     """Return misses and false alarms of plain training and of the rules."""
-    results, (line,) = run.results().where(split="test"), run.summary().goals
-    methods = ("first model", "mixture")
+    results, (line,) = run.results().where(split=TEST), run.summary().goals
+    methods = (FIRST, MIXTURE)
     missed = [_percent(_one(results, "objective", method)) for method in methods]
-    alarms = [_percent(_one(results, "goal estimate", method, "goal 1")) for method in methods]
+    alarms = [_percent(_one(results, of_goal("estimate"), method, "goal 1")) for method in methods]
     heads = ("on 228 test rows", "logistic regression", "ours", "goal", "audit")
     rows = [("malignant missed", *missed, "as few", ""), ("benign alarmed", *alarms, "at most 15.0%", line.verdict)]
     return text_table([heads, *rows], "<>>>>")
@@ -179,8 +180,8 @@ def _fit(output: Path, name: str, table: Any, goals: str, tell: Tell) -> Run:
     return fit_run(output / f"{name}.toml", tell=tell)
 
 
-def _one(results: Any, quantity: str, method: str, settings: str = "") -> float:
-    (row,) = results.where(quantity=quantity, method=method, settings=settings)
+def _one(results: Any, quantity: str, method: str, settings: str = "", **others: str) -> float:
+    (row,) = results.where(quantity=quantity, method=method, settings=settings, **others)
     return float(row.value)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from counterpoise.cli import BAD_INPUT, NOT_MET
 
 _LONGEST = 10_000  # characters: a name in a hostile file may have a million
+_INSTALL = "pip install"
 _EXPECTED = (ValueError, TypeError, OSError, ImportError)
 
 
@@ -45,8 +46,8 @@ def sentence(error: Exception) -> str:
 
 
 def _words(error: Exception) -> str:
-    if isinstance(error, ModuleNotFoundError):
-        return f'{error}. The command line needs more packages: pip install "counterpoise[cli]"'
+    if isinstance(error, ModuleNotFoundError) and _INSTALL not in str(error):  # others say what to install
+        return f'{error}. The command line needs more packages: {_INSTALL} "counterpoise[cli]"'
     if isinstance(error, MemoryError):
         return f"There is not enough memory for this ({error}). Use fewer columns or rows, or a smaller max_bins."
     if isinstance(error, OSError) and error.errno is not None:  # of the system: ours carry no number

@@ -1,5 +1,6 @@
 """The commands around the library itself: the demo, timings, public data sets."""
 
+import math
 from pathlib import Path
 from typing import Annotated
 
@@ -117,6 +118,6 @@ def fetch(name: str, /, *, shown: Out = PRINTED) -> int:
     from counterpoise.datasets import load_dataset  # noqa: PLC0415
 
     found = load_dataset(name)
-    n_rows, n_columns = found.X.shape[0], found.X.shape[1]
+    n_rows, n_columns = found.X.shape[0], math.prod(found.X.shape[1:])  # of an image, a column for each byte
     shown.answer(f"{name}: {n_rows} rows, {n_columns} columns", {"name": name, "rows": n_rows, "columns": n_columns})
     return DONE

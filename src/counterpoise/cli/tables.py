@@ -89,6 +89,7 @@ def choose(
     """
     from counterpoise.runs.choosing import choose_table  # noqa: PLC0415 - heavy: only where the command runs
 
+    _check_page(report, table, output)
     with csv.told():
         found = choose_table(
             table, output, target=target, scores=score, goals=goal, by=by or (), groups=groups or (), baseline=baseline,
@@ -201,6 +202,7 @@ def audit(
     from counterpoise.runs.answers import audit_table  # noqa: PLC0415
     from counterpoise.runs.summary import audit_text, audit_words  # noqa: PLC0415
 
+    _check_page(report, table)
     with csv.told():
         found = audit_table(
             table, target=target, prediction=prediction, goals=goal, groups=tuple(groups or ()), baseline=baseline,
@@ -214,10 +216,21 @@ def audit(
     return NOT_MET if strict and not found.audit.holds else DONE
 
 
-def _write_page(answers: Any, report: Path | None) -> None:
-    from counterpoise.report.page import write_page  # noqa: PLC0415
+def _check_page(report: Path | None, table: Path, output: Path | None = None) -> None:
+    """Check, before any work is done, that a report can be written, and over nothing that is read or written too."""
+    from counterpoise.runs.output import check_place  # noqa: PLC0415
 
+    if report is None:
+        return
+    check_place(report, read=table, option="--report")
+    if output is not None and report.resolve() == output.resolve():
+        raise ValueError(f"--report and --output must name two files; both name {report}.")
+
+
+def _write_page(answers: Any, report: Path | None) -> None:
     if report is not None:
+        from counterpoise.report.page import write_page  # noqa: PLC0415
+
         write_page(answers.measured.rows, answers.measured.texts, answers.settings, report)
 
 

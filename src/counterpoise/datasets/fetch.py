@@ -5,6 +5,8 @@ twice: the cache keeps publishers' files as they are, and OpenML's tables as npz
 """
 
 import io
+import zipfile
+import zlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,7 +17,7 @@ import numpy as np
 
 from counterpoise.datasets.columns import Category, Column, Columns
 from counterpoise.datasets.encode import Fetch
-from counterpoise.datasets.files import check_sha256, verified
+from counterpoise.datasets.files import ChecksumMismatch, check_sha256, verified
 from counterpoise.persist import write_atomically
 
 _TIMEOUT = 60  # seconds without a byte before a publisher counts as unreachable
@@ -105,8 +107,14 @@ def _packed(table: Columns) -> bytes:
 
 
 def _unpacked(path: Path) -> Columns:
-    with np.load(path, allow_pickle=False) as arrays:
-        return {name: _unpacked_column(arrays, at) for at, name in enumerate(arrays["columns"].tolist())}
+    try:
+        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as arrays:
+            return {name: _unpacked_column(arrays, at) for at, name in enumerate(arrays["columns"].tolist())}
+    except (ValueError, LookupError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+        raise ChecksumMismatch(
+            f"the file {path} must be a table of OpenML as it was kept when it was fetched; it is not. "
+            "It is damaged, incomplete or another file: delete it and get it again."
+        ) from error
 
 
 def _unpacked_column(arrays: Any, at: int) -> Column:

@@ -126,6 +126,7 @@ def split_three_ways(n_rows: int, *, parts: Sequence[float] = (0.5, 0.25, 0.25),
     Parameters
     ----------
     n_rows : int
+        At least 3: every part has a row.
     parts : three fractions that sum to 1, default=(0.5, 0.25, 0.25)
     seed : int
         The same seed gives the same split.
@@ -141,6 +142,8 @@ def split_three_ways(n_rows: int, *, parts: Sequence[float] = (0.5, 0.25, 0.25),
     >>> [len(rows) for rows in split_three_ways(1000, seed=0)]
     [500, 250, 250]
     """
-    if len(parts) != len(ThreeParts._fields):
+    n_parts = len(ThreeParts._fields)
+    if len(_check_parts(parts)) != n_parts:
         raise ValueError(f"parts must be three fractions, to train, choose and certify on; got {len(parts)}.")
-    return ThreeParts(*split_rows(np.zeros(n_rows), parts, seed=seed, stratify=False))
+    rows = np.zeros(check_count(n_rows, "n_rows", n_parts))
+    return ThreeParts(*split_rows(rows, parts, seed=seed, stratify=False))

@@ -45,6 +45,10 @@ class Exporter:
         return {"what": what, **made}
 
     def model(self, setting: Setting) -> Any:
+        """Return the model whose mixture the page shows, with what stands before it, as a run's model has it."""
+        return self._whole(self._chosen(setting))
+
+    def _chosen(self, setting: Setting) -> Any:
         """Return the classifier whose mixture the page shows; that of its own setting is the model as it was fitted."""
         parts, found = self.session.parts, self.session.settled(setting)
         model = copy.copy(parts.estimator)
@@ -80,7 +84,7 @@ class Exporter:
         """Write the classifier of a setting, and return where it is."""
         from counterpoise.persist import save  # noqa: PLC0415 - only where asked
 
-        model = self._whole(self.model(setting))
+        model = self.model(setting)
         with self._fresh(".cp", lambda path: path.touch(exist_ok=False)) as path:
             save(model, path)
         return {"path": str(path)}

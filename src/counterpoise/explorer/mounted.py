@@ -10,7 +10,6 @@ from counterpoise.explorer.assets import asset
 from counterpoise.explorer.client import Client
 from counterpoise.explorer.conversation import Conversation
 from counterpoise.explorer.exports import Exporter
-from counterpoise.explorer.session import Session
 from counterpoise.explorer.setting import Setting
 from counterpoise.explorer.worker import Worker
 
@@ -24,10 +23,10 @@ class ExplorerWidget(anywidget.AnyWidget):
     _css = asset("explorer.css").decode()
     state = traitlets.Unicode("").tag(sync=True)  # what the address holds elsewhere: JSON with the setting
 
-    def __init__(self, session: Session, exporter: Exporter) -> None:
+    def __init__(self, exporter: Exporter) -> None:
         super().__init__()
-        self._session, self._exporter = session, exporter
-        conversation = Conversation(session, exporter)
+        self._exporter = exporter
+        conversation = Conversation(exporter.session, exporter)
         self._client = Client(conversation, Worker(), Worker(), self._tell)
         self._hello = conversation.hello()
         self.on_msg(self._heard)
@@ -35,7 +34,7 @@ class ExplorerWidget(anywidget.AnyWidget):
     @property
     def setting(self) -> Setting:
         """Return the setting at present."""
-        return Setting.of(json.loads(self.state)["setting"]) if self.state else self._session.start
+        return Setting.of(json.loads(self.state)["setting"]) if self.state else self._exporter.session.start
 
     def model(self) -> Any:
         """Return the classifier that the library chooses for the setting at present; nothing is trained."""

@@ -112,14 +112,14 @@ def _bounds_asked(asked_for: tuple[Goal, ...], aimed: tuple[Goal, ...]) -> dict[
 class RunExporter(Exporter):
     """Exports of a session whose model is a run's: the whole goals file, the whole model, another run with a report."""
 
-    def __init__(self, session: Session, read: ReadRun, folder: str | Path) -> None:
+    def __init__(self, session: Session, read: ReadRun, folder: str | Path | None) -> None:
         super().__init__(session, folder)
         self._read = read
 
     @property
     def kinds(self) -> list[str]:
         """Return what can be exported."""
-        return [GOALS, MODEL, REPORT]
+        return [GOALS] if self.folder is None else [GOALS, MODEL, REPORT]
 
     def goals_file(self, setting: Setting) -> dict[str, str]:
         """Return the goals file that asks for a setting: that of the run, but for what was moved.
@@ -137,7 +137,7 @@ class RunExporter(Exporter):
         from counterpoise.report import write_report  # noqa: PLC0415 - needs optional packages
 
         check_own_data(self._read.run)
-        model, changes = self._whole(self.model(setting)), self._changes(setting)
+        model, changes = self.model(setting), self._changes(setting)
         with self._fresh("", Path.mkdir) as folder:
             run = write_chosen(self._read.run, changes, lambda _: model, folder)
             return {"path": str(write_report(run.folder))}

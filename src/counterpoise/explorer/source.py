@@ -67,7 +67,7 @@ def session_of_model(
         others = with_train(table, datasets)
         check_held_out(model, evidence, others)
         held = held_out(model, evidence, table, X, {name: one for name, one in others.items() if name != TRAIN})
-    elif any(part is not None for part in (y, sensitive_features, baseline, sample_weight, datasets)):
+    elif any(part is not None for part in (y, sensitive_features, baseline, sample_weight, largest_weight, datasets)):
         raise ValueError("What belongs to held-out rows came without X; pass X and y with it.")
     title = type(model).__name__
     return Session(Parts(title, model, evidence, held, names_of(model, evidence), confidence))

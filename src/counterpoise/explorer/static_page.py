@@ -41,9 +41,10 @@ def write_interactive(run_folder: str | Path, output: str | Path | None = None) 
         Of a page that holds all it needs: no network, and of the rows only sums over groups of ten or more.
     """
     from counterpoise.explorer.source import session_of_run  # noqa: PLC0415 - heavy: only where asked
+    from counterpoise.runs import open_run  # noqa: PLC0415 - as above
     from counterpoise.runs.output import check_place, write_output  # noqa: PLC0415 - as above
 
-    path = Path(run_folder) / PAGE if output is None else Path(output)
+    path = open_run(run_folder).folder / PAGE if output is None else Path(output)
     check_place(path)
     write_output(path, page_of(session_of_run(run_folder)).encode())
     return path

@@ -26,7 +26,8 @@ def explore(
     Parameters
     ----------
     model : fitted classifier that mixes models or rules of scores
-        Of two classes, such as ``GoalClassifier``, ``MixtureClassifier`` or ``AdaLPBoostClassifier``; or a run folder.
+        Of two classes, such as ``GoalClassifier``, ``MixtureClassifier`` or ``AdaLPBoostClassifier``; or a run folder,
+        whose own test rows and confidence are taken: pass nothing else with it but ``output``.
     X, y : held-out rows and labels, optional
         That nobody fitted or chose on: verdicts and rates by group are of them.
     sensitive_features, baseline, sample_weight, largest_weight, datasets
@@ -34,7 +35,8 @@ def explore(
     confidence : float in (0, 1), default=0.95
         Of verdicts on goals that carry none.
     output : path, optional
-        A folder that the page may export model files to. Default: none; ``widget.model()`` returns the model.
+        A folder that the page may export model files to, and reports of a run. Default: none; ``widget.model()``
+        returns the model.
 
     Returns
     -------
@@ -57,13 +59,27 @@ def explore(
         raise ModuleNotFoundError(
             f'In a notebook the explorer needs {error.name}, which is missing: pip install "counterpoise[notebook]"'
         ) from error
-    from counterpoise.explorer.exports import Exporter  # noqa: PLC0415 - heavy: only where asked
-    from counterpoise.explorer.source import session_of_model, session_of_run  # noqa: PLC0415 - as above
-
+    given: dict[str, Any] = {"X": X, "y": y, "sensitive_features": sensitive_features, "baseline": baseline}
+    given |= {"sample_weight": sample_weight, "largest_weight": largest_weight, "datasets": datasets}
     if isinstance(model, (str, Path)):
-        session = session_of_run(model)
-    else:
-        given: dict[str, Any] = {"sample_weight": sample_weight, "largest_weight": largest_weight}
-        given |= {"sensitive_features": sensitive_features, "baseline": baseline, "datasets": datasets}
-        session = session_of_model(model, X, y, confidence=confidence, **given)
-    return ExplorerWidget(session, Exporter(session, output))
+        return ExplorerWidget(_of_run(Path(model), output, given))
+    from counterpoise.explorer.exports import Exporter  # noqa: PLC0415 - heavy: only where asked
+    from counterpoise.explorer.source import session_of_model  # noqa: PLC0415 - as above
+
+    return ExplorerWidget(Exporter(session_of_model(model, **given, confidence=confidence), output))
+
+
+def _of_run(folder: Path, output: str | Path | None, given: Mapping[str, Any]) -> Any:
+    """Return what exports of a run folder; its held-out rows are the run's own, and no others are taken."""
+    from counterpoise.explorer.of_run import RunExporter, read_run  # noqa: PLC0415 - heavy, and needs optional packages
+    from counterpoise.explorer.session import Session  # noqa: PLC0415 - as above
+    from counterpoise.runs import open_run  # noqa: PLC0415 - as above
+
+    beside = [name for name, value in given.items() if value is not None]
+    if beside:
+        raise ValueError(
+            f"A run folder has test rows of its own, and is explored with these; got {', '.join(beside)} too. Pass the "
+            f"folder alone, or the model in it: counterpoise.runs.open_run({str(folder)!r}).model()."
+        )
+    read = read_run(open_run(folder))
+    return RunExporter(Session(read.parts), read, output)

@@ -5,9 +5,9 @@ import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
+from counterpoise.persist.files import NEW_FILE
 from counterpoise.persist.steps import step
 
-_NEW_FILE = 0o666  # what open() asks for: the umask takes its share
 _PRIVATE = 0o600  # for the owner alone, where the system knows such a thing
 
 
@@ -50,7 +50,7 @@ def _permissions(path: Path) -> int:
         return path.stat().st_mode & 0o777
     umask = os.umask(0)  # the only way to read it is to set it
     os.umask(umask)
-    return _NEW_FILE & ~umask
+    return NEW_FILE & ~umask
 
 
 def _flush_names(folder: Path) -> None:

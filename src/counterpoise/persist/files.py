@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-_NEW_FILE = 0o666  # what open() asks for where it makes a file: the umask takes its share
+NEW_FILE = 0o666  # what open() asks for where it makes a file: the umask takes its share
 
 
 @contextmanager
@@ -53,4 +53,4 @@ def read_file(path: Path, most: int) -> bytes:
 
 def without_waiting(path: str, flags: int) -> int:
     """Open a file, and a pipe too, at once: by itself the system would wait until someone writes to it."""
-    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0), _NEW_FILE)
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0), NEW_FILE)

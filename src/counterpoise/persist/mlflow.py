@@ -84,7 +84,7 @@ def save_model(
     Raises
     ------
     UnstorableModel
-        If the model cannot be stored, or takes nothing of what a column is named for.
+        If the model cannot be stored, takes nothing of what a column is named for, or mlflow is not installed.
 
     Examples
     --------
@@ -102,8 +102,7 @@ def save_model(
     >>> bool((asked.predict(rows[50:70]) == model.predict(X, ids=rows["person"])[50:70]).all())
     True
     """
-    import mlflow  # noqa: PLC0415 - an optional package, and slow to import
-
+    mlflow = _mlflow(UnstorableModel)
     told = {"method": method, "ids": ids, "sensitive_features": list(sensitive_features), "baseline": baseline}
     asked = _Asked(model, told)
     asked.check()
@@ -144,11 +143,9 @@ def log_model(model: Any, name: str, *, registered_model_name: str | None = None
     mlflow.models.model.ModelInfo
         Whose ``model_uri`` ``load_model`` and ``mlflow.pyfunc.load_model`` take.
     """
-    from mlflow.models import Model  # noqa: PLC0415 - an optional package, and slow to import
-
     here = sys.modules[__name__]
     registered = {"registered_model_name": registered_model_name}
-    return Model.log(None, here, name=name, model=model, **registered, **settings)
+    return _mlflow(UnstorableModel).models.Model.log(None, here, name=name, model=model, **registered, **settings)
 
 
 def load_model(model_uri: str, *, dst_path: str | None = None, trusted: Sequence[str] = ()) -> Any:
@@ -173,8 +170,7 @@ def load_model(model_uri: str, *, dst_path: str | None = None, trusted: Sequence
     UnreadableModel
         If the folder has no model of counterpoise, or its file cannot be read.
     """
-    import mlflow  # noqa: PLC0415 - an optional package, and slow to import
-
+    mlflow = _mlflow(UnreadableModel)
     folder = Path(mlflow.artifacts.download_artifacts(artifact_uri=str(model_uri), dst_path=dst_path))
     flavours = mlflow.models.Model.load(str(folder)).flavors
     if FLAVOUR not in flavours:
@@ -183,6 +179,14 @@ def load_model(model_uri: str, *, dst_path: str | None = None, trusted: Sequence
             "mlflow.pyfunc.load_model."
         )
     return load(folder / str(flavours[FLAVOUR]["data"]), trusted=trusted)
+
+
+def _mlflow(kind: type[ValueError]) -> Any:
+    try:
+        import mlflow  # noqa: PLC0415 - an optional package, and slow to import
+    except ImportError as error:
+        raise kind('Models are kept in MLflow with mlflow: pip install "counterpoise[mlflow]".') from error
+    return mlflow
 
 
 def _load_pyfunc(path: str, model_config: Mapping[str, Any] | None = None) -> "_Asked":

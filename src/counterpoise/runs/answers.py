@@ -143,6 +143,20 @@ def audit_table(
     -------
     Answers
         ``audit``, and what a report needs.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from counterpoise.datasets import loans
+    >>> from counterpoise.runs.answers import audit_table
+    >>> goals = ["recall(train) >= 0.5", "false_positive_rate(train, sex=F) <= 0.1"]
+    >>> asked = {"target": "default", "prediction": "last_year", "positive": "yes", "goals": goals}
+    >>> with tempfile.TemporaryDirectory() as place:
+    ...     loans(2000, random_state=0)[0].to_csv(Path(place) / "loans.csv", index=False)
+    ...     found = audit_table(Path(place) / "loans.csv", **asked)
+    >>> [(str(row.goal.left), row.verdict) for row in found.audit]
+    [('recall(train)', 'holds'), ('false_positive_rate(train, sex=F)', 'fails')]
     """
     deferral = None if defer_label is None else Deferral(0.0, defer_label)  # at no loss: nobody chose it here
     asked = Asked(target, checked(goals), groups, baseline, weights, largest_weight, positive, confidence, deferral)

@@ -91,8 +91,8 @@ class AskedModels(AskedModel):
 
     def member_errors(self, split: str) -> list[float]:
         """Return how often each model errs on a split."""
-        found: list[float] = self._losses(split).mean(axis=0).tolist()
-        return found
+        weights = self.part(split).weights
+        return [float(np.average(wrong, weights=weights)) for wrong in self._losses(split).T]  # no copy of them all
 
     def _losses(self, split: str) -> AnyArray:
         """Return where each model errs on a split."""
@@ -162,14 +162,15 @@ class AskedRules(AskedModel):
 
     def member_errors(self, split: str) -> list[float]:
         """Return how often each rule errs on a split, whichever fold's model it is of; who defers does not err."""
-        rows, mixture, _ = self.scored(split)
-        labels = np.searchsorted(mixture.pool.classes, self.part(split).labels)
+        (rows, mixture, _), part = self.scored(split), self.part(split)
+        labels = np.searchsorted(mixture.pool.classes, part.labels)
         each, n_classes = np.arange(labels.size), len(mixture.pool.classes)
         said = (mixture.shares_by(place, rows) for place in range(mixture.shares.size))
-        wrong = np.array([np.mean(one[:, :n_classes].sum(axis=1) - one[each, labels]) for one in said])
+        errors = (one[:, :n_classes].sum(axis=1) - one[each, labels] for one in said)
+        wrong = np.array([np.average(one, weights=part.weights) for one in errors])
         by_fold = mixture.shares.reshape(-1, self.estimator.mixture_.size)
-        errors: list[float] = (by_fold.sum(axis=1) @ wrong.reshape(by_fold.shape)).tolist()
-        return errors
+        found: list[float] = (by_fold.sum(axis=1) @ wrong.reshape(by_fold.shape)).tolist()
+        return found
 
     @property
     def _told_each(self) -> tuple[int, ...]:

@@ -16,7 +16,7 @@ from counterpoise.mixtures.scores.evidence import Deferral
 from counterpoise.mixtures.scores.groups import BASELINE, Groups
 from counterpoise.runs.answers import Answers, Asked, LabelledTable, checked, judged, read_table
 from counterpoise.runs.columns import groups_of, odd_cell
-from counterpoise.runs.errors import DataError, check_columns
+from counterpoise.runs.errors import DataError, check_columns, listed
 from counterpoise.runs.output import check_place, write_frame, write_output
 from counterpoise.runs.quantities import TRAIN
 from counterpoise.runs.reading import column_names, read_column, read_frame
@@ -105,6 +105,21 @@ def choose_table(
     ------
     InfeasibleGoals
         Where no mixture of any thresholds meets the goals.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from counterpoise.datasets import loans
+    >>> from counterpoise.runs.choosing import apply_rules, choose_table
+    >>> frame, chance = loans(2000, random_state=0)
+    >>> asked = {"target": "default", "scores": ["chance"], "positive": "yes", "goals": ["recall(train) >= 0.7"]}
+    >>> with tempfile.TemporaryDirectory() as place:
+    ...     table, rules = Path(place) / "loans.csv", Path(place) / "rules.json"
+    ...     frame.assign(chance=chance, id=range(2000)).to_csv(table, index=False)
+    ...     found = choose_table(table, rules, **asked)
+    ...     [check.holds for check in found.checks], apply_rules(rules, table, Path(place) / "said.csv", ids="id")
+    ([True], 2000)
     """
     table_path, place, text_key = Path(path), Path(output), check_text_key(key)
     check_place(place, read=table_path)
@@ -161,6 +176,8 @@ def _fitted(
 
 def apply_rules(rules: str | Path, path: str | Path, output: str | Path, *, ids: str) -> int:
     """Decide about the rows of a table by a file of rules, write one row for each, and return how many there are.
+
+    ``choose_table`` has an example.
 
     Parameters
     ----------
@@ -247,6 +264,6 @@ def _check_two(table: LabelledTable, target: str) -> None:
     if len(table.classes) != 2:  # noqa: PLR2004 - a threshold tells two classes apart
         raise DataError(
             f"Column {target!r} of {table.path} must hold two classes, which thresholds tell apart; it holds "
-            f"{len(table.classes)}: {table.classes.tolist()[:10]}. "
+            f"{len(table.classes)}: {listed(table.classes.tolist(), most=10)}. "
             "For more, fit a goals file: counterpoise init."
         )

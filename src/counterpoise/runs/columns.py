@@ -123,7 +123,7 @@ def labels_of(frame: Any, name: str, path: Path) -> AnyArray:
         fractions = np.flatnonzero(values != np.round(values))
         if fractions.size:
             where = f"row {fractions[0] + 1} holds the fraction {values[fractions[0]]:g}"
-            raise DataError(f"Column {name!r} of {path} must hold classes; {where}.")
+            raise DataError(f"Column {name!r} of {path} must hold classes; {where}. Put them into classes first.")
         return np.asarray(values, dtype=np.int64)
     return np.asarray(values)
 
@@ -136,7 +136,10 @@ def check_classes(labels: AnyArray, positive: Any, name: str, path: Path) -> Any
             f"Column {name!r} of {path} must hold at least two classes; it holds {classes[0].item()!r} only."
         )
     if len(classes) > _MOST_CLASSES:
-        raise DataError(f"Column {name!r} of {path} must hold classes; it has {len(classes)} different values.")
+        raise DataError(
+            f"Column {name!r} of {path} must hold classes; it has {len(classes)} different values, and at most "
+            f"{_MOST_CLASSES} are told apart. Name another target, or put its values into a few classes first."
+        )
     if positive is not None and positive not in classes.tolist():
         known = listed(classes.tolist(), most=10)
         raise DataError(f"data.positive must be a class of column {name!r}: {known}; got {positive!r}.")

@@ -12,7 +12,7 @@ from counterpoise.datasets.splits import split_rows
 from counterpoise.goals import Table
 from counterpoise.runs import columns as parts_of
 from counterpoise.runs.columns import Columns
-from counterpoise.runs.errors import DataError
+from counterpoise.runs.errors import DataError, listed
 from counterpoise.runs.methods import METHODS
 from counterpoise.runs.quantities import TEST, TRAIN, VALIDATION
 from counterpoise.runs.reading import column_names, read_frame, require_memory
@@ -302,7 +302,7 @@ def _check_labels(data: Data, settings: RunSettings) -> None:
             if foreign:
                 raise DataError(
                     f"data.{what}: rows {name!r} hold the label {min(foreign, key=str)!r}, which is not among "
-                    f"the classes {data.classes.tolist()[:10]}."
+                    f"the classes {listed(data.classes.tolist(), most=10)}."
                 )
     for name in (TRAIN, data.chosen_on):
         absent = known - set(np.unique(data.splits[name].labels).tolist())
@@ -328,7 +328,8 @@ def with_baseline_model(data: Data, settings: RunSettings, folder: Path) -> Data
         except Exception as error:  # whatever a foreign model raises
             raise DataError(f"data.baseline_model: {name} cannot predict these rows: {error}") from error
         if said.shape != (len(part),) or not np.isin(said, data.classes).all():
-            raise DataError(f"data.baseline_model: {name} must predict one of {data.classes.tolist()[:10]} for a row.")
+            known = listed(data.classes.tolist(), most=10)
+            raise DataError(f"data.baseline_model: {name} must predict one of {known} for a row.")
         return replace(part, baseline=said)
 
     splits = {key: asked(part) for key, part in data.splits.items()}

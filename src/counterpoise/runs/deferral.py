@@ -45,7 +45,7 @@ def deferral_curve(judge: Judge, splits: list[str]) -> Iterator[Number]:
 
 
 def _numbers(judge: Any, split: str) -> dict[str, float]:
-    losses, weights = judge.row_losses(split)[MIXTURE], judge.data.splits[split].weights
+    losses, weights = judge.row_losses(split)[MIXTURE], judge.data.splits[split].mass
     tail = cvar_loss(losses, float(judge.settings.alpha), weights)
     return {"tail": tail, **error_and_deferral(judge, MIXTURE, split, losses)}
 

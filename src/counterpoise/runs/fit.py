@@ -78,6 +78,27 @@ def fit_run(
         For bad input, before anything is written, a folder that cannot be written, or that another process writes to.
     InfeasibleGoals
         Where no mixture meets the goals. What was trained is kept for other goals.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from counterpoise.datasets import loans
+    >>> from counterpoise.runs import fit_run, open_run, predict_run
+    >>> asked = '''
+    ... goals = ["recall(train) >= 0.6"]
+    ... data = { files = "loans.csv", target = "default", positive = "yes" }
+    ... method = { models = [{ name = "logistic" }], parameters = { cv = 2 } }
+    ... '''
+    >>> with tempfile.TemporaryDirectory() as place:
+    ...     _ = (Path(place) / "goals.toml").write_text(asked)
+    ...     loans(300, random_state=0)[0].to_csv(Path(place) / "loans.csv", index=False)
+    ...     run = fit_run(Path(place) / "goals.toml")
+    ...     again = open_run(Path(place) / "goals")
+    ...     again == run, [line.goal for line in again.summary().goals]
+    ...     predict_run(again, Path(place) / "loans.csv", Path(place) / "said.csv")
+    (True, ['recall(train) >= 0.6'])
+    300
     """
     path = Path(goals_path)
     content = read_bytes(path)

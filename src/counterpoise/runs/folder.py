@@ -118,7 +118,7 @@ class Run(NamedTuple):
 
 
 def open_run(folder: str | Path) -> Run:
-    """Return a finished run.
+    """Return a finished run; ``fit_run`` has an example.
 
     Parameters
     ----------

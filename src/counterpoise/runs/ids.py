@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from counterpoise.mixtures.draws import Draws
-from counterpoise.runs.errors import DataError
+from counterpoise.runs.errors import check_columns
 from counterpoise.runs.reading import column_names, read_column, read_frame
 
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?")
@@ -34,8 +34,7 @@ class Ids(NamedTuple):
 
 def read_ids(path: Path, name: str, draws: Draws) -> Ids:
     """Return a column of ids for a model that draws so."""
-    if name not in column_names(path):
-        raise DataError(f"{path} has no column {name!r} of ids.")
+    check_columns([name], column_names(path), path, "ids: ")
     if draws.version == 1:  # a model of before keeps its answers
         keys = np.asarray(read_frame(path, [name], texts=[name])[name])
         return Ids(keys, [_first_value(key) for key in keys])

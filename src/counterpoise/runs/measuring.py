@@ -11,7 +11,7 @@ import numpy as np
 
 from counterpoise.goals import Goal, Rate
 from counterpoise.goals.audit import GoalAudit
-from counterpoise.metrics import cvar_curve
+from counterpoise.metrics import RateTable, cvar_curve
 from counterpoise.mixtures.cautions import Caution
 from counterpoise.mixtures.choosing import FIXED
 from counterpoise.mixtures.tradeoff import TradeoffPoint, tradeoff
@@ -71,13 +71,14 @@ def measure_all(judge: Judge, seconds: float) -> Measured:
         rows += goal_rows(judge, split)
     segments, words = _segment_rows(judge, judged)
     bars, panels = histogram(judge)
-    rows += [*_group_rows(judge, judged), *_frontier_rows(judge), *_share_rows(judge, judged), *segments]
+    rates = judge.rates(judged)
+    rows += [*_group_rows(judge, judged, rates), *_frontier_rows(judge), *_share_rows(judge, judged), *segments]
     answers = [*decision_numbers(judge, judged), *class_numbers(judge, judged)]
     rows += _rows_of(judge, [*answers, *score_numbers(judge, judged), *bars])
     rows += _rows_of(judge, deferral_curve(judge, list(dict.fromkeys([data.chosen_on, judged]))))
     rows += [_row(judge, "fit", "seconds", "", seconds), _row(judge, "predict", "seconds", judged, predict_seconds)]
     texts = {"segments": words, "scores": panels, "why": _reasons(judge, rows, judged)}
-    return Measured(rows, _texts(judge, judged) | texts)
+    return Measured(rows, _texts(judge, rates) | texts)
 
 
 def measure_answers(judge: Judge, split: str, words: dict[str, Any], shares: Sequence[float] = ()) -> Measured:
@@ -85,7 +86,9 @@ def measure_answers(judge: Judge, split: str, words: dict[str, Any], shares: Seq
 
     ``words`` are further texts, such as those of the rules.
     """
-    rows = [*_data_rows(judge, split), *loss_rows(judge, split), *goal_rows(judge, split), *_group_rows(judge, split)]
+    rates = judge.rates(split)
+    rows = [*_data_rows(judge, split), *loss_rows(judge, split), *goal_rows(judge, split)]
+    rows += _group_rows(judge, split, rates)
     rows += [_row(judge, f"model {number}", "share", "", share) for number, share in enumerate(shares, start=1)]
     rows += _rows_of(judge, [*decision_numbers(judge, split), *class_numbers(judge, split)])
     data = judge.data
@@ -93,7 +96,7 @@ def measure_answers(judge: Judge, split: str, words: dict[str, Any], shares: Seq
     reasons = {"frontier": "the answers came without a model that could be cut at another threshold"}
     texts = {
         "goals": _goal_texts(judge),
-        "groups": _named("group", (found.group for found in judge.rates(split)), start=0),
+        "groups": _named("group", (found.group for found in rates), start=0),
         "objective": {"kind": OWN},
         **_deferral_text(judge),
         **class_texts(judge),
@@ -191,9 +194,9 @@ def _standing(found: GoalAudit) -> dict[str, float]:
     }
 
 
-def _group_rows(judge: Judge, split: str) -> Iterator[ResultRow]:
+def _group_rows(judge: Judge, split: str, rates: RateTable) -> Iterator[ResultRow]:
     """Yield the rates of every group, and out of how many rows each is."""
-    for place, found in enumerate(judge.rates(split)):
+    for place, found in enumerate(rates):
         values: dict[str, float] = {of_group(N_SAMPLES): found.n_samples}
         values |= {of_group(rate): value for rate, value in found.rates.items() if not np.isnan(value)}
         values |= {trials_of_group(rate): count for rate, count in found.trials.items() if count}
@@ -249,7 +252,7 @@ def _share_rows(judge: Judge, split: str) -> Iterator[ResultRow]:
         yield _row(judge, f"model {number}", "error", split, error)
 
 
-def _texts(judge: Judge, judged: str) -> dict[str, Any]:
+def _texts(judge: Judge, rates: RateTable) -> dict[str, Any]:
     """Return the words that belong to the rows."""
     data, settings = judge.data, judge.settings
     counts = ", ".join(f"{part.n_rows} {name}" for name, part in data.splits.items())
@@ -260,7 +263,7 @@ def _texts(judge: Judge, judged: str) -> dict[str, Any]:
     met_on = data.chosen_on if is_met and judge.estimator.goals_ and judge.aim is not None else ""
     return {
         "goals": _goal_texts(judge),
-        "groups": _named("group", (found.group for found in judge.rates(judged)), start=0),
+        "groups": _named("group", (found.group for found in rates), start=0),
         "models": _model_texts(judge),
         "method": _method_text(settings.method),
         "objective": _objective_text(judge),

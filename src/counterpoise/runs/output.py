@@ -10,6 +10,7 @@ from counterpoise.persist import write_atomically
 from counterpoise.persist.locks import FolderLock, Held
 from counterpoise.runs.errors import RunFolderError
 from counterpoise.runs.keys import KEY
+from counterpoise.runs.reading import is_parquet
 
 _SETTINGS = "settings.json"  # by which a run folder is known
 OWN = ("goals.toml", _SETTINGS, "model.cp", "results.csv", "texts.json", "environment.json", "log.txt", "done.json")
@@ -33,16 +34,16 @@ def alone_in(folder: Path, *, wait: float = 0.0) -> Iterator[FolderLock]:
         yield lock
 
 
-def check_place(path: Path, *, read: Path | None = None) -> None:
+def check_place(path: Path, *, read: Path | None = None, option: str = "--output") -> None:
     """Check, before any work is done for it, that a file can be written at ``path`` and is not the one to be read."""
     if path.is_dir():
-        raise RunFolderError(f"{path} is a folder; --output must name a file.")
+        raise RunFolderError(f"{path} is a folder; {option} must name a file.")
     if not path.parent.is_dir():
         raise RunFolderError(f"There is no folder {path.parent} for {path.name}. Make it first, or name another place.")
     if path.name in (*OWN, SAID, KEY) and _is_run(path.parent):
-        raise RunFolderError(f"{path} is a part of the run itself; --output must name another file.")
-    if read is not None and path.exists() and path.samefile(read):
-        raise RunFolderError(f"{path} is the data file itself; --output must name another file.")
+        raise RunFolderError(f"{path} is a part of the run itself; {option} must name another file.")
+    if read is not None and path.exists() and read.exists() and path.samefile(read):
+        raise RunFolderError(f"{path} is the data file itself; {option} must name another file.")
 
 
 def write_output(path: Path, content: bytes) -> None:
@@ -58,7 +59,7 @@ def write_output(path: Path, content: bytes) -> None:
 def write_frame(frame: Any, path: Path) -> None:
     """Write a data frame: Parquet by the ending of the path, else CSV."""
     buffer = io.BytesIO()
-    if path.suffix.lower() in {".parquet", ".pq"}:
+    if is_parquet(path):
         import pyarrow as pa  # noqa: PLC0415 - heavy, and optional
         from pyarrow import parquet  # noqa: PLC0415
 

@@ -46,6 +46,23 @@ def called(label: int, answer: int | None) -> str:
     return f"{of_class(label)} {'deferred' if answer is None else f'as {of_class(answer)}'}"
 
 
+def places_called(text: str) -> tuple[int, int | None]:
+    """Return the places that ``called`` wrote.
+
+    Examples
+    --------
+    >>> from counterpoise.runs.quantities import called, places_called
+    >>> places_called(called(2, 4)), places_called(called(2, None))
+    ((2, 4), (2, None))
+    """
+    label, _, answer = text.removesuffix(" deferred").partition(" as ")
+    return _place_of(label), _place_of(answer) if answer else None
+
+
+def _place_of(name: str) -> int:
+    return int(name.removeprefix("class ")) - 1
+
+
 def rates_in(quantities: Iterable[str]) -> list[str]:
     """Return the rates of groups among quantities, in their order, whatever metrics are known here.
 

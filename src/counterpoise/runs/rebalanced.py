@@ -10,6 +10,7 @@ from counterpoise.goals.reading import asked_goals
 from counterpoise.mixtures.choosing import as_aim
 from counterpoise.mixtures.draws import draws_of
 from counterpoise.mixtures.scored import NEVER
+from counterpoise.mixtures.scores.groups import as_columns
 from counterpoise.runs.cautions import told_cautions
 from counterpoise.runs.data import data_files
 from counterpoise.runs.fit import checked_goals, program
@@ -176,13 +177,17 @@ def _method_deferring(method: MethodSettings, cost: float | str) -> MethodSettin
 def _command(run: Run, settings: RunSettings, changes: dict[str, Any], folder: Path) -> str:
     """Return what a user would type to choose this mixture."""
     words = [*program(), "rebalance", run.folder.name, "--output", folder.name]
+    before, now = run.settings.method.parameters, settings.method.parameters
     if "alpha" in changes:
-        words += ["--alpha", f"{settings.alpha:g}"]
-    if "objective" in settings.method.parameters and "method" in changes:
-        words += ["--objective", str(settings.method.parameters["objective"])]
-    costs = [one.method.parameters.get("defer_cost") for one in (run.settings, settings)]
-    if costs[0] != costs[1]:
-        words += ["--defer-cost", NEVER if costs[1] is None else f"{costs[1]:g}"]
+        words += ["--alpha", repr(settings.alpha)]
+    if "objective" in now and "method" in changes:
+        words += ["--objective", str(now["objective"])]
+    if now.get("budget") != before.get("budget"):
+        words += ["--budget", repr(now["budget"])]
+    if now.get("by") != before.get("by"):
+        words += [word for name in as_columns(now["by"]) or ("",) for word in ("--by", name)]
+    if now.get("defer_cost") != before.get("defer_cost"):
+        words += ["--defer-cost", repr(now["defer_cost"]) if "defer_cost" in now else NEVER]
     if "goals" in changes:
         words += [word for goal in goals_of(settings) for word in ("--goal", str(goal))]
     return shlex.join(words)

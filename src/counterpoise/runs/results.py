@@ -145,7 +145,7 @@ def read_rows(path: str | Path) -> ResultsTable:
             lines = csv.reader(stream)
             _check_header(next(lines, []), path)
             return ResultsTable(tuple(_parsed(line, lines.line_num, path) for line in lines))
-    except csv.Error as error:  # a value without an end, say
+    except (csv.Error, UnicodeDecodeError) as error:  # a value without an end, say
         raise ValueError(
             f"{path} must be a results table, as append_rows writes it; it is no CSV ({error})."
         ) from error
@@ -226,7 +226,7 @@ def _check_header(header: Sequence[str], path: Path) -> None:
     if tuple(header) != COLUMNS:
         raise ValueError(
             f"{path} must be a results table, with the header {','.join(COLUMNS)}; "
-            f"got {','.join(header)[:200]!r}. Use another path: the file is left as it is."
+            f"got {','.join(header)[:_SHOWN]!r}. Use another path: the file is left as it is."
         )
 
 

@@ -145,6 +145,8 @@ def read_rules(path: Path) -> RuleFile:
         raise DataError(f"There is no file of rules {path}; counterpoise choose writes one.")
     try:
         words = json.loads(read_file(path, _MOST_BYTES))
+    except OSError as error:
+        raise DataError(f"{path} cannot be read: {error.strerror or error}.") from error
     except (ValueError, RecursionError) as error:
         raise DataError(f"{path} must be a JSON file of rules, as counterpoise choose writes it: {error}.") from error
     kind = words.get("format") if isinstance(words, dict) else None

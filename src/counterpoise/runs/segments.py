@@ -27,7 +27,7 @@ class Segment(NamedTuple):
     """Rows that share a few properties, and how much of the tail they are."""
 
     text: str  # the properties
-    n_rows: int
+    n_rows: int  # about: where there are many, as some of them tell
     share: float  # of its rows that are in the tail
     part: float  # of the tail that lies in it
     lift: float  # its share of rows in the tail, in terms of that of all rows
@@ -45,22 +45,21 @@ def find_segments(part: Part, losses: FloatArray, alpha: float) -> list[Segment]
 
     if part.counts is not None:
         return []
-    membership = tail_membership(losses, alpha, part.weights)
-    rows = np.arange(len(part))
-    if rows.size > _ENOUGH:
-        rows = np.sort(np.random.default_rng(_SEED).choice(rows, _ENOUGH, replace=False))
+    membership, n_rows = tail_membership(losses, alpha, part.weights), len(part)
+    if n_rows > _ENOUGH:
+        rows = np.sort(np.random.default_rng(_SEED).choice(n_rows, _ENOUGH, replace=False))
         part, membership = part.rows(rows), membership[rows]
-    features, matrix = _features(part)
-    least = max(_LEAST_ROWS, int(_LEAST_SHARE * rows.size))
-    if not 0 < membership.mean() < 1 or rows.size < _FEWEST:
+    if not 0 < membership.mean() < 1 or n_rows < _FEWEST:
         return []
+    features, matrix = _features(part)
+    least = max(_LEAST_ROWS, int(_LEAST_SHARE * len(part)))
     tree = DecisionTreeRegressor(max_depth=_DEPTH, min_samples_leaf=least, random_state=_SEED).fit(matrix, membership)
     leaves = tree.apply(matrix)
     average = membership.mean()
     found = []
     for leaf, path in _paths(tree.tree_, features):
         inside = leaves == leaf
-        share, count = float(membership[inside].mean()), int(inside.sum())
+        share, count = float(membership[inside].mean()), round(inside.mean() * n_rows)
         if path and share >= _NOTABLE * average:
             part_of_tail = float(membership[inside].sum() / membership.sum())
             text = " and ".join(_conditions(path))

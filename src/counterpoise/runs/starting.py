@@ -1,6 +1,5 @@
 """A commented goals file to start from, written by looking at the data."""
 
-import json
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -13,13 +12,15 @@ from counterpoise.runs.columns import labels_of, reads_as_number
 from counterpoise.runs.errors import DataError, RunFolderError, check_columns
 from counterpoise.runs.output import write_output
 from counterpoise.runs.reading import column_names, is_parquet, read_usable
+from counterpoise.runs.toml_text import in_toml
 from counterpoise.runs.written import Written, guessed, how_written, written_as
 
 _MOST_ODD, _ODD_PART = 3, 0.05  # different texts, and part of the rows, among numbers
 _RARE = 20  # rows of a class
 _FEW = 12  # different whole numbers that may be codes of categories
 _UNIQUE = 0.9  # share of different texts from which a column is a name or a number of a person
-_LOOKED_AT = 100_000  # rows
+_LOOKED_AT = 100_000  # rows at most
+_SEED = 0  # of the choice among more
 _PAIR = 2  # classes
 _YES = ("yes", "y", "true", "t", "positive", "pos", "good")
 _ODD_TEXTS = ("?", "-", "unknown", "Unknown", "missing", "n/a")  # that may stand for a missing value
@@ -73,7 +74,8 @@ def _starting_file(path: Path, target: str, groups: Sequence[str], beside: Path)
     known = column_names(path)
     check_columns((target, *groups), known, path)
     frame, refused = read_usable(path, known)
-    frame = frame.iloc[:_LOOKED_AT]
+    if len(frame) > _LOOKED_AT:  # from all over the file, which may be sorted by class, or go round
+        frame = frame.iloc[np.sort(np.random.default_rng(_SEED).choice(len(frame), _LOOKED_AT, replace=False))]
     if target in refused:
         raise DataError(f"Column {target!r} of {path} must hold classes; it holds neither numbers nor texts.")
     labels = labels_of(frame, target, path)
@@ -84,8 +86,8 @@ def _starting_file(path: Path, target: str, groups: Sequence[str], beside: Path)
     if not features:
         raise DataError(f"{path} must have a column to learn from beside the target and the groups; it has none.")
     source = os.path.relpath(path, beside)
-    lines = [*_top(path, frame, classes, target, groups), "", "[data]", f"files = {_toml(source)}"]
-    lines += [f"{key} = {_toml(value)}" for key, value in how_written()._asdict().items() if value is not None]
+    lines = [*_top(path, frame, classes, target, groups), "", "[data]", f"files = {in_toml(source)}"]
+    lines += [f"{key} = {in_toml(value)}" for key, value in how_written()._asdict().items() if value is not None]
     lines += [
         *_roles(frame, target, classes, groups),
         *_columns(frame, features, refused),
@@ -115,11 +117,11 @@ def _top(path: Path, frame: Any, classes: Any, target: str, groups: Sequence[str
     yield "goals = ["
     suggested = _suggested_of_many(frame, target, groups) if len(classes) > _PAIR else _suggested(frame, groups)
     for goal in suggested:
-        yield f"    # {_toml(goal)},"
+        yield f"    # {in_toml(goal)},"
     yield "]"
     yield "room_for_audit = true    # meet them with room, so that test rows can show it, for at most 0.01 more error"
     if len(classes) > _PAIR:
-        yield f"# {_toml(target)} has {len(classes)} classes: goals name one by of=CLASS, or ask every_class(...)."
+        yield f"# {in_toml(target)} has {len(classes)} classes: goals name one by of=CLASS, or ask every_class(...)."
 
 
 def _suggested_of_many(frame: Any, target: str, groups: Sequence[str]) -> Iterator[str]:
@@ -147,23 +149,24 @@ def _suggested(frame: Any, groups: Sequence[str]) -> Iterator[str]:
 
 def _roles(frame: Any, target: str, classes: Any, groups: Sequence[str]) -> Iterator[str]:
     counts = ", ".join(f"{label!r}: {int((frame[target] == label).sum())}" for label in classes.tolist()[:6])
-    yield f"target = {_toml(target)}"
+    yield f"target = {in_toml(target)}"
     yield f"# classes: {counts}{' ...' if len(classes) > 6 else ''}"  # noqa: PLR2004
     rarest = frame[target].value_counts().idxmin()
     if int((frame[target] == rarest).sum()) < _RARE:
         yield f"# {rarest!r} has so few rows that a split may hold none, which fit refuses: merge it."
     if len(classes) == 2:  # noqa: PLR2004
-        yield f"positive = {_toml(_positive(frame[target], classes))}    # the class that goals such as recall speak of"
-    yield f"groups = {_toml(list(groups))}"
+        positive = in_toml(_positive(frame[target], classes))
+        yield f"positive = {positive}    # the class that goals such as recall speak of"
+    yield f"groups = {in_toml(list(groups))}"
     yield "use_groups_as_features = false"
     weighing = next((name for name in frame.columns if str(name).lower() in _WEIGHTS), None)
     told = "sample weights, and with goals" if weighing is None else "by its name; as it stands it is a feature"
     is_number = weighing is not None and frame[weighing].dtype.kind in "iuf"
     heaviest = float(f"{1.05 * frame[weighing].max():.2g}") if is_number else 20.0
-    yield f"# weights = {_toml(weighing or 'COLUMN')}     # {told}"
+    yield f"# weights = {in_toml(weighing or 'COLUMN')}     # {told}"
     yield f"# largest_weight = {heaviest:g}    # the most that a row of the population can weigh"
     answers = _answer_columns(frame, target, classes, groups)
-    yield f"baseline = {_toml(answers[0])}{_TAKEN}" if answers else f'# baseline = "COLUMN"{_DEPLOYED}'
+    yield f"baseline = {in_toml(answers[0])}{_TAKEN}" if answers else f'# baseline = "COLUMN"{_DEPLOYED}'
 
 
 def _positive(column: Any, classes: Any) -> Any:
@@ -202,20 +205,21 @@ def _columns(frame: Any, features: Sequence[str], refused: Sequence[str]) -> Ite
     absent = {text for name in features if is_text[name] for text in frame[name].cat.categories} & set(_ODD_TEXTS)
     absent = absent.union(*spoiled.values())
     missing = [name for name in features if frame[name].isna().any()]
-    yield f"drop = {_toml([*refused, *names])}" + (
+    yield f"drop = {in_toml([*refused, *names])}" + (
         "    # no numbers or texts, or different in each row" if names else ""
     )
     if ids:
-        yield f"# different whole numbers in each row: {_toml(ids)}. If they only number the rows, add them to drop."
-    yield f"missing = {_toml(sorted(absent))}    # texts that stand for a missing value"
+        yield f"# different whole numbers in each row: {in_toml(ids)}. If they only number the rows, add them to drop."
+    yield f"missing = {in_toml(sorted(absent))}    # texts that stand for a missing value"
     for name, texts in spoiled.items():
-        where = int((frame[name].astype(object) == texts[0]).to_numpy().argmax()) + 1
-        yield f"# {_toml(name)} holds numbers but for {_toml(texts)}, first in row {where}: taken for missing"
+        first = (frame[name].astype(object) == texts[0]).to_numpy().argmax()
+        where = int(frame.index[first]) + 1
+        yield f"# {in_toml(name)} holds numbers but for {in_toml(texts)}, first in row {where}: taken for missing"
     if codes:
-        yield f"# categorical = {_toml(codes)}    # whole numbers of few values: codes of categories?"
+        yield f"# categorical = {in_toml(codes)}    # whole numbers of few values: codes of categories?"
     yield f"# {sum(is_text.values())} columns of texts, {len(features) - sum(is_text.values())} of numbers."
     if missing:
-        yield f"# with missing values: {_toml(missing)}"
+        yield f"# with missing values: {in_toml(missing)}"
 
 
 def _odd_texts(column: Any) -> list[str]:
@@ -232,7 +236,7 @@ def _method(groups: Sequence[str], *, are_many: bool) -> Iterator[str]:
     yield '# column = "COLUMN" # or a column that says train, validation or test of each row'
     yield from ("", "[method]")
     rule, one = ("class weights", "one rule") if are_many else ("a threshold", "one threshold")
-    looked_at = _toml(list(groups) or ["COLUMN"])
+    looked_at = in_toml(list(groups) or ["COLUMN"])
     yield 'name = "goals"    # a strong model, with decisions that meet the goals at the least error'
     yield '# models = [{ name = "gradient_boosting" }, { name = "logistic" }]    # whose scores; default: the first'
     yield '# name = "lpboost"    # instead: models trained for the goals, for all groups alike (no by, no fixed)'
@@ -242,8 +246,3 @@ def _method(groups: Sequence[str], *, are_many: bool) -> Iterator[str]:
     yield "# defer_cost = 0.2    # leave hard cases to a person; each costs a fifth of an error"
     yield '# with it a goal can say how many: "defer_rate(train) <= 0.1"'
     yield "# budget = 0.01    # with alpha below 1: the most that the average error may rise for it"
-
-
-def _toml(value: Any) -> str:
-    """Return a value as TOML; basic strings of TOML and of JSON are the same for printable text."""
-    return json.dumps(value, ensure_ascii=False)

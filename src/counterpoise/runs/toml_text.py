@@ -95,22 +95,22 @@ def _lines(words: Mapping[str, Any], place: str) -> list[str]:
 
 def _value_lines(key: str, value: Any) -> list[str]:
     """Return a key and its value; of a long list each entry is on a line of its own."""
-    line = f"{key} = {_value(value)}"
+    line = f"{key} = {in_toml(value)}"
     if not isinstance(value, list) or len(line) <= _LONG:
         return [line]
-    return [f"{key} = [", *(f"    {_value(one)}," for one in value), "]"]
+    return [f"{key} = [", *(f"    {in_toml(one)}," for one in value), "]"]
 
 
 def _key(name: str) -> str:
-    return name if _BARE.fullmatch(name) else _value(name)
+    return name if _BARE.fullmatch(name) else in_toml(name)
 
 
-def _value(value: Any) -> str:
+def in_toml(value: Any) -> str:
     """Return a value on one line; basic strings of TOML and of JSON are the same but for one character."""
     if isinstance(value, Mapping):
-        return "{ " + ", ".join(f"{_key(name)} = {_value(one)}" for name, one in value.items()) + " }"
+        return "{ " + ", ".join(f"{_key(name)} = {in_toml(one)}" for name, one in value.items()) + " }"
     if isinstance(value, list | tuple):
-        return "[" + ", ".join(map(_value, value)) + "]"
+        return "[" + ", ".join(map(in_toml, value)) + "]"
     if isinstance(value, bool | str):
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
     return str(value)  # of numbers, inf and nan among them, and of dates both languages have the same text

@@ -15,8 +15,17 @@ from counterpoise.goals.wording import NoRows
 from counterpoise.mixtures.draws import draws_of
 from counterpoise.mixtures.draws.ids import BadId
 from counterpoise.mixtures.scores.groups import BASELINE
-from counterpoise.runs.data import Data, Part, data_files, extra_parts, load_data, read_part, with_baseline_model
-from counterpoise.runs.errors import DataError, RunFolderError
+from counterpoise.runs.data import (
+    Data,
+    Part,
+    data_files,
+    extra_parts,
+    load_data,
+    positive_of,
+    read_part,
+    with_baseline_model,
+)
+from counterpoise.runs.errors import DataError, RunFolderError, listed
 from counterpoise.runs.fit import why_not_asked
 from counterpoise.runs.fitted import deferral_of, has_rules, last_step, looked_at
 from counterpoise.runs.folder import SETTINGS, Run, fingerprints, read_json
@@ -228,10 +237,8 @@ def known_goals(goals: Any, settings: RunSettings) -> tuple[Goal, ...]:
     for goal in asked:
         for name in goal.datasets:
             if name not in known:
-                listed = ", ".join(map(repr, known))
-                raise ValueError(
-                    f"Unknown dataset {name!r} in the goal {goal}.{did_you_mean(name, known)} Known: {listed}."
-                )
+                hint = did_you_mean(name, known)
+                raise ValueError(f"Unknown dataset {name!r} in the goal {goal}.{hint} Known: {listed(known)}.")
     return asked
 
 
@@ -266,12 +273,12 @@ def _judge(run: Run, path: Path) -> Judge:
         foreign = set() if labels is None else set(np.unique(labels).tolist()) - set(classes.tolist())
         if foreign:
             raise DataError(
-                f"Column {name!r} of {path} must hold the classes {classes.tolist()[:10]}; it holds "
+                f"Column {name!r} of {path} must hold the classes {listed(classes.tolist(), most=10)}; it holds "
                 f"{min(foreign, key=str)!r}."
             )
-    known = classes[1] if asked.positive is None and len(classes) == 2 else asked.positive  # noqa: PLR2004
+    positive = positive_of(classes, asked.positive)
     extra = extra_parts(run.settings, run.columns, run.sources)
-    data = Data(path.stem, run.columns, classes, known, {TEST: part}, extra, {})
+    data = Data(path.stem, run.columns, classes, positive, {TEST: part}, extra, {})
     data = with_baseline_model(data, run.settings, run.sources)
     _check_looked_at(run, model, data.splits[TEST], path)
     return Judge(run.settings, data, model, goals_of(run.settings))

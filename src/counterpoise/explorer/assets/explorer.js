@@ -640,7 +640,9 @@ class Explorer {
     this.byBoxes = this.hello.by.map((name) => {
       const box = el("input", { type: "checkbox", onchange: () => {
         const by = this.byBoxes.filter((one) => one.box.checked).map((one) => one.name);
-        this.change({ by: by.slice(0, this.hello.most.by) }, true);
+        if (by.length <= this.hello.most.by) { this.change({ by }, true); return; }
+        box.checked = false;
+        this.byNote.textContent = `Decisions can look at ${this.hello.most.by} columns at most: take one of them away first.`;
       } });
       return { name, box };
     });
