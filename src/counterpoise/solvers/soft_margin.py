@@ -26,8 +26,9 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from counterpoise._base.checks import as_numbers, check_count, check_positive, check_sample_weight, value_range
-from counterpoise._base.types import AnyArray, ArrayLike, FloatArray, IntArray
+from counterpoise._base.checks import as_numbers, check_count, check_positive
+from counterpoise._base.types import ArrayLike, FloatArray
+from counterpoise.solvers._distinct_margins import DistinctMargins, distinct_margins
 from counterpoise.solvers._interior_point import (
     Point,
     Program,
@@ -38,9 +39,7 @@ from counterpoise.solvers._interior_point import (
 )
 from counterpoise.solvers.simplex import project_capped, worst_mean, worst_weights
 
-_MATRIX = 2  # dimensions
 _UNREACHED = 2.0  # weights sum to 1: a cap above that never binds
-_NO_WEIGHT = 1e-100  # part of all sample weight below which a sample counts as having none: quotients stay finite
 _MAX_ITER = 200
 
 
@@ -145,7 +144,7 @@ def soft_margin_path(
     """
     costs, tol, max_iter = _check_costs(Cs), check_positive(tol, "tol"), check_count(max_iter, "max_iter")
     check_edge_cost(float(costs.min()))
-    problem = _merged(margins, sample_weight)
+    problem = distinct_margins(margins, sample_weight)
     return _along(costs, lambda C, near: _LinearSearch(problem, C, tol).solve(near, max_iter))
 
 
@@ -210,7 +209,7 @@ def hinge_path(
     [0.75, 1.25, 2.25]
     """
     costs, tol, max_iter = _check_costs(Cs), check_positive(tol, "tol"), check_count(max_iter, "max_iter")
-    problem = _merged(margins, sample_weight)
+    problem = distinct_margins(margins, sample_weight)
     return _along(costs, lambda C, near: _QuadraticSearch(problem, C, tol).solve(near, max_iter))
 
 
@@ -244,60 +243,10 @@ def _along(costs: FloatArray, solve: Callable[[float, _Near | None], tuple[_Solu
     return [found[place] for place in range(costs.size)]
 
 
-class _Problem(NamedTuple):
-    """The margins, and what is left of them where equal models and equal samples count as one.
-
-    AdaBoost finds the same stump again and again, and stumps tell few samples apart.
-    """
-
-    margins: FloatArray
-    shares: FloatArray  # of the samples, on the simplex
-    distinct: FloatArray  # margins of the distinct models on the distinct samples of weight above zero
-    masses: FloatArray  # of the distinct samples
-    live: IntArray  # samples of weight above zero ...
-    rows: IntArray  # ... and which of the distinct ones each is
-    columns: IntArray  # which of the distinct models each is
-
-    def spread(self, multipliers: FloatArray) -> FloatArray:
-        """Return multipliers of all samples: equal samples share in proportion to their weights."""
-        each = np.zeros(self.shares.size)
-        each[self.live] = multipliers[self.rows] * self.shares[self.live] / self.masses[self.rows]
-        return each
-
-
-def _merged(margins: ArrayLike, sample_weight: ArrayLike | None) -> _Problem:
-    matrix = as_numbers(margins, "margins")
-    if matrix.ndim != _MATRIX or matrix.size == 0:
-        raise ValueError(
-            "margins must have shape (n_samples, n_models), with at least one sample and one model; "
-            f"got shape {matrix.shape}."
-        )
-    value_range(matrix, "margins")
-    mass = check_sample_weight(sample_weight, len(matrix))
-    mass = np.ones(len(matrix)) if mass is None else mass
-    shares = mass / mass.sum()
-    shares[shares < _NO_WEIGHT] = 0.0
-    live = np.flatnonzero(shares)
-    held = matrix[live]
-    first_column, columns = _distinct(held.T)
-    held = held[:, first_column]
-    first_row, rows = _distinct(held)
-    distinct = held[first_row].astype(np.float64)
-    masses = np.bincount(rows, weights=shares[live]).astype(np.float64)
-    return _Problem(matrix.astype(np.float64), shares, distinct, masses, live, rows, columns)
-
-
-def _distinct(rows: AnyArray) -> tuple[IntArray, IntArray]:
-    """Return where each distinct row comes first, and which of them each row is."""
-    seen: dict[bytes, int] = {}
-    places = np.array([seen.setdefault(row.tobytes(), len(seen)) for row in rows])
-    return np.unique(places, return_index=True)[1], places
-
-
 class _LinearSearch:
     """RLP at one C on the distinct margins, mapped to [-1, 1]; keeps the best votes and the best weights so far."""
 
-    def __init__(self, problem: _Problem, C: float, tol: float) -> None:
+    def __init__(self, problem: DistinctMargins, C: float, tol: float) -> None:
         self.problem, self.C = problem, C
         low, high = float(problem.distinct.min()), float(problem.distinct.max())
         self.shift, self.span, self.tol = (low + high) / 2, (high - low) / 2 or 1.0, tol
@@ -357,7 +306,7 @@ class _QuadraticSearch:
     A vote on k equal models costs least where they share it: its ridge is 1/k.
     """
 
-    def __init__(self, problem: _Problem, C: float, tol: float) -> None:
+    def __init__(self, problem: DistinctMargins, C: float, tol: float) -> None:
         self.problem, self.C, self.tol = problem, C, tol
         self.counts = np.bincount(problem.columns).astype(np.float64)
         self.scale = float(np.abs(problem.distinct).max()) or 1.0
