@@ -177,8 +177,8 @@ def measure_churn(seed: int) -> Iterator[ResultRow]:
             yield from _churn_rows(method, seed, samples, decide, settings)
 
 
-def churn_samples(data: TableData, seed: int) -> dict[str, dict[str, Sample]]:
-    """Return the three datasets by name, for training and for testing."""
+def churn_samples(data: TableData, seed: int, *, width: float = GAMMA) -> dict[str, dict[str, Sample]]:
+    """Return the three datasets by name, for training and for testing; ``width`` is the gamma of the features."""
     from sklearn.kernel_approximation import RBFSampler  # noqa: PLC0415 - heavy, and only here
     from sklearn.linear_model import LogisticRegression  # noqa: PLC0415
 
@@ -190,7 +190,7 @@ def churn_samples(data: TableData, seed: int) -> dict[str, dict[str, Sample]]:
     columns = _columns(data, rows["old"])
     deployed = LogisticRegression(max_iter=1000).fit(columns(rows["old"]), data.y[rows["old"]])
     rows["train"] = _unsure(deployed.predict_proba(columns(rows["train"])), rows["train"], sizes["train"], rng)
-    fourier = RBFSampler(gamma=GAMMA, n_components=N_FOURIER, random_state=seed).fit(columns(rows["old"]))
+    fourier = RBFSampler(gamma=width, n_components=N_FOURIER, random_state=seed).fit(columns(rows["old"]))
 
     def sample(part: IntArray) -> Sample:
         plain = columns(part)
