@@ -29,7 +29,7 @@ from counterpoise.runs.results import ResultRow
 from papers.constants.sets import drawn, loaded, with_sexes
 from papers.dataset_constraints.experiment import GAMMA, REGULARIZATION, churn_rates, churn_samples, shifted_svm
 from papers.dro_boosting.experiment import CONFIDENCE, DEGREES_OF_FREEDOM, DEPTH, N_TRAIN, STOPPED
-from papers.mixture_goals.experiment import CATEGORIES, GOALS, NUMBERS, SIZES, ask, as_people
+from papers.mixture_goals.experiment import CATEGORIES, GOALS, NUMBERS, SIZES, as_people, ask
 from papers.mixture_goals.pool import DEPLOYED, candidates
 from papers.vadaboost.experiment import PARTS, forget, make_models
 
