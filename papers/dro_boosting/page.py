@@ -30,6 +30,7 @@ from papers.dro_boosting.experiment import (
     SHIFT,
     SHIFT_NOISES,
     SIMULATION,
+    STEP,
     default_radius,
     measure,
     path_settings,
@@ -85,7 +86,7 @@ _HEAD = f"""# DRO-Boosting
 
 Made by `{_COMMAND}`; every number is in
 `results.csv` beside this page. Means over random splits, and their standard errors after ±. *DRO-Boosting* is
-`DROBoostClassifier` with a tenth of the line search's step, rounds chosen on a fifth of the training rows, the radius
+`DROBoostClassifier` with a fifth of the line search's step, rounds chosen on a fifth of the training rows, the radius
 calibrated on the others."""
 
 
@@ -165,8 +166,8 @@ def _radius_of_the_default() -> str:
     )
 
 
-_CHOSEN_ELSEWHERE = """The stopping rule sees no test row, and the step was [chosen](../constants/README.md) on other
-data sets."""
+_CHOSEN_ELSEWHERE = f"""The stopping rule sees no test row, and the step of {STEP:g} was
+[chosen](../constants/README.md) on other data sets."""
 
 
 def _nearest(rows: ResultsTable) -> str:
