@@ -102,8 +102,8 @@ _FAIRNESS = """## Fairness on a9a (Figure 2)
 others are random splits of all rows into parts of the same sizes (the paper averages 100 runs). The ratio is that of
 women over men; the paper's figure has its inverse. Unlike in the paper scores have a bias, which is not regularized
 (that of Zafar et al. a million times less than a coefficient, which is nothing beside the tolerance), where nothing
-else is said. The paper's regularization is 1/n; 0.001 was [chosen](../constants/README.md) on other data sets, and
-given to every linear method. fairlearn has its own.
+else is said. The paper's regularization is 1/n; 0.001 cannot be told apart from the [choice](../constants/README.md) on
+other data sets, and is given to every linear method. fairlearn has its own.
 {repeats}."""
 
 _SHIFT = """*SVM, bias shifted* has one threshold for all, that of least error at which the goal holds on the training
