@@ -24,20 +24,22 @@ help:
 export PYTHONDONTWRITEBYTECODE :=
 PIP := -m pip install --no-compile --disable-pip-version-check
 # pip says nothing while it unpacks: a line every few seconds says that it goes on.
+# The pip that comes with older Pythons does not know groups of dependencies.
 define install
 	@echo "installs counterpoise[$(1)] into .venv"
 	@(while sleep 4 >/dev/null 2>&1; do echo "  still installing"; done) & beat=$$!; trap "kill $$beat" EXIT; \
 	{ test -x $(BIN)/pip || $(PYTHON) -m venv .venv; } && \
-	$(BIN)/python $(PIP) --progress-bar off --editable ".[$(1)]"
-	touch $(2)
+	$(if $(2),$(BIN)/python $(PIP) --quiet "pip>=25.1" &&) \
+	$(BIN)/python $(PIP) --progress-bar off --editable ".[$(1)]" $(2)
+	touch $(3)
 endef
 
 # The demo needs the command line, not the tools of development.
 .venv/installed-cli: pyproject.toml
-	$(call install,cli,$@)
+	$(call install,cli,,$@)
 
 .venv/installed: pyproject.toml
-	$(call install,dev,$@ .venv/installed-cli)
+	$(call install,all,--group dev,$@ .venv/installed-cli)
 
 demo: .venv/installed-cli
 	$(BIN)/counterpoise demo
@@ -59,9 +61,7 @@ lint: .venv/installed
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
 
-# The pip that comes with older Pythons does not know groups of dependencies.
 .venv/installed-docs: .venv/installed
-	$(BIN)/python $(PIP) --quiet "pip>=25.1"
 	$(BIN)/python $(PIP) --quiet --group docs
 	touch $@
 
@@ -70,15 +70,19 @@ docs: .venv/installed-docs
 	$(BIN)/sphinx-build --fail-on-warning --keep-going --quiet $(ARGS) docs build/docs
 	$(BIN)/python docs/check_links.py build/docs
 
-bench: .venv/installed
+.venv/installed-bench: .venv/installed
+	$(BIN)/python $(PIP) --quiet --group bench
+	touch $@
+
+bench: .venv/installed-bench
 	$(BIN)/python bench/run.py
 
-bench-full: .venv/installed
+bench-full: .venv/installed-bench
 	$(BIN)/python bench/run.py --full
 
 # The comparison has peers, which nothing else needs; one that does not install is a line of its page.
 .venv/installed-peers: .venv/installed
-	$(BIN)/python $(PIP) --quiet --editable ".[peers]"
+	$(BIN)/python $(PIP) --quiet --group peers
 	-$(BIN)/python $(PIP) --quiet --no-deps error-parity dro
 	-$(BIN)/python $(PIP) --quiet ecos "cvxpy>=1.5"
 	touch $@
@@ -106,7 +110,7 @@ test-lowest:
 	rm -rf .venv-lowest
 	$(LOWEST) -m venv .venv-lowest
 	.venv-lowest/bin/python $(PIP) --quiet uv
-	.venv-lowest/bin/uv pip install --quiet --python .venv-lowest/bin/python --resolution lowest-direct --editable ".[test]"
+	.venv-lowest/bin/uv pip install --quiet --python .venv-lowest/bin/python --resolution lowest-direct --editable ".[all]" --group test
 	.venv-lowest/bin/python $(PYTEST)
 
 # What is published must work where nothing of the repository is at hand.

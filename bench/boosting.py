@@ -143,7 +143,7 @@ def full() -> Iterator[Benchmark]:
 
 def _lightgbm(size: tuple[int, int], depth: int, n_rounds: int) -> Iterator[Benchmark]:
     if find_spec("lightgbm") is None:
-        print('LightGBM is left out: it is not installed; pip install "counterpoise[bench]" to compare with it.')
+        print('LightGBM is left out: it is not installed; pip install lightgbm to compare with it.')
         return
     # Gradient boosting of probabilities is another method: its error only says that both have learned.
     yield against(lightgbm, "LightGBM", size, depth, n_rounds, 0.15)

@@ -123,7 +123,7 @@ def against_scikit_learn(given: Data, depth: int) -> Benchmark:
 def both(given: Data, depth: int) -> Iterator[Benchmark]:
     """Yield the comparisons with both peers."""
     if find_spec("lightgbm") is None:
-        print('LightGBM is left out: it is not installed; pip install "counterpoise[bench]" to compare with it.')
+        print('LightGBM is left out: it is not installed; pip install lightgbm to compare with it.')
     else:
         yield against_lightgbm(given, depth)
     yield against_scikit_learn(given, depth)

@@ -11,6 +11,7 @@ from sklearn import config_context
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer
 from sklearn.inspection import permutation_importance
+from sklearn.metrics import accuracy_score, make_scorer
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -51,9 +52,10 @@ def frame_of(library, columns):
 @inside_goals
 def test_a_search_over_a_pipeline_routes_groups_and_weights_to_the_rows_of_each_fold(name):
     model = clone(INSIDE_GOALS[name])
-    model.set_fit_request(sensitive_features=True, sample_weight=True).set_score_request(sample_weight=True)
+    model.set_fit_request(sensitive_features=True, sample_weight=True)
+    weighted = make_scorer(accuracy_score).set_score_request(sample_weight=True)
     steps = make_pipeline(StandardScaler().set_fit_request(sample_weight=False), model)
-    search = GridSearchCV(steps, {f"{name.lower()}__random_state": [0]}, cv=2, error_score="raise")
+    search = GridSearchCV(steps, {f"{name.lower()}__random_state": [0]}, scoring=weighted, cv=2, error_score="raise")
     search.fit(X, Y, sensitive_features=frame_of("pandas", {"sex": SEX}), sample_weight=np.ones(200))
     alone = clone(INSIDE_GOALS[name])
     alone.fit(StandardScaler().fit_transform(X), Y, np.ones(200), sensitive_features={"sex": SEX})

@@ -113,8 +113,10 @@ PARITY, OPPORTUNITY, ODDS = "demographic parity", "equal opportunity", "equalize
 RATIO, RECALL, PRECISION = "80 % rule", "recall floor", "precision floor"
 CHURN, WORST, TAIL = "churn", "worst group", "tail loss"
 _BOUNDS, _MORE = (0.02, 0.05, 0.1), (0.0, 0.01, 0.035, 0.07, 0.15, 0.2, 0.3, 1.0)
-# Costs bend along recalls, and lines between bounds lie above them: by a hundredth of a point with these.
-_NEAR_FLOORS = tuple(round(float(one), 4) for one in np.arange(0.675, 0.95, 0.0125))
+# Costs bend along recalls and precisions; lines between bounds lie above them, by a hundredth of a point with these.
+_RECALLS, _PRECISIONS = (
+    tuple(round(float(one), 4) for one in np.arange(least, most, 0.0125)) for least, most in ((0.25, 0.95), (0.4, 0.9))
+)
 _GOALS = (
     *(
         Question(name, f"{rate}(train, by={GROUP}) <= {{bound}}", value, _error, _BOUNDS, _MORE, by=GROUP)
@@ -140,7 +142,7 @@ _GOALS = (
         _recall,
         _false_alarms,
         (0.7, 0.8, 0.9),
-        (0.2, 0.3, 0.4, 0.5, 0.6, 0.65, *_NEAR_FLOORS, 0.96, 0.98, 0.99),
+        (0.2, *_RECALLS, 0.96, 0.98, 0.99),
         "false_positive_rate(train)",
         words=("recall", "false alarms"),
     ),
@@ -150,7 +152,7 @@ _GOALS = (
         _precision,
         _missed,
         (0.6, 0.7, 0.8),
-        (0.4, 0.45, 0.5, 0.55, 0.575, 0.625, 0.65, 0.675, 0.725, 0.75, 0.775, 0.825, 0.85, 0.9, 0.95),
+        (*_PRECISIONS, 0.9, 0.95),
         "false_negative_rate(train)",
         words=("precision", "positives missed"),
     ),

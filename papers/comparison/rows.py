@@ -113,9 +113,11 @@ def split(data: TableData, source: Source, seed: int, sizes: Sizes) -> Case:
     order = np.random.default_rng(seed).permutation(len(data.y))
     n_old = min(sizes.old, int(_OLD_SHARE * len(order)))
     n_fit = min(sizes.fit, int(_FIT_SHARE * len(order)))
-    old, fit, test = np.split(order[: n_old + n_fit + sizes.test], [n_old, n_old + n_fit])
+    taken = order[: n_old + n_fit + sizes.test]
+    old, fit, test = np.split(np.arange(len(taken)), [n_old, n_old + n_fit])
     train = fit[: int(TRAIN_SHARE * n_fit)]
-    X, y = np.nan_to_num(np.asarray(data.X, dtype=np.float64), nan=-1.0), _codes(data.y)  # missing is a value
+    X = np.nan_to_num(np.asarray(data.X[taken], dtype=np.float64), nan=-1.0)  # missing is a value
+    y, groups = _codes(data.y)[taken], _groups(data, source)[taken]
     base, other = _tuned(_lightgbm(seed), X[train], y[train]), _tuned(_histograms(seed), X[train], y[train])
     deployed = clone(base).fit(X[old], y[old])
     scorer = clone(base).fit(X[train], y[train])
@@ -124,7 +126,7 @@ def split(data: TableData, source: Source, seed: int, sizes: Sizes) -> Case:
     def rows(which: AnyArray) -> Rows:
         scores = scorer.predict_proba(X[which])
         said = deployed.predict(X[which])
-        return Rows(X[which], y[which], _groups(data, source, which), said, encode(X[which]), scores)
+        return Rows(X[which], y[which], groups[which], said, encode(X[which]), scores)
 
     return Case(source, rows(train), rows(fit[len(train) :]), rows(test), base, other, seed)
 
@@ -133,11 +135,11 @@ def _codes(labels: AnyArray) -> AnyArray:
     return np.searchsorted(np.unique(labels), labels)
 
 
-def _groups(data: TableData, source: Source, which: AnyArray) -> AnyArray:
+def _groups(data: TableData, source: Source) -> AnyArray:
     if source.column is None:
-        return np.zeros(len(which), dtype=np.int64)
+        return np.zeros(len(data.y), dtype=np.int64)
     names = np.asarray(data.sensitive[source.column])
-    return np.asarray(names[which] == (source.value or np.unique(names)[1]), dtype=np.int64)
+    return np.asarray(names == (source.value or np.unique(names)[1]), dtype=np.int64)
 
 
 def _lightgbm(seed: int) -> tuple[Any, dict[str, Any]]:

@@ -70,7 +70,7 @@ def wanted(datasets: Sequence[str], n_seeds: int) -> list[Part]:
     """Return all parts; that of the network is left out, with a warning, where PyTorch is not installed."""
     missing = [name for name in ("fairlearn", "lightgbm") if find_spec(name) is None]
     if missing:
-        raise ModuleNotFoundError(f"inside-goals needs {' and '.join(missing)}: pip install '.[bench]'.")
+        raise ModuleNotFoundError(f"inside-goals needs {' and '.join(missing)}: pip install --group bench.")
     learners = list(PLAN)
     if find_spec("torch") is None:
         learners.remove(NETWORK)

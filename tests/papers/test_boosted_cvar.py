@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from toy_tables import three_numbers_and_a_word
 
-from counterpoise.datasets import TableData
 from counterpoise.runs.results import ResultRow, ResultsTable, read_rows
 from papers.boosted_cvar import experiment as boosted_cvar
 from papers.boosted_cvar import page as boosted_cvar_page
@@ -26,19 +26,7 @@ TOYS = replace(
 
 def toy_data(_name):
     """Return a small noisy data set with a categorical column."""
-    rng = np.random.default_rng(0)
-    X = np.column_stack([rng.normal(size=(600, 3)), rng.integers(0, 4, 600)])
-    y = (X[:, 0] + (X[:, 3] == 2) + 0.5 * rng.normal(size=600) > 0.5).astype(int)
-    return TableData(
-        name="toy",
-        X=X,
-        y=y,
-        feature_names=list("abcd"),
-        categorical=np.array([False, False, False, True]),
-        sensitive={},
-        split=None,
-        description="made up",
-    )
+    return three_numbers_and_a_word("toy", 600, np.random.default_rng(0), lambda X: X[:, 0] + (X[:, 3] == 2) - 0.5)
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles import svm_value
+from toy_tables import three_numbers_and_a_word
 
 from counterpoise.datasets import TableData
 from counterpoise.goals import Table, parse_goal
@@ -38,18 +39,8 @@ def people(n_rows=500):
 
 def incomes(n_rows=3000):
     """Return noisy rows with a categorical column."""
-    rng = np.random.default_rng(1)
-    X = np.column_stack([rng.normal(size=(n_rows, 3)), rng.integers(0, 4, n_rows)])
-    y = (X[:, 0] - X[:, 1] ** 2 + (X[:, 3] == 2) + 0.5 * rng.normal(size=n_rows) > -0.5).astype(int)
-    return TableData(
-        name="acs-income",
-        X=X,
-        y=y,
-        feature_names=list("abcd"),
-        categorical=np.array([False, False, False, True]),
-        sensitive={},
-        split=None,
-        description="made up",
+    return three_numbers_and_a_word(
+        "acs-income", n_rows, np.random.default_rng(1), lambda X: X[:, 0] - X[:, 1] ** 2 + (X[:, 3] == 2) + 0.5
     )
 
 

@@ -17,7 +17,7 @@ from counterpoise.mixtures.choosing import Aim, Evidence
 from counterpoise.mixtures.goal_rows import TalliedGoals
 from counterpoise.solvers.result import FEASIBLE
 
-_SURELY = 2.0  # standard errors by which something must be better than what is simpler
+SURELY = 2.0  # standard errors by which something must be better than what is simpler
 # Standard errors by which what is usual must meet goals: at none it missed them on new rows where tuned rules did not.
 _ROOM = 1.0
 _TINY = 1e-300  # no weight at all
@@ -65,6 +65,7 @@ def is_surely_better(
     n_rows: FloatArray | None = None,
     *,
     n_tuned: int = 1,
+    surely: float = SURELY,
 ) -> bool:
     """Tell whether the best has surely less of what is made small than what is simpler; both meet the goals.
 
@@ -85,6 +86,8 @@ def is_surely_better(
     n_tuned : int, default=1
         How many thresholds of disjoint rows were tuned, where the simple one tuned none. What each gains by chance adds
         up, and the standard error grows with the root of their number only.
+    surely : float
+        Standard errors by which the best must be better.
     """
     views = simple.evidence.answers.views()
     more = _more_of_objective(best, simple, aim, views)
@@ -94,10 +97,13 @@ def is_surely_better(
             added = _added(costs, best, simple, name)
             noise[name], unused = noise.get(name, 0.0) + added, unused - float(added.sum())
     gain = sum(float(part.sum()) for part in more.values())
-    return exceeds(gain / scale, noise, views, n_rows) or exceeds(unused / scale, more, views, n_rows)
+    parts = (gain, noise), (unused, more)
+    return any(exceeds(part / scale, by_row, views, n_rows, surely=surely) for part, by_row in parts)
 
 
-def exceeds(gain: float, noise: ByRow, views: Views, n_rows: FloatArray | None = None) -> bool:
+def exceeds(
+    gain: float, noise: ByRow, views: Views, n_rows: FloatArray | None = None, *, surely: float = SURELY
+) -> bool:
     """Tell whether a gain is above what the noise allows, given what each row adds to a difference."""
     variance = 0.0
     for name, added in noise.items():
@@ -105,7 +111,7 @@ def exceeds(gain: float, noise: ByRow, views: Views, n_rows: FloatArray | None =
         spread = added - weights / weights.sum() * added.sum()
         counts = n_rows if name == TRAIN and n_rows is not None else np.ones(1)  # rows whose weights are alike
         variance += float((spread**2 / counts).sum())
-    return gain > _SURELY * float(np.sqrt(variance))
+    return gain > surely * float(np.sqrt(variance))
 
 
 def _more_of_objective(best: Decider, simple: Decider, aim: Aim, views: Views) -> ByRow:

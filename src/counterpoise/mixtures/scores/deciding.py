@@ -3,12 +3,21 @@
 import numpy as np
 
 from counterpoise.goals import Rate
+from counterpoise.goals.binding import bind_rates
+from counterpoise.mixtures.answers import TRAIN
 from counterpoise.mixtures.choosing import AUTO, FIXED, Aim, check_fixed, value_of
+from counterpoise.mixtures.goal_rows import TalliedGoals
 from counterpoise.mixtures.scores.choosing import RuleChoice, mean_loss
 from counterpoise.mixtures.scores.evidence import Ranked
 from counterpoise.mixtures.scores.fixed import search_fixed
 from counterpoise.mixtures.scores.rules import CutRules, at_usual
-from counterpoise.mixtures.sure import Decider, is_surely_better
+from counterpoise.mixtures.sure import SURELY, Decider, is_surely_better
+
+# Standard errors by which draws at a corner of the curve of a score must be better than one threshold. Scores in a good
+# order have no corners (Neyman and Pearson 1933): most are of the rows where the curve was drawn, and of very many the
+# best is looked at.
+_SURELY_A_CORNER = 4.0
+_ALIKE = 1e-9  # costs, of the largest
 
 
 def decided(ranked: Ranked, aim: Aim, best: RuleChoice, decision: str, *, prefers_usual: bool) -> RuleChoice:
@@ -25,10 +34,27 @@ def decided(ranked: Ranked, aim: Aim, best: RuleChoice, decision: str, *, prefer
         choice = _fixed(ranked, aim, best)
     elif decision == AUTO and best.mixture.size > 1 and (counts_errors or isinstance(aim.objective, Rate)):
         found = search_fixed(ranked, aim, best.rules, best.mixture, best.multipliers)
-        choice = best if found.violation > 0 else _unless_surely_better(ranked, aim, best, found.rule)
+        surely = _SURELY_A_CORNER if _is_a_corner(ranked, aim, best) else SURELY
+        choice = best if found.violation > 0 else _unless_surely_better(ranked, aim, best, found.rule, surely=surely)
     if prefers_usual and counts_errors and (not aim.goals or decision in (FIXED, AUTO)):
         return _unless_usual(ranked, aim, choice)
     return choice
+
+
+def _is_a_corner(ranked: Ranked, aim: Aim, best: RuleChoice) -> bool:
+    """Tell whether draws are between thresholds of one score, and an answer costs the same for all rows of a class."""
+    evidence, views = ranked.evidence, ranked.evidence.answers.views()
+    if not ranked.cuts.n_models == ranked.cuts.n_groups == 1 or evidence.deferral is not None or not aim.goals:
+        return False
+    costs = [TalliedGoals.of(aim.goals, views).row_costs(best.row_prices)]
+    if isinstance(aim.objective, Rate):
+        costs.append(bind_rates([aim.objective.resolved(views)], views).row_weights(np.ones(1)))
+    if any(set(part) != {TRAIN} for part in costs):
+        return False
+    counted = evidence.mass > 0
+    each = np.sum([part[TRAIN][counted] for part in costs], axis=0) / evidence.mass[counted]
+    classes = (each[evidence.is_positive[counted] == label] for label in (False, True))
+    return all(np.ptp(own) <= _ALIKE * np.abs(each).max() for own in classes if own.size)
 
 
 def _unless_usual(ranked: Ranked, aim: Aim, choice: RuleChoice) -> RuleChoice:
@@ -41,11 +67,14 @@ def _unless_usual(ranked: Ranked, aim: Aim, choice: RuleChoice) -> RuleChoice:
     return choice
 
 
-def _unless_surely_better(ranked: Ranked, aim: Aim, best: RuleChoice, rule: CutRules, n_tuned: int = 1) -> RuleChoice:
+def _unless_surely_better(
+    ranked: Ranked, aim: Aim, best: RuleChoice, rule: CutRules, *, n_tuned: int = 1, surely: float = SURELY
+) -> RuleChoice:
     """Return one rule in the place of the best, unless that is surely better."""
     alone = Decider(ranked.as_evidence(rule), np.ones(1))
     chosen = Decider(ranked.as_evidence(best.rules), best.mixture)
-    if is_surely_better(chosen, alone, aim, best.row_prices, ranked.evidence.n_rows, n_tuned=n_tuned):
+    n_rows = ranked.evidence.n_rows
+    if is_surely_better(chosen, alone, aim, best.row_prices, n_rows, n_tuned=n_tuned, surely=surely):
         return best
     return best.only(rule, value_of(alone.evidence, aim, alone.mixture))
 
