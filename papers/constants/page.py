@@ -137,8 +137,8 @@ def _said(constant: Constant, values: FloatArray) -> str:
     if choice.candidate == constant.before:
         return f"{start}, which the tables have."
     if choice.candidate == constant.now:
-        return f"{start}. The tables had {constant.before}, and were run again with it."
-    told = f"{start}; the tables have {constant.now}, {choice.above:.4f} ± {choice.error:.4f} above it"
+        return f"{start}. The tables had *{constant.before}*, and were run again with it."
+    told = f"{start}; the tables have *{constant.now}*, {choice.above:.4f} ± {choice.error:.4f} above it"
     if choice.tells_apart:
         return f"{told}: further than one standard error, and to be run again."
     return f"{told}: the two cannot be told apart, and the tables stand."
