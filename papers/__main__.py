@@ -8,6 +8,7 @@ from counterpoise.runs import RunProgress
 from papers.boosted_cvar.page import STUDY as BOOSTED_CVAR
 from papers.comparison.page import STUDY as COMPARISON
 from papers.confidence.page import STUDY as CONFIDENCE
+from papers.constants.page import STUDY as CONSTANTS
 from papers.dataset_constraints.page import STUDY as DATASET_CONSTRAINTS
 from papers.dro_boosting.page import STUDY as DRO_BOOSTING
 from papers.inside_goals.page import STUDY as INSIDE_GOALS
@@ -26,6 +27,7 @@ _ALL = (
     INSIDE_GOALS,
     RISKS_UNDER_SHIFT,
     COMPARISON,
+    CONSTANTS,
 )
 STUDIES = {study.name: study for study in _ALL}
 

@@ -43,10 +43,12 @@ class LinearScores(NamedTuple):
         return lambda X: np.asarray(self(X) > threshold, dtype=np.float64)
 
 
-def plain_svm(X: Any, positive: BoolArray, *, regularization: float, tol: float = 1e-3) -> LinearScores:
-    """Return the support vector machine without any goal; rows count alike, and the bias is not regularized."""
+def plain_svm(
+    X: Any, positive: BoolArray, *, regularization: float, fit_bias: bool = True, tol: float = 1e-3
+) -> LinearScores:
+    """Return the support vector machine without any goal; rows count alike, and a bias is not regularized."""
     share = 1.0 / len(positive)
-    found = solve_svm(X, share * positive, share * ~positive, regularization, tol=tol)
+    found = solve_svm(X, share * positive, share * ~positive, regularization, fit_bias=fit_bias, tol=tol)
     return LinearScores(found.coefficients, found.bias)
 
 
@@ -57,7 +59,14 @@ def mean_difference(X: Any, group: BoolArray) -> FloatArray:
 
 
 def zafar_svm(
-    X: Any, positive: BoolArray, group: BoolArray, *, c: float, regularization: float, tol: float = 1e-3
+    X: Any,
+    positive: BoolArray,
+    group: BoolArray,
+    *,
+    c: float,
+    regularization: float,
+    fit_bias: bool = True,
+    tol: float = 1e-3,
 ) -> LinearScores:
     """Return the support vector machine whose mean scores in the group and outside it differ by at most ``c``.
 
@@ -74,6 +83,7 @@ def zafar_svm(
     c : float > 0
         The largest covariance, in units of the scores; margins lie at -1/2 and 1/2.
     regularization : float > 0
+    fit_bias : bool, default=True
     tol : float, default=1e-3
         Gap to the optimum, in units of the mean hinge.
 
@@ -94,7 +104,7 @@ def zafar_svm(
     if not c > 0:
         raise ValueError(f"c must be above 0; got {c!r}.")
     pseudo = mean_difference(X, group) / (4.0 * c)
-    rows = _with_constant(X, pseudo)
+    rows = _with_constant(X, pseudo, _CONSTANT if fit_bias else 0.0)
     share, n_columns = 1.0 / len(positive), rows.shape[1]
     up, down = np.append(share * positive, 0.0), np.append(share * ~positive, 0.0)
     points, values = [np.zeros(n_columns)], [np.array([_HALF, _HALF - _ROOM, _HALF - _ROOM])]
@@ -114,7 +124,7 @@ def zafar_svm(
     maximize_concave(answer, 2, radius=_RADIUS, tol=tol, chooser="level")
     # A mean of points has no larger hinges than they have on average, so it keeps the constraint; zero is among them.
     best = best_mean(np.array(values), radius=_RADIUS) @ np.array(points)
-    return LinearScores(best[:-1], -_CONSTANT * float(best[-1]))
+    return LinearScores(best[:-1], -_CONSTANT * float(best[-1]) if fit_bias else 0.0)
 
 
 def zafar_ramp(
@@ -149,9 +159,9 @@ def zafar_ramp(
     return LinearScores(point[:-2], -_CONSTANT * float(point[-2]))
 
 
-def _with_constant(X: Any, pseudo: FloatArray) -> Any:
+def _with_constant(X: Any, pseudo: FloatArray, height: float = _CONSTANT) -> Any:
     """Return the rows with a constant column in place of a bias, then the pseudo-row, which has none."""
-    constant = np.append(np.full(X.shape[0], _CONSTANT), 0.0)[:, None]
+    constant = np.append(np.full(X.shape[0], height), 0.0)[:, None]
     if sp.issparse(X):
         return sp.csr_array(sp.hstack([sp.vstack([X, sp.csr_array(pseudo[None])]), sp.csr_array(constant)]))
     return np.hstack([np.vstack([X, pseudo]), constant])

@@ -4,7 +4,8 @@
 kappa, against the covariance constraint of Zafar et al. for a range of c, the support vector machine without goals, the
 same with its bias shifted, and fairlearn's exponentiated gradient. Repeat 0 is the official split; the others are
 random splits of all rows into as many for training and testing. All linear methods run at the paper's regularization,
-1/n, at which ours fits the training rows more closely than it can keep on test rows, and at 0.001.
+1/n, at which ours fits the training rows more closely than it can keep on test rows, and at 0.001; at 1/n also without
+a bias, as in the paper.
 
 *Churn*: the paper's data are private, so income in the American Community Survey stands for them. The deployed model
 is a logistic regression on a small old sample. Of the three datasets ``train`` is labelled and chosen by active
@@ -45,7 +46,17 @@ ZAFAR, SVM, SHIFTED, REDUCTION = "Zafar et al.", "SVM", "SVM, bias shifted", "fa
 DEPLOYED, NEAREST = "deployed", "nearest churn"
 
 WEAK, STRONG, PEER = "linear, regularization 1/n", "linear, regularization 0.001", "logistic regression"
-STRENGTHS: dict[str, float | None] = {WEAK: None, STRONG: 1e-3}  # None: 1/n, as in the paper
+NO_BIAS = "linear without a bias, regularization 1/n"
+
+
+class Linear(NamedTuple):
+    """How a linear classifier is regularized, and whether it has a bias."""
+
+    strength: float | None  # None: 1/n, as in the paper
+    has_bias: bool = True
+
+
+LINEARS = {WEAK: Linear(None), STRONG: Linear(1e-3), NO_BIAS: Linear(None, has_bias=False)}
 KAPPAS = (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 REDUCTION_RATIOS = (0.4, 0.6, 0.8, 1.0)
 COVARIANCES = (0.3, 0.2, 0.15, 0.1, 0.05, 0.02, 0.005)
@@ -53,7 +64,7 @@ COVARIANCES = (0.3, 0.2, 0.15, 0.1, 0.05, 0.02, 0.005)
 TARGETS = (0.03, 0.04, 0.05, 0.06, 0.08, 0.1)
 REGULARIZATIONS = (1e-6, 1e-5, 1e-4)  # tried for the support vector machine
 REGULARIZATION = 1e-5  # of all other fits
-CHURN_SEEDS = 3
+CHURN_SEEDS = 10  # as in the paper
 N_OLD = 2_000  # rows of the deployed model
 SIZES = {"train": 20_000, "fresh": 8_000, "live": 10_000}  # for training, and as many for testing
 CANDIDATES = 3  # for each row that active sampling takes
@@ -61,29 +72,40 @@ N_FOURIER, GAMMA = 1_000, 0.03
 MAJORIZATIONS = 5  # as in the paper
 
 
+CHURN_LEARNER = "linear"  # in random features
+
+
 class Part(NamedTuple):
-    """One of the two experiments, and the seed of its splits."""
+    """One of the two experiments, what is trained in it, and the seed of its splits."""
 
     dataset: str
+    learner: str
     seed: int
 
     def __str__(self) -> str:
-        return f"{'fairness' if self.dataset == FAIRNESS else 'churn'} on {self.dataset}, repeat {self.seed}"
+        name = "fairness" if self.dataset == FAIRNESS else "churn"
+        return f"{name} on {self.dataset}, {self.learner}, repeat {self.seed}"
 
 
 def wanted(datasets: Sequence[str], n_seeds: int) -> list[Part]:
-    """Return the repeats with other splits, of churn 3 at most."""
+    """Return the repeats with other splits, of churn 10 at most."""
+    learners = {FAIRNESS: (*LINEARS, PEER), CHURN: (CHURN_LEARNER,)}
     if FAIRNESS in datasets and find_spec("fairlearn") is None:
         warnings.warn("fairlearn is not installed, so it is left out of the comparison.", stacklevel=3)
+        learners[FAIRNESS] = tuple(LINEARS)
     counts = {FAIRNESS: n_seeds, CHURN: min(n_seeds, CHURN_SEEDS)}
-    return sorted((Part(name, seed) for name in datasets for seed in range(counts[name])), key=lambda part: part.seed)
+    parts = (
+        Part(name, learner, seed) for name in datasets for learner in learners[name] for seed in range(counts[name])
+    )
+    return sorted(parts, key=lambda part: part.seed)
 
 
 def measure(part: Part) -> list[ResultRow]:
     """Return all measurements of one repeat, and the processor time that it took."""
     started = time.process_time()
-    rows = list((measure_fairness if part.dataset == FAIRNESS else measure_churn)(part.seed))
-    return [*rows, _row(part.dataset, "all", part.seed, "processor seconds", "train", time.process_time() - started)]
+    rows = list(measure_churn(part.seed) if part.dataset == CHURN else measure_fairness(part.seed, part.learner))
+    seconds = time.process_time() - started
+    return [*rows, _row(part.dataset, "all", part.seed, "processor seconds", "train", seconds, learner=part.learner)]
 
 
 @cache
@@ -91,10 +113,11 @@ def _loaded(name: str) -> TableData:
     return load_dataset(name)
 
 
-def measure_fairness(seed: int) -> Iterator[ResultRow]:
+def measure_fairness(seed: int, learner: str) -> Iterator[ResultRow]:
     """Yield errors and ratios of the positive rates, women over men, on one split."""
     parts = fairness_split(_loaded(FAIRNESS), seed)
-    for learner, method, settings, decide in fairness_methods(parts["train"]):
+    train = parts["train"]
+    for method, settings, decide in _peer(train) if learner == PEER else _linear_methods(train, LINEARS[learner]):
         yield from fairness_rows(parts, decide, learner, method, seed, settings)
 
 
@@ -120,30 +143,30 @@ def fairness_split(data: TableData, seed: int) -> dict[str, TableData]:
     return {"train": data.take(rows[:n_train]), "test": data.take(rows[n_train:])}
 
 
-def fairness_methods(train: TableData) -> Iterator[tuple[str, str, str, Probabilities]]:
-    """Yield learner, method, settings and the fitted function from rows to probabilities of the positive class."""
-    for learner, strength in STRENGTHS.items():
-        for found in _linear_methods(train, 1.0 / len(train.y) if strength is None else strength):
-            yield learner, *found
-    for ratio in REDUCTION_RATIOS if find_spec("fairlearn") is not None else ():
+def _peer(train: TableData) -> Iterator[tuple[str, str, Probabilities]]:
+    for ratio in REDUCTION_RATIOS:
         decide = exponentiated_gradient(train.X, train.y > 0, train.sensitive["sex"] == "Male", ratio=ratio)
-        yield PEER, REDUCTION, f"ratio={ratio:g}", decide
+        yield REDUCTION, f"ratio={ratio:g}", decide
 
 
-def _linear_methods(train: TableData, strength: float) -> Iterator[tuple[str, str, Probabilities]]:
-    plain = plain_svm(train.X, train.y > 0, regularization=strength)
+def _linear_methods(train: TableData, linear: Linear) -> Iterator[tuple[str, str, Probabilities]]:
+    """Yield method, settings and the fitted function from rows to probabilities of the positive class."""
+    strength = 1.0 / len(train.y) if linear.strength is None else linear.strength
+    positive, men = train.y > 0, train.sensitive["sex"] == "Male"
+    plain = plain_svm(train.X, positive, regularization=strength, fit_bias=linear.has_bias)
     yield SVM, "", plain.above(0.0)
     scores, table = plain(train.X), Table(None, train.y, train.sensitive)
     for kappa in KAPPAS:
         goal = positive_rate(sex="Female") >= kappa * positive_rate(sex="Male")
-        model = ConstrainedClassifier(goals=goal, regularization=strength)
+        model = ConstrainedClassifier(goals=goal, regularization=strength, fit_intercept=linear.has_bias)
         model.fit(train.X, train.y, sensitive_features=train.sensitive)
         for method, decide in _decisions(model):
             yield method, f"kappa={kappa:g}", decide
-        yield SHIFTED, f"kappa={kappa:g}", plain.above(shift_bias(scores, table, goal))
-    men = train.sensitive["sex"] == "Male"
+        if linear.has_bias:
+            yield SHIFTED, f"kappa={kappa:g}", plain.above(shift_bias(scores, table, goal))
     for c in COVARIANCES:
-        yield ZAFAR, f"c={c:g}", zafar_svm(train.X, train.y > 0, men, c=c, regularization=strength).above(0.0)
+        found = zafar_svm(train.X, positive, men, c=c, regularization=strength, fit_bias=linear.has_bias)
+        yield ZAFAR, f"c={c:g}", found.above(0.0)
 
 
 class Sample(NamedTuple):
@@ -177,8 +200,8 @@ def measure_churn(seed: int) -> Iterator[ResultRow]:
             yield from _churn_rows(method, seed, samples, decide, settings)
 
 
-def churn_samples(data: TableData, seed: int) -> dict[str, dict[str, Sample]]:
-    """Return the three datasets by name, for training and for testing."""
+def churn_samples(data: TableData, seed: int, *, width: float = GAMMA) -> dict[str, dict[str, Sample]]:
+    """Return the three datasets by name, for training and for testing; ``width`` is the gamma of the features."""
     from sklearn.kernel_approximation import RBFSampler  # noqa: PLC0415 - heavy, and only here
     from sklearn.linear_model import LogisticRegression  # noqa: PLC0415
 
@@ -190,7 +213,7 @@ def churn_samples(data: TableData, seed: int) -> dict[str, dict[str, Sample]]:
     columns = _columns(data, rows["old"])
     deployed = LogisticRegression(max_iter=1000).fit(columns(rows["old"]), data.y[rows["old"]])
     rows["train"] = _unsure(deployed.predict_proba(columns(rows["train"])), rows["train"], sizes["train"], rng)
-    fourier = RBFSampler(gamma=GAMMA, n_components=N_FOURIER, random_state=seed).fit(columns(rows["old"]))
+    fourier = RBFSampler(gamma=width, n_components=N_FOURIER, random_state=seed).fit(columns(rows["old"]))
 
     def sample(part: IntArray) -> Sample:
         plain = columns(part)
@@ -283,6 +306,6 @@ def _row(
     split: str,
     value: float,
     settings: str = "",
-    learner: str = "linear",
+    learner: str = CHURN_LEARNER,
 ) -> ResultRow:
     return ResultRow(EXPERIMENT, dataset, learner, method, seed, None, quantity, split, float(value), settings)

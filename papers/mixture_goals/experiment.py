@@ -141,7 +141,7 @@ def run_split(people: People, seed: int, *, sizes: Sizes = SIZES) -> Iterator[Nu
     unlabelled = Table(live.X, baseline=deployed.predict(live.X))
     tables = {"train": Table(choice.X, choice.y), "live": unlabelled}
     held_out = dict.fromkeys(tables, Table(test.X, test.y, baseline=deployed.predict(test.X)))
-    seen = {CHOICE: _look(_ask(pool, tables), tables), TEST: _look(_ask(pool, held_out), held_out)}
+    seen = {CHOICE: _look(ask(pool, tables), tables), TEST: _look(ask(pool, held_out), held_out)}
     for place, name in enumerate(pool):
         for part, found in seen.items():
             yield from found.numbers((name, SINGLE, None), part, np.eye(len(pool))[place])
@@ -174,11 +174,11 @@ def _ruled(rule: DeterministicRule, alpha: float, held_out: Mapping[str, Table])
     for goal, check in zip(GOALS, rule.checks, strict=True):
         miss = check.value - check.bound if goal.sense == "<=" else check.bound - check.value
         yield Number(POOL, RULE, alpha, str(goal), CHOICE, miss)
-    found = _look(_ask({RULE: rule}, held_out), held_out)
+    found = _look(ask({RULE: rule}, held_out), held_out)
     yield from found.numbers((POOL, RULE, alpha), TEST, np.ones(1))
 
 
-def _ask(pool: Mapping[str, Any], tables: Mapping[str, Table]) -> dict[str, AnyArray]:
+def ask(pool: Mapping[str, Any], tables: Mapping[str, Table]) -> dict[str, AnyArray]:
     """Return what every model says about the rows of every table, a column for each model."""
     said: dict[int, AnyArray] = {}  # of each table once, however many names it has
     for table in tables.values():

@@ -99,8 +99,8 @@ the splits. The goals:
 
 {goals}
 
-Their bounds were set after a look at the first split, its test rows included, so that some single models meet them and
-most do not."""
+Their bounds are the [tightest](../constants/README.md) that two single models at least meet on the rows of choice of
+splits that are not among these."""
 
 
 def _tails(numbers: Numbers) -> str:

@@ -56,7 +56,8 @@ _HEAD = f"""# Variance Penalizing AdaBoost: Tables 1 and 2, Figures 1 and 2
 Made by `{_COMMAND}`; every number is in `results.csv` beside this page. Test error in percent: half of the rows for
 training, a quarter for validation (when to stop, which penalty, which C), a quarter for testing, repeated with other
 splits. Each cell has our mean and standard error, then the published mean in brackets. **Bold**: the least mean of the
-row. A star: not significantly above it by a paired t-test at 1 %."""
+row. A star: not significantly above it by a paired t-test at 1 %. The costs C that RLP-Boost and RQP-Boost choose from
+were compared with [others](../constants/README.md) on other data sets."""
 
 
 def _lines(rows: ResultsTable, learner: str) -> list[Line]:

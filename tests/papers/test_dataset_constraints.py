@@ -14,7 +14,9 @@ from counterpoise.goals import Table, parse_goal
 from counterpoise.runs.results import ResultRow, ResultsTable, append_rows, read_rows
 from papers.dataset_constraints import baselines, experiment, page
 from papers.dataset_constraints.baselines import mean_difference, plain_svm, shift_bias, zafar_ramp, zafar_svm
+from papers.dataset_constraints.experiment import Part
 from papers.dataset_constraints.zafar_forms import RAMP, measured, section
+from papers.study import measure_left
 
 
 def people(n_rows=500):
@@ -73,14 +75,17 @@ def test_a_run_goes_on_where_it_was_and_writes_its_page(toys, tmp_path, monkeypa
     with pytest.warns(UserWarning, match="fairlearn is not installed"):
         table = page.STUDY.run(tmp_path, n_seeds=1, n_jobs=1, tell=told.append)
     first = table.read_bytes()
-    assert [progress.part for progress in told] == ["fairness on a9a, repeat 0", "churn on acs-income, repeat 0"]
+    fairness = [f"fairness on a9a, {learner}, repeat 0" for learner in experiment.LINEARS]
+    assert [progress.part for progress in told] == [*fairness, "churn on acs-income, linear, repeat 0"]
     with pytest.warns(UserWarning, match="fairlearn is not installed"):
         page.STUDY.run(tmp_path, n_seeds=2, datasets=["a9a"], n_jobs=1)
     assert table.read_bytes().startswith(first)
     assert {row.seed for row in read_rows(table)} == {0, 1}
-    assert toys == ["a9a", "acs-income", "a9a"]
+    assert toys == [*["a9a"] * 3, "acs-income", *["a9a"] * 3]
     written = page.STUDY.write(table).read_text(encoding="utf-8")
     assert "| ours, thresholded | kappa=0.9 | " in written
+    assert "| regularization 1/n | regularization 0.001 | without a bias, regularization 1/n |" in written
+    assert "### linear without a bias, regularization 1/n" in written
     assert "| SVM, bias shifted | regularization=0.001 | " in written
     assert "fairlearn was not installed and is left out." in written
     assert "Repeats: 2; " in written
@@ -88,15 +93,14 @@ def test_a_run_goes_on_where_it_was_and_writes_its_page(toys, tmp_path, monkeypa
 
 
 def test_goals_hold_in_expectation_on_training_rows(toys):
-    fairness = list(experiment.measure_fairness(0))
-    ratios = {
-        row.settings: row.value
-        for row in fairness
-        if row.learner == experiment.WEAK
-        and (row.method, row.quantity, row.split) == (experiment.RANDOMIZED, "ratio", "train")
-    }
-    assert ratios["kappa=0.5"] >= 0.5 - 1e-6
-    assert ratios["kappa=0.9"] >= 0.9 - 1e-6
+    for learner in (experiment.WEAK, experiment.NO_BIAS):
+        ratios = {
+            row.settings: row.value
+            for row in experiment.measure_fairness(0, learner)
+            if (row.method, row.quantity, row.split) == (experiment.RANDOMIZED, "ratio", "train")
+        }
+        assert ratios["kappa=0.5"] >= 0.5 - 1e-6
+        assert ratios["kappa=0.9"] >= 0.9 - 1e-6
     churned = list(experiment.measure_churn(0))
     found = {
         (row.settings, row.quantity): row.value
@@ -108,7 +112,18 @@ def test_goals_hold_in_expectation_on_training_rows(toys):
     assert found["target=0.25", "recall"] >= deployed - 1e-6
     shifted = [row.value for row in churned if (row.method, row.quantity) == (experiment.SHIFTED, "recall")]
     assert shifted[0] >= deployed - 1e-9  # on training rows, to which the bias was shifted
-    assert toys == ["a9a", "acs-income"]
+    assert toys == ["a9a", "a9a", "acs-income"]
+
+
+def test_splits_that_were_measured_before_learners_were_parts_are_not_measured_again(tmp_path):
+    known = [Part("a9a", learner, 0) for learner in (experiment.WEAK, experiment.STRONG, experiment.PEER)]
+    rows = [ResultRow("dataset-constraints", *part[:2], "SVM", 0, None, "error", "test", 0.5) for part in known]
+    append_rows(tmp_path / "results.csv", rows)
+    asked = []
+    measure_left(
+        [*known, Part("a9a", experiment.NO_BIAS, 0)], lambda part: asked.append(part) or [], tmp_path / "results.csv"
+    )
+    assert asked == [("a9a", experiment.NO_BIAS, 0)]
 
 
 def test_a_target_that_cannot_be_met_is_reported_with_the_nearest(toys, tmp_path, monkeypatch):
@@ -167,14 +182,15 @@ def test_rates_of_churn_by_hand():
     assert rates == pytest.approx({"error": 0.75 / 4, "recall": 0.75, "churn": 0.5})
 
 
-@given(st.integers(0, 10_000), st.floats(0.01, 2.0), st.booleans())
+@given(st.integers(0, 10_000), st.floats(0.01, 2.0), st.booleans(), st.booleans())
 @settings(max_examples=25)
-def test_the_covariance_is_bounded_and_the_value_is_that_of_a_quadratic_program(seed, c, is_sparse):
+def test_the_covariance_is_bounded_and_the_value_is_that_of_a_quadratic_program(seed, c, is_sparse, has_bias):
     rng = np.random.default_rng(seed)
     X, positive, group = rng.normal(size=(40, 3)), rng.random(40) < 0.5, rng.random(40) < 0.5
     X += 0.7 * np.outer(positive, rng.normal(size=3)) + 0.7 * np.outer(group, rng.normal(size=3))
     positive[0], group[:2] = True, [True, False]
-    found = zafar_svm(sp.csr_array(X) if is_sparse else X, positive, group, c=c, regularization=0.05, tol=1e-5)
+    given_X = sp.csr_array(X) if is_sparse else X
+    found = zafar_svm(given_X, positive, group, c=c, regularization=0.05, fit_bias=has_bias, tol=1e-5)
     difference = mean_difference(X, group)
     assert abs(found.coefficients @ difference) <= c * (1 + 1e-7)
 
@@ -182,7 +198,7 @@ def test_the_covariance_is_bounded_and_the_value_is_that_of_a_quadratic_program(
         signs = np.where(positive, 1.0, -1.0)
         return 0.025 * square(weights) + hinge(0.5 - cp.multiply(signs, X @ weights - bias))
 
-    weights, bias = cp.Variable(3), cp.Variable()
+    weights, bias = cp.Variable(3), cp.Variable() if has_bias else 0.0
     program = cp.Problem(
         cp.Minimize(value(weights, bias, lambda z: cp.sum(cp.pos(z)) / 40, cp.sum_squares)),
         [cp.abs(difference @ weights) <= c],

@@ -59,7 +59,7 @@ def test_a_run_writes_its_table_and_page_and_goes_on_where_it_was(toy, tmp_path)
     assert {row.quantity for row in both if row.dataset == "credit-default"} >= {"accuracy", "true positive rate"}
     page = dro_boosting_page.STUDY.write(table).read_text(encoding="utf-8")
     assert 'true positive rate (printed as "False Negative Rate")' in page
-    assert "Nearest to the published test row" in page
+    assert "Nearest to the published test accuracy, 0.819" in page
     assert "| 0.1 | AdaBoost |" in page
     assert all((tmp_path / name).stat().st_size > 5000 for name in ("path.png", "coverage.png"))
 
