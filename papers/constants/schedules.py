@@ -57,4 +57,5 @@ def schedule_section(rows: ResultsTable) -> list[str]:
 
 
 _ABOUT = f"""Validation accuracies of [one network each](../boosted_cvar/README.md) by the schedules that were tried,
-test rows left aside. Allowed are those that take no more steps for {N_NETWORKS} networks than the one in use."""
+test rows left aside. Allowed are those that take no more steps for {N_NETWORKS} networks than the one in use.
+The accuracies were known when the rule was written; that the steps of all networks count was decided with it."""

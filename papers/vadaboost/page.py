@@ -57,7 +57,8 @@ Made by `{_COMMAND}`; every number is in `results.csv` beside this page. Test er
 training, a quarter for validation (when to stop, which penalty, which C), a quarter for testing, repeated with other
 splits. Each cell has our mean and standard error, then the published mean in brackets. **Bold**: the least mean of the
 row. A star: not significantly above it by a paired t-test at 1 %. The costs C that RLP-Boost and RQP-Boost choose from
-were compared with [others](../constants/README.md) on other data sets."""
+were compared with others on [other data sets](../constants/README.md): those of RQP-Boost stand, for RLP-Boost twice
+as many between the same ends are 0.2 ± 0.1 points better there, and its columns are still those of the fewer."""
 
 
 def _lines(rows: ResultsTable, learner: str) -> list[Line]:
