@@ -17,6 +17,7 @@ def pyplot(monkeypatch, tmp_path):
     mpl.use("Agg")
     import matplotlib.pyplot as plt  # noqa: PLC0415 - after the backend is named
 
+    plt.close("all")  # what other tests left
     yield plt
     plt.close("all")
 
