@@ -87,7 +87,7 @@ def is_surely_better(
         How many thresholds of disjoint rows were tuned, where the simple one tuned none. What each gains by chance adds
         up, and the standard error grows with the root of their number only.
     surely : float
-        Standard errors by which the best must be better.
+        Standard errors by which the best must be better, beside what the simple one leaves unused.
     """
     views = simple.evidence.answers.views()
     more = _more_of_objective(best, simple, aim, views)
@@ -97,8 +97,8 @@ def is_surely_better(
             added = _added(costs, best, simple, name)
             noise[name], unused = noise.get(name, 0.0) + added, unused - float(added.sum())
     gain = sum(float(part.sum()) for part in more.values())
-    parts = (gain, noise), (unused, more)
-    return any(exceeds(part / scale, by_row, views, n_rows, surely=surely) for part, by_row in parts)
+    is_gain = exceeds(gain / scale, noise, views, n_rows, surely=surely)
+    return is_gain or exceeds(unused / scale, more, views, n_rows)
 
 
 def exceeds(
