@@ -168,6 +168,20 @@ def test_the_page_says_what_was_lost_who_failed_and_who_is_missing(tmp_path):
     assert (tmp_path / "frontier.png").exists()
 
 
+def test_the_page_says_by_how_much_bounds_are_missed(tmp_path):
+    where = experiment.EXPERIMENT, "drawn", PARITY, "error-parity", 0, None
+    points = ("bound=0.02", 0.05), ("bound=0.05", 0.01), ("bound=0.3", 0.9)  # nobody is asked for the last
+    rows = [
+        ResultRow(*where, quantity, "test", value, bound)
+        for bound, value in points
+        for quantity in (experiment.VALUE, experiment.COST)
+    ]
+    table = tmp_path / "results.csv"
+    append_rows(table, [*rows, ResultRow(*where, experiment.SECONDS, "", 1.0)])
+    text = page.STUDY.write(table).read_text(encoding="utf-8")
+    assert "| error-parity | 1.50 |  |" in text  # 3 and 0
+
+
 @pytest.mark.skipif(not STORED.exists(), reason="needs the stored table of docs/results/comparison")
 def test_every_loss_of_the_stored_table_has_its_sentence():
     assert page.missing_words(read_rows(STORED).latest()) == []
