@@ -4,12 +4,14 @@ import re
 
 import numpy as np
 import pytest
+from sklearn.metrics import roc_auc_score
 
 from counterpoise.cli import main
 from counterpoise.datasets import loans
 from counterpoise.goals import InfeasibleGoals
 from counterpoise.report import write_report
 from counterpoise.runs import DataError, fit_run, open_run, predict_run, rebalance_run, starting_file
+from counterpoise.runs.data import load_data
 
 N_ROWS = 2000
 FILE = """
@@ -87,8 +89,6 @@ def test_plain_training_is_the_first_model_of_each_fold_at_its_usual_threshold(r
     labels = model._scored.answers.tables["train"].y == "yes"
     assert one(run, "error", "first model") == pytest.approx((train != labels).mean(), abs=1e-12)
     # on rows that no model saw, in expectation over the folds
-    from counterpoise.runs.data import load_data  # noqa: PLC0415
-
     part = load_data(run.settings, folder).splits["test"]
     wrong = [(model.estimators_[2 * fold].predict(part.X) != part.y).mean() for fold in range(3)]
     expected = np.average(wrong, weights=model._fold_shares)
@@ -106,6 +106,18 @@ def test_the_table_of_results_has_answers_and_scores(run):
     ]
     assert sum(cells) == one(run, "rows", "data", "test")
     assert 0.5 < one(run, "auc", "first model", "test") < 1
+
+
+def test_scores_are_judged_by_weighted_rows(fit, folder):
+    weighed = 'drop = "last_year"\nweights = "age"\nlargest_weight = 120'
+    run, _, _ = fit("weighed", replace=('baseline = "last_year"', weighed))
+    part = load_data(run.settings, folder).splits["test"]
+    scores, is_positive = run.model()._asked_rows(part.X).rows.scores[:, 0], part.y == "yes"
+    expected = roc_auc_score(is_positive, scores, sample_weight=part.weights)
+    assert one(run, "auc", "first model", "test") == pytest.approx(expected, abs=1e-12)
+    assert expected != pytest.approx(roc_auc_score(is_positive, scores), abs=1e-6)
+    expected = np.average((scores - is_positive) ** 2, weights=part.weights)
+    assert one(run, "brier score", "first model", "test") == pytest.approx(expected, abs=1e-12)
 
 
 def test_other_goals_after_impossible_ones_train_nothing(fit):

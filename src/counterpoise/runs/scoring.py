@@ -108,18 +108,19 @@ def score_numbers(judge: Judge, split: str) -> Iterator[Number]:
     if not isinstance(asked, AskedRules) or has_class_rules(judge.model):
         return
     scores = asked.scored(split).rows.scores[:, 0]
-    is_positive = judge.data.splits[split].labels == judge.data.positive
-    if is_positive.all() or not is_positive.any():
+    part = judge.data.splits[split]
+    is_positive, mass = part.labels == judge.data.positive, np.ones(len(part)) if part.mass is None else part.mass
+    if not mass[is_positive].any() or not mass[~is_positive].any():
         return
-    yield Number(FIRST, "auc", split, float(roc_auc_score(is_positive, scores)))
+    yield Number(FIRST, "auc", split, float(roc_auc_score(is_positive, scores, sample_weight=mass)))
     if scores.min() < 0 or scores.max() > 1:  # no probabilities
         return
-    yield Number(FIRST, "brier score", split, float(np.mean((scores - is_positive) ** 2)))
+    yield Number(FIRST, "brier score", split, float(np.average((scores - is_positive) ** 2, weights=mass)))
     for number, rows in enumerate(np.array_split(np.argsort(scores, kind="stable"), _TENTHS), start=1):
-        if rows.size:
-            settings = f"tenth {number}"
-            yield Number(FIRST, CALIBRATION + "score", split, float(scores[rows].mean()), settings)
-            yield Number(FIRST, CALIBRATION + "share", split, float(is_positive[rows].mean()), settings)
+        if mass[rows].any():
+            for name, values in (("score", scores), ("share", is_positive)):
+                mean = float(np.average(values[rows], weights=mass[rows]))
+                yield Number(FIRST, CALIBRATION + name, split, mean, f"tenth {number}")
 
 
 def histogram(judge: Judge) -> tuple[list[Number], list[dict[str, Any]]]:
