@@ -60,14 +60,15 @@ def test_a_tail_bought_at_a_high_price_is_said_at_fit_and_at_rebalance():
     rng = np.random.default_rng(0)
     labels = (rng.random(400) < 0.5).astype(int)
     scores = np.clip(rng.normal(0.3 + 0.4 * labels, 0.2), 0, 1)
-    with pytest.warns(CostlyTail, match=r"the best model alone on .* set budget=0\.05"):
+    with pytest.warns(CostlyTail, match=r"the best model alone on .* set budget=0\.05") as at_fit:
         chosen(scores, labels, alpha=0.02)
     with warnings.catch_warnings():
         warnings.simplefilter("error", CostlyTail)
         plain = chosen(scores, labels, alpha=1.0)
         chosen(scores, labels, alpha=0.02, budget=0.05)
-    with pytest.warns(CostlyTail):
+    with pytest.warns(CostlyTail) as at_rebalance:
         plain.rebalance(alpha=0.02)
+    assert {one.filename for one in (*at_fit, *at_rebalance)} == {__file__}  # the line of whoever asked
 
 
 def test_patience_does_not_look_at_the_budget_so_that_rounds_can_be_gone_on_with(tmp_path):

@@ -247,7 +247,7 @@ class BoostedMixture(ResumingBooster, RandomizedClassifier):
         if self.mixture == "optimal" and not self._is_told():
             means = np.average(self._kept.losses, axis=0, weights=self._kept.sample_weight)
             mixed, alone = float(means @ self.mixture_), float(means[0])
-            warn_of_the_average(mixed, alone, "its first model", aim, stacklevel=3)
+            warn_of_the_average(mixed, alone, "its first model", aim)
         return self
 
     def _is_told(self) -> bool:

@@ -1,7 +1,8 @@
 """What a fit says that ended well by its own measure, and not as its user would expect."""
 
-import warnings
 from typing import Any
+
+from counterpoise._base.warning import warn_caller
 
 _NEARLY_ALL = 0.5  # part of the rows that may be deferred before it is said
 _FAR = 0.1  # part of the rows by which a mixture may err more often than a model alone before it is said
@@ -19,29 +20,27 @@ class Everybody(Caution):
     """Rules that call everybody the same."""
 
 
-def warn_of_everybody(label: Any, *, stacklevel: int) -> None:
+def warn_of_everybody(label: Any) -> None:
     """Say that all are called one class, whatever their scores."""
-    warnings.warn(
+    warn_caller(
         f"The goals are met by calling everybody {label!r}, whatever their scores. Is that the positive class, and are "
         "scores higher for it? pos_label (positive on the command line) names it.",
         Everybody,
-        stacklevel=stacklevel + 1,
     )
 
 
-def warn_of_deferring_all(share: float, *, stacklevel: int) -> None:
+def warn_of_deferring_all(share: float) -> None:
     """Say that nobody, or hardly anybody, is decided about."""
     if share < _NEARLY_ALL:
         return
-    warnings.warn(
+    warn_caller(
         f"{share:.1%} of the rows are deferred: by defer_cost and the goals that is the least loss. Raise defer_cost, "
         "loosen the goals, or limit how many are deferred, as in the goal defer_rate(train) <= 0.1.",
         Everybody,
-        stacklevel=stacklevel + 1,
     )
 
 
-def warn_of_the_average(mixed: float, alone: float, whose: str, aim: Any, *, stacklevel: int) -> None:
+def warn_of_the_average(mixed: float, alone: float, whose: str, aim: Any) -> None:
     """Say where a mixture chosen for an ``Aim`` errs far more often than a model alone, and what limits that."""
     if mixed <= alone + _FAR:
         return
@@ -50,9 +49,8 @@ def warn_of_the_average(mixed: float, alone: float, whose: str, aim: Any, *, sta
     ways += ["take a larger alpha"] if has_tail else []
     ways += ["loosen the goals"] if aim.goals else []
     price = " and ".join([*(["the tail"] if has_tail else []), *(["the goals"] if aim.goals else [])])
-    warnings.warn(
+    warn_caller(
         f"On the rows where it was chosen the mixture errs on {mixed:.1%} on average, {whose} alone on "
         f"{max(alone, 0.0):.1%}: that is the price of {price}. To pay less {', or '.join(ways)}.",
         CostlyTail,
-        stacklevel=stacklevel + 1,
     )

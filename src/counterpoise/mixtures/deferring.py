@@ -116,7 +116,7 @@ class Deferring(RandomizedClassifier):
         """Say where all rows get one answer, whatever their scores, or nearly all are deferred."""
         if self._scored.deferral is not None:
             said, weights = self._kept.answers.codes[TRAIN], self._kept.answers.tables[TRAIN].weights()
-            warn_of_deferring_all(float(weights @ (said == DEFERRED) @ self.mixture_ / weights.sum()), stacklevel=4)
+            warn_of_deferring_all(float(weights @ (said == DEFERRED) @ self.mixture_ / weights.sum()))
         levels = self._thresholds()[self.mixture_ > 0]
         if aim.goals and np.isinf(levels).all() and np.ptp(np.sign(levels)) == 0:
-            warn_of_everybody(self._scored.positive.labels[int(levels.flat[0] < 0)], stacklevel=4)
+            warn_of_everybody(self._scored.positive.labels[int(levels.flat[0] < 0)])

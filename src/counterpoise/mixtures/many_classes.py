@@ -144,7 +144,7 @@ class ClassRuleClassifier(RuleClassifier):
         mass, n_models = known.evidence.mass, known.evidence.n_models
         usual = [argmax_rule(model, known.shape) for model in range(n_models)]
         alone = min(float(mass @ known.losses(known.said(rule)[TRAIN])) for rule in usual)
-        warn_of_the_average(float(mass @ told.losses @ choice.mixture), alone, "the best model", aim, stacklevel=4)
+        warn_of_the_average(float(mass @ told.losses @ choice.mixture), alone, "the best model", aim)
 
     def _one_rule(self, evidence: Any) -> dict[str, Any]:
         if not isinstance(evidence, ClassEvidence):

@@ -358,7 +358,7 @@ class RuleClassifier(Ranking, Judged, Deferring, RandomizedClassifier):
         """Say what the tail and the goals cost on average beside the best model at its usual threshold."""
         loss, usual = mean_loss(ranked), ranked.usual_decisions()
         mixed, alone = float(loss.of(choice.rules)[0] @ choice.mixture), float(loss.of(usual).min())
-        warn_of_the_average(mixed, alone, "the best model", aim, stacklevel=4)
+        warn_of_the_average(mixed, alone, "the best model", aim)
 
     def _one_rule(self, evidence: Any) -> dict[str, Any]:
         if not isinstance(evidence, ScoreEvidence):
