@@ -63,13 +63,13 @@ def sections(rows: ResultsTable, folder: Path) -> Iterator[str]:
 
 
 def _head(rows: ResultsTable) -> str:
-    n_seeds = len({row.seed for row in rows})
     return f"""# Ours against every peer
 
 Made by `{_COMMAND}`, which goes on where it was stopped (`ARGS=--quick` for a look at few rows, `ARGS=--full` for more
-splits); every number is in `results.csv` beside this page. {n_seeds} random splits of each set. Disjoint rows of each:
-at most {SIZES.old:,} of before, on which a deployed model was trained; at most {SIZES.fit:,}, and two thirds of all,
-to fit; at most {SIZES.test:,} to test (`--quick`: {QUICK_SIZES.old:,}, {QUICK_SIZES.fit:,} and {QUICK_SIZES.test:,}).
+splits); every number is in `results.csv` beside this page. {_n_splits(rows)} random splits of each set. Disjoint rows
+of each: at most {SIZES.old:,} of before, on which a deployed model was trained; at most {SIZES.fit:,}, and two thirds
+of all, to fit; at most {SIZES.test:,} to test (`--quick`: {QUICK_SIZES.old:,}, {QUICK_SIZES.fit:,} and
+{QUICK_SIZES.test:,}).
 All have the same features, the group among them, and the same model: a LightGBM whose size is tuned on rows of
 training. Who decides by scores has those of that model after {TRAIN_SHARE:.0%} of the rows to fit, and chooses on the
 others; who trains has all of them. Groups are the sexes, in COMPAS African-American against all others. Everything is
@@ -91,6 +91,13 @@ models of them. Both decide as they come, by one rule unless draws are surely be
 lines further down, and no verdicts. {REJECT} looks for the best balanced accuracy, not for the least error: that
 ours has less is no news. FairGBM fits on this scikit-learn after a keyword that was renamed there is given its old
 name."""
+
+
+def _n_splits(rows: ResultsTable) -> str:
+    """Return how many splits the sets have: after a stopped run some have fewer."""
+    by_set = {name: {row.seed for row in rows.where(dataset=name)} for name in {row.dataset for row in rows}}
+    counts = sorted({len(seeds) for seeds in by_set.values()})
+    return " to ".join(map(str, dict.fromkeys([counts[0], counts[-1]])))
 
 
 def _headline(alike: list[Verdict], as_it_comes: list[Verdict]) -> str:
