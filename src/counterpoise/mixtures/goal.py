@@ -66,8 +66,9 @@ class GoalClassifier(ClassRuleClassifier):
         How ``predict`` decides: by a draw from the best mixture of rules that is fixed for each row or id ("sticky"),
         by a fresh draw, by weighted vote, or by one rule that meets the goals without draws, found by a search
         ("fixed"). "auto": by one rule, unless the mixture has less of what is made small by more than twice the
-        standard error of the difference on the rows of choice; then as "sticky". Tails are always mixed, and so are
-        rules of more than two classes that goals ask for.
+        standard error of the difference on the rows of choice (four times under floors on one score, which hardly ever
+        need draws); then as "sticky". Tails are always mixed, and so are rules of more than two classes that goals ask
+        for.
     key : bytes, optional
         Secret of the sticky draws, 16 to 64 bytes, never shown. Default: made from ``random_state``, which whoever
         knows it can repeat, or drawn by the system where that is None.
