@@ -178,8 +178,8 @@ _SCHEDULES = """### What plain training reaches
 
 The paper's schedule is 34 epochs in all: too short for this network. The same code with other schedules, one network
 each (numbers in `schedules.csv`). By the validation rows alone that of the long warm-up above is one image of 5,000
-behind the [best](../constants/README.md) that takes no more steps. Of the kept losses by the paper's schedule those of
-the thirtieth network come from a second warm-up by the same schedule: the first was not at hand any more."""
+behind the [best](../constants/README.md) that takes no more steps. By the schedule of the paper both methods started
+from a warm-up of their own."""
 
 _NO_IMAGES = """## Images
 
