@@ -218,3 +218,9 @@ def test_the_worst_group_of_huge_losses():
     groups = np.array([0, 0, 1, 1])
     bound = bound_to(WorstGroup(), groups, 1)
     assert bound.value([1e308, 1e308, 1.7e308, 1.7e308]) == 1.7e308
+
+
+@pytest.mark.parametrize("risk", [0.5, "CVaR(0.1)", None, CVaR])
+def test_what_is_no_risk_is_refused(risk):
+    with pytest.raises(ValueError, match="risk must have methods value and subgradient"):
+        minimize_risk([[0, 1], [1, 0]], risk)

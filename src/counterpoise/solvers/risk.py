@@ -88,6 +88,8 @@ def minimize_risk(
     >>> minimize_risk(losses, 0.5 * Mean() + 0.5 * KL(0.3)).mixture.round(2).tolist()
     [0.21, 0.79]
     """
+    if isinstance(risk, type) or not all(callable(getattr(risk, name, None)) for name in ("value", "subgradient")):
+        raise ValueError(f"risk must have methods value and subgradient, as CVaR(0.1) and Mean() have; got {risk!r}.")
     fraction = getattr(risk, "tail_fraction", None)
     if fraction is not None:
         return minimize_cvar(

@@ -97,7 +97,7 @@ def hedge_rounds(n_samples: float, delta: float) -> int:
     >>> hedge_rounds(50_000, delta=0.1)
     541
     """
-    return max(1, math.ceil(math.log(_check_samples(n_samples)) / (2 * check_positive(delta, "delta") ** 2)))
+    return max(1, _rounds(math.log(_check_samples(n_samples)) / 2, check_positive(delta, "delta")))
 
 
 def hedge_bound(worst_weighted_loss: float, n_samples: float, n_rounds: int, eta: float | None = None) -> float:
@@ -173,7 +173,7 @@ def regularized_lpboost_rounds(alpha: float, delta: float) -> int:
     295
     """
     delta = check_positive(delta, "delta")
-    return math.ceil(max(32 / delta**2 * math.log(1 / check_alpha(alpha)), 8 / delta))
+    return max(_rounds(32 * math.log(1 / check_alpha(alpha)), delta), math.ceil(8 / delta))
 
 
 def regularized_lpboost_delta(alpha: float, n_rounds: int) -> float:
@@ -346,6 +346,14 @@ def rate_generalization_bound(
     spread = math.sqrt(8 * math.log(4 * check_count(n_datasets, "n_datasets") / share))
     total = 1 + 4 * slope / check_positive(regularization, "regularization") + spread
     return total / math.sqrt(_check_samples(n_samples))
+
+
+def _rounds(factor: float, delta: float) -> int:
+    """Return ``factor / delta**2``, rounded up."""
+    needed = max(factor, 1.0) / delta / delta  # whose square may be 0 in floats
+    if math.isinf(needed):
+        raise ValueError(f"delta must be at least 1e-150, for which a number of rounds can be written; got {delta!r}.")
+    return math.ceil(factor / delta / delta)
 
 
 def _check_samples(n_samples: float) -> float:
