@@ -101,6 +101,38 @@ def test_javascript_gives_the_same_answers(decided):
     assert done.stdout == (decided / "said.csv").read_text().split("\n", 1)[1]
 
 
+ODD = [("F", 0.6), ("", 0.3), (None, 0.1), ("X", 0.9), ("F", None), ("0", 0.4)]
+ODD_RULES = {
+    "by": ["sex"],
+    "key": "k",
+    "positive": 1,
+    "negative": 0,
+    "rules": [{"from": "0" * 16, "score": "p", "thresholds": {"sex=F": 0.5, "sex=(missing)": 0.2, "sex=0": 0.3}}],
+}
+
+
+def test_sql_answers_nobody_without_a_score_or_a_threshold():
+    with sqlite3.connect(":memory:") as base:
+        base.create_function("sha256", 1, lambda text: hashlib.sha256(text.encode()).hexdigest(), deterministic=True)
+        frame = pd.DataFrame(ODD, columns=["sex", "p"]).assign(q=0.0, id=range(len(ODD)))
+        frame.to_sql("loans", base, index=False)
+        found = base.execute(block("sql"), {"rules": json.dumps(ODD_RULES), "key": "k"}).fetchall()
+    assert [said for _, said in found] == [1, 1, 0, None, None, 1]
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
+def test_javascript_answers_nobody_without_a_score_or_a_threshold():
+    rows = json.dumps([{"sex": 0 if sex == "0" else sex, "p": p} for sex, p in ODD])
+    code = block("js") + (
+        f"const rules = {json.dumps(ODD_RULES)};\n"
+        f"for (const row of {rows}) {{\n"
+        "  try { console.log(decide(rules, row, 7)); } catch (error) { console.log(error.message); }\n"
+        "}\n"
+    )
+    done = subprocess.run([shutil.which("node"), "-e", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == ["1", "1", "0", "The group sex=X has no threshold.", "7 has no score p.", "1"]
+
+
 def finite(levels):
     """Return thresholds as JSON has them."""
     return {name: float(np.clip(level, -sys.float_info.max, sys.float_info.max)) for name, level in levels.items()}
