@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 from counterpoise.runs import RunProgress
+from counterpoise.runs.results import read_rows
 from papers.boosted_cvar.page import STUDY as BOOSTED_CVAR
 from papers.comparison.page import STUDY as COMPARISON
 from papers.confidence.page import STUDY as CONFIDENCE
@@ -43,11 +44,21 @@ def main(arguments: list[str] | None = None) -> int:
     if asked.quick or asked.full:
         study, n_seeds = _variant(study, quick=asked.quick, n_seeds=n_seeds)
         name += "-quick" if asked.quick else ""
-    table = study.run(
-        asked.output or Path("results") / name, n_seeds=n_seeds, datasets=asked.datasets, n_jobs=asked.jobs, tell=_tell
-    )
+    folder = asked.output or Path("results") / name
+    _check_table(folder)
+    table = study.run(folder, n_seeds=n_seeds, datasets=asked.datasets, n_jobs=asked.jobs, tell=_tell)
     print(f"page: {study.write(table)}")
     return 0
+
+
+def _check_table(folder: Path) -> None:
+    """End in a sentence where the table of a stopped run cannot be read."""
+    table = folder / "results.csv"
+    try:
+        if table.exists():
+            read_rows(table)
+    except (OSError, ValueError) as error:
+        sys.exit(f"{error}")
 
 
 def _variant(study: Study, *, quick: bool, n_seeds: int | None) -> tuple[Study, int | None]:

@@ -31,7 +31,19 @@ from papers.comparison.methods import SCORES, WHOLE, Method
 from papers.comparison.peers import PEERS, REJECT
 from papers.comparison.questions import ALPHAS, GOALS, ODDS, PARITY, TAIL, Question
 from papers.comparison.rows import TRAIN_SHARE
-from papers.comparison.verdicts import FEWEST, LOSS, QUESTIONS, TIE, WIN, Measured, Verdict, bound_of, counts, verdicts
+from papers.comparison.verdicts import (
+    FEWEST,
+    LOSS,
+    QUESTIONS,
+    TIE,
+    WIN,
+    Measured,
+    Verdict,
+    bound_of,
+    counts,
+    in_all,
+    verdicts,
+)
 from papers.drawing import panels, picture
 from papers.markdown import markdown_table
 from papers.study import Study
@@ -46,19 +58,19 @@ _NEAR = 0.01  # a bound missed by less is not counted as missed
 
 def sections(rows: ResultsTable, folder: Path) -> Iterator[str]:
     """Yield the paragraphs of the page, and leave its figures in the folder."""
-    measured = Measured(rows)
+    measured, side_by_side = Measured(rows), Measured(in_all(rows))
     alike, as_it_comes = verdicts(measured), verdicts(measured, WHOLE)
     yield _head(rows)
     yield _headline(alike, as_it_comes)
     yield _lost(alike)
-    yield _kept(measured)
+    yield _kept(side_by_side)
     drawn = [name for name in measured.datasets if measured.points(name, PARITY, WHOLE)]
     if drawn:
         draw(measured, drawn).savefig(folder / "frontier.png", dpi=100)
         yield picture("frontier.png", "Error against violation on test rows, means over splits; lines are ours")
     for question in QUESTIONS:
         yield from _question(question, [one for one in alike if one.question == question])
-    yield from _asked(measured, rows)
+    yield from _asked(side_by_side, rows)
     yield from _failures(rows)
 
 
@@ -116,9 +128,12 @@ def _headline(alike: list[Verdict], as_it_comes: list[Verdict]) -> str:
     ahead = [name for name, one in first.items() if one[LOSS] > one[WIN]]
     told = f"More losses than wins: against {', '.join(ahead)}." if ahead else "No peer wins more pairs than it loses."
     total = Counter(one.word for one in alike)
+    apart = Counter(np.sign(one.mean) for one in alike if one.low > 0 or one.high < 0)
     return f"""## Wins, ties and losses of ours, by peer
 
-Pairs of a set and a question. {total[WIN]} wins, {total[TIE]} ties and {total[LOSS]} losses in all. {told}
+Pairs of a set and a question. {total[WIN]} wins, {total[TIE]} ties and {total[LOSS]} losses in all,
+{first[REJECT][WIN]} of the wins against {REJECT}. {told} A tie is no proof of equality: before the
+correction {apart[-1.0]} intervals lie wholly on our side of zero and {apart[1.0]} on the other.
 The last column has `{WHOLE}`, as one would use it, in the place of the one on shared scores (wins / ties / losses).
 
 {table}"""
@@ -145,7 +160,8 @@ def _kept(measured: Measured) -> str:
     return f"""### What was asked for, and what came
 
 Points by which the test value is beyond the bound that was asked for, nothing where it is inside: means over bounds,
-sets and splits, of methods that take a bound. Nobody but MAPIE was asked for more than to meet it on the rows at hand.
+sets and splits that all methods have, of methods that take a bound. Nobody but MAPIE was asked for more than to meet
+it on the rows at hand.
 
 {table}"""
 
@@ -204,9 +220,9 @@ def _asked(measured: Measured, rows: ResultsTable) -> Iterator[str]:
     """Yield what everyone comes to at the bounds that were asked for, means over sets and splits."""
     yield "## At the bounds that were asked for"
     yield (
-        "Means over sets and splits. *Missed*: of all bounds, sets and splits those whose test value is beyond the "
-        f"bound by more than {_NEAR:g}. Seconds: of one answer, the median, and before the first one in brackets (the "
-        "shared model is not counted)."
+        "Means over sets and the splits that all methods have. *Missed*: of all bounds, sets and splits those whose "
+        f"test value is beyond the bound by more than {_NEAR:g}. Seconds: of one answer, the median, and before the "
+        "first one in brackets (the shared model is not counted)."
     )
     for question in GOALS.values():
         lines = [line for method in METHODS.values() for line in _line(measured, rows, question, method)]

@@ -113,7 +113,7 @@ PARITY, OPPORTUNITY, ODDS = "demographic parity", "equal opportunity", "equalize
 RATIO, RECALL, PRECISION = "80 % rule", "recall floor", "precision floor"
 CHURN, WORST, TAIL = "churn", "worst group", "tail loss"
 _BOUNDS, _MORE = (0.02, 0.05, 0.1), (0.0, 0.01, 0.035, 0.07, 0.15, 0.2, 0.3, 1.0)
-# Costs bend along recalls and precisions; lines between bounds lie above them, by a few hundredths of a point with these.
+# Costs bend along recalls and precisions: lines between bounds lie above them, by hundredths of a point with these.
 _RECALLS, _PRECISIONS = (
     tuple(round(float(one), 4) for one in np.arange(least, most, 0.02)) for least, most in ((0.25, 0.95), (0.4, 0.9))
 )

@@ -57,6 +57,15 @@ class Measured:
         }
 
 
+def in_all(rows: ResultsTable) -> ResultsTable:
+    """Return the rows of splits that all methods have, question by question: after a stopped run some have fewer."""
+    seen: dict[tuple[str, str], dict[str, set[int]]] = {}
+    for row in rows:
+        seen.setdefault((row.dataset, row.learner), {}).setdefault(row.method, set()).add(row.seed)
+    shared = {asked: set.intersection(*by_method.values()) for asked, by_method in seen.items()}
+    return ResultsTable(tuple(row for row in rows if row.seed in shared[row.dataset, row.learner]))
+
+
 def bound_of(point: Point) -> float:
     """Return the bound of a point; infinity where it has none."""
     return float(point[1].removeprefix("bound=")) if point[1] else np.inf

@@ -123,6 +123,7 @@ def test_callbacks_see_adaboosts_rounds_and_can_stop_them():
 X_BAD, Y_BAD = np.zeros((10, 1)), [0, 1] * 5
 BAD = {
     "C of zero": (lambda: RQPBoostClassifier(C=0).fit(X_BAD, Y_BAD), "C must be finite and above 0; got 0"),
+    "C beyond rounding": (lambda: RQPBoostClassifier(C=1e300).fit(X_BAD, Y_BAD), "C must be at most 1e\\+12"),
     "C below 1": (lambda: RLPBoostClassifier(C=0.5).fit(X_BAD, Y_BAD), r"C must be at least 1.*got 0\.5"),
     "unknown word": (lambda: RLPBoostClassifier(C="best").fit(X_BAD, Y_BAD), "C.*must be one of 'auto'; got 'best'"),
     "auto without samples": (

@@ -4,8 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from counterpoise import goals, rates
+from counterpoise import audit, goals, rates
 from counterpoise.goals import Dataset, Table, UnknownName, accuracy, churn, positive_rate, precision, recall
+from counterpoise.persist import loads
 
 TRAIN = Dataset("train")
 PEOPLE = {"sex": np.array(["F", "F", "M"]), "income": np.array([1, 2, 3])}
@@ -195,3 +196,19 @@ def test_known_words_are_listed_up_to_a_point():
     table = Table(None, sensitive_features={"country": [f"c{number:03}" for number in range(50)]})
     with pytest.raises(UnknownName, match=r"Known: 'c000'.*'c009' and 40 more"):
         positive_rate(country="d").value([1] * 50, table)
+
+
+@pytest.mark.parametrize(
+    ("use", "words"),
+    [
+        (lambda: goals.demographic_parity_difference("train", by=None), "by must be the name of a column"),
+        (lambda: goals.equalized_odds_ratio("train", by=[1]), "by must be the name of a column, or a list of names"),
+        (lambda: Table(0), "A Table needs an entry for each row; got 0"),
+        (lambda: Table(None, 3), "A Table needs an entry for each row; got 3"),
+        (lambda: audit("recall(train) >= 0.5", [0, 1], {}), "got an empty dict"),
+        (lambda: loads("model.cp"), "data must be the bytes that dumps returned; got str"),
+    ],
+)
+def test_what_is_no_column_no_rows_or_no_bytes_is_said(use, words):
+    with pytest.raises((TypeError, ValueError), match=words):
+        use()

@@ -31,6 +31,14 @@ def test_an_unknown_data_set_leaves_no_folder_behind(tmp_path):
     assert not (tmp_path / "new").exists()
 
 
+def test_a_damaged_table_is_one_sentence_and_stays(tmp_path):
+    table = tmp_path / "results.csv"
+    table.write_text("not,a,table\n1,2,3\n")
+    with pytest.raises(SystemExit, match="must be a results table"):
+        main(["vadaboost", "--output", str(tmp_path)])
+    assert table.read_text() == "not,a,table\n1,2,3\n"
+
+
 @pytest.mark.parametrize(("arguments", "folder"), [([], "comparison"), (["--quick"], "comparison-quick")])
 def test_results_go_where_the_help_says(arguments, folder, capsys, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)

@@ -12,7 +12,7 @@ from papers.comparison import experiment, page, peers
 from papers.comparison.methods import SCORES, WHOLE, Method
 from papers.comparison.questions import GOALS, PARITY, PRECISION, RECALL, TAIL, tail_of
 from papers.comparison.rows import Sizes, Source, split
-from papers.comparison.verdicts import Measured, verdicts
+from papers.comparison.verdicts import Measured, in_all, verdicts
 
 STORED = Path(page.__file__).parents[2] / "docs" / "results" / "comparison" / "results.csv"
 
@@ -159,13 +159,30 @@ def test_the_page_says_what_was_lost_who_failed_and_who_is_missing(tmp_path):
     ]
     append_rows(table, [*made_up(0.0, -0.02), *others])
     text = page.STUDY.write(table).read_text(encoding="utf-8")
-    assert "0 wins, 0 ties and 1 losses in all. More losses than wins: against LightGBM." in text
+    assert (
+        "0 wins, 0 ties and 1 losses in all, 0\nof the wins against AIF360 RejectOption. More losses than wins: "
+        in text
+    )
+    assert "against LightGBM. A tie is no proof of equality: before the correction 0 intervals lie" in text
     assert "- drawn, demographic parity, LightGBM (+" in text
     assert "**no word yet**" in text
     assert "| MAPIE | tail loss | 1 | `no threshold` |" in text
     assert "- dro took no part. dro: No module named 'dro'" in text
     assert page.missing_words(read_rows(table)) == [("drawn", PARITY, "LightGBM")]
     assert (tmp_path / "frontier.png").exists()
+
+
+def test_tables_at_the_bounds_count_splits_that_all_methods_have():
+    where = experiment.EXPERIMENT, "drawn"
+    rows = [
+        ResultRow(*where, question, method, seed, None, experiment.VALUE, "test", 0.5, "bound=0.1")
+        for method, n_splits in ((WHOLE, 4), ("OxonFair", 3), ("MAPIE", 1))
+        for seed in range(n_splits)
+        for question in ((RECALL,) if method == "MAPIE" else (PARITY, RECALL))
+    ]
+    kept = in_all(ResultsTable(tuple(rows)))
+    assert {row.seed for row in kept.where(learner=PARITY)} == {0, 1, 2}
+    assert {row.seed for row in kept.where(learner=RECALL)} == {0}
 
 
 def test_the_page_says_by_how_much_bounds_are_missed(tmp_path):

@@ -33,6 +33,7 @@ LINEAR_COSTS = (1.7, 2.5, 3.3, 5.0, 10.0, 20.0, 50.0, 100.0)
 QUADRATIC_COSTS = (0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0)
 _MARGINS_PER_ERROR = 1.5  # that count by default: those of noise, of which one model's errors tell, and some
 _ENOUGH = 20  # models beside which one without error is luck; where it comes early, it is the answer
+_LARGEST = 1e12  # cost of a margin: beyond it the rest of the program is lost to rounding
 _TOL = 1e-3  # gap of the programs: far below what a sample more or less changes
 
 Solution = SoftMarginSolution | HingeSolution
@@ -51,8 +52,8 @@ class MarginBooster(ExponentialBooster):
         self._check_cost()
 
     def _check_cost(self) -> None:
-        if not is_word(self.C, "C", ("auto",)):
-            check_positive(self.C, "C")
+        if not is_word(self.C, "C", ("auto",)) and check_positive(self.C, "C") > _LARGEST:
+            raise ValueError(f"C must be at most {_LARGEST:g}: no program can tell larger ones apart; got {self.C!r}.")
 
     def _check_samples(self, train: Rows, held_out: Rows | None) -> None:  # noqa: ARG002 - of those held out
         check_chosen(self.C, "C", held_out)

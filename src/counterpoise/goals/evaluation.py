@@ -97,6 +97,8 @@ def _check_shape(array: AnyArray, wanted: Sequence[tuple[int, ...]], kind: str, 
 def _by_dataset(predictions: Any, tables: Mapping[str, Table]) -> Mapping[str, Any]:
     if isinstance(predictions, Mapping):
         return predictions
+    if not tables:
+        raise ValueError("data must be a Table, or a dict from dataset names to Tables; got an empty dict.")
     if len(tables) > 1:
         raise ValueError(
             f"With {len(tables)} datasets, predictions must be a dict with one array for each: {', '.join(tables)}."

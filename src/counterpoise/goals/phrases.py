@@ -197,7 +197,10 @@ True
 
 
 def _columns(by: str | Sequence[str]) -> tuple[str, ...]:
-    return (by,) if isinstance(by, str) else tuple(by)
+    columns = (by,) if isinstance(by, str) else tuple(by) if isinstance(by, list | tuple) else (by,)
+    if not all(isinstance(column, str) for column in columns):
+        raise TypeError(f"by must be the name of a column, or a list of names, as by='sex'; got {by!r}.")
+    return columns
 
 
 every_class = _of_metric("every_class")

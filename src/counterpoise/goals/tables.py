@@ -355,12 +355,17 @@ def _rows_at(X: Any, places: AnyArray) -> Any:
 
 
 def _n_samples(X: Any, y: Any, baseline: Any, columns: Mapping[str, AnyArray]) -> int:
-    if X is not None:
-        return int(X.shape[0]) if hasattr(X, "shape") else len(X)
-    for values in (y, baseline, *columns.values()):
+    for values in (X, y, baseline, *columns.values()):
         if values is not None:
-            return len(values)
+            return _length(values)
     raise ValueError("A Table needs rows: X, y, a baseline or sensitive_features; got none of them.")
+
+
+def _length(values: Any) -> int:
+    try:
+        return int(values.shape[0]) if hasattr(values, "shape") else len(values)
+    except (TypeError, IndexError):
+        raise ValueError(f"A Table needs an entry for each row; got {values!r}, which has no rows.") from None
 
 
 def _counts(counts: ArrayLike, sample_weight: Any, n_samples: int) -> FloatArray:

@@ -175,7 +175,11 @@ def loads(data: bytes, *, trusted: Sequence[str] = ()) -> Any:
     UnreadableModel
         If the bytes are anything else.
     """
-    return _decoded(data, "The data", trusted)
+    if not isinstance(data, bytes | bytearray | memoryview):
+        raise TypeError(
+            f"data must be the bytes that dumps returned; got {type(data).__name__}. A path is for load."
+        )
+    return _decoded(bytes(data), "The data", trusted)
 
 
 def _decoded(data: bytes, name: str, trusted: Sequence[str], *, waits: bool = False) -> Any:

@@ -342,7 +342,7 @@ def rate_generalization_bound(
     40.0
     """
     share = check_confidence(delta, "delta")
-    slope = check_positive(norm, "norm") ** 2 * check_positive(coefficient_sum, "coefficient_sum")
+    slope = math.prod([check_positive(norm, "norm"), norm, check_positive(coefficient_sum, "coefficient_sum")])
     spread = math.sqrt(8 * math.log(4 * check_count(n_datasets, "n_datasets") / share))
     total = 1 + 4 * slope / check_positive(regularization, "regularization") + spread
     return total / math.sqrt(_check_samples(n_samples))
