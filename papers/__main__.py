@@ -4,6 +4,7 @@ import argparse
 import sys
 from pathlib import Path
 
+from counterpoise.persist.locks import Held
 from counterpoise.runs import RunProgress
 from counterpoise.runs.results import read_rows
 from papers.boosted_cvar.page import STUDY as BOOSTED_CVAR
@@ -46,7 +47,10 @@ def main(arguments: list[str] | None = None) -> int:
         name += "-quick" if asked.quick else ""
     folder = asked.output or Path("results") / name
     _check_table(folder)
-    table = study.run(folder, n_seeds=n_seeds, datasets=asked.datasets, n_jobs=asked.jobs, tell=_tell)
+    try:
+        table = study.run(folder, n_seeds=n_seeds, datasets=asked.datasets, n_jobs=asked.jobs, tell=_tell)
+    except Held as error:
+        sys.exit(f"Another process ({error.holder}) writes to {folder}: wait for its end, or name another --output.")
     print(f"page: {study.write(table)}")
     return 0
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from counterpoise.persist.locks import FolderLock
 from counterpoise.runs import RunProgress, Tell
 from counterpoise.runs.results import ResultRow, ResultsTable, append_rows, read_rows
 
@@ -128,12 +129,13 @@ def measure_left(
         Told after every part how far it is and how long the rest may take.
     """
     table.parent.mkdir(parents=True, exist_ok=True)
-    left = _unfinished(parts, table, is_final)
-    started = time.monotonic()
-    for done, (part, rows) in enumerate(_measured(left, measure, n_jobs), start=1):
-        append_rows(table, rows)
-        elapsed = time.monotonic() - started
-        tell(RunProgress(done, len(left), str(part), elapsed, elapsed / done * (len(left) - done)))
+    with FolderLock(table.parent):  # two that append would lose rows of each other
+        left = _unfinished(parts, table, is_final)
+        started = time.monotonic()
+        for done, (part, rows) in enumerate(_measured(left, measure, n_jobs), start=1):
+            append_rows(table, rows)
+            elapsed = time.monotonic() - started
+            tell(RunProgress(done, len(left), str(part), elapsed, elapsed / done * (len(left) - done)))
     return table
 
 

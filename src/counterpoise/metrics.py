@@ -235,6 +235,8 @@ def rate_table(
     sex=F          2            1         0.5000      0.0000  1.0000               0.0000     1.0000
     sex=M          2            1         1.0000      0.5000  1.0000               1.0000     0.5000
     """
+    if predictions is None:
+        raise ValueError("predictions must have an answer for each row; got None.")
     labels = as_answers(predictions, defer_label)
     table = Table(labels, y, sensitive_features, baseline, sample_weight=sample_weight, counts=counts)
     classes = two_classes([decided(labels, defer_label), table.y, table.baseline], pos_label=pos_label)

@@ -123,3 +123,11 @@ def test_a_checkpoint_holds_the_key_that_the_system_drew_and_no_other(tmp_path):
     for path in (tmp_path / "given").iterdir():
         assert KEY not in path.read_bytes()
         assert KEY.hex().encode() not in path.read_bytes()
+
+
+def test_what_was_meant_as_a_key_is_not_shown_either():
+    text = cp.GoalClassifier(key="a text that is no key")
+    assert "no key" not in repr(text)
+    with pytest.raises(TypeError, match="key must be None or bytes.*got str"):
+        text.fit([[0.0], [1.0]] * 10, [0, 1] * 10)
+    assert cp.GoalClassifier(key=bytearray(KEY)).key == KEY

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import papers
+from counterpoise.persist.locks import FolderLock
 from counterpoise.runs.results import COLUMNS
 from papers.__main__ import COMPARISON, STUDIES, main
 
@@ -29,6 +30,11 @@ def test_an_unknown_data_set_leaves_no_folder_behind(tmp_path):
     with pytest.raises(SystemExit, match="--datasets must be among acs-income, adult, "):
         main(["boosted-cvar", "--datasets", "compass", "--output", str(tmp_path / "new")])
     assert not (tmp_path / "new").exists()
+
+
+def test_a_second_run_in_the_same_folder_is_one_sentence(tmp_path):
+    with FolderLock(tmp_path), pytest.raises(SystemExit, match=r"Another process .* name another --output"):
+        main(["vadaboost", "--output", str(tmp_path)])
 
 
 def test_a_damaged_table_is_one_sentence_and_stays(tmp_path):

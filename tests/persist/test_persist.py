@@ -271,6 +271,27 @@ def test_a_replaced_file_keeps_its_permissions(tmp_path):
     assert path.stat().st_mode & 0o777 == 0o640
 
 
+@pytest.mark.skipif(os.name != "posix", reason="permissions are those of POSIX")
+def test_a_new_model_file_is_for_its_owner_alone_and_another_as_it_was(tmp_path):
+    path = tmp_path / "model.cp"
+    cp.save(Stump().fit([[0.0], [1.0]], [0, 1]), path)
+    assert path.stat().st_mode & 0o777 == 0o600
+    path.chmod(0o644)
+    cp.save(Stump().fit([[0.0], [1.0]], [1, 0]), path)
+    assert path.stat().st_mode & 0o777 == 0o644
+
+
+def test_what_a_killed_process_left_is_removed_after_an_hour(tmp_path):
+    path = tmp_path / "kept[1].txt"
+    old, fresh, other = (tmp_path / name for name in (f".{path.name}.a.part", f".{path.name}.b.part", ".other.a.part"))
+    for one in (old, fresh, other):
+        one.write_bytes(b"half")
+    os.utime(old, (0, 0))
+    os.utime(other, (0, 0))
+    write_atomically(path, [b"whole"])
+    assert sorted(tmp_path.iterdir()) == sorted([path, fresh, other])
+
+
 def test_parameters_that_were_renamed_are_read_from_files_of_before():
     learner = learners.NetworkLearner(decay_factor=0.5, cuda_graphs=False)
     before = {"decay_factor": "decay", "cuda_graphs": "capture"}

@@ -144,6 +144,7 @@ def test_new_rows_exceed_the_rates_of_a_ridge_of_that_size_by_less_than_the_boun
         (lambda: guarantees.hedge_eta(10, 0), "n_rounds must be at least 1; got 0"),
         (lambda: guarantees.hedge_rounds(10, 0), "delta must be finite and above 0; got 0"),
         (lambda: guarantees.hedge_rounds(10, 1e-200), "delta must be at least 1e-150"),
+        (lambda: guarantees.hedge_bound(-1, 10, 10), "worst_weighted_loss must be finite and at least 0; got -1"),
         (lambda: guarantees.regularized_lpboost_rounds(0.1, 1e-200), "delta must be at least 1e-150"),
         (lambda: guarantees.regularized_lpboost_beta(2, 0.1), r"alpha must lie in \(0, 1\].*got 2"),
     ],

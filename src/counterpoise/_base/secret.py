@@ -19,6 +19,13 @@ class Secret(bytes):
     __str__ = __repr__
 
 
+class SecretText(str):
+    """Text that tells nothing of itself: no key, and refused as such, but it may have been meant as one."""
+
+    __slots__ = ()
+    __repr__ = __str__ = Secret.__repr__
+
+
 class SecretParameter:
     """A parameter of an estimator that becomes ``Secret`` however it is set; None where it never was."""
 
@@ -30,5 +37,8 @@ class SecretParameter:
 
     def __set__(self, instance: Any, value: Any) -> None:
         # One that is Secret already stays the same object: scikit-learn's clone looks at that.
-        hidden = isinstance(value, bytes) and not isinstance(value, Secret)
-        instance.__dict__[self.name] = Secret(value) if hidden else value
+        if isinstance(value, bytes | bytearray) and not isinstance(value, Secret):
+            value = Secret(value)
+        elif isinstance(value, str) and not isinstance(value, SecretText):
+            value = SecretText(value)
+        instance.__dict__[self.name] = value

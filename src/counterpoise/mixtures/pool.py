@@ -133,6 +133,8 @@ def failures(predicted: AnyArray, codes: IntArray) -> ByteArray:
 
 def n_rows(X: Any) -> int:
     """Return the number of rows of an array, a sparse matrix, a data frame or binned features."""
+    if hasattr(X, "shape") and not X.shape:
+        raise ValueError(f"X must have rows; got a single value, {X!r}.")
     return int(X.shape[0]) if hasattr(X, "shape") else len(X)
 
 

@@ -191,9 +191,10 @@ class RuleClassifier(Ranking, Judged, Deferring, RandomizedClassifier):
     def _known_columns(self, X: Any) -> Any:
         """Return a data frame without the columns that were not there in ``fit``, such as ids or answers."""
         names = getattr(self, "feature_names_in_", None)
-        if names is None or not is_frame(X) or len(X.columns) <= len(names) or not set(names) <= set(X.columns):
+        columns = getattr(X, "column_names", X.columns if is_frame(X) else ())  # of a table of Arrow, or a frame
+        if names is None or len(columns) <= len(names) or not set(names) <= set(columns):
             return X
-        return X[names.tolist()]
+        return X.select(names.tolist()) if hasattr(X, "column_names") else X[names.tolist()]
 
     def _check_features(self, X: Any, *, reset: bool) -> None:
         _check_feature_names(self, X, reset=reset)

@@ -1,7 +1,9 @@
 """Writing a file so that a reader sees the old content or the new one, never a part of it."""
 
+import glob
 import os
-import tempfile
+import secrets
+import time
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -9,13 +11,15 @@ from counterpoise.persist.files import NEW_FILE
 from counterpoise.persist.steps import step
 
 _PRIVATE = 0o600  # for the owner alone, where the system knows such a thing
+_FORGOTTEN = 3600  # seconds after which nobody writes to a temporary file any more
 
 
 def write_atomically(path: Path, chunks: Iterable[bytes], *, private: bool = False) -> None:
     """Write ``chunks`` to a temporary file beside ``path``, flush it to disk and rename it.
 
     The temporary file lies in the same folder, because a rename is atomic only inside one file system. A file that is
-    replaced keeps its permissions; a private one is for its owner alone.
+    replaced keeps its permissions; a private one is for its owner alone. What a process that was killed left of an
+    earlier try is removed after an hour.
 
     Examples
     --------
@@ -30,27 +34,33 @@ def write_atomically(path: Path, chunks: Iterable[bytes], *, private: bool = Fal
     """
     step("write", path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
+    _remove_forgotten(path)
+    kept = None if private or not path.exists() else path.stat().st_mode & 0o777
+    part = path.parent / f".{path.name}.{secrets.token_hex(4)}.part"
     try:
-        with os.fdopen(handle, "wb") as stream:
+        # The system takes the umask's share of what is asked for; to read it, a program would have to set it.
+        mode = _PRIVATE if private or kept is not None else NEW_FILE
+        with open(part, "xb", opener=lambda name, flags: os.open(name, flags, mode)) as stream:
             stream.writelines(chunks)
             stream.flush()
             os.fsync(stream.fileno())
-        Path(name).chmod(_PRIVATE if private else _permissions(path))
+        if kept is not None:
+            part.chmod(kept)
         step("rename", path)
-        Path(name).replace(path)
+        part.replace(path)
     except BaseException:  # an interrupt too must leave no part behind
-        Path(name).unlink(missing_ok=True)
+        part.unlink(missing_ok=True)
         raise
     _flush_names(path.parent)
 
 
-def _permissions(path: Path) -> int:
-    if path.exists():
-        return path.stat().st_mode & 0o777
-    umask = os.umask(0)  # the only way to read it is to set it
-    os.umask(umask)
-    return NEW_FILE & ~umask
+def _remove_forgotten(path: Path) -> None:
+    for part in path.parent.glob(f".{glob.escape(path.name)}.*.part"):
+        try:
+            if time.time() - part.stat().st_mtime > _FORGOTTEN:
+                part.unlink()
+        except OSError:  # another process was faster, or it is not ours
+            continue
 
 
 def _flush_names(folder: Path) -> None:

@@ -58,7 +58,8 @@ def save(model: Any, path: str | os.PathLike[str], *, trusted: Sequence[str] = (
     target = Path(path)
     if target.is_dir():
         raise UnstorableModel(f"{target} is a folder: give the name of a file in it.")
-    write_atomically(target, [dumps(model, trusted=trusted)])
+    content = dumps(model, trusted=trusted)
+    write_atomically(target, [content], private=not target.exists())  # it may hold the key of draws
 
 
 def load(path: str | os.PathLike[str], *, trusted: Sequence[str] = ()) -> Any:
@@ -176,9 +177,7 @@ def loads(data: bytes, *, trusted: Sequence[str] = ()) -> Any:
         If the bytes are anything else.
     """
     if not isinstance(data, bytes | bytearray | memoryview):
-        raise TypeError(
-            f"data must be the bytes that dumps returned; got {type(data).__name__}. A path is for load."
-        )
+        raise TypeError(f"data must be the bytes that dumps returned; got {type(data).__name__}. A path is for load.")
     return _decoded(bytes(data), "The data", trusted)
 
 

@@ -146,7 +146,7 @@ def choose_table(
     said = made.decide(columns, file_groups(made, table_path, len(people)), people)
     answers = judged(table, said, asked, TRAIN, _words(made, table_path), [one.share for one in rules])
     chosen_on = {"table": table_path.name, "goals": [str(goal) for goal in asked.goals]}
-    write_output(place, made.as_json(chosen_on=chosen_on).encode())
+    write_output(place, made.as_json(chosen_on=chosen_on).encode(), private=True)  # it holds the key of draws
     return Chosen(made, model.check_goals(), model.value_, answers)
 
 

@@ -46,12 +46,15 @@ def check_place(path: Path, *, read: Path | None = None, option: str = "--output
         raise RunFolderError(f"{path} is the data file itself; {option} must name another file.")
 
 
-def write_output(path: Path, content: bytes) -> None:
-    """Write a file that a user asked for; into a run folder while nobody else writes there."""
+def write_output(path: Path, content: bytes, *, private: bool = False) -> None:
+    """Write a file that a user asked for, a private one for its owner alone where it is new.
+
+    Into a run folder it is written while nobody else writes there.
+    """
     check_place(path)
     with alone_in(path.parent, wait=_WAIT) if _is_run(path.parent) else nullcontext():
         try:
-            write_atomically(path, [content])
+            write_atomically(path, [content], private=private and not path.exists())
         except OSError as error:
             raise RunFolderError(f"{path} cannot be written: {error.strerror or error}.") from error
 

@@ -151,6 +151,8 @@ def weighted_mean_bounds(
     if n_samples == 0:
         raise ValueError("values must hold at least one row; got none.")
     points = check_vector(values, "values", n_samples, "one for each row")
+    if np.shape(span) != (2,) or not np.isfinite(np.asarray(span, dtype=np.float64)).all():
+        raise ValueError(f"span must be the least and the largest value that there can be, as (0, 1); got {span!r}.")
     if not span[0] <= points.min() <= points.max() <= span[1]:
         raise ValueError(f"values must lie in the span {span}; got some from {points.min()} to {points.max()}.")
     if span[0] == span[1]:

@@ -125,10 +125,11 @@ def hedge_bound(worst_weighted_loss: float, n_samples: float, n_rounds: int, eta
     0.3
     """
     log_n = math.log(_check_samples(n_samples))
+    loss = check_number(worst_weighted_loss, "worst_weighted_loss", "[0, inf)")
     step = hedge_eta(n_samples, n_rounds) if eta is None else check_positive(eta, "eta")
     if log_n == 0:
-        return worst_weighted_loss
-    return worst_weighted_loss + log_n / (step * check_count(n_rounds, "n_rounds")) + step / 8
+        return loss
+    return loss + log_n / (step * check_count(n_rounds, "n_rounds")) + step / 8
 
 
 def regularized_lpboost_beta(alpha: float, delta: float) -> float:

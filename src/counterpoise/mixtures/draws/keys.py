@@ -19,7 +19,8 @@ def check_key(key: Any) -> Secret | None:
     if key is None:
         return None
     if not isinstance(key, bytes):
-        raise TypeError(f"key must be None or bytes, as secrets.token_bytes(32) makes them; got {type(key).__name__}.")
+        kind = "str" if isinstance(key, str) else type(key).__name__
+        raise TypeError(f"key must be None or bytes, as secrets.token_bytes(32) makes them; got {kind}.")
     if not _LEAST <= len(key) <= _MOST:
         raise ValueError(
             f"key must have {_LEAST} to {_MOST} bytes, as secrets.token_bytes(32) makes them; got {len(key)}."
