@@ -17,7 +17,7 @@ from counterpoise.boosting.cautions import NothingToLearn
 from counterpoise.boosting.cross_fit import folds_of, is_ensemble
 from counterpoise.boosting.learner import default_tree
 from counterpoise.learners import HistogramTree, Resampled, Stump
-from counterpoise.mixtures.cautions import CostlyTail
+from counterpoise.mixtures.cautions import CostlyMixture
 
 VOTING = ["AdaBoost", "VadaBoost", "EBBoost", "RLPBoost", "RQPBoost", "DROBoost"]
 TUMOURS = [part[::2] for part in load_breast_cancer(return_X_y=True)]
@@ -124,11 +124,11 @@ def test_models_that_draw_differ_and_are_not_taken_for_repeats():
 def test_a_mixture_that_pays_much_on_average_says_so_and_a_budget_limits_it():
     X, y = make_classification(600, 8, flip_y=0.3, random_state=3)
     settings = {"n_estimators": 15, "random_state": 0}
-    with pytest.warns(CostlyTail, match=r"errs on \d+\.\d% on average, its first model alone on .* set budget=0\.05"):
+    with pytest.warns(CostlyMixture, match=r"errs on \d+\.\d% on average, its first model alone on .* set budget=0\.05"):
         free = cp.AdaLPBoostClassifier(alpha=0.05, **settings).fit(X, y)
     means = free.selection_.losses.mean(axis=0)
     with warnings.catch_warnings():
-        warnings.simplefilter("error", CostlyTail)
+        warnings.simplefilter("error", CostlyMixture)
         kept = cp.AdaLPBoostClassifier(alpha=0.05, budget=0.05, **settings).fit(X, y)
         cp.AdaLPBoostClassifier(alpha=1.0, **settings).fit(X, y)
     assert means @ free.mixture_ > means[0] + 0.1

@@ -21,11 +21,11 @@ from sklearn.tree import DecisionTreeClassifier
 from counterpoise import LPBoostClassifier, persist
 from counterpoise.goals import InfeasibleGoals, Table
 from counterpoise.learners import HistogramTree
-from counterpoise.mixtures.cautions import CostlyTail
+from counterpoise.mixtures.cautions import CostlyMixture
 from counterpoise.solvers import minimize_cvar
 from counterpoise.theory.risks import KL, Mean, WorstGroup
 
-warnings.simplefilter("ignore", CostlyTail)
+warnings.simplefilter("ignore", CostlyMixture)
 CLOSE = 2e-3  # rounds end where no model lowers the risk by 1e-3, of mixtures that are known to a part of that
 
 

@@ -12,9 +12,9 @@ from sklearn.tree import DecisionTreeClassifier
 from counterpoise import LPBoostClassifier
 from counterpoise.goals import InfeasibleGoals, Table
 from counterpoise.learners import HistogramTree
-from counterpoise.mixtures.cautions import CostlyTail
+from counterpoise.mixtures.cautions import CostlyMixture
 
-warnings.simplefilter("ignore", CostlyTail)
+warnings.simplefilter("ignore", CostlyMixture)
 
 
 @pytest.fixture(scope="module")

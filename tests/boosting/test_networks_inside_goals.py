@@ -10,10 +10,10 @@ from counterpoise import LPBoostClassifier
 from counterpoise.boosting.learner import Question, make_fit
 from counterpoise.goals import Table
 from counterpoise.learners import NetworkLearner, networks
-from counterpoise.mixtures.cautions import CostlyTail
+from counterpoise.mixtures.cautions import CostlyMixture
 
 torch = pytest.importorskip("torch", reason="networks need torch")
-warnings.simplefilter("ignore", CostlyTail)
+warnings.simplefilter("ignore", CostlyMixture)
 
 
 def tiny(**settings):

@@ -10,7 +10,7 @@ from sklearn.model_selection import cross_val_score
 
 import counterpoise as cp
 from counterpoise.goals import InfeasibleGoals, Table
-from counterpoise.mixtures.cautions import CostlyTail, Everybody
+from counterpoise.mixtures.cautions import CostlyMixture, Everybody
 
 N = 500
 RNG = np.random.default_rng(0)
@@ -296,7 +296,7 @@ def test_only_rules_of_scores_defer():
 def test_a_mixture_is_compared_with_models_that_decide(recwarn):
     """That deferring everybody would cost less is no reason to warn of the average."""
     fitted(alpha=0.5, defer_cost=0.0, goals=["defer_rate(train) <= 0.02", "error_rate(train) <= 0.3"])
-    assert not [one for one in recwarn if issubclass(one.category, CostlyTail)]
+    assert not [one for one in recwarn if issubclass(one.category, CostlyMixture)]
 
 
 def test_a_deferral_for_nothing_is_warned_of():

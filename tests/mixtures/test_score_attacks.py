@@ -8,7 +8,7 @@ import pytest
 from counterpoise import AdaLPBoostClassifier, MixtureClassifier
 from counterpoise.goals import Dataset, InfeasibleGoals, recall
 from counterpoise.learners import HistogramTree
-from counterpoise.mixtures.cautions import CostlyTail
+from counterpoise.mixtures.cautions import CostlyMixture
 
 SCORES = np.array([0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95])
 LABELS = np.array([0, 0, 0, 1, 0, 1, 1, 0, 1, 1])
@@ -60,13 +60,13 @@ def test_a_tail_bought_at_a_high_price_is_said_at_fit_and_at_rebalance():
     rng = np.random.default_rng(0)
     labels = (rng.random(400) < 0.5).astype(int)
     scores = np.clip(rng.normal(0.3 + 0.4 * labels, 0.2), 0, 1)
-    with pytest.warns(CostlyTail, match=r"the best model alone on .* set budget=0\.05") as at_fit:
+    with pytest.warns(CostlyMixture, match=r"the best model alone on .* set budget=0\.05") as at_fit:
         chosen(scores, labels, alpha=0.02)
     with warnings.catch_warnings():
-        warnings.simplefilter("error", CostlyTail)
+        warnings.simplefilter("error", CostlyMixture)
         plain = chosen(scores, labels, alpha=1.0)
         chosen(scores, labels, alpha=0.02, budget=0.05)
-    with pytest.warns(CostlyTail) as at_rebalance:
+    with pytest.warns(CostlyMixture) as at_rebalance:
         plain.rebalance(alpha=0.02)
     assert {one.filename for one in (*at_fit, *at_rebalance)} == {__file__}  # the line of whoever asked
 

@@ -12,7 +12,7 @@ class Caution(UserWarning):
     """What classifiers warn of."""
 
 
-class CostlyTail(Caution):
+class CostlyMixture(Caution):
     """A mixture is far worse on average than one of its models alone."""
 
 
@@ -52,5 +52,5 @@ def warn_of_the_average(mixed: float, alone: float, whose: str, aim: Any) -> Non
     warn_caller(
         f"On the rows where it was chosen the mixture errs on {mixed:.1%} on average, {whose} alone on "
         f"{max(alone, 0.0):.1%}: that is the price of {price}. To pay less {', or '.join(ways)}.",
-        CostlyTail,
+        CostlyMixture,
     )
