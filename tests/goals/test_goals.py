@@ -5,6 +5,7 @@ import copy
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -391,3 +392,19 @@ def test_a_bound_can_be_moved():
     moved = (recall(TRAIN) >= recall(MAIL)).with_bound(-0.1)
     assert moved == (recall(TRAIN) >= recall(MAIL) - 0.1)
     assert moved.bound == -0.1
+
+
+@pytest.mark.parametrize("missing", [None, np.nan, pd.NA])
+@pytest.mark.parametrize("values", [["a", "a", "b", "b"], [1.0, 1.0, 2.0, 2.0]], ids=["texts", "numbers"])
+def test_rows_without_a_group_are_a_group(missing, values):
+    table = Table(None, [1] * 6, {"g": np.array([*values, missing, missing], dtype=object)})
+    said = [1, 1, 1, 0, 0, 0]
+    assert recall(g="(missing)").value(said, table) == 0
+    assert parse_goal("recall(train, g='(missing)') >= 0.5").evaluate(said, table).violation == 0.5
+    assert parse_goal("every_group(recall, train, by=g) >= 0.5").evaluate(said, table).violation == 0.5
+    assert parse_goal("max_difference(recall, train, by=g) <= 0.25").evaluate(said, table).violation == 0.75
+
+
+def test_numbers_that_are_missing_are_a_group():
+    table = Table(None, [1] * 3, {"g": [1.0, 2.0, np.nan]})
+    assert parse_goal("every_group(recall, train, by=g) >= 0.5").evaluate([1, 1, 0], table).violation == 0.5

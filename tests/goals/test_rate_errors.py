@@ -26,6 +26,10 @@ BAD = {
         lambda: recall(sex="F").value([0, 1, 1], Table(None, [0, 1, 0], PEOPLE["sex"])),
         r"Unknown column 'sex'.*a bare array of sensitive_features is the column 'group'.*Known: 'group'",
     ),
+    "a column that is no feature": (
+        lambda: recall(sec="F").value([0, 1, 1], Table(pd.DataFrame({"age": [1, 2, 3]}), [0, 1, 0])),
+        r"Unknown column 'sec' in dataset 'train' \(pass it as sensitive_features\)\. Known: 'age'",
+    ),
     "no columns": (
         lambda: recall(sex="F").value([0, 1, 1], Table(None, [0, 1, 0])),
         "pass sensitive_features, or X as",

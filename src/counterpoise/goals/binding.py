@@ -20,6 +20,7 @@ from scipy import sparse
 
 from counterpoise._base.types import AnyArray, ArrayLike, BoolArray, FloatArray, IntArray
 from counterpoise.goals.classes import Classes
+from counterpoise.goals.levels import MISSING
 from counterpoise.goals.rows import DEFAULT, Counted, Dataset
 from counterpoise.goals.tables import Table, require_columns, rows_where, table_of
 from counterpoise.goals.wording import NoRows, UnknownValue, text_of
@@ -263,17 +264,17 @@ class Views:
             raise
 
     def groups(self, rows: Dataset, columns: tuple[str, ...]) -> list[Dataset]:
-        """Return the rows by the values that some columns hold, those of which there are any."""
+        """Return the rows by the values that some columns hold, a missing one too, where there are any."""
         table, found = self.table(rows.name), self._mask(replace(rows, label=None, baseline=None))
         require_columns(table, columns, rows.name)
         codes = np.column_stack([table.levels(column).codes for column in columns])
         codes = codes if found is None else codes[found]
-        texts = [list(table.levels(column).place) for column in columns]
-        kinds = np.unique(codes[(codes >= 0).all(axis=1)], axis=0).tolist()
+        texts = [[*table.levels(column).place, MISSING] for column in columns]  # the last for the code -1
+        kinds = np.unique(codes, axis=0).tolist()
         named = [
             {column: known[code] for column, known, code in zip(columns, texts, kind, strict=True)} for kind in kinds
         ]
-        return [rows.where(**values) for values in named]
+        return list(dict.fromkeys(rows.where(**values) for values in named))
 
     def codes(self, name: str, part: str) -> IntArray:
         """Return the classes of all rows of a dataset, by their labels ("y") or by the baseline's predictions."""

@@ -6,6 +6,7 @@ from typing import Any
 
 from counterpoise.goals.goal import Goal
 
+PERCENT = "A share is a number from 0 to 1: write 0.8 for 80 %."
 _DIGITS = 4  # of a bound as it is printed, ...
 _LEAST_UNIT = -7  # ... the last of them at most this power of ten: finer bounds are met up to rounding
 
@@ -108,7 +109,8 @@ class InfeasibleGoals(ValueError):  # noqa: N818 - named for the state it report
             start, least = f"These goals cannot hold together: {goals}", "The least total violation"
         else:
             start, least = f"This goal cannot hold: {goals}", "The least total violation"
-        return f"{start}. {least} is {self.least_violation:.4g}.{self._advice()}"
+        percent = self.least_violation > 1 and any(abs(goal.bound) > 1 for goal in self.conflict)
+        return f"{start}. {least} is {self.least_violation:.4g}.{f' {PERCENT}' if percent else ''}{self._advice()}"
 
     def _advice(self) -> str:
         if self.nearest_bounds:

@@ -9,6 +9,7 @@ from counterpoise._base.types import AnyArray, IntArray
 from counterpoise.goals.ranges import is_missing
 from counterpoise.goals.wording import text_of
 
+MISSING = "(missing)"  # the text of a value that is missing
 _YES, _NO = ("True", "true", "1"), ("False", "false", "0")  # texts of a boolean
 
 
@@ -23,7 +24,7 @@ def combined(columns: Mapping[str, Levels], n_samples: int) -> tuple[IntArray, l
     """Return the group of each row, by the values of columns together, and the groups' names."""
     codes, names = np.zeros(n_samples, dtype=np.int64), [""]
     for column, levels in columns.items():  # one column after another: rows are many, groups few
-        texts = ["(missing)", *levels.place]
+        texts = [MISSING, *levels.place]
         names = [f"{first}{', ' if first else ''}{column}={text}" for first in names for text in texts]
         present, codes = np.unique(codes * len(texts) + levels.codes + 1, return_inverse=True)
         names = [names[place] for place in present.tolist()]

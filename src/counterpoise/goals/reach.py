@@ -6,14 +6,12 @@ from collections.abc import Iterable
 from counterpoise.goals.class_rates import COST
 from counterpoise.goals.expressions import Rate, Ratio, Several
 from counterpoise.goals.goal import Goal
-from counterpoise.goals.infeasible import InfeasibleGoals
+from counterpoise.goals.infeasible import PERCENT, InfeasibleGoals
 from counterpoise.goals.kinds import fractions
 from counterpoise.goals.terms import Term
 from counterpoise.goals.wording import written_number
 from counterpoise.solvers.result import FEASIBLE
 from counterpoise.theory.confidence import Bounds
-
-_HINT = "A share is a number from 0 to 1: write 0.8 for 80 %."
 
 
 def check_reach(goals: Iterable[Goal], *, trains: bool) -> None:
@@ -37,12 +35,10 @@ def check_reach(goals: Iterable[Goal], *, trains: bool) -> None:
         nearest = low if goal.sense == "<=" else high
         is_beyond = goal.bound < low - allowed if goal.sense == "<=" else goal.bound > high + allowed
         if is_beyond and trains:
-            error = InfeasibleGoals([goal], abs(goal.bound - nearest))
-            error.add_note(_HINT)
-            raise error
+            raise InfeasibleGoals([goal], abs(goal.bound - nearest))
         if goal.bound > high + allowed if goal.sense == "<=" else goal.bound < low - allowed:
             ends = f"from {written_number(low)} to {written_number(high)}"
-            raise ValueError(f"The goal {goal} asks for nothing: it is about what is {ends}. {_HINT}")
+            raise ValueError(f"The goal {goal} asks for nothing: it is about what is {ends}. {PERCENT}")
 
 
 def reach_of(goal: Goal) -> Bounds:

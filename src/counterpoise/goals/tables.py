@@ -9,7 +9,7 @@ import numpy as np
 from counterpoise._base.checks import EQUAL, check_largest_weight, check_positive, check_sample_weight, check_vector
 from counterpoise._base.types import AnyArray, ArrayLike, BoolArray, FloatArray, IntArray
 from counterpoise.goals.classes import Classes, find_classes
-from counterpoise.goals.levels import Levels, as_number, as_truth, combined, find_levels
+from counterpoise.goals.levels import MISSING, Levels, as_number, as_truth, combined, find_levels
 from counterpoise.goals.ranges import Range, is_missing, numbers_of
 from counterpoise.goals.rows import DEFAULT, Dataset
 from counterpoise.goals.wording import NoRows, UnknownValue, unknown
@@ -195,6 +195,8 @@ class Table:
     def matches(self, column: str, text: str) -> BoolArray:
         """Return on which rows the column holds the value of that text; all false where it is unknown."""
         values = self.column(column)
+        if text == MISSING:
+            return np.isin(self.levels(column).codes, [-1, self.levels(column).place.get(text, -1)])
         if values.dtype.kind in "biuf":
             wanted = as_truth(text) if values.dtype.kind == "b" else as_number(text, values.dtype.kind)
         else:
@@ -264,7 +266,8 @@ def _with_value(table: Table, column: str, text: str, dataset: str) -> BoolArray
 def _columns_hint(table: Table) -> str:
     if table.columns == ["group"]:
         return " (a bare array of sensitive_features is the column 'group'; a data frame or a dict names its columns)"
-    return "" if table.columns else " (pass sensitive_features, or X as a data frame)"
+    hint = " (pass it as sensitive_features)" if table.columns else " (pass sensitive_features, or X as a data frame)"
+    return "" if table.sensitive_columns else hint
 
 
 def group_codes(table: Table) -> tuple[IntArray, list[str]]:

@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from counterpoise._base.types import AnyArray, FloatArray
+from counterpoise.goals.levels import MISSING
 from counterpoise.goals.wording import text_of
 from counterpoise.runs.errors import DataError, check_columns, listed
 from counterpoise.runs.settings import DataSettings, RunSettings
 from counterpoise.runs.written import how_written
 
-MISSING_GROUP = "(missing)"  # the group of rows whose group is not known
 _MOST_CLASSES = 1000
 
 
@@ -180,4 +180,4 @@ def _group(column: Any) -> AnyArray:
     if column.dtype.name != "category":
         return np.asarray(column.to_numpy())
     values = column.astype(object)
-    return np.asarray(values.where(values.notna(), MISSING_GROUP).to_numpy())
+    return np.asarray(values.where(values.notna(), MISSING).to_numpy())

@@ -211,7 +211,12 @@ def why_not_asked(goals: Iterable[Goal], part: Part, data: Data) -> Iterator[Val
 def _other_ways(settings: RunSettings) -> Iterator[str]:
     """Yield what may meet goals that decisions by the scores of plain models cannot."""
     method = settings.method
-    if method.name != GOALS or as_columns(method.parameters.get("by", ())):
+    if method.name != GOALS:
+        return
+    if not method.models:
+        pair = 'models = [{ name = "gradient_boosting" }, { name = "logistic" }]'
+        yield f"Another model beside it may meet more: {pair} in [method]."
+    if as_columns(method.parameters.get("by", ())):
         return
     if settings.data.groups:
         names = json.dumps(settings.data.groups)

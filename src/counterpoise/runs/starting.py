@@ -141,6 +141,9 @@ def _suggested(frame: Any, groups: Sequence[str]) -> Iterator[str]:
         counts = frame[name].value_counts()
         if len(counts) < 2:  # noqa: PLR2004
             continue
+        if len(counts) > 2:  # noqa: PLR2004
+            yield f"min_ratio(positive_rate, train, by={written_name(name)}) >= 0.8"
+            continue
         most, next_most = (
             f"positive_rate(train, {written_name(name)}={written_value(text_of(one))})" for one in counts.index[:2]
         )
