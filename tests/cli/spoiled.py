@@ -2,7 +2,6 @@
 
 import errno
 import os
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
@@ -77,12 +76,15 @@ def full(monkeypatch):
 
 
 def read_only(monkeypatch):
-    """Let no file be made, as where rights are missing; real rights would not stop root."""
+    """Let nobody begin a file in any folder, as in one without the right to write."""
+    usual = os.open
 
-    def refuse(**_arguments):
-        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), "somewhere")
+    def refuse(path, *given, **named):
+        if str(path).endswith(".part"):
+            raise PermissionError(errno.EACCES, "Permission denied")
+        return usual(path, *given, **named)
 
-    monkeypatch.setattr(tempfile, "mkstemp", refuse)
+    monkeypatch.setattr(os, "open", refuse)
 
 
 def altered(content):
