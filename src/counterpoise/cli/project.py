@@ -16,7 +16,7 @@ def demo(
     output: Annotated[Path, Parameter(name=("--output", "-o"))] = Path("demo-output"),
     shown: Out = PRINTED,
 ) -> int:
-    """Show the whole story on data that is made here or ships inside scikit-learn, in under a minute.
+    """Show the whole story on data that is made here or ships inside scikit-learn, in about a minute.
 
     Decides about loans inside three goals, of a population whose truth is known and told beside the audit; then finds
     as many malignant tumours as a bound on false alarms allows.

@@ -353,7 +353,10 @@ class _Reader:
 
     def _expected(self, token: Token, what: str) -> GoalSyntaxError:
         found = "the end of the text" if token.kind == "end" else repr(token.text)
-        return self._wrong(token, f"expected {what}, found {found}")
+        # What goes on where a condition should end is a value of several words or signs.
+        quotes = what == "')'" and token.kind != "end" and self._text[: token.place].rpartition("(")[2].count("=")
+        hint = "; values that are no plain word stand in quotes, as in sex='not known'" if quotes else ""
+        return self._wrong(token, f"expected {what}, found {found}{hint}")
 
     def _wrong(self, token: Token, problem: str) -> GoalSyntaxError:
         return _error(self._text, token.place, problem)
