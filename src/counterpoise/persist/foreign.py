@@ -20,6 +20,7 @@ TRUSTED = frozenset(
         "numpy.dtype",
         "sklearn.calibration._CalibratedClassifier",
         "sklearn.calibration._SigmoidCalibration",
+        "sklearn.compose._column_transformer._RemainderColsList",  # before scikit-learn 1.7: a list of columns
         "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
         "sklearn.metrics._scorer._PassthroughScorer",
         "sklearn.model_selection._split.StratifiedKFold",
