@@ -268,6 +268,8 @@ class Answering:
     [
         ({"cv": 1}, "cv must be a whole number of at least 2|cv must be at least 2"),
         ({"cv": "folds"}, r"cv must be a number of folds, a splitter .* or 'prefit' .*; got 'folds'"),
+        ({"cv": b"3"}, "cv must be a number of folds"),
+        *(({"n_jobs": n}, f"n_jobs must be None for one thread, .*; got {n}") for n in (0, 1.5, float("inf"))),
         ({"cv": 300}, r"cv=300 needs at least 300 rows of each class, .*; class '.*' has \d+ of 600 samples"),
         (
             {"cv": ShuffleSplit(3, random_state=0)},

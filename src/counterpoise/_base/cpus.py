@@ -1,9 +1,13 @@
-"""How many processors may be used."""
+"""How many processors may be used, and work spread over them."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from numbers import Integral
+from typing import Any, TypeVar
+
+Result = TypeVar("Result")
 
 _limit: ContextVar[int | None] = ContextVar("threads", default=None)
 
@@ -26,3 +30,17 @@ def threads_limited(n_threads: int) -> Iterator[None]:
         yield
     finally:
         _limit.reset(token)
+
+
+def in_threads(
+    function: Callable[..., Result], tasks: Iterable[tuple[Any, ...]], n_jobs: Any, *, shared: bool = False
+) -> list[Result]:
+    """Return what a function says of each task, ``n_jobs`` at a time; ``shared``: threads, whatever a caller wants."""
+    from joblib import Parallel, delayed  # noqa: PLC0415 - heavy
+
+    if n_jobs is not None and (not isinstance(n_jobs, Integral) or n_jobs == 0):
+        raise ValueError(
+            f"n_jobs must be None for one thread, the number of threads, or -1 for one a processor; got {n_jobs!r}."
+        )
+    parallel = Parallel(n_jobs=n_jobs, prefer="threads", require="sharedmem" if shared else None)
+    return list(parallel(delayed(function)(*task) for task in tasks))

@@ -11,10 +11,10 @@ from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
-from joblib import Parallel, delayed
 from sklearn.model_selection import StratifiedKFold
 
 from counterpoise._base.checks import check_count, is_frame
+from counterpoise._base.cpus import in_threads
 from counterpoise._base.types import AnyArray, FloatArray, IntArray
 from counterpoise.learners.resampling import Resampled, fresh_copy, weight_argument
 from counterpoise.mixtures.answers import Positive
@@ -55,14 +55,13 @@ class Training(NamedTuple):
     def whole(self, seed: int) -> list[Any]:
         """Return every model trained on all rows."""
         every = np.arange(self.labels.size)
-        tasks = (delayed(_trained)(self, title, every, seed) for title in self.titled)
-        return list(Parallel(n_jobs=self.n_jobs, prefer="threads")(tasks))
+        return in_threads(_trained, ((self, title, every, seed) for title in self.titled), self.n_jobs)
 
     def crossed(self, splits: list[Split], seed: int) -> "Crossed":
         """Return every model trained on the rows outside of each fold, with what it says of those inside."""
         seeds = np.random.default_rng(seed).integers(2**31, size=len(splits)).tolist()
         tasks = [(title, split, one) for split, one in zip(splits, seeds, strict=True) for title in self.titled]
-        found = Parallel(n_jobs=self.n_jobs, prefer="threads")(delayed(_crossed)(self, *task) for task in tasks)
+        found = in_threads(_crossed, ((self, *task) for task in tasks), self.n_jobs)
         scores = np.empty((self.labels.size, len(self.titled), *found[0][1].shape[1:]), order="F")
         for place, ((_, (_, inside), _), (_, told)) in enumerate(zip(tasks, found, strict=True)):
             scores[inside, place % len(self.titled)] = told
@@ -123,7 +122,7 @@ def splits_of(cv: Any, X: Any, labels: AnyArray, seed: int) -> list[Split]:
     """
     if isinstance(cv, Integral):
         return _even_splits(check_count(cv, "cv", _LEAST_FOLDS), labels, seed)
-    if isinstance(cv, str) or not (hasattr(cv, "split") or isinstance(cv, Iterable)):
+    if isinstance(cv, str | bytes) or not (hasattr(cv, "split") or isinstance(cv, Iterable)):
         raise TypeError(
             "cv must be a number of folds, a splitter of scikit-learn, a list of pairs of rows to train on and rows "
             f"to score, or 'prefit' for models that are fitted; got {cv!r}."

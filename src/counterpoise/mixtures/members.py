@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, NoReturn, Self
 
 import numpy as np
-from joblib import Parallel, delayed
 from sklearn.exceptions import NotFittedError
 
 from counterpoise._base.checks import is_frame
+from counterpoise._base.cpus import in_threads
 from counterpoise._base.types import AnyArray, FloatArray, IntArray
 from counterpoise.mixtures.answers import TRAIN
 from counterpoise.mixtures.draws import Draws, pick, pick_each, rest_of
@@ -164,9 +164,8 @@ class Mixture(NamedTuple):
     def probabilities(self, X: Any) -> FloatArray:
         """Return the probability that a draw gives each answer: each class, then deferral where there is any."""
         active = np.flatnonzero(self.shares).tolist()
-        ask: Callable[..., Any] = delayed(_said_by)
-        tasks = (ask(self.pool.members[place], X, self.pool.classes) for place in active)
-        votes = Parallel(n_jobs=self.pool.n_jobs, prefer="threads")(tasks)
+        tasks = ((self.pool.members[place], X, self.pool.classes) for place in active)
+        votes = in_threads(_said_by, tasks, self.pool.n_jobs)
         return shared(votes, self.shares[active], len(self.pool.answers))
 
     def drawn(self, X: Any, given: Any, ids: Any = None) -> IntArray:

@@ -9,13 +9,13 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
 from scipy.sparse import issparse, vstack
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import get_tags
 from sklearn.utils.validation import _check_feature_names, _check_n_features, check_array, check_is_fitted
 
 from counterpoise._base.checks import is_frame
+from counterpoise._base.cpus import in_threads
 from counterpoise._base.progress import who_hears
 from counterpoise._base.types import AnyArray, BoolArray, ByteArray, IntArray
 from counterpoise.goals import tables
@@ -120,7 +120,7 @@ def fill_columns(columns: AnyArray, asks: Mapping[int, Callable[[Any], Any]], X:
             heard()
 
     tasks = [(place, chunk) for place in asks for chunk in chunks]
-    Parallel(n_jobs=n_jobs, prefer="threads", require="sharedmem")(delayed(fill)(*task) for task in tasks)
+    in_threads(fill, tasks, n_jobs, shared=True)
 
 
 def failures(predicted: AnyArray, codes: IntArray) -> ByteArray:
