@@ -113,6 +113,8 @@ test-lowest:
 	.venv-lowest/bin/python $(PIP) --quiet uv
 	.venv-lowest/bin/uv pip compile --quiet --python .venv-lowest/bin/python --resolution lowest-direct --extra all \
 	  --output-file .venv-lowest/lowest.txt pyproject.toml
+	# Before 1.9 scikit-learn reads frames of polars by a protocol that polars 2 is without.
+	echo "polars<2" >> .venv-lowest/lowest.txt
 	.venv-lowest/bin/uv pip install --quiet --python .venv-lowest/bin/python --constraint .venv-lowest/lowest.txt --editable ".[all]" --group test
 	.venv-lowest/bin/python $(PYTEST) -W ignore::DeprecationWarning -W ignore::FutureWarning
 

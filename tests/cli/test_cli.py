@@ -38,7 +38,7 @@ def test_help_of_every_command_explains_every_option(command, capsys):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["fitt", "goals.toml"], 'Did you mean "fit"'),
+        (["fitt", "goals.toml"], "Did you mean fit"),
         (["fit"], "requires an argument"),
         (["fit", "goals.toml", "--strickt"], "Did you mean --strict"),
         (["rebalance", "run", "-o", "new", "--alpha", "much"], "--alpha"),
@@ -50,7 +50,7 @@ def test_a_slip_in_the_command_is_one_sentence_and_exit_code_2(arguments, words,
     assert main(arguments) == 2
     shown = capsys.readouterr().err
     assert shown.startswith("counterpoise: ")
-    assert words in shown
+    assert words in shown.replace('"', "")
     assert shown.count("\n") == 1
 
 

@@ -52,10 +52,19 @@ def is_of_scikit_learn(kind: type) -> bool:
 def estimator_state(estimator: Any) -> dict[str, Any]:
     """Return the attributes that are stored, and the version that wrote them."""
     state: dict[str, Any] = estimator.__getstate__()
+    if type(estimator).__name__ == "ColumnTransformer":
+        return {name: _without_remainder_lists(part) for name, part in state.items()}
     if _ROUNDS not in state:
         return dict(state)
     others = {name: part for name, part in state.items() if name != _MADE_AGAIN}
     return others | {_ROUNDS: Rounds(state[_ROUNDS])}
+
+
+def _without_remainder_lists(part: Any) -> Any:
+    """Return a part of a ColumnTransformer whose columns are plain lists: before 1.9 some warn that they will be."""
+    if type(part).__name__ == "_RemainderColsList":
+        return list(part.data)
+    return type(part)(map(_without_remainder_lists, part)) if type(part) in (list, tuple) else part
 
 
 def made_estimator(kind: Any, state: dict[str, Any]) -> Any:
