@@ -105,7 +105,8 @@ wheel-test: .venv/installed
 	.venv-wheel/bin/python $(PYTEST) $(PACKAGED:%=tests/%) README.md
 
 # The oldest versions that pyproject.toml names, on the oldest Python that it names where there is one. The tools of the
-# tests are the newest that go with them, and what old libraries say of newer ones below them is not ours.
+# tests are the newest that go with them, and what old libraries say of newer ones below them is not ours. Numbers in the
+# documentation and licences are those of an installation of today.
 LOWEST ?= $(PYTHON)
 test-lowest:
 	rm -rf .venv-lowest
@@ -116,7 +117,7 @@ test-lowest:
 	# Before 1.9 scikit-learn reads frames of polars by a protocol that polars 2 is without.
 	echo "polars<2" >> .venv-lowest/lowest.txt
 	.venv-lowest/bin/uv pip install --quiet --python .venv-lowest/bin/python --constraint .venv-lowest/lowest.txt --editable ".[all]" --group test
-	.venv-lowest/bin/python $(PYTEST) -W ignore::DeprecationWarning -W ignore::FutureWarning
+	.venv-lowest/bin/python $(PYTEST) -W ignore::DeprecationWarning -W ignore::FutureWarning README.md src tests --ignore tests/test_release.py
 
 # What is published must work where nothing of the repository is at hand.
 release-check: .venv/installed

@@ -43,11 +43,13 @@ class ProgressBar:
         self._progress: Any = None
 
     def __enter__(self) -> Self:
+        if self.quiet:
+            return self
         try:
             from rich.progress import Progress  # noqa: PLC0415 - an optional package
         except ImportError as error:
             raise ImportError('ProgressBar needs the package rich: pip install "counterpoise[progress]".') from error
-        self._progress = Progress(disable=self.quiet)
+        self._progress = Progress()
         self._progress.start()
         self._task = self._progress.add_task("boosting", total=self.total)
         return self
@@ -55,7 +57,8 @@ class ProgressBar:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._progress.stop()
+        if self._progress is not None:
+            self._progress.stop()
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave the terminal behind: copies, as cross-validation makes them, and saved models do not show anything."""
