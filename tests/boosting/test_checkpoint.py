@@ -236,14 +236,14 @@ def test_a_progress_bar_begins_after_the_rounds_that_are_restored(tmp_path):
     pytest.importorskip("rich", reason="the progress bar")
     with pytest.raises(Interrupted):
         ada(checkpoint=tmp_path, callbacks=[after(4)]).fit(X, Y)
-    with ProgressBar(7, quiet=True) as bar:
+    with ProgressBar(7) as bar:
         seen = []
         ada(checkpoint=tmp_path, callbacks=[lambda _: seen.append(bar.n_rounds), bar]).fit(X, Y)
         task = bar._progress.tasks[0]
     assert seen == [4, 5, 6]
     assert (bar.n_rounds, task.completed, task.total) == (7, 7, 7)
     assert task.description.startswith("round 7, loss 0.")
-    with ProgressBar(7, quiet=True) as bar:
+    with ProgressBar(7) as bar:
         ada(checkpoint=tmp_path, callbacks=[bar]).fit(X, Y)
         assert bar._progress.tasks[0].description == "restored 7 rounds"
 
