@@ -117,7 +117,7 @@ DECIMALS = [Decimal(10**17 + k) / 100 for k in range(N_ROWS)]
 TYPES = {
     **{f"whole {kind}": pa.array(range(N_ROWS), kind) for kind in (pa.int8(), pa.uint16(), pa.int32(), pa.int64())},
     "wide": pa.array([2**63 + k for k in range(N_ROWS)], pa.uint64()),
-    **{f"float {kind}": pa.array([k / 4 for k in range(N_ROWS)], kind) for kind in (pa.float16(), pa.float32())},
+    **{f"float {kind.__name__}": pa.array(np.arange(N_ROWS, dtype=kind) / 4) for kind in (np.float16, np.float32)},
     "single": pa.array([k / 10 for k in range(N_ROWS)], pa.float32()),
     "double": pa.array([10.0 ** (3 * k) / 7 for k in range(N_ROWS)]),
     "decimal": pa.array(DECIMALS, pa.decimal128(20, 3)),
@@ -133,7 +133,7 @@ TYPES = {
     "nanosecond": pa.array(range(N_ROWS), pa.int64()).cast(pa.timestamp("ns")),
     "instant": pa.array(MOMENTS, pa.timestamp("ms", "Europe/Paris")),
     "clock": pa.array([one.time() for one in MOMENTS]),
-    "UUID": pa.array([UUID(int=k).bytes for k in range(N_ROWS)], pa.uuid()),
+    **({"UUID": pa.array([UUID(int=k).bytes for k in range(N_ROWS)], pa.uuid())} if hasattr(pa, "uuid") else {}),
 }
 NO_TEXT = {  # what a CSV file cannot say
     "bytes": pa.array([bytes([255, k]) for k in range(N_ROWS)]),
