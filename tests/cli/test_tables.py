@@ -7,6 +7,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -77,7 +78,7 @@ def test_decisions_meet_the_goals_up_to_the_luck_of_the_draws(made):
 
 def test_sql_gives_the_same_answers(decided):
     rules = (decided / "rules.json").read_text()
-    with sqlite3.connect(":memory:") as base:
+    with closing(sqlite3.connect(":memory:")) as base:
         base.create_function("sha256", 1, lambda text: hashlib.sha256(text.encode()).hexdigest(), deterministic=True)
         loans().to_sql("loans", base, index=False)
         found = base.execute(block("sql"), {"rules": rules, "key": json.loads(rules)["key"]}).fetchall()
@@ -112,7 +113,7 @@ ODD_RULES = {
 
 
 def test_sql_answers_nobody_without_a_score_or_a_threshold():
-    with sqlite3.connect(":memory:") as base:
+    with closing(sqlite3.connect(":memory:")) as base:
         base.create_function("sha256", 1, lambda text: hashlib.sha256(text.encode()).hexdigest(), deterministic=True)
         frame = pd.DataFrame(ODD, columns=["sex", "p"]).assign(q=0.0, id=range(len(ODD)))
         frame.to_sql("loans", base, index=False)
