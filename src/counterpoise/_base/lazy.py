@@ -1,27 +1,29 @@
 """Names that load their module on first use, so that importing a package stays light.
 
 A package's public names are written once, in its stub ``__init__.pyi``, as imports: type checkers read them there, and
-so does ``lazy``, which makes each of them when it is asked for.
+so does ``lazy``, which makes each of them when it is asked for. This file itself imports next to nothing: ``ast``,
+``pathlib`` and ``typing`` would take most of the time of ``import counterpoise``.
 """
 
-import ast
-from collections.abc import Callable
 from importlib import import_module
-from pathlib import Path
-from typing import Any
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
 
 
 def lazy(
     package: str, file: str, *, extra: str | None = None
-) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
+) -> "tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]":
     """Return a package's ``__getattr__``, ``__dir__`` and ``__all__``.
 
     ``file`` is its ``__file__``, beside which the stub stands. ``extra`` names the optional dependencies without which
     its modules cannot be imported.
     """
-    home = _homes(Path(file).with_name("__init__.pyi"))
+    home = _homes(f"{file.rpartition('.')[0]}.pyi")
 
-    def get(name: str) -> Any:
+    def get(name: str) -> "Any":
         if name not in home:
             raise AttributeError(f"module {package!r} has no attribute {name!r}; it has {', '.join(sorted(home))}")
         try:
@@ -36,7 +38,7 @@ def lazy(
     return get, lambda: sorted(home), sorted(home)
 
 
-def _found(module: str, name: str, package: str) -> Any:
+def _found(module: str, name: str, package: str) -> "Any":
     """Return a name inside a module, or the submodule of that name."""
     if module != package:
         inside = import_module(module)
@@ -45,7 +47,8 @@ def _found(module: str, name: str, package: str) -> Any:
     return import_module(f"{module}.{name}")
 
 
-def _homes(stub: Path) -> dict[str, str]:
-    """Return the module from which a stub imports each name."""
-    lines = ast.parse(stub.read_text(encoding="utf-8")).body
-    return {one.name: str(line.module) for line in lines if isinstance(line, ast.ImportFrom) for one in line.names}
+def _homes(stub: str) -> dict[str, str]:
+    """Return the module from which a stub imports each name, one a line: ``from module import name as name``."""
+    with open(stub, encoding="utf-8") as file:  # noqa: PTH123 - pathlib is heavy
+        words = [line.split() for line in file if line.startswith("from ")]
+    return {name: module for _, module, _, name, _, _ in words}
