@@ -9,6 +9,7 @@ import numpy as np
 from counterpoise._base.checks import EQUAL, check_largest_weight, check_positive, check_sample_weight, check_vector
 from counterpoise._base.types import AnyArray, ArrayLike, BoolArray, FloatArray, IntArray
 from counterpoise.goals.classes import Classes, find_classes
+from counterpoise.goals.frames import count_rows, frame_names, named_columns, rows_at
 from counterpoise.goals.levels import MISSING, Levels, as_number, as_truth, combined, find_levels
 from counterpoise.goals.ranges import Range, is_missing, numbers_of
 from counterpoise.goals.rows import DEFAULT, Dataset
@@ -70,7 +71,7 @@ class Table:
             )
         self.X = X
         self._own_columns = named_columns(sensitive_features)
-        self.n_samples = _n_samples(X, y, baseline, self._own_columns)
+        self.n_samples = count_rows([X, y, baseline, *self._own_columns.values()])
         if self.n_samples == 0:
             raise ValueError("A Table needs at least one row; got none.")
         self.y = _labels(y, "y", self.n_samples)
@@ -99,13 +100,13 @@ class Table:
     def columns(self) -> list[str]:
         """Return the names that ``where`` knows here."""
         names = list(self._own_columns)
-        return names + [name for name in _frame_names(self.X) if name not in self._own_columns]
+        return names + [name for name in frame_names(self.X) if name not in self._own_columns]
 
     def column(self, name: str) -> AnyArray:
         """Return a column by name, of the sensitive features first."""
         if name in self._own_columns:
             return self._own_columns[name]
-        values = np.asarray(self.X[_frame_names(self.X)[name]])
+        values = np.asarray(self.X[frame_names(self.X)[name]])
         if values.shape != (self.n_samples,):
             raise ValueError(f"X must have one column {name!r} to select rows by; got {values.shape[1]} of that name.")
         return values
@@ -156,8 +157,8 @@ class Table:
     def part(self, places: AnyArray, y: AnyArray, sample_weight: FloatArray | None) -> "Table":
         """Return some rows with their labels and weights, and features only where they are a data frame's."""
         columns = {name: values[places] for name, values in self._own_columns.items()}
-        X = _rows_at(self.X, places) if hasattr(self.X, "iloc") else None
-        baseline, counts = _rows_at(self.baseline, places), _rows_at(self.counts, places)
+        X = rows_at(self.X, places) if hasattr(self.X, "iloc") else None
+        baseline, counts = rows_at(self.baseline, places), rows_at(self.counts, places)
         weighed = {"sample_weight": sample_weight, "counts": counts}
         return Table(X, y, columns or None, baseline, **weighed).weighed_as(self, places)
 
@@ -165,7 +166,7 @@ class Table:
         """Return some of the rows with all that belongs to them."""
         columns = {name: values[places] for name, values in self._own_columns.items()}
         parts = self.X, self.y, self.baseline, self.sample_weight, self.counts
-        X, y, baseline, weights, counts = (_rows_at(part, places) for part in parts)
+        X, y, baseline, weights, counts = (rows_at(part, places) for part in parts)
         return Table(X, y, columns or None, baseline, sample_weight=weights, counts=counts).weighed_as(self, places)
 
     def without_features(self) -> "Table":
@@ -323,52 +324,6 @@ def classes_of(
     """Return the classes of tables, and of other labels, as ``find_classes`` tells them."""
     known = [labels for table in tables.values() for labels in (table.y, table.baseline)]
     return find_classes([*known, *others], classes=classes, pos_label=pos_label)
-
-
-def named_columns(features: Any) -> dict[str, AnyArray]:
-    """Return columns by name; those of arrays get names."""
-    if features is None:
-        return {}
-    if isinstance(features, Mapping):
-        return {str(name): np.asarray(values) for name, values in features.items()}
-    names = _frame_names(features)
-    if names:
-        return {name: np.asarray(features[key]) for name, key in names.items()}
-    array = np.asarray(features)
-    if array.ndim == 1:
-        series_name = getattr(features, "name", None)  # a column taken out of a frame also keeps its own name
-        return {"group": array} | ({series_name: array} if isinstance(series_name, str) else {})
-    if array.ndim != 2:  # noqa: PLR2004 - a matrix
-        wanted = "(n_samples,) or (n_samples, n_columns)"
-        raise ValueError(f"sensitive_features must have shape {wanted}; got {array.shape}.")
-    return {f"group{place}": array[:, place] for place in range(array.shape[1])}
-
-
-def _frame_names(X: Any) -> dict[str, Any]:
-    """Return the columns of a data frame by name; empty for anything else."""
-    kind = "column_names" if hasattr(X, "column_names") else "columns"  # those of pyarrow are the data themselves
-    names: Any = getattr(X, kind, ())
-    return {str(name): name for name in names}
-
-
-def _rows_at(X: Any, places: AnyArray) -> Any:
-    if hasattr(X, "column_names"):  # a table of Arrow
-        return X.take(places)
-    return None if X is None else getattr(X, "iloc", X)[places]
-
-
-def _n_samples(X: Any, y: Any, baseline: Any, columns: Mapping[str, AnyArray]) -> int:
-    for values in (X, y, baseline, *columns.values()):
-        if values is not None:
-            return _length(values)
-    raise ValueError("A Table needs rows: X, y, a baseline or sensitive_features; got none of them.")
-
-
-def _length(values: Any) -> int:
-    try:
-        return int(values.shape[0]) if hasattr(values, "shape") else len(values)
-    except (TypeError, IndexError):
-        raise ValueError(f"A Table needs an entry for each row; got {values!r}, which has no rows.") from None
 
 
 def _counts(counts: ArrayLike, sample_weight: Any, n_samples: int) -> FloatArray:

@@ -1,0 +1,62 @@
+"""Goals between groups: the helpers that write them for every pair, and rows that belong to no group."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from counterpoise.goals import (
+    Dataset,
+    Table,
+    demographic_parity,
+    eighty_percent_rule,
+    equal_opportunity,
+    equalized_odds,
+    parse_goal,
+    positive_rate,
+    recall,
+)
+
+TRAIN, MAIL = Dataset("train"), Dataset("mail")
+
+
+def test_helpers_compare_every_pair_of_groups():
+    groups = TRAIN.by(sex=["F", "M"], race=["a", "b"])
+    assert [str(group) for group in groups][1] == "train, race=b, sex=F"
+    assert len(demographic_parity(groups)) == len(equal_opportunity(groups)) == len(eighty_percent_rule(groups)) == 12
+    assert len(equalized_odds(groups)) == 24
+    women, men = TRAIN.by(sex=["F", "M"])
+    assert demographic_parity([women, men], within=0.1)[0] == (positive_rate(women) <= positive_rate(men) + 0.1)
+    assert str(equal_opportunity([women, men])[1]) == "recall(train, sex=M) <= recall(train, sex=F) + 0.05"
+    assert eighty_percent_rule([women, men], ratio=0.9)[0] == (positive_rate(women) >= 0.9 * positive_rate(men))
+
+
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (lambda: demographic_parity([TRAIN]), "two Datasets or more"),
+        (lambda: demographic_parity(["F", "M"]), "two Datasets or more"),
+        (lambda: demographic_parity(TRAIN), "two Datasets or more"),
+        (lambda: eighty_percent_rule([TRAIN, MAIL], ratio="most"), r"ratio must be a number in \(0, 1\]; got 'most'"),
+        (lambda: demographic_parity([TRAIN, MAIL], within=1.5), r"within must lie in \[0, 1\)"),
+        (lambda: eighty_percent_rule([TRAIN, MAIL], ratio=0), r"ratio must lie in \(0, 1\]"),
+    ],
+)
+def test_helpers_refuse_what_makes_no_goals(call, text):
+    with pytest.raises((TypeError, ValueError), match=text):
+        call()
+
+
+@pytest.mark.parametrize("missing", [None, np.nan, pd.NA])
+@pytest.mark.parametrize("values", [["a", "a", "b", "b"], [1.0, 1.0, 2.0, 2.0]], ids=["texts", "numbers"])
+def test_rows_without_a_group_are_a_group(missing, values):
+    table = Table(None, [1] * 6, {"g": np.array([*values, missing, missing], dtype=object)})
+    said = [1, 1, 1, 0, 0, 0]
+    assert recall(g="(missing)").value(said, table) == 0
+    assert parse_goal("recall(train, g='(missing)') >= 0.5").evaluate(said, table).violation == 0.5
+    assert parse_goal("every_group(recall, train, by=g) >= 0.5").evaluate(said, table).violation == 0.5
+    assert parse_goal("max_difference(recall, train, by=g) <= 0.25").evaluate(said, table).violation == 0.75
+
+
+def test_numbers_that_are_missing_are_a_group():
+    table = Table(None, [1] * 3, {"g": [1.0, 2.0, np.nan]})
+    assert parse_goal("every_group(recall, train, by=g) >= 0.5").evaluate([1, 1, 0], table).violation == 0.5
