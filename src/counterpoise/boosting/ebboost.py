@@ -17,7 +17,6 @@ then the same. At penalty 0 the cost is the square of AdaBoost's, and the steps 
 error.
 """
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -27,7 +26,7 @@ from counterpoise._base.types import ByteArray, FloatArray
 from counterpoise.boosting.additive import Boosted, HeldOut
 from counterpoise.boosting.exponential import ExponentialStep, log_odds
 from counterpoise.boosting.penalized import PenalizedBooster, slope_weights
-from counterpoise.boosting.rounds import Callback, Fit, Fitted
+from counterpoise.boosting.rounds import Fit, Fitted
 from counterpoise.learners import Stump
 from counterpoise.learners.bernstein_stump import BernsteinStumps
 
@@ -106,27 +105,6 @@ class EBBoostClassifier(PenalizedBooster):
     >>> bool(model.score(X[400:], y[400:]) > 0.93)
     True
     """
-
-    def __init__(
-        self,
-        estimator: Any = None,
-        *,
-        n_estimators: int = 500,
-        learning_rate: float | None = None,
-        penalty: float | str = 0.5,
-        patience: int | None = 100,
-        validation_fraction: float | None = None,
-        random_state: Any = None,
-        callbacks: Sequence[Callback] = (),
-    ) -> None:
-        self.estimator = estimator
-        self.n_estimators = n_estimators
-        self.learning_rate = learning_rate
-        self.penalty = penalty
-        self.patience = patience
-        self.validation_fraction = validation_fraction
-        self.random_state = random_state
-        self.callbacks = callbacks
 
     @property
     def _most_penalty(self) -> float:

@@ -1,5 +1,6 @@
 """What the boosters with a penalty on the variance share: checking the penalty, and choosing it on held-out samples."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ from counterpoise._base.types import FloatArray
 from counterpoise.boosting.additive import Boosted, HeldOut, check_chosen, one_or_all
 from counterpoise.boosting.exponential import ExponentialBooster
 from counterpoise.boosting.inputs import Rows, is_word
-from counterpoise.boosting.rounds import Fit
+from counterpoise.boosting.rounds import Callback, Fit
 
 PENALTIES = (0.0, 0.1, 0.25, 0.5, 1.0)  # that "auto" tries, AdaBoost's cost among them
 
@@ -22,6 +23,27 @@ def slope_weights(weights: FloatArray, start: FloatArray, penalty: float) -> Flo
 
 class PenalizedBooster(ExponentialBooster):
     """A booster with a parameter ``penalty``; a subclass gives the rounds at a penalty, and the largest."""
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        n_estimators: int = 500,
+        learning_rate: float | None = None,
+        penalty: float | str = 0.5,
+        patience: int | None = 100,
+        validation_fraction: float | None = None,
+        random_state: Any = None,
+        callbacks: Sequence[Callback] = (),
+    ) -> None:
+        self.estimator = estimator
+        self.n_estimators = n_estimators
+        self.learning_rate = learning_rate
+        self.penalty = penalty
+        self.patience = patience
+        self.validation_fraction = validation_fraction
+        self.random_state = random_state
+        self.callbacks = callbacks
 
     @property
     def _most_penalty(self) -> float:

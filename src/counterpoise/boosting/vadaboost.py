@@ -15,14 +15,11 @@ have one error rate (Theorem 5). At penalty 1 the learner sees ``w_i^2``, which 
 models are AdaBoost's, and their votes half of its. Above 1 the bound does not hold; ``EBBoostClassifier`` needs none.
 """
 
-from collections.abc import Sequence
-from typing import Any
-
 from counterpoise._base.types import ByteArray, FloatArray
 from counterpoise.boosting.additive import Boosted, HeldOut
 from counterpoise.boosting.exponential import ExponentialStep, log_odds
 from counterpoise.boosting.penalized import PenalizedBooster, slope_weights
-from counterpoise.boosting.rounds import Callback, Fit
+from counterpoise.boosting.rounds import Fit
 
 
 class VadaBoostStep(ExponentialStep):
@@ -82,27 +79,6 @@ class VadaBoostClassifier(PenalizedBooster):
     >>> bool(model.score(X[400:], y[400:]) > 0.93)
     True
     """
-
-    def __init__(
-        self,
-        estimator: Any = None,
-        *,
-        n_estimators: int = 500,
-        learning_rate: float | None = None,
-        penalty: float | str = 0.5,
-        patience: int | None = 100,
-        validation_fraction: float | None = None,
-        random_state: Any = None,
-        callbacks: Sequence[Callback] = (),
-    ) -> None:
-        self.estimator = estimator
-        self.n_estimators = n_estimators
-        self.learning_rate = learning_rate
-        self.penalty = penalty
-        self.patience = patience
-        self.validation_fraction = validation_fraction
-        self.random_state = random_state
-        self.callbacks = callbacks
 
     def _fit_at(self, penalty: float, fit: Fit, start: FloatArray, held_out: HeldOut | None) -> Boosted:
         return self._run(fit, VadaBoostStep(penalty, start, self._rate()), start, held_out)
