@@ -30,6 +30,11 @@ if find_spec("mlflow") is None or find_spec("onnxruntime") is None:
     collect_ignore_glob.append("docs/guide/fits_in.md")
 
 
+def pytest_xdist_auto_num_workers() -> int:
+    """Take one worker more than there are processors: some tests wait for processes, timeouts and pages."""
+    return (os.cpu_count() or 1) + 1
+
+
 def pytest_collection_finish() -> None:
     """Look for garbage again, but in what the tests make."""
     gc.freeze()

@@ -1,7 +1,9 @@
 """Settings shared by all tests."""
 
+import pytest
 from hypothesis import HealthCheck, settings
 
+from counterpoise.boosting import base
 from counterpoise.cli.warming import compile_all
 
 # No deadline: the first call of a kernel may compile it. The same examples in every run: CI must not flicker.
@@ -9,6 +11,12 @@ HOW = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
 settings.register_profile("counterpoise", derandomize=True, max_examples=40, **HOW)
 settings.register_profile("thorough", max_examples=1000, **HOW)  # pytest --hypothesis-profile=thorough searches on
 settings.load_profile("counterpoise")
+
+
+@pytest.fixture
+def quick_default(monkeypatch):
+    """Make the strong model that boosting begins with by default one of few rounds, for tests of what it is given."""
+    monkeypatch.setattr(base._STRONG, "n_estimators", 10)
 
 
 def pytest_configure(config):

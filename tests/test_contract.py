@@ -13,6 +13,8 @@ import counterpoise as cp
 from counterpoise import learners, persist
 from counterpoise.persist.classes import CLASSES, known_class
 
+pytestmark = pytest.mark.usefixtures("quick_default")
+
 X, Y = load_breast_cancer(return_X_y=True)
 X, Y = X[:150, :4].round(0), Y[:150]
 WORDS = np.array(["bad", "good"])[Y]

@@ -6,6 +6,7 @@ from estimators import CASES, ESTIMATORS, unfitted
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn.utils.fixes import parse_version
 
+pytestmark = pytest.mark.usefixtures("quick_default")
 UNMET = {str(unfitted(name)): case.unmet for name, case in CASES.items()}
 # Before 1.7 the two labels are named after the first row, which is another one once rows are repeated; test_contract
 # compares weights and repeated rows on data of its own.

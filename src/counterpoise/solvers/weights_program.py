@@ -5,7 +5,6 @@ bounded variables, so HiGHS solves it many times faster than its dual over mixtu
 """
 
 import numpy as np
-import scipy.sparse as sp
 
 from counterpoise._base.checks import (
     check_alpha,
@@ -62,11 +61,12 @@ def solve_weights_lp(
 def _solved(losses: FloatArray, caps: FloatArray, planes: CuttingPlanes) -> MixtureSolution:
     """Solve for losses in [0, 1] and rows of size 1: there a solver's tolerances mean something."""
     (n_samples, n_models), n_rows = losses.shape, len(planes.rows)
-    for_each_model = [sp.csr_array(losses.T), sp.csr_array(planes.rows.T), -np.ones((n_models, 1))]
-    total = np.concatenate([np.ones(n_samples), np.zeros(n_rows + 1)])
+    matrix = np.zeros((n_models + 1, n_samples + n_rows + 1))
+    matrix[:-1, :n_samples], matrix[:-1, n_samples:-1], matrix[:-1, -1] = losses.T, planes.rows.T, -1.0
+    matrix[-1, :n_samples] = 1.0
     solved = solve_linear_program(
         np.concatenate([np.zeros(n_samples), planes.bounds, [-1.0]]),
-        sp.vstack([sp.hstack(for_each_model), total[None]]),
+        matrix,
         (np.append(np.zeros(n_models), 1.0), np.append(np.full(n_models, _INF), 1.0)),
         lower=np.append(np.zeros(n_samples + n_rows), -_INF),
         upper=np.concatenate([caps, np.full(n_rows + 1, _INF)]),
