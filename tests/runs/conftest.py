@@ -4,7 +4,17 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from counterpoise.runs import measuring
+
 N_ROWS = 600
+
+
+@pytest.fixture(scope="package", autouse=True)
+def _frontiers_of_few_points():
+    """Draw frontiers through few points: they take half of the time of a run, and their number is of no matter."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(measuring, "_POINTS", 5)
+        yield
 
 
 def loans(n_rows=N_ROWS, seed=0):
