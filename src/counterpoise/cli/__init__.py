@@ -14,6 +14,7 @@ DONE, NOT_MET, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 _NO_READER = 141  # what a shell shows for a program that ended because nobody read on
 _TRACEBACK = "COUNTERPOISE_TRACEBACK"
 _IMPORT = "--import"
+_OVERVIEW: tuple[list[str], ...] = ([], ["--help"], ["-h"])
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -29,9 +30,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     int
     """
     try:
+        tokens = _without_imports(sys.argv[1:] if arguments is None else list(arguments))
+        if tokens in _OVERVIEW:
+            from counterpoise.cli.overview import OVERVIEW  # noqa: PLC0415 - only where asked
+
+            sys.stdout.write(OVERVIEW)
+            return DONE
         from counterpoise.cli.commands import app  # noqa: PLC0415 - needs an optional package
 
-        tokens = _without_imports(sys.argv[1:] if arguments is None else list(arguments))
         return int(app(tokens, exit_on_error=False, print_error=False) or DONE)
     except KeyboardInterrupt:
         sys.stderr.write("\ncounterpoise: stopped. What was finished is kept: the same command goes on from there.\n")

@@ -8,19 +8,13 @@ from cyclopts import App, Parameter
 
 from counterpoise import __version__
 from counterpoise.cli import DONE, NOT_MET, project, tables
+from counterpoise.cli.overview import ABOUT
 from counterpoise.cli.printing import PRINTED, Flag, Out, Shown, flowing
 from counterpoise.cli.reads import USUAL, Read
 
 app = App(
     name="counterpoise",
-    help=(
-        "Classifiers that meet real-world goals: good for the worst-off part of the data, inside limits that you set."
-        "\n\n"
-        "Start with `counterpoise demo`, or with your own table: `counterpoise init DATA --target COLUMN` writes a "
-        "goals file, `counterpoise fit goals.toml` makes a run folder with a model and a report.\n\n"
-        "Metrics of your own: `counterpoise --import FILE.py COMMAND ...` runs that file first.\n\n"
-        "Exit codes: 0 done, 1 goals infeasible (or not met, with --strict), 2 bad input, 130 stopped by Ctrl-C."
-    ),
+    help=ABOUT,
     version=__version__,
     help_format="plaintext",
     result_action="return_value",
