@@ -26,6 +26,7 @@ from counterpoise.goals.conflicts import Rebuild, find_start, stacked_weights
 from counterpoise.goals.tables import with_train
 from counterpoise.learners.row_kernels import LINEAR, check_kernel, gram_of, kernel_of, stacked_rows
 from counterpoise.mixtures.answers import TRAIN
+from counterpoise.mixtures.cautions import warn_of_the_positive_class
 from counterpoise.mixtures.draws import Draws, check_key, known_draws, make_key
 from counterpoise.mixtures.pool import checked_features
 from counterpoise.solvers.ramp import KernelMachine, LinearMachine, Plan, RampProblem, RampSolution, minimize_ramp, ramp
@@ -328,6 +329,7 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
     def _problem(self, rows: "_Rows") -> tuple[RampProblem, BoundGoals, Rebuild, Any]:
         """Return the problem on rows that goals and objective speak of, what makes it of other bounds, and the rows."""
         classes = signs_of(self.classes_, self.pos_label)
+        warn_of_the_positive_class(self.goals_, self.classes_, self.pos_label)
         self._positive = classes[1]
         bound = bind(self.goals_, rows.tables, classes=classes)
         asked = error_rate(TRAIN) if self.objective is None else self.objective

@@ -105,6 +105,13 @@ def test_help_loads_nothing_heavy():
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.parametrize(("closed", "code"), [("--help >&-", 0), ("--help >&- 2>&-", 0), ("bogus >&- 2>&-", 2)])
+def test_streams_that_are_closed_change_no_exit_code(closed, code):
+    command = ["sh", "-c", f"{sys.executable} -m counterpoise {closed}"]
+    done = subprocess.run(command, capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (code, b"")
+
+
 def test_the_package_runs_as_a_module():
     command = [sys.executable, "-m", "counterpoise"]
     done = subprocess.run([*command, "--version"], capture_output=True, text=True, check=False)

@@ -26,6 +26,17 @@ def spoiled(**changes):
     return spoil
 
 
+def with_rule(**changes):
+    """Return what changes the last rule of the file."""
+
+    def spoil():
+        words = json.loads(Path("rules.json").read_text())
+        words["rules"][-1] |= changes
+        Path("rules.json").write_text(json.dumps(words))
+
+    return spoil
+
+
 def deferring(*, deferred="ask", lower=0.1):
     """Return what makes a file of one rule that defers, with some flaw."""
 
@@ -72,6 +83,15 @@ REFUSED = {
     "no rules in it": (APPLY, "at least one rule", spoiled(rules=[])),
     "rule that is none": (APPLY, "Rule 1 of rules.json must be an object; got 3", spoiled(rules=[3])),
     "rule without parts": (APPLY, "Rule 1 of rules.json must have 'share'", spoiled(rules=[{}])),
+    "starts that are no digits": (APPLY, "by 16 hexadecimal digits in small letters", with_rule(**{"from": "z" * 16})),
+    "starts in large letters": (APPLY, "by 16 hexadecimal digits in small letters", with_rule(**{"from": "CC" * 8})),
+    "a share of none": (APPLY, "shares that are the parts of the draws", with_rule(share=0)),
+    "a share below 0": (APPLY, "shares that are the parts of the draws", with_rule(share=-5)),
+    "a share that is too large a number": (APPLY, "finite numbers as shares", with_rule(share=10**400)),
+    "a column twice": (APPLY, "names of columns in by, each once", spoiled(by=["sex", "sex"])),
+    "a label that is no number": (APPLY, "two different labels", spoiled(positive=float("nan"))),
+    "a text and a number": (APPLY, "two different labels", spoiled(positive="1")),
+    "half a character": (APPLY, "a key of at least 16 characters", spoiled(key="\ud800" * 20)),
     "equal labels": (APPLY, "two different labels", spoiled(positive=0)),
     "deferring called as a class": (APPLY, "a label of deferred rows that is no class", deferring(deferred="1")),
     "deferring without a label": (APPLY, "a label of deferred rows that is no class", deferring(deferred=None)),

@@ -145,6 +145,13 @@ def test_messages_name_the_cell_that_is_wrong(loans, goals_file, tmp_path):
         starting_file(tmp_path / "half.csv", "paid")
 
 
+@pytest.mark.parametrize("day", ["22/11/{}", "2.1.{}", "{}/03/04", "01-02-{} 10:30"])
+def test_init_leaves_out_days_that_are_texts(day, tmp_path):
+    rows = [f"{day.format(2000 + number % 9)},{'kl'[number % 2]},{'ab'[number % 2]}" for number in range(100)]
+    (tmp_path / "t.csv").write_text("seen,job,y\n" + "\n".join(rows) + "\n")
+    assert 'drop = ["seen"]    # dates, no numbers or texts' in starting_file(tmp_path / "t.csv", "y")
+
+
 def test_init_takes_the_few_texts_among_numbers_for_missing(tmp_path):
     rows = [f"{number},{number / 7:.3f},{'ab'[number % 2]}" for number in range(100)]
     rows[56] = "56,n.a.,a"

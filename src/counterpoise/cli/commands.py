@@ -20,17 +20,6 @@ app = App(
     result_action="return_value",
     suppress_keyboard_interrupt=False,  # main says what is kept
 )
-for command in (
-    project.demo,
-    project.warm_up,
-    project.bench,
-    project.goals,
-    project.data,
-    tables.choose,
-    tables.apply,
-    tables.audit,
-):
-    app.command(command)
 
 
 @app.command(name="--install-completion")
@@ -370,6 +359,20 @@ def explore(
 
     explore_run(run, output=output, host=host, port=port, say=shown.say, ready=ready)
     return DONE
+
+
+# After those of a run: a word that is no command is answered with the first of them.
+for command in (
+    project.demo,
+    project.warm_up,
+    project.bench,
+    project.goals,
+    project.data,
+    tables.choose,
+    tables.apply,
+    tables.audit,
+):
+    app.command(command)
 
 
 def _told(run: Any, shown: Shown, *, strict: bool) -> int:

@@ -11,6 +11,7 @@ from counterpoise.goals.levels import as_number
 from counterpoise.goals.wording import UnknownValue, text_of, unknown
 
 _SIGNS = {0, 1, -1}  # labels of which 1 is the positive one, even where it stands alone
+_YES = ("yes", "y", "true", "t", "positive", "pos", "good")
 
 
 class Classes(NamedTuple):
@@ -175,6 +176,11 @@ def _with_positive(seen: list[Any], pos_label: Any) -> Classes:
     if len(others) > 1:
         raise ValueError(f"pos_label must be one of the classes {seen!r}; got {pos_label!r}.")
     return Classes(others[0] if others else None, pos_label)
+
+
+def says_yes(label: str) -> bool:
+    """Tell whether a text is a word for the positive class, whatever it is about."""
+    return label.strip().lower() in _YES
 
 
 def signs_of(classes: AnyArray, pos_label: Any) -> AnyArray:

@@ -1,9 +1,16 @@
 """What a fit says that ended well by its own measure, and not as its user would expect."""
 
+import re
+from collections.abc import Iterable
 from typing import Any
 
+from counterpoise._base.types import AnyArray
 from counterpoise._base.warning import warn_caller
+from counterpoise.goals.classes import says_yes
 
+_PAIR = 2  # classes
+_OF_POSITIVE = re.compile("positive|negative|recall|precision|f1_score|coverage")
+_OF_NAMED = re.compile(r"\bof=|every_class")  # which say themselves of what class they speak
 _NEARLY_ALL = 0.5  # part of the rows that may be deferred before it is said
 _FAR = 0.1  # part of the rows by which a mixture may err more often than a model alone before it is said
 
@@ -18,6 +25,24 @@ class CostlyMixture(Caution):
 
 class Everybody(Caution):
     """Rules that call everybody the same."""
+
+
+class UnnamedPositive(Caution):
+    """Goals speak of a positive class that was not named."""
+
+
+def warn_of_the_positive_class(goals: Iterable[Any], classes: AnyArray, pos_label: Any) -> None:
+    """Say which of two texts is taken for the positive class, where that is but their order, and goals speak of it."""
+    labels = classes.tolist()
+    if pos_label is not None or len(labels) != _PAIR or not isinstance(labels[1], str) or says_yes(labels[1]):
+        return
+    if not any(_OF_POSITIVE.search(str(goal)) and not _OF_NAMED.search(str(goal)) for goal in goals):
+        return
+    warn_caller(
+        f"The goals speak of a positive class, which is taken to be {labels[1]!r}, as it sorts behind {labels[0]!r}. "
+        f"Name the one that is meant: pos_label={labels[0]!r} or pos_label={labels[1]!r}.",
+        UnnamedPositive,
+    )
 
 
 def warn_of_everybody(label: Any) -> None:

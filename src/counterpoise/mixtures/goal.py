@@ -73,7 +73,7 @@ class GoalClassifier(ClassRuleClassifier):
         Secret of the sticky draws, 16 to 64 bytes, never shown. Default: made from ``random_state``, which whoever
         knows it can repeat, or drawn by the system where that is None.
     pos_label : label, optional
-        The class that goals call positive; by default the second of two.
+        The class that goals call positive; by default the second of two, and a fit says which where they are texts.
     random_state : int or RandomState, optional
         Fixes the folds, the models that have none of their own, the key, where none is given, and fresh draws.
     n_jobs : int, optional

@@ -14,6 +14,7 @@ from counterpoise._base.types import AnyArray, ArrayLike, FloatArray
 from counterpoise.goals import GoalCheck, Table
 from counterpoise.goals.tables import with_train
 from counterpoise.mixtures.answers import TRAIN, Answers, find_positive
+from counterpoise.mixtures.cautions import warn_of_the_positive_class
 from counterpoise.mixtures.choosing import (
     AUTO,
     WORST_GROUP,
@@ -303,6 +304,7 @@ class RandomizedClassifier(PooledClassifier):
         self._kept = evidence
 
     def _keep_aim(self, aim: Aim) -> None:
+        warn_of_the_positive_class(aim.goals, self.classes_, self.pos_label)
         self.alpha_, self.goals_, self.objective_ = aim.alpha, aim.goals, aim.objective
 
     def __sklearn_is_fitted__(self) -> bool:

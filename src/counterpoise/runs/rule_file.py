@@ -9,7 +9,7 @@ no threshold is infinite, as JSON has no such numbers.
 
 import hashlib
 import json
-import math
+import re
 import secrets
 import sys
 from collections.abc import Mapping, Sequence
@@ -38,6 +38,9 @@ _OF_DEFERRAL: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     DEFERRING: ({"deferred": object}, {"lower": dict}),
 }  # further words of the file, and of each rule
 _FEWEST = 16  # characters of a key: fewer could be guessed
+_START = re.compile(f"[0-9a-f]{{{_DIGITS}}}")
+_NO_CHARACTER = re.compile("[\ud800-\udfff]")  # halves of characters, which have no hash
+_ROUNDED = 1e-3  # by which a share may be rounded by whoever writes a file by hand
 
 
 class FileRule(NamedTuple):
@@ -188,8 +191,9 @@ def _check_rules(found: RuleFile, path: Path) -> None:
     numbers = [level for rule in found.rules for level in (rule.share, *rule.thresholds.values(), *_lower(rule))]
     problems = {
         "at least one rule": not found.rules,
-        "names of columns in by": not all(isinstance(name, str) for name in found.by),
-        f"a key of at least {_FEWEST} characters": len(found.key) < _FEWEST,
+        "names of columns in by, each once": not all(isinstance(name, str) for name in found.by)
+        or len(set(found.by)) < len(found.by),
+        f"a key of at least {_FEWEST} characters": len(found.key) < _FEWEST or _NO_CHARACTER.search(found.key),
         "two different labels": found.positive == found.negative or not _are_labels(found.positive, found.negative),
         "the same groups in every rule": len(set(groups)) > 1 or not all(groups),
         f"the one group {ALL!r}, as by names no columns": not found.by and set(groups) != {(ALL,)},
@@ -203,12 +207,24 @@ def _check_rules(found: RuleFile, path: Path) -> None:
             for rule in found.rules
             for name, low in (rule.lower or {}).items()
         ),
-        "rules that start at 0 and rise, by hexadecimal digits": starts[:1] != ["0" * _DIGITS]
-        or any(second <= first or len(second) != _DIGITS for first, second in pairwise(starts)),
+        f"rules that start at 0 and rise, by {_DIGITS} hexadecimal digits in small letters": (
+            starts[:1] != ["0" * _DIGITS]
+            or not all(map(_START.fullmatch, starts))
+            or any(second <= first for first, second in pairwise(starts))
+        ),
     }
     missing = next((what for what, is_wrong in problems.items() if is_wrong), None)
+    if missing is None and _shares_differ(found.rules):
+        missing = "shares that are the parts of the draws from one start to the next"
     if missing is not None:
         raise DataError(f"{path} must have {missing}; it has not. Write it anew with counterpoise choose.")
+
+
+def _shares_differ(rules: Sequence[FileRule]) -> bool:
+    """Tell whether a share is not that of the draws: a reader would believe the one, and people get the other."""
+    edges = [*(int(rule.start, 16) for rule in rules), 16**_DIGITS]
+    drawn = [(end - start) / 16**_DIGITS for start, end in pairwise(edges)]
+    return any(abs(rule.share - part) > _ROUNDED for rule, part in zip(rules, drawn, strict=True))
 
 
 def _lower(rule: FileRule) -> list[float]:
@@ -225,8 +241,11 @@ def _is_class(found: RuleFile) -> bool:
 
 
 def _are_labels(*labels: Any) -> bool:
-    return all(isinstance(label, (str, int, float)) for label in labels)
+    """Tell whether labels are texts, or all numbers."""
+    return all(isinstance(label, str) and label for label in labels) or all(
+        isinstance(label, bool) or _is_finite(label) for label in labels
+    )
 
 
 def _is_finite(number: Any) -> bool:
-    return isinstance(number, (int, float)) and not isinstance(number, bool) and math.isfinite(number)
+    return isinstance(number, (int, float)) and not isinstance(number, bool) and abs(number) <= sys.float_info.max

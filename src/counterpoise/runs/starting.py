@@ -1,12 +1,14 @@
 """A commented goals file to start from, written by looking at the data."""
 
 import os
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from counterpoise.goals.classes import says_yes
 from counterpoise.goals.wording import text_of, written_name, written_value
 from counterpoise.runs.columns import labels_of, reads_as_number
 from counterpoise.runs.errors import DataError, RunFolderError, check_columns
@@ -15,6 +17,7 @@ from counterpoise.runs.reading import column_names, is_parquet, read_usable
 from counterpoise.runs.toml_text import in_toml
 from counterpoise.runs.written import Written, guessed, how_written, written_as
 
+_DAY = re.compile(r"\s*(\d{1,2}([/.-])\d{1,2}\2\d{2,4}|\d{4}([/.-])\d{1,2}\3\d{1,2})([T ].*)?")
 _MOST_ODD, _ODD_PART = 3, 0.05  # different texts, and part of the rows, among numbers
 _RARE = 20  # rows of a class
 _FEW = 12  # different whole numbers that may be codes of categories
@@ -22,7 +25,6 @@ _UNIQUE = 0.9  # share of different texts from which a column is a name or a num
 _LOOKED_AT = 100_000  # rows at most
 _SEED = 0  # of the choice among more
 _PAIR = 2  # classes
-_YES = ("yes", "y", "true", "t", "positive", "pos", "good")
 _ODD_TEXTS = ("?", "-", "unknown", "Unknown", "missing", "n/a")  # that may stand for a missing value
 
 
@@ -175,7 +177,7 @@ def _roles(frame: Any, target: str, classes: Any, groups: Sequence[str]) -> Iter
 def _positive(column: Any, classes: Any) -> Any:
     """Return the second of two classes; of texts that say no yes the rarer one, which is mostly looked for."""
     first, second = classes.tolist()
-    if not isinstance(second, str) or second.strip().lower() in _YES:
+    if not isinstance(second, str) or says_yes(second):
         return second
     return min(first, second, key=lambda label: int((column == label).sum()))
 
@@ -201,15 +203,17 @@ def _columns(frame: Any, features: Sequence[str], refused: Sequence[str]) -> Ite
     is_text = {name: frame[name].dtype.name == "category" for name in features}
     spoiled = {name: odd for name in features if is_text[name] and (odd := _odd_texts(frame[name]))}
     is_name = {name: is_text[name] and name not in spoiled for name in features}
+    dates = [name for name in features if is_text[name] and _are_dates(frame[name])]
     names = [name for name in features if is_name[name] and frame[name].nunique() > _UNIQUE * len(frame)]
+    left_out = list(dict.fromkeys([*refused, *names, *dates]))
     whole = {name: frame[name].nunique() for name in features if frame[name].dtype.kind in "iu"}
     codes = [name for name, n_values in whole.items() if 2 < n_values <= _FEW]  # noqa: PLR2004
     ids = [name for name, n_values in whole.items() if n_values == len(frame)]
     absent = {text for name in features if is_text[name] for text in frame[name].cat.categories} & set(_ODD_TEXTS)
     absent = absent.union(*spoiled.values())
     missing = [name for name in features if frame[name].isna().any()]
-    yield f"drop = {in_toml([*refused, *names])}" + (
-        "    # no numbers or texts, or different in each row" if names else ""
+    yield f"drop = {in_toml(left_out)}" + (
+        "    # dates, no numbers or texts, or different in each row" if names or dates else ""
     )
     if ids:
         yield f"# different whole numbers in each row: {in_toml(ids)}. If they only number the rows, add them to drop."
@@ -223,6 +227,12 @@ def _columns(frame: Any, features: Sequence[str], refused: Sequence[str]) -> Ite
     yield f"# {sum(is_text.values())} columns of texts, {len(features) - sum(is_text.values())} of numbers."
     if missing:
         yield f"# with missing values: {in_toml(missing)}"
+
+
+def _are_dates(column: Any) -> bool:
+    """Tell whether all texts of a column are days, as 22/11/2013, to which no two tables give the same categories."""
+    texts = column.cat.categories
+    return len(texts) > 0 and all(map(_DAY.fullmatch, texts))
 
 
 def _odd_texts(column: Any) -> list[str]:
