@@ -101,7 +101,7 @@ def test_what_is_left_is_done_once_by_shards_that_are_made_again_too(processes):
 
 
 def test_workers_are_asked_through_the_scheduler_where_they_cannot_be_reached(processes):
-    actor = processes.submit(_Counter, actor=True).result()
+    actor = processes.submit(_Counter, actor=True).result(timeout=120)  # else it waits for ever where no worker came
     calls = Calls(processes)
     assert [calls.ask(actor, "add", 1).result() for _ in range(2)] == [1, 2]  # not known to be near
     calls.reach(processes.nthreads())
