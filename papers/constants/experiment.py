@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from counterpoise.boosting.dro import DROBoostClassifier
-from counterpoise.boosting.margin_boost import LINEAR_COSTS, QUADRATIC_COSTS
+from counterpoise.boosting.margin_boost import QUADRATIC_COSTS
 from counterpoise.constrained import ConstrainedClassifier
 from counterpoise.datasets import split_rows
 from counterpoise.goals import Table, as_goals, bind, positive_rate
@@ -122,14 +122,15 @@ def grids(costs: tuple[float, ...], beyond: tuple[tuple[float, ...], tuple[float
     between = np.sqrt(np.multiply(costs[:-1], costs[1:])).round(3).tolist()
     return {
         "every second": costs[::2],
-        "as it is": costs,
+        "as it was": costs,
         "wider": (*beyond[0], *costs, *beyond[1]),
         "finer": tuple(sorted((*costs, *between))),
     }
 
 
+FORMER_COSTS = 1.7, 2.5, 3.3, 5.0, 10.0, 20.0, 50.0, 100.0  # of RLP-Boost, before its finer ones were chosen
 GRIDS = {
-    "RLP-Boost": grids(LINEAR_COSTS, ((1.2,), (200.0, 500.0))),
+    "RLP-Boost": grids(FORMER_COSTS, ((1.2,), (200.0, 500.0))),
     "RQP-Boost": grids(QUADRATIC_COSTS, ((0.03, 0.1), (1000.0, 3000.0))),
 }
 
@@ -217,10 +218,8 @@ CONSTANTS = (
         *(("adult", "compas", "spambase", "covertype", "red wine"), _steps),
     ),
     *(
-        Constant(
-            name, tuple(GRIDS[method]), "as it is", "as it is", "error", _FREE, _grid(method), ("stump", "cart"), 4
-        )
-        for name, method in ((OF_LINEAR, "RLP-Boost"), (OF_QUADRATIC, "RQP-Boost"))
+        Constant(name, tuple(GRIDS[method]), "as it was", now, "error", _FREE, _grid(method), ("stump", "cart"), 4)
+        for name, method, now in ((OF_LINEAR, "RLP-Boost", "finer"), (OF_QUADRATIC, "RQP-Boost", "as it was"))
     ),
     Constant(
         *(OF_STRENGTH, tuple(f"{one:g}" for one in STRENGTHS), "0.001", "0.001", "error plus miss"),

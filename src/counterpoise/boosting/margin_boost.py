@@ -29,7 +29,7 @@ from counterpoise.solvers.soft_margin import (
 
 # What "auto" tries. The smallest 1/C of the margins count: noisy data want most of them, trees that fit all but a few
 # samples want those few.
-LINEAR_COSTS = (1.7, 2.5, 3.3, 5.0, 10.0, 20.0, 50.0, 100.0)
+LINEAR_COSTS = (1.7, 2.062, 2.5, 2.872, 3.3, 4.062, 5.0, 7.071, 10.0, 14.142, 20.0, 31.623, 50.0, 70.711, 100.0)
 QUADRATIC_COSTS = (0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0)
 _MARGINS_PER_ERROR = 1.5  # that count by default: those of noise, of which one model's errors tell, and some
 _ENOUGH = 20  # models beside which one without error is luck; where it comes early, it is the answer
