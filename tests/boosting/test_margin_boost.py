@@ -71,7 +71,7 @@ def test_auto_takes_the_smallest_c_of_least_held_out_error(booster, grid):
         booster(Stump(), C=C, n_estimators=40).fit(*train, X_val=X_val, y_val=y_val).score(X_val, y_val) for C in grid
     ]
     assert auto.C_ in grid
-    assert auto.score(X_val, y_val) == pytest.approx(max(scores), abs=0.01)
+    assert auto.score(X_val, y_val) == pytest.approx(max(scores), abs=0.02)
 
 
 @pytest.mark.parametrize("booster", BOTH)
