@@ -52,8 +52,9 @@ test: .venv/installed
 # The other tests have passed without PyTorch by then: nothing else may need it.
 test-networks: .venv/installed
 	$(BIN)/python $(PIP) --compile --quiet "$(TORCH)"  # which every process of the tests imports nearly whole
-	$(BIN)/python $(PYTEST) $$(grep -rlE "torch" tests docs/guide --include=test_*.py --include=networks.md)
-	$(BIN)/python -m pytest -q tests/test_contract.py tests/test_scikit_learn.py tests/test_examples.py -k "NetworkLearner or plot_torch"
+	$(BIN)/python $(PYTEST) $$(ls tests/*/test_*network*.py src/counterpoise/learners/*network*.py) docs/guide/networks.md
+	$(BIN)/python -m pytest -q $$(grep -rlE "torch|NetworkLearner|ESTIMATORS" tests --include=test_*.py | grep -v network) tests/test_examples.py \
+	  -k "NetworkLearner or network or every_learner_fits or plot_torch or heavy"
 
 lint: .venv/installed
 	$(BIN)/ruff check .
@@ -91,7 +92,8 @@ reproduce: .venv/installed $(if $(filter comparison,$(PAPER)),.venv/installed-pe
 	$(BIN)/python -m papers $(PAPER) $(ARGS)
 
 # What packaging can break: files, entry points, imports. All else is the same source, tested before.
-PACKAGED := base/test_import.py base/test_public_names.py cli/test_cli.py cli/test_commands.py report/test_report.py \
+PACKAGED := base/test_import.py base/test_public_names.py cli/test_cli.py report/test_report.py \
+	cli/test_commands.py::test_from_a_table_to_a_report \
 	explorer/test_static_page.py explorer/test_widget.py datasets/test_loading.py
 wheel-test: .venv/installed
 	rm -rf dist .venv-wheel

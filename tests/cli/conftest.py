@@ -5,6 +5,7 @@ import shutil
 import pytest
 from loan_tables import make_folder
 from sklearn.datasets import load_breast_cancer
+from undrawn import undrawn
 
 from counterpoise.cli import main
 
@@ -21,6 +22,15 @@ groups = "size"
 name = "adalpboost"
 parameters.n_estimators = 5
 """
+
+
+@pytest.fixture(scope="package", autouse=True)
+def _figures_undrawn():
+    """Draw no figures: tests of reports do."""
+    with undrawn():
+        yield
+
+
 COLUMNS = ["mean radius", "mean texture", "mean smoothness", "worst area", "worst symmetry"]
 
 

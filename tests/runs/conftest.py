@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from undrawn import undrawn
 
 from counterpoise.runs import measuring
 
@@ -11,8 +12,8 @@ N_ROWS = 600
 
 @pytest.fixture(scope="package", autouse=True)
 def _frontiers_of_few_points():
-    """Draw frontiers through few points: they take half of the time of a run, and their number is of no matter."""
-    with pytest.MonkeyPatch.context() as patch:
+    """Compute frontiers at few points, and draw nothing: both take much of the time of a run, for no test here."""
+    with undrawn(), pytest.MonkeyPatch.context() as patch:
         patch.setattr(measuring, "_POINTS", 5)
         yield
 
