@@ -24,7 +24,7 @@ parameters.n_estimators = 5
 """
 
 
-@pytest.fixture(scope="package", autouse=True)
+@pytest.fixture(scope="module", autouse=True)  # wider ones outlive this folder, and reach the tests of others
 def _figures_undrawn():
     """Draw no figures: tests of reports do."""
     with undrawn():
@@ -51,7 +51,8 @@ def fitted(tmp_path_factory):
     tumours().to_csv(folder / "tumours.csv", index=False)
     tumours().to_parquet(folder / "tumours.parquet", index=False)
     (folder / "goals.toml").write_text(GOALS)
-    assert main(["fit", str(folder / "goals.toml"), "-o", str(folder / "run"), "--quiet"]) == 0
+    with undrawn():
+        assert main(["fit", str(folder / "goals.toml"), "-o", str(folder / "run"), "--quiet"]) == 0
     return folder
 
 

@@ -10,7 +10,7 @@ from counterpoise.runs import measuring
 N_ROWS = 600
 
 
-@pytest.fixture(scope="package", autouse=True)
+@pytest.fixture(scope="module", autouse=True)  # wider ones outlive this folder, and reach the tests of others
 def _frontiers_of_few_points():
     """Compute frontiers at few points, and draw nothing: both take much of the time of a run, for no test here."""
     with undrawn(), pytest.MonkeyPatch.context() as patch:
