@@ -5,16 +5,17 @@ import pandas as pd
 import pytest
 from undrawn import undrawn
 
-from counterpoise.runs import measuring
+from counterpoise.runs import deferral, measuring
 
 N_ROWS = 600
 
 
 @pytest.fixture(scope="module", autouse=True)  # wider ones outlive this folder, and reach the tests of others
-def _frontiers_of_few_points():
-    """Compute frontiers at few points, and draw nothing: both take much of the time of a run, for no test here."""
+def _curves_of_few_points():
+    """Compute curves at few points, and draw nothing: both take much of the time of a run, for no test here."""
     with undrawn(), pytest.MonkeyPatch.context() as patch:
         patch.setattr(measuring, "_POINTS", 5)
+        patch.setattr(deferral, "_RATES", (0.0, 0.05, 0.1))
         yield
 
 
