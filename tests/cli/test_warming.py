@@ -3,11 +3,13 @@
 import io
 import json
 import threading
+from concurrent.futures import Future
+from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 
 import counterpoise
 from counterpoise._base.progress import RunProgress, tell_of_compilation
-from counterpoise.cli import main
+from counterpoise.cli import main, warming
 from counterpoise.cli.printing import COMPILING, Words, lines_of_progress
 from counterpoise.cli.warming import KERNEL_MODULES, Warmed, summary
 
@@ -91,3 +93,19 @@ def test_warm_up_names_every_kernel_and_where_it_is_kept(capsys):
 def test_warm_up_says_so_where_nothing_can_be_kept():
     made = [Warmed("solvers.one", 1.5, compiled=True, folder=None), Warmed("two", 0.0, compiled=False, folder=None)]
     assert summary(made) == "2 kernels: 1 compiled in 2 s, 1 were there\nkept nowhere: no folder can be written to"
+
+
+def test_what_another_process_compiled_is_told_beside_what_this_one_did(monkeypatch):
+    here = [Warmed("one", 2.0, compiled=True, folder=None), Warmed("two", 0.0, compiled=False, folder=None)]
+    there = [Warmed("two", 3.0, compiled=True, folder=None), Warmed("one", 0.0, compiled=False, folder=None)]
+    helper = Future()
+    monkeypatch.setattr(warming, "_kernels", lambda: here)
+    monkeypatch.setattr(warming, "_made", lambda kernel: kernel)
+    monkeypatch.setattr(warming, "_begin_at_the_end", lambda _pool: helper)
+    helper.set_result(there)
+    said = []
+    assert warming.compile_all(said.append) == [here[0], there[0]]
+    assert said == ["  2.0 s  one", "  3.0 s  two"]
+    helper = Future()
+    helper.set_exception(BrokenProcessPool("killed"))
+    assert warming.compile_all() == here

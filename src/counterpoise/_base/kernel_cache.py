@@ -16,7 +16,6 @@ from typing import Any
 import numba
 from filelock import FileLock
 
-_LOCK = "counterpoise.lock"
 _PATIENCE = 120.0  # seconds that another process may compile for before this one does so too
 
 _has_warned = False
@@ -77,12 +76,14 @@ def _warn_once(error: Exception) -> None:
 
 @contextmanager
 def one_compiler(dispatcher: Any) -> Iterator[None]:
-    """Let one process at a time compile for a cache: the others then find what it made.
+    """Let one process at a time compile a function for a cache: the others then find what it made.
 
-    Two that add to the index of a function at once could also mix up their files.
+    Two that add to the index of a function at once could also mix up their files. Who compiles one that calls others
+    waits for theirs: no function calls itself by way of others, so nobody waits in a circle.
     """
-    folder = dispatcher.stats.cache_path
-    lock = None if folder is None else FileLock(Path(folder) / _LOCK, is_singleton=True)  # re-entrant
+    folder, function = dispatcher.stats.cache_path, dispatcher.py_func
+    name = f"{function.__module__.rpartition('.')[2]}.{function.__qualname__}.lock"
+    lock = None if folder is None else FileLock(Path(folder) / name, is_singleton=True)  # re-entrant
     try:
         if lock is not None:
             lock.acquire(timeout=_PATIENCE)

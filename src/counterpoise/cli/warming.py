@@ -1,10 +1,15 @@
 """Compiling every kernel ahead of time, so that no later process waits for it."""
 
+import multiprocessing
 import time
 from collections.abc import Callable
+from concurrent.futures import Executor, Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import suppress
 from importlib import import_module
 from typing import TYPE_CHECKING, NamedTuple
 
+from counterpoise._base.cpus import available_cpus
 from counterpoise._base.progress import watching_compilation
 
 if TYPE_CHECKING:
@@ -39,17 +44,51 @@ class Warmed(NamedTuple):
 
 
 def compile_all(say: Callable[[str], None] = lambda _text: None) -> list[Warmed]:
-    """Compile the kernels that the cache does not hold yet, and say how long each took."""
+    """Compile the kernels that the cache does not hold yet, and say how long each took.
+
+    Where there is something to compile and another processor, a process begins at the other end of the list.
+    """
+    made, helper = [], None
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
+        for kernel in _kernels():
+            made.append(_made(kernel))
+            if made[-1].compiled:
+                helper = helper or _begin_at_the_end(pool)
+                say(_line(made[-1]))
+        there = _made_by(helper)
+    for one in there:
+        if one.compiled:
+            say(_line(one))
+    return [other if other.compiled else one for one, other in zip(made, there or made, strict=True)]
+
+
+def _kernels() -> "list[Kernel]":
     from counterpoise._base.compiled import KERNELS  # noqa: PLC0415 - needs numba: only where the command runs
 
     for module in KERNEL_MODULES:
         import_module(f"{_PACKAGE}{module}")
-    made = []
-    for kernel in [one for one in KERNELS if one.__module__.startswith(_PACKAGE)]:
-        made.append(_made(kernel))
-        if made[-1].compiled:
-            say(f"{made[-1].seconds:5.1f} s  {made[-1].name}")
-    return made
+    return [one for one in KERNELS if one.__module__.startswith(_PACKAGE)]
+
+
+def _line(made: Warmed) -> str:
+    return f"{made.seconds:5.1f} s  {made.name}"
+
+
+def _begin_at_the_end(pool: Executor) -> Future[list[Warmed]] | None:
+    with suppress(OSError, NotImplementedError):  # no processes, or no locks for them
+        return pool.submit(_made_backwards) if available_cpus() > 1 else None
+    return None
+
+
+def _made_backwards() -> list[Warmed]:
+    return [_made(kernel) for kernel in reversed(_kernels())]
+
+
+def _made_by(helper: Future[list[Warmed]] | None) -> list[Warmed]:
+    """Return what a process made, in the order of the list; nothing where it broke off: then all was made here."""
+    with suppress(BrokenProcessPool):
+        return helper.result()[::-1] if helper else []
+    return []
 
 
 def _made(kernel: "Kernel") -> Warmed:
