@@ -302,6 +302,14 @@ ONE = np.ones(1)
 BAD = {
     "NaN": (lambda: solve_svm([[np.nan]], ONE, ONE, 1.0), "X must be finite everywhere; found NaN"),
     "sparse NaN": (lambda: solve_svm(sp.csr_array([[np.inf]]), ONE, ONE, 1.0), "X must be finite.*found infinity"),
+    "squares overflow": (
+        lambda: solve_svm([[1e151]], ONE, ONE, 1.0),
+        r"at most 1e\+150 in size.*got 1e\+151. Divide its",
+    ),
+    "sparse squares": (
+        lambda: solve_svm(sp.csr_array([[-1e300]]), ONE, ONE, 1.0),
+        "at most 1e.150 in size.*got 1e.300",
+    ),
     "one dimension": (
         lambda: solve_svm([1.0], ONE, ONE, 1.0),
         r"X must have shape \(n_rows, n_columns\).*got shape \(1,\)",

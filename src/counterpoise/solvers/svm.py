@@ -24,7 +24,7 @@ import numpy as np
 from scipy.sparse import issparse
 
 from counterpoise._base.checks import as_numbers, check_choice, check_count, check_positive, check_vector, value_range
-from counterpoise._base.types import ArrayLike, FloatArray, IntArray
+from counterpoise._base.types import AnyArray, ArrayLike, FloatArray, IntArray
 from counterpoise.solvers.svm_ascent import maximize_by_ascent
 from counterpoise.solvers.svm_bounds import Bounds, Problem, SVMSolution
 from counterpoise.solvers.svm_gram import Gram, check_gram
@@ -35,6 +35,7 @@ _WIDE = 500  # columns from which coordinate ascent is faster
 _MAX_STEPS = 1000  # of Newton's method; tens are usual, and rows of size 1e3 with a regularization of 1e-10 took 642
 _MAX_SWEEPS = 5000  # of coordinate ascent
 _MATRIX = 2  # dimensions
+_LARGEST = 1e150  # entry of X
 
 
 def solve_svm(
@@ -210,7 +211,7 @@ def _check_matrix(X: Any) -> Any:
     kind = matrix.dtype if matrix.dtype in (np.float32, np.float64) else np.float64
     if not issparse(matrix):
         dense = np.ascontiguousarray(matrix, dtype=kind)
-        value_range(dense, "X")
+        _check_size(dense)
         return dense
     if matrix.data.dtype.kind not in "biuf":
         raise TypeError(f"X must hold real numbers; got dtype {matrix.dtype}.")
@@ -218,8 +219,17 @@ def _check_matrix(X: Any) -> Any:
         matrix = matrix.copy()
         matrix.sum_duplicates()
     if matrix.nnz:
-        value_range(matrix.data, "X")
+        _check_size(matrix.data)
     return matrix.astype(kind, copy=False)
+
+
+def _check_size(values: AnyArray) -> None:
+    largest = max(map(abs, value_range(values, "X")))
+    if largest > _LARGEST:
+        raise ValueError(
+            f"X must hold numbers of at most {_LARGEST:g} in size, whose squares can be added up; got {largest!r}. "
+            "Divide its columns by their largest numbers first, as MaxAbsScaler does."
+        )
 
 
 def _check_start(start: SVMSolution | None, n_rows: int, n_coefficients: int) -> None:
