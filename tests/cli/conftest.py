@@ -3,9 +3,9 @@
 import shutil
 
 import pytest
+from hurried import hurried
 from loan_tables import make_folder
 from sklearn.datasets import load_breast_cancer
-from undrawn import undrawn
 
 from counterpoise.cli import main
 
@@ -25,9 +25,8 @@ parameters.n_estimators = 5
 
 
 @pytest.fixture(scope="module", autouse=True)  # wider ones outlive this folder, and reach the tests of others
-def _figures_undrawn():
-    """Draw no figures: tests of reports do."""
-    with undrawn():
+def _hurried():
+    with hurried():
         yield
 
 
@@ -51,7 +50,7 @@ def fitted(tmp_path_factory):
     tumours().to_csv(folder / "tumours.csv", index=False)
     tumours().to_parquet(folder / "tumours.parquet", index=False)
     (folder / "goals.toml").write_text(GOALS)
-    with undrawn():
+    with hurried():
         assert main(["fit", str(folder / "goals.toml"), "-o", str(folder / "run"), "--quiet"]) == 0
     return folder
 

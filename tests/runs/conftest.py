@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from undrawn import undrawn
+from hurried import hurried
 
 from counterpoise.runs import deferral, measuring
 
@@ -12,8 +12,8 @@ N_ROWS = 600
 
 @pytest.fixture(scope="module", autouse=True)  # wider ones outlive this folder, and reach the tests of others
 def _curves_of_few_points():
-    """Compute curves at few points, and draw nothing: both take much of the time of a run, for no test here."""
-    with undrawn(), pytest.MonkeyPatch.context() as patch:
+    """Compute curves at few points too: that takes much of the time of a run, for no test here."""
+    with hurried(), pytest.MonkeyPatch.context() as patch:
         patch.setattr(measuring, "_POINTS", 5)
         patch.setattr(deferral, "_RATES", (0.0, 0.05, 0.1))
         yield

@@ -173,14 +173,14 @@ def test_an_audit_of_no_goal_says_how_to_give_one(run):
 
 
 def test_rebalance_changes_the_mixture_and_trains_nothing(run, tmp_path):
-    other = rebalance_run(run, alpha=0.5, goals=["recall(train) >= 0.7"], output=tmp_path / "other")
+    other = rebalance_run(run, alpha=0.05, goals=["recall(train) >= 0.7"], output=tmp_path / "other")
     assert other == open_run(tmp_path / "other")
-    assert (other.settings.alpha, other.settings.goals[0].goal) == (0.5, "recall(train) >= 0.7")
+    assert (other.settings.alpha, other.settings.goals[0].goal) == (0.05, "recall(train) >= 0.7")
     before, after = run.model()[-1], other.model()[-1]
     assert len(before.estimators_) == len(after.estimators_)
     assert not np.allclose(before.mixture_, after.mixture_)
     assert after.check_goals()[0].holds
-    assert rebalance_run(run, alpha=0.5, goals=["recall(train) >= 0.7"], output=tmp_path / "other") == other
+    assert rebalance_run(run, alpha=0.05, goals=["recall(train) >= 0.7"], output=tmp_path / "other") == other
     with pytest.raises(InfeasibleGoals, match="cannot hold"):
         rebalance_run(run, goals=["recall(train) >= 0.99", "positive_rate(train) <= 0.1"], output=tmp_path / "none")
     assert not (tmp_path / "none").exists()
