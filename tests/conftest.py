@@ -8,7 +8,7 @@ from counterpoise.cli.warming import compile_all
 
 # No deadline: the first call of a kernel may compile it. The same examples in every run: CI must not flicker.
 HOW = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
-settings.register_profile("counterpoise", derandomize=True, max_examples=25, **HOW)
+settings.register_profile("counterpoise", derandomize=True, max_examples=20, **HOW)
 settings.register_profile("thorough", max_examples=1000, **HOW)  # pytest --hypothesis-profile=thorough searches on
 settings.load_profile("counterpoise")
 
