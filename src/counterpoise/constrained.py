@@ -3,8 +3,7 @@
 Goh, Cotter, Gupta and Friedlander, "Satisfying real-world goals with dataset constraints", NIPS 2016. The classifier is
 ``score(x) = <w, x> - b``. While it is trained, a row counts as predicted positive with probability
 ``ramp(score) = max(0, min(1, 1/2 + score))``, which makes every rate continuous; ``solvers.ramp`` says how the problem
-is then solved. The paper starts from zero, which need not meet the goals; here a start that does is looked for first,
-and where the goals contradict each other that is proven instead.
+is then solved. The paper starts from zero, whatever the goals; here from inside them, or a contradiction is proven.
 """
 
 from collections.abc import Mapping

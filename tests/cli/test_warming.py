@@ -101,11 +101,23 @@ def test_what_another_process_compiled_is_told_beside_what_this_one_did(monkeypa
     helper = Future()
     monkeypatch.setattr(warming, "_kernels", lambda: here)
     monkeypatch.setattr(warming, "_made", lambda kernel: kernel)
-    monkeypatch.setattr(warming, "_begin_at_the_end", lambda _pool: helper)
+    monkeypatch.setattr(warming, "_begin_at_the_end", lambda _until_done: helper)
     helper.set_result(there)
     said = []
     assert warming.compile_all(said.append) == [here[0], there[0]]
     assert said == ["  2.0 s  one", "  3.0 s  two"]
     helper = Future()
     helper.set_exception(BrokenProcessPool("killed"))
+    assert warming.compile_all() == here
+
+
+def test_where_there_can_be_no_other_process_this_one_compiles_all(monkeypatch):
+    def refuse(*_):
+        raise NotImplementedError("no semaphores here")
+
+    here = [Warmed("one", 2.0, compiled=True, folder=None)] * 2
+    monkeypatch.setattr(warming, "_kernels", lambda: here)
+    monkeypatch.setattr(warming, "_made", lambda kernel: kernel)
+    monkeypatch.setattr(warming, "available_cpus", lambda: 2)
+    monkeypatch.setattr(warming, "ProcessPoolExecutor", refuse)
     assert warming.compile_all() == here

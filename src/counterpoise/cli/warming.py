@@ -3,9 +3,9 @@
 import multiprocessing
 import time
 from collections.abc import Callable
-from concurrent.futures import Executor, Future, ProcessPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from importlib import import_module
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -49,11 +49,11 @@ def compile_all(say: Callable[[str], None] = lambda _text: None) -> list[Warmed]
     Where there is something to compile and another processor, a process begins at the other end of the list.
     """
     made, helper = [], None
-    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
+    with ExitStack() as until_done:
         for kernel in _kernels():
             made.append(_made(kernel))
             if made[-1].compiled:
-                helper = helper or _begin_at_the_end(pool)
+                helper = helper or _begin_at_the_end(until_done)
                 say(_line(made[-1]))
         there = _made_by(helper)
     for one in there:
@@ -74,9 +74,13 @@ def _line(made: Warmed) -> str:
     return f"{made.seconds:5.1f} s  {made.name}"
 
 
-def _begin_at_the_end(pool: Executor) -> Future[list[Warmed]] | None:
-    with suppress(OSError, NotImplementedError):  # no processes, or no locks for them
-        return pool.submit(_made_backwards) if available_cpus() > 1 else None
+def _begin_at_the_end(until_done: ExitStack) -> Future[list[Warmed]] | None:
+    """Return what a process will have made; None where there can be no other one, and this one makes all."""
+    if available_cpus() == 1:
+        return None
+    with suppress(OSError, ImportError, NotImplementedError):  # no processes here, or no locks that they share
+        pool = until_done.enter_context(ProcessPoolExecutor(1, multiprocessing.get_context("spawn")))
+        return pool.submit(_made_backwards)
     return None
 
 
