@@ -1,7 +1,5 @@
 """Classifiers that defer: draws, votes and fixed rules of three answers, inside goals on who is deferred."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -153,23 +151,6 @@ def test_a_saved_classifier_decides_the_same(tmp_path):
     np.testing.assert_array_equal(loaded.predict(X), strong.predict(X))
     np.testing.assert_array_equal(loaded.predict_proba(X, deferral=True), strong.predict_proba(X, deferral=True))
     assert loaded.rebalance(defer_cost=0.3).value_ > loaded.value_
-
-
-def test_rules_that_were_saved_before_there_was_deferral_may_defer_now():
-    old = cp.load(Path(__file__).parent / "old_models" / "rules.cp")
-    assert old.defer_cost is None
-    assert [rule.lower for rule in old.rules_] == [None] * len(old.rules_)
-    assert all(check.holds for check in old.check_goals())
-    now = old.rebalance(defer_cost=0.1)
-    rows = np.random.default_rng(0).normal(
-        size=(60, 2)
-    )  # those of its fit; the baseline is the sign of the first column
-    level = 1 / (1 + np.exp(-rows.sum(axis=1)))
-    edges = [(rule.thresholds["all"], (rule.lower or rule.thresholds)["all"]) for rule in now.rules_]
-    agrees = [np.where(rows[:, 0] > 0, level > upper, level <= lower).mean() for upper, lower in edges]
-    deferred = [((level > lower) & (level <= upper)).mean() for upper, lower in edges]
-    assert now.check_goals()[1].value == pytest.approx(1 - now.mixture_ @ agrees)  # of which deferred rows are a part
-    assert now.mixture_ @ deferred > 0.01
 
 
 def test_folds_decide_and_clones_keep_the_parameters():

@@ -35,6 +35,19 @@ def test_scores_of_any_size_are_told_apart():
     assert (model.predict(scores[:, None]) == labels).all()
 
 
+@pytest.mark.parametrize("unit", [1e-300, 1e-12, 1e-9, 1e250])
+def test_a_goal_is_met_by_scores_in_any_unit(unit):
+    """Scores of rare events lie within 1e-9 of each other: as one block no threshold could meet a goal."""
+    rng = np.random.default_rng(0)
+    labels = rng.random(400) < 0.2
+    scores = unit * np.exp(rng.normal(size=400) + 2 * labels)
+    model = chosen(scores, labels.astype(int), alpha=1.0, goals=["recall(train) >= 0.6"], decision="vote")
+    plain = chosen(scores / unit, labels.astype(int), alpha=1.0, goals=["recall(train) >= 0.6"], decision="vote")
+    answers = model.predict(scores[:, None])
+    assert answers[labels].mean() >= 0.6
+    np.testing.assert_array_equal(answers, plain.predict(scores[:, None] / unit))
+
+
 def test_groups_with_one_name_are_refused():
     group = np.array([None] * 20 + ["(missing)"] * 20, dtype=object)
     labels = np.tile([0, 1], 20)

@@ -1,5 +1,8 @@
 """The best mixture over every threshold of every score, against the same program written out in full."""
 
+from fractions import Fraction
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -48,15 +51,53 @@ def test_running_sums_are_sums_over_the_rows_above_each_threshold(seed):
 
 
 def test_scores_that_may_be_equal_but_for_rounding_are_not_cut_apart():
-    scores = np.array([0.5, 0.5 + 5e-10, 0.5 + 9e-10, 0.7])[:, None]
+    scores = np.array([0.5, 0.5 + 1e-13, 0.5 + 2e-13, 0.7])[:, None]
     assert find_cuts(scores, np.zeros(4, dtype=int), 1).thresholds.size == 3
 
 
-def test_a_threshold_tells_neighbouring_numbers_apart():
-    low = 1e8
-    scores = np.array([low, np.nextafter(low, np.inf)])[:, None]
-    cuts = find_cuts(scores, np.zeros(2, dtype=int), 1)
-    assert (scores[:, 0] > cuts.thresholds[1]).tolist() == [False, True]
+def test_a_long_chain_of_near_neighbours_is_cut_between_all_of_them():
+    scores = (np.array(1e8).view(np.int64) + np.arange(1 << 18)).view(np.float64)  # no float lies between two of them
+    cuts = find_cuts(scores[:, None], np.zeros(scores.size, dtype=int), 1)
+    assert cuts.n_cuts == scores.size + 1
+    for place in (1, 1000, scores.size - 1):
+        assert (scores > cuts.thresholds[place]).sum() == place
+
+
+def scores_of_any_kind(rng, n_rows):
+    """Return scores as models give them: probabilities, rare ones, logits, votes, ranks, sums that cancel out."""
+    logits = rng.normal(size=n_rows)
+    kinds = [
+        1 / (1 + np.exp(-logits)),
+        1e-12 * rng.uniform(1, 2, n_rows),
+        logits,
+        rng.integers(0, 6, n_rows) / 5,
+        np.arange(n_rows) * 1e-11 / n_rows + 3e-11,
+        logits - logits.mean(),
+        np.exp(-rng.uniform(0, 60, n_rows)),
+        1 - 1e-9 * rng.uniform(1, 2, n_rows),
+    ]
+    return kinds[rng.integers(len(kinds))]
+
+
+def test_the_unit_of_a_score_decides_nothing_and_scores_that_differ_are_told_apart():
+    """Blocks of equal scores by exact fractions; then the same cuts for the scores times any power of two."""
+    for seed in range(300):
+        rng = np.random.default_rng(seed)
+        scores = scores_of_any_kind(rng, int(rng.integers(2, 60)))
+        groups = rng.integers(0, 3, scores.size)
+        cuts = find_cuts(scores[:, None], groups, 3)
+        usual = np.median(np.abs(scores))
+        for group in range(3):
+            exact = sorted({Fraction(score) for score in scores[groups == group]}, reverse=True)
+            room = [max(Fraction(usual) / 2**49, max(abs(one), abs(two)) / 2**39) for one, two in pairwise(exact)]
+            surely = sum(one - two > gap for (one, two), gap in zip(pairwise(exact), room, strict=True))
+            n_blocks = cuts.starts[0, group + 1] - cuts.starts[0, group] - 1
+            assert surely + bool(exact) <= n_blocks <= len(exact)
+        exponents = np.frexp(scores[scores != 0])[1]
+        power = int(rng.integers(-1020 - exponents.min(), 1023 - exponents.max(), endpoint=True))
+        scaled = find_cuts(np.ldexp(scores, power)[:, None], groups, 3)
+        np.testing.assert_array_equal(scaled.places[0], cuts.places[0])
+        np.testing.assert_array_equal(scaled.thresholds, np.ldexp(cuts.thresholds, power))
 
 
 def test_coupling_keeps_the_chance_of_each_cut_in_each_group():

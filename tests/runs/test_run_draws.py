@@ -180,7 +180,7 @@ def test_ids_of_a_file_draw_as_those_of_the_library(run, table):
         "bytes": NO_TEXT["bytes"].to_pylist(),
     }
     for name, ids in plain.items():
-        told = read_ids(table / "rows.parquet", name, draws).told
+        told = read_ids(table / "rows.parquet", name).told
         np.testing.assert_array_equal(draws.by_id(told, N_ROWS), draws.by_id(ids, N_ROWS))
         assert len(set(draws.by_id(ids, N_ROWS))) == N_ROWS
     for name in TYPES:

@@ -14,7 +14,7 @@ from counterpoise._base.shards import Shard, Shards, total
 from counterpoise._base.types import BoolArray, FloatArray, IntArray
 from counterpoise.distributed.cells import CELL
 from counterpoise.distributed.rows import MASS
-from counterpoise.mixtures.scores.cuts import APART
+from counterpoise.mixtures.scores.cuts import block_starts, exponent_counts, noise_of, rounding_room
 
 SCORES = "scores"  # the name in a shard of the scores, (n_rows, n_models)
 _CHUNK = 1 << 20  # rows looked at at once
@@ -86,7 +86,22 @@ def _lumped(rows: Lumps) -> Lumps:
     return Lumps(keys[starts], mass, n_rows, lows, highs)
 
 
-def first_edges(shards: Shards, usual: FloatArray) -> Edges:
+def noise_over(shards: Shards) -> list[float]:
+    """Return for each model what rounding may leave of a score that is zero."""
+    return [noise_of(counts) for counts in total(shards.map(_orders))]
+
+
+def _orders(shard: Shard) -> IntArray:
+    """Return how many scores of each model there are of each binary order."""
+    scores = shard[SCORES]
+    counts = [
+        [exponent_counts(np.asarray(scores[place, model], dtype=np.float64)) for place in _chunks(shard)]
+        for model in range(scores.shape[1])
+    ]
+    return np.array([np.sum(one, axis=0) for one in counts])
+
+
+def first_edges(shards: Shards, usual: FloatArray, noise: Sequence[float]) -> Edges:
     """Return the bins to begin with; no bin has scores on both sides of a model's usual threshold."""
     found = shards.map(_distinct)
     n_bins = max(8, int(_BINS ** (1 / usual.size)))
@@ -97,7 +112,8 @@ def first_edges(shards: Shards, usual: FloatArray) -> Edges:
             edges.append(_quantiles(shards, model, own, n_bins))
         else:
             values = np.unique(np.concatenate(parts))
-            edges.append(values[np.append(np.diff(values) > APART, True)])  # scores that are nearer go together
+            falling = values[::-1]
+            edges.append(falling[block_starts(falling, noise[model])][::-1])  # the largest of each block
     return tuple(edges)
 
 
@@ -162,7 +178,9 @@ def ends_of_each(lumps: Lumps) -> FloatArray:
     return np.column_stack(each)
 
 
-def can_split(lumps: Lumps, model: int, n_bins: int) -> BoolArray:
+def can_split(lumps: Lumps, model: int, n_bins: int, noise: float) -> BoolArray:
     """Return which bins of a model hold scores that are further apart than what goes together."""
     low, high = ends_of(lumps, model, n_bins)
-    return np.asarray(high - low > APART)
+    is_some = low <= high
+    low, high = np.where(is_some, low, 0.0), np.where(is_some, high, 0.0)
+    return np.asarray(high - low > rounding_room(low, high, noise))

@@ -13,7 +13,16 @@ from counterpoise._base.shards import Shards
 from counterpoise._base.types import FloatArray, IntArray
 from counterpoise.distributed.cells import Cells
 from counterpoise.distributed.choosing import check_aim
-from counterpoise.distributed.lumps import Edges, Lumps, can_split, ends_of_each, first_edges, lump_over, split
+from counterpoise.distributed.lumps import (
+    Edges,
+    Lumps,
+    can_split,
+    ends_of_each,
+    first_edges,
+    lump_over,
+    noise_over,
+    split,
+)
 from counterpoise.goals import InfeasibleGoals, Rate, Table
 from counterpoise.goals.binding import bind_rates
 from counterpoise.goals.tables import group_codes
@@ -46,12 +55,13 @@ def refine_over(
 
     ``groups_of`` finds, given a table and how many rows each of its own stands for, who has a threshold of their own.
     """
-    edges = first_edges(shards, usual)
+    noise = noise_over(shards)
+    edges = first_edges(shards, usual, noise)
     for n_passes in range(1, _MAX_PASSES + 1):  # noqa: B007 - told at the end
         lumps = lump_over(shards, edges)
         evidence = evidence_of(lumps, cells, positive, usual)
         groups = groups_of(evidence.answers.tables[TRAIN], lumps.n_rows)
-        lower, hiding = _judged(rank(evidence, groups), lumps, edges, aim, tol)
+        lower, hiding = _judged(rank(evidence, groups), lumps, edges, noise, aim, tol)
         if not any(bins.size for bins in hiding):
             break
         edges = split(edges, lumps, hiding)
@@ -69,9 +79,11 @@ def evidence_of(lumps: Lumps, cells: Cells, positive: Positive, usual: FloatArra
     return ScoreEvidence({TRAIN: ends_of_each(lumps)}, answers, rows.weights(), groups, usual, n_rows=lumps.n_rows)
 
 
-def _judged(ranked: Ranked, lumps: Lumps, edges: Edges, aim: Aim, tol: float) -> tuple[float, list[IntArray]]:
+def _judged(
+    ranked: Ranked, lumps: Lumps, edges: Edges, noise: list[float], aim: Aim, tol: float
+) -> tuple[float, list[IntArray]]:
     """Return the lower bound over all thresholds, and the bins in which a better one may hide."""
-    all_bins = [np.flatnonzero(can_split(lumps, model, own.size + 1)) for model, own in enumerate(edges)]
+    all_bins = [np.flatnonzero(can_split(lumps, model, own.size + 1, noise[model])) for model, own in enumerate(edges)]
     try:
         limits, start = limits_of(ranked, aim), ranked.usual_rules()
         if aim.budget is not None:

@@ -13,7 +13,7 @@ from typing import Any
 
 from counterpoise.persist.errors import UnreadableModel, UnstorableModel
 
-FORMAT, VERSION = "counterpoise", 2  # 2: models of a pool in files of their own, scikit-learn's as arrays
+FORMAT, VERSION = "counterpoise", 3  # a file of another version is refused
 _MANIFEST = "manifest.json"
 _START = b"PK\x03\x04"
 _NAME_AT = 30  # bytes before the name of a zip's first member
@@ -123,10 +123,11 @@ def _read_manifest(text: bytes) -> dict[str, Any]:
     version = manifest.get("format_version")
     if type(version) is not int or version < 1:
         raise UnreadableModel(f"its manifest has the impossible format version {version!r}")
-    if version > VERSION:
+    if version != VERSION:
+        what_to_do = "upgrade counterpoise" if version > VERSION else "fit the model again and save it"
         raise UnreadableModel(
             f"it has format version {version}, written by counterpoise {manifest.get('library')}, and this version "
-            f"reads up to {VERSION}: upgrade counterpoise"
+            f"reads version {VERSION} alone: {what_to_do}"
         )
     return manifest
 

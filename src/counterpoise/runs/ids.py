@@ -10,11 +10,8 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
-
-from counterpoise.mixtures.draws import Draws
 from counterpoise.runs.errors import check_columns
-from counterpoise.runs.reading import column_names, read_column, read_frame
+from counterpoise.runs.reading import column_names, read_column
 
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?")
 _FLOAT = re.compile(r"-?[0-9](\.[0-9]+)?e[+-][0-9]{2,3}")  # as floats are written that are large or small
@@ -32,12 +29,9 @@ class Ids(NamedTuple):
     told: list[Any]
 
 
-def read_ids(path: Path, name: str, draws: Draws) -> Ids:
-    """Return a column of ids for a model that draws so."""
+def read_ids(path: Path, name: str) -> Ids:
+    """Return a column of ids."""
     check_columns([name], column_names(path), path, "ids: ")
-    if draws.version == 1:  # a model of before keeps its answers
-        keys = np.asarray(read_frame(path, [name], texts=[name])[name])
-        return Ids(keys, [_first_value(key) for key in keys])
     return _told(read_column(path, name))
 
 
@@ -90,8 +84,3 @@ def _told(column: Any) -> Ids:
     if isinstance(column.type, pa.BaseExtensionType):  # such as UUIDs, which pandas does not know
         return Ids([str(value) for value in values], values)
     return Ids(column.to_pandas(types_mapper=pd.ArrowDtype), [value_of(value) for value in values])
-
-
-def _first_value(key: Any) -> Any:
-    is_number = isinstance(key, str) and key.removeprefix("-").isdecimal() and str(int(key)) == key
-    return int(key) if is_number else key

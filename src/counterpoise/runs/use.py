@@ -115,11 +115,10 @@ def predictions_of(run: Run, data_path: str | Path, *, probabilities: bool = Fal
     part = read_part([path], run.columns, run.settings, labelled=False)
     written, by = {}, {}
     if ids is not None:
-        draws = draws_of(last_step(model))
-        if draws is None:
+        if draws_of(last_step(model)) is None:
             raise ValueError("ids are for randomized classifiers; this run's model decides without draws.")
         with written_as(run.settings.data.written):
-            written[ids], by["ids"] = read_ids(path, ids, draws)
+            written[ids], by["ids"] = read_ids(path, ids)
     seen = _looked_at(run, model, part, path)
     made: dict[str, Any] = {"prediction": _predicted(model, part.X, f"Column {ids!r} of {path}", **by, **seen)}
     if probabilities:

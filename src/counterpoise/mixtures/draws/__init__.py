@@ -4,8 +4,7 @@ A randomized classifier that draws afresh can be queried until it says yes. A st
 keyed hash of the row, or of an id: the same person always gets the same answer, in any batch, process or
 machine, and without the key nobody can tell which. Over people the numbers are uniform, so the mixture is exact.
 
-The hash sees values, not types, and no noise of computation: ``rows`` and ``ids`` say how. A model keeps the version of
-the scheme that it was fitted with, so that its answers never change.
+The hash sees values, not types, and no noise of computation: ``rows`` and ``ids`` say how.
 """
 
 import hashlib
@@ -18,7 +17,6 @@ import numpy as np
 from counterpoise._base.checks import is_frame
 from counterpoise._base.secret import Secret
 from counterpoise._base.types import FloatArray, IntArray
-from counterpoise.mixtures.draws import first
 from counterpoise.mixtures.draws.ids import id_messages, id_values
 from counterpoise.mixtures.draws.keys import apart_from, check_key, derived_key, generator_of, make_key
 from counterpoise.mixtures.draws.rows import Grid, row_messages
@@ -37,7 +35,6 @@ __all__ = [
     "rest_of",
 ]
 
-_FIRST, _PRESENT = 1, 2  # versions of the scheme
 _HASH_BYTES = 8
 _ROW, _ID = b"row", b"id"  # so that a row of one column and an id of the same value draw independently
 
@@ -52,13 +49,10 @@ class Draws:
         Without it nobody can tell what is drawn.
     grid : Grid or None
         How finely the columns of a row are looked at; None where nothing was learned.
-    version : int
-        Of the scheme; models of an older one keep it.
     """
 
     key: bytes = field(repr=False)
     grid: Grid | None = field(default=None, repr=False)
-    version: int = _PRESENT
 
     @classmethod
     def learned(cls, key: Secret, X: Any, sample_weight: FloatArray | None = None, models: Iterable[Any] = ()) -> Self:
@@ -72,36 +66,28 @@ class Draws:
         """
         if ids is not None:
             return self.by_id(ids, checked.shape[0])
-        return self.by_row(X if is_frame(X) and self.version > _FIRST else checked)
+        return self.by_row(X if is_frame(X) else checked)
 
     def by_row(self, X: Any) -> FloatArray:
         """Return a number in [0, 1) for every row of an array, sparse matrix or data frame."""
-        messages = [first.row_messages(X)] if self.version == _FIRST else row_messages(X, self.grid)
-        return _uniforms(messages, self.key, _ROW)
+        return _uniforms(row_messages(X, self.grid), self.key, _ROW)
 
     def by_id(self, ids: Any, n_rows: int) -> FloatArray:
         """Return a number in [0, 1) for every id."""
-        values = id_values(ids, n_rows)
-        messages = map(first.id_message, values) if self.version == _FIRST else id_messages(values)
-        return _uniforms([messages], self.key, _ID)
+        return _uniforms([id_messages(id_values(ids, n_rows))], self.key, _ID)
 
     def _check_loaded(self) -> None:
         """Check what came from a file."""
         if not isinstance(self.key, bytes) or not 0 < len(self.key) <= hashlib.blake2b.MAX_KEY_SIZE:
             raise ValueError("it lacks a key")
-        if self.version not in (_FIRST, _PRESENT):
-            raise ValueError(f"it draws by version {self.version!r}, which is not known: update counterpoise")
         if self.grid is not None and not isinstance(self.grid, Grid):
             raise ValueError("it holds something else where the scales of columns must be")
 
 
 def draws_of(model: Any) -> Draws | None:
     """Return what a fitted classifier draws with; None where it draws nothing."""
-    state = getattr(model, "__dict__", {})
-    found = state.get("_draws")
-    if found is None and isinstance(state.get("_key"), bytes):  # fitted before there were versions
-        return Draws(state["_key"], version=_FIRST)
-    return found if isinstance(found, Draws) else None
+    draws = getattr(model, "__dict__", {}).get("_draws")
+    return draws if isinstance(draws, Draws) else None
 
 
 def known_draws(model: Any) -> Draws:

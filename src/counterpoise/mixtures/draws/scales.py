@@ -1,100 +1,146 @@
 """What columns are like, learned from the rows of ``fit``, so that draws look past the noise of their computation.
 
-- The scale is the mean binary exponent of the numbers that have a fraction: no outlier, infinity or missing value moves
-  it far. Where there are none it is 1, the unit of whole numbers.
-- Where most numbers have a fraction, the column was measured or computed. Sums in float32, of a batch of another size
-  or of the same numbers as float64, differ by 1e-7 to 1e-5 of the scale: in cells of 1e-5 one row in ten would draw
-  anew, and so would an applicant who adds a cent. Such columns get the coarsest cells in which the rows of ``fit`` stay
-  apart, the coarser the more there are: all together tell millions of people apart.
-- Sums leave the noise of the largest column in all others, so no cell is below 1e-8 of the largest scale, unless rows
-  would not stay apart.
+Nothing here depends on the unit of a column, nor on other columns: all exponents move by ``k`` where a column is
+multiplied by ``2**k``.
+
+- A column is *stepped* where nearly all numbers are multiples of one power of two, the step, and do not use all the
+  digits of a float: whole numbers, codes, account numbers, dates.
+- It is *measured* otherwise. Its scale is the median binary exponent of its numbers: no outlier, infinity or missing
+  value moves it far. Sums in float32, of a batch of another size or of the same numbers as float64, differ by 1e-7 to
+  1e-5 of the scale: in cells of 1e-5 one row in ten would draw anew, and so would an applicant who adds a cent. So
+  measured columns get the coarsest cells in which the rows of ``fit`` stay apart, the coarser the more there are: all
+  together tell millions of people apart.
+- Rows stay apart first: cells become as fine as 2**-41 of the scale, below which a difference may be rounding, or, in
+  columns that span many orders, as a number that is nearly the least needs.
 """
 
 import math
 from collections.abc import Iterator
+from functools import partial
+from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from counterpoise._base.types import AnyArray, BoolArray, FloatArray
-from counterpoise.mixtures.draws.access import columns_of, is_plain, n_columns, places, taken
-from counterpoise.mixtures.draws.rows import BITS, Grid, numbers_of, row_messages
+from counterpoise._base.types import AnyArray, BoolArray, FloatArray, IntArray
+from counterpoise.mixtures.draws.access import columns_of, n_columns, places, taken
+from counterpoise.mixtures.draws.rows import BITS, DOUBLE, SINGLE, Grid, numbers_of, row_messages
 
-_TINY = 1e-9  # what may be zero but for noise
-_PLAINLY = 0.01  # from a whole number, or of its own size: a fraction for sure
-_HALF = 0.4999  # so that rounding in sums of weights decides nothing where a half is exact
-_BEYOND = 2.0**20  # times the scale: no number of a measured column
-_FLOOR = 2.0**-10  # of the widest cell
-_ENOUGH = 24  # bits that all measured columns shall tell together, of which a column has two beyond its scale
+# Not exact fractions, so that rounding in sums of weights decides nothing where a twentieth or a half is exact.
+_NEARLY_NONE, _HALF, _NEARLY_ALL = 0.0499, 0.4999, 0.9501
+_FULL = DOUBLE - 3  # digits that seven in eight numbers have which use all of a float64
+_SINGLES = (SINGLE - 2, SINGLE)  # and of a float32
+_FLOATING = 2  # binary orders between the usual and the least last digit, where digits move with the size of a number
+_ENOUGH = 24  # bits that all measured columns together must show, of which a column has two beyond its scale
 _STEP = 2  # bits by which cells are made finer, one try after the other
+_FINER = (4, 8, 12, 16, 20, 24)  # bits by which cells are finer than usual where rows would not stay apart
 _APART = 0.99  # of the rows that differ must differ in coarser cells too
-_LEARNED, _COMPARED = 1 << 18, 1 << 16  # values that scales are learned from, and of rows that must stay apart
+_MOST_BINS = 1 << 22  # of the histograms that quantiles are taken from
+_LEARNED, _COMPARED = 1 << 17, 1 << 16  # values that scales are learned from, and of rows that must stay apart
 
 
 def learn_grid(X: Any, sample_weight: FloatArray | None = None) -> Grid:
-    """Return how finely the columns of the rows of ``fit`` shall be looked at."""
+    """Return how finely to look at the columns of the rows of ``fit``."""
     weights = np.ones(X.shape[0]) if sample_weight is None else sample_weight
-    found = _Numbers(*np.zeros((3, n_columns(X))))
-    for place in places(X, most=_LEARNED):
-        found = found.plus(_counted(taken(X, place), weights[place]))
-    grid = found.grid()
-    tries = list(_coarser(grid, found.are_measured()))
-    if all((one.cells == grid.cells).all() for one in tries):
-        return grid
-    n_apart = _n_different(X, grid)
-    return next((one for one in tries if _n_different(X, one) >= _APART * n_apart), grid)
+    # Columns of a frame as they are, not as one array of floats: whole numbers are known by their type.
+    some_rows = X.iloc.__getitem__ if hasattr(X, "iloc") else partial(taken, X)
+    parts = [_numbers(some_rows(place), weights[place]) for place in places(X, most=_LEARNED)]
+    numbers = _Numbers(*(np.concatenate(part) for part in zip(*parts, strict=True)))
+    usual, finest = _grids(numbers, n_columns(X))
+    if usual.is_stepped.all():
+        return usual
+    tries = list(_tries(usual, finest))
+    n_apart = _n_different(X, finest)
+    return next((grid for grid in tries if _n_different(X, grid) >= _APART * n_apart), finest)
 
 
 class _Numbers(NamedTuple):
-    """What is counted in each column, by weight; counts of several chunks are added."""
+    """Numbers of some rows, finite and not zero: what counts of a column."""
 
-    n_numbers: AnyArray  # finite and not zero
-    n_fractions: AnyArray  # of which so many are plainly not whole
-    exponents: AnyArray  # sum of the binary exponents of those
-
-    @classmethod
-    def of(cls, values: FloatArray) -> "_Numbers":
-        """Count every value for itself."""
-        with np.errstate(invalid="ignore", over="ignore"):
-            least = np.maximum(_TINY, _PLAINLY * np.minimum(1.0, np.abs(values)))
-            is_fraction = np.abs(values - np.rint(values)) > least
-        exponents = np.where(is_fraction, np.frexp(values)[1], 0)
-        return cls(np.isfinite(values) & (values != 0), is_fraction, exponents)
-
-    def plus(self, other: "_Numbers") -> "_Numbers":
-        return _Numbers(*(mine + its for mine, its in zip(self, other, strict=True)))
-
-    def are_measured(self) -> BoolArray:
-        return np.asarray(self.n_fractions > _HALF * self.n_numbers)
-
-    def grid(self) -> Grid:
-        mean = self.exponents / np.where(self.n_fractions > 0, self.n_fractions, 1.0)
-        scales = 2.0 ** np.ceil(mean - _HALF)
-        return Grid.of(scales * 2.0**-BITS, np.where(self.are_measured(), _BEYOND * scales, 0.0))
+    columns: IntArray
+    values: FloatArray
+    are_whole: BoolArray  # whether a type of whole numbers holds them
+    weights: FloatArray
 
 
-def _coarser(grid: Grid, are_measured: BoolArray) -> Iterator[Grid]:
-    """Yield coarser cells to try, the coarsest first."""
-    cells = np.maximum(grid.cells, _FLOOR * grid.cells.max(initial=0.0))
-    n_measured = int(are_measured.sum())
-    most = 0 if n_measured == 0 else min(BITS - 2, max(0, BITS + 2 - math.ceil(_ENOUGH / n_measured)))
+def _numbers(chunk: Any, weights: FloatArray) -> _Numbers:
+    if hasattr(chunk, "tocsr"):
+        columns, values, are_whole = chunk.indices.astype(np.int64), *_floats(chunk.data)
+        each = np.repeat(weights, np.diff(chunk.indptr))
+    else:
+        parts = [_floats(column) for column in columns_of(chunk)]
+        table = np.column_stack([part[0] for part in parts])
+        values, are_whole = table.ravel(), np.column_stack([part[1] for part in parts]).ravel()
+        columns, each = np.tile(np.arange(table.shape[1]), len(table)), np.repeat(weights, table.shape[1])
+    counts = np.isfinite(values) & (values != 0) & (each > 0)
+    return _Numbers(columns[counts], values[counts], are_whole[counts], each[counts])
+
+
+def _floats(column: AnyArray) -> tuple[FloatArray, BoolArray]:
+    """Return a column as floats, NaN for what is no number, and whether a type of whole numbers held each."""
+    if column.dtype.kind in "biuf":
+        return column.astype(np.float64), np.full(column.shape, column.dtype.kind != "f")
+    is_whole = [isinstance(value, Integral) for value in column] if column.dtype.kind == "O" else np.zeros(len(column))
+    return numbers_of(column)[0], np.asarray(is_whole, dtype=np.bool_)
+
+
+def _grids(numbers: _Numbers, n_columns: int) -> tuple[Grid, Grid]:
+    """Return the usual grid, of cells of 2**-BITS of a step or scale, and the finest that noise allows."""
+    mantissas, exponents = np.frexp(numbers.values)
+    whole = np.abs(np.ldexp(mantissas, DOUBLE)).astype(np.int64)
+    n_digits = DOUBLE + 1 - np.frexp((whole & -whole).astype(np.float64))[1]
+    last = exponents - n_digits  # binary exponent of the last digit that is not zero
+    n_digits = np.where(numbers.are_whole, 0, n_digits)  # as many as the number needs, not as many as a float has
+
+    def quantile(values: IntArray, level: float) -> IntArray:
+        return _quantiles(values.astype(np.int64), numbers, n_columns, level)
+
+    most_digits, step = quantile(n_digits, _NEARLY_ALL), quantile(last, _NEARLY_NONE)
+    is_single = (most_digits >= _SINGLES[0]) & (most_digits <= _SINGLES[1])
+    moves = quantile(last, _HALF) - step >= _FLOATING
+    is_stepped = (most_digits < _FULL) & ~(is_single & moves)
+    usual = Grid(np.where(is_stepped, step, quantile(exponents, _HALF)) - BITS, is_stepped, np.full(n_columns, SINGLE))
+    finest = np.minimum(usual.cells - _FINER[-1], quantile(exponents, _NEARLY_NONE) - BITS)
+    return usual, _finer(usual, finest)
+
+
+def _quantiles(values: IntArray, numbers: _Numbers, n_columns: int, level: float) -> IntArray:
+    """Return a weighted quantile of each column's values, which span a few thousand at most; 0 where it has none."""
+    low = int(values.min(initial=0))
+    span = int(values.max(initial=0)) - low + 1
+    found = np.zeros(n_columns, dtype=np.int64)
+    size = max(1, _MOST_BINS // span)
+    for start in range(0, n_columns, size):
+        columns = np.arange(start, min(start + size, n_columns))
+        is_here = slice(None) if n_columns <= size else (numbers.columns >= start) & (numbers.columns < start + size)
+        places = (numbers.columns[is_here] - start) * span + (values[is_here] - low)
+        masses = np.bincount(places, numbers.weights[is_here], columns.size * span).reshape(columns.size, span)
+        reached = np.cumsum(masses, axis=1)
+        quantile = (reached >= level * reached[:, -1:]).argmax(axis=1) + low
+        found[columns] = np.where(reached[:, -1] > 0, quantile, 0)
+    return found
+
+
+def _tries(usual: Grid, finest: Grid) -> Iterator[Grid]:
+    """Yield cells to try, the coarsest first."""
+    n_measured = int((~usual.is_stepped).sum())
+    most = min(BITS - 2, max(0, BITS + 2 - math.ceil(_ENOUGH / n_measured)))
     for bits in [*range(most, 0, -_STEP), 0]:
-        yield Grid.of(np.where(are_measured, cells * 2.0**bits, cells), grid.measured)
+        yield usual._replace(cells=np.where(usual.is_stepped, usual.cells, usual.cells + bits))
+    for bits in _FINER:
+        yield _finer(usual, usual.cells - bits)
+    yield finest
+
+
+def _finer(usual: Grid, cells: IntArray) -> Grid:
+    """Return the grid with these cells, and all digits of a number, in measured columns."""
+    return Grid(
+        np.where(usual.is_stepped, usual.cells, cells),
+        usual.is_stepped,
+        np.where(usual.is_stepped, usual.digits, DOUBLE),
+    )
 
 
 def _n_different(X: Any, grid: Grid) -> int:
     chunks = (taken(X, place) for place in places(X, most=_COMPARED))
     return len({message for chunk in chunks for some in row_messages(chunk, grid) for message in some})
-
-
-def _counted(chunk: Any, weights: FloatArray) -> _Numbers:
-    """Count the numbers in each column of some rows, by the rows' weights."""
-    if hasattr(chunk, "tocsr"):  # zeros do not count
-        each = np.repeat(weights, np.diff(chunk.indptr))
-        parts = _Numbers.of(chunk.data.astype(np.float64))
-        return _Numbers(*(np.bincount(chunk.indices, each * part, n_columns(chunk)) for part in parts))
-    if is_plain(chunk):
-        values = chunk.reshape(len(chunk), -1).astype(np.float64)
-    else:
-        values = np.column_stack([numbers_of(column)[0] for column in columns_of(chunk)])
-    return _Numbers(*(weights @ part for part in _Numbers.of(values)))

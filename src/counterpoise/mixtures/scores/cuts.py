@@ -2,7 +2,7 @@
 
 Rows are sorted once for each model: by group, then by falling score. A rule says the positive class about the first
 rows of each group, so whatever is linear in its answers is a running sum, looked up at the cuts of the rule. Scores
-that are nearer than 1e-9 go together: another batch or machine may compute them in another order.
+that may be one but for rounding go together: another batch or machine may compute them in another order.
 
 Where rows may be deferred a rule has two cuts in each group: it says the positive class up to the first, defers up to
 the second, and says the negative class about the rest. Whatever is linear in its answers is then a running sum at the
@@ -18,7 +18,10 @@ import numpy as np
 from counterpoise._base.types import BoolArray, FloatArray, IntArray
 from counterpoise.mixtures.scores import _kernels
 
-APART = 1e-9  # scores that differ by more can be told apart
+_NEAR = 2.0**-40  # part of a score by which it may differ by rounding, some thousand times that of a float ...
+_NOISE = 2.0**-50  # ... and part of the usual score, which is left where a sum of such terms cancels out
+_CHAIN = 16.0  # times as much: neighbours that are near each other all the way, but span more, are data and not noise
+_LEAST_EXPONENT, _N_EXPONENTS = -1080, 2160  # of floats, with room
 
 
 class Cuts(NamedTuple):
@@ -98,6 +101,59 @@ class Cuts(NamedTuple):
         return np.array(found)
 
 
+def exponent_counts(scores: FloatArray) -> IntArray:
+    """Return how many scores there are of each binary order, zeros aside; counts of several parts are added."""
+    some = scores[scores != 0]
+    return np.bincount(np.frexp(some)[1] - _LEAST_EXPONENT, minlength=_N_EXPONENTS)
+
+
+def noise_of(counts: IntArray) -> float:
+    """Return what rounding may leave of a score that is zero, from the counts of its binary orders.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from counterpoise.mixtures.scores.cuts import exponent_counts, noise_of
+    >>> scores = np.array([0.5, 0.75, 0.0])
+    >>> noise_of(exponent_counts(scores)) == 2.0**-50, noise_of(exponent_counts(scores * 4)) == 2.0**-48
+    (True, True)
+    """
+    median = int(np.searchsorted(np.cumsum(counts), (counts.sum() + 1) // 2)) + _LEAST_EXPONENT
+    return float(np.ldexp(_NOISE, median)) if counts.any() else 0.0
+
+
+def rounding_room(lower: FloatArray, upper: FloatArray, noise: float) -> FloatArray:
+    """Return by how much two scores may differ by rounding alone; ``noise`` is that of a score of zero."""
+    return np.maximum(noise, _NEAR * np.maximum(np.abs(lower), np.abs(upper)))
+
+
+def block_starts(falling: FloatArray, noise: float) -> BoolArray:
+    """Return where blocks of scores that go together begin among falling scores.
+
+    Neighbours that may be one but for rounding go together. Where they do so all the way along a chain that is longer
+    than rounding can be, only equal scores do.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from counterpoise.mixtures.scores.cuts import block_starts
+    >>> block_starts(np.array([0.9, 0.3, 0.3 - 1e-15, 3e-12, 2e-12]), noise=1e-16).tolist()
+    [True, True, False, True, True]
+    """
+    begins = np.ones(falling.size, dtype=np.bool_)
+    upper, lower = falling[:-1], falling[1:]
+    with np.errstate(over="ignore"):  # infinitely far apart
+        begins[1:] = upper - lower > rounding_room(lower, upper, noise)
+        firsts = np.flatnonzero(begins)
+        lasts = np.append(firsts[1:], falling.size) - 1
+        tops, ends = falling[firsts], falling[lasts]
+        is_long = tops - ends > _CHAIN * rounding_room(ends, tops, noise)
+    is_long &= lasts > firsts
+    for first, last in zip(firsts[is_long].tolist(), lasts[is_long].tolist(), strict=True):
+        begins[first + 1 : last + 1] = lower[first:last] < upper[first:last]
+    return begins
+
+
 def find_cuts(scores: FloatArray, groups: IntArray, n_groups: int, *, defers: bool = False) -> Cuts:
     """Sort the rows by each score.
 
@@ -135,9 +191,9 @@ def _cuts_of(scores: FloatArray, groups: IntArray, n_groups: int) -> tuple[IntAr
         codes = groups.astype(np.min_scalar_type(n_groups), copy=False)
         order = order[np.argsort(codes[order], kind="stable")]
     falling, grouped = scores[order], groups[order]
-    begins = np.ones(order.size, dtype=np.bool_)  # where rows begin that go together
-    with np.errstate(over="ignore"):  # infinitely far apart
-        begins[1:] = (falling[:-1] - falling[1:] > APART) | (grouped[:-1] != grouped[1:])
+    noise = noise_of(exponent_counts(scores))
+    edges = np.flatnonzero(np.diff(grouped)) + 1
+    begins = np.concatenate([block_starts(part, noise) for part in np.split(falling, edges)])
     places = np.empty(order.size, dtype=np.int64)
     places[order] = np.cumsum(begins) + grouped  # each group has one cut more than blocks of rows: the first
     n_blocks = np.bincount(grouped[begins], minlength=n_groups)
