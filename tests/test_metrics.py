@@ -105,7 +105,7 @@ def test_the_rate_table_agrees_with_counting_in_every_group(seed, weighted):
 
 
 def test_the_rate_table_of_unlabelled_rows_has_what_can_be_known():
-    table = rate_table(["no", "yes", "yes"], sensitive_features=["a", "b", None])
+    table = rate_table(["no", "yes", "yes"], sensitive_features=["a", "b", None], classes=["no", "yes"])
     assert [(row.group, row.n_samples, row.positive_rate) for row in table] == [
         ("all", 3, pytest.approx(2 / 3)),
         ("group=(missing)", 1, 1.0),

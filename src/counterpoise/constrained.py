@@ -263,12 +263,13 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
         tables = with_train(Table(X, y, sensitive_features, baseline, sample_weight=sample_weight), datasets)
         used = {name for goal in self.goals_ for name in goal.datasets}
         scores = {name: self._scores(_checked(self, tables[name].X, name)) for name in tables if name in used}
+        known: Any = {"pos_label": self._positive, "classes": self.classes_}
         if self.decision == "threshold":
             labels = {name: self.classes_[(one > 0).astype(np.int64)] for name, one in scores.items()}
-            return [goal.evaluate(labels, tables, pos_label=self._positive) for goal in self.goals_]
+            return [goal.evaluate(labels, tables, **known) for goal in self.goals_]
         flip = -1.0 if self._positive == self.classes_[0] else 1.0
         turned = {name: flip * one for name, one in scores.items()}
-        return [goal.evaluate_ramp(turned, tables, pos_label=self._positive) for goal in self.goals_]
+        return [goal.evaluate_ramp(turned, tables, **known) for goal in self.goals_]
 
     def _scores(self, rows: Any) -> FloatArray:
         """Return the scores of checked rows."""

@@ -11,6 +11,8 @@ import numpy as np
 
 from counterpoise._base.checks import check_alphas, check_choice, check_confidence, check_losses
 from counterpoise._base.types import AnyArray, ArrayLike, FloatArray
+from counterpoise.goals.audit import classes_known_to, deferred_by
+from counterpoise.goals.classes import as_labels, check_answers, check_classes, decided, seen_labels
 from counterpoise.goals.kinds import needs
 from counterpoise.goals.rates import METRICS, RATIOS, named
 from counterpoise.goals.rows import Dataset
@@ -96,9 +98,14 @@ class CVaRCurveDisplay:
         return cls.from_losses(_error_probabilities(estimator, X, y, columns), name=title, **kwargs)
 
     @classmethod
-    def from_predictions(cls, y_true: ArrayLike, y_pred: ArrayLike, **kwargs: Any) -> Self:
-        """Draw the curve of predicted labels; ``kwargs`` are those of ``from_losses``."""
-        return cls.from_losses(_wrong(np.asarray(y_true), np.asarray(y_pred)), **kwargs)
+    def from_predictions(
+        cls, y_true: ArrayLike, y_pred: ArrayLike, *, classes: ArrayLike | None = None, **kwargs: Any
+    ) -> Self:
+        """Draw the curve of predicted labels; ``kwargs`` are those of ``from_losses``.
+
+        A prediction that is neither in ``y_true`` nor among ``classes``, all there are, is refused.
+        """
+        return cls.from_losses(_wrong(as_labels(y_true), as_labels(y_pred), classes), **kwargs)
 
     @classmethod
     def from_losses(
@@ -200,7 +207,9 @@ class RateDisplay:
         **kwargs
             As for ``from_predictions``, ``sensitive_features`` among them.
         """
-        return cls.from_predictions(y, estimator.predict(X, **_looked_at(estimator, kwargs)), **kwargs)
+        model = _innermost(estimator)
+        named = {"classes": classes_known_to(model), "defer_label": deferred_by(model, None)}
+        return cls.from_predictions(y, estimator.predict(X, **_looked_at(estimator, kwargs)), **{**named, **kwargs})
 
     @classmethod
     def from_predictions(
@@ -213,6 +222,8 @@ class RateDisplay:
         baseline: ArrayLike | None = None,
         confidence: float = _CONFIDENCE,
         pos_label: Any = None,
+        defer_label: Any = None,
+        classes: ArrayLike | None = None,
         ax: Any = None,
         **kwargs: Any,
     ) -> Self:
@@ -232,12 +243,15 @@ class RateDisplay:
             With which each interval, by itself, holds the rate of the group's population: exact (Clopper and Pearson).
         pos_label : label, optional
             The positive class; by default the last of the sorted classes.
+        defer_label, classes : optional
+            As for ``rate_table``; those of a classifier by default its own.
         ax : matplotlib axes, optional
         **kwargs
             Passed to matplotlib's ``errorbar``.
         """
         check_choice(rate, "rate", (*METRICS, *RATIOS))
-        table = rate_table(y_pred, y_true, sensitive_features, baseline=baseline, pos_label=pos_label, rates=[rate])
+        named_by = {"pos_label": pos_label, "defer_label": defer_label, "classes": classes}
+        table = rate_table(y_pred, y_true, sensitive_features, baseline=baseline, rates=[rate], **named_by)
         rates = [row.rates[rate] for row in table]
         if not np.isfinite(rates).any():
             is_compared = baseline is None and needs(named(rate, Dataset()), "baseline")
@@ -348,7 +362,8 @@ def count_bounds(rate: float, n_trials: int | None, *, confidence: float = _CONF
 def _error_probabilities(estimator: Any, X: Any, y: ArrayLike, columns: dict[str, Any]) -> FloatArray:
     labels = np.asarray(y)
     if getattr(_innermost(estimator), "decision", None) not in _DRAWN:
-        return _wrong(labels, np.asarray(estimator.predict(X, **columns)))
+        model, said = _innermost(estimator), as_labels(estimator.predict(X, **columns))
+        return _wrong(labels, said, classes_known_to(model), deferred_by(model, None))
     said = np.asarray(estimator.predict_proba(X, **columns))
     return np.asarray(1.0 - (said * (labels[:, None] == np.asarray(estimator.classes_))).sum(axis=1))
 
@@ -368,10 +383,12 @@ def _innermost(estimator: Any) -> Any:
     return estimator
 
 
-def _wrong(labels: AnyArray, said: AnyArray) -> FloatArray:
+def _wrong(labels: AnyArray, said: AnyArray, classes: ArrayLike | None, deferred: Any = None) -> FloatArray:
     if labels.ndim != 1 or labels.shape != said.shape:
         shapes = f"{labels.shape} and {said.shape}"
         raise ValueError(f"Labels and predicted labels must be two vectors of one length; got shapes {shapes}.")
+    known = seen_labels([labels, None if classes is None else check_classes(classes)])
+    check_answers(decided(said, deferred), known.tolist(), "predictions")
     return np.asarray(labels != said, dtype=np.float64)
 
 

@@ -22,8 +22,16 @@ from counterpoise._base.checks import (
 )
 from counterpoise._base.text_table import text_table
 from counterpoise._base.types import ArrayLike, FloatArray, IntArray
-from counterpoise.goals.classes import check_defer_label, is_positive, two_classes
-from counterpoise.goals.evaluation import as_answers, decided
+from counterpoise.goals.classes import (
+    as_labels,
+    check_answers,
+    check_classes,
+    check_defer_label,
+    decided,
+    is_positive,
+    seen_labels,
+    two_classes,
+)
 from counterpoise.goals.expressions import Rate, Ratio
 from counterpoise.goals.kinds import Fraction, fractions, kinds_of, needs
 from counterpoise.goals.rates import TABLED, named, recall
@@ -196,6 +204,7 @@ def rate_table(
     pos_label: Any = None,
     defer_label: Any = None,
     rates: Sequence[str] | None = None,
+    classes: ArrayLike | None = None,
 ) -> RateTable:
     """Return the rates of every group, with counts.
 
@@ -220,6 +229,9 @@ def rate_table(
     rates : sequence of str, optional
         Names of metrics of ``counterpoise.goals``. Default: those shown here, with a ``defer_label`` ``defer_rate``,
         and those that were registered.
+    classes : array of labels, optional
+        All there are, where y does not hold each of them. A prediction that is neither among them, nor in y, nor the
+        ``defer_label`` is refused.
 
     Returns
     -------
@@ -237,17 +249,21 @@ def rate_table(
     """
     if predictions is None:
         raise ValueError("predictions must have an answer for each row; got None.")
-    labels = as_answers(predictions, defer_label)
+    labels = as_labels(predictions)
     table = Table(labels, y, sensitive_features, baseline, sample_weight=sample_weight, counts=counts)
-    classes = two_classes([decided(labels, defer_label), table.y, table.baseline], pos_label=pos_label)
+    seen = seen_labels([table.y, None if classes is None else check_classes(classes)])
+    known = {*seen.tolist(), *([] if pos_label is None else [pos_label])}
+    if len(known) < 2:  # noqa: PLR2004 - no prediction may be taken for the other class
+        check_answers(decided(labels, defer_label), known, "predictions")
+    found = two_classes([seen], pos_label=pos_label)
     if defer_label is not None:
-        check_defer_label(defer_label, classes.labels)
-        classes = classes._replace(deferred=defer_label)
+        check_defer_label(defer_label, found.labels)
+        found = found._replace(deferred=defer_label)
     labelled, deployed = (
-        None if part is None else is_positive(part, classes, name)
+        None if part is None else is_positive(part, found, name)
         for name, part in (("y", table.y), ("baseline", table.baseline))
     )
-    kinds = kinds_of(classes.answers(labels, "predictions"), labelled, deployed)
+    kinds = kinds_of(found.answers(labels, "predictions"), labelled, deployed)
     unknown = [part for part, known in (("label", labelled), ("baseline", deployed)) if known is None]
     usual = TABLED if defer_label is None else ["defer_rate", *TABLED]
     asked = {name: named(name, Dataset()) for name in (usual if rates is None else rates)}

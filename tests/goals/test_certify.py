@@ -189,10 +189,10 @@ def test_a_tightened_rate_is_met_exactly_where_the_audit_passes(n_rows, share, c
         try:
             asked = tightened(goal, table, confidence=confidence)
         except ValueError:
-            assert audit(goal, decided.astype(int), table, confidence=confidence)[0].verdict != "holds"
+            assert audit(goal, decided, table, confidence=confidence, classes=[0, 1])[0].verdict != "holds"
             continue
-        (row,) = audit(goal, decided.astype(int), table, confidence=confidence)
-        assert asked.evaluate(decided.astype(int), table).holds == (row.verdict == "holds")
+        (row,) = audit(goal, decided, table, confidence=confidence, classes=[0, 1])
+        assert asked.evaluate(decided, table, classes=[0, 1]).holds == (row.verdict == "holds")
 
 
 @pytest.mark.parametrize("text", [GOALS["a ratio of two kinds of rows"], GOALS["two disjoint groups"]])

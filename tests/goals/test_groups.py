@@ -50,13 +50,14 @@ def test_helpers_refuse_what_makes_no_goals(call, text):
 @pytest.mark.parametrize("values", [["a", "a", "b", "b"], [1.0, 1.0, 2.0, 2.0]], ids=["texts", "numbers"])
 def test_rows_without_a_group_are_a_group(missing, values):
     table = Table(None, [1] * 6, {"g": np.array([*values, missing, missing], dtype=object)})
-    said = [1, 1, 1, 0, 0, 0]
-    assert recall(g="(missing)").value(said, table) == 0
-    assert parse_goal("recall(train, g='(missing)') >= 0.5").evaluate(said, table).violation == 0.5
-    assert parse_goal("every_group(recall, train, by=g) >= 0.5").evaluate(said, table).violation == 0.5
-    assert parse_goal("max_difference(recall, train, by=g) <= 0.25").evaluate(said, table).violation == 0.75
+    said, both = [1, 1, 1, 0, 0, 0], {"classes": [0, 1]}
+    assert recall(g="(missing)").value(said, table, **both) == 0
+    assert parse_goal("recall(train, g='(missing)') >= 0.5").evaluate(said, table, **both).violation == 0.5
+    assert parse_goal("every_group(recall, train, by=g) >= 0.5").evaluate(said, table, **both).violation == 0.5
+    assert parse_goal("max_difference(recall, train, by=g) <= 0.25").evaluate(said, table, **both).violation == 0.75
 
 
 def test_numbers_that_are_missing_are_a_group():
     table = Table(None, [1] * 3, {"g": [1.0, 2.0, np.nan]})
-    assert parse_goal("every_group(recall, train, by=g) >= 0.5").evaluate([1, 1, 0], table).violation == 0.5
+    check = parse_goal("every_group(recall, train, by=g) >= 0.5").evaluate([1, 1, 0], table, classes=[0, 1])
+    assert check.violation == 0.5

@@ -52,9 +52,9 @@ BAD = {
         lambda: recall().value([0, 1], Table(None, [0, 1], sample_weight=[1, 0])),
         "no row of positive weight.*labelled positive is empty",
     ),
-    "no labels": (lambda: recall().value([0, 1, 1], UNLABELLED), "Dataset 'train' needs labels: pass y"),
+    "no labels": (lambda: recall().value([0, 1, 1], UNLABELLED, classes=[0, 1]), "Dataset 'train' needs labels: pass y"),
     "no labels in a dataset": (
-        lambda: recall("mail").value({"mail": [0, 1, 1]}, {"mail": UNLABELLED}),
+        lambda: recall("mail").value({"mail": [0, 1, 1]}, {"mail": UNLABELLED}, classes=[0, 1]),
         "'mail' needs labels: pass y in its Table, or set labelled = true .* goals file; .* no labels",
     ),
     "no baseline": (
@@ -108,15 +108,17 @@ BAD = {
     "infinite number": (lambda: recall() * float("inf"), "must be finite; got inf"),
     "a very long number": (lambda: recall() >= 10**400, "must be finite; got inf"),
     "two columns of one name": (
-        lambda: positive_rate(a=1).value([0, 1], Table(pd.DataFrame([[1, 2], [1, 2]], columns=["a", "a"]))),
+        lambda: positive_rate(a=1).value(
+            [0, 1], Table(pd.DataFrame([[1, 2], [1, 2]], columns=["a", "a"])), classes=[0, 1]
+        ),
         "X must have one column 'a' to select rows by; got 2 of that name",
     ),
     "a number too large for the column": (
-        lambda: positive_rate(a=70000).value([0], Table(None, sensitive_features={"a": np.ones(1, np.float16)})),
+        lambda: positive_rate(a=70000).value([0], Table(None, [0], {"a": np.ones(1, np.float16)})),
         "Unknown value '70000'",
     ),
     "a missing time": (
-        lambda: positive_rate(a="NaT").value([0], Table(None, sensitive_features={"a": np.array(["NaT"], "M8[s]")})),
+        lambda: positive_rate(a="NaT").value([0], Table(None, [0], {"a": np.array(["NaT"], "M8[s]")})),
         "Unknown value 'NaT'",
     ),
     "overflow": (lambda: 1e308 * recall() * 10, "must be finite; got inf"),
@@ -159,7 +161,7 @@ WRONG_TYPE = {
     ),
     "lists in a column": (
         lambda: positive_rate(a="x").value(
-            [1], Table(None, sensitive_features={"a": np.array([None, [1]], object)[1:]})
+            [1], Table(None, [1], {"a": np.array([None, [1]], object)[1:]})
         ),
         "Column 'a' must hold numbers or words",
     ),
@@ -197,7 +199,7 @@ def test_unknown_names_are_value_errors():
 
 
 def test_known_words_are_listed_up_to_a_point():
-    table = Table(None, sensitive_features={"country": [f"c{number:03}" for number in range(50)]})
+    table = Table(None, [1] * 50, {"country": [f"c{number:03}" for number in range(50)]})
     with pytest.raises(UnknownName, match=r"Known: 'c000'.*'c009' and 40 more"):
         positive_rate(country="d").value([1] * 50, table)
 

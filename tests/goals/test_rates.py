@@ -135,9 +135,9 @@ def test_labels_may_be_words_and_the_positive_class_may_be_named():
     assert recall().value(["no", "yes", "yes"], table) == 1.0
     assert recall().value(["no", "yes", "yes"], table, pos_label="no") == 0.5
     assert positive_rate().value(np.array([True, False, False]), Table(None, y=[0, 1, 1])) == pytest.approx(1 / 3)
-    assert positive_rate().value([1, 1, -1], Table(np.zeros((3, 1)))) == pytest.approx(2 / 3)
-    assert positive_rate().value([1, 1, 1], Table(np.zeros((3, 1)))) == 1.0
-    assert positive_rate().value([0, 0, 0], Table(np.zeros((3, 1)))) == 0.0
+    assert positive_rate().value([1, 1, -1], Table(np.zeros((3, 1))), classes=[-1, 1]) == pytest.approx(2 / 3)
+    assert positive_rate().value([1, 1, 1], Table(None, [1, 1, 1])) == 1.0
+    assert positive_rate().value([0, 0, 0], Table(None, [0, 0, 0])) == 0.0
     assert positive_rate().value(["a", "a"], Table(np.zeros((2, 1))), pos_label="a") == 1.0
 
 
@@ -159,9 +159,9 @@ def frame_of(library):
 @pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow", "dict"])
 def test_where_finds_columns_in_any_data_frame(library):
     frame = frame_of(library)
-    predicted = [1, 1, 0, 0]
-    as_features = Table(None, sensitive_features=frame)
-    as_table = as_features if isinstance(frame, dict) else Table(frame)
+    predicted = y = [1, 1, 0, 0]
+    as_features = Table(None, y, frame)
+    as_table = as_features if isinstance(frame, dict) else Table(frame, y)
     for table in (as_features, as_table):
         assert positive_rate(sex="F").value(predicted, table) == 0.5
         assert positive_rate(age=30).value(predicted, table) == 0.5
@@ -172,33 +172,33 @@ def test_where_finds_columns_in_any_data_frame(library):
 
 
 def test_sensitive_features_come_before_the_columns_of_the_frame():
-    table = Table(pd.DataFrame({"sex": ["F", "F"]}), sensitive_features={"sex": ["M", "F"]})
+    table = Table(pd.DataFrame({"sex": ["F", "F"]}), [0, 1], {"sex": ["M", "F"]})
     assert positive_rate(sex="F").value([1, 0], table) == 0.0
 
 
 def test_a_bare_array_is_the_column_group():
     codes = np.array([3, 3, 7])
-    assert positive_rate(group=7).value([0, 1, 1], Table(None, sensitive_features=codes)) == 1.0
+    assert positive_rate(group=7).value([0, 1, 1], Table(None, [0, 1, 1], codes)) == 1.0
     named = pd.Series(["a", "b", "a"], name="team")
     for column in ("group", "team"):
-        assert positive_rate(**{column: "a"}).value([0, 1, 1], Table(None, sensitive_features=named)) == 0.5
-    pair = Table(None, sensitive_features=np.array([["a", "x"], ["a", "y"]]))
+        assert positive_rate(**{column: "a"}).value([0, 1, 1], Table(None, [0, 1, 1], named)) == 0.5
+    pair = Table(None, [0, 1], np.array([["a", "x"], ["a", "y"]]))
     assert positive_rate(group0="a", group1="y").value([0, 1], pair) == 1.0
 
 
 def test_values_are_compared_as_text_and_as_numbers_where_the_column_holds_numbers():
-    assert positive_rate(zip="01234").value([1, 0], Table(None, sensitive_features={"zip": ["01234", "1234"]})) == 1.0
-    mixed = Table(None, sensitive_features={"code": np.array([1, "1", 2.0], dtype=object)})
+    assert positive_rate(zip="01234").value([1, 0], Table(None, [1, 0], {"zip": ["01234", "1234"]})) == 1.0
+    mixed = Table(None, [1, 0, 0], {"code": np.array([1, "1", 2.0], dtype=object)})
     assert positive_rate(code=1).value([1, 0, 0], mixed) == 0.5
     assert positive_rate(code=2).value([1, 0, 0], mixed) == 0.0
-    large = Table(None, sensitive_features={"id": np.array([2**60, 2**60 + 1])})
+    large = Table(None, [0, 1], {"id": np.array([2**60, 2**60 + 1])})
     assert positive_rate(id=2**60 + 1).value([0, 1], large) == 1.0
-    truth = Table(None, sensitive_features={"member": np.array([True, False])})
+    truth = Table(None, [0, 1], {"member": np.array([True, False])})
     assert positive_rate(member=True).value([1, 0], truth) == positive_rate(member="1").value([1, 0], truth) == 1.0
 
 
 def test_rows_of_next_to_no_weight_have_rates_too():
-    table = Table(None, sensitive_features={"a": [1, 1, 2]}, sample_weight=[1e-20, 1e-20, 1e300])
+    table = Table(None, [0, 0, 1], {"a": [1, 1, 2]}, sample_weight=[1e-20, 1e-20, 1e300])
     assert positive_rate(a=1).value([1, 0, 0], table) == 0.5
 
 

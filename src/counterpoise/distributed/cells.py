@@ -17,6 +17,7 @@ from counterpoise._base.types import AnyArray, FloatArray, IntArray
 from counterpoise.distributed.rows import BASELINE, CODES, COLUMNS, MASS, Known
 from counterpoise.goals import Table
 from counterpoise.goals.binding import Tally, Views
+from counterpoise.goals.classes import as_labels
 from counterpoise.goals.rows import Dataset
 from counterpoise.mixtures.answers import TRAIN, Answers, Positive
 from counterpoise.solvers.rows import BitRows
@@ -44,7 +45,7 @@ class Cells(NamedTuple):
     def table(self) -> Table:
         """Return the cells as a table of labelled rows."""
         columns = dict(zip(self.known.columns, list(zip(*self.values, strict=True))[2:], strict=True))
-        baseline = np.array([value[1] for value in self.values]) if self.has_baseline else None
+        baseline = as_labels([value[1] for value in self.values]) if self.has_baseline else None
         given = {name: column_of(values) for name, values in columns.items()} or None
         return Table(None, self.known.classes[self.labels], given, baseline, **self.known.weighed(self.mass))
 
@@ -53,7 +54,7 @@ def column_of(values: tuple[Hashable, ...]) -> AnyArray:
     """Return values as an array, of objects where some are missing."""
     column = np.empty(len(values), dtype=object)
     column[:] = values
-    return column if None in values else np.array(values)
+    return column if None in values else as_labels(values)
 
 
 def find_cells(shards: Shards, known: Known) -> Cells:

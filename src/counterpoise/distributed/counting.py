@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from counterpoise._base.shards import Shard, Shards
-from counterpoise._base.types import AnyArray
+from counterpoise._base.types import AnyArray, ArrayLike
 from counterpoise.distributed.cells import MOST_CELLS, Values, coded, column_of, in_order
 from counterpoise.distributed.rows import BASELINE, COLUMNS, SAMPLE_WEIGHT, X, Y
 from counterpoise.goals import Table
-from counterpoise.goals.audit import Audit, audit
+from counterpoise.goals.audit import Audit, audit, classes_known_to, deferred_by
 from counterpoise.mixtures.scored import RuleClassifier
 
 
@@ -54,7 +54,14 @@ def alike(counts: Counter[Values], columns: Sequence[str], *, has_baseline: bool
 
 
 def audit_over(
-    goals: Any, shards: Shards, model: Any, *, confidence: float | None = None, pos_label: Any = None
+    goals: Any,
+    shards: Shards,
+    model: Any,
+    *,
+    confidence: float | None = None,
+    pos_label: Any = None,
+    defer_label: Any = None,
+    classes: ArrayLike | None = None,
 ) -> Audit:
     """Audit a classifier on rows in shards, as ``certify`` does on rows in one place.
 
@@ -66,7 +73,7 @@ def audit_over(
         those columns.
     model : fitted classifier
         It is asked where the rows are.
-    confidence, pos_label
+    confidence, pos_label, defer_label, classes
         As for ``certify``.
 
     Returns
@@ -92,8 +99,9 @@ def audit_over(
     columns, has_baseline = found[0][1:]
     counted = alike(sum((one[0] for one in found), Counter()), columns, has_baseline=has_baseline)
     positive = getattr(model, "pos_label", None) if pos_label is None else pos_label
-    known = getattr(model, "classes_", None)
-    return audit(goals, counted.said[0], counted.table, confidence=confidence, pos_label=positive, classes=known)
+    known = classes_known_to(model) if classes is None else classes
+    named = {"pos_label": positive, "classes": known, "defer_label": deferred_by(model, defer_label)}
+    return audit(goals, counted.said[0], counted.table, confidence=confidence, **named)
 
 
 def _asked(shard: Shard, model: Any) -> tuple[Counter[Values], tuple[str, ...], bool]:

@@ -17,6 +17,7 @@ from counterpoise._base.text_table import text_table
 from counterpoise._base.types import ArrayLike
 from counterpoise.goals.binding import Views
 from counterpoise.goals.bound import WrittenOut, risk_of_each
+from counterpoise.goals.classes import check_classes
 from counterpoise.goals.evaluation import Prepared, prepare, said_by
 from counterpoise.goals.expressions import Several
 from counterpoise.goals.goal import Goal
@@ -107,6 +108,7 @@ def certify(
     largest_weight: float | None = None,
     pos_label: Any = None,
     defer_label: Any = None,
+    classes: ArrayLike | None = None,
 ) -> Audit:
     """Audit a classifier on rows that it was not fitted or chosen on.
 
@@ -135,6 +137,10 @@ def certify(
         The positive class; by default the model's own ``pos_label``, else the last of the sorted classes.
     defer_label : label, optional
         What predictions hold for rows that are deferred to a person; by default the model's own, where it defers.
+    classes : array of labels, optional
+        All there are, where y does not hold each of them; by default the model's ``classes_``. A prediction that is
+        neither among them, nor in y of any dataset, nor the ``defer_label`` is refused: it is no answer that could be
+        right or wrong.
 
     Returns
     -------
@@ -170,20 +176,21 @@ def certify(
     predictions = {name: said_by(model, name, table_of(tables, name)) for name in names}
     last = model.steps[-1][1] if hasattr(model, "steps") else model
     positive = getattr(last, "pos_label", None) if pos_label is None else pos_label
-    known = _several_classes(getattr(last, "classes_", None))
-    named = {"pos_label": positive, "classes": known, "defer_label": _defer_label(last, defer_label)}
+    known = classes_known_to(last) if classes is None else classes
+    named = {"pos_label": positive, "classes": known, "defer_label": deferred_by(last, defer_label)}
     return audit(listed, predictions, tables, confidence=confidence, **named)
 
 
-def _defer_label(model: Any, given: Any) -> Any:
+def deferred_by(model: Any, given: Any) -> Any:
     """Return what a model says of rows that it defers, None where it defers none, unless it is given."""
     defers = getattr(model, "defer_cost", None) is not None
     return getattr(model, "defer_label", None) if given is None and defers else given
 
 
-def _several_classes(classes: Any) -> Any:
-    """Return the classes of a model that tells more than two apart: rows need not show all of them."""
-    return classes if np.ndim(classes) == 1 and len(classes) > 2 else None  # noqa: PLR2004
+def classes_known_to(model: Any) -> Any:
+    """Return the classes that a model tells apart, of which rows need not show all; None where it names none."""
+    classes = getattr(model, "classes_", None)
+    return classes if np.ndim(classes) == 1 and len(classes) else None
 
 
 def audit(
@@ -216,7 +223,8 @@ def audit(
     defer_label : label, optional
         What predictions hold for rows that are deferred to a person.
     classes : array of labels, optional
-        All there are, where rows and predictions need not show each of them.
+        All there are, where y need not show each of them. A prediction that is neither among them, nor in y of any
+        dataset, nor the ``defer_label`` is refused: it is no answer that could be right or wrong.
 
     Returns
     -------
@@ -270,6 +278,7 @@ def tightened(
     n_goals: int = 1,
     pos_label: Any = None,
     defer_label: Any = None,
+    classes: ArrayLike | None = None,
 ) -> Goal:
     """Return the goal that a classifier must meet on the rows of an audit to pass it.
 
@@ -295,6 +304,8 @@ def tightened(
         The positive class; by default the last of the sorted classes.
     defer_label : label, optional
         What predictions hold for rows that are deferred; without predictions anything, where some will be.
+    classes : array of labels, optional
+        As for ``audit``.
 
     Returns
     -------
@@ -320,9 +331,12 @@ def tightened(
     wanted, risk = listed[0], risk_of_each(listed * n_goals)[0]
     if predictions is None:
         tables = as_tables(data)
-        views, said = Views(tables, classes_of(tables, pos_label=pos_label)._replace(deferred=defer_label)), None
+        others = [None if classes is None else check_classes(classes)]
+        known = classes_of(tables, others, pos_label=pos_label)._replace(deferred=defer_label)
+        views, said = Views(tables, known), None
     else:
-        views, said = prepare(predictions, data, kind="labels", pos_label=pos_label, defer_label=defer_label)
+        named = {"pos_label": pos_label, "defer_label": defer_label, "classes": classes}
+        views, said = prepare(predictions, data, kind="labels", **named)
     parts = [(part, standing(part, views, said)) for part in wanted.parts(views)]
     bounds = [tightened_goal(part, found, risk).bound for part, found in parts]
     return wanted.with_bound(min(bounds) if wanted.sense == "<=" else max(bounds)).with_confidence(None)

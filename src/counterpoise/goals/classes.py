@@ -8,9 +8,12 @@ import numpy as np
 
 from counterpoise._base.types import AnyArray, ArrayLike, BoolArray, IntArray
 from counterpoise.goals.levels import as_number
+from counterpoise.goals.ranges import is_missing
 from counterpoise.goals.wording import UnknownValue, text_of, unknown
 
 _SIGNS = {0, 1, -1}  # labels of which 1 is the positive one, even where it stands alone
+_SHOWN = 10  # labels in a message
+_ANSWERS = "predictions"  # what the name of answers in a message starts with
 _YES = ("yes", "y", "true", "t", "positive", "pos", "good")
 
 
@@ -58,9 +61,9 @@ class Classes(NamedTuple):
             return is_positive(labels, self, name).astype(np.int64)
         codes = np.full(labels.shape, -1)
         for place, label in enumerate(self.several):
-            codes[labels == label] = place
+            codes[where_equal(labels, label)] = place
         if (codes < 0).any():
-            raise _foreign(labels[codes < 0], name, self.labels)
+            raise not_a_class(labels, codes < 0, name, self.labels)
         return codes
 
     def answers(self, predictions: AnyArray, name: str) -> IntArray:
@@ -73,9 +76,33 @@ class Classes(NamedTuple):
         return codes
 
 
+def as_labels(values: Any) -> AnyArray:
+    """Return labels as an array; in a list of numbers and texts each stays what it is, and a missing one is missing."""
+    labels = np.asarray(values)
+    is_list = isinstance(values, (list, tuple)) and labels.ndim == 1 and labels.dtype.kind in "US"
+    if not is_list or all(isinstance(label, (str, bytes)) for label in values):
+        return labels
+    found = np.empty(len(values), dtype=object)  # numpy would make texts of them all: 'nan' of a missing one
+    found[:] = values
+    return found
+
+
+def where_equal(labels: AnyArray, label: Any) -> BoolArray:
+    """Return which labels are equal to one of them: 1, 1.0 and True are, the text "1" is not."""
+    try:
+        return np.broadcast_to(np.asarray(labels == label, dtype=np.bool_), labels.shape)
+    except (TypeError, ValueError):  # pandas.NA has no truth value
+        return np.array([not is_missing(one) and bool(one == label) for one in labels.tolist()], dtype=np.bool_)
+
+
 def where_deferred(predictions: AnyArray, deferred: Any) -> BoolArray:
     """Return which predictions are the label of deferred rows."""
-    return np.broadcast_to(np.asarray(predictions == deferred, dtype=np.bool_), predictions.shape)
+    return where_equal(predictions, deferred)
+
+
+def _where_class(labels: AnyArray, label: Any) -> BoolArray:
+    """Return which labels are a class, none where there is no such class."""
+    return np.zeros(labels.shape, dtype=np.bool_) if label is None else where_equal(labels, label)
 
 
 def check_defer_label(deferred: Any, labels: Iterable[Any]) -> None:
@@ -108,20 +135,80 @@ def place_of(labels: list[Any], of: str) -> int:
     raise UnknownValue(str(unknown("class", of, texts)))
 
 
-def _foreign(labels: AnyArray, name: str, known: list[Any]) -> ValueError:
+def not_a_class(labels: AnyArray, is_foreign: BoolArray, name: str, known: Iterable[Any]) -> ValueError:
+    """Return the error for labels of which some are no class: each of those once, and in how many rows they are."""
+    classes = [label for label in known if label is not None]
+    values = {_distinct(label): label for label in labels[is_foreign].tolist()}
+    foreign, n_more = list(values.values())[:_SHOWN], len(values) - _SHOWN
+    more = f" and {n_more} more" if n_more > 0 else ""
+    listed = "no class is known" if not classes else f"not among the classes {_listed(classes)}"
+    is_one = len(values) == 1
     return ValueError(
-        f"{name} holds the label {labels.tolist()[0]!r}, which is not among the classes "
-        f"{[label for label in known if label is not None]!r}."
+        f"{name} {'hold' if name.startswith(_ANSWERS) else 'holds'} the label{'' if is_one else 's'} "
+        f"{', '.join(map(repr, foreign))}{more}, "
+        + (f"which {'is' if is_one else 'are'} {listed}" if classes else f"and {listed}")
+        + f" ({int(is_foreign.sum())} of {is_foreign.size} rows).{_advice(foreign, name, classes)}"
+    )
+
+
+def _distinct(label: Any) -> Any:
+    """Return what labels are told apart by: one missing value is like another."""
+    return label if isinstance(label, (str, Real)) and label == label else repr(label)  # noqa: PLR0124 - NaN is not
+
+
+def _listed(classes: list[Any]) -> str:
+    more = f" and {len(classes) - _SHOWN} more" if len(classes) > _SHOWN else ""
+    return f"{classes[:_SHOWN]!r}{more}"
+
+
+def _advice(foreign: list[Any], name: str, classes: list[Any]) -> str:
+    """Say what to do about labels that are no class."""
+    near = {reads_as(label): label for label in classes}
+    alike = next(((label, near[reads_as(label)]) for label in foreign if reads_as(label) in near), None)
+    if any(map(is_missing, foreign)):
+        return " A missing one is no class: give each row a class, or the defer_label where a person decides."
+    if alike is not None:
+        return f" {alike[0]!r} is not the class {alike[1]!r}: blanks, case and type count. Write it as the class is."
+    if len(classes) < 2:  # noqa: PLR2004 - two can be told apart
+        return " The labels of the data do not show two classes: pass y, or name all there are with classes, as classes=[0, 1]."
+    if not name.startswith(_ANSWERS):
+        return ""
+    return (
+        " If it stands for rows that a person decides about, name it with defer_label; if it is a class that the "
+        "labels do not show, name all classes with classes."
     )
 
 
 def is_positive(labels: AnyArray, classes: Classes, name: str) -> BoolArray:
     """Return which labels are the positive one, after checking that the others are the negative one."""
-    positive = np.asarray(labels == classes.positive)
-    foreign = ~(positive | np.asarray(labels == classes.negative)) if classes.negative is not None else ~positive
+    found = _where_class(labels, classes.positive)
+    foreign = ~(found | _where_class(labels, classes.negative))
     if foreign.any():
-        raise _foreign(labels[foreign], name, classes.labels)
-    return positive
+        raise not_a_class(labels, foreign, name, classes.labels)
+    return found
+
+
+def decided(labels: AnyArray, defer_label: Any) -> AnyArray:
+    """Return the labels that are not deferred."""
+    return labels if defer_label is None else labels[~where_deferred(labels, defer_label)]
+
+
+def seen_labels(arrays: Iterable[AnyArray | None]) -> AnyArray:
+    """Return all labels that arrays hold, each once."""
+    seen = {label for array in arrays if array is not None for label in set(array.tolist())}
+    found = np.empty(len(seen), dtype=object)
+    found[:] = list(seen)
+    return found
+
+
+def check_answers(answers: AnyArray, known: Iterable[Any], name: str) -> None:
+    """Refuse answers that are none of the classes known."""
+    classes = set(known)
+    foreign = np.ones(answers.shape, dtype=np.bool_)
+    for label in classes:
+        foreign &= ~where_equal(answers, label)
+    if foreign.any():
+        raise not_a_class(answers, foreign, name, sorted(classes, key=str))
 
 
 def find_classes(
@@ -133,9 +220,9 @@ def find_classes(
     positive and 0 and -1 are negative. Of more than two classes none is positive unless it is named.
     """
     if classes is not None:
-        seen = list(np.asarray(classes).tolist())
+        seen = list(check_classes(classes).tolist())
     else:
-        seen = _sorted({label for array in labels if array is not None for label in set(array.tolist())})
+        seen = _sorted(seen_labels(labels).tolist())
     if len(seen) > 2:  # noqa: PLR2004
         if pos_label is not None and pos_label not in seen:
             raise ValueError(f"pos_label must be one of the classes {seen!r}; got {pos_label!r}.")
@@ -149,6 +236,16 @@ def find_classes(
     return Classes(*(seen or (None, None)))
 
 
+def check_classes(classes: ArrayLike) -> AnyArray:
+    """Return classes as an array after checking that each is a label."""
+    found = as_labels(classes)
+    if found.ndim != 1 or not found.size:
+        raise ValueError(f"classes must be a list of labels, as classes=[0, 1]; got shape {found.shape}.")
+    if found.dtype.kind in "fO" and any(map(is_missing, found.tolist())):
+        raise ValueError(f"classes must hold labels only; got a missing one among {_listed(found.tolist())}.")
+    return found
+
+
 def two_classes(labels: Iterable[AnyArray | None], *, pos_label: Any = None) -> Classes:
     """Return the negative and the positive label, and refuse more of them."""
     found = find_classes(labels, pos_label=pos_label)
@@ -160,7 +257,7 @@ def two_classes(labels: Iterable[AnyArray | None], *, pos_label: Any = None) -> 
     return found
 
 
-def _sorted(labels: set[Any]) -> list[Any]:
+def _sorted(labels: list[Any]) -> list[Any]:
     try:
         return sorted(labels)
     except TypeError as error:

@@ -8,9 +8,20 @@ import numpy as np
 from counterpoise._base.checks import as_numbers, value_range
 from counterpoise._base.types import AnyArray, ArrayLike, FloatArray
 from counterpoise.goals.binding import Linear, Views, predictions_of, tally_rates
-from counterpoise.goals.classes import Classes, check_defer_label, where_deferred
+from counterpoise.goals.classes import (
+    Classes,
+    as_labels,
+    check_answers,
+    check_classes,
+    check_defer_label,
+    decided,
+    find_classes,
+    seen_labels,
+)
 from counterpoise.goals.rows import DEFAULT, Dataset
-from counterpoise.goals.tables import Table, as_tables, classes_of, table_of
+from counterpoise.goals.tables import Table, as_tables, table_of
+
+_TWO = 2  # classes, which can be told apart
 
 
 class Prepared(NamedTuple):
@@ -52,16 +63,20 @@ def prepare(
         Labels count as 0 or 1, probabilities as they are, a score z as ``max(0, min(1, 1/2 + z))``.
     pos_label : label, optional
     classes : array of labels, optional
-        Those there are beside the ones seen in the data.
+        Those there are beside the labels of the data. Predicted labels must be among them, or be the ``defer_label``.
     defer_label : label, optional
         What predictions hold for deferred rows; probabilities have one more column for them, the last.
     """
     tables = as_tables(data)
-    arrays = {name: as_answers(values, defer_label) for name, values in _by_dataset(predictions, tables).items()}
+    arrays = {name: as_labels(values) for name, values in _by_dataset(predictions, tables).items()}
     for name, array in arrays.items() if kind != "probabilities" else ():
         _check_shape(array, [(table_of(tables, name).n_samples,)], kind, name)
-    seen = [decided(array, defer_label) for array in arrays.values()] if kind == "labels" else []
-    found = classes_of(tables, [*seen, *([] if classes is None else [np.asarray(classes)])], pos_label=pos_label)
+    seen = seen_labels([*(table.y for table in tables.values()), None if classes is None else check_classes(classes)])
+    titles = {name: f"{'predictions' if kind == 'labels' else kind} for dataset {name!r}" for name in arrays}
+    known = {*seen.tolist(), *([] if pos_label is None else [pos_label])}
+    for name, array in arrays.items() if kind == "labels" and len(known) < _TWO else ():
+        check_answers(decided(array, defer_label), known, titles[name])  # none may be taken for the other class
+    found = find_classes([seen], pos_label=pos_label)
     if defer_label is not None:
         check_defer_label(defer_label, found.labels)
         found = found._replace(deferred=defer_label)
@@ -72,19 +87,8 @@ def prepare(
         columns = [(n_samples, found.n_columns)] if found.n_columns > 1 else [(n_samples,), (n_samples, 2)]
         _check_shape(array, columns, kind, name)
     read = {"labels": _from_labels, "probabilities": _from_probabilities, "scores": _from_scores}[kind]
-    said = {name: read(array, found, f"{kind} for dataset {name!r}") for name, array in arrays.items()}
+    said = {name: read(array, found, titles[name]) for name, array in arrays.items()}
     return Prepared(Views(tables, found), said)
-
-
-def as_answers(values: Any, defer_label: Any) -> AnyArray:
-    """Return an array; numbers in a list stay numbers beside a text for deferred rows."""
-    is_mixed = defer_label is not None and isinstance(values, (list, tuple))
-    return np.asarray(values, dtype=object) if is_mixed and not np.ndim(values[:1]) > 1 else np.asarray(values)
-
-
-def decided(labels: AnyArray, defer_label: Any) -> AnyArray:
-    """Return the labels that are not deferred."""
-    return labels if defer_label is None else labels[~where_deferred(labels, defer_label)]
 
 
 def _check_shape(array: AnyArray, wanted: Sequence[tuple[int, ...]], kind: str, name: str) -> None:
@@ -134,9 +138,9 @@ def said_by(model: Any, name: str, table: Table) -> AnyArray:
     if ask is not None:
         if table.X is None:
             raise ValueError(f"Dataset {name!r} has no X for the model to predict: pass X, or the predictions instead.")
-        return np.asarray(ask(table.X))
+        return as_labels(ask(table.X))
     if isinstance(model, Mapping):
-        return np.asarray(predictions_of(model, name))
+        return as_labels(predictions_of(model, name))
     if name != DEFAULT:
         raise ValueError(f"predictions must be a dict by dataset where goals speak of {name!r}; got one array.")
-    return np.asarray(model)
+    return as_labels(model)

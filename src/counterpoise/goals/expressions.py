@@ -35,7 +35,9 @@ class Expression:
     def __pos__(self) -> Self:
         return self
 
-    def value(self, predictions: Any, data: Any, *, pos_label: Any = None, defer_label: Any = None) -> float:
+    def value(
+        self, predictions: Any, data: Any, *, pos_label: Any = None, defer_label: Any = None, classes: Any = None
+    ) -> float:
         """Return the indicator rate: what it is for these predicted labels.
 
         Parameters
@@ -47,21 +49,28 @@ class Expression:
             The positive class; by default the last of the sorted classes.
         defer_label : label, optional
             What predictions hold for rows that are deferred to a person.
+        classes : array of labels, optional
+            All there are, where the labels of the data do not show each of them. A prediction that is neither among
+            them, nor a label of the data, nor the ``defer_label`` is refused.
         """
-        return self.at(prepare(predictions, data, kind="labels", pos_label=pos_label, defer_label=defer_label))
+        named = {"pos_label": pos_label, "defer_label": defer_label, "classes": classes}
+        return self.at(prepare(predictions, data, kind="labels", **named))
 
-    def expected_value(self, probabilities: Any, data: Any, *, pos_label: Any = None, defer_label: Any = None) -> float:
+    def expected_value(
+        self, probabilities: Any, data: Any, *, pos_label: Any = None, defer_label: Any = None, classes: Any = None
+    ) -> float:
         """Return the expected rate of a randomized classifier, given its probabilities of the positive class.
 
         The probabilities have shape (n_samples,), or (n_samples, n_classes) as ``predict_proba`` returns them, which
         they must have for more than two classes. With a ``defer_label`` there is one more column, the last: how
         likely each row is deferred. Of a ratio this is the ratio of the expectations.
         """
-        return self.at(prepare(probabilities, data, kind="probabilities", pos_label=pos_label, defer_label=defer_label))
+        named = {"pos_label": pos_label, "defer_label": defer_label, "classes": classes}
+        return self.at(prepare(probabilities, data, kind="probabilities", **named))
 
-    def ramp_value(self, scores: Any, data: Any, *, pos_label: Any = None) -> float:
+    def ramp_value(self, scores: Any, data: Any, *, pos_label: Any = None, classes: Any = None) -> float:
         """Return the ramp rate: a score z counts as a positive prediction with ``max(0, min(1, 1/2 + z))``."""
-        return self.at(prepare(scores, data, kind="scores", pos_label=pos_label))
+        return self.at(prepare(scores, data, kind="scores", pos_label=pos_label, classes=classes))
 
     def at(self, prepared: Prepared) -> float:
         """Return the value for predictions that were checked already."""

@@ -95,19 +95,23 @@ class Goal:
         """Return the same goal, to hold on the population with that probability; None: on the rows at hand only."""
         return replace(self, confidence=None if confidence is None else check_confidence(confidence))
 
-    def evaluate(self, predictions: Any, data: Any, *, pos_label: Any = None, defer_label: Any = None) -> "GoalCheck":
+    def evaluate(
+        self, predictions: Any, data: Any, *, pos_label: Any = None, defer_label: Any = None, classes: Any = None
+    ) -> "GoalCheck":
         """Tell whether the goal holds for predicted labels; the arguments are those of ``Rate.value``."""
-        return self.at(prepare(predictions, data, kind="labels", pos_label=pos_label, defer_label=defer_label))
+        named = {"pos_label": pos_label, "defer_label": defer_label, "classes": classes}
+        return self.at(prepare(predictions, data, kind="labels", **named))
 
     def evaluate_expected(
-        self, probabilities: Any, data: Any, *, pos_label: Any = None, defer_label: Any = None
+        self, probabilities: Any, data: Any, *, pos_label: Any = None, defer_label: Any = None, classes: Any = None
     ) -> "GoalCheck":
         """Tell whether the goal holds in expectation for a randomized classifier, as ``Rate.expected_value``."""
-        return self.at(prepare(probabilities, data, kind="probabilities", pos_label=pos_label, defer_label=defer_label))
+        named = {"pos_label": pos_label, "defer_label": defer_label, "classes": classes}
+        return self.at(prepare(probabilities, data, kind="probabilities", **named))
 
-    def evaluate_ramp(self, scores: Any, data: Any, *, pos_label: Any = None) -> "GoalCheck":
+    def evaluate_ramp(self, scores: Any, data: Any, *, pos_label: Any = None, classes: Any = None) -> "GoalCheck":
         """Tell whether the goal holds for the ramp rates of scores, as ``Rate.ramp_value``."""
-        return self.at(prepare(scores, data, kind="scores", pos_label=pos_label))
+        return self.at(prepare(scores, data, kind="scores", pos_label=pos_label, classes=classes))
 
     def at(self, prepared: Prepared) -> "GoalCheck":
         """Evaluate the goal for predictions that were checked already."""

@@ -16,7 +16,7 @@ Examples
 >>> rate == positive_rate(Dataset("train").where(sex="F"))
 True
 >>> people = Table(None, sensitive_features={"sex": ["F", "F", "M"]})
->>> rate.value(["yes", "no", "yes"], people)
+>>> rate.value(["yes", "no", "yes"], people, classes=["no", "yes"])
 0.5
 >>> rate.expected_value([0.9, 0.5, 0.2], people), rate.ramp_value([0.3, -2.0, 1.0], people)
 (0.7, 0.4)

@@ -8,7 +8,7 @@ import numpy as np
 
 from counterpoise._base.checks import EQUAL, check_largest_weight, check_positive, check_sample_weight, check_vector
 from counterpoise._base.types import AnyArray, ArrayLike, BoolArray, FloatArray, IntArray
-from counterpoise.goals.classes import Classes, find_classes
+from counterpoise.goals.classes import Classes, as_labels, find_classes
 from counterpoise.goals.frames import count_rows, frame_names, named_columns, rows_at
 from counterpoise.goals.levels import MISSING, Levels, as_number, as_truth, combined, find_levels
 from counterpoise.goals.ranges import Range, is_missing, numbers_of
@@ -316,14 +316,16 @@ def table_of(tables: Mapping[str, Table], name: str) -> Table:
 
 def classes_of(
     tables: Mapping[str, Table],
-    others: Iterable[AnyArray] = (),
+    others: Iterable[AnyArray | None] = (),
     *,
     classes: ArrayLike | None = None,
     pos_label: Any = None,
 ) -> Classes:
-    """Return the classes of tables, and of other labels, as ``find_classes`` tells them."""
-    known = [labels for table in tables.values() for labels in (table.y, table.baseline)]
-    return find_classes([*known, *others], classes=classes, pos_label=pos_label)
+    """Return the classes of tables, and of other labels, as ``find_classes`` tells them.
+
+    What a baseline answers makes no class: an answer that is none would be one.
+    """
+    return find_classes([*(table.y for table in tables.values()), *others], classes=classes, pos_label=pos_label)
 
 
 def _counts(counts: ArrayLike, sample_weight: Any, n_samples: int) -> FloatArray:
@@ -340,7 +342,7 @@ def _counts(counts: ArrayLike, sample_weight: Any, n_samples: int) -> FloatArray
 def _labels(values: ArrayLike | None, name: str, n_samples: int) -> AnyArray | None:
     if values is None:
         return None
-    labels = np.asarray(values)
+    labels = as_labels(values)
     if labels.shape != (n_samples,):
         raise ValueError(f"{name} must have shape ({n_samples},), one label for each row; got shape {labels.shape}.")
     if labels.dtype.kind == "f" and np.isnan(labels).any():

@@ -19,6 +19,7 @@ from counterpoise._base.cpus import in_threads
 from counterpoise._base.progress import who_hears
 from counterpoise._base.types import AnyArray, BoolArray, ByteArray, IntArray
 from counterpoise.goals import tables
+from counterpoise.goals.classes import as_labels
 
 _CHUNK = 65_536  # rows asked about at once: what a model needs on the way (probabilities, distances) stays small
 _COLUMNS = 2  # dimensions
@@ -42,7 +43,7 @@ def codes_of(predicted: Any, n_samples: int, classes: AnyArray, name: str, order
     order : the classes of the columns, where predictions are probabilities; default ``classes``
     name : what an error calls the model
     """
-    labels = np.asarray(predicted)
+    labels = as_labels(predicted)
     if labels.ndim == _COLUMNS and labels.shape[1] == 1:
         labels = labels[:, 0]
     order = classes if order is None else order
@@ -62,7 +63,11 @@ def _places(labels: AnyArray, classes: AnyArray, name: str) -> IntArray:
             f"{name} predicted the label {labels.tolist()[0]!r}, which is not among the classes {classes.tolist()}: "
             "texts and numbers are different labels."
         )
-    codes, unknown = _searched(labels, classes)
+    try:
+        codes, unknown = _searched(labels, classes)
+    except TypeError:  # objects that cannot be compared with the classes, such as None or text with numbers
+        known = set(classes.tolist())
+        codes, unknown = np.empty(0), np.array([label not in known for label in labels.tolist()])
     if unknown.any():
         hint = ""
         if labels.dtype.kind == "f" and labels.min() >= 0 and labels.max() <= 1:
@@ -82,7 +87,7 @@ def _searched(labels: AnyArray, classes: AnyArray) -> tuple[IntArray, BoolArray]
 
 def is_text(labels: AnyArray) -> bool:
     """Tell whether labels are texts: strings, or objects of which the first is one."""
-    return labels.dtype.kind in "US" or (labels.dtype.kind == "O" and labels.size > 0 and isinstance(labels[0], str))
+    return labels.dtype.kind in "UST" or (labels.dtype.kind == "O" and labels.size > 0 and isinstance(labels[0], str))
 
 
 def pool_codes(models: Sequence[Any], X: Any, classes: AnyArray, n_jobs: int | None) -> AnyArray:

@@ -86,6 +86,12 @@ def read_table(path: Path, asked: Asked, others: dict[str, list[str]] | None = N
     labels = labels_of(frame, asked.target, path)
     baseline = None if asked.baseline is None else labels_of(frame, asked.baseline, path)
     classes = check_classes(labels, None, asked.target, path)
+    foreign = set() if baseline is None else set(baseline.tolist()) - set(classes.tolist())
+    if foreign:
+        raise DataError(
+            f"The answers in column {asked.baseline!r} of {path} must be classes of column {asked.target!r}, "
+            f"{listed(classes.tolist(), most=10)}; got {min(foreign, key=str)!r}."
+        )
     return LabelledTable(path, frame, labels, baseline, classes, _positive(classes, asked, path))
 
 

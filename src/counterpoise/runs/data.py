@@ -10,6 +10,7 @@ import numpy as np
 from counterpoise._base.types import AnyArray, FloatArray
 from counterpoise.datasets.splits import split_rows
 from counterpoise.goals import Table
+from counterpoise.goals.classes import check_answers
 from counterpoise.runs import columns as parts_of
 from counterpoise.runs.columns import Columns
 from counterpoise.runs.errors import DataError, listed
@@ -327,9 +328,13 @@ def with_baseline_model(data: Data, settings: RunSettings, folder: Path) -> Data
             said = np.asarray(model.predict(part.X))
         except Exception as error:  # whatever a foreign model raises
             raise DataError(f"data.baseline_model: {name} cannot predict these rows: {error}") from error
-        if said.shape != (len(part),) or not np.isin(said, data.classes).all():
+        if said.shape != (len(part),):
+            raise DataError(f"data.baseline_model: {name} must predict one class for a row; got shape {said.shape}.")
+        try:
+            check_answers(said, data.classes.tolist(), f"predictions of {name}")
+        except ValueError as error:
             known = listed(data.classes.tolist(), most=10)
-            raise DataError(f"data.baseline_model: {name} must predict one of {known} for a row.")
+            raise DataError(f"data.baseline_model: {name} must predict one of {known} for a row: {error}") from error
         return replace(part, baseline=said)
 
     splits = {key: asked(part) for key, part in data.splits.items()}

@@ -132,6 +132,7 @@ class Judge:
         """Return the rates of all groups; where no class is the positive one, how often answers are wrong."""
         positive, part, said = self.data.positive, self.data.splits[split], self.decisions(split)
         told: Any = {"sample_weight": part.weights, "counts": part.counts, "pos_label": True}
+        told["classes"] = [False, True]  # the rows may all be right
         if positive is None:
             truth, is_said = np.ones(said.size, dtype=np.bool_), said == part.labels
             told["rates"] = ["error_rate"]

@@ -107,6 +107,7 @@ def _aimed(work: Work, model: Any) -> list[Goal]:
                     confidence=work.settings.confidence if goal.confidence is None else None,
                     n_goals=len(work.goals),
                     pos_label=data.positive,
+                    classes=data.classes,
                     defer_label=None if asked.deferral is None else asked.deferral.label,
                 )
             )
