@@ -295,8 +295,8 @@ def test_wrong_use_in_python_has_its_sentence(ask, message):
 def test_audits_know_the_classes_of_the_model_and_name_the_worst():
     y, said, columns = people(300, n_classes=3)
     few = np.flatnonzero(y != "fox")[:50]
-    with pytest.raises(NoRows, match=r"dataset 'train' restricted to labelled fox is empty"):
-        audit("every_class(recall, train) >= 0.5", said[few], Table(None, y[few]), classes=np.unique(y))
+    (row,) = audit("every_class(recall, train) >= 0.5", said[few], Table(None, y[few]), classes=np.unique(y))
+    assert row.note.endswith("dataset 'train' restricted to labelled fox is empty")
     found = certify(
         said,
         ["every_class(recall, train) >= 0.5", "max_difference(recall, train, of=cat, by=sex) <= 0.6"],

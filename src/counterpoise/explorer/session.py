@@ -285,8 +285,8 @@ class Session:
                 self._held_views.clear()  # they keep the rows of every goal that was asked
             nobody = {one: np.zeros(table.n_samples) for one, table in held.tables.items()}
             try:
-                audit_prepared(confident(goal, self.parts.confidence), Prepared(held, nobody), quick=True)
-                self._unasked[name] = ""
+                (found,) = audit_prepared(confident(goal, self.parts.confidence), Prepared(held, nobody), quick=True)
+                self._unasked[name] = "" if found.is_answered else f"{found.note}."
             except (ValueError, KeyError) as error:
                 self._unasked[name] = str(error)
         return self._unasked[name]

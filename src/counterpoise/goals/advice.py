@@ -6,6 +6,7 @@ for rates and for ratios however small their denominators. Goals with a confiden
 bisection. Every bound offered was tried: with it in place the constraints can hold.
 """
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
@@ -17,9 +18,9 @@ from counterpoise.goals.infeasible import InfeasibleGoals, rounded_to_safety
 from counterpoise.solvers.conflicts import Domain, can_hold, find_conflict, least_point, least_relaxation
 from counterpoise.solvers.result import FEASIBLE
 
-_DIGITS, _DECIMALS = 10, 12  # to which a bound is offered, where that can be met
-_ROOM = (0.0, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6)  # what a solver may have missed by, the least that is enough is taken
-_TIGHTER = 1e-5  # of a bound: enough to show what holds it
+_DIGITS, _DECIMALS = 10, 12  # to which a bound is offered, where that can be met: decimals of what a share can be
+_ROOM = (0.0, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6)  # part of a bound, or of what it can be, that a solver may have missed by
+_TIGHTER = 1e-5  # part of the same: enough to show what holds it
 _DOUBLINGS = 40
 _HALVINGS = 30  # of an interval: its end is then known to nine digits
 _PASSES = 6  # of the search for a joint change where ratios take part
@@ -88,7 +89,7 @@ def advised(limits: Limits, places: Sequence[int], least_violation: float, *, pr
 def _held_by(limits: Limits, place: int, bound: float) -> tuple[Goal, ...]:
     """Return the goals that keep a bound from being tighter: those that conflict with it if it is."""
     goal = limits.goals[place]
-    tighter = bound - looser(goal) * _TIGHTER * max(1.0, abs(bound))
+    tighter = bound - looser(goal) * _TIGHTER * max(goal.scale, abs(bound))
     conflict = limits.constraints({place: tighter}).conflict()
     return () if conflict is None else tuple(limits.goals[other] for other in conflict[0] if other != place)
 
@@ -133,9 +134,10 @@ def looser(goal: Goal) -> float:
 
 def _tried(goal: Goal, found: float, is_met: Callable[[float], bool]) -> float | None:
     """Return the bound, shortened where that can be met, with as little more room as it needs."""
+    decimals = _DECIMALS - math.floor(math.log10(goal.scale))
     for room in _ROOM:
-        bound = found + looser(goal) * room * max(1.0, abs(found))
-        for offered in (float(f"{round(bound, _DECIMALS):.{_DIGITS}g}"), bound):
+        bound = found + looser(goal) * room * max(goal.scale, abs(found))
+        for offered in (float(f"{round(bound, decimals):.{_DIGITS}g}"), bound):
             if is_met(offered):
                 return offered
     return None
@@ -143,7 +145,7 @@ def _tried(goal: Goal, found: float, is_met: Callable[[float], bool]) -> float |
 
 def bisected(goal: Goal, is_met: Callable[[float], bool]) -> float | None:
     """Return the nearest bound that is met, where it is not affine in what must be solved; None where none is."""
-    step = 1.0
+    step = goal.scale
     for _ in range(_DOUBLINGS):
         if is_met(goal.bound + looser(goal) * step):
             break

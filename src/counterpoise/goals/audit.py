@@ -7,7 +7,6 @@ population, if the rows are independent draws from it and the classifier was fix
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,7 +14,7 @@ import numpy as np
 from counterpoise._base.checks import check_confidence, check_count
 from counterpoise._base.text_table import text_table
 from counterpoise._base.types import ArrayLike
-from counterpoise.goals.binding import Views
+from counterpoise.goals.binding import ASKED_BY, Views
 from counterpoise.goals.bound import WrittenOut, risk_of_each
 from counterpoise.goals.classes import check_classes
 from counterpoise.goals.evaluation import Prepared, prepare, said_by
@@ -24,12 +23,14 @@ from counterpoise.goals.goal import Goal
 from counterpoise.goals.population import Standing, shortage, standing, tightened_goal
 from counterpoise.goals.reading import as_goals
 from counterpoise.goals.tables import Table, as_tables, classes_of, table_of, with_train
+from counterpoise.goals.wording import NoRows
 from counterpoise.theory.confidence import Bounds
 
 __all__ = ["Audit", "GoalAudit", "audit", "certify", "tightened"]
 
 HOLDS, FAILS, UNDECIDED = "holds", "fails", "undecided"  # the verdicts
 _CONFIDENCE = 0.95
+_PLAIN = 0.01, 1e6  # sizes of what a goal bounds that four decimals show well
 
 
 class GoalAudit(NamedTuple):
@@ -43,14 +44,20 @@ class GoalAudit(NamedTuple):
     margin: float  # how far inside the bound the population surely is; negative where it may be outside
     verdict: str  # "holds", "fails" or "undecided"
     counts: tuple[tuple[str, int], ...]  # the rows that each rate is out of; of a ratio, those that count
-    note: str  # why it is undecided, where no predictions on so many rows could have decided it
+    note: str  # why it is undecided, where no predictions on these rows could have decided it
     largest_weights: tuple[tuple[str, float], ...] = ()  # that rows of each weighted dataset are taken to have
     worst: str = ""  # of several rates the one that the estimate is of
 
     @property
+    def is_answered(self) -> bool:
+        """Tell whether the rows can answer: every rate of the goal is out of some of them."""
+        return bool(self.counts)
+
+    @property
     def shown(self) -> dict[str, str]:
         """Return what a table shows of it, by column."""
-        numbers = {name: f"{getattr(self, name):.4f}" for name in ("estimate", "low", "high", "bound", "margin")}
+        form = ".4f" if _PLAIN[0] <= self.goal.scale <= _PLAIN[1] else ".4g"
+        numbers = {name: f"{getattr(self, name):{form}}" for name in ("estimate", "low", "high", "bound", "margin")}
         counts = ", ".join(str(count) for _, count in self.counts)
         side = ""
         if self.verdict == UNDECIDED and not math.isnan(self.estimate):
@@ -148,7 +155,8 @@ def certify(
         For each goal: estimate, interval, bound, margin, verdict and counts. With m goals each has an m-th of its risk,
         so that all verdicts are right together with the least of the confidences. A verdict is wrong only if it says
         that a goal holds that does not, or the reverse, and for one population only one of these can happen: so each
-        end of the interval may have the whole risk of the goal.
+        end of the interval may have the whole risk of the goal. A goal on rows of which there are none, as the recall
+        of a group without positives, is undecided, and its ``note`` says why.
 
     Examples
     --------
@@ -260,13 +268,11 @@ def audit_prepared(goals: Sequence[Goal], prepared: Prepared, *, quick: bool = F
     """Audit labels that were checked already, against goals that carry a confidence.
 
     Where it is ``quick``, the bounds of sums of rates are right and wider than they need be: exact ones take a while.
+    A goal on rows of which there are none, as the recall of a group without positives, is undecided, and its note says
+    why; the others have their verdicts.
     """
-    limits = WrittenOut.of(goals, prepared.views)
-    parts = [
-        limits.parts[first:last] for first, last in pairwise(np.searchsorted(limits.owners, range(len(goals) + 1)))
-    ]
-    each = zip(goals, parts, risk_of_each(goals), strict=True)
-    return Audit(_audited(goal, part, prepared, risk, quick=quick) for goal, part, risk in each)
+    each = zip(goals, risk_of_each(goals), strict=True)
+    return Audit(_audited(goal, prepared, risk, quick=quick) for goal, risk in each)
 
 
 def tightened(
@@ -348,13 +354,18 @@ def confident(goals: Any, confidence: float | None) -> list[Goal]:
     return [goal if goal.confidence is not None else goal.with_confidence(level) for goal in as_goals(goals)]
 
 
-def _audited(goal: Goal, parts: Sequence[Goal], prepared: Prepared, risk: float, *, quick: bool = False) -> GoalAudit:
-    """Return what rows show about a goal, given its parts.
+def _audited(goal: Goal, prepared: Prepared, risk: float, *, quick: bool = False) -> GoalAudit:
+    """Return what rows show about a goal.
 
     Where it is missed it is so in some part, whichever that is: to show that it holds, each part may take the whole
     risk. To show that it fails one part is enough, which may be found by chance: each takes its share of the risk.
     """
-    found = [(part, standing(part, prepared.views, prepared.predictions)) for part in parts]
+    try:
+        parts = WrittenOut.of([goal], prepared.views).parts
+        found = [(part, standing(part, prepared.views, prepared.predictions)) for part in parts]
+    except NoRows as error:
+        why = str(error).partition(ASKED_BY)[0].rstrip(".")
+        return GoalAudit(goal, math.nan, -math.inf, math.inf, goal.bound, -math.inf, UNDECIDED, (), why)
     bounds = _worst(goal, [one for _, one in found], risk, _quick_ends() if quick else Standing.end)
     margin = goal.bound - bounds.high if goal.sense == "<=" else bounds.low - goal.bound
     fails = bounds.low > goal.bound if goal.sense == "<=" else bounds.high < goal.bound

@@ -10,6 +10,7 @@ and weights depend on the labels, groups, baseline and sample weights alone, so 
 classifier.
 """
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -27,6 +28,7 @@ from counterpoise.goals.wording import NoRows, UnknownValue, text_of
 from counterpoise.solvers.sums import exact_parts, exact_sum
 
 Given = TypeVar("Given")
+ASKED_BY = " This is asked by "  # between what is wrong and the goal or rate that asked
 
 
 class Linear(Protocol):
@@ -136,9 +138,11 @@ def tally_rates(
 
 def _tally(rate: Linear, views: "Views", count: "Tally") -> FloatArray:
     sums: dict[Dataset, FloatArray] = {}
-    for one in rate.counted:
-        sums[one.out_of] = sums.get(one.out_of, np.zeros(1)) + one.coefficient * _said(one, views, count)
-    return np.asarray(sum(said / views.divisor(out_of) for out_of, said in sums.items()))
+    exponent = math.frexp(max((abs(one.coefficient) for one in rate.counted), default=0.0))[1]
+    for one in rate.counted:  # in a power of two near the largest coefficient: sums of any unit stay finite
+        amount = math.ldexp(one.coefficient, -exponent) * _said(one, views, count)
+        sums[one.out_of] = sums.get(one.out_of, np.zeros(1)) + amount
+    return np.ldexp(np.asarray(sum(said / views.divisor(out_of) for out_of, said in sums.items())), exponent)
 
 
 def _said(counted: Counted, views: "Views", count: "Tally") -> FloatArray:
@@ -265,16 +269,27 @@ class Views:
 
     def groups(self, rows: Dataset, columns: tuple[str, ...]) -> list[Dataset]:
         """Return the rows by the values that some columns hold, a missing one too, where there are any."""
-        table, found = self.table(rows.name), self._mask(replace(rows, label=None, baseline=None))
-        require_columns(table, columns, rows.name)
-        codes = np.column_stack([table.levels(column).codes for column in columns])
-        codes = codes if found is None else codes[found]
+        table, kinds = self.table(rows.name), self._group_codes(rows, columns).tolist()
         texts = [[*table.levels(column).place, MISSING] for column in columns]  # the last for the code -1
-        kinds = np.unique(codes, axis=0).tolist()
         named = [
             {column: known[code] for column, known, code in zip(columns, texts, kind, strict=True)} for kind in kinds
         ]
         return list(dict.fromkeys(rows.where(**values) for values in named))
+
+    def count_groups(self, rows: Dataset, columns: tuple[str, ...]) -> int:
+        """Return how many groups the values of some columns make."""
+        return len(self._group_codes(rows, columns))
+
+    def _group_codes(self, rows: Dataset, columns: tuple[str, ...]) -> IntArray:
+        """Return the different codes that some columns hold together, a row for each group, found once."""
+
+        def find() -> IntArray:
+            table, found = self.table(rows.name), self._mask(replace(rows, label=None, baseline=None))
+            require_columns(table, columns, rows.name)
+            codes = np.column_stack([table.levels(column).codes for column in columns])
+            return np.unique(codes if found is None else codes[found], axis=0)
+
+        return self.kept(("groups", rows, columns), find)
 
     def codes(self, name: str, part: str) -> IntArray:
         """Return the classes of all rows of a dataset, by their labels ("y") or by the baseline's predictions."""
@@ -301,7 +316,7 @@ def asked_by(name: object) -> Iterator[None]:
     try:
         yield
     except ValueError as error:
-        raise type(error)(f"{error} This is asked by {name}.") from error
+        raise type(error)(f"{error}{ASKED_BY}{name}.") from error
 
 
 def _missing(name: str, part: str) -> str:

@@ -198,7 +198,7 @@ def _check_denominators(goals: Sequence[Goal], views: Views) -> None:
     bound = bind_rates([goal.left.denominator for goal in ratios], views, ratios)  # type: ignore[union-attr]
     least = bound.constants + sum(_least(weights, views) for weights in bound.weights.values())
     for goal, value in zip(ratios, least.tolist(), strict=True):
-        if value < -FEASIBLE:
+        if value < -FEASIBLE * goal.left.denominator.whole_size:  # type: ignore[union-attr]
             raise ValueError(
                 f"The goal {goal} cannot be multiplied through: its denominator falls to {value:.4g} for some "
                 "predictions, and the comparison would turn round. Use a denominator that is never negative."

@@ -170,7 +170,10 @@ def _advice(foreign: list[Any], name: str, classes: list[Any]) -> str:
     if alike is not None:
         return f" {alike[0]!r} is not the class {alike[1]!r}: blanks, case and type count. Write it as the class is."
     if len(classes) < 2:  # noqa: PLR2004 - two can be told apart
-        return " The labels of the data do not show two classes: pass y, or name all there are with classes, as classes=[0, 1]."
+        return (
+            " The labels of the data do not show two classes: pass y, or name all there are with classes, as "
+            "classes=[0, 1]."
+        )
     if not name.startswith(_ANSWERS):
         return ""
     return (

@@ -17,9 +17,9 @@ from counterpoise.solvers.result import FEASIBLE, constraint_scale
 
 _EVEN = 0.5  # the probability that a score of 0 stands for
 _CANCELLED = 1e-12  # part of the weights below which their sum is rounding
-_MARGIN = 1e-3  # by how much inside the goals a start is looked for
+_MARGIN = 1e-3  # by how much inside the goals a start is looked for: as large as rates are
 _SEARCH = 25  # majorizations of a search
-_STEP = 0.01  # the first move of a ratio's bound
+_STEP = 0.01  # part of what a ratio can be: the first move of its bound
 _FURTHER = (1.0, 1.02, 1.1, 1.3, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0)  # times a move that was not quite enough
 _MAX_DELETIONS = 12  # goals among which the smallest conflict is looked for one by one
 
@@ -79,7 +79,7 @@ def _constant_start(problem: RampProblem) -> FloatArray | None:
     slopes, sizes = (np.asarray(one.sum(axis=1)).ravel()[1:] for one in (problem.weights, abs(problem.weights)))
     slopes = np.where(np.abs(slopes) > _CANCELLED * sizes, slopes, 0.0)
     room = -problem.constants[1:]  # slopes * probability <= room
-    if (room[slopes == 0] < -FEASIBLE).any():
+    if (room < -FEASIBLE * np.where(sizes > 0, sizes, 1.0))[slopes == 0].any():
         return None
     with np.errstate(divide="ignore", invalid="ignore"):  # where a slope is 0, which is left out below
         limits = room / slopes
@@ -99,7 +99,11 @@ class _Search(NamedTuple):
 
 
 class _Searcher:
-    """Searches for points that meet some of the constraints of a problem."""
+    """Searches for points that meet some of the constraints of a problem.
+
+    What a constraint may be exceeded by is in the units of rates, which lie from 0 to 1, as are the margins and the
+    largest multiplier of ``minimize_ramp``.
+    """
 
     def __init__(self, problem: RampProblem) -> None:
         self.problem = problem
@@ -177,7 +181,7 @@ class _Adviser:
         goal, own = self.bound.goals[place], np.flatnonzero(self.bound.owners == place)
         others = np.flatnonzero(self.bound.owners != place)
         if goal.is_ratio or goal.is_several:  # its excess is in other units than its bound, or of several rows
-            guess = error.nearest_bounds.get(goal, goal.bound + looser(goal) * _STEP)
+            guess = error.nearest_bounds.get(goal, goal.bound + looser(goal) * _STEP * goal.scale)
         else:
             missed = self.searcher.least_excess(int(own[0]), others)
             if missed is None:
@@ -225,7 +229,7 @@ def _moved(bound: BoundGoals, place: int, missed: float, tables: Mapping[str, Ta
 
     def is_enough(limit: float) -> bool:
         relaxed, own = _with_bounds(bound, {place: limit}, tables), bound.owners == place
-        return bool((relaxed.bounds[own] >= bound.bounds[own] + missed - FEASIBLE).all())
+        return bool((relaxed.bounds[own] >= bound.bounds[own] + missed - FEASIBLE * bound.sizes[own]).all())
 
     found = bisected(goal, is_enough)
     return goal.bound if found is None else found

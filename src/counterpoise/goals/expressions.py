@@ -12,7 +12,7 @@ from counterpoise.goals.terms import Known, Term, canonical, finite, is_number, 
 if TYPE_CHECKING:
     from counterpoise.goals.goal import Goal
 
-_ZERO = 1e-12  # below it the sum over rows in a denominator is rounding: one row in 10^9 counts more
+_ZERO = 1e-12  # part of the size of a rate, below which its sum over rows is rounding: one row in 10^9 counts more
 
 
 class Expression:
@@ -112,6 +112,11 @@ class Rate(Expression):
     def size(self) -> float:
         """Return how large the terms can be together: their rounding is a tiny part of this, and not of their sum."""
         return sum(term.size for term in self.terms)
+
+    @property
+    def whole_size(self) -> float:
+        """Return how large the terms and the constant can be together."""
+        return self.size + abs(self.constant)
 
     def resolved(self, known: Known) -> "Rate":
         """Return the rate with averages and sums over all classes written out."""
@@ -221,9 +226,9 @@ class Ratio(Expression):
 
     def at(self, prepared: Prepared) -> float:
         top, bottom = self.numerator.at(prepared), self.denominator.at(prepared)
-        if abs(bottom) > _ZERO:
+        if abs(bottom) > _ZERO * self.denominator.whole_size:
             return top / bottom
-        return math.copysign(math.inf, top) if abs(top) > _ZERO else math.nan
+        return math.copysign(math.inf, top) if abs(top) > _ZERO * self.numerator.whole_size else math.nan
 
     def __mul__(self, other: Any) -> "Ratio":
         self._refuse_rates(other)
@@ -358,6 +363,9 @@ def make_rate(constant: float, terms: Iterable[Term]) -> Rate:
     found = merged(terms)
     for term in found:
         finite(term.coefficient)
+        for count in term.metric.counts:
+            if abs(count.coefficient) != 1 and not finite(term.coefficient * count.coefficient):
+                raise ValueError(f"The numbers in a goal must not vanish; {term.coefficient!r} * {term} does.")
     return Rate(finite(constant), found)
 
 

@@ -83,6 +83,12 @@ class Goal:
         return tuple(dict.fromkeys(self.left.datasets + self.right.datasets))
 
     @property
+    def scale(self) -> float:
+        """Return how large what it bounds can be, 1 for plain shares: what is a tiny part of this is rounding."""
+        asked = self.left.sample if isinstance(self.left, Several) else (self.left,)
+        return max(map(_scale, asked))
+
+    @property
     def bound(self) -> float:
         """Return the number on the right side: the whole bound, or what is added to the rates there."""
         return self.right.constant
@@ -171,6 +177,13 @@ def _beyond(check: GoalCheck) -> float:
     """Return by how much the value is beyond the bound, negative where it is inside; no value is far inside."""
     beyond = check.value - check.bound if check.goal.sense == "<=" else check.bound - check.value
     return -math.inf if math.isnan(beyond) else beyond
+
+
+def _scale(one: Rate | Ratio) -> float:
+    """Return the size of the largest rate, of a ratio over that of the largest in its denominator."""
+    if isinstance(one, Ratio):
+        return _scale(one.numerator) / _scale(one.denominator)
+    return max((term.size for term in one.terms), default=0.0) or abs(one.constant) or 1.0
 
 
 def compared(left: Any, sense: str, other: Any) -> Goal:

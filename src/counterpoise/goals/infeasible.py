@@ -1,5 +1,6 @@
 """The error for goals that cannot be met, and the bounds that it offers."""
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from typing import Any
@@ -8,7 +9,7 @@ from counterpoise.goals.goal import Goal
 
 PERCENT = "A share is a number from 0 to 1: write 0.8 for 80 %."
 _DIGITS = 4  # of a bound as it is printed, ...
-_LEAST_UNIT = -7  # ... the last of them at most this power of ten: finer bounds are met up to rounding
+_LEAST_UNIT = -7  # ... the last at most this power of ten, for shares: finer bounds are met up to rounding
 
 
 class InfeasibleGoals(ValueError):  # noqa: N818 - named for the state it reports
@@ -152,5 +153,6 @@ def rounded_to_safety(goal: Goal, bound: float, digits: int = _DIGITS) -> float:
     exact = Decimal(repr(float(bound)))
     if not exact:
         return 0.0
-    unit = Decimal(1).scaleb(max(exact.adjusted() - digits + 1, _LEAST_UNIT))
+    least = _LEAST_UNIT + math.floor(math.log10(goal.scale))
+    unit = Decimal(1).scaleb(max(exact.adjusted() - digits + 1, least))
     return float(exact.quantize(unit, rounding=ROUND_CEILING if goal.sense == "<=" else ROUND_FLOOR))

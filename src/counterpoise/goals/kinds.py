@@ -7,6 +7,7 @@ tell several classes apart there are more kinds: of each class that they name, a
 row is a third prediction.
 """
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from itertools import product
 from typing import NamedTuple
@@ -16,14 +17,14 @@ import numpy as np
 from counterpoise._base.types import BoolArray, FloatArray, IntArray
 from counterpoise.goals.binding import Linear, Views, none_of
 from counterpoise.goals.expressions import Rate, Ratio
-from counterpoise.goals.levels import as_number
+from counterpoise.goals.levels import may_be_same
 from counterpoise.goals.rows import Counted, Dataset
 from counterpoise.theory.betting import WeightedSample, spread, weight_levels
 
 _OTHER = -1  # in the place of a class: any that the rates do not name
 _DEFERRED = -2  # in the place of a prediction, where no classes are known
 _TWO_ANSWERS = 0.5  # of a row of which nothing is known
-_DIGITS = 12  # contributions that agree to so many decimals are one: their sums are not exact
+_ROUNDING = 1e-12  # part of what was added up, by which two contributions may differ and be one: sums are not exact
 
 
 class Part(NamedTuple):
@@ -59,12 +60,19 @@ class Part(NamedTuple):
         return Part(self.rows, self.values[:, kinds], self.counts[kinds], self.totals[kinds], spread, self.levels)
 
 
-def parts_of(rates: Sequence[Linear], views: Views, predictions: Mapping[str, FloatArray] | None) -> list[Part]:
+def parts_of(
+    rates: Sequence[Linear],
+    exponents: Sequence[int],
+    views: Views,
+    predictions: Mapping[str, FloatArray] | None,
+) -> list[Part]:
     """Return the parts of the data that the rates count out of.
 
     Parameters
     ----------
     rates : sequence of rates
+    exponents : sequence of int
+        Of the power of two that the values of each rate are told in: a change of its unit then changes nothing else.
     views : Views
         Of the tables.
     predictions : dict from dataset names to arrays, or None
@@ -77,10 +85,26 @@ def parts_of(rates: Sequence[Linear], views: Views, predictions: Mapping[str, Fl
         here = [(number, one) for number, one in counted if one.out_of == rows]
         kinds = _kinds_of([one for _, one in here], views)
         values = np.zeros((len(rates), len(kinds.all)))
+        added = np.zeros_like(values)
         for number, one in here:
-            values[number] += one.coefficient * kinds.counted(one)
+            amount = math.ldexp(one.coefficient, -exponents[number]) * kinds.counted(one)
+            values[number] += amount
+            added[number] += np.abs(amount)
+        values = np.array([_without_rounding(*row) for row in zip(values, added, strict=True)])
         sums = _sums(rows, kinds, views, None if predictions is None else predictions[rows.name])
-        found.append(Part(rows, np.round(values, _DIGITS), *sums).only(kinds.of(rows)))
+        found.append(Part(rows, values, *sums).only(kinds.of(rows)))
+    return found
+
+
+def _without_rounding(values: FloatArray, added: FloatArray) -> FloatArray:
+    """Return sums, those that differ by rounding alone as one, given how much was added up without signs for each."""
+    is_rest = np.abs(values) <= _ROUNDING * added
+    values, added = np.where(is_rest, 0.0, values), np.where(is_rest, 0.0, added)
+    order = np.argsort(values)
+    rising, sizes = values[order], added[order]
+    is_new = np.append(True, np.diff(rising) > _ROUNDING * np.maximum(sizes[1:], sizes[:-1]))
+    found = np.empty_like(values)
+    found[order] = rising[is_new][np.cumsum(is_new) - 1]
     return found
 
 
@@ -252,7 +276,7 @@ def are_disjoint(one: Dataset, other: Dataset) -> bool:
         return False
     values = dict(other.conditions)
     return (
-        any(values.get(column, text) != text for column, text in one.conditions)
+        any(not may_be_same(values.get(column, text), text) for column, text in one.conditions)
         or any(mine.is_apart(theirs) for mine in one.ranges for theirs in other.ranges)
         or _are_opposite(one.label, other.label, one.of, other.of)
         or _are_opposite(one.baseline, other.baseline, one.of, other.of)
@@ -263,10 +287,4 @@ def _are_opposite(one: bool | None, other: bool | None, of: str | None, other_of
     """Tell whether no label is both of a class (or not) and of another (or not)."""
     if of == other_of:
         return {one, other} == {True, False}
-    return one is True and other is True and of is not None and other_of is not None and not _may_be_same(of, other_of)
-
-
-def _may_be_same(one: str, other: str) -> bool:
-    """Tell whether two texts of classes may be one number, written in two ways."""
-    number = as_number(one, "f")
-    return number is not None and number == as_number(other, "f")
+    return one is True and other is True and of is not None and other_of is not None and not may_be_same(of, other_of)

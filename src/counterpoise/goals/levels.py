@@ -1,6 +1,7 @@
 """The values of a column as texts, which select rows: each row has the place of its text."""
 
 from collections.abc import Callable, Mapping
+from numbers import Real
 from typing import NamedTuple
 
 import numpy as np
@@ -18,6 +19,15 @@ class Levels(NamedTuple):
 
     place: dict[str, int]  # the number of each text, in sorted order
     codes: IntArray  # the number of each row's text, -1 where the value is missing
+    numbers: dict[Real, int] = {}  # noqa: RUF012 - never written to; the same for the values that are numbers
+
+    def find(self, text: str) -> int | None:
+        """Return the number of a text: its own, or that of an equal number or truth value; None where no row has it."""
+        if text in self.place:
+            return self.place[text]
+        truth = as_truth(text) if text.isalpha() else None
+        value = as_number(text, "i") if truth is None else truth
+        return None if value is None else self.numbers.get(value)
 
 
 def combined(columns: Mapping[str, Levels], n_samples: int) -> tuple[IntArray, list[str]]:
@@ -25,9 +35,9 @@ def combined(columns: Mapping[str, Levels], n_samples: int) -> tuple[IntArray, l
     codes, names = np.zeros(n_samples, dtype=np.int64), [""]
     for column, levels in columns.items():  # one column after another: rows are many, groups few
         texts = [MISSING, *levels.place]
-        names = [f"{first}{', ' if first else ''}{column}={text}" for first in names for text in texts]
         present, codes = np.unique(codes * len(texts) + levels.codes + 1, return_inverse=True)
-        names = [names[place] for place in present.tolist()]
+        pairs = ((names[place // len(texts)], texts[place % len(texts)]) for place in present.tolist())
+        names = [f"{first}{', ' if first else ''}{column}={text}" for first, text in pairs]  # those there are, not all
     return codes, names
 
 
@@ -47,6 +57,16 @@ def as_number(text: str, kind: str) -> int | float | None:
     return None
 
 
+def may_be_same(one: str, other: str) -> bool:
+    """Tell whether two texts may select the same rows: equal numbers, or truth values, are one however written."""
+    if one == other:
+        return True
+    truth, number = as_truth(one), as_number(one, "f")
+    if truth is not None and truth == as_truth(other):
+        return True
+    return number is not None and number == as_number(other, "f")
+
+
 def find_levels(values: AnyArray, column: str) -> Levels:
     """Return the texts of a column, and which of them each row has."""
     listed = values.tolist() if values.dtype.kind in "OUbiuf" else values.astype(str).tolist()
@@ -58,4 +78,5 @@ def find_levels(values: AnyArray, column: str) -> Levels:
         raise TypeError(f"Column {column!r} must hold numbers or words to select rows by; {error}.") from error
     place = {word: at for at, word in enumerate(sorted(set(text.values())))}
     code = {value: place[word] for value, word in text.items()}
-    return Levels(place, np.fromiter((code.get(value, -1) for value in listed), np.int64, count=len(listed)))
+    numbers = {value: at for value, at in code.items() if isinstance(value, Real)}
+    return Levels(place, np.fromiter((code.get(value, -1) for value in listed), np.int64, count=len(listed)), numbers)

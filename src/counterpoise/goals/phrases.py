@@ -80,7 +80,7 @@ class Phrase(Several):
     >>> from counterpoise.goals import Table, max_difference, recall
     >>> phrase = max_difference(recall, "train", by="sex")
     >>> table = Table(None, y=[1, 1, 1, 1], sensitive_features={"sex": list("FFMM")})
-    >>> print((phrase <= 0.1).evaluate([1, 1, 1, 0], table))  # doctest: +NORMALIZE_WHITESPACE
+    >>> print((phrase <= 0.1).evaluate([1, 1, 1, 0], table, classes=[0, 1]))  # doctest: +NORMALIZE_WHITESPACE
     max_difference(recall, train, by=sex) <= 0.1: missed by 0.4
     (0.5, bound 0.1: recall(train, sex=F) - recall(train, sex=M))
     """
@@ -122,18 +122,18 @@ class Phrase(Several):
     def members(self, known: Known) -> Members:
         if not self.by:
             return self._of([self.rows.seen_as(text) for text in known.class_texts()])
+        columns, n_groups = " and ".join(map(repr, self.by)), known.count_groups(self.rows, self.by)
+        if n_groups > MOST_GROUPS:
+            raise ValueError(
+                f"{self} is over at most {MOST_GROUPS} groups; by {columns} there are {n_groups}. Bring values "
+                "together in a column of their own, or use ranges such as age<=33."
+            )
         groups = known.groups(self.rows, self.by)
-        columns = " and ".join(map(repr, self.by))
         if len(groups) < 2 and FORMS[self.form].combine is not tuple:  # noqa: PLR2004
             held = f"one, {groups[0]}" if groups else "none"
             raise NoRows(f"{self} compares groups; by {columns} there is {held}.")
         if not groups:
             raise NoRows(f"{self} is about groups; by {columns} there is none.")
-        if len(groups) > MOST_GROUPS:
-            raise ValueError(
-                f"{self} is over at most {MOST_GROUPS} groups; by {columns} there are {len(groups)}. Bring values "
-                "together in a column of their own, or use ranges such as age<=33."
-            )
         return self._of(groups)
 
     def _of(self, groups: Sequence[Dataset]) -> Members:

@@ -22,6 +22,9 @@ Its bounds are, in order of preference, and chosen by the goal and not by the ou
 Rows may have weights, with a limit known beforehand; rates are then ratios of expected weights. The same list holds
 with the bounds of ``betting`` in the place of exact ones: on one share of the weight, on the sum of two means of
 disjoint groups, on each mean of another combination.
+
+Top and bottom are each told in a power of two near the size of their rates. So costs, and with them the bound, may be
+in any unit: bounds on the population change by that factor, and no verdict does.
 """
 
 import math
@@ -41,14 +44,16 @@ from counterpoise.theory.betting import WeightedSample, upper_weighted_mean, upp
 from counterpoise.theory.confidence import Bounds, Step, upper_mean, upper_sum_of_two
 
 _MOST_ROWS = 2**50
+_MOST_EXPONENT = 1000  # of the numbers in a goal: sums and differences of those are then finite too
 
 
 class Standing(NamedTuple):
     """What a goal bounds, as given rows show it: ``top / bottom``, each a constant plus means over parts of data."""
 
-    constants: tuple[float, float]
+    constants: tuple[float, float]  # in the units of top and bottom, as the values of the parts are
     parts: tuple[Part, ...]
     is_ratio: bool
+    exponents: tuple[int, int] = (0, 0)  # of two: the units of top and bottom
 
     @property
     def estimate(self) -> float:
@@ -56,14 +61,22 @@ class Standing(NamedTuple):
         means = sum((part.values @ part.totals / part.totals.sum() for part in self.parts), np.zeros(2))
         top, bottom = (means + self.constants).tolist()
         if bottom:
-            return float(top / bottom)
+            return self._in_own_unit(float(top / bottom))
         return math.copysign(math.inf, top) if top else math.nan
+
+    def _in_own_unit(self, value: float) -> float:
+        """Return a quotient of top and bottom in the unit that the goal's bound has."""
+        return math.ldexp(value, self.exponents[0] - self.exponents[1])
 
     def bounds(self, risk: float) -> Bounds:
         """Return bounds on the population's value, each of which fails with probability ``risk`` at most."""
         share = self.share()
         if share is not None:
             return share.bounds(risk) if share.trials else Bounds(-math.inf, math.inf)
+        return Bounds(*map(self._in_own_unit, self._mean_bounds(risk)))
+
+    def _mean_bounds(self, risk: float) -> Bounds:
+        """Return the same where more than one share decides, in the units of top and bottom."""
         if not self.is_ratio:
             return Bounds(self._end(0, risk, "low"), self._end(0, risk, "high"))
         if len(self.parts) == 1:
@@ -77,7 +90,7 @@ class Standing(NamedTuple):
         """Return the "low" or the "high" end of the bounds alone: of sums of rates each takes its time."""
         if self.is_ratio or self.share() is not None:
             return float(getattr(self.bounds(risk), end))
-        return self._end(0, risk, end)
+        return self._in_own_unit(self._end(0, risk, end))
 
     def quick_bounds(self, risk: float) -> Bounds:
         """Return bounds as wide as ``bounds`` or wider, at once: means of disjoint groups are bounded one by one."""
@@ -86,7 +99,7 @@ class Standing(NamedTuple):
         ends = []
         for sign in (-1.0, 1.0):
             means = (_upper(part, sign * part.values[0], risk / len(self.parts)) for part in self.parts)
-            ends.append(self.constants[0] + sign * sum(means))
+            ends.append(self._in_own_unit(self.constants[0] + sign * sum(means)))
         return Bounds(*ends)
 
     def share(self) -> AnyShare | None:
@@ -105,7 +118,7 @@ class Standing(NamedTuple):
             return None
         if turn < 0:
             one, other = other, one
-        (top_one, bottom_one), (top_other, bottom_other) = kinds[one].tolist(), kinds[other].tolist()
+        (top_one, bottom_one), (top_other, bottom_other) = np.ldexp(kinds[[one, other]], self.exponents).tolist()
         ends = (top_one, top_other), (bottom_one, bottom_other)
         is_hit, is_miss = (places == kind for kind in (one, other))
         if part.spread is not None:
@@ -143,9 +156,21 @@ def standing(goal: Goal, views: Views, predictions: Mapping[str, FloatArray] | N
         rates = [goal.left.numerator, goal.left.denominator]
     else:
         rates = [goal.left - Rate(0.0, goal.right.terms), Rate(1.0)]
+    one, other = (_exponent(max(rate.size, abs(rate.constant))) for rate in rates)
+    if max(one, other, one - other, _exponent(goal.bound)) > _MOST_EXPONENT:
+        raise ValueError(
+            f"The numbers in the goal {goal} are too large to add up: the largest is above 2**{_MOST_EXPONENT}. Divide "
+            "its costs or factors and its bound by the same number."
+        )
     with asked_by(goal):
-        parts = tuple(parts_of(rates, views, predictions))
-    return Standing((rates[0].constant, rates[1].constant), parts, isinstance(goal.left, Ratio))
+        parts = tuple(parts_of(rates, (one, other), views, predictions))
+    constants = math.ldexp(rates[0].constant, -one), math.ldexp(rates[1].constant, -other)
+    return Standing(constants, parts, isinstance(goal.left, Ratio), (one, other))
+
+
+def _exponent(number: float) -> int:
+    """Return the exponent of the largest power of two that is not above a number, 0 for 0."""
+    return math.frexp(number)[1] - 1 if number else 0
 
 
 def margin_of(goal: Goal, found: Standing, risk: float) -> float:

@@ -31,7 +31,7 @@ def check_reach(goals: Iterable[Goal], *, trains: bool) -> None:
     """
     for goal in goals:
         low, high = reach_of(goal)
-        allowed = FEASIBLE * max(1.0, abs(goal.bound))
+        allowed = FEASIBLE * max(goal.scale, abs(goal.bound))
         nearest = low if goal.sense == "<=" else high
         is_beyond = goal.bound < low - allowed if goal.sense == "<=" else goal.bound > high + allowed
         if is_beyond and trains:

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from counterpoise.goals.levels import may_be_same
 from counterpoise.goals.ranges import Range, merged_ranges, read_range
 from counterpoise.goals.wording import text_of, written_name, written_value
 
@@ -61,7 +62,7 @@ class Dataset:
         found = dict(self.conditions)
         for column, value in values.items():
             text = _checked_text(column, value)
-            if found.setdefault(column, text) != text:
+            if not may_be_same(found.setdefault(column, text), text):
                 raise ValueError(
                     f"where({column}={value!r}) leaves no row, because {column} was {found[column]!r} already. "
                     "For rows of either value write two goals."

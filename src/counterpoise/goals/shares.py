@@ -14,7 +14,8 @@ from counterpoise.goals.goal import Goal
 from counterpoise.theory.betting import WeightedSample, is_below, upper_weighted_mean
 from counterpoise.theory.confidence import Bounds, upper_share
 
-_ROUNDING = 1e-9  # by which a share may seem to fail once more, or its bound to be passed
+_EXACT = 1e-12  # to which a share is known; shares lie from 0 to 1, so this is a part of the whole
+_ROUNDING = 1e-9  # of the same whole: by so much a bound is looser than the share it was found from
 _HALVINGS = 40  # of the shares from 0 to 1
 
 
@@ -46,7 +47,7 @@ class Share(NamedTuple):
     def shown_by(self, failures: float, risk: float) -> float:
         """Return the share of failures that a share of them on the rows shows to be the most."""
         n_rows = math.floor(self.trials)
-        return upper_share(math.ceil(n_rows * failures - _ROUNDING), n_rows, risk)
+        return upper_share(math.ceil(n_rows * max(failures - _EXACT, 0.0)), n_rows, risk)
 
     def can_show(self, allowed: float, risk: float, n_rows: float | None = None) -> bool:
         """Tell whether these rows, or another number, show a share of at most ``allowed`` without a single failure."""

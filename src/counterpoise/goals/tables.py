@@ -201,7 +201,7 @@ class Table:
         if values.dtype.kind in "biuf":
             wanted = as_truth(text) if values.dtype.kind == "b" else as_number(text, values.dtype.kind)
         else:
-            values, wanted = self.levels(column).codes, self.levels(column).place.get(text)
+            values, wanted = self.levels(column).codes, self.levels(column).find(text)
         with np.errstate(over="ignore"):  # a number too large for the column
             return np.zeros(self.n_samples, bool) if wanted is None else np.asarray(values == wanted)
 

@@ -26,6 +26,9 @@ class Known(Protocol):
     def groups(self, rows: Dataset, columns: tuple[str, ...]) -> list[Dataset]:
         """Return the rows by the values that some columns hold."""
 
+    def count_groups(self, rows: Dataset, columns: tuple[str, ...]) -> int:
+        """Return how many groups the values of some columns make."""
+
 
 class Count(NamedTuple):
     """Predictions of one sign in one part of a dataset, counted with a coefficient."""

@@ -124,6 +124,9 @@ def _goal_notes(entry: Mapping[str, Any], goal: Any) -> list[str]:
         if entry.get("aimed") is None
         else [f"Decisions were chosen to meet {number(float(entry['aimed']))}, to leave room for this audit."]
     )
+    unanswered = entry.get("unanswered")
+    for split, why in unanswered.items() if isinstance(unanswered, Mapping) else ():
+        notes.append(f"The {split} rows cannot answer it: {why}.")
     return [*notes, *([_BOTH_SIDES] if goal is not None and goal.right.terms else [])]
 
 

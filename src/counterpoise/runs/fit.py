@@ -9,6 +9,7 @@ from pathlib import Path
 
 from counterpoise._base.progress import RunProgress, Tell
 from counterpoise.goals import Goal, InfeasibleGoals, Table, bind
+from counterpoise.goals.binding import ASKED_BY
 from counterpoise.goals.classes import check_defer_label
 from counterpoise.goals.own_metrics import own_metrics
 from counterpoise.mixtures.choosing import as_aim, groups_by
@@ -202,7 +203,7 @@ def why_not_asked(goals: Iterable[Goal], part: Part, data: Data) -> Iterator[Val
             for name in goal.datasets:
                 tables[name].heaviest(name)
         except ValueError as error:
-            reason = str(error).partition(" This is asked by ")[0]  # which is said where the reason is told
+            reason = str(error).partition(ASKED_BY)[0]  # which is said where the reason is told
             yield type(error)(reason)
         else:
             yield None

@@ -36,6 +36,7 @@ class Judge:
         self.asked = asked_of(model, data, plain)
         self.is_drawn, self.deferral = self.asked.is_drawn, self.asked.deferral
         self._said: dict[tuple[str, str], AnyArray | None] = {}
+        self._audits: dict[tuple[Any, ...], Audit] = {}
 
     def part(self, name: str) -> Part:
         """Return the rows of a split or an extra dataset."""
@@ -103,11 +104,14 @@ class Judge:
         return all(self.says(method, name) is not None for name in names)
 
     def audit(self, split: str, goals: Iterable[Goal], method: str = MIXTURE) -> Audit:
-        """Return the audit of what a method decides, with a split in the place of ``train``."""
-        asked = list(goals)
-        names = dict.fromkeys(name for goal in asked for name in goal.datasets)
-        said = {name: self.says(method, _place(name, split)) for name in names}
-        return audit(asked, said, self.tables(names, split), confidence=self.settings.confidence, **self.classes)
+        """Return the audit of what a method decides, with a split in the place of ``train``, made once."""
+        asked = tuple(goals)
+        if (split, method, asked) not in self._audits:
+            names = dict.fromkeys(name for goal in asked for name in goal.datasets)
+            said = {name: self.says(method, _place(name, split)) for name in names}
+            named = {"confidence": self.settings.confidence, **self.classes}
+            self._audits[split, method, asked] = audit(asked, said, self.tables(names, split), **named)
+        return self._audits[split, method, asked]
 
     def risk_value(self, risk: Risk, losses: FloatArray, split: str) -> float:
         """Return a risk of losses on a split; a calibrated one has the radius of the rows it was chosen on."""

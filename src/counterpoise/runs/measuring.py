@@ -189,7 +189,7 @@ def _standing(found: GoalAudit) -> dict[str, float]:
     return {
         **{part: getattr(found, part) for part in ("estimate", "low", "high", "bound", "margin")},
         "verdict": VERDICTS[found.verdict],
-        "violation": float(outside) if outside > _ROUNDING else 0.0,
+        "violation": float(outside) if outside > _ROUNDING or not found.is_answered else 0.0,
         "rows": sum(count for _, count in found.counts),
     }
 
@@ -298,9 +298,18 @@ def _goal_texts(judge: Judge) -> list[dict[str, Any]]:
             "text": str(goal.with_confidence(None)),
             "confidence": judge.settings.confidence if goal.confidence is None else goal.confidence,
             "aimed": aim.bound if aim is not None and aim.bound != goal.bound else None,
+            **_unanswered(judge, number - 1),
         }
         for number, (goal, aim) in enumerate(zip_longest(judge.goals, aimed[: len(judge.goals)]), start=1)
     ]
+
+
+def _unanswered(judge: Judge, place: int) -> dict[str, dict[str, str]]:
+    """Return by split why its rows cannot answer a goal, where some cannot."""
+    splits = [split for split in judge.data.splits if judge.can_say(MIXTURE, split, judge.goals)]
+    found = {split: judge.audit(split, judge.goals)[place] for split in splits}
+    notes = {split: one.note for split, one in found.items() if not one.is_answered}
+    return {"unanswered": notes} if notes else {}
 
 
 def _objective_text(judge: Judge) -> dict[str, str]:

@@ -31,7 +31,7 @@ class GoalLine(NamedTuple):
     bound: float
     verdict: str  # "holds", "undecided" or "fails" on the population, with the confidence asked for; or "not asked"
     violation: float  # of the estimate itself
-    note: str = ""  # why it is not asked
+    note: str = ""  # why it is not asked, or cannot be answered
 
 
 class RunSummary(NamedTuple):
@@ -120,7 +120,8 @@ def summarize_run(
         estimate, bound, verdict, violation = (
             values[of_goal(part), MIXTURE, entry["name"], None] for part in GoalLine._fields[1:5]
         )
-        return GoalLine(entry["text"], estimate, bound, VERDICT_OF[verdict], violation)
+        why = entry.get("unanswered", {}).get(judged, "")
+        return GoalLine(entry["text"], estimate, bound, VERDICT_OF[verdict], violation, why)
 
     return RunSummary(
         judged,
@@ -158,7 +159,7 @@ def _goal_words(row: Any) -> dict[str, Any]:
 
 def _verdict(line: GoalLine) -> str:
     """Return the verdict; of an undecided goal also on which side of its bound the rows themselves are."""
-    if line.verdict != UNDECIDED:
+    if line.verdict != UNDECIDED or math.isnan(line.violation):
         return line.verdict
     return f"{UNDECIDED}, {'inside' if line.violation == 0 else 'outside'}"
 

@@ -35,7 +35,7 @@ _LEVELS = 64  # of weights: more cost more and give less than 1 %
 _LIGHTEST = 1e-4  # part of the heaviest row, below which weights are told apart only from zero
 _CELLS = 256  # in which each of two means is looked for
 _FLOOR = 1e-3  # below which no wealth falls: there are fewer than 1000 stakes, one of them 0
-_NO_GAP = 1e-300  # in place of zero, which has no reciprocal
+_NO_GAP = 1e-300  # part of the span, in place of zero, which has no reciprocal
 
 
 class WeightedSample(NamedTuple):
@@ -163,10 +163,10 @@ class _Wealth(NamedTuple):
         """Return the least mean at which the wealth has that logarithm; the high end where there is none."""
         low, high = self.sample.span
 
-        def ahead(mean: float) -> float:  # clipped, as secants of what grows without bound are of no use
-            return float(np.clip(self.logs(np.array([mean]))[0] - level, -_STEEP, _STEEP))
+        def ahead(part: float) -> float:  # clipped, as secants of what grows without bound are of no use
+            return float(np.clip(self.logs(np.array([low + part * (high - low)]))[0] - level, -_STEEP, _STEEP))
 
-        if ahead(high) < 0:
+        if ahead(1.0) < 0:
             return high
-        digit = _ACCURACY * (high - low)
-        return min(float(brentq(ahead, low, high, xtol=digit)) + digit, high)
+        part = float(brentq(ahead, 0.0, 1.0, xtol=_ACCURACY)) + _ACCURACY
+        return min(low + part * (high - low), high)

@@ -29,7 +29,7 @@ _HALVINGS = 16  # of the interval in which the end of a sum of two shares lies: 
 _GUARD = 0.05  # part of the risk for the interval in which one of two shares is looked for
 _CELLS, _CHUNKS = 32, 160  # of that interval, and of the counts it makes likely: more cost more and give little
 _NEVER = 5.0  # square roots of the number of trials, by which a count differs with probability 2e-22 (Hoeffding)
-_ROUNDING = 1e-9  # by which two sums of shares may differ and be one
+_ROUNDING = 1e-12  # part of the largest sum of two shares, by which two sums may differ and be one
 _FAR = 5.5  # standard deviations, beyond which few counts lie; they are all counted against the bound
 
 
@@ -153,6 +153,8 @@ def weighted_mean_bounds(
     points = check_vector(values, "values", n_samples, "one for each row")
     if np.shape(span) != (2,) or not np.isfinite(np.asarray(span, dtype=np.float64)).all():
         raise ValueError(f"span must be the least and the largest value that there can be, as (0, 1); got {span!r}.")
+    if math.isinf(span[1] - span[0]):
+        raise ValueError(f"span must be narrower than 1.8e308; got {span!r}. Divide values and span by one number.")
     if not span[0] <= points.min() <= points.max() <= span[1]:
         raise ValueError(f"values must lie in the span {span}; got some from {points.min()} to {points.max()}.")
     if span[0] == span[1]:
@@ -280,7 +282,8 @@ def _pair(one: Step, other: Step, edges: FloatArray) -> _Pair:
     seen = one.factor * one.hits / one.trials + other.factor * other.hits / other.trials
     points = _chunks(edges, one.trials)
     left = (seen - one.factor * (points[:-1] + 1.0) / one.trials) / other.factor
-    room = np.floor(other.trials * (left + _ROUNDING))  # ties count, rounding or not
+    rounding = _ROUNDING * (one.factor + other.factor) / other.factor
+    room = np.floor(other.trials * (left + rounding))  # ties count, rounding or not
     return _Pair(one, other, seen, edges, _cdf(points, one.trials, edges[:-1, None]), room)
 
 

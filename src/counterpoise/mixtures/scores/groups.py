@@ -1,5 +1,6 @@
 """Who has a threshold of their own: the groups that columns make, which may be looked at when deciding."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
@@ -14,6 +15,7 @@ from counterpoise.mixtures.answers import TRAIN
 BASELINE = "baseline"  # the word for the answers of the deployed model
 ALL, OTHERS = "all", "(other)"
 UNKNOWN = ("refuse", "pool")  # what to do about groups that have no threshold of their own
+_SHOWN = 20  # groups in a message
 _LEAST_ROWS = 10  # labelled rows of positive weight on which a group's own threshold can be found
 
 
@@ -38,7 +40,7 @@ class Groups(NamedTuple):
         if unknown and not self.pools:
             raise ValueError(
                 f"{what} hold the group {unknown[0]!r}, which has no threshold of its own: the rules know "
-                f"{', '.join(self.names)}. Leave those rows out, or use "
+                f"{_listed(self.names)}. Leave those rows out, or use "
                 "MixtureClassifier(..., scores=True, alpha=1.0, unknown_group='pool'), which decides about all of them."
             )
         return np.array([place.get(name, len(self.names) - 1) for name in names])[codes]
@@ -76,10 +78,11 @@ def find_groups(by: tuple[str, ...], table: Table, unknown_group: str, n_rows: F
     codes, names = _named(table, by, "The rows of fit")
     counts = np.ones(codes.size) if n_rows is None else n_rows
     sizes = np.bincount(codes, counts * (table.weights() > 0), len(names)).astype(np.int64).tolist()
-    thin = [name for name, size in zip(names, sizes, strict=True) if size < _LEAST_ROWS]
+    thin = {name: size for name, size in zip(names, sizes, strict=True) if size < _LEAST_ROWS}
     if thin and unknown_group == "refuse":
+        first = next(iter(thin))
         raise ValueError(
-            f"The group {thin[0]!r} has {sizes[names.index(thin[0])]} rows to find a threshold on, fewer than "
+            f"The group {first!r} has {thin[first]} rows to find a threshold on, fewer than "
             f"{_LEAST_ROWS}. Give more rows, name fewer columns in by, merge small groups, or in Python use "
             "MixtureClassifier(..., scores=True, alpha=1.0, unknown_group='pool'), which decides about them together."
         )
@@ -90,13 +93,19 @@ def find_groups(by: tuple[str, ...], table: Table, unknown_group: str, n_rows: F
 def _named(table: Table, by: tuple[str, ...], what: str) -> tuple[IntArray, list[str]]:
     """Return the group of each row and the names of the groups."""
     codes, names = combined({name: _levels(table, name, what) for name in by}, table.n_samples)
-    twice = [name for name in names if names.count(name) > 1]
-    if twice:
+    twice = next((name for name, count in Counter(names).items() if count > 1), None)
+    if twice is not None:
         raise ValueError(
-            f"{what} hold two groups with the one name {twice[0]!r}, so that no rule could tell them apart: change the "
+            f"{what} hold two groups with the one name {twice!r}, so that no rule could tell them apart: change the "
             f"values of {', '.join(by)}."
         )
     return codes, names
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    """Return the names of groups, of many the first."""
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return f"{', '.join(names[:_SHOWN])}{more}"
 
 
 def _levels(table: Table, name: str, what: str) -> Levels:
