@@ -26,6 +26,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from counterpoise import __version__, persist
+from counterpoise._base.json_text import load_json
 from counterpoise._base.secret import Secret
 from counterpoise._base.types import AnyArray, ByteArray, FloatArray
 from counterpoise.persist.files import opened as opened_file
@@ -283,7 +284,7 @@ def _fingerprint(manifest: Mapping[str, Any]) -> str:
 
 def _checked_manifest(folder: Path, data: bytes) -> dict[str, Any]:
     try:
-        manifest = json.loads(data)
+        manifest = load_json(data)
         known, version = manifest["format"] == _FORMAT, int(manifest["version"])
     except (ValueError, TypeError, KeyError, OverflowError, RecursionError):
         known, version = False, 0

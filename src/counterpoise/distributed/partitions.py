@@ -7,6 +7,7 @@ import numpy as np
 
 from counterpoise._base.types import AnyArray
 from counterpoise.distributed.rows import COLUMNS, Y
+from counterpoise.goals.ranges import count_missing
 
 _MATRIX = 2
 _GIVEN_AS = {COLUMNS: "sensitive_features"}  # the name of an argument, where a shard calls it otherwise
@@ -62,13 +63,11 @@ def require_lengths(part: dict[str, Any], number: int) -> None:
 
 def labels_of(given: Any, number: int) -> AnyArray:
     """Return the labels of a partition: numbers, or texts."""
-    from pandas import isna  # noqa: PLC0415 - optional, and here already
-
     labels = np.asarray(given)
     labels = labels[:, 0] if labels.ndim == _MATRIX and labels.shape[1] == 1 else labels
     if labels.ndim != 1:
         raise ValueError(f"y must hold one label for each row; got shape {labels.shape} in partition {number}.")
-    n_missing = int(np.count_nonzero(isna(labels)))
+    n_missing = count_missing(labels)
     if n_missing:
         raise ValueError(
             f"y must hold a label for each row; {n_missing} of {len(labels)} are missing in partition {number}. Leave "

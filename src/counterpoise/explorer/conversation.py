@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import Any, NamedTuple
 
+from counterpoise._base.json_text import load_json
 from counterpoise.explorer.description import describe
 from counterpoise.explorer.exports import GOALS, Exporter
 from counterpoise.explorer.log import LOG
@@ -49,7 +50,7 @@ def read_message(text: Any) -> Message:
     if len(text.encode(errors="replace")) > MOST_BYTES:
         raise ValueError(f"A message must have at most {MOST_BYTES} bytes; got {len(text.encode(errors='replace'))}.")
     try:
-        words = json.loads(text)
+        words = load_json(text)
     except (ValueError, RecursionError) as error:
         raise ValueError(f"A message must be JSON; it cannot be read: {str(error)[:_SHOWN]}.") from error
     if not isinstance(words, dict) or words.get("type") not in TYPES:

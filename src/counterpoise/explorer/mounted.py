@@ -1,11 +1,11 @@
 """The widget itself: messages of the page are answered by a thread beside the kernel's own."""
 
-import json
 from typing import Any
 
 import anywidget
 import traitlets
 
+from counterpoise._base.json_text import load_json
 from counterpoise.explorer.assets import asset
 from counterpoise.explorer.client import Client
 from counterpoise.explorer.conversation import Conversation
@@ -34,7 +34,7 @@ class ExplorerWidget(anywidget.AnyWidget):
     @property
     def setting(self) -> Setting:
         """Return the setting at present."""
-        return Setting.of(json.loads(self.state)["setting"]) if self.state else self._exporter.session.start
+        return Setting.of(load_json(self.state)["setting"]) if self.state else self._exporter.session.start
 
     def model(self) -> Any:
         """Return the classifier that the library chooses for the setting at present; nothing is trained."""

@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from counterpoise._base.checks import check_alpha, check_number
+from counterpoise._base.json_text import load_json
 from counterpoise.goals import Goal, asked_goals, parse_goal
 from counterpoise.goals.reach import reach_of
 from counterpoise.mixtures.scores.groups import as_columns
@@ -72,7 +73,7 @@ class Setting:
     def read(cls, text: str) -> "Setting":
         """Return the setting that a JSON text stands for."""
         try:
-            found = json.loads(text)
+            found = load_json(text)
         except (ValueError, RecursionError) as error:
             raise ValueError(f'A setting must be JSON, as in {{"alpha": 0.3}}; it cannot be read: {error}.') from error
         return cls.of(found)

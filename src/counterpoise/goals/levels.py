@@ -8,7 +8,7 @@ import numpy as np
 
 from counterpoise._base.types import AnyArray, IntArray
 from counterpoise.goals.ranges import is_missing
-from counterpoise.goals.wording import text_of
+from counterpoise.goals.wording import text_of, text_of_time
 
 MISSING = "(missing)"  # the text of a value that is missing
 _YES, _NO = ("True", "true", "1"), ("False", "false", "0")  # texts of a boolean
@@ -68,10 +68,12 @@ def may_be_same(one: str, other: str) -> bool:
 
 
 def find_levels(values: AnyArray, column: str) -> Levels:
-    """Return the texts of a column, and which of them each row has."""
+    """Return the texts of a column, and which of them each row has; ``is_missing`` says which have none."""
     listed = values.tolist() if values.dtype.kind in "OUbiuf" else values.astype(str).tolist()
-    if values.dtype.kind in "mM":  # times
-        listed = [None if is_none else text for text, is_none in zip(listed, np.isnat(values), strict=True)]
+    if values.dtype.kind in "mM":
+        known = {text: text_of_time(text) if values.dtype.kind == "M" else text for text in set(listed)}
+        pairs = zip(listed, np.isnat(values), strict=True)
+        listed = [None if is_none else known[text] for text, is_none in pairs]
     try:
         text = {value: text_of(value) for value in set(listed) if not is_missing(value)}
     except TypeError as error:

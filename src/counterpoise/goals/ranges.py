@@ -151,8 +151,29 @@ def numbers_of(values: AnyArray, column: str) -> AnyArray:
 
 
 def is_missing(value: Any) -> bool:
-    """Tell whether a value stands for none."""
+    """Tell whether a value is missing: None, NaN, NaT, pandas' NA or an empty text; words such as NA are values.
+
+    Examples
+    --------
+    >>> from counterpoise.goals.ranges import is_missing
+    >>> [is_missing(value) for value in (None, float("nan"), "", "NA", "nan", 0)]
+    [True, True, True, False, False, False]
+    """
+    if isinstance(value, str):
+        return not value
     try:
         return value is None or not value == value  # noqa: PLR0124, SIM201 - only NaN differs from itself
     except TypeError:  # pandas.NA has no truth value
         return True
+
+
+def count_missing(values: AnyArray) -> int:
+    """Return how many values of an array are missing."""
+    kind = values.dtype.kind
+    if kind == "f":
+        return int(np.isnan(values).sum())
+    if kind in "US":
+        return int((values == values.dtype.type()).sum())  # the empty text
+    if kind in "mM":
+        return int(np.isnat(values).sum())
+    return sum(map(is_missing, values.tolist())) if kind == "O" else 0

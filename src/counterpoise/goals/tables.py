@@ -11,7 +11,7 @@ from counterpoise._base.types import AnyArray, ArrayLike, BoolArray, FloatArray,
 from counterpoise.goals.classes import Classes, as_labels, find_classes
 from counterpoise.goals.frames import count_rows, frame_names, named_columns, rows_at
 from counterpoise.goals.levels import MISSING, Levels, as_number, as_truth, combined, find_levels
-from counterpoise.goals.ranges import Range, is_missing, numbers_of
+from counterpoise.goals.ranges import Range, count_missing, numbers_of
 from counterpoise.goals.rows import DEFAULT, Dataset
 from counterpoise.goals.wording import NoRows, UnknownValue, unknown
 
@@ -345,10 +345,7 @@ def _labels(values: ArrayLike | None, name: str, n_samples: int) -> AnyArray | N
     labels = as_labels(values)
     if labels.shape != (n_samples,):
         raise ValueError(f"{name} must have shape ({n_samples},), one label for each row; got shape {labels.shape}.")
-    if labels.dtype.kind == "f" and np.isnan(labels).any():
-        missing = int(np.isnan(labels).sum())
-    else:
-        missing = sum(map(is_missing, labels.tolist())) if labels.dtype.kind == "O" else 0
+    missing = count_missing(labels)
     if missing:
         raise ValueError(
             f"{name} must hold a label for each row; {missing} of {n_samples} are missing. "

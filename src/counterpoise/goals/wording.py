@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable
+from datetime import datetime
 from numbers import Integral, Real
 from typing import Any
 
@@ -16,6 +17,8 @@ _PLAIN_NAME = re.compile(WORD)
 _PLAIN_VALUE = re.compile(rf"{WORD}|-?{NUMBER}")
 _SHOWN = 10  # known words listed in a message
 _LONG = 200  # characters of an unknown one
+_TIME = re.compile(r"(?P<day>\d{4,}-\d\d-\d\d)[T ](?P<clock>\d\d(:\d\d(:\d\d)?)?)(\.(?P<fraction>\d+))?")
+_MIDNIGHT = "00:00:00"
 _WHOLE = 1e16  # floats below it that are whole are written as integers; above it their digits are not exact
 
 
@@ -80,14 +83,19 @@ def written_number(value: float) -> str:
 
 
 def text_of(value: Any) -> str:
-    """Return the text by which a value is known in a goal: 1, 1.0 and "1" are all ``1``.
+    """Return the text by which a value is known in a goal: 1, 1.0 and "1" are all ``1``, a day is ``2026-11-03``.
 
     Examples
     --------
+    >>> from datetime import date, datetime
     >>> from counterpoise.goals.wording import text_of
     >>> [text_of(value) for value in ("F", 1, 1.0, 2.5, True)]
     ['F', '1', '1', '2.5', 'True']
+    >>> text_of(date(2026, 11, 3)), text_of(datetime(2026, 11, 3)), text_of(datetime(2026, 11, 3, 14, 30))
+    ('2026-11-03', '2026-11-03', '2026-11-03 14:30:00')
     """
+    if isinstance(value, (np.datetime64, datetime)):
+        return text_of_time(str(value))
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, bool) or not isinstance(value, Real):
@@ -96,3 +104,24 @@ def text_of(value: Any) -> str:
         return str(int(value))
     number = float(value)
     return written_number(number) if np.isfinite(number) else repr(number)
+
+
+def text_of_time(text: str) -> str:
+    """Return a time in one form, given any ISO form of it: midnight as the day alone, as ``2026-11-03``.
+
+    So a date, a timestamp of the same day and the field of a CSV file that either is written to are one value. A time
+    with a zone stays as it is.
+
+    Examples
+    --------
+    >>> from counterpoise.goals.wording import text_of_time
+    >>> text_of_time("2026-11-03T00:00:00.000000000"), text_of_time("2026-11-03T14:30:00.500")
+    ('2026-11-03', '2026-11-03 14:30:00.500000')
+    """
+    match = _TIME.fullmatch(text)
+    if match is None:
+        return text
+    day, clock, fraction = match["day"], match["clock"] + _MIDNIGHT[len(match["clock"]) :], (match["fraction"] or "").rstrip("0")
+    if not fraction:
+        return day if clock == _MIDNIGHT else f"{day} {clock}"
+    return f"{day} {clock}.{fraction.ljust(6 if len(fraction) <= 6 else 9, '0')}"  # noqa: PLR2004 - as pandas does

@@ -4,15 +4,14 @@ Their compiled loops follow whatever a tree points to, and some end the whole pr
 everything that they read is checked here. A ``ValueError`` says what is wrong.
 """
 
-import json
 import re
-from collections import Counter
 from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from counterpoise._base.json_text import load_json
 from counterpoise._base.types import AnyArray, IntArray
 
 _NUMBER = r"(?:-?[0-9]+(?:\.[0-9]*)?(?:e[+-]?[0-9]+)?|-?inf|-?nan)"
@@ -125,14 +124,9 @@ def _check_lightgbm_sets(tree: _Fields, n_sets: int, named: AnyArray) -> None:
 def check_xgboost(content: bytes) -> Shape:
     """Check the JSON of an XGBoost model."""
     try:
-        return _check_xgboost(json.loads(content, object_pairs_hook=_once)["learner"])
+        return _check_xgboost(load_json(content)["learner"])
     except (AttributeError, LookupError, TypeError, RecursionError) as error:
         raise ValueError(f"it is no model file of XGBoost ({error})") from error
-
-
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    _require(max(Counter(name for name, _ in pairs).values(), default=1) == 1, "a name that is there twice")
-    return dict(pairs)
 
 
 def _check_xgboost(learner: dict[str, Any]) -> Shape:

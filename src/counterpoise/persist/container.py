@@ -11,6 +11,7 @@ import zipfile
 import zlib
 from typing import Any
 
+from counterpoise._base.json_text import load_json
 from counterpoise.persist.errors import UnreadableModel, UnstorableModel
 
 FORMAT, VERSION = "counterpoise", 3  # a file of another version is refused
@@ -24,6 +25,7 @@ _MOST_RATIO = 20  # by which the manifest may grow when unpacked, where models h
 _MOST_MANIFEST = 1 << 27  # bytes, of which 2,000 trees take less than a million
 _STORED, _DEFLATED = zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED
 _ENCRYPTED = 1  # bit of the flags
+_SHOWN = 200  # characters of what is wrong with a manifest
 
 
 def write_container(manifest: dict[str, Any], members: dict[str, bytes]) -> bytes:
@@ -115,9 +117,9 @@ def _check_members(listed: list[zipfile.ZipInfo], n_bytes: int) -> None:
 
 def _read_manifest(text: bytes) -> dict[str, Any]:
     try:
-        manifest = json.loads(text, parse_constant=_refuse_constant)
+        manifest = load_json(text, parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
-        raise UnreadableModel("its manifest is no JSON of a possible kind") from error
+        raise UnreadableModel(f"its manifest is no JSON of a possible kind ({str(error)[:_SHOWN]})") from error
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
         raise UnreadableModel("its manifest is not of this format")
     version = manifest.get("format_version")

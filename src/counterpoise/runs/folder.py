@@ -30,13 +30,14 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from counterpoise._base.json_text import load_json
 from counterpoise._base.types import AnyArray
 from counterpoise.persist import write_atomically
 from counterpoise.persist.files import opened, read_file, without_waiting
 from counterpoise.persist.locks import LOCK, FolderLock
 from counterpoise.persist.steps import step
 from counterpoise.runs.columns import Columns
-from counterpoise.runs.errors import DataError, RunFolderError
+from counterpoise.runs.errors import DataError, RunFolderError, short
 from counterpoise.runs.keys import KEY
 from counterpoise.runs.methods import split_parameters, training_needs_alpha, trains_inside
 from counterpoise.runs.output import OWN, REPORT, SAID, alone_in, writing
@@ -373,11 +374,11 @@ def environment() -> dict[str, str]:
 def read_json(path: Path) -> dict[str, Any]:
     """Return the object in a JSON file of a run folder."""
     try:
-        found = json.loads(read_file(path, _MOST_JSON))
+        found = load_json(read_file(path, _MOST_JSON))
     except OSError as error:
         raise RunFolderError(f"{path} cannot be read: {error.strerror or error}.") from error
     except (ValueError, RecursionError) as error:  # no JSON, no UTF-8, digits without end or lists in lists in lists
-        raise RunFolderError(f"{path} cannot be read: it is no JSON of a known kind.") from error
+        raise RunFolderError(f"{path} cannot be read: it is no JSON of a known kind ({short(error)}).") from error
     if not isinstance(found, dict):
         raise RunFolderError(f"{path} must hold a JSON object; it holds {type(found).__name__}.")
     return found

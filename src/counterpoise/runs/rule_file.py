@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from counterpoise._base.json_text import load_json
 from counterpoise._base.types import AnyArray, FloatArray, IntArray
 from counterpoise.goals.classes import check_defer_label
 from counterpoise.mixtures.members import with_label
@@ -147,7 +148,7 @@ def read_rules(path: Path) -> RuleFile:
     if not path.is_file():
         raise DataError(f"There is no file of rules {path}; counterpoise choose writes one.")
     try:
-        words = json.loads(read_file(path, _MOST_BYTES))
+        words = load_json(read_file(path, _MOST_BYTES))
     except OSError as error:
         raise DataError(f"{path} cannot be read: {error.strerror or error}.") from error
     except (ValueError, RecursionError) as error:

@@ -66,7 +66,7 @@ def id_message(value: Any) -> bytes:
     """Return the bytes of an id."""
     if type(value) is int:  # the two usual kinds first
         return b"number " + _digits(value)
-    if isinstance(value, str):
+    if isinstance(value, str) and value:
         return b"text " + str(value).encode(errors="surrogatepass")
     if is_missing(value):
         raise BadId("ids must not be missing, or all without one would share a draw; one is")
@@ -76,8 +76,8 @@ def id_message(value: Any) -> bytes:
 
 
 def is_missing(value: Any) -> bool:
-    """Tell whether a value stands for none: None, NaN of any kind, NaT and pandas' NA."""
-    if value is None or type(value).__name__ in ("NAType", "NaTType"):  # pandas need not be installed
+    """Tell whether a value is missing: None, NaN of any kind, NaT, pandas' NA and an empty text."""
+    if value is None or (isinstance(value, str) and not value) or type(value).__name__ in ("NAType", "NaTType"):  # pandas need not be installed
         return True
     if isinstance(value, (np.datetime64, np.timedelta64)):
         return bool(np.isnat(value))
