@@ -182,7 +182,8 @@ def test_what_rules_may_not_look_at_is_refused_before_training(fit, folder):
 def test_init_writes_what_fits_the_number_of_classes(folder):
     two, many = (starting_file(folder / "loans.csv", target, groups=["sex"]) for target in ("default", "job"))
     assert 'name = "goals"' in two
-    assert '\nbaseline = "last_year"    # taken for what the deployed model said' in two
+    assert '\n# baseline = "COLUMN"    # what the deployed model predicts' in two
+    assert '# ["last_year"] hold the classes of the target. They are features' in two
     assert 'positive = "yes"    # the class that goals such as recall speak of' in two
     assert '# by = ["sex"]' in two
     assert 'name = "goals"' in many

@@ -219,15 +219,15 @@ def test_a_pool_may_mix_rules_of_class_probabilities(fit):
             fit("svm", replace=(models[0], asked))
 
 
-def test_init_takes_small_numbers_for_answers_only_where_they_are_often_right(tmp_path):
+def test_init_points_at_small_numbers_as_answers_only_where_they_are_often_right(tmp_path):
     rng = np.random.default_rng(0)
     digit = rng.integers(0, 4, 200)
     said = np.where(rng.random(200) < 0.7, digit, rng.integers(0, 4, 200))
     frame = pd.DataFrame({"ink": rng.integers(0, 4, 200), "x": rng.normal(size=200), "digit": digit})
     frame.to_csv(tmp_path / "plain.csv", index=False)
-    assert '\n# baseline = "COLUMN"' in starting_file(tmp_path / "plain.csv", "digit")
+    assert "hold the classes" not in starting_file(tmp_path / "plain.csv", "digit")
     frame.assign(said=said).to_csv(tmp_path / "deployed.csv", index=False)
-    assert '\nbaseline = "said"' in starting_file(tmp_path / "deployed.csv", "digit")
+    assert '# ["said"] hold the classes of the target' in starting_file(tmp_path / "deployed.csv", "digit")
 
 
 WEIGHED = np.diag([1.0, 1.0, 2.0, 1.0])[None]

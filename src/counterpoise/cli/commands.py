@@ -52,6 +52,7 @@ def init(
     *,
     target: str,
     groups: Annotated[list[str] | None, Parameter(negative="", consume_multiple=True)] = None,
+    baseline: str | None = None,
     output: Annotated[Path, Parameter(name=("--output", "-o"))] = Path("goals.toml"),
     csv: Read = USUAL,
     shown: Out = PRINTED,
@@ -59,7 +60,7 @@ def init(
     """Write a commented goals file by looking at a table.
 
     The file says in comments what each setting does; change it, then run `counterpoise fit` on it. A file that exists
-    is never overwritten.
+    is never overwritten. Every guess is printed, with how to change it.
 
     Parameters
     ----------
@@ -69,15 +70,20 @@ def init(
         The column to predict.
     groups
         Columns that goals speak of, such as sex; give the option once for each.
+    baseline
+        The column with what the deployed model predicts, for goals on churn. It is never guessed.
     output
         Where the goals file goes.
     """
-    from counterpoise.runs import starting_file, write_new  # noqa: PLC0415 - heavy: only where the command runs
+    from counterpoise.runs import write_new  # noqa: PLC0415 - heavy: only where the command runs
+    from counterpoise.runs.starting import start_from  # noqa: PLC0415
 
     with csv.told():
-        text = starting_file(data, target, groups=tuple(groups or ()), beside=output.parent)
-    write_new(output, text)
-    shown.answer(f"{output}: read it, set your goals, then run: counterpoise fit {output}", {"goals_file": output})
+        made = start_from(data, target, groups=tuple(groups or ()), baseline=baseline, beside=output.parent)
+    write_new(output, made.text)
+    next_step = f"{output}: read it, set your goals, then run: counterpoise fit {output}"
+    told = "\n".join([next_step, "", "What was guessed:", *map(str, made.guesses)])
+    shown.answer(told, {"goals_file": output, "guesses": [one._asdict() for one in made.guesses]})
     return DONE
 
 

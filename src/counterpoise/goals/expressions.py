@@ -109,6 +109,11 @@ class Rate(Expression):
         return tuple(dict.fromkeys(term.rows.name for term in self.terms))
 
     @property
+    def compared_columns(self) -> tuple[str, ...]:
+        """Return the columns whose values are compared, as in sex=F; those of ranges are not."""
+        return tuple(dict.fromkeys(name for term in self.terms for name in term.rows.compared_columns))
+
+    @property
     def size(self) -> float:
         """Return how large the terms can be together: their rounding is a tiny part of this, and not of their sum."""
         return sum(term.size for term in self.terms)
@@ -217,6 +222,11 @@ class Ratio(Expression):
         """Return the names of the datasets, in the order of their first mention."""
         return tuple(dict.fromkeys(self.numerator.datasets + self.denominator.datasets))
 
+    @property
+    def compared_columns(self) -> tuple[str, ...]:
+        """Return the columns whose values are compared, as in sex=F; those of ranges are not."""
+        return tuple(dict.fromkeys(self.numerator.compared_columns + self.denominator.compared_columns))
+
     def resolved(self, known: Known) -> "Ratio":
         """Return the ratio with averages and sums over all classes written out."""
         return Ratio(self.numerator.resolved(known), self.denominator.resolved(known), self.written)
@@ -298,6 +308,11 @@ class Several(Expression):
         raise NotImplementedError
 
     @property
+    def compared_columns(self) -> tuple[str, ...]:
+        """Return the columns whose values are compared, as in sex=F and by=sex; those of ranges are not."""
+        raise NotImplementedError
+
+    @property
     def sample(self) -> "tuple[Rate | Ratio, ...]":
         """Return expressions whose values reach as far as its own can."""
         raise NotImplementedError
@@ -333,6 +348,10 @@ class Absolute(Several):
     @property
     def datasets(self) -> tuple[str, ...]:
         return self.inner.datasets
+
+    @property
+    def compared_columns(self) -> tuple[str, ...]:
+        return self.inner.compared_columns
 
     @property
     def sample(self) -> "tuple[Rate | Ratio, ...]":

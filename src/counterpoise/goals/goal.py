@@ -89,6 +89,11 @@ class Goal:
         return max(map(_scale, asked))
 
     @property
+    def compared_columns(self) -> tuple[str, ...]:
+        """Return the columns whose values are compared, as in sex=F and by=sex; those of ranges are not."""
+        return tuple(dict.fromkeys(self.left.compared_columns + self.right.compared_columns))
+
+    @property
     def bound(self) -> float:
         """Return the number on the right side: the whole bound, or what is added to the rates there."""
         return self.right.constant

@@ -116,6 +116,10 @@ class Phrase(Several):
         return (self.rows.name,)
 
     @property
+    def compared_columns(self) -> tuple[str, ...]:
+        return (*self.rows.compared_columns, *self.by)
+
+    @property
     def sample(self) -> Members:
         return self._of([replace(self.rows, name=text) for text in "ab"])
 

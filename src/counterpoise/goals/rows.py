@@ -84,6 +84,11 @@ class Dataset:
             self if self.of is None or self.label is not None or self.baseline is not None else replace(self, of=None)
         )
 
+    @property
+    def compared_columns(self) -> tuple[str, ...]:
+        """Return the columns whose values are compared, as in sex=F; those of ranges are not."""
+        return tuple(column for column, _ in self.conditions)
+
     def by(self, /, **values: Any) -> tuple["Dataset", ...]:
         """Return one dataset for each value, or for each combination of the values of several columns.
 

@@ -121,7 +121,11 @@ def text_of_time(text: str) -> str:
     match = _TIME.fullmatch(text)
     if match is None:
         return text
-    day, clock, fraction = match["day"], match["clock"] + _MIDNIGHT[len(match["clock"]) :], (match["fraction"] or "").rstrip("0")
+    day, clock, fraction = (
+        match["day"],
+        match["clock"] + _MIDNIGHT[len(match["clock"]) :],
+        (match["fraction"] or "").rstrip("0"),
+    )
     if not fraction:
         return day if clock == _MIDNIGHT else f"{day} {clock}"
     return f"{day} {clock}.{fraction.ljust(6 if len(fraction) <= 6 else 9, '0')}"  # noqa: PLR2004 - as pandas does

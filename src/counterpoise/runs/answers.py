@@ -14,7 +14,7 @@ from counterpoise.goals.classes import check_defer_label, reads_as, where_deferr
 from counterpoise.mixtures.scores.evidence import Deferral
 from counterpoise.runs.columns import Columns, check_classes, groups_of, labels_of, weights_of
 from counterpoise.runs.data import Data, Part, positive_of
-from counterpoise.runs.errors import DataError, check_columns, listed
+from counterpoise.runs.errors import DataError, check_columns, listed, oddest
 from counterpoise.runs.judging import Judge
 from counterpoise.runs.measuring import Measured, measure_answers
 from counterpoise.runs.quantities import TEST, TRAIN
@@ -79,7 +79,9 @@ def read_table(path: Path, asked: Asked, others: dict[str, list[str]] | None = N
     known = column_names(path)
     for key, names in (asked.columns | (others or {})).items():
         check_columns(names, known, path, f"--{key}: ")
-    frame, refused = read_usable(path, known)
+    compared = [name for names in (asked.columns | (others or {})).values() for name in names]
+    compared += [name for goal in asked.goals for name in goal.compared_columns]
+    frame, refused = read_usable(path, known, values=frozenset(compared))
     wrong = [name for names in (asked.columns | (others or {})).values() for name in names if name in refused]
     if wrong:
         raise DataError(f"Column {wrong[0]!r} of {path} must hold numbers or texts; it holds dates, lists or the like.")
@@ -207,14 +209,13 @@ def judged(
     if asked.deferral is not None:
         check_defer_label(asked.deferral.label, table.classes.tolist())
         left = where_deferred(said, asked.deferral.label)
-    foreign = set(said[~left].tolist()) - set(table.classes.tolist())
+    classes = table.classes.tolist()
+    foreign = set(said[~left].tolist()) - set(classes)
     if foreign:
-        known = set(map(reads_as, table.classes.tolist()))
-        odd = [label for label in foreign if reads_as(label) not in known]  # beside it numbers may be read as texts
         raise DataError(
             f"The answers in {table.path} must be classes of column {asked.target!r}, "
-            f"{listed(table.classes.tolist(), most=10)}; got {min(odd or foreign, key=str)!r}. If it stands for rows "
-            "that a person decides about, name it with --defer-label."
+            f"{listed(classes, most=10)}; got {oddest(foreign, classes)!r}. If it stands for rows that "
+            "a person decides about, name it with --defer-label."
         )
     settings = _settings(table, asked)
     parts = {split: table.part(asked)}

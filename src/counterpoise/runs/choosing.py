@@ -202,7 +202,7 @@ def apply_rules(rules: str | Path, path: str | Path, output: str | Path, *, ids:
     if ids == SAID:
         raise DataError(f"The column of ids of {table_path} must not be called {SAID!r}: the decisions are. Rename it.")
     people = id_texts(table_path, ids)
-    frame = read_frame(table_path, found.scores)
+    frame = read_frame(table_path, found.scores, values=found.scores)
     scores = {name: _scores(frame, name, table_path) for name in found.scores}
     codes = file_groups(found, table_path, len(people))
     said = found.decide(scores, codes, people)

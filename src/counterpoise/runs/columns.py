@@ -7,9 +7,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from counterpoise._base.types import AnyArray, FloatArray
+from counterpoise._base.warning import warn_caller
 from counterpoise.goals.levels import MISSING
 from counterpoise.goals.wording import text_of
 from counterpoise.runs.errors import DataError, check_columns, listed
+from counterpoise.runs.reading import NO_NUMBERS, WordsAmongNumbers
 from counterpoise.runs.settings import DataSettings, RunSettings
 from counterpoise.runs.written import how_written
 
@@ -117,6 +119,7 @@ def labels_of(frame: Any, name: str, path: Path) -> AnyArray:
             "Drop those rows first."
         )
     if column.dtype.name == "category":
+        _warn_of_words(column, name, path)
         return np.asarray(column.to_numpy(), dtype=str)
     values = column.to_numpy()
     if values.dtype.kind == "f":
@@ -126,6 +129,21 @@ def labels_of(frame: Any, name: str, path: Path) -> AnyArray:
             raise DataError(f"Column {name!r} of {path} must hold classes; {where}. Put them into classes first.")
         return np.asarray(values, dtype=np.int64)
     return np.asarray(values)
+
+
+def _warn_of_words(column: Any, name: str, path: Path) -> None:
+    """Say that a word such as NA is a class where all others are numbers: most who write it mean a missing label."""
+    words = [text for text in column.cat.categories if text in NO_NUMBERS]
+    others = [text for text in column.cat.categories if text not in NO_NUMBERS]
+    if not words or not others or not all(map(reads_as_number, others)):
+        return
+    rows = np.flatnonzero(column.isin(words))
+    warn_caller(
+        f"Column {name!r} of {path} holds numbers but for {listed(words)} in {rows.size} of {len(column)} rows, the "
+        f"first of them row {rows[0] + 1}: the word is a class of its own. Leave "
+        "those rows out if it stands for a missing label.",
+        WordsAmongNumbers,
+    )
 
 
 def check_classes(labels: AnyArray, positive: Any, name: str, path: Path) -> AnyArray:

@@ -13,7 +13,7 @@ from counterpoise.goals import Table
 from counterpoise.goals.classes import check_answers
 from counterpoise.runs import columns as parts_of
 from counterpoise.runs.columns import Columns
-from counterpoise.runs.errors import DataError, listed
+from counterpoise.runs.errors import DataError, listed, oddest
 from counterpoise.runs.methods import METHODS
 from counterpoise.runs.quantities import TEST, TRAIN, VALIDATION
 from counterpoise.runs.reading import column_names, read_frame, require_memory
@@ -174,24 +174,32 @@ def wanted_columns(settings: RunSettings, features: Sequence[str]) -> list[str]:
     return list(dict.fromkeys([*features, *(name for name in others if name is not None)]))
 
 
+def compared_columns(settings: RunSettings) -> set[str]:
+    """Return the columns that are no features of numbers: in these NA is a value, or a fault where numbers must be."""
+    asked = settings.data
+    single = (asked.target, asked.weights, asked.baseline, settings.splits.column)
+    return {*asked.groups, *asked.categorical, *(name for name in single if name is not None)}
+
+
 def _read_all(files: Sequence[Path], names: Sequence[str], settings: RunSettings, texts: Collection[str] = ()) -> Any:
     asked = settings.data
     require_memory(files, names)
-    frames = [read_frame(path, names, missing=asked.missing, texts=texts) for path in files]
+    how: dict[str, Any] = {"missing": asked.missing, "values": compared_columns(settings)}
+    frames = [read_frame(path, names, texts=texts, **how) for path in files]
     if len(frames) == 1:
         return frames[0]
     is_text = {name: [frame[name].dtype.name == "category" for frame in frames] for name in names}
     mixed = [name for name in names if any(is_text[name]) and not all(is_text[name])]
     for name in mixed:
         numbers = any(frame[name].dtype.name != "category" and frame[name].notna().any() for frame in frames)
-        if numbers and name not in asked.categorical:
+        if numbers and name not in {*asked.categorical, *asked.groups}:
             where = files[is_text[name].index(True)]
             raise DataError(
                 f"Column {name!r} must be of one kind in all files; it holds texts in {where}, numbers in others. Name "
                 "it in data.categorical if it holds categories, or mend the files."
             )
     if mixed:
-        frames = [read_frame(path, names, missing=asked.missing, texts=[*texts, *mixed]) for path in files]
+        frames = [read_frame(path, names, texts=[*texts, *mixed], **how) for path in files]
     return joined(frames, {name for name in names if any(is_text[name])})
 
 
@@ -302,7 +310,7 @@ def _check_labels(data: Data, settings: RunSettings) -> None:
             foreign = set() if labels is None else set(np.unique(labels).tolist()) - known
             if foreign:
                 raise DataError(
-                    f"data.{what}: rows {name!r} hold the label {min(foreign, key=str)!r}, which is not among "
+                    f"data.{what}: rows {name!r} hold the label {oddest(foreign, known)!r}, which is not among "
                     f"the classes {listed(data.classes.tolist(), most=10)}."
                 )
     for name in (TRAIN, data.chosen_on):

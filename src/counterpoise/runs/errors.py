@@ -1,11 +1,12 @@
 """What can be wrong with a goals file, with data and with a run folder: one sentence each."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 from counterpoise._base.words import did_you_mean
+from counterpoise.goals.classes import reads_as
 
 
 class GoalsFileError(ValueError):
@@ -48,6 +49,19 @@ def twice_in(names: Sequence[str]) -> str | None:
     ('age', None)
     """
     return next((name for name, count in Counter(names).items() if count > 1), None)
+
+
+def oddest(foreign: Collection[Any], known: Iterable[Any]) -> Any:
+    """Return the label to name where some are no classes: beside a word, labels that are numbers are read as texts.
+
+    Examples
+    --------
+    >>> from counterpoise.runs.errors import oddest
+    >>> oddest({"0", "1", "NA"}, [0, 1])
+    'NA'
+    """
+    texts = set(map(reads_as, known))
+    return min([label for label in foreign if reads_as(label) not in texts] or foreign, key=str)
 
 
 def short(value: Any, most: int = 200) -> str:

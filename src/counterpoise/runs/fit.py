@@ -16,7 +16,7 @@ from counterpoise.mixtures.choosing import as_aim, groups_by
 from counterpoise.mixtures.deferring import Deferring
 from counterpoise.mixtures.pool import groups_of
 from counterpoise.mixtures.scores.groups import UNKNOWN, as_columns, find_groups
-from counterpoise.runs.cautions import told_cautions
+from counterpoise.runs.cautions import heard_words, told_cautions
 from counterpoise.runs.data import Data, Part, data_files, load_data
 from counterpoise.runs.errors import DataError, RunFolderError, short
 from counterpoise.runs.fitting import Work, asking_told, fit_model, kept_model, plain_model, unheard
@@ -115,7 +115,8 @@ def fit_run(
 
     with writer.claim(prints) as is_to_do:
         if is_to_do:
-            data = (load_data if settings.data.sample is None else load_sample)(settings, path.parent)
+            with heard_words() as heard:
+                data = (load_data if settings.data.sample is None else load_sample)(settings, path.parent)
             seen = seen_by_goals(data)
             goals = checked_goals(settings, seen)
             check_objective(settings, seen)
@@ -125,6 +126,8 @@ def fit_run(
             counts = ", ".join(f"{len(part)} {name}" for name, part in data.splits.items())
             called = "" if data.positive is None else f", positive class {data.positive!s}"
             say(f"{'goes on' if resumes else 'begins'}: {counts} rows, {len(data.columns.features)} features{called}")
+            for text in dict.fromkeys(heard):
+                say(text)
             with asking_told(work):
                 _fit(work, writer, prints, shlex.join(command))
         else:

@@ -2,6 +2,10 @@
 
 Texts become categoricals, numbers stay as narrow as they are, a missing number is NaN. What is not a number, a text or
 a truth value is refused.
+
+One rule says what is missing, in every file: an empty field or text, null, None, NaN and NaT. The words NA, null, None
+and nan are values like any others, but for one case: in a column of numbers of a CSV file, which R and others write
+them to, they stand for missing numbers. Columns whose values are compared, labels and groups, are never read so.
 """
 
 import os
@@ -10,11 +14,17 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from counterpoise._base.warning import warn_caller
+from counterpoise.goals.wording import text_of
 from counterpoise.persist.files import opened
-from counterpoise.runs.errors import ColumnError, DataError, check_columns, twice_in
+from counterpoise.runs.errors import ColumnError, DataError, check_columns, listed, twice_in
+from counterpoise.runs.quotes import has_odd_quotes, refuse_open_quotes
 from counterpoise.runs.written import how_written, refuse_other_kinds, refuse_other_separators
 
-_EMPTY_TEXTS = ("", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "#N/A")  # missing in any CSV file
+_TRUE, _FALSE = ("True", "TRUE", "true"), ("False", "FALSE", "false")  # as Arrow reads truth values in CSV files
+NO_NUMBERS = ("NA", "N/A", "NaN", "nan", "null", "NULL", "None", "#N/A")  # missing where all others are numbers
 _BLOCK = 1 << 24  # bytes of a CSV file from which types are told
 _PARQUET = (".parquet", ".pq")
 _NO_COLUMN = re.compile(r"|__index_level_\d+__")  # the index that pandas writes beside the columns
@@ -28,9 +38,15 @@ _ENCODED = (
 )
 
 
+class WordsAmongNumbers(UserWarning):
+    """A column of a CSV file holds numbers, but for words such as NA."""
+
+
 def column_names(path: Path) -> list[str]:
     """Return the columns of a file that have a name, after checking that it is one that can be read."""
     names: list[str] = [name for name in _guarded(path, _names) if not _NO_COLUMN.fullmatch(name)]
+    if not is_parquet(path) and any("\n" in name for name in names):
+        refuse_open_quotes(path)
     if not is_parquet(path) and how_written().delimiter is None:
         refuse_other_separators(path, names)
     twice = twice_in(names)
@@ -39,7 +55,14 @@ def column_names(path: Path) -> list[str]:
     return names
 
 
-def read_frame(path: Path, columns: Sequence[str], *, missing: Sequence[str] = (), texts: Collection[str] = ()) -> Any:
+def read_frame(
+    path: Path,
+    columns: Sequence[str],
+    *,
+    missing: Sequence[str] = (),
+    texts: Collection[str] = (),
+    values: Collection[str] = (),
+) -> Any:
     """Return some columns of a file as a pandas data frame.
 
     Parameters
@@ -52,15 +75,20 @@ def read_frame(path: Path, columns: Sequence[str], *, missing: Sequence[str] = (
         Texts that stand for a missing value, beside empty ones.
     texts : collection of str
         Columns of texts: CSV has no types, and a few rows of ``01`` and ``02`` look like numbers.
+    values : collection of str
+        Columns whose values are compared, labels and groups: words such as NA, and dates, are values there.
     """
     check_columns(columns, column_names(path), path)
-    return _frame(_table(path, columns, missing, texts), path, missing)
+    return _frame(_table(path, columns, missing, texts, values), path, missing, {*texts, *values})
 
 
-def _frame(table: Any, path: Path, missing: Sequence[str]) -> Any:
+def _frame(table: Any, path: Path, missing: Sequence[str], values: Collection[str]) -> Any:
     import pandas as pd  # noqa: PLC0415 - heavy, and optional
 
-    made = {name: _as_column(table[name], name, path, set(missing)) for name in table.column_names}
+    absent = {"", *missing}
+    made = {
+        name: _as_column(table[name], name, path, absent, is_compared=name in values) for name in table.column_names
+    }
     return pd.DataFrame(made, copy=False)
 
 
@@ -83,7 +111,9 @@ def require_memory(files: Sequence[Path], columns: Sequence[str]) -> None:
         )
 
 
-def read_in_parts(path: Path, columns: Sequence[str], *, missing: Sequence[str] = ()) -> Iterator[Any]:
+def read_in_parts(
+    path: Path, columns: Sequence[str], *, missing: Sequence[str] = (), values: Collection[str] = ()
+) -> Iterator[Any]:
     """Yield some columns of a Parquet file as data frames, of some rows each: no more is in memory at once."""
     import pyarrow as pa  # noqa: PLC0415 - heavy, and optional
     import pyarrow.parquet as pq  # noqa: PLC0415
@@ -94,35 +124,111 @@ def read_in_parts(path: Path, columns: Sequence[str], *, missing: Sequence[str] 
         for group in range(file.num_row_groups):
             batches = file.iter_batches(_ROWS, row_groups=[group], columns=list(columns))
             while (batch := _guarded(path, lambda _: next(batches, None))) is not None:  # noqa: B023 - called at once
-                yield _frame(pa.Table.from_batches([batch]).select(list(columns)), path, missing)
+                yield _frame(pa.Table.from_batches([batch]).select(list(columns)), path, missing, values)
 
 
-def read_usable(path: Path, columns: Sequence[str]) -> tuple[Any, list[str]]:
-    """Return as a data frame those columns that hold numbers or texts, and the names of the others."""
+def read_usable(path: Path, columns: Sequence[str], *, values: Collection[str] = ()) -> tuple[Any, list[str]]:
+    """Return as a data frame those columns that hold numbers or texts, and the names of the others.
+
+    ``values`` are columns whose values are compared, as for ``read_frame``.
+    """
     import pandas as pd  # noqa: PLC0415
 
-    table, usable, refused = _table(path, columns), {}, []
+    table, usable, refused = _table(path, columns, values=values), {}, []
     for name in columns:
         try:
-            usable[name] = _as_column(table[name], name, path, set())
+            usable[name] = _as_column(table[name], name, path, {""}, is_compared=name in values)
         except ColumnError:
             refused.append(name)
     return pd.DataFrame(usable, copy=False), refused
 
 
-def _table(path: Path, columns: Sequence[str], missing: Sequence[str] = (), texts: Collection[str] = ()) -> Any:
+def _table(
+    path: Path,
+    columns: Sequence[str],
+    missing: Sequence[str] = (),
+    texts: Collection[str] = (),
+    values: Collection[str] = (),
+) -> Any:
     table = _guarded(path, lambda one: _read(one, list(columns), missing, frozenset(texts)))
     if table.num_rows == 0:
         raise DataError(f"{path} must hold rows; it has a header only.")
+    if is_parquet(path):
+        return table
+    lost = [name for name in columns if name in values and name not in texts and _has_lost_words(table[name])]
+    again = _guarded(path, lambda one: _read(one, lost, missing, lost)) if lost else None
+    for place, name in enumerate(columns):
+        if name in lost:
+            table = table.set_column(place, name, again[name])
+        elif name not in texts and name not in values:
+            table = table.set_column(place, name, _as_numbers(table[name], name, path))
     return table
+
+
+def _has_lost_words(column: Any) -> bool:
+    """Tell whether words of a CSV file were read as times, or as numbers that are none: ``nan``, and no empty field."""
+    import pyarrow as pa  # noqa: PLC0415 - heavy, and optional
+    import pyarrow.compute as pc  # noqa: PLC0415
+
+    return pa.types.is_temporal(column.type) or bool(
+        pa.types.is_floating(column.type) and pc.any(pc.is_nan(column)).as_py()
+    )
+
+
+def _as_numbers(column: Any, name: str, path: Path) -> Any:
+    """Return a column without words such as NA where all else are numbers, truth values or times; and say so."""
+    import pyarrow as pa  # noqa: PLC0415 - heavy, and optional
+    import pyarrow.compute as pc  # noqa: PLC0415
+
+    if not pa.types.is_string(column.type):
+        return column
+    is_word = pc.is_in(column, value_set=pa.array(NO_NUMBERS))
+    if not pc.any(is_word).as_py():
+        return column
+    rest = _of_one_type(pc.if_else(is_word, None, column))
+    if rest is None:
+        return column
+    words = listed(pc.unique(pc.filter(column, is_word)).to_pylist())
+    warn_caller(
+        f"Column {name!r} of {path} holds numbers but for {words} in {pc.sum(is_word).as_py()} of {len(column)} rows, "
+        f"the first of them row {pc.index(is_word, True).as_py() + 1}: they are taken for missing numbers. Leave those "
+        "fields empty, or name the words in data.missing of a goals file, and nothing is said; if they are values of "
+        "their own, name the column in data.categorical, or write the file as Parquet.",
+        WordsAmongNumbers,
+    )
+    return rest
+
+
+def _of_one_type(texts: Any) -> Any:
+    """Return texts as the numbers, truth values or times that all of them are; None where they are none, or no text."""
+    import pyarrow as pa  # noqa: PLC0415 - heavy, and optional
+    import pyarrow.compute as pc  # noqa: PLC0415
+
+    if texts.null_count == len(texts):
+        return None
+    texts = pc.utf8_trim_whitespace(texts)
+    numbers = texts
+    if how_written().decimal == ",":
+        is_point = pc.match_substring(texts, ".")
+        numbers = pc.if_else(is_point, "no number", pc.replace_substring(texts, ",", ".", max_replacements=1))
+    if pc.all(pc.is_in(texts, value_set=pa.array([*_TRUE, *_FALSE]))).as_py():
+        return pc.if_else(pc.is_null(texts), None, pc.is_in(texts, value_set=pa.array(_TRUE)))
+    for kind, given in ((pa.float64(), numbers), (pa.timestamp("ns"), texts)):
+        try:
+            return given.cast(kind)
+        except pa.ArrowInvalid:
+            continue
+    return None
 
 
 def read_column(path: Path, name: str) -> Any:
     """Return one column as Arrow holds it, with the type of a Parquet file; of a CSV file as texts."""
     import pyarrow as pa  # noqa: PLC0415 - heavy, and optional
+    import pyarrow.compute as pc  # noqa: PLC0415
 
     column = _guarded(path, lambda one: _read(one, [name], (), (name,)))[name]
-    return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+    column = column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+    return pc.if_else(pc.equal(column, ""), None, column) if _is_text(column.type) else column
 
 
 def _guarded(path: Path, read: Callable[[Path], Any]) -> Any:
@@ -147,6 +253,7 @@ def _guarded(path: Path, read: Callable[[Path], Any]) -> Any:
         kind = "Parquet" if is_parquet(path) else "CSV"
         reason = " ".join(str(error).split())[:300].rstrip(".")
         if kind == "CSV":
+            refuse_open_quotes(path)
             refuse_other_separators(path, _first_line(path))
         raise DataError(f"{path} cannot be read as {kind}: {reason}.") from error
 
@@ -225,24 +332,38 @@ def _read(path: Path, columns: list[str], missing: Sequence[str], texts: Collect
     convert = csv.ConvertOptions(
         include_columns=columns,
         column_types={name: pa.string() for name in columns if name in texts},
-        null_values=[*_EMPTY_TEXTS, *missing],
+        null_values=["", *missing],
         strings_can_be_null=True,
         decimal_point=how_written().decimal or ".",
     )
-    return csv.read_csv(path, **_csv_options(), convert_options=convert)
+    table = csv.read_csv(path, **_csv_options(), convert_options=convert)
+    if has_odd_quotes(path):
+        refuse_open_quotes(path)
+    return table
 
 
-def _as_column(column: Any, name: str, path: Path, missing: set[str]) -> Any:
-    """Return one column: texts as a categorical, numbers as an array."""
+def _is_text(kind: Any) -> bool:
+    import pyarrow as pa  # noqa: PLC0415
+
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+
+
+def _as_column(column: Any, name: str, path: Path, missing: set[str], *, is_compared: bool) -> Any:
+    """Return one column: texts as a categorical, numbers as an array; days as texts where values are compared."""
     import pyarrow as pa  # noqa: PLC0415
 
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
     if not is_parquet(path) and (pa.types.is_binary(kind) or pa.types.is_large_binary(kind)):
         raise DataError(f"{path} must be UTF-8 text; column {name!r} is not.{_ENCODED}")
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
-        return _as_categories(column, missing)
+    if _is_text(kind):
+        found = _as_categories(column, missing)
+        if not is_parquet(path) and any("\n" in text for text in found.categories):
+            refuse_open_quotes(path)
+        return found
     if pa.types.is_dictionary(column.type):
         column = column.cast(kind)
+    if is_compared and (pa.types.is_date(kind) or pa.types.is_timestamp(kind) or _lacks_truths(column)):
+        return _as_told(column)
     if pa.types.is_null(kind) or pa.types.is_decimal(kind):
         column = column.cast(pa.float64())
     elif pa.types.is_boolean(kind) and column.null_count:
@@ -271,6 +392,23 @@ def _as_categories(column: Any, missing: set[str]) -> Any:
     absent = [text for text in texts if text in missing]
     found = found.remove_categories(absent) if absent else found
     return found.set_categories(sorted(found.categories))  # the same in any order of rows
+
+
+def _lacks_truths(column: Any) -> bool:
+    import pyarrow as pa  # noqa: PLC0415
+
+    return bool(pa.types.is_boolean(column.type) and column.null_count)
+
+
+def _as_told(column: Any) -> Any:
+    """Return days and truth values as a categorical of the texts by which goals and rules know them."""
+    import pandas as pd  # noqa: PLC0415
+
+    coded = column.combine_chunks().dictionary_encode()
+    texts = [text_of(value) for value in coded.dictionary.to_pylist()]
+    place = {text: number for number, text in enumerate(sorted(set(texts)))}
+    codes = coded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    return pd.Categorical.from_codes(np.array([*(place[text] for text in texts), -1])[codes], list(place))
 
 
 def is_parquet(path: Path) -> bool:

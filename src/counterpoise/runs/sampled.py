@@ -25,7 +25,7 @@ from counterpoise.mixtures.choosing import FIXED
 from counterpoise.runs import columns as parts_of
 from counterpoise.runs.asking import told_by
 from counterpoise.runs.columns import Columns
-from counterpoise.runs.data import SET_ASIDE, Data, Part, joined, part_of, positive_of, wanted_columns
+from counterpoise.runs.data import SET_ASIDE, Data, Part, compared_columns, joined, part_of, positive_of, wanted_columns
 from counterpoise.runs.errors import DataError
 from counterpoise.runs.fitting import Work, naming, pool_member
 from counterpoise.runs.methods import POOL, describe, make, models_of
@@ -45,9 +45,11 @@ class Rest(NamedTuple):
 
     def frames(self) -> Iterator[tuple[Path, Any, dict[str, AnyArray]]]:
         """Yield some rows at a time: the file, a frame, and which of its rows are in which split."""
-        number = 0
+        number, asked = 0, self.settings.data
         for path in self.files:
-            for frame in read_in_parts(path, self.wanted, missing=self.settings.data.missing):
+            for frame in read_in_parts(
+                path, self.wanted, missing=asked.missing, values=compared_columns(self.settings)
+            ):
                 yield path, frame, self._drawn(len(frame), number)
                 number += 1
 

@@ -4,14 +4,15 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from counterpoise.goals.classes import says_yes
 from counterpoise.goals.wording import text_of, written_name, written_value
+from counterpoise.runs.cautions import heard_words
 from counterpoise.runs.columns import labels_of, reads_as_number
-from counterpoise.runs.errors import DataError, RunFolderError, check_columns
+from counterpoise.runs.errors import DataError, RunFolderError, check_columns, listed, oddest
 from counterpoise.runs.output import write_output
 from counterpoise.runs.reading import column_names, is_parquet, read_usable
 from counterpoise.runs.toml_text import in_toml
@@ -25,16 +26,39 @@ _UNIQUE = 0.9  # share of different texts from which a column is a name or a num
 _LOOKED_AT = 100_000  # rows at most
 _SEED = 0  # of the choice among more
 _PAIR = 2  # classes
+_SHOWN = 10  # names of columns in a message
 _ODD_TEXTS = ("?", "-", "unknown", "Unknown", "missing", "n/a")  # that may stand for a missing value
 
 
 _WEIGHTS = ("weight", "weights", "sample_weight", "sample_weights", "fnlwgt", "pwgtp")
-_TAKEN = "    # taken for what the deployed model said, as it holds the classes; without this line it is a feature"
 _DEPLOYED = "    # what the deployed model predicts, for goals such as churn(train) <= 0.03"
 
 
+class Guess(NamedTuple):
+    """Something that the starting file takes for granted, and how to change it."""
+
+    about: str
+    taken: str
+    change: str
+
+    def __str__(self) -> str:
+        return f"{self.about}: {self.taken}\n    to change it: {self.change}"
+
+
+class StartingFile(NamedTuple):
+    """A goals file to start from, and every guess that it rests on."""
+
+    text: str
+    guesses: tuple[Guess, ...]
+
+
 def starting_file(
-    data_path: str | Path, target: str, *, groups: Sequence[str] = (), beside: str | Path | None = None
+    data_path: str | Path,
+    target: str,
+    *,
+    groups: Sequence[str] = (),
+    baseline: str | None = None,
+    beside: str | Path | None = None,
 ) -> str:
     r"""Return a goals file for a table, with comments that say what was seen and what can be set.
 
@@ -45,7 +69,9 @@ def starting_file(
     target : str
         The column to predict.
     groups : sequence of str
-        Columns that goals shall speak of.
+        Columns that goals speak of.
+    baseline : str, optional
+        The column with the predictions of the deployed model. It is never guessed.
     beside : path, optional
         The folder where the goals file will lie; it names the data from there. Default: the folder of the data.
 
@@ -66,36 +92,86 @@ def starting_file(
     >>> [line for line in text.splitlines() if line.startswith(("files", "target", "groups"))]
     ['files = "loans.csv"', 'target = "paid"', 'groups = ["sex"]']
     """
+    return start_from(data_path, target, groups=groups, baseline=baseline, beside=beside).text
+
+
+def start_from(
+    data_path: str | Path,
+    target: str,
+    *,
+    groups: Sequence[str] = (),
+    baseline: str | None = None,
+    beside: str | Path | None = None,
+) -> StartingFile:
+    """Return a goals file for a table, as ``starting_file`` does, with the guesses that it rests on."""
     path = Path(data_path)
     written = guessed(path) if path.is_file() and not is_parquet(path) else Written()
+    roles = _Roles(target, tuple(groups), baseline)
     with written_as(written):
-        return _starting_file(path, target, groups, Path(beside) if beside is not None else path.parent)
+        guesses = [
+            Guess(f"{key} of the file", repr(value), f"{key} under [data], or --{key}")
+            for key, value in written._asdict().items()
+            if value is not None
+        ]
+        return _starting_file(path, roles, Path(beside) if beside is not None else path.parent, guesses)
 
 
-def _starting_file(path: Path, target: str, groups: Sequence[str], beside: Path) -> str:
-    known = column_names(path)
-    check_columns((target, *groups), known, path)
-    frame, refused = read_usable(path, known)
-    if len(frame) > _LOOKED_AT:  # from all over the file, which may be sorted by class, or go round
-        frame = frame.iloc[np.sort(np.random.default_rng(_SEED).choice(len(frame), _LOOKED_AT, replace=False))]
-    if target in refused:
-        raise DataError(f"Column {target!r} of {path} must hold classes; it holds neither numbers nor texts.")
-    labels = labels_of(frame, target, path)
+class _Roles(NamedTuple):
+    """The columns that the user named."""
+
+    target: str
+    groups: tuple[str, ...]
+    baseline: str | None
+
+    @property
+    def all(self) -> tuple[str, ...]:
+        return (self.target, *self.groups, *(() if self.baseline is None else (self.baseline,)))
+
+
+def _starting_file(path: Path, roles: _Roles, beside: Path, guesses: list[Guess]) -> StartingFile:
+    known, (target, groups, baseline) = column_names(path), roles
+    for option, names in (("target", [target]), ("groups", groups), ("baseline", roles.all[1 + len(groups) :])):
+        check_columns(names, known, path, f"--{option}: ")
+    if baseline is not None and baseline in (target, *groups):
+        raise DataError(f"--baseline must name a column that is neither the target nor a group; got {baseline!r}.")
+    with heard_words() as heard:
+        frame, refused = read_usable(path, known, values=roles.all)
+        if len(frame) > _LOOKED_AT:  # from all over the file, which may be sorted by class, or go round
+            frame = frame.iloc[np.sort(np.random.default_rng(_SEED).choice(len(frame), _LOOKED_AT, replace=False))]
+        if target in refused:
+            raise DataError(f"Column {target!r} of {path} must hold classes; it holds neither numbers nor texts.")
+        labels = labels_of(frame, target, path)
+    guesses += [
+        Guess("words among numbers", text.partition(" Leave ")[0], "write other fields, or set missing under [data]")
+        for text in heard
+    ]
     classes = np.unique(labels)
     if len(classes) < 2:  # noqa: PLR2004
         raise DataError(f"Column {target!r} of {path} must hold at least two classes; got {classes.tolist()!r} only.")
-    features = [name for name in frame.columns if name != target and name not in groups]
+    features = [name for name in frame.columns if name not in roles.all]
     if not features:
         raise DataError(f"{path} must have a column to learn from beside the target and the groups; it has none.")
+    if baseline is not None:
+        _check_answers(frame, baseline, classes, path)
     source = os.path.relpath(path, beside)
     lines = [*_top(path, frame, classes, target, groups), "", "[data]", f"files = {in_toml(source)}"]
     lines += [f"{key} = {in_toml(value)}" for key, value in how_written()._asdict().items() if value is not None]
     lines += [
-        *_roles(frame, target, classes, groups),
-        *_columns(frame, features, refused),
+        *_roles(frame, roles, classes, guesses),
+        *_columns(frame, features, refused, guesses),
         *_method(groups, are_many=len(classes) > _PAIR),
     ]
-    return "\n".join(lines) + "\n"
+    return StartingFile("\n".join(lines) + "\n", tuple(guesses))
+
+
+def _check_answers(frame: Any, baseline: str, classes: Any, path: Path) -> None:
+    """Check that the column of the deployed model holds classes of the target."""
+    foreign = set(labels_of(frame, baseline, path).tolist()) - set(classes.tolist())
+    if foreign:
+        raise DataError(
+            f"--baseline: column {baseline!r} of {path} must hold predictions, each one of the classes "
+            f"{listed(classes.tolist(), most=10)}; it holds {oddest(foreign, classes.tolist())!r}."
+        )
 
 
 def write_new(path: str | Path, text: str) -> None:
@@ -152,16 +228,24 @@ def _suggested(frame: Any, groups: Sequence[str]) -> Iterator[str]:
         yield f"{next_most} >= 0.8 * {most}"
 
 
-def _roles(frame: Any, target: str, classes: Any, groups: Sequence[str]) -> Iterator[str]:
+def _roles(frame: Any, roles: _Roles, classes: Any, guesses: list[Guess]) -> Iterator[str]:
+    target, groups, baseline = roles
     counts = ", ".join(f"{label!r}: {int((frame[target] == label).sum())}" for label in classes.tolist()[:6])
+    counts += " ..." if len(classes) > 6 else ""  # noqa: PLR2004
+    kind = "texts" if frame[target].dtype.name == "category" else "whole numbers or truth values"
+    told = f"{in_toml(target)} holds {len(classes)} classes, {kind} (rows looked at: {counts})"
+    guesses.append(Guess("target", told, "--target COLUMN, or put its values into classes first"))
     yield f"target = {in_toml(target)}"
-    yield f"# classes: {counts}{' ...' if len(classes) > 6 else ''}"  # noqa: PLR2004
+    yield f"# classes: {counts}"
     rarest = frame[target].value_counts().idxmin()
     if int((frame[target] == rarest).sum()) < _RARE:
         yield f"# {rarest!r} has so few rows that a split may hold none, which fit refuses: merge it."
     if len(classes) == 2:  # noqa: PLR2004
         positive = in_toml(_positive(frame[target], classes))
+        guesses.append(Guess("positive class", positive, "positive under [data]"))
         yield f"positive = {positive}    # the class that goals such as recall speak of"
+    if not groups:
+        guesses.append(Guess("groups", "none, so that all columns are features", "--groups COLUMN"))
     yield f"groups = {in_toml(list(groups))}"
     yield "use_groups_as_features = false"
     weighing = next((name for name in frame.columns if str(name).lower() in _WEIGHTS), None)
@@ -170,8 +254,16 @@ def _roles(frame: Any, target: str, classes: Any, groups: Sequence[str]) -> Iter
     heaviest = float(f"{1.05 * frame[weighing].max():.2g}") if is_number else 20.0
     yield f"# weights = {in_toml(weighing or 'COLUMN')}     # {told}"
     yield f"# largest_weight = {heaviest:g}    # the most that a row of the population can weigh"
-    answers = _answer_columns(frame, target, classes, groups)
-    yield f"baseline = {in_toml(answers[0])}{_TAKEN}" if answers else f'# baseline = "COLUMN"{_DEPLOYED}'
+    if weighing is not None:
+        guesses.append(Guess("weights", f"none; {in_toml(weighing)} is a feature", "weights under [data]"))
+    if baseline is not None:
+        yield f"baseline = {in_toml(baseline)}{_DEPLOYED}"
+        return
+    guesses.append(Guess("deployed model", "none, so that there are no goals on churn", "--baseline COLUMN"))
+    yield f'# baseline = "COLUMN"{_DEPLOYED}'
+    if answers := _answer_columns(frame, target, classes, groups):
+        yield f"# {in_toml(answers[:_SHOWN])} hold the classes of the target. They are features: if one holds what the"
+        yield "# deployed model predicts, name it above."
 
 
 def _positive(column: Any, classes: Any) -> Any:
@@ -198,7 +290,7 @@ def _answer_columns(frame: Any, target: str, classes: Any, groups: Sequence[str]
     return [name for name in found if int((frame[name].to_numpy() == truth).sum()) >= least]
 
 
-def _columns(frame: Any, features: Sequence[str], refused: Sequence[str]) -> Iterator[str]:
+def _columns(frame: Any, features: Sequence[str], refused: Sequence[str], guesses: list[Guess]) -> Iterator[str]:
     """Yield what the columns look like, and which of them to leave out or to read otherwise."""
     is_text = {name: frame[name].dtype.name == "category" for name in features}
     spoiled = {name: odd for name in features if is_text[name] and (odd := _odd_texts(frame[name]))}
@@ -212,6 +304,7 @@ def _columns(frame: Any, features: Sequence[str], refused: Sequence[str]) -> Ite
     absent = {text for name in features if is_text[name] for text in frame[name].cat.categories} & set(_ODD_TEXTS)
     absent = absent.union(*spoiled.values())
     missing = [name for name in features if frame[name].isna().any()]
+    _tell_columns(guesses, drop=left_out, ids=ids, absent=sorted(absent), codes=codes)
     yield f"drop = {in_toml(left_out)}" + (
         "    # dates, no numbers or texts, or different in each row" if names or dates else ""
     )
@@ -227,6 +320,22 @@ def _columns(frame: Any, features: Sequence[str], refused: Sequence[str]) -> Ite
     yield f"# {sum(is_text.values())} columns of texts, {len(features) - sum(is_text.values())} of numbers."
     if missing:
         yield f"# with missing values: {in_toml(missing)}"
+
+
+def _tell_columns(
+    guesses: list[Guess], *, drop: Sequence[str], ids: Sequence[str], absent: Sequence[str], codes: Sequence[str]
+) -> None:
+    """Add what was taken for granted about columns, where there is anything."""
+    told = {
+        "dropped columns": (drop, "dates, no numbers or texts, or different texts in each row", "drop under [data]"),
+        "ids": (ids, "different whole numbers in each row, and features", "add those that only number rows to drop"),
+        "missing values": (absent, "these texts", "missing under [data]"),
+        "numbers of few values": (codes, "no codes of categories", "categorical under [data]"),
+    }
+    for about, (names, why, change) in told.items():
+        if names:
+            more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+            guesses.append(Guess(about, f"{in_toml(list(names[:_SHOWN]))}{more} ({why})", change))
 
 
 def _are_dates(column: Any) -> bool:

@@ -25,7 +25,7 @@ from counterpoise.runs.data import (
     read_part,
     with_baseline_model,
 )
-from counterpoise.runs.errors import DataError, RunFolderError, listed
+from counterpoise.runs.errors import DataError, RunFolderError, listed, oddest
 from counterpoise.runs.fit import why_not_asked
 from counterpoise.runs.fitted import deferral_of, has_rules, last_step, looked_at
 from counterpoise.runs.folder import SETTINGS, Run, fingerprints, read_json
@@ -273,7 +273,7 @@ def _judge(run: Run, path: Path) -> Judge:
         if foreign:
             raise DataError(
                 f"Column {name!r} of {path} must hold the classes {listed(classes.tolist(), most=10)}; it holds "
-                f"{min(foreign, key=str)!r}."
+                f"{oddest(foreign, classes.tolist())!r}."
             )
     positive = positive_of(classes, asked.positive)
     extra = extra_parts(run.settings, run.columns, run.sources)

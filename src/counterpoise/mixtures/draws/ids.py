@@ -77,7 +77,9 @@ def id_message(value: Any) -> bytes:
 
 def is_missing(value: Any) -> bool:
     """Tell whether a value is missing: None, NaN of any kind, NaT, pandas' NA and an empty text."""
-    if value is None or (isinstance(value, str) and not value) or type(value).__name__ in ("NAType", "NaTType"):  # pandas need not be installed
+    if (
+        value is None or (isinstance(value, str) and not value) or type(value).__name__ in ("NAType", "NaTType")
+    ):  # pandas need not be installed
         return True
     if isinstance(value, (np.datetime64, np.timedelta64)):
         return bool(np.isnat(value))
