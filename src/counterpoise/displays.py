@@ -25,7 +25,7 @@ __all__ = ["CVaRCurveDisplay", "RateDisplay", "TradeoffDisplay", "count_bounds"]
 _ALPHAS = np.geomspace(0.01, 1.0, 61)  # even steps on the logarithmic axis that is drawn
 _DRAWN = ("auto", "sticky", "sample", "ramp")  # values of ``decision`` under which answers are drawn
 _CONFIDENCE = 0.95
-_COUNT = 1e-6  # by which rate times rows may differ from the whole number that it is: rounding
+_COUNT = 1e-12  # part of the rows by which rate times rows may differ from the whole number that it is: rounding
 
 
 class CVaRCurveDisplay:
@@ -353,7 +353,7 @@ def count_bounds(rate: float, n_trials: int | None, *, confidence: float = _CONF
     (nan, nan)
     """
     level = (1.0 + check_confidence(confidence)) / 2.0
-    if not n_trials or not np.isfinite(rate) or abs(rate * n_trials - round(rate * n_trials)) > _COUNT:
+    if not n_trials or not np.isfinite(rate) or abs(rate * n_trials - round(rate * n_trials)) > _COUNT * n_trials:
         return np.nan, np.nan
     low, high = binomial_bounds(round(rate * n_trials), n_trials, confidence=level)
     return low, high

@@ -12,7 +12,7 @@ import numpy as np
 from counterpoise._base.types import AnyArray, ArrayLike, FloatArray
 
 _MATRIX = 2  # dimensions
-_TINY = 1e-6  # by which a mixture may miss the simplex: rounding in float32
+_TINY = 1e-6  # by which a mixture may miss the simplex, whose entries sum to 1: rounding in float32
 LEAST_ALPHA = 1e-300  # what is smaller means the same, the worst sample, but 1 / alpha would be infinite
 _SEEDS = 2**32  # that a RandomState can start from
 EQUAL = 1.0 - 1e-9  # weights that differ by no more than such a factor are equal but for rounding

@@ -13,7 +13,7 @@ from counterpoise._base.text_table import text_table
 from counterpoise._base.types import ByteArray
 
 N_SAMPLES, N_MODELS, N_FEATURES, N_ROUNDS, DEPTH = 20_000, 30, 20, 20, 5
-ALPHA, TOLERANCE = 0.1, 1e-4
+ALPHA, TOLERANCE = 0.1, 1e-4  # a gap of zero-one losses
 _ERROR_ROOM = 0.02  # by which our test error may be above the peer's before the ratio says nothing
 
 

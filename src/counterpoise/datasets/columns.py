@@ -50,7 +50,8 @@ def as_strings(column: Column) -> AnyArray:
     """Return a column as an array of strings, with ``"?"`` where a value is missing."""
     if isinstance(column, Category):
         return np.array([*column.names, MISSING])[column.codes]
-    return column.astype(str)
+    strings = column.astype(str)
+    return np.where(np.isnan(column), MISSING, strings) if column.dtype.kind == "f" else strings
 
 
 def as_floats(column: Column) -> FloatArray:
@@ -81,9 +82,14 @@ def _read_parquet(path: Path) -> Columns:
 
 
 def _from_arrow(array: Any) -> Column:
+    if str(array.type) in ("string", "large_string", "string_view"):  # else a missing one would be the word None
+        array = array.dictionary_encode()
     if hasattr(array, "dictionary"):
-        codes = array.indices.fill_null(-1).to_numpy(zero_copy_only=False)
-        return Category(codes.astype(np.int64), array.dictionary.to_pylist())
+        names, codes = array.dictionary.to_pylist(), array.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+        codes = codes.astype(np.int64)
+        if "" in names:  # which is missing, as an empty field of a CSV file is
+            codes[codes == names.index("")] = -1
+        return Category(codes, names)
     return np.asarray(array.to_numpy(zero_copy_only=False))
 
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from counterpoise._base.types import AnyArray, IntArray
-from counterpoise.datasets.columns import Category, Column, Columns, as_floats, as_strings
+from counterpoise.datasets.columns import MISSING, Category, Column, Columns, as_floats, as_strings
 from counterpoise.datasets.table import TableData
 
 
@@ -88,7 +88,8 @@ def as_labels(column: Column) -> IntArray:
 
 def _group(column: Column, group: Group) -> AnyArray:
     if group.names is None or isinstance(column, Category):
-        return as_strings(column)
+        strings = as_strings(column)
+        return np.where(strings == MISSING, "", strings)  # an empty text is missing, ``"?"`` would be a group
     codes, places = np.unique(column, return_inverse=True)
     return np.array([group.names[int(code)] for code in codes])[places]
 

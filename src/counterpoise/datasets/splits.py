@@ -9,7 +9,8 @@ import numpy as np
 from counterpoise._base.checks import check_count
 from counterpoise._base.types import AnyArray, ArrayLike, FloatArray, IntArray
 
-_ROUNDING = 1e-9  # by which fractions such as 0.7 + 0.2 + 0.1 may miss 1
+_ROUNDING = 1e-9  # by which fractions such as 0.7 + 0.2 + 0.1 may miss 1, to which they must sum
+_LAST_DIGITS = 1e-13  # part of a number of rows that is lost where it is a fraction times another
 
 
 def split_rows(y: ArrayLike, parts: Sequence[float], *, seed: int, stratify: bool = True) -> list[IntArray]:
@@ -68,7 +69,7 @@ def _deal(codes: AnyArray, fractions: FloatArray, rng: np.random.Generator) -> l
 def _seats(count: int, fractions: FloatArray, owed: FloatArray) -> IntArray:
     """Share ``count`` rows out: round down, give the rest to those owed most, then one to whoever has none."""
     exact = count * fractions
-    seats = np.floor(exact + _ROUNDING).astype(np.int64)
+    seats = np.floor(exact * (1.0 + _LAST_DIGITS)).astype(np.int64)
     rest = count - int(seats.sum())
     neediest = np.argsort(-(exact - seats + owed), kind="stable")
     seats[neediest[:rest]] += 1

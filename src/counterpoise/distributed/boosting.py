@@ -125,7 +125,10 @@ def by_cell(rule: Rule) -> Rule:
 
 
 def dual_over(alpha: float, tol: float = 1e-4) -> Rule:
-    """Take the dual weights of the mixture problem, as ``boosting.rules.dual_of`` does of a CVaR."""
+    """Take the dual weights of the mixture problem, as ``boosting.rules.dual_of`` does of a CVaR.
+
+    ``tol`` is a gap of losses from 0 to 1, whatever the weights of the rows are.
+    """
 
     def reweigh(history: History) -> FloatArray:
         assert isinstance(history, ShardHistory)  # noqa: S101 - of this file

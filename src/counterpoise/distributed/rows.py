@@ -14,7 +14,7 @@ from counterpoise.solvers.sums import whole_masses
 # then the labels as codes, and what each row weighs as whole numbers.
 X, Y, COLUMNS, BASELINE, SAMPLE_WEIGHT = "X", "y", "columns", "baseline", "sample_weight"
 CODES, MASS = "codes", "mass"
-_SANE = 1e-200, 1e200  # sums of weights
+_SANE = 1e-200, 1e200  # sums of weights whose parts of 2**-53 are numbers of full precision
 _MOST_CLASSES = 1000  # distinct labels: more are no classes
 
 

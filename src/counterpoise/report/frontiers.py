@@ -1,7 +1,7 @@
 """The price of the goals in a report: how small the objective can be for other bounds."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from counterpoise.report import figures
@@ -12,6 +12,7 @@ from counterpoise.report.wording import number
 from counterpoise.runs.quantities import of_goal
 
 _MOST_POINTS = 7  # in numbers
+_ROUNDING = 1e-9  # part of the largest bound of a frontier by which two bounds that are one may differ
 
 
 def frontier_panels(record: Record) -> list[Panel]:
@@ -33,7 +34,7 @@ def _panel(record: Record, aim: Aim, place: int, name: str, entry: Mapping[str, 
     figure = figures.frontier_figure(f"frontier-{place + 1}", text, points, aim.least, aim.show, bound)
     aimed = entry.get("aimed")
     edge, mark = (bound, " (asked)") if aimed is None else (float(aimed), " (aimed at)")
-    marked = {point: mark for point in points if math.isclose(point[0], edge, abs_tol=1e-12)}
+    marked = dict.fromkeys(points_at(edge, points), mark)
     shown = sorted({*figures.some(points, _MOST_POINTS), *marked})
     lines = [[number(point[0]) + marked.get(point, ""), aim.show(point[1]), aim.show(point[2])] for point in shown]
     heads = ("bound", aim.least, "not below, of these rules" if record.certificate else "proven: not below")
@@ -42,6 +43,21 @@ def _panel(record: Record, aim: Aim, place: int, name: str, entry: Mapping[str, 
     if not is_ratio(text) and not record.certificate:  # of which a few bounds near the asked one were tried
         note += " No mixture of these models meets a bound beyond the tight end of the curve."
     return Panel(f"{name}: {text}", figure, PageTable(f"Frontier of {name}", heads, lines), note)
+
+
+def points_at(bound: float, points: Sequence[tuple[float, float, float]]) -> list[tuple[float, float, float]]:
+    """Return the points of a frontier at a bound, which may have been rounded as a part of the largest of them.
+
+    Examples
+    --------
+    >>> from counterpoise.report.frontiers import points_at
+    >>> points_at(0.1 + 0.2, [(0.0, 0.5, 0.5), (0.3, 0.4, 0.4)])
+    [(0.3, 0.4, 0.4)]
+    >>> points_at(0.0, [(0.0, 0.5, 0.5), (3e-13, 0.4, 0.4)])
+    [(0.0, 0.5, 0.5)]
+    """
+    largest = max((abs(point[0]) for point in points), default=0.0)
+    return [point for point in points if abs(point[0] - bound) <= _ROUNDING * max(largest, abs(bound))]
 
 
 def frontier_points(record: Record, name: str) -> list[tuple[float, float, float]]:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from counterpoise.report.aims import told_aim
-from counterpoise.report.frontiers import frontier_points
+from counterpoise.report.frontiers import frontier_points, points_at
 from counterpoise.report.record import Record
 from counterpoise.report.sections import GoalCard, is_at_least, is_ratio
 from counterpoise.report.wording import FAILS, HOLDS, UNDECIDED, count, number
@@ -87,7 +87,7 @@ def _dearest(record: Record, cards: Sequence[GoalCard]) -> Iterator[str]:
     aim, found = told_aim(record), []
     for card in cards:
         points = frontier_points(record, card.name)
-        at = [value for bound, value, _ in points if math.isclose(bound, card.aimed, abs_tol=1e-12)]
+        at = [value for _, value, _ in points_at(card.aimed, points)]
         if at:
             changed, least = _loosened(record, card, points)
             found.append((at[0] - least, at[0], card.name, changed))

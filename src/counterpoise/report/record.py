@@ -13,7 +13,7 @@ from counterpoise.runs.results import ResultRow, read_rows
 
 _WORDS = (TEXTS, SETTINGS, ENVIRONMENT)
 FILES = (DONE, RESULTS, *_WORDS)  # what is in a folder with the first never changes again
-_DIGITS = 9  # of a tail fraction: 0.1 + 0.2 is 0.3
+_DIGITS = 9  # that count of a tail fraction, however small it is: 0.1 + 0.2 is 0.3
 
 Words: TypeAlias = Mapping[str, Any]
 
@@ -134,4 +134,4 @@ def read_record(folder: Path) -> Record:
 
 
 def _key(quantity: str, method: str, split: str, settings: str, alpha: float | None) -> tuple[Any, ...]:
-    return quantity, method, split, settings, None if alpha is None else round(alpha, _DIGITS)
+    return quantity, method, split, settings, None if alpha is None else f"{alpha:.{_DIGITS}g}"

@@ -24,7 +24,7 @@ from counterpoise.runs.quantities import AVERAGE, DEPLOYED, FIRST, MIXTURE, of_g
 _SOME_ALPHAS = (0.01, 0.05, 0.1, 0.2, 0.5, 1.0)  # shown in numbers beside the curve
 _MOST_MODELS = 15  # in the table of the mixture; the rest is summed up
 _BOTH_SIDES = "There are rates on both sides: the estimate is the left side less the rates on the right."
-_NOTHING = 1e-12  # shares of the mixture above this count
+_NOTHING = 1e-12  # shares of the mixture above this count; they sum to 1, so what is less is rounding of that sum
 
 
 class PageTable(NamedTuple):

@@ -1,5 +1,6 @@
 """Which column plays which part, and frames of the types that the run was fitted on."""
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -84,14 +85,14 @@ def odd_cell(column: Any) -> str:
 
 
 def reads_as_number(text: str) -> bool:
-    """Tell whether a text is a number, as the file is written."""
+    """Tell whether a text is a number, as the file is written; the word nan is none."""
     if how_written().decimal == ",":
         text = "no number" if "." in text else text.replace(",", ".")
     try:
-        float(text)
+        number = float(text)
     except ValueError:
         return False
-    return "_" not in text
+    return "_" not in text and not math.isnan(number)
 
 
 def _finite(values: AnyArray, name: str, path: Path) -> AnyArray:

@@ -11,6 +11,7 @@ import numpy as np
 
 from counterpoise.goals import Goal, Rate
 from counterpoise.goals.audit import GoalAudit
+from counterpoise.goals.expressions import Several
 from counterpoise.metrics import RateTable, cvar_curve
 from counterpoise.mixtures.cautions import Caution
 from counterpoise.mixtures.choosing import FIXED
@@ -45,10 +46,10 @@ from counterpoise.theory.risks import CVaR, Risk, WorstGroup
 _ALPHAS = (*np.geomspace(0.01, 1.0, 30), 0.05, 0.1, 0.2, 0.5)  # a smooth curve, and round numbers to quote
 _LONG = re.compile(r"\d+\.\d{5,}")  # number in a text
 _POINTS, _POINTS_OF_MANY = 21, 5  # of a frontier; fewer where rules must be found for each
-_FRONTIER_TOL = 1e-4  # gap of its points: a figure shows no less
+_FRONTIER_TOL = 1e-4  # gap of its points, of losses from 0 to 1: a figure of four decimals shows no less
 _NEAR = 0.1  # on either side of a bound, where the range of those that can be met is not known beforehand
 _COUNTED = "the rows were read in parts, and only counts of them were kept"
-_ROUNDING = 1e-9  # by which an estimate may seem outside its bound: sums over rows are not exact
+_ROUNDING = 1e-9  # part of a goal's size by which an estimate may seem outside its bound: sums are not exact
 
 
 class Measured(NamedTuple):
@@ -189,9 +190,17 @@ def _standing(found: GoalAudit) -> dict[str, float]:
     return {
         **{part: getattr(found, part) for part in ("estimate", "low", "high", "bound", "margin")},
         "verdict": VERDICTS[found.verdict],
-        "violation": float(outside) if outside > _ROUNDING or not found.is_answered else 0.0,
+        "violation": float(outside) if outside > _ROUNDING * _size(found) or not found.is_answered else 0.0,
         "rows": sum(count for _, count in found.counts),
     }
+
+
+def _size(found: GoalAudit) -> float:
+    """Return how large the numbers are of which a goal's estimate is made: costs may be millions, or millionths."""
+    left = found.goal.left
+    rates = left.sample if isinstance(left, Several) else (left,)
+    sizes = [one.size for one in (*rates, found.goal.right) if isinstance(one, Rate)]
+    return max(sum(sizes), abs(found.estimate), abs(found.bound))
 
 
 def _group_rows(judge: Judge, split: str, rates: RateTable) -> Iterator[ResultRow]:

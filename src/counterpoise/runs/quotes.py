@@ -8,6 +8,7 @@ from counterpoise.runs.errors import DataError, short
 from counterpoise.runs.written import how_written
 
 _CHUNK = 1 << 20  # bytes
+_MOST = 1 << 30  # bytes that are looked at once more for the line of a quote
 _SHOWN = 60  # characters of a line
 
 
@@ -20,11 +21,11 @@ def has_odd_quotes(path: Path) -> bool:
 def refuse_open_quotes(path: Path) -> None:
     """Say in which line a quote opens that is never closed, or only by that of another field; else do nothing."""
     with opened(path) as stream:
-        content = stream.read()
+        content, is_cut = stream.read(_MOST), bool(stream.read(1))
     encoding = how_written().encoding
     # One byte is one character where no encoding is named: quotes, commas and ends of lines are the same in UTF-8.
     text = content.decode(encoding or "latin-1", errors="replace")
-    place = _first_open_quote(text, how_written().delimiter or ",")
+    place = _first_open_quote(text, how_written().delimiter or ",", is_cut=is_cut)
     if place is None:
         return
     line = text[text.rfind("\n", 0, place) + 1 : text.find("\n", place) % (len(text) + 1)].rstrip("\r")
@@ -36,7 +37,7 @@ def refuse_open_quotes(path: Path) -> None:
     )
 
 
-def _first_open_quote(text: str, delimiter: str) -> int | None:
+def _first_open_quote(text: str, delimiter: str, *, is_cut: bool) -> int | None:
     """Return the place of the first quote that begins a field over several lines and does not end it.
 
     A field is in quotes where its first character is one, and ends with the next that is not doubled. Behind that the
@@ -47,6 +48,8 @@ def _first_open_quote(text: str, delimiter: str) -> int | None:
         rf'(?:\A(?:\ufeff|\u00ef\u00bb\u00bf)?|(?<=[{ends}]))"[^"]*(?:""[^"]*)*(?P<end>"?)(?P<rest>[^{ends}]?)'
     )
     for match in field.finditer(text):
-        if not match["end"] or (match["rest"] and "\n" in match.group()):
+        if match["rest"] and "\n" in match.group():
+            return match.start()
+        if not match["end"] and not is_cut:
             return match.start()
     return None

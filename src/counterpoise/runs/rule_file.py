@@ -41,7 +41,7 @@ _OF_DEFERRAL: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 _FEWEST = 16  # characters of a key: fewer could be guessed
 _START = re.compile(f"[0-9a-f]{{{_DIGITS}}}")
 _NO_CHARACTER = re.compile("[\ud800-\udfff]")  # halves of characters, which have no hash
-_ROUNDED = 1e-3  # by which a share may be rounded by whoever writes a file by hand
+_ROUNDED = 1e-3  # of all people: shares in a file that is written by hand have three decimals
 
 
 class FileRule(NamedTuple):

@@ -87,9 +87,10 @@ def tail_membership(losses: FloatArray, alpha: float, weights: FloatArray | None
     mass = np.ones(losses.size) if weights is None else weights
     order = np.argsort(-losses, kind="stable")
     wanted = alpha * mass.sum()
+    # The mass wanted is rounded in its last digits, as a part of itself.
     edge = losses[order][min(int(np.searchsorted(np.cumsum(mass[order]), wanted * (1 - 1e-12))), losses.size - 1)]
     above, at = losses > edge, losses == edge
-    rest = (wanted - mass[above].sum()) / max(mass[at].sum(), np.finfo(float).tiny)
+    rest = (wanted - mass[above].sum()) / max(mass[at].sum(), np.finfo(float).tiny)  # 0 / 0 where none weighs anything
     return np.where(above, 1.0, np.where(at, np.clip(rest, 0.0, 1.0), 0.0))
 
 

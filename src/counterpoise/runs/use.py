@@ -40,7 +40,7 @@ from counterpoise.runs.settings import RunSettings
 from counterpoise.runs.summary import RunSummary, summarize_run
 from counterpoise.runs.written import written_as
 
-_DIGITS = 12  # of a probability in a file: the rest is rounding, as in 0.9999999999999996
+_DIGITS = 12  # decimals of a probability in a file, beside 1: the rest is rounding, as in 0.9999999999999996
 
 
 def evaluate_run(run: Run, data_path: str | Path, *, largest_weight: float | None = None) -> RunSummary:
