@@ -158,6 +158,9 @@ def test_a_display_can_be_drawn_again_elsewhere():
 
 def test_intervals_are_for_counts_only():
     assert np.isnan(count_bounds(0.26, 40)).all()
+    many = 40_000_000_001
+    assert np.isfinite(count_bounds(12_345_678_901 / many, many)).all()
+    assert np.isnan(count_bounds(0.25 + 2e-8, 40)).all()
     assert np.isnan(count_bounds(0.5, None)).all()
     assert np.isnan(count_bounds(np.nan, 40)).all()
 

@@ -103,6 +103,11 @@ def truncated(path, size):
     path.write_bytes(path.read_bytes()[:size])
 
 
+def twice(path):
+    """Write a key once more, which other readers of JSON would take in the place of the one that is kept."""
+    path.write_text('{"version": 0, ' + path.read_text()[1:])
+
+
 DAMAGE = {
     r"round-00002\.cp, which is torn, altered": [
         lambda folder: truncated(folder / "round-00002.cp", -1),
@@ -118,6 +123,7 @@ DAMAGE = {
     r"has a manifest\.json that is torn or of something else": [
         lambda folder: truncated(folder / "manifest.json", 50),
         lambda folder: (folder / "manifest.json").write_text("[]"),
+        lambda folder: twice(folder / "manifest.json"),
         lambda folder: (folder / "manifest.json").write_text("[" * 100_000),
         lambda folder: rewritten(folder, version=float("inf")),
         lambda folder: rewritten(folder, format="other"),

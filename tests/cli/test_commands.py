@@ -2,9 +2,11 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -240,3 +242,57 @@ def test_a_reader_that_stops_early_is_no_error():
     assert process.stderr.read() == b""
     process.stderr.close()
     assert process.wait() == 141
+
+
+def churn(n_rows=60):
+    """Return a table in which a column holds the classes of the target, and is no model's."""
+    rng = np.random.default_rng(0)
+    columns = {
+        "customer": [f"C{number:04d}" for number in range(n_rows)],
+        "number": range(n_rows),
+        "since": "2026-11-03",
+        "plan": np.arange(n_rows) % 3,
+        "charge": np.where(np.arange(n_rows) % 9, rng.random(n_rows).round(3).astype(str), "NA"),
+        "job": np.where(np.arange(n_rows) % 5, "clerk", "?"),
+        "partner": rng.choice(["Yes", "No"], n_rows),
+        "sex": rng.choice(["F", "M"], n_rows),
+    }
+    return pd.DataFrame(columns | {"churn": np.arange(n_rows) % 2}).replace({"churn": {0: "No", 1: "Yes"}})
+
+
+def test_init_never_guesses_the_deployed_model_and_prints_every_guess(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    churn().to_csv("churn.csv", index=False, sep=";")
+    told = said(capsys, "init", "churn.csv", "--target", "churn")
+    text = Path("goals.toml").read_text()
+    assert '\n# baseline = "COLUMN"    # what the deployed model predicts' in text
+    assert not re.search("^baseline", text, flags=re.MULTILINE)
+    for guess, change in {
+        "delimiter of the file: ';'": "delimiter under [data], or --delimiter",
+        "target: \"churn\" holds 2 classes, texts (rows looked at: 'No': 30, 'Yes': 30)": "--target COLUMN",
+        'positive class: "Yes"': "positive under [data]",
+        "groups: none": "--groups COLUMN",
+        "deployed model: none": "--baseline COLUMN",
+        'dropped columns: ["since", "customer"]': "drop under [data]",
+        'ids: ["number"]': "add those that only number rows to drop",
+        'missing values: ["?"]': "missing under [data]",
+        'numbers of few values: ["plan"]': "categorical under [data]",
+        "words among numbers: Column 'charge' of churn.csv holds numbers but for 'NA' in 7 of 60 rows": "missing under",
+    }.items():
+        assert re.search(rf"^{re.escape(guess)}.*\n    to change it: .*{re.escape(change)}", told, flags=re.MULTILINE)
+    words = answer(capsys, "init", "churn.csv", "--target", "churn", "-o", "other.toml")
+    assert {"about": "positive class", "taken": '"Yes"', "change": "positive under [data]"} in words["guesses"]
+
+
+def test_init_takes_the_deployed_model_that_is_named(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    churn().to_csv("churn.csv", index=False)
+    told = said(capsys, "init", "churn.csv", "--target", "churn", "--baseline", "partner", "--groups", "sex")
+    assert '\nbaseline = "partner"    # what the deployed model predicts' in Path("goals.toml").read_text()
+    assert "deployed model: none" not in told
+    start = ("init", "churn.csv", "--target", "churn", "-o", "other.toml", "--baseline")
+    assert "must hold predictions, each one of the classes 'No', 'Yes'; it holds 'F'" in refusal(
+        capsys, *start, "sex", code=2
+    )
+    assert "--baseline: churn.csv has no column 'partners'" in refusal(capsys, *start, "partners", code=2)
+    assert "--baseline must name a column that is neither the target" in refusal(capsys, *start, "churn", code=2)

@@ -137,6 +137,11 @@ CASES = {
     "settings in lists in lists": Case(
         PREDICT, "run/settings.json cannot be read", written("run/settings.json", '{"a": ' + DEEP)
     ),
+    "settings with a key twice": Case(
+        PREDICT,
+        "each key must occur once in an object; 'again' occurs 2 times",
+        changed("run/settings.json", lambda content: b'{"again": 1, "again": 2,' + content[1:]),
+    ),
     "settings of a terabyte": Case(PREDICT, "run/settings.json cannot be read: it has", huge("run/settings.json")),
     "settings from a pipe": Case(PREDICT, "run is no run folder", silent("run/settings.json")),
     "settings with a number of 10,000 digits": Case(

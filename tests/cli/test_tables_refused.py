@@ -63,6 +63,17 @@ def too_long():
         stream.truncate((1 << 26) + 1)
 
 
+def twice(old, new):
+    """Return what writes a key of the file of rules once more."""
+
+    def spoil():
+        text = Path("rules.json").read_text()
+        assert old in text
+        Path("rules.json").write_text(text.replace(old, f"{new}, {old}", 1))
+
+    return spoil
+
+
 def rewritten(change):
     """Return what changes the table."""
 
@@ -77,6 +88,16 @@ CHOOSING = "choose loans.csv --target paid --score p -o new.json --goal"
 REFUSED = {
     "no rules": ("apply nowhere.json loans.csv --ids id -o new.csv", "There is no file of rules nowhere.json", None),
     "another file": ("apply loans.csv loans.csv --ids id -o new.csv", "must be a JSON file of rules", None),
+    "a key twice": (
+        APPLY,
+        "each key must occur once in an object; 'positive' occurs 2 times",
+        twice('"positive": 1', '"positive": 0'),
+    ),
+    "a threshold twice": (
+        APPLY,
+        "each key must occur once in an object; 'sex=F' occurs 2 times",
+        twice('"sex=F": ', '"sex=F": 0.9'),
+    ),
     "another format": (APPLY, "must be a file of rules, of the format", spoiled(format="rules 9")),
     "no key": (APPLY, "must have 'key'", spoiled(key=None)),
     "short key": (APPLY, "a key of at least 16 characters", spoiled(key="short")),

@@ -291,3 +291,14 @@ def test_ragged_csv_is_refused(tmp_path):
 
 def test_sparse_rows_are_csr(data_folder):
     assert isinstance(load_dataset("w8a", folder=data_folder).X, csr_array)
+
+
+def test_missing_strings_of_a_parquet_file_are_no_words(tmp_path):
+    parquet = pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed")
+    pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    for kind in (pa.string(), pa.dictionary(pa.int32(), pa.string())):
+        column = pa.array(["NA", None, "", "None"]).cast(kind)
+        parquet.write_table(pa.table({"g": column, "x": [1.0, None, 2.0, 3.0]}), tmp_path / "t.parquet")
+        columns = read_columns(tmp_path / "t.parquet")
+        assert as_strings(columns["g"]).tolist() == ["NA", "?", "?", "None"]
+        assert as_strings(columns["x"]).tolist() == ["1.0", "?", "2.0", "3.0"]

@@ -119,3 +119,26 @@ def test_weights_that_cannot_be_summed_are_refused(tmp_path, weight, message):
     model = MixtureClassifier([SCORER], scores=True)
     with np.errstate(over="ignore"), pytest.raises(ValueError, match=f"sample_weight must {message}|{message}"):
         choose_from_files(model, tmp_path, "label", sample_weight="weight")
+
+
+def test_groups_that_are_words_days_or_missing_are_those_of_rows_in_memory(tmp_path):
+    frame = FRAME.assign(
+        word=np.array(["NA", "nan", "", None, "null"], dtype=object)[np.arange(N_ROWS) % 5],
+        day=pd.to_datetime(["2026-11-03", "2026-11-04", None])[np.arange(N_ROWS) % 3],
+    )
+    frame.to_parquet(tmp_path / "rows.parquet", row_group_size=400)
+    settings = {"scores": True, "alpha": 1.0, "by": ["word", "day"], "random_state": 0}
+    names = {"sensitive_features": ["word", "day", "sex", "weight"]}
+    model = choose_from_files(MixtureClassifier([SCORER], **settings), tmp_path, "label", **names)
+    twin = MixtureClassifier([SCORER], **settings).fit(FEATURES, FRAME.label, sensitive_features=frame[["word", "day"]])
+    assert model.groups_.names == twin.groups_.names
+    assert "word=(missing), day=2026-11-03" in model.groups_.names
+    np.testing.assert_allclose(model.value_, twin.value_, atol=2e-4)
+
+
+def test_an_empty_label_in_a_file_is_missing(tmp_path):
+    FRAME.assign(label=FRAME.label.where(FRAME.index != 7, "")).to_parquet(tmp_path / "rows.parquet")
+    with pytest.raises(ValueError, match=f"y must hold a label for each row; 1 of {N_ROWS} are missing"):
+        choose_from_files(
+            MixtureClassifier([SCORER], scores=True), tmp_path, "label", sensitive_features=["sex", "weight"]
+        )

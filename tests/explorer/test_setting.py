@@ -50,5 +50,7 @@ def test_what_is_no_setting_is_refused_in_a_sentence(words, message):
 def test_what_is_no_json_is_refused():
     with pytest.raises(ValueError, match="A setting must be JSON"):
         Setting.read("{")
+    with pytest.raises(ValueError, match="each key must occur once in an object; 'alpha' occurs 2 times"):
+        Setting.read('{"alpha": 0.1, "alpha": 0.9}')
     with pytest.raises(ValueError, match="A setting must be JSON"):
         Setting.read("[" * 100_000)

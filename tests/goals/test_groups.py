@@ -1,5 +1,7 @@
 """Goals between groups: the helpers that write them for every pair, and rows that belong to no group."""
 
+from datetime import date
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -46,7 +48,7 @@ def test_helpers_refuse_what_makes_no_goals(call, text):
         call()
 
 
-@pytest.mark.parametrize("missing", [None, np.nan, pd.NA])
+@pytest.mark.parametrize("missing", [None, np.nan, pd.NA, pd.NaT, ""])
 @pytest.mark.parametrize("values", [["a", "a", "b", "b"], [1.0, 1.0, 2.0, 2.0]], ids=["texts", "numbers"])
 def test_rows_without_a_group_are_a_group(missing, values):
     table = Table(None, [1] * 6, {"g": np.array([*values, missing, missing], dtype=object)})
@@ -61,3 +63,28 @@ def test_numbers_that_are_missing_are_a_group():
     table = Table(None, [1] * 3, {"g": [1.0, 2.0, np.nan]})
     check = parse_goal("every_group(recall, train, by=g) >= 0.5").evaluate([1, 1, 0], table, classes=[0, 1])
     assert check.violation == 0.5
+
+
+def test_words_such_as_nan_are_groups_and_an_empty_text_is_none():
+    table = Table(None, [1] * 5, {"g": np.array(["NA", "nan", "None", "null", ""])})
+    assert list(table.levels("g").place) == ["NA", "None", "nan", "null"]
+    assert recall(g="(missing)").value([0, 0, 0, 0, 1], table) == 1
+    assert recall(g="nan").value([0, 1, 0, 0, 0], table) == 1
+
+
+@pytest.mark.parametrize("labels", [np.array(["yes", "no", ""]), np.array(["yes", "no", ""], dtype=object)])
+def test_an_empty_text_is_no_label(labels):
+    with pytest.raises(ValueError, match="y must hold a label for each row; 1 of 3 are missing"):
+        Table(None, labels)
+
+
+DAYS = pd.to_datetime(["2026-11-03", "2026-11-03", "2026-11-04 14:30", None], format="ISO8601")
+
+
+@pytest.mark.parametrize("days", [DAYS, DAYS.astype("datetime64[s]"), DAYS.astype(object)], ids=["ns", "s", "objects"])
+def test_a_day_is_written_one_way_whatever_holds_it(days):
+    table = Table(None, [1] * 4, pd.DataFrame({"day": days}))
+    assert list(table.levels("day").place) == ["2026-11-03", "2026-11-04 14:30:00"]
+    assert recall(day="2026-11-03").value([1, 0, 0, 0], table) == 0.5
+    assert recall(day=pd.Timestamp("2026-11-03")).value([1, 0, 0, 0], table) == 0.5
+    assert recall(day=date(2026, 11, 3)).value([1, 0, 0, 0], table) == 0.5

@@ -127,7 +127,7 @@ def test_nanoseconds_of_polars_count():
     assert len(set(Draws(KEY).by_id(ids, 1000))) == 1000
 
 
-MISSING = [None, np.nan, float("nan"), pd.NA, pd.NaT, Decimal("NaN"), Decimal("sNaN"), np.datetime64("NaT", "s")]
+MISSING = [None, np.nan, float("nan"), pd.NA, pd.NaT, Decimal("NaN"), Decimal("sNaN"), np.datetime64("NaT", "s"), ""]
 NONSENSE = {
     "must not be missing.* at position 1": [*MISSING, np.timedelta64("NaT", "s"), np.float32("nan")],
     "must be finite.* at position 1": [np.inf, -np.inf, Decimal("Infinity"), np.float32(-np.inf)],

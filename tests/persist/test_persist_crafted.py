@@ -1,6 +1,8 @@
 """Files made to do harm, with all checksums right: refused in one sentence, nothing run, nothing read out of bounds."""
 
+import hashlib
 import io
+import json
 import os
 import re
 import zipfile
@@ -363,3 +365,12 @@ def test_a_class_is_known_by_its_former_name():
     model = MODEL.rebalance(objective="false_positive_rate(train)")
     again = loads(crafted(renamed("LinearRate", "RateRow"), dumps(model)))
     assert again.selection_.rate.row.tolist() == model.selection_.rate.row.tolist()
+
+
+def test_a_manifest_with_a_key_twice_is_refused():
+    def edit(manifest, members):
+        manifest["members"] = {name: hashlib.sha256(content).hexdigest() for name, content in members.items()}
+        return '{"nodes": [], ' + json.dumps(manifest)[1:]
+
+    with pytest.raises(UnreadableModel, match="each key must occur once in an object; 'nodes' occurs 2 times"):
+        loads(crafted(edit))

@@ -7,6 +7,8 @@ from parsed_page import Page
 from run_folders import ALPHA, build_plain_run, row, write_folder
 
 from counterpoise.report import write_report
+from counterpoise.report.frontiers import points_at
+from counterpoise.report.record import Record
 from counterpoise.report.wording import number, percent
 
 pytest.importorskip("jinja2", reason="jinja2 is not installed")
@@ -181,3 +183,16 @@ def test_what_a_goal_costs_is_told_by_the_end_where_it_is_not_asked(tmp_path, te
     page = page_of(tmp_path, objective={"kind": "rate", "text": RATE}, rows=rows, goals=goals)
     least = "0.0400" if "without" in said else "0.0300"
     assert f"{said} {RATE} could be {least} in place of 0.0522" in " ".join(page.text.split())
+
+
+def test_points_of_a_frontier_are_told_apart_in_any_unit():
+    points = [(bound * 1e-14, 0.5, 0.5) for bound in (0.0, 1.0, 2.0, 3.0)]
+    assert points_at(1e-14 * (1 + 1e-12), points) == [points[1]]
+    assert points_at(0.0, points) == [points[0]]
+
+
+def test_tail_fractions_are_told_apart_however_small():
+    rows = [row("mixture", "cvar", "test", value, alpha=alpha) for value, alpha in ((0.1, 1e-12), (0.2, 2e-12))]
+    record = Record(tuple(rows), {}, {}, {})
+    assert record.value("cvar", split="test", alpha=2e-12) == 0.2
+    assert record.value("cvar", split="test", alpha=1e-12 * (1 + 1e-11)) == 0.1

@@ -11,7 +11,7 @@ from counterpoise.persist import save
 from counterpoise.runs import DataError, RunSettings
 from counterpoise.runs.data import load_data
 from counterpoise.runs.preprocess import preprocessor
-from counterpoise.runs.reading import column_names, read_frame
+from counterpoise.runs.reading import WordsAmongNumbers, column_names, read_frame
 
 
 def settings(**data):
@@ -298,3 +298,73 @@ def test_a_deployed_model_that_cannot_predict_these_rows(loans, tmp_path):
     save(DummyClassifier(strategy="most_frequent").fit(frame, frame["sex"]), tmp_path / "other.cp")
     with pytest.raises(DataError, match=r"other\.cp must predict one of"):
         load_data(settings(baseline_model="other.cp"), tmp_path)
+
+
+WORDED = {
+    "g": ["NA", "null", "nan", None] * 10,
+    "code": ["1", "2", "NA", ""] * 10,
+    "job": ["None", "clerk", "NULL", None] * 10,
+    "wed": [True, None] * 20,
+    "day": pd.to_datetime(["2026-11-03", "2026-11-04", None, "2026-11-05"] * 10),
+}
+
+
+def test_words_such_as_na_are_values_of_groups_labels_and_categories_in_either_kind_of_file(tmp_path):
+    for end in ("csv", "parquet"):
+        table(tmp_path, f"loans.{end}", paid=["NA", "nan"] * 20, **WORDED)
+    asked = {"groups": ["g", "code", "wed", "day"], "splits": {"test": 0, "validation": 0}}
+    csv, parquet = (
+        load_data(settings(files=f"loans.{end}", **asked), tmp_path).splits["train"] for end in ("csv", "parquet")
+    )
+    assert set(csv.groups["g"]) == {"NA", "null", "nan", "(missing)"}
+    assert set(csv.groups["code"]) == {"1", "2", "NA", "(missing)"}
+    assert set(csv.groups["day"]) == {"2026-11-03", "2026-11-04", "2026-11-05", "(missing)"}
+    assert set(csv.X["job"].dropna()) == {"None", "clerk", "NULL"}
+    assert set(csv.y) == {"NA", "nan"}
+    pd.testing.assert_frame_equal(csv.X, parquet.X)
+    assert csv.y.tolist() == parquet.y.tolist()
+    for name in csv.groups:
+        first, second = csv.table().levels(name), parquet.table().levels(name)
+        assert list(first.place) == list(second.place)
+        assert first.codes.tolist() == second.codes.tolist()
+
+
+@pytest.mark.parametrize("words", [["1.5", "2.5", "NA", ""], ["TRUE", "FALSE", "NA", ""], ["7", "NA", "null", "nan"]])
+def test_words_among_numbers_are_missing_numbers_and_a_warning_says_so(words, tmp_path):
+    table(tmp_path, "loans.csv", income=words * 10)
+    table(tmp_path, "empty.csv", income=["" if word in {"NA", "null", "nan"} else word for word in words] * 10)
+    with pytest.warns(WordsAmongNumbers, match=r"Column 'income' of .* holds numbers but for 'NA'.* in .* of 40 rows"):
+        worded = read_frame(tmp_path / "loans.csv", ["income"])
+    empty = read_frame(tmp_path / "empty.csv", ["income"])
+    assert worded["income"].astype(float).tolist() == pytest.approx(empty["income"].astype(float).tolist(), nan_ok=True)
+    assert read_frame(tmp_path / "loans.csv", ["income"], missing=["NA", "null", "nan"])["income"].dtype.kind == "f"
+    assert read_frame(tmp_path / "loans.csv", ["income"], values=["income"])["income"].dtype.name == "category"
+
+
+def test_days_beside_words_are_no_categories(tmp_path):
+    table(tmp_path, "loans.csv", when=["2026-11-03", "NA"] * 20)
+    with (
+        pytest.warns(WordsAmongNumbers),
+        pytest.raises(DataError, match=r"'when' .* it holds timestamp.* in data\.drop"),
+    ):
+        load_data(settings(), tmp_path)
+
+
+def test_a_word_among_labels_that_are_numbers_is_a_class_and_a_warning_says_so(tmp_path):
+    table(tmp_path, "loans.csv", paid=["0", "1", "1", "NA"] * 10)
+    with pytest.warns(WordsAmongNumbers, match=r"numbers but for 'NA' in 10 of 40 rows, .* row 4: the word is a class"):
+        assert load_data(settings(), tmp_path).classes.tolist() == ["0", "1", "NA"]
+    table(tmp_path, "plain.csv", paid=["0", "1"] * 20)
+    asked = settings(files="plain.csv", splits={"test_files": "loans.csv"})
+    with (
+        pytest.warns(WordsAmongNumbers),
+        pytest.raises(DataError, match="rows 'test' hold the label 'NA', which is not"),
+    ):
+        load_data(asked, tmp_path)
+
+
+def test_group_columns_with_a_word_in_one_file_are_texts_in_all(tmp_path):
+    table(tmp_path, "loans.csv", code=["1", "2"] * 20)
+    table(tmp_path, "more.csv", code=["1", "NA"] * 20)
+    asked = settings(files=["loans.csv", "more.csv"], groups="code", splits={"test": 0, "validation": 0})
+    assert set(load_data(asked, tmp_path).splits["train"].groups["code"]) == {"1", "2", "NA"}

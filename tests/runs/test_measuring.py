@@ -1,11 +1,14 @@
 """What is measured of other objectives than the tail, and what is said where nothing is."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from counterpoise.report import write_report
 from counterpoise.runs import fit_run, rebalance_run
+from counterpoise.runs.answers import audit_table
 from counterpoise.runs.data import load_data
+from counterpoise.runs.quantities import of_goal
 
 POOL = """
 alpha = {alpha}
@@ -168,3 +171,14 @@ def test_more_than_two_classes_have_errors_by_group_and_reasons_for_what_is_miss
         "segments": "30 rows are too few to tell segments apart",
     }
     assert texts["data"] == ["iris: 90 train, 30 validation, 30 test rows; target kind.", "Features: 4 numeric."]
+
+
+@pytest.mark.parametrize("unit", ["1", "0.000000000001", "1000000000000"])
+def test_a_goal_is_missed_in_any_unit_and_rounding_never_misses_it(unit, tmp_path):
+    rows = pd.DataFrame({"y": [0, 1] * 30, "said": [0, 1, 1, 1, 1, 1] * 10})
+    rows.to_csv(tmp_path / "t.csv", index=False)
+    cost = f"{unit} * error_rate(train) <= {float(unit) / 10:.20g}"
+    equal = f"{unit} * error_rate(train) <= {float(unit) / 3 * (1 - 1e-15):.20g}"
+    found = audit_table(tmp_path / "t.csv", target="y", prediction="said", goals=[cost, equal])
+    missed = [row.value for row in found.measured.rows if row.quantity == of_goal("violation")]
+    assert missed == pytest.approx([(1 / 3 - 0.1) * float(unit), 0.0], abs=0)

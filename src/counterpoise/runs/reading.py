@@ -211,7 +211,7 @@ def _of_one_type(texts: Any) -> Any:
     if how_written().decimal == ",":
         is_point = pc.match_substring(texts, ".")
         numbers = pc.if_else(is_point, "no number", pc.replace_substring(texts, ",", ".", max_replacements=1))
-    if pc.all(pc.is_in(texts, value_set=pa.array([*_TRUE, *_FALSE]))).as_py():
+    if pc.all(pc.is_in(texts.drop_null(), value_set=pa.array([*_TRUE, *_FALSE]))).as_py():
         return pc.if_else(pc.is_null(texts), None, pc.is_in(texts, value_set=pa.array(_TRUE)))
     for kind, given in ((pa.float64(), numbers), (pa.timestamp("ns"), texts)):
         try:
