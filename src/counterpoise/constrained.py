@@ -192,14 +192,13 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
         self._check_parameters()
         self.__dict__.pop("intercept_", None)  # of an earlier fit: goals that cannot hold leave nothing to decide by
         weighed = {"sample_weight": sample_weight, "largest_weight": largest_weight, "baseline": baseline}
+        self.goals_, key = asked_goals(self.goals, defers=False), check_key(self.key) or make_key(self.random_state)
         rows = self._check_rows(X, y, weighed, sensitive_features, datasets)
-        self.goals_ = asked_goals(self.goals, defers=False)
         problem, bound, rebuild, stacked = self._problem(rows)
         chooser = "level" if self.solver == "auto" else self.solver
         plan = Plan(self.tol, self.max_majorizations, self.max_multiplier, chooser=chooser)
         start = find_start(problem, bound, rows.tables, rebuild)
         self._set_solution(minimize_ramp(problem, start, plan), bound, stacked)
-        key = check_key(self.key) or make_key(self.random_state)
         seen = X if is_frame(X) else rows.known[TRAIN]
         self._draws = Draws.learned(key, seen, rows.tables[TRAIN].sample_weight)
         return self

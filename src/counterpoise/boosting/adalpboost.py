@@ -18,7 +18,7 @@ from counterpoise._base.checks import check_choice, check_positive
 from counterpoise._base.types import IntArray
 from counterpoise.boosting.base import BoostedMixture
 from counterpoise.boosting.cross_fit import planned_rounds
-from counterpoise.boosting.inputs import is_word
+from counterpoise.boosting.inputs import Rows, is_word
 from counterpoise.boosting.rounds import Callback, History, Rule
 from counterpoise.boosting.rules import hedge, hedge_groups
 from counterpoise.theory.guarantees import hedge_eta
@@ -183,13 +183,17 @@ class AdaLPBoostClassifier(BoostedMixture):
     def _mixes_groups(self) -> bool:
         return self.reweigh == "groups"
 
+    def _check_asked(self, rows: Rows) -> None:
+        if self._mixes_groups() and rows.groups is None:
+            raise ValueError("reweigh='groups' needs sensitive_features at fit: the groups to reweigh.")
+        super()._check_asked(rows)
+
     def _rule(self, history: History, groups: IntArray | None) -> Rule:
         if self.reweigh == "samples":
             # Repeating a sample and doubling its weight are the same; the theorem counts samples of least weight.
             self.eta_ = self._step_size(1 / history.start.min())
             return hedge(self.eta_)
-        if groups is None:
-            raise ValueError("reweigh='groups' needs sensitive_features at fit: the groups to reweigh.")
+        assert groups is not None  # noqa: S101 - checked before
         self.eta_ = self._step_size(groups.max() + 1)
         return hedge_groups(self.eta_, groups)
 

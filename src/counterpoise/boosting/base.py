@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -22,7 +21,6 @@ from counterpoise.boosting.resuming import Best, ResumingBooster
 from counterpoise.boosting.rounds import History, Round, Rule
 from counterpoise.boosting.rules import without_outliers
 from counterpoise.goals import Rate, Table, as_goals
-from counterpoise.goals.bound import check_asked
 from counterpoise.goals.reading import are_asked, asked_goals
 from counterpoise.goals.tables import with_train
 from counterpoise.mixtures.answers import TRAIN, Answers, find_positive
@@ -32,6 +30,7 @@ from counterpoise.mixtures.draws import Draws, check_key
 from counterpoise.mixtures.game import Selection
 from counterpoise.mixtures.members import Pool
 from counterpoise.mixtures.pool import pool_codes, predict_codes
+from counterpoise.mixtures.prechecks import check_problem
 from counterpoise.mixtures.randomized import DECISIONS, RandomizedClassifier
 from counterpoise.theory.risks import Mean
 
@@ -121,7 +120,8 @@ class BoostedMixture(ResumingBooster, RandomizedClassifier):
             self._draw_seeds(saved)
             train, held_out = self._with_validation(rows, X_val, y_val, sensitive_features_val)
             self._columns = goal_table(X, y, sensitive_features, table, baseline, sample_weight, largest_weight)
-            self._table, self._datasets = self._columns, dict(datasets or {})
+            self._table = self._columns
+            self._datasets = with_train(None, datasets)
             if X_val is not None:  # whose rows weigh the same
                 self._table = goal_table(X_val, y_val, sensitive_features_val, table_val, baseline_val)
             self._check_weights(held_out or train)
@@ -306,12 +306,15 @@ class BoostedMixture(ResumingBooster, RandomizedClassifier):
         return are_asked(self.goals) or isinstance(self._aim_of_fit().objective, Rate)
 
     def _check_asked(self, rows: Rows) -> None:
-        """Refuse goals on what is not there before any model is trained."""
-        goals = as_goals(self.goals)
-        if goals:
-            answers = self._asked_table(rows, unequal(rows.weights))
-            tables = with_train(answers.tables[TRAIN], self._datasets)
-            check_asked(goals, replace(answers, tables=tables).views())
+        """Refuse goals, objective and datasets that do not fit the rows before any model is trained."""
+        answers = self._asked_table(rows, unequal(rows.weights))
+        tables = with_train(answers.tables[TRAIN], self._datasets)
+        for name, table in self._datasets.items():
+            self._checked_features(name, table)
+        assert answers.positive is not None  # noqa: S101 - told with the table
+        check_problem(
+            self._aim_of_fit()._replace(goals=as_goals(self.goals)), tables, answers.positive, groups=rows.groups
+        )
 
     def _chosen_on(self) -> tuple[Rows, ByteArray]:
         if self._held_out is None:

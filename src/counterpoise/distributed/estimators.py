@@ -14,7 +14,7 @@ from counterpoise.boosting.lpboost import LPBoostClassifier
 from counterpoise.distributed.asking import as_collection, is_lazy, lazily
 from counterpoise.distributed.collections import Every, Rows, partitions_of
 from counterpoise.distributed.dask_shards import DaskShards, Parts, as_client
-from counterpoise.distributed.fitting import decide_over, fit_over, mix_over, prepare
+from counterpoise.distributed.fitting import check, check_rows, decide_over, fit_over, mix_over, prepare
 from counterpoise.distributed.training import train_over
 from counterpoise.mixtures.answers import find_positive
 from counterpoise.mixtures.draws import generator_of
@@ -198,17 +198,19 @@ class DaskGoalClassifier(OverDask, GoalClassifier):  # type: ignore[misc]  # oth
     _twin = GoalClassifier
 
     def _fit_rows(self, rows: Rows, client: Any, n_shards: int | None) -> None:
-        self._check_shared_parameters()
+        check(self)
         client = as_client(client)
         step = None if self._is_prefit else check_count(self.cv, "cv", 2)
         only = None if step is None else Every(step)
         seed = int(generator_of(self.random_state).integers(2**31))
         named = named_models(self._listed(seed))
-        given = [model for _, model in named]
-        models = given if step is None else [train_over(model, rows, client, step, seed) for model in given]
-        rows = rows.seen_by(models)
-        with shards_of(rows, client, n_shards, only) as shards:
+        models = [model for _, model in named]
+        seen = rows.seen_by(models) if step is None else rows  # a copy is trained on all features
+        with shards_of(seen, client, n_shards, only) as shards:
             found = prepare(shards)
+            check_rows(self, found.cells)
+            if step is not None:
+                models = [train_over(model, rows, client, step, seed) for model in models]
             self._forget_choice()
             self.classes_, self.names_ = found.cells.known.classes, [name for name, _ in named]
             why = FITTED if step is None else f"models trained on all but every {step}th row"

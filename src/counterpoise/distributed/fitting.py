@@ -33,11 +33,13 @@ from counterpoise.distributed.watching import Watch
 from counterpoise.goals import InfeasibleGoals, Rate, as_goals
 from counterpoise.goals.advice import advised
 from counterpoise.goals.tables import group_codes
-from counterpoise.mixtures.answers import Positive, find_positive
+from counterpoise.mixtures.answers import TRAIN, Positive, find_positive
 from counterpoise.mixtures.class_scores.probabilities import any_scorer
 from counterpoise.mixtures.draws import Draws, check_key, generator_of, make_key
 from counterpoise.mixtures.goal import ALONE, FITTED, Deciders, GoalClassifier, listed
 from counterpoise.mixtures.members import named_models, titled_models
+from counterpoise.mixtures.mixture import MixtureClassifier
+from counterpoise.mixtures.prechecks import check_problem
 
 # What the boosters of one machine take and those over shards do not, and the value that asks for nothing.
 _NOT_TAKEN = {
@@ -81,7 +83,7 @@ def fit_over(model: Any, shards: Shards) -> Any:
     check(model)
     rows = prepare(shards)
     known = rows.cells.known
-    check_confidences(as_goals(model.goals), known)
+    check_rows(model, rows.cells)
     model.classes_, model.n_features_in_ = known.classes, known.n_features
     if known.names is not None:
         model.feature_names_in_ = known.names
@@ -113,6 +115,24 @@ def check(model: Any) -> None:
         model._check_parameters()  # noqa: SLF001 - ours
     refuse_others(model)
     check_aim(model._aim_of_fit()._replace(goals=as_goals(model.goals)))  # noqa: SLF001 - ours
+    if getattr(model, "defer_cost", None) is not None:
+        raise ValueError(f"defer_cost={model.defer_cost!r} is not taken over shards: no rule defers there yet.")
+
+
+def check_rows(model: Any, cells: Cells) -> None:
+    """Refuse goals, an objective or groups that do not fit the rows, before a model is trained on them or asked."""
+    known, table = cells.known, cells.table()
+    goals, positive = as_goals(model.goals), find_positive(known.classes, model.pos_label)
+    check_confidences(goals, known)
+    groups = group_codes(table)[0] if table.sensitive_columns else None
+    looked = {"by": getattr(model, "by", ()), "unknown_group": getattr(model, "unknown_group", "refuse")}
+    if table.counts is None:  # how many rows a group has is told later, by the scores
+        looked["unknown_group"] = "pool"
+    if isinstance(model, GoalClassifier) and not positive.is_binary:
+        raise ValueError(f"Rules of scores over shards are for two classes; got {len(known.classes)}.")
+    aim = model._aim_of_fit()._replace(goals=goals)  # noqa: SLF001 - ours
+    is_trained = not isinstance(model, MixtureClassifier)
+    check_problem(aim, {TRAIN: table}, positive, groups=groups, counts=table.counts, trains=is_trained, **looked)
 
 
 def fitted_models(model: Any) -> list[Any]:
@@ -226,6 +246,7 @@ def mix_over(model: Any, shards: Shards) -> Any:
     check(model)
     named = named_models(model.estimators)
     rows = prepare(shards, lambda labels: model._members_of(named, labels)[0])  # noqa: SLF001 - ours
+    check_rows(model, rows.cells)
     model._forget_choice()  # noqa: SLF001 - ours
     model.names_, model.estimators_ = [name for name, _ in named], [one for _, one in named]
     model.classes_ = rows.cells.known.classes

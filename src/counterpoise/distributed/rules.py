@@ -12,7 +12,6 @@ import numpy as np
 from counterpoise._base.shards import Shards
 from counterpoise._base.types import FloatArray, IntArray
 from counterpoise.distributed.cells import Cells
-from counterpoise.distributed.choosing import check_aim
 from counterpoise.distributed.lumps import (
     Edges,
     Lumps,
@@ -186,9 +185,6 @@ def settle_over(model: Any, shards: Shards, cells: Cells, positive: Positive, us
     ``model`` is a ``RuleClassifier`` that knows its models and classes.
     """
     aim, by = model._aim_of_fit(), as_columns(model.by)  # noqa: SLF001 - ours
-    check_aim(aim)
-    if aim.defer_cost is not None:
-        raise ValueError(f"defer_cost={aim.defer_cost!r} is not taken over shards: no rule defers there yet.")
     found = refine_over(
         shards, cells, positive, aim, lambda table, counts: find_groups(by, table, model.unknown_group, counts), usual
     )

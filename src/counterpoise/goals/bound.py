@@ -8,9 +8,9 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from counterpoise._base.types import ArrayLike, FloatArray, IntArray
-from counterpoise.goals.binding import BoundRates, Views, asked_by, bind_rates
+from counterpoise.goals.binding import BoundRates, Linear, Views, asked_by, bind_rates
 from counterpoise.goals.classes import Classes
-from counterpoise.goals.expressions import Ratio
+from counterpoise.goals.expressions import Rate, Ratio
 from counterpoise.goals.goal import Goal
 from counterpoise.goals.population import standing, tightened_goal
 from counterpoise.goals.reading import as_goals, as_objective
@@ -169,16 +169,26 @@ class WrittenOut(NamedTuple):
         return found
 
 
-def check_asked(goals: Sequence[Goal], views: Views) -> None:
-    """Refuse goals on rows, columns or classes that are not there, or that no predictions on so many rows certify."""
+def check_asked(goals: Sequence[Goal], views: Views, objective: Rate | None = None) -> None:
+    """Refuse goals on rows, columns or classes that are not there, or that no predictions on so many rows certify.
+
+    The same for an objective that is a rate.
+    """
     limits = WrittenOut.of(goals, views)
     for part, name in zip(limits.with_margins(views), limits.names, strict=True):
         with asked_by(name):
-            for counted in part.linear.counted:
-                if counted.positive is not None:
-                    views.place(counted.called)
-                views.rows(counted.rows)
-                views.divisor(counted.out_of)
+            _check_counted(part.linear, views)
+    if objective is not None:
+        with asked_by(objective):
+            _check_counted(objective.resolved(views), views)
+
+
+def _check_counted(rate: Linear, views: Views) -> None:
+    for counted in rate.counted:
+        if counted.positive is not None:
+            views.place(counted.called)
+        views.rows(counted.rows)
+        views.divisor(counted.out_of)
 
 
 def risk_of_each(goals: Sequence[Goal]) -> list[float]:

@@ -21,7 +21,7 @@ from counterpoise.mixtures.answers import TRAIN, Answers, Positive
 from counterpoise.mixtures.class_scores.probabilities import any_scorer
 from counterpoise.mixtures.draws import Draws, check_key, generator_of, make_key
 from counterpoise.mixtures.folds import Training, splits_of, texts_in, unheard, who_decides
-from counterpoise.mixtures.labelled import Given
+from counterpoise.mixtures.labelled import Given, Labelled
 from counterpoise.mixtures.many_classes import ClassRuleClassifier
 from counterpoise.mixtures.members import as_columns, named_models, titled_models
 from counterpoise.mixtures.pool import set_input_tags
@@ -230,11 +230,14 @@ class GoalClassifier(ClassRuleClassifier):
         self.classes_ = positive.classes
         drawn, self._generator = make_key(self.random_state), generator_of(self.random_state)
         weights = check_sample_weight(sample_weight, len(labels))
+        aim, rows = self._aim_of_fit(), self._labelled(given if held_out.X is None else held_out)
+        looked = {"by": self.by, "unknown_group": self.unknown_group}
+        self._check_problem(aim, rows, datasets, trains=not self._is_prefit, **looked)
         found = self._deciders(titled, positive, given, held_out)
         self._let_decide(found, titled, positive)
         self._draws = Draws.learned(check_key(self.key) or drawn, as_columns(X), weights, found.models)
-        evidence = self._evidence_to_choose_on(found, Answers({}, {}, positive))
-        self._settle(self._joined(evidence, datasets), self._aim_of_fit())
+        evidence = self._evidence_to_choose_on(found, rows, Answers({}, {}, positive))
+        self._settle(self._joined(evidence, datasets), aim)
         return self
 
     @property
@@ -282,20 +285,20 @@ class GoalClassifier(ClassRuleClassifier):
     def _deciders(self, titled: dict[str, Any], positive: Positive, given: Given, held_out: Given) -> "Deciders":
         """Train the models, where they are not, and tell which decide."""
         if self._is_prefit:
-            return Deciders(list(titled.values()), ALONE, refit=False, why=FITTED, chosen_on=given)
+            return Deciders(list(titled.values()), ALONE, refit=False, why=FITTED)
         weights = None if given.sample_weight is None else np.asarray(given.sample_weight, dtype=np.float64)
         training = Training(titled, given.X, given.y, weights, positive, self.n_jobs, unheard)
         if held_out.X is not None:
             training = training._replace(heard=self._counted(titled, 1))
             why = "models trained on the rows of X: the rules were chosen on those of X_val"
-            return Deciders(self._trained(training, training.whole), ALONE, refit=True, why=why, chosen_on=held_out)
+            return Deciders(self._trained(training, training.whole), ALONE, refit=True, why=why)
         splits = splits_of(self.cv, given.X, given.y, self._seed())
         refit, why = who_decides(training.n_rows, len(splits), self.decision)
         training = training._replace(heard=self._counted(titled, len(splits) + refit))
         crossed = self._trained(training, partial(training.crossed, splits))
         if not refit:
-            return Deciders(crossed.models, crossed.shares, refit, why, given, crossed.scores)
-        return Deciders(training.whole(self._seed()), ALONE, refit, why, given, crossed.scores)
+            return Deciders(crossed.models, crossed.shares, refit, why, crossed.scores)
+        return Deciders(training.whole(self._seed()), ALONE, refit, why, crossed.scores)
 
     @contextmanager
     def _heard(self, tell: Tell) -> Iterator[None]:
@@ -334,11 +337,10 @@ class GoalClassifier(ClassRuleClassifier):
         titles = list(titled) * found.shares.size
         self._members = [any_scorer(title, model, positive) for title, model in zip(titles, found.models, strict=True)]
 
-    def _evidence_to_choose_on(self, found: "Deciders", nothing: Answers) -> Any:
+    def _evidence_to_choose_on(self, found: "Deciders", rows: Labelled, nothing: Answers) -> Any:
         """Return the scores of the rows to choose on: those that the folds told, or what the models say."""
-        rows = self._labelled(found.chosen_on)
         scores = self._scores_of(rows.X, rows.codes.size, TRAIN) if found.scores is None else found.scores
-        return self._with_rows(self._no_evidence(nothing, scores), found.chosen_on, rows, scores)
+        return self._with_rows(self._no_evidence(nothing, scores), rows, scores)
 
     def __sklearn_clone__(self) -> Self:
         """Keep models that are fitted: a clone without what they learned would be of no use."""
@@ -362,8 +364,7 @@ class Deciders(NamedTuple):
     shares: FloatArray  # the chance of each fold
     refit: bool
     why: str
-    chosen_on: Given = Given()  # nothing where the rows are elsewhere
-    scores: FloatArray | None = None  # of those rows, where the models are not to be asked
+    scores: FloatArray | None = None  # of the rows to choose on, where the models are not to be asked
 
 
 def listed(estimator: Any) -> Sequence[Any]:

@@ -45,6 +45,7 @@ class Labelled(NamedTuple):
     codes: IntArray
     sample_weight: FloatArray | None
     groups: IntArray | None
+    table: Table  # the same rows as goals see them
 
 
 def with_columns(kept: Any, given: Given) -> Any:

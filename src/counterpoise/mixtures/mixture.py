@@ -230,10 +230,13 @@ class MixtureClassifier(ClassRuleClassifier):
         drawn, self._generator = make_key(self.random_state), generator_of(self.random_state)
         empty = Answers({}, {}, find_positive(self.classes_, self.pos_label))
         given = Given(X, labels, sensitive_features, baseline, sample_weight, largest_weight)
-        evidence = self._asked_about(given, empty, TRAIN)
+        aim, rows = self._aim_of_fit(), self._labelled(given)
+        if (self._scorers() if self.scores else self._pool()).needs_rows():  # else no model would be asked
+            self._check_problem(aim, rows, datasets, by=self.by, unknown_group=self.unknown_group, trains=False)
+        evidence = self._asked_about(rows, empty, TRAIN)
         key = check_key(self.key) or drawn
         self._draws = Draws.learned(key, as_columns(X), evidence.sample_weight, self.estimators_)
-        self._settle(self._joined(evidence, datasets), self._aim_of_fit())
+        self._settle(self._joined(evidence, datasets), aim)
         return self
 
     def _members_of(self, named: list[tuple[str, Any]], labels: AnyArray) -> tuple[AnyArray, list[Any]]:

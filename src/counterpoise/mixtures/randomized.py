@@ -31,6 +31,7 @@ from counterpoise.mixtures.labelled import Given, Labelled, with_columns
 from counterpoise.mixtures.members import Mixture, Pool, shared
 from counterpoise.mixtures.one_rule import DeterministicRule, best_rule
 from counterpoise.mixtures.pool import PooledClassifier, checked_features, failures, groups_of, n_rows, predict_codes
+from counterpoise.mixtures.prechecks import check_problem
 from counterpoise.theory.risks import Risk
 
 DECISIONS = ("sticky", "sample", "vote")
@@ -324,7 +325,7 @@ class RandomizedClassifier(PooledClassifier):
         given.check()
         kept = self._evidence_of_fit()
         if given.X is not None:
-            kept = self._asked_about(given, kept.answers)
+            kept = self._asked_about(self._labelled(given), kept.answers)
         elif given.sensitive_features is not None or given.baseline is not None:
             kept = with_columns(kept, given)
         return self._joined(kept, given.datasets)
@@ -337,23 +338,29 @@ class RandomizedClassifier(PooledClassifier):
         """Return evidence with other datasets beside it."""
         return kept._replace(answers=self._with_datasets(kept.answers, datasets))
 
-    def _asked_about(self, given: Given, answers: Answers, name: str | None = None) -> Any:
+    def _asked_about(self, rows: Labelled, answers: Answers, name: str | None = None) -> Any:
         """Ask all models about labelled rows, which become the dataset ``train``; ``name`` is as for ``Pool.codes``."""
-        checked, codes, weight, groups = self._labelled(given)
-        predicted = self._pool().codes(checked, codes.size, name)
+        predicted = self._pool().codes(rows.X, rows.codes.size, name)
         assert answers.positive is not None  # noqa: S101 - told when the classes were
-        said = answers.positive.said(predicted)
-        answers = answers.with_dataset(TRAIN, given.table(self.classes_[codes]), said)
-        return Evidence(failures(predicted, codes), weight, groups, answers)
+        answers = answers.with_dataset(TRAIN, rows.table, answers.positive.said(predicted))
+        return Evidence(failures(predicted, rows.codes), rows.sample_weight, rows.groups, answers)
 
-    def _labelled(self, given: Given) -> "Labelled":
+    def _labelled(self, given: Given) -> Labelled:
         """Return labelled rows, checked."""
         checked = self._check_predict_input(given.X)
         n_samples = n_rows(checked)
         codes = self._codes_of(given.y, n_samples)
         weight = check_sample_weight(given.sample_weight, n_samples)
         groups = None if given.sensitive_features is None else groups_of(given.sensitive_features, n_samples)[0]
-        return Labelled(checked, codes, weight, groups)
+        return Labelled(checked, codes, weight, groups, given.table(self.classes_[codes]))
+
+    def _check_problem(self, aim: Aim, rows: Labelled, datasets: Mapping[str, Table] | None, **told: Any) -> None:
+        """Refuse what can be refused without a model: see ``check_problem``, to which ``told`` goes."""
+        tables = with_train(rows.table, datasets)
+        for name, table in tables.items():
+            if name != TRAIN:
+                self._checked_features(name, table)
+        check_problem(aim, tables, find_positive(self.classes_, self.pos_label), groups=rows.groups, **told)
 
     def _with_datasets(
         self, answers: Answers, datasets: Mapping[str, Table] | None, pool: Pool | None = None
@@ -372,10 +379,11 @@ class RandomizedClassifier(PooledClassifier):
         """Yield datasets beside ``train`` with their rows, checked; None where none of a pool must be asked."""
         for name, table in with_train(answers.tables[TRAIN], datasets).items():
             if name != TRAIN:
-                X = None
-                if pool.needs_rows():
-                    X = checked_features(table.X, name, "that the models can be asked about", self._check_predict_input)
-                yield name, table, X
+                yield name, table, self._checked_features(name, table) if pool.needs_rows() else None
+
+    def _checked_features(self, name: str, table: Table) -> Any:
+        """Return the features of a dataset, checked."""
+        return checked_features(table.X, name, "that the models can be asked about", self._check_predict_input)
 
     def _check_loaded(self) -> None:
         """Check what came from a file."""

@@ -21,7 +21,7 @@ from counterpoise.mixtures.draws import check_key
 from counterpoise.mixtures.folds import spread
 from counterpoise.mixtures.game import Choice
 from counterpoise.mixtures.judged import Judged
-from counterpoise.mixtures.labelled import Given, Labelled
+from counterpoise.mixtures.labelled import Labelled
 from counterpoise.mixtures.members import Mixture, Pool, ScoredRows
 from counterpoise.mixtures.pool import as_rows, n_rows, take_rows
 from counterpoise.mixtures.randomized import DECISIONS, DRAWN, RandomizedClassifier
@@ -282,22 +282,21 @@ class RuleClassifier(Ranking, Judged, Deferring, RandomizedClassifier):
     def _evidence_of_fit(self) -> Any:
         return self._scored if self._has_rules else super()._evidence_of_fit()
 
-    def _asked_about(self, given: Given, answers: Answers, name: str | None = None) -> Any:
+    def _asked_about(self, rows: Labelled, answers: Answers, name: str | None = None) -> Any:
         if not self._mixes_rules():
-            return super()._asked_about(given, answers, name)
-        rows = self._labelled(given)
+            return super()._asked_about(rows, answers, name)
         scores = self._scores_of(rows.X, rows.codes.size, name)
         kept = self._no_evidence(answers, scores) if name == TRAIN else self._scored  # TRAIN: the rows of fit
-        return self._with_rows(kept, given, rows, scores)
+        return self._with_rows(kept, rows, scores)
 
     def _no_evidence(self, answers: Answers, scores: FloatArray) -> Any:
         """Return evidence that holds no rows yet."""
         usual = [member.usual(column) for member, column in zip(self._members, scores.T, strict=False)]
         return ScoreEvidence({}, answers, None, None, np.array(usual))
 
-    def _with_rows(self, kept: Any, given: Given, rows: Labelled, scores: FloatArray) -> Any:
+    def _with_rows(self, kept: Any, rows: Labelled, scores: FloatArray) -> Any:
         """Return evidence with labelled rows as the dataset ``train``."""
-        kept = kept.with_dataset(TRAIN, given.table(self.classes_[rows.codes]), scores)
+        kept = kept.with_dataset(TRAIN, rows.table, scores)
         return kept._replace(sample_weight=rows.sample_weight, groups=rows.groups)
 
     def _scores_of(self, X: Any, n_samples: int, name: str | None) -> FloatArray:
