@@ -21,7 +21,7 @@ from counterpoise.mixtures.answers import TRAIN, Answers, Positive, find_positiv
 from counterpoise.mixtures.choosing import Aim, Evidence, choose_mixture, choose_nearest, select
 from counterpoise.mixtures.folds import REFIT_ROWS
 from counterpoise.mixtures.members import titled_models
-from counterpoise.mixtures.pool import PooledClassifier, checked_features
+from counterpoise.mixtures.pool import PooledClassifier
 from counterpoise.mixtures.scored import RuleClassifier
 from counterpoise.mixtures.scores.asking import Scorer, scorer
 from counterpoise.mixtures.scores.evidence import ScoreEvidence
@@ -63,11 +63,11 @@ class InsideGoals(BoostedMixture, RuleClassifier):
         names = dict.fromkeys(name for asked in (*goals, rate) if asked is not None for name in asked.datasets)
         spoken = {name: tables[name] for name in names if name in tables and name != TRAIN}
         self._trained = self._set_aside(spoken)
-        features = {
-            name: checked_features(table.X, name, "that models are trained on", self._check_predict_input)
-            for name, table in self._trained.items()
-        }
+        features = {name: self._checked_features(name, table) for name, table in self._trained.items()}
         return Stage.of(train, features, {TRAIN: own, **self._trained}, self._positive(), goals, rate)
+
+    def _use_of_features(self) -> str:
+        return "that models are trained on" if self._trains_inside else super()._use_of_features()
 
     def _set_aside(self, tables: dict[str, Table]) -> dict[str, Table]:
         """Return what is trained on of other datasets: where others choose, as large a part of these is for them."""

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from counterpoise._base.checks import check_confidence, check_count
+from counterpoise._base.checks import check_choice, check_confidence, check_count
 from counterpoise._base.text_table import text_table
 from counterpoise._base.types import ArrayLike
 from counterpoise.goals.binding import ASKED_BY, Views
@@ -31,6 +31,7 @@ __all__ = ["Audit", "GoalAudit", "audit", "certify", "tightened"]
 HOLDS, FAILS, UNDECIDED = "holds", "fails", "undecided"  # the verdicts
 _CONFIDENCE = 0.95
 _PLAIN = 0.01, 1e6  # sizes of what a goal bounds that four decimals show well
+_KINDS = ("labels", "probabilities")  # of predictions
 
 
 class GoalAudit(NamedTuple):
@@ -214,6 +215,7 @@ def audit(
     pos_label: Any = None,
     classes: ArrayLike | None = None,
     defer_label: Any = None,
+    kind: str = "labels",
 ) -> Audit:
     """Audit labels that anybody predicted; ``certify`` does so for a model.
 
@@ -221,6 +223,8 @@ def audit(
     ----------
     goals : goals or their texts
     predictions : array of labels, or a dict of them by dataset
+        With ``kind="probabilities"`` how likely each answer is drawn, as ``predict_proba`` of a randomized classifier
+        returns it.
     data : array of true labels, Table, or dict of Tables by dataset
         Rows that whoever predicted them neither fitted nor chose on. An array, or a single table, is the dataset
         ``train``.
@@ -233,6 +237,9 @@ def audit(
     classes : array of labels, optional
         All there are, where y need not show each of them. A prediction that is neither among them, nor in y of any
         dataset, nor the ``defer_label`` is refused: it is no answer that could be right or wrong.
+    kind : {"labels", "probabilities"}, default="labels"
+        What predictions are. The audit of labels is of these decisions; that of probabilities is of the rates in
+        expectation over the draws, which do not depend on the key of the draws.
 
     Returns
     -------
@@ -260,8 +267,9 @@ def audit(
         raise ValueError("Columns and weights go with an array of labels; a Table has its own: pass them to it.")
     if not listed:
         raise ValueError("An audit needs at least one goal, as in recall(train) >= 0.9; got none.")
+    check_choice(kind, "kind", _KINDS)
     named: dict[str, Any] = {"pos_label": pos_label, "classes": classes, "defer_label": defer_label}
-    return audit_prepared(listed, prepare(predictions, data, kind="labels", **named))
+    return audit_prepared(listed, prepare(predictions, data, kind=kind, **named))
 
 
 def audit_prepared(goals: Sequence[Goal], prepared: Prepared, *, quick: bool = False) -> Audit:
@@ -285,6 +293,7 @@ def tightened(
     pos_label: Any = None,
     defer_label: Any = None,
     classes: ArrayLike | None = None,
+    kind: str = "labels",
 ) -> Goal:
     """Return the goal that a classifier must meet on the rows of an audit to pass it.
 
@@ -310,7 +319,7 @@ def tightened(
         The positive class; by default the last of the sorted classes.
     defer_label : label, optional
         What predictions hold for rows that are deferred; without predictions anything, where some will be.
-    classes : array of labels, optional
+    classes, kind
         As for ``audit``.
 
     Returns
@@ -339,11 +348,11 @@ def tightened(
         tables = as_tables(data)
         others = [None if classes is None else check_classes(classes)]
         known = classes_of(tables, others, pos_label=pos_label)._replace(deferred=defer_label)
-        views, said = Views(tables, known), None
+        views, said, are_drawn = Views(tables, known), None, False
     else:
-        named = {"pos_label": pos_label, "defer_label": defer_label, "classes": classes}
-        views, said = prepare(predictions, data, kind="labels", **named)
-    parts = [(part, standing(part, views, said)) for part in wanted.parts(views)]
+        named: dict[str, Any] = {"pos_label": pos_label, "classes": classes, "defer_label": defer_label}
+        views, said, are_drawn = prepare(predictions, data, kind=check_choice(kind, "kind", _KINDS), **named)
+    parts = [(part, standing(part, views, said, are_drawn=are_drawn)) for part in wanted.parts(views)]
     bounds = [tightened_goal(part, found, risk).bound for part, found in parts]
     return wanted.with_bound(min(bounds) if wanted.sense == "<=" else max(bounds)).with_confidence(None)
 
@@ -360,9 +369,10 @@ def _audited(goal: Goal, prepared: Prepared, risk: float, *, quick: bool = False
     Where it is missed it is so in some part, whichever that is: to show that it holds, each part may take the whole
     risk. To show that it fails one part is enough, which may be found by chance: each takes its share of the risk.
     """
+    views, said, are_drawn = prepared
     try:
-        parts = WrittenOut.of([goal], prepared.views).parts
-        found = [(part, standing(part, prepared.views, prepared.predictions)) for part in parts]
+        parts = WrittenOut.of([goal], views).parts
+        found = [(part, standing(part, views, said, are_drawn=are_drawn)) for part in parts]
     except NoRows as error:
         why = str(error).partition(ASKED_BY)[0].rstrip(".")
         return GoalAudit(goal, math.nan, -math.inf, math.inf, goal.bound, -math.inf, UNDECIDED, (), why)

@@ -29,6 +29,7 @@ class Prepared(NamedTuple):
 
     views: Views
     predictions: dict[str, FloatArray]
+    are_drawn: bool = False  # predictions are chances of draws
 
     def value(self, rate: Linear) -> float:
         """Return the value of a rate whose classes are known."""
@@ -88,7 +89,7 @@ def prepare(
         _check_shape(array, columns, kind, name)
     read = {"labels": _from_labels, "probabilities": _from_probabilities, "scores": _from_scores}[kind]
     said = {name: read(array, found, titles[name]) for name, array in arrays.items()}
-    return Prepared(Views(tables, found), said)
+    return Prepared(Views(tables, found), said, kind == "probabilities")
 
 
 def _check_shape(array: AnyArray, wanted: Sequence[tuple[int, ...]], kind: str, name: str) -> None:

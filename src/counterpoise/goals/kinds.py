@@ -5,6 +5,10 @@ that part contribute; a row's contribution depends on its kind alone. So eight c
 are all that a bound on the population's rates needs; for weighted rows the same at each of a few weights. Where rates
 tell several classes apart there are more kinds: of each class that they name, and of all others together. A deferred
 row is a third prediction.
+
+Where predictions are drawn, a row contributes its expectation over the draws: a value between those of the answers. Rows
+that are drawn alike are a kind of their own, and means of such values are bounded by betting, as those of weighted rows
+are: they are no counts.
 """
 
 import math
@@ -19,12 +23,15 @@ from counterpoise.goals.binding import Linear, Views, none_of
 from counterpoise.goals.expressions import Rate, Ratio
 from counterpoise.goals.levels import may_be_same
 from counterpoise.goals.rows import Counted, Dataset
-from counterpoise.theory.betting import WeightedSample, spread, weight_levels
+from counterpoise.theory.betting import WeightedSample, between, spread, weight_levels
 
 _OTHER = -1  # in the place of a class: any that the rates do not name
 _DEFERRED = -2  # in the place of a prediction, where no classes are known
 _TWO_ANSWERS = 0.5  # of a row of which nothing is known
 _ROUNDING = 1e-12  # part of what was added up, by which two contributions may differ and be one: sums are not exact
+_DIGITS = 12  # decimals of an expectation, in units of the size of its rate, that tell it from others
+_CHANCES = 64  # of one answer of two that are told apart: more cost more and give little
+_MOST_DRAWN = 256  # combinations of chances of three or more answers that are told apart
 
 
 class Part(NamedTuple):
@@ -65,6 +72,8 @@ def parts_of(
     exponents: Sequence[int],
     views: Views,
     predictions: Mapping[str, FloatArray] | None,
+    *,
+    are_drawn: bool = False,
 ) -> list[Part]:
     """Return the parts of the data that the rates count out of.
 
@@ -78,6 +87,8 @@ def parts_of(
     predictions : dict from dataset names to arrays, or None
         1 for rows predicted positive, 0 for others. None: half of every kind of row are predicted positive, or half
         are deferred where a rate counts those.
+    are_drawn : bool, default=False
+        Whether predictions are chances from 0 to 1: of the positive class, or of each answer where there are several.
     """
     counted = [(number, one) for number, rate in enumerate(rates) for one in rate.counted]
     found = []
@@ -91,6 +102,9 @@ def parts_of(
             values[number] += amount
             added[number] += np.abs(amount)
         values = np.array([_without_rounding(*row) for row in zip(values, added, strict=True)])
+        if are_drawn and predictions is not None:
+            found.append(_drawn_part(rows, kinds, values, views, predictions[rows.name]))
+            continue
         sums = _sums(rows, kinds, views, None if predictions is None else predictions[rows.name])
         found.append(Part(rows, values, *sums).only(kinds.of(rows)))
     return found
@@ -244,6 +258,63 @@ def _sums(rows: Dataset, kinds: Kinds, views: Views, predicted: FloatArray | Non
     return _Sums(counts, totals, spread, found.levels)
 
 
+def _drawn_part(rows: Dataset, kinds: Kinds, values: FloatArray, views: Views, predicted: FloatArray) -> Part:
+    """Return a part whose rows contribute expectations over draws, given what rows of each kind contribute."""
+    places, weights = views.rows(rows)
+    if not places.size or not weights.max() > 0:
+        raise none_of(rows)
+    known = views.kept((rows, kinds.letters[:2]), lambda: _known(rows, kinds, views, places))
+    drawn = _drawn_cells(_chances(kinds.letters[2], predicted if len(predicted) == places.size else predicted[places]))
+    n_cells, n_answers = drawn.cells.shape
+    n_known = len(kinds.all) // n_answers
+    numbers = (known[drawn.rows] * n_cells) + drawn.numbers
+    sums = _by_kind(numbers, n_known * n_cells, weights[drawn.rows], views, rows.name, drawn.parts)
+    mixed = np.round(values.reshape(len(values), n_known, n_answers) @ drawn.cells.T, _DIGITS)
+    is_here = np.repeat(kinds.of(rows).reshape(n_known, n_answers)[:, 0], n_cells)
+    is_pure = np.tile((drawn.cells == 1.0).any(axis=1), n_known)  # between those all values of the population lie
+    part = Part(rows, mixed.reshape(len(values), -1), *sums)
+    if part.spread is None:  # counts of expectations are no counts of successes: bounds are those of weighted rows
+        part = part._replace(spread=part.counts[:, None], levels=np.ones(1))
+    return part.only(is_here & (is_pure | (part.counts > 0)))
+
+
+def _chances(letters: tuple[int, ...], predicted: FloatArray) -> FloatArray:
+    """Return the chance of each answer that is told apart, shape (n_rows, n_answers)."""
+    if predicted.ndim == 1:
+        predicted = np.column_stack([1.0 - predicted, predicted])
+    named = [predicted[:, letter] for letter in letters if letter != _OTHER]
+    others = [np.clip(1.0 - sum(named, np.zeros(len(predicted))), 0.0, 1.0)] if letters[0] == _OTHER else []
+    return np.column_stack([*others, *named])
+
+
+class _Drawn(NamedTuple):
+    """Rows by the chances of their answers; one between two cells counts in part in both."""
+
+    cells: FloatArray  # (n_cells, n_answers): chances, those of sure answers among them
+    rows: IntArray  # which row
+    numbers: IntArray  # in which cell
+    parts: FloatArray  # how much of it
+
+
+def _drawn_cells(chances: FloatArray) -> _Drawn:
+    """Return few cells of chances; the logarithm of a bet's wealth is concave in them, so that bounds only move out."""
+    n_rows, n_answers = chances.shape
+    every, whole = np.arange(n_rows), np.ones(n_rows)
+    chances, sure = np.round(chances, _DIGITS), np.eye(n_answers)
+    if n_answers == 2:  # noqa: PLR2004 - one chance tells the other
+        levels, numbers = np.unique(np.concatenate([chances[:, 1], [0.0, 1.0]]), return_inverse=True)
+        if levels.size <= _CHANCES:
+            return _Drawn(np.column_stack([1.0 - levels, levels]), every, numbers[:n_rows], whole)
+        levels = np.linspace(0.0, 1.0, _CHANCES)
+        below, above = between(chances[:, 1], levels)
+        parts = np.append(1.0 - above, above)
+        return _Drawn(np.column_stack([1.0 - levels, levels]), np.tile(every, 2), np.append(below, below + 1), parts)
+    cells, numbers = np.unique(np.vstack([chances, sure]), axis=0, return_inverse=True)
+    if len(cells) <= _MOST_DRAWN:
+        return _Drawn(cells, every, numbers.ravel()[:n_rows], whole)
+    return _Drawn(sure, np.repeat(every, n_answers), np.tile(np.arange(n_answers), n_rows), chances.ravel())
+
+
 def _known(rows: Dataset, kinds: Kinds, views: Views, places: IntArray) -> IntArray:
     """Return of which kind each row is by its label and baseline, whatever is predicted."""
     numbers = np.zeros(places.size, dtype=np.int64)
@@ -254,20 +325,24 @@ def _known(rows: Dataset, kinds: Kinds, views: Views, places: IntArray) -> IntAr
     return numbers
 
 
-def _by_kind(kinds: IntArray, n_kinds: int, weights: FloatArray, views: Views, name: str) -> _Sums:
+def _by_kind(
+    kinds: IntArray, n_kinds: int, weights: FloatArray, views: Views, name: str, parts: FloatArray | None = None
+) -> _Sums:
+    """Return sums over rows, or over parts of rows, by kind."""
+    share = 1.0 if parts is None else parts
     if views.table(name).counts is not None:
-        counts = np.bincount(kinds, weights, n_kinds).astype(np.float64)
+        counts = np.bincount(kinds, share * weights, n_kinds).astype(np.float64)
         return _Sums(counts, counts, None, np.ones(1))
     heaviest = views.heaviest(name)
-    counts = np.bincount(kinds, minlength=n_kinds).astype(np.float64)
+    counts = np.bincount(kinds, parts, n_kinds).astype(np.float64)
     if heaviest is None and weights.size and weights[0] == 1.0 and (weights == 1.0).all():
         return _Sums(counts, counts, None, np.ones(1))
-    totals = np.bincount(kinds, weights, n_kinds).astype(np.float64)
+    totals = np.bincount(kinds, share * weights, n_kinds).astype(np.float64)
     if heaviest is None:
         return _Sums(counts, totals, None, np.ones(1))
-    parts = weights / heaviest
-    levels = weight_levels(parts)
-    return _Sums(counts, totals, spread(parts, kinds, n_kinds, levels), levels)
+    relative = weights / heaviest
+    levels = weight_levels(relative)
+    return _Sums(counts, totals, spread(relative, kinds, n_kinds, levels, share), levels)
 
 
 def are_disjoint(one: Dataset, other: Dataset) -> bool:

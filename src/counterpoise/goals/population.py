@@ -25,6 +25,9 @@ disjoint groups, on each mean of another combination.
 
 Top and bottom are each told in a power of two near the size of their rates. So costs, and with them the bound, may be
 in any unit: bounds on the population change by that factor, and no verdict does.
+
+Where predictions are drawn, a goal can be on their expectation over the draws. Rows then contribute values between those
+of the answers, no successes and failures, and the bounds are those of ``betting`` as well.
 """
 
 import math
@@ -45,6 +48,7 @@ from counterpoise.theory.confidence import Bounds, Step, upper_mean, upper_sum_o
 
 _MOST_ROWS = 2**50
 _MOST_EXPONENT = 1000  # of the numbers in a goal: sums and differences of those are then finite too
+_MOST_KINDS = 3  # that one share can tell apart: two, and rows that do not count
 
 
 class Standing(NamedTuple):
@@ -108,6 +112,8 @@ class Standing(NamedTuple):
             return None
         part, pairs = self.parts[0], [tuple(pair) for pair in self._pairs().T.tolist()]
         listed = sorted(set(pairs))  # a dozen: numpy would take ten times as long
+        if len(listed) > _MOST_KINDS:
+            return None
         kinds, places = np.array(listed), np.array([listed.index(pair) for pair in pairs])
         counting = np.flatnonzero(kinds.any(axis=1))
         if counting.size != 2:  # noqa: PLR2004 - two kinds are one share
@@ -131,7 +137,14 @@ class Standing(NamedTuple):
         share = self.share()
         if share is not None:
             return [(self.parts[0].rows, round(share.trials))]
+        if self.is_ratio and len(self.parts) == 1:
+            return [(self.parts[0].rows, round(self._counting()))]
         return [(part.rows, part.n_rows) for part in self.parts]
+
+    def _counting(self) -> float:
+        """Return how many rows count in a ratio on one part, in expectation where predictions are drawn."""
+        part, bottom = self.parts[0], np.abs(self._pairs()[1])
+        return float(part.counts @ bottom / bottom.max()) if bottom.any() else 0.0
 
     def _pairs(self) -> FloatArray:
         """Return what each kind of row adds to top and to bottom, for a single part: it carries the constants too."""
@@ -150,8 +163,13 @@ class Standing(NamedTuple):
         return self._replace(parts=tuple(_all_of(part, sign * part.values[0], factor) for part in self.parts))
 
 
-def standing(goal: Goal, views: Views, predictions: Mapping[str, FloatArray] | None) -> Standing:
-    """Return how a goal stands on rows; without predictions, if half of every kind of row were predicted positive."""
+def standing(
+    goal: Goal, views: Views, predictions: Mapping[str, FloatArray] | None, *, are_drawn: bool = False
+) -> Standing:
+    """Return how a goal stands on rows; without predictions, if half of every kind of row were predicted positive.
+
+    Where predictions are drawn they are chances, and the goal is on expectations over the draws.
+    """
     if isinstance(goal.left, Ratio):
         rates = [goal.left.numerator, goal.left.denominator]
     else:
@@ -163,7 +181,7 @@ def standing(goal: Goal, views: Views, predictions: Mapping[str, FloatArray] | N
             "its costs or factors and its bound by the same number."
         )
     with asked_by(goal):
-        parts = tuple(parts_of(rates, (one, other), views, predictions))
+        parts = tuple(parts_of(rates, (one, other), views, predictions, are_drawn=are_drawn))
     constants = math.ldexp(rates[0].constant, -one), math.ldexp(rates[1].constant, -other)
     return Standing(constants, parts, isinstance(goal.left, Ratio), (one, other))
 

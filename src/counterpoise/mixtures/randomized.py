@@ -383,7 +383,11 @@ class RandomizedClassifier(PooledClassifier):
 
     def _checked_features(self, name: str, table: Table) -> Any:
         """Return the features of a dataset, checked."""
-        return checked_features(table.X, name, "that the models can be asked about", self._check_predict_input)
+        return checked_features(table.X, name, self._use_of_features(), self._check_predict_input)
+
+    def _use_of_features(self) -> str:
+        """Return what the features of datasets are for, as messages say it."""
+        return "that the models can be asked about"
 
     def _check_loaded(self) -> None:
         """Check what came from a file."""

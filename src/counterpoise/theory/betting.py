@@ -68,13 +68,13 @@ def spread(
     A row between two levels counts in part at both, so that its weight is kept. The logarithm of the wealth is concave
     in a row's weight, and in its value: so it can only fall by this, and a bound can only move out.
     """
-    below, above = _between(weights, levels)
+    below, above = between(weights, levels)
     cells, size = kinds * levels.size + below, n_kinds * levels.size
     numbers = np.bincount(cells, parts * (1.0 - above), size) + np.bincount(cells + 1, parts * above, size)
     return np.asarray(numbers.reshape(n_kinds, levels.size))
 
 
-def _between(points: FloatArray, marks: FloatArray) -> tuple[IntArray, FloatArray]:
+def between(points: FloatArray, marks: FloatArray) -> tuple[IntArray, FloatArray]:
     """Return the mark below each point, never the last one, and how far on the way to the next the point is."""
     below = np.clip(np.searchsorted(marks, points, side="right") - 1, 0, marks.size - 2)
     return below, np.asarray((points - marks[below]) / np.diff(marks)[below])
@@ -85,7 +85,7 @@ def few_cells(values: FloatArray, weights: FloatArray, span: tuple[float, float]
     marks, levels = np.unique(np.append(values, span)), weight_levels(weights)
     if marks.size > _LEVELS:
         marks = np.linspace(*span, _LEVELS)
-    below, above = _between(values, marks)
+    below, above = between(values, marks)
     kinds, parts = np.append(below, below + 1), np.append(1.0 - above, above)
     numbers = spread(np.tile(weights, 2), kinds, marks.size, levels, parts)
     return WeightedSample(np.repeat(marks, levels.size), np.tile(levels, marks.size), numbers.ravel(), span)
