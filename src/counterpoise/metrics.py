@@ -3,25 +3,31 @@
 The CVaR at level alpha is the average loss over the worst fraction alpha of the samples. Where alpha times the number
 of samples is not whole, the sample at the edge counts with its fraction: nothing is floored, so a
 classifier with a zero-one loss has a CVaR of exactly ``min(1, error / alpha)``.
+
+A randomized classifier has two tails. ``cvar_loss`` of its error probabilities is the tail of the *expected* losses,
+before the draw. Once decisions are drawn, each row is right or wrong, and the tail of the *realised* losses is that of
+any classifier with this error: ``realised_cvar``.
 """
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from counterpoise._base.checks import (
+    as_numbers,
     check_alpha,
     check_alphas,
+    check_choice,
     check_losses,
     check_mixture,
     check_sample_weight,
     value_range,
 )
 from counterpoise._base.text_table import text_table
-from counterpoise._base.types import ArrayLike, FloatArray, IntArray
+from counterpoise._base.types import AnyArray, ArrayLike, FloatArray, IntArray
 from counterpoise.goals.classes import (
     as_labels,
     check_answers,
@@ -37,10 +43,14 @@ from counterpoise.goals.kinds import Fraction, fractions, kinds_of, needs
 from counterpoise.goals.rates import TABLED, named, recall
 from counterpoise.goals.rows import Dataset
 from counterpoise.goals.tables import Table, group_codes
+from counterpoise.theory.betting import few_cells, upper_weighted_mean
 
 _CHUNK = 65_536  # rows multiplied at once, so that no float copy of a byte matrix is made
+_ROUNDING = 1e-9  # by which a sum of shares of at most 1 may exceed it
+_MOST_BOUNDED = 50  # groups, the largest: an interval takes some milliseconds
+_LEVEL = 0.975  # of each end of the interval of an expected rate: together 0.95
 
-__all__ = ["RateRow", "RateTable", "cvar_curve", "cvar_loss", "rate_table"]
+__all__ = ["RateRow", "RateTable", "cvar_curve", "cvar_loss", "rate_table", "realised_cvar"]
 
 
 def cvar_loss(
@@ -117,6 +127,49 @@ def cvar_curve(
     return _curve(scores, levels, np.ones(scores.size) if mass is None else mass)
 
 
+def realised_cvar(
+    losses: ArrayLike,
+    alphas: ArrayLike,
+    sample_weight: ArrayLike | None = None,
+    *,
+    mixture: ArrayLike | None = None,
+) -> FloatArray:
+    """Return the CVaR of zero-one losses once decisions are drawn: ``min(1, error / alpha)``.
+
+    A mixture spreads its errors, so that no sample is failed for certain *before* the draw. With the key of the draws
+    fixed each sample is right or wrong for good, and the losses are those of a deterministic classifier with the same
+    error. ``cvar_loss`` of the expected losses does not tell this number.
+
+    Parameters
+    ----------
+    losses, sample_weight, mixture
+        As for ``cvar_loss``: probabilities of an error, from 0 to 1.
+    alphas : float or array of shape (n_alphas,)
+        Tail fractions in (0, 1].
+
+    Returns
+    -------
+    array of shape (n_alphas,)
+        In expectation over keys; with one key the error on n samples differs from this by chance.
+
+    Examples
+    --------
+    Half of the samples are failed with probability 0.2. The expected loss of the worst tenth is 0.2; of those who are
+    failed once decisions are drawn, a tenth of all, it is 1:
+
+    >>> from counterpoise.metrics import cvar_loss, realised_cvar
+    >>> losses = [0.2, 0.2, 0.0, 0.0]
+    >>> round(cvar_loss(losses, alpha=0.1), 3), realised_cvar(losses, [0.1, 0.5]).round(3).tolist()
+    (0.2, [1.0, 0.2])
+    """
+    levels = check_alphas(np.atleast_1d(np.asarray(alphas)))
+    chances = _sample_losses(losses, mixture)
+    if chances.min() < 0 or chances.max() > 1 + _ROUNDING:
+        raise ValueError(f"losses must be probabilities of an error; got {chances.min():g} to {chances.max():g}.")
+    error = float(np.average(chances, weights=check_sample_weight(sample_weight, chances.size)))
+    return np.minimum(error / levels, 1.0)
+
+
 def _sample_losses(losses: ArrayLike, mixture: ArrayLike | None) -> FloatArray:
     array = check_losses(losses, ndim=None)
     value_range(array, "losses")
@@ -171,6 +224,7 @@ class RateRow:
     n_positives: int | None  # rows labelled positive; None without labels
     rates: dict[str, float]
     trials: dict[str, int | None]  # how many rows a rate is a count out of; None where it is no count, as with weights
+    bounds: dict[str, tuple[float, float]] = field(default_factory=dict)  # 95 % intervals of expected rates
 
     def __getattr__(self, name: str) -> float:
         rates: dict[str, float] = self.__dict__.get("rates", {})
@@ -205,13 +259,15 @@ def rate_table(
     defer_label: Any = None,
     rates: Sequence[str] | None = None,
     classes: ArrayLike | None = None,
+    kind: str = "labels",
 ) -> RateTable:
     """Return the rates of every group, with counts.
 
     Parameters
     ----------
     predictions : array of shape (n_samples,)
-        Predicted labels.
+        Predicted labels. With ``kind="probabilities"`` the probability that the positive class is decided, or with a
+        ``defer_label`` two columns, the second the probability that the row is deferred.
     y : array of shape (n_samples,), optional
         Labels; without them only the positive rate and the churn are known.
     sensitive_features : data frame, dict of arrays, or array, optional
@@ -232,6 +288,9 @@ def rate_table(
     classes : array of labels, optional
         All there are, where y does not hold each of them. A prediction that is neither among them, nor in y, nor the
         ``defer_label`` is refused.
+    kind : {"labels", "probabilities"}, default="labels"
+        What predictions are. Rates of probabilities are expectations over the draws; ``RateRow.bounds`` then holds
+        intervals of those that are shares of unweighted rows.
 
     Returns
     -------
@@ -249,11 +308,12 @@ def rate_table(
     """
     if predictions is None:
         raise ValueError("predictions must have an answer for each row; got None.")
-    labels = as_labels(predictions)
+    is_drawn = check_choice(kind, "kind", ("labels", "probabilities")) == "probabilities"
+    labels = np.asarray(predictions) if is_drawn else as_labels(predictions)
     table = Table(labels, y, sensitive_features, baseline, sample_weight=sample_weight, counts=counts)
     seen = seen_labels([table.y, None if classes is None else check_classes(classes)])
     known = {*seen.tolist(), *([] if pos_label is None else [pos_label])}
-    if len(known) < 2:  # noqa: PLR2004 - no prediction may be taken for the other class
+    if not is_drawn and len(known) < 2:  # noqa: PLR2004 - no prediction may be taken for the other class
         check_answers(decided(labels, defer_label), known, "predictions")
     found = two_classes([seen], pos_label=pos_label)
     if defer_label is not None:
@@ -263,15 +323,37 @@ def rate_table(
         None if part is None else is_positive(part, found, name)
         for name, part in (("y", table.y), ("baseline", table.baseline))
     )
-    kinds = kinds_of(found.answers(labels, "predictions"), labelled, deployed)
+    if is_drawn:
+        chances = _answer_chances(labels, table.n_samples, has_deferral=defer_label is not None)
+        said = np.tile(np.arange(chances.shape[1]), (table.n_samples, 1)).T
+        kinds = np.stack([kinds_of(answer, labelled, deployed) for answer in said], axis=1)
+    else:
+        kinds = kinds_of(found.answers(labels, "predictions"), labelled, deployed)[:, None]
+        chances = np.ones((table.n_samples, 1))
     unknown = [part for part, known in (("label", labelled), ("baseline", deployed)) if known is None]
     usual = TABLED if defer_label is None else ["defer_rate", *TABLED]
     asked = {name: named(name, Dataset()) for name in (usual if rates is None else rates)}
     codes, groups = group_codes(table)
     n_rows = np.ones(table.n_samples) if table.counts is None else table.counts
-    parts = [_Groups(["all"], np.zeros_like(codes), kinds, sample_weight is not None, table.weights(), n_rows)]
+    weights, is_weighted = table.weights(), sample_weight is not None
+    parts = [_Groups(["all"], np.zeros_like(codes), kinds, chances, is_weighted, is_drawn, weights, n_rows)]
     parts += [parts[0]._replace(names=groups, codes=codes)] if groups else []
     return RateTable([row for part in parts for row in part.rows(asked, unknown)])
+
+
+def _answer_chances(said: AnyArray, n_samples: int, *, has_deferral: bool) -> FloatArray:
+    """Return the probability of each answer: negative, positive and, where there is one, deferral."""
+    given = as_numbers(said, "predictions").astype(np.float64)
+    if given.shape != ((n_samples, 2) if has_deferral else (n_samples,)):
+        raise ValueError(
+            "predictions must hold the probability of the positive class, and with a defer_label a second column for "
+            f"deferral; got shape {given.shape}."
+        )
+    told = given.reshape(n_samples, -1)
+    others = 1.0 - told.sum(axis=1)
+    if told.min() < -_ROUNDING or others.min() < -_ROUNDING:
+        raise ValueError("predictions must be probabilities from 0 to 1, of a row together at most 1.")
+    return np.asarray(np.clip(np.column_stack([others, told]), 0.0, 1.0))
 
 
 class _Groups(NamedTuple):
@@ -279,8 +361,10 @@ class _Groups(NamedTuple):
 
     names: list[str]
     codes: IntArray
-    kinds: IntArray
+    kinds: IntArray  # (n_rows, n_answers): the kind of a row if it is told each of them
+    chances: FloatArray  # (n_rows, n_answers): of being told so
     is_weighted: bool
+    is_drawn: bool
     weights: FloatArray
     n_rows: FloatArray  # that each stands for
 
@@ -290,6 +374,8 @@ class _Groups(NamedTuple):
         nothing = np.full(len(self.names), np.nan)
         rates = {name: self.values(rate) if known[name] else nothing for name, rate in asked.items()}
         trials = {name: self.trials(rate) if known[name] else None for name, rate in asked.items()}
+        drawn = [rate for rate, counts in trials.items() if counts is not None] if self.is_drawn else []
+        bounds = {rate: self.bounds(asked[rate]) for rate in drawn}
         n_positives = None if "label" in unknown else self.counts(fractions(recall())[0].bottom)
         for place, n_samples in enumerate(self.counts(np.ones(int(self.kinds.max()) + 1))):
             yield RateRow(
@@ -298,6 +384,7 @@ class _Groups(NamedTuple):
                 None if n_positives is None else n_positives[place],
                 {rate: float(values[place]) for rate, values in rates.items()},
                 {rate: None if counts is None else counts[place] for rate, counts in trials.items()},
+                {rate: ends[place] for rate, ends in bounds.items()},
             )
 
     def values(self, rate: Rate | Ratio) -> FloatArray:
@@ -317,12 +404,37 @@ class _Groups(NamedTuple):
 
     def totals(self, values: FloatArray) -> FloatArray:
         """Return the weighted sum of what rows of each kind contribute."""
-        return np.asarray(np.bincount(self.codes, self.weights * values[self.kinds], len(self.names)))
+        return np.asarray(np.bincount(self.codes, self.weights * self.expected(values), len(self.names)))
 
     def counts(self, values: FloatArray) -> list[int]:
-        """Return the number of rows that contribute."""
-        inside = values[self.kinds] > 0
-        return [int(n) for n in np.bincount(self.codes[inside], self.n_rows[inside], len(self.names))]
+        """Return the number of rows that contribute, in expectation where answers are drawn."""
+        inside = self.expected((values > 0).astype(np.float64))
+        return [round(n) for n in np.bincount(self.codes, self.n_rows * inside, len(self.names)).tolist()]
+
+    def expected(self, values: FloatArray) -> FloatArray:
+        """Return what each row contributes, given what rows of each kind do."""
+        return np.asarray((self.chances * values[self.kinds]).sum(axis=1))
+
+    def bounds(self, rate: Rate | Ratio) -> list[tuple[float, float]]:
+        """Return the interval of a share of rows in each group, by betting on values from 0 to 1."""
+        share = as_fraction(rate)
+        assert share is not None  # noqa: S101 - it is a count
+        top, bottom = (np.clip(self.expected(side), 0.0, 1.0) for side in share)
+        values = np.minimum(np.divide(top, bottom, out=np.zeros(top.size), where=bottom > 0), 1.0)
+        found = []
+        n_smaller = np.argsort(np.argsort(np.bincount(self.codes, self.n_rows, len(self.names)), kind="stable"))
+        for place in range(len(self.names)):
+            if n_smaller[place] < len(self.names) - _MOST_BOUNDED:
+                found.append((math.nan, math.nan))
+                continue
+            here = np.flatnonzero((self.codes == place) & (bottom > 0))
+            if not here.size:
+                found.append((math.nan, math.nan))
+                continue
+            cells = few_cells(values[here], bottom[here], (0.0, 1.0), self.n_rows[here])
+            low = -upper_weighted_mean(cells.negated(), 1.0 - _LEVEL)
+            found.append((low, upper_weighted_mean(cells, 1.0 - _LEVEL)))
+        return found
 
 
 def as_fraction(rate: Rate | Ratio) -> Fraction | None:

@@ -256,6 +256,7 @@ def certify(
     confidence: float | None = None,
     goal: Annotated[list[str] | None, Parameter(negative="")] = None,
     largest_weight: float | None = None,
+    drawn: Annotated[bool, Flag] = False,
     strict: Annotated[bool, Flag] = False,
     csv: Read = USUAL,
     shown: Out = PRINTED,
@@ -263,7 +264,7 @@ def certify(
     """Audit a run's model: which goals hold on the population, and how surely.
 
     All verdicts are right together with the confidence asked for, if the rows are independent draws from the
-    population that no one fitted or chose on.
+    population that no one fitted or chose on. Where decisions are drawn, rates are expectations over the draws.
 
     Parameters
     ----------
@@ -277,6 +278,8 @@ def certify(
         A goal as text to audit in place of the run's; give the option once for each.
     largest_weight
         The most that a row of the population can weigh, where rows have weights. Default: what the goals file says.
+    drawn
+        Audit the drawn decisions, as the run's key draws them, in place of expectations over the draws.
     strict
         Exit with code 1 unless every goal is shown to hold.
     """
@@ -284,8 +287,11 @@ def certify(
     from counterpoise.runs.summary import audit_text, audit_words  # noqa: PLC0415
 
     with csv.told():
-        audit = certify_run(open_run(run), data, confidence=confidence, goals=goal, largest_weight=largest_weight)
-    shown.answer(audit_text(audit), audit_words(audit))
+        audit = certify_run(
+            open_run(run), data, confidence=confidence, goals=goal, largest_weight=largest_weight, drawn=drawn
+        )
+    head = "Of the drawn decisions; another key draws others.\n\n" if drawn else ""
+    shown.answer(head + audit_text(audit), audit_words(audit) | ({"drawn": True} if drawn else {}))
     return NOT_MET if strict and not audit.holds else DONE
 
 

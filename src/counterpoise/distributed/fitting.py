@@ -125,7 +125,10 @@ def check_rows(model: Any, cells: Cells) -> None:
     goals, positive = as_goals(model.goals), find_positive(known.classes, model.pos_label)
     check_confidences(goals, known)
     groups = group_codes(table)[0] if table.sensitive_columns else None
-    looked = {"by": getattr(model, "by", ()), "unknown_group": getattr(model, "unknown_group", "refuse")}
+    looked: dict[str, Any] = {
+        "by": getattr(model, "by", ()),
+        "unknown_group": getattr(model, "unknown_group", "refuse"),
+    }
     if table.counts is None:  # how many rows a group has is told later, by the scores
         looked["unknown_group"] = "pool"
     if isinstance(model, GoalClassifier) and not positive.is_binary:

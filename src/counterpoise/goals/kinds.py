@@ -6,9 +6,9 @@ are all that a bound on the population's rates needs; for weighted rows the same
 tell several classes apart there are more kinds: of each class that they name, and of all others together. A deferred
 row is a third prediction.
 
-Where predictions are drawn, a row contributes its expectation over the draws: a value between those of the answers. Rows
-that are drawn alike are a kind of their own, and means of such values are bounded by betting, as those of weighted rows
-are: they are no counts.
+Where predictions are drawn, a row contributes its expectation over the draws: a value between those of the answers.
+Rows with the same chances are a kind of their own. Means of such values are no shares of rows, and are bounded by
+betting, as those of weighted rows are.
 """
 
 import math
@@ -43,6 +43,7 @@ class Part(NamedTuple):
     totals: FloatArray  # (n_kinds,): sums of their weights
     spread: FloatArray | None  # (n_kinds, n_levels): numbers of rows by weight; None where all weigh the same
     levels: FloatArray  # (n_levels,): those weights, as parts of the largest that the population can hold
+    is_drawn: bool = False  # values are expectations over draws, between those of sure answers
 
     @property
     def n_rows(self) -> int:
@@ -64,7 +65,8 @@ class Part(NamedTuple):
     def only(self, kinds: BoolArray) -> "Part":
         """Return the rows of some kinds."""
         spread = None if self.spread is None else self.spread[kinds]
-        return Part(self.rows, self.values[:, kinds], self.counts[kinds], self.totals[kinds], spread, self.levels)
+        some = {"values": self.values[:, kinds], "counts": self.counts[kinds], "totals": self.totals[kinds]}
+        return self._replace(**some, spread=spread)
 
 
 def parts_of(
@@ -272,9 +274,7 @@ def _drawn_part(rows: Dataset, kinds: Kinds, values: FloatArray, views: Views, p
     mixed = np.round(values.reshape(len(values), n_known, n_answers) @ drawn.cells.T, _DIGITS)
     is_here = np.repeat(kinds.of(rows).reshape(n_known, n_answers)[:, 0], n_cells)
     is_pure = np.tile((drawn.cells == 1.0).any(axis=1), n_known)  # between those all values of the population lie
-    part = Part(rows, mixed.reshape(len(values), -1), *sums)
-    if part.spread is None:  # counts of expectations are no counts of successes: bounds are those of weighted rows
-        part = part._replace(spread=part.counts[:, None], levels=np.ones(1))
+    part = Part(rows, mixed.reshape(len(values), -1), *sums, is_drawn=True)
     return part.only(is_here & (is_pure | (part.counts > 0)))
 
 

@@ -55,6 +55,7 @@ def _contents(record: Record) -> dict[str, Any]:
         "source": str(record.texts.get("source") or ""),
         "frontiers": frontiers.frontier_panels(record),
         "mixture": sections.mixture(record),
+        "drawn": overview.drawn_table(record, cards),
         "tail": sections.tail_table(record),
         "tail_part": "part" if record.tail is None else fraction(record.tail),
         "description": overview.description(record),
@@ -63,5 +64,5 @@ def _contents(record: Record) -> dict[str, Any]:
         "classes": overview.class_table(record),
         "times": overview.times_table(record),
         "settings": listings.settings_listing(record),
-        "environment": listings.listing("Environment", record.environment),
+        "environment": listings.environment_listing(record),
     }

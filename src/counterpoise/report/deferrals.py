@@ -40,7 +40,7 @@ def deferral_fact(record: Record) -> tuple[str, str, str] | None:
     left, wrong = (_value(record, quantity) for quantity in (DEFER_RATE, DECIDED_ERROR))
     if not math.isfinite(left):
         return None
-    expected = ", expected" if record.is_mixture else ""
+    expected = ", expected" if record.is_drawn else ""
     return f"Left to a person{expected}", percent(left), f"of the others wrong: {percent(wrong)}"
 
 

@@ -8,7 +8,7 @@ from counterpoise.report import figures
 from counterpoise.report.record import Record
 from counterpoise.report.sections import PageTable, Panel
 from counterpoise.report.wording import count, number, percent
-from counterpoise.runs.quantities import N_SAMPLES, of_group, rates_in, trials_of_group
+from counterpoise.runs.quantities import N_SAMPLES, ends_of_group, of_group, rates_in, trials_of_group
 
 _MOST_DOTS = 13  # in a figure: all rows and the largest groups
 
@@ -61,6 +61,9 @@ def _groups(record: Record) -> dict[str, str]:
 
 def _dot(record: Record, rate: str, name: str, text: str) -> figures.Dot:
     value, trials = (_value(record, quantity, name) for quantity in (of_group(rate), trials_of_group(rate)))
+    ends = tuple(_value(record, quantity, name) for quantity in ends_of_group(rate))
+    if all(map(math.isfinite, ends)):  # of an expected rate, which is no count
+        return figures.Dot(text, value, *ends)
     return figures.Dot(text, value, *count_bounds(value, round(trials) if math.isfinite(trials) else None))
 
 

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from markupsafe import Markup, escape
 
 from counterpoise.report.record import Record
+from counterpoise.runs.folder import SECONDS
 
 _INNER = ("asked", "training", "sources")  # settings that others repeat, or that lead to places on a disk
 
@@ -28,6 +29,11 @@ class Listing(NamedTuple):
 def settings_listing(record: Record) -> Listing:
     """Return the settings that have a value; of those that a run keeps for itself only the fingerprint."""
     return listing("Settings", {key: value for key, value in record.settings.items() if key not in _INNER})
+
+
+def environment_listing(record: Record) -> Listing:
+    """Return what the run was made with; how long it took has a table of its own."""
+    return listing("Environment", {key: value for key, value in record.environment.items() if key != SECONDS})
 
 
 def listing(caption: str, words: Mapping[str, Any]) -> Listing:

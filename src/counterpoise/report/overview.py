@@ -24,9 +24,12 @@ from counterpoise.report.wording import (
     number,
     percent,
     points,
+    stand_on_rows,
     tail_sentence,
+    verdict_of,
 )
-from counterpoise.runs.quantities import DEPLOYED, FIRST, MIXTURE, TEST, of_goal
+from counterpoise.runs.folder import SECONDS
+from counterpoise.runs.quantities import DEPLOYED, FIRST, MIXTURE, REALISED, TEST, of_goal
 
 _READY = {
     HOLDS: "Ready to deploy",
@@ -94,10 +97,31 @@ def comparison(record: Record, cards: Sequence[GoalCard]) -> PageTable | None:
     ]
     errors = [record.value("error", method=method, split=record.judged) for method in methods]
     aim = "as few" if told_aim(record).text.startswith("the share wrong of all") else ""
-    rows.append(["share wrong" + (", expected" if record.is_mixture else ""), aim, *map(number, errors)])
+    rows.append(["share wrong" + (", expected" if record.is_drawn else ""), aim, *map(number, errors)])
     heads = ("asked", "verdict", *(measured(record)[method] for method in methods))
     told = f"On the {record.judged} rows, for which train stands in a goal; {_MISSED} misses the bound"
     return PageTable(told, heads, rows, wide=(1,))
+
+
+def drawn_table(record: Record, cards: Sequence[GoalCard]) -> PageTable | None:
+    """Return what the drawn decisions come to beside what was expected; nothing where nothing is drawn."""
+    if not record.drawn:
+        return None
+    rows: list[list[str | Noted]] = []
+    for card in cards:
+        part = {name: record.drawn_value(of_goal(name), settings=card.name) for name in ("estimate", "verdict")}
+        part["violation"] = record.drawn_value(of_goal("violation"), settings=card.name)
+        expected = record.value(of_goal("estimate"), split=record.judged, settings=card.name)
+        verdict = Noted(verdict_of(part["verdict"]), stand_on_rows(part["violation"]))
+        rows.append([card.text, number(expected), number(part["estimate"]), verdict])
+    quantities: list[tuple[str, str, str, float | None]] = [("share wrong", "error", "error", None)]
+    if record.tail is not None:
+        quantities.append((f"{loss_word(record)}, worst-off {fraction(record.tail)}", "cvar", "cvar", record.tail))
+    for label, quantity, own, alpha in quantities:
+        expected = record.value(quantity, split=record.judged, alpha=alpha)
+        rows.append([label, number(expected), number(record.drawn_value(own, alpha=alpha)), ""])
+    heads = ("asked", "expected", "of the drawn decisions", "verdict on the drawn decisions")
+    return PageTable(f"Of the drawn decisions, {record.judged} rows", heads, rows, wide=(3,))
 
 
 def _estimate(record: Record, card: GoalCard, method: str) -> str:
@@ -124,7 +148,8 @@ def _tail(record: Record) -> str:
         record.value("cvar", method=method, split=record.judged, alpha=alpha) for method in (MIXTURE, FIRST)
     )
     told: dict[str, Any] = {"rows": record.judged, "noun": noun(record), "cost": cost_words(record)}
-    return tail_sentence(mixture=mixture, first=first, alpha=alpha, **told)
+    realised = record.value(REALISED, split=record.judged, alpha=alpha)
+    return tail_sentence(mixture=mixture, first=first, alpha=alpha, realised=realised, **told)
 
 
 def _goals_in_words(cards: Sequence[GoalCard], split: str) -> tuple[Verdict, str, list[str]]:
@@ -221,7 +246,7 @@ def facts(record: Record, cards: Sequence[GoalCard]) -> list[Fact]:
         found.append(Fact("Goals shown to hold", f"{holding} of {len(cards)}", beside))
     objective = objective_fact(record)
     found += [Fact(*one) for one in (objective, deferral_fact(record)) if one]
-    expected = ", expected" if record.is_mixture else ""  # over the draws, where goals are counted on one draw
+    expected = ", expected" if record.is_drawn else ""  # over the draws
     quantities: list[tuple[str, str, float | None]] = [("Wrong, all rows", "error", None)]
     if record.tail is not None:
         quantities.insert(0, (f"{loss_word(record)}, worst-off {fraction(record.tail)}", "cvar", record.tail))
@@ -232,6 +257,9 @@ def facts(record: Record, cards: Sequence[GoalCard]) -> list[Fact]:
         if math.isfinite(ours):
             others = {"plain training": first, "deployed": deployed}
             told = [f"{name}: {percent(value)}" for name, value in others.items() if math.isfinite(value)]
+            realised = record.value(REALISED, split=split, alpha=alpha) if quantity == "cvar" else math.nan
+            if math.isfinite(realised):
+                told.insert(0, f"once drawn: {percent(realised)}")
             found.append(Fact(label + expected, percent(ours), ", ".join(told)))
     rows = record.value("rows", method="data", split=split)
     if math.isfinite(rows):
@@ -280,7 +308,9 @@ def class_table(record: Record) -> PageTable | None:
 
 def times_table(record: Record) -> PageTable | None:
     """Return how long the run took."""
-    rows = [[row.method, f"{row.value:,.2f}"] for row in record.named("seconds")]
+    told = record.environment.get(SECONDS)
+    parts = told.items() if isinstance(told, Mapping) else ()
+    rows = [[str(part), f"{value:,.2f}"] for part, value in parts if isinstance(value, (int, float))]
     return PageTable("Time", ("part", "seconds"), rows) if rows else None
 
 

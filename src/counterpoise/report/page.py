@@ -13,8 +13,9 @@ __all__ = ["write_report"]
 def write_report(run_folder: str | Path, output: str | Path | None = None) -> Path:
     """Write the report of a run folder, and return its path.
 
-    The page holds all it needs: no script, no network, no font. It is a function of ``results.csv``, ``texts.json``,
-    ``settings.json`` and ``environment.json``, so the same files give the same bytes; no model and no data are read.
+    The page holds all it needs: no script, no network, no font. It is a function of ``results.csv``, ``drawn.csv``,
+    ``texts.json``, ``settings.json`` and ``environment.json``, so the same files give the same bytes; no model and no
+    data are read.
 
     Parameters
     ----------
@@ -57,9 +58,11 @@ def write_report(run_folder: str | Path, output: str | Path | None = None) -> Pa
     return _written(record, folder / REPORT if output is None else Path(output))
 
 
-def write_page(rows: Sequence[ResultRow], texts: Words, settings: Words, output: str | Path) -> Path:
+def write_page(
+    rows: Sequence[ResultRow], texts: Words, settings: Words, output: str | Path, drawn: Sequence[ResultRow] = ()
+) -> Path:
     """Write a report on numbers and words that are in no run folder, and return its path."""
-    return _written(Record(tuple(rows), texts, settings, {}), Path(output))
+    return _written(Record(tuple(rows), texts, settings, {}, tuple(drawn)), Path(output))
 
 
 def _written(record: Record, path: Path) -> Path:

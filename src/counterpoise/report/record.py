@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from counterpoise.runs.folder import DONE, ENVIRONMENT, RESULTS, SETTINGS, TEXTS, read_json
-from counterpoise.runs.quantities import MIXTURE, SPLITS, of_goal
+from counterpoise.runs.output import DRAWN
+from counterpoise.runs.quantities import MIXTURE, REALISED, SPLITS, of_goal
 from counterpoise.runs.results import ResultRow, read_rows
 
 _WORDS = (TEXTS, SETTINGS, ENVIRONMENT)
@@ -26,6 +27,7 @@ class Record:
     texts: Words
     settings: Words
     environment: Words
+    drawn: tuple[ResultRow, ...] = ()  # of the drawn decisions: other numbers with another key
 
     @cached_property
     def _values(self) -> dict[tuple[Any, ...], float]:
@@ -42,6 +44,15 @@ class Record:
     ) -> float:
         """Return one number; not a number where the table has none."""
         return self._values.get(_key(quantity, method, split, settings, alpha), math.nan)
+
+    def drawn_value(self, quantity: str, *, settings: str = "", alpha: float | None = None) -> float:
+        """Return one number of the drawn decisions on the rows that count; not a number where there is none."""
+        key = _key(quantity, MIXTURE, self.judged, settings, alpha)
+        return self._drawn_values.get(key, math.nan)
+
+    @cached_property
+    def _drawn_values(self) -> dict[tuple[Any, ...], float]:
+        return {_key(row.quantity, row.method, row.split, row.settings, row.alpha): row.value for row in self.drawn}
 
     def named(self, *quantities: str) -> list[ResultRow]:
         """Return the rows of some quantities, in their order."""
@@ -105,6 +116,11 @@ class Record:
         return self.shares_rows or sum(row.value > 0 for row in self.named("share")) > 1
 
     @cached_property
+    def is_drawn(self) -> bool:
+        """Tell whether decisions are drawn, so that numbers are expectations: among models, rules or folds."""
+        return self.is_mixture or bool(self.named(REALISED))
+
+    @cached_property
     def shares_rows(self) -> bool:
         """Tell whether rules share a row among classes."""
         return self.texts.get("shares_rows") is True
@@ -130,7 +146,9 @@ def read_record(folder: Path) -> Record:
             f"{', '.join(missing)}. Run counterpoise fit first."
         )
     rows = read_rows(folder / RESULTS).latest().rows
-    return Record(rows, *(read_json(folder / name) for name in _WORDS))
+    drawn = read_rows(folder / DRAWN).latest().rows if (folder / DRAWN).is_file() else ()
+    texts, settings, environment = (read_json(folder / name) for name in _WORDS)
+    return Record(rows, texts, settings, environment, drawn)
 
 
 def _key(quantity: str, method: str, split: str, settings: str, alpha: float | None) -> tuple[Any, ...]:

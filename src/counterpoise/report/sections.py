@@ -19,7 +19,7 @@ from counterpoise.report.wording import (
     stand_on_rows,
     verdict_of,
 )
-from counterpoise.runs.quantities import AVERAGE, DEPLOYED, FIRST, MIXTURE, of_goal
+from counterpoise.runs.quantities import AVERAGE, DEPLOYED, FIRST, MIXTURE, REALISED, of_goal
 
 _SOME_ALPHAS = (0.01, 0.05, 0.1, 0.2, 0.5, 1.0)  # shown in numbers beside the curve
 _MOST_MODELS = 15  # in the table of the mixture; the rest is summed up
@@ -184,7 +184,7 @@ def curve_panels(record: Record) -> list[Panel]:
 
 def curve_table(record: Record) -> PageTable:
     """Return the CVaR at some tail fractions on the rows that count: alpha, and those near round numbers."""
-    methods = measured(record)
+    methods, is_drawn = measured(record), bool(record.named(REALISED))
     known = {row.alpha for row in record.named("cvar") if row.split == record.judged and row.alpha}
     levels = {min(known, key=lambda alpha: abs(math.log(alpha / level))) for level in _SOME_ALPHAS if known}
     rows = []
@@ -192,8 +192,9 @@ def curve_table(record: Record) -> PageTable:
         levels.add(record.tail)
     for level in sorted(levels):
         values = [record.value("cvar", method=method, split=record.judged, alpha=level) for method in methods]
+        values += [record.value(REALISED, split=record.judged, alpha=level)] if is_drawn else []
         rows.append([f"{fraction(level)}{' (alpha)' if level == record.tail else ''}", *map(percent, values)])
-    heads = ("worst-off", *methods.values())
+    heads = ("worst-off", *methods.values(), *([f"{noun(record)}, once drawn"] if is_drawn else []))
     return PageTable(f"{loss_noun(record).capitalize()} on the worst-off part of the {record.judged} rows", heads, rows)
 
 

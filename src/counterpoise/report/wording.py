@@ -107,16 +107,32 @@ def shortened(text: str, length: int) -> str:
     return line if len(line) <= length else line[: length - 1] + "\N{HORIZONTAL ELLIPSIS}"
 
 
-def tail_sentence(*, mixture: float, first: float, alpha: float, rows: str, noun: str, cost: str = "") -> str:
-    """Return what the model does for the worst-off; ``cost`` says as what a deferred row counts, where some are."""
-    head = f"Of the worst-off {fraction(alpha)} of the {rows} rows the {noun} gets {percent(mixture)} wrong"
+def tail_sentence(
+    *,
+    mixture: float,
+    first: float,
+    alpha: float,
+    rows: str,
+    noun: str,
+    cost: str = "",
+    realised: float = math.nan,
+) -> str:
+    """Return what the model does for the worst-off; ``cost`` says as what a deferred row counts, where some are.
+
+    ``realised`` is the same number once decisions are drawn, where they are.
+    """
+    expects = "is expected to get" if _finite(realised) else "gets"
+    head = f"Of the worst-off {fraction(alpha)} of the {rows} rows the {noun} {expects} {percent(mixture)} wrong"
     head += f", where {cost}" if cost else ""
+    drawn = f" Once decisions are drawn, those who are then worst off are {percent(realised)} wrong." * _finite(
+        realised
+    )
     gain = first - mixture
     if not _finite(gain):
-        return f"{head}." if _finite(mixture) else ""
+        return f"{head}.{drawn}" if _finite(mixture) else ""
     if abs(gain) < _EQUAL:
-        return f"{head}, as many as plain training."
-    return f"{head}; plain training {percent(first)}, {points(gain)} {'more' if gain > 0 else 'less'}."
+        return f"{head}, as many as plain training.{drawn}"
+    return f"{head}; plain training {percent(first)}, {points(gain)} {'more' if gain > 0 else 'less'}.{drawn}"
 
 
 def cost_sentence(*, mixture: float, first: float, rows: str, noun: str, asked: str) -> str:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from counterpoise._base.checks import check_confidence, check_positive
-from counterpoise._base.types import AnyArray
+from counterpoise._base.types import AnyArray, FloatArray
 from counterpoise.goals import Goal, as_goals
 from counterpoise.goals.audit import Audit
 from counterpoise.goals.classes import check_defer_label, reads_as, where_deferred
@@ -203,8 +203,13 @@ def judged(
     split: str,
     words: dict[str, Any],
     shares: Sequence[float] = (),
+    chances: FloatArray | None = None,
 ) -> Answers:
-    """Return an audit of answers, and every number about them, as of rows of a split."""
+    """Return an audit of answers, and every number about them, as of rows of a split.
+
+    Where answers were drawn by rules, ``shares`` are those of the rules and ``chances`` tell how likely each answer was
+    in each row: the numbers are then expectations over the draws.
+    """
     left = np.zeros(said.size, dtype=np.bool_)
     if asked.deferral is not None:
         check_defer_label(asked.deferral.label, table.classes.tolist())
@@ -220,7 +225,7 @@ def judged(
     settings = _settings(table, asked)
     parts = {split: table.part(asked)}
     data = Data(table.path.stem, Columns([], []), table.classes, table.positive, parts, {}, {})
-    judge = Judge(settings, data, _Said(said, asked.deferral), asked.goals)
+    judge = Judge(settings, data, _Said(said, asked.deferral, chances), asked.goals)
     try:
         audit = judge.audit(split, asked.goals)
     except ValueError as error:
@@ -246,6 +251,7 @@ class _Said(NamedTuple):
 
     answers: AnyArray
     deferral: Deferral | None
+    chances: FloatArray | None = None  # of each class in each row, and of deferral, where answers were drawn
 
     def predict(self, X: Any) -> AnyArray:  # noqa: ARG002 - whatever the rows are, these are their answers
         """Return the answers."""

@@ -1,6 +1,6 @@
 """How the models of a run are asked about its rows: one model, a mixture of models, or rules of scores."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from counterpoise.mixtures.randomized import DRAWN
 from counterpoise.runs.data import Data, Part
 from counterpoise.runs.fitted import deferral_of, has_rules, keeps_answers, last_step, looked_at, mixes, seen_by_last
 from counterpoise.runs.quantities import AVERAGE, FIRST, MIXTURE, TRAIN
+from counterpoise.runs.rule_words import shares_rows
 
 
 class AskedModel:
@@ -22,7 +23,7 @@ class AskedModel:
 
     @property
     def is_drawn(self) -> bool:
-        """Tell whether answers are drawn."""
+        """Tell whether answers are drawn, if only from one model or rule."""
         return hasattr(self.estimator, "mixture_") and self.estimator.decision in DRAWN
 
     def part(self, name: str) -> Part:
@@ -35,14 +36,19 @@ class AskedModel:
         return None if asked is None else np.asarray(asked.predict(self.part(name).X))
 
     def shares(self, method: str, name: str) -> FloatArray | None:  # noqa: ARG002 - others draw
-        """Return how likely a method says each class of each row, and defers it; None where it does not draw."""
-        return None
+        """Return how likely a method says each class of each row, and defers it; None where no key changes anything.
 
-    def row_losses(self, split: str) -> dict[str, FloatArray]:  # noqa: ARG002 - as above
+        One model, or one rule, decides the same whatever is drawn.
+        """
+        found: FloatArray | None = getattr(self.model, "chances", None) if method == MIXTURE else None
+        return found
+
+    def row_losses(self, split: str) -> dict[str, FloatArray]:
         """Return the loss that methods expect on each row of a split, where it is not told by their answers."""
-        return {}
+        shares = self.shares(MIXTURE, split)
+        return {} if shares is None else {MIXTURE: self._lost(shares, split)}
 
-    def member_errors(self, split: str) -> list[float]:  # noqa: ARG002 - as above
+    def member_errors(self, split: str) -> list[float]:  # noqa: ARG002 - others have members
         """Return how often each model or rule of a mixture errs on a split."""
         return []
 
@@ -69,7 +75,7 @@ class AskedModel:
 class AskedModels(AskedModel):
     """A mixture of models; plain training is the first of them."""
 
-    _found: tuple[str, AnyArray] | None = None  # the split whose losses were found last
+    _found: tuple[str, AnyArray] | None = None  # the rows about which all models were asked last
 
     def says(self, method: str, name: str) -> AnyArray | None:
         """Return the labels that a method gives to rows."""
@@ -80,8 +86,18 @@ class AskedModels(AskedModel):
 
     def shares(self, method: str, name: str) -> FloatArray | None:
         """Return how likely a draw says each class of each row; None for plain training."""
-        is_drawn = method == MIXTURE and self.is_drawn
-        return np.asarray(self.model.predict_proba(self.part(name).X)) if is_drawn else None
+        if method != MIXTURE or not self._draws_models:
+            return None
+        codes, mixture = self.codes(name), self.estimator.mixture_
+        shares, rows = np.zeros((len(codes), len(self.estimator.classes_))), np.arange(len(codes))
+        for model in np.flatnonzero(mixture):
+            shares[rows, codes[:, model]] += mixture[model]
+        return np.minimum(shares, 1.0)
+
+    @property
+    def _draws_models(self) -> bool:
+        """Tell whether one of several models is drawn for each row."""
+        return self.is_drawn and bool(np.count_nonzero(self.estimator.mixture_) > 1)
 
     def row_losses(self, split: str) -> dict[str, FloatArray]:
         """Return the probability that methods err on each row of a split."""
@@ -94,13 +110,16 @@ class AskedModels(AskedModel):
         weights = self.part(split).weights
         return [float(np.average(wrong, weights=weights)) for wrong in self._losses(split).T]  # no copy of them all
 
+    def codes(self, name: str) -> AnyArray:
+        """Return the place of the class that each model says of each row; what was asked last is kept."""
+        if self._found is None or self._found[0] != name:
+            part, pool = self.part(name), self.estimator._pool()  # noqa: SLF001 - of our own kind
+            self._found = name, pool.codes(seen_by_last(self.model, part.X), len(part), None)
+        return self._found[1]
+
     def _losses(self, split: str) -> AnyArray:
         """Return where each model errs on a split."""
-        if self._found is None or self._found[0] != split:
-            part, pool = self.data.splits[split], self.estimator._pool()  # noqa: SLF001 - of our own kind
-            codes = pool.codes(seen_by_last(self.model, part.X), len(part), None)
-            self._found = split, failures(codes, np.searchsorted(pool.classes, part.labels))
-        return self._found[1]
+        return failures(self.codes(split), np.searchsorted(self.estimator.classes_, self.part(split).labels))
 
 
 class AskedPool(AskedModels):
@@ -117,7 +136,7 @@ class AskedPool(AskedModels):
 
     def shares(self, method: str, name: str) -> FloatArray | None:
         """Return how likely a draw says each class of each row; None for plain training."""
-        if method != MIXTURE or not self.is_drawn:
+        if method != MIXTURE or not self._draws_models:
             return None
         mixture, rows = self._told(name)
         return mixture.probabilities(rows)
@@ -144,6 +163,7 @@ class AskedRules(AskedModel):
     def __init__(self, model: Any, data: Data, plain: Any = None) -> None:
         super().__init__(model, data, plain)
         self._scored: dict[str, AskedRows] = {}
+        self._shares: dict[tuple[str, str], FloatArray] = {}
 
     def says(self, method: str, name: str) -> AnyArray | None:
         """Return the labels that a method gives to rows."""
@@ -153,7 +173,12 @@ class AskedRules(AskedModel):
     def shares(self, method: str, name: str) -> FloatArray | None:
         """Return how likely a method says each class of each row, and defers it, over the draws of rules and folds."""
         asked = self.scored(name)
-        return _decider(asked, method).probabilities(asked.rows) if self.is_drawn else None
+        decider = _decider(asked, method)
+        if not self.is_drawn or not (np.count_nonzero(decider.shares) > 1 or _shares_rows(decider)):
+            return None
+        if (method, name) not in self._shares:
+            self._shares[method, name] = decider.probabilities(asked.rows)
+        return self._shares[method, name]
 
     def row_losses(self, split: str) -> dict[str, FloatArray]:
         """Return the loss that methods expect on each row of a split."""
@@ -201,35 +226,48 @@ class AskedCounts(AskedModel):
     """Rules that were asked already, about rows of which those that are alike are there once."""
 
     def says(self, method: str, name: str) -> AnyArray | None:
-        """Return the labels that a method gives to rows."""
-        return self.part(name).told[{MIXTURE: 0, FIRST: 1}[method]]
+        """Return the labels that a method gives to rows, the drawn ones where rows are told apart by them."""
+        part = self.part(name)
+        if method == FIRST:
+            return part.told[0]
+        return part.drawn if part.drawn is not None else self.data.classes[self._chances(name).argmax(axis=1)]
 
     def shares(self, method: str, name: str) -> FloatArray | None:
         """Return how likely a draw says each class of each row; None for plain training."""
-        if method != MIXTURE or not self.is_drawn:
-            return None
-        said = np.column_stack(self.part(name).told[2:]) @ self.estimator.mixture_
+        is_one = np.count_nonzero(self.estimator.mixture_) == 1
+        return None if method != MIXTURE or not self.is_drawn or is_one else self._chances(name)
+
+    def _chances(self, name: str) -> FloatArray:
+        said = np.minimum(np.column_stack(self.part(name).told[1:]) @ self.estimator.mixture_, 1.0)
         is_positive = self.data.classes == self.data.positive
         return np.asarray(np.where(is_positive, said[:, None], 1.0 - said[:, None]))
-
-    def row_losses(self, split: str) -> dict[str, FloatArray]:
-        """Return the probability that a draw errs on each row of a split."""
-        shares = self.shares(MIXTURE, split)
-        return {} if shares is None else {MIXTURE: self._lost(shares, split)}
 
     def member_errors(self, split: str) -> list[float]:
         """Return how often each rule errs on a split."""
         part = self.part(split)
         is_positive = part.labels == self.data.positive
-        return [float(np.average(said != is_positive, weights=part.counts)) for said in part.told[2:]]
+        return [float(np.average(said != is_positive, weights=part.counts)) for said in part.told[1:]]
 
 
-def told_by(model: Any, part: Part, positive: Any) -> list[AnyArray]:
-    """Return what rules say of rows, as ``Part.told`` keeps it: drawn, plain training, and whether each says yes."""
+class Told(NamedTuple):
+    """What is said of rows: by plain training, and whether each rule says yes, as ``Part.told`` keeps it; the drawn."""
+
+    by_each: list[AnyArray]
+    drawn: AnyArray
+
+
+def told_by(model: Any, part: Part, positive: Any) -> Told:
+    """Return what plain training and rules say of rows, and the drawn decisions."""
     rows, rules, usual = last_step(model)._asked_rows(part.X, **looked_at(part))  # noqa: SLF001 - of our own kind
     place = rules.pool.classes.tolist().index(positive)
     each = [rules.shares_by(number, rows)[:, place].astype(np.int8) for number in range(rules.shares.size)]
-    return [rules.decide(rows, part.X), usual.decide(rows, part.X), *each]
+    return Told([usual.decide(rows, part.X), *each], rules.decide(rows, part.X))
+
+
+def _shares_rows(decider: Mixture) -> bool:
+    """Tell whether a rule of class probabilities shares rows among classes."""
+    rules = (getattr(member, "rule", None) for member in decider.pool.members)
+    return any(rule is not None and shares_rows(rule) for rule in rules)
 
 
 def _decider(asked: AskedRows, method: str) -> Mixture:

@@ -27,7 +27,7 @@ SAID = "said"  # the column of decisions
 
 
 class Chosen(NamedTuple):
-    """Rules of scores, how the goals stand in expectation over the draws, and what answers drawn by them look like."""
+    """Rules of scores, how the goals stand in expectation over the draws, and every number about their answers."""
 
     rules: RuleFile
     checks: list[GoalCheck]
@@ -143,8 +143,9 @@ def choose_table(
     rules = as_file_rules(model.rules_, model.mixture_, list(columns))
     made = RuleFile(np.asarray(table.positive).item(), negative, by, text_key, rules, label)
     people = [str(number) for number in range(len(table.labels))] if ids is None else id_texts(table_path, ids)
-    said = made.decide(columns, file_groups(made, table_path, len(people)), people)
-    answers = judged(table, said, asked, TRAIN, _words(made, table_path), [one.share for one in rules])
+    codes = file_groups(made, table_path, len(people))
+    said, chances = made.decide(columns, codes, people), made.chances(columns, codes) if len(rules) > 1 else None
+    answers = judged(table, said, asked, TRAIN, _words(made, table_path), [one.share for one in rules], chances)
     chosen_on = {"table": table_path.name, "goals": [str(goal) for goal in asked.goals]}
     write_output(place, made.as_json(chosen_on=chosen_on).encode(), private=True)  # it holds the key of draws
     return Chosen(made, model.check_goals(), model.value_, answers)

@@ -34,7 +34,8 @@ class Part:
     baseline: AnyArray | None
     largest_weight: float | None = None  # that a row of their population can have
     counts: FloatArray | None = None  # how many rows each stands for, where rows that are alike are there once
-    told: tuple[AnyArray, ...] = ()  # what was said of these: by the model, by plain training, by each of the rules
+    told: tuple[AnyArray, ...] = ()  # what was said of these: by plain training, and by each of the rules
+    drawn: AnyArray | None = None  # the drawn decisions, where rows are told apart by them
 
     def __len__(self) -> int:
         return len(self.X)

@@ -23,7 +23,7 @@ from counterpoise.runs.fitting import Work, asking_told, fit_model, kept_model, 
 from counterpoise.runs.folder import CHECKPOINT, MODEL, Prints, Run, Writer, fingerprints
 from counterpoise.runs.goals_file import goals_of, parse_goals_file, read_bytes
 from counterpoise.runs.judging import Judge
-from counterpoise.runs.measuring import measure_all
+from counterpoise.runs.measuring import measure_all, predict_seconds
 from counterpoise.runs.methods import (
     DEPLOYED,
     GOALS,
@@ -37,6 +37,7 @@ from counterpoise.runs.methods import (
     trains_inside,
 )
 from counterpoise.runs.output import writing
+from counterpoise.runs.quantities import TEST
 from counterpoise.runs.room import with_room
 from counterpoise.runs.sampled import counted_data, fit_on_sample, load_sample, seen_by_goals
 from counterpoise.runs.settings import MethodSettings, RunSettings
@@ -243,12 +244,18 @@ def _fit(work: Work, writer: Writer, prints: Prints, command: str) -> None:
         work.say(f"fitted in {seconds:.1f} s; measures it on every split")
         if work.settings.method.name != POOL:  # whose bar goes on while its models are asked
             work.tell(RunProgress(0, 0, "measuring", seconds, 0.0))
-        data = work.data if work.data.rest is None else counted_data(work, model)
-        judge = Judge(work.settings, data, model, work.goals, plain_model(work))
-        rows, texts = measure_all(judge, seconds)
+        plain = plain_model(work)
+        counted = None if work.data.rest is None else counted_data(work, model)
+        judge = Judge(work.settings, work.data if counted is None else counted.data, model, work.goals, plain)
+        times, by_draws = {"fit": seconds}, None
+        if counted is None:
+            times["predict"] = predict_seconds(judge)
+        elif counted.drawn is not None:
+            by_draws = Judge(work.settings, judge.data._replace(splits={TEST: counted.drawn}), model, work.goals)
+        rows, texts, drawn = measure_all(judge, by_draws)
         texts["commands"] = [command, shlex.join(["counterpoise", "report", writer.folder.name])]
         writer.save_said(work.data.said, prints)
-        writer.finish(rows, texts, prints)
+        writer.finish(rows, texts, prints, drawn=drawn, seconds=times)
     except BaseException as error:
         with suppress(RunFolderError):  # a full disk takes no last words either
             writer.log(f"stopped: {type(error).__name__}: {error}".removesuffix(": "))

@@ -5,9 +5,10 @@
     draws.key         the key of the draws, for nobody but the owner (``runs.keys``); the model has it too
     said.cp           what the models of a pool said about the rows of the run, so that none is asked again
     model.cp          the fitted model (``counterpoise.load``): takes frames with the columns of the data files
-    results.csv       every number, one long table (``counterpoise.runs.results``)
+    results.csv       every number, one long table (``counterpoise.runs.results``), in expectation over the draws
+    drawn.csv         the same numbers of the drawn decisions, where some are drawn: they depend on the key
     texts.json        the words that belong to its rows
-    environment.json  versions, platform, time
+    environment.json  versions, platform, time, seconds
     log.txt           one line an event
     checkpoint/       what is fitted so far; removed when done
     done.json         written last: the run is whole, and never changes again
@@ -23,7 +24,7 @@ import json
 import os
 import platform
 import shutil
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
@@ -40,13 +41,14 @@ from counterpoise.runs.columns import Columns
 from counterpoise.runs.errors import DataError, RunFolderError, short
 from counterpoise.runs.keys import KEY
 from counterpoise.runs.methods import split_parameters, training_needs_alpha, trains_inside
-from counterpoise.runs.output import OWN, REPORT, SAID, alone_in, writing
+from counterpoise.runs.output import DRAWN, OWN, REPORT, SAID, alone_in, writing
 from counterpoise.runs.results import ResultRow, ResultsTable, append_rows, read_rows
 from counterpoise.runs.settings import ADDED_LATER, RunSettings
 from counterpoise.runs.summary import RunSummary, summarize_run
 
 GOALS, SETTINGS, MODEL, RESULTS, TEXTS, ENVIRONMENT, LOG, DONE = OWN
 CHECKPOINT = "checkpoint"
+SECONDS = "seconds"  # the key of the times of a run in its environment
 _PART = ".part"  # the ending of what a kill may leave half written or half removed
 _FORMAT = 1
 _CHUNK = 1 << 20
@@ -88,6 +90,11 @@ class Run(NamedTuple):
     def results(self) -> ResultsTable:
         """Return every number of the run."""
         return read_rows(self.folder / RESULTS)
+
+    def drawn(self) -> ResultsTable:
+        """Return the numbers of the drawn decisions, which depend on the run's key; none where nothing is drawn."""
+        path = self.folder / DRAWN
+        return read_rows(path) if path.is_file() else ResultsTable(())
 
     def texts(self) -> dict[str, Any]:
         """Return the words that belong to the rows of the results."""
@@ -269,7 +276,7 @@ class Writer:
         for left in [*self.folder.glob(f".*{_PART}"), *([] if goes_on else [self.folder / CHECKPOINT])]:
             self._remove(left)
         if before.get("fingerprint") != prints.run:
-            for name in (MODEL, SAID, RESULTS, TEXTS, REPORT):
+            for name in (MODEL, SAID, RESULTS, DRAWN, TEXTS, REPORT):
                 self._remove(self.folder / name)
         words = {
             **settings.model_dump(mode="json"),
@@ -297,12 +304,28 @@ class Writer:
         if said:
             self.write(SAID, dumps({"run": prints.run, "said": dict(said)}), private=True)  # about single people
 
-    def finish(self, rows: Iterable[ResultRow], texts: Mapping[str, Any], prints: Prints) -> None:
-        """Write the results, drop the checkpoint, and say that the run is whole."""
-        self._remove(self.folder / RESULTS)
-        with writing(self.folder / RESULTS):
-            append_rows(self.folder / RESULTS, rows)
+    def finish(
+        self,
+        rows: Iterable[ResultRow],
+        texts: Mapping[str, Any],
+        prints: Prints,
+        *,
+        drawn: Sequence[ResultRow] = (),
+        seconds: Mapping[str, float] | None = None,
+    ) -> None:
+        """Write the results, drop the checkpoint, and say that the run is whole.
+
+        ``drawn`` are the numbers of the drawn decisions, ``seconds`` how long parts of the run took: neither is the
+        same in another run of the same file, so that both are kept out of the results.
+        """
+        for name, table in ((RESULTS, rows), (DRAWN, drawn)):
+            self._remove(self.folder / name)
+            if name == RESULTS or drawn:
+                with writing(self.folder / name):
+                    append_rows(self.folder / name, table)
         self.write(TEXTS, _as_json(texts))
+        if seconds is not None:
+            self.write(ENVIRONMENT, _as_json(read_json(self.folder / ENVIRONMENT) | {SECONDS: dict(seconds)}))
         self._remove(self.folder / CHECKPOINT)
         self.log("done")
         self.write(DONE, _as_json({"fingerprint": prints.run}))

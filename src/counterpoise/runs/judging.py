@@ -1,4 +1,8 @@
-"""What a fitted model, and those it is compared with, say of the rows of a run, and where they err."""
+"""What a fitted model, and those it is compared with, say of the rows of a run, and where they err.
+
+Where decisions are drawn, every number is an expectation over the draws, and does not depend on the secret key of the
+run. What the drawn decisions themselves come to is told by ``Judge.audit_drawn``, and kept apart.
+"""
 
 from collections.abc import Iterable
 from typing import Any
@@ -43,8 +47,12 @@ class Judge:
         return self.asked.part(name)
 
     def decisions(self, name: str) -> AnyArray:
-        """Return what the model decides about a split or an extra dataset."""
+        """Return what the model decides about a split or an extra dataset, drawn where it draws."""
         return np.asarray(self.says(MIXTURE, name))
+
+    def draws(self, method: str, names: Iterable[str]) -> bool:
+        """Tell whether another key would change what a method decides about some of the rows."""
+        return method != DEPLOYED and any(self.asked.shares(method, name) is not None for name in names)
 
     def says(self, method: str, name: str) -> AnyArray | None:
         """Return the labels that a method gives to rows, asked once; None where there is no such method."""
@@ -84,10 +92,10 @@ class Judge:
         """Return for each method the loss that it expects on each row of a split: 1 for an error."""
         found = self.asked.row_losses(split)
         told = {method: self.says(method, split) for method in (MIXTURE, FIRST, DEPLOYED) if method not in found}
-        found |= {method: self._lost(said, split) for method, said in told.items() if said is not None}
+        found |= {method: self.lost(said, split) for method, said in told.items() if said is not None}
         return {method: found[method] for method in (MIXTURE, FIRST, AVERAGE, DEPLOYED) if method in found}
 
-    def _lost(self, said: AnyArray, split: str) -> FloatArray:
+    def lost(self, said: AnyArray, split: str) -> FloatArray:
         """Return 1 for each wrong answer, and for deferred rows their cost."""
         lost: FloatArray = np.asarray(said != self.data.splits[split].labels).astype(np.float64)
         if self.deferral is not None:
@@ -101,17 +109,28 @@ class Judge:
     def can_say(self, method: str, split: str, goals: Iterable[Goal]) -> bool:
         """Tell whether a method answers for all rows that goals speak of, with a split in the place of ``train``."""
         names = {_place(name, split) for goal in goals for name in goal.datasets}
-        return all(self.says(method, name) is not None for name in names)
+        return all(self.shares(method, name) is not None for name in names)
 
     def audit(self, split: str, goals: Iterable[Goal], method: str = MIXTURE) -> Audit:
-        """Return the audit of what a method decides, with a split in the place of ``train``, made once."""
+        """Return the audit of a method, with a split in the place of ``train``, in expectation over its draws."""
         asked = tuple(goals)
         if (split, method, asked) not in self._audits:
             names = dict.fromkeys(name for goal in asked for name in goal.datasets)
-            said = {name: self.says(method, _place(name, split)) for name in names}
-            named = {"confidence": self.settings.confidence, **self.classes}
-            self._audits[split, method, asked] = audit(asked, said, self.tables(names, split), **named)
+            is_drawn = self.draws(method, [_place(name, split) for name in names])
+            answers, kind = (self.shares, "probabilities") if is_drawn else (self.says, "labels")
+            said = {name: answers(method, _place(name, split)) for name in names}
+            self._audits[split, method, asked] = self._audit_of(said, asked, split, kind)
         return self._audits[split, method, asked]
+
+    def audit_drawn(self, split: str, goals: Iterable[Goal]) -> Audit:
+        """Return the audit of the drawn decisions, with a split in the place of ``train``: another key gives others."""
+        asked = tuple(goals)
+        names = dict.fromkeys(name for goal in asked for name in goal.datasets)
+        return self._audit_of({name: self.says(MIXTURE, _place(name, split)) for name in names}, asked, split)
+
+    def _audit_of(self, said: dict[str, Any], goals: tuple[Goal, ...], split: str, kind: str = "labels") -> Audit:
+        told: dict[str, Any] = {"confidence": self.settings.confidence, "kind": kind, **self.classes}
+        return audit(goals, said, self.tables(said, split), **told)
 
     def risk_value(self, risk: Risk, losses: FloatArray, split: str) -> float:
         """Return a risk of losses on a split; a calibrated one has the radius of the rows it was chosen on."""
@@ -133,20 +152,28 @@ class Judge:
             return None
 
     def rates(self, split: str) -> RateTable:
-        """Return the rates of all groups; where no class is the positive one, how often answers are wrong."""
-        positive, part, said = self.data.positive, self.data.splits[split], self.decisions(split)
+        """Return the rates of all groups in expectation; where no class is the positive one, how often answers err."""
+        positive, part = self.data.positive, self.data.splits[split]
         told: Any = {"sample_weight": part.weights, "counts": part.counts, "pos_label": True}
         told["classes"] = [False, True]  # the rows may all be right
+        own = part.labels if positive is None else np.full(len(part), positive)
+        shares = self.shares(MIXTURE, split)
+        assert shares is not None  # noqa: S101 - the model decides about all rows
+        chances = shares[np.arange(len(own)), np.searchsorted(self.data.classes, own)]
         if positive is None:
-            truth, is_said = np.ones(said.size, dtype=np.bool_), said == part.labels
+            truth = np.ones(len(part), dtype=np.bool_)
             told["rates"] = ["error_rate"]
         else:
             part = part.of_two(positive)
-            truth, is_said, told["baseline"] = part.labels, said == positive, part.baseline
-        if self.deferral is None:
-            return rate_table(is_said, truth, part.groups or None, **told)
-        codes = np.where(where_deferred(said, self.deferral.label), _DEFERRED, is_said)
-        told |= {"defer_label": _DEFERRED, "rates": ["defer_rate", "decided_error_rate", *told.get("rates", TABLED)]}
+            truth, told["baseline"] = part.labels, part.baseline
+        if self.deferral is not None:
+            rates = ["defer_rate", "decided_error_rate", *told.get("rates", TABLED)]
+            told |= {"defer_label": _DEFERRED, "rates": rates}
+        if self.draws(MIXTURE, [split]):
+            said = chances if self.deferral is None else np.column_stack([chances, shares[:, -1]])
+            return rate_table(said, truth, part.groups or None, kind="probabilities", **told)
+        is_said = chances > 0
+        codes = is_said if self.deferral is None else np.where(shares[:, -1] > 0, _DEFERRED, is_said)
         return rate_table(codes, truth, part.groups or None, **told)
 
 

@@ -9,29 +9,34 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from counterpoise._base.types import FloatArray
 from counterpoise.goals import Goal, Rate
 from counterpoise.goals.audit import GoalAudit
 from counterpoise.goals.expressions import Several
-from counterpoise.metrics import RateTable, cvar_curve
+from counterpoise.metrics import RateTable, cvar_curve, cvar_loss
 from counterpoise.mixtures.cautions import Caution
 from counterpoise.mixtures.choosing import FIXED
 from counterpoise.mixtures.tradeoff import TradeoffPoint, tradeoff
+from counterpoise.runs.data import Data
 from counterpoise.runs.deferral import deferral_curve, error_and_deferral
 from counterpoise.runs.fitted import has_class_rules, has_rules
 from counterpoise.runs.judging import Judge
 from counterpoise.runs.methods import GOALS, METHODS, describe, kind_of, models_of
 from counterpoise.runs.quantities import (
     CVAR,
+    DEFER_RATE,
     DEPLOYED,
     FIRST,
     MIXTURE,
     N_SAMPLES,
     OWN,
     RATE,
+    REALISED,
     RISK,
     TEST,
     VERDICTS,
     WORST_GROUP,
+    ends_of_group,
     of_goal,
     of_group,
     trials_of_group,
@@ -57,15 +62,25 @@ class Measured(NamedTuple):
 
     rows: list[ResultRow]
     texts: dict[str, Any]
+    drawn: list[ResultRow] = []  # noqa: RUF012 - of the drawn decisions, which depend on the key of the draws
 
 
-def measure_all(judge: Judge, seconds: float) -> Measured:
-    """Return all rows and texts of a run, given how long its fit took."""
-    data = judge.data
-    judged = TEST if TEST in data.splits else data.chosen_on
+def judged_split(data: Data) -> str:
+    """Return the split that counts: the test rows, or where there are none those of the choice."""
+    return TEST if TEST in data.splits else data.chosen_on
+
+
+def predict_seconds(judge: Judge) -> float:
+    """Return how long it takes to decide about the rows that count; they are then known."""
     started = time.monotonic()
-    judge.decisions(judged)
-    predict_seconds = time.monotonic() - started
+    judge.decisions(judged_split(judge.data))
+    return time.monotonic() - started
+
+
+def measure_all(judge: Judge, drawn: Judge | None = None) -> Measured:
+    """Return all rows and texts of a run; ``drawn`` judges the drawn decisions, where other rows tell them."""
+    data = judge.data
+    judged = judged_split(data)
     rows = [_row(judge, "data", "columns", "", len(data.columns.features))]
     for split in data.splits:
         rows += [*_data_rows(judge, split), *loss_rows(judge, split), *_objective_rows(judge, split)]
@@ -77,9 +92,22 @@ def measure_all(judge: Judge, seconds: float) -> Measured:
     answers = [*decision_numbers(judge, judged), *class_numbers(judge, judged)]
     rows += _rows_of(judge, [*answers, *score_numbers(judge, judged), *bars])
     rows += _rows_of(judge, deferral_curve(judge, list(dict.fromkeys([data.chosen_on, judged]))))
-    rows += [_row(judge, "fit", "seconds", "", seconds), _row(judge, "predict", "seconds", judged, predict_seconds)]
     texts = {"segments": words, "scores": panels, "why": _reasons(judge, rows, judged)}
-    return Measured(rows, _texts(judge, rates) | texts)
+    drawn_rows = list(rows_of_drawn(judge, judged, drawn or judge)) if judge.draws(MIXTURE, [judged]) else []
+    return Measured(rows, _texts(judge, rates) | texts, drawn_rows)
+
+
+def rows_of_drawn(judge: Judge, split: str, drawn: Judge) -> Iterator[ResultRow]:
+    """Yield the error, the tail and the goals of the drawn decisions: with another key others are drawn."""
+    said, part = drawn.decisions(split), drawn.data.splits[split]
+    losses, alpha = drawn.lost(said, split), float(judge.settings.alpha)
+    yield _row(judge, MIXTURE, "error", split, float(np.average(said != part.labels, weights=part.mass)))
+    yield _row(judge, MIXTURE, "cvar", split, cvar_loss(losses, alpha, part.mass), alpha=alpha)
+    if not judge.goals:
+        return
+    for number, found in enumerate(drawn.audit_drawn(split, judge.goals), start=1):
+        for name, value in _standing(found).items():
+            yield _row(judge, MIXTURE, of_goal(name), split, value, settings=f"goal {number}")
 
 
 def measure_answers(judge: Judge, split: str, words: dict[str, Any], shares: Sequence[float] = ()) -> Measured:
@@ -104,7 +132,8 @@ def measure_answers(judge: Judge, split: str, words: dict[str, Any], shares: Seq
         "data": [f"{data.name}: {data.splits[split].n_rows} rows; target {judge.settings.data.target}{positive}."],
         "why": reasons | {"segments": "the answers came without the tail that counts"},
     }
-    return Measured(rows, texts | words)
+    drawn = list(rows_of_drawn(judge, split, judge)) if judge.draws(MIXTURE, [split]) else []
+    return Measured(rows, texts | words, drawn)
 
 
 def _row(
@@ -144,8 +173,24 @@ def loss_rows(judge: Judge, split: str) -> Iterator[ResultRow]:
     for method, losses in judge.row_losses(split).items():
         for quantity, value in error_and_deferral(judge, method, split, losses).items():
             yield _row(judge, method, quantity, split, value)
-        for alpha, value in zip(alphas.tolist(), cvar_curve(losses, alphas, weights).tolist(), strict=True):
-            yield _row(judge, method, "cvar", split, value, alpha=alpha)
+        tails = {"cvar": cvar_curve(losses, alphas, weights)}
+        if method == MIXTURE and judge.draws(method, [split]):
+            tails[REALISED] = realised_tails(judge, split, losses, alphas)
+        for quantity, values in tails.items():
+            for alpha, value in zip(alphas.tolist(), values.tolist(), strict=True):
+                yield _row(judge, method, quantity, split, value, alpha=alpha)
+
+
+def realised_tails(judge: Judge, split: str, losses: FloatArray, alphas: FloatArray) -> FloatArray:
+    """Return the CVaR of the losses once decisions are drawn: each row is then wrong, deferred or right.
+
+    It follows from the shares of such rows, so that it is known before the draw; without deferral it is
+    ``min(1, error / alpha)``, whatever the mixture.
+    """
+    told = error_and_deferral(judge, MIXTURE, split, losses)
+    wrong, left = told["error"], told.get(DEFER_RATE, 0.0)
+    cost = 0.0 if judge.deferral is None else judge.deferral.cost
+    return cvar_curve([1.0, cost, 0.0], alphas, [wrong, left, max(1.0 - wrong - left, 0.0)])
 
 
 def _objective_rows(judge: Judge, split: str) -> Iterator[ResultRow]:
@@ -209,6 +254,8 @@ def _group_rows(judge: Judge, split: str, rates: RateTable) -> Iterator[ResultRo
         values: dict[str, float] = {of_group(N_SAMPLES): found.n_samples}
         values |= {of_group(rate): value for rate, value in found.rates.items() if not np.isnan(value)}
         values |= {trials_of_group(rate): count for rate, count in found.trials.items() if count}
+        for rate, ends in found.bounds.items():
+            values |= {ends_of_group(rate)[side]: end for side, end in enumerate(ends) if not np.isnan(end)}
         for name, value in values.items():
             yield _row(judge, MIXTURE, name, split, value, settings=f"group {place}")
 

@@ -15,6 +15,7 @@ from counterpoise.runs.reading import is_parquet
 _SETTINGS = "settings.json"  # by which a run folder is known
 OWN = ("goals.toml", _SETTINGS, "model.cp", "results.csv", "texts.json", "environment.json", "log.txt", "done.json")
 SAID = "said.cp"  # what the models of a pool said about the rows of the run: they need not be asked again
+DRAWN = "drawn.csv"  # what the drawn decisions come to: other numbers with another key of the draws
 REPORT = "report.html"
 _WAIT = 10.0  # seconds for others: whoever writes one file, and not a whole run, has done so by then
 
@@ -40,7 +41,7 @@ def check_place(path: Path, *, read: Path | None = None, option: str = "--output
         raise RunFolderError(f"{path} is a folder; {option} must name a file.")
     if not path.parent.is_dir():
         raise RunFolderError(f"There is no folder {path.parent} for {path.name}. Make it first, or name another place.")
-    if path.name in (*OWN, SAID, KEY) and _is_run(path.parent):
+    if path.name in (*OWN, SAID, DRAWN, KEY) and _is_run(path.parent):
         raise RunFolderError(f"{path} is a part of the run itself; {option} must name another file.")
     if read is not None and path.exists() and read.exists() and path.samefile(read):
         raise RunFolderError(f"{path} is the data file itself; {option} must name another file.")

@@ -11,6 +11,7 @@ VERDICT_OF = {number: verdict for verdict, number in VERDICTS.items()}
 # What was made small: the loss of the tail, of the worst group, another risk, a rate, or what the method does.
 CVAR, WORST_GROUP, RISK, RATE, OWN = "cvar", "worst-group", "risk", "rate", "own"
 DEFER_RATE, DECIDED_ERROR = "defer rate", "decided error"  # parts of the rows, and of those that are decided about
+REALISED = "realised cvar"  # of the losses once decisions are drawn, where "cvar" is that of the expected losses
 N_SAMPLES = "n_samples"  # among the quantities of a group
 CALLED = "called"  # how many rows of a class were called which
 CONFUSION, CALIBRATION, SCORES, BOUGHT = (
@@ -34,6 +35,11 @@ def of_group(rate: str) -> str:
 def trials_of_group(rate: str) -> str:
     """Return the quantity that says how many rows a rate of a group is a count out of; weighted rates have none."""
     return f"group {rate} rows"
+
+
+def ends_of_group(rate: str) -> tuple[str, str]:
+    """Return the quantities that are the ends of the interval of a group's expected rate."""
+    return f"group {rate} low", f"group {rate} high"
 
 
 def of_class(place: int) -> str:

@@ -140,8 +140,7 @@ def write_chosen(
             model = choose(
                 Work(settings, data, goals, writer.folder / CHECKPOINT, unheard, on_event, writer.save_model)
             )
-            rows, texts = measure_all(Judge(settings, data, model, goals), 0.0)
-            rows = [row for row in rows if row.quantity != "seconds"]  # nothing was trained, and no model asked
+            rows, texts, drawn = measure_all(Judge(settings, data, model, goals))
             texts["commands"] = [_command(run, settings, changes, writer.folder)]
             content = rewritten((run.folder / GOALS).read_bytes(), settings, sources=run.sources).encode()
             writer.begin(content, settings, data.columns, prints, run.sources, origin=origin)
@@ -151,7 +150,7 @@ def write_chosen(
             keep_key(writer.folder, draws.key)
             writer.save_model(model)
             writer.save_said(data.said, prints)
-            writer.finish(rows, texts, prints)
+            writer.finish(rows, texts, prints, drawn=drawn)
     return Run(writer.folder, settings)
 
 

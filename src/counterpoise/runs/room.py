@@ -15,10 +15,10 @@ from counterpoise._base.types import FloatArray
 from counterpoise.goals import Goal, as_goals
 from counterpoise.goals.audit import tightened
 from counterpoise.goals.infeasible import InfeasibleGoals
-from counterpoise.runs.asking import asked_of
 from counterpoise.runs.errors import short
 from counterpoise.runs.fitted import last_step, mixes
 from counterpoise.runs.fitting import Work, inside_goals
+from counterpoise.runs.judging import Judge
 from counterpoise.runs.quantities import MIXTURE, TEST, TRAIN
 
 _PRICE = 0.01  # of what is made small: the most that room may cost where nobody says how much
@@ -88,13 +88,15 @@ def _try(work: Work, model: Any, aims: list[Goal], part: float, most: FloatArray
 
 def _aimed(work: Work, model: Any) -> list[Goal]:
     """Return the goals that leave room, given a model that meets them as they stand."""
-    data, asked = work.data, asked_of(model, work.data, None)
+    data, judge = work.data, Judge(work.settings, work.data, model, work.goals)
     part = data.splits[data.chosen_on]
     n_shown = _rows_to_show(len(part), len(data.splits[TEST]), work)
     some = np.random.default_rng(work.settings.seed).permutation(len(part))[:n_shown]
     tables = {TRAIN: part.rows(some).table(), **{name: one.table() for name, one in data.extra.items()}}
-    said = {name: asked.says(MIXTURE, name) for name in data.extra}
-    said[TRAIN] = np.asarray(asked.says(MIXTURE, data.chosen_on))[some]
+    named = {TRAIN: data.chosen_on} | {name: name for name in data.extra}
+    is_drawn = judge.draws(MIXTURE, named.values())
+    said = {name: (judge.shares if is_drawn else judge.says)(MIXTURE, place) for name, place in named.items()}
+    said[TRAIN] = np.asarray(said[TRAIN])[some]
     found = []
     for goal in as_goals(work.enforced):
         names = goal.datasets
@@ -106,9 +108,8 @@ def _aimed(work: Work, model: Any) -> list[Goal]:
                     predictions={name: said[name] for name in names},
                     confidence=work.settings.confidence if goal.confidence is None else None,
                     n_goals=len(work.goals),
-                    pos_label=data.positive,
-                    classes=data.classes,
-                    defer_label=None if asked.deferral is None else asked.deferral.label,
+                    kind="probabilities" if is_drawn else "labels",
+                    **judge.classes,
                 )
             )
         except ValueError as error:

@@ -99,6 +99,14 @@ class RuleFile(NamedTuple):
         answers = np.array([self.negative, self.positive])
         return np.asarray((answers if self.deferred is None else with_label(answers, self.deferred))[codes])
 
+    def chances(self, scores: Mapping[str, FloatArray], groups: IntArray) -> FloatArray:
+        """Return how likely each row is told each label, in the order of the labels, and deferred."""
+        found = np.zeros((len(groups), 2 if self.deferred is None else 3))
+        for rule in self.rules:
+            found[np.arange(len(groups)), rule.said(scores[rule.score], groups)] += rule.share
+        first, second = (0, 1) if self.negative < self.positive else (1, 0)
+        return np.minimum(found[:, [first, second, *range(2, found.shape[1])]], 1.0)
+
     def as_json(self, **words: Any) -> str:
         """Return the text of a file, with further words that nobody needs to apply it."""
         rules = [

@@ -191,16 +191,34 @@ def fit_on_sample(work: Work) -> Any:
     return model
 
 
-def counted_data(work: Work, model: Any) -> Data:
+def counted_data(work: Work, model: Any) -> "CountedData":
     """Return the rows of all splits, those that are alike once, with what the model says of them."""
+    drawn: Counter[Values] = Counter()
     counts: dict[str, Counter[Values]] = {split: Counter() for split in (TRAIN, VALIDATION, TEST)}
     chosen = work.data.rest
     for number, parts in enumerate(chosen.rest.parts(chosen.columns)):
         for split, part in parts.items():
             if len(part):
-                counts[split].update(count_alike(_shard(number, part), *told_by(model, part, work.data.positive)))
+                told, shard = told_by(model, part, work.data.positive), _shard(number, part)
+                counts[split].update(count_alike(shard, *told.by_each))
+                if split == TEST:
+                    drawn.update(count_alike(shard, told.drawn))
     splits = {split: _part(found, chosen, work.settings) for split, found in counts.items() if found}
-    return work.data._replace(splits=splits, rest=None)
+    return CountedData(work.data._replace(splits=splits, rest=None), _drawn_part(drawn, chosen, work.settings))
+
+
+class CountedData(NamedTuple):
+    """Rows that are alike once: by what each rule says of them, and the test rows by the drawn decisions."""
+
+    data: Data  # the same whatever the key of the draws
+    drawn: Part | None
+
+
+def _drawn_part(counts: Counter[Values], chosen: _Chosen, settings: RunSettings) -> Part | None:
+    if not counts:
+        return None
+    part = _part(counts, chosen, settings)
+    return replace(part, drawn=part.told[0], told=())
 
 
 def _part(counts: Counter[Values], chosen: _Chosen, settings: RunSettings) -> Part:

@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from counterpoise._base.types import AnyArray, BoolArray, FloatArray, IntArray
-from counterpoise.goals.classes import where_deferred
 from counterpoise.goals.levels import combined
 from counterpoise.runs.asking import AskedRules
 from counterpoise.runs.fitted import has_class_rules
@@ -24,7 +23,6 @@ from counterpoise.runs.quantities import (
 )
 
 _BINS = 25  # of a histogram
-_NO_CLASS = -1  # the place of an answer that is none
 _TENTHS = 10  # of the rows, in a table of calibration
 _MOST_GROUPS = 6  # in histograms: the largest
 
@@ -48,24 +46,24 @@ class Panel(NamedTuple):
 
 
 def decision_numbers(judge: Judge, split: str) -> Iterator[Number]:
-    """Yield how many rows of each class a method calls positive, as drawn; nothing where no class is positive."""
+    """Yield how many rows of each class a method calls positive, expected where it draws; of no positive class none."""
     positive, part = judge.data.positive, judge.data.splits[split]
     labels, counts = part.labels, np.ones(len(part)) if part.counts is None else part.counts
     for method in (MIXTURE, FIRST, DEPLOYED) if positive is not None else ():
-        said = judge.says(method, split)
-        if said is None:
+        shares = judge.shares(method, split)
+        if shares is None:
             continue
-        is_positive, is_called = labels == positive, said == positive
-        is_left = np.zeros(said.size, dtype=np.bool_)
+        place = judge.data.classes.tolist().index(positive)
+        called = shares[:, place]
+        other = np.delete(shares[:, : len(judge.data.classes)], place, axis=1).sum(axis=1)
+        is_positive = labels == positive
+        cells = {"true positives": (called, is_positive), "false positives": (called, ~is_positive)}
+        cells |= {"false negatives": (other, is_positive), "true negatives": (other, ~is_positive)}
         if judge.deferral is not None:
-            is_left = where_deferred(said, judge.deferral.label)
-        is_other = ~is_called & ~is_left
-        cells = {"true positives": is_positive & is_called, "false positives": ~is_positive & is_called}
-        cells |= {"false negatives": is_positive & is_other, "true negatives": ~is_positive & is_other}
-        if judge.deferral is not None:
-            cells |= {"deferred positives": is_positive & is_left, "deferred negatives": ~is_positive & is_left}
-        for name, rows in cells.items():
-            yield Number(method, CONFUSION + name, split, float(counts[rows].sum()))
+            left = shares[:, -1]
+            cells |= {"deferred positives": (left, is_positive), "deferred negatives": (left, ~is_positive)}
+        for name, (told, rows) in cells.items():
+            yield Number(method, CONFUSION + name, split, float(counts[rows] @ told[rows]))
 
 
 def class_texts(judge: Judge) -> dict[str, Any]:
@@ -77,27 +75,24 @@ def class_texts(judge: Judge) -> dict[str, Any]:
 
 
 def class_numbers(judge: Judge, split: str) -> Iterator[Number]:
-    """Yield how many rows of each class a method calls which, as drawn, where there are more than two classes."""
-    labels = judge.data.splits[split].labels
+    """Yield how many rows of each class a method calls which, expected where it draws, of more than two classes."""
     for method in (MIXTURE, FIRST, DEPLOYED) if _are_many(judge) else ():
-        said = judge.says(method, split)
-        if said is None:
+        shares = judge.shares(method, split)
+        if shares is None:
             continue
-        places, found = _places(judge, labels), _places(judge, said)
-        cells, counts = np.unique(np.column_stack([places, found]), axis=0, return_counts=True)
-        for (label, answer), count in zip(cells.tolist(), counts.tolist(), strict=True):
-            settings = called(label, None if answer == _NO_CLASS else answer)
-            yield Number(method, CALLED, split, float(count), settings)
+        labels, n_classes = (
+            np.searchsorted(judge.data.classes, judge.data.splits[split].labels),
+            len(judge.data.classes),
+        )
+        counts = np.zeros((n_classes, shares.shape[1]))
+        np.add.at(counts, labels, shares)
+        for label, answer in np.argwhere(counts > 0).tolist():
+            settings = called(label, answer if answer < n_classes else None)
+            yield Number(method, CALLED, split, float(counts[label, answer]), settings)
 
 
 def _are_many(judge: Judge) -> bool:
     return len(judge.data.classes) > 2  # noqa: PLR2004 - of two the positive one tells all
-
-
-def _places(judge: Judge, answers: AnyArray) -> IntArray:
-    """Return the places of answers among the classes; one of its own for rows that are left to a person."""
-    known = {label: place for place, label in enumerate(judge.data.classes.tolist())}
-    return np.array([known.get(one, _NO_CLASS) for one in answers.tolist()], dtype=np.int64)
 
 
 def score_numbers(judge: Judge, split: str) -> Iterator[Number]:

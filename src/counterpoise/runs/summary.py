@@ -14,6 +14,7 @@ from counterpoise.runs.quantities import (
     DEPLOYED,
     FIRST,
     MIXTURE,
+    REALISED,
     SPLITS,
     TEST,
     VERDICT_OF,
@@ -49,6 +50,7 @@ class RunSummary(NamedTuple):
     deployed_error: float | None = None  # of the deployed model, where its answers are known
     defer_rate: float | None = None  # part of the rows that a person decides about, where some are deferred
     decided_error: float | None = None  # errors among the others
+    realised_cvar: float | None = None  # of the tail once decisions are drawn, where ``cvar`` is an expectation
 
     @property
     def all_hold(self) -> bool:
@@ -80,6 +82,8 @@ class RunSummary(NamedTuple):
             f"{name}: error {error:.4f}" + (f"{tail} {cvar:.4f}" if tail and not math.isnan(cvar) else "")
             for name, (error, cvar) in found.items()
         ]
+        if tail and self.realised_cvar is not None:
+            lines[0] += f" expected, {self.realised_cvar:.4f} once decisions are drawn"
         if self.defer_rate is not None:
             lines.append(f"deferred: {self.defer_rate:.4f} of the rows" + self._among_decided())
         if self.value is not None:
@@ -136,6 +140,7 @@ def summarize_run(
         values.get(("error", DEPLOYED, "", None)),
         values.get((DEFER_RATE, MIXTURE, "", None)),
         values.get((DECIDED_ERROR, MIXTURE, "", None)),
+        values.get((REALISED, MIXTURE, "", alpha)),
     )
 
 

@@ -168,8 +168,11 @@ def certify_run(
     confidence: float | None = None,
     goals: Any = None,
     largest_weight: float | None = None,
+    drawn: bool = False,
 ) -> Audit:
     """Audit the run's model on rows that no one fitted or chose on: its own test rows, or those of a file.
+
+    Where decisions are drawn the rates are expectations over the draws, the same whatever the key of the run.
 
     Parameters
     ----------
@@ -182,6 +185,8 @@ def certify_run(
         Default: those of the run.
     largest_weight : float, optional
         The most that a row of the population can weigh. Default: what the goals file says.
+    drawn : bool, default=False
+        Audit the drawn decisions instead, as the run's key draws them for these rows.
 
     Returns
     -------
@@ -200,12 +205,13 @@ def certify_run(
     if data_path is not None:
         judge = _judge(limited, Path(data_path))
         with _asked_of(f"rows of {data_path}"):
-            return judge.audit(TEST, asked)
+            return (judge.audit_drawn if drawn else judge.audit)(TEST, asked)
     data = own_data(run, limited.settings)
     if TEST not in data.splits:
         raise DataError("The run has no test rows: give a data file.")
     with _asked_of("test rows"):
-        return Judge(run.settings, data, run.waiting_model(), asked).audit(TEST, asked)
+        judge = Judge(run.settings, data, run.waiting_model(), asked)
+        return (judge.audit_drawn if drawn else judge.audit)(TEST, asked)
 
 
 def _limited(run: Run, largest_weight: float | None) -> Run:

@@ -80,13 +80,19 @@ def between(points: FloatArray, marks: FloatArray) -> tuple[IntArray, FloatArray
     return below, np.asarray((points - marks[below]) / np.diff(marks)[below])
 
 
-def few_cells(values: FloatArray, weights: FloatArray, span: tuple[float, float]) -> WeightedSample:
-    """Return rows of any values and weights as few values at few weights; ``spread`` says why this is no loss."""
+def few_cells(
+    values: FloatArray, weights: FloatArray, span: tuple[float, float], counts: FloatArray | None = None
+) -> WeightedSample:
+    """Return rows of any values and weights as few values at few weights; ``spread`` says why this is no loss.
+
+    ``counts`` are how many rows each stands for. Default: itself.
+    """
     marks, levels = np.unique(np.append(values, span)), weight_levels(weights)
     if marks.size > _LEVELS:
         marks = np.linspace(*span, _LEVELS)
     below, above = between(values, marks)
     kinds, parts = np.append(below, below + 1), np.append(1.0 - above, above)
+    parts = parts if counts is None else parts * np.tile(counts, 2)
     numbers = spread(np.tile(weights, 2), kinds, marks.size, levels, parts)
     return WeightedSample(np.repeat(marks, levels.size), np.tile(levels, marks.size), numbers.ravel(), span)
 

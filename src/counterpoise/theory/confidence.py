@@ -184,6 +184,16 @@ def upper_share(successes: float, n_trials: float, risk: float) -> float:
     return float(betainccinv(successes + 1.0, n_trials - successes, risk))
 
 
+def upper_bounded_mean(mean: float, n_rows: float, risk: float) -> float:
+    """Return an upper bound on the mean of any quantity from 0 to 1, given its mean on rows.
+
+    Bentkus 2004: a sum of independent such quantities is as small as s with a probability of at most e times that of
+    as few successes as s, rounded up, in binomial trials of the same mean. So it is the exact bound on a share at the
+    risk divided by e.
+    """
+    return upper_share(math.ceil(mean * n_rows - _ROUNDING), n_rows, risk / math.e)
+
+
 def upper_mean(values: FloatArray, counts: FloatArray, risk: float) -> float:
     """Return an upper bound on the mean of a quantity with few possible values, by exact bounds on shares.
 
