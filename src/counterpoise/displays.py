@@ -16,7 +16,7 @@ from counterpoise.goals.classes import as_labels, check_answers, check_classes, 
 from counterpoise.goals.kinds import needs
 from counterpoise.goals.rates import METRICS, RATIOS, named
 from counterpoise.goals.rows import Dataset
-from counterpoise.metrics import cvar_curve, rate_table
+from counterpoise.metrics import cvar_curve, rate_table, realised_cvar
 from counterpoise.mixtures.tradeoff import Tradeoff, tradeoff
 from counterpoise.theory.confidence import binomial_bounds
 
@@ -33,7 +33,8 @@ class CVaRCurveDisplay:
 
     The loss of a row is 0 or 1 for a deterministic classifier, and its curve is then ``min(1, error / alpha)``. For a
     classifier that draws its answers (a mixture with ``decision="sticky"``, ``"auto"`` or ``"sample"``, a ramp) it is
-    the probability of an error, from ``predict_proba``.
+    the probability of an error, from ``predict_proba``: the *expected* loss. A second, dotted curve then shows the
+    *realised* loss, ``min(1, error / alpha)``: once decisions are drawn each row is right or wrong.
 
     Parameters
     ----------
@@ -43,6 +44,8 @@ class CVaRCurveDisplay:
         Average loss over the worst-off fraction alpha.
     name : str, optional
         What the legend calls the curve.
+    realised : array of shape (n_alphas,), optional
+        The same once decisions are drawn, where they are.
 
     Attributes
     ----------
@@ -60,13 +63,16 @@ class CVaRCurveDisplay:
     >>> display = CVaRCurveDisplay.from_estimator(plain, X[300:], y[300:])
     >>> other = CVaRCurveDisplay.from_estimator(boosted, X[300:], y[300:], ax=display.ax_)
     >>> [text.get_text() for text in other.ax_.get_legend().get_texts()]
-    ['GaussianNB', 'AdaLPBoostClassifier']
+    ['GaussianNB', 'AdaLPBoostClassifier', 'AdaLPBoostClassifier, once drawn']
     """
 
-    def __init__(self, *, alphas: ArrayLike, cvar: ArrayLike, name: str | None = None) -> None:
+    def __init__(
+        self, *, alphas: ArrayLike, cvar: ArrayLike, name: str | None = None, realised: ArrayLike | None = None
+    ) -> None:
         self.alphas = alphas
         self.cvar = cvar
         self.name = name
+        self.realised = realised
 
     @classmethod
     def from_estimator(
@@ -95,7 +101,8 @@ class CVaRCurveDisplay:
         """
         title = type(estimator).__name__ if name is None else name
         columns = _looked_at(estimator, {"sensitive_features": sensitive_features, "baseline": baseline})
-        return cls.from_losses(_error_probabilities(estimator, X, y, columns), name=title, **kwargs)
+        told = {"realised": _draws(estimator), "name": title, **kwargs}
+        return cls.from_losses(_error_probabilities(estimator, X, y, columns), **told)
 
     @classmethod
     def from_predictions(
@@ -115,6 +122,7 @@ class CVaRCurveDisplay:
         alphas: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
         mixture: ArrayLike | None = None,
+        realised: bool = False,
         name: str | None = None,
         ax: Any = None,
         **kwargs: Any,
@@ -130,6 +138,8 @@ class CVaRCurveDisplay:
         sample_weight : array of shape (n_samples,), optional
             Non-negative; only their ratios matter.
         mixture : array of shape (n_models,), optional
+        realised : bool, default=False
+            Draw a second curve, of the losses once decisions are drawn, where losses are probabilities of an error.
         name : str, optional
             What the legend calls the curve.
         ax : matplotlib axes, optional
@@ -138,7 +148,8 @@ class CVaRCurveDisplay:
         """
         levels = _ALPHAS if alphas is None else check_alphas(alphas)
         curve = cvar_curve(check_losses(losses, ndim=None), levels, sample_weight, mixture=mixture)
-        return cls(alphas=levels, cvar=curve, name=name).plot(ax, **kwargs)
+        drawn = realised_cvar(losses, levels, sample_weight, mixture=mixture) if realised else None
+        return cls(alphas=levels, cvar=curve, name=name, realised=drawn).plot(ax, **kwargs)
 
     def plot(self, ax: Any = None, *, name: str | None = None, **kwargs: Any) -> Self:
         """Draw the curve into ``ax``, or into a new figure; ``kwargs`` go to matplotlib's ``plot``."""
@@ -146,6 +157,9 @@ class CVaRCurveDisplay:
         self.ax_ = _axes(ax)
         self.figure_ = self.ax_.figure
         (self.line_,) = self.ax_.plot(self.alphas, self.cvar, **{"label": title} | kwargs)
+        if self.realised is not None:
+            label = "once drawn" if title is None else f"{title}, once drawn"
+            self.ax_.plot(self.alphas, self.realised, ":", color=self.line_.get_color(), label=label)
         self.ax_.set(xscale="log", ylim=(0.0, 1.03))
         self.ax_.set_xlabel("worst-off fraction of the rows (alpha)")
         self.ax_.set_ylabel("CVaR of the zero-one loss")
@@ -361,11 +375,16 @@ def count_bounds(rate: float, n_trials: int | None, *, confidence: float = _CONF
 
 def _error_probabilities(estimator: Any, X: Any, y: ArrayLike, columns: dict[str, Any]) -> FloatArray:
     labels = np.asarray(y)
-    if getattr(_innermost(estimator), "decision", None) not in _DRAWN:
+    if not _draws(estimator):
         model, said = _innermost(estimator), as_labels(estimator.predict(X, **columns))
         return _wrong(labels, said, classes_known_to(model), deferred_by(model, None))
     said = np.asarray(estimator.predict_proba(X, **columns))
     return np.asarray(1.0 - (said * (labels[:, None] == np.asarray(estimator.classes_))).sum(axis=1))
+
+
+def _draws(estimator: Any) -> bool:
+    """Tell whether a classifier draws its answers."""
+    return getattr(_innermost(estimator), "decision", None) in _DRAWN
 
 
 def _looked_at(estimator: Any, given: Mapping[str, Any]) -> dict[str, Any]:

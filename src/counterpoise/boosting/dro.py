@@ -3,8 +3,9 @@
 Blanchet, Zhang, Kang and Hu, Algorithm 1. The robust loss of a score F is ``max weights @ losses`` over weights within
 ``radius`` of the samples' own (``solvers.worst_case``). Each round takes its worst weights, fits the base learner to
 the subgradient there (``directions``), searches along the model for the least robust loss (``robust_loss``), and stops
-where nothing improves (``descent``). The radius is calibrated so that, as the sample grows, the ball holds with a given
-probability a distribution for which the true best score is optimal (Theorem 1).
+where nothing improves (``descent``). The radius is that of Theorem 1: as the sample grows, the ball holds with a given
+probability a distribution for which the true best score is optimal. The theorem needs a fixed class of finite dimension
+and a stationary point in it; for boosted trees, which are chosen from the same samples, "calibrated" is a heuristic.
 
 Two things are ours. A round goes only ``learning_rate`` of the way that the line search finds: the robust loss is
 convex, so it still falls in every round, and on the paper's data the test accuracy is higher. And the number of rounds,
@@ -55,7 +56,8 @@ class DROBoostClassifier(AdditiveBooster):
         are not held out; ``"cv"`` takes the multiple of it with the least held-out loss in a threefold
         cross-validation. 0 is boosting of the mean loss.
     confidence : float in (0, 1), default=0.9
-        Probability with which the calibrated ball holds a distribution for which the true best score is optimal.
+        Probability with which the calibrated ball holds a distribution for which the true best score is optimal, for a
+        fixed class of finite dimension; for boosted trees the radius that follows is a heuristic.
     degrees_of_freedom : float, optional
         Dimension of the learner's functions, for the calibrated radius. Default: that of the first model, which is the
         number of leaves of a tree, of the coefficients of a linear model, and else of features plus one.

@@ -205,7 +205,9 @@ def calibrated_radius(n_samples: float, confidence: float, degrees_of_freedom: f
     """Return the radius of DRO-Boosting's Theorem 1: the chi-square quantile over ``2 n``.
 
     With probability ``confidence``, as n grows, the ball of that radius holds a distribution for which the true best
-    ensemble is optimal.
+    ensemble is optimal. That is proven for a fixed class of finite dimension whose best member is a stationary point of
+    the loss. Trees that are chosen from the samples, and mixtures at the edge of the simplex, are not of this kind: for
+    them the radius is a heuristic.
 
     Parameters
     ----------

@@ -228,7 +228,8 @@ class EmpiricalLikelihood(_Ball):
     Parameters
     ----------
     radius : float >= 0, or "calibrated"
-        Size of the ball; 0 is the mean. Calibrated: ``guarantees.calibrated_radius`` of the rows, at fit.
+        Size of the ball; 0 is the mean. Calibrated: ``guarantees.calibrated_radius`` of the rows, at fit, a heuristic
+        for mixtures.
     confidence : float in (0, 1), default=0.9
         Probability wanted of a calibrated ball.
     degrees_of_freedom : float > 0, optional
