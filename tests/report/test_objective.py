@@ -98,7 +98,7 @@ def test_verdicts_say_whether_the_rows_themselves_meet_the_bound(tmp_path):
     assert "Goals shown to hold 0 of 2 1 met on the test rows as they are" in page.text
     assert page.text.count("? undecided met on these rows") == 6  # three splits, in two tables
     assert page.text.count("? undecided missed by 0.0192") == 6
-    assert "On the validation rows the mixture was chosen inside the goals" in page.text
+    assert "On the validation rows the decisions were chosen inside the goals" in page.text
     assert "met by construction" in page.text
 
 

@@ -87,18 +87,18 @@ def test_errors_deferrals_and_losses_are_those_of_the_shares(run, held_rows):
     assert [row.quantity for row in run.results() if row.quantity == "defer rate" and row.method == "average"] == []
 
 
-def test_answers_as_drawn_are_counted_by_group_and_kind(run, held_rows):
+def test_answers_are_counted_in_expectation_by_group_and_kind(run, held_rows):
     part, model = held_rows[0], run.model()
-    said = model.predict(part.X, sensitive_features=part.groups, baseline=part.baseline)
+    chances = model.predict_proba(part.X, sensitive_features=part.groups, baseline=part.baseline, deferral=True)
     rates = ["defer_rate", "decided_error_rate", "error_rate", "churn"]
-    told = {"pos_label": "yes", "defer_label": "defer", "baseline": part.baseline}
-    for place, row in enumerate(rate_table(said, part.y, part.groups, rates=rates, **told)):
+    told = {"pos_label": "yes", "defer_label": "defer", "baseline": part.baseline, "kind": "probabilities"}
+    for place, row in enumerate(rate_table(chances[:, 1:], part.y, part.groups, rates=rates, **told)):
         for name, value in row.rates.items():
             assert one(run, f"group {name}", settings=f"group {place}") == pytest.approx(value, abs=1e-12)
     cells = {name: one(run, f"confusion {name}") for name in ("deferred positives", "deferred negatives")}
-    assert cells["deferred positives"] == np.sum((said == "defer") & (part.y == "yes"))
+    assert cells["deferred positives"] == pytest.approx(chances[part.y == "yes", 2].sum())
     all_cells = [row.value for row in run.results().where(method="mixture") if row.quantity.startswith("confusion ")]
-    assert sum(all_cells) == len(part.y)
+    assert sum(all_cells) == pytest.approx(len(part.y))
     assert one(run, "confusion deferred positives", "deployed model") == 0
 
 
@@ -137,10 +137,13 @@ def test_evaluate_and_certify_know_who_is_deferred(run, folder, held_rows):
         found
     )
     part, model = held_rows[0], run.model()
-    said = model.predict(part.X, sensitive_features=part.groups, baseline=part.baseline)
+    looked = {"sensitive_features": part.groups, "baseline": part.baseline}
     (audit,) = certify_run(run, goals=["defer_rate(train) <= 0.2"])
-    assert audit.estimate == np.mean(said == "defer")
+    assert audit.estimate == pytest.approx(model.predict_proba(part.X, **looked, deferral=True)[:, 2].mean())
     assert run.summary().goals[0].estimate == audit.estimate
+    (drawn,) = certify_run(run, goals=["defer_rate(train) <= 0.2"], drawn=True)
+    assert drawn.estimate == np.mean(model.predict(part.X, **looked) == "defer")
+    assert next(iter(run.drawn().where(quantity="goal estimate", settings="goal 1"))).value == drawn.estimate
 
 
 def test_rebalance_takes_another_cost_or_none(run, tmp_path):

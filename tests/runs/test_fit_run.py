@@ -91,8 +91,11 @@ def test_goals_hold_in_expectation_where_the_mixture_is_chosen(done, loans_folde
 
 def test_every_part_of_the_report_is_there(done):
     results, texts = done.results(), done.texts()
-    for quantity in ("rows", "class share", "group recall", "frontier value", "share", "tail part", "seconds"):
+    for quantity in ("rows", "class share", "group recall", "frontier value", "share", "tail part"):
         assert len(results.where(quantity=quantity)) > 0, quantity
+    seconds = json.loads((done.folder / "environment.json").read_text())["seconds"]
+    assert set(seconds) == {"fit", "predict"}
+    assert min(seconds.values()) >= 0
     assert [goal["name"] for goal in texts["goals"]] == ["goal 1", "goal 2", "goal 3"]
     assert [group["text"] for group in texts["groups"]] == ["all", "sex=F", "sex=M"]
     assert len(texts["models"]) == 8
