@@ -3,7 +3,8 @@
 A goal is a linear constraint on a mixture, or on predictions, whose row and bound are affine in the goal's own bound.
 So the nearest bound of one goal beside all others is the least ratio of two linear functions: a linear program, exact
 for rates and for ratios however small their denominators. Goals with a confidence move in steps and are searched by
-bisection. Every bound offered was tried: with it in place the constraints can hold.
+bisection. Every bound offered was tried: with it in place the constraints can hold; and with one that is tighter by
+``NEAREST`` of its scale they are shown to conflict, or it is not called proven.
 """
 
 import math
@@ -14,13 +15,13 @@ import numpy as np
 
 from counterpoise._base.types import FloatArray, IntArray
 from counterpoise.goals.goal import Goal
-from counterpoise.goals.infeasible import InfeasibleGoals, rounded_to_safety
+from counterpoise.goals.infeasible import NEAREST, InfeasibleGoals, bound_scale, power_of_size, rounded_to_safety
 from counterpoise.solvers.conflicts import Domain, can_hold, find_conflict, least_point, least_relaxation
 from counterpoise.solvers.result import FEASIBLE
 
-_DIGITS, _DECIMALS = 10, 12  # to which a bound is offered, where that can be met: decimals of what a share can be
-_ROOM = (0.0, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6)  # part of a bound, or of what it can be, that a solver may have missed by
-_TIGHTER = 1e-5  # part of the same: enough to show what holds it
+_DIGITS, _DECIMALS = 10, 12  # to which a bound is offered, where that can be met; decimals in parts of its goal's size
+# Parts of a bound's scale that a solver may have missed by, of which the least that is enough is taken.
+_ROOM = (0.0, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6)
 _DOUBLINGS = 40
 _HALVINGS = 30  # of an interval: its end is then known to nine digits
 _PASSES = 6  # of the search for a joint change where ratios take part
@@ -79,19 +80,28 @@ def advised(limits: Limits, places: Sequence[int], least_violation: float, *, pr
     """Return what could be met instead of some goals that cannot hold together."""
     goals = limits.goals
     found = {place: nearest_bound(limits, place, {}) for place in places}
-    single = {goals[place]: bound for place, bound in found.items() if bound is not None}
+    offered = {place: bound for place, bound in found.items() if bound is not None}
+    single = {goals[place]: bound for place, bound in offered.items()}
     joint = {} if single else {goals[place]: bound for place, bound in joint_bounds(limits).items()}
     members = [goals[place] for place in places]
-    held_by = {goals[place]: _held_by(limits, place, bound) for place, bound in found.items() if bound is not None}
-    return InfeasibleGoals(members, least_violation, single, proven, joint, held_by)
+    held_by = {place: _held_by(limits, place, bound) for place, bound in offered.items()}
+    named = {goals[place]: held or () for place, held in held_by.items()}
+    nearest_proven = proven and None not in held_by.values()
+    return InfeasibleGoals(members, least_violation, single, proven, joint, named, nearest_proven)
 
 
-def _held_by(limits: Limits, place: int, bound: float) -> tuple[Goal, ...]:
-    """Return the goals that keep a bound from being tighter: those that conflict with it if it is."""
-    goal = limits.goals[place]
-    tighter = bound - looser(goal) * _TIGHTER * max(goal.scale, abs(bound))
-    conflict = limits.constraints({place: tighter}).conflict()
-    return () if conflict is None else tuple(limits.goals[other] for other in conflict[0] if other != place)
+def tightened(goal: Goal, bound: float) -> float:
+    """Return a bound that is tighter by so little that where it cannot be met, the other is proven to be nearest."""
+    return bound - looser(goal) * NEAREST * bound_scale(goal, bound)
+
+
+def _held_by(limits: Limits, place: int, bound: float) -> tuple[Goal, ...] | None:
+    """Return the goals that keep a bound from being tighter: those that conflict with it if it is; None where none do.
+
+    The goal itself is left out, so that there are no others where it conflicts with the models alone.
+    """
+    conflict = limits.constraints({place: tightened(limits.goals[place], bound)}).conflict()
+    return None if conflict is None else tuple(limits.goals[other] for other in conflict[0] if other != place)
 
 
 def nearest_bound(limits: Limits, place: int, others: Bounds) -> float | None:
@@ -134,9 +144,9 @@ def looser(goal: Goal) -> float:
 
 def _tried(goal: Goal, found: float, is_met: Callable[[float], bool]) -> float | None:
     """Return the bound, shortened where that can be met, with as little more room as it needs."""
-    decimals = _DECIMALS - math.floor(math.log10(goal.scale))
+    decimals = _DECIMALS - power_of_size(goal)
     for room in _ROOM:
-        bound = found + looser(goal) * room * max(goal.scale, abs(found))
+        bound = found + looser(goal) * room * bound_scale(goal, found)
         for offered in (float(f"{round(bound, decimals):.{_DIGITS}g}"), bound):
             if is_met(offered):
                 return offered
@@ -145,7 +155,7 @@ def _tried(goal: Goal, found: float, is_met: Callable[[float], bool]) -> float |
 
 def bisected(goal: Goal, is_met: Callable[[float], bool]) -> float | None:
     """Return the nearest bound that is met, where it is not affine in what must be solved; None where none is."""
-    step = goal.scale
+    step = bound_scale(goal, goal.bound)
     for _ in range(_DOUBLINGS):
         if is_met(goal.bound + looser(goal) * step):
             break

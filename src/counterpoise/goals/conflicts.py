@@ -175,7 +175,10 @@ class _Adviser:
         offered = {place: self._nearest(place, error) for place in places}
         single = {self.bound.goals[place]: bound for place, bound in offered.items() if bound is not None}
         joint = {} if single else self._joint()
-        return InfeasibleGoals(error.conflict, error.least_violation, single, error.proven, joint)
+        # Proven where no predictions at all could meet more.
+        beyond = {goal: rounded_to_safety(goal, bound) for goal, bound in error.nearest_bounds.items()}
+        is_nearest = error.nearest_proven and all(beyond.get(goal) == bound for goal, bound in single.items())
+        return InfeasibleGoals(error.conflict, error.least_violation, single, error.proven, joint, None, is_nearest)
 
     def _nearest(self, place: int, error: InfeasibleGoals) -> float | None:
         goal, own = self.bound.goals[place], np.flatnonzero(self.bound.owners == place)

@@ -5,11 +5,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from typing import Any
 
+from counterpoise.goals.expressions import Rate, Ratio, Several
 from counterpoise.goals.goal import Goal
 
 PERCENT = "A share is a number from 0 to 1: write 0.8 for 80 %."
+NEAREST = 1e-5  # of its scale: a nearest bound is proven where one that is tighter by this part cannot be met
 _DIGITS = 4  # of a bound as it is printed, ...
-_LEAST_UNIT = -7  # ... the last at most this power of ten, for shares: finer bounds are met up to rounding
+_LEAST_UNIT = -7  # ... the last at least this power of ten of the goal's size: finer bounds are met up to rounding
 
 
 class InfeasibleGoals(ValueError):  # noqa: N818 - named for the state it reports
@@ -33,6 +35,11 @@ class InfeasibleGoals(ValueError):  # noqa: N818 - named for the state it report
     proven : bool
         True where no classifier whatsoever, or no mixture of the given models, can meet them; False where none of the
         kind asked for was found.
+    nearest_proven : bool
+        True where every bound of ``nearest_bounds`` is proven to be the nearest: with one that is tighter by 1e-5 of
+        its scale, or by one in its last printed digit, no classifier, or no mixture of the given models or of their
+        rules, meets the goals. The scale is the bound itself or the size of what it limits, whichever is larger: about
+        1 for shares. False where bounds were found by a search, so that nearer ones may exist.
     ways_out : list of dict from Goal to Goal
         The same as goals: each entry says which goals to replace by which.
     closest : classifier or None
@@ -61,6 +68,7 @@ class InfeasibleGoals(ValueError):  # noqa: N818 - named for the state it report
         proven: bool = True,
         joint_bounds: Mapping[Goal, float] | None = None,
         held_by: Mapping[Goal, Sequence[Goal]] | None = None,
+        nearest_proven: bool | None = None,
     ) -> None:
         self.conflict = tuple(conflict)
         self.least_violation = float(least_violation)
@@ -68,8 +76,9 @@ class InfeasibleGoals(ValueError):  # noqa: N818 - named for the state it report
         self.joint_bounds = dict(joint_bounds or {})
         self.held_by = dict(held_by or {})
         self.proven = proven
+        self.nearest_proven = proven if nearest_proven is None else nearest_proven
         parts = self.conflict, self.least_violation, self.nearest_bounds, proven, self.joint_bounds, self.held_by
-        super().__init__(*parts)  # as pickle passes them
+        super().__init__(*parts, self.nearest_proven)  # as pickle passes them
 
     @property
     def joint_change(self) -> float:
@@ -99,6 +108,7 @@ class InfeasibleGoals(ValueError):  # noqa: N818 - named for the state it report
             "conflict": [str(goal) for goal in self.conflict],
             "least_violation": self.least_violation,
             "proven": self.proven,
+            "nearest_proven": self.nearest_proven,
             "ways_out": ways,
         }
 
@@ -117,7 +127,8 @@ class InfeasibleGoals(ValueError):  # noqa: N818 - named for the state it report
         if self.nearest_bounds:
             offered = ", or ".join(_offered(self.nearest_bounds))
             kept = "one at a time and with all other goals kept"
-            return f"{self._others()} The nearest bounds that can be met, {kept}: {offered}."
+            found = "" if self.nearest_proven else " found"
+            return f"{self._others()} The nearest bounds{found} that can be met, {kept}: {offered}."
         if self.joint_bounds:
             offered = " and ".join(_offered(self.joint_bounds))
             return (
@@ -140,6 +151,39 @@ def _moved(goal: Goal, bound: float) -> Goal:
     return goal.with_bound(rounded_to_safety(goal, bound))
 
 
+def bound_scale(goal: Goal, bound: float) -> float:
+    """Return what the rounding of a goal's bound is a part of: the bound, or the size of what it limits if larger.
+
+    Shares have the size 1, a cost that of its amounts. So a cost in millions and the same cost in cents are searched,
+    tried and printed alike.
+
+    Examples
+    --------
+    >>> from counterpoise.goals import parse_goal
+    >>> from counterpoise.goals.infeasible import bound_scale
+    >>> bound_scale(parse_goal("recall(train) >= 0.9"), 0.9), bound_scale(parse_goal("2e-6 * recall(train) >= 1e-7"), 0)
+    (1.0, 2e-06)
+    """
+    return max(_size(goal), abs(bound))
+
+
+def _size(goal: Goal) -> float:
+    members = goal.left.sample if isinstance(goal.left, Several) else (goal.left,)
+    return max([goal.right.size, *map(_size_of, members)]) or 1.0
+
+
+def _size_of(left: Rate | Ratio) -> float:
+    if isinstance(left, Rate):
+        return left.size
+    top, bottom = (side.size + abs(side.constant) for side in (left.numerator, left.denominator))
+    return top / bottom
+
+
+def power_of_size(goal: Goal) -> int:
+    """Return the power of ten that what a goal limits is of, at most: 0 for shares, 6 for costs of up to a million."""
+    return math.ceil(math.log10(_size(goal)))
+
+
 def rounded_to_safety(goal: Goal, bound: float, digits: int = _DIGITS) -> float:
     """Return a bound with few digits that is met where ``bound`` is.
 
@@ -153,6 +197,5 @@ def rounded_to_safety(goal: Goal, bound: float, digits: int = _DIGITS) -> float:
     exact = Decimal(repr(float(bound)))
     if not exact:
         return 0.0
-    least = _LEAST_UNIT + math.floor(math.log10(goal.scale))
-    unit = Decimal(1).scaleb(max(exact.adjusted() - digits + 1, least))
+    unit = Decimal(1).scaleb(max(exact.adjusted() - digits + 1, _LEAST_UNIT + power_of_size(goal)))
     return float(exact.quantize(unit, rounding=ROUND_CEILING if goal.sense == "<=" else ROUND_FLOOR))

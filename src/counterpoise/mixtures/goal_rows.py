@@ -85,13 +85,17 @@ class GoalRows(NamedTuple):
 
     def _reach(self, row: int) -> float:
         """Return how large a ratio's denominator can be where the other rows hold."""
-        sign = -1.0 if self.goals[self.places[row]].sense == "<=" else 1.0
-        divisor = sign * (self.row_slopes[row] - self.bound_slopes[row])
+        divisor = self.divisor(row)
         rows, bounds = (np.delete(one, row, axis=0) for one in (self.rows, self.bounds))
         try:
             return -minimize_cvar(-divisor[None], 1.0, rows=rows, bounds=bounds).value
         except (InfeasibleRows, RuntimeError):  # or rows so small that a solver cannot tell
             return float(divisor.max())
+
+    def divisor(self, row: int) -> FloatArray:
+        """Return the denominator of a row's ratio for each model; 1 for a rate."""
+        sign = -1.0 if self.goals[self.places[row]].sense == "<=" else 1.0
+        return np.asarray(sign * (self.row_slopes[row] - self.bound_slopes[row]))
 
     def only(self, models: AnyArray) -> Self:
         """Return the same goals on some of the models."""
@@ -196,8 +200,12 @@ class GoalRows(NamedTuple):
         """Return which goals conflict on every mixture, given the proof that some do."""
         found = explain(self)
         if found is None:  # by rounding of one solver against the other: the multipliers tell as much
-            return InfeasibleGoals([self.goals[place] for place in np.unique(self.places[error.rows])], error.violation)
+            return InfeasibleGoals([self.goals[place] for place in self.conflicting(error)], error.violation)
         return found
+
+    def conflicting(self, error: InfeasibleRows) -> list[int]:
+        """Return the places of the goals that take part in the proof that no mixture meets all."""
+        return np.unique(self.places[error.rows]).tolist()
 
 
 def mean_limit(means: FloatArray, most: float) -> GoalRows:

@@ -6,18 +6,18 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from counterpoise._base.checks import check_losses
-from counterpoise._base.types import ArrayLike, FloatArray
+from counterpoise._base.types import ArrayLike, FloatArray, IntArray
 from counterpoise.goals import InfeasibleGoals
-from counterpoise.goals.advice import nearest_bound
+from counterpoise.goals.advice import nearest_bound, tightened
 from counterpoise.mixtures.goal_rows import GoalRows, mean_limit
 from counterpoise.mixtures.scores.cuts import Cuts
-from counterpoise.mixtures.scores.program import FixedLosses, NoMixture, RuleProgram, Sums, as_sums
+from counterpoise.mixtures.scores.program import FixedLosses, NoMixture, RuleProgram, Sums, as_sums, reaching
 from counterpoise.mixtures.scores.rules import CutRules
 from counterpoise.solvers.result import constraint_scale
 from counterpoise.theory.risks import CVaR, Mean, Risk
 
-_MAX_PASSES = 20  # of the search for the nearest bound of a ratio: three or four are enough
-_EXACT = 1e-9  # gap to which the edges of what is possible are found
+_MAX_PASSES = 20  # of the search for the nearest bound of a goal: a ratio needs three or four, a rate one
+_EXACT = 1e-9  # gap to which the edges of what is possible are found, in parts of how far what is minimized reaches
 
 
 class Budget(NamedTuple):
@@ -124,60 +124,108 @@ def infeasible(limits: RuleLimits, found: NoMixture) -> InfeasibleGoals:
     """Return which goals conflict for every mixture of all rules, given that some do.
 
     What is said about the conflict is found on a pool of rules: first those are added that keep goals of it together,
-    until none can, then those that violate them least, and those that come nearest to each bound with all others kept.
+    until none can, then those that violate them least, and those that come nearest to each bound with all others kept,
+    until no rule at all comes nearer.
     """
     rules = found.rules
     while True:
-        goals = limits.goals_of(rules)
-        assert goals is not None  # noqa: S101 - a budget alone can be kept
-        said = goals.infeasible(found.error)
-        places = sorted(goals.goals.index(goal) for goal in said.conflict)
+        places = _conflict(limits, found, rules)
         more = _pooled(limits, FixedLosses(_nothing(limits.cuts)), Mean(), places, rules)
         if len(more) == len(rules):
             break
         rules = more
-    edges = _at_the_edge(limits, places, rules)
+    edges, is_proven = _at_the_edge(limits, places, rules)
+    if len(edges) > len(rules) and _conflict(limits, found, edges) != places:
+        return infeasible(limits, NoMixture(found.error, edges))
     goals = limits.goals_of(edges)
-    assert goals is not None  # noqa: S101 - as above
+    assert goals is not None  # noqa: S101 - some conflict
     said = goals.infeasible(found.error)
-    is_same = sorted(goals.goals.index(goal) for goal in said.conflict) == places
-    return said if is_same or len(edges) == len(rules) else infeasible(limits, NoMixture(found.error, edges))
+    parts = said.conflict, said.least_violation, said.nearest_bounds, said.proven, said.joint_bounds, said.held_by
+    return InfeasibleGoals(*parts, said.nearest_proven and is_proven)
+
+
+def _conflict(limits: RuleLimits, found: NoMixture, rules: CutRules) -> list[int]:
+    """Return the places of goals that conflict on a pool of rules."""
+    goals = limits.goals_of(rules)
+    assert goals is not None  # noqa: S101 - a budget alone can be kept
+    conflict = goals.constraints({}).conflict()
+    return goals.conflicting(found.error) if conflict is None else conflict[0]
 
 
 def _nothing(cuts: Cuts) -> Sums:
     return Sums(np.zeros(1), np.zeros((1, cuts.n_edges)))
 
 
-def _at_the_edge(limits: RuleLimits, places: list[int], rules: CutRules) -> CutRules:
-    """Return the rules with those that miss conflicting goals least, together and one by one with all others kept."""
+def _at_the_edge(limits: RuleLimits, places: list[int], rules: CutRules) -> tuple[CutRules, bool]:
+    """Return the rules with those that miss conflicting goals least, together and one by one with all others kept.
+
+    And whether no rule at all comes nearer to any of those bounds.
+    """
     assert limits.goals is not None  # noqa: S101 - some conflict
     rows = np.flatnonzero(np.isin(limits.goals.places, places))
-    conflict = as_sums(limits.goals.rows[rows], limits.cuts)
-    rules = _pooled(limits, FixedLosses(conflict), TotalViolation(limits.goals.bounds[rows]), [], rules)
+    rules = _least_violating(limits, rows, rules)
+    is_proven, is_enough = True, False
     for place in places:
-        rules = _at_the_edge_of(limits, place, rules)
-    return rules
+        rules, nearest, is_nearest = nearest_of_all(limits, place, rules)
+        is_proven, is_enough = is_proven and is_nearest, is_enough or nearest is not None
+    if not is_enough:  # bounds are then offered for several goals together, any of them
+        rules = _least_violating(limits, np.arange(len(limits.goals.bounds)), rules)
+    return rules, is_proven
 
 
-def _at_the_edge_of(limits: RuleLimits, place: int, rules: CutRules) -> CutRules:
-    """Return the rules with those that come nearest to one bound with all other goals kept.
+def _least_violating(limits: RuleLimits, rows: IntArray, rules: CutRules) -> CutRules:
+    """Return the rules with those that the least total violation of some rows needs."""
+    assert limits.goals is not None  # noqa: S101 - as above
+    missed = reaching(as_sums(limits.goals.rows[rows], limits.cuts), limits.cuts)
+    return _pooled(limits, missed, TotalViolation(limits.goals.bounds[rows]), [], rules)
 
-    A ratio is one linear function for each bound: from the nearest bound of the pool to the rules that are best there,
-    until none are missing (Dinkelbach 1967).
+
+class Nearest(NamedTuple):
+    """The nearest bound of a goal over all rules, with all other goals kept."""
+
+    rules: CutRules  # a pool of which a mixture meets it
+    bound: float | None  # None where there is none
+    is_proven: bool  # that no mixture of any rules meets one that is tighter by ``NEAREST``
+
+
+def nearest_of_all(limits: RuleLimits, place: int, rules: CutRules) -> Nearest:
+    """Return the nearest bound that mixtures of all rules can meet, beginning with a pool of some.
+
+    A ratio is one linear function for each bound: from the nearest bound of the pool to the rules that are best there
+    (Dinkelbach 1967), until a bound a little tighter is proven to be out of reach of every rule.
     """
     goals = limits.goals
     assert goals is not None  # noqa: S101 - one of them is meant
-    is_ratio = goals.row_slopes[goals.rows_of(place)].any()
+    goal, at = goals.goals[place], limits
     for _ in range(_MAX_PASSES):
-        more = _rules_of(excess_of(replace(limits, goals=goals), place), rules)
-        if len(more) == len(rules) or not is_ratio:
-            return more
-        rules, pooled = more, limits.goals_of(more)
-        nearest = None if pooled is None else nearest_bound(pooled, place, {})
+        rules = _rules_of(excess_of(at, place), rules)
+        nearest = _nearest_in(limits, place, rules)
+        if nearest is None and goal.is_ratio:  # of rules without a denominator, or none keep the others
+            rules = _rules_of(_largest_denominators(limits, place), rules)
+            nearest = _nearest_in(limits, place, rules)
         if nearest is None:
-            return rules
-        goals = limits.goals.with_bound(place, nearest)  # type: ignore[union-attr]
-    return rules
+            return Nearest(rules, None, is_proven=True)
+        at = replace(limits, goals=goals.with_bound(place, nearest))
+        tighter = replace(limits, goals=goals.with_bound(place, tightened(goal, nearest)))
+        try:
+            rules = RuleProgram(limits.cuts, FixedLosses(_nothing(limits.cuts)), Mean(), tighter).solve(rules).rules
+        except NoMixture as error:
+            return Nearest(error.rules, nearest, is_proven=True)
+    return Nearest(rules, nearest, is_proven=False)
+
+
+def _nearest_in(limits: RuleLimits, place: int, rules: CutRules) -> float | None:
+    pooled = limits.goals_of(rules)
+    return None if pooled is None else nearest_bound(pooled, place, {})
+
+
+def _largest_denominators(limits: RuleLimits, place: int) -> RuleProgram:
+    """Return the program of the largest mean denominator of a ratio's rows, with all other goals kept."""
+    goals = limits.goals
+    assert goals is not None  # noqa: S101 - one of them is meant
+    divisors = np.array([-goals.divisor(row) for row in goals.rows_of(place).tolist()])
+    losses = reaching(as_sums(divisors, limits.cuts), limits.cuts)
+    return RuleProgram(limits.cuts, losses, Mean(), _without(limits, place))
 
 
 def excess_of(limits: RuleLimits, place: int) -> RuleProgram:
@@ -185,9 +233,14 @@ def excess_of(limits: RuleLimits, place: int) -> RuleProgram:
     goals = limits.goals
     assert goals is not None  # noqa: S101 - one of them is meant
     own = goals.rows_of(place)
-    losses = FixedLosses(as_sums(goals.rows[own] - goals.bounds[own, None], limits.cuts))
-    others = [other for other in range(len(goals.goals)) if other != place]
-    return RuleProgram(limits.cuts, losses, CVaR(1 / own.size), limits.only(others))
+    losses = reaching(as_sums(goals.rows[own] - goals.bounds[own, None], limits.cuts), limits.cuts)
+    return RuleProgram(limits.cuts, losses, CVaR(1 / own.size), _without(limits, place))
+
+
+def _without(limits: RuleLimits, place: int) -> RuleLimits:
+    """Return the limits without one of the goals."""
+    assert limits.goals is not None  # noqa: S101 - one of them is meant
+    return limits.only([other for other in range(len(limits.goals.goals)) if other != place])
 
 
 def _pooled(limits: RuleLimits, losses: FixedLosses, risk: Risk, places: list[int], rules: CutRules) -> CutRules:

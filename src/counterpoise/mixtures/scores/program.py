@@ -21,7 +21,7 @@ from counterpoise.solvers import minimize_cvar, minimize_risk
 from counterpoise.solvers.result import FEASIBLE, InfeasibleRows, MixtureSolution
 from counterpoise.theory.risks import Risk
 
-TOL = 1e-4  # the gap that is good enough
+TOL = 1e-4  # the gap that is good enough; all gaps here are in parts of the losses' unit
 _MAX_ROUNDS = 1000
 _ROUGH = 1e-5  # gap of the pool's own problem above which the bundle method solves it in a few steps
 _COARSE = 0.05  # gap of the pool's own problem in the first round, where it is not solved exactly ...
@@ -58,6 +58,10 @@ class Losses(Protocol):
     def sample_weight(self) -> FloatArray | None:
         """Return the weights of the rows; None where all weigh the same."""
 
+    @property
+    def unit(self) -> float:
+        """Return what gaps are parts of: 1 for losses of errors, more or less for amounts of any other unit."""
+
     def see(self, rules: CutRules) -> None:
         """Get ready for the losses of rules."""
 
@@ -73,18 +77,28 @@ class FixedLosses:
 
     sample_weight: FloatArray | None = None
 
-    def __init__(self, sums: Sums) -> None:
-        self.sums = sums
+    def __init__(self, sums: Sums, unit: float = 1.0) -> None:
+        self.sums, self.unit = sums, unit
         self.of, self.costs = sums.of, sums.costs
 
     def see(self, rules: CutRules) -> None:
         """Know all rules."""
 
 
+def reaching(sums: Sums, cuts: Cuts) -> FixedLosses:
+    """Return linear functions of any unit as losses, with how far the widest of them reaches as their unit."""
+    starts = cuts.flat_starts[:-1]
+    edges = sums.added.reshape(len(sums.added), -1, cuts.n_cuts)  # the upper ones, and the lower ones where rules defer
+    widths = np.maximum.reduceat(edges, starts, axis=2) - np.minimum.reduceat(edges, starts, axis=2)
+    by_model = widths.reshape(*widths.shape[:2], cuts.n_models, cuts.n_groups).sum(axis=(1, 3))
+    return FixedLosses(sums, float(by_model.max()) or 1.0)
+
+
 class CellLosses:
     """Losses of rows in cells that no rule seen so far tells apart: they count as one row with their mass together."""
 
     sample_weight: FloatArray
+    unit = 1.0  # errors count 1, and what is deferred at most as much
 
     def __init__(
         self,
@@ -223,8 +237,12 @@ class RuleProgram(NamedTuple):
     limits: Limits | None = None
 
     def solve(self, start: CutRules, tol: float = TOL) -> Found:
-        """Return the best mixture, or raise ``NoMixture``; ``start`` are rules to begin with."""
-        rules, lower, inner = start, -np.inf, _COARSE
+        """Return the best mixture, or raise ``NoMixture``; ``start`` are rules to begin with.
+
+        The gap between its value and the lower bound over all rules is at most ``tol`` units of the losses.
+        """
+        tol *= self.losses.unit
+        rules, lower, inner = start, -np.inf, _COARSE * self.losses.unit
         for n_rounds in range(1, _MAX_ROUNDS + 1):  # noqa: B007 - told at the end
             self.losses.see(rules)
             try:
@@ -248,9 +266,10 @@ class RuleProgram(NamedTuple):
         losses, fraction = self.losses.of(rules), self.risk.tail_fraction
         if fraction is None:
             return minimize_risk(losses, self.risk, **given)
+        is_rough = tol >= _ROUGH * self.losses.unit
         # The bundle method stops at weights that hedge, and those of a corner, as HiGHS finds them, mislead: they lead
         # to half as many rounds again.
-        return minimize_cvar(losses, fraction, method="bundle" if tol >= _ROUGH and fraction < 1 else "auto", **given)
+        return minimize_cvar(losses, fraction, method="bundle" if is_rough and fraction < 1 else "auto", **given)
 
     def _helping(self, error: InfeasibleRows, rules: CutRules) -> CutRules:
         """Return the rules with those that a proof of infeasibility leaves out, or raise where it leaves out none."""
