@@ -15,7 +15,15 @@ import numpy as np
 
 from counterpoise._base.types import FloatArray, IntArray
 from counterpoise.goals.goal import Goal
-from counterpoise.goals.infeasible import NEAREST, InfeasibleGoals, bound_scale, power_of_size, rounded_to_safety
+from counterpoise.goals.infeasible import (
+    NEAREST,
+    InfeasibleGoals,
+    bound_scale,
+    bound_step,
+    goal_size,
+    power_of_size,
+    rounded_to_safety,
+)
 from counterpoise.solvers.conflicts import Domain, can_hold, find_conflict, least_point, least_relaxation
 from counterpoise.solvers.result import FEASIBLE
 
@@ -133,8 +141,9 @@ def _slope(limits: Limits, row: int, bounds: Bounds, now: Constraints) -> tuple[
     goal = limits.goals[place]
     if not goal.is_ratio:
         return np.zeros(now.matrix.shape[1]), 1.0
-    moved = limits.constraints({**bounds, place: bounds[place] + looser(goal)})
-    return now.row(row) - moved.row(row), float(moved.bounds[row] - now.bounds[row])
+    step = bound_step(goal.with_bound(bounds[place]))
+    moved = limits.constraints({**bounds, place: bounds[place] + looser(goal) * step})
+    return (now.row(row) - moved.row(row)) / step, float(moved.bounds[row] - now.bounds[row]) / step
 
 
 def looser(goal: Goal) -> float:
@@ -172,12 +181,15 @@ def bisected(goal: Goal, is_met: Callable[[float], bool]) -> float | None:
 def joint_bounds(limits: Limits) -> dict[int, float]:
     """Return bounds for as few goals as it takes that can be met together, by the least sum of moves.
 
-    That sum is one linear program. Ratios enter it with their denominators as they were in the solution before, and the
+    That sum is one linear program, in which each move counts in parts of its goal's size. Ratios enter it with their denominators as they were in the solution before, and the
     best of a few passes is taken; of a goal with several rows it is the sum over them. Then each bound is drawn in as
     far as the others let it, as printed.
     """
     goals = limits.goals
-    moves = min(_joint_moves(limits), key=lambda one: sum(one.values()), default={})
+    sizes = [goal_size(goal) for goal in goals]
+    moves = min(
+        _joint_moves(limits), key=lambda one: sum(move / sizes[place] for place, move in one.items()), default={}
+    )
     found, before = _joined(limits, moves), None
     while found != before:  # each round draws bounds in, by whole digits
         before = dict(found)
@@ -210,9 +222,11 @@ def _joint_moves(limits: Limits) -> list[Bounds]:
     size = np.abs(rows).max(axis=1) if now.domain == "simplex" else np.abs(rows).sum(axis=1)
     divisors = size + np.abs(constants)
     divisors = np.where(divisors > 0, divisors, 1.0)
+    sizes = np.array([goal_size(limits.goals[place]) for place in now.owners.tolist()])
     found: list[Bounds] = []
     for _ in range(_PASSES if rows.any() else 1):
-        values = least_point(now.matrix, now.bounds, 1.0 / divisors, rows, scale=now.scale, domain=now.domain)
+        prices = 1.0 / divisors / sizes
+        values = least_point(now.matrix, now.bounds, prices, rows, scale=now.scale, domain=now.domain)
         excess = values[:n_rows] - now.bounds
         moved = np.flatnonzero(excess > FEASIBLE * now.scale)
         at_point = values[n_rows:] + constants

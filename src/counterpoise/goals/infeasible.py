@@ -29,7 +29,8 @@ class InfeasibleGoals(ValueError):  # noqa: N818 - named for the state it report
         other goals are kept as they are. Only those that this is enough for; none where no single bound is.
     joint_bounds : dict from Goal to float
         Where no single bound is enough: numbers for the right sides of several goals that can be met together, all
-        others kept. The sum of the moves is the least; where ratios or a search take part, the least that was found.
+        others kept. The sum of the moves is the least, each in parts of the size of what its goal limits: 1 for shares,
+        the largest amount for costs. Where ratios or a search take part, it is the least that was found.
     held_by : dict from Goal to tuple of Goal
         For each nearest bound the goals beside which it cannot be tighter: of the conflict, and others.
     proven : bool
@@ -82,8 +83,8 @@ class InfeasibleGoals(ValueError):  # noqa: N818 - named for the state it report
 
     @property
     def joint_change(self) -> float:
-        """Return the sum of the moves from the goals' own bounds to ``joint_bounds``."""
-        return sum(abs(bound - goal.bound) for goal, bound in self.joint_bounds.items())
+        """Return the sum of the moves from the goals' own bounds to ``joint_bounds``, in parts of the goals' sizes."""
+        return sum(abs(bound - goal.bound) / goal_size(goal) for goal, bound in self.joint_bounds.items())
 
     @property
     def ways_out(self) -> list[dict[Goal, Goal]]:
@@ -164,10 +165,11 @@ def bound_scale(goal: Goal, bound: float) -> float:
     >>> bound_scale(parse_goal("recall(train) >= 0.9"), 0.9), bound_scale(parse_goal("2e-6 * recall(train) >= 1e-7"), 0)
     (1.0, 2e-06)
     """
-    return max(_size(goal), abs(bound))
+    return max(goal_size(goal), abs(bound))
 
 
-def _size(goal: Goal) -> float:
+def goal_size(goal: Goal) -> float:
+    """Return how large what a goal limits can be: about 1 for shares, for a cost its largest amount."""
     members = goal.left.sample if isinstance(goal.left, Several) else (goal.left,)
     return max([goal.right.size, *map(_size_of, members)]) or 1.0
 
@@ -179,9 +181,30 @@ def _size_of(left: Rate | Ratio) -> float:
     return top / bottom
 
 
+def goal_unit(goal: Goal) -> float:
+    """Return the power of two that the largest amount in a goal is of: 1 for shares and for differences of them."""
+    members = goal.left.sample if isinstance(goal.left, Several) else (goal.left,)
+    rates = [one.numerator if isinstance(one, Ratio) and one.numerator.terms else one for one in members]
+    parts = [rate.denominator if isinstance(rate, Ratio) else rate for rate in rates]
+    return max(rate_unit(part) for part in [*parts, *([goal.right] if goal.right.terms else [])])
+
+
+def rate_unit(rate: Rate) -> float:
+    """Return the power of two that the largest amount in a rate is of: 1 for a share."""
+    return float(2.0 ** math.floor(math.log2(max(term.size for term in rate.terms))))
+
+
+def bound_step(goal: Goal) -> float:
+    """Return a step of a goal's bound from which the slope of its rows is read: a power of two of the bound's scale.
+
+    A step of 1 would be lost in the rounding of a bound of 1e18, and hide one of 1e-18.
+    """
+    return float(2.0 ** math.ceil(math.log2(bound_scale(goal, goal.bound))))
+
+
 def power_of_size(goal: Goal) -> int:
     """Return the power of ten that what a goal limits is of, at most: 0 for shares, 6 for costs of up to a million."""
-    return math.ceil(math.log10(_size(goal)))
+    return math.ceil(math.log10(goal_size(goal)))
 
 
 def rounded_to_safety(goal: Goal, bound: float, digits: int = _DIGITS) -> float:

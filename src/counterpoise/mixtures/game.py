@@ -18,6 +18,7 @@ from counterpoise.solvers.result import FEASIBLE, InfeasibleRows, MixtureSolutio
 from counterpoise.theory.risks import Risk
 
 _SHARE = 1e-10  # of the mixture, below which a model is never drawn in practice: rounding of the solver
+_ROUNDING = 1e-12  # part of a sum of weights that is lost in adding them up
 
 
 class Selection(NamedTuple):
@@ -86,10 +87,10 @@ class Game(NamedTuple):
         return np.array([self.value(alone) for alone in np.eye(self.losses.shape[1])])
 
     def violations(self) -> FloatArray:
-        """Return by how much each model alone misses the goals, in total."""
+        """Return by how much each model alone misses the goals, in total, in parts of the goals' sizes."""
         if self.goals is None:
             return np.zeros(self.losses.shape[1])
-        missed = self.goals.missed()
+        missed = self.goals.missed() / self.goals.goal_sizes[:, None]
         worst = np.zeros((len(self.goals.goals), missed.shape[1]))
         np.maximum.at(worst, self.goals.places, missed)
         return np.asarray(worst.sum(axis=0))
@@ -117,7 +118,7 @@ def outliers(losses: AnyArray, sample_weight: FloatArray | None, fraction: float
     order = np.argsort(-losses, kind="stable")
     reached = np.cumsum(weight[order])
     is_outlier = np.zeros(losses.size, dtype=np.bool_)
-    is_within = reached <= fraction * reached[-1] * (1 + 1e-12)
+    is_within = reached <= fraction * reached[-1] * (1 + _ROUNDING)
     is_outlier[order[is_within & (reached < reached[-1])]] = True  # some weight is always left
     return is_outlier
 

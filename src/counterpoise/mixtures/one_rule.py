@@ -12,7 +12,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from counterpoise._base.types import AnyArray, FloatArray
-from counterpoise.goals import GoalCheck
+from counterpoise.goals import GoalCheck, Rate
 from counterpoise.mixtures.answers import TRAIN, Answers, bits_of
 from counterpoise.mixtures.choosing import Aim, Evidence, posed, select
 from counterpoise.mixtures.game import Game
@@ -20,7 +20,7 @@ from counterpoise.mixtures.pool import predict_codes
 
 _MAX_THRESHOLDS = 64  # of the vote; where shares take more values, these are spread evenly over the rows
 _ROOM = 1e-9  # shares of the mixture closer than this are the same: sums of them depend on their order
-_SAME = 9  # digits to which two risks, errors or violations are the same
+_SAME = 9  # digits to which two risks, errors or violations are the same, in parts of the size of a rate or a goal
 
 
 @dataclass(frozen=True)
@@ -133,13 +133,14 @@ def best_rule(mixture: FloatArray, evidence: Evidence, aim: Aim) -> dict[str, An
         The fields of a ``DeterministicRule`` that are found here.
     """
     game = posed(select(evidence, aim), aim)
-    best, rules = _best(game, evidence, np.arange(mixture.size)), evidence
+    unit = aim.objective.size if isinstance(aim.objective, Rate) else 1.0  # of the risk: zero-one losses have none
+    best, rules = _best(game, evidence, np.arange(mixture.size), unit), evidence
     found: dict[str, Any] = {"kind": "single", "threshold": None, "model": best.place}
     positive = evidence.answers.positive
     if positive is not None and positive.is_binary:  # a threshold tells two classes apart
         thresholds = _thresholds(evidence.answers, mixture)
         votes = _votes(evidence, mixture, thresholds)
-        vote = _best(posed(select(votes, aim), aim), votes, np.abs(thresholds - 0.5))
+        vote = _best(posed(select(votes, aim), aim), votes, np.abs(thresholds - 0.5), unit)
         if vote.rank < best.rank:
             best, rules = vote, votes
             found = {"kind": "vote", "threshold": float(thresholds[vote.place]), "model": None}
@@ -148,11 +149,14 @@ def best_rule(mixture: FloatArray, evidence: Evidence, aim: Aim) -> dict[str, An
     return {**found, "value": best.value, "mixture_value": game.value(mixture), "checks": checks}
 
 
-def _best(game: Game, evidence: Evidence, oddness: AnyArray) -> _Candidate:
-    """Return the best of the rules that the columns of the losses stand for; of equals the least odd."""
+def _best(game: Game, evidence: Evidence, oddness: AnyArray, unit: float) -> _Candidate:
+    """Return the best of the rules that the columns of the losses stand for; of equals the least odd.
+
+    Risks are compared in parts of ``unit``.
+    """
     values = game.single_values()
     errors = np.average(evidence.losses, axis=0, weights=evidence.sample_weight)
-    ranks = np.column_stack([game.violations(), values, errors]).round(_SAME)
+    ranks = np.column_stack([game.violations(), values / unit, errors]).round(_SAME)
     place = int(np.lexsort((oddness, *ranks.T[::-1]))[0])
     violation, risk, error = ranks[place].tolist()
     return _Candidate((violation, risk, error), float(values[place]), place)

@@ -8,6 +8,7 @@ small by more than the standard error of that difference allows, which is paired
 from typing import NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 
 from counterpoise._base.types import FloatArray
 from counterpoise.goals import Rate
@@ -20,7 +21,7 @@ from counterpoise.solvers.result import FEASIBLE
 SURELY = 2.0  # standard errors by which something must be better than what is simpler
 # Standard errors by which what is usual must meet goals: at none it missed them on new rows where tuned rules did not.
 _ROOM = 1.0
-_TINY = 1e-300  # no weight at all
+_TINY = 1e-300  # no weight at all, in parts of a goal's scale
 ByRow = dict[str, FloatArray]  # by dataset, what each row adds to a difference
 
 
@@ -37,14 +38,18 @@ class Decider(NamedTuple):
         answers = self.evidence.answers
         tallied = TalliedGoals.of(aim.goals, answers.views())
         limits = tallied.rows(answers.counter(tallied.views))
-        room = _ROOM * np.sqrt(self._variances(tallied.bound(), n_rows))
-        return bool((limits.rows @ self.mixture + room <= limits.bounds + FEASIBLE * limits.scale).all())
+        scale = limits.scale
+        room = _ROOM * np.sqrt(self._variances(tallied.bound(), scale, n_rows)) * scale
+        return bool((limits.rows @ self.mixture + room <= limits.bounds + FEASIBLE * scale).all())
 
-    def _variances(self, bound: BoundRates, n_rows: FloatArray | None) -> FloatArray:
-        """Return the variance of each goal: of the answers about its rows, those that add and those that take away."""
+    def _variances(self, bound: BoundRates, scale: FloatArray, n_rows: FloatArray | None) -> FloatArray:
+        """Return the variance of each goal: of the answers about its rows, those that add and those that take away.
+
+        In parts of the squares of the goals' scales, which may be too small or too large to be written as they are.
+        """
         variances = np.zeros(len(bound.constants))
-        for name, weights in bound.weights.items():
-            shares = self.shares(name)
+        for name, raw in bound.weights.items():
+            shares, weights = self.shares(name), sp.csr_array(raw.multiply(1.0 / scale[:, None]))
             for part in (weights.maximum(0.0), (-weights).maximum(0.0)):
                 means = part @ shares / np.maximum(part.sum(axis=1), _TINY)
                 squares = part.power(2) if n_rows is None or name != TRAIN else part.power(2).multiply(1.0 / n_rows)
@@ -105,13 +110,13 @@ def exceeds(
     gain: float, noise: ByRow, views: Views, n_rows: FloatArray | None = None, *, surely: float = SURELY
 ) -> bool:
     """Tell whether a gain is above what the noise allows, given what each row adds to a difference."""
-    variance = 0.0
-    for name, added in noise.items():
-        weights = views.table(name).weights()
+    variance, unit = 0.0, max((float(np.abs(added).max(initial=0.0)) for added in noise.values()), default=0.0) or 1.0
+    for name, own in noise.items():
+        weights, added = views.table(name).weights(), own / unit  # squares of what is tiny would be 0
         spread = added - weights / weights.sum() * added.sum()
         counts = n_rows if name == TRAIN and n_rows is not None else np.ones(1)  # rows whose weights are alike
         variance += float((spread**2 / counts).sum())
-    return gain > surely * float(np.sqrt(variance))
+    return gain / unit > surely * float(np.sqrt(variance))
 
 
 def _more_of_objective(best: Decider, simple: Decider, aim: Aim, views: Views) -> ByRow:

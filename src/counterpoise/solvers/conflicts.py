@@ -139,13 +139,18 @@ def merge_columns(matrix: Any) -> Any:
     columns = sp.csc_array(matrix)
     columns.eliminate_zeros()
     counts = np.diff(columns.indptr)
+    # Each row in parts of its largest entry, as rows may differ in their units: what is small beside another row must
+    # not be rounded away.
+    entries, heights = np.abs(columns.data), np.zeros(columns.shape[0])
+    np.maximum.at(heights, columns.indices, entries)
+    entries = columns.data / heights[columns.indices]
     # A column's direction: its entries over the largest of them, rounded so that equal ones meet.
-    largest = np.maximum.reduceat(np.append(np.abs(columns.data), 0.0), columns.indptr[:-1]) if columns.nnz else counts
+    largest = np.maximum.reduceat(np.append(np.abs(entries), 0.0), columns.indptr[:-1]) if columns.nnz else counts
     scale = np.where(counts > 0, largest, 1.0)
     place = np.repeat(np.arange(columns.shape[1]), counts)
     directions = np.zeros((columns.shape[1], 2))
     keys = np.random.default_rng(0).random((columns.shape[0], 2))  # a direction's two random projections name it
-    np.add.at(directions, place, (columns.data / scale[place])[:, None] * keys[columns.indices])
+    np.add.at(directions, place, (entries / scale[place])[:, None] * keys[columns.indices])
     used = counts > 0
     _, group = np.unique(directions[used].round(9), axis=0, return_inverse=True)
     group = group.ravel()
@@ -199,7 +204,8 @@ class _Program:
     def least_point(self, members: IntArray, prices: FloatArray) -> FloatArray:
         """Return a point where the priced sum of what the members are exceeded by is least."""
         slack = -sp.eye_array(members.size)
-        cost = np.concatenate([np.zeros(self.n_variables), self.scale[members] * prices])
+        worth = self.scale[members] * prices
+        cost = np.concatenate([np.zeros(self.n_variables), worth / _largest(worth)])
         found = self._solved(cost, sp.hstack([self.scaled[members], slack]), self.limits[members])
         return self._cleaned(found[: self.n_variables])
 
@@ -214,8 +220,9 @@ class _Program:
         cost = np.append(self.matrix[[place]].toarray().ravel(), -self.bounds[place])
         rows = sp.hstack([self.scaled[others], -limits[:, None]])
         divisor = np.append(self.extra.ravel(), constant)
-        found = self._solved(cost, rows, np.zeros(others.size), divisor)
-        return None if found is None else float(cost @ found)
+        cost_unit, unit = _largest(cost), _largest(divisor)  # so that a solver's tolerances mean something
+        found = self._solved(cost / cost_unit, rows, np.zeros(others.size), divisor / unit)
+        return None if found is None else float(cost / cost_unit @ found) * (cost_unit / unit)
 
     def _cleaned(self, point: FloatArray) -> FloatArray:
         if self.domain == "box":
@@ -254,6 +261,11 @@ class _Program:
         if is_scaled:
             total[-1] = -1.0
         return nothing, total[None], np.array([0.0 if is_scaled else 1.0])
+
+
+def _largest(values: FloatArray) -> float:
+    """Return the largest size of some numbers; 1 where all are zero."""
+    return float(np.abs(values).max(initial=0.0)) or 1.0
 
 
 def _irreducible(program: _Program, members: IntArray) -> IntArray:

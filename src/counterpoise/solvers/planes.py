@@ -14,7 +14,9 @@ from counterpoise.solvers._simplex_quadratic import EQUALITY
 from counterpoise.solvers.linear_program import empty_program, found_by_highs
 from counterpoise.solvers.result import FEASIBLE, InfeasibleRows, constraint_scale
 
-_MISMATCH = 1e-7  # of the two objectives of a linear program that was solved
+# Between the two objectives of a linear program that was solved, before it is solved anew: the cuts are of functions
+# with values of about 1, whatever their units were.
+_MISMATCH = 1e-7
 _SPARE = 32  # rows beside the doubled ones
 _FREE = 1e30  # what daqp takes for no bound
 

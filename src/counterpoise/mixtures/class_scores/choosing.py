@@ -8,7 +8,7 @@ import numpy as np
 from counterpoise._base.types import FloatArray
 from counterpoise.goals import Goal, InfeasibleGoals, Rate
 from counterpoise.goals.advice import explain
-from counterpoise.goals.infeasible import rounded_to_safety
+from counterpoise.goals.infeasible import rate_unit, rounded_to_safety
 from counterpoise.mixtures.answers import TRAIN
 from counterpoise.mixtures.choosing import Aim, groups_by
 from counterpoise.mixtures.class_scores.calibration import no_calibration
@@ -37,7 +37,8 @@ _RATIOS = (0.1, 0.3, 0.5, 0.7, 0.9)  # of a probability to the largest above whi
 _SURE = (0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.99, 1.1)  # probabilities below which rows are deferred, to begin with
 # A tail above this is one that more than two classes had better share: 0.95 against 0.98 on 26 classes at alpha 0.1.
 _SHARED_BY_TWO = 0.85
-_ROUNDING = 1e-8  # above a budget, so that what is best on average is within one of zero
+_ROUNDING = 1e-8  # above a budget of errors, so that what is best on average is within one of zero
+_ALIKE = 1e-9  # part of the largest entry by which entries of a tensor may differ: rounding
 _MOST_TRIED = 5_000_000  # rows times classes squared: above, a search takes too long to try what it offers
 _TRIES = 3  # of a bound that is offered
 OF_RATIOS = "all rules of 16 bins of the ratio of the best two probabilities"
@@ -180,7 +181,7 @@ def is_for_ratios(known: Known, aim: Aim, limits: Limits) -> bool:
 def _is_of_errors(tensor: FloatArray) -> bool:
     """Tell whether a limit asks only how often answers are wrong, whatever the class or group."""
     is_right = np.broadcast_to(np.eye(tensor.shape[-1], dtype=np.bool_), tensor.shape)
-    return all(np.ptp(tensor[part]) <= 1e-9 * max(1.0, float(np.abs(tensor).max())) for part in (is_right, ~is_right))
+    return all(np.ptp(tensor[part]) <= _ALIKE * float(np.abs(tensor).max()) for part in (is_right, ~is_right))
 
 
 def starting_rules(known: Known, *, has_tail: bool) -> list[ClassRule]:
@@ -224,12 +225,12 @@ def solve(program: ClassProgram, start: list[ClassRule], tol: float = TOL) -> Fo
     try:
         return program.solve(start, tol)
     except NotKept as error:
-        raise _infeasible(error.columns.rows) from error
+        assert error.columns.rows is not None  # noqa: S101 - something was not kept
+        raise _infeasible(program.limits.as_asked(error.columns.rows)) from error
 
 
-def _infeasible(rows: GoalRows | None) -> InfeasibleGoals:
+def _infeasible(rows: GoalRows) -> InfeasibleGoals:
     """Return which goals no mixture of the pool meets: what was found, and no proof."""
-    assert rows is not None  # noqa: S101 - something was not kept
     said = explain(rows)
     if said is None:  # by rounding of one solver against the other
         missed = np.maximum(rows.nearest().bounds - rows.bounds, 0.0)
@@ -260,6 +261,7 @@ def pose(known: Known, aim: Aim) -> Asked:
         own = SumLosses(
             as_tensors(known, rate.row[None]),
             lambda known, said: linear_rate(known.answers([said]), objective).row,
+            rate_unit(objective),
         )
         return Asked(own, Mean(), rate.constant)
     if isinstance(objective, WorstGroup):
@@ -298,8 +300,8 @@ def _as_choice(aim: Aim, asked: Asked, found: Found) -> ClassChoice:
     mixture, value, cost = cleaned(one.mixture), one.value, 0.0
     if aim.max_models is not None:
         game = Game(columns.losses, asked.risk, asked.losses.sample_weight, columns.rows)
-        few = choose_few(game, aim.max_models)
-        mixture, value, cost = few.mixture, few.value, few.cost
+        few, unit = choose_few(game, aim.max_models), asked.losses.unit
+        mixture, value, cost = few.mixture, unit * few.value, unit * few.cost
     used = np.flatnonzero(mixture).tolist()
     prices = np.zeros(0)
     if columns.rows is not None:

@@ -19,7 +19,7 @@ from counterpoise.mixtures.scores.evidence import Deferral
 from counterpoise.mixtures.scores.groups import Groups
 
 _TABLE = 3  # dimensions: rows, models, classes
-_ROUNDING = 1e-9
+_ROUNDING = 1e-9  # by which shares may exceed 1
 
 
 class ClassEvidence(NamedTuple):

@@ -28,7 +28,8 @@ from counterpoise.theory.risks import Mean
 _PRICES = (0.0, 0.5, 1.0, 1.5, 2.0, 4.0)  # times the multipliers of the mixture
 _N_STEPS = 80  # of prices that follow what is missed
 _FIRST_STEP = 4.0  # price for a goal missed by one, falling with the steps
-_AIM_INSIDE = 0.002  # by which the bounds are tightened on the way: answers move in steps
+_AIM_INSIDE = 0.002  # part of a goal's unit by which its bound is tightened on the way: answers move in steps
+_DIGITS = 11  # to which violations and objectives are compared, in parts of their units
 
 
 class Fixed(NamedTuple):
@@ -55,7 +56,7 @@ def search_fixed(known: Known, aim: Aim, rules: Sequence[ClassRule], multipliers
     tried.look_at(list(_hard(known, rules)))
     if limits.has_any:
         for model in range(known.evidence.n_models):
-            _follow(program, tried, model, _own_prices(limits, multipliers))
+            _follow(program, tried, model, _own_prices(limits, multipliers) / asked.losses.unit)
     return Fixed(tried.rule, tried.key[0])
 
 
@@ -69,11 +70,11 @@ def _hard(known: Known, rules: Sequence[ClassRule]) -> Iterator[ClassRule]:
 
 
 def _own_prices(limits: Limits, multipliers: FloatArray) -> FloatArray:
-    """Return a price for each row of the limits, given those of the goals."""
+    """Return a price for each row of the limits, in their units, given those of the goals."""
     prices = np.zeros(len(limits.tensors))
     if limits.goals is not None:
         own = np.asarray(multipliers)[limits.places]
-        prices[: own.size] = own
+        prices[: own.size] = own * limits.goals.units
     return prices
 
 
@@ -90,7 +91,7 @@ class _Tried:
         columns = self._program.columns(rules)
         missed = np.zeros((0, len(rules))) if columns.rows is None else columns.rows.missed()
         for place, rule in enumerate(rules):
-            key = round(float(missed[:, place].sum()), 11), round(float(columns.losses[:, place].max()), 11)
+            key = tuple(round(float(one), _DIGITS) for one in (missed[:, place].sum(), columns.losses[:, place].max()))
             if key < self.key:
                 self.key, self.rule = key, rule
         return columns

@@ -7,6 +7,7 @@ import numpy as np
 from counterpoise._base.types import FloatArray, IntArray
 from counterpoise.goals import Ratio
 from counterpoise.goals.binding import BoundRates, bind_rates
+from counterpoise.goals.infeasible import bound_step, goal_unit
 from counterpoise.mixtures.class_scores.evidence import Known, label_answers, label_mass
 from counterpoise.mixtures.goal_rows import GoalRows, TalliedGoals, mean_limit
 
@@ -16,39 +17,70 @@ class BoundRows(NamedTuple):
 
     template: GoalRows  # on other rules
     now: BoundRates
-    moved: BoundRates | None  # with bounds larger by one, of the goals on ratios: their rows are affine in them
+    moved: BoundRates | None  # with larger bounds, of the goals on ratios: their rows are affine in them
+    steps: FloatArray  # by which those bounds are larger
     constants: FloatArray  # of the goals, which the bounds hold
+    units: FloatArray  # what rows and bounds are in parts of, so that amounts of any size are searched alike
 
     @classmethod
     def of(cls, tallied: TalliedGoals, template: GoalRows) -> Self:
         """Bind goals."""
         linear = [goal.linear for goal in tallied.asked]
-        ratios = [goal.with_bound(goal.bound + 1.0).linear for goal in tallied.asked if isinstance(goal.left, Ratio)]
+        asked = [goal for goal in tallied.asked if isinstance(goal.left, Ratio)]
+        steps = np.array([bound_step(goal) for goal in asked])
+        ratios = [goal.with_bound(goal.bound + step).linear for goal, step in zip(asked, steps, strict=True)]
         moved = bind_rates(ratios, tallied.views) if ratios else None
         constants = np.array([rate.constant for rate in linear])
-        return cls(template, bind_rates(linear, tallied.views, tallied.limits.names), moved, constants)
+        units = np.array([goal_unit(template.goals[place]) for place in template.places.tolist()])
+        now = bind_rates(linear, tallied.views, tallied.limits.names)
+        return cls(in_units(template, units), now, moved, steps, constants, units)
 
     def rows(self, said: list[dict[str, FloatArray]]) -> GoalRows:
-        """Return the goals as rows on rules, given their answers."""
+        """Return the goals as rows on rules, given their answers, in parts of the units."""
         stacked = {name: np.column_stack([one[name].ravel() for one in said]) for name in self.now.weights}
         rows = self.now.weighted(stacked) + (self.now.constants - self.constants)[:, None]
         slopes = np.zeros_like(rows)
         if self.moved is not None:
             ratios = np.flatnonzero(self.template.row_slopes.any(axis=1))
-            slopes[ratios] = self.moved.values(stacked) - self.now.values(stacked)[ratios]
-        return self.template._replace(rows=rows, row_slopes=slopes)
+            slopes[ratios] = (self.moved.values(stacked) - self.now.values(stacked)[ratios]) / self.steps[:, None]
+        units = self.units[:, None]
+        return self.template._replace(rows=rows / units, row_slopes=slopes / units)
+
+
+def in_units(goals: GoalRows, units: FloatArray) -> GoalRows:
+    """Return goals with rows, bounds and slopes in parts of units, one for each row."""
+    return goals._replace(
+        rows=goals.rows / units[:, None],
+        bounds=goals.bounds / units,
+        row_slopes=goals.row_slopes / units[:, None],
+        bound_slopes=goals.bound_slopes / units,
+        sizes=None if goals.sizes is None else goals.sizes / units,
+    )
 
 
 class Limits(NamedTuple):
-    """Goals and perhaps a budget of the mean loss: as rows for given answers, and as tensors for all."""
+    """Goals and perhaps a budget of the mean loss: as rows for given answers, and as tensors for all.
+
+    Both are in parts of ``units``.
+    """
 
     goals: BoundRows | None
     budget: float | None
     tensors: FloatArray  # (n_rows, n_groups, n_labels, n_answers): what each answer adds, for a unit of mass
 
     @property
+    def units(self) -> FloatArray:
+        """Return what the rows are in parts of: multipliers are to be divided by it, and prices times it are theirs."""
+        goals = np.empty(0) if self.goals is None else self.goals.units
+        return goals if self.budget is None else np.append(goals, 1.0)
+
+    def as_asked(self, rows: GoalRows) -> GoalRows:
+        """Return rows in the units of the goals themselves."""
+        return in_units(rows, 1.0 / self.units)
+
+    @property
     def sizes(self) -> FloatArray:
-        """Return the most that a unit of mass adds to each limit: prices count in parts of it."""
+        """Return the most that a unit of mass adds to each limit, at least 1: prices count in parts of it."""
         return np.asarray(np.maximum(np.abs(self.tensors).max(axis=(1, 2, 3), initial=0.0), 1.0))
 
     @property
@@ -86,7 +118,8 @@ def limits_of(known: Known, goals: tuple[Any, ...]) -> Limits:
     views = answers.views()
     tallied = TalliedGoals.of(goals, views)
     rows = tallied.rows(answers.counter(views))
-    return Limits(BoundRows.of(tallied, rows), None, as_tensors(known, rows.rows))
+    bound = BoundRows.of(tallied, rows)
+    return Limits(bound, None, as_tensors(known, rows.rows / bound.units[:, None]))
 
 
 def as_tensors(known: Known, rows: FloatArray) -> FloatArray:

@@ -27,10 +27,10 @@ from counterpoise.solvers import minimize_cvar, minimize_risk
 from counterpoise.solvers.result import FEASIBLE, MixtureSolution
 from counterpoise.theory.risks import Risk
 
-TOL = 1e-4  # the gap of the pool's own problem that is good enough at the end
+TOL = 1e-4  # the gap of the pool's own problem that is good enough at the end, in parts of the losses' unit
 LEVELS = (0.5, 2 / 3, 0.75)  # thresholds of tails that rules are tried at: two, three, four classes share a row
 _MAX_ROUNDS = 60
-_ENOUGH = 5e-4  # what a rule must gain, in units of the objective, to join the pool
+_ENOUGH = 5e-4  # what a rule must gain, in parts of the losses' unit, to join the pool
 _PATIENCE = 6  # rounds without a gain of that size
 _COARSE = 5e-4  # gap of the pool's own problem on the way
 _COSTS = (3.0, 30.0, 300.0, 3000.0)  # of artificial columns, in units of what a limit's tensor adds at most
@@ -57,9 +57,10 @@ class Tier(NamedTuple):
 
 
 class Losses(Protocol):
-    """What a risk is taken of: one column for each rule."""
+    """What a risk is taken of: one column for each rule, in parts of ``unit``."""
 
     sample_weight: FloatArray | None
+    unit: float
 
     def column(self, known: Known, said: dict[str, FloatArray]) -> FloatArray:
         """Return what a rule has, given its answers."""
@@ -73,6 +74,8 @@ class Losses(Protocol):
 
 class RowLosses:
     """Losses of the labelled rows."""
+
+    unit = 1.0  # errors count 1
 
     def __init__(self, known: Known) -> None:
         self.sample_weight: FloatArray | None = known.evidence.mass
@@ -118,13 +121,13 @@ def threshold(losses: FloatArray, mass: FloatArray, fraction: float) -> float:
 class SumLosses:
     """A few linear functions of the answers: the mean loss, that of groups, or a rate."""
 
-    def __init__(self, tensors: FloatArray, of: Any) -> None:
+    def __init__(self, tensors: FloatArray, of: Any, unit: float = 1.0) -> None:
         self.sample_weight: FloatArray | None = None
-        self._tensors, self._of = tensors, of
+        self._tensors, self._of, self.unit = tensors / unit, of, unit
 
     def column(self, known: Known, said: dict[str, FloatArray]) -> FloatArray:
         """Return the functions of a rule."""
-        return np.asarray(self._of(known, said))
+        return np.asarray(self._of(known, said)) / self.unit
 
     def costs(self, known: Known, weights: FloatArray) -> FloatArray:
         """Return what each answer about each labelled row costs."""
@@ -168,8 +171,8 @@ class Columns(NamedTuple):
 class Found(NamedTuple):
     """The best mixture of the pool, and the pool."""
 
-    columns: Columns
-    solution: MixtureSolution
+    columns: Columns  # in parts of the units of losses and limits
+    solution: MixtureSolution  # in the units of the objective and of the goals
 
 
 class NotKept(Exception):  # noqa: N818 - named for what was found
@@ -211,7 +214,9 @@ class ClassProgram(NamedTuple):
             if not columns.can_keep:
                 raise NotKept(columns)
             columns = self._grown(columns)
-        return Found(columns, self._finished(columns, tol))
+        found, unit = self._finished(columns, tol), self.losses.unit
+        prices = found.multipliers * unit / self.limits.units
+        return Found(columns, found._replace(value=unit * found.value, lower=unit * found.lower, multipliers=prices))
 
     def _grown(self, columns: Columns) -> Columns:
         """Return the pool with rules that the objective and the limits ask for, until none helps."""

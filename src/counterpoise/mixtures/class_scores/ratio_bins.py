@@ -21,7 +21,8 @@ from counterpoise.mixtures.goal_rows import GoalRows
 from counterpoise.solvers.linear_program import solve_linear_program
 
 N_BINS = 16
-_TINY = 1e-300
+_TINY = 1e-300  # in the place of a sum of 0, to divide by
+_ROUNDING = 1e-12  # of a sum of shares, which is 1
 _KINDS = 3  # the label is the first class, the second, or another
 
 
@@ -51,7 +52,7 @@ def find_bins(known: Known) -> Bins:
     top, codes, mass = best_two(known.probabilities[TRAIN][0]), known.evidence.codes, known.evidence.mass
     order = np.argsort(top.ratio, kind="stable")
     below = np.cumsum(mass[order])
-    edges = np.unique(top.ratio[order[np.searchsorted(below, np.arange(1, N_BINS) / N_BINS - 1e-12)]])
+    edges = np.unique(top.ratio[order[np.searchsorted(below, np.arange(1, N_BINS) / N_BINS - _ROUNDING)]])
     edges = edges[edges > top.ratio.min()]
     places = np.searchsorted(edges, top.ratio, side="right")
     kinds = np.where(codes == top.first, 0, np.where(codes == top.second, 1, 2))
@@ -80,7 +81,9 @@ def choose_by_ratio(known: Known, aim: Aim, limits: Limits) -> tuple[RatioRule, 
     shares, duals = solved
     lost, mass = bins.losses(shares), bins.mass.ravel()
     value = cvar_loss(lost, alpha, mass)
-    prices = np.zeros(0) if rows is None else rows.prices(np.maximum(duals[: len(rows.bounds)], 0.0))
+    prices = np.zeros(0)
+    if rows is not None:
+        prices = rows.prices(np.maximum(duals[: len(rows.bounds)], 0.0) / limits.units[: len(rows.bounds)])
     lower = _lower_bound(bins, alpha, rows, most, duals)
     return RatioRule(0, bins.edges, shares), value, min(lower, value), prices
 

@@ -16,8 +16,9 @@ from counterpoise.mixtures.class_scores.tiers import TierRule
 
 _N_SWEEPS = 3  # over all answers: later ones hardly move
 _MOST_ROWS = 20_000  # of a group, that constants are found on
+# Benefits and costs are in parts of the units of the objective and the goals, so that what is below these is small.
 _ROUNDING = 1e-12
-_APART = 1e-7  # of the largest benefit: margins that are nearer are one
+_APART = 1e-7  # of the largest benefit, or of 1: margins that are nearer are one
 
 
 class PricedRows(NamedTuple):

@@ -19,6 +19,8 @@ from counterpoise._base.types import FloatArray, IntArray
 from counterpoise.mixtures.class_scores import _kernels
 
 SOFT = -1  # the layer of rules that draw
+_ROUNDING = 1e-9  # of the number of shares that make up 1, before it is rounded up
+_DIGITS = 9  # of a probability that are compared: another batch may differ in the last
 
 
 class TierRule(NamedTuple):
@@ -63,7 +65,7 @@ class TierRule(NamedTuple):
     @property
     def n_layers(self) -> int:
         """Return how many steps the fill can have."""
-        return int(np.ceil(1.0 / (1.0 - self.level) - 1e-9))
+        return int(np.ceil(1.0 / (1.0 - self.level) - _ROUNDING))
 
     def answers(self, probabilities: FloatArray, groups: IntArray) -> FloatArray:
         """Return how likely each answer is given about each row, shape (n_rows, n_answers)."""
@@ -153,7 +155,7 @@ class BestTwo(NamedTuple):
 
 def best_two(probabilities: FloatArray) -> BestTwo:
     """Return the best two classes of each row; of equals the first."""
-    rows, rounded = np.arange(len(probabilities)), probabilities.round(9)  # another batch may differ in the last digit
+    rows, rounded = np.arange(len(probabilities)), probabilities.round(_DIGITS)
     first = rounded.argmax(axis=1)
     others = rounded.copy()
     others[rows, first] = -1.0

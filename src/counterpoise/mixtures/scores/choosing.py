@@ -25,11 +25,12 @@ from counterpoise.mixtures.scores.program import (
     Sums,
     as_sums,
     edge_losses,
+    reaching,
 )
 from counterpoise.mixtures.scores.rules import CutRules, coupled
 from counterpoise.theory.risks import CVaR, Mean, Risk, RiskRows, WorstGroup
 
-EXACT = 1e-7  # gap of the least mean loss from which a budget is counted
+EXACT = 1e-7  # gap of the least mean loss from which a budget is counted: of errors, which count 1
 _NONE = np.zeros(0)
 
 
@@ -114,7 +115,7 @@ def pose(ranked: Ranked, aim: Aim) -> Asked:
     objective, given = aim.objective, ranked.evidence
     if isinstance(objective, Rate):
         rate = linear_rate(ranked.answers(), objective)
-        return Asked(FixedLosses(as_sums(rate.row[None], ranked.cuts)), Mean(), rate.constant)
+        return Asked(reaching(as_sums(rate.row[None], ranked.cuts), ranked.cuts), Mean(), rate.constant)
     if isinstance(objective, WorstGroup):
         sums = _group_losses(ranked, objective)
         return Asked(FixedLosses(sums), CVaR(1 / len(sums.constants)))

@@ -27,7 +27,8 @@ from counterpoise.solvers.result import FEASIBLE
 _FEW = 200_000  # rules of a model that are all looked at
 _GRID, _LEAST_GRID = 256, 32  # cuts of a group that are looked at together, of two groups and of many
 _N_STARTS, _N_REFINED = 12, 3  # of which pairs are exchanged, and which are looked around at the end
-_SAME = 1e-12  # violations and losses nearer than this are equal
+_SAME = 1e-12  # violations and losses nearer than this are equal, in parts of the size of goals and of what is minimized
+_DIGITS = 11  # to which they are compared
 _PRICES = (0.0, 0.5, 1.0, 2.0, 5.0)  # times the multipliers of the mixture: rules that are best at such prices
 _N_SHARES = 16  # starts that call an equal part of each group positive
 _N_DRAWS = 16  # starts that draw the cut of each group from the mixture
@@ -36,7 +37,7 @@ _N_DRAWS = 16  # starts that draw the cut of each group from the mixture
 class _Space(NamedTuple):
     """Linear functions of the rules of one model: limits first, then what is minimized, the largest of the rest."""
 
-    sums: Sums
+    sums: Sums  # each in parts of its size
     bounds: FloatArray
     room: FloatArray  # what a limit may be missed by: rounding
     cuts: Cuts
@@ -87,7 +88,7 @@ class Fixed(NamedTuple):
     """The best fixed rule that was found."""
 
     rule: CutRules  # one
-    violation: float  # of all limits together
+    violation: float  # of all limits together, in parts of the goals' sizes
 
 
 def search_fixed(ranked: Ranked, aim: Aim, start: CutRules, mixture: FloatArray, multipliers: FloatArray) -> Fixed:
@@ -105,8 +106,10 @@ def search_fixed(ranked: Ranked, aim: Aim, start: CutRules, mixture: FloatArray,
     limits, usual = limits_of(ranked, aim), ranked.usual_rules()
     if aim.budget is not None:
         limits, _ = within_budget(ranked, limits, usual, aim.budget)
-    space = _space(ranked, pose(ranked, aim), limits, start.joined(usual))
+    asked = pose(ranked, aim)
+    space = _space(ranked, asked, limits, start.joined(usual))
     prices = multipliers if limits.goals is None else multipliers[limits.goals.places]  # of each row that of its goal
+    prices = prices * limits.sizes[: prices.size] / asked.losses.unit  # as limits and losses are in parts of these
     found = []
     for model in range(ranked.cuts.n_models):
         starts = list(_starts(ranked, space, model, start, mixture, prices))
@@ -117,12 +120,14 @@ def search_fixed(ranked: Ranked, aim: Aim, start: CutRules, mixture: FloatArray,
 
 
 def _space(ranked: Ranked, asked: Asked, limits: RuleLimits, rules: CutRules) -> _Space:
-    losses = asked.losses.sums if isinstance(asked.losses, FixedLosses) else mean_loss(ranked)
+    losses = asked.losses if isinstance(asked.losses, FixedLosses) else FixedLosses(mean_loss(ranked))
+    minimized = losses.sums.over(losses.unit)
     if limits.bounds.size == 0:
-        return _Space(losses, np.empty(0), np.empty(0), ranked.cuts)
-    held = limits.as_sums()
-    both = Sums(np.append(held.constants, losses.constants), np.vstack([held.added, losses.added]))
-    return _Space(both, limits.bounds, FEASIBLE * limits.as_limits(rules)["row_scale"], ranked.cuts)
+        return _Space(minimized, np.empty(0), np.empty(0), ranked.cuts)
+    scale, sizes = limits.as_limits(rules)["row_scale"], limits.sizes
+    held = limits.as_sums().over(sizes)
+    both = Sums(np.append(held.constants, minimized.constants), np.vstack([held.added, minimized.added]))
+    return _Space(both, limits.bounds / sizes, FEASIBLE * scale / sizes, ranked.cuts)
 
 
 def _starts(
@@ -251,4 +256,4 @@ def _near(cuts: IntArray, cut: int, width: float, n_groups: int) -> IntArray:
 
 def _rounded(key: AnyArray | tuple[float, float]) -> tuple[float, float]:
     """Return a key in which differences of rounding are none."""
-    return round(float(key[0]), 11), round(float(key[1]), 11)
+    return round(float(key[0]), _DIGITS), round(float(key[1]), _DIGITS)

@@ -76,6 +76,12 @@ class RuleLimits:
             "row_scale": np.append(limits["row_scale"], scale),
         }
 
+    @property
+    def sizes(self) -> FloatArray:
+        """Return the sizes of what the goals limit, then that of the mean loss."""
+        goals = np.empty(0) if self.goals is None else self.goals.goal_sizes
+        return goals if self.budget is None else np.append(goals, 1.0)
+
     def as_sums(self) -> Sums:
         """Return the rows for every cut."""
         parts = [] if self.goals is None else [as_sums(self.goals.rows, self.cuts)]
@@ -169,15 +175,19 @@ def _at_the_edge(limits: RuleLimits, places: list[int], rules: CutRules) -> tupl
         rules, nearest, is_nearest = nearest_of_all(limits, place, rules)
         is_proven, is_enough = is_proven and is_nearest, is_enough or nearest is not None
     if not is_enough:  # bounds are then offered for several goals together, any of them
-        rules = _least_violating(limits, np.arange(len(limits.goals.bounds)), rules)
+        sizes = limits.goals.goal_sizes
+        rules = _least_violating(limits, np.arange(sizes.size), rules, sizes)
     return rules, is_proven
 
 
-def _least_violating(limits: RuleLimits, rows: IntArray, rules: CutRules) -> CutRules:
-    """Return the rules with those that the least total violation of some rows needs."""
-    assert limits.goals is not None  # noqa: S101 - as above
-    missed = reaching(as_sums(limits.goals.rows[rows], limits.cuts), limits.cuts)
-    return _pooled(limits, missed, TotalViolation(limits.goals.bounds[rows]), [], rules)
+def _least_violating(
+    limits: RuleLimits, rows: IntArray, rules: CutRules, sizes: FloatArray | float = 1.0
+) -> CutRules:
+    """Return the rules with those that the least total violation of some rows needs, each in parts of a size."""
+    goals = limits.goals
+    assert goals is not None  # noqa: S101 - as above
+    parts, bounds = goals.rows[rows] / np.reshape(sizes, (-1, 1)), goals.bounds[rows] / sizes
+    return _pooled(limits, reaching(as_sums(parts, limits.cuts), limits.cuts), TotalViolation(bounds), [], rules)
 
 
 class Nearest(NamedTuple):

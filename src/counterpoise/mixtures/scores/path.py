@@ -9,7 +9,7 @@ from counterpoise.mixtures.goal_rows import GoalRows, check_range, goal_rows, ow
 from counterpoise.mixtures.scores.choosing import EXACT, least_mean, mean_loss, pose, solve
 from counterpoise.mixtures.scores.evidence import Ranked
 from counterpoise.mixtures.scores.limits import Budget, RuleLimits
-from counterpoise.mixtures.scores.program import FixedLosses, Found, NoMixture, RuleProgram, as_sums
+from counterpoise.mixtures.scores.program import Found, NoMixture, RuleProgram, as_sums, reaching
 from counterpoise.mixtures.scores.rules import CutRules
 from counterpoise.solvers.result import MixtureSolution
 from counterpoise.theory.risks import CVaR
@@ -31,7 +31,7 @@ class RulePath:
         check_range(self.rows)
         own = self.rows.rows_of(0)
         missed = self.rows.rows[own] - self.rows.bounds[own, None]
-        first = FixedLosses(as_sums(missed, self.cuts))
+        first = reaching(as_sums(missed, self.cuts), self.cuts)
         tightest = solve(RuleProgram(self.cuts, first, CVaR(1 / own.size), self.others), self.rules, self.tol)
         self.rules, least = tightest.rules, tightest.solution.value
         free = [float((first.of(one.rules) @ one.solution.mixture).max()) for one in self._optima(self.others)]

@@ -45,6 +45,11 @@ class Sums(NamedTuple):
         return float(weights @ self.constants), weights @ self.added
 
 
+    def over(self, units: FloatArray | float) -> "Sums":
+        """Return the functions in parts of units, one for each or one for all."""
+        return Sums(self.constants / units, self.added / np.reshape(units, (-1, 1)))
+
+
 def as_sums(matrix: FloatArray, cuts: Cuts) -> Sums:
     """Return linear functions whose values are known for the rules that call one group positive, up to some cut."""
     constants = matrix[:, cuts.starts[0, 0]].copy()
