@@ -66,7 +66,7 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
     tol : float, default=1e-3
         Stop when one of them lowers the objective by less.
     max_multiplier : float > 0, default=1000
-        The largest price of a goal, the paper's V. Goals hold with any; but one below the price that a goal needs
+        The largest price of a goal, the paper's V; of a cost, of a unit of about its largest amount. Goals hold with any; but one below the price that a goal needs
         leaves the objective higher, and ``gap_`` tells. ``guarantees.rate_generalization_bound`` says what it is for.
     pos_label : label, optional
         The positive class; by default the last of the sorted classes.
@@ -341,8 +341,9 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
         machine = self._machine(stacked)
 
         def build(limits: BoundGoals) -> RampProblem:
-            weights = sp.vstack([sp.hstack(parts), stacked_weights(limits, used, sizes)])
-            constants = np.concatenate([objective.constants, -limits.bounds])
+            scaled = sp.diags_array(1.0 / limits.units) @ stacked_weights(limits, used, sizes)
+            weights = sp.vstack([sp.hstack(parts), scaled])
+            constants = np.concatenate([objective.constants, -limits.bounds / limits.units])
             if self._positive == self.classes_[0]:  # scores speak of the second class: predictions p become 1 - p
                 constants = constants + np.asarray(weights.sum(axis=1)).ravel()
                 weights = -weights
@@ -368,7 +369,9 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
         else:
             self.dual_coef_, self.support_rows_ = point[None, :-1].copy(), stacked
         self.intercept_ = -point[-1:]
-        self.multipliers_, self.history_ = bound.prices(found.multipliers), found.history
+        units = bound.units
+        self.multipliers_ = bound.prices(found.multipliers / units)
+        self.history_ = [one._replace(multipliers=one.multipliers / units) for one in found.history]
         self.objective_value_ = found.state.value
         self.lower_, self.gap_ = found.history[-1].lower, found.history[-1].gap
         self.n_iter_ = len(found.history)

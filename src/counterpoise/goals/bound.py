@@ -12,6 +12,7 @@ from counterpoise.goals.binding import BoundRates, Linear, Views, asked_by, bind
 from counterpoise.goals.classes import Classes
 from counterpoise.goals.expressions import Rate, Ratio
 from counterpoise.goals.goal import Goal
+from counterpoise.goals.infeasible import goal_unit
 from counterpoise.goals.population import standing, tightened_goal
 from counterpoise.goals.reading import as_goals, as_objective
 from counterpoise.goals.tables import as_tables, classes_of
@@ -49,6 +50,11 @@ class BoundGoals:
     def bounds(self) -> FloatArray:
         """Return the bound of each limit, with all constants moved to it."""
         return -self.rates.constants
+
+    @property
+    def units(self) -> FloatArray:
+        """Return what a solver takes each limit in parts of: 1 for shares, for costs about their largest amount."""
+        return np.array([goal_unit(self.goals[owner]) for owner in self.owners.tolist()])
 
     def values(self, predictions: Mapping[str, ArrayLike]) -> FloatArray:
         """Return ``weights @ predictions`` for each goal, and for each model where predictions have a column for each.

@@ -10,16 +10,16 @@ from counterpoise._base.types import FloatArray, IntArray
 from counterpoise.goals.advice import Bounds, Constraints, bisected, explain, looser
 from counterpoise.goals.bound import BoundGoals, bind
 from counterpoise.goals.goal import Goal
-from counterpoise.goals.infeasible import InfeasibleGoals, rounded_to_safety
+from counterpoise.goals.infeasible import InfeasibleGoals, bound_scale, rounded_to_safety
 from counterpoise.goals.tables import Table
 from counterpoise.solvers.ramp import Plan, RampProblem, State, minimize_ramp
 from counterpoise.solvers.result import FEASIBLE, constraint_scale
 
 _EVEN = 0.5  # the probability that a score of 0 stands for
 _CANCELLED = 1e-12  # part of the weights below which their sum is rounding
-_MARGIN = 1e-3  # by how much inside the goals a start is looked for: as large as rates are
+_MARGIN = 1e-3  # by how much inside the goals a start is looked for, in parts of their units
 _SEARCH = 25  # majorizations of a search
-_STEP = 0.01  # part of what a ratio can be: the first move of its bound
+_STEP = 0.01  # the first move of a ratio's bound, in parts of its scale
 _FURTHER = (1.0, 1.02, 1.1, 1.3, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0)  # times a move that was not quite enough
 _MAX_DELETIONS = 12  # goals among which the smallest conflict is looked for one by one
 
@@ -132,7 +132,8 @@ class _Searcher:
         if members.size <= _MAX_DELETIONS:
             members, search = self._smallest(members, search)
         places = np.unique(bound.owners[members])
-        return InfeasibleGoals([bound.goals[place] for place in places], search.state.violation, proven=False)
+        violation = float(np.maximum(search.state.excess, 0.0) @ bound.units[members])
+        return InfeasibleGoals([bound.goals[place] for place in places], violation, proven=False)
 
     def _priced(self, search: _Search) -> tuple[IntArray, _Search]:
         """Return the constraints that are exceeded or have a price, if these alone are out of reach too; else all."""
@@ -184,21 +185,22 @@ class _Adviser:
         goal, own = self.bound.goals[place], np.flatnonzero(self.bound.owners == place)
         others = np.flatnonzero(self.bound.owners != place)
         if goal.is_ratio or goal.is_several:  # its excess is in other units than its bound, or of several rows
-            guess = error.nearest_bounds.get(goal, goal.bound + looser(goal) * _STEP * goal.scale)
+            first = goal.bound + looser(goal) * _STEP * bound_scale(goal, goal.bound)
+            guess = error.nearest_bounds.get(goal, first)
         else:
             missed = self.searcher.least_excess(int(own[0]), others)
             if missed is None:
                 return None
-            guess = _moved(self.bound, place, missed, self.tables)
+            guess = _moved(self.bound, place, missed * float(self.bound.units[own[0]]), self.tables)
         found = self._met({place: guess})
         return None if found is None else found[place]
 
     def _joint(self) -> dict[Goal, float]:
         """Return the bounds that the point of least total violation meets, unless a ratio is among those it misses."""
         excess = self.searcher.least_violation(np.arange(self.bound.owners.size)).state.excess
-        worst = np.full(len(self.bound.goals), -np.inf)
-        np.maximum.at(worst, self.bound.owners, excess)
-        missed = np.flatnonzero(worst > FEASIBLE).tolist()
+        worst, units = np.full(len(self.bound.goals), -np.inf), self.bound.units
+        np.maximum.at(worst, self.bound.owners, excess * units)
+        missed = np.unique(self.bound.owners[excess > FEASIBLE]).tolist()
         if any(self.bound.goals[place].is_ratio for place in missed):
             return {}
         guesses = {place: _moved(self.bound, place, float(worst[place]), self.tables) for place in missed}
@@ -232,7 +234,7 @@ def _moved(bound: BoundGoals, place: int, missed: float, tables: Mapping[str, Ta
 
     def is_enough(limit: float) -> bool:
         relaxed, own = _with_bounds(bound, {place: limit}, tables), bound.owners == place
-        return bool((relaxed.bounds[own] >= bound.bounds[own] + missed - FEASIBLE * bound.sizes[own]).all())
+        return bool((relaxed.bounds[own] >= bound.bounds[own] + missed - FEASIBLE * bound.units[own]).all())
 
     found = bisected(goal, is_enough)
     return goal.bound if found is None else found

@@ -33,8 +33,9 @@ _FIRST_BETA = 30.0  # at losses in [0, 1] Newton's method converges from anywher
 _BETA_FACTOR = 4.0  # from one beta to the next: the last optimum is then a good start
 _LAST_BETA = 1e8  # and not above this: no loss moves by more than log(n) / 1e8, and Newton's steps drown in rounding
 _ARMIJO = 1e-3  # part of the predicted fall that a step must deliver
-_SHORTEST = 1e-10  # step
-_NOISE = 1e-13  # rounding of a value of the function
+_SHORTEST = 1e-10  # step, as a part of the way
+_NOISE = 1e-13  # rounding of a value of the function: losses are mapped to [0, 1]
+_RIDGE, _LEAST_RIDGE = 1e-9, 1e-12  # of the mean curvature, and where that is 0: losses are mapped to [0, 1]
 _NEGLIGIBLE = 1e-12  # weights below this part of the largest do not change the curvature
 
 
@@ -212,7 +213,7 @@ def _newton(game: _Game, mixture: FloatArray, beta: float, tol: float, max_iter:
 def _simplex_newton_point(point: _Point, curvature: FloatArray) -> FloatArray | None:
     """Return the minimizer over the simplex of the quadratic model at the point."""
     n_models = point.mixture.size
-    ridge = 1e-12 + 1e-9 * float(np.trace(curvature)) / n_models
+    ridge = _LEAST_RIDGE + _RIDGE * float(np.trace(curvature)) / n_models
     hessian = curvature + ridge * np.eye(n_models)
     return minimize_on_simplex(hessian, point.slope - hessian @ point.mixture)
 

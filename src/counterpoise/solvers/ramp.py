@@ -32,7 +32,7 @@ from counterpoise.solvers.svm_gram import Gram, check_gram
 __all__ = ["KernelMachine", "LinearMachine", "Majorization", "RampProblem", "RampSolution", "minimize_ramp", "ramp"]
 
 _HALF = 0.5
-_NEARLY = 1e-6  # a point may exceed by this for a while, where the room inside is next to nothing
+_NEARLY = 1e-6  # a point may exceed by this for a while, where the room inside is next to nothing; rates are of size 1
 _LOOSE = 0.1  # accuracy of the first convex program, in units of the rates
 _USED = 1e-6  # shares below this are forgotten
 _CLOSEST = 0.5  # of the tolerance: the accuracy of the last convex programs
@@ -128,7 +128,8 @@ class RampProblem:
     machine : LinearMachine or KernelMachine
         The rows.
     weights : sparse array of shape (1 + n_constraints, n_rows)
-        Signed weights: of the objective, then of each constraint.
+        Signed weights: of the objective, then of each constraint. Tolerances are absolute, as those of rates: give each
+        in a unit in which its sums are of size 1.
     constants : array of shape (1 + n_constraints,)
         What is added. A constraint holds where ``constant + weights @ ramp(scores)`` is at most 0.
     regularization : float > 0
