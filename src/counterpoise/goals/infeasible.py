@@ -7,6 +7,7 @@ from typing import Any
 
 from counterpoise.goals.expressions import Rate, Ratio, Several
 from counterpoise.goals.goal import Goal
+from counterpoise.solvers.result import power_of_two
 
 PERCENT = "A share is a number from 0 to 1: write 0.8 for 80 %."
 NEAREST = 1e-5  # of its scale: a nearest bound is proven where one that is tighter by this part cannot be met
@@ -191,7 +192,7 @@ def goal_unit(goal: Goal) -> float:
 
 def rate_unit(rate: Rate) -> float:
     """Return the power of two that the largest amount in a rate is of: 1 for a share."""
-    return float(2.0 ** math.floor(math.log2(max(term.size for term in rate.terms))))
+    return power_of_two(max(term.size for term in rate.terms))
 
 
 def bound_step(goal: Goal) -> float:
@@ -199,7 +200,7 @@ def bound_step(goal: Goal) -> float:
 
     A step of 1 would be lost in the rounding of a bound of 1e18, and hide one of 1e-18.
     """
-    return float(2.0 ** math.ceil(math.log2(bound_scale(goal, goal.bound))))
+    return power_of_two(bound_scale(goal, goal.bound))
 
 
 def power_of_size(goal: Goal) -> int:

@@ -24,6 +24,7 @@ import numpy as np
 from counterpoise._base.checks import check_choice, check_count, check_positive, check_vector
 from counterpoise._base.types import ArrayLike, FloatArray
 from counterpoise.solvers.planes import Box, CuttingPlanes, ModelMinimum
+from counterpoise.solvers.result import power_of_two
 
 _LEVEL = 0.5  # where the level lies between the bounds
 _FIRST = 100.0  # times the tolerance: the accuracy of the first answer, when nothing is known yet
@@ -120,20 +121,26 @@ def maximize_concave(
             f"chooser='center-of-mass' is exact for one multiplier only; got {size}. Use 'level' or 'maximum'."
         )
     point = np.zeros(size) if start is None else check_vector(start, "start", size, "one for each multiplier")
-    point, accuracy = np.clip(point, 0.0, radius), _FIRST * tol
-    model = _Model(size, radius)
+    point, accuracy, n_misses = np.clip(point, 0.0, radius), _FIRST * tol, 0
+    answer = _checked(oracle(point, accuracy), size)
+    model = _Model(size, radius, _unit(answer))
     for offset, slope in zip(*cuts, strict=True) if cuts is not None else ():
-        model.planes.add(-slope, -float(offset))
-    n_misses = 0
+        model.planes.add(-slope / model.unit, -float(offset) / model.unit)
     while True:
-        answer = _checked(oracle(point, accuracy), size)
         model.add(point, answer)
         n_misses += answer.upper - answer.lower > (1 + _ROUNDING) * accuracy
         top = model.planes.minimize()
-        if -top.lower - model.lower <= tol or len(model.points) >= limit or n_misses >= _MAX_MISSES:
+        gap = model.unit * (-top.lower - model.lower)
+        if gap <= tol or len(model.points) >= limit or n_misses >= _MAX_MISSES:
             return model.solution(top)
         point, level = _CHOOSERS[chooser](model, top)
-        accuracy = max((level - model.lower) / 2, tol / 4)
+        accuracy = max(model.unit * (level - model.lower) / 2, tol / 4)
+        answer = _checked(oracle(point, accuracy), size)
+
+
+def _unit(answer: OracleAnswer) -> float:
+    """Return what the model is in parts of, so that a solver's tolerances mean the same for functions of any size."""
+    return power_of_two(max(abs(answer.upper), float(np.abs(answer.slope).max())))
 
 
 def _checked(answer: OracleAnswer, size: int) -> OracleAnswer:
@@ -147,24 +154,27 @@ def _checked(answer: OracleAnswer, size: int) -> OracleAnswer:
 
 
 class _Model:
-    """What the answers so far say: cuts below the convex ``-F``, and the best lower bound of F."""
+    """What the answers so far say: cuts below the convex ``-F``, and the best lower bound of F, in parts of a unit."""
 
-    def __init__(self, size: int, radius: float) -> None:
+    def __init__(self, size: int, radius: float, unit: float) -> None:
+        self.unit = unit
         self.planes = CuttingPlanes(Box(size, radius), np.empty((0, size)), np.empty(0))
         self.points: list[FloatArray] = []
         self.lower, self.best = -np.inf, 0
 
     def add(self, point: FloatArray, answer: OracleAnswer) -> None:
         """Take in an answer at a point."""
-        if answer.lower > self.lower:
-            self.lower, self.best = answer.lower, len(self.points)
+        lower, upper, slope = (part / self.unit for part in answer)
+        if lower > self.lower:
+            self.lower, self.best = lower, len(self.points)
         self.points.append(point.copy())
-        self.planes.add(-answer.slope, float(answer.slope @ point) - answer.upper)
+        self.planes.add(-slope, float(slope @ point) - upper)
 
     def solution(self, top: ModelMinimum) -> MultiplierSolution:
         """Return the best point with the bounds."""
-        upper = max(-top.lower, self.lower)  # equal but for rounding where the model is exact
-        return MultiplierSolution(self.points[self.best], self.lower, upper, self.best, top.shares, len(self.points))
+        upper = self.unit * max(-top.lower, self.lower)  # equal but for rounding where the model is exact
+        lower, best = self.unit * self.lower, self.best
+        return MultiplierSolution(self.points[best], lower, upper, best, top.shares, len(self.points))
 
 
 def _at_maximum(_model: _Model, top: ModelMinimum) -> tuple[FloatArray, float]:

@@ -1,5 +1,6 @@
 """What the mixture solvers return, and the error for constraints that no mixture meets."""
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -36,6 +37,18 @@ def constraint_scale(entries: FloatArray, bounds: FloatArray, sizes: FloatArray 
     if sizes is not None:
         scale = np.maximum(scale, _LEAST_SCALE * sizes)
     return np.asarray(np.where(scale > 0, scale, 1.0))
+
+
+def power_of_two(size: float) -> float:
+    """Return the power of two that a size is of, 1 where it is 0: what is divided by it keeps every digit.
+
+    Examples
+    --------
+    >>> from counterpoise.solvers.result import power_of_two
+    >>> power_of_two(7.0), power_of_two(0.3), power_of_two(0.0)
+    (4.0, 0.25, 1.0)
+    """
+    return math.ldexp(1.0, math.frexp(size)[1] - 1) if size > 0 else 1.0
 
 
 class MixtureSolution(NamedTuple):

@@ -29,6 +29,7 @@ from counterpoise.solvers.svm_ascent import maximize_by_ascent
 from counterpoise.solvers.svm_bounds import Bounds, Problem, SVMSolution
 from counterpoise.solvers.svm_gram import Gram, check_gram
 from counterpoise.solvers.svm_newton import WARM, Point, minimize_by_newton, starting_point
+from counterpoise.solvers.result import power_of_two
 from counterpoise.solvers.svm_rows import GramRows, LinearRows, linear_rows
 
 _WIDE = 500  # columns from which coordinate ascent is faster
@@ -99,7 +100,7 @@ def solve_svm(
     by_ascent = method == "ascent" or (method == "auto" and n_columns >= _WIDE)
     most = _MAX_SWEEPS if by_ascent else _MAX_STEPS
     limit = most if max_iter is None else check_count(max_iter, "max_iter")
-    bounds = _bounds_at_zero(problem, n_columns, Bounds(check_positive(tol, "tol")))
+    bounds = _bounds_at_zero(problem, n_columns, Bounds(check_positive(tol, "tol") / problem.unit))
     rows = linear_rows(matrix, index)
     duals, bias = _first_duals(problem, index, start)
     if bounds.done:
@@ -152,7 +153,7 @@ def solve_kernel_svm(
     index, problem = _problem(up, down, n_rows, regularization, fit_bias)
     _check_start(start, n_rows, n_rows)
     limit = check_count(max_iter, "max_iter")
-    bounds = _bounds_at_zero(problem, n_rows, Bounds(check_positive(tol, "tol")))
+    bounds = _bounds_at_zero(problem, n_rows, Bounds(check_positive(tol, "tol") / problem.unit))
     rows = GramRows(checked, index)
     duals, bias = _first_duals(problem, index, start)
     n_iter = 0 if bounds.done else maximize_by_ascent(rows, problem, bounds, duals, bias, limit)
@@ -171,7 +172,8 @@ def _problem(
         weights.append(vector)
     index = np.flatnonzero((weights[0] > 0) | (weights[1] > 0))
     strength = check_positive(regularization, "regularization")
-    return index, Problem(weights[0][index], weights[1][index], strength, bool(fit_bias))
+    unit = power_of_two(max(float(one.max(initial=0.0)) for one in weights))
+    return index, Problem(weights[0][index] / unit, weights[1][index] / unit, strength / unit, bool(fit_bias), unit)
 
 
 def _bounds_at_zero(problem: Problem, n_coefficients: int, bounds: Bounds) -> Bounds:
@@ -187,7 +189,7 @@ def _first_duals(problem: Problem, index: IntArray, start: SVMSolution | None) -
     if start is None:
         return np.zeros(index.size), 0.0
     bias = start.bias if problem.fit_bias else 0.0
-    return np.clip(start.duals[index], -problem.down, problem.up), bias
+    return np.clip(start.duals[index] / problem.unit, -problem.down, problem.up), bias
 
 
 def _certified(rows: LinearRows | GramRows, problem: Problem, bounds: Bounds, n_rows: int, n_iter: int) -> SVMSolution:
@@ -198,9 +200,9 @@ def _certified(rows: LinearRows | GramRows, problem: Problem, bounds: Bounds, n_
     products, square = rows.evaluate(bounds.coefficients)
     value = problem.regularization / 2 * square + problem.hinges(products - bounds.bias)
     lower = problem.proven(bounds.duals, rows.square(bounds.duals))
-    duals = np.zeros(n_rows)
-    duals[rows.index] = bounds.duals
-    return SVMSolution(bounds.coefficients, bounds.bias, duals, value, min(lower, value), n_iter)
+    duals, unit = np.zeros(n_rows), problem.unit
+    duals[rows.index] = unit * bounds.duals
+    return SVMSolution(bounds.coefficients, bounds.bias, duals, unit * value, unit * min(lower, value), n_iter)
 
 
 def _check_matrix(X: Any) -> Any:

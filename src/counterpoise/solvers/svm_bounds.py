@@ -28,12 +28,13 @@ class SVMSolution(NamedTuple):
 
 @dataclass(frozen=True)
 class Problem:
-    """The weights of the two hinges of each row that has any, and the regularization."""
+    """The weights of the two hinges of each row that has any, and the regularization, in parts of a unit."""
 
     up: FloatArray
     down: FloatArray
     regularization: float
     fit_bias: bool
+    unit: float = 1.0  # a power of two: products of weights as they were given might not be numbers
 
     def hinges(self, scores: FloatArray) -> float:
         """Return the weighted sum of the hinges."""
