@@ -45,32 +45,36 @@ class Problem(NamedTuple):
     defers: bool
     limits: list
 
-    def fit(self, texts):
-        """Fit rules of the scores inside goals."""
+    def fit(self, texts=None):
+        """Fit rules of the scores inside the goals, or inside others."""
         model = cp.MixtureClassifier(
             list(self.scores.T),
             scores=True,
             alpha=1.0,
-            goals=texts,
+            goals=self.texts if texts is None else texts,
             by="sex" if self.by else (),
             defer_cost=0.3 if self.defers else None,
             random_state=0,
         )
         return model.fit(np.zeros((len(self.y), 1)), self.y, self.weights, sensitive_features={"sex": self.sex})
 
-    def conflict(self, texts):
-        """Return the error that goals end in, or None where they are met."""
+    def conflict(self, texts=None):
+        """Return the error that the goals, or others, end in, or None where they are met."""
         try:
             self.fit(texts)
         except InfeasibleGoals as error:
             return error
         return None
 
+    @property
+    def texts(self):
+        return [limit.text for limit in self.limits]
+
     def with_bound(self, place, bound):
-        """Return the texts of the goals, one of them with another bound."""
+        """Return the problem with another bound of one of its goals."""
         limits = [*self.limits]
         limits[place] = limits[place]._replace(bound=bound)
-        return [limit.text for limit in limits]
+        return self._replace(limits=limits)
 
 
 def every_rule(scores, groups, *, defers):
@@ -114,11 +118,11 @@ RATIOS = {"decided_error_rate": "<=", "precision": ">=", "decided_positive_rate"
 RATES = {"defer_rate": "<=", "positive_rate": ">=", "recall": ">=", "error_rate": "<="}
 
 
-def random_problem(seed):
-    """Return scores with ties, groups, weights, and goals of which one or two are on ratios."""
+def random_rows(seed):
+    """Return scores with ties, groups and weights, and what each metric counts of every rule on which rows."""
     rng = np.random.default_rng(seed)
     defers, by, n_models = seed % 4 != 0, bool(rng.integers(2)), int(rng.integers(1, 3))
-    n_rows, n_levels = (20, 4) if by else (int(rng.integers(6, 13)), 12)  # a group needs ten rows
+    n_rows, n_levels = (20, 3) if by else (int(rng.integers(6, 11)), 10)  # a group needs ten rows
     y, sex = rng.integers(0, 2, n_rows), np.where(np.arange(n_rows) < n_rows // 2, "F", "M")
     y[:2], y[-2:] = [0, 1], [1, 0]
     ranks = np.argsort(np.argsort(rng.uniform(0.2, 1.0) * y[:, None] + rng.normal(size=(n_rows, n_models)), 0), 0)
@@ -130,19 +134,49 @@ def random_problem(seed):
         "": _counts(said, y, w),
         **{f", sex={one}": _counts(said[:, sex == one], y[sex == one], w[sex == one]) for one in "FM"},
     }
-    known = RATIOS if defers else {name: sense for name, sense in RATIOS.items() if "decided" not in name}
-    names = [*rng.choice([*known], int(rng.integers(1, 3)), replace=False)]
-    rates = [name for name in RATES if defers or name != "defer_rate"]
-    names += [*rng.choice(rates, int(rng.integers(1, 3)), replace=False)]
+    return Problem(scores, y, sex, weights, by, defers, []), parts, rng
+
+
+def random_problem(seed):
+    """Return rows with goals of which one or two are on ratios, those first."""
+    return next(random_problems(seed, 1))
+
+
+def random_problems(seed, n_problems):
+    """Yield the same rows with different goals."""
+    problem, parts, rng = random_rows(seed)
+    for _ in range(n_problems):
+        yield problem._replace(limits=_random_limits(parts, rng, defers=problem.defers))
+
+
+def _random_limits(parts, rng, *, defers):
+    known = {name: sense for name, sense in RATIOS.items() if defers or "decided" not in name}
+    ratios = rng.choice([*known], int(rng.integers(1, 3)), replace=False).tolist()
+    names = [(name, str(rng.choice([*parts], p=[0.6, 0.2, 0.2]))) for name in ratios]
+    if rng.random() < 0.8:  # what keeps the first from holding because nobody is decided about, or called positive
+        names.append(("defer_rate" if "decided" in ratios[0] else str(rng.choice(["positive_rate", "recall"])), names[0][1]))
+    names.append((str(rng.choice([*RATES][0 if defers else 1 :])), str(rng.choice([*parts]))))
     limits = []
-    for name in names:
-        where = str(rng.choice([*parts], p=[0.6, 0.2, 0.2]))
+    for place, (name, where) in enumerate(dict.fromkeys(names)):
         usual = {**RATIOS, **RATES}[name]
-        sense = usual if rng.random() < 0.85 else {"<=": ">=", ">=": "<="}[usual]
+        sense = usual if rng.random() < 0.85 or place == len(ratios) else {"<=": ">=", ">=": "<="}[usual]
         low = 0.02 if sense == "<=" else 0.5
         bound = round(float(rng.uniform(low, low + 0.45)), 2)
         limits.append(Limit(f"{name}(train{where})", sense, bound, *parts[where][name]))
-    return Problem(scores, y, sex, weights, by, defers, limits)
+    return limits
+
+
+def random_rates(seed):
+    """Return rows with five tight goals on rates: most need to be moved together."""
+    problem, parts, rng = random_rows(seed)
+    limits = {}
+    for _ in range(5):
+        name, where = str(rng.choice([*RATES][0 if problem.defers else 1 :])), str(rng.choice([*parts]))
+        sense = str(rng.choice(["<=", ">="]))
+        bound = round(float(rng.uniform(0.02, 0.3) if sense == "<=" else rng.uniform(0.6, 0.95)), 2)
+        top, bottom = parts[where][name]
+        limits[name, where, sense] = Limit(f"{name}(train{where})", sense, bound, top / bottom, np.ones(top.size))
+    return problem._replace(limits=list(limits.values()))
 
 
 def nearest_by_highs(problem, place):
@@ -161,3 +195,19 @@ def nearest_by_highs(problem, place):
         options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
     )
     return limit.sign * found.fun if found.status == _SOLVED else None
+
+
+def can_hold_by_highs(limits):
+    """Return whether a mixture of all rules meets goals; a ratio without a denominator is met."""
+    rows = np.array([limit.row for limit in limits])
+    found = linprog(np.zeros(rows.shape[1]), rows, np.zeros(len(rows)), np.ones((1, rows.shape[1])), [1.0])
+    return found.status == _SOLVED
+
+
+def least_moves_by_highs(problem):
+    """Return the least sum of moves of bounds on rates with which all goals hold, over all mixtures of all rules."""
+    rows = np.array([limit.row for limit in problem.limits])
+    n_limits, n_rules = rows.shape
+    cost = np.append(np.zeros(n_rules), np.ones(n_limits))
+    total = np.append(np.ones(n_rules), np.zeros(n_limits))[None]
+    return linprog(cost, np.hstack([rows, -np.eye(n_limits)]), np.zeros(n_limits), total, [1.0]).fun

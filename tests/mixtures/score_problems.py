@@ -93,14 +93,14 @@ def chosen(problem, tol=1e-7):
     return choose_rules(ranked, as_aim(1.0, problem.objective, problem.goals, **limits), tol), ranked
 
 
-def ranked_of(problem):
-    """Return the rows with their cuts."""
+def ranked_of(problem, names=("sex=a", "sex=b")):
+    """Return the rows with their cuts; ``names`` are those of the groups."""
     answers = Answers(problem.tables, {}, find_positive(np.array([0, 1]), None))
     usual = np.full(problem.scores["train"].shape[1], 0.5)
     deferral = None if problem.defer_cost is None else Deferral(problem.defer_cost, DEFERRED)
     evidence = ScoreEvidence(problem.scores, answers, problem.tables["train"].sample_weight, None, usual, deferral)
     is_grouped = any(codes.any() for codes in problem.groups.values())
-    groups = Groups(("sex",), ("sex=a", "sex=b")) if is_grouped else Groups((), ("all",))
+    groups = Groups(("sex",), names) if is_grouped else Groups((), ("all",))
     return rank(evidence, groups)
 
 

@@ -19,7 +19,6 @@ from counterpoise.goals.infeasible import bound_step, goal_size
 from counterpoise.goals.population import standing
 from counterpoise.goals.shares import AnyShare, can_certify, certified_bound, needed_bound
 from counterpoise.mixtures.answers import TRAIN, Answers
-from counterpoise.solvers import minimize_cvar
 from counterpoise.solvers.linear_program import solve_linear_program
 from counterpoise.solvers.result import FEASIBLE, InfeasibleRows, constraint_scale
 
@@ -91,12 +90,19 @@ class GoalRows(NamedTuple):
 
     def _reach(self, row: int) -> float:
         """Return how large a ratio's denominator can be where the other rows hold."""
-        divisor = self.divisor(row)
-        rows, bounds = (np.delete(one, row, axis=0) for one in (self.rows, self.bounds))
-        try:
-            return -minimize_cvar(-divisor[None], 1.0, rows=rows, bounds=bounds).value
-        except (InfeasibleRows, RuntimeError):  # or rows so small that a solver cannot tell
-            return float(divisor.max())
+        divisor, n_models = self.divisor(row), self.rows.shape[1]
+        most, others = float(divisor.max()), np.delete(np.arange(len(self.bounds)), row)
+        if not others.size or not most > 0:
+            return most
+        scale = constraint_scale(np.abs(self.rows[others]).max(axis=1), self.bounds[others])
+        found = solve_linear_program(
+            -divisor / most,
+            np.vstack([self.rows[others] / scale[:, None], np.ones(n_models)]),
+            (np.append(np.full(others.size, -np.inf), 1.0), np.append(self.bounds[others] / scale + FEASIBLE, 1.0)),
+            lower=np.zeros(n_models),
+            upper=np.full(n_models, np.inf),
+        )
+        return most if found is None else float(divisor @ found.point)  # None: the others cannot hold
 
     def divisor(self, row: int) -> FloatArray:
         """Return the denominator of a row's ratio for each model; 1 for a rate."""

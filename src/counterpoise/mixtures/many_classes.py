@@ -130,7 +130,8 @@ class ClassRuleClassifier(RuleClassifier):
             known = evidence.known(groups, calibrations)
             choice = choice.only(usual, value_of(known.as_evidence([usual]), aim, np.ones(1)))
         if self.decision in (FIXED, AUTO):
-            self.fixed_cost_ = best.cost + max(choice.value - best.value, 0.0)
+            is_one = len(choice.rules) == 1 and not choice.rules[0].draws
+            self.fixed_cost_ = best.cost + max(choice.value - best.value, 0.0) if is_one else np.nan
         self.groups_, self.calibrations_, self.rules_ = groups, calibrations, choice.rules
         self.certificate_ = choice.covers
         told = known.as_evidence(choice.rules)

@@ -95,7 +95,8 @@ class MixtureClassifier(ClassRuleClassifier):
     n_models_ : int
         How many models, or rules, carry weight.
     fixed_cost_ : float
-        With ``decision="fixed"`` or ``"auto"``: how much more risk what decides has than the best mixture.
+        With ``decision="fixed"`` or ``"auto"``: how much more risk the one rule that decides has than the best mixture;
+        not a number where ``"auto"`` left the decisions to a mixture, so that there is no such rule.
     value_, gap_ : float
         Risk of the mixture on the rows of ``fit``, and how far above the optimum of all mixtures it is at most; with
         ``scores`` that of all thresholds of all models, or of what ``certificate_`` says.

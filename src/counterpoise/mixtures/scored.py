@@ -336,7 +336,7 @@ class RuleClassifier(Ranking, Judged, Deferring, RandomizedClassifier):
         ranked = rank(evidence, groups)
         choice = self._chosen_rules(ranked, aim) if chosen is None else chosen
         if self.decision in (FIXED, AUTO):
-            self.fixed_cost_ = choice.cost
+            self.fixed_cost_ = choice.cost if np.count_nonzero(choice.mixture) == 1 else np.nan
         self.groups_, self.rules_ = ranked.groups, ranked.as_rules(choice.rules)
         told = ranked.as_evidence(choice.rules)
         made = Choice(choice.mixture, choice.value, choice.value - choice.lower, choice.multipliers, choice.cost_of_few)

@@ -176,14 +176,18 @@ class _Program:
     ) -> None:
         self.domain = check_choice(domain, "domain", _DOMAINS)
         self.bounds = np.asarray(bounds, dtype=np.float64)
-        rows = sp.csr_array(matrix) if extra is None else sp.vstack([sp.csr_array(matrix), extra]).tocsr()
-        rows = merge_columns(rows) if domain == "box" else rows
+        parts = [one.toarray() if sp.issparse(one) and domain == "simplex" else one for one in (matrix, extra)]
+        if domain == "box":  # of many variables, most of them alike
+            rows = merge_columns(sp.vstack([sp.csr_array(one) for one in parts if one is not None]))
+        else:  # of few, which dense arrays are faster for
+            rows = np.vstack([np.asarray(one, dtype=np.float64) for one in parts if one is not None])
         self.n_variables = rows.shape[1]
-        self.matrix, self.extra = rows[: self.bounds.size], rows[self.bounds.size :].toarray()
-        reach = abs(self.matrix).sum(axis=1) if domain == "box" else abs(self.matrix).max(axis=1).toarray()
+        self.matrix, self.extra = rows[: self.bounds.size], rows[self.bounds.size :]
+        reach = abs(self.matrix).sum(axis=1) if domain == "box" else np.abs(self.matrix).max(axis=1)
         own = constraint_scale(np.asarray(reach).ravel(), self.bounds)
         self.scale = own if scale is None else np.asarray(scale, dtype=np.float64)
-        self.scaled = sp.csr_array(sp.diags_array(1.0 / self.scale) @ self.matrix)
+        is_sparse, inverse = sp.issparse(rows), 1.0 / self.scale
+        self.scaled = sp.diags_array(inverse).tocsr() @ self.matrix if is_sparse else inverse[:, None] * self.matrix
         self.limits = self.bounds / self.scale
 
     @property
@@ -196,17 +200,17 @@ class _Program:
             return self._cleaned(np.ones(self.n_variables))
         slack = np.full((members.size, 1), -1.0)
         cost = np.append(np.zeros(self.n_variables), 1.0)
-        point = self._solved(cost, sp.hstack([self.scaled[members], slack]), self.limits[members])[:-1]
+        point = self._solved(cost, _beside(self.scaled[members], slack), self.limits[members])[:-1]
         point = self._cleaned(point)
         excess = self.scaled[members] @ point - self.limits[members]
         return point if excess.max() <= FEASIBLE else None
 
     def least_point(self, members: IntArray, prices: FloatArray) -> FloatArray:
         """Return a point where the priced sum of what the members are exceeded by is least."""
-        slack = -sp.eye_array(members.size)
+        slack = -np.eye(members.size)
         worth = self.scale[members] * prices
         cost = np.concatenate([np.zeros(self.n_variables), worth / _largest(worth)])
-        found = self._solved(cost, sp.hstack([self.scaled[members], slack]), self.limits[members])
+        found = self._solved(cost, _beside(self.scaled[members], slack), self.limits[members])
         return self._cleaned(found[: self.n_variables])
 
     def least_relaxation(self, place: int, constant: float) -> float | None:
@@ -217,9 +221,9 @@ class _Program:
             return None
         limits = np.maximum(self.limits[others], self.scaled[others] @ inside)  # that they hold but for rounding
         # In the variables x / divisor and 1 / divisor the ratio, its limits and the domain are linear.
-        cost = np.append(self.matrix[[place]].toarray().ravel(), -self.bounds[place])
-        rows = sp.hstack([self.scaled[others], -limits[:, None]])
-        divisor = np.append(self.extra.ravel(), constant)
+        cost = np.append(_dense(self.matrix[[place]]), -self.bounds[place])
+        rows = _beside(self.scaled[others], -limits[:, None])
+        divisor = np.append(_dense(self.extra), constant)
         cost_unit, unit = _largest(cost), _largest(divisor)  # so that a solver's tolerances mean something
         found = self._solved(cost / cost_unit, rows, np.zeros(others.size), divisor / unit)
         return None if found is None else float(cost / cost_unit @ found) * (cost_unit / unit)
@@ -239,28 +243,38 @@ class _Program:
         above, equal, totals = self._domain(cost.size, is_scaled=divisor is not None)
         if divisor is not None:
             equal, totals = np.vstack([equal, divisor[None]]), np.append(totals, 1.0)
-        most = np.concatenate([limits, np.zeros(above.shape[0]), totals])
+        n_above = 0 if above is None else above.shape[0]
+        most = np.concatenate([limits, np.zeros(n_above), totals])
         upper = np.full(cost.size, np.inf)
         if self.domain == "box" and divisor is None:
             upper[: self.n_variables] = 1.0
         least = np.append(np.full(most.size - totals.size, -np.inf), totals)
-        matrix = sp.vstack([rows, above, sp.csr_array(equal)])
+        parts = [part for part in (rows, above, equal) if part is not None and part.shape[0]]
+        matrix = sp.vstack([sp.csr_array(part) for part in parts]) if sp.issparse(rows) else np.vstack(parts)
         found = solve_linear_program(cost, matrix, (least, most), lower=np.zeros(cost.size), upper=upper)
         if found is None and divisor is not None:
             return None
         return found_by_highs(found).point
 
     def _domain(self, n_columns: int, *, is_scaled: bool) -> tuple[Any, FloatArray, FloatArray]:
-        """Return rows that are at most 0, and rows that equal given totals: what makes up the domain."""
+        """Return rows that are at most 0, if any, and rows that equal given totals: what makes up the domain."""
         n_variables = self.n_variables
-        nothing, none = sp.csr_array((0, n_columns)), np.empty((0, n_columns))
         if self.domain == "box":
-            within = sp.hstack([sp.eye_array(n_variables), -np.ones((n_variables, 1))]) if is_scaled else nothing
-            return within, none, np.empty(0)
+            within = sp.hstack([sp.eye_array(n_variables), -np.ones((n_variables, 1))]) if is_scaled else None
+            return within, np.empty((0, n_columns)), np.empty(0)
         total = np.append(np.ones(n_variables), np.zeros(n_columns - n_variables))
         if is_scaled:
             total[-1] = -1.0
-        return nothing, total[None], np.array([0.0 if is_scaled else 1.0])
+        return None, total[None], np.array([0.0 if is_scaled else 1.0])
+
+
+def _beside(rows: Any, more: FloatArray) -> Any:
+    """Return rows with further columns, sparse where they are."""
+    return sp.hstack([rows, sp.csr_array(more)]) if sp.issparse(rows) else np.hstack([rows, more])
+
+
+def _dense(rows: Any) -> FloatArray:
+    return np.asarray(rows.toarray() if sp.issparse(rows) else rows, dtype=np.float64).ravel()
 
 
 def _largest(values: FloatArray) -> float:

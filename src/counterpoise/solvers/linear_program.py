@@ -104,17 +104,28 @@ def _model(
     cost: FloatArray, matrix: Any, within: tuple[FloatArray, FloatArray], lower: FloatArray, upper: FloatArray
 ) -> Any:
     import highspy  # noqa: PLC0415 - compiled, and needed here alone
-    import scipy.sparse as sp  # noqa: PLC0415 - slow to import
 
-    by_row = sp.csr_array(matrix)
     model = highspy.HighsLp()
-    model.num_row_, model.num_col_ = by_row.shape
+    model.num_row_, model.num_col_ = matrix.shape
     model.col_cost_, model.col_lower_, model.col_upper_ = cost, lower, upper
     model.row_lower_, model.row_upper_ = within
     entries = model.a_matrix_
     entries.format_ = highspy.MatrixFormat.kRowwise
-    entries.start_, entries.index_, entries.value_ = by_row.indptr, by_row.indices, by_row.data
+    entries.start_, entries.index_, entries.value_ = _by_row(matrix)
     return model
+
+
+def _by_row(matrix: Any) -> tuple[Any, Any, Any]:
+    """Return where each row begins, and the columns and values of the entries that are not 0."""
+    if isinstance(matrix, np.ndarray):  # in a quarter of the time that a sparse array takes to be made
+        rows, columns = np.nonzero(matrix)
+        starts = np.zeros(len(matrix) + 1, dtype=np.int32)
+        np.cumsum(np.count_nonzero(matrix, axis=1), out=starts[1:])
+        return starts, columns.astype(np.int32), matrix[rows, columns]
+    import scipy.sparse as sp  # noqa: PLC0415 - slow to import
+
+    by_row = sp.csr_array(matrix)
+    return by_row.indptr, by_row.indices, by_row.data
 
 
 def _program(model: Any, presolve: str) -> Any:

@@ -67,6 +67,11 @@ class TierRule(NamedTuple):
         """Return how many steps the fill can have."""
         return int(np.ceil(1.0 / (1.0 - self.level) - _ROUNDING))
 
+    @property
+    def draws(self) -> bool:
+        """Tell whether some rows may get one of several answers."""
+        return self.layer == SOFT and self.level > 0
+
     def answers(self, probabilities: FloatArray, groups: IntArray) -> FloatArray:
         """Return how likely each answer is given about each row, shape (n_rows, n_answers)."""
         told, gain, share = np.ascontiguousarray(probabilities), 1.0 / self.alpha, 1.0 - self.level
@@ -118,6 +123,11 @@ class RatioRule(NamedTuple):
     model: int
     edges: FloatArray
     shares: FloatArray
+
+    @property
+    def draws(self) -> bool:
+        """Tell whether some rows may get one of two answers."""
+        return bool(((self.shares > 0) & (self.shares < 1)).any())
 
     def answers(self, probabilities: FloatArray, groups: IntArray) -> FloatArray:  # noqa: ARG002 - of all alike
         """Return how likely each answer is given about each row, shape (n_rows, n_answers)."""
