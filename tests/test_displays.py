@@ -171,7 +171,12 @@ def test_intervals_are_for_counts_only():
         (lambda: CVaRCurveDisplay.from_predictions([0, 1], [0]), r"one length; got shapes \(2,\) and \(1,\)"),
         (lambda: CVaRCurveDisplay.from_losses([0, 1], alphas=[0.0]), r"alpha must lie in \(0, 1\]"),
         (lambda: RateDisplay.from_predictions([0], [0], sensitive_features=["a"], rate="f1"), "one of 'positive_rate'"),
-        (lambda: RateDisplay.from_predictions(None, [0, 1], sensitive_features=[0, 1], rate="recall", classes=[0, 1]), "needs y_true"),
+        (
+            lambda: RateDisplay.from_predictions(
+                None, [0, 1], sensitive_features=[0, 1], rate="recall", classes=[0, 1]
+            ),
+            "needs y_true",
+        ),
         (
             lambda: RateDisplay.from_predictions([0, 1], [0, 1], sensitive_features=[0, 1], confidence=95),
             "confidence must lie",

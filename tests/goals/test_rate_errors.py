@@ -52,7 +52,10 @@ BAD = {
         lambda: recall().value([0, 1], Table(None, [0, 1], sample_weight=[1, 0])),
         "no row of positive weight.*labelled positive is empty",
     ),
-    "no labels": (lambda: recall().value([0, 1, 1], UNLABELLED, classes=[0, 1]), "Dataset 'train' needs labels: pass y"),
+    "no labels": (
+        lambda: recall().value([0, 1, 1], UNLABELLED, classes=[0, 1]),
+        "Dataset 'train' needs labels: pass y",
+    ),
     "no labels in a dataset": (
         lambda: recall("mail").value({"mail": [0, 1, 1]}, {"mail": UNLABELLED}, classes=[0, 1]),
         "'mail' needs labels: pass y in its Table, or set labelled = true .* goals file; .* no labels",
@@ -160,9 +163,7 @@ WRONG_TYPE = {
         "X of a Table must be an array, a sparse matrix or a data frame; got a dict of columns. Make it a data frame",
     ),
     "lists in a column": (
-        lambda: positive_rate(a="x").value(
-            [1], Table(None, [1], {"a": np.array([None, [1]], object)[1:]})
-        ),
+        lambda: positive_rate(a="x").value([1], Table(None, [1], {"a": np.array([None, [1]], object)[1:]})),
         "Column 'a' must hold numbers or words",
     ),
     "mixed labels": (

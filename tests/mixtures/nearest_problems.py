@@ -154,7 +154,9 @@ def _random_limits(parts, rng, *, defers):
     ratios = rng.choice([*known], int(rng.integers(1, 3)), replace=False).tolist()
     names = [(name, str(rng.choice([*parts], p=[0.6, 0.2, 0.2]))) for name in ratios]
     if rng.random() < 0.8:  # what keeps the first from holding because nobody is decided about, or called positive
-        names.append(("defer_rate" if "decided" in ratios[0] else str(rng.choice(["positive_rate", "recall"])), names[0][1]))
+        names.append(
+            ("defer_rate" if "decided" in ratios[0] else str(rng.choice(["positive_rate", "recall"])), names[0][1])
+        )
     names.append((str(rng.choice([*RATES][0 if defers else 1 :])), str(rng.choice([*parts]))))
     limits = []
     for place, (name, where) in enumerate(dict.fromkeys(names)):

@@ -6,7 +6,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import score_problems
-from nearest_problems import can_hold_by_highs, least_moves_by_highs, nearest_by_highs, random_problem, random_problems, random_rates
+from nearest_problems import (
+    can_hold_by_highs,
+    least_moves_by_highs,
+    nearest_by_highs,
+    random_problem,
+    random_problems,
+    random_rates,
+)
 
 import counterpoise as cp
 from counterpoise.goals import InfeasibleGoals, Table, parse_goal
@@ -24,7 +31,9 @@ def searched(problem, place):
     table = Table(None, problem.y, {"sex": problem.sex}, sample_weight=problem.weights)
     codes = (problem.sex == "M").astype(int) if problem.by else np.zeros(len(problem.y), dtype=int)
     cost, texts = 0.3 if problem.defers else None, problem.texts
-    rows = score_problems.Problem({"train": problem.scores}, {"train": table}, {"train": codes}, texts, None, None, cost)
+    rows = score_problems.Problem(
+        {"train": problem.scores}, {"train": table}, {"train": codes}, texts, None, None, cost
+    )
     ranked = score_problems.ranked_of(rows, ("sex=F", "sex=M"))
     limits = limits_of(ranked, as_aim(1.0, None, texts, defer_cost=cost))
     return nearest_of_all(limits, place, ranked.usual_rules())

@@ -7,7 +7,6 @@ bisection. Every bound offered was tried: with it in place the constraints can h
 ``NEAREST`` of its scale they are shown to conflict, or it is not called proven.
 """
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
@@ -20,7 +19,6 @@ from counterpoise.goals.infeasible import (
     InfeasibleGoals,
     bound_scale,
     bound_step,
-    goal_size,
     power_of_size,
     rounded_to_safety,
 )
@@ -186,7 +184,7 @@ def joint_bounds(limits: Limits) -> dict[int, float]:
     far as the others let it, as printed.
     """
     goals = limits.goals
-    sizes = [goal_size(goal) for goal in goals]
+    sizes = [goal.scale for goal in goals]
     moves = min(
         _joint_moves(limits), key=lambda one: sum(move / sizes[place] for place, move in one.items()), default={}
     )
@@ -222,7 +220,7 @@ def _joint_moves(limits: Limits) -> list[Bounds]:
     size = np.abs(rows).max(axis=1) if now.domain == "simplex" else np.abs(rows).sum(axis=1)
     divisors = size + np.abs(constants)
     divisors = np.where(divisors > 0, divisors, 1.0)
-    sizes = np.array([goal_size(limits.goals[place]) for place in now.owners.tolist()])
+    sizes = np.array([limits.goals[place].scale for place in now.owners.tolist()])
     found: list[Bounds] = []
     for _ in range(_PASSES if rows.any() else 1):
         prices = 1.0 / divisors / sizes

@@ -84,9 +84,9 @@ class Goal:
 
     @property
     def scale(self) -> float:
-        """Return how large what it bounds can be, 1 for plain shares: what is a tiny part of this is rounding."""
-        asked = self.left.sample if isinstance(self.left, Several) else (self.left,)
-        return max(map(_scale, asked))
+        """Return how large what it limits can be: 1 for shares, its amounts for a cost. A tiny part of it is rounding."""
+        members = self.left.sample if isinstance(self.left, Several) else (self.left,)
+        return max([self.right.size, *map(_scale, members)]) or 1.0
 
     @property
     def compared_columns(self) -> tuple[str, ...]:
@@ -184,11 +184,10 @@ def _beyond(check: GoalCheck) -> float:
     return -math.inf if math.isnan(beyond) else beyond
 
 
-def _scale(one: Rate | Ratio) -> float:
-    """Return the size of the largest rate, of a ratio over that of the largest in its denominator."""
-    if isinstance(one, Ratio):
-        return _scale(one.numerator) / _scale(one.denominator)
-    return max((term.size for term in one.terms), default=0.0) or abs(one.constant) or 1.0
+def _scale(left: Rate | Ratio) -> float:
+    if isinstance(left, Rate):
+        return left.size
+    return left.numerator.whole_size / left.denominator.whole_size
 
 
 def compared(left: Any, sense: str, other: Any) -> Goal:

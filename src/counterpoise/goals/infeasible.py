@@ -85,7 +85,7 @@ class InfeasibleGoals(ValueError):  # noqa: N818 - named for the state it report
     @property
     def joint_change(self) -> float:
         """Return the sum of the moves from the goals' own bounds to ``joint_bounds``, in parts of the goals' sizes."""
-        return sum(abs(bound - goal.bound) / goal_size(goal) for goal, bound in self.joint_bounds.items())
+        return sum(abs(bound - goal.bound) / goal.scale for goal, bound in self.joint_bounds.items())
 
     @property
     def ways_out(self) -> list[dict[Goal, Goal]]:
@@ -166,20 +166,7 @@ def bound_scale(goal: Goal, bound: float) -> float:
     >>> bound_scale(parse_goal("recall(train) >= 0.9"), 0.9), bound_scale(parse_goal("2e-6 * recall(train) >= 1e-7"), 0)
     (1.0, 2e-06)
     """
-    return max(goal_size(goal), abs(bound))
-
-
-def goal_size(goal: Goal) -> float:
-    """Return how large what a goal limits can be: about 1 for shares, for a cost its largest amount."""
-    members = goal.left.sample if isinstance(goal.left, Several) else (goal.left,)
-    return max([goal.right.size, *map(_size_of, members)]) or 1.0
-
-
-def _size_of(left: Rate | Ratio) -> float:
-    if isinstance(left, Rate):
-        return left.size
-    top, bottom = (side.size + abs(side.constant) for side in (left.numerator, left.denominator))
-    return top / bottom
+    return max(goal.scale, abs(bound))
 
 
 def goal_unit(goal: Goal) -> float:
@@ -205,7 +192,7 @@ def bound_step(goal: Goal) -> float:
 
 def power_of_size(goal: Goal) -> int:
     """Return the power of ten that what a goal limits is of, at most: 0 for shares, 6 for costs of up to a million."""
-    return math.ceil(math.log10(goal_size(goal)))
+    return math.ceil(math.log10(goal.scale))
 
 
 def rounded_to_safety(goal: Goal, bound: float, digits: int = _DIGITS) -> float:

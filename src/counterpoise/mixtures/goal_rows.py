@@ -15,7 +15,7 @@ from counterpoise.goals import Dataset, Goal, InfeasibleGoals, Ratio, as_objecti
 from counterpoise.goals.advice import Bounds, Constraints, explain
 from counterpoise.goals.binding import BoundRates, Tally, Views, asked_by, bind_rates, tally_rates
 from counterpoise.goals.bound import WrittenOut, risk_of_each
-from counterpoise.goals.infeasible import bound_step, goal_size
+from counterpoise.goals.infeasible import bound_step
 from counterpoise.goals.population import standing
 from counterpoise.goals.shares import AnyShare, can_certify, certified_bound, needed_bound
 from counterpoise.mixtures.answers import TRAIN, Answers
@@ -67,7 +67,7 @@ class GoalRows(NamedTuple):
     @property
     def goal_sizes(self) -> FloatArray:
         """Return for each row how large what its goal limits can be: 1 for shares, for a cost its largest amount."""
-        return np.array([goal_size(self.goals[place]) for place in self.places.tolist()])
+        return np.array([self.goals[place].scale for place in self.places.tolist()])
 
     def prices(self, multipliers: FloatArray) -> FloatArray:
         """Return the price of each goal: the sum of the multipliers of its rows."""
@@ -251,7 +251,9 @@ class TalliedGoals(NamedTuple):
         ratios = [place for place, part in enumerate(asked) if isinstance(part.left, Ratio)]
         if ratios:  # affine in their bound: two points tell the slope
             steps = np.array([bound_step(asked[place]) for place in ratios])
-            moved = [asked[place].with_bound(asked[place].bound + step) for place, step in zip(ratios, steps, strict=True)]
+            moved = [
+                asked[place].with_bound(asked[place].bound + step) for place, step in zip(ratios, steps, strict=True)
+            ]
             moved_rows, moved_bounds = _tallied(moved, self.views, count)
             row_slopes[ratios] = (moved_rows - rows[ratios]) / steps[:, None]
             bound_slopes[ratios] = (moved_bounds - bounds[ratios]) / steps

@@ -12,7 +12,7 @@ import numpy as np
 from counterpoise._base.types import FloatArray
 from counterpoise.goals import Goal, Rate
 from counterpoise.goals.audit import GoalAudit
-from counterpoise.goals.expressions import Several
+from counterpoise.goals.infeasible import bound_scale
 from counterpoise.metrics import RateTable, cvar_curve, cvar_loss
 from counterpoise.mixtures.cautions import Caution
 from counterpoise.mixtures.choosing import FIXED
@@ -235,17 +235,11 @@ def _standing(found: GoalAudit) -> dict[str, float]:
     return {
         **{part: getattr(found, part) for part in ("estimate", "low", "high", "bound", "margin")},
         "verdict": VERDICTS[found.verdict],
-        "violation": float(outside) if outside > _ROUNDING * _size(found) or not found.is_answered else 0.0,
+        "violation": float(outside)
+        if outside > _ROUNDING * bound_scale(found.goal, found.bound) or not found.is_answered
+        else 0.0,
         "rows": sum(count for _, count in found.counts),
     }
-
-
-def _size(found: GoalAudit) -> float:
-    """Return how large the numbers are of which a goal's estimate is made: costs may be millions, or millionths."""
-    left = found.goal.left
-    rates = left.sample if isinstance(left, Several) else (left,)
-    sizes = [one.size for one in (*rates, found.goal.right) if isinstance(one, Rate)]
-    return max(sum(sizes), abs(found.estimate), abs(found.bound))
 
 
 def _group_rows(judge: Judge, split: str, rates: RateTable) -> Iterator[ResultRow]:

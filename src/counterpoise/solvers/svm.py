@@ -25,11 +25,11 @@ from scipy.sparse import issparse
 
 from counterpoise._base.checks import as_numbers, check_choice, check_count, check_positive, check_vector, value_range
 from counterpoise._base.types import AnyArray, ArrayLike, FloatArray, IntArray
+from counterpoise.solvers.result import power_of_two
 from counterpoise.solvers.svm_ascent import maximize_by_ascent
 from counterpoise.solvers.svm_bounds import Bounds, Problem, SVMSolution
 from counterpoise.solvers.svm_gram import Gram, check_gram
 from counterpoise.solvers.svm_newton import WARM, Point, minimize_by_newton, starting_point
-from counterpoise.solvers.result import power_of_two
 from counterpoise.solvers.svm_rows import GramRows, LinearRows, linear_rows
 
 _WIDE = 500  # columns from which coordinate ascent is faster

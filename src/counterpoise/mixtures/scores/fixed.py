@@ -27,7 +27,9 @@ from counterpoise.solvers.result import FEASIBLE
 _FEW = 200_000  # rules of a model that are all looked at
 _GRID, _LEAST_GRID = 256, 32  # cuts of a group that are looked at together, of two groups and of many
 _N_STARTS, _N_REFINED = 12, 3  # of which pairs are exchanged, and which are looked around at the end
-_SAME = 1e-12  # violations and losses nearer than this are equal, in parts of the size of goals and of what is minimized
+_SAME = (
+    1e-12  # violations and losses nearer than this are equal, in parts of the size of goals and of what is minimized
+)
 _DIGITS = 11  # to which they are compared
 _PRICES = (0.0, 0.5, 1.0, 2.0, 5.0)  # times the multipliers of the mixture: rules that are best at such prices
 _N_SHARES = 16  # starts that call an equal part of each group positive

@@ -180,9 +180,7 @@ def _at_the_edge(limits: RuleLimits, places: list[int], rules: CutRules) -> tupl
     return rules, is_proven
 
 
-def _least_violating(
-    limits: RuleLimits, rows: IntArray, rules: CutRules, sizes: FloatArray | float = 1.0
-) -> CutRules:
+def _least_violating(limits: RuleLimits, rows: IntArray, rules: CutRules, sizes: FloatArray | float = 1.0) -> CutRules:
     """Return the rules with those that the least total violation of some rows needs, each in parts of a size."""
     goals = limits.goals
     assert goals is not None  # noqa: S101 - as above

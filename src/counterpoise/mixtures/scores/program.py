@@ -44,7 +44,6 @@ class Sums(NamedTuple):
         """Return the weighted sum of the functions: its constant, and what each cut adds."""
         return float(weights @ self.constants), weights @ self.added
 
-
     def over(self, units: FloatArray | float) -> "Sums":
         """Return the functions in parts of units, one for each or one for all."""
         return Sums(self.constants / units, self.added / np.reshape(units, (-1, 1)))
