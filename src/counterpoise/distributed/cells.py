@@ -127,7 +127,7 @@ def _levels(part: AnyArray) -> tuple[list[Hashable], IntArray]:
         firsts, places = _numbered(part)
         return part[firsts].tolist(), places
     if part.dtype.kind in "mM":  # as texts: their lists would be of nanoseconds
-        found, codes = find_levels(part, "")
+        found, codes, _ = find_levels(part, "")
         return [*found, None], np.where(codes < 0, len(found), codes)
     import pandas as pd  # noqa: PLC0415 - it finds the values of a million texts ten times faster than a loop
 
