@@ -270,6 +270,28 @@ def test_an_audit_is_that_of_the_library_and_writes_a_page(audited, capsys):
     assert "sex=F" in page
 
 
+def test_an_audit_of_a_group_without_positives_says_so_on_every_page(audited, capsys):
+    audited.assign(paid=np.where(audited["sex"] == "F", "no", audited["paid"])).to_csv("words.csv", index=False)
+    goals = ["--goal", "every_group(recall, train, by=sex) >= 0.5", "--goal", "error_rate(train) <= 0.9"]
+    why = "dataset 'train' restricted to sex=F and labelled positive is empty"
+    assert main([*AUDIT, *goals, "--report", "audit.html"]) == 0
+    assert why in capsys.readouterr().out
+    assert why.replace("'", "&#39;") in Path("audit.html").read_text(encoding="utf-8")
+    assert main([*AUDIT, *goals, "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)["goals"]
+    assert [row["verdict"] for row in told] == ["undecided", "holds"]
+    assert why in told[0]["note"]
+    assert main([*AUDIT, *goals, "--strict"]) == 1
+
+
+def test_old_answers_that_are_no_class_are_refused(audited, capsys):
+    audited.assign(old=np.where(audited["old"] == "no", "n/a", "yes")).to_csv("words.csv", index=False)
+    assert main([*AUDIT, "--goal", "churn(train) <= 0.9"]) == 2
+    assert (
+        "column 'old' of words.csv must be classes of column 'paid', 'no', 'yes'; got 'n/a'" in capsys.readouterr().err
+    )
+
+
 @pytest.mark.usefixtures("audited")
 def test_strict_makes_a_gate(capsys):
     assert main([*AUDIT, "--goal", "recall(train) >= 0.5", "--strict"]) == 0

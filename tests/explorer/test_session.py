@@ -178,7 +178,7 @@ def test_models_that_cannot_be_explored_are_refused():
 
 def test_held_out_rows_that_lack_what_the_model_needs_are_refused_at_the_call():
     sex = {"sex": SEX[TEST]}
-    with pytest.raises(ValueError, match=r"y of dataset 'train' holds the label '\w+', which is not among"):
+    with pytest.raises(ValueError, match=r"y of dataset 'train' holds the labels '\w+', '\w+', which are not among"):
         session_of_model(fitted("score"), X[TEST], np.where(Y[TEST], "yes", "no"), sensitive_features=sex)
     with pytest.raises(ValueError, match=r"Unknown column 'sex' in dataset 'train' .pass sensitive_features"):
         session_of_model(fitted("score"), X[TEST], Y[TEST])

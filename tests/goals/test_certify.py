@@ -9,13 +9,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binomtest
 from sklearn.datasets import load_breast_cancer
+from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from counterpoise import MixtureClassifier
 from counterpoise.datasets import split_three_ways
-from counterpoise.goals import Dataset, GoalSyntaxError, Table, bind, parse_goal, positive_rate, precision, recall
+from counterpoise.goals import (
+    Dataset,
+    GoalSyntaxError,
+    Table,
+    UnknownName,
+    bind,
+    parse_goal,
+    positive_rate,
+    precision,
+    recall,
+)
 from counterpoise.goals.audit import audit, certify, tightened
 from counterpoise.theory.confidence import rows_needed
 
@@ -238,6 +249,42 @@ def test_a_group_that_is_empty_is_named():
     (row,) = audit("recall(train, group=b) >= 0.5", [1, 0, 0], table)
     assert row.verdict == "undecided"
     assert row.note.endswith("dataset 'train' restricted to group=b and labelled positive is empty")
+
+
+EMPTY = {
+    "every_group(recall, train, by=group) >= 0.5": "restricted to group=b and labelled positive is empty",
+    "equal_opportunity_difference(train, by=group) <= 0.5": "restricted to group=b and labelled positive is empty",
+    "max_difference(recall, train, by=one) <= 0.5": "by 'one' there is one, train, one=1",
+    "recall(train, group=c) >= 0.5": "Unknown value 'c' of column 'group' in dataset 'train'",
+    "recall(train, age>=90) >= 0.5": "No row has age>=90",
+    "recall(train, group=b) / positive_rate(train) >= 0.5": "restricted to group=b and labelled positive is empty",
+}
+
+
+@pytest.mark.parametrize("goal", EMPTY)
+def test_a_goal_on_no_rows_is_undecided_and_the_others_have_their_verdicts(goal):
+    y = np.array([1, 0, 0, 0] * 50)
+    columns = {"group": np.where(np.arange(200) % 2, "b", "a"), "one": np.ones(200, int), "age": np.full(200, 30)}
+    table = Table(None, y, columns)
+    found = audit([goal, "error_rate(train) <= 0.1"], y, table)
+    assert [row.verdict for row in found] == ["undecided", "holds"]
+    assert EMPTY[goal] in found[0].note
+    assert EMPTY[goal] in str(found)
+    assert "asked by" not in found[0].note
+    assert np.isnan(found[0].estimate)
+    assert not found.holds
+    assert not found[0].is_answered
+    (alone,) = audit("error_rate(train) <= 0.1", y, table, confidence=1 - 0.05 / 2)
+    assert found[1].high == pytest.approx(alone.high)  # the empty goal keeps its share of the risk
+    model = DummyClassifier(strategy="constant", constant=0).fit(np.zeros((200, 1)), y)
+    told = certify(model, [goal, "error_rate(train) <= 0.4"], np.zeros((200, 1)), y, sensitive_features=columns)
+    assert [row.verdict for row in told] == ["undecided", "holds"]
+
+
+def test_names_that_do_not_exist_still_end_an_audit():
+    for goal in ("recall(train, sex=F) >= 0.5", "recall(mail) >= 0.5"):
+        with pytest.raises(UnknownName, match="Unknown"):
+            audit(goal, [1, 0], Table(None, [1, 0], ["a", "b"]))
 
 
 def test_without_positive_predictions_precision_is_undecided():

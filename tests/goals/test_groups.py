@@ -1,11 +1,13 @@
 """Goals between groups: the helpers that write them for every pair, and rows that belong to no group."""
 
+import time
 from datetime import date
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from counterpoise import MixtureClassifier, audit
 from counterpoise.goals import (
     Dataset,
     Table,
@@ -57,6 +59,47 @@ def test_rows_without_a_group_are_a_group(missing, values):
     assert parse_goal("recall(train, g='(missing)') >= 0.5").evaluate(said, table, **both).violation == 0.5
     assert parse_goal("every_group(recall, train, by=g) >= 0.5").evaluate(said, table, **both).violation == 0.5
     assert parse_goal("max_difference(recall, train, by=g) <= 0.25").evaluate(said, table, **both).violation == 0.75
+
+
+@pytest.mark.parametrize("other", ["1.0", "1e0", "01", "1.00"])
+def test_equal_numbers_are_one_group_however_written(other):
+    rng = np.random.default_rng(0)
+    y, said, g = rng.integers(2, size=(3, 400))
+    rows = audit(
+        [f"positive_rate(train, g=1) - positive_rate(train, {same}) <= 0.1" for same in (f"g={other}", "1<=g<=1")],
+        said,
+        Table(None, y, {"g": g}),
+    )
+    assert rows[0][1:4] == rows[1][1:4]  # as of two names of the same rows, and not of two independent samples
+    assert (rows[0].high - rows[0].low) > 0.2
+    assert Dataset("train").where(g=1).where(g=other) == Dataset("train").where(g=1)
+    for column in (g, g.astype(float), g.astype(object), np.where(g == 1, 1.0, 0).astype(object)):
+        assert recall(g=other).value(said, Table(None, y, {"g": column})) == recall(g=1).value(
+            said, Table(None, y, {"g": g})
+        )
+
+
+def test_a_truth_value_is_one_group_however_written():
+    rng = np.random.default_rng(0)
+    y, said, g = rng.integers(2, size=(3, 400))
+    texts = ("g=1", "g=true", "g=True")
+    goals = [f"positive_rate(train, g=True) - positive_rate(train, {same}) <= 0.1" for same in texts[:2]]
+    rows = audit(goals, said, Table(None, y, {"g": g.astype(bool)}))
+    assert rows[0][1:4] == rows[1][1:4]
+    assert (rows[0].high - rows[0].low) > 0.2
+
+
+def test_thousands_of_groups_are_refused_at_once():
+    n_groups = 20_000
+    y, group = np.tile([0, 1], n_groups), np.arange(2 * n_groups) % n_groups
+    table, started = Table(None, y, {"g": group, "h": group // 2}), time.monotonic()
+    with pytest.raises(ValueError, match="over at most 50 groups; by 'g' there are 20000"):
+        audit("every_group(recall, train, by=g) >= 0.5", y, table)
+    with pytest.raises(ValueError, match="The group 'g=0, h=0' has 2 rows to find a threshold on"):
+        MixtureClassifier([y / 2], scores=True, alpha=1.0, by=["g", "h"]).fit(
+            np.zeros((2 * n_groups, 1)), y, sensitive_features={"g": group, "h": group // 2}
+        )
+    assert time.monotonic() - started < 10.0  # a list of lists would take minutes
 
 
 def test_numbers_that_are_missing_are_a_group():

@@ -298,6 +298,11 @@ def test_a_deployed_model_that_cannot_predict_these_rows(loans, tmp_path):
     save(DummyClassifier(strategy="most_frequent").fit(frame, frame["sex"]), tmp_path / "other.cp")
     with pytest.raises(DataError, match=r"other\.cp must predict one of"):
         load_data(settings(baseline_model="other.cp"), tmp_path)
+    frame.assign(paid=(frame["paid"] == "yes") * 1).to_csv(tmp_path / "loans.csv", index=False)
+    texts = np.where(frame["paid"] == "yes", "1", "0")
+    save(DummyClassifier(strategy="most_frequent").fit(frame, texts), tmp_path / "texts.cp")
+    with pytest.raises(DataError, match=r"texts\.cp must predict one of 0, 1 .* '1' is not the class 1"):
+        load_data(settings(baseline_model="texts.cp"), tmp_path)
 
 
 WORDED = {

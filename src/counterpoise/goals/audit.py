@@ -198,7 +198,7 @@ def deferred_by(model: Any, given: Any) -> Any:
 
 def classes_known_to(model: Any) -> Any:
     """Return the classes that a model tells apart, of which rows need not show all; None where it names none."""
-    classes = getattr(model, "classes_", None)
+    classes: Any = getattr(model, "classes_", None)
     return classes if np.ndim(classes) == 1 and len(classes) else None
 
 

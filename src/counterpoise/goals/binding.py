@@ -142,7 +142,8 @@ def _tally(rate: Linear, views: "Views", count: "Tally") -> FloatArray:
     for one in rate.counted:  # in a power of two near the largest coefficient: sums of any unit stay finite
         amount = math.ldexp(one.coefficient, -exponent) * _said(one, views, count)
         sums[one.out_of] = sums.get(one.out_of, np.zeros(1)) + amount
-    return np.ldexp(np.asarray(sum(said / views.divisor(out_of) for out_of, said in sums.items())), exponent)
+    total = sum(said / views.divisor(out_of) for out_of, said in sums.items())
+    return np.asarray(np.ldexp(np.asarray(total), exponent))
 
 
 def _said(counted: Counted, views: "Views", count: "Tally") -> FloatArray:

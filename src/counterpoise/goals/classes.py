@@ -90,7 +90,9 @@ def as_labels(values: Any) -> AnyArray:
 def where_equal(labels: AnyArray, label: Any) -> BoolArray:
     """Return which labels are equal to one of them: 1, 1.0 and True are, the text "1" is not."""
     try:
-        return np.broadcast_to(np.asarray(labels == label, dtype=np.bool_), labels.shape)
+        found = labels == label
+        is_found = isinstance(found, np.ndarray) and found.dtype == np.bool_
+        return found if is_found else np.broadcast_to(np.asarray(found, dtype=np.bool_), labels.shape)
     except (TypeError, ValueError):  # pandas.NA has no truth value
         return np.array([not is_missing(one) and bool(one == label) for one in labels.tolist()], dtype=np.bool_)
 
@@ -222,10 +224,7 @@ def find_classes(
     The positive one is the last of two sorted classes unless ``pos_label`` names it. Where only one label is seen, 1 is
     positive and 0 and -1 are negative. Of more than two classes none is positive unless it is named.
     """
-    if classes is not None:
-        seen = list(check_classes(classes).tolist())
-    else:
-        seen = _sorted(seen_labels(labels).tolist())
+    seen = _sorted(seen_labels(labels).tolist()) if classes is None else list(check_classes(classes).tolist())
     if len(seen) > 2:  # noqa: PLR2004
         if pos_label is not None and pos_label not in seen:
             raise ValueError(f"pos_label must be one of the classes {seen!r}; got {pos_label!r}.")

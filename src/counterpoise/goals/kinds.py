@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from counterpoise._base.types import BoolArray, FloatArray, IntArray
-from counterpoise.goals.binding import Linear, Views, none_of
+from counterpoise.goals.binding import Linear, Views, none_of, predictions_of
 from counterpoise.goals.expressions import Rate, Ratio
 from counterpoise.goals.levels import may_be_same
 from counterpoise.goals.rows import Counted, Dataset
@@ -104,24 +104,30 @@ def parts_of(
             values[number] += amount
             added[number] += np.abs(amount)
         values = np.array([_without_rounding(*row) for row in zip(values, added, strict=True)])
-        if are_drawn and predictions is not None:
-            found.append(_drawn_part(rows, kinds, values, views, predictions[rows.name]))
+        views.table(rows.name)  # which says what datasets there are
+        said = None if predictions is None else predictions_of(predictions, rows.name)
+        if are_drawn and said is not None:
+            found.append(_drawn_part(rows, kinds, values, views, said))
             continue
-        sums = _sums(rows, kinds, views, None if predictions is None else predictions[rows.name])
+        sums = _sums(rows, kinds, views, said)
         found.append(Part(rows, values, *sums).only(kinds.of(rows)))
     return found
 
 
 def _without_rounding(values: FloatArray, added: FloatArray) -> FloatArray:
     """Return sums, those that differ by rounding alone as one, given how much was added up without signs for each."""
-    is_rest = np.abs(values) <= _ROUNDING * added
-    values, added = np.where(is_rest, 0.0, values), np.where(is_rest, 0.0, added)
-    order = np.argsort(values)
-    rising, sizes = values[order], added[order]
-    is_new = np.append(True, np.diff(rising) > _ROUNDING * np.maximum(sizes[1:], sizes[:-1]))
-    found = np.empty_like(values)
-    found[order] = rising[is_new][np.cumsum(is_new) - 1]
-    return found
+    if not added.any():
+        return values
+    sums = [  # a dozen: numpy would take ten times as long
+        (value, size) if abs(value) > _ROUNDING * size else (0.0, 0.0)
+        for value, size in zip(values.tolist(), added.tolist(), strict=True)
+    ]
+    rising = sorted(set(sums))
+    same, (last, last_size) = {rising[0][0]: rising[0][0]}, rising[0]
+    for value, size in rising[1:]:
+        is_same = value - last <= _ROUNDING * max(size, last_size)
+        same[value], last, last_size = same[last] if is_same else value, value, size
+    return np.array([same[value] for value, _ in sums])
 
 
 class Kinds(NamedTuple):

@@ -125,13 +125,17 @@ class Standing(NamedTuple):
             return None
         if turn < 0:
             one, other = other, one
-        (top_one, bottom_one), (top_other, bottom_other) = np.ldexp(kinds[[one, other]], self.exponents).tolist()
-        ends = (top_one, top_other), (bottom_one, bottom_other)
+        top, bottom = (
+            (math.ldexp(at_one, unit), math.ldexp(at_other, unit))
+            for at_one, at_other, unit in zip(listed[one], listed[other], self.exponents, strict=True)
+        )
         is_hit, is_miss = (places == kind for kind in (one, other))
         if part.spread is not None:
-            return WeightedShare(part.levels, part.spread[is_hit].sum(axis=0), part.spread[is_miss].sum(axis=0), *ends)
+            return WeightedShare(
+                part.levels, part.spread[is_hit].sum(axis=0), part.spread[is_miss].sum(axis=0), top, bottom
+            )
         hits, misses = (float(part.counts[is_kind].sum()) for is_kind in (is_hit, is_miss))
-        return Share(hits, hits + misses, *ends)
+        return Share(hits, hits + misses, top, bottom)
 
     def counts(self) -> list[tuple[Dataset, int]]:
         """Return the numbers of rows that the bounds rest on, for each part of the data."""

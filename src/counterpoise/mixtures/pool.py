@@ -19,7 +19,7 @@ from counterpoise._base.cpus import in_threads
 from counterpoise._base.progress import who_hears
 from counterpoise._base.types import AnyArray, BoolArray, ByteArray, IntArray
 from counterpoise.goals import tables
-from counterpoise.goals.classes import as_labels
+from counterpoise.goals.classes import as_labels, where_equal
 
 _CHUNK = 65_536  # rows asked about at once: what a model needs on the way (probabilities, distances) stays small
 _COLUMNS = 2  # dimensions
@@ -66,8 +66,8 @@ def _places(labels: AnyArray, classes: AnyArray, name: str) -> IntArray:
     try:
         codes, unknown = _searched(labels, classes)
     except TypeError:  # objects that cannot be compared with the classes, such as None or text with numbers
-        known = set(classes.tolist())
-        codes, unknown = np.empty(0), np.array([label not in known for label in labels.tolist()])
+        known = [where_equal(labels, label) for label in classes.tolist()]
+        codes, unknown = np.argmax(known, axis=0), ~np.any(known, axis=0)
     if unknown.any():
         hint = ""
         if labels.dtype.kind == "f" and labels.min() >= 0 and labels.max() <= 1:
