@@ -156,11 +156,12 @@ def _table(
     if is_parquet(path):
         return table
     lost = [name for name in columns if name in values and name not in texts and _has_lost_words(table[name])]
-    again = _guarded(path, lambda one: _read(one, lost, missing, lost)) if lost else None
+    if lost:
+        again = _guarded(path, lambda one: _read(one, lost, missing, lost))
+        for name in lost:
+            table = table.set_column(columns.index(name), name, again[name])
     for place, name in enumerate(columns):
-        if name in lost:
-            table = table.set_column(place, name, again[name])
-        elif name not in texts and name not in values:
+        if name not in texts and name not in values:
             table = table.set_column(place, name, _as_numbers(table[name], name, path))
     return table
 
