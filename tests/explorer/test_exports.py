@@ -84,6 +84,7 @@ def test_what_a_page_opens_with_is_the_model_of_the_run_as_its_report_tells_it(f
     exact = shown(session, session.start, "verdicts")["verdicts"]
     for verdict, audit in zip(exact, certify_run(run), strict=True):
         assert (verdict["verdict"], verdict["rows"]) == (audit.verdict, sum(count for _, count in audit.counts))
+        assert verdict["words"] == audit.words
         for name in ("estimate", "low", "high"):
             assert verdict[name] == pytest.approx(getattr(audit, name), abs=1e-6)
 

@@ -3,6 +3,7 @@
 import warnings
 from dataclasses import replace
 from itertools import pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -57,6 +58,21 @@ def test_a_path_of_settings_has_the_values_of_the_library(kind):
             assert all(goal["choice"]["holds"] for goal in told["goals"] if goal["on"])
 
 
+class ToldToAudit(NamedTuple):
+    """What an exported model says of rows: decisions, or where they are drawn chances."""
+
+    kind: str
+    answers: Any
+    by_group: Any  # as ``rate_table`` takes it
+
+
+def told_to_audit(model, found, rows, decided, given, *, defers):
+    if not found.state.held_out["train"].said(found.solved).are_drawn:
+        return ToldToAudit("labels", decided, decided)
+    chances = model.predict_proba(rows, **given, **({"deferral": True} if defers else {}))
+    return ToldToAudit("probabilities", chances, chances[:, 1:] if defers else chances[:, 1])
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_is_shown_of_held_out_rows_is_what_the_exported_model_does(kind):
     """Decisions, rates and verdicts are those of a model with the mixture that was solved."""
@@ -76,7 +92,8 @@ def test_what_is_shown_of_held_out_rows_is_what_the_exported_model_does(kind):
     assert told["losses"]["held_out"]["mean"] == pytest.approx(losses.mean(), abs=1e-5)
     assert told["losses"]["held_out"]["tail"] == pytest.approx(cvar_loss(losses, 0.5), abs=1e-5)
     label = {"defer_label": "defer"} if kind == "defer" else {}
-    table = rate_table(decided, Y[TEST], {"sex": SEX[TEST]}, **label)
+    said = told_to_audit(model, found, X[TEST], decided, given, defers=kind == "defer")
+    table = rate_table(said.by_group, Y[TEST], {"sex": SEX[TEST]}, kind=said.kind, **label)
     for row, mine in zip(table, told["rates"]["groups"], strict=True):
         assert mine["group"] == row.group
         assert {name: value[0] for name, value in mine["rates"].items()} == pytest.approx(
@@ -85,10 +102,10 @@ def test_what_is_shown_of_held_out_rows_is_what_the_exported_model_does(kind):
     # those that are off are audited on their own: the model's goals do not pay for them
     parts = [[one.goal for one in setting.goals if one.on is on] for on in (True, False)]
     given = {"sensitive_features": {"sex": SEX[TEST]}, **label}
-    library = [one for goals in parts if goals for one in audit(goals, decided, Y[TEST], **given)]
+    library = [one for goals in parts if goals for one in audit(goals, said.answers, Y[TEST], kind=said.kind, **given)]
     exact = shown(own, setting, "verdicts")["verdicts"]
     for verdict, one, quick in zip(exact, library, told["goals"], strict=True):
-        assert verdict["verdict"] == one.verdict
+        assert (verdict["verdict"], verdict["words"]) == (one.verdict, one.words)
         assert verdict["low"] == pytest.approx(one.low, abs=1e-5)
         assert quick["held_out"]["low"] <= verdict["low"] + 1e-6
         assert quick["held_out"]["estimate"] == pytest.approx(one.estimate, abs=1e-5)
@@ -257,3 +274,21 @@ def test_a_frontier_that_nobody_chose_is_of_two_quantities():
     found = shown(own, asked("score", alpha=1.0), "frontier")  # where the tail's loss is the error
     assert (found["x"], found["y"]) == ("recall(train)", "error_rate(train)")
     assert found["points"][0][1] > found["points"][-1][1]
+
+
+@pytest.mark.parametrize("kind", ["score", "pool"])
+def test_answers_do_not_depend_on_the_unit_of_an_objective(kind):
+    """Gaps, prices and edges are parts of the objective's scale, not numbers of their own."""
+    found = []
+    for factor in (1.0, 1e-6):
+        model = fitted(kind).rebalance(objective=f"{factor} * error_rate(train)")
+        own = session_of_model(model, X[TEST], Y[TEST], sensitive_features={"sex": SEX[TEST]})
+        tighter = own.start.as_words()
+        tighter["goals"][0]["bound"] += 0.02
+        told = own.answer(Setting.of(tighter), exact=True)
+        ranges = shown(own, own.start, "ranges")["ranges"]
+        found.append((told, ranges, factor))
+    (told, ranges, _), (other, others, factor) = found
+    assert told["value"] == pytest.approx(other["value"] / factor, rel=1e-4)
+    assert [goal["is_free"] for goal in told["goals"]] == [goal["is_free"] for goal in other["goals"]]
+    assert [one["tightest"] for one in ranges] == pytest.approx([one["tightest"] for one in others], abs=1e-6)

@@ -6,11 +6,11 @@ import re
 import numpy as np
 import pytest
 
-from counterpoise import MixtureClassifier
+from counterpoise import MixtureClassifier, audit
 from counterpoise.explorer import Setting, session_of_model
 from counterpoise.explorer.static_page import page_of
 from counterpoise.explorer.views import shown
-from tests.explorer.sessions import CHOSEN, TEST, X, Y, fitted, pool_as_file, session
+from tests.explorer.sessions import CHOSEN, GOALS, TEST, X, Y, fitted, pool_as_file, session
 
 HOSTILE = "</script><script>alert(1)</script>"
 
@@ -30,6 +30,17 @@ def test_the_answers_of_a_file_are_those_of_the_session():
         assert told.get("value") == pytest.approx(found.get("value"), abs=2e-4)
     start = kept["answers"][0]
     assert start["views"]["verdicts"] == shown(own, own.start, "verdicts")
+
+
+def test_a_file_opens_with_the_verdicts_of_the_audit_in_its_words():
+    """Intervals are wider while a value is dragged: a page that never moves must not begin with those."""
+    kept = [told for told in kept_in(pool_as_file())["answers"] if told["kind"] == "answer"]
+    for told in kept:
+        assert [goal["held_out"] for goal in told["goals"]] == told["views"]["verdicts"]["verdicts"]
+    chances = fitted("pool").predict_proba(X[TEST])
+    library = audit(GOALS[1:], chances, Y[TEST], kind="probabilities")
+    words = [goal["held_out"]["words"] for goal in kept[0]["goals"]]
+    assert words == [one.words for one in library] == [one.shown["verdict"] for one in library]
 
 
 def test_each_goal_of_a_file_can_be_switched_off_and_what_cannot_be_met_says_so():

@@ -29,8 +29,8 @@ _REWEIGH = ("samples", "groups")
 class AdaLPBoostClassifier(BoostedMixture):
     """Randomized ensemble with a low expected loss on the worst-off fraction alpha of the samples.
 
-    Losses are expectations over the draws. Once decisions are drawn each sample is right or wrong, and the tail of these
-    realised losses is ``min(1, error / alpha)``: see ``counterpoise.metrics.realised_cvar``.
+    Losses are expectations over the draws. Once decisions are drawn each sample is right or wrong, and the tail of
+    these realised losses is ``min(1, error / alpha)``: see ``counterpoise.metrics.realised_cvar``.
 
     Parameters
     ----------

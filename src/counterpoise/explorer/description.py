@@ -58,12 +58,8 @@ def _form(name: str) -> dict[str, Any]:
 
 
 def _notes(session: Session) -> list[str]:
-    decision = session.parts.estimator.decision
-    if decision == "fixed":
-        return [
-            "One rule decides, without draws: it is searched for where values rest, and is the best mixture until then."
-        ]
-    return ["The model draws afresh each time: held-out rows are shown for one draw."] if decision == "sample" else []
+    told = "One rule decides, without draws: it is searched for where values rest, and is the best mixture until then."
+    return [told] if session.parts.estimator.decision == "fixed" else []
 
 
 def _dataset(name: str, table: Table) -> dict[str, Any]:

@@ -4,8 +4,8 @@ from collections import OrderedDict
 from typing import Any, NamedTuple, Protocol
 
 from counterpoise._base.types import FloatArray, IntArray
-from counterpoise.explorer.setting import shape
-from counterpoise.goals import Goal
+from counterpoise.explorer.setting import reach, shape
+from counterpoise.goals import Goal, Rate
 from counterpoise.goals.binding import Linear, Tally, Views, tally_rates
 from counterpoise.goals.rows import Dataset
 from counterpoise.mixtures.answers import Answers
@@ -16,13 +16,34 @@ from counterpoise.mixtures.scores.choosing import RuleChoice
 from counterpoise.mixtures.scores.rules import CutRules
 from counterpoise.theory.risks import Risk
 
-DRAGGED, RELEASED = 3e-3, 1e-4  # gaps that are good enough while a value moves, and when it rests
+DRAGGED, RELEASED = 3e-3, 1e-4  # gaps, as parts of ``scale_of``, that do while a value moves, and when it rests
+_NO_PRICE = 1e-6  # part of the objective's scale that a goal costs over its whole range: far below the gaps above
 _MOST_BOUND = 4  # sets of goals whose rows are kept: those of scores have an entry for each cut
 _MOST_COUNTS = 100  # sets of rows that are counted before all are forgotten
 
 
 class Unmet(Exception):  # noqa: N818 - named for what was found
     """No mixture was found that meets the goals; ``Program.explain`` tells which of them conflict."""
+
+
+def scale_of(objective: Risk | Rate) -> float:
+    """Return what gaps are parts of: 1 for a risk, as losses are from 0 to 1, and for a rate the size of its terms.
+
+    Examples
+    --------
+    >>> from counterpoise.explorer.program import scale_of
+    >>> from counterpoise.goals import error_rate
+    >>> from counterpoise.theory.risks import CVaR
+    >>> scale_of(CVaR(0.1)), scale_of(5000 * error_rate("train"))
+    (1.0, 5000.0)
+    """
+    return objective.size if isinstance(objective, Rate) and objective.size > 0 else 1.0
+
+
+def is_priced(price: float, goal: Goal, objective: Risk | Rate) -> bool:
+    """Tell whether a goal costs anything: its price, over all that its bound can move, beside the objective's scale."""
+    low, high = reach(goal)
+    return price * (high - low) > _NO_PRICE * scale_of(objective)
 
 
 class Solved(NamedTuple):

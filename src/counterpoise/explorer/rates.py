@@ -1,6 +1,7 @@
 """Rates by group with intervals, from how many rows of each kind there are: counted anew for every setting."""
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -9,18 +10,20 @@ from counterpoise.explorer.few_rows import LEAST_ROWS, shown_groups
 from counterpoise.explorer.words import number
 from counterpoise.goals import Table
 from counterpoise.goals.classes import Classes
-from counterpoise.goals.kinds import kinds_of, needs
+from counterpoise.goals.kinds import Fraction, kinds_of, needs
 from counterpoise.goals.levels import combined
 from counterpoise.goals.rates import TABLED, named
 from counterpoise.goals.rows import Dataset
 from counterpoise.metrics import as_fraction
-from counterpoise.theory.confidence import upper_share
+from counterpoise.theory.confidence import upper_bounded_mean, upper_share
 
 MOST_GROUPS = 12
 DEFERRED = "defer_rate"
-_KINDS = 12  # of rows: by label, by deployed answer, and by one of three answers
+_ANSWERS = 3
+_KINDS = 4 * _ANSWERS  # of rows: by label, by deployed answer, and by one of three answers
 _BY_LABEL = np.repeat(np.eye(2), _KINDS // 2, axis=0)  # which kinds of rows are negative, and which positive
 _RISK = 0.025  # of each end of an interval
+Bounded: TypeAlias = Callable[[float, float], tuple[float, float]]
 
 
 class GroupRates:
@@ -45,13 +48,19 @@ class GroupRates:
         counts = rows if self._weights is None else self._counted(kinds, self._weights)
         return self._told(counts, rows, with_intervals=self._weights is None, defers=defers)
 
-    def of_shares(self, shares: FloatArray, deferred: FloatArray | None) -> list[dict[str, Any]]:
-        """Return the rates of each group in expectation, given how likely rows are called positive, and deferred."""
+    def of_shares(
+        self, shares: FloatArray, deferred: FloatArray | None, *, held_out: bool = False
+    ) -> list[dict[str, Any]]:
+        """Return the rates of each group in expectation, given how likely rows are called positive, and deferred.
+
+        Of held-out rows those have intervals that are out of rows whose number no answer changes.
+        """
         left = np.zeros(shares.size) if deferred is None else deferred
         answers = (1.0 - shares - left, shares, left)
         rows = self._expected(answers, None)
         counts = rows if self._weights is None else self._expected(answers, self._weights)
-        return self._told(counts, rows, with_intervals=False, defers=deferred is not None)
+        with_intervals = held_out and self._weights is None
+        return self._told(counts, rows, with_intervals=with_intervals, defers=deferred is not None, are_drawn=True)
 
     def _expected(self, answers: tuple[FloatArray, ...], weights: FloatArray | None) -> FloatArray:
         weighed = answers if weights is None else [weights * part for part in answers]
@@ -61,7 +70,7 @@ class GroupRates:
         return np.asarray(np.bincount(kinds, weights, self._size), dtype=np.float64)
 
     def _told(
-        self, counts: FloatArray, rows: FloatArray, *, with_intervals: bool, defers: bool
+        self, counts: FloatArray, rows: FloatArray, *, with_intervals: bool, defers: bool, are_drawn: bool = False
     ) -> list[dict[str, Any]]:
         """Return each group that is shown, with those of its rates behind which there are enough rows."""
         weighed, counted = (_with_all(some) for some in (counts, rows))
@@ -72,10 +81,13 @@ class GroupRates:
             name: self._shown(self.sizes, counted @ part.bottom, *(by_label if name in self._of_labels else ()))
             for name, part in fractions.items()
         }
+        bounds = (_drawn_bounds if are_drawn else _count_bounds) if with_intervals else None
         found = []
         for place in np.flatnonzero(self._shown(self.sizes)).tolist():
             rates = {
-                name: _rate(weighed[place], part, with_intervals and part.is_count) if enough[name][place] else None
+                name: _rate(weighed[place], part, bounds if _has_interval(part, are_drawn=are_drawn) else None)
+                if enough[name][place]
+                else None
                 for name, part in fractions.items()
             }
             found.append({"group": self.names[place], "rows": self.sizes[place], "rates": rates})
@@ -107,12 +119,29 @@ def group_codes(table: Table) -> tuple[Any, list[str]]:
     return np.zeros(table.n_samples, dtype=np.int64), []
 
 
-def _rate(counts: FloatArray, part: Any, has_interval: bool) -> list[float | None] | None:
+def _has_interval(part: Fraction, *, are_drawn: bool) -> bool:
+    """Tell whether a rate is a share of rows; where answers are drawn, of rows whose number does not depend on them."""
+    by_answer = part.bottom.reshape(-1, _ANSWERS)
+    return part.is_count and (not are_drawn or bool((by_answer == by_answer[:, :1]).all()))
+
+
+def _count_bounds(top: float, bottom: float) -> tuple[float, float]:
+    """Return the exact interval of a share of rows."""
+    return 1.0 - upper_share(bottom - top, bottom, _RISK), upper_share(top, bottom, _RISK)
+
+
+def _drawn_bounds(top: float, bottom: float) -> tuple[float, float]:
+    """Return an interval of the mean of chances, whatever these are."""
+    n_rows, mean = round(bottom), min(top / bottom, 1.0)
+    return 1.0 - upper_bounded_mean(1.0 - mean, n_rows, _RISK), upper_bounded_mean(mean, n_rows, _RISK)
+
+
+def _rate(counts: FloatArray, part: Fraction, bounds: Bounded | None) -> list[float | None] | None:
     """Return value, low and high; None where no row counts."""
     top, bottom = float(part.top @ counts), float(part.bottom @ counts)
     if bottom <= 0:
         return None
-    if not has_interval:
+    if bounds is None:
         return [number(top / bottom), None, None]
-    low, high = 1.0 - upper_share(bottom - top, bottom, _RISK), upper_share(top, bottom, _RISK)
+    low, high = bounds(top, bottom)
     return [number(top / bottom), number(low), number(high)]

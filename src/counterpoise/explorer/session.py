@@ -3,14 +3,13 @@
 from collections import Counter, OrderedDict
 from collections.abc import Mapping
 from threading import Lock
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from counterpoise._base.types import ByteArray
 from counterpoise.explorer.few_rows import HIDDEN, LEAST_ROWS, FewRows
 from counterpoise.explorer.parts import Parts
-from counterpoise.explorer.program import DRAGGED, RELEASED, Solved, Unmet
+from counterpoise.explorer.program import DRAGGED, RELEASED, Solved, Unmet, is_priced
 from counterpoise.explorer.rates import GroupRates
 from counterpoise.explorer.setting import AskedGoal, Setting, in_field, shape
 from counterpoise.explorer.state import State, check_columns, columns_of, state_of
@@ -22,6 +21,7 @@ from counterpoise.explorer.telling import (
     ways_out,
     why_not_least,
 )
+from counterpoise.explorer.told import Said
 from counterpoise.explorer.words import number, threshold, told_apart
 from counterpoise.goals import Goal, InfeasibleGoals
 from counterpoise.goals.audit import audit_prepared, confident
@@ -216,7 +216,7 @@ class Session:
     def _told(self, found: Answered) -> dict[str, Any]:
         solved, state = found.solved, found.state
         heaviest = int(np.bincount(solved.models, solved.mixture).argmax())
-        said = {name: rows.decided(solved) for name, rows in state.held_out.items()}
+        said = {name: rows.said(solved) for name, rows in state.held_out.items()}
         return {
             "kind": "answer",
             "setting": found.setting.as_words(),
@@ -232,7 +232,7 @@ class Session:
             "rates": self._group_rates(found, said),
         }
 
-    def _goals(self, found: Answered, said: Mapping[str, ByteArray]) -> list[dict[str, Any]]:
+    def _goals(self, found: Answered, said: Mapping[str, Said]) -> list[dict[str, Any]]:
         """Return how each goal stands on the rows of choice and on held-out rows, with its price."""
         tallied, prices = found.state.program.tallied(found.solved), iter(found.solved.prices.tolist())
         verdicts = self.verdicts(found.setting, said, quick=True)
@@ -241,12 +241,14 @@ class Session:
             words = {"text": str(one.goal), "bound": one.goal.bound, "on": one.on, **spelled(one.goal)}
             price, is_told = next(prices) if one.on else None, not self.few.why(one.goal)
             words["price"] = number(price) if price is not None and is_told else None
+            is_known = price is not None and is_told
+            words["is_free"] = is_known and not is_priced(float(price or 0.0), one.goal, found.aim.objective)
             words["choice"] = standing(one.goal, tallied) if is_told else {"note": HIDDEN}
             told.append(words | {"held_out": verdict})
         return told
 
-    def verdicts(self, setting: Setting, said: Mapping[str, ByteArray], *, quick: bool) -> list[dict[str, Any] | None]:
-        """Return what decisions about held-out rows show about each goal; None without such rows.
+    def verdicts(self, setting: Setting, said: Mapping[str, Said], *, quick: bool) -> list[dict[str, Any] | None]:
+        """Return what held-out rows show about each goal, in expectation over the draws; None without such rows.
 
         A goal that a run aims at with room is judged by the bound that its goals file asks for, as its report does.
         """
@@ -255,7 +257,8 @@ class Session:
             return [None] * len(goals)
         refused = [self._why_unasked(goal, held) for goal in goals]
         found: list[Any] = [{"verdict": "not asked", "note": why} if why else None for why in refused]
-        prepared = Prepared(held, cast("dict[str, Any]", dict(said)))
+        answers: dict[str, Any] = {name: one.answers for name, one in said.items()}
+        prepared = Prepared(held, answers, any(one.are_drawn for one in said.values()))
         for on in (True, False):  # those that count are right together; they do not pay for those that are off
             places = [place for place, one in enumerate(setting.goals) if one.on is on and found[place] is None]
             listed = confident([goals[place] for place in places], self.parts.confidence)
@@ -313,13 +316,16 @@ class Session:
             return float(getattr(state, rows)[TRAIN].loss(state.usual, alpha).tail)
         return min(1.0, state.plain_mean(rows) / alpha)
 
-    def _group_rates(self, found: Answered, said: Mapping[str, ByteArray]) -> dict[str, Any]:
+    def _group_rates(self, found: Answered, said: Mapping[str, Said]) -> dict[str, Any]:
         if self.parts.held_out is None:
             told = found.state.chosen_on[TRAIN]
             both = told.expected(found.solved), told.deferred(found.solved)
             return {"rows": "choice", "groups": self._rates.of_shares(*both)}
+        own = said[TRAIN]
+        if own.are_drawn:
+            return {"rows": "held_out", "groups": self._rates.of_shares(own.positive, own.deferred, held_out=True)}
         defers = found.setting.defer is not None
-        return {"rows": "held_out", "groups": self._rates.of_decisions(said[TRAIN], defers=defers)}
+        return {"rows": "held_out", "groups": self._rates.of_decisions(np.asarray(own.answers), defers=defers)}
 
     def _members(self, found: Answered) -> list[dict[str, Any]]:
         """Return the models or rules that carry weight, the heaviest first."""

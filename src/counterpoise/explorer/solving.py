@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from counterpoise._base.types import FloatArray, IntArray
-from counterpoise.explorer.program import RELEASED, Known, Solved, Tallied, Unmet
+from counterpoise.explorer.program import RELEASED, Known, Solved, Tallied, Unmet, scale_of
 from counterpoise.goals import Goal, InfeasibleGoals
 from counterpoise.goals.rows import Dataset
 from counterpoise.mixtures.choosing import Aim, Evidence, choose_mixture, select, within_budget
@@ -30,8 +30,8 @@ from counterpoise.solvers.result import InfeasibleRows
 from counterpoise.solvers.tail import Cut, TailOracle
 from counterpoise.theory.risks import Mean, Risk
 
-_EXACT = 1e-7  # gap of the least mean loss from which a budget is counted
-_EDGE = 1e-9  # gap to which the edge of what is possible is found
+_EXACT = 1e-7  # gap of the least mean loss from which a budget is counted: losses, and budgets, are from 0 to 1
+_EDGE = 1e-9  # gap to which the edge of what is possible is found, as a part of the size of the goal's terms
 _MOST_CUTS = 60  # that are kept for other settings
 _MOST_COARSE, _MOST_FINE = 250, 700  # cuts of a grid, from which it begins anew
 _MOST_RULES = 60  # that a search begins with
@@ -41,6 +41,12 @@ def _is_moved_by(rows: GoalRows, place: int) -> bool:
     """Tell whether another bound of a goal moves the right sides of its rows by as much, and nothing else."""
     own = rows.rows_of(place)
     return not rows.row_slopes[own].any() and all(rows.shares[row] is None for row in own)
+
+
+def _size_of(rows: GoalRows, place: int) -> float:
+    """Return how large the terms of a goal can be: what its gaps are parts of."""
+    own = rows.rows_of(place)
+    return float(np.abs(rows.rows[own]).max() if rows.sizes is None else rows.sizes[own].max()) or 1.0
 
 
 def _prices(model: Any) -> FloatArray:
@@ -94,7 +100,8 @@ class ModelProgram:
         losses = rows.rows[own] - rows.bounds[own, None]
         try:
             limits = {} if own.all() else others
-            return minimize_cvar(losses, 1 / len(losses), **limits, tol=_EDGE, method="highs").value
+            tol = _EDGE * _size_of(rows, place)
+            return minimize_cvar(losses, 1 / len(losses), **limits, tol=tol, method="highs").value
         except InfeasibleRows as error:
             raise Unmet from error
 
@@ -193,7 +200,9 @@ class RulesProgram:
         if rows is None or not _is_moved_by(rows, place):
             return None
         try:
-            found = excess_of(RuleLimits(self.ranked.cuts, rows), place).solve(self._edges, _EDGE)
+            found = excess_of(RuleLimits(self.ranked.cuts, rows), place).solve(
+                self._edges, _EDGE * _size_of(rows, place)
+            )
         except NoMixture as error:
             raise Unmet from error
         used = found.rules.only(found.solution.mixture > 0)
@@ -256,7 +265,8 @@ class RulesProgram:
 
     def _generated(self, limits: RuleLimits, aim: Aim, tol: float) -> Solved:
         asked = pose(self.ranked, aim) if not self._is_tail(aim) or aim.alpha == 1.0 else self._posed(aim)
-        found = solve_rules(RuleProgram(self.ranked.cuts, asked.losses, asked.risk, limits), self._start, tol)
+        program = RuleProgram(self.ranked.cuts, asked.losses, asked.risk, limits)
+        found = solve_rules(program, self._start, tol * scale_of(aim.objective))
         used = found.rules.only(found.solution.mixture > 0)
         self._start = self._usual.joined(used).only(slice(_MOST_RULES))
         return self._solved(choice_of(found, asked, limits, aim), aim, tol)

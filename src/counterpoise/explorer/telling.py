@@ -3,7 +3,7 @@
 from typing import Any
 
 from counterpoise.explorer.few_rows import HIDDEN, LEAST_ROWS, is_of_few
-from counterpoise.explorer.program import RELEASED
+from counterpoise.explorer.program import RELEASED, scale_of
 from counterpoise.explorer.setting import reach
 from counterpoise.explorer.words import number
 from counterpoise.goals import Goal, InfeasibleGoals
@@ -17,7 +17,7 @@ def why_not_least(found: Any, model: Any) -> str:
     """Return why what is made small is not as small as a mixture could make it; nothing where it is."""
     solved, objective = found.solved, found.aim.objective
     more = solved.value - solved.lower
-    if not more > RELEASED:
+    if not more > RELEASED * scale_of(objective):
         return ""
     if solved.mixture.size > 1 or solved.thresholds is None:
         return ""
@@ -64,7 +64,12 @@ def verdict_of(one: GoalAudit) -> dict[str, Any]:
     if any(count < LEAST_ROWS for _, count in one.counts):  # of ratios: how many rows count depends on decisions
         return {"verdict": "not asked", "note": HIDDEN}
     words: dict[str, Any] = {name: number(getattr(one, name)) for name in ("estimate", "low", "high")}
-    words |= {"verdict": one.verdict, "rows": sum(count for _, count in one.counts), "note": one.note}
+    words |= {
+        "verdict": one.verdict,
+        "words": one.words,
+        "rows": sum(count for _, count in one.counts),
+        "note": one.note,
+    }
     return words
 
 

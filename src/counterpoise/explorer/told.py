@@ -34,6 +34,34 @@ class Loss(NamedTuple):
     tail: float | None
 
 
+class Said(NamedTuple):
+    """What an audit is made of: codes of decisions, or where these are drawn how likely each of them is."""
+
+    answers: ByteArray | FloatArray
+    are_drawn: bool
+
+    @property
+    def positive(self) -> FloatArray:
+        """Return how likely each row is called positive, where answers are drawn."""
+        return np.asarray(self.answers if self.answers.ndim == 1 else self.answers[:, 1])
+
+    @property
+    def deferred(self) -> FloatArray | None:
+        """Return how likely each row is deferred; None where none may be."""
+        return None if self.answers.ndim == 1 else np.asarray(self.answers[:, 2])
+
+
+def said_of(rows: "ToldRows", solved: Solved, *, are_drawn: bool) -> Said:
+    """Return what is said of rows: in expectation where decisions are drawn, so that no key plays a part."""
+    if not are_drawn:
+        return Said(rows.decided(solved), are_drawn=False)
+    positive, deferred = rows.expected(solved), rows.deferred(solved)
+    if deferred is None:
+        return Said(positive, are_drawn=True)
+    others = np.maximum(1.0 - positive - deferred, 0.0)
+    return Said(np.column_stack([others, positive, deferred]), are_drawn=True)
+
+
 class ToldRows(Protocol):
     """Rows about which everything was asked; only labelled ones have losses."""
 
@@ -53,6 +81,9 @@ class ToldRows(Protocol):
 
     def loss(self, solved: Solved, alpha: float | None) -> Loss:
         """Return the expected loss over the draws."""
+
+    def said(self, solved: Solved) -> Said:
+        """Return what an audit of the rows is made of."""
 
 
 class Draws:
@@ -97,6 +128,11 @@ class AnsweredRows:
         for member, rows in self._draws.by_member(solved.mixture):
             said[rows] = (self._bits.packed[rows, member >> 3] >> np.uint8(member & 7)) & 1
         return said
+
+    def said(self, solved: Solved) -> Said:
+        """Return what an audit of the rows is made of."""
+        is_one = np.count_nonzero(solved.mixture) == 1
+        return said_of(self, solved, are_drawn=self._draws is not None and not is_one)
 
     def losses(self, solved: Solved) -> FloatArray:
         """Return the expected loss of each row over the draws."""
@@ -153,6 +189,11 @@ class ScoredRows:
         for place, rows in self._draws.by_member(np.multiply.outer(self._fold_shares, solved.mixture).ravel()):
             said[rows] = self._says(solved, *divmod(place, solved.mixture.size), rows)
         return said
+
+    def said(self, solved: Solved) -> Said:
+        """Return what an audit of the rows is made of."""
+        is_one = np.count_nonzero(solved.mixture) * np.count_nonzero(self._fold_shares) == 1
+        return said_of(self, solved, are_drawn=self._draws is not None and not is_one)
 
     def losses(self, solved: Solved) -> FloatArray:
         """Return the expected loss of each row over the draws."""

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias, TypeVar, cast
 import numpy as np
 
 from counterpoise.explorer.few_rows import HIDDEN, is_of_few
-from counterpoise.explorer.program import DRAGGED, RELEASED, Program, Unmet
+from counterpoise.explorer.program import DRAGGED, RELEASED, Program, Unmet, is_priced
 from counterpoise.explorer.session import Answered, Session
 from counterpoise.explorer.setting import AskedGoal, Setting, reach, shape
 from counterpoise.explorer.told import ToldRows, curve
@@ -30,8 +30,7 @@ _SOLVED_ALPHAS = np.geomspace(0.02, 1.0, 8)  # of a curve, at which the mixture 
 _POINTS = 10  # of a frontier
 _HALVINGS = 20  # of the range of a bound: a millionth of it
 _MOST_FOUND = 1000  # edges of ranges and other things that stay the same from one setting to another
-_ROUNDING = 9  # decimals to which solvers tell where goals can be met
-_NO_PRICE = 1e-9  # of a goal that could as well not be asked for
+_ROUNDING = 9  # digits, of the range of a bound, to which solvers tell where goals can be met
 _DIGITS = 6  # of the tightest bound, rounded to where it can be met
 _MARGIN = 0.1  # of the range of a frontier that is shown beyond where a goal costs nothing
 
@@ -137,7 +136,8 @@ def _edge(session: Session, setting: Setting, place: int) -> Steps[float | None]
             return None
     if excess is None:
         return (yield from _halved(session, program, goals, own))
-    found = round(goal.bound + looser(goal) * excess, _ROUNDING)
+    decimals = _ROUNDING - math.floor(math.log10(high - low)) if high > low else _ROUNDING
+    found = round(goal.bound + looser(goal) * excess, decimals)
     return rounded_to_safety(goal, max(found, low) if goal.sense == "<=" else min(found, high), _DIGITS)
 
 
@@ -166,28 +166,29 @@ def _free(session: Session, setting: Setting, place: int, tightest: float) -> fl
     """Return the bound from which on a goal costs nothing: its value where it is not asked for."""
     goal = setting.goals[place].goal
     try:
-        without, is_priced = _without(session, setting, place)
+        without, has_price = _without(session, setting, place)
         value = number(_value(without, goal))
     except Unmet:
         return None
     if value is None:
         return None
-    ends = [value, tightest, *([goal.bound] if is_priced else [])]  # mixtures within the gap differ in their rates
+    ends = [value, tightest, *([goal.bound] if has_price else [])]  # mixtures within the gap differ in their rates
     return max(ends) if goal.sense == "<=" else min(ends)
 
 
 def _without(session: Session, setting: Setting, place: int) -> tuple[Answered, bool]:
     """Return the best mixture without a goal: the present one, where the goal has no price; and whether it has."""
-    is_priced = False
+    has_price = False
     goals = tuple(one._replace(on=one.on and other != place) for other, one in enumerate(setting.goals))
     with suppress(Unmet):
         present = session.recent(setting)
         own = sum(one.on for one in setting.goals[:place])
-        is_priced = bool(present.solved.prices[own] > _NO_PRICE)
-        if setting.budget is None and not is_priced:  # a budget counts from the goals
+        price = float(present.solved.prices[own])
+        has_price = is_priced(price, setting.goals[place].goal, present.aim.objective)
+        if setting.budget is None and not has_price:  # a budget counts from the goals
             return present, False
     with session.lock:  # as where a value rests: mixtures farther from the best differ visibly in their rates
-        return session.solve(_replaced(setting, goals=goals), RELEASED), is_priced
+        return session.solve(_replaced(setting, goals=goals), RELEASED), has_price
 
 
 def _value(found: Answered, goal: Goal) -> float:
@@ -324,7 +325,7 @@ def _segments(session: Session, setting: Setting) -> Iterator[dict[str, Any] | N
 def _verdicts(session: Session, setting: Setting) -> Iterator[dict[str, Any] | None]:
     """Show the verdicts of the library's own audit: intervals of sums of rates are narrower than while dragging."""
     found = session.recent(setting)
-    said = {name: rows.decided(found.solved) for name, rows in found.state.held_out.items()}
+    said = {name: rows.said(found.solved) for name, rows in found.state.held_out.items()}
     yield None
     told = session.verdicts(setting, said, quick=False)
     yield {"verdicts": told}

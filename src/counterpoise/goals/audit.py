@@ -32,6 +32,7 @@ HOLDS, FAILS, UNDECIDED = "holds", "fails", "undecided"  # the verdicts
 _CONFIDENCE = 0.95
 _PLAIN = 0.01, 1e6  # sizes of what a goal bounds that four decimals show well
 _KINDS = ("labels", "probabilities")  # of predictions
+_ROUNDING = 1e-9  # part of the bound, or of the goal's scale, by which an estimate may seem outside of it: sums are not exact
 
 
 class GoalAudit(NamedTuple):
@@ -55,16 +56,40 @@ class GoalAudit(NamedTuple):
         return bool(self.counts)
 
     @property
+    def violation(self) -> float:
+        """Return by how much the estimate is outside the bound; 0 where it is inside, up to rounding.
+
+        Not a number where the rows cannot answer.
+        """
+        outside = self.estimate - self.bound if self.goal.sense == "<=" else self.bound - self.estimate
+        return 0.0 if outside <= _ROUNDING * max(self.goal.scale, abs(self.bound)) else float(outside)
+
+    @property
+    def words(self) -> str:
+        """Return the verdict as every page and table says it."""
+        return verdict_words(self.verdict, self.violation)
+
+    @property
     def shown(self) -> dict[str, str]:
         """Return what a table shows of it, by column."""
         form = ".4f" if _PLAIN[0] <= self.goal.scale <= _PLAIN[1] else ".4g"
         numbers = {name: f"{getattr(self, name):{form}}" for name in ("estimate", "low", "high", "bound", "margin")}
         counts = ", ".join(str(count) for _, count in self.counts)
-        side = ""
-        if self.verdict == UNDECIDED and not math.isnan(self.estimate):
-            met = self.estimate <= self.bound if self.goal.sense == "<=" else self.estimate >= self.bound
-            side = ", inside" if met else ", outside"
-        return {"goal": str(self.goal.with_confidence(None)), **numbers, "verdict": self.verdict + side, "rows": counts}
+        return {"goal": str(self.goal.with_confidence(None)), **numbers, "verdict": self.words, "rows": counts}
+
+
+def verdict_words(verdict: str, violation: float) -> str:
+    """Return a verdict; of an undecided goal also on which side of its bound the estimate is.
+
+    Examples
+    --------
+    >>> from counterpoise.goals.audit import verdict_words
+    >>> verdict_words("holds", 0.0), verdict_words("undecided", 0.0), verdict_words("undecided", 0.02)
+    ('holds', 'undecided, inside', 'undecided, outside')
+    """
+    if verdict != UNDECIDED or math.isnan(violation):
+        return verdict
+    return f"{UNDECIDED}, {'inside' if violation == 0 else 'outside'}"
 
 
 class Audit(tuple[GoalAudit, ...]):

@@ -65,8 +65,8 @@ class Part(NamedTuple):
     def only(self, kinds: BoolArray) -> "Part":
         """Return the rows of some kinds."""
         spread = None if self.spread is None else self.spread[kinds]
-        some = {"values": self.values[:, kinds], "counts": self.counts[kinds], "totals": self.totals[kinds]}
-        return self._replace(**some, spread=spread)
+        values, counts, totals = self.values[:, kinds], self.counts[kinds], self.totals[kinds]
+        return self._replace(values=values, counts=counts, totals=totals, spread=spread)
 
 
 def parts_of(

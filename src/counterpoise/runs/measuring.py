@@ -1,5 +1,6 @@
 """Every number about a fitted run, as rows of the results table, and the words that belong to them."""
 
+import math
 import re
 import time
 import warnings
@@ -12,7 +13,6 @@ import numpy as np
 from counterpoise._base.types import FloatArray
 from counterpoise.goals import Goal, Rate
 from counterpoise.goals.audit import GoalAudit
-from counterpoise.goals.infeasible import bound_scale
 from counterpoise.metrics import RateTable, cvar_curve, cvar_loss
 from counterpoise.mixtures.cautions import Caution
 from counterpoise.mixtures.choosing import FIXED
@@ -54,7 +54,6 @@ _POINTS, _POINTS_OF_MANY = 21, 5  # of a frontier; fewer where rules must be fou
 _FRONTIER_TOL = 1e-4  # gap of its points, of losses from 0 to 1: a figure of four decimals shows no less
 _NEAR = 0.1  # on either side of a bound, where the range of those that can be met is not known beforehand
 _COUNTED = "the rows were read in parts, and only counts of them were kept"
-_ROUNDING = 1e-9  # part of a goal's size by which an estimate may seem outside its bound: sums are not exact
 
 
 class Measured(NamedTuple):
@@ -231,13 +230,10 @@ def goal_rows(judge: Judge, split: str, unasked: Collection[str] = ()) -> Iterat
 
 def _standing(found: GoalAudit) -> dict[str, float]:
     """Return the numbers of a goal."""
-    outside = found.estimate - found.bound if found.goal.sense == "<=" else found.bound - found.estimate
     return {
         **{part: getattr(found, part) for part in ("estimate", "low", "high", "bound", "margin")},
         "verdict": VERDICTS[found.verdict],
-        "violation": float(outside)
-        if outside > _ROUNDING * bound_scale(found.goal, found.bound) or not found.is_answered
-        else 0.0,
+        "violation": found.violation,
         "rows": sum(count for _, count in found.counts),
     }
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from counterpoise._base.text_table import text_table
 from counterpoise.goals import parse_goal
-from counterpoise.goals.audit import HOLDS, UNDECIDED, Audit
+from counterpoise.goals.audit import HOLDS, Audit, verdict_words
 from counterpoise.runs.quantities import (
     DECIDED_ERROR,
     DEFER_RATE,
@@ -91,7 +91,11 @@ class RunSummary(NamedTuple):
         if not self.goals:
             lines += ["", "no goals are set: write them in the goals file, or give them to rebalance"]
         if self.goals:
-            cells = [(_verdict(one), _number(one.estimate), _number(one.bound), one.goal) for one in self.goals]
+            words = [verdict_words(one.verdict, one.violation) for one in self.goals]
+            cells = [
+                (word, _number(one.estimate), _number(one.bound), one.goal)
+                for word, one in zip(words, self.goals, strict=True)
+            ]
             table = text_table([("verdict", "estimate", "bound", "goal"), *cells], "<>><")
             notes = [f"{one.goal}: {one.note}" for one in self.goals if one.note]
             lines += ["", table, *notes, *_remarks([one.goal for one in self.goals])]
@@ -160,13 +164,6 @@ def _goal_words(row: Any) -> dict[str, Any]:
     found: dict[str, Any] = row._asdict() | {"goal": str(row.goal.with_confidence(None)), "counts": dict(row.counts)}
     limits = dict(found.pop("largest_weights"))
     return found | {"largest_weights": limits} if limits else found
-
-
-def _verdict(line: GoalLine) -> str:
-    """Return the verdict; of an undecided goal also on which side of its bound the rows themselves are."""
-    if line.verdict != UNDECIDED or math.isnan(line.violation):
-        return line.verdict
-    return f"{UNDECIDED}, {'inside' if line.violation == 0 else 'outside'}"
 
 
 def _number(value: float) -> str:

@@ -88,16 +88,19 @@ function ticks(low, high, log) {
   const rough = (high - low) / 4 || 0.1, unit = 10 ** Math.floor(Math.log10(rough));
   const step = [1, 2, 5, 10].map((one) => one * unit).find((one) => one >= rough);
   const found = [];
-  for (let at = Math.ceil(low / step - 1e-9) * step; at <= high + 1e-9; at += step) found.push(Number(at.toFixed(10)));
+  // parts of a step: sums of steps are not exact
+  for (let at = Math.ceil(low / step - 1e-9) * step; at <= high + 1e-9 * step; at += step) found.push(Number((Math.round(at / step) * step).toPrecision(12)));
   return found;
 }
 
 function frame(label, xs, ys, { log = false, xName = "", yName = "" } = {}) {
   const known = (values) => values.filter((one) => one !== null && one !== undefined);
-  let [x0, x1] = [Math.min(...known(xs)), Math.max(...known(xs))];
-  if (x1 - x0 < 1e-3) [x0, x1] = [x0 - 0.005, x1 + 0.005];
-  let [y0, y1] = [Math.min(...known(ys)), Math.max(...known(ys))];
-  if (y1 - y0 < 1e-3) [y0, y1] = [y0 - 0.005, y1 + 0.005];
+  const ends = (values) => {
+    const [least, most] = [Math.min(...known(values)), Math.max(...known(values))], size = Math.max(Math.abs(least), Math.abs(most)) || 1;
+    // values that differ by less than a pixel of their size would make a figure of noise
+    return most - least < 1e-3 * size ? [least - 0.005 * size, most + 0.005 * size] : [least, most];
+  };
+  const [[x0, x1], [y0, y1]] = [ends(xs), ends(ys)];
   const x = scale(x0, x1, LEFT, WIDE - RIGHT, log), y = scale(y0, y1, HIGH - BOTTOM, TOP);
   const figure = draw("svg", { viewBox: `0 0 ${WIDE} ${HIGH}`, role: "img", "aria-label": label });
   for (const at of ticks(y0, y1)) {
@@ -585,7 +588,8 @@ class Explorer {
         return;
       }
       const own = values ? values[nearestPlace(values, value)] : value;
-      settle(own, Math.abs(own - value) < 1e-4 ? "" : `This file holds no answer for ${typed}. The nearest that it holds is shown.`);
+      settle(own, Math.abs(own - value) <= 1e-4 * (high - low) ? "" : // as a part of the slider, whose steps are as fine
+         `This file holds no answer for ${typed}. The nearest that it holds is shown.`);
       change(own, true, byKeys ? id : null);
     });
     const name = (text) => { range.setAttribute("aria-label", text); exact.setAttribute("aria-label", `${text}, as a number`); };
@@ -754,7 +758,7 @@ class Explorer {
       const one = told[place];
       if (!one) return;
       this.nameRow(row, this.setting.goals[place]);
-      const price = !one.on ? "off" : one.price === null ? "" : one.price > 1e-6 ? `price ${shown(one.price)}` : "costs nothing";
+      const price = !one.on ? "off" : one.price === null ? "" : one.is_free ? "costs nothing" : `price ${shown(one.price)}`;
       const choice = one.choice.note ?? `${shown(one.choice.value)}${one.choice.worst ? ` (${one.choice.worst})` : ""}`;
       const word = one.choice.note ? "" : one.choice.holds ? "holds" : "missed";
       row.standing.replaceChildren("Where chosen: ", choice, " ", el("span", { class: `verdict ${word === "missed" ? "fails" : word}` }, word), price ? ` · ${price}` : "");
@@ -766,7 +770,7 @@ class Explorer {
     if (!held) { row.held.replaceChildren(); return; }
     if (held.verdict === "not asked") { row.held.replaceChildren(el("span", { class: "muted" }, `Held out: ${held.note}`)); return; }
     row.held.replaceChildren("Held out: ", `${shown(held.estimate)} (${shown(held.low)} to ${shown(held.high)}) `,
-      el("span", { class: `verdict ${held.verdict}` }, held.verdict), held.note ? el("span", { class: "muted" }, ` ${held.note}`) : "");
+      el("span", { class: `verdict ${held.verdict}` }, held.words), held.note ? el("span", { class: "muted" }, ` ${held.note}`) : "");
   }
 
   takeVerdicts(verdicts) {
@@ -969,7 +973,7 @@ class Explorer {
     const line_ = (name, mean, tail) => el("tr", {}, el("th", { scope: "row" }, name), [mean, ...(tail === undefined ? [] : [tail])].map((value) => el("td", {}, shown(value))));
     this.panels.summary.body.replaceChildren(table("Loss, as a table", head, rows.flatMap(([name, one]) => [
       line_(names[name], one.mean, one.tail), line_(`plain, ${names[name]}`, one.plain_mean, one.plain_tail)])),
-      el("p", { class: "muted" }, `Plain is the first model by itself, at its usual threshold. ${this.hello.draws ? "Losses are averages over draws; rates and verdicts are of the decisions drawn. " : ""}${this.answer.note || ""}`));
+      el("p", { class: "muted" }, `Plain is the first model by itself, at its usual threshold. ${this.hello.draws ? "Losses, rates and verdicts are expectations over the draws. " : ""}${this.answer.note || ""}`));
   }
 
   paintRates() {

@@ -2,8 +2,8 @@
 
 A randomized classifier that draws afresh can be queried until it says yes. A sticky one takes its random number from a
 keyed hash of the row, or of an id: the same person always gets the same answer, in any batch, process or
-machine, and without the key nobody can tell which. Over keys the numbers are uniform, so that each answer has the chance
-that the mixture gives it. With one key decisions are deterministic: their realised losses are 0 or 1.
+machine, and without the key nobody can tell which. Over keys the numbers are uniform, so that each answer has the
+chance that the mixture gives it. With one key decisions are deterministic: their realised losses are 0 or 1.
 
 The hash sees values, not types, and no noise of computation: ``rows`` and ``ids`` say how.
 """

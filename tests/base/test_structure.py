@@ -1,0 +1,31 @@
+"""What may only get better: names of classes that stand for two things, and reads of private attributes."""
+
+import ast
+from collections import Counter
+from pathlib import Path
+
+SOURCE = Path(__file__).parents[2] / "src" / "counterpoise"
+FILES = sorted(SOURCE.rglob("*.py"))
+
+# Classes of one name in several modules. Whoever gives one of them a name of its own takes it off; none comes on.
+NAMED_TWICE = {
+}
+MOST_PRIVATE_READS = 0  # lines of the package that read a private attribute of another object
+
+
+def class_names():
+    """Return how often each name of a class occurs in the package."""
+    trees = (ast.parse(path.read_text(encoding="utf-8")) for path in FILES)
+    return Counter(node.name for tree in trees for node in ast.walk(tree) if isinstance(node, ast.ClassDef))
+
+
+def test_no_other_class_name_stands_for_two_classes():
+    twice = {name for name, count in class_names().items() if count > 1}
+    assert not twice - NAMED_TWICE, "give the new class a name of its own"
+    assert not NAMED_TWICE - twice, "take these off the list: they are unique now"
+
+
+def test_reads_of_private_attributes_become_fewer():
+    count = sum(path.read_text(encoding="utf-8").count("noqa: SLF001") for path in FILES)
+    assert count <= MOST_PRIVATE_READS, "ask for what you need by a public name"
+    assert count == MOST_PRIVATE_READS, f"lower MOST_PRIVATE_READS to {count}"
