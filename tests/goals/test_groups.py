@@ -111,8 +111,8 @@ def test_numbers_that_are_missing_are_a_group():
 def test_words_such_as_nan_are_groups_and_an_empty_text_is_none():
     table = Table(None, [1] * 5, {"g": np.array(["NA", "nan", "None", "null", ""])})
     assert list(table.levels("g").place) == ["NA", "None", "nan", "null"]
-    assert recall(g="(missing)").value([0, 0, 0, 0, 1], table) == 1
-    assert recall(g="nan").value([0, 1, 0, 0, 0], table) == 1
+    assert recall(g="(missing)").value([0, 0, 0, 0, 1], table, classes=[0, 1]) == 1
+    assert recall(g="nan").value([0, 1, 0, 0, 0], table, classes=[0, 1]) == 1
 
 
 @pytest.mark.parametrize("labels", [np.array(["yes", "no", ""]), np.array(["yes", "no", ""], dtype=object)])
@@ -128,6 +128,6 @@ DAYS = pd.to_datetime(["2026-11-03", "2026-11-03", "2026-11-04 14:30", None], fo
 def test_a_day_is_written_one_way_whatever_holds_it(days):
     table = Table(None, [1] * 4, pd.DataFrame({"day": days}))
     assert list(table.levels("day").place) == ["2026-11-03", "2026-11-04 14:30:00"]
-    assert recall(day="2026-11-03").value([1, 0, 0, 0], table) == 0.5
-    assert recall(day=pd.Timestamp("2026-11-03")).value([1, 0, 0, 0], table) == 0.5
-    assert recall(day=date(2026, 11, 3)).value([1, 0, 0, 0], table) == 0.5
+    assert recall(day="2026-11-03").value([1, 0, 0, 0], table, classes=[0, 1]) == 0.5
+    assert recall(day=pd.Timestamp("2026-11-03")).value([1, 0, 0, 0], table, classes=[0, 1]) == 0.5
+    assert recall(day=date(2026, 11, 3)).value([1, 0, 0, 0], table, classes=[0, 1]) == 0.5

@@ -84,7 +84,7 @@ class Goal:
 
     @property
     def scale(self) -> float:
-        """Return how large what it limits can be: 1 for shares, its amounts for a cost. A tiny part of it is rounding."""
+        """Return how large what it limits can be: 1 for shares, its amounts for a cost; a tiny part is rounding."""
         members = self.left.sample if isinstance(self.left, Several) else (self.left,)
         return max([self.right.size, *map(_scale, members)]) or 1.0
 
