@@ -4,9 +4,12 @@ Goh, Cotter, Gupta and Friedlander, "Satisfying real-world goals with dataset co
 ``score(x) = <w, x> - b``. While it is trained, a row counts as predicted positive with probability
 ``ramp(score) = max(0, min(1, 1/2 + score))``, which makes every rate continuous; ``solvers.ramp`` says how the problem
 is then solved. The paper starts from zero, whatever the goals; here from inside them, or a contradiction is proven.
+
+The rates of decisions by a threshold differ from these ramp rates. The paper decides by the sign of the score, whatever
+rates that has; here the threshold is moved to where the decisions meet the goals too: see ``solvers.ramp_threshold``.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -18,22 +21,34 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from counterpoise._base.checks import check_choice, check_count, check_positive, check_vector, is_frame, refuse_texts
 from counterpoise._base.secret import SecretParameter
-from counterpoise._base.types import AnyArray, ArrayLike, FloatArray
+from counterpoise._base.types import AnyArray, ArrayLike, BoolArray, FloatArray
 from counterpoise.goals import BoundGoals, GoalCheck, Table, as_objective, asked_goals, bind, bind_objective, error_rate
 from counterpoise.goals.classes import signs_of
 from counterpoise.goals.conflicts import Rebuild, find_start, stacked_weights
+from counterpoise.goals.evaluation import prepare
 from counterpoise.goals.tables import with_train
-from counterpoise.learners.row_kernels import LINEAR, check_kernel, gram_of, kernel_of, stacked_rows
+from counterpoise.learners.row_kernels import (
+    LINEAR,
+    check_kernel,
+    gram_of,
+    kernel_noise,
+    kernel_of,
+    linear_noise,
+    stacked_rows,
+)
 from counterpoise.mixtures.answers import TRAIN
-from counterpoise.mixtures.cautions import warn_of_the_positive_class
+from counterpoise.mixtures.cautions import warn_of_a_constant, warn_of_missed_goals, warn_of_the_positive_class
 from counterpoise.mixtures.draws import Draws, check_key, known_draws, make_key
 from counterpoise.mixtures.pool import checked_features
-from counterpoise.solvers.ramp import KernelMachine, LinearMachine, Plan, RampProblem, RampSolution, minimize_ramp, ramp
+from counterpoise.solvers.ramp import KernelMachine, LinearMachine, Plan, RampProblem, minimize_ramp, ramp
+from counterpoise.solvers.ramp_threshold import Cut, Decided, decide
 from counterpoise.theory.risk_text import is_risk_text
 
 _BINARY = 2
 _SOLVERS = ("auto", "level", "maximum", "center-of-mass")
-_ZERO = 1e-9  # scores nearer to zero are zero: products round otherwise for batches of other sizes
+_THRESHOLD, _RAMP = "threshold", "ramp"
+_FAR = 1e6  # rows may be so many times larger than those of training before their rounding is not looked at
+_ZERO = 1e-9  # margins nearer to zero were zero, whatever their units, in models of 0.1.0, whose decisions stay
 _FLOATS = [np.float64, np.float32]
 
 
@@ -57,8 +72,10 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
     fit_intercept : bool, default=True
         Whether scores have an offset, which is not regularized.
     decision : {"threshold", "ramp"}, default="threshold"
-        Predict by the sign of the score, or draw with probability ``ramp(score)``. Goals hold for the draws on the
-        training data; by the sign usually nearly. A draw is sticky: the same row, or ``ids``, always has the same.
+        Predict the second class where the score is above ``threshold_``, or draw it with probability ``ramp(score)``.
+        Goals hold on the training data in expectation over the draws. For the threshold, which is moved from zero to
+        where it meets them, they hold too, or ``fit`` warns with the numbers. A draw is sticky: the same row, or
+        ``ids``, always has the same.
     solver : {"auto", "level", "maximum", "center-of-mass"}, default="auto"
         How multipliers are chosen, see ``solvers.cutting_plane``.
     max_majorizations : int, default=20
@@ -79,8 +96,19 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
     ----------
     classes_ : array of shape (2,)
     coef_, intercept_ : arrays of shape (1, n_features) and (1,)
-        For the linear kernel, in terms of ``classes_[1]``.
+        For the linear kernel, in terms of ``classes_[1]``: the score is ``X @ coef_[0] + intercept_[0]``.
+    threshold_ : float
+        The score above which ``decision="threshold"`` predicts ``classes_[1]``. It is 0 where the decisions meet the
+        goals there, where there are no goals, and where ``fit_intercept=False``.
     goals_ : tuple of Goal
+    ramp_checks_, indicator_checks_ : lists of GoalCheck
+        How each goal stands on the training data: for the ramp rates that were trained, which are those of draws, and
+        for the rates of decisions by the threshold.
+    is_constant_ : bool
+        Whether all rows that count in the objective or in a goal get the same decision or, for ``decision="ramp"``, the
+        same probability. Goals that are met by that count as missed, and ``fit`` warns.
+    train_error_, constant_error_ : float
+        The error of the decisions on the training rows, and that of the better of the two constant decisions.
     multipliers_ : array of shape (n_goals,)
         What the objective would gain, about, for each unit by which a goal is relaxed; 0 for goals that cost nothing.
     objective_value_ : float
@@ -99,9 +127,13 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
     Scale the features to similar sizes first, with ``StandardScaler`` for instance: the norm that is regularized counts
     all of them alike, and scores move by whole units between clearly negative and clearly positive.
 
+    The classifier of the paper is that of ``decision="ramp"``, where nothing is done after the training. Its decision
+    by the sign of the score is ``predict_proba(X)[:, 1] > 0.5``.
+
     Every loop has a bound: at most ``max_majorizations`` convex programs, and 25 in a search for a start, each of at
-    most 1000 support vector machines, and those of 1000 Newton steps or 5000 sweeps. Where one is reached, the goals
-    still hold, and ``history_`` says what gap is left.
+    most 1000 support vector machines, and those of 1000 Newton steps or 5000 sweeps. Where no threshold meets the
+    goals, the classifier is trained again under tighter ones, up to 6 times. Where one of these bounds is reached, the
+    goals still hold for the ramp rates, and ``history_`` says what gap is left.
 
     Examples
     --------
@@ -112,10 +144,15 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
     >>> model = ConstrainedClassifier(goals=["recall(train) >= 0.99"]).fit(scale(X), y)
     >>> model.check_goals(scale(X), y)[0].holds
     True
+    >>> model.train_error_ < 0.03 < model.constant_error_
+    True
     """
 
     key = SecretParameter()
-    _added_later: ClassVar[dict[str, Any]] = {"max_multiplier": 1e3, "key": None}  # of files without them
+    _added_later: ClassVar[dict[str, Any]] = {  # of files without them
+        **{"max_multiplier": 1e3, "key": None},
+        **{"threshold_": 0.0, "_near": None},
+    }
 
     def __init__(
         self,
@@ -188,29 +225,44 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
         ------
         InfeasibleGoals
             Where the goals cannot hold together.
+
+        Warns
+        -----
+        MissedGoals
+            For ``decision="threshold"``, where the ramp rates meet the goals but no decisions were found that do.
+        Everybody
+            Where all training rows get the same decision, though there are goals.
         """
         self._check_parameters()
         self.__dict__.pop("intercept_", None)  # of an earlier fit: goals that cannot hold leave nothing to decide by
         weighed = {"sample_weight": sample_weight, "largest_weight": largest_weight, "baseline": baseline}
         self.goals_, key = asked_goals(self.goals, defers=False), check_key(self.key) or make_key(self.random_state)
         rows = self._check_rows(X, y, weighed, sensitive_features, datasets)
-        problem, bound, rebuild, stacked = self._problem(rows)
+        posed = self._problem(rows)
         chooser = "level" if self.solver == "auto" else self.solver
         plan = Plan(self.tol, self.max_majorizations, self.max_multiplier, chooser=chooser)
-        start = find_start(problem, bound, rows.tables, rebuild)
-        self._set_solution(minimize_ramp(problem, start, plan), bound, stacked)
+        start = find_start(posed.problem, posed.bound, rows.tables, posed.rebuild)
+        trained = minimize_ramp(posed.problem, start, plan)
+        again = plan if self.decision == _THRESHOLD else None  # draws need no other training
+        noise_of = partial(self._noise, posed.stacked, posed.stacked)
+        decided = decide(posed.problem, trained, noise_of, posed.bound.sizes / posed.bound.units, again)
+        self._set_solution(decided, posed)
+        self._set_checks(decided, posed, rows)
         seen = X if is_frame(X) else rows.known[TRAIN]
         self._draws = Draws.learned(key, seen, rows.tables[TRAIN].sample_weight)
         return self
 
     def decision_function(self, X: Any) -> FloatArray:
-        """Return the score of each row: above zero for the second class."""
+        """Return the score of each row, for ``decision="threshold"`` less the threshold: above 0 for the second class."""
         check_is_fitted(self)
-        return self._scores(_checked(self, X))
+        rows = _checked(self, X)
+        return self._margins(rows, self._scores(rows), self.threshold_ if self.decision == _THRESHOLD else 0.0)
 
     def predict_proba(self, X: Any) -> FloatArray:
-        """Return the probability of either class under ``decision="ramp"``."""
-        positive = ramp(self.decision_function(X))
+        """Return the probability of either class under ``decision="ramp"``, whatever the decision and its threshold."""
+        check_is_fitted(self)
+        rows = _checked(self, X)
+        positive = ramp(self._margins(rows, self._scores(rows), 0.0))
         return np.column_stack([1.0 - positive, positive])
 
     def predict(self, X: Any, ids: Any = None) -> AnyArray:
@@ -229,11 +281,11 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         rows = _checked(self, X)
         scores = self._scores(rows)
-        if self.decision == "threshold":
+        if self.decision == _THRESHOLD:
             if ids is not None:
                 raise ValueError("ids are for decision='ramp'; this classifier has decision='threshold'.")
-            return np.asarray(self.classes_[(scores > 0).astype(np.int64)])
-        is_second = known_draws(self).uniforms(X, rows, ids) < ramp(scores)
+            return np.asarray(self.classes_[(self._margins(rows, scores, self.threshold_) > 0).astype(np.int64)])
+        is_second = known_draws(self).uniforms(X, rows, ids) < ramp(self._margins(rows, scores, 0.0))
         return np.asarray(self.classes_[is_second.astype(np.int64)])
 
     def check_goals(
@@ -257,28 +309,60 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
         -------
         list of GoalCheck
             One for each goal: its value, bound, violation and whether it holds; for ``decision="ramp"`` in expectation.
+            For ``decision="threshold"`` the field ``ramp`` has the same of the ramp rates.
         """
         check_is_fitted(self)
         tables = with_train(Table(X, y, sensitive_features, baseline, sample_weight=sample_weight), datasets)
         used = {name for goal in self.goals_ for name in goal.datasets}
-        scores = {name: self._scores(_checked(self, tables[name].X, name)) for name in tables if name in used}
-        known: Any = {"pos_label": self._positive, "classes": self.classes_}
-        if self.decision == "threshold":
-            labels = {name: self.classes_[(one > 0).astype(np.int64)] for name, one in scores.items()}
-            return [goal.evaluate(labels, tables, **known) for goal in self.goals_]
+        rows = {name: _checked(self, tables[name].X, name) for name in tables if name in used}
+        scores = {name: self._scores(one) for name, one in rows.items()}
+        ramps = self._ramp_checks({name: self._margins(rows[name], one, 0.0) for name, one in scores.items()}, tables)
+        if self.decision == _RAMP:
+            return ramps
+        above = {name: self._margins(rows[name], one, self.threshold_) > 0 for name, one in scores.items()}
+        return self._indicator_checks(above, tables, ramps)
+
+    def _ramp_checks(self, scores: dict[str, FloatArray], tables: Mapping[str, Table]) -> list[GoalCheck]:
+        """Return how the goals stand for draws by the ramps of scores."""
         flip = -1.0 if self._positive == self.classes_[0] else 1.0
         turned = {name: flip * one for name, one in scores.items()}
-        return [goal.evaluate_ramp(turned, tables, **known) for goal in self.goals_]
+        prepared = prepare(turned, tables, kind="scores", pos_label=self._positive, classes=self.classes_)
+        return [goal.at(prepared) for goal in self.goals_]
+
+    def _indicator_checks(
+        self, is_second: dict[str, BoolArray], tables: Mapping[str, Table], ramps: list[GoalCheck]
+    ) -> list[GoalCheck]:
+        """Return how the goals stand for decisions, beside how they stand for the ramps."""
+        labels = {name: self.classes_[one.astype(np.int64)] for name, one in is_second.items()}
+        prepared = prepare(labels, tables, kind="labels", pos_label=self._positive, classes=self.classes_)
+        return [goal.at(prepared)._replace(ramp=one) for goal, one in zip(self.goals_, ramps, strict=True)]
 
     def _scores(self, rows: Any) -> FloatArray:
         """Return the scores of checked rows."""
         if self.kernel == LINEAR:
-            scores = rows @ self.coef_[0] + self.intercept_[0]
-        else:
-            kernel = kernel_of(rows, self.support_rows_, self.kernel, self.gamma)
-            scores = kernel @ self.dual_coef_[0] + self.intercept_[0]
-        scores = np.asarray(scores, dtype=np.float64)
-        return np.where(np.abs(scores) < _ZERO, 0.0, scores)
+            return np.asarray(rows @ self.coef_[0] + self.intercept_[0], dtype=np.float64)
+        kernel = kernel_of(rows, self.support_rows_, self.kernel, self.gamma)
+        return np.asarray(kernel @ self.dual_coef_[0] + self.intercept_[0], dtype=np.float64)
+
+    def _margins(self, rows: Any, scores: FloatArray, threshold: float) -> FloatArray:
+        """Return scores less a threshold, 0 where that may be rounding: products round otherwise in other batches."""
+        margins = scores - threshold
+        if self._near is None:
+            return np.where(np.abs(margins) < _ZERO, 0.0, margins)
+        near = np.flatnonzero(np.abs(margins) <= self._near)
+        if near.size:
+            if self.kernel == LINEAR:
+                noise = linear_noise(rows[near], self.coef_[0], self.intercept_[0])
+            else:
+                noise = self._noise(rows[near], self.support_rows_, np.append(self.dual_coef_[0], -self.intercept_[0]))
+            margins[near[np.abs(margins[near]) <= noise]] = 0.0
+        return margins
+
+    def _noise(self, rows: Any, support: Any, point: FloatArray) -> FloatArray:
+        """Return by how much the scores of rows may be off by rounding at a point: coefficients, then the bias."""
+        if self.kernel == LINEAR:
+            return linear_noise(rows, point[:-1], point[-1])
+        return kernel_noise(rows, support, self.kernel, self.gamma, point[:-1], point[-1])
 
     def _check_loaded(self) -> None:
         """Check what came from a file."""
@@ -290,10 +374,11 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
             n_wanted = self.n_features_in_ if is_linear else self.support_rows_.shape[0]
             check_vector(found, "coef_ or dual_coef_", n_wanted, "one for each feature or row")
             check_vector(self.intercept_, "intercept_", 1, "the offset")
+            check_vector(np.atleast_1d(self.threshold_), "threshold_", 1, "a score")
 
     def _check_parameters(self) -> None:
         check_kernel(self.kernel)
-        check_choice(self.decision, "decision", ("threshold", "ramp"))
+        check_choice(self.decision, "decision", (_THRESHOLD, _RAMP))
         check_choice(self.solver, "solver", _SOLVERS)
         check_count(self.max_majorizations, "max_majorizations")
         check_positive(self.tol, "tol")
@@ -325,8 +410,8 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
         weights = np.ones(len(labels)) if weighed["sample_weight"] is None else weighed["sample_weight"]
         return _Rows(tables, {TRAIN: checked}, float(np.asarray(weights, dtype=np.float64).sum()))
 
-    def _problem(self, rows: "_Rows") -> tuple[RampProblem, BoundGoals, Rebuild, Any]:
-        """Return the problem on rows that goals and objective speak of, what makes it of other bounds, and the rows."""
+    def _problem(self, rows: "_Rows") -> "_Problem":
+        """Return the problem on the rows of the datasets that goals and objective name."""
         classes = signs_of(self.classes_, self.pos_label)
         warn_of_the_positive_class(self.goals_, self.classes_, self.pos_label)
         self._positive = classes[1]
@@ -349,7 +434,7 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
                 weights = -weights
             return RampProblem(machine, weights, constants, regularization)
 
-        return build(bound), bound, build, stacked
+        return _Problem(build(bound), bound, build, stacked, sizes)
 
     def _machine(self, stacked: Any) -> Any:
         if self.kernel == LINEAR:
@@ -360,27 +445,80 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
         """Tell whether there is something to decide by."""
         return "intercept_" in vars(self)
 
-    def _set_solution(self, found: RampSolution, bound: BoundGoals, stacked: Any) -> None:
+    def _set_solution(self, decided: Decided, posed: "_Problem") -> None:
+        found = decided.solution
         point = found.state.point
         for name in ("coef_", "dual_coef_", "support_rows_"):  # of an earlier fit with another kernel
             self.__dict__.pop(name, None)
         if self.kernel == LINEAR:
             self.coef_ = point[None, :-1].copy()
         else:
-            self.dual_coef_, self.support_rows_ = point[None, :-1].copy(), stacked
+            self.dual_coef_, self.support_rows_ = point[None, :-1].copy(), posed.stacked
         self.intercept_ = -point[-1:]
-        units = bound.units
-        self.multipliers_ = bound.prices(found.multipliers / units)
+        units = posed.bound.units
+        self.threshold_, self._near = decided.cut.threshold, _FAR * float(decided.noise.max())
+        self.multipliers_ = posed.bound.prices(found.multipliers / units)
         self.history_ = [one._replace(multipliers=one.multipliers / units) for one in found.history]
         self.objective_value_ = found.state.value
         self.lower_, self.gap_ = found.history[-1].lower, found.history[-1].gap
         self.n_iter_ = len(found.history)
+
+    def _set_checks(self, decided: Decided, posed: "_Problem", rows: "_Rows") -> None:
+        """Set what ramps and decisions come to on the training data, and warn where decisions miss goals."""
+        state, ends = decided.solution.state, np.cumsum(list(posed.sizes.values()))[:-1]
+        is_second = state.scores - decided.noise > self.threshold_
+        scores = dict(zip(posed.sizes, np.split(state.scores, ends), strict=True))
+        above = dict(zip(posed.sizes, np.split(is_second, ends), strict=True))
+        self.ramp_checks_ = self._ramp_checks(scores, rows.tables)
+        self.indicator_checks_ = self._indicator_checks(above, rows.tables, self.ramp_checks_)
+        if TRAIN not in posed.sizes:  # neither goals nor objective name it
+            scores[TRAIN] = self._scores(rows.known[TRAIN])
+            above[TRAIN] = self._margins(rows.known[TRAIN], scores[TRAIN], self.threshold_) > 0
+        is_drawn = self.decision == _RAMP
+        chances = ramp(scores[TRAIN]) if is_drawn else above[TRAIN].astype(np.float64)
+        train = rows.tables[TRAIN]
+        weights = np.ones(len(chances)) if train.sample_weight is None else train.sample_weight
+        labels = train.y == self.classes_[1]
+        share = float(np.average(labels, weights=weights))
+        self.train_error_ = float(np.average(np.where(labels, 1.0 - chances, chances), weights=weights))
+        self.constant_error_ = min(share, 1.0 - share)
+        self.is_constant_ = bool(np.ptp(ramp(state.scores)) == 0) if is_drawn else decided.cut.is_constant
+        if self.goals_ and not is_drawn and not decided.cut.holds:
+            warn_of_missed_goals(self._missed(decided.cut, posed.bound), self.train_error_, self.constant_error_)
+        elif self.goals_ and self.is_constant_:
+            whose = "one probability" if is_drawn else repr(self.classes_[int(is_second[posed.counted][0])])
+            warn_of_a_constant(whose, self.train_error_, self.constant_error_)
+
+    def _missed(self, cut: Cut, bound: BoundGoals) -> Iterator[str]:
+        """Yield by how much decisions miss goals; a goal with a confidence may hold and yet miss its tightened bound."""
+        excess = np.full(len(self.goals_), -np.inf)
+        np.maximum.at(excess, bound.owners, cut.excess)
+        for check, beyond in zip(self.indicator_checks_, excess.tolist(), strict=True):
+            if not check.holds:
+                yield str(check)
+            elif beyond > 0 and check.goal.confidence is not None:
+                yield f"{check.goal}: holds on these rows, but with too little room for its confidence, by {beyond:.4g}"
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
         tags.input_tags.sparse = True
         return tags
+
+
+class _Problem(NamedTuple):
+    """What is trained: the problem, its goals, what makes it of other bounds, its rows, how many of each dataset."""
+
+    problem: RampProblem
+    bound: BoundGoals
+    rebuild: Rebuild
+    stacked: Any
+    sizes: dict[str, int]
+
+    @property
+    def counted(self) -> BoolArray:
+        """Tell which rows count in the objective or in a goal."""
+        return np.asarray(np.abs(self.problem.weights).sum(axis=0) > 0)
 
 
 class _Rows(NamedTuple):

@@ -164,11 +164,13 @@ class GoalCheck(NamedTuple):
     violation: float  # by how much the value misses the bound, 0 where the goal holds
     holds: bool
     worst: str = ""  # of several rates the one that the value is of
+    ramp: "GoalCheck | None" = None  # the same of the ramp rates that a classifier was trained with, where it was
 
     def __str__(self) -> str:
         verdict = "holds" if self.holds else f"missed by {self.violation:.4g}"
         at = f": {self.worst}" if self.worst else ""
-        return f"{self.goal}: {verdict} ({self.value:.4g}, bound {self.bound:.4g}{at})"
+        ramp = "" if self.ramp is None else f"; ramp rates {self.ramp.value:.4g}, bound {self.ramp.bound:.4g}"
+        return f"{self.goal}: {verdict} ({self.value:.4g}, bound {self.bound:.4g}{at}{ramp})"
 
 
 def _check(part: Goal, prepared: Prepared) -> GoalCheck:

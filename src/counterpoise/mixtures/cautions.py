@@ -27,6 +27,10 @@ class Everybody(Caution):
     """Rules that call everybody the same."""
 
 
+class MissedGoals(Caution):
+    """Decisions miss goals on the rows that they were trained on."""
+
+
 class UnnamedPositive(Caution):
     """Goals speak of a positive class that was not named."""
 
@@ -52,6 +56,29 @@ def warn_of_everybody(label: Any) -> None:
         "scores higher for it? pos_label (positive on the command line) names it.",
         Everybody,
     )
+
+
+def warn_of_a_constant(decision: str, error: float, constant_error: float) -> None:
+    """Say that all training rows get one decision, whatever their features."""
+    warn_caller(
+        f"The goals are met on the training rows, but only by a constant: {decision} for every row, which counts as a "
+        f"miss. {_beside_constant(error, constant_error)} Loosen the goals, add features, or lower regularization.",
+        Everybody,
+    )
+
+
+def warn_of_missed_goals(missed: Iterable[str], error: float, constant_error: float) -> None:
+    """Say by how much decisions miss goals that the ramp rates meet."""
+    warn_caller(
+        "The ramp rates meet the goals on the training rows, but no threshold was found whose decisions do: "
+        f"{'; '.join(missed)}. {_beside_constant(error, constant_error)} Set decision='ramp', whose draws meet the "
+        "goals in expectation, loosen the goals, or add features.",
+        MissedGoals,
+    )
+
+
+def _beside_constant(error: float, constant_error: float) -> str:
+    return f"The decisions err on {error:.2%} of the training rows, the best constant decision on {constant_error:.2%}."
 
 
 def warn_of_deferring_all(share: float) -> None:

@@ -146,9 +146,9 @@ class RampProblem:
         """Return the number of constraints."""
         return int(self.constants.size) - 1
 
-    def shifted(self, margin: float) -> "RampProblem":
-        """Return the problem with every constraint tightened."""
-        constants = self.constants + np.append(0.0, np.full(self.n_constraints, margin))
+    def shifted(self, margin: float | FloatArray) -> "RampProblem":
+        """Return the problem with every constraint tightened, by one margin or by one for each."""
+        constants = self.constants + np.append(0.0, np.zeros(self.n_constraints) + margin)
         return RampProblem(self.machine, self.weights, constants, self.regularization)
 
     def only(self, constraints: IntArray) -> "RampProblem":
