@@ -59,7 +59,7 @@ def test_history_never_rises_and_ends_at_the_attributes():
 
 
 def test_the_objective_value_is_that_of_the_coefficients():
-    probabilities = np.clip(0.5 + MODEL.decision_function(X), 0, 1)
+    probabilities = MODEL.predict_proba(X)[:, 1]
     errors = np.where(Y == 1, 1 - probabilities, probabilities).mean()
     ridge = (MODEL.coef_**2).sum() / (2 * len(Y))
     assert MODEL.objective_value_ == pytest.approx(errors + ridge, abs=1e-9)

@@ -28,7 +28,6 @@ from counterpoise.constrained import ConstrainedClassifier
 from counterpoise.datasets import TableData, load_dataset
 from counterpoise.goals import InfeasibleGoals, Table, churn, error_rate, false_positives, positive_rate, recall
 from counterpoise.runs.results import ResultRow
-from counterpoise.solvers.ramp import ramp
 from papers.arrays import AnyArray, BoolArray, FloatArray, IntArray
 from papers.dataset_constraints.baselines import (
     Probabilities,
@@ -73,6 +72,7 @@ MAJORIZATIONS = 5  # as in the paper
 
 
 CHURN_LEARNER = "linear"  # in random features
+_EVEN = 0.5  # probability of a score of 0
 
 
 class Part(NamedTuple):
@@ -158,7 +158,8 @@ def _linear_methods(train: TableData, linear: Linear) -> Iterator[tuple[str, str
     scores, table = plain(train.X), Table(None, train.y, train.sensitive)
     for kappa in KAPPAS:
         goal = positive_rate(sex="Female") >= kappa * positive_rate(sex="Male")
-        model = ConstrainedClassifier(goals=goal, regularization=strength, fit_intercept=linear.has_bias)
+        settings: dict[str, Any] = {"regularization": strength, "fit_intercept": linear.has_bias}
+        model = ConstrainedClassifier(goals=goal, decision="ramp", **settings)
         model.fit(train.X, train.y, sensitive_features=train.sensitive)
         for method, decide in _decisions(model):
             yield method, f"kappa={kappa:g}", decide
@@ -252,6 +253,7 @@ def constrained(train: dict[str, Sample], goals: Sequence[Any]) -> ConstrainedCl
         goals=goals,
         regularization=REGULARIZATION,
         max_majorizations=MAJORIZATIONS,
+        decision="ramp",
     )
     others = {
         "fresh": Table(train["fresh"].X, train["fresh"].y),
@@ -269,9 +271,12 @@ def shifted_svm(train: dict[str, Sample], wanted: float, regularization: float) 
 
 
 def _decisions(model: ConstrainedClassifier) -> Iterator[tuple[str, Probabilities]]:
-    """Yield both decisions of a classifier as functions from rows to probabilities of the positive class."""
-    yield THRESHOLDED, lambda rows: (model.decision_function(rows) > 0).astype(np.float64)
-    yield RANDOMIZED, lambda rows: ramp(model.decision_function(rows))
+    """Yield both decisions of a classifier as functions from rows to probabilities of the positive class.
+
+    The paper decides by the sign of the score that was trained; our own ``decision="threshold"`` moves the threshold.
+    """
+    yield THRESHOLDED, lambda rows: (model.predict_proba(rows)[:, 1] > _EVEN).astype(np.float64)
+    yield RANDOMIZED, lambda rows: model.predict_proba(rows)[:, 1]
 
 
 def _churn_rows(

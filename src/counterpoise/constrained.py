@@ -47,7 +47,7 @@ from counterpoise.theory.risk_text import is_risk_text
 _BINARY = 2
 _SOLVERS = ("auto", "level", "maximum", "center-of-mass")
 _THRESHOLD, _RAMP = "threshold", "ramp"
-_FAR = 1e6  # rows may be so many times larger than those of training before their rounding is not looked at
+_FAR = 1e10  # rounding is looked at in rows up to so many times larger than those of training: a bound for speed alone
 _ZERO = 1e-9  # margins nearer to zero were zero, whatever their units, in models of 0.1.0, whose decisions stay
 _FLOATS = [np.float64, np.float32]
 
@@ -484,9 +484,10 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
         self.constant_error_ = min(share, 1.0 - share)
         self.is_constant_ = bool(np.ptp(ramp(state.scores)) == 0) if is_drawn else decided.cut.is_constant
         if self.goals_ and not is_drawn and not decided.cut.holds:
-            warn_of_missed_goals(self._missed(decided.cut, posed.bound), self.train_error_, self.constant_error_)
+            missed, errors = self._missed(decided.cut, posed.bound), (self.train_error_, self.constant_error_)
+            warn_of_missed_goals(missed, *errors, has_offset=self.fit_intercept)
         elif self.goals_ and self.is_constant_:
-            whose = "one probability" if is_drawn else repr(self.classes_[int(is_second[posed.counted][0])])
+            whose = "one probability" if is_drawn else repr(self.classes_.tolist()[int(is_second[posed.counted][0])])
             warn_of_a_constant(whose, self.train_error_, self.constant_error_)
 
     def _missed(self, cut: Cut, bound: BoundGoals) -> Iterator[str]:

@@ -156,6 +156,13 @@ def test_stages_are_scored_on_a_column_of_labels_as_on_a_row():
         list(model.staged_score(X, y[:5]))
 
 
+@pytest.mark.parametrize("booster", [AdaBoostClassifier, VadaBoostClassifier])
+def test_a_step_of_any_length_is_no_sign_of_chance(booster):
+    X, y = make_classification(100, 3, n_informative=2, n_redundant=0, random_state=0)
+    short, whole = (booster(Stump(), n_estimators=1, learning_rate=rate).fit(X, y) for rate in (1e-14, 1.0))
+    np.testing.assert_array_equal(short.predict(X), whole.predict(X))
+
+
 def test_a_perfect_model_ends_the_boosting_with_a_finite_vote():
     X = np.arange(20.0)[:, None]
     model = AdaBoostClassifier(Stump()).fit(X, X[:, 0] > 9)

@@ -92,6 +92,15 @@ def test_a_rate_is_trained_for_inside_goals():
     assert best - 1e-9 <= model.value_ <= best + CLOSE
 
 
+@pytest.mark.parametrize("unit", [2.0**-12, 2.0**12])
+def test_rounds_do_not_depend_on_the_unit_of_a_rate(unit):
+    rows = Rows(5)
+    texts = asked(rows, 0.1, 0.6, 0.5)[0]
+    plain, other = (rows.fit(goals=texts, objective=f"{one!r} * false_positive_rate(train)") for one in (1.0, unit))
+    assert len(other.estimators_) == len(plain.estimators_)
+    assert other.value_ == pytest.approx(unit * plain.value_)
+
+
 @pytest.mark.parametrize("alpha", [1.0, 0.4])
 def test_of_three_classes_every_answer_has_its_price(alpha):
     rows = Rows(11, n_classes=3)

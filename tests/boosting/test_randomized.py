@@ -365,3 +365,13 @@ def test_n_jobs_gives_the_same_answer(noisy):
     one = AdaLPBoostClassifier(HistogramTree(), n_estimators=6, random_state=0).fit(X, y)
     two = clone(one).set_params(n_jobs=2).fit(X, y)
     np.testing.assert_array_equal(one.predict_proba(X), two.predict_proba(X))
+
+
+@pytest.mark.parametrize("booster", [AdaLPBoostClassifier, LPBoostClassifier])
+@pytest.mark.parametrize("unit", [2.0**-12, 2.0**12])
+def test_rounds_and_patience_do_not_depend_on_the_unit_of_a_risk(booster, unit):
+    X, y = make_classification(300, 4, n_informative=3, n_redundant=0, flip_y=0.1, random_state=0)
+    settings = {"estimator": HistogramTree(max_depth=1), "n_estimators": 15, "patience": 3, "random_state": 0}
+    plain, other = (booster(objective=f"{one!r} * CVaR(0.3)", **settings).fit(X, y) for one in (1.0, unit))
+    assert 3 < len(plain.estimators_) < 15
+    assert len(other.estimators_) == len(plain.estimators_)

@@ -83,6 +83,17 @@ def test_features_of_any_size_are_standardized(size):
     np.testing.assert_allclose(rows.std(axis=0), [1, 1, 0], atol=1e-5)
 
 
+@pytest.mark.parametrize("unit", [2.0**-40, 2.0**40])
+def test_a_feature_that_is_constant_in_training_has_no_unit_in_new_rows(unit):
+    X, later = np.random.default_rng(0).normal(size=(2, 50, 2))
+    X[:, 1] = 7.0
+    plain, scaled = (
+        next(data.Inputs(later * size, data.standard_of(X * size), "cpu", torch.float32).batches(99)).numpy()
+        for size in (np.ones(2), np.array([1.0, unit]))
+    )
+    np.testing.assert_allclose(scaled, plain, rtol=1e-5)
+
+
 def test_rows_far_from_those_of_training_stay_finite():
     standard = data.standard_of(np.random.default_rng(0).normal(size=(50, 2)))
     rows = next(data.Inputs(np.array([[1e60, -1e308]]), standard, "cpu", torch.float32).batches(1))

@@ -17,7 +17,7 @@ from counterpoise.boosting.cross_fit import RoundsFit, is_ensemble, planned_roun
 from counterpoise.boosting.inputs import Rows, goal_table, is_word, unequal
 from counterpoise.boosting.inside import InsideFit
 from counterpoise.boosting.learner import default_tree
-from counterpoise.boosting.resuming import Best, ResumingBooster
+from counterpoise.boosting.resuming import Best, ResumingBooster, in_own_units
 from counterpoise.boosting.rounds import History, Round, Rule
 from counterpoise.boosting.rules import without_outliers
 from counterpoise.goals import Rate, Table, as_goals
@@ -281,8 +281,8 @@ class BoostedMixture(ResumingBooster, RandomizedClassifier):
         return bool(number - self._best.number >= self.patience)
 
     def _value_so_far(self) -> float:
-        """Return the least risk of a mixture of the rounds so far, where it will be chosen."""
-        aim = self._aim_of_patience()
+        """Return the least risk of a mixture of the rounds so far, where it will be chosen, as a part of its size."""
+        aim = in_own_units(self._aim_of_patience())
         return choose_mixture(self._select(aim), aim).value
 
     def _aim_of_patience(self) -> Aim:

@@ -36,6 +36,7 @@ from counterpoise.theory.losses import LOSSES, MarginLoss
 DRO_LOSSES = ("exponential", "logistic", "squared")
 RADIUS_FACTORS = (0.0, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0)  # of the calibrated radius, that "cv" tries
 _FOLDS = 3
+_WHOLE = 1e-9  # part of a multiple of the least weight by which it may be off a whole one
 _MOST_REPEATS = 1e6  # far beyond, every float is a whole multiple: a sample of next to no weight is no unit to count in
 AUTO_FRACTION = 0.2  # that "auto" holds out ...
 _ENOUGH, _ENOUGH_OF_A_CLASS = 500, 10  # ... where there are so many samples
@@ -250,7 +251,7 @@ def sample_count(own: FloatArray) -> float:
     effective number, ``1 / sum w_i^2`` for weights of sum 1.
     """
     repeats = own / own.min()
-    if repeats.max() <= _MOST_REPEATS and np.allclose(repeats, np.round(repeats), rtol=1e-9):
+    if repeats.max() <= _MOST_REPEATS and np.allclose(repeats, np.round(repeats), rtol=_WHOLE, atol=0.0):
         return float(repeats.sum())
     return float(1.0 / (own @ own))
 

@@ -16,8 +16,8 @@ from counterpoise.boosting.inputs import Rows
 from counterpoise.boosting.learner import make_fit
 from counterpoise.boosting.rounds import Fit, History, Round
 
-_PERFECT = 1e-10  # error at which a model counts as perfect: its vote stays finite, and no round can follow
-_CHANCE = 1e-12  # a vote below this is rounding: the model is no better than chance
+_PERFECT = 1e-10  # part of all weight that is wrong in a perfect model: its vote stays finite, and no round can follow
+_CHANCE = 1e-12  # the log of a ratio of weights, which has no unit: below this it is rounding, and the model chance
 _SHORT_STEP = 0.2  # of the default learner, chosen with it (docs/results/defaults)
 _WEIGHTS = "weights"  # in the memory: those that follow the exponential loss
 
@@ -50,8 +50,9 @@ class ExponentialStep:
 
     def step(self, done: Round, history: History) -> float:
         weights = history.memory.get(_WEIGHTS, history.start)
-        vote = self.learning_rate * self.vote(weights, done.losses)
-        if vote > _CHANCE:
+        best = self.vote(weights, done.losses)
+        if best > _CHANCE:  # whatever part of it is taken
+            vote = self.learning_rate * best
             moved = weights * np.where(done.losses, 1.0, np.exp(-2.0 * vote))  # up to a factor, and without overflow
             history.memory[_WEIGHTS] = moved / moved.sum()
             return vote

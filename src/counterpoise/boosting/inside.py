@@ -34,7 +34,7 @@ from counterpoise.solvers.growing import GrowingMixture, minimize_linear
 from counterpoise.solvers.result import InfeasibleRows, MixtureSolution
 from counterpoise.theory.risks import Risk
 
-_TOL = 5e-4  # gap of the mixture of the models so far, below what counts ...
+_TOL = 5e-4  # gap of the mixture of the models so far, as a part of the objective's size: below what counts ...
 _ROUGH, _FAR = 1e-3, 0.01  # ... or twice that, as long as the bound is so far away that the next model matters more
 _LESS = 0.01  # part of the violation that a model must take away to help
 _TRIES = 2  # rounds without help after which a learner with randomness ends; one without would repeat itself
@@ -121,7 +121,7 @@ class Program:
         if not priced.is_feasible:
             return price < (1 - _LESS) * priced.value
         self._proven = max(self._proven, price)
-        return price < priced.value - IMPROVEMENT
+        return price < priced.value - IMPROVEMENT * self.objective.size
 
     def _price(self, priced: Priced, said: AnyArray, losses: AnyArray, column: GoalRows) -> float:
         """Return the Lagrangian of one model."""
@@ -141,13 +141,14 @@ class Program:
         return self._priced.costs
 
     def _tol(self) -> float:
-        return _ROUGH if self.n_idle == 0 and self._least - self.bound > _FAR else _TOL
+        """Return the gap to solve to, as a part of the objective's size."""
+        return _ROUGH if self.n_idle == 0 and self._least - self.bound > _FAR * self.objective.size else _TOL
 
     def _solved(self, history: History) -> Priced:
         assert self.goals is not None  # noqa: S101 - a round is done
         limits, tol = self.goals.as_limits(), self._tol()
         try:
-            found = self.objective.solve(history, limits, tol)
+            found = self.objective.solve(history, limits, tol * self.objective.size)
         except InfeasibleRows as error:
             costs = self.stage.costs(history.start if self._is_eased else None, error.multipliers)
             return Priced(costs, 0.0, None, error.multipliers, error.violation, is_feasible=False)
@@ -159,6 +160,8 @@ class Program:
 
 class Objective(Protocol):
     """What is minimized over mixtures of the models so far."""
+
+    size: float  # its scale, which tolerances are parts of
 
     def add(self, said: AnyArray, losses: AnyArray) -> None:
         """Take note of a model."""
@@ -176,6 +179,8 @@ class Objective(Protocol):
 class _RiskOfRows:
     """A risk of the losses on the labelled rows."""
 
+    size = 1.0
+
     def add(self, said: AnyArray, losses: AnyArray) -> None:
         """Look at the history instead."""
 
@@ -191,7 +196,7 @@ class AnyRisk(_RiskOfRows):
     """Any convex risk, solved from the losses alone."""
 
     def __init__(self, risk: Risk) -> None:
-        self.risk = risk
+        self.risk, self.size = risk, risk.size
 
     def solve(self, history: History, limits: dict[str, Any], tol: float) -> MixtureSolution:
         return minimize_risk(history.losses, self.risk, sample_weight=unequal(history.start), tol=tol, **limits)
@@ -241,8 +246,8 @@ class GroupMeans(_RiskOfRows):
 class OfRate:
     """A rate, on rows of any dataset."""
 
-    def __init__(self, stage: Stage) -> None:
-        self.stage, self._rates = stage, np.empty(0)
+    def __init__(self, stage: Stage, size: float) -> None:
+        self.stage, self.size, self._rates = stage, size, np.empty(0)
 
     def add(self, said: AnyArray, losses: AnyArray) -> None:  # noqa: ARG002 - for those that ask
         self._rates = np.append(self._rates, self.stage.rate(said))

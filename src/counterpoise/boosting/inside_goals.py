@@ -11,6 +11,7 @@ from counterpoise.boosting.base import BoostedMixture
 from counterpoise.boosting.cross_fit import RoundsFit, ask_scores
 from counterpoise.boosting.inputs import Rows, is_word, unequal
 from counterpoise.boosting.inside import AnyRisk, GroupMeans, InsideFit, Objective, OfRate, Program, Tail
+from counterpoise.boosting.resuming import in_own_units
 from counterpoise.boosting.rounds import History, Rule, Standing
 from counterpoise.boosting.stage import Stage
 from counterpoise.goals import InfeasibleGoals, Rate, Table, as_goals
@@ -128,10 +129,10 @@ class InsideGoals(BoostedMixture, RuleClassifier):
         if not self._trains_inside:
             return super()._value_so_far()
         if self._held_out is None:
-            return self._program.standing.value
-        aim = self._aim_of_fit()._replace(goals=as_goals(self.goals), budget=None)
+            return self._program.standing.value / self._program.objective.size
+        aim = in_own_units(self._aim_of_fit()._replace(goals=as_goals(self.goals), budget=None))
         try:
-            return choose_mixture(select(self._evidence_of_rounds(), aim), aim).value
+            return choose_mixture(select(self._evidence_of_rounds(), aim), aim).value / aim.objective.size
         except InfeasibleGoals:
             return np.inf
 
@@ -254,7 +255,7 @@ class InsideGoals(BoostedMixture, RuleClassifier):
 def objective_of(stage: Stage, asked: Risk | Rate, risk: Risk) -> Objective:
     """Return what is minimized over mixtures on the rows of a stage: a rate, or a risk that is bound to them."""
     if isinstance(asked, Rate):
-        return OfRate(stage)
+        return OfRate(stage, asked.size)
     if isinstance(risk, WorstOfGroups):
         return GroupMeans(risk.codes)
     if risk.tail_fraction is None:

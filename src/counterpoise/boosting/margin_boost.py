@@ -34,7 +34,7 @@ QUADRATIC_COSTS = (0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0)
 _MARGINS_PER_ERROR = 1.5  # that count by default: those of noise, of which one model's errors tell, and some
 _ENOUGH = 20  # models beside which one without error is luck; where it comes early, it is the answer
 _LARGEST = 1e12  # cost of a margin: beyond it the rest of the program is lost to rounding
-_TOL = 1e-3  # gap of the programs: far below what a sample more or less changes
+_TOL = 1e-3  # gap of the programs, for margins between -1 and 1: far below what a sample more or less changes
 
 Solution = SoftMarginSolution | HingeSolution
 

@@ -11,11 +11,13 @@ from counterpoise.boosting.inputs import Booster, Rows, seed_sequence
 from counterpoise.boosting.inside import InsideFit
 from counterpoise.boosting.rounds import IMPROVEMENT, History, Round, Rule, Standing, boost
 from counterpoise.goals import Table
+from counterpoise.goals.expressions import Rate
+from counterpoise.mixtures.choosing import Aim
 from counterpoise.mixtures.draws import make_key
 
 
 class Best(NamedTuple):
-    """The least risk so far and its round."""
+    """The least risk so far, as a part of its size, and its round."""
 
     value: float
     number: int
@@ -23,6 +25,14 @@ class Best(NamedTuple):
     def after(self, value: float, number: int) -> "Best":
         """Return the same after another round; as long as goals are not met, none has stalled."""
         return Best(value, number) if value < self.value - IMPROVEMENT or not np.isfinite(value) else self
+
+
+def in_own_units(aim: Aim) -> Aim:
+    """Return an aim whose risk is divided by its size, so that what is a tolerance for one is one for all."""
+    size = aim.objective.size
+    if isinstance(aim.objective, Rate) or size == 1:
+        return aim
+    return aim._replace(objective=aim.objective * (1 / size))
 
 
 class ResumingBooster(Booster):

@@ -8,7 +8,7 @@ import numpy as np
 
 from counterpoise._base.types import AnyArray, ByteArray, FloatArray
 
-IMPROVEMENT = 1e-3  # a fall of the risk that counts: above the solver's gap, below what matters
+IMPROVEMENT = 1e-3  # part of the objective's size, a fall that counts: above the solver's gap, below what matters
 
 Fit = Callable[[FloatArray, int], "Fitted"]  # weights, round -> model
 Rule = Callable[["History"], FloatArray]  # the rounds so far -> weights of the next

@@ -49,7 +49,7 @@ def adaptive_hedge() -> Rule:
     return reweigh
 
 
-_PERFECT = 1e-10  # error at which a model counts as perfect: its step stays finite
+_PERFECT = 1e-10  # error, a part of all weight, at which a model counts as perfect: its step stays finite
 
 
 def hedge_groups(eta: float, groups: IntArray) -> Rule:
@@ -71,10 +71,13 @@ def group_table(eta: float, prior: AnyArray, failures: AnyArray) -> FloatArray:
 
 
 def dual_of(risk: Risk, tol: float = 1e-4) -> Rule:
-    """Take the dual weights of the mixture problem: those on which the best mixture so far is worst (Algorithm 1)."""
+    """Take the dual weights of the mixture problem: those on which the best mixture so far is worst (Algorithm 1).
+
+    ``tol`` is the gap of that problem as a part of the risk's size.
+    """
 
     def reweigh(history: History) -> FloatArray:
-        weights = minimize_risk(history.losses, risk, sample_weight=history.start, tol=tol).weights
+        weights = minimize_risk(history.losses, risk, sample_weight=history.start, tol=tol * risk.size).weights
         return weights if risk.is_worst_case else weights / weights.sum()
 
     return reweigh

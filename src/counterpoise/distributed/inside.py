@@ -74,6 +74,8 @@ def _objective(stage: Stage, asked: Risk | Rate, risk: Risk, shards: Shards) -> 
 class TailOver:
     """A CVaR of rows in shards, where the dual leaves their weights."""
 
+    size = 1.0
+
     def __init__(self, shards: Shards, alpha: float) -> None:
         self.shards, self.alpha, self.n_models = shards, alpha, 0
 

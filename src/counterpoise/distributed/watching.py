@@ -7,7 +7,7 @@ import numpy as np
 from counterpoise._base.types import FloatArray
 from counterpoise.boosting.checkpoint import Checkpoint
 from counterpoise.boosting.inside import Program
-from counterpoise.boosting.resuming import Best
+from counterpoise.boosting.resuming import Best, in_own_units
 from counterpoise.boosting.rounds import Round, Standing
 from counterpoise.distributed.boosting import ShardHistory
 from counterpoise.distributed.cells import answers_of, cell_losses, shares_of
@@ -63,7 +63,9 @@ class Watch:
     def _has_stalled(self, number: int) -> bool:
         if self.model.patience is None:
             return False
-        self.best = self.best.after(self._value(self.model._aim_of_patience()), number)  # noqa: SLF001 - ours
+        aim = self.model._aim_of_patience()  # noqa: SLF001 - ours
+        size = 1.0 if self.program is None else self.program.objective.size
+        self.best = self.best.after(self._value(in_own_units(aim)) / size, number)
         return bool(number - self.best.number >= self.model.patience)
 
     def _is_enough(self) -> bool:

@@ -25,7 +25,7 @@ from counterpoise.solvers.sums import whole_masses
 _ROUNDING = 1e-12  # of the whole weight: what is lighter does not count
 _FIRST_SLOTS = 6  # levels whose histograms room is asked for at first
 _SMALL = 1 << 21  # entries of the data up to which a tree is grown in one call: less work, but for one thread only
-_SANE = (1e-100, 1e100)
+_SANE = (1e-100, 1e100)  # products of two weights in here neither overflow nor vanish; others are rescaled
 _FEWEST = 2  # rows of a node that is split, whatever the limits: it holds two classes
 
 

@@ -35,7 +35,7 @@ class Standard(NamedTuple):
 
 
 def standard_of(X: AnyArray) -> Standard:
-    """Return mean and deviation along the second axis; a constant feature keeps its scale, up to rounding."""
+    """Return mean and deviation along the second axis; a feature that is constant up to rounding has its own size."""
     axes = (0, *range(2, X.ndim))
     chunks = [X[start : start + _CHUNK] for start in range(0, len(X), _CHUNK)]
     n_values = X.size // X.shape[1]
@@ -46,8 +46,9 @@ def standard_of(X: AnyArray) -> Standard:
     middle = _along(centre, X.ndim)
     squares = np.sum([np.square(chunk - middle).sum(axis=axes) for chunk in chunks], axis=0)
     scale = np.sqrt(squares / n_values)
-    rounding = _CONSTANT * np.abs(centre)  # where it is above 1, what is left of a constant must not look large
-    return Standard(centre * unit, np.where(scale <= rounding, np.maximum(1.0, rounding * unit), scale * unit))
+    size = np.abs(centre)
+    own = np.where(size > 0, size * unit, 1.0)  # of a constant its own size; of one that is 0 there is no other than 1
+    return Standard(centre * unit, np.where(scale <= _CONSTANT * size, own, scale * unit))
 
 
 def _units(chunks: list[AnyArray], axes: tuple[int, ...]) -> FloatArray:

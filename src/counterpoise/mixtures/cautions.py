@@ -67,12 +67,13 @@ def warn_of_a_constant(decision: str, error: float, constant_error: float) -> No
     )
 
 
-def warn_of_missed_goals(missed: Iterable[str], error: float, constant_error: float) -> None:
+def warn_of_missed_goals(missed: Iterable[str], error: float, constant_error: float, *, has_offset: bool) -> None:
     """Say by how much decisions miss goals that the ramp rates meet."""
+    other = "loosen the goals, or add features" if has_offset else "set fit_intercept=True, or loosen the goals"
     warn_caller(
         "The ramp rates meet the goals on the training rows, but no threshold was found whose decisions do: "
         f"{'; '.join(missed)}. {_beside_constant(error, constant_error)} Set decision='ramp', whose draws meet the "
-        "goals in expectation, loosen the goals, or add features.",
+        f"goals in expectation, {other}.",
         MissedGoals,
     )
 

@@ -170,7 +170,7 @@ def decide(
     """
     decided: list[Decided] = []
     margins = np.zeros(problem.n_constraints)
-    for _ in range(1 if plan is None else 1 + _TIGHTENINGS):
+    for n_left in range(0 if plan is None else _TIGHTENINGS, -1, -1):
         noise = noise_of(found.state.point)
         sweep = Sweep(problem, found.state.scores, noise, sizes)
         zero, constant = sweep.at_zero(), sweep.constant()
@@ -179,7 +179,7 @@ def decide(
         cuts = (zero,) if stays else (sweep.best(), constant)
         decided += [Decided(found, cut, noise) for cut in cuts if cut is not None]
         missed = np.maximum(zero.excess, 0.0)
-        if plan is None or not missed.any() or _is_enough(cuts[0], constant, ramped):
+        if plan is None or not n_left or not missed.any() or _is_enough(cuts[0], constant, ramped):
             break
         margins = margins + missed
         again = minimize_ramp(problem.shifted(margins), found.state.point, plan)

@@ -41,6 +41,11 @@ class Risk(ABC):
         """Return alpha where the risk is a CVaR: then faster ways are open."""
         return None
 
+    @property
+    def size(self) -> float:
+        """Return the scale of the risk of losses between 0 and 1, which tolerances are parts of: 1, times a factor."""
+        return 1.0
+
     @abstractmethod
     def value(self, losses: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Return the risk of the losses."""
@@ -93,6 +98,11 @@ class WeightedSum(Risk):
     def is_law_invariant(self) -> bool:
         """Tell whether all parts are."""
         return all(risk.is_law_invariant for _, risk in self.parts)
+
+    @property
+    def size(self) -> float:
+        """Return the sum of the sizes."""
+        return sum(factor * risk.size for factor, risk in self.parts)
 
     def value(self, losses: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Return the sum of the values."""

@@ -1,0 +1,199 @@
+"""ConstrainedClassifier: decisions by a threshold meet the goals on the training rows, or a warning says by how much."""
+
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from two_groups import GROUP, MODEL, PARITY, X, Y, fitted, two_groups
+
+from counterpoise import ConstrainedClassifier
+from counterpoise.goals import InfeasibleGoals, Table
+from counterpoise.mixtures.cautions import Caution, Everybody, MissedGoals
+from counterpoise.persist import dumps, loads
+
+GOALS = (
+    [PARITY.replace("0.8", "0.9")],
+    ["recall(train) >= 0.8", "positive_rate(train) <= 0.6"],
+    ["abs(positive_rate(train, group=a) - positive_rate(train, group=b)) <= 0.05"],
+)
+
+
+def heard(model, *data, **groups):
+    """Fit, and return the cautions that were heard."""
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always", Caution)
+        model.fit(*data, **groups)
+    return {one.category: str(one.message) for one in said}
+
+
+def rare(seed, n_samples=1500):
+    """Return rows of which few are positive, and hardly any of women: the ramps are low and the sign is constant."""
+    rng = np.random.default_rng(seed)
+    sex = np.where(rng.random(n_samples) < 0.5, "F", "M")
+    rows = rng.normal(size=(n_samples, 4))
+    rows[:, 0] += sex == "M"
+    rows[:, 3] = sex == "M"
+    labels = (rows[:, 0] + 0.6 * rows[:, 1] + rng.normal(size=n_samples) > 2.9).astype(int)
+    return rows, labels, {"sex": sex}
+
+
+@pytest.mark.parametrize("place", range(len(GOALS)))
+def test_decisions_meet_the_goals_on_the_training_rows_or_a_warning_says_that_not(place):
+    """Of random tables the sign of the score misses the goals in several."""
+    n_at_zero = n_warned = 0
+    for seed in range(8):
+        rows, labels, group = two_groups(40, seed)
+        rows = np.round(rows) if seed % 3 == 0 else rows  # with many ties
+        model = ConstrainedClassifier(goals=GOALS[place], tol=0.01)
+        try:
+            cautions = heard(model, rows, labels, sensitive_features=group)
+        except InfeasibleGoals:
+            continue
+        checks = model.check_goals(rows, labels, sensitive_features=group)
+        assert all(check.holds for check in checks) == (MissedGoals not in cautions)
+        assert checks == model.indicator_checks_
+        assert (len(set(model.predict(rows))) == 1) == model.is_constant_ == (Everybody in cautions)
+        assert all(check.violation <= 1e-6 for check in model.ramp_checks_)
+        assert [check.ramp for check in checks] == model.ramp_checks_
+        assert model.train_error_ == pytest.approx((model.predict(rows) != labels).mean())
+        assert model.constant_error_ == pytest.approx(min(labels.mean(), 1 - labels.mean()))
+        table = Table(None, labels, group)
+        at_zero = (model.predict_proba(rows)[:, 1] > 0.5).astype(int)
+        n_at_zero += not all(check.goal.evaluate(at_zero, table).holds for check in checks)
+        n_warned += bool(cautions)
+    assert n_at_zero > n_warned
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_goal_that_the_sign_meets_by_calling_nobody_positive_is_met_by_decisions_that_differ(seed):
+    rows, labels, group = rare(seed)
+    goal = "positive_rate(train, sex=F) >= 0.9 * positive_rate(train, sex=M)"
+    model = ConstrainedClassifier(goals=goal).fit(rows, labels, sensitive_features=group)
+    assert not (model.predict_proba(rows)[:, 1] > 0.5).any()
+    assert (model.predict(rows) == 1).mean() > 0.001
+    assert not model.is_constant_
+    assert model.check_goals(rows, labels, sensitive_features=group)[0].holds
+    assert model.train_error_ < model.constant_error_
+
+
+def test_a_constant_is_said_to_be_one_beside_its_error():
+    """Equal rates to the last row leave one feature no choice."""
+    rows, labels, group = two_groups(31, 2)
+    goal = "abs(positive_rate(train, group=a) - positive_rate(train, group=b)) <= 0"
+    model = ConstrainedClassifier(goals=goal)
+    cautions = heard(model, rows[:, 1:2], labels, sensitive_features=group)
+    assert model.is_constant_
+    assert len(set(model.predict(rows[:, 1:2]))) == 1
+    assert "only by a constant: 0 for every row, which counts as a miss" in cautions[Everybody]
+    assert f"the best constant decision on {model.constant_error_:.2%}" in cautions[Everybody]
+
+
+def test_decisions_that_miss_goals_say_by_how_much_beside_the_ramp_rates():
+    """One feature, no offset: decisions have one of two directions, and draws all in between."""
+    rows, labels, group = two_groups(40, 1)
+    goal = "abs(positive_rate(train, group=a) - positive_rate(train, group=b)) <= 0.1"
+    model = ConstrainedClassifier(goals=goal, fit_intercept=False)
+    cautions = heard(model, rows[:, 1:2], labels, sensitive_features=group)
+    (check,) = model.check_goals(rows[:, 1:2], labels, sensitive_features=group)
+    assert not check.holds
+    assert check.ramp.holds
+    assert str(check) in cautions[MissedGoals]
+    assert f"missed by {check.violation:.4g} ({check.value:.4g}, bound 0.1: " in str(check)
+    assert f"; ramp rates {check.ramp.value:.4g}, bound 0.1)" in str(check)
+    assert f"the best constant decision on {model.constant_error_:.2%}" in cautions[MissedGoals]
+    assert "set fit_intercept=True" in cautions[MissedGoals]
+    assert model.threshold_ == 0
+    drawn = ConstrainedClassifier(goals=goal, fit_intercept=False, decision="ramp")
+    assert not heard(drawn, rows[:, 1:2], labels, sensitive_features=group)
+
+
+def test_a_goal_with_a_confidence_keeps_its_room_or_says_what_is_missing():
+    goal = "positive_rate(train) <= 0.5 with confidence 0.9"
+    model = ConstrainedClassifier(goals=goal).fit(X, Y)
+    assert model.indicator_checks_[0].value < 0.47
+    rows = np.repeat(X[:2], 200, axis=0)
+    labels = np.repeat([0, 1], 200)
+    coarse = ConstrainedClassifier(goals=goal.replace("<= 0.5", ">= 0.4"), fit_intercept=False).fit(rows, labels)
+    assert coarse.indicator_checks_[0].holds
+
+
+def test_draws_and_the_sign_of_the_paper_do_not_depend_on_the_threshold():
+    drawn = fitted(decision="ramp")
+    assert MODEL.threshold_ != 0
+    np.testing.assert_array_equal(drawn.coef_, MODEL.coef_)
+    np.testing.assert_array_equal(drawn.predict_proba(X), MODEL.predict_proba(X))
+    np.testing.assert_array_equal(drawn.decision_function(X), X @ MODEL.coef_[0] + MODEL.intercept_[0])
+    np.testing.assert_allclose(MODEL.decision_function(X), drawn.decision_function(X) - MODEL.threshold_)
+    np.testing.assert_array_equal(MODEL.decision_function(X) > 0, MODEL.predict(X) == 1)
+
+
+def test_without_goals_the_threshold_stays_at_zero():
+    assert ConstrainedClassifier().fit(X, Y).threshold_ == 0
+
+
+def test_goals_on_other_datasets_alone_are_met_too():
+    other = Table(X[::2] + 0.3, 1 - Y[::2])
+    model = ConstrainedClassifier(objective="error_rate(other)", goals="positive_rate(other) <= 0.2")
+    model.fit(X, Y, datasets={"other": other})
+    assert model.check_goals(X, Y, datasets={"other": other})[0].holds
+    assert (model.predict(other.X) == 1).mean() <= 0.2
+    assert model.train_error_ == pytest.approx((model.predict(X) != Y).mean())
+
+
+def test_the_first_class_as_positive_and_weights_meet_goals_by_a_threshold():
+    named, weights = np.where(Y == 1, "approve", "reject"), np.random.default_rng(0).integers(0, 3, len(Y))
+    model = ConstrainedClassifier(goals=[PARITY, "recall(train) >= 0.85"], pos_label="approve")
+    model.fit(X, named, weights, sensitive_features=GROUP)
+    checks = model.check_goals(X, named, sample_weight=weights, sensitive_features=GROUP)
+    assert all(check.holds for check in checks)
+    assert model.train_error_ == pytest.approx(np.average(model.predict(X) != named, weights=weights))
+
+
+@pytest.mark.parametrize("copy", [lambda model: loads(dumps(model)), lambda model: pickle.loads(pickle.dumps(model))])  # noqa: S301 - our own
+def test_threshold_and_checks_survive_a_file(copy):
+    again = copy(MODEL)
+    assert again.threshold_ == MODEL.threshold_
+    assert again.indicator_checks_ == MODEL.indicator_checks_
+    np.testing.assert_array_equal(again.predict(X), MODEL.predict(X))
+
+
+# Scores have no unit: what is rounding follows from the rows
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+def test_decisions_do_not_depend_on_the_unit_of_the_features(form):
+    """Where the regularization is far above the rates, coefficients follow the features' unit, and so do scores."""
+    labels = []
+    for power in (-10, -15, -20):
+        model = ConstrainedClassifier(regularization=10.0, fit_intercept=False)
+        labels.append(model.fit(form(np.ldexp(X, power)), Y).predict(form(np.ldexp(X, power))))
+    assert 0.2 < labels[0].mean() < 0.8
+    np.testing.assert_array_equal(labels[1:], [labels[0]] * 2)
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "poly"])
+def test_kernels_decide_by_small_scores_too(kernel):
+    strong, stronger = (ConstrainedClassifier(kernel=kernel, regularization=2.0**power) for power in (20, 45))
+    first, second = (model.fit(X[:80], Y[:80]).predict(X) for model in (strong, stronger))
+    np.testing.assert_array_equal(first, second)
+
+
+def test_a_column_in_another_unit_is_decided_alike_to_the_last_bit():
+    model = fitted()
+    other = fitted()
+    units = np.ldexp(1.0, [40, -40, 300, 0])
+    other.coef_ = model.coef_ / units
+    np.testing.assert_array_equal(other.decision_function(X * units), model.decision_function(X))
+
+
+@pytest.mark.parametrize("size", [1e-300, 1e-9, 1.0, 1e9])
+def test_a_score_that_is_rounding_is_zero_and_any_other_is_not(size):
+    """0.1 + 0.2 - 0.3 is 5.6e-17 or 2.8e-17 by the order of the sum, which differs between batches."""
+    model = fitted(goals=(), fit_intercept=False)
+    model.coef_ = np.array([[0.1, 0.2, -0.3, 1.0]])
+    rows = size * np.array([[1.0, 1.0, 1.0, 0.0], [1.0, 1.0, 1.0, 1e-13], [1.0, 1.0, 1.0, -1e-13], [1.0, 0.0, 0.0, 0.0]])
+    assert model.predict(rows).tolist() == [0, 1, 0, 1]
+    assert model.decision_function(rows)[0] == 0
+    assert model.decision_function(rows[:1])[0] == 0
