@@ -30,6 +30,7 @@ _PARQUET = (".parquet", ".pq")
 _NO_COLUMN = re.compile(r"|__index_level_\d+__")  # the index that pandas writes beside the columns
 _MOST_COLUMNS = 100_000  # each costs some fifty microseconds, however few its rows
 _NUMBER = 8  # bytes
+_GLANCE = 100  # rows
 _ROWS, _BUFFER = 1 << 18, 1 << 20  # rows, and bytes of each column, read at once where rows are read in parts
 _LINE = 1 << 14  # bytes of a header that are looked at for what is between columns
 _ENCODED = (
@@ -205,18 +206,24 @@ def _of_one_type(texts: Any) -> Any:
     import pyarrow as pa  # noqa: PLC0415 - heavy, and optional
     import pyarrow.compute as pc  # noqa: PLC0415
 
+    def as_truths(given: Any) -> Any:
+        if not pc.all(pc.is_in(given.drop_null(), value_set=pa.array([*_TRUE, *_FALSE]))).as_py():
+            raise pa.ArrowInvalid("others than truth values")
+        return pc.if_else(pc.is_null(given), None, pc.is_in(given, value_set=pa.array(_TRUE)))
+
+    def as_floats(given: Any) -> Any:
+        given = pc.utf8_trim_whitespace(given)
+        if how_written().decimal == ",":
+            has_point = pc.match_substring(given, ".")
+            given = pc.if_else(has_point, "no number", pc.replace_substring(given, ",", ".", max_replacements=1))
+        return given.cast(pa.float64())
+
     if texts.null_count == len(texts):
         return None
-    texts = pc.utf8_trim_whitespace(texts)
-    numbers = texts
-    if how_written().decimal == ",":
-        is_point = pc.match_substring(texts, ".")
-        numbers = pc.if_else(is_point, "no number", pc.replace_substring(texts, ",", ".", max_replacements=1))
-    if pc.all(pc.is_in(texts.drop_null(), value_set=pa.array([*_TRUE, *_FALSE]))).as_py():
-        return pc.if_else(pc.is_null(texts), None, pc.is_in(texts, value_set=pa.array(_TRUE)))
-    for kind, given in ((pa.float64(), numbers), (pa.timestamp("ns"), texts)):
+    for convert in (as_truths, as_floats, lambda given: given.cast(pa.timestamp("ns"))):
         try:
-            return given.cast(kind)
+            convert(texts.slice(0, _GLANCE))  # which shows most columns to be of another type, and the whole costs time
+            return convert(texts)
         except pa.ArrowInvalid:
             continue
     return None
