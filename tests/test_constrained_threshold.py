@@ -193,7 +193,9 @@ def test_a_score_that_is_rounding_is_zero_and_any_other_is_not(size):
     """0.1 + 0.2 - 0.3 is 5.6e-17 or 2.8e-17 by the order of the sum, which differs between batches."""
     model = fitted(goals=(), fit_intercept=False)
     model.coef_ = np.array([[0.1, 0.2, -0.3, 1.0]])
-    rows = size * np.array([[1.0, 1.0, 1.0, 0.0], [1.0, 1.0, 1.0, 1e-13], [1.0, 1.0, 1.0, -1e-13], [1.0, 0.0, 0.0, 0.0]])
+    rows = size * np.array(
+        [[1.0, 1.0, 1.0, 0.0], [1.0, 1.0, 1.0, 1e-13], [1.0, 1.0, 1.0, -1e-13], [1.0, 0.0, 0.0, 0.0]]
+    )
     assert model.predict(rows).tolist() == [0, 1, 0, 1]
     assert model.decision_function(rows)[0] == 0
     assert model.decision_function(rows[:1])[0] == 0

@@ -150,8 +150,10 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
 
     key = SecretParameter()
     _added_later: ClassVar[dict[str, Any]] = {  # of files without them
-        **{"max_multiplier": 1e3, "key": None},
-        **{"threshold_": 0.0, "_near": None},
+        "max_multiplier": 1e3,
+        "key": None,
+        "threshold_": 0.0,
+        "_near": None,
     }
 
     def __init__(
@@ -493,7 +495,7 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
     def _missed(self, cut: Cut, bound: BoundGoals) -> Iterator[str]:
         """Yield by how much decisions miss goals; a goal with a confidence may hold and yet miss its tightened bound."""
         excess = np.full(len(self.goals_), -np.inf)
-        np.maximum.at(excess, bound.owners, cut.excess)
+        np.maximum.at(excess, bound.owners, cut.excess * bound.units)
         for check, beyond in zip(self.indicator_checks_, excess.tolist(), strict=True):
             if not check.holds:
                 yield str(check)

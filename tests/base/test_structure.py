@@ -8,8 +8,7 @@ SOURCE = Path(__file__).parents[2] / "src" / "counterpoise"
 FILES = sorted(SOURCE.rglob("*.py"))
 
 # Classes of one name in several modules. Whoever gives one of them a name of its own takes it off; none comes on.
-NAMED_TWICE = {
-}
+NAMED_TWICE = {}
 MOST_PRIVATE_READS = 0  # lines of the package that read a private attribute of another object
 
 

@@ -1,23 +1,14 @@
 """Nearest bounds of conflicting goals: those of a linear program over every rule, printed so that they can be used."""
 
-import re
-from dataclasses import replace
-
 import numpy as np
-import pytest
 import score_problems
 from nearest_problems import (
     can_hold_by_highs,
-    least_moves_by_highs,
     nearest_by_highs,
-    random_problem,
     random_problems,
-    random_rates,
 )
 
-import counterpoise as cp
-from counterpoise.goals import InfeasibleGoals, Table, parse_goal
-from counterpoise.goals.infeasible import NEAREST
+from counterpoise.goals import Table
 from counterpoise.mixtures.choosing import as_aim
 from counterpoise.mixtures.scores.choosing import limits_of
 from counterpoise.mixtures.scores.limits import nearest_of_all

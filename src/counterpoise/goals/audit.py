@@ -32,7 +32,9 @@ HOLDS, FAILS, UNDECIDED = "holds", "fails", "undecided"  # the verdicts
 _CONFIDENCE = 0.95
 _PLAIN = 0.01, 1e6  # sizes of what a goal bounds that four decimals show well
 _KINDS = ("labels", "probabilities")  # of predictions
-_ROUNDING = 1e-9  # part of the bound, or of the goal's scale, by which an estimate may seem outside of it: sums are not exact
+_ROUNDING = (
+    1e-9  # part of the bound, or of the goal's scale, by which an estimate may seem outside of it: sums are not exact
+)
 
 
 class GoalAudit(NamedTuple):

@@ -1,6 +1,5 @@
 """Every number about a fitted run, as rows of the results table, and the words that belong to them."""
 
-import math
 import re
 import time
 import warnings
