@@ -11,7 +11,7 @@ rates that has; here the threshold is moved to where the decisions meet the goal
 
 from collections.abc import Iterator, Mapping
 from functools import partial
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -48,7 +48,6 @@ _BINARY = 2
 _SOLVERS = ("auto", "level", "maximum", "center-of-mass")
 _THRESHOLD, _RAMP = "threshold", "ramp"
 _FAR = 1e10  # rounding is looked at in rows up to so many times larger than those of training: a bound for speed alone
-_ZERO = 1e-9  # margins nearer to zero were zero, whatever their units, in models of 0.1.0, whose decisions stay
 _FLOATS = [np.float64, np.float32]
 
 
@@ -83,8 +82,9 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
     tol : float, default=1e-3
         Stop when one of them lowers the objective by less.
     max_multiplier : float > 0, default=1000
-        The largest price of a goal, the paper's V; of a cost, of a unit of about its largest amount. Goals hold with any; but one below the price that a goal needs
-        leaves the objective higher, and ``gap_`` tells. ``guarantees.rate_generalization_bound`` says what it is for.
+        The largest price of a goal, the paper's V; that of a cost is for a unit of about its largest amount. Goals hold
+        with any; but one below the price that a goal needs leaves the objective higher, and ``gap_`` tells.
+        ``guarantees.rate_generalization_bound`` says what it is for.
     pos_label : label, optional
         The positive class; by default the last of the sorted classes.
     key : bytes, optional
@@ -149,12 +149,6 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
     """
 
     key = SecretParameter()
-    _added_later: ClassVar[dict[str, Any]] = {  # of files without them
-        "max_multiplier": 1e3,
-        "key": None,
-        "threshold_": 0.0,
-        "_near": None,
-    }
 
     def __init__(
         self,
@@ -255,7 +249,7 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
         return self
 
     def decision_function(self, X: Any) -> FloatArray:
-        """Return the score of each row, for ``decision="threshold"`` less the threshold: above 0 for the second class."""
+        """Return the score of each row, less the threshold where one decides: above 0 is the second class."""
         check_is_fitted(self)
         rows = _checked(self, X)
         return self._margins(rows, self._scores(rows), self.threshold_ if self.decision == _THRESHOLD else 0.0)
@@ -349,8 +343,6 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
     def _margins(self, rows: Any, scores: FloatArray, threshold: float) -> FloatArray:
         """Return scores less a threshold, 0 where that may be rounding: products round otherwise in other batches."""
         margins = scores - threshold
-        if self._near is None:
-            return np.where(np.abs(margins) < _ZERO, 0.0, margins)
         near = np.flatnonzero(np.abs(margins) <= self._near)
         if near.size:
             if self.kernel == LINEAR:
@@ -493,7 +485,7 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
             warn_of_a_constant(whose, self.train_error_, self.constant_error_)
 
     def _missed(self, cut: Cut, bound: BoundGoals) -> Iterator[str]:
-        """Yield by how much decisions miss goals; a goal with a confidence may hold and yet miss its tightened bound."""
+        """Yield by how much decisions miss goals; one with a confidence may hold and yet miss its tightened bound."""
         excess = np.full(len(self.goals_), -np.inf)
         np.maximum.at(excess, bound.owners, cut.excess * bound.units)
         for check, beyond in zip(self.indicator_checks_, excess.tolist(), strict=True):

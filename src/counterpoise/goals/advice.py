@@ -179,9 +179,9 @@ def bisected(goal: Goal, is_met: Callable[[float], bool]) -> float | None:
 def joint_bounds(limits: Limits) -> dict[int, float]:
     """Return bounds for as few goals as it takes that can be met together, by the least sum of moves.
 
-    That sum is one linear program, in which each move counts in parts of its goal's size. Ratios enter it with their denominators as they were in the solution before, and the
-    best of a few passes is taken; of a goal with several rows it is the sum over them. Then each bound is drawn in as
-    far as the others let it, as printed.
+    That sum is one linear program, in which each move counts in parts of its goal's scale. Ratios enter it with their
+    denominators as they were in the solution before, and the best of a few passes is taken; of a goal with several rows
+    it is the sum over them. Then each bound is drawn in as far as the others let it, as printed.
     """
     goals = limits.goals
     sizes = [goal.scale for goal in goals]

@@ -217,7 +217,7 @@ class GoalRows(NamedTuple):
 
     def conflicting(self, error: InfeasibleRows) -> list[int]:
         """Return the places of the goals that take part in the proof that no mixture meets all."""
-        return np.unique(self.places[error.rows]).tolist()
+        return list(np.unique(self.places[error.rows]).tolist())
 
 
 def mean_limit(means: FloatArray, most: float) -> GoalRows:

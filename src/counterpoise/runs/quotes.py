@@ -3,24 +3,22 @@
 import re
 from pathlib import Path
 
-import numpy as np
-
 from counterpoise.persist.files import opened
 from counterpoise.runs.errors import DataError, short
 from counterpoise.runs.written import how_written
 
 _CHUNK = 1 << 18  # bytes
-_QUOTE = ord('"')
+_QUOTE = b'"'
 _MOST = 1 << 30  # bytes that are looked at once more for the line of a quote
 _SHOWN = 60  # characters of a line
 
 
 def has_odd_quotes(path: Path) -> bool:
     """Tell whether the number of quotes in a file is odd, as it is where one of a pair is lacking."""
-    count, buffer = 0, np.empty(_CHUNK, dtype=np.uint8)
+    count = 0
     with opened(path) as stream:
-        while n_read := stream.readinto(buffer.data):  # type: ignore[attr-defined] - files have it, not all streams
-            count += int(np.count_nonzero(buffer[:n_read] == _QUOTE))
+        while chunk := stream.read(_CHUNK):
+            count += chunk.count(_QUOTE)
     return count % 2 == 1
 
 

@@ -176,7 +176,9 @@ class _Program:
     ) -> None:
         self.domain = check_choice(domain, "domain", _DOMAINS)
         self.bounds = np.asarray(bounds, dtype=np.float64)
-        parts = [one.toarray() if sp.issparse(one) and domain == "simplex" else one for one in (matrix, extra)]
+        parts: list[Any] = [matrix, extra]
+        if domain == "simplex":
+            parts = [one.toarray() if sp.issparse(one) else one for one in parts]
         if domain == "box":  # of many variables, most of them alike
             rows = merge_columns(sp.vstack([sp.csr_array(one) for one in parts if one is not None]))
         else:  # of few, which dense arrays are faster for

@@ -164,7 +164,7 @@ class _Model:
 
     def add(self, point: FloatArray, answer: OracleAnswer) -> None:
         """Take in an answer at a point."""
-        lower, upper, slope = (part / self.unit for part in answer)
+        lower, upper, slope = answer.lower / self.unit, answer.upper / self.unit, answer.slope / self.unit
         if lower > self.lower:
             self.lower, self.best = lower, len(self.points)
         self.points.append(point.copy())

@@ -225,7 +225,7 @@ def solve(program: ClassProgram, start: list[ClassRule], tol: float = TOL) -> Fo
     try:
         return program.solve(start, tol)
     except NotKept as error:
-        assert error.columns.rows is not None  # noqa: S101 - something was not kept
+        assert error.columns.rows is not None  # noqa: PT017, S101 - something was not kept
         raise _infeasible(program.limits.as_asked(error.columns.rows)) from error
 
 

@@ -83,7 +83,7 @@ class _Tried:
 
     def __init__(self, program: ClassProgram) -> None:
         self._program = program
-        self.key = np.inf, np.inf
+        self.key: tuple[float, ...] = np.inf, np.inf
         self.rule: ClassRule = argmax_rule(0, program.known.shape)
 
     def look_at(self, rules: list[ClassRule]) -> Columns:
