@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from numbers import Real
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,7 +19,7 @@ class Levels(NamedTuple):
 
     place: dict[str, int]  # the number of each text, in sorted order
     codes: IntArray  # the number of each row's text, -1 where the value is missing
-    numbers: dict[float, int] = {}  # noqa: RUF012 - never written to; the same for the values that are numbers
+    numbers: dict[Any, int] = {}  # noqa: RUF012 - never written to; the same for the values that are numbers
 
     def find(self, text: str) -> int | None:
         """Return the number of a text: its own, or that of an equal number or truth value; None where no row has it."""
