@@ -213,3 +213,37 @@ def least_moves_by_highs(problem):
     cost = np.append(np.zeros(n_rules), np.ones(n_limits))
     total = np.append(np.ones(n_rules), np.zeros(n_limits))[None]
     return linprog(cost, np.hstack([rows, -np.eye(n_limits)]), np.zeros(n_limits), total, [1.0]).fun
+
+
+class Pool(NamedTuple):
+    """Models that say 0 or 1 of each row."""
+
+    said: np.ndarray  # (n_models, n_rows)
+    y: np.ndarray
+    weights: np.ndarray
+    limits: list = ()
+
+    def fit(self, texts):
+        """Fit a mixture of the models inside goals."""
+        model = cp.MixtureClassifier(list(self.said), alpha=1.0, goals=texts, random_state=0)
+        return model.fit(np.zeros((len(self.y), 1)), self.y, self.weights)
+
+
+def random_pool(seed):
+    """Return models and goals that conflict, one of them on a ratio."""
+    rng = np.random.default_rng(seed)
+    n_rows, n_models = int(rng.integers(8, 30)), int(rng.integers(2, 7))
+    y = np.arange(n_rows) % 2
+    said = np.where(rng.random((n_models, n_rows)) < rng.uniform(0.1, 0.4), 1 - y, y)
+    said[:, 1] = 1  # so that every model says yes of some row
+    pool = Pool(said, y, rng.integers(1, 4, n_rows).astype(float))
+    counts = _counts(said, y, pool.weights)
+    name = ["precision", "f1_score"][seed % 2]
+    limits = [
+        Limit(f"{name}(train)", ">=", 0.97, *counts[name]),
+        Limit("recall(train)", ">=", float(counts["recall"][0].mean() / counts["recall"][1][0]), *counts["recall"]),
+        Limit("positive_rate(train)", "<=", float(counts["positive_rate"][0].mean()), *counts["positive_rate"]),
+    ]
+    best = nearest_by_highs(pool._replace(limits=limits), 0)
+    limits[0] = limits[0]._replace(bound=float(best + 0.03))
+    return pool, limits

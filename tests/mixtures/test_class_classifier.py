@@ -236,6 +236,13 @@ def test_bounds_that_the_rows_can_never_show_have_no_value():
     assert np.isnan(points.values).tolist() == [False, True]
 
 
+def test_the_cost_of_one_rule_is_not_a_number_where_draws_decide():
+    model = cp.GoalClassifier(MODEL, cv="prefit", alpha=0.05, random_state=0).fit(X[CHOOSE], Y[CHOOSE])
+    shares = model.predict_proba(X[TEST])
+    assert ((shares > 0.01) & (shares < 0.99)).any()
+    assert np.isnan(model.fixed_cost_)
+
+
 @pytest.mark.parametrize("decision", ["auto", "fixed"])
 def test_without_goals_the_likeliest_class_stays_unless_another_rule_is_surely_better(decision):
     model = cp.GoalClassifier(MODEL, cv="prefit", decision=decision, random_state=0).fit(X[CHOOSE], Y[CHOOSE])

@@ -155,3 +155,13 @@ def test_entries_that_are_rounding_beside_the_scale_bind_nothing():
     for method in ("highs", "bundle"):
         given = {"rows": rows, "bounds": [-1e-16], "row_scale": scale, "method": method}
         assert minimize_cvar([[0.0, 1.0, 1.0]], 1.0, **given).mixture == pytest.approx([1.0, 0.0, 0.0], abs=1e-3)
+
+
+@pytest.mark.parametrize("power", [-900, -40, 60, 900])
+def test_the_units_of_constraints_do_not_matter(power):
+    unit = 2.0**power
+    assert least_relaxation([[-unit], [1.0]], [-0.9 * unit, 0.2], 0, ([0.0], unit)) == pytest.approx(0.7)
+    values = least_point([[-unit], [1.0]], [-0.9 * unit, 0.2], [1.0 / unit, 2.0], np.array([[5.0]]))
+    assert values[2] == pytest.approx(1.0)  # of an x of 0.2
+    # Columns that differ only in a row of small numbers stay apart beside one of large numbers.
+    assert merge_columns([[unit, unit], [1.0, 2.0]]).shape[1] == 2

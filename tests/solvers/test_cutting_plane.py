@@ -205,3 +205,18 @@ def test_known_cuts_bound_the_maximum_from_the_start(size):
     assert again.gap <= 1e-6
     assert again.n_iter <= plain.n_iter
     assert again.shares.size == len(offsets) + again.n_iter
+
+
+@pytest.mark.parametrize("power", [-900, -40, -20, 100, 900])
+@pytest.mark.parametrize("size", [1, 2])
+def test_the_unit_of_the_function_does_not_matter(power, size):
+    def maximum(unit):
+        def oracle(point, _accuracy):
+            value = -unit * float(((point - 2.0) ** 2).sum())
+            return OracleAnswer(value, value, -2.0 * unit * (point - 2.0))
+
+        return maximize_concave(oracle, size, radius=10.0, tol=1e-6 * unit)
+
+    one, other = maximum(1.0), maximum(2.0**power)
+    np.testing.assert_array_equal(one.multipliers, other.multipliers)
+    assert other.gap == one.gap * 2.0**power

@@ -1,0 +1,123 @@
+"""Costs, and bounds on them, in any unit: multiplied by a power of two they lead to the same verdicts and decisions."""
+
+import numpy as np
+import pytest
+
+import counterpoise as cp
+from counterpoise.goals import InfeasibleGoals
+
+N = 60
+RNG = np.random.default_rng(0)
+Y = np.array(["no", "yes"])[RNG.integers(0, 2, N)]
+X = np.column_stack([(Y == "yes") + 0.8 * RNG.normal(size=N), RNG.normal(size=N)])
+SEX = RNG.choice(["F", "M"], N)
+POOL = [np.where(X[:, 0] + 0.5 * RNG.normal(size=N) > 0.5, "yes", "no") for _ in range(5)]
+SCORES = [1 / (1 + np.exp(2 - 4 * (X[:, 0] + noise * RNG.normal(size=N)))) for noise in (0.0, 0.3)]
+KINDS = np.array(["ant", "bee", "cat"])[RNG.integers(0, 3, N)]
+SHARES = (KINDS[:, None] == ["ant", "bee", "cat"]) + RNG.gamma(0.7, size=(N, 3))
+SHARES /= SHARES.sum(axis=1, keepdims=True)
+POWERS = [-900, -60, -20, 20, 900]  # tens at which absolute tolerances were wrong, and the ends of the floats
+FLOOR = "recall(train) >= 0.7"
+
+
+def cost(unit, bound=None):
+    text = f"cost(train, {{no->yes: {3 * unit!r}, yes->no: {7 * unit!r}}})"
+    return text if bound is None else f"{text} <= {bound * unit!r}"
+
+
+def cost_of_kinds(unit, bound=None):
+    text = f"cost(train, {{ant->bee: {3 * unit!r}, bee->cat: {7 * unit!r}, cat->ant: {2 * unit!r}}})"
+    return text if bound is None else f"{text} <= {bound * unit!r}"
+
+
+def mixed(models, goals, y=Y, **settings):
+    settings = {"alpha": 1.0, "random_state": 0, "goals": goals} | settings
+    return cp.MixtureClassifier(models, **settings).fit(X, y, sensitive_features={"sex": SEX})
+
+
+def rules(goals, **settings):
+    return mixed(SCORES, goals, scores=True, by="sex", **settings)
+
+
+def of_kinds(goals, **settings):
+    return mixed([SHARES], goals, KINDS, scores=True, **settings)
+
+
+CASES = {
+    "rules of the least cost": lambda unit: rules(["recall(train) >= 0.8"], objective=cost(unit)),
+    "rules that defer": lambda unit: rules(["recall(train) >= 0.8"], objective=cost(unit), defer_cost=0.2),
+    "a few rules": lambda unit: rules([cost(unit, 1.5), FLOOR], objective=cost(unit), max_models=2),
+    "one rule": lambda unit: rules([FLOOR], objective=cost(unit), decision="fixed", defer_cost=0.2),
+    "one rule or draws": lambda unit: rules([cost(unit, 1.5), FLOOR], objective=cost(unit), decision="auto"),
+    "classes within a cost": lambda unit: of_kinds([cost_of_kinds(unit, 0.6), "recall(train, of=bee) >= 0.8"]),
+    "classes of the least cost": lambda unit: of_kinds(
+        ["recall(train, of=bee) >= 0.8"], objective=cost_of_kinds(unit), defer_cost=0.2
+    ),
+    "one rule of classes": lambda unit: of_kinds(
+        ["recall(train, of=bee) >= 0.8"], objective=cost_of_kinds(unit), decision="fixed"
+    ),
+}
+
+
+def losses(model):
+    """Return the expected loss of each row: what is decided, whatever the rules are called."""
+    return model.selection_.losses @ model.mixture_
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_decisions_do_not_depend_on_the_unit_of_a_cost(name):
+    fit = CASES[name]
+    expected = losses(fit(1.0))
+    for power in POWERS:
+        np.testing.assert_allclose(losses(fit(2.0**power)), expected, atol=1e-6, err_msg=f"2**{power}")
+
+
+CONFLICTS = {
+    "a pool": lambda unit: mixed(POOL, [cost(unit, 0.3), FLOOR]),
+    "a ratio of costs": lambda unit: mixed(
+        POOL, [f"({2 * unit!r} * true_positives(train)) / positive_rate(train) >= {1.99 * unit!r}"]
+    ),
+    "rules": lambda unit: rules([cost(unit, 0.3), "recall(train) >= 0.9", "positive_rate(train) <= 0.5"]),
+    "rules that defer": lambda unit: rules([cost(unit, 0.1), "defer_rate(train) <= 0.05"], defer_cost=0.2),
+    "classes": lambda unit: of_kinds([cost_of_kinds(unit, 0.01), "recall(train, of=bee) >= 0.99"]),
+    "a linear model": lambda unit: cp.ConstrainedClassifier(goals=[cost(unit, 0.05), FLOOR]).fit(X, Y),
+}
+
+
+def told(fit, unit):
+    """Return the verdict on goals that conflict, with bounds in parts of the unit of each."""
+    with pytest.raises(InfeasibleGoals) as caught:
+        fit(unit)
+    error = caught.value
+    bounds = {**error.nearest_bounds, **error.joint_bounds}
+    verdict = (error.proven, error.nearest_proven, len(error.conflict), len(error.nearest_bounds))
+    return verdict, [bound / (unit if goal.is_ratio or "cost" in str(goal) else 1.0) for goal, bound in bounds.items()]
+
+
+@pytest.mark.parametrize("name", CONFLICTS)
+def test_conflicts_and_the_bounds_offered_do_not_depend_on_the_unit_of_a_cost(name):
+    verdict, bounds = told(CONFLICTS[name], 1.0)
+    for power in (-900, -20, 60):
+        same_verdict, same_bounds = told(CONFLICTS[name], 2.0**power)
+        assert same_verdict == verdict, power
+        np.testing.assert_allclose(same_bounds, bounds, rtol=2e-3)  # those of several goals are rounded to four digits
+
+
+def test_frontiers_do_not_depend_on_the_unit_of_a_cost():
+    plain = mixed(SCORES, (), scores=True)
+    expected = cp.tradeoff(plain, cost(1.0, 1.0), n_points=4)
+    for power in POWERS:
+        found = cp.tradeoff(plain, cost(2.0**power, 1.0), n_points=4)
+        np.testing.assert_allclose(found.bounds / 2.0**power, expected.bounds, rtol=1e-6)
+        np.testing.assert_allclose(found.values, expected.values, atol=1e-6)
+
+
+def test_the_rule_of_a_mixture_does_not_depend_on_the_unit_of_a_cost():
+    """The last model errs more often, and nearly always to the cheaper side."""
+    models = [*POOL, np.full(N, "yes")]
+    found = []
+    for unit in (1.0, 2.0**-60, 2.0**-900, 2.0**900):
+        objective = f"cost(train, {{no->yes: {unit!r}, yes->no: {50 * unit!r}}})"
+        rule = mixed(models, (), objective=objective).to_deterministic()
+        found.append((rule.kind, rule.model, rule.threshold))
+    assert found == [("single", len(POOL), None)] * 4
