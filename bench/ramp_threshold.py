@@ -122,25 +122,29 @@ def write_page(rows: list[dict[str, str]]) -> None:
     }
     n_fits = len(rows) // 2
     n_warned = sum(bool(row["warned"]) for row in rows if row["threshold"] == MOVED)
+    warned = f"{n_warned} of these warned" if n_warned else "none of these warned"
     text = f"""# Ramp rates and indicator rates
 
 Made by `python bench/ramp_threshold.py`; every number is in `results.csv` beside this page.
 
-`ConstrainedClassifier` is trained with ramp rates, in which a row counts with probability `max(0, min(1, 1/2 + score))`. Decisions by
-a threshold have other rates, the indicator rates. The goal is `positive_rate(train, sex=F) >= bound * positive_rate(train, sex=M)`;
-each ratio below is the positive rate of women over that of men. Regularization and all else are the defaults, numbers are scaled,
-categories are columns of 0 and 1, and sex is among the features. Training and test rows are the official ones; of credit default,
-which has no split, random halves.
+`ConstrainedClassifier` is trained with ramp rates, in which a row counts with probability
+`max(0, min(1, 1/2 + score))`. Decisions by a threshold have other rates, the indicator rates. The goal is
+`positive_rate(train, sex=F) >= bound * positive_rate(train, sex=M)`; each ratio below is the positive rate of women
+over that of men. Regularization and all else are the defaults, numbers are scaled, categories are columns of 0 and 1,
+and sex is among the features. Training and test rows are the official ones; of credit default, which has no split,
+random halves.
 
-*At zero*: decided by the sign of the score, as in the paper. *Moved*: `decision="threshold"`, whose threshold is moved to where the
-indicator rates meet the goal on the training rows. *Best constant*: the training error of the better of the two constant decisions.
+*At zero*: decided by the sign of the score, as in the paper. *Moved*: `decision="threshold"`, whose threshold is moved
+to where the indicator rates meet the goal on the training rows. *Constant*: the training error of the better of
+the two constant decisions.
 
-| set | bound | threshold | ramp ratio, train | ratio, train | ratio, test | error, train | error, test | best constant |
+| set | bound | threshold | ramp ratio, train | ratio, train | ratio, test | error, train | error, test | constant |
 |---|---:|---|---:|---:|---:|---:|---:|---:|
 {chr(10).join(lines)}
 
-On the training rows the indicator rates meet the bound in {kept[AT_ZERO]} of {n_fits} fits at zero, and in {kept[MOVED]} of {n_fits} with the
-threshold moved, of which {n_warned} warned. Nothing is promised of test rows: for that give the goal a confidence.
+On the training rows the indicator rates meet the bound in {kept[AT_ZERO]} of {n_fits} fits at zero, and in
+{kept[MOVED]} of {n_fits} with the threshold moved; {warned}. Nothing is promised of test rows: for that give the goal a
+confidence.
 """
     (FOLDER / "README.md").write_text(text, encoding="utf-8")
 

@@ -1,4 +1,4 @@
-"""ConstrainedClassifier: decisions by a threshold meet the goals on the training rows, or a warning says by how much."""
+"""ConstrainedClassifier: decisions by a threshold meet goals on the training rows, or a warning says by how much."""
 
 import pickle
 import warnings

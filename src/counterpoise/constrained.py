@@ -149,6 +149,7 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
     """
 
     key = SecretParameter()
+    _near: float  # margins up to here are compared with their rounding
 
     def __init__(
         self,
@@ -234,22 +235,22 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
         weighed = {"sample_weight": sample_weight, "largest_weight": largest_weight, "baseline": baseline}
         self.goals_, key = asked_goals(self.goals, defers=False), check_key(self.key) or make_key(self.random_state)
         rows = self._check_rows(X, y, weighed, sensitive_features, datasets)
-        posed = self._problem(rows)
+        training = self._problem(rows)
         chooser = "level" if self.solver == "auto" else self.solver
         plan = Plan(self.tol, self.max_majorizations, self.max_multiplier, chooser=chooser)
-        start = find_start(posed.problem, posed.bound, rows.tables, posed.rebuild)
-        trained = minimize_ramp(posed.problem, start, plan)
+        start = find_start(training.problem, training.bound, rows.tables, training.rebuild)
+        trained = minimize_ramp(training.problem, start, plan)
         again = plan if self.decision == _THRESHOLD else None  # draws need no other training
-        noise_of = partial(self._noise, posed.stacked, posed.stacked)
-        decided = decide(posed.problem, trained, noise_of, posed.bound.sizes / posed.bound.units, again)
-        self._set_solution(decided, posed)
-        self._set_checks(decided, posed, rows)
+        noise_of = partial(self._noise, training.stacked, training.stacked)
+        decided = decide(training.problem, trained, noise_of, training.bound.sizes / training.bound.units, again)
+        self._set_solution(decided, training)
+        self._set_checks(decided, training, rows)
         seen = X if is_frame(X) else rows.known[TRAIN]
         self._draws = Draws.learned(key, seen, rows.tables[TRAIN].sample_weight)
         return self
 
     def decision_function(self, X: Any) -> FloatArray:
-        """Return the score of each row, less the threshold where one decides: above 0 is the second class."""
+        """Return the score of each row, less ``threshold_`` where that decides: above zero for the second class."""
         check_is_fitted(self)
         rows = _checked(self, X)
         return self._margins(rows, self._scores(rows), self.threshold_ if self.decision == _THRESHOLD else 0.0)
@@ -345,10 +346,10 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
         margins = scores - threshold
         near = np.flatnonzero(np.abs(margins) <= self._near)
         if near.size:
-            if self.kernel == LINEAR:
-                noise = linear_noise(rows[near], self.coef_[0], self.intercept_[0])
-            else:
-                noise = self._noise(rows[near], self.support_rows_, np.append(self.dual_coef_[0], -self.intercept_[0]))
+            coefficients, support = (
+                (self.coef_, None) if self.kernel == LINEAR else (self.dual_coef_, self.support_rows_)
+            )
+            noise = self._noise(rows[near], support, np.append(coefficients[0], -self.intercept_[0]))
             margins[near[np.abs(margins[near]) <= noise]] = 0.0
         return margins
 
@@ -404,7 +405,7 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
         weights = np.ones(len(labels)) if weighed["sample_weight"] is None else weighed["sample_weight"]
         return _Rows(tables, {TRAIN: checked}, float(np.asarray(weights, dtype=np.float64).sum()))
 
-    def _problem(self, rows: "_Rows") -> "_Problem":
+    def _problem(self, rows: "_Rows") -> "_Training":
         """Return the problem on the rows of the datasets that goals and objective name."""
         classes = signs_of(self.classes_, self.pos_label)
         warn_of_the_positive_class(self.goals_, self.classes_, self.pos_label)
@@ -428,7 +429,7 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
                 weights = -weights
             return RampProblem(machine, weights, constants, regularization)
 
-        return _Problem(build(bound), bound, build, stacked, sizes)
+        return _Training(build(bound), bound, build, stacked, sizes)
 
     def _machine(self, stacked: Any) -> Any:
         if self.kernel == LINEAR:
@@ -439,7 +440,7 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
         """Tell whether there is something to decide by."""
         return "intercept_" in vars(self)
 
-    def _set_solution(self, decided: Decided, posed: "_Problem") -> None:
+    def _set_solution(self, decided: Decided, training: "_Training") -> None:
         found = decided.solution
         point = found.state.point
         for name in ("coef_", "dual_coef_", "support_rows_"):  # of an earlier fit with another kernel
@@ -447,45 +448,46 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
         if self.kernel == LINEAR:
             self.coef_ = point[None, :-1].copy()
         else:
-            self.dual_coef_, self.support_rows_ = point[None, :-1].copy(), posed.stacked
+            self.dual_coef_, self.support_rows_ = point[None, :-1].copy(), training.stacked
         self.intercept_ = -point[-1:]
-        units = posed.bound.units
+        units = training.bound.units
         self.threshold_, self._near = decided.cut.threshold, _FAR * float(decided.noise.max())
-        self.multipliers_ = posed.bound.prices(found.multipliers / units)
+        self.multipliers_ = training.bound.prices(found.multipliers / units)
         self.history_ = [one._replace(multipliers=one.multipliers / units) for one in found.history]
         self.objective_value_ = found.state.value
         self.lower_, self.gap_ = found.history[-1].lower, found.history[-1].gap
         self.n_iter_ = len(found.history)
 
-    def _set_checks(self, decided: Decided, posed: "_Problem", rows: "_Rows") -> None:
+    def _set_checks(self, decided: Decided, training: "_Training", rows: "_Rows") -> None:
         """Set what ramps and decisions come to on the training data, and warn where decisions miss goals."""
-        state, ends = decided.solution.state, np.cumsum(list(posed.sizes.values()))[:-1]
+        state, ends = decided.solution.state, np.cumsum(list(training.sizes.values()))[:-1]
         is_second = state.scores - decided.noise > self.threshold_
-        scores = dict(zip(posed.sizes, np.split(state.scores, ends), strict=True))
-        above = dict(zip(posed.sizes, np.split(is_second, ends), strict=True))
+        scores = dict(zip(training.sizes, np.split(state.scores, ends), strict=True))
+        above = dict(zip(training.sizes, np.split(is_second, ends), strict=True))
         self.ramp_checks_ = self._ramp_checks(scores, rows.tables)
         self.indicator_checks_ = self._indicator_checks(above, rows.tables, self.ramp_checks_)
-        if TRAIN not in posed.sizes:  # neither goals nor objective name it
+        if TRAIN not in training.sizes:  # neither goals nor objective name it
             scores[TRAIN] = self._scores(rows.known[TRAIN])
             above[TRAIN] = self._margins(rows.known[TRAIN], scores[TRAIN], self.threshold_) > 0
         is_drawn = self.decision == _RAMP
         chances = ramp(scores[TRAIN]) if is_drawn else above[TRAIN].astype(np.float64)
         train = rows.tables[TRAIN]
         weights = np.ones(len(chances)) if train.sample_weight is None else train.sample_weight
+        weights = weights / weights.max()  # whose sum is finite
         labels = train.y == self.classes_[1]
         share = float(np.average(labels, weights=weights))
         self.train_error_ = float(np.average(np.where(labels, 1.0 - chances, chances), weights=weights))
         self.constant_error_ = min(share, 1.0 - share)
         self.is_constant_ = bool(np.ptp(ramp(state.scores)) == 0) if is_drawn else decided.cut.is_constant
         if self.goals_ and not is_drawn and not decided.cut.holds:
-            missed, errors = self._missed(decided.cut, posed.bound), (self.train_error_, self.constant_error_)
+            missed, errors = self._missed(decided.cut, training.bound), (self.train_error_, self.constant_error_)
             warn_of_missed_goals(missed, *errors, has_offset=self.fit_intercept)
         elif self.goals_ and self.is_constant_:
-            whose = "one probability" if is_drawn else repr(self.classes_.tolist()[int(is_second[posed.counted][0])])
+            whose = "one probability" if is_drawn else repr(self.classes_.tolist()[int(is_second[training.counted][0])])
             warn_of_a_constant(whose, self.train_error_, self.constant_error_)
 
     def _missed(self, cut: Cut, bound: BoundGoals) -> Iterator[str]:
-        """Yield by how much decisions miss goals; one with a confidence may hold and yet miss its tightened bound."""
+        """Yield by how much decisions miss goals; one with a confidence may hold, and miss its tightened bound."""
         excess = np.full(len(self.goals_), -np.inf)
         np.maximum.at(excess, bound.owners, cut.excess * bound.units)
         for check, beyond in zip(self.indicator_checks_, excess.tolist(), strict=True):
@@ -501,7 +503,7 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
         return tags
 
 
-class _Problem(NamedTuple):
+class _Training(NamedTuple):
     """What is trained: the problem, its goals, what makes it of other bounds, its rows, how many of each dataset."""
 
     problem: RampProblem

@@ -5,6 +5,7 @@ from functools import cache
 
 import numpy as np
 import pytest
+import two_groups
 from estimators import CASES, TrainedMixture, unfitted
 from numpy.testing import assert_allclose
 from sklearn.base import clone
@@ -103,6 +104,18 @@ def test_models_of_scikit_learn_agree(name, table):
     rows, labels = TABLES[table]
     model = MODELS[name].fit(rows[::2], labels[::2])
     assert_allclose(told(model, rows), model.predict_proba(rows), rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("decision", ["threshold", "ramp"])
+def test_a_moved_threshold_decides_in_a_mixture_and_not_in_the_probabilities(decision):
+    model, rows, labels = two_groups.fitted(decision=decision), two_groups.X, two_groups.Y
+    assert model.threshold_ != 0
+    assert_allclose(told(model, rows), model.predict_proba(rows), rtol=0, atol=1e-6)
+    scored = cp.MixtureClassifier([model], scores=True, random_state=0).fit(rows, labels)
+    assert_allclose(told(scored, rows), scored.predict_proba(rows), rtol=0, atol=1e-6)
+    if decision == "threshold":
+        mixture = cp.MixtureClassifier([model], random_state=0).fit(rows, labels)
+        assert_allclose(told(mixture, rows), mixture.predict_proba(rows), rtol=0, atol=1e-6)
 
 
 @pytest.mark.parametrize("name", ["tree", "forest", "boosted", "ours"])
