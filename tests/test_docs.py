@@ -2,9 +2,14 @@
 
 import importlib
 import re
+from inspect import signature
 from pathlib import Path
 
+import numpy as np
 import pytest
+
+from counterpoise import DROBoostClassifier
+from counterpoise.theory.guarantees import calibrated_radius
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -54,3 +59,24 @@ def test_every_public_name_is_on_a_page_of_the_reference(room):
     pages = "\n".join(page.read_text(encoding="utf-8") for page in (ROOT / "docs" / "api").glob("*.rst"))
     listed = set(re.findall(r"^   (\w+)$", pages, flags=re.MULTILINE))
     assert set(importlib.import_module(f"counterpoise{room}").__all__) - MODULES <= listed
+
+
+def defaults_of(estimator):
+    return {name: one.default for name, one in signature(estimator).parameters.items()}
+
+
+def test_numbers_that_the_guide_to_robust_boosting_calls_defaults_are_those_of_the_code():
+    text = " ".join((ROOT / "docs" / "guide" / "robust.md").read_text(encoding="utf-8").split())
+    known = defaults_of(DROBoostClassifier)
+    (rate,) = re.findall(r"`learning_rate` .*?The default of ([\d.]+) needs", text)
+    assert float(rate) == known["learning_rate"]
+    assert known["validation_fraction"] is None
+    assert "By default all `n_estimators` rounds are run on all samples." in text
+    assert "A default fit holds out none, and calibrates on all" in text
+    (part, least) = re.findall(r'`validation_fraction="auto"` a (\w+) of (\d+) samples or more', text)[0]
+    rows = np.random.default_rng(0).normal(size=(int(least), 2))
+    for n_samples in (int(least) - 1, int(least)):
+        model = DROBoostClassifier(n_estimators=1, validation_fraction="auto", degrees_of_freedom=30, random_state=0)
+        model.fit(rows[:n_samples], rows[:n_samples, 0] > 0)
+        kept = n_samples * {"fifth": 0.8}[part] if n_samples == int(least) else n_samples
+        assert model.radius_ == calibrated_radius(kept, known["confidence"], 30)

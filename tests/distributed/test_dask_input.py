@@ -3,8 +3,14 @@
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import BaseEstimator, ClassifierMixin
 
-from counterpoise.distributed import DaskAdaLPBoostClassifier, DaskMixtureClassifier
+from counterpoise.distributed import (
+    DaskAdaLPBoostClassifier,
+    DaskGoalClassifier,
+    DaskMixtureClassifier,
+    fitting,
+)
 from counterpoise.learners import Stump
 
 da = pytest.importorskip("dask.array")
@@ -153,3 +159,54 @@ def test_of_models_that_exist_too_few_are_refused(client):
         DaskMixtureClassifier([]).fit(
             dd.from_pandas(FRAME, npartitions=2), "label", sensitive_features="sex", client=client
         )
+
+
+class Trained(ClassifierMixin, BaseEstimator):
+    """A classifier whose training, and whose answers, are counted."""
+
+    n_calls = 0
+
+    def fit(self, X, y, sample_weight=None):
+        Trained.n_calls += 1
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict_proba(self, X):
+        Trained.n_calls += 1
+        return np.tile([0.5, 0.5], (len(X), 1))
+
+    def predict(self, X):
+        Trained.n_calls += 1
+        return np.full(len(X), self.classes_[0])
+
+
+BAD = [
+    ({"goals": ["recall(train, sx=F) >= 0.5"]}, "Did you mean 'sex'"),
+    ({"goals": ["recall(train, sex=X) >= 0.5"]}, "Unknown value 'X'"),
+    ({"goals": ["recall(trian) >= 0.5"]}, "Did you mean 'train'"),
+    ({"goals": ["churn(train) <= 0.1"]}, "needs the deployed model's predictions"),
+    ({"goals": ["defer_rate(train) <= 0.1"]}, "set defer_cost"),
+    ({"goals": ["recall(train) >= 0.99 with confidence 0.9999"]}, "too few rows"),
+    ({"objective": "false_positive_rate(train, sx=F)"}, "Did you mean 'sex'"),
+    ({"objective": 'WorstGroup("sx")'}, "Did you mean 'sex'"),
+    ({"pos_label": "maybe"}, "pos_label must be one of the classes"),
+]
+OF_RULES = [({"by": "sx"}, "Did you mean 'sex'"), ({"defer_cost": 0.2}, "is not taken over shards")]
+
+
+@pytest.mark.usefixtures("client")
+@pytest.mark.parametrize("kind", ["goals", "mixture", "booster"])
+def test_what_the_rows_cannot_answer_is_refused_before_a_model_is_trained_or_asked(kind, monkeypatch):
+    fitted = Trained().fit(FRAME[["a", "b"]], FRAME.label)
+    monkeypatch.setattr(fitting, "boost", Trained().fit)  # it trains, and is counted too
+    for params, match in BAD + ([] if kind == "booster" else OF_RULES):
+        if kind == "goals":
+            model = DaskGoalClassifier(Trained(), cv=2, **params)
+        elif kind == "mixture":
+            model = DaskMixtureClassifier([fitted], scores=True, **{"alpha": 1.0} | params)
+        else:
+            model = DaskAdaLPBoostClassifier(Stump(), n_estimators=2, n_folds=None, **params)
+        Trained.n_calls = 0
+        with pytest.raises(ValueError, match=match):
+            model.fit(dd.from_pandas(FRAME, npartitions=2), "label", sensitive_features=["sex"])
+        assert Trained.n_calls == 0

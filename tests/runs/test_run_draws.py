@@ -13,7 +13,16 @@ import pyarrow.parquet as pq
 import pytest
 
 from counterpoise.report import write_report
-from counterpoise.runs import GoalsFileError, RunFolderError, fit_run, open_run, predict_run, rebalance_run
+from counterpoise.runs import (
+    GoalsFileError,
+    RunFolderError,
+    certify_run,
+    fit_run,
+    open_run,
+    predict_run,
+    rebalance_run,
+)
+from counterpoise.runs.use import own_data
 
 GOALS = """
 alpha = 0.2
@@ -208,3 +217,77 @@ def test_rows_of_a_run_draw_the_same_one_by_one_and_from_csv_and_parquet(run, lo
     model, rows = open_run(run.folder).model(), pd.read_parquet(tmp_path / "rows.parquet")
     answers.append([model.predict(rows.iloc[[place]]).tolist()[0] for place in range(40)])
     assert answers[0] == answers[1] == answers[2]
+
+
+RUNS = {
+    "a mixture of models": GOALS.replace(
+        "alpha = 0.2", 'alpha = 0.1\ngoals = ["recall(train) >= 0.5"]\nroom_for_audit = true'
+    ),
+    "rules of folds, some of which defer": """
+alpha = 0.3
+goals = ["recall(train) >= 0.5", "defer_rate(train) <= 0.3"]
+[data]
+files = "{folder}/loans.csv"
+target = "paid"
+columns = ["age", "income"]
+groups = "sex"
+[method]
+name = "goals"
+models = [{ name = "logistic" }]
+parameters = { cv = 2, defer_cost = 0.2 }
+""",
+}
+
+
+@pytest.fixture(scope="module", params=RUNS, ids=list(RUNS))
+def twins(request, tmp_path_factory, loans_folder):
+    """Return two runs of one goals file in two folders, with two keys."""
+    folder = tmp_path_factory.mktemp("twins")
+    (folder / "goals.toml").write_text(RUNS[request.param].replace("{folder}", str(loans_folder)))
+    return [fit_run(folder / "goals.toml", output=folder / name) for name in ("one", "other")]
+
+
+def test_two_runs_of_one_goals_file_have_the_same_results_whatever_their_keys(twins):
+    one, other = twins
+    assert (one.folder / "draws.key").read_bytes() != (other.folder / "draws.key").read_bytes()
+    assert (one.folder / "results.csv").read_bytes() == (other.folder / "results.csv").read_bytes()
+    assert one.summary() == other.summary()
+    assert [str(row) for row in certify_run(one)] == [str(row) for row in certify_run(other)]
+
+
+def test_the_drawn_decisions_are_told_apart_from_what_was_expected(twins):
+    one, other = twins
+    assert (one.folder / "drawn.csv").read_bytes() != (other.folder / "drawn.csv").read_bytes()
+    drawn = {(row.quantity, row.settings): row.value for row in one.drawn()}
+    part = own_data(one).splits["test"]
+    said = one.model().predict(part.X)
+    assert drawn["error", ""] == np.mean(said != part.y)
+    assert drawn["goal estimate", "goal 1"] == np.mean(said[part.y == "yes"] == "yes")
+    page = write_report(one.folder).read_text(encoding="utf-8")
+    assert "Of the drawn decisions, test rows" in page
+    assert "Another key gives other numbers" in page
+    (one.folder / "report.html").unlink()
+
+
+def test_the_tail_is_told_as_it_is_expected_and_once_it_is_drawn(twins):
+    run = twins[0]
+    values = {row.quantity: row.value for row in run.results().where(split="test", alpha=run.settings.alpha)}
+    values |= {row.quantity: row.value for row in run.results().where(split="test", alpha=None, method="mixture")}
+    wrong, left = values["error"], values.get("defer rate", 0.0)
+    alpha = run.settings.alpha
+    realised = (min(wrong, alpha) + 0.2 * min(max(alpha - wrong, 0), left)) / alpha
+    assert run.summary().realised_cvar == pytest.approx(realised)
+    assert run.summary().cvar < realised
+    assert f"expected, {realised:.4f} once decisions are drawn" in str(run.summary())
+
+
+def test_decisions_without_draws_have_no_table_of_drawn_ones(loans_folder, tmp_path):
+    text = RUNS["rules of folds, some of which defer"].replace("defer_cost = 0.2", 'decision = "fixed"')
+    text = text.replace(', "defer_rate(train) <= 0.3"', "").replace("alpha = 0.3", "alpha = 1.0")
+    (tmp_path / "goals.toml").write_text(text.replace("{folder}", str(loans_folder)))
+    run = fit_run(tmp_path / "goals.toml")
+    assert not (run.folder / "drawn.csv").exists()
+    assert len(run.drawn()) == 0
+    assert run.summary().realised_cvar is None
+    (expected,), (drawn,) = certify_run(run), certify_run(run, drawn=True)
+    assert expected == drawn

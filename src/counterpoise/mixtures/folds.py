@@ -110,6 +110,17 @@ def trained_copy(model: Any, X: Any, labels: AnyArray, weights: FloatArray | Non
     return model.fit(X, labels, **{str(weight_argument(model)): weights})
 
 
+def check_cv(cv: Any) -> None:
+    """Refuse what names no folds, before rows are known."""
+    if isinstance(cv, Integral):
+        check_count(cv, "cv", _LEAST_FOLDS)
+    elif isinstance(cv, str | bytes) or not (hasattr(cv, "split") or isinstance(cv, Iterable)):
+        raise TypeError(
+            "cv must be a number of folds, a splitter of scikit-learn, a list of pairs of rows to train on and rows "
+            f"to score, or 'prefit' for models that are fitted; got {cv!r}."
+        )
+
+
 def splits_of(cv: Any, X: Any, labels: AnyArray, seed: int) -> list[Split]:
     """Return the rows outside and inside of each fold.
 
@@ -120,13 +131,9 @@ def splits_of(cv: Any, X: Any, labels: AnyArray, seed: int) -> list[Split]:
     X, labels : the rows
     seed : of folds that are drawn
     """
+    check_cv(cv)
     if isinstance(cv, Integral):
-        return _even_splits(check_count(cv, "cv", _LEAST_FOLDS), labels, seed)
-    if isinstance(cv, str | bytes) or not (hasattr(cv, "split") or isinstance(cv, Iterable)):
-        raise TypeError(
-            "cv must be a number of folds, a splitter of scikit-learn, a list of pairs of rows to train on and rows "
-            f"to score, or 'prefit' for models that are fitted; got {cv!r}."
-        )
+        return _even_splits(int(cv), labels, seed)
     found = cv.split(np.empty(n_rows(X)), labels) if hasattr(cv, "split") else cv
     splits = [_as_split(number, parts, labels.size) for number, parts in enumerate(found)]
     _check_splits(splits, labels)

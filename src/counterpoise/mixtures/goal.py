@@ -20,7 +20,7 @@ from counterpoise.goals import Table
 from counterpoise.mixtures.answers import TRAIN, Answers, Positive
 from counterpoise.mixtures.class_scores.probabilities import any_scorer
 from counterpoise.mixtures.draws import Draws, check_key, generator_of, make_key
-from counterpoise.mixtures.folds import Training, splits_of, texts_in, unheard, who_decides
+from counterpoise.mixtures.folds import Training, check_cv, splits_of, texts_in, unheard, who_decides
 from counterpoise.mixtures.labelled import Given, Labelled
 from counterpoise.mixtures.many_classes import ClassRuleClassifier
 from counterpoise.mixtures.members import as_columns, named_models, titled_models
@@ -243,6 +243,11 @@ class GoalClassifier(ClassRuleClassifier):
     @property
     def _is_prefit(self) -> bool:
         return isinstance(self.cv, str) and self.cv == PREFIT
+
+    def _check_shared_parameters(self) -> None:
+        super()._check_shared_parameters()
+        if not self._is_prefit:
+            check_cv(self.cv)
 
     def _check_labelled(self, X: Any, y: Any) -> tuple[Any, AnyArray]:
         X, labels = super()._check_labelled(X, y)

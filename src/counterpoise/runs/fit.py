@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from counterpoise._base.progress import RunProgress, Tell
-from counterpoise.goals import Goal, InfeasibleGoals, Table, bind
+from counterpoise.goals import Goal, InfeasibleGoals, Table, bind, bind_objective
 from counterpoise.goals.binding import ASKED_BY
 from counterpoise.goals.classes import check_defer_label
 from counterpoise.goals.own_metrics import own_metrics
@@ -149,15 +149,35 @@ def checked_goals(settings: RunSettings, data: Data) -> tuple[Goal, ...]:
             if error is not None:
                 hint = "" if data.rest is None else " With data.sample its columns must be named in data.groups."
                 raise DataError(f"The goal {short(goal)} cannot be asked of the {split} rows: {error}{hint}") from error
+    if settings.method.enforce_goals and any(goal.confidence is not None for goal in goals):
+        _check_confidences(goals, data)
     return goals
 
 
+def _check_confidences(goals: tuple[Goal, ...], data: Data) -> None:
+    """Refuse goals with a confidence that no decisions about so many rows to choose on could be certified to meet."""
+    try:
+        bind(goals, _tables(data, data.chosen_on), classes=data.classes, pos_label=data.positive)
+    except ValueError as error:
+        raise DataError(f"The goals cannot be met with confidence on the {data.chosen_on} rows: {error}") from error
+
+
+def _tables(data: Data, split: str) -> dict[str, Table]:
+    """Return the rows of a split in the place of ``train``, and the further ones that goals name."""
+    return {"train": data.splits[split].table()} | {name: one.table() for name, one in data.extra.items()}
+
+
 def check_objective(settings: RunSettings, data: Data) -> None:
-    """Refuse a risk of groups that the rows do not have, before models are trained for it."""
+    """Refuse an objective of rows or groups that are not there, before models are trained for it."""
     method, part = settings.method, data.splits[data.chosen_on]
-    asked = method.parameters.get("objective") if METHODS[method.name].does == "mixes" else None
-    risk = as_aim(settings.alpha, asked, ()).objective
+    asked = method.parameters.get("objective") if METHODS[method.name].does in ("mixes", "trains") else None
+    limits = {"defer_cost": method.parameters.get("defer_cost")}
+    risk = as_aim(settings.alpha, asked, (), **limits).objective
     if not isinstance(risk, Risk):
+        try:
+            bind_objective(risk, _tables(data, data.chosen_on), classes=data.classes, pos_label=data.positive)
+        except ValueError as error:
+            raise DataError(f"method.parameters.objective: {error}") from error
         return
     codes = groups_of(part.groups, len(part))[0] if part.groups else None
     table = part.table() if method.name == POOL else Table(None, part.y, part.groups or None)
@@ -199,8 +219,7 @@ def _check_probabilities(method: MethodSettings, data: Data) -> None:
 
 def why_not_asked(goals: Iterable[Goal], part: Part, data: Data) -> Iterator[ValueError | None]:
     """Yield for each goal why it cannot be asked of these rows, in the place of ``train``; None where it can."""
-    parts = {"train": part, **data.extra}
-    tables = {name: one.table() for name, one in parts.items()}
+    tables = {"train": part.table()} | {name: one.table() for name, one in data.extra.items()}
     for goal in goals:
         try:
             bind([goal.with_confidence(None)], tables, classes=data.classes, pos_label=data.positive)
