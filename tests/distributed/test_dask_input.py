@@ -166,7 +166,7 @@ class Trained(ClassifierMixin, BaseEstimator):
 
     n_calls = 0
 
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X, y, sample_weight=None):  # noqa: ARG002 - as scikit-learn calls it
         Trained.n_calls += 1
         self.classes_ = np.unique(y)
         return self

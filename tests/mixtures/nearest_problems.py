@@ -78,7 +78,7 @@ class Problem(NamedTuple):
 
 
 def every_rule(scores, groups, *, defers):
-    """Return the answers of all rules, shape (n_rules, n_rows): of each model, of each group, each threshold or pair."""
+    """Return the answers of all rules, shape (n_rules, n_rows): each threshold or pair of each model and group."""
     answers = []
     for column in scores.T:
         by_group = []

@@ -48,10 +48,10 @@ def test_the_nearest_bound_of_a_ratio_is_that_of_a_program_over_every_pair_of_th
             if n_none % 10 == 0:
                 assert searched(problem, 0).bound is None
             continue
-        problem = problem.with_bound(0, float(truth - limit.sign * (0.02 + 0.05 * (n_bounds % 5))))
-        if limit.bottom.min() == 0 and can_hold_by_highs(problem.limits):  # by a mixture without a denominator
+        tighter = problem.with_bound(0, float(truth - limit.sign * (0.02 + 0.05 * (n_bounds % 5))))
+        if limit.bottom.min() == 0 and can_hold_by_highs(tighter.limits):  # by a mixture without a denominator
             continue
-        found = searched(problem, 0)
+        found = searched(tighter, 0)
         assert found.is_proven
         worst, n_bounds = max(worst, abs(found.bound - truth)), n_bounds + 1
     assert worst <= EXACT
