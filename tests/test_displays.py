@@ -192,3 +192,15 @@ def test_displays_are_at_hand():
     assert cp.CVaRCurveDisplay is cp.displays.CVaRCurveDisplay
     assert cp.RateDisplay is RateDisplay
     assert cp.TradeoffDisplay is TradeoffDisplay
+
+
+def test_a_classifier_that_draws_has_a_second_curve_of_what_is_realised():
+    X, y = make_classification(300, 5, flip_y=0.3, random_state=0)
+    model = cp.AdaLPBoostClassifier(DecisionTreeClassifier(max_depth=1), n_estimators=5, alpha=0.3, random_state=0)
+    model.fit(X, y)
+    display = CVaRCurveDisplay.from_estimator(model, X, y, alphas=[0.1, 0.5, 1.0], name="ours")
+    error = (1 - model.predict_proba(X)[np.arange(300), y]).mean()
+    assert display.realised == pytest.approx(np.minimum(1, error / np.array([0.1, 0.5, 1.0])))
+    assert [line.get_label() for line in display.ax_.lines] == ["ours", "ours, once drawn"]
+    voted = cp.AdaLPBoostClassifier(**model.get_params(deep=False) | {"decision": "vote"}).fit(X, y)
+    assert CVaRCurveDisplay.from_estimator(voted, X, y).realised is None

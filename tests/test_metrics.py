@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from oracles import cvar_by_filling, random_decisions, rates_by_counting
 
-from counterpoise.metrics import cvar_curve, cvar_loss, rate_table
+from counterpoise.metrics import cvar_curve, cvar_loss, rate_table, realised_cvar
 
 ALPHAS = st.floats(1e-6, 1.0)
 LOSSES = arrays(float, st.integers(1, 60), elements=st.floats(-100, 100))
@@ -130,3 +130,39 @@ def test_the_smallest_alpha_of_all_is_the_worst_sample():
     losses = np.random.default_rng(0).random(50)
     assert cvar_loss(losses, 5e-324) == losses.max()
     assert cvar_curve(losses, [5e-324, 1e-320]) == pytest.approx([losses.max()] * 2)
+
+
+@given(arrays(np.float64, st.integers(1, 30), elements=st.floats(0, 1)), st.floats(0.01, 1))
+def test_the_realised_tail_is_that_of_a_deterministic_classifier_with_the_same_error(chances, alpha):
+    realised = realised_cvar(chances, alpha)
+    assert realised == pytest.approx(min(1, chances.mean() / alpha))
+    assert realised >= cvar_loss(chances, alpha) - 1e-9  # spreading errors over draws can only help before the draw
+
+
+def test_the_realised_tail_is_the_average_over_keys_of_what_they_draw():
+    rng = np.random.default_rng(0)
+    losses, mixture = rng.integers(0, 2, (400, 3)), np.array([0.5, 0.3, 0.2])
+    drawn = [losses[np.arange(400), rng.choice(3, 400, p=mixture)] for _ in range(300)]
+    tails = [cvar_loss(one, 0.9) for one in drawn]
+    assert tails == pytest.approx([one.mean() / 0.9 for one in drawn])
+    assert np.mean(tails) == pytest.approx(realised_cvar(losses, 0.9, mixture=mixture).item(), abs=0.01)
+
+
+def test_only_probabilities_have_a_realised_tail():
+    with pytest.raises(ValueError, match=r"losses must be probabilities of an error; got 0\.5 to 2"):
+        realised_cvar([0.5, 2.0], 0.1)
+
+
+def test_rates_of_chances_are_expectations_with_intervals_around_them():
+    rng = np.random.default_rng(1)
+    chances, y, sex = rng.choice([0.0, 0.4, 1.0], 500), rng.integers(0, 2, 500), rng.choice(["F", "M"], 500)
+    for row in rate_table(chances, y, {"sex": sex}, kind="probabilities"):
+        here = np.full(500, True) if row.group == "all" else sex == row.group[-1]
+        wanted = {"positive_rate": chances[here].mean(), "recall": chances[here & (y == 1)].mean()}
+        wanted["precision"] = (chances * y)[here].sum() / chances[here].sum()
+        for name, value in wanted.items():
+            low, high = row.bounds[name]
+            assert row.rates[name] == pytest.approx(value)
+            assert low < value < high
+    with pytest.raises(ValueError, match="must hold the probability of the positive class"):
+        rate_table(np.ones((3, 2)), [0, 1, 1], kind="probabilities")

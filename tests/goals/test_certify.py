@@ -21,6 +21,7 @@ from counterpoise.goals import (
     GoalSyntaxError,
     Table,
     UnknownName,
+    UnknownValue,
     bind,
     parse_goal,
     positive_rate,
@@ -255,10 +256,14 @@ EMPTY = {
     "every_group(recall, train, by=group) >= 0.5": "restricted to group=b and labelled positive is empty",
     "equal_opportunity_difference(train, by=group) <= 0.5": "restricted to group=b and labelled positive is empty",
     "max_difference(recall, train, by=one) <= 0.5": "by 'one' there is one, train, one=1",
-    "recall(train, group=c) >= 0.5": "Unknown value 'c' of column 'group' in dataset 'train'",
     "recall(train, age>=90) >= 0.5": "No row has age>=90",
     "recall(train, group=b) / positive_rate(train) >= 0.5": "restricted to group=b and labelled positive is empty",
 }
+
+
+def test_a_group_that_no_row_is_of_may_be_a_slip_of_the_pen_and_is_refused():
+    with pytest.raises(UnknownValue, match="Unknown value 'c' of column 'group' in dataset 'train'"):
+        audit("recall(train, group=c) >= 0.5", [1, 0, 0], Table(None, [1, 0, 0], ["a", "b", "b"]))
 
 
 @pytest.mark.parametrize("goal", EMPTY)

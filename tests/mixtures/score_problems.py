@@ -150,6 +150,14 @@ def goal_rows_of(problem, said):
     return bound.values(told), bound.bounds
 
 
+def goal_scales_of(problem):
+    """Return the scale of the goal that each of those rows is of."""
+    goals = as_goals(problem.goals)
+    deferred = None if problem.defer_cost is None else DEFERRED
+    owners = bind(goals, problem.tables, classes=[0, 1], defer_label=deferred).owners if goals else []
+    return np.array([goals[place].scale for place in owners])
+
+
 def written_out(problem):
     """Return the least value over all mixtures of every rule, or None where none keeps the goals."""
     said = every_rule(problem)

@@ -13,6 +13,7 @@ from tests.mixtures.score_problems import (
     chosen,
     every_rule,
     goal_rows_of,
+    goal_scales_of,
     losses_of,
     proven,
     random_problem,
@@ -127,7 +128,7 @@ def test_a_fixed_rule_is_the_best_of_all_intervals_where_these_are_few(seed):
     found = search_fixed(ranked, aim, choice.rules, choice.mixture, np.zeros(len(aim.goals)))
     said = every_rule(problem)
     rows, bounds = goal_rows_of(problem, said)
-    violation = np.maximum(rows - bounds[:, None], 0.0).sum(axis=0)
+    violation = np.maximum((rows - bounds[:, None]) / goal_scales_of(problem)[:, None], 0.0).sum(axis=0)
     mean = np.average(losses_of(problem, said["train"]), axis=0, weights=problem.weights)
     best = mean[violation <= violation.min() + 1e-9].min()
     assert found.violation == pytest.approx(violation.min(), abs=1e-8)

@@ -34,7 +34,7 @@ OF_GOALS: list[tuple[dict[str, Any], dict[str, Any], str]] = [
     ({"goals": ["recall(train, of=7) >= 0.1"]}, {}, "Unknown class '7'"),
     ({"goals": ["recall(train) >= -1"]}, {}, "asks for nothing"),
     ({"goals": ["churn(train) <= 0.1"]}, {}, "needs the deployed model's predictions"),
-    ({"goals": ["churn(train) <= 0.1"]}, {"baseline": Y + 5}, "the label 5, which is not among the classes"),
+    ({"goals": ["churn(train) <= 0.1"]}, {"baseline": Y + 5}, "labels 5, 6, which are not among the classes"),
     ({"goals": ["defer_rate(train) <= 0.1"]}, {}, "set defer_cost"),
     ({"goals": ["recall(live) >= 0.1"]}, {"datasets": {"live": Table(X)}}, "Dataset 'live' needs labels"),
     ({"goals": ["positive_rate(live) >= 0.1"]}, {"datasets": {"live": Table(X[:, :2])}}, "X has 2 features"),

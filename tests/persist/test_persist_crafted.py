@@ -255,13 +255,6 @@ def test_a_crafted_file_with_no_change_is_read():
     assert_array_equal(loads(crafted(lambda *_: None)).predict_proba(X), MODEL.predict_proba(X))
 
 
-def test_a_parameter_that_came_later_than_the_file_has_its_first_default():
-    model = cp.ConstrainedClassifier(max_multiplier=5.0).fit(X, y)
-    older = loads(crafted(without_attribute("ConstrainedClassifier", "max_multiplier"), dumps(model)))
-    assert older.max_multiplier == 1000.0
-    assert_array_equal(older.predict(X), model.predict(X))
-
-
 def test_a_matrix_that_points_outside_is_refused():
     model = cp.ConstrainedClassifier(kernel="rbf").fit(csr_array(X), y)
     whole = dumps(model)

@@ -23,7 +23,7 @@ from counterpoise.goals.goal import Goal
 from counterpoise.goals.population import Standing, shortage, standing, tightened_goal
 from counterpoise.goals.reading import as_goals
 from counterpoise.goals.tables import Table, as_tables, classes_of, table_of, with_train
-from counterpoise.goals.wording import NoRows
+from counterpoise.goals.wording import NoRows, UnknownValue
 from counterpoise.theory.confidence import Bounds
 
 __all__ = ["Audit", "GoalAudit", "audit", "certify", "tightened"]
@@ -400,6 +400,8 @@ def _audited(goal: Goal, prepared: Prepared, risk: float, *, quick: bool = False
     try:
         parts = WrittenOut.of([goal], views).parts
         found = [(part, standing(part, views, said, are_drawn=are_drawn)) for part in parts]
+    except UnknownValue:  # perhaps a slip of the pen: not for these rows to decide
+        raise
     except NoRows as error:
         why = str(error).partition(ASKED_BY)[0].rstrip(".")
         return GoalAudit(goal, math.nan, -math.inf, math.inf, goal.bound, -math.inf, UNDECIDED, (), why)

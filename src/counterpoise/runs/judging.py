@@ -11,7 +11,7 @@ import numpy as np
 
 from counterpoise._base.types import AnyArray, BoolArray, FloatArray
 from counterpoise.goals import Dataset, Goal, Rate, Table, as_objective, error_rate
-from counterpoise.goals.audit import Audit, audit
+from counterpoise.goals.audit import Audit, audit_prepared, confident
 from counterpoise.goals.classes import where_deferred
 from counterpoise.goals.evaluation import prepare
 from counterpoise.goals.rates import TABLED
@@ -40,7 +40,7 @@ class Judge:
         self.asked = asked_of(model, data, plain)
         self.is_drawn, self.deferral = self.asked.is_drawn, self.asked.deferral
         self._said: dict[tuple[str, str], AnyArray | None] = {}
-        self._audits: dict[tuple[Any, ...], Audit] = {}
+        self._audits: dict[tuple[str, str, tuple[Goal, ...]], Audit] = {}
 
     def part(self, name: str) -> Part:
         """Return the rows of a split or an extra dataset."""
@@ -112,14 +112,17 @@ class Judge:
         return all(self.shares(method, name) is not None for name in names)
 
     def audit(self, split: str, goals: Iterable[Goal], method: str = MIXTURE) -> Audit:
-        """Return the audit of a method, with a split in the place of ``train``, in expectation over its draws."""
+        """Return the audit of a method, with a split in the place of ``train``, in expectation over its draws.
+
+        That of the model is made once; of the others, whose estimates alone are told, the bounds are quick ones.
+        """
         asked = tuple(goals)
         if (split, method, asked) not in self._audits:
             names = dict.fromkeys(name for goal in asked for name in goal.datasets)
             is_drawn = self.draws(method, [_place(name, split) for name in names])
-            answers, kind = (self.shares, "probabilities") if is_drawn else (self.says, "labels")
-            said = {name: answers(method, _place(name, split)) for name in names}
-            self._audits[split, method, asked] = self._audit_of(said, asked, split, kind)
+            says, kind = (self.shares, "probabilities") if is_drawn else (self.says, "labels")
+            said = {name: says(method, _place(name, split)) for name in names}
+            self._audits[split, method, asked] = self._audit_of(said, asked, split, kind, quick=method != MIXTURE)
         return self._audits[split, method, asked]
 
     def audit_drawn(self, split: str, goals: Iterable[Goal]) -> Audit:
@@ -128,9 +131,11 @@ class Judge:
         names = dict.fromkeys(name for goal in asked for name in goal.datasets)
         return self._audit_of({name: self.says(MIXTURE, _place(name, split)) for name in names}, asked, split)
 
-    def _audit_of(self, said: dict[str, Any], goals: tuple[Goal, ...], split: str, kind: str = "labels") -> Audit:
-        told: dict[str, Any] = {"confidence": self.settings.confidence, "kind": kind, **self.classes}
-        return audit(goals, said, self.tables(said, split), **told)
+    def _audit_of(
+        self, said: dict[str, Any], goals: tuple[Goal, ...], split: str, kind: str = "labels", *, quick: bool = False
+    ) -> Audit:
+        prepared = prepare(said, self.tables(said, split), kind=kind, **self.classes)
+        return audit_prepared(confident(goals, self.settings.confidence), prepared, quick=quick)
 
     def risk_value(self, risk: Risk, losses: FloatArray, split: str) -> float:
         """Return a risk of losses on a split; a calibrated one has the radius of the rows it was chosen on."""

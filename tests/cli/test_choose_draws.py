@@ -1,0 +1,16 @@
+"""Rules that ``choose`` writes: what it tells of them is the same whatever their key."""
+
+from counterpoise.runs.choosing import choose_table
+from tests.cli.loan_tables import GOALS, loans
+
+
+def test_what_is_told_of_chosen_rules_does_not_depend_on_their_key(tmp_path):
+    loans(2000).to_csv(tmp_path / "loans.csv", index=False)
+    asked = {"target": "paid", "scores": ["p"], "by": ["sex"], "goals": GOALS, "alpha": 0.5}
+    one, other = (choose_table(tmp_path / "loans.csv", tmp_path / f"{key}.json", key=key * 20, **asked) for key in "ab")
+    assert len(one.rules.rules) > 1
+    assert one.answers.measured.rows == other.answers.measured.rows
+    assert one.answers.audit == other.answers.audit
+    assert one.answers.measured.drawn != other.answers.measured.drawn
+    for check, audit in zip(one.checks, one.answers.audit, strict=True):
+        assert abs(check.value - audit.estimate) < 1e-9
