@@ -41,7 +41,7 @@ from counterpoise.mixtures.cautions import warn_of_a_constant, warn_of_missed_go
 from counterpoise.mixtures.draws import Draws, check_key, known_draws, make_key
 from counterpoise.mixtures.pool import checked_features
 from counterpoise.solvers.ramp import KernelMachine, LinearMachine, Plan, RampProblem, minimize_ramp, ramp
-from counterpoise.solvers.ramp_threshold import Cut, Decided, decide
+from counterpoise.solvers.ramp_threshold import Cut, Decided, decide, decide_by_sign
 from counterpoise.theory.risk_text import is_risk_text
 
 _BINARY = 2
@@ -71,10 +71,10 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
     fit_intercept : bool, default=True
         Whether scores have an offset, which is not regularized.
     decision : {"threshold", "ramp"}, default="threshold"
-        Predict the second class where the score is above ``threshold_``, or draw it with probability ``ramp(score)``.
-        Goals hold on the training data in expectation over the draws. For the threshold, which is moved from zero to
-        where it meets them, they hold too, or ``fit`` warns with the numbers. A draw is sticky: the same row, or
-        ``ids``, always has the same.
+        Predict by a threshold on the score, or draw with probability ``ramp(score)``. Goals hold on the training data
+        in expectation over the draws. For the threshold, which is moved from zero to where its decisions meet them,
+        they hold too, or ``fit`` warns with the numbers. A draw is sticky: the same row, or ``ids``, always has the
+        same.
     solver : {"auto", "level", "maximum", "center-of-mass"}, default="auto"
         How multipliers are chosen, see ``solvers.cutting_plane``.
     max_majorizations : int, default=20
@@ -96,10 +96,11 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
     ----------
     classes_ : array of shape (2,)
     coef_, intercept_ : arrays of shape (1, n_features) and (1,)
-        For the linear kernel, in terms of ``classes_[1]``: the score is ``X @ coef_[0] + intercept_[0]``.
+        For the linear kernel, in terms of ``classes_[1]``: the threshold decides for it where
+        ``X @ coef_[0] + intercept_[0]`` is above 0.
     threshold_ : float
-        The score above which ``decision="threshold"`` predicts ``classes_[1]``. It is 0 where the decisions meet the
-        goals there, where there are no goals, and where ``fit_intercept=False``.
+        Where the threshold was moved to, on the scores that were trained; ``intercept_`` is less by as much. It is 0
+        where decisions meet the goals there, without goals, with ``fit_intercept=False`` and ``decision="ramp"``.
     goals_ : tuple of Goal
     ramp_checks_, indicator_checks_ : lists of GoalCheck
         How each goal stands on the training data: for the ramp rates that were trained, which are those of draws, and
@@ -127,8 +128,8 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
     Scale the features to similar sizes first, with ``StandardScaler`` for instance: the norm that is regularized counts
     all of them alike, and scores move by whole units between clearly negative and clearly positive.
 
-    The classifier of the paper is that of ``decision="ramp"``, where nothing is done after the training. Its decision
-    by the sign of the score is ``predict_proba(X)[:, 1] > 0.5``.
+    The classifier of the paper is that of a fit with ``decision="ramp"``, after whose training nothing is done. Its
+    decisions by the sign of the score are ``predict_proba(X)[:, 1] > 0.5``.
 
     Every loop has a bound: at most ``max_majorizations`` convex programs, and 25 in a search for a start, each of at
     most 1000 support vector machines, and those of 1000 Newton steps or 5000 sweeps. Where no threshold meets the
@@ -240,9 +241,12 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
         plan = Plan(self.tol, self.max_majorizations, self.max_multiplier, chooser=chooser)
         start = find_start(training.problem, training.bound, rows.tables, training.rebuild)
         trained = minimize_ramp(training.problem, start, plan)
-        again = plan if self.decision == _THRESHOLD else None  # draws need no other training
-        noise_of = partial(self._noise, training.stacked, training.stacked)
-        decided = decide(training.problem, trained, noise_of, training.bound.sizes / training.bound.units, again)
+        noise_of, sizes = partial(self._noise, training.stacked, training.stacked), training.bound.sizes
+        sizes = sizes / training.bound.units  # as the problem has its constraints
+        if self.decision == _THRESHOLD:
+            decided = decide(training.problem, trained, noise_of, sizes, plan)
+        else:
+            decided = decide_by_sign(training.problem, trained, noise_of, sizes)
         self._set_solution(decided, training)
         self._set_checks(decided, training, rows)
         seen = X if is_frame(X) else rows.known[TRAIN]
@@ -250,16 +254,16 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
         return self
 
     def decision_function(self, X: Any) -> FloatArray:
-        """Return the score of each row, less ``threshold_`` where that decides: above zero for the second class."""
+        """Return the score of each row: above zero for the second class, or for even odds where draws decide."""
         check_is_fitted(self)
         rows = _checked(self, X)
-        return self._margins(rows, self._scores(rows), self.threshold_ if self.decision == _THRESHOLD else 0.0)
+        return self._scores(rows, shift=0.0 if self.decision == _THRESHOLD else self.threshold_)
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Return the probability of either class under ``decision="ramp"``, whatever the decision and its threshold."""
         check_is_fitted(self)
         rows = _checked(self, X)
-        positive = ramp(self._margins(rows, self._scores(rows), 0.0))
+        positive = ramp(self._scores(rows, shift=self.threshold_))
         return np.column_stack([1.0 - positive, positive])
 
     def predict(self, X: Any, ids: Any = None) -> AnyArray:
@@ -277,12 +281,11 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self)
         rows = _checked(self, X)
-        scores = self._scores(rows)
         if self.decision == _THRESHOLD:
             if ids is not None:
                 raise ValueError("ids are for decision='ramp'; this classifier has decision='threshold'.")
-            return np.asarray(self.classes_[(self._margins(rows, scores, self.threshold_) > 0).astype(np.int64)])
-        is_second = known_draws(self).uniforms(X, rows, ids) < ramp(self._margins(rows, scores, 0.0))
+            return np.asarray(self.classes_[(self._scores(rows) > 0).astype(np.int64)])
+        is_second = known_draws(self).uniforms(X, rows, ids) < ramp(self._scores(rows, shift=self.threshold_))
         return np.asarray(self.classes_[is_second.astype(np.int64)])
 
     def check_goals(
@@ -313,11 +316,10 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
         used = {name for goal in self.goals_ for name in goal.datasets}
         rows = {name: _checked(self, tables[name].X, name) for name in tables if name in used}
         scores = {name: self._scores(one) for name, one in rows.items()}
-        ramps = self._ramp_checks({name: self._margins(rows[name], one, 0.0) for name, one in scores.items()}, tables)
+        ramps = self._ramp_checks({name: one + self.threshold_ for name, one in scores.items()}, tables)
         if self.decision == _RAMP:
             return ramps
-        above = {name: self._margins(rows[name], one, self.threshold_) > 0 for name, one in scores.items()}
-        return self._indicator_checks(above, tables, ramps)
+        return self._indicator_checks({name: one > 0 for name, one in scores.items()}, tables, ramps)
 
     def _ramp_checks(self, scores: dict[str, FloatArray], tables: Mapping[str, Table]) -> list[GoalCheck]:
         """Return how the goals stand for draws by the ramps of scores."""
@@ -334,24 +336,20 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
         prepared = prepare(labels, tables, kind="labels", pos_label=self._positive, classes=self.classes_)
         return [goal.at(prepared)._replace(ramp=one) for goal, one in zip(self.goals_, ramps, strict=True)]
 
-    def _scores(self, rows: Any) -> FloatArray:
-        """Return the scores of checked rows."""
+    def _scores(self, rows: Any, *, shift: float = 0.0) -> FloatArray:
+        """Return scores of checked rows, shifted; 0 where that may be rounding, which differs between batches."""
         if self.kernel == LINEAR:
-            return np.asarray(rows @ self.coef_[0] + self.intercept_[0], dtype=np.float64)
-        kernel = kernel_of(rows, self.support_rows_, self.kernel, self.gamma)
-        return np.asarray(kernel @ self.dual_coef_[0] + self.intercept_[0], dtype=np.float64)
-
-    def _margins(self, rows: Any, scores: FloatArray, threshold: float) -> FloatArray:
-        """Return scores less a threshold, 0 where that may be rounding: products round otherwise in other batches."""
-        margins = scores - threshold
-        near = np.flatnonzero(np.abs(margins) <= self._near)
+            coefficients, support, products = self.coef_[0], None, rows @ self.coef_[0]
+        else:
+            coefficients, support = self.dual_coef_[0], self.support_rows_
+            products = kernel_of(rows, support, self.kernel, self.gamma) @ coefficients
+        offset = self.intercept_[0] + shift
+        scores = np.asarray(products + offset, dtype=np.float64)
+        near = np.flatnonzero(np.abs(scores) <= self._near)
         if near.size:
-            coefficients, support = (
-                (self.coef_, None) if self.kernel == LINEAR else (self.dual_coef_, self.support_rows_)
-            )
-            noise = self._noise(rows[near], support, np.append(coefficients[0], -self.intercept_[0]))
-            margins[near[np.abs(margins[near]) <= noise]] = 0.0
-        return margins
+            noise = self._noise(rows[near], support, np.append(coefficients, offset))
+            scores[near[np.abs(scores[near]) <= noise]] = 0.0
+        return scores
 
     def _noise(self, rows: Any, support: Any, point: FloatArray) -> FloatArray:
         """Return by how much the scores of rows may be off by rounding at a point: coefficients, then the bias."""
@@ -449,9 +447,9 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
             self.coef_ = point[None, :-1].copy()
         else:
             self.dual_coef_, self.support_rows_ = point[None, :-1].copy(), training.stacked
-        self.intercept_ = -point[-1:]
         units = training.bound.units
         self.threshold_, self._near = decided.cut.threshold, _FAR * float(decided.noise.max())
+        self.intercept_ = -point[-1:] - self.threshold_
         self.multipliers_ = training.bound.prices(found.multipliers / units)
         self.history_ = [one._replace(multipliers=one.multipliers / units) for one in found.history]
         self.objective_value_ = found.state.value
@@ -467,8 +465,8 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
         self.ramp_checks_ = self._ramp_checks(scores, rows.tables)
         self.indicator_checks_ = self._indicator_checks(above, rows.tables, self.ramp_checks_)
         if TRAIN not in training.sizes:  # neither goals nor objective name it
-            scores[TRAIN] = self._scores(rows.known[TRAIN])
-            above[TRAIN] = self._margins(rows.known[TRAIN], scores[TRAIN], self.threshold_) > 0
+            scores[TRAIN] = self._scores(rows.known[TRAIN], shift=self.threshold_)
+            above[TRAIN] = self._scores(rows.known[TRAIN]) > 0
         is_drawn = self.decision == _RAMP
         chances = ramp(scores[TRAIN]) if is_drawn else above[TRAIN].astype(np.float64)
         train = rows.tables[TRAIN]

@@ -108,7 +108,7 @@ def test_models_of_scikit_learn_agree(name, table):
 
 @pytest.mark.parametrize("decision", ["threshold", "ramp"])
 def test_a_moved_threshold_decides_in_a_mixture_and_not_in_the_probabilities(decision):
-    model, rows, labels = two_groups.fitted(decision=decision), two_groups.X, two_groups.Y
+    model, rows, labels = two_groups.fitted().set_params(decision=decision), two_groups.X, two_groups.Y
     assert model.threshold_ != 0
     assert_allclose(told(model, rows), model.predict_proba(rows), rtol=0, atol=1e-6)
     scored = cp.MixtureClassifier([model], scores=True, random_state=0).fit(rows, labels)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from counterpoise.solvers.ramp import LinearMachine, Plan, RampProblem, minimize_ramp
-from counterpoise.solvers.ramp_threshold import Sweep, decide
+from counterpoise.solvers.ramp_threshold import Sweep, decide, decide_by_sign
 
 
 def whole_problem(rng, n_rows, n_constraints):
@@ -87,7 +87,8 @@ def test_training_again_under_tighter_constraints_meets_what_no_threshold_does(s
     problem = RampProblem(LinearMachine(X, fit_bias=False), weights, np.array([labels.mean(), 0.1]), 0.01)
     trained = minimize_ramp(problem, np.zeros(4), Plan())
     trained = minimize_ramp(problem, trained.state.point, Plan())  # from a start that breaks no constraint
-    once, again = (decide(problem, trained, lambda _: np.zeros(60), np.ones(1), plan) for plan in (None, Plan()))
+    arguments = problem, trained, lambda _: np.zeros(60), np.ones(1)
+    once, again = decide_by_sign(*arguments), decide(*arguments, Plan())
     assert once.cut.threshold == again.cut.threshold == 0
     assert not once.cut.holds
     assert again.cut.holds

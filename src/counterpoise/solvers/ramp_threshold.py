@@ -144,9 +144,13 @@ def _is_exceeded(values: FloatArray, sizes: FloatArray | float) -> BoolArray:
     return np.asarray(values > FEASIBLE / 2 * sizes)
 
 
-def decide(
-    problem: RampProblem, found: RampSolution, noise_of: Noise, sizes: FloatArray, plan: Plan | None = None
-) -> Decided:
+def decide_by_sign(problem: RampProblem, found: RampSolution, noise_of: Noise, sizes: FloatArray) -> Decided:
+    """Leave the threshold at zero, with arguments as ``decide``."""
+    noise = noise_of(found.state.point)
+    return Decided(found, Sweep(problem, found.state.scores, noise, sizes).at_zero(), noise)
+
+
+def decide(problem: RampProblem, found: RampSolution, noise_of: Noise, sizes: FloatArray, plan: Plan) -> Decided:
     """Choose the threshold, and train again under tightened constraints where no threshold meets them.
 
     Parameters
@@ -158,8 +162,8 @@ def decide(
         From a point to how much the score of each row may be off by rounding.
     sizes : array of shape (n_constraints,)
         As for ``Sweep``.
-    plan : Plan, optional
-        How to train again. Default: not at all.
+    plan : Plan
+        How to train again.
 
     Returns
     -------
@@ -170,7 +174,7 @@ def decide(
     """
     decided: list[Decided] = []
     margins = np.zeros(problem.n_constraints)
-    for n_left in range(0 if plan is None else _TIGHTENINGS, -1, -1):
+    for n_left in range(_TIGHTENINGS, -1, -1):
         noise = noise_of(found.state.point)
         sweep = Sweep(problem, found.state.scores, noise, sizes)
         zero, constant = sweep.at_zero(), sweep.constant()
@@ -179,7 +183,7 @@ def decide(
         cuts = (zero,) if stays else (sweep.best(), constant)
         decided += [Decided(found, cut, noise) for cut in cuts if cut is not None]
         missed = np.maximum(zero.excess, 0.0)
-        if plan is None or not n_left or not missed.any() or _is_enough(cuts[0], constant, ramped):
+        if not n_left or not missed.any() or _is_enough(cuts[0], constant, ramped):
             break
         margins = margins + missed
         again = minimize_ramp(problem.shifted(margins), found.state.point, plan)

@@ -147,7 +147,7 @@ def _linear_answers(graph: Graph, rows: str, model: Any) -> str:
 
 
 def _of_ramp(graph: Graph, rows: str, model: Any) -> str:
-    scores = graph.add("Add", _constrained_scores(graph, rows, model), np.array(0.5))
+    scores = graph.add("Add", _constrained_scores(graph, rows, model), np.array(0.5 + float(model.threshold_)))
     return graph.with_complement(graph.add("Clip", scores, np.array(0.0), np.array(1.0)))
 
 
@@ -159,13 +159,13 @@ def _constrained_scores(graph: Graph, rows: str, model: Any) -> str:
     return _linear_scores(graph, rows, model)
 
 
-def _constrained_margins(graph: Graph, rows: str, model: Any) -> str:
-    threshold = model.threshold_ if model.decision == "threshold" else 0.0
-    return graph.add("Sub", _constrained_scores(graph, rows, model), np.array(float(threshold)))
+def _constrained_decision(graph: Graph, rows: str, model: Any) -> str:
+    shift = 0.0 if model.decision == "threshold" else float(model.threshold_)
+    return graph.add("Add", _constrained_scores(graph, rows, model), np.array(shift))
 
 
 def _constrained_answers(graph: Graph, rows: str, model: Any) -> str:
-    return _decided(graph, _constrained_margins(graph, rows, model), len(model.classes_))
+    return _decided(graph, _constrained_decision(graph, rows, model), len(model.classes_))
 
 
 def _behind_steps(say: Say) -> Say:
@@ -315,5 +315,5 @@ _KINDS = {
     **dict.fromkeys(
         (f"counterpoise.{name}BoostClassifier" for name in ("Ada", "Vada", "EB", "RLP", "RQP", "DRO")), _VOTES
     ),
-    "counterpoise.ConstrainedClassifier": Kind(_of_ramp, _constrained_answers, _constrained_margins),
+    "counterpoise.ConstrainedClassifier": Kind(_of_ramp, _constrained_answers, _constrained_decision),
 }
