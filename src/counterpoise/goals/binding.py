@@ -287,8 +287,11 @@ class Views:
         def find() -> IntArray:
             table, found = self.table(rows.name), self._mask(replace(rows, label=None, baseline=None))
             require_columns(table, columns, rows.name)
-            codes = np.column_stack([table.levels(column).codes for column in columns])
-            return np.unique(codes if found is None else codes[found], axis=0)
+            parts = [table.levels(column).codes for column in columns]
+            parts = parts if found is None else [part[found] for part in parts]
+            if len(parts) == 1:  # counted, not sorted: many times as fast
+                return np.flatnonzero(np.bincount(parts[0] + 1))[:, None] - 1  # a missing value has the code -1
+            return np.unique(np.column_stack(parts), axis=0)
 
         return self.kept(("groups", rows, columns), find)
 
