@@ -67,7 +67,8 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
         Of the kernel; by default 1 / n_features.
     regularization : float > 0, optional
         Weight of the squared norm of the coefficients, halved, beside the rates. Default: 1 over the number of training
-        rows (or over their total weight). With hinges for ramps that is C = 2 in LIBLINEAR: see the guide.
+        rows, where a weight counts as so many rows, as in scikit-learn: weights in thousands regularize a thousand
+        times less, unless this is given. With hinges for ramps that is C = 2 in LIBLINEAR: see the guide.
     fit_intercept : bool, default=True
         Whether scores have an offset, which is not regularized.
     decision : {"threshold", "ramp"}, default="threshold"
@@ -326,7 +327,7 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
         flip = -1.0 if self._positive == self.classes_[0] else 1.0
         turned = {name: flip * one for name, one in scores.items()}
         prepared = prepare(turned, tables, kind="scores", pos_label=self._positive, classes=self.classes_)
-        return [goal.at(prepared) for goal in self.goals_]
+        return [goal.at_least_in_part(prepared) for goal in self.goals_]
 
     def _indicator_checks(
         self, is_second: dict[str, BoolArray], tables: Mapping[str, Table], ramps: list[GoalCheck]
@@ -334,7 +335,8 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
         """Return how the goals stand for decisions, beside how they stand for the ramps."""
         labels = {name: self.classes_[one.astype(np.int64)] for name, one in is_second.items()}
         prepared = prepare(labels, tables, kind="labels", pos_label=self._positive, classes=self.classes_)
-        return [goal.at(prepared)._replace(ramp=one) for goal, one in zip(self.goals_, ramps, strict=True)]
+        pairs = zip(self.goals_, ramps, strict=True)
+        return [goal.at_least_in_part(prepared)._replace(ramp=one) for goal, one in pairs]
 
     def _scores(self, rows: Any, *, shift: float = 0.0) -> FloatArray:
         """Return scores of checked rows, shifted; 0 where that may be rounding, which differs between batches."""

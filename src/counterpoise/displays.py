@@ -12,7 +12,7 @@ import numpy as np
 from counterpoise._base.checks import check_alphas, check_choice, check_confidence, check_losses
 from counterpoise._base.types import AnyArray, ArrayLike, FloatArray
 from counterpoise.goals.audit import classes_known_to, deferred_by
-from counterpoise.goals.classes import as_labels, check_answers, check_classes, decided, seen_labels
+from counterpoise.goals.classes import as_labels, check_answers, decided, known_labels
 from counterpoise.goals.kinds import needs
 from counterpoise.goals.rates import METRICS, RATIOS, named
 from counterpoise.goals.rows import Dataset
@@ -222,7 +222,8 @@ class RateDisplay:
             As for ``from_predictions``, ``sensitive_features`` among them.
         """
         model = _innermost(estimator)
-        named = {"classes": classes_known_to(model), "defer_label": deferred_by(model, None)}
+        classes = classes_known_to(model, None if y is None else as_labels(y))
+        named = {"classes": classes, "defer_label": deferred_by(model, None)}
         return cls.from_predictions(y, estimator.predict(X, **_looked_at(estimator, kwargs)), **{**named, **kwargs})
 
     @classmethod
@@ -377,7 +378,7 @@ def _error_probabilities(estimator: Any, X: Any, y: ArrayLike, columns: dict[str
     labels = np.asarray(y)
     if not _draws(estimator):
         model, said = _innermost(estimator), as_labels(estimator.predict(X, **columns))
-        return _wrong(labels, said, classes_known_to(model), deferred_by(model, None))
+        return _wrong(labels, said, classes_known_to(model, labels), deferred_by(model, None))
     said = np.asarray(estimator.predict_proba(X, **columns))
     return np.asarray(1.0 - (said * (labels[:, None] == np.asarray(estimator.classes_))).sum(axis=1))
 
@@ -406,7 +407,7 @@ def _wrong(labels: AnyArray, said: AnyArray, classes: ArrayLike | None, deferred
     if labels.ndim != 1 or labels.shape != said.shape:
         shapes = f"{labels.shape} and {said.shape}"
         raise ValueError(f"Labels and predicted labels must be two vectors of one length; got shapes {shapes}.")
-    known = seen_labels([labels, None if classes is None else check_classes(classes)])
+    known = known_labels([labels], classes)
     check_answers(decided(said, deferred), known.tolist(), "predictions")
     return np.asarray(labels != said, dtype=np.float64)
 

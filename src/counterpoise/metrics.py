@@ -31,11 +31,10 @@ from counterpoise._base.types import AnyArray, ArrayLike, FloatArray, IntArray
 from counterpoise.goals.classes import (
     as_labels,
     check_answers,
-    check_classes,
     check_defer_label,
     decided,
     is_positive,
-    seen_labels,
+    known_labels,
     two_classes,
 )
 from counterpoise.goals.expressions import Rate, Ratio
@@ -311,7 +310,7 @@ def rate_table(
     is_drawn = check_choice(kind, "kind", ("labels", "probabilities")) == "probabilities"
     labels = np.asarray(predictions) if is_drawn else as_labels(predictions)
     table = Table(labels, y, sensitive_features, baseline, sample_weight=sample_weight, counts=counts)
-    seen = seen_labels([table.y, None if classes is None else check_classes(classes)])
+    seen = known_labels([table.y], classes)
     known = {*seen.tolist(), *([] if pos_label is None else [pos_label])}
     if not is_drawn and len(known) < 2:  # noqa: PLR2004 - no prediction may be taken for the other class
         check_answers(decided(labels, defer_label), known, "predictions")

@@ -175,3 +175,21 @@ def test_answers_are_counted_exactly_or_refused(seed):
         table = Table(None, truth)
         assert error_rate().value(answers, table, **named) == pytest.approx(float(exact[0]), abs=1e-15)
         assert positive_rate().value(answers, table, **named) == pytest.approx(float(exact[1]), abs=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("classes", "message"),
+    [
+        (["yes", "maybe"], r"classes must name every class.*\['no'\] too"),
+        (["yes", "no", "yes"], "each class once"),
+    ],
+)
+def test_given_classes_name_every_class_once(classes, message):
+    y, said = ["yes", "no"] * 5, ["yes"] * 10
+    asked = {"pos_label": "yes", "classes": classes}
+    with pytest.raises(ValueError, match=message):
+        audit("recall(train) >= 0.5", said, Table(None, y), **asked)
+    with pytest.raises(ValueError, match=message):
+        parse_goal("recall(train) >= 0.5").evaluate(said, Table(None, y), **asked)
+    with pytest.raises(ValueError, match=message):
+        rate_table(said, y, **asked)

@@ -13,8 +13,9 @@ from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from sklearn.tree import DecisionTreeClassifier
 
-from counterpoise import MixtureClassifier
+from counterpoise import ConstrainedClassifier, MixtureClassifier
 from counterpoise.datasets import split_three_ways
 from counterpoise.goals import (
     Dataset,
@@ -283,7 +284,8 @@ def test_a_goal_on_no_rows_is_undecided_and_the_others_have_their_verdicts(goal)
     assert found[1].high == pytest.approx(alone.high)  # the empty goal keeps its share of the risk
     model = DummyClassifier(strategy="constant", constant=0).fit(np.zeros((200, 1)), y)
     told = certify(model, [goal, "error_rate(train) <= 0.4"], np.zeros((200, 1)), y, sensitive_features=columns)
-    assert [row.verdict for row in told] == ["undecided", "holds"]
+    fails = "fails" if goal.startswith("every_group") else "undecided"  # the other group has recall 0
+    assert [row.verdict for row in told] == [fails, "holds"]
 
 
 def test_names_that_do_not_exist_still_end_an_audit():
@@ -352,3 +354,41 @@ def test_the_positive_class_is_the_models_own():
     for audited in (model, make_pipeline(FunctionTransformer(), model)):
         assert certify(audited, ["recall(train) >= 0.8"], X, y)[0].estimate == pytest.approx(0.5)
     assert certify(model, ["recall(train) >= 0.8"], X, y, pos_label="paid")[0].estimate == pytest.approx(1.0)
+
+
+def test_a_group_that_fails_is_told_though_another_group_is_empty():
+    y = np.array([1, 0] * 300)
+    group = np.where(y == 0, "c", np.where(np.arange(600) % 4 < 2, "a", "b"))  # c has no positives
+    said = np.where(group == "b", 0, y)
+    (row,) = audit("every_group(recall, train, by=group) >= 0.5", said, Table(None, y, group))
+    assert (row.verdict, row.estimate, row.worst) == ("fails", 0.0, "recall(train, group=b)")
+    assert row.high < 0.5
+    assert "group=c" in row.note
+    inside = audit("every_group(recall, train, by=group) >= 0.5", y, Table(None, y, group))
+    assert inside[0].verdict == "undecided"  # c may be anything
+    assert not {"nan", "inf", "-inf"} & set(str(inside).split())
+
+
+def test_checks_of_goals_tell_which_of_them_rows_cannot_answer():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 2))
+    y = (X[:, 0] + 0.3 * rng.normal(size=400) > 0).astype(int)
+    goals = ["every_group(recall, train, by=group) >= 0.2", "error_rate(train) <= 0.5"]
+    group = np.where(X[:, 1] > 0, "a", "b")
+    tree = DecisionTreeClassifier(max_depth=2).fit(X, y)
+    for model in (MixtureClassifier([tree], goals=goals), ConstrainedClassifier(goals=goals)):
+        model.fit(X, y, sensitive_features=group)
+        no_positives = np.where((group == "b") & (y == 1), "a", group)
+        first, second = model.check_goals(X, y, sensitive_features=no_positives)
+        assert "There is no row" in str(first)
+        assert "group=b" in str(first)
+        assert not first.holds
+        assert second.holds
+        found = np.flatnonzero((y == 1) & (model.predict(X) == 0))
+        missed_ones = no_positives.astype("<U1")
+        missed_ones[found] = "c"  # whose recall is 0
+        first, second = model.check_goals(X, y, sensitive_features=missed_ones)
+        assert found.size
+        assert (first.value, first.worst) == (0.0, "recall(train, group=c)")
+        assert "group=b" in first.note
+        assert second.holds

@@ -99,7 +99,7 @@ def audit_over(
     columns, has_baseline = found[0][1:]
     counted = alike(sum((one[0] for one in found), Counter()), columns, has_baseline=has_baseline)
     positive = getattr(model, "pos_label", None) if pos_label is None else pos_label
-    known = classes_known_to(model) if classes is None else classes
+    known = classes_known_to(model, counted.table.y) if classes is None else classes
     named = {"pos_label": positive, "classes": known, "defer_label": deferred_by(model, defer_label)}
     return audit(goals, counted.said[0], counted.table, confidence=confidence, **named)
 

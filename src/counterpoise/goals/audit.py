@@ -13,16 +13,16 @@ import numpy as np
 
 from counterpoise._base.checks import check_choice, check_confidence, check_count
 from counterpoise._base.text_table import text_table
-from counterpoise._base.types import ArrayLike
-from counterpoise.goals.binding import ASKED_BY, Views
+from counterpoise._base.types import AnyArray, ArrayLike
+from counterpoise.goals.binding import Views, why_unanswered
 from counterpoise.goals.bound import WrittenOut, risk_of_each
-from counterpoise.goals.classes import check_classes
+from counterpoise.goals.classes import as_labels, find_classes, known_labels, seen_labels
 from counterpoise.goals.evaluation import Prepared, prepare, said_by
 from counterpoise.goals.expressions import Several
 from counterpoise.goals.goal import Goal
 from counterpoise.goals.population import Standing, shortage, standing, tightened_goal
 from counterpoise.goals.reading import as_goals
-from counterpoise.goals.tables import Table, as_tables, classes_of, table_of, with_train
+from counterpoise.goals.tables import Table, as_tables, table_of, with_train
 from counterpoise.goals.wording import NoRows, UnknownValue
 from counterpoise.theory.confidence import Bounds
 
@@ -48,7 +48,7 @@ class GoalAudit(NamedTuple):
     margin: float  # how far inside the bound the population surely is; negative where it may be outside
     verdict: str  # "holds", "fails" or "undecided"
     counts: tuple[tuple[str, int], ...]  # the rows that each rate is out of; of a ratio, those that count
-    note: str  # why it is undecided, where no predictions on these rows could have decided it
+    note: str  # which rows are missing, or why no predictions on these rows could have decided it
     largest_weights: tuple[tuple[str, float], ...] = ()  # that rows of each weighted dataset are taken to have
     worst: str = ""  # of several rates the one that the estimate is of
 
@@ -75,7 +75,8 @@ class GoalAudit(NamedTuple):
     def shown(self) -> dict[str, str]:
         """Return what a table shows of it, by column."""
         form = ".4f" if _PLAIN[0] <= self.goal.scale <= _PLAIN[1] else ".4g"
-        numbers = {name: f"{getattr(self, name):{form}}" for name in ("estimate", "low", "high", "bound", "margin")}
+        values = {name: getattr(self, name) for name in ("estimate", "low", "high", "bound", "margin")}
+        numbers = {name: f"{value:{form}}" if math.isfinite(value) else "-" for name, value in values.items()}
         counts = ", ".join(str(count) for _, count in self.counts)
         return {"goal": str(self.goal.with_confidence(None)), **numbers, "verdict": self.words, "rows": counts}
 
@@ -184,7 +185,8 @@ def certify(
         so that all verdicts are right together with the least of the confidences. A verdict is wrong only if it says
         that a goal holds that does not, or the reverse, and for one population only one of these can happen: so each
         end of the interval may have the whole risk of the goal. A goal on rows of which there are none, as the recall
-        of a group without positives, is undecided, and its ``note`` says why.
+        of a group without positives, is undecided, and its ``note`` says why; one on several groups fails where
+        another group shows it.
 
     Examples
     --------
@@ -212,8 +214,9 @@ def certify(
     predictions = {name: said_by(model, name, table_of(tables, name)) for name in names}
     last = model.steps[-1][1] if hasattr(model, "steps") else model
     positive = getattr(last, "pos_label", None) if pos_label is None else pos_label
-    known = classes_known_to(last) if classes is None else classes
-    named = {"pos_label": positive, "classes": known, "defer_label": deferred_by(last, defer_label)}
+    if classes is None:
+        classes = classes_known_to(last, *(table.y for table in tables.values()))
+    named = {"pos_label": positive, "classes": classes, "defer_label": deferred_by(last, defer_label)}
     return audit(listed, predictions, tables, confidence=confidence, **named)
 
 
@@ -223,10 +226,10 @@ def deferred_by(model: Any, given: Any) -> Any:
     return getattr(model, "defer_label", None) if given is None and defers else given
 
 
-def classes_known_to(model: Any) -> Any:
-    """Return the classes that a model tells apart, of which rows need not show all; None where it names none."""
+def classes_known_to(model: Any, *labels: AnyArray | None) -> AnyArray | None:
+    """Return the classes that a model tells apart, or that labels show; None where it names none."""
     classes: Any = getattr(model, "classes_", None)
-    return classes if np.ndim(classes) == 1 and len(classes) else None
+    return seen_labels([as_labels(classes), *labels]) if np.ndim(classes) == 1 and len(classes) else None
 
 
 def audit(
@@ -373,8 +376,8 @@ def tightened(
     wanted, risk = listed[0], risk_of_each(listed * n_goals)[0]
     if predictions is None:
         tables = as_tables(data)
-        others = [None if classes is None else check_classes(classes)]
-        known = classes_of(tables, others, pos_label=pos_label)._replace(deferred=defer_label)
+        labels = known_labels((table.y for table in tables.values()), classes)
+        known = find_classes([labels], pos_label=pos_label)._replace(deferred=defer_label)
         views, said, are_drawn = Views(tables, known), None, False
     else:
         named: dict[str, Any] = {"pos_label": pos_label, "classes": classes, "defer_label": defer_label}
@@ -395,37 +398,53 @@ def _audited(goal: Goal, prepared: Prepared, risk: float, *, quick: bool = False
 
     Where it is missed it is so in some part, whichever that is: to show that it holds, each part may take the whole
     risk. To show that it fails one part is enough, which may be found by chance: each takes its share of the risk.
+    A part on rows of which there are none may be anything: the goal cannot be shown to hold, only to fail.
     """
     views, said, are_drawn = prepared
+    found: list[tuple[int, Goal, Standing]] = []
+    unanswered: list[str] = []
     try:
         parts = WrittenOut.of([goal], views).parts
-        found = [(part, standing(part, views, said, are_drawn=are_drawn)) for part in parts]
     except UnknownValue:  # perhaps a slip of the pen: not for these rows to decide
         raise
     except NoRows as error:
-        why = str(error).partition(ASKED_BY)[0].rstrip(".")
-        return GoalAudit(goal, math.nan, -math.inf, math.inf, goal.bound, -math.inf, UNDECIDED, (), why)
-    bounds = _worst(goal, [one for _, one in found], risk, _quick_ends() if quick else Standing.end)
+        parts = ()
+        unanswered.append(why_unanswered(error))
+    for place, part in enumerate(parts):
+        try:
+            found.append((place, part, standing(part, views, said, are_drawn=are_drawn)))
+        except UnknownValue:
+            raise
+        except NoRows as error:
+            unanswered.append(why_unanswered(error))
+    bounds = _worst(goal, [one for _, _, one in found], risk, len(parts), _quick_ends() if quick else Standing.end)
+    if unanswered:
+        bounds = bounds._replace(high=math.inf) if goal.sense == "<=" else bounds._replace(low=-math.inf)
+    worst, estimate = _worst_estimate(goal, {place: one.estimate for place, _, one in found})
     margin = goal.bound - bounds.high if goal.sense == "<=" else bounds.low - goal.bound
     fails = bounds.low > goal.bound if goal.sense == "<=" else bounds.high < goal.bound
     verdict = HOLDS if margin >= 0 else FAILS if fails else UNDECIDED
-    counts = dict.fromkeys((str(rows), count) for _, one in found for rows, count in one.counts())
-    notes = (shortage(part, one, risk) for part, one in found if verdict == UNDECIDED and not quick)
+    if unanswered and not (found and fails):
+        return GoalAudit(goal, math.nan, -math.inf, math.inf, goal.bound, -math.inf, UNDECIDED, (), unanswered[0])
+    counts = dict.fromkeys((str(rows), count) for _, _, one in found for rows, count in one.counts())
+    short = (shortage(part, one, risk) for _, part, one in found if verdict == UNDECIDED and not quick)
     limits = ((name, prepared.views.table(name).largest_weight) for name in goal.datasets)
     largest = tuple((name, most) for name, most in limits if most is not None)
-    worst, estimate = _worst_estimate(goal, [one.estimate for _, one in found])
-    note, at = next(filter(None, notes), ""), str(goal.members(prepared.views)[worst]) if goal.is_several else ""
+    note = next(filter(None, (*unanswered, *short)), "")
+    at = str(goal.members(prepared.views)[worst]) if goal.is_several else ""
     return GoalAudit(goal, estimate, *bounds, goal.bound, margin, verdict, tuple(counts), note, largest, at)
 
 
-def _worst(goal: Goal, parts: Sequence[Standing], risk: float, end: Callable[[Standing, float, str], float]) -> Bounds:
+def _worst(
+    goal: Goal, found: Sequence[Standing], risk: float, n_parts: int, end: Callable[[Standing, float, str], float]
+) -> Bounds:
     """Return bounds on the worst part: towards the goal's bound each part takes the whole risk, else its share."""
     if goal.sense == "<=":
         least = 0.0 if isinstance(goal.left, Several) and goal.left.sense else -np.inf  # of an absolute value
-        low = max(end(one, risk / len(parts), "low") for one in parts)
-        return Bounds(max(low, least), max(end(one, risk, "high") for one in parts))
-    high = min(end(one, risk / len(parts), "high") for one in parts)
-    return Bounds(min(end(one, risk, "low") for one in parts), high)
+        low = max((end(one, risk / n_parts, "low") for one in found), default=-np.inf)
+        return Bounds(max(low, least), max((end(one, risk, "high") for one in found), default=np.inf))
+    high = min((end(one, risk / n_parts, "high") for one in found), default=np.inf)
+    return Bounds(min((end(one, risk, "low") for one in found), default=-np.inf), high)
 
 
 def _quick_ends() -> Callable[[Standing, float, str], float]:
@@ -441,7 +460,7 @@ def _quick_ends() -> Callable[[Standing, float, str], float]:
     return end
 
 
-def _worst_estimate(goal: Goal, estimates: Sequence[float]) -> tuple[int, float]:
+def _worst_estimate(goal: Goal, estimates: Mapping[int, float]) -> tuple[int, float]:
     """Return which of the parts is the worst on the rows, and its value; one without a value is not."""
-    known = [(place, value) for place, value in enumerate(estimates) if not np.isnan(value)]
+    known = [(place, value) for place, value in estimates.items() if not np.isnan(value)]
     return (max if goal.sense == "<=" else min)(known or [(0, np.nan)], key=lambda one: one[1])

@@ -323,6 +323,11 @@ def asked_by(name: object) -> Iterator[None]:
         raise type(error)(f"{error}{ASKED_BY}{name}.") from error
 
 
+def why_unanswered(error: NoRows) -> str:
+    """Return why rows cannot answer, without who asked and the full stop."""
+    return str(error).partition(ASKED_BY)[0].rstrip(".")
+
+
 def _missing(name: str, part: str) -> str:
     """Say what a dataset lacks and where it comes from, in Python or in a goals file."""
     if part == "y" and name == DEFAULT:

@@ -206,6 +206,21 @@ def seen_labels(arrays: Iterable[AnyArray | None]) -> AnyArray:
     return found
 
 
+def known_labels(arrays: Iterable[AnyArray | None], classes: ArrayLike | None) -> AnyArray:
+    """Return all classes: those given, which must name every label that arrays hold, or else these labels."""
+    seen = seen_labels(arrays)
+    if classes is None:
+        return seen
+    given = check_classes(classes)
+    left_out = sorted(set(seen.tolist()) - set(given.tolist()), key=str)
+    if left_out:
+        raise ValueError(
+            f"classes must name every class there is; got {_listed(given.tolist())}, and the labels hold "
+            f"{_listed(left_out)} too. Add what is missing, or leave classes out."
+        )
+    return seen_labels([given])
+
+
 def check_answers(answers: AnyArray, known: Iterable[Any], name: str) -> None:
     """Refuse answers that are none of the classes known."""
     classes = set(known)
@@ -245,6 +260,8 @@ def check_classes(classes: ArrayLike) -> AnyArray:
         raise ValueError(f"classes must be a list of labels, as classes=[0, 1]; got shape {found.shape}.")
     if found.dtype.kind in "fO" and any(map(is_missing, found.tolist())):
         raise ValueError(f"classes must hold labels only; got a missing one among {_listed(found.tolist())}.")
+    if len(set(found.tolist())) < found.size:
+        raise ValueError(f"classes must name each class once; got {_listed(found.tolist())}.")
     return found
 
 

@@ -12,11 +12,10 @@ from counterpoise.goals.classes import (
     Classes,
     as_labels,
     check_answers,
-    check_classes,
     check_defer_label,
     decided,
     find_classes,
-    seen_labels,
+    known_labels,
 )
 from counterpoise.goals.rows import DEFAULT, Dataset
 from counterpoise.goals.tables import Table, as_tables, table_of
@@ -64,7 +63,8 @@ def prepare(
         Labels count as 0 or 1, probabilities as they are, a score z as ``max(0, min(1, 1/2 + z))``.
     pos_label : label, optional
     classes : array of labels, optional
-        Those there are beside the labels of the data. Predicted labels must be among them, or be the ``defer_label``.
+        All there are, where the labels of the data do not hold each of them. Predicted labels must be among them, or be
+        the ``defer_label``.
     defer_label : label, optional
         What predictions hold for deferred rows; probabilities have one more column for them, the last.
     """
@@ -72,7 +72,7 @@ def prepare(
     arrays = {name: as_labels(values) for name, values in _by_dataset(predictions, tables).items()}
     for name, array in arrays.items() if kind != "probabilities" else ():
         _check_shape(array, [(table_of(tables, name).n_samples,)], kind, name)
-    seen = seen_labels([*(table.y for table in tables.values()), None if classes is None else check_classes(classes)])
+    seen = known_labels((table.y for table in tables.values()), classes)
     titles = {name: f"{'predictions' if kind == 'labels' else kind} for dataset {name!r}" for name in arrays}
     known = {*seen.tolist(), *([] if pos_label is None else [pos_label])}
     for name, array in arrays.items() if kind == "labels" and len(known) < _TWO else ():

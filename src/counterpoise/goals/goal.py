@@ -1,14 +1,16 @@
 """Goals: limits on rates, on ratios and on the worst of several, and how they fare."""
 
 import math
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from counterpoise._base.checks import check_confidence
+from counterpoise.goals.binding import why_unanswered
 from counterpoise.goals.evaluation import Prepared, prepare
 from counterpoise.goals.expressions import Rate, Ratio, Several, as_rate, make_rate
 from counterpoise.goals.terms import Known, finite, is_number
-from counterpoise.goals.wording import written_number
+from counterpoise.goals.wording import NoRows, UnknownValue, written_number
 from counterpoise.solvers.result import FEASIBLE
 
 
@@ -131,6 +133,23 @@ class Goal:
         worst = str(self.members(prepared.views)[place]) if self.is_several else ""
         return checks[place]._replace(goal=self, worst=worst)
 
+    def at_least_in_part(self, prepared: Prepared) -> "GoalCheck":
+        """Evaluate the goal as far as there are rows: the note says of which there are none."""
+        try:
+            return self.at(prepared)
+        except UnknownValue:
+            raise
+        except NoRows as error:
+            why, found = why_unanswered(error), []
+        members = self.members(prepared.views) if self.is_several else ()
+        for part, member in zip(self.parts(prepared.views) if members else (), members, strict=True):
+            with suppress(NoRows):
+                found.append(_check(part, prepared)._replace(goal=self, worst=str(member)))
+        missed = max(found, key=lambda one: (one.violation, _beyond(one)), default=None)
+        if missed is not None and not missed.holds:
+            return missed._replace(note=why)
+        return GoalCheck(self, math.nan, self.bound, math.nan, holds=False, note=why)
+
     def __bool__(self) -> bool:
         raise TypeError(
             f"The goal {self} has no truth value before it is evaluated. For two limits on a rate write two goals: "
@@ -161,12 +180,15 @@ class GoalCheck(NamedTuple):
     goal: Goal
     value: float  # of the left side
     bound: float  # the value of the right side
-    violation: float  # by how much the value misses the bound, 0 where the goal holds
+    violation: float  # by how much the value misses the bound, 0 where the goal holds; NaN where rows cannot answer
     holds: bool
     worst: str = ""  # of several rates the one that the value is of
     ramp: "GoalCheck | None" = None  # the same of the ramp rates that a classifier was trained with, where it was
+    note: str = ""  # of which rows there are none, where the goal asks for them
 
     def __str__(self) -> str:
+        if math.isnan(self.violation):
+            return f"{self.goal}: cannot be told. {self.note}."
         verdict = "holds" if self.holds else f"missed by {self.violation:.4g}"
         at = f": {self.worst}" if self.worst else ""
         ramp = "" if self.ramp is None else f"; ramp rates {self.ramp.value:.4g}, bound {self.ramp.bound:.4g}"

@@ -185,7 +185,7 @@ class Answers:
         names = {name for goal in goals for name in goal.datasets}
         said = {name: np.clip(self.shares(name, mixture), 0.0, 1.0) for name in names if views.table(name)}
         prepared = Prepared(views, said)
-        return [goal.at(prepared) for goal in goals]
+        return [goal.at_least_in_part(prepared) for goal in goals]
 
     def _check_loaded(self) -> None:
         """Check what came from a file."""
