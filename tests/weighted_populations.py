@@ -4,8 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from counterpoise import audit
 from counterpoise.goals import Table, parse_goal
-from counterpoise.goals.audit import audit
 
 N_ROWS = 20_000
 

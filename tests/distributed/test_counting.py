@@ -7,11 +7,10 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from counterpoise import certify
+from counterpoise import audit, certify
 from counterpoise._base.shards import LocalShards
 from counterpoise.distributed.counting import audit_over
 from counterpoise.goals import Table
-from counterpoise.goals.audit import audit
 from counterpoise.metrics import rate_table
 from tests.distributed.engines import COUNTS, opened
 

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 from engines import COUNTS, ENGINES, cut, opened
 
-from counterpoise.solvers import minimize_cvar
+from counterpoise.solvers import InfeasibleRows, minimize_cvar
 from counterpoise.solvers.mixture import minimize_cvar_over
-from counterpoise.solvers.result import InfeasibleRows
 from counterpoise.solvers.rows import load_rows
 from counterpoise.solvers.sums import whole_masses
 from counterpoise.solvers.tail import TailOracle, TailRows, weights_of

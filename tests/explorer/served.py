@@ -6,9 +6,9 @@ from contextlib import contextmanager
 
 import numpy as np
 
+from counterpoise.explorer import Session
 from counterpoise.explorer.conversation import Conversation
 from counterpoise.explorer.of_run import RunExporter, read_run
-from counterpoise.explorer.session import Session
 from counterpoise.runs import fit_run, open_run
 
 HOSTILE = "<img src=x onerror=alert(1)>"

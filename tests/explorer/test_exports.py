@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 
 from counterpoise import load
-from counterpoise.explorer import Setting
+from counterpoise.explorer import Session, Setting
 from counterpoise.explorer.exports import Exporter
 from counterpoise.explorer.of_run import RunExporter, read_run
-from counterpoise.explorer.session import Session
 from counterpoise.explorer.setting import AskedGoal
 from counterpoise.explorer.views import shown
 from counterpoise.goals import parse_goal

@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 
 from counterpoise import MixtureClassifier
-from counterpoise.explorer import session_of_model
+from counterpoise.explorer import Setting, session_of_model
 from counterpoise.explorer.conversation import Conversation
 from counterpoise.explorer.few_rows import FewRows, shown_groups, spread
 from counterpoise.explorer.rates import GroupRates
-from counterpoise.explorer.setting import Setting
 from counterpoise.explorer.static_page import page_of
 from counterpoise.explorer.views import shown
 from counterpoise.goals import Table, parse_goal

@@ -24,7 +24,7 @@ from counterpoise.explorer.conversation import MOST_BYTES, Conversation  # noqa:
 from counterpoise.explorer.exports import Exporter  # noqa: E402
 from counterpoise.explorer.log import PlainLines, Rate  # noqa: E402
 from counterpoise.explorer.server import FULL, MOST_CLIENTS  # noqa: E402
-from counterpoise.runs.errors import RunFolderError  # noqa: E402
+from counterpoise.runs import RunFolderError  # noqa: E402
 from counterpoise.runs.fitted import last_step  # noqa: E402
 from counterpoise.runs.goals_file import parse_goals_file  # noqa: E402
 from tests.explorer.served import HOSTILE, asked, make_run, served  # noqa: E402

@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 from counterpoise import GoalClassifier, MixtureClassifier, audit
-from counterpoise.explorer import Setting, session_of_model
+from counterpoise.explorer import Session, Setting, session_of_model
 from counterpoise.explorer.exports import Exporter
-from counterpoise.explorer.session import Session
 from counterpoise.explorer.views import VIEWS, shown
 from counterpoise.metrics import cvar_loss, rate_table
 from tests.explorer.sessions import CHOSEN, GOALS, SEX, TEST, X, Y, fitted, session

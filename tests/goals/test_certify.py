@@ -15,7 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
-from counterpoise import ConstrainedClassifier, MixtureClassifier
+from counterpoise import ConstrainedClassifier, MixtureClassifier, audit, certify
 from counterpoise.datasets import split_three_ways
 from counterpoise.goals import (
     Dataset,
@@ -29,7 +29,7 @@ from counterpoise.goals import (
     precision,
     recall,
 )
-from counterpoise.goals.audit import audit, certify, tightened
+from counterpoise.goals.audit import tightened
 from counterpoise.theory.confidence import rows_needed
 
 TRAIN = Dataset("train")

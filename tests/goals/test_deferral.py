@@ -7,20 +7,20 @@ from hypothesis import strategies as st
 from oracles import random_decisions, rates_by_counting
 from scipy.stats import binomtest
 
-from counterpoise import goals
+from counterpoise import audit, certify, goals
 from counterpoise.goals import (
     Dataset,
     InfeasibleGoals,
     Table,
     bind,
     defer_rate,
+    forget_metric,
     parse_goal,
     parse_rate,
     register_metric,
 )
-from counterpoise.goals.audit import audit, certify, tightened
+from counterpoise.goals.audit import tightened
 from counterpoise.goals.catalogue import catalogue
-from counterpoise.goals.own_metrics import forget_metric
 from counterpoise.goals.rates import METRICS, RATIOS
 from counterpoise.metrics import rate_table
 

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from counterpoise import MixtureClassifier, certify
+from counterpoise import MixtureClassifier, audit, certify
 from counterpoise.goals import (
     Dataset,
     NoRows,
@@ -31,7 +31,6 @@ from counterpoise.goals import (
     recall,
     register_metric,
 )
-from counterpoise.goals.audit import audit
 
 TEXTS = [
     "recall(train, of=cat) >= 0.9",

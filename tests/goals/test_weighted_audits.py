@@ -7,9 +7,9 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from weighted_populations import GOALS, POPULATIONS, wrong_ends
 
-from counterpoise import AdaLPBoostClassifier, ConstrainedClassifier, MixtureClassifier, load, save
+from counterpoise import AdaLPBoostClassifier, ConstrainedClassifier, MixtureClassifier, audit, certify, load, save
 from counterpoise.goals import Table, bind
-from counterpoise.goals.audit import audit, certify, tightened
+from counterpoise.goals.audit import tightened
 from counterpoise.learners import Stump
 
 CONFIDENT = "error_rate(train) <= 0.3 with confidence 0.9"

@@ -8,8 +8,8 @@ from sklearn.linear_model import LogisticRegression, Perceptron
 from sklearn.naive_bayes import GaussianNB
 
 import counterpoise as cp
+from counterpoise import certify
 from counterpoise.goals import InfeasibleGoals, Table
-from counterpoise.goals.audit import certify
 from counterpoise.mixtures.class_scores.tiers import TierRule
 
 X, CODES = make_classification(

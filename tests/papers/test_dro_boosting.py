@@ -5,7 +5,7 @@ import pytest
 from scipy.optimize import minimize
 from scipy.stats import chi2
 
-from counterpoise.boosting.dro import DROBoostClassifier
+from counterpoise import DROBoostClassifier
 from counterpoise.datasets import TableData
 from counterpoise.learners import HistogramTree
 from counterpoise.runs.results import read_rows

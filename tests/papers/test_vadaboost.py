@@ -5,10 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from counterpoise._base.progress import RunProgress
-from counterpoise.boosting.adaboost import AdaBoostClassifier
+from counterpoise import AdaBoostClassifier
 from counterpoise.datasets import twonorm
 from counterpoise.learners import HistogramTree
+from counterpoise.runs import RunProgress
 from counterpoise.runs.results import ResultRow, ResultsTable, read_rows
 from papers.vadaboost import experiment as vadaboost
 from papers.vadaboost import figures as vadaboost_figures

@@ -9,10 +9,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.tree import DecisionTreeClassifier
 
-from counterpoise import MixtureClassifier, tradeoff
+from counterpoise import MixtureClassifier, audit, tradeoff
 from counterpoise.datasets import split_three_ways
 from counterpoise.goals import Table, as_goals
-from counterpoise.goals.audit import audit
 from counterpoise.metrics import cvar_curve, rate_table
 from counterpoise.runs.results import ResultRow, append_rows
 

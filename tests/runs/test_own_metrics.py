@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from counterpoise import certify
 from counterpoise.cli import main
 from counterpoise.displays import RateDisplay
 from counterpoise.goals import (
@@ -25,7 +26,6 @@ from counterpoise.goals import (
     register_metric,
     true_negatives,
 )
-from counterpoise.goals.audit import certify
 from counterpoise.metrics import rate_table
 from counterpoise.persist import dumps, loads
 from counterpoise.report.wording import number

@@ -5,7 +5,7 @@ from datetime import date
 
 import pytest
 
-from counterpoise.runs.settings import RunSettings
+from counterpoise.runs import RunSettings
 from counterpoise.runs.toml_text import as_toml, rewritten
 
 WORDS = [
