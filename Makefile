@@ -4,11 +4,12 @@ BIN := .venv/bin
 # Where the plain package is the large build for GPUs, name the one for processors as PyTorch's own pages say.
 TORCH ?= torch==2.13.0
 
-.PHONY: help demo test test-networks test-lowest lint docs bench bench-full reproduce wheel-test release-check clean
+.PHONY: help demo test test-all test-networks test-lowest lint docs bench bench-full reproduce wheel-test release-check clean
 
 help:
 	@echo "make demo        the whole story on made-up loans and on tumours, ends with reports"
-	@echo "make test        run the tests"
+	@echo "make test        run the tests of what a change is likely to break: some minutes"
+	@echo "make test-all    run these and the slow tests"
 	@echo "make test-networks  install PyTorch too, and run the tests of networks"
 	@echo "make lint        ruff, mypy, import contracts"
 	@echo "make docs        build the documentation site into build/docs, with warnings as errors"
@@ -44,10 +45,13 @@ endef
 demo: .venv/installed-cli
 	$(BIN)/counterpoise demo
 
-# Tests of one file share what they fit.
+# Tests of one file share what they fit. Those marked slow are run by test-all, alone.
 PYTEST := -m pytest -q -n auto --dist loadfile
 test: .venv/installed
-	$(BIN)/python $(PYTEST)
+	$(BIN)/python $(PYTEST) -m "not slow"
+
+test-all: test
+	$(BIN)/python $(PYTEST) -m slow
 
 # The other tests have passed without PyTorch by then: nothing else may need it.
 test-networks: .venv/installed

@@ -11,6 +11,7 @@ from sklearn.tree import DecisionTreeRegressor
 
 import counterpoise as cp
 from counterpoise.learners import HistogramTree, LeastErrorStump, NetworkLearner, Resampled, Stump, networks
+from tests.tiers import slow
 
 SPLITS = "the split that validation_fraction draws differs between weighted and repeated samples"
 RANDOM = "rows are drawn at random, so that a weight of 2 and a row given twice are the same on average only"
@@ -115,6 +116,23 @@ if find_spec("torch") is not None:
     CASES["NetworkLearner"] = Case(NetworkLearner(networks.Perceptron((8,)), **small), repeats_differ=RANDOM)
 
 ESTIMATORS = {name: case.estimator for name, case in CASES.items()}
+# scikit-learn's checks of these take the same way through fit and predict as those of another variant.
+SAME_WAY = {
+    "AdaBoostClassifier, default",
+    "AdaLPBoostClassifier, average",
+    "AdaLPBoostClassifier, first",
+    "AdaLPBoostClassifier, vote",
+    "EBBoostClassifier, stumps",
+    "LPBoostClassifier, regularized",
+    "LPBoostClassifier, vote",
+}
+PLAIN = [name for name in ESTIMATORS if "," not in name]  # one of each class
+VARIANTS = [name for name in ESTIMATORS if name not in PLAIN]
+
+
+def in_tiers(names):
+    """Return names of estimators as parameters of a test: the first of each class, the other variants as slow tests."""
+    return [name if name in PLAIN else slow(name) for name in names]
 
 
 def unfitted(name, **settings):

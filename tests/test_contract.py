@@ -4,7 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
-from estimators import CASES, ESTIMATORS, TrainedMixture, having, public_name, unfitted
+from estimators import CASES, ESTIMATORS, PLAIN, TrainedMixture, having, in_tiers, public_name, unfitted
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.utils import get_tags
@@ -23,14 +23,15 @@ SPECIES = load_iris().target_names[load_iris().target]
 LEARNERS = ("HistogramTree", "LeastErrorStump", "NetworkLearner", "Resampled", "Stump")  # they learn from one class too
 FOREIGN = "DROBoostClassifier, regressor"  # scikit-learn's models are stored by skops, with numbers of its own
 
-every = pytest.mark.parametrize("name", ESTIMATORS)
+every = pytest.mark.parametrize("name", in_tiers(ESTIMATORS))
 
 
 def takes_many_classes(name):
     return get_tags(ESTIMATORS[name]).classifier_tags.multi_class
 
 
-every_classifier = pytest.mark.parametrize("name", [name for name in ESTIMATORS if public_name(name) not in LEARNERS])
+CLASSIFIERS = [name for name in ESTIMATORS if public_name(name) not in LEARNERS]
+every_classifier = pytest.mark.parametrize("name", in_tiers(CLASSIFIERS))
 
 
 def classifiers(package):
@@ -87,9 +88,7 @@ def test_the_same_seed_gives_the_same_model(name):
     assert name == FOREIGN or persist.dumps(first) == persist.dumps(second)
 
 
-@pytest.mark.parametrize(
-    "name", [name for name, one in ESTIMATORS.items() if get_tags(one).classifier_tags.multi_class]
-)
+@pytest.mark.parametrize("name", in_tiers(name for name in ESTIMATORS if takes_many_classes(name)))
 def test_several_classes_and_feature_names_are_kept_on_disk(name):
     model = fitted(name, FLOWERS, SPECIES)
     loaded = persist.loads(persist.dumps(model))
@@ -101,7 +100,7 @@ def test_several_classes_and_feature_names_are_kept_on_disk(name):
 
 
 @pytest.mark.parametrize(
-    "name", [name for name, case in CASES.items() if not (case.repeats_differ or case.folds_differ)]
+    "name", in_tiers(name for name, case in CASES.items() if not (case.repeats_differ or case.folds_differ))
 )
 def test_a_weight_and_so_many_repeated_rows_are_the_same(name):
     times = np.random.default_rng(4).integers(1, 4, size=len(Y))
@@ -132,7 +131,7 @@ def test_weights_that_cannot_be_are_refused(name, case):
         unfitted(name).fit(X, Y, sample_weight=weights)
 
 
-@pytest.mark.parametrize("name", [name for name in having("random_state") if public_name(name) not in LEARNERS])
+@pytest.mark.parametrize("name", [name for name in having("random_state") if name in PLAIN and name in CLASSIFIERS])
 @pytest.mark.parametrize(
     ("state", "kind"),
     [(-1, ValueError), (2**32, ValueError), ("a", TypeError), ("7", TypeError), (np.random.MT19937(0), TypeError)],
@@ -142,7 +141,7 @@ def test_what_is_no_random_state_is_refused(name, state, kind):
         unfitted(name, random_state=state).fit(X, Y)
 
 
-@pytest.mark.parametrize("name", having("callbacks"))
+@pytest.mark.parametrize("name", [name for name in having("callbacks") if name in PLAIN])
 @pytest.mark.parametrize("callbacks", [None, print, "bar", [3]])
 def test_what_are_no_callbacks_is_refused_before_the_first_round(name, callbacks):
     with pytest.raises(TypeError, match=r"callbacks must be a sequence of functions of a Round, \(\) for none; got "):

@@ -32,6 +32,7 @@ def run(example):
         pytest.skip(f"{example.name} needs {error.name}, which is not installed")
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:FigureCanvasAgg is non-interactive")  # of plt.show, where there is a screen
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.stem)
 def test_an_example_prints_something_and_leaves_one_figure(example, pyplot, capsys):

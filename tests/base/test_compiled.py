@@ -41,12 +41,14 @@ def run(code, tmp_path, **environment):
     return done.stdout.strip(), done.stderr
 
 
+@pytest.mark.slow
 def test_naming_every_class_compiles_nothing(tmp_path):
     printed, _ = run(EVERY_CLASS, tmp_path, NUMBA_CACHE_DIR=str(tmp_path / "cache"))
     assert printed == "True False"
     assert not list(tmp_path.rglob("*.nbi"))
 
 
+@pytest.mark.slow
 def test_a_kernel_compiles_where_nothing_can_be_cached_and_says_once_what_helps(tmp_path):
     """A function without a source file has no place in any cache."""
     printed, warned = run(NO_SOURCE, tmp_path)
@@ -55,6 +57,7 @@ def test_a_kernel_compiles_where_nothing_can_be_cached_and_says_once_what_helps(
     assert "Set the variable NUMBA_CACHE_DIR to a folder that can be written to." in warned
 
 
+@pytest.mark.slow
 def test_kernels_are_kept_among_temporary_files_where_no_other_folder_can_be_written(tmp_path):
     """Of the user's folders none is one here; nor is the folder beside the source."""
     package, temporary = tmp_path / "package", tmp_path / "temporary"

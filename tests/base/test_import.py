@@ -32,6 +32,7 @@ def test_an_unknown_name_lists_the_known_ones(module, text):
         _ = module.minimise
 
 
+@pytest.mark.slow
 def test_a_package_without_its_dependencies_says_which_extra_brings_them():
     code = "import sys, counterpoise; sys.modules['pydantic'] = None; counterpoise.runs.fit_run"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

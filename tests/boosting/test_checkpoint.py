@@ -23,6 +23,7 @@ from counterpoise.boosting.checkpoint import UnusableCheckpoint, rounds_done
 from counterpoise.goals import InfeasibleGoals, Table
 from counterpoise.learners import HistogramTree, NetworkLearner
 from counterpoise.theory.risks import KL
+from tests.tiers import slow
 
 INSIDE = {"sensitive_features": {"sex": SEX}, "datasets": {"mail": MAIL}}
 VALIDATION_INSIDE = {**VALIDATION, "sensitive_features_val": {"sex": SEX[160:]}}
@@ -85,7 +86,10 @@ BOOSTERS = {
 }
 
 
-@pytest.mark.parametrize("case", BOOSTERS)
+FAST = ("weights, some zero", "patience", "dual", "regularized", "inside goals", "inside goals, folds")
+
+
+@pytest.mark.parametrize("case", [one if one in FAST else slow(one) for one in BOOSTERS])
 def test_going_on_ends_as_if_never_interrupted(case, tmp_path):
     booster, data = BOOSTERS[case]
     whole = clone(booster).fit(X, Y, **data)
@@ -351,6 +355,7 @@ np.savez(result, mixture=model.mixture_, weighted=model.weighted_losses_, losses
 """
 
 
+@pytest.mark.slow
 def test_a_fit_killed_again_and_again_ends_as_if_it_had_not_been(tmp_path):
     """Five kills at random moments: a random number of rounds after the last, somewhere in the next three."""
     result = tmp_path / "result.npz"

@@ -83,6 +83,7 @@ def test_a_class_of_one_row_and_rows_fewer_than_folds_are_no_obstacle():
     assert small.selection_.losses.shape == (4, 2)
 
 
+@pytest.mark.slow
 def test_goals_of_several_classes_are_met_by_answers_of_unseen_rows():
     X, y = make_classification(300, 6, n_informative=5, n_redundant=0, n_classes=3, random_state=1)
     model = cp.AdaLPBoostClassifier(
@@ -91,6 +92,7 @@ def test_goals_of_several_classes_are_met_by_answers_of_unseen_rows():
     assert all(check.holds for check in model.check_goals())
 
 
+@pytest.mark.slow
 def test_an_interrupted_fit_with_folds_goes_on_as_if_it_had_not_been(tmp_path):
     X, y = make_classification(200, 6, n_informative=5, n_redundant=0, n_classes=3, random_state=2)
     settings = {"random_state": 0, "goals": "recall(train) >= 0.1", "pos_label": 1, "eta": 0.5}
@@ -121,6 +123,7 @@ def test_models_that_draw_differ_and_are_not_taken_for_repeats():
     assert len(model.estimators_) == 3
 
 
+@pytest.mark.slow
 def test_a_mixture_that_pays_much_on_average_says_so_and_a_budget_limits_it():
     X, y = make_classification(600, 8, flip_y=0.3, random_state=3)
     settings = {"n_estimators": 15, "random_state": 0}

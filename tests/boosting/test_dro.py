@@ -45,6 +45,7 @@ def noisy(seed, n_samples=150):
     return make_classification(n_samples, 5, flip_y=0.25, random_state=seed)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("loss", "divergence"), KINDS)
 @pytest.mark.parametrize("learner", [Stump(), DecisionTreeRegressor(max_depth=2)], ids=["signs", "values"])
 @settings(max_examples=6)

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 # One process that forks the fits: what takes long is the import.
 SCRIPT = """
@@ -41,6 +42,7 @@ np.savez(f"{result}/kills.npz", ends=ends, on_disk=on_disk, first=seen[0].number
 """
 
 
+@pytest.mark.slow
 def test_a_fit_that_is_killed_twice_ends_as_if_it_had_not_been(tmp_path):
     paths = [str(Path(__file__).parent), *filter(None, sys.path)]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(paths)}

@@ -71,6 +71,7 @@ def test_numbers_that_json_lacks_become_null(capsys):
     assert json.loads(capsys.readouterr().out) == {"a": None, "b": [None, 1.5], "c": None, "d": True}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_shell_completion_installs(shell, tmp_path, capsys, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))  # the shell's own start-up file gets a line

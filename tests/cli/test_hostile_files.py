@@ -167,6 +167,7 @@ CASES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
 def test_a_hostile_file_is_refused_in_one_short_sentence(case, here, monkeypatch, capsys):
     assert_refused(case, here, monkeypatch, capsys)

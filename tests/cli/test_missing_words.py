@@ -98,6 +98,7 @@ def tables():
     return [random_table(rng) for _ in range(N_TABLES)]
 
 
+@pytest.mark.slow
 def test_apply_decides_the_same_from_csv_and_parquet(tables, tmp_path):
     """All of what it does on some, and on all what tells groups apart: the rest costs seconds, and is the same."""
     path, rules_path, said_path = (tmp_path / name for name in ("t", "rules.json", "said.csv"))

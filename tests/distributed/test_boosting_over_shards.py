@@ -12,6 +12,7 @@ from counterpoise.distributed.fitting import fit_over, mix_over
 from counterpoise.goals import InfeasibleGoals
 from counterpoise.learners import HistogramTree, Stump
 from counterpoise.solvers.tail import weights_of
+from tests.tiers import slow
 
 RNG = np.random.default_rng(5)
 N_ROWS = 403
@@ -54,7 +55,7 @@ def _name_columns(shard):
 
 @pytest.mark.parametrize(
     ("engine", "name"),
-    [*(("threads", name) for name in CASES), ("processes", "ada in goals"), ("processes", "a tail inside")],
+    [*(("threads", name) for name in CASES), slow("processes", "ada in goals"), slow("processes", "a tail inside")],
 )
 def test_models_weights_and_mixture_are_the_same_over_any_number_of_shards(engine, name):
     first, weights = _fitted("threads", 1, CASES[name], sample_weight=WEIGHTS)
@@ -112,6 +113,7 @@ def test_models_are_trained_that_goals_lack_and_the_learner_alone_does_not_make(
     assert _fitted("threads", 2, LPBoostClassifier(**params))[0].check_goals()[0].holds
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("learner", [TREE, LogisticRegression()], ids=["tree", "sampled"])
 def test_rounds_inside_goals_on_three_classes_are_the_same_over_shards(learner):
     labels = np.digitize(X[:, 0] + X[:, 1] * X[:, 2], [-0.4, 0.4])
@@ -210,6 +212,7 @@ CONFIDENT = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "settings",
     [{"alpha": 0.5}, {"alpha": 1.0, "scores": True, "by": "sex"}, {"alpha": 0.5, "scores": True}],

@@ -13,6 +13,7 @@ from counterpoise.distributed.counting import audit_over
 from counterpoise.goals import Table
 from counterpoise.metrics import rate_table
 from tests.distributed.engines import COUNTS, opened
+from tests.tiers import slow
 
 RNG = np.random.default_rng(7)
 N_ROWS = 900
@@ -47,7 +48,7 @@ def in_one_place():
     return certify(MODEL, GOALS, datasets={"train": table})
 
 
-@pytest.mark.parametrize(("engine", "n_shards"), [*(("threads", count) for count in COUNTS), ("processes", 2)])
+@pytest.mark.parametrize(("engine", "n_shards"), [*(("threads", count) for count in COUNTS), slow("processes", 2)])
 def test_an_audit_over_shards_is_that_of_rows_in_one_place_to_the_last_digit(engine, n_shards, in_one_place):
     with opened(engine, sources(n_shards)) as shards:
         found = audit_over(GOALS, shards, MODEL)

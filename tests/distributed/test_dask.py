@@ -17,6 +17,7 @@ from counterpoise.distributed import (
 )
 from counterpoise.goals import InfeasibleGoals
 from counterpoise.learners import HistogramTree, Resampled
+from tests.tiers import slow
 
 dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
@@ -114,7 +115,7 @@ def test_rules_by_group_look_at_columns_of_collections_and_ids_decide(tmp_path):
 
 
 @pytest.mark.usefixtures("client")
-@pytest.mark.parametrize("goals", [[], ["recall(train) >= 0.8"]], ids=["no goals", "inside goals"])
+@pytest.mark.parametrize("goals", [slow([]), ["recall(train) >= 0.8"]], ids=["no goals", "inside goals"])
 def test_lpboost_is_the_same_over_any_number_of_shards(goals):
     frame, settings = dd.from_pandas(FRAME.drop(columns="sex"), npartitions=7), SETTINGS | {"goals": goals}
     first, other = (DaskLPBoostClassifier(TREE, **settings).fit(frame, "label", n_shards=size) for size in (1, 7))

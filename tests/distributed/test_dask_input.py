@@ -137,6 +137,7 @@ def test_data_in_memory_and_rows_in_no_partition_are_refused(client):
         _fitted(_frame(FRAME[:0], FRAME[:0]), client=client)
 
 
+@pytest.mark.slow
 def test_many_values_of_a_column_that_goals_see_are_refused(client):
     n_rows = 100_500
     frame = pd.DataFrame({"a": np.arange(n_rows) % 7, "sex": np.arange(n_rows), "label": np.arange(n_rows) % 2})

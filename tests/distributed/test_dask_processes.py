@@ -38,6 +38,7 @@ def files(tmp_path_factory):
     return folder
 
 
+@pytest.mark.slow
 def test_a_worker_that_is_killed_does_not_change_the_result(client, files):
     def kill(done):
         if done.number == 2:
@@ -57,6 +58,7 @@ def test_a_worker_that_is_killed_does_not_change_the_result(client, files):
     np.testing.assert_allclose(first.value_, other.value_, rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_lightgbm_trains_on_the_workers_and_its_scores_meet_goals(client, files):
     model = DaskGoalClassifier(goals=[PARITY], by="sex", random_state=0)
     model.fit(files, "label", sensitive_features=["sex"], client=client)

@@ -79,6 +79,7 @@ def processes():
         yield client
 
 
+@pytest.mark.slow
 def test_a_worker_that_is_killed_loses_nothing(processes, tmp_path):
     with DaskShards(cut(4, x=X), processes) as shards:
         shards.change("scale", _scale, 2.0)
@@ -93,6 +94,7 @@ def test_a_worker_that_is_killed_loses_nothing(processes, tmp_path):
         assert shards.map(_sum)[2] == 14 * cut(4, x=X)[2]()["x"].sum()
 
 
+@pytest.mark.slow
 def test_what_is_left_is_done_once_by_shards_that_are_made_again_too(processes):
     with DaskShards(cut(2, x=X), processes) as shards:
         os.kill(shards.map(_pid)[1], signal.SIGKILL)
@@ -100,6 +102,7 @@ def test_what_is_left_is_done_once_by_shards_that_are_made_again_too(processes):
         assert total(shards.map(_sum)) == 3 * X.sum()
 
 
+@pytest.mark.slow
 def test_workers_are_asked_through_the_scheduler_where_they_cannot_be_reached(processes):
     actor = processes.submit(_Counter, actor=True).result(timeout=120)  # else it waits for ever where no worker came
     calls = Calls(processes)
@@ -110,12 +113,14 @@ def test_workers_are_asked_through_the_scheduler_where_they_cannot_be_reached(pr
         calls.ask(actor, "add", "one").result()
 
 
+@pytest.mark.slow
 def test_a_worker_that_is_killed_while_it_makes_a_shard_is_replaced(processes, tmp_path):
     parts = [Parts(_die_while_made, [dask.delayed(str(tmp_path / "made")), dask.delayed(X)])]
     with DaskShards(parts, processes) as shards:
         assert total(shards.map(_sum)) == X.sum()
 
 
+@pytest.mark.slow
 def test_a_shard_that_always_ends_its_worker_is_given_up_with_a_sentence(processes):
     with DaskShards(cut(2, x=X), processes) as shards:
         with pytest.raises(
@@ -167,6 +172,7 @@ def test_a_cluster_without_workers_says_so():
         DaskShards(cut(1, x=X), client, patience=0.1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("package", "has"),
     [

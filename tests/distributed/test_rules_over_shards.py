@@ -7,6 +7,7 @@ from engines import COUNTS, cut, opened
 from counterpoise import MixtureClassifier
 from counterpoise.distributed.fitting import mix_over
 from counterpoise.goals import InfeasibleGoals
+from tests.tiers import some_fast
 
 RNG = np.random.default_rng(11)
 N_ROWS = 900
@@ -41,7 +42,7 @@ def _chosen(engine, n_shards, scores, **settings):
         return mix_over(model, shards)
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", some_fast(CASES, 3))
 @pytest.mark.parametrize("scores", [FEW[:, None], np.column_stack([FEW, OTHER])], ids=["one", "two"])
 def test_rules_are_the_same_over_any_number_of_shards_and_on_one_machine(name, scores):
     first = _chosen("threads", 1, scores, **CASES[name])
@@ -61,6 +62,7 @@ def test_rules_are_the_same_over_any_number_of_shards_and_on_one_machine(name, s
     np.testing.assert_allclose(first.gap_, 0.0, atol=2e-4)
 
 
+@pytest.mark.slow
 def test_processes_choose_the_same_rules():
     case = CASES["parity by sex"]
     assert _chosen("processes", 3, FEW[:, None], **case).rules_ == _chosen("threads", 1, FEW[:, None], **case).rules_

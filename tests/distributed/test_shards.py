@@ -94,6 +94,7 @@ def test_a_source_that_fails_says_so(engine):
         pass
 
 
+@pytest.mark.slow
 def test_a_process_that_is_killed_is_replaced_and_its_shards_made_again(tmp_path):
     with ProcessShards(cut(3, x=X), 2) as shards:
         shards.change("scale", _scale, 2.0)
@@ -112,6 +113,7 @@ def test_a_change_is_remembered_in_the_place_of_that_with_its_key():
         assert total(shards.map(_sum)) == 3 * X.sum()
 
 
+@pytest.mark.slow
 def test_a_function_that_always_kills_its_process_is_given_up_with_a_sentence():
     with ProcessShards(cut(2, x=X)) as shards, pytest.raises(RuntimeError, match="ended 3 times while it ran _die, "):
         shards.map(_die)

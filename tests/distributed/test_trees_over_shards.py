@@ -9,6 +9,7 @@ from counterpoise.learners import HistogramTree, Stump
 from counterpoise.learners._growing import grow_over
 from counterpoise.learners._growing_rows import Target
 from counterpoise.solvers.sums import whole_masses
+from tests.tiers import slow
 
 RNG = np.random.default_rng(1)
 N_ROWS = 701
@@ -39,7 +40,9 @@ def _grown(engine, n_shards, learner, y):
         return grow_over(shards, layout, int(y.max()) + 1, learner._limits())[0]
 
 
-@pytest.mark.parametrize(("engine", "name"), [*(("threads", name) for name in LEARNERS), ("processes", "large leaves")])
+@pytest.mark.parametrize(
+    ("engine", "name"), [*(("threads", name) for name in LEARNERS), slow("processes", "large leaves")]
+)
 def test_trees_are_the_same_over_any_number_of_shards_and_on_one_machine(engine, name):
     learner, y = LEARNERS[name]
     learner.fit_codes(learner.prepare(X), y, np.arange(y.max() + 1), WEIGHTS)

@@ -88,6 +88,7 @@ def test_what_a_page_opens_with_is_the_model_of_the_run_as_its_report_tells_it(f
             assert verdict[name] == pytest.approx(getattr(audit, name), abs=1e-6)
 
 
+@pytest.mark.slow
 def test_page_model_file_and_report_are_of_one_mixture(folder):
     session, exporter = explored(folder)
     setting = moved(session)

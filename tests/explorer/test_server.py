@@ -310,6 +310,7 @@ def test_the_exported_goals_file_is_read_and_the_exported_model_is_used(server, 
     assert HOSTILE not in page
 
 
+@pytest.mark.slow
 def test_the_commands_serve_a_run_or_write_its_page(server, folder, capsys):
     assert main(["report", str(folder / "run"), "--interactive", "--json"]) == 0
     page = Path(json.loads(capsys.readouterr().out)["explorer"])

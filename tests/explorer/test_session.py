@@ -36,6 +36,7 @@ def rebalanced(kind, setting):
         return fitted(kind).rebalance(alpha=setting.alpha, goals=setting.active, budget=budget, **by)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_path_of_settings_has_the_values_of_the_library(kind):
     """Whatever was asked before, value and lower bound enclose the optimum that ``rebalance`` finds."""

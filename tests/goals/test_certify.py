@@ -31,6 +31,7 @@ from counterpoise.goals import (
 )
 from counterpoise.goals.audit import tightened
 from counterpoise.theory.confidence import rows_needed
+from tests.tiers import slow
 
 TRAIN = Dataset("train")
 
@@ -96,7 +97,7 @@ GOALS = {  # one of each kind of bound
 }
 
 
-@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("weighted", [False, slow(True)])
 @pytest.mark.parametrize("text", GOALS.values(), ids=GOALS.keys())
 def test_each_end_of_each_interval_fails_as_seldom_as_promised(text, weighted):
     """On 40 samples of 150 rows, at confidence 0.8; the population is known."""

@@ -195,6 +195,7 @@ def test_an_audit_of_deferral_is_an_exact_binomial():
         assert row.counts[0][1] == trials
 
 
+@pytest.mark.slow
 def test_audits_of_deferral_goals_keep_their_risk():
     """The bound is put a hair from what the population has; bench/deferral_coverage.py looks at more of them."""
     y, group, said = people()

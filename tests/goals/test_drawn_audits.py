@@ -70,6 +70,7 @@ def test_chances_that_are_close_have_narrower_intervals_than_the_decisions_that_
         assert expected.high - expected.low < decided.high - decided.low
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("goal", "chances", "n_times"),
     [

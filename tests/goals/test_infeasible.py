@@ -7,6 +7,7 @@ from scipy.optimize import linprog
 
 from counterpoise import ConstrainedClassifier
 from counterpoise.goals import InfeasibleGoals, Table, as_goals, bind, parse_goal
+from tests.tiers import some_fast
 
 RNG = np.random.default_rng(0)
 N = 24
@@ -60,7 +61,7 @@ CONFLICTS = [
 ]
 
 
-@pytest.mark.parametrize("conflict", CONFLICTS, ids=" and ".join)
+@pytest.mark.parametrize("conflict", some_fast(CONFLICTS, 3), ids=" and ".join)
 def test_a_proven_conflict_is_the_smallest_and_a_fit_goes_on_with_the_bounds_it_offers(conflict):
     goals = as_goals([*HARMLESS[:2], *conflict, *HARMLESS[2:]])
     with pytest.raises(InfeasibleGoals) as caught:
@@ -132,6 +133,7 @@ def test_relaxing_one_goal_of_a_searched_conflict_to_its_nearest_bound_is_enough
         assert max(check.violation for check in model.check_goals(rows, labels)) <= 1e-6
 
 
+@pytest.mark.slow
 def test_among_dozens_of_goals_a_searched_conflict_leaves_out_the_harmless():
     tables = {f"part{place}": Table(X[place::10], Y[place::10]) for place in range(10)}
     tables |= {"old": Table(X[:5], np.ones(5)), "new": Table(X[:5], np.zeros(5))}

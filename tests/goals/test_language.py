@@ -317,6 +317,7 @@ LEFT = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("left", "sense"), LEFT)
 def test_verdicts_are_wrong_as_seldom_as_promised(left, sense):
     """On 20 samples of 100 rows, at confidence 0.8; a verdict may be wrong where an end is beyond the population."""

@@ -59,6 +59,7 @@ REFUSED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", REFUSED)
 def test_what_would_take_for_ever_is_refused_in_few_words(case):
     text = REFUSED[case] if ">=" in REFUSED[case] else f"{REFUSED[case]} >= 0.5"

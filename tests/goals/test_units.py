@@ -11,6 +11,7 @@ from counterpoise.goals.audit import tightened
 from counterpoise.goals.infeasible import rounded_to_safety
 from counterpoise.goals.reach import check_reach
 from counterpoise.theory.confidence import weighted_mean_bounds
+from tests.tiers import some_fast
 
 AMOUNTS = (0.0, 0.1, 0.2, 0.3, 1.0, 1e-13, 20.0, 1e6)  # equal, tiny beside large, and sums that are not exact
 
@@ -53,7 +54,7 @@ def goal_of(rng):
     return made
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", some_fast(range(6)))
 def test_a_power_of_two_on_costs_and_bound_changes_no_verdict_and_nothing_else(seed):
     rng = np.random.default_rng(seed)
     for _ in range(50):

@@ -33,6 +33,7 @@ def test_heavy_rows_that_were_not_drawn_do_not_make_a_goal_hold(n_rows):
     assert found.count("holds") <= monte_carlo(0.05, len(seeds))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", GOALS.values(), ids=GOALS.keys())
 def test_each_end_of_each_interval_fails_as_seldom_as_promised(text):
     """At confidence 0.8, on eleven populations: where an end fails, some bound gets a wrong verdict."""
@@ -157,6 +158,7 @@ def test_so_many_rows_of_two_groups_as_the_note_says_are_enough():
     assert judged(times - 1).verdict == "undecided"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bound", [0.03, 0.1, 0.3])
 def test_a_tightened_rate_is_met_where_the_audit_passes_if_failures_fall_on_all_weights_alike(bound):
     weights = np.repeat([1.0, 2.0, 5.0], 200)

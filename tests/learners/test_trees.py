@@ -96,6 +96,7 @@ def test_more_classes_than_a_byte_holds():
     np.testing.assert_array_equal(predicted, tree.predict(codes.reshape(-1, 1)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tree", TREES)
 def test_the_number_of_threads_does_not_change_a_bit(tree, processors):
     """On as many values as are shared among threads."""

@@ -66,6 +66,7 @@ def test_both_ways_to_grow_give_the_same_tree(table, tree):
         np.testing.assert_array_equal(one, other)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_both_ways_agree_on_deep_trees_of_thousands_of_rows(n_classes):
     rng = np.random.default_rng(n_classes)

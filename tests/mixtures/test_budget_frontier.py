@@ -21,6 +21,7 @@ STEP = 1e-3  # beyond the tightest bound
 ROWS = make_classification(1000, 8, n_informative=4, weights=[0.8], flip_y=0.15, random_state=2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("defers", [False, True])
 @pytest.mark.parametrize("seed", range(4))
 def test_a_frontier_of_rules_goes_from_the_tightest_possible_bound_to_where_the_goal_is_as_if_not_asked(seed, defers):

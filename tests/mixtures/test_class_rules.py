@@ -238,6 +238,7 @@ def test_stricter_floors_hardly_cost_less():
     assert values[-1] > values[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(6))
 def test_bounds_that_are_offered_are_met_as_printed(seed):
     told, labels = drawn_rows(seed, 60, 4)

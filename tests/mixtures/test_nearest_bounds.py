@@ -39,6 +39,7 @@ def searched(problem, place):
     return nearest_of_all(limits, place, ranked.usual_rules())
 
 
+@pytest.mark.slow
 def test_the_nearest_bound_of_a_ratio_is_that_of_a_program_over_every_pair_of_thresholds():
     worst, n_bounds, n_none = 0.0, 0, 0
     for problem in (one for seed in range(N_PROBLEMS // 10) for one in random_problems(seed, 10)):

@@ -30,6 +30,7 @@ def in_batches(ask, rows, size):
     return np.concatenate([ask(rows[start : start + size]) for start in range(0, len(rows), size)])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TRANSFORMERS)
 def test_answers_behind_a_transformer_do_not_depend_on_the_batch(name):
     """Sums of a BLAS differ in their last bits with the number of rows; hashed as they are, they would draw anew."""

@@ -11,12 +11,13 @@ from counterpoise.mixtures.scores.rules import CutRules, coupled
 from counterpoise.solvers import minimize_cvar
 from counterpoise.theory.risks import Mean, MeanVariance, WorstGroup
 from tests.mixtures.score_problems import RISKS, chosen, every_rule, proven, random_problem
+from tests.tiers import some_fast
 
 N_PROBLEMS = 60
 _TOL = 1e-7
 
 
-@pytest.mark.parametrize("seed", range(N_PROBLEMS))
+@pytest.mark.parametrize("seed", some_fast(range(N_PROBLEMS), 15))
 def test_the_optimum_over_every_threshold_is_found_and_proven(seed):
     """Value and lower bound enclose the optimum of the written-out program; where that has none, goals conflict."""
     found = proven(random_problem(seed), _TOL)

@@ -81,6 +81,7 @@ def tied_goals(metric, seed, value):
     return choices[seed % len(choices)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("metric", sorted({*METRICS, *RATIOS} - {"defer_rate"}))  # models that exist defer nothing
 def test_ties_are_never_infeasible_and_cost_nothing(metric):
     for seed in range(6):

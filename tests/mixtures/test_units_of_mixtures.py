@@ -64,6 +64,7 @@ def losses(model):
     return model.selection_.losses @ model.mixture_
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_decisions_do_not_depend_on_the_unit_of_a_cost(name):
     fit = CASES[name]
@@ -94,6 +95,7 @@ def told(fit, unit):
     return verdict, [bound / (unit if goal.is_ratio or "cost" in str(goal) else 1.0) for goal, bound in bounds.items()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CONFLICTS)
 def test_conflicts_and_the_bounds_offered_do_not_depend_on_the_unit_of_a_cost(name):
     verdict, bounds = told(CONFLICTS[name], 1.0)

@@ -36,6 +36,7 @@ def toy(monkeypatch):
     return loaded
 
 
+@pytest.mark.slow
 def test_a_run_writes_its_table_and_page_and_goes_on_where_it_was(toy, tmp_path):
     table = TOYS.run(tmp_path, n_seeds=1)
     first = read_rows(table).rows

@@ -208,6 +208,7 @@ def test_a_torn_file_of_losses_is_one_sentence(cut, tmp_path):
         KeptLosses.read(path)
 
 
+@pytest.mark.slow
 def test_any_altered_byte_of_a_file_of_losses_is_one_sentence_or_of_no_matter(tmp_path):
     run, kept = made_up()
     path = tmp_path / run.file
@@ -255,6 +256,7 @@ def test_results_are_what_theory_says_of_the_losses():
     assert {row.settings.split("rounds=")[1] for row in rows if "rounds=" in row.settings} == {"1", "2", "5"}
 
 
+@pytest.mark.slow
 def test_the_table_and_the_page_are_made_of_kept_losses(tmp_path, monkeypatch):
     for run, kept in (made_up(), made_up(seed=1), made_up(LPBOOST, 0.1)):
         kept.write(tmp_path / run.file)

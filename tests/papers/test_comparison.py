@@ -54,6 +54,7 @@ def test_values_are_what_the_goals_say(case, question):
             assert goal.evaluate(said, table).holds == (value <= near)
 
 
+@pytest.mark.slow
 def test_ours_meets_its_bounds_on_the_rows_that_it_chose_on(case):
     method = experiment.METHODS[SCORES]._replace(asks=(PARITY, RECALL), tails=None)
     chosen = rows_of(case._replace(test=case.choice), method)
@@ -67,6 +68,7 @@ def test_ours_meets_its_bounds_on_the_rows_that_it_chose_on(case):
     assert (np.array(costs) <= least + 0.01).all()  # a looser bound costs no more, but for what is not surely better
 
 
+@pytest.mark.slow
 def test_one_threshold_finds_what_a_tuned_one_finds(case):
     tuned = experiment.METHODS["TunedThreshold"]._replace(asks=(RECALL, PRECISION))
     ours = experiment.METHODS[SCORES]._replace(asks=tuned.asks, tails=None)

@@ -32,6 +32,7 @@ def people(n_rows=6000):
     return Population(X, y, sex, rng.uniform(20, 60, size=n_rows))
 
 
+@pytest.mark.slow
 def test_certified_goals_fail_on_the_population_as_seldom_as_promised():
     found, population = Counter(), people()
     for seed in range(N_SPLITS):

@@ -50,6 +50,7 @@ def test_a_finer_grid_has_the_costs_and_those_halfway():
     assert grids["wider"][1:-2] == grids["as it was"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "learner"), [(OF_STEP, "tree"), (OF_LINEAR, "stump")])
 def test_every_candidate_is_measured_on_the_same_split(name, learner):
     rows = experiment.measure(Part(name, "tumours", learner, 1000))

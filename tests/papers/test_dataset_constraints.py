@@ -69,6 +69,7 @@ def without_fairlearn(name):
     return None if name == "fairlearn" else object()
 
 
+@pytest.mark.slow
 def test_a_run_goes_on_where_it_was_and_writes_its_page(toys, tmp_path, monkeypatch):
     monkeypatch.setattr(experiment, "find_spec", without_fairlearn)
     told = []
@@ -126,6 +127,7 @@ def test_splits_that_were_measured_before_learners_were_parts_are_not_measured_a
     assert asked == [("a9a", experiment.NO_BIAS, 0)]
 
 
+@pytest.mark.slow
 def test_a_target_that_cannot_be_met_is_reported_with_the_nearest(toys, tmp_path, monkeypatch):
     monkeypatch.setattr(experiment, "TARGETS", (0.001, 0.25))
     rows = list(experiment.measure_churn(0))

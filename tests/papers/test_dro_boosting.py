@@ -48,6 +48,7 @@ def toy(monkeypatch):
     return seen
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:X does not have valid feature names")  # LightGBM names them itself
 def test_a_run_writes_its_table_and_page_and_goes_on_where_it_was(toy, tmp_path):
     table = dro_boosting_page.STUDY.run(tmp_path, n_seeds=1)

@@ -76,6 +76,7 @@ def value(rows, quantity, split, **where):
     return row.value
 
 
+@pytest.mark.slow
 def test_mixtures_meet_the_goals_where_they_were_chosen_and_no_single_model_that_does_is_better(table):
     rows = read_rows(table)
     names = list(dict.fromkeys(row.learner for row in rows.where(method=SINGLE)))

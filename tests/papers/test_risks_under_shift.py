@@ -3,12 +3,14 @@
 from dataclasses import replace
 
 import numpy as np
+import pytest
 from sklearn.datasets import make_classification
 
 from counterpoise.datasets import TableData
 from papers.risks_under_shift import experiment, page
 
 
+@pytest.mark.slow
 def test_the_experiment_measures_every_objective_and_its_page_shows_them(tmp_path):
     X, y = make_classification(5500, 4, n_informative=3, n_redundant=0, random_state=0)
     data = TableData("drawn", X, y, list("abcd"), np.zeros(4, bool), {}, None, "")

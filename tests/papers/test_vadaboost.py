@@ -30,6 +30,7 @@ def toys(monkeypatch):
     return tuple(task.name for task in TOYS)
 
 
+@pytest.mark.slow
 def test_a_run_goes_on_where_it_was_and_writes_its_page(toys, tmp_path):
     told = []
     table = vadaboost_page.STUDY.run(tmp_path, n_seeds=1, datasets=toys, n_jobs=1, tell=told.append)
@@ -51,6 +52,7 @@ def test_a_run_goes_on_where_it_was_and_writes_its_page(toys, tmp_path):
     assert (tmp_path / "bound.png").stat().st_size > 5000
 
 
+@pytest.mark.slow
 def test_repeats_in_processes_give_the_same_rows(tmp_path):
     parts = [vadaboost.Repeat("ringnorm", vadaboost.FINE, seed) for seed in (0, 1)]
     study = replace(vadaboost_page.STUDY, parts=lambda *_: parts)

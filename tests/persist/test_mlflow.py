@@ -49,6 +49,7 @@ def test_without_mlflow_it_is_said_what_to_install(tmp_path, monkeypatch):
             way()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("runs")
 def test_a_logged_model_comes_back_whole_and_is_asked_by_its_signature():
     rows = FRAME.assign(person=PERSON)

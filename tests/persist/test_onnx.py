@@ -26,6 +26,7 @@ pytest.importorskip("onnx", reason="onnx is not installed")
 runtime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
 
 from counterpoise.persist.onnx import to_onnx  # noqa: E402 - where onnx is
+from tests.tiers import some_fast  # noqa: E402
 
 X, CODES = load_breast_cancer(return_X_y=True)
 X, Y = X[:300, :8], np.array(["bad", "good"])[CODES[:300]]
@@ -74,7 +75,7 @@ def pool(table):
 
 
 @pytest.mark.parametrize("table", TABLES)
-@pytest.mark.parametrize("name", [name for name in CASES if name not in UNWRITTEN])
+@pytest.mark.parametrize("name", some_fast([name for name in CASES if name not in UNWRITTEN], 8))
 def test_every_estimator_that_can_be_written_agrees(name, table):
     rows, labels = TABLES[table]
     try:

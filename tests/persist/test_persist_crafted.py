@@ -20,6 +20,7 @@ from sklearn.tree import DecisionTreeClassifier
 import counterpoise as cp
 from counterpoise.persist import UnreadableModel, UnstorableModel, dumps, load, loads
 from counterpoise.persist.foreign import check_foreign
+from tests.tiers import slow
 
 needs_skops = pytest.mark.skipif(find_spec("skops") is None, reason="skops is not installed")
 
@@ -233,7 +234,7 @@ CRAFTED = {
 }
 
 
-@pytest.mark.parametrize("name", CRAFTED)
+@pytest.mark.parametrize("name", [slow(one) if one == "a million seeds" else one for one in CRAFTED])
 def test_a_crafted_file_is_refused_with_one_sentence(name, tmp_path):
     change, message = CRAFTED[name]
     path = tmp_path / "model.cp"

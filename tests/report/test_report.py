@@ -251,6 +251,7 @@ def test_the_same_files_give_the_same_bytes_whatever_the_style(built, run_folder
     ]
 
 
+@pytest.mark.slow
 def test_many_goals_and_groups_stay_small(run_folder):
     rows = list(read_rows(run_folder / "results.csv"))
     extra = [found for found in rows if found.settings == "goal 1"]

@@ -185,6 +185,7 @@ def test_labels_that_are_numbers_are_written_beside_the_text(folder, tmp_path):
     assert one(run, "cvar", alpha=1.0) == pytest.approx(losses, abs=1e-12)
 
 
+@pytest.mark.slow
 def test_a_pool_of_scores_defers_too_and_without_draws(folder, tmp_path):
     text = FILE.replace('name = "goals"', 'name = "pool"').replace("cv = 3\n", 'scores = true\ndecision = "fixed"\n')
     text = text.replace('"loans.csv"', json.dumps(str(folder / "loans.csv")))

@@ -145,6 +145,7 @@ def test_room_for_the_audit_moves_the_bound_and_the_report_tells_it(fit):
     assert again.texts()["goals"][0]["aimed"] > 0.55
 
 
+@pytest.mark.slow
 def test_room_that_cannot_be_had_is_given_in_part_and_said(fit):
     goals = '"recall(train) >= 0.75", "false_positive_rate(train) <= 0.3"'
     run, said, _ = fit("part", goals, "room_for_audit = true")
@@ -156,6 +157,7 @@ def test_room_that_cannot_be_had_is_given_in_part_and_said(fit):
     assert all(check.holds for check in run.model().check_goals())
 
 
+@pytest.mark.slow
 def test_room_does_not_buy_what_a_budget_limits(fit):
     goals = '"positive_rate(train, sex=F) <= 1.05 * positive_rate(train, sex=M)"'
     as_asked, _, _ = fit("within", goals, "alpha = 0.3", ", budget = 0.01")
@@ -206,6 +208,7 @@ def test_lightgbm_trains_where_it_is_installed(fit):
     assert all(check.holds for check in open_run(run.folder).model().check_goals())
 
 
+@pytest.mark.slow
 def test_ways_beyond_the_thresholds_of_plain_models_work_as_printed(fit):
     parity = '"abs(positive_rate(train, sex=F) - positive_rate(train, sex=M)) <= 0.01", "recall(train) >= 0.7"'
     rate = ', "positive_rate(train) <= 0.4"'

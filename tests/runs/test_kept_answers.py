@@ -52,6 +52,7 @@ def hollowed(run, folder):
     return open_run(folder)
 
 
+@pytest.mark.slow
 def test_models_that_are_gone_are_missed_only_where_they_must_decide(run, tmp_path):
     first = rebalance_run(run, alpha=0.6, output=tmp_path / "first")
     hollow = hollowed(run, tmp_path / "hollow")
@@ -64,6 +65,7 @@ def test_models_that_are_gone_are_missed_only_where_they_must_decide(run, tmp_pa
         third.model()
 
 
+@pytest.mark.slow
 def test_where_kept_answers_are_damaged_the_models_are_asked_again(run, tmp_path):
     folder = shutil.copytree(run.folder, tmp_path / "run")
     kept = loads((folder / "said.cp").read_bytes())

@@ -51,6 +51,7 @@ def interrupt():
     raise KeyboardInterrupt
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs processes that fork")
 def test_two_fits_on_one_folder_wherever_files_change(tmp_path):
     """A fit is met, and killed, wherever it changes a file: no run is ever wrong, and one of two is refused."""

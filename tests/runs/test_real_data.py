@@ -18,6 +18,7 @@ pytestmark = pytest.mark.skipif(
 FEW_ROWS = 15000  # enough for the goal that carries a confidence
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_an_example_fits_from_parquet_and_from_csv_alike(name, tmp_path):
     """Missing values and texts are the same in both, so are all numbers but times."""

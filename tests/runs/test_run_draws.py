@@ -167,6 +167,7 @@ def table(tmp_path_factory, loans):
     return folder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [*TYPES, *NO_TEXT])
 def test_ids_of_every_type_draw_by_their_values(name, run, table, tmp_path):
     drawn = []

@@ -5,6 +5,7 @@ import pytest
 from counterpoise.cli import main
 from counterpoise.runs import open_run
 from counterpoise.theory.risks import CVaR, EmpiricalLikelihood, Mean, WorstGroup
+from tests.tiers import slow
 
 BOOSTED = 'name = "adalpboost"\nparameters.n_estimators = 8'
 OBJECTIVE = 'name = "adalpboost"\n[method.parameters]\nn_estimators = 4\nobjective = "{}"'
@@ -24,10 +25,10 @@ def fit(goals_file):
 @pytest.mark.parametrize(
     ("text", "risk", "told"),
     [
-        ("EmpiricalLikelihood('calibrated')", EmpiricalLikelihood("calibrated"), "EmpiricalLikelihood"),
+        slow("EmpiricalLikelihood('calibrated')", EmpiricalLikelihood("calibrated"), "EmpiricalLikelihood"),
         ("WorstGroup('sex')", WorstGroup("sex"), "the share wrong in the worst group by sex"),
-        ("CVaR(0.4)", CVaR(0.4), "CVaR(alpha=0.4)"),
-        ("cvar", CVaR(0.2), "Least wrong for"),  # the alpha of the file
+        slow("CVaR(0.4)", CVaR(0.4), "CVaR(alpha=0.4)"),
+        slow("cvar", CVaR(0.2), "Least wrong for"),  # the alpha of the file
     ],
 )
 def test_a_risk_is_made_small_and_told(fit, text, risk, told):
@@ -72,6 +73,7 @@ def test_every_method_checks_its_objective_first(fit, capsys, method, told):
     assert not folder.exists()
 
 
+@pytest.mark.slow
 def test_a_run_is_rebalanced_for_another_objective_and_back_for_a_tail(fit, capsys):
     """What was made small is in the model, the settings, the summary and the command that makes it again."""
     _, folder = fit("EmpiricalLikelihood('calibrated')")

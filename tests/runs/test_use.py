@@ -238,6 +238,7 @@ def test_the_starting_file_takes_odd_names_and_points_at_ids(tmp_path):
     assert '# different whole numbers in each row: ["id"].' in text
 
 
+@pytest.mark.slow
 def test_the_starting_file_of_a_long_table_sorted_by_class_has_all_classes(tmp_path):
     """Its first rows are of one class, and what is odd in a column may be far below them."""
     frame = pd.DataFrame({"x": np.arange(150_000.0), "y": np.repeat(["no", "yes"], [120_000, 30_000])})

@@ -51,6 +51,7 @@ def test_value_tends_to_the_linear_program_as_beta_grows():
     assert -1e-6 <= excess[-1] <= np.log(400) / 1e5 + 1e-6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("beta", "scale"), [(1e12, 1.0), (1e300, 1.0), (1e308, 100.0), (10.0, 1e300)])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_without_regularization_to_speak_of_both_bounds_meet_at_the_linear_program(beta, scale, weighted):

@@ -11,6 +11,7 @@ from counterpoise.solvers import InfeasibleRows, Progress, bounds_path, cvar_pat
 from counterpoise.solvers.bundle import LevelBundle, Limits
 from counterpoise.solvers.planes import CuttingPlanes, Simplex
 from counterpoise.solvers.tail import TailOracle
+from tests.tiers import some_fast
 
 SEEDS_A_BATCH = 25
 
@@ -36,7 +37,7 @@ def assert_certified(found, problem, tol):
     assert found.gap <= tol + 1e-9
 
 
-@pytest.mark.parametrize("batch", range(4))
+@pytest.mark.parametrize("batch", some_fast(range(4)))
 def test_values_agree_with_highs_on_random_problems(batch):
     """100 problems: ties, duplicates, constants, real losses, weights, rows; every certificate is checked."""
     for seed in range(batch * SEEDS_A_BATCH, (batch + 1) * SEEDS_A_BATCH):

@@ -174,6 +174,7 @@ def test_a_slope_that_ends_the_search_at_once_is_looked_at_again():
         minimize_risk(losses, Flat())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("risk", [KL(0.3), MeanVariance(0.5), 0.5 * Mean() + 0.5 * CVaR(0.3)], ids=repr)
 def test_models_that_are_equal_at_the_uniform_mixture_but_for_rounding(risk):
     """Rows of circulant losses: every model has the same losses in another order."""

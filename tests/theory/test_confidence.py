@@ -62,6 +62,7 @@ def test_a_mean_of_one_value_is_known():
     assert upper_mean(np.array([0.3, 0.3]), np.array([4.0, 5.0]), RISK) == pytest.approx(0.3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("factors", [(1.0, 1.0), (1.0, 0.3), (0.2, 2.0)])
 def test_a_sum_of_two_shares_is_bounded_as_often_as_promised(factors):
     """Exactly, by all outcomes of two small samples; and never beyond what shares can be."""
