@@ -1,8 +1,11 @@
-"""What holds for every test: one thread a process, little garbage, and doctests only where what they import is."""
+"""What holds for every test: one thread a process, little garbage, doctests only where what they import is, tiers."""
 
 import gc
 import os
 from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
 
 # Several processes test at once: threads of linear algebra under each would only wait for one another.
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
@@ -30,9 +33,17 @@ if find_spec("mlflow") is None or find_spec("onnxruntime") is None:
     collect_ignore_glob.append("docs/guide/fits_in.md")
 
 
-def pytest_xdist_auto_num_workers() -> int:
-    """Take one worker more than there are processors: some tests wait for processes, timeouts and pages."""
-    return (os.cpu_count() or 1) + 1
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """Take one worker more than there are processors for slow tests, some of which wait for processes and timeouts."""
+    return (os.cpu_count() or 1) + (config.option.markexpr != "not slow")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Count the guides among the slow tests: each is a whole story, of parts that have tests of their own."""
+    guides = Path(__file__).parent / "docs" / "guide"
+    for item in items:
+        if guides in item.path.parents:
+            item.add_marker(pytest.mark.slow)
 
 
 def pytest_collection_finish() -> None:

@@ -32,6 +32,7 @@ def test_every_voting_booster_is_as_good_as_gradient_boosting_on_tumours(name):
     assert model.score(*OTHERS) > 0.95
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("booster", [cp.AdaLPBoostClassifier, cp.LPBoostClassifier])
 def test_mixtures_start_from_a_strong_model_and_differ_from_it(booster):
     model = booster(n_estimators=20, random_state=0).fit(*TUMOURS)
@@ -142,6 +143,7 @@ def test_a_mixture_that_pays_much_on_average_says_so_and_a_budget_limits_it():
     assert free.value_ - 1e-3 <= kept.value_
 
 
+@pytest.mark.slow
 def test_a_budget_counts_from_the_least_that_the_goals_allow():
     X, y = make_classification(500, 8, flip_y=0.2, random_state=4)
     goal = "positive_rate(train) <= 0.4"

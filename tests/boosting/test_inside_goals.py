@@ -41,6 +41,7 @@ def asked(rows, parity, recall, churn):
     return texts, np.array([rows.gap(), -rows.gap(), -found, changed]), np.array([parity, parity, -recall, churn])
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(
     seed=st.integers(0, 10**6),

@@ -113,6 +113,7 @@ def test_streams_that_are_closed_change_no_exit_code(closed, code):
     assert (done.returncode, done.stderr) == (code, b"")
 
 
+@pytest.mark.slow
 def test_the_package_runs_as_a_module():
     command = [sys.executable, "-m", "counterpoise"]
     done = subprocess.run([*command, "--version"], capture_output=True, text=True, check=False)

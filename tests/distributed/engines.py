@@ -10,6 +10,7 @@ import numpy as np
 
 from counterpoise._base.shards import LocalShards, Shards, Source
 from counterpoise.distributed.processes import ProcessShards
+from tests.tiers import slow
 
 
 def _on_dask(sources):
@@ -30,6 +31,7 @@ def dask_client():
 ENGINES = {"threads": LocalShards, "processes": partial(ProcessShards, n_processes=1)}  # as starting one takes a second
 if find_spec("distributed"):
     ENGINES["dask"] = _on_dask
+EACH = [slow(name) if name == "processes" else name for name in ENGINES]  # as parameters of a test
 COUNTS = (1, 2, 4, 7)  # of shards
 
 

@@ -195,6 +195,7 @@ BAD = [
 OF_RULES = [({"by": "sx"}, "Did you mean 'sex'"), ({"defer_cost": 0.2}, "is not taken over shards")]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("client")
 @pytest.mark.parametrize("kind", ["goals", "mixture", "booster"])
 def test_what_the_rows_cannot_answer_is_refused_before_a_model_is_trained_or_asked(kind, monkeypatch):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from engines import ENGINES, cut, opened
+from engines import EACH, cut, opened
 
 from counterpoise._base.shards import total
 from counterpoise.distributed.processes import ProcessShards
@@ -58,7 +58,7 @@ def _broken_source():
 X = np.arange(20.0)
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("engine", EACH)
 @pytest.mark.parametrize("n_shards", [1, 3])
 def test_results_come_in_the_order_of_the_shards_and_changes_stay(engine, n_shards):
     with opened(engine, cut(n_shards, x=X)) as shards:
@@ -69,7 +69,7 @@ def test_results_come_in_the_order_of_the_shards_and_changes_stay(engine, n_shar
         assert total(shards.map(_sum, 2, light=True)) == (9 * X**2).sum()
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("engine", EACH)
 def test_an_error_in_a_shard_reaches_who_asked_and_the_shards_go_on(engine):
     with opened(engine, cut(2, x=X)) as shards:
         with pytest.raises(ValueError, match="refused: this"):
@@ -77,7 +77,7 @@ def test_an_error_in_a_shard_reaches_who_asked_and_the_shards_go_on(engine):
         assert total(shards.map(_sum)) == X.sum()
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("engine", EACH)
 def test_what_is_left_is_done_in_order_before_what_is_asked_next(engine):
     with opened(engine, cut(3, x=X)) as shards:
         shards.leave("scale", _scale, 3.0)
@@ -88,7 +88,7 @@ def test_what_is_left_is_done_in_order_before_what_is_asked_next(engine):
             _left_and_asked(shards)
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("engine", EACH)
 def test_a_source_that_fails_says_so(engine):
     with pytest.raises(ValueError, match="the file is not there"), opened(engine, [_broken_source]):
         pass
@@ -104,6 +104,7 @@ def test_a_process_that_is_killed_is_replaced_and_its_shards_made_again(tmp_path
         assert total(shards.map(_die_once, str(tmp_path / "died"))) == 10 * X.sum()  # while it works
 
 
+@pytest.mark.slow
 def test_a_change_is_remembered_in_the_place_of_that_with_its_key():
     with ProcessShards(cut(1, x=X)) as shards:
         shards.change("one", _scale, 2.0)

@@ -2,14 +2,13 @@
 
 import numpy as np
 import pytest
-from engines import COUNTS, ENGINES, cut, opened
+from engines import COUNTS, EACH, cut, opened
 
 from counterpoise.solvers import InfeasibleRows, minimize_cvar
 from counterpoise.solvers.mixture import minimize_cvar_over
 from counterpoise.solvers.rows import load_rows
 from counterpoise.solvers.sums import whole_masses
 from counterpoise.solvers.tail import TailOracle, TailRows, weights_of
-from tests.tiers import slow
 
 N_ROWS, N_MODELS, ALPHA = 1501, 6, 0.13
 RNG = np.random.default_rng(3)
@@ -30,7 +29,7 @@ def _solved(engine, n_shards, **given):
         return found, np.concatenate(shards.map(weights_of))
 
 
-@pytest.mark.parametrize("engine", [slow(one) if one == "processes" else one for one in ENGINES])
+@pytest.mark.parametrize("engine", EACH)
 @pytest.mark.parametrize("given", [{}, {"mass": WEIGHTS, **LIMITS}], ids=["equal", "weighted within limits"])
 def test_mixture_and_weights_are_the_same_to_the_last_bit_over_any_number_of_shards(engine, given):
     first, weights = _solved("threads", 1, **given)

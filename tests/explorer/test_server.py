@@ -294,6 +294,7 @@ def test_too_many_messages_are_refused_by_the_documented_limit():
     assert [rate.take() for _ in range(5)] == [True, True, False, True, False]
 
 
+@pytest.mark.slow
 def test_the_exported_goals_file_is_read_and_the_exported_model_is_used(server, folder):
     wanted = setting(alpha=0.7, goals=[{"text": "recall(train) >= 0.6", "bound": 0.7}])
     with connected(server) as socket:

@@ -276,6 +276,7 @@ def odd_probabilities(kind, labels, rng):
     return counts / counts.sum(axis=1, keepdims=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["sure", "halves", "counts"])
 @pytest.mark.parametrize(("alpha", "defer_cost"), [(1.0, None), (0.2, None), (0.2, 0.3)])
 def test_rules_are_never_worse_than_what_the_model_says_by_itself(kind, alpha, defer_cost):

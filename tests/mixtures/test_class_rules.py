@@ -153,6 +153,7 @@ def test_the_names_of_classes_do_not_matter():
     assert other.value == pytest.approx(one.value, abs=2e-3)
 
 
+@pytest.mark.slow
 def test_twenty_six_classes_reach_a_floor_each():
     told, labels = drawn_rows(6, 2600, 26, sharpness=3.5)
     known = known_rows(told, labels)

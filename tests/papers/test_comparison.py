@@ -198,6 +198,7 @@ def test_the_page_says_by_how_much_bounds_are_missed(tmp_path):
     assert "| error-parity | 1.50 |  |" in text  # 3 and 0
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not STORED.exists(), reason="needs the stored table of docs/results/comparison")
 def test_every_loss_of_the_stored_table_has_its_sentence():
     assert page.missing_words(read_rows(STORED).latest()) == []

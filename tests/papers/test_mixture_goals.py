@@ -29,6 +29,8 @@ from papers.mixture_goals.experiment import (
 from papers.mixture_goals.page import STUDY
 from papers.mixture_goals.pool import DEPLOYED, SexThresholds, candidates, independence_weights
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("pandas", reason="the experiment trains on data frames, which need pandas")
 SMALL = Sizes(train=700, choice=2000, live=1500, test=2000)
 
@@ -76,7 +78,6 @@ def value(rows, quantity, split, **where):
     return row.value
 
 
-@pytest.mark.slow
 def test_mixtures_meet_the_goals_where_they_were_chosen_and_no_single_model_that_does_is_better(table):
     rows = read_rows(table)
     names = list(dict.fromkeys(row.learner for row in rows.where(method=SINGLE)))

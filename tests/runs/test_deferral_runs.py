@@ -146,6 +146,7 @@ def test_evaluate_and_certify_know_who_is_deferred(run, folder, held_rows):
     assert next(iter(run.drawn().where(quantity="goal estimate", settings="goal 1"))).value == drawn.estimate
 
 
+@pytest.mark.slow
 def test_rebalance_takes_another_cost_or_none(run, tmp_path):
     dear = rebalance_run(run, defer_cost=0.9, output=tmp_path / "dear")
     assert one(dear, "defer rate") < one(run, "defer rate")
@@ -165,6 +166,7 @@ def test_rebalance_takes_another_cost_or_none(run, tmp_path):
     assert not (tmp_path / "wrong").exists()
 
 
+@pytest.mark.slow
 def test_labels_that_are_numbers_are_written_beside_the_text(folder, tmp_path):
     frame = pd.read_csv(folder / "loans.csv")
     frame["default"] = (frame["default"] == "yes").astype(int)

@@ -120,6 +120,7 @@ def test_scores_are_judged_by_weighted_rows(fit, folder):
     assert one(run, "brier score", "first model", "test") == pytest.approx(expected, abs=1e-12)
 
 
+@pytest.mark.slow
 def test_other_goals_after_impossible_ones_train_nothing(fit):
     with pytest.raises(InfeasibleGoals, match="cannot hold together") as caught:
         fit("hard", f'{RECALL}, "coverage(train) <= 0.1"')
@@ -248,6 +249,7 @@ def test_the_report_of_a_budget_has_the_aimed_bound_and_says_what_the_goals_cost
     assert "0.7000 (asked)" in text
 
 
+@pytest.mark.slow
 def test_the_goals_file_of_a_mixture_chosen_anew_fits_from_its_own_folder(tail):
     again = fit_run(tail.folder / "goals.toml")
     assert again.settings.method.parameters == tail.settings.method.parameters

@@ -40,6 +40,7 @@ def test_impossible_goals_pass_through_and_other_goals_go_on_from_the_same_round
     assert numbers(tmp_path / "run") == numbers(tmp_path / "fresh")
 
 
+@pytest.mark.slow
 def test_a_damaged_model_of_a_pool_is_fitted_again(goals_file, tmp_path):
     pool = '[method]\nname = "pool"\n[[method.models]]\nname = "logistic"\n[[method.models]]\nname = "tree"\n'
     text = '{goals}\n[data]\nfiles = "{folder}/loans.csv"\ntarget = "paid"\ndrop = ["today", "weight"]\n' + pool
@@ -76,6 +77,7 @@ def test_a_disk_that_cannot_be_written_is_one_sentence_and_the_run_goes_on_later
     assert (run.folder / DONE).exists()
 
 
+@pytest.mark.slow
 def test_a_disk_that_is_full_while_rounds_are_kept_is_one_sentence(goals_file, tmp_path):
     message = r"checkpoint cannot be written: .*round-00003\.cp.*No space left on device"
     with failing(errno.ENOSPC, "round-00003.cp"), pytest.raises(RunFolderError, match=message):

@@ -176,6 +176,7 @@ def test_another_choice_asks_no_model_and_may_defer(run, folder):
     assert class_recalls(record).heads[-1] == confusions(record).heads[-1] == "left to a person"
 
 
+@pytest.mark.slow
 def test_goals_that_were_not_met_leave_what_was_trained(fit):
     with pytest.raises(InfeasibleGoals, match="No classifier of this kind was found that meets"):
         fit("hard", '"every_class(recall, train) >= 0.9"')

@@ -105,6 +105,7 @@ def test_the_tail_has_no_other_objective_and_is_measured_at_round_fractions(fit_
     assert {0.01, 0.05, 0.1, 0.15, 0.2, 0.5, 1.0} <= alphas
 
 
+@pytest.mark.slow
 def test_a_risk_is_measured_on_every_split_and_kept_where_only_the_goals_change(fit_pool, tmp_path):
     text = "0.5 * Mean() + 0.5 * WorstGroup('sex')"
     run, data = fit_pool(f'parameters = {{objective = "{text}"}}')

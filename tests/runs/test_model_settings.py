@@ -25,6 +25,7 @@ def model_of(goals_file, text, name):
     return fit_run(goals_file(text, name=f"{name}.toml")).model()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", ["gradient_boosting", "logistic", "forest"])
 def test_classes_are_weighed_by_their_names(model, goals_file, loans):
     weighed = "parameters.class_weight = {{ {} }}\n"

@@ -73,6 +73,7 @@ def test_rounds_train_for_goals_on_every_column_and_dataset_and_tell_how_they_st
     assert all(check.holds for check in other[-1].check_goals())
 
 
+@pytest.mark.slow
 def test_an_interrupt_leaves_rounds_that_go_on_to_the_same_result(inside_file, tmp_path):
     def stop(progress):
         if progress.done == 2:
@@ -134,6 +135,7 @@ CHANGES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CHANGES)
 def test_goals_are_met_where_the_mixture_is_chosen(case, inside_file, tmp_path):
     run = fit_run(inside_file(*FEW, replace=CHANGES[case]), output=tmp_path / "run")
