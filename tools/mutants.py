@@ -1,6 +1,7 @@
 """Do the tests notice? Puts small faults into the code, one at a time, and runs the tests of its room until one fails.
 
-    python tools/mutants.py --count 150 --seed 0 --output mutants.csv
+    python tools/mutants.py --count 150 --seed 0 --output mutants.csv -- -m "not slow"
+    python tools/mutants.py --survivors mutants.csv --output slow.csv -- -m slow
 
 Each mutant changes one operator, comparison, constant or name in a copy of the checkout. It is killed if a test fails
 or runs for ever, and survives if all pass. The table says for each mutant what was changed and which test failed.
@@ -180,6 +181,13 @@ def tried(mutant: Mutant, copy: Path, more: list[str]) -> Verdict:
     return Verdict(mutant, killer, time.monotonic() - started)
 
 
+def survivors_of(table: Path) -> set[tuple[str, int, str, str]]:
+    """Return the mutants of a table that no test killed, as they are known: by file, line and what was changed."""
+    with table.open(newline="", encoding="utf-8") as file:
+        rows = [row for row in csv.DictReader(file) if not row["killed by"]]
+    return {(row["file"], int(row["line"]), row["before"], row["after"]) for row in rows}
+
+
 def main() -> None:
     """Try mutants in two copies of the checkout, and write the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -187,6 +195,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--output", type=Path, default=Path("mutants.csv"))
+    parser.add_argument("--survivors", type=Path, help="a table of before: try those only that no test killed then")
     parser.add_argument("pytest", nargs="*", help="further arguments for pytest, behind --")
     given = parser.parse_args()
     copies: Queue[Path] = Queue()
@@ -206,6 +215,8 @@ def main() -> None:
         table = csv.writer(file)
         table.writerow(["file", "line", "before", "after", "killed by", "seconds"])
         n_killed, mutants = 0, chosen(given.count, given.seed)
+        if given.survivors is not None:
+            mutants = [mutant for mutant in mutants if mutant[:4] in survivors_of(given.survivors)]
         with ThreadPoolExecutor(given.jobs) as pool:
             for mutant, killer, seconds in pool.map(run, mutants):
                 n_killed += bool(killer)
