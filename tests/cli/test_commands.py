@@ -273,6 +273,7 @@ def test_init_never_guesses_the_deployed_model_and_prints_every_guess(tmp_path, 
         'positive class: "Yes"': "positive under [data]",
         "groups: none": "--groups COLUMN",
         "deployed model: none": "--baseline COLUMN",
+        'columns with the classes of the target: ["partner"] are features': "--baseline COLUMN, or drop under [data]",
         'dropped columns: ["since", "customer"]': "drop under [data]",
         'ids: ["number"]': "add those that only number rows to drop",
         'missing values: ["?"]': "missing under [data]",
@@ -290,6 +291,10 @@ def test_init_takes_the_deployed_model_that_is_named(tmp_path, monkeypatch, caps
     told = said(capsys, "init", "churn.csv", "--target", "churn", "--baseline", "partner", "--groups", "sex")
     assert '\nbaseline = "partner"    # what the deployed model predicts' in Path("goals.toml").read_text()
     assert "deployed model: none" not in told
+    assert "columns with the classes of the target" not in told
+    churn().assign(left=churn()["churn"]).to_csv("leak.csv", index=False)
+    told = said(capsys, "init", "leak.csv", "--target", "churn", "--baseline", "partner", "-o", "leak.toml")
+    assert 'columns with the classes of the target: ["left"] are features' in told
     start = ("init", "churn.csv", "--target", "churn", "-o", "other.toml", "--baseline")
     assert "must hold predictions, each one of the classes 'No', 'Yes'; it holds 'F'" in refusal(
         capsys, *start, "sex", code=2

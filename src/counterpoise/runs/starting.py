@@ -256,14 +256,18 @@ def _roles(frame: Any, roles: _Roles, classes: Any, guesses: list[Guess]) -> Ite
     yield f"# largest_weight = {heaviest:g}    # the most that a row of the population can weigh"
     if weighing is not None:
         guesses.append(Guess("weights", f"none; {in_toml(weighing)} is a feature", "weights under [data]"))
+    answers = [name for name in _answer_columns(frame, target, classes, groups) if name != baseline]
     if baseline is not None:
         yield f"baseline = {in_toml(baseline)}{_DEPLOYED}"
-        return
-    guesses.append(Guess("deployed model", "none, so that there are no goals on churn", "--baseline COLUMN"))
-    yield f'# baseline = "COLUMN"{_DEPLOYED}'
-    if answers := _answer_columns(frame, target, classes, groups):
-        yield f"# {in_toml(answers[:_SHOWN])} hold the classes of the target. They are features: if one holds what the"
-        yield "# deployed model predicts, name it above."
+    else:
+        guesses.append(Guess("deployed model", "none, so that there are no goals on churn", "--baseline COLUMN"))
+        yield f'# baseline = "COLUMN"{_DEPLOYED}'
+    if answers:
+        named = _first_names(answers)
+        told = f"{named} are features; they may be predictions of a model, or the target under another name"
+        guesses.append(Guess("columns with the classes of the target", told, "--baseline COLUMN, or drop under [data]"))
+        yield f"# {named} hold the classes of the target. They are features: if one holds what the deployed model"
+        yield "# predicts, name it above; if one is only known once the target is, add it to drop."
 
 
 def _positive(column: Any, classes: Any) -> Any:
@@ -334,8 +338,13 @@ def _tell_columns(
     }
     for about, (names, why, change) in told.items():
         if names:
-            more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-            guesses.append(Guess(about, f"{in_toml(list(names[:_SHOWN]))}{more} ({why})", change))
+            guesses.append(Guess(about, f"{_first_names(names)} ({why})", change))
+
+
+def _first_names(names: Sequence[str]) -> str:
+    """Return the names of columns, of many the first and how many more there are."""
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return f"{in_toml(list(names[:_SHOWN]))}{more}"
 
 
 def _are_dates(column: Any) -> bool:
