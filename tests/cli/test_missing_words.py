@@ -16,12 +16,15 @@ import pytest
 
 import counterpoise as cp
 from counterpoise.cli import main
+from counterpoise.runs import RunSettings
 from counterpoise.runs.answers import audit_table
 from counterpoise.runs.choosing import apply_rules, choose_table, file_groups
+from counterpoise.runs.data import load_data
 from counterpoise.runs.rule_file import read_rules
 
 GUIDE = Path(__file__).parents[2] / "docs" / "guide" / "rules_anywhere.md"
 KEY = "a key of this test"
+GROUP = "CASE WHEN sex IS NULL OR sex = '' THEN 'sex=(missing)' WHEN sex <> '(missing)' THEN 'sex=' || sex END"
 N_TABLES, N_WHOLE = 300, 15
 WORDS = ["NA", "null", "None", "nan", "NaN", "N/A", "NULL", "#N/A", "", None, "F", "true", "01", "1", " x"]
 DAYS = [date(2026, 11, 3) + timedelta(days=number) for number in range(3)]
@@ -118,8 +121,8 @@ def test_apply_decides_the_same_from_csv_and_parquet(tables, tmp_path):
 
 
 def test_sql_decides_the_same(tables):
-    asked = block("sql").replace("p, q, 'sex=' || coalesce(nullif(sex, ''), '(missing)')", "p, p AS q, grp")
-    group = " || ', ' || ".join(f"'{name}=' || coalesce(nullif({name}, ''), '(missing)')" for name in "gh")
+    asked = block("sql").replace(f"p, q, {GROUP} AS grp", "p, p AS q, grp")
+    group = " || ', ' || ".join(GROUP.replace("sex", name) for name in "gh")
     with closing(sqlite3.connect(":memory:")) as base:
         base.create_function("sha256", 1, lambda text: hashlib.sha256(text.encode()).hexdigest(), deterministic=True)
         base.execute("CREATE TABLE told (id TEXT, g, h, p REAL)")
@@ -211,6 +214,50 @@ def test_an_audit_by_such_groups_is_the_same_from_csv_and_parquet(tmp_path):
             for end in ("csv", "parquet")
         ]
         assert str(found[0]) == str(found[1])
+
+
+COMPARED = {
+    "choose": "choose t.csv --target y --score p --by g --goal 'recall(train) >= 0.1' -o r.json",
+    "choose, of a group that only the report names": (
+        "choose t.csv --target y --score p --groups g --goal 'recall(train) >= 0.1' -o r.json"
+    ),
+    "apply": "apply rules.json t.csv --ids id -o said.csv",
+    "audit": "audit t.csv --target y --prediction y --groups g --goal 'recall(train) >= 0.1'",
+    "audit, of a group that only a goal names": (
+        "audit t.csv --target y --prediction y --goal 'recall(train, g=\"(missing)\") >= 0.1'"
+    ),
+    "fit": "fit goals.toml",
+}
+
+
+@pytest.mark.parametrize("case", COMPARED)
+def test_the_text_that_stands_for_missing_values_is_refused_as_a_group(case, tmp_path, monkeypatch, capsys):
+    frame = labelled(3).assign(g=["a", "(missing)", None] * 40)
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    monkeypatch.chdir(tmp_path)
+    rules = {"format": "counterpoise rules 1", "positive": 1, "negative": 0, "by": ["g"], "key": KEY}
+    levels = {"g=a": 0.5, "g=(missing)": 0.5}
+    rules["rules"] = [{"share": 1.0, "from": "0" * 16, "score": "p", "thresholds": levels}]
+    Path("rules.json").write_text(json.dumps(rules))
+    Path("goals.toml").write_text('[data]\nfiles = "t.csv"\ntarget = "y"\ngroups = ["g"]\n')
+    assert main([part.strip("'") for part in re.findall(r"'[^']*'|\S+", COMPARED[case])]) == 2
+    told = r"Column 'g' (of t.csv )?must not hold the text '\(missing\)', which stands for a missing value"
+    assert re.search(told, capsys.readouterr().err)
+
+
+def test_a_goals_file_may_say_that_the_text_stands_for_missing_values(tmp_path):
+    labelled(3).assign(g=["a", "(missing)", None] * 40).to_csv(tmp_path / "t.csv", index=False)
+    asked = {"files": "t.csv", "target": "y", "groups": ["g"], "missing": ["(missing)"]}
+    part = load_data(RunSettings(data=asked, splits={"test": 0, "validation": 0}), tmp_path).splits["train"]
+    assert part.groups["g"].tolist() == ["a", None, None] * 40
+
+
+def test_a_feature_that_nothing_compares_may_hold_any_text():
+    frame = labelled(3).assign(g=["a", "(missing)", None] * 40)
+    model = cp.MixtureClassifier([frame["p"].to_numpy()], scores=True, alpha=1.0, goals=["recall(train) >= 0.1"])
+    assert model.fit(frame[["g"]], frame["y"]).check_goals()[0].holds
+    with pytest.raises(ValueError, match=r"'g' must not hold the text '\(missing\)'.* first at position 1\. Put None"):
+        model.set_params(goals=["every_group(recall, train, by=g) >= 0.1"]).fit(frame[["g"]], frame["y"])
 
 
 NO_NUMBERS = {

@@ -102,7 +102,7 @@ def test_javascript_gives_the_same_answers(decided):
     assert done.stdout == (decided / "said.csv").read_text().split("\n", 1)[1]
 
 
-ODD = [("F", 0.6), ("", 0.3), (None, 0.1), ("X", 0.9), ("F", None), ("0", 0.4)]
+ODD = [("F", 0.6), ("", 0.3), (None, 0.1), ("X", 0.9), ("F", None), ("0", 0.4), ("(missing)", 0.9)]
 ODD_RULES = {
     "by": ["sex"],
     "key": "k",
@@ -118,7 +118,7 @@ def test_sql_answers_nobody_without_a_score_or_a_threshold():
         frame = pd.DataFrame(ODD, columns=["sex", "p"]).assign(q=0.0, id=range(len(ODD)))
         frame.to_sql("loans", base, index=False)
         found = base.execute(block("sql"), {"rules": json.dumps(ODD_RULES), "key": "k"}).fetchall()
-    assert [said for _, said in found] == [1, 1, 0, None, None, 1]
+    assert [said for _, said in found] == [1, 1, 0, None, None, 1, None]
 
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
@@ -131,7 +131,9 @@ def test_javascript_answers_nobody_without_a_score_or_a_threshold():
         "}\n"
     )
     done = subprocess.run([shutil.which("node"), "-e", code], capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines() == ["1", "1", "0", "The group sex=X has no threshold.", "7 has no score p.", "1"]
+    said = ["1", "1", "0", "The group sex=X has no threshold.", "7 has no score p.", "1"]
+    odd = "Column sex must not hold the text (missing), which stands for a missing value."
+    assert done.stdout.splitlines() == [*said, odd]
 
 
 def finite(levels):

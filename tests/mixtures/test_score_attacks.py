@@ -49,10 +49,18 @@ def test_a_goal_is_met_by_scores_in_any_unit(unit):
 
 
 def test_groups_with_one_name_are_refused():
-    group = np.array([None] * 20 + ["(missing)"] * 20, dtype=object)
     labels = np.tile([0, 1], 20)
+    columns = {"g": ["x, h=1"] * 20 + ["x"] * 20, "h": ["2"] * 20 + ["1, h=2"] * 20}
+    model = MixtureClassifier([lambda X: X[:, 0]], scores=True, alpha=1.0, by=["g", "h"])
+    with pytest.raises(ValueError, match=r"two groups with the one name 'g=x, h=1, h=2'.*change the values of g, h"):
+        model.fit(labels[:, None] / 2, labels, sensitive_features=columns)
+
+
+@pytest.mark.parametrize("others", [None, "a"])
+def test_a_group_called_as_missing_values_are_is_refused(others):
+    labels, group = np.tile([0, 1], 20), np.array([others] * 20 + ["(missing)"] * 20, dtype=object)
     model = MixtureClassifier([lambda X: X[:, 0]], scores=True, alpha=1.0, by="g")
-    with pytest.raises(ValueError, match=r"two groups with the one name 'g=\(missing\)'.*change the values of g"):
+    with pytest.raises(ValueError, match=r"Column 'g' must not hold the text '\(missing\)'.*20 of 40 rows do"):
         model.fit(labels[:, None] / 2, labels, sensitive_features={"g": group})
 
 

@@ -192,7 +192,7 @@ def test_numbers_named_categorical_become_texts_and_missing_groups_a_group(tmp_p
     )
     part = load_data(asked, tmp_path).splits["train"]
     assert part.X["code"].cat.categories.tolist() == ["1", "2", "3"]
-    assert set(part.groups["g"]) == {"a", "(missing)"}
+    assert set(part.groups["g"]) == {"a", None}
 
 
 @pytest.mark.parametrize("features", ["trees", "scaled"])
@@ -321,9 +321,9 @@ def test_words_such_as_na_are_values_of_groups_labels_and_categories_in_either_k
     csv, parquet = (
         load_data(settings(files=f"loans.{end}", **asked), tmp_path).splits["train"] for end in ("csv", "parquet")
     )
-    assert set(csv.groups["g"]) == {"NA", "null", "nan", "(missing)"}
-    assert set(csv.groups["code"]) == {"1", "2", "NA", "(missing)"}
-    assert set(csv.groups["day"]) == {"2026-11-03", "2026-11-04", "2026-11-05", "(missing)"}
+    assert set(csv.groups["g"]) == {"NA", "null", "nan", None}
+    assert set(csv.groups["code"]) == {"1", "2", "NA", None}
+    assert set(csv.groups["day"]) == {"2026-11-03", "2026-11-04", "2026-11-05", None}
     assert set(csv.X["job"].dropna()) == {"None", "clerk", "NULL"}
     assert set(csv.y) == {"NA", "nan"}
     pd.testing.assert_frame_equal(csv.X, parquet.X)

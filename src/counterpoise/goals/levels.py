@@ -10,7 +10,7 @@ from counterpoise._base.types import AnyArray, IntArray
 from counterpoise.goals.ranges import is_missing
 from counterpoise.goals.wording import text_of, text_of_time
 
-MISSING = "(missing)"  # the text of a value that is missing
+MISSING = "(missing)"  # the text of a value that is missing; no column may hold it as a value of its own
 _YES, _NO = ("True", "true", "1"), ("False", "false", "0")  # texts of a boolean
 
 
@@ -39,6 +39,17 @@ def combined(columns: Mapping[str, Levels], n_samples: int) -> tuple[IntArray, l
         pairs = ((names[place // len(texts)], texts[place % len(texts)]) for place in present.tolist())
         names = [f"{first}{', ' if first else ''}{column}={text}" for first, text in pairs]  # those there are, not all
     return codes, names
+
+
+def refuse_missing_text(levels: Levels, column: str) -> None:
+    """Refuse a column that holds the text ``(missing)``: goals and rules could not tell it from a missing value."""
+    if MISSING in levels.place:
+        rows = np.flatnonzero(levels.codes == levels.place[MISSING])
+        raise ValueError(
+            f"Column {column!r} must not hold the text {MISSING!r}, which stands for a missing value in goals and "
+            f"rules; {rows.size} of {levels.codes.size} rows do, the first at position {rows[0]}. Put None there if "
+            "the value is missing, else another text."
+        )
 
 
 def as_truth(text: str) -> bool | None:

@@ -10,7 +10,7 @@ from counterpoise._base.checks import EQUAL, check_largest_weight, check_positiv
 from counterpoise._base.types import AnyArray, ArrayLike, BoolArray, FloatArray, IntArray
 from counterpoise.goals.classes import Classes, as_labels, find_classes
 from counterpoise.goals.frames import count_rows, frame_names, named_columns, rows_at
-from counterpoise.goals.levels import MISSING, Levels, as_number, as_truth, combined, find_levels
+from counterpoise.goals.levels import MISSING, Levels, as_number, as_truth, combined, find_levels, refuse_missing_text
 from counterpoise.goals.ranges import Range, count_missing, numbers_of
 from counterpoise.goals.rows import DEFAULT, Dataset
 from counterpoise.goals.wording import NoRows, UnknownValue, unknown
@@ -181,7 +181,7 @@ class Table:
         if values.dtype.kind in "biuf":
             return all(np.unique(part).size <= _MOST_GROUPS for part in (values[:_GLANCE], values))
         try:
-            return len(self.levels(column).place) <= _MOST_GROUPS
+            return len(self._found_levels(column).place) <= _MOST_GROUPS
         except TypeError:  # neither numbers nor words
             return False
 
@@ -190,14 +190,14 @@ class Table:
         values = self.column(column)
         if values.dtype.kind != "O":
             return values
-        levels = self.levels(column)
+        levels = self._found_levels(column)
         return np.array([*levels.place, None], dtype=object)[levels.codes]
 
     def matches(self, column: str, text: str) -> BoolArray:
         """Return on which rows the column holds the value of that text; all false where it is unknown."""
         values = self.column(column)
         if text == MISSING:
-            return np.isin(self.levels(column).codes, [-1, self.levels(column).place.get(text, -1)])
+            return np.asarray(self.levels(column).codes == -1)
         if values.dtype.kind in "biuf":
             wanted = as_truth(text) if values.dtype.kind == "b" else as_number(text, values.dtype.kind)
         else:
@@ -218,7 +218,13 @@ class Table:
         return found
 
     def levels(self, column: str) -> Levels:
-        """Return the distinct texts of a column and where each stands, found once."""
+        """Return the distinct texts of a column and where each stands, after checking that none is ``(missing)``."""
+        levels = self._found_levels(column)
+        refuse_missing_text(levels, column)
+        return levels
+
+    def _found_levels(self, column: str) -> Levels:
+        """Return the texts of a column, found once; one that nobody compares may hold any."""
         if column not in self._codes:
             self._codes[column] = find_levels(self.column(column), column)
         return self._codes[column]

@@ -63,7 +63,7 @@ class LabelledTable(NamedTuple):
 
     def part(self, asked: Asked) -> Part:
         """Return the rows as they are measured; goals may speak of every column that holds numbers or texts."""
-        groups, limit = groups_of(self.frame, asked.groups), asked.largest_weight
+        groups, limit = groups_of(self.frame, asked.groups, self.path), asked.largest_weight
         if asked.weights is None:
             return Part(self.frame, self.labels, groups, None, self.baseline)
         weights = weights_of(self.frame, asked.weights, self.path, limit)

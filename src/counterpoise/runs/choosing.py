@@ -220,7 +220,7 @@ def file_groups(rules: RuleFile, path: Path, n_rows: int) -> IntArray:
 
 def group_columns(path: Path, by: Sequence[str]) -> dict[str, AnyArray]:
     """Return columns as texts, as they stand in the file: ``01`` is not 1."""
-    return groups_of(read_frame(path, by, texts=by), by) if by else {}
+    return groups_of(read_frame(path, by, texts=by), by, path) if by else {}
 
 
 def id_texts(path: Path, name: str) -> list[str]:

@@ -190,13 +190,20 @@ def weights_of(frame: Any, name: str, path: Path, largest: float | None = None) 
     return np.asarray(values)
 
 
-def groups_of(frame: Any, names: Sequence[str]) -> dict[str, AnyArray]:
-    """Return the group columns as arrays; a missing text is the group ``(missing)``."""
-    return {name: _group(frame[name]) for name in names if name in frame}
+def groups_of(frame: Any, names: Sequence[str], path: Path) -> dict[str, AnyArray]:
+    """Return the group columns as arrays; a missing text is None, and the text ``(missing)`` is refused."""
+    return {name: _group(frame[name], name, path) for name in names if name in frame}
 
 
-def _group(column: Any) -> AnyArray:
+def _group(column: Any, name: str, path: Path) -> AnyArray:
     if column.dtype.name != "category":
         return np.asarray(column.to_numpy())
-    values = column.astype(object)
-    return np.asarray(values.where(values.notna(), MISSING).to_numpy())
+    if MISSING in column.cat.categories and (is_text := (column == MISSING).to_numpy()).any():
+        raise DataError(
+            f"Column {name!r} of {path} must not hold the text {MISSING!r}, which stands for a missing value in goals "
+            f"and rules; row {is_text.argmax() + 1} does. Leave the field empty if the value is missing, or name the "
+            "text in data.missing of a goals file; else write another text."
+        )
+    values = column.astype(object).to_numpy(copy=True)
+    values[column.isna().to_numpy()] = None
+    return np.asarray(values)

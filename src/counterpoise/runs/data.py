@@ -239,7 +239,7 @@ def part_of(
     return Part(
         X,
         parts_of.labels_of(frame, asked.target, path) if labelled else None,
-        parts_of.groups_of(frame, asked.groups),
+        parts_of.groups_of(frame, asked.groups, path),
         None if weights is None else parts_of.weights_of(frame, weights, path, largest_weight),
         None if baseline is None else parts_of.labels_of(frame, baseline, path),
         None if weights is None else largest_weight,

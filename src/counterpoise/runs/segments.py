@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from counterpoise._base.types import AnyArray, FloatArray
+from counterpoise.goals.levels import MISSING
 from counterpoise.runs.data import Part
 
 _DEPTH = 3
@@ -105,6 +106,8 @@ def _features(part: Part) -> tuple[list[_Feature], AnyArray]:
             features.append(_Feature(name, None, bool(np.isnan(values).any())))
             columns.append(values)
             continue
+        if column.dtype == object:  # a group, of which missing values are one
+            column = column.where(column.notna(), MISSING)
         counts = column.value_counts()
         for category in counts.index[counts >= max(_LEAST_ROWS, _LEAST_SHARE * len(frame))]:
             features.append(_Feature(name, str(category), has_missing=False))
