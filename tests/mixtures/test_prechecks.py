@@ -83,6 +83,21 @@ OF_RULES: list[tuple[dict[str, Any], dict[str, Any], str]] = [
 ]
 OF_TRAINING: list[tuple[dict[str, Any], dict[str, Any], str]] = [
     ({"goals": ["recall(train) >= 1.2"]}, {}, "This goal cannot hold"),
+    (
+        {"goals": ["recall(train) >= 0.9", "recall(train) <= 0.1"]},
+        {},
+        r">= 0.9 and recall\(train\) <= 0.1. .* is 0.8. .*: recall\(train\) >= 0.1, or recall\(train\) <= 0.9",
+    ),
+    (
+        {"goals": ["recall(train) <= 0.2", "positive_rate(train) <= 0.5", "recall(train) >= 0.3 with confidence 0.5"]},
+        {},
+        r"recall\(train\) <= 0.2 and recall\(train\) >= 0.3 with confidence 0.5. The least total violation is 0.1.$",
+    ),
+    (
+        {"goals": ["every_group(recall, train, by=gender) >= 0.9", "every_group(recall, train, by=gender) <= 0.8"]},
+        COLUMNS,
+        "These goals cannot hold together: every_group",
+    ),
 ]
 OF_GOAL_CLASSIFIER: list[tuple[dict[str, Any], dict[str, Any], str]] = [
     ({"cv": 1}, {}, "cv must be at least 2"),

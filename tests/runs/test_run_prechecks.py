@@ -3,6 +3,7 @@
 import pytest
 from sklearn.linear_model import LogisticRegression
 
+from counterpoise.goals import InfeasibleGoals
 from counterpoise.runs import DataError, GoalsFileError, fit_run
 
 TEXT = """
@@ -26,6 +27,11 @@ BAD = {
     "an unknown column": (GOAL, "recall(train, sx=F) >= 0.5", "Unknown column 'sx'.*Did you mean 'sex'"),
     "an unknown value": (GOAL, "recall(train, sex=X) >= 0.5", "Unknown value 'X'"),
     "a bound that no rate has": (GOAL, "recall(train) >= 1.2", "This goal cannot hold"),
+    "two bounds that contradict each other": (
+        f'"{GOAL}"',
+        f'"{GOAL}", "recall(train) <= 0.1"',
+        "These goals cannot hold together.*recall.train. >= 0.1, or recall.train. <= 0.5",
+    ),
     "a bound that always holds": (GOAL, "recall(train) >= -1", "asks for nothing"),
     "no deployed model": (GOAL, "churn(train) <= 0.1", "data.baseline"),
     "no cost of deferring": (GOAL, "defer_rate(train) <= 0.1", "set defer_cost"),
@@ -61,6 +67,6 @@ def test_what_the_rows_cannot_answer_is_refused_before_a_model_is_trained(
     monkeypatch.setattr(LogisticRegression, "fit", no_training)
     assert old in TEXT
     (tmp_path / "goals.toml").write_text(TEXT.replace(old, new).replace("{folder}", str(loans_folder)))
-    with pytest.raises((GoalsFileError, DataError), match=f"(?s){match}"):
+    with pytest.raises((GoalsFileError, DataError, InfeasibleGoals), match=f"(?s){match}"):
         fit_run(tmp_path / "goals.toml")
     assert not (tmp_path / "goals" / "settings.json").exists()

@@ -212,7 +212,7 @@ def _check_denominators(goals: Sequence[Goal], views: Views) -> None:
     if not ratios:
         return
     bound = bind_rates([goal.left.denominator for goal in ratios], views, ratios)  # type: ignore[union-attr]
-    least = bound.constants + sum(_least(weights, views) for weights in bound.weights.values())
+    least = bound.constants + sum(least_sums(weights, views) for weights in bound.weights.values())
     for goal, value in zip(ratios, least.tolist(), strict=True):
         if value < -FEASIBLE * goal.left.denominator.whole_size:  # type: ignore[union-attr]
             raise ValueError(
@@ -221,7 +221,7 @@ def _check_denominators(goals: Sequence[Goal], views: Views) -> None:
             )
 
 
-def _least(weights: Any, views: Views) -> FloatArray:
+def least_sums(weights: Any, views: Views) -> FloatArray:
     """Return the least that the weights of each limit can add up to: each row has one answer."""
     n_columns = views.classes.n_columns
     if n_columns == 1:

@@ -7,6 +7,7 @@ from counterpoise._base.types import FloatArray, IntArray
 from counterpoise.goals import Rate, Table
 from counterpoise.goals.binding import Views
 from counterpoise.goals.bound import check_asked
+from counterpoise.goals.contradictions import check_contradictions
 from counterpoise.goals.reach import check_reach
 from counterpoise.mixtures.answers import TRAIN, Positive
 from counterpoise.mixtures.choosing import Aim, groups_by
@@ -42,17 +43,16 @@ def check_problem(
     counts : array of shape (n_samples,), optional
         How many rows each row of ``train`` stands for. Default: itself.
     trains : bool, default=True
-        Whether models would be trained: a bound beyond what any rate can reach is then refused here. Otherwise the
-        choice among the models refuses it, and says which bound they can meet.
+        Whether models would be trained: a bound beyond what any rate can reach, and two that contradict each other,
+        are then refused here. Otherwise the choice among the models refuses them, and says which bound they can meet.
     """
     check_reach(aim.goals, trains=trains)
     deferred = None if aim.defer_cost is None else True  # whatever the answer is called
     objective, train = aim.objective, tables[TRAIN]
-    check_asked(
-        aim.goals,
-        Views(tables, positive._replace(deferred=deferred).labels),
-        objective if isinstance(objective, Rate) else None,
-    )
+    views = Views(tables, positive._replace(deferred=deferred).labels)
+    check_asked(aim.goals, views, objective if isinstance(objective, Rate) else None)
+    if trains:
+        check_contradictions(aim.goals, views)
     if not isinstance(objective, Rate):
         objective.bind(RiskRows(train.n_samples, 1, lambda names: groups_by(names, train, groups)))
     find_groups(as_columns(by), train, unknown_group, counts).codes_of_each(tables)

@@ -9,9 +9,11 @@ from pathlib import Path
 
 from counterpoise._base.progress import RunProgress, Tell
 from counterpoise.goals import Goal, InfeasibleGoals, Table, bind, bind_objective
-from counterpoise.goals.binding import ASKED_BY
+from counterpoise.goals.binding import ASKED_BY, Views
 from counterpoise.goals.classes import check_defer_label
+from counterpoise.goals.contradictions import check_contradictions
 from counterpoise.goals.own_metrics import own_metrics
+from counterpoise.goals.tables import classes_of
 from counterpoise.mixtures.choosing import as_aim, groups_by
 from counterpoise.mixtures.deferring import Deferring
 from counterpoise.mixtures.pool import groups_of
@@ -151,6 +153,11 @@ def checked_goals(settings: RunSettings, data: Data) -> tuple[Goal, ...]:
                 raise DataError(f"The goal {short(goal)} cannot be asked of the {split} rows: {error}{hint}") from error
     if settings.method.enforce_goals and any(goal.confidence is not None for goal in goals):
         _check_confidences(goals, data)
+    if settings.method.enforce_goals and goals:
+        tables = _tables(data, data.chosen_on)
+        deferred = True if defers(settings.method) else None  # whatever the answer is called
+        classes = classes_of(tables, classes=data.classes, pos_label=data.positive)._replace(deferred=deferred)
+        check_contradictions(goals, Views(tables, classes))
     return goals
 
 
