@@ -15,7 +15,7 @@ multiplied by ``2**k``.
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from numbers import Integral
 from typing import Any, NamedTuple
@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from counterpoise._base.types import AnyArray, BoolArray, FloatArray, IntArray
-from counterpoise.mixtures.draws.access import columns_of, n_columns, places, taken
+from counterpoise.mixtures.draws.access import columns_of, is_plain, n_columns, places, taken
 from counterpoise.mixtures.draws.rows import BITS, DOUBLE, SINGLE, Grid, numbers_of, row_messages
 
 # Not exact fractions, so that rounding in sums of weights decides nothing where a twentieth or a half is exact.
@@ -41,12 +41,13 @@ _LEARNED, _COMPARED = 1 << 17, 1 << 16  # values that scales are learned from, a
 
 def learn_grid(X: Any, sample_weight: FloatArray | None = None) -> Grid:
     """Return how finely to look at the columns of the rows of ``fit``."""
-    weights = np.ones(X.shape[0]) if sample_weight is None else sample_weight
     # Columns of a frame as they are, not as one array of floats: whole numbers are known by their type.
     some_rows = X.iloc.__getitem__ if hasattr(X, "iloc") else partial(taken, X)
-    parts = [_numbers(some_rows(place), weights[place]) for place in places(X, most=_LEARNED)]
-    numbers = _Numbers(*(np.concatenate(part) for part in zip(*parts, strict=True)))
-    usual, finest = _grids(numbers, n_columns(X))
+    parts = [
+        _numbers(some_rows(place), None if sample_weight is None else sample_weight[place])
+        for place in places(X, most=_LEARNED)
+    ]
+    usual, finest = _grids(_Numbers.joined(parts), n_columns(X))
     if usual.is_stepped.all():
         return usual
     tries = list(_tries(usual, finest))
@@ -58,22 +59,51 @@ class _Numbers(NamedTuple):
     """Numbers of some rows, finite and not zero: what counts of a column."""
 
     columns: IntArray
-    values: FloatArray
-    are_whole: BoolArray  # whether a type of whole numbers holds them
-    weights: FloatArray
+    exponents: IntArray  # binary ones, of a number from 1/2 to 1
+    last: IntArray  # binary exponent of the last digit that is not zero
+    n_digits: IntArray  # as many as a float has; 0 where a type of whole numbers holds them
+    weights: FloatArray | None  # None where all weigh the same
+
+    @classmethod
+    def joined(cls, parts: Sequence["_Numbers"]) -> "_Numbers":
+        columns, exponents, last, n_digits, weights = zip(*parts, strict=True)
+        each = None if weights[0] is None else np.concatenate(weights)
+        return cls(*map(np.concatenate, (columns, exponents, last, n_digits)), each)  # type: ignore[call-arg]
 
 
-def _numbers(chunk: Any, weights: FloatArray) -> _Numbers:
+def _numbers(chunk: Any, weights: FloatArray | None) -> _Numbers:
+    each = None
     if hasattr(chunk, "tocsr"):
-        columns, values, are_whole = chunk.indices.astype(np.int64), *_floats(chunk.data)
-        each = np.repeat(weights, np.diff(chunk.indptr))
+        columns, values, are_whole = chunk.indices, *_floats(chunk.data)
+        if weights is not None:
+            each = np.repeat(weights, np.diff(chunk.indptr))
     else:
-        parts = [_floats(column) for column in columns_of(chunk)]
-        table = np.column_stack([part[0] for part in parts])
-        values, are_whole = table.ravel(), np.column_stack([part[1] for part in parts]).ravel()
-        columns, each = np.tile(np.arange(table.shape[1]), len(table)), np.repeat(weights, table.shape[1])
-    counts = np.isfinite(values) & (values != 0) & (each > 0)
-    return _Numbers(columns[counts], values[counts], are_whole[counts], each[counts])
+        if is_plain(chunk):
+            values, are_whole = _floats(chunk.ravel())
+        else:
+            parts = [_floats(column) for column in columns_of(chunk)]
+            values = np.column_stack([part[0] for part in parts]).ravel()
+            are_whole = np.column_stack([part[1] for part in parts]).ravel()
+        columns = np.tile(np.arange(n_columns(chunk), dtype=np.int32), len(chunk))
+        if weights is not None:
+            each = np.repeat(weights, n_columns(chunk))
+    counts = np.isfinite(values) & (values != 0)
+    if each is not None:
+        counts &= each > 0
+    if not counts.all():
+        columns, values, are_whole = columns[counts], values[counts], are_whole[counts]
+        each = None if each is None else each[counts]
+    return _Numbers(columns, *_digits(values, are_whole), each)
+
+
+def _digits(values: FloatArray, are_whole: BoolArray) -> tuple[IntArray, IntArray, IntArray]:
+    """Return the binary exponents of numbers and of their last digits that are not zero, and how many digits count."""
+    mantissas, exponents = np.frexp(values)
+    whole = np.abs(np.ldexp(mantissas, DOUBLE)).astype(np.int64)
+    n_digits = DOUBLE + 1 - np.frexp((whole & -whole).astype(np.float64))[1]
+    last = exponents - n_digits
+    n_digits[are_whole] = 0  # as many as the number needs, not as many as a float has
+    return exponents, last, n_digits
 
 
 def _floats(column: AnyArray) -> tuple[FloatArray, BoolArray]:
@@ -86,38 +116,36 @@ def _floats(column: AnyArray) -> tuple[FloatArray, BoolArray]:
 
 def _grids(numbers: _Numbers, n_columns: int) -> tuple[Grid, Grid]:
     """Return the usual grid, of cells of 2**-BITS of a step or scale, and the finest that noise allows."""
-    mantissas, exponents = np.frexp(numbers.values)
-    whole = np.abs(np.ldexp(mantissas, DOUBLE)).astype(np.int64)
-    n_digits = DOUBLE + 1 - np.frexp((whole & -whole).astype(np.float64))[1]
-    last = exponents - n_digits  # binary exponent of the last digit that is not zero
-    n_digits = np.where(numbers.are_whole, 0, n_digits)  # as many as the number needs, not as many as a float has
-
-    def quantile(values: IntArray, level: float) -> IntArray:
-        return _quantiles(values.astype(np.int64), numbers, n_columns, level)
-
-    most_digits, step = quantile(n_digits, _NEARLY_ALL), quantile(last, _NEARLY_NONE)
+    (most_digits,) = _quantiles(numbers.n_digits, numbers, n_columns, (_NEARLY_ALL,))
+    step, usual_last = _quantiles(numbers.last, numbers, n_columns, (_NEARLY_NONE, _HALF))
+    least_size, usual_size = _quantiles(numbers.exponents, numbers, n_columns, (_NEARLY_NONE, _HALF))
     is_single = (most_digits >= _SINGLES[0]) & (most_digits <= _SINGLES[1])
-    moves = quantile(last, _HALF) - step >= _FLOATING
+    moves = usual_last - step >= _FLOATING
     is_stepped = (most_digits < _FULL) & ~(is_single & moves)
-    usual = Grid(np.where(is_stepped, step, quantile(exponents, _HALF)) - BITS, is_stepped, np.full(n_columns, SINGLE))
-    finest = np.minimum(usual.cells - _FINER[-1], quantile(exponents, _NEARLY_NONE) - BITS)
+    usual = Grid(np.where(is_stepped, step, usual_size) - BITS, is_stepped, np.full(n_columns, SINGLE))
+    finest = np.minimum(usual.cells - _FINER[-1], least_size - BITS)
     return usual, _finer(usual, finest)
 
 
-def _quantiles(values: IntArray, numbers: _Numbers, n_columns: int, level: float) -> IntArray:
-    """Return a weighted quantile of each column's values, which span a few thousand at most; 0 where it has none."""
+def _quantiles(values: IntArray, numbers: _Numbers, n_columns: int, levels: Sequence[float]) -> IntArray:
+    """Return weighted quantiles of each column's values, a row for each level; 0 where a column has none.
+
+    The values span a few thousand at most. One histogram serves all levels: to fill it is what takes time.
+    """
     low = int(values.min(initial=0))
     span = int(values.max(initial=0)) - low + 1
-    found = np.zeros(n_columns, dtype=np.int64)
+    found = np.zeros((len(levels), n_columns), dtype=np.int64)
     size = max(1, _MOST_BINS // span)
     for start in range(0, n_columns, size):
         columns = np.arange(start, min(start + size, n_columns))
         is_here = slice(None) if n_columns <= size else (numbers.columns >= start) & (numbers.columns < start + size)
-        places = (numbers.columns[is_here] - start) * span + (values[is_here] - low)
-        masses = np.bincount(places, numbers.weights[is_here], columns.size * span).reshape(columns.size, span)
+        places = (numbers.columns[is_here] - start) * span + (values[is_here] - low)  # below _MOST_BINS, or a column's
+        weights = None if numbers.weights is None else numbers.weights[is_here]
+        masses = np.bincount(places, weights, columns.size * span).reshape(columns.size, span)
         reached = np.cumsum(masses, axis=1)
-        quantile = (reached >= level * reached[:, -1:]).argmax(axis=1) + low
-        found[columns] = np.where(reached[:, -1] > 0, quantile, 0)
+        for place, level in enumerate(levels):
+            quantile = (reached >= level * reached[:, -1:]).argmax(axis=1) + low
+            found[place, columns] = np.where(reached[:, -1] > 0, quantile, 0)
     return found
 
 
