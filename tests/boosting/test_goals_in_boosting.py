@@ -12,6 +12,7 @@ from sklearn.exceptions import NotFittedError
 from counterpoise import AdaLPBoostClassifier, LPBoostClassifier, MixtureClassifier
 from counterpoise.goals import Dataset, InfeasibleGoals, Table, churn, positive_rate
 from counterpoise.learners import HistogramTree
+from tests.inside import kept_table
 
 TRAIN = Dataset("train")
 PARITY = positive_rate(TRAIN.where(sex="F")) >= 0.95 * positive_rate(TRAIN.where(sex="M"))
@@ -61,7 +62,7 @@ def test_goals_speak_of_the_held_out_rows(noisy):
     weights = np.ones(len(y))
     weights[:300] = 0.0  # left out before the split
     model.fit(X, y, weights, sensitive_features={"sex": sex})
-    table = model._kept.answers.tables["train"]
+    table = kept_table(model)
     assert table.n_samples == len(model.selection_.losses) == 880
     np.testing.assert_array_equal(
         model.selection_.losses[:, 0] == 1, model.estimators_[0].predict(model._held_out.X) != table.y

@@ -24,6 +24,7 @@ from counterpoise.learners import HistogramTree
 from counterpoise.mixtures.cautions import CostlyMixture
 from counterpoise.solvers import minimize_cvar
 from counterpoise.theory.risks import KL, Mean, WorstGroup
+from tests.inside import kept_scores, kept_table
 
 warnings.simplefilter("ignore", CostlyMixture)
 CLOSE = 2e-3  # rounds end where no model lowers the risk by 1e-3, of mixtures that are known to a part of that
@@ -200,16 +201,16 @@ def test_other_datasets_are_set_aside_too(people):
     mail = Table(X[:300] + 0.05, baseline=y[:300], sensitive_features={"kind": np.tile(["a", "b"], 150)})
     goals = [PARITY, "churn(mail, kind=a) <= 0.3"]
     model = boosted(people, {"datasets": {"mail": mail}}, goals=goals, validation_fraction=0.4)
-    assert model._kept.answers.tables["mail"].n_samples == 120
+    assert kept_table(model, "mail").n_samples == 120
     assert all(check.holds for check in model.check_goals())
     whole = boosted(people, {"datasets": {"mail": mail}}, goals=goals)
-    assert whole._kept.answers.tables["mail"].n_samples == 300
+    assert kept_table(whole, "mail").n_samples == 300
     given = {"X_val": X[:500], "y_val": y[:500], "sensitive_features_val": {"sex": people[2][:500]}}
     chosen = boosted(people, {"datasets": {"mail": mail}, **given}, goals=goals)
-    assert chosen._kept.answers.tables["mail"].n_samples == round(300 * 500 / 1700)
+    assert kept_table(chosen, "mail").n_samples == round(300 * 500 / 1700)
     one = {"datasets": {"mail": Table(np.zeros((1, 6)))}}
     alone = boosted(people, one, goals="coverage(mail) <= 0.9", validation_fraction=0.3, n_estimators=2)
-    assert alone._kept.answers.tables["mail"].n_samples == 1
+    assert kept_table(alone, "mail").n_samples == 1
 
 
 def test_more_rounds_after_rules_were_mixed_ask_the_models_about_other_datasets(people):
@@ -320,7 +321,7 @@ def test_rules_are_chosen_on_scores_of_folds_too(people, tmp_path):
     assert len(model.mixture_) == len(model.rules_)
     assert model.value_ <= answers.value_ + 1e-4
     assert all(check.holds for check in model.check_goals())
-    scores, judged = model._scored.scores["train"][:, 0], model.estimators_[0].predict_proba(X)[:, 1]
+    scores, judged = kept_scores(model)[:, 0], model.estimators_[0].predict_proba(X)[:, 1]
     assert (scores != judged).any()
     assert np.corrcoef(scores, judged)[0, 1] > 0.7
 

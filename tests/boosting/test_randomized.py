@@ -22,6 +22,7 @@ from counterpoise.metrics import cvar_loss
 from counterpoise.mixtures.choosing import as_aim, choose_mixture
 from counterpoise.solvers import solve_weights_lp
 from counterpoise.theory.guarantees import hedge_bound
+from tests.inside import drawn_numbers
 
 ALPHAS = (0.02, 0.1, 0.3, 0.7, 1.0)
 
@@ -138,7 +139,7 @@ def test_each_model_decides_its_share_of_the_people(fitted):
     from counterpoise.mixtures.draws import pick  # noqa: PLC0415
 
     rows = np.random.default_rng(2).normal(size=(30_000, 12))
-    shares = np.bincount(pick(fitted._draws.by_row(rows), fitted.mixture_), minlength=30) / 30_000
+    shares = np.bincount(pick(drawn_numbers(fitted, rows), fitted.mixture_), minlength=30) / 30_000
     error = np.sqrt(fitted.mixture_ * (1 - fitted.mixture_) / 30_000)
     assert (np.abs(shares - fitted.mixture_) <= 3 * error + 1e-12).all()
 

@@ -20,6 +20,7 @@ from counterpoise import (
     save,
 )
 from counterpoise.learners import Stump
+from tests.inside import drawn_numbers, key_of
 
 KEY = b"an open secret of tests only...."
 RNG = np.random.default_rng(0)
@@ -39,7 +40,7 @@ def fitted(name, **settings):
 
 
 def numbers(model):
-    return model._draws.by_row(X).tolist()
+    return drawn_numbers(model, X).tolist()
 
 
 @each_model
@@ -119,7 +120,7 @@ def test_a_checkpoint_holds_the_key_that_the_system_drew_and_no_other(tmp_path):
     again = fitted("AdaLPBoostClassifier", checkpoint=tmp_path / "drawn")
     assert numbers(again) == numbers(drawn)
     assert numbers(fitted("AdaLPBoostClassifier", checkpoint=tmp_path / "drawn", key=KEY)) == numbers(given)
-    assert json.loads((tmp_path / "drawn" / "manifest.json").read_text())["seeds"]["key"] == drawn._draws.key.hex()
+    assert json.loads((tmp_path / "drawn" / "manifest.json").read_text())["seeds"]["key"] == key_of(drawn).hex()
     for path in (tmp_path / "given").iterdir():
         assert KEY not in path.read_bytes()
         assert KEY.hex().encode() not in path.read_bytes()

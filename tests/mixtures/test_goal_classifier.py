@@ -19,6 +19,7 @@ from sklearn.tree import DecisionTreeClassifier
 import counterpoise as cp
 from counterpoise.goals import InfeasibleGoals, Table
 from counterpoise.mixtures.folds import REFIT_ROWS
+from tests.inside import drawn_numbers, kept_scores
 
 N = 600
 RNG = np.random.default_rng(0)
@@ -85,7 +86,7 @@ def test_answers_stick_to_people_whatever_the_batch_and_another_mixture_keeps_th
     assert set(loose.predict(X, sensitive_features={"sex": SEX})) == {"yes"}
     one = decided.rebalance(goals=(), by=())
     said = np.array([model.predict_proba(X)[:, 1] > one.rules_[0].thresholds["all"] for model in one.estimators_])
-    expected = said[np.searchsorted([1 / 3, 2 / 3], decided._draws.by_row(X), side="right"), np.arange(N)]
+    expected = said[np.searchsorted([1 / 3, 2 / 3], drawn_numbers(decided, X), side="right"), np.arange(N)]
     np.testing.assert_array_equal(one.predict(X) == "yes", expected)
 
 
@@ -183,7 +184,7 @@ def test_other_rows_are_told_by_one_fold_each_evenly(decided):
     """On rows of one kind the rate is the average over the folds, up to one row a fold."""
     many = np.tile(X[:1], (999, 1))
     asked = decided.rebalance(goals=(), by=()).rebalance(many, np.repeat(["no", "yes"], [500, 499]), goals=())
-    scores = asked._scored.scores["train"][:, 0]
+    scores = kept_scores(asked)[:, 0]
     expected = [model.predict_proba(X[:1])[0, 1] for model in decided.estimators_]
     values, counts = np.unique(scores, return_counts=True)
     np.testing.assert_allclose(values, np.unique(expected))
@@ -340,7 +341,7 @@ def test_without_goals_the_usual_threshold_stays_unless_another_is_surely_better
     (rule,) = plain.rules_
     assert rule.thresholds["all"] == pytest.approx(0.5, abs=0.01)
     assert plain.gap_ >= 0
-    wrong = plain._scored.scores["train"][:, 0] > 0.5
+    wrong = kept_scores(plain)[:, 0] > 0.5
     assert plain.value_ == pytest.approx((wrong != y).mean(), abs=1.5 / y.size)  # a cut between two scores
     shifted = cp.GoalClassifier(LogisticRegression(class_weight={0: 10, 1: 1}), random_state=0).fit(X, y)
     assert shifted.rules_[0].thresholds["all"] < 0.45

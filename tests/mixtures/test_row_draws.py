@@ -14,6 +14,7 @@ from sklearn.preprocessing import MinMaxScaler, QuantileTransformer, StandardSca
 from counterpoise import AdaLPBoostClassifier, ConstrainedClassifier, MixtureClassifier
 from counterpoise.learners import Stump
 from counterpoise.mixtures.draws import Draws, make_key
+from tests.inside import drawn_numbers
 
 KEY = make_key(0)
 DIGITS, LABELS = load_digits(return_X_y=True)
@@ -207,9 +208,9 @@ def test_the_same_row_draws_the_same_from_csv_and_parquet(tmp_path):
     frame.to_csv(tmp_path / "rows.csv", index=False)
     frame.to_parquet(tmp_path / "rows.parquet")
     model = MixtureClassifier([zeros, ones], alpha=1.0, random_state=0).fit(frame, np.arange(500) % 2)
-    expected = model._draws.by_row(frame)
+    expected = drawn_numbers(model, frame)
     for rows in (pd.read_csv(tmp_path / "rows.csv"), pd.read_parquet(tmp_path / "rows.parquet")):
-        np.testing.assert_array_equal(model._draws.by_row(rows), expected)
+        np.testing.assert_array_equal(drawn_numbers(model, rows), expected)
 
 
 def zeros(X):
@@ -260,14 +261,14 @@ def test_a_mixture_draws_independently_of_the_models_inside_it():
     inner.mixture_ = np.array([0.5, 0.5])
     middle = MixtureClassifier([make_pipeline(inner), zeros], alpha=1.0, random_state=0).fit(rows, labels)
     outer = MixtureClassifier([middle, inner], alpha=1.0, random_state=0).fit(rows, labels)
-    numbers = [model._draws.by_row(rows) for model in (inner, middle, outer)]
+    numbers = [drawn_numbers(model, rows) for model in (inner, middle, outer)]
     assert np.abs(np.corrcoef(numbers) - np.eye(3)).max() < 4 / np.sqrt(4000)
 
 
 def test_a_rebalanced_model_draws_as_before():
     model = AdaLPBoostClassifier(Stump(), n_estimators=5, random_state=0).fit(DIGITS, LABELS)
     other = model.rebalance(alpha=0.5)
-    np.testing.assert_array_equal(other._draws.by_row(DIGITS), model._draws.by_row(DIGITS))
+    np.testing.assert_array_equal(drawn_numbers(other, DIGITS), drawn_numbers(model, DIGITS))
 
 
 def test_scores_that_cancel_out_are_zero_in_any_batch():

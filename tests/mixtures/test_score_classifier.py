@@ -131,7 +131,7 @@ def test_rebalance_changes_objective_goals_budget_and_columns_without_asking_a_m
     assert parity.rebalance(goals=(), objective="WorstGroup('sex')").gap_ <= 1e-4
     assert parity.rebalance(goals=(), objective="false_positive_rate(train)").value_ == pytest.approx(0.0, abs=1e-9)
     other = parity.rebalance(X[:200], Y[:200], sensitive_features={"sex": SEX[:200]})
-    assert other._kept.losses.shape[0] == 200
+    assert other.selection_.losses.shape[0] == 200
     assert parity.get_params()["budget"] is None
 
 

@@ -12,6 +12,7 @@ from counterpoise.goals import InfeasibleGoals
 from counterpoise.report import write_report
 from counterpoise.runs import DataError, fit_run, open_run, predict_run, rebalance_run, starting_file
 from counterpoise.runs.data import load_data
+from tests.inside import kept_scores, kept_table
 
 N_ROWS = 2000
 FILE = """
@@ -74,7 +75,7 @@ def test_goals_hold_in_expectation_on_scores_of_models_that_did_not_see_the_rows
     assert all(check.holds for check in model.check_goals())
     assert not model.refit_
     assert len(model.estimators_) == 6
-    scores, labels = model._scored.scores["train"], model._scored.answers.tables["train"].y
+    scores, labels = kept_scores(model), kept_table(model).y
     groups = model._scored.group_codes(model.groups_)["train"]
     lost = np.zeros(labels.size)
     for rule, share in zip(model.rules_, model.mixture_, strict=True):
@@ -85,8 +86,8 @@ def test_goals_hold_in_expectation_on_scores_of_models_that_did_not_see_the_rows
 
 def test_plain_training_is_the_first_model_of_each_fold_at_its_usual_threshold(run, folder):
     model, frame = run.model(), loans(N_ROWS, random_state=0)[0]
-    train = model._scored.scores["train"][:, 0] > 0.5
-    labels = model._scored.answers.tables["train"].y == "yes"
+    train = kept_scores(model)[:, 0] > 0.5
+    labels = kept_table(model).y == "yes"
     assert one(run, "error", "first model") == pytest.approx((train != labels).mean(), abs=1e-12)
     # on rows that no model saw, in expectation over the folds
     part = load_data(run.settings, folder).splits["test"]

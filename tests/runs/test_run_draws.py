@@ -23,6 +23,7 @@ from counterpoise.runs import (
     rebalance_run,
 )
 from counterpoise.runs.use import own_data
+from tests.inside import key_of
 
 GOALS = """
 alpha = 0.2
@@ -58,15 +59,15 @@ def run(tmp_path_factory, loans_folder):
     return fit_run(folder / "goals.toml")
 
 
-def key_of(run):
-    return run.model()[-1]._draws.key
+def key_of_run(run):
+    return key_of(run.model()[-1])
 
 
 def test_every_run_has_a_key_of_its_own_whatever_its_seed(run, loans_folder, tmp_path):
     (tmp_path / "goals.toml").write_text(GOALS.replace("{folder}", str(loans_folder)))
     other = fit_run(tmp_path / "goals.toml")
-    assert key_of(other) != key_of(run)
-    assert bytes.fromhex((run.folder / "draws.key").read_text()) == key_of(run)
+    assert key_of_run(other) != key_of_run(run)
+    assert bytes.fromhex((run.folder / "draws.key").read_text()) == key_of_run(run)
     np.testing.assert_array_equal(other.model()[-1].mixture_, run.model()[-1].mixture_)
 
 
@@ -80,7 +81,7 @@ def test_the_key_is_for_its_owner_alone(run):
 def test_the_key_is_in_no_other_file(run, tmp_path):
     write_report(run.folder, tmp_path / "report.html")
     told = [path for path in run.folder.rglob("*") if path.name not in ("draws.key", "model.cp")]
-    key = key_of(run)
+    key = key_of_run(run)
     for path in [*told, tmp_path / "report.html"]:
         assert key.hex() not in path.read_text(encoding="utf-8")
         assert repr(bytes(key)) not in path.read_text(encoding="utf-8")
@@ -88,17 +89,17 @@ def test_the_key_is_in_no_other_file(run, tmp_path):
 
 def test_a_rebalanced_run_and_one_made_again_keep_the_key(run, loans_folder, tmp_path):
     other = rebalance_run(run, alpha=0.5, output=tmp_path / "milder")
-    assert key_of(other) == key_of(run) == bytes.fromhex((other.folder / "draws.key").read_text())
+    assert key_of_run(other) == key_of_run(run) == bytes.fromhex((other.folder / "draws.key").read_text())
     (tmp_path / "again").mkdir()
     shutil.copy(other.folder / "draws.key", tmp_path / "again")
     (tmp_path / "goals.toml").write_text(GOALS.replace("{folder}", str(loans_folder)).replace("= 5", "= 4"))
-    assert key_of(fit_run(tmp_path / "goals.toml", output=tmp_path / "again")) == key_of(run)
+    assert key_of_run(fit_run(tmp_path / "goals.toml", output=tmp_path / "again")) == key_of_run(run)
 
 
 def test_models_of_a_pool_draw_with_secret_keys_too(loans_folder, tmp_path):
     (tmp_path / "goals.toml").write_text(POOL.replace("{folder}", str(loans_folder)))
     first, second = (fit_run(tmp_path / "goals.toml", output=tmp_path / name).model() for name in ("first", "second"))
-    keys = [model._draws.key for model in (first, second)]
+    keys = [key_of(model) for model in (first, second)]
     keys += [inner[-1]._draws.key for model in (first, second) for inner in model.estimators_]
     assert len(set(keys)) == 6
 
