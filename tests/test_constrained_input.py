@@ -167,3 +167,15 @@ def test_kernels_of_rows_in_single_precision_are_computed_in_double(kernel, form
 def test_a_kernel_of_differences_does_not_depend_on_where_zero_lies():
     near, far = (ConstrainedClassifier(kernel="rbf").fit(X[:100] + shift, Y[:100]) for shift in (0.0, 2.0**20))
     np.testing.assert_allclose(far.decision_function(X + 2.0**20), near.decision_function(X), atol=1e-6)
+
+
+@pytest.mark.parametrize("unit", [1e-300, 1e300])
+def test_weights_that_no_default_regularizes_are_refused_and_no_unit_matters_beside_one_that_is_given(unit):
+    weights = np.full(len(Y), unit)
+    with pytest.raises(ValueError, match=r"weights of the training rows sum to .* or pass regularization"):
+        ConstrainedClassifier(goals=PARITY).fit(X, Y, weights, sensitive_features=GROUP)
+    given, plain = (
+        ConstrainedClassifier(goals=PARITY, regularization=0.01).fit(X, Y, one, sensitive_features=GROUP)
+        for one in (weights, None)
+    )
+    np.testing.assert_allclose(given.coef_, plain.coef_, rtol=1e-6)

@@ -49,6 +49,7 @@ _SOLVERS = ("auto", "level", "maximum", "center-of-mass")
 _THRESHOLD, _RAMP = "threshold", "ramp"
 _FAR = 1e10  # rounding is looked at in rows up to so many times larger than those of training: a bound for speed alone
 _FLOATS = [np.float64, np.float32]
+_LEAST_TOTAL, _MOST_TOTAL = 1e-6, 1e12  # weights of the training rows for which 1 over them regularizes reasonably
 
 
 class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
@@ -417,6 +418,12 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
         stacked = stacked_rows([rows.checked(name, self) for name in used])
         sizes = {name: rows.tables[name].n_samples for name in used}
         parts = [objective.weights.get(name, sp.csr_array((1, sizes[name]))) for name in used]
+        if self.regularization is None and not _LEAST_TOTAL <= rows.total <= _MOST_TOTAL:
+            raise ValueError(
+                f"The weights of the training rows sum to {rows.total:.4g}, and a weight counts as so many rows: by "
+                "default the regularization is 1 over their number, which would be no number to train with. Scale the "
+                "weights to an average of 1, or pass regularization."
+            )
         regularization = 1.0 / rows.total if self.regularization is None else float(self.regularization)
         machine = self._machine(stacked)
 

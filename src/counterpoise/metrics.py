@@ -310,6 +310,8 @@ def rate_table(
     is_drawn = check_choice(kind, "kind", ("labels", "probabilities")) == "probabilities"
     labels = np.asarray(predictions) if is_drawn else as_labels(predictions)
     table = Table(labels, y, sensitive_features, baseline, sample_weight=sample_weight, counts=counts)
+    if not is_drawn and labels.shape != (table.n_samples,):
+        raise ValueError(f"predictions must be a vector, one answer for each row; got shape {labels.shape}.")
     seen = known_labels([table.y], classes)
     known = {*seen.tolist(), *([] if pos_label is None else [pos_label])}
     if not is_drawn and len(known) < 2:  # noqa: PLR2004 - no prediction may be taken for the other class

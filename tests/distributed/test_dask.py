@@ -154,6 +154,16 @@ def test_learners_without_weights_get_rows_drawn_by_them_and_seeds_those_that_ha
 
 
 @pytest.mark.usefixtures("client")
+def test_models_are_trained_on_the_rows_that_rules_are_not_chosen_on():
+    """A tree without limits knows the rows it was trained on by heart, and no others."""
+    model = DaskGoalClassifier(DecisionTreeClassifier(random_state=0), cv=4, random_state=0)
+    model.fit(dd.from_pandas(FRAME, npartitions=5), "label", sensitive_features=["sex"])
+    (tree,) = model.estimators_
+    assert tree.tree_.n_node_samples[0] == N_ROWS * 3 // 4
+    assert model.value_ > 0.15
+
+
+@pytest.mark.usefixtures("client")
 def test_goals_are_met_by_rules_of_a_model_of_one_machine_trained_on_other_rows():
     frame = dd.from_pandas(FRAME, npartitions=5)
     settings = {"goals": [PARITY], "by": "sex", "cv": 4, "random_state": 0}

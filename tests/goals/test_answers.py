@@ -193,3 +193,24 @@ def test_given_classes_name_every_class_once(classes, message):
         parse_goal("recall(train) >= 0.5").evaluate(said, Table(None, y), **asked)
     with pytest.raises(ValueError, match=message):
         rate_table(said, y, **asked)
+
+
+def test_what_numpy_would_make_a_class_of_is_none():
+    y = ["yes", "no"] * 50
+    for said in (["yes", b"no"] * 50, np.ma.array(y, mask=[False, True] * 50)):
+        with pytest.raises(ValueError, match="not among the classes"):
+            audit(GOAL, said, y)
+    with pytest.raises(ValueError, match="lengths of time"):
+        audit(GOAL, np.array([1, 0] * 50, dtype="m8[ns]"), [1, 0] * 50)
+    with pytest.raises(ValueError, match="one answer for each row"):
+        rate_table(pd.DataFrame({"said": y}), y)
+
+
+def test_masked_values_are_missing_wherever_they_are_given():
+    y, half = np.array([1, 0] * 50), np.array([False, True] * 50)
+    with pytest.raises(ValueError, match="50 of 100 are missing"):
+        audit(GOAL, y, np.ma.array(y, mask=half))
+    with pytest.raises(ValueError, match="masked"):
+        audit(GOAL, y, y, sample_weight=np.ma.array(np.ones(100), mask=half), largest_weight=2)
+    (row,) = audit("error_rate(train, group=a) <= 0.5", y, y, sensitive_features=np.ma.array(["a"] * 100, mask=half))
+    assert row.counts[0][1] == 50

@@ -30,6 +30,7 @@ from counterpoise.goals import (
     recall,
 )
 from counterpoise.goals.audit import tightened
+from counterpoise.goals.evaluation import prepare
 from counterpoise.theory.confidence import rows_needed
 from tests.tiers import slow
 
@@ -393,3 +394,26 @@ def test_checks_of_goals_tell_which_of_them_rows_cannot_answer():
         assert (first.value, first.worst) == (0.0, "recall(train, group=c)")
         assert "group=b" in first.note
         assert second.holds
+
+
+@pytest.mark.parametrize("form", ["every_group(recall, train, by=group)", "min_ratio(recall, train, by=group)"])
+def test_towards_its_bound_each_group_takes_the_whole_risk_and_away_from_it_a_share(form):
+    rng = np.random.default_rng(0)
+    group, y = rng.choice(list("abcd"), 2000), rng.integers(0, 2, 2000)
+    said = np.where(rng.random(2000) < 0.8, y, 1 - y)
+    table = Table(None, y, group)
+    (found,) = audit(f"{form} >= 0.7", said, table, confidence=0.9)
+    members = parse_goal(f"{form} >= 0.7").members(prepare(said, table, kind="labels").views)
+    texts = [f"{member} >= 0.7" for member in members]
+    ends = [[audit(text, said, table, confidence=1 - risk)[0] for text in texts] for risk in (0.1, 0.1 / len(texts))]
+    assert found.low == pytest.approx(min(one.low for one in ends[0]))
+    assert found.high == pytest.approx(min(one.high for one in ends[1]))
+
+
+def test_a_ratio_of_groups_fails_though_another_group_is_empty():
+    group = np.repeat(["a", "c", "b"], [100, 100, 20])
+    y = np.repeat([1, 0], [200, 20])
+    said = np.repeat([1, 0], [100, 120])
+    (row,) = audit("min_ratio(recall, train, by=group) >= 0.5", said, Table(None, y, group))
+    assert (row.verdict, row.worst) == ("fails", "recall(train, group=c) / recall(train, group=a)")
+    assert "group=b" in row.note

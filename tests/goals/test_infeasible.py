@@ -167,3 +167,13 @@ def test_a_goal_with_a_confidence_that_was_searched_for_in_vain_is_met_at_its_ne
     model = ConstrainedClassifier(goals=moved(goal, found.nearest_bounds[goal], 0.01), decision="ramp")
     assert not found.proven
     assert model.fit(rows, labels).check_goals(rows, labels)[0].holds
+
+
+def test_a_cost_is_called_no_share_and_its_moves_are_not_summed_with_those_of_shares():
+    costs, recall = as_goals(["cost(train, {0->1: 100, 1->0: 300}) <= 10", "recall(train) >= 0.9"])
+    text = str(InfeasibleGoals([costs], 18.5, {costs: 28.5}, held_by={costs: (recall,)}))
+    assert "share" not in text
+    assert "Beside it stands recall(train) >= 0.9." in text
+    joint = str(InfeasibleGoals([costs, recall], 18.5, joint_bounds={costs: 20.0, recall: 0.8}))
+    assert "the least change that is: cost" in joint
+    assert "A share is a number from 0 to 1" in str(InfeasibleGoals(as_goals("recall(train) >= 80"), 79.0))

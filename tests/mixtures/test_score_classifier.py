@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression, Perceptron
+from sklearn.svm import LinearSVC
 
 import counterpoise as cp
 from counterpoise import persist
@@ -386,3 +387,14 @@ def test_goals_of_several_rows_have_one_price_and_are_explained_as_one():
     frontier = cp.tradeoff(both, both.goals_[0], n_points=3)
     assert (np.diff(frontier.values) <= 1e-6).all()
     assert all(check.holds for check in fitted(goals=goals[:1], decision="fixed").check_goals())
+
+
+def test_scores_of_the_first_class_are_turned_round_where_it_is_the_positive_one():
+    """As those of a support vector machine are: above zero they speak for the second class."""
+    settings = {"scores": True, "alpha": 1.0, "goals": "recall(train) >= 0.9"}
+    renamed = np.where(Y == "no", "z", "a")
+    first = cp.MixtureClassifier([LinearSVC().fit(X, Y)], pos_label="no", **settings).fit(X, Y)
+    second = cp.MixtureClassifier([LinearSVC().fit(X, renamed)], pos_label="z", **settings).fit(X, renamed)
+    assert first.value_ == pytest.approx(second.value_, abs=1e-6)
+    assert first.value_ < 0.3
+    assert np.mean(first.predict(X)[Y == "no"] == "no") > 0.85

@@ -165,3 +165,17 @@ def test_a_ratio_may_carry_a_confidence(fitted):
         again = fitted.rebalance(goals=[*fitted.goals_, found.goal.with_bound(point.bound)])
         assert again.value_ == pytest.approx(point.value, abs=2e-4)
         assert again.check_goals()[1].value > point.bound
+
+
+@pytest.mark.parametrize("shape", [(60, 5), (3000, 12)], ids=["by the simplex method", "by planes"])
+def test_every_point_of_a_weighted_frontier_is_the_optimum_of_weighted_rows(shape):
+    losses = pool_of_losses(*shape)
+    weights = np.random.default_rng(1).exponential(size=shape[0])
+    row = losses[: shape[0] // 2].mean(axis=0)
+    bounds = np.quantile(row, [0.3, 0.6, 0.9])
+    path = bounds_path(losses, 0.2, [([row], [bound]) for bound in bounds], sample_weight=weights, tol=1e-6)
+    for found, bound in zip(path, bounds, strict=True):
+        exact = solve_weights_lp(losses, 0.2, sample_weight=weights, rows=[row], bounds=[bound])
+        assert found.value == pytest.approx(exact.value, abs=2e-6)
+        unweighted = solve_weights_lp(losses, 0.2, rows=[row], bounds=[bound])
+        assert abs(unweighted.value - exact.value) > 1e-3  # so that they can be told apart

@@ -196,3 +196,14 @@ def test_tail_fractions_are_told_apart_however_small():
     record = Record(tuple(rows), {}, {}, {})
     assert record.value("cvar", split="test", alpha=2e-12) == 0.2
     assert record.value("cvar", split="test", alpha=1e-12 * (1 + 1e-11)) == 0.1
+
+
+def test_what_is_met_is_told_of_the_rows_that_count(tmp_path):
+    """A goal that the training rows meet and the test rows miss is missed."""
+    on_train = [found.quantity == "goal violation" and found.split == "train" for found in objective_rows()]
+    rows = [
+        found._replace(value=0.0) if is_changed else found
+        for found, is_changed in zip(objective_rows(), on_train, strict=True)
+    ]
+    page = page_of(tmp_path, objective={"kind": "own"}, rows=rows)
+    assert "On the test rows as they are 1 of 2 goals is met" in page.text

@@ -267,3 +267,11 @@ def test_init_refuses_what_it_cannot_start_from(loans_folder, tmp_path):
     with pytest.raises(RunFolderError, match="exists already and is left as it is"):
         write_new(tmp_path / "new.toml", "other")
     assert (tmp_path / "new.toml").read_text() == "alpha = 0.1\n"
+
+
+def test_goals_of_a_new_choice_keep_their_own_confidence(run, tmp_path):
+    asked = rebalance_run(run, goals=["recall(train) >= 0.4 with confidence 0.99"], output=tmp_path / "sure")
+    plain = rebalance_run(run, goals=["recall(train) >= 0.4"], output=tmp_path / "plain")
+    assert [one.settings.goals[0].confidence for one in (asked, plain)] == [0.99, None]
+    assert [certify_run(one)[0].goal.confidence for one in (asked, plain)] == [0.99, 0.95]
+    assert asked.model()[-1].goals_[0].confidence == 0.99

@@ -104,8 +104,19 @@ def check_random_state(random_state: Any) -> None:
         )
 
 
+def unmasked(values: Any) -> AnyArray:
+    """Return values as an array, in which None stands for those that are masked."""
+    found = np.asarray(values)
+    if np.ma.is_masked(values):
+        found = found.astype(object)
+        found[np.ma.getmaskarray(values)] = None
+    return found
+
+
 def as_numbers(values: ArrayLike, name: str) -> AnyArray:
     """Return ``values`` as a numeric or boolean array, not copied where it is one."""
+    if np.ma.is_masked(values):
+        raise ValueError(f"{name} must hold a number everywhere; got masked values. Fill them, or leave such rows out.")
     try:
         array = np.asarray(values)
     except ValueError as error:  # ragged nested sequences

@@ -63,7 +63,7 @@ def choose(
     weights
         The column of sample weights.
     largest_weight
-        The most that a row of the population can weigh, for goals with a confidence.
+        The most that a row of the population can weigh: needed where weights differ, for intervals and verdicts.
     positive
         The class that scores and goals speak of. Default: the second of two.
     alpha
@@ -187,7 +187,7 @@ def audit(
     weights
         The column of sample weights.
     largest_weight
-        The most that a row of the population can weigh, where rows have weights.
+        The most that a row of the population can weigh: needed where weights differ, for intervals and verdicts.
     positive
         The class that goals call positive. Default: the second of two.
     confidence

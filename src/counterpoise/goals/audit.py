@@ -6,7 +6,8 @@ population, if the rows are independent draws from it and the classifier was fix
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,8 +15,8 @@ import numpy as np
 from counterpoise._base.checks import check_choice, check_confidence, check_count
 from counterpoise._base.text_table import text_table
 from counterpoise._base.types import AnyArray, ArrayLike
-from counterpoise.goals.binding import Views, why_unanswered
-from counterpoise.goals.bound import WrittenOut, risk_of_each
+from counterpoise.goals.binding import Views, asked_by, why_unanswered
+from counterpoise.goals.bound import check_denominators, risk_of_each
 from counterpoise.goals.classes import as_labels, find_classes, known_labels, seen_labels
 from counterpoise.goals.evaluation import Prepared, prepare, said_by
 from counterpoise.goals.expressions import Several
@@ -403,20 +404,13 @@ def _audited(goal: Goal, prepared: Prepared, risk: float, *, quick: bool = False
     views, said, are_drawn = prepared
     found: list[tuple[int, Goal, Standing]] = []
     unanswered: list[str] = []
-    try:
-        parts = WrittenOut.of([goal], views).parts
-    except UnknownValue:  # perhaps a slip of the pen: not for these rows to decide
-        raise
-    except NoRows as error:
-        parts = ()
-        unanswered.append(why_unanswered(error))
+    parts: tuple[Goal, ...] = ()
+    with _noted(goal, unanswered):
+        parts = goal.parts(views)
     for place, part in enumerate(parts):
-        try:
+        with _noted(part, unanswered):
+            check_denominators([part], views)
             found.append((place, part, standing(part, views, said, are_drawn=are_drawn)))
-        except UnknownValue:
-            raise
-        except NoRows as error:
-            unanswered.append(why_unanswered(error))
     bounds = _worst(goal, [one for _, _, one in found], risk, len(parts), _quick_ends() if quick else Standing.end)
     if unanswered:
         bounds = bounds._replace(high=math.inf) if goal.sense == "<=" else bounds._replace(low=-math.inf)
@@ -433,6 +427,18 @@ def _audited(goal: Goal, prepared: Prepared, risk: float, *, quick: bool = False
     note = next(filter(None, (*unanswered, *short)), "")
     at = str(goal.members(prepared.views)[worst]) if goal.is_several else ""
     return GoalAudit(goal, estimate, *bounds, goal.bound, margin, verdict, tuple(counts), note, largest, at)
+
+
+@contextmanager
+def _noted(asking: Goal, unanswered: list[str]) -> Iterator[None]:
+    """Note why rows cannot answer. That none has a value may be a slip of the pen: not for these rows to decide."""
+    try:
+        with asked_by(asking):
+            yield
+    except UnknownValue:
+        raise
+    except NoRows as error:
+        unanswered.append(why_unanswered(error))
 
 
 def _worst(

@@ -148,7 +148,7 @@ class WrittenOut(NamedTuple):
                 found = goal.parts(views)
             parts += found
             owners += [place] * len(found)
-        _check_denominators(parts, views)
+        check_denominators(parts, views)
         return cls(tuple(goals), tuple(parts), np.array(owners, dtype=np.int64))
 
     @property
@@ -206,7 +206,7 @@ def risk_of_each(goals: Sequence[Goal]) -> list[float]:
     return [0.0 if goal.confidence is None else (1.0 - goal.confidence) / n_confident for goal in goals]
 
 
-def _check_denominators(goals: Sequence[Goal], views: Views) -> None:
+def check_denominators(goals: Sequence[Goal], views: Views) -> None:
     """Check that goals on ratios can be multiplied through: no predictions make a denominator negative."""
     ratios = [goal for goal in goals if isinstance(goal.left, Ratio)]
     if not ratios:

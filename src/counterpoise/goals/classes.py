@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from counterpoise._base.checks import unmasked
 from counterpoise._base.types import AnyArray, ArrayLike, BoolArray, IntArray
 from counterpoise.goals.levels import as_number
 from counterpoise.goals.ranges import is_missing
@@ -78,9 +79,11 @@ class Classes(NamedTuple):
 
 def as_labels(values: Any) -> AnyArray:
     """Return labels as an array; in a list of numbers and texts each stays what it is, and a missing one is missing."""
-    labels = np.asarray(values)
+    labels = unmasked(values)
+    if labels.dtype.kind == "m":  # numpy compares lengths of time with numbers
+        raise ValueError(f"Labels must be numbers or texts; got lengths of time, of type {labels.dtype}.")
     is_list = isinstance(values, (list, tuple)) and labels.ndim == 1 and labels.dtype.kind in "US"
-    if not is_list or all(isinstance(label, (str, bytes)) for label in values):
+    if not is_list or any(all(isinstance(label, kind) for label in values) for kind in (str, bytes)):
         return labels
     found = np.empty(len(values), dtype=object)  # numpy would make texts of them all: 'nan' of a missing one
     found[:] = values

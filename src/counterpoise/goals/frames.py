@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from counterpoise._base.checks import unmasked
 from counterpoise._base.types import AnyArray
 
 
@@ -13,11 +14,11 @@ def named_columns(features: Any) -> dict[str, AnyArray]:
     if features is None:
         return {}
     if isinstance(features, Mapping):
-        return {str(name): np.asarray(values) for name, values in features.items()}
+        return {str(name): unmasked(values) for name, values in features.items()}
     names = frame_names(features)
     if names:
         return {name: np.asarray(features[key]) for name, key in names.items()}
-    array = np.asarray(features)
+    array = unmasked(features)
     if array.ndim == 1:
         series_name = getattr(features, "name", None)  # a column taken out of a frame also keeps its own name
         return {"group": array} | ({series_name: array} if isinstance(series_name, str) else {})

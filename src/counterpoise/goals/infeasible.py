@@ -122,7 +122,8 @@ class InfeasibleGoals(ValueError):  # noqa: N818 - named for the state it report
             start, least = f"These goals cannot hold together: {goals}", "The least total violation"
         else:
             start, least = f"This goal cannot hold: {goals}", "The least total violation"
-        percent = self.least_violation > 1 and any(abs(goal.bound) > 1 for goal in self.conflict)
+        is_beyond = any(abs(goal.bound) > 1 and goal_unit(goal) == 1 for goal in self.conflict)
+        percent = is_beyond and self.least_violation > 1
         return f"{start}. {least} is {self.least_violation:.4g}.{f' {PERCENT}' if percent else ''}{self._advice()}"
 
     def _advice(self) -> str:
@@ -133,16 +134,16 @@ class InfeasibleGoals(ValueError):  # noqa: N818 - named for the state it report
             return f"{self._others()} The nearest bounds{found} that can be met, {kept}: {offered}."
         if self.joint_bounds:
             offered = " and ".join(_offered(self.joint_bounds))
-            return (
-                " With all other goals kept no single bound is enough; the least change that is, "
-                f"{self.joint_change:.4g} in all: {offered}."
-            )
+            is_of_shares = all(goal_unit(goal) == 1 for goal in self.joint_bounds)
+            total = f", {self.joint_change:.4g} in all" if is_of_shares else ""
+            return f" With all other goals kept no single bound is enough; the least change that is{total}: {offered}."
         return ""
 
     def _others(self) -> str:
         """Name the goals outside of the conflict that hold the bounds where they are."""
         holding = dict.fromkeys(goal for held in self.held_by.values() for goal in held if goal not in self.conflict)
-        return f" Beside them stands {' and '.join(map(str, holding))}." if holding else ""
+        beside = "them" if len(self.conflict) > 1 else "it"
+        return f" Beside {beside} stands {' and '.join(map(str, holding))}." if holding else ""
 
 
 def _offered(bounds: Mapping[Goal, float]) -> list[str]:

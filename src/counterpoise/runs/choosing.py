@@ -85,7 +85,8 @@ def choose_table(
     baseline : str, optional
         The column with the answers of the deployed model.
     weights, largest_weight : optional
-        The column of sample weights, and the most that a row of the population can weigh, for goals with a confidence.
+        The column of sample weights, and the most that a row of the population can weigh, which intervals and verdicts
+        need where weights differ.
     positive : label, optional
         The class that scores speak of; by default the second of two.
     alpha, objective, budget, decision
