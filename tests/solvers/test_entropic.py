@@ -124,3 +124,11 @@ def test_no_point_of_the_simplex_is_below_a_step(seed):
     assert point.sum() == pytest.approx(1)
     slope = hessian @ point + cost
     assert slope.min() >= slope @ point - 1e-8
+
+
+def test_the_unit_of_the_weights_does_not_matter():
+    rng = np.random.default_rng(3)
+    losses, weights = rng.random((60, 5)), rng.exponential(size=60)
+    plain, scaled = (regularized_weights(losses, 0.2, 5.0, sample_weight=unit * weights) for unit in (1.0, 7.0))
+    np.testing.assert_allclose(scaled.weights, plain.weights, atol=1e-7)
+    assert scaled.value == pytest.approx(plain.value, abs=1e-7)
