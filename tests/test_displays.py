@@ -204,3 +204,12 @@ def test_a_classifier_that_draws_has_a_second_curve_of_what_is_realised():
     assert [line.get_label() for line in display.ax_.lines] == ["ours", "ours, once drawn"]
     voted = cp.AdaLPBoostClassifier(**model.get_params(deep=False) | {"decision": "vote"}).fit(X, y)
     assert CVaRCurveDisplay.from_estimator(voted, X, y).realised is None
+
+
+def test_both_curves_of_a_classifier_that_draws_are_of_weighted_rows():
+    losses, weights = np.array([0.0, 0.4, 1.0, 0.2]), np.array([1.0, 5.0, 1.0, 3.0])
+    display = CVaRCurveDisplay.from_losses(losses, alphas=[0.5, 1.0], sample_weight=weights, realised=True)
+    repeated = CVaRCurveDisplay.from_losses(np.repeat(losses, [1, 5, 1, 3]), alphas=[0.5, 1.0], realised=True)
+    assert display.realised == pytest.approx(repeated.realised)
+    assert display.cvar == pytest.approx(repeated.cvar)
+    assert display.realised[-1] == pytest.approx(display.cvar[-1])  # of all rows both are the mean

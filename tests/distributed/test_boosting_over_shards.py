@@ -176,6 +176,27 @@ def test_a_fit_goes_on_from_its_checkpoint_over_other_shards(model, tmp_path):
         _fitted("threads", 2, model.__class__(**params | {"estimator": Stump()}))
 
 
+def test_a_checkpoint_is_not_continued_with_other_rows_labels_groups_or_weights(tmp_path):
+    """Each has the same number of rows and the same values as before."""
+    params = CASES["lp by groups"].get_params(deep=False) | {"checkpoint": str(tmp_path / "rounds")}
+    model = LPBoostClassifier(**params)
+    data = {"X": X, "y": Y, "sex": SEX, "sample_weight": WEIGHTS}
+    with pytest.raises(Interrupted):
+        _fitted_to(data, LPBoostClassifier(**params | {"callbacks": [_interrupt]}))
+    turned = np.where(np.arange(N_ROWS) < 20, np.where(Y == "yes", "no", "yes"), Y)
+    others = {"X": X[::-1], "y": turned, "sex": np.roll(SEX, 1), "sample_weight": np.roll(WEIGHTS, 1)}
+    for name, values in others.items():
+        with pytest.raises(UnusableCheckpoint, match=r"other data|another"):
+            _fitted_to(data | {name: values}, model)
+    assert len(_fitted_to(data, model).estimators_) == model.n_estimators
+
+
+def _fitted_to(data, model):
+    with opened("threads", cut(2, **data)) as shards:
+        shards.change("columns", _name_columns)
+        return fit_over(model, shards)
+
+
 def test_goals_hold_on_all_rows_and_are_told_from_cells_as_from_rows():
     fitted, _ = _fitted("threads", 4, CASES["ada in goals"])
     told = fitted.check_goals()[0]

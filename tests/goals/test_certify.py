@@ -417,3 +417,17 @@ def test_a_ratio_of_groups_fails_though_another_group_is_empty():
     (row,) = audit("min_ratio(recall, train, by=group) >= 0.5", said, Table(None, y, group))
     assert (row.verdict, row.worst) == ("fails", "recall(train, group=c) / recall(train, group=a)")
     assert "group=b" in row.note
+
+
+@pytest.mark.parametrize("sense", [">= 0.6", "<= 0.6"])
+def test_several_groups_are_tightened_as_the_one_that_needs_most(sense):
+    """The smallest group has the widest interval: a bound that all pass is the one that it passes."""
+    group, y = np.repeat(["large", "middle", "small"], [900, 200, 60]), np.ones(1160, dtype=int)
+    table = Table(None, y, group)
+    each = [
+        tightened(f"recall(train, group={name}) {sense}", table, classes=[0, 1]).bound
+        for name in ("large", "middle", "small")
+    ]
+    together = tightened(f"every_group(recall, train, by=group) {sense}", table, classes=[0, 1]).bound
+    assert together == pytest.approx(each[2])
+    assert (each[2] > each[0] > 0.6) if sense.startswith(">=") else (each[2] < each[0] < 0.6)

@@ -275,3 +275,9 @@ def test_goals_of_a_new_choice_keep_their_own_confidence(run, tmp_path):
     assert [one.settings.goals[0].confidence for one in (asked, plain)] == [0.99, None]
     assert [certify_run(one)[0].goal.confidence for one in (asked, plain)] == [0.99, 0.95]
     assert asked.model()[-1].goals_[0].confidence == 0.99
+
+
+def test_a_confidence_that_a_goal_carries_is_not_overruled(run):
+    goals = ["recall(train) >= 0.4 with confidence 0.99", "recall(train) >= 0.3"]
+    found = certify_run(run, goals=goals, confidence=0.8)
+    assert [row.goal.confidence for row in found] == [0.99, 0.8]

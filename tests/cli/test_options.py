@@ -1,0 +1,87 @@
+"""Every option of a command reaches the function that does the work, as it was given."""
+
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from counterpoise import runs
+from counterpoise.cli import main
+from counterpoise.runs import use
+
+
+@pytest.fixture
+def asked(monkeypatch, capsys):
+    """Return a function that tells what a command would call a function of ``counterpoise.runs`` with."""
+
+    def calls(name, command, place=runs):
+        seen = []
+
+        def record(*given, **named):
+            seen.append((given, named))
+            raise ValueError("that is all")
+
+        monkeypatch.setattr(place, name, record)
+        monkeypatch.setattr(runs, "open_run", lambda folder: SimpleNamespace(folder=Path(folder)))
+        assert main(command) == 2, capsys.readouterr()
+        assert "that is all" in capsys.readouterr().err
+        (given, named), *more = seen
+        assert not more
+        kept = {key: value for key, value in named.items() if key not in {"on_event", "tell", "say", "ready"}}
+        return [str(getattr(one, "folder", one)) for one in given], kept
+
+    return calls
+
+
+NOTHING = dict.fromkeys(("alpha", "objective", "goals", "defer_cost", "budget", "by"))
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        ([], {}),
+        (["--alpha", "0.2"], {"alpha": 0.2}),
+        (["--objective", "KL(0.1)"], {"objective": "KL(0.1)"}),
+        (["--goal", "a", "--goal", "b"], {"goals": ["a", "b"]}),
+        (["--budget", "0.05"], {"budget": 0.05}),
+        (["--by", "sex", "--by", "age"], {"by": ["sex", "age"]}),
+        (["--by", ""], {"by": []}),  # look at no column any more, and not as before
+        (["--defer-cost", "0.3"], {"defer_cost": 0.3}),
+        (["--defer-cost", "never"], {"defer_cost": "never"}),
+    ],
+)
+def test_rebalance(asked, options, named):
+    given, kept = asked("rebalance_run", ["rebalance", "run", "-o", "new", *options])
+    assert given == ["run"]
+    assert kept == {**NOTHING, **named, "output": Path("new")}
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        ([], {}),
+        (["--confidence", "0.9"], {"confidence": 0.9}),
+        (["--goal", "a", "--goal", "b"], {"goals": ["a", "b"]}),
+        (["--largest-weight", "8"], {"largest_weight": 8.0}),
+        (["--drawn"], {"drawn": True}),
+    ],
+)
+def test_certify(asked, options, named):
+    given, kept = asked("certify_run", ["certify", "run", "rows.csv", *options])
+    assert given == ["run", "rows.csv"]
+    assert kept == {"confidence": None, "goals": None, "largest_weight": None, "drawn": False, **named}
+    assert asked("certify_run", ["certify", "run"])[0] == ["run", "None"]
+
+
+def test_fit_evaluate_and_predict(asked):
+    assert asked("fit_run", ["fit", "goals.toml", "-o", "run"]) == (["goals.toml"], {"output": Path("run")})
+    evaluated = asked("evaluate_run", ["evaluate", "run", "rows.csv", "--largest-weight", "3"])
+    assert evaluated == (["run", "rows.csv"], {"largest_weight": 3.0})
+    options = ["--probabilities", "--ids", "person"]
+    named = {"probabilities": True, "ids": "person"}
+    assert asked("predict_run", ["predict", "run", "rows.csv", "-o", "said.csv", *options]) == (
+        ["run", "rows.csv", "said.csv"],
+        named,
+    )
+    printed = asked("predictions_of", ["predict", "run", "rows.csv", "-o", "-", *options], use)
+    assert printed == (["run", "rows.csv"], named)
