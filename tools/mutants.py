@@ -24,7 +24,7 @@ from queue import Queue
 from typing import NamedTuple
 
 ROOT = Path(__file__).parents[1]
-ROOMS = {"solvers": 0.5, "goals": 0.5}  # folders of the package, and their shares of the mutants
+ROOMS = ("solvers", "goals")  # folders of the package, each with as many mutants
 LONGEST = 300  # seconds, after which tests are said to run for ever
 
 COMPARISONS = {ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq}
@@ -121,19 +121,19 @@ def _changed(node: ast.expr) -> Iterator[ast.expr]:  # noqa: C901 - one branch a
             yield ast.Call(ast.Name(NAMES[name], ast.Load()), node.args, node.keywords)
 
 
-def chosen(count: int, seed: int) -> list[Mutant]:
+def chosen(rooms: list[str], count: int, seed: int) -> list[Mutant]:
     """Return mutants of each room, the same for the same code and seed."""
     rng, found = random.Random(seed), []  # noqa: S311 - no secret
-    for room, share in ROOMS.items():
-        paths = sorted((ROOT / "src" / "counterpoise" / room).glob("*.py"))
+    for room in rooms:
+        paths = sorted((ROOT / "src" / "counterpoise" / room).rglob("*.py"))
         every = [mutant for path in paths for mutant in mutants_of(path)]
-        found += rng.sample(every, round(count * share))
+        found += rng.sample(every, round(count / len(rooms)))
     return found
 
 
 def tests_of(path: str) -> list[str]:
     """Return the tests of a file's room, those that are named like the file first."""
-    room, stem = Path(path).parts[-2], Path(path).stem.strip("_")
+    room, stem = Path(path).parts[2], Path(path).stem.strip("_")  # src/counterpoise/room
     files = sorted((ROOT / "tests" / room).glob("test_*.py"))
     near = [file for file in files if any(word in file.stem for word in stem.split("_"))]
     ordered = [*near, *(file for file in files if file not in near)]
@@ -191,6 +191,7 @@ def survivors_of(table: Path) -> set[tuple[str, int, str, str]]:
 def main() -> None:
     """Try mutants in two copies of the checkout, and write the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rooms", nargs="+", default=list(ROOMS), help="folders of the package")
     parser.add_argument("--count", type=int, default=150)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=2)
@@ -214,7 +215,7 @@ def main() -> None:
 
         table = csv.writer(file)
         table.writerow(["file", "line", "before", "after", "killed by", "seconds"])
-        n_killed, mutants = 0, chosen(given.count, given.seed)
+        n_killed, mutants = 0, chosen(given.rooms, given.count, given.seed)
         if given.survivors is not None:
             mutants = [mutant for mutant in mutants if mutant[:4] in survivors_of(given.survivors)]
         with ThreadPoolExecutor(given.jobs) as pool:
