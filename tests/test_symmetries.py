@@ -21,6 +21,7 @@ LOOSE = [GOALS[0], GOALS[1].replace("0.1", "0.25")]
 RATE = "false_positive_rate(train)"
 SETTINGS = {"goals": GOALS, "random_state": 0}
 LINEAR, TREE = LogisticRegression(tol=1e-10), DecisionTreeClassifier(max_depth=3, random_state=0)
+STUMP = DecisionTreeClassifier(max_depth=1, random_state=0)
 FEW = {"n_estimators": 4, "random_state": 0}
 
 # Each takes a pool of models trained on other rows, where it mixes models.
@@ -32,6 +33,8 @@ CASES = {
         pool, scores=True, by="sex", alpha=1.0, decision="fixed", **SETTINGS
     ),
     "deferral": lambda pool: cp.MixtureClassifier(pool, scores=True, alpha=1.0, defer_cost=0.2, **SETTINGS),
+    "a budget": lambda pool: cp.MixtureClassifier([*pool, trained(STUMP)], alpha=0.3, budget=0.01, random_state=0),
+    "a budget of rules": lambda pool: cp.MixtureClassifier(pool, scores=True, alpha=0.3, budget=0.02, **SETTINGS),
     "distances": lambda pool: cp.MixtureClassifier(  # noqa: ARG005 - scores that are no probabilities
         [trained(LinearSVC(tol=1e-8))], scores=True, alpha=1.0, **SETTINGS
     ),
@@ -56,6 +59,8 @@ def fitted(name, labels=LABELS, sex=SEX, *, goals=None, weights=None, repeat=1, 
     model = CASES[name]([trained(one, labels) for one in (LINEAR, TREE)]).set_params(**settings)
     if name == "distances":
         model.set_params(estimators=[trained(LinearSVC(tol=1e-8), labels)])
+    if name == "a budget":
+        model.set_params(estimators=[trained(one, labels) for one in (LINEAR, TREE, STUMP)])
     if goals is not None:
         model.set_params(goals=goals)
     rows = np.repeat(np.arange(N), repeat)

@@ -1,5 +1,7 @@
 """Rules that ``choose`` writes: what it tells of them is the same whatever their key."""
 
+import pytest
+
 from counterpoise.runs.choosing import choose_table
 from tests.cli.loan_tables import GOALS, loans
 
@@ -14,3 +16,16 @@ def test_what_is_told_of_chosen_rules_does_not_depend_on_their_key(tmp_path):
     assert one.answers.measured.drawn != other.answers.measured.drawn
     for check, audit in zip(one.checks, one.answers.audit, strict=True):
         assert abs(check.value - audit.estimate) < 1e-9
+
+
+def test_the_positive_class_may_be_the_first_one(tmp_path):
+    """What is told of drawn rules is told of the class that is positive, whatever it is called."""
+    frame, told = loans(2000), {}
+    for name, words in {"second": {0: "no", 1: "yes"}, "first": {0: "z", 1: "a"}}.items():
+        frame.assign(paid=frame["paid"].map(words)).to_csv(tmp_path / "loans.csv", index=False)
+        asked = {"target": "paid", "scores": ["p"], "by": ["sex"], "goals": GOALS, "alpha": 0.5}
+        asked["positive"] = words[1]
+        found = choose_table(tmp_path / "loans.csv", tmp_path / f"{name}.json", key="k" * 20, **asked)
+        assert len(found.rules.rules) > 1
+        told[name] = [row.estimate for row in found.answers.audit]
+    assert told["first"] == pytest.approx(told["second"], abs=1e-6)

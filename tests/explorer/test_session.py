@@ -292,3 +292,15 @@ def test_answers_do_not_depend_on_the_unit_of_an_objective(kind):
     assert told["value"] == pytest.approx(other["value"] / factor, rel=1e-4)
     assert [goal["is_free"] for goal in told["goals"]] == [goal["is_free"] for goal in other["goals"]]
     assert [one["tightest"] for one in ranges] == pytest.approx([one["tightest"] for one in others], abs=1e-6)
+
+
+def test_where_ranges_end_follows_the_columns_that_rules_may_look_at():
+    def ends(own, by):
+        parity = {"text": GOALS[0]}
+        setting = asked("score", goals=[{"text": GOALS[1]}, parity], by=by)
+        return [one["tightest"] for one in shown(own, setting, "ranges")["ranges"]]
+
+    own = session()
+    before, after = ends(own, ["sex"]), ends(own, [])
+    assert after == ends(session(), [])
+    assert after != before

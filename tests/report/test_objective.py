@@ -207,3 +207,18 @@ def test_what_is_met_is_told_of_the_rows_that_count(tmp_path):
     ]
     page = page_of(tmp_path, objective={"kind": "own"}, rows=rows)
     assert "On the test rows as they are 1 of 2 goals is met" in page.text
+
+
+def test_rows_that_would_show_a_goal_are_as_many_as_the_square_of_what_is_missing(tmp_path):
+    """Intervals shrink with the root of the rows: half as wide takes four times as many."""
+    parts = {"estimate": 0.85, "low": 0.75, "high": 0.95, "bound": 0.8, "margin": -0.05, "verdict": 0, "rows": 100}
+    rows = [found for found in objective_rows() if not found.quantity.startswith("goal ")]
+    rows += [
+        row("mixture", f"goal {part}", split, value, settings="goal 1")
+        for part, value in (parts | {"violation": 0.0}).items()
+        for split in SPLITS
+    ]
+    texts = {"goals": [{"name": "goal 1", "text": GOALS[0], "confidence": 0.95}]}
+    write_folder(tmp_path, rows, texts, {"alpha": 1.0})
+    text = Page(write_report(tmp_path).read_text(encoding="utf-8")).text
+    assert "inside its bound by 0.0500: about 400 rows in place of 100 would show it" in text

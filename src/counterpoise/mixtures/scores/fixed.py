@@ -1,11 +1,11 @@
-"""One rule without draws: a search over a threshold for each group, from several starts.
+"""One rule without draws: the best threshold for each group, with a proof of how good it is.
 
 A fixed rule that meets goals is a point of a grid with as many dimensions as there are groups: no convex program finds
-it, and it need not be among the rules of the best mixture. Where all rules of a model are few, each is looked at. Else
-the cuts of a group are thinned to a few hundred, all pairs of cuts of two groups are exchanged as long as that helps,
-and the neighbourhood of the best is looked at in finer and finer steps. It is a search: what it does not find may
-exist. Where rows may be deferred a rule has two thresholds in each group, which are searched as those of two groups
-are, but that one is never below the other.
+it, and it need not be among the rules of the best mixture. ``solvers.one_of_each`` looks at all that may be better than
+the best one known, and proves how much better another can be: nothing, for one or two groups. For more it begins with
+the best of several starts: the cuts of a group are thinned to a few hundred, all pairs of cuts of two groups are
+exchanged as long as that helps, and the neighbourhood of the best is looked at in finer and finer steps. Where rows may
+be deferred a rule has two thresholds in each group, of which one is never below the other.
 """
 
 from collections.abc import Iterator, Sequence
@@ -22,9 +22,9 @@ from counterpoise.mixtures.scores.evidence import Ranked
 from counterpoise.mixtures.scores.limits import RuleLimits
 from counterpoise.mixtures.scores.program import FixedLosses, Sums, cheapest_rules
 from counterpoise.mixtures.scores.rules import CutRules
+from counterpoise.solvers.one_of_each import OneOfEach, choose_one_of_each
 from counterpoise.solvers.result import FEASIBLE
 
-_FEW = 200_000  # rules of a model that are all looked at
 _GRID, _LEAST_GRID = 256, 32  # cuts of a group that are looked at together, of two groups and of many
 _N_STARTS, _N_REFINED = 12, 3  # of which pairs are exchanged, and which are looked around at the end
 _SAME = (
@@ -91,6 +91,8 @@ class Fixed(NamedTuple):
 
     rule: CutRules  # one
     violation: float  # of all limits together, in parts of the goals' sizes
+    gap: float  # by how much another fixed rule that meets them may be better
+    is_proven: bool  # that none meets them
 
 
 def search_fixed(ranked: Ranked, aim: Aim, start: CutRules, mixture: FloatArray, multipliers: FloatArray) -> Fixed:
@@ -115,10 +117,12 @@ def search_fixed(ranked: Ranked, aim: Aim, start: CutRules, mixture: FloatArray,
     found = []
     for model in range(ranked.cuts.n_models):
         starts = list(_starts(ranked, space, model, start, mixture, prices))
-        key, cuts = _searched(ranked.cuts, space, model, starts)
-        found.append((_rounded(key), model, cuts, key[0]))
-    _, model, cuts, violation = min(found, key=lambda one: one[:2])
-    return Fixed(CutRules(np.array([model]), np.array([cuts])), violation)
+        found.append(_searched(ranked.cuts, space, model, starts))
+    model = min(range(len(found)), key=lambda place: (*_rounded((found[place].violation, found[place].value)), place))
+    gap = found[model].value - min(one.lower for one in found)
+    is_proven = found[model].violation > 0 and all(one.least_violation > 0 for one in found)
+    rule = CutRules(np.array([model]), found[model].places[None])
+    return Fixed(rule, found[model].violation, max(gap, 0.0) * asked.losses.unit, is_proven)
 
 
 def _space(ranked: Ranked, asked: Asked, limits: RuleLimits, rules: CutRules) -> _Space:
@@ -152,15 +156,28 @@ def _starts(
             yield rules.cuts[np.resize(drawn, len(edges)), np.arange(len(edges))]
 
 
-def _searched(cuts: Cuts, space: _Space, model: int, starts: list[IntArray]) -> tuple[tuple[float, float], IntArray]:
+def _searched(cuts: Cuts, space: _Space, model: int, starts: list[IntArray]) -> OneOfEach:
+    """Return the best cut of each edge, and how much is proven: of two edges, or where all rules are few, all of it."""
     whole = cuts.edges(model)
-    if len(whole) == 1 or np.prod([float(one.size) for one in whole]) <= _FEW:
-        return _every(space, whole)
+    start = _begun(space, whole, starts) if len(whole) > 2 else _promising(space, starts)[0]  # noqa: PLR2004
+    places = np.array([cut - own[0] for cut, own in zip(start.tolist(), whole, strict=True)])
+    ordered = [
+        (edge, other) for edge in range(len(whole)) if (other := space.partner(edge)) is not None and edge < other
+    ]
+    options = [space.sums.added[:, own] for own in whole]
+    found = choose_one_of_each(
+        options, space.bounds + space.room, constants=space.sums.constants, start=places, ordered=ordered
+    )
+    return found._replace(places=np.array([own[at] for own, at in zip(whole, found.places.tolist(), strict=True)]))
+
+
+def _begun(space: _Space, whole: list[IntArray], starts: list[IntArray]) -> IntArray:
+    """Return a good rule of many edges: the best of several starts after exchanges of pairs."""
     starts = _promising(space, starts)
     thin = [_thinned(one, [start[group] for start in starts], len(whole)) for group, one in enumerate(whole)]
     reached = {point.tobytes(): (key, point) for key, point in (_improved(space, thin, start) for start in starts)}
     best = sorted(reached.values(), key=lambda one: _rounded(one[0]))[:_N_REFINED]
-    return min((_refined(space, whole, thin, *one) for one in best), key=lambda one: _rounded(one[0]))
+    return min((_refined(space, whole, thin, *one) for one in best), key=lambda one: _rounded(one[0]))[1]
 
 
 def _promising(space: _Space, starts: list[IntArray]) -> list[IntArray]:
@@ -169,13 +186,6 @@ def _promising(space: _Space, starts: list[IntArray]) -> list[IntArray]:
     violation, objective = space.keys(space.sums.of(CutRules(np.zeros(len(listed), dtype=np.int64), listed)))
     order = np.lexsort((objective, violation))[: _N_STARTS if listed.shape[1] > 2 else 1]  # noqa: PLR2004
     return list(listed[order])
-
-
-def _every(space: _Space, cuts: list[IntArray]) -> tuple[tuple[float, float], IntArray]:
-    """Look at all combinations of cuts."""
-    edges = range(len(cuts))
-    key, place = space.best(_combined(space, space.sums.constants, cuts), space.crossed(edges, cuts))
-    return key, _chosen(cuts, place)
 
 
 def _thinned(cuts: IntArray, kept: list[int], n_groups: int) -> IntArray:

@@ -1,0 +1,265 @@
+"""One option of each list, so that sums keep their limits and another sum is the least: the multiple-choice knapsack.
+
+A deterministic rule with a threshold for each group is such a choice, an option being a threshold of a group and what
+it adds to each rate. No convex program finds it. But prices of the limits, from the linear program over mixtures, give
+each option a bound of its own: what any choice with it costs at least. Only options, and pairs of them, whose bound is
+below the best choice known need to be looked at, and these are few where mixtures are hardly better than choices. So
+the search is exact for two lists of tens of thousands of options, and says what is left to prove where it had to stop.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from scipy.optimize import linprog
+
+from counterpoise._base.types import FloatArray, IntArray
+
+_SAME = 1e-12  # values nearer than this are equal, in parts of the largest value
+_MAX_ROUNDS = 60  # of the linear program that finds prices; each adds an option of every list
+_CLOSED = 1e-10  # gap at which prices are good enough, in parts of the largest value
+_LARGEST_PRICE = 1e4  # of a limit, in parts of the objective
+_CHUNK = 1 << 18  # pairs of options that are looked at together
+_MOST_MERGED = 1 << 20  # choices of some of the lists that are kept beside each other
+
+
+class OneOfEach(NamedTuple):
+    """The best choice that was found."""
+
+    places: IntArray  # of each list which option
+    violation: float  # of all limits together; 0 where they are kept
+    value: float  # the largest of what is minimized
+    lower: float  # no choice that keeps the limits is below; infinite where it is proven that none does
+    least_violation: float  # no choice has less
+
+    @property
+    def gap(self) -> float:
+        """Return by how much a choice may be better, at most."""
+        return max(self.value - self.lower, 0.0) if self.violation == 0 else np.inf
+
+
+class _Problem(NamedTuple):
+    options: list[FloatArray]  # of each list (n_limits + n_objectives, n_options)
+    constants: FloatArray
+    bounds: FloatArray
+    ordered: tuple[tuple[int, int], ...]
+
+    def keys(self, sums: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the total violation and the objective of choices, one column each."""
+        n_limits = self.bounds.size
+        excess = sums[:n_limits] - self.bounds[:, None]
+        return np.maximum(excess, 0.0).sum(axis=0), sums[n_limits:].max(axis=0)
+
+    def sums(self, places: IntArray) -> FloatArray:
+        """Return the sums of one choice."""
+        parts = [own[:, place] for own, place in zip(self.options, places.tolist(), strict=True)]
+        return np.asarray(self.constants + np.sum(parts, axis=0))
+
+
+def choose_one_of_each(
+    options: Sequence[FloatArray],
+    bounds: FloatArray,
+    *,
+    constants: FloatArray | None = None,
+    start: IntArray | None = None,
+    ordered: Sequence[tuple[int, int]] = (),
+    max_looks: int = 200_000_000,
+) -> OneOfEach:
+    """Choose one option of each list: the least violation of limits, then the least objective.
+
+    Parameters
+    ----------
+    options : arrays of shape (n_limits + n_objectives, n_options), one for each list
+        What each option adds to each sum. Of the sums the first ones have a limit, the largest of the others is made
+        small.
+    bounds : array of shape (n_limits,)
+    constants : array of shape (n_limits + n_objectives,), optional
+        What is added to the sums of every choice.
+    start : array of places, one for each list, optional
+        A good choice to begin with: the better it is, the less is left to look at.
+    ordered : pairs of lists, optional
+        In the first of a pair the option must not come after that of the second.
+    max_looks : int, default=200_000_000
+        The most pairs of options that are looked at.
+
+    Returns
+    -------
+    OneOfEach
+        With ``lower``, a proven bound: where ``gap`` is 0 the choice is the best of all.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from counterpoise.solvers.one_of_each import choose_one_of_each
+    >>> first, second = np.array([[0.0, 3.0, 5.0], [4.0, 2.0, 0.0]]), np.array([[0.0, 1.0, 4.0], [5.0, 3.0, 2.0]])
+    >>> found = choose_one_of_each([first, second], np.array([5.0]))
+    >>> found.places.tolist(), found.value, found.gap
+    ([2, 0], 5.0, 0.0)
+    """
+    first = np.asarray(options[0])
+    constants = np.zeros(len(first)) if constants is None else np.asarray(constants, dtype=np.float64)
+    problem = _Problem([np.asarray(own, dtype=np.float64) for own in options], constants, bounds, tuple(ordered))
+    best = np.array([0] * len(problem.options)) if start is None else np.asarray(start).copy()
+    search = _Search(problem, best, max_looks)
+    lower, least = search.improve(to_violation=False), 0.0
+    if search.violation > 0:
+        search.looks = max_looks
+        least = search.improve(to_violation=True)
+    return OneOfEach(search.places, search.violation, search.value, lower, least)
+
+
+class _Search:
+    """The best choice so far, and how many pairs may still be looked at."""
+
+    def __init__(self, problem: _Problem, places: IntArray, looks: int) -> None:
+        self.problem, self.places, self.looks = problem, places, looks
+        violation, value = problem.keys(problem.sums(places)[:, None])
+        self.violation, self.value = float(violation[0]), float(value[0])
+        if any(places[one] > places[other] for one, other in problem.ordered):
+            self.violation = self.value = np.inf
+
+    def improve(self, *, to_violation: bool) -> float:
+        """Look for a better choice, and return what no choice is below: in violation, or in value inside of limits.
+
+        Lists are joined, those with the fewest options that matter first, until two are left.
+        """
+        weights, floor = _prices(self.problem, to_violation=to_violation)
+        known = []
+        for place, options in enumerate(self.problem.options):
+            costs = weights @ options
+            floor += float(costs.min())
+            known.append(_Some.of_list(options, costs - costs.min(), place, len(self.problem.options)))
+        lost = np.inf  # the least bound of what is not looked at
+        while len(known) > 2:  # noqa: PLR2004 - the last two are looked at in pairs
+            slack = self._best(to_violation=to_violation) - floor
+            known.sort(key=lambda one: one.n_within(slack))
+            joined, above = known[0].joined(known[1], slack)
+            known, lost = [joined, *known[2:]], min(lost, floor + above)
+        if len(known) == 1:
+            self._take(known[0], _Some.nothing(self.problem), to_violation=to_violation)
+        else:
+            lost = min(lost, self._look(known[0], known[1], floor, to_violation=to_violation))
+        return min(self._best(to_violation=to_violation), lost)
+
+    def _best(self, *, to_violation: bool) -> float:
+        if to_violation:
+            return self.violation
+        return self.value if self.violation == 0 else np.inf
+
+    def _look(self, one: "_Some", other: "_Some", floor: float, *, to_violation: bool) -> float:
+        """Look at pairs, by rising bound of the first; return the least bound of those that are not looked at."""
+        begin = 0
+        while begin < one.bounds.size:
+            best = self._best(to_violation=to_violation)
+            slack = best - floor - (_SAME * max(1.0, abs(best)) if np.isfinite(best) else 0.0)
+            if (best == 0 and to_violation) or one.bounds[begin] > slack:
+                break
+            n_other = max(other.n_within(slack - one.bounds[begin]), 1)
+            end = min(begin + max(_CHUNK // n_other, 1), max(one.n_within(slack), begin + 1))
+            self.looks -= (end - begin) * n_other
+            if self.looks < 0:
+                return floor + float(one.bounds[begin])
+            self._take(one.only(slice(begin, end)), other.only(slice(n_other)), to_violation=to_violation)
+            begin = end
+        return np.inf
+
+    def _take(self, one: "_Some", other: "_Some", *, to_violation: bool) -> None:
+        """Take the best of all pairs of some choices, where it is better."""
+        sums = one.sums[:, :, None] + other.sums[:, None] + self.problem.constants[:, None, None]
+        violation, value = self.problem.keys(sums.reshape(len(sums), -1))
+        for first, second in self.problem.ordered:
+            places = [(one.places[at][:, None] + other.places[at]).ravel() for at in (first, second)]
+            violation = np.where(places[0] > places[1], np.inf, violation)
+        least = violation.min()
+        if least > 0 and not to_violation:
+            return
+        value = np.where(violation <= least, value, np.inf)
+        at = int(value.argmin())
+        if (violation[at], value[at]) < (self.violation, self.value):
+            row, column = divmod(at, other.bounds.size)
+            self.places = one.places[:, row] + other.places[:, column]
+            self.violation, self.value = float(violation[at]), float(value[at])
+
+
+class _Some(NamedTuple):
+    """Choices of some of the lists, by rising bound: what any choice with them costs at least, above the floor."""
+
+    sums: FloatArray
+    places: IntArray  # (n_lists, n_choices): 0 in lists that are not chosen from
+    bounds: FloatArray
+
+    @classmethod
+    def of_list(cls, options: FloatArray, bounds: FloatArray, place: int, n_lists: int) -> "_Some":
+        order = np.argsort(bounds, kind="stable")
+        places = np.zeros((n_lists, order.size), dtype=np.int64)
+        places[place] = order
+        return cls(options[:, order], places, bounds[order])
+
+    @classmethod
+    def nothing(cls, problem: _Problem) -> "_Some":
+        """Return the one choice of no list."""
+        return cls(np.zeros((problem.constants.size, 1)), np.zeros((len(problem.options), 1), np.int64), np.zeros(1))
+
+    def only(self, some: slice) -> "_Some":
+        return _Some(self.sums[:, some], self.places[:, some], self.bounds[some])
+
+    def n_within(self, slack: float) -> int:
+        return int(np.searchsorted(self.bounds, slack, side="right"))
+
+    def joined(self, other: "_Some", slack: float) -> tuple["_Some", float]:
+        """Return the pairs of both within the slack, and the least bound of those that were too many to keep."""
+        n_own, above = max(self.n_within(slack), 1), np.inf
+        counts = np.maximum(np.searchsorted(other.bounds, slack - self.bounds[:n_own], side="right"), 1)
+        if counts.sum() > _MOST_MERGED:  # keep a square of the lowest ones
+            side = int(_MOST_MERGED**0.5)
+            above = min(float(one.bounds[side]) if one.bounds.size > side else np.inf for one in (self, other))
+            n_own = min(n_own, side)
+            counts = np.minimum(counts[:n_own], side)
+        rows = np.repeat(np.arange(n_own), counts)
+        columns = np.arange(rows.size) - np.repeat(np.cumsum(counts) - counts, counts)
+        bounds = self.bounds[rows] + other.bounds[columns]
+        order = np.argsort(bounds, kind="stable")
+        rows, columns = rows[order], columns[order]
+        sums, places = self.sums[:, rows] + other.sums[:, columns], self.places[:, rows] + other.places[:, columns]
+        return _Some(sums, places, bounds[order]), above
+
+
+def _prices(problem: _Problem, *, to_violation: bool) -> tuple[FloatArray, float]:
+    """Return weights of the sums and an offset: choices that keep the limits cost at least what the weights say.
+
+    For the violation weights of limits are at most 1 and objectives weigh nothing; for the value the objectives share
+    a weight of 1. They are the dual solution of the linear program over mixtures of the choices, by column generation.
+    """
+    n_limits, n_sums = problem.bounds.size, problem.constants.size
+    n_lists, is_limit = len(problem.options), np.arange(n_sums) < n_limits
+    most = np.where(is_limit, 1.0 if to_violation else _LARGEST_PRICE, 0.0 if to_violation else 1.0)
+    gain = problem.constants - np.where(is_limit, np.append(problem.bounds, np.zeros(n_sums - n_limits)), 0.0)
+    shares = None if to_violation else np.append((~is_limit).astype(np.float64), np.zeros(n_lists))[None]
+    limits = [(0.0, top) for top in most] + [(None, None)] * n_lists
+    weights = np.where(is_limit | to_violation, 0.0, 1.0 / max(n_sums - n_limits, 1))
+    best = -np.inf, weights
+    rows: list[FloatArray] = []
+    for _ in range(_MAX_ROUNDS):
+        least = 0.0
+        for place, own in enumerate(problem.options):
+            costs = weights @ own
+            at = int(costs.argmin())
+            least += float(costs[at])
+            rows.append(np.concatenate([-own[:, at], np.eye(n_lists)[place]]))  # its share is at most what it costs
+        if weights @ gain + least > best[0]:
+            best = float(weights @ gain + least), weights
+        solved = linprog(
+            -np.append(gain, np.ones(n_lists)),
+            np.array(rows),
+            np.zeros(len(rows)),
+            shares,
+            None if shares is None else np.ones(1),
+            limits,
+            method="highs",
+        )
+        if solved.x is None or -solved.fun - best[0] <= _CLOSED * max(1.0, abs(best[0])):
+            break
+        weights = np.clip(solved.x[:n_sums], 0.0, most)
+        if shares is not None and n_sums > n_limits:
+            weights[n_limits:] /= max(weights[n_limits:].sum(), 1e-300)
+    return best[1], float(best[1] @ gain)
