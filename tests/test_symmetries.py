@@ -15,7 +15,7 @@ N = 400
 SEX = RNG.choice(["F", "M"], N, p=[0.35, 0.65])
 X = RNG.normal(size=(N, 3)).round(2) + 0.5 * (SEX == "M")[:, None]
 IS_YES = X[:, 0] + 0.7 * X[:, 1] + RNG.normal(size=N) > 0.9
-TIMES = RNG.integers(1, 4, N)
+TIMES = np.where(X[:, 0] > 0.8, 6, 1)  # of those who are likely to be positive
 GOALS = ["recall(train) >= 0.55", "abs(positive_rate(train, sex=F) - positive_rate(train, sex=M)) <= 0.1"]
 LOOSE = [GOALS[0], GOALS[1].replace("0.1", "0.25")]
 RATE = "false_positive_rate(train)"
