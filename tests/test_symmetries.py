@@ -22,49 +22,40 @@ RATE = "false_positive_rate(train)"
 SETTINGS = {"goals": GOALS, "random_state": 0}
 LINEAR, TREE = LogisticRegression(tol=1e-10), DecisionTreeClassifier(max_depth=3, random_state=0)
 STUMP = DecisionTreeClassifier(max_depth=1, random_state=0)
-FEW = {"n_estimators": 4, "random_state": 0}
+FEW = {"n_estimators": 4, "n_folds": None, "random_state": 0}
+LEAVES = HistogramTree(2, min_samples_leaf=1)
 
-# Each takes a pool of models trained on other rows, where it mixes models.
+# Models that are asked, and the classifier that is made of them.
 CASES = {
-    "models": lambda pool: cp.MixtureClassifier(pool, alpha=0.5, goals=LOOSE, random_state=0),
-    "thresholds": lambda pool: cp.MixtureClassifier(pool, scores=True, by="sex", alpha=1.0, **SETTINGS),
-    "a rate, thresholds": lambda pool: cp.MixtureClassifier(pool, scores=True, objective=RATE, **SETTINGS),
-    "a fixed rule": lambda pool: cp.MixtureClassifier(
-        pool, scores=True, by="sex", alpha=1.0, decision="fixed", **SETTINGS
+    "models": ((LINEAR, TREE), cp.MixtureClassifier([], alpha=0.5, goals=LOOSE, random_state=0)),
+    "thresholds": ((LINEAR, TREE), cp.MixtureClassifier([], scores=True, by="sex", alpha=1.0, **SETTINGS)),
+    "a rate, thresholds": ((LINEAR, TREE), cp.MixtureClassifier([], scores=True, objective=RATE, **SETTINGS)),
+    "a fixed rule": (
+        (LINEAR, TREE),
+        cp.MixtureClassifier([], scores=True, by="sex", alpha=1.0, decision="fixed", **SETTINGS),
     ),
-    "deferral": lambda pool: cp.MixtureClassifier(pool, scores=True, alpha=1.0, defer_cost=0.2, **SETTINGS),
-    "a budget": lambda pool: cp.MixtureClassifier([*pool, trained(STUMP)], alpha=0.3, budget=0.01, random_state=0),
-    "a budget of rules": lambda pool: cp.MixtureClassifier(pool, scores=True, alpha=0.3, budget=0.02, **SETTINGS),
-    "distances": lambda pool: cp.MixtureClassifier(  # noqa: ARG005 - scores that are no probabilities
-        [trained(LinearSVC(tol=1e-8))], scores=True, alpha=1.0, **SETTINGS
-    ),
-    "prefit": lambda pool: cp.GoalClassifier(pool, cv="prefit", by="sex", **SETTINGS),
-    "folds": lambda pool: cp.GoalClassifier(LINEAR, cv=2, **SETTINGS),  # noqa: ARG005
-    "ramps": lambda pool: cp.ConstrainedClassifier(**SETTINGS),  # noqa: ARG005
-    "LPBoost": lambda pool: cp.LPBoostClassifier(HistogramTree(2), goals=GOALS, alpha=0.5, **FEW),  # noqa: ARG005
-    "a rate, LPBoost": lambda pool: cp.LPBoostClassifier(HistogramTree(2), goals=GOALS, objective=RATE, **FEW),  # noqa: ARG005
-    "a rate, AdaLPBoost": lambda pool: cp.AdaLPBoostClassifier(  # noqa: ARG005
-        HistogramTree(2), goals=GOALS[:1], objective=RATE, n_folds=None, **FEW
-    ),
+    "deferral": ((LINEAR, TREE), cp.MixtureClassifier([], scores=True, alpha=1.0, defer_cost=0.2, **SETTINGS)),
+    "a budget": ((LINEAR, TREE, STUMP), cp.MixtureClassifier([], alpha=0.3, budget=0.01, random_state=0)),
+    "a budget of rules": ((LINEAR, TREE), cp.MixtureClassifier([], scores=True, alpha=0.3, budget=0.02, **SETTINGS)),
+    "distances": ((LinearSVC(tol=1e-8),), cp.MixtureClassifier([], scores=True, alpha=1.0, **SETTINGS)),
+    "prefit": ((LINEAR, TREE), cp.GoalClassifier([], cv="prefit", by="sex", **SETTINGS)),
+    "folds": ((), cp.GoalClassifier(LINEAR, cv=2, **SETTINGS)),
+    "ramps": ((), cp.ConstrainedClassifier(**SETTINGS)),
+    "LPBoost": ((), cp.LPBoostClassifier(LEAVES, goals=GOALS, alpha=0.5, **FEW)),
+    "a rate, LPBoost": ((), cp.LPBoostClassifier(LEAVES, goals=GOALS, objective=RATE, **FEW)),
+    "a rate, AdaLPBoost": ((), cp.AdaLPBoostClassifier(LEAVES, goals=GOALS[:1], objective=RATE, **FEW)),
 }
 LABELS = np.where(IS_YES, "yes", "no")
 
 
-def trained(model, labels=LABELS):
-    return clone(model).fit(X[::2], labels[::2])
-
-
-def fitted(name, labels=LABELS, sex=SEX, *, goals=None, weights=None, repeat=1, **settings):
+def fitted(name, labels=LABELS, sex=SEX, *, weights=None, repeat=1, **settings):
     """Return a classifier of the list, fitted to people whose labels and groups may have other names."""
-    model = CASES[name]([trained(one, labels) for one in (LINEAR, TREE)]).set_params(**settings)
-    if name == "distances":
-        model.set_params(estimators=[trained(LinearSVC(tol=1e-8), labels)])
-    if name == "a budget":
-        model.set_params(estimators=[trained(one, labels) for one in (LINEAR, TREE, STUMP)])
-    if goals is not None:
-        model.set_params(goals=goals)
+    models, classifier = CASES[name]
+    model, pool = clone(classifier), [clone(one).fit(X[::2], labels[::2]) for one in models]
+    if pool:
+        model.set_params(**{"estimator" if isinstance(model, cp.GoalClassifier) else "estimators": pool})
     rows = np.repeat(np.arange(N), repeat)
-    return model.fit(X[rows], labels[rows], weights, sensitive_features={"sex": sex[rows]})
+    return model.set_params(**settings).fit(X[rows], labels[rows], weights, sensitive_features={"sex": sex[rows]})
 
 
 def told(model):
@@ -90,7 +81,7 @@ def groups_of(model):
 @pytest.mark.parametrize("name", CASES)
 def test_names_of_groups_do_not_matter(name):
     other = np.where(SEX == "F", "z", "a")
-    goals = [goal.replace("sex=F", "sex=z").replace("sex=M", "sex=a") for goal in CASES[name]([]).goals]
+    goals = [goal.replace("sex=F", "sex=z").replace("sex=M", "sex=a") for goal in CASES[name][1].goals]
     plain, renamed = fitted(name), fitted(name, sex=other, goals=goals)
     np.testing.assert_allclose(told(renamed), told(plain), atol=1e-6)
     for one, two in zip(getattr(plain, "rules_", ()), getattr(renamed, "rules_", ()), strict=True):
@@ -101,14 +92,22 @@ def test_names_of_groups_do_not_matter(name):
 
 @pytest.mark.parametrize("name", [name for name in CASES if name != "a rate, AdaLPBoost"])
 def test_the_order_of_goals_does_not_matter(name):
-    plain, other = fitted(name), fitted(name, goals=CASES[name]([]).goals[::-1])
+    plain, other = fitted(name), fitted(name, goals=CASES[name][1].goals[::-1])
     one, two = told(plain), told(other)
     np.testing.assert_allclose(sorted(one), sorted(two), atol=2e-3)
 
 
 @pytest.mark.parametrize("name", [name for name in CASES if name != "folds"])  # which are drawn of the rows
 def test_a_weight_is_so_many_rows_in_goals_and_objective(name):
-    weighted, repeated = fitted(name, weights=TIMES.astype(float)), fitted(name, repeat=TIMES)
-    np.testing.assert_allclose(told(weighted), told(repeated), atol=2e-3)
-    counted = np.average(IS_YES, weights=TIMES) - IS_YES.mean()
-    assert abs(counted) > 0.005  # so that weights that are forgotten would show
+    weighted, rows = fitted(name, weights=TIMES.astype(float)), np.repeat(np.arange(N), TIMES)
+    given = {"sensitive_features": {"sex": SEX[rows]}}
+    if "Boost" in name:  # other trees are grown of repeated rows, whose bins are others
+        repeated = weighted.rebalance(X[rows], LABELS[rows], **given)
+    else:
+        repeated = fitted(name, repeat=TIMES)
+        own = weighted.check_goals(X, LABELS, sample_weight=TIMES, sensitive_features={"sex": SEX})
+        others = weighted.check_goals(X[rows], LABELS[rows], **given)
+        assert [one.value for one in own] == pytest.approx([one.value for one in others], abs=1e-9)
+    assert told(weighted)[0] == pytest.approx(told(repeated)[0], abs=2e-3)
+    plain = fitted(name)
+    assert abs(told(plain)[0] - told(weighted)[0]) > 0.005  # weights that are forgotten would show
