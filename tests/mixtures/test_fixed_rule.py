@@ -126,7 +126,7 @@ def test_where_none_is_found_the_error_says_how_near_it_came_and_what_a_mixture_
         decision="fixed",
     )
     with pytest.raises(
-        ValueError, match=r"No fixed rule was found.*missed by 0\.4.*risk of 0\.5: set decision='sticky'"
+        ValueError, match=r"No fixed rule was found.*missed by 0\.4.*It is proven.*risk of 0\.5: set decision='sticky'"
     ):
         constant.fit(np.zeros((20, 1)), y)
     nearest = constant.set_params(decision="sticky").fit(np.zeros((20, 1)), y).to_deterministic()

@@ -83,5 +83,5 @@ def _fixed(ranked: Ranked, aim: Aim, best: RuleChoice) -> RuleChoice:
     """Return a fixed rule that meets the goals in the place of the best mixture."""
     found = search_fixed(ranked, aim, best.rules, best.mixture, best.multipliers)
     alone = ranked.as_evidence(found.rule)
-    check_fixed(alone, aim, found.violation, best.value)
+    check_fixed(alone, aim, found.violation, best.value, is_proven=found.is_proven)
     return best.only(found.rule, value_of(alone, aim, np.ones(1)))
