@@ -38,7 +38,7 @@ class OneOfEach(NamedTuple):
         return max(self.value - self.lower, 0.0) if self.violation == 0 else np.inf
 
 
-class _Problem(NamedTuple):
+class _Lists(NamedTuple):
     options: list[FloatArray]  # of each list (n_limits + n_objectives, n_options)
     constants: FloatArray
     bounds: FloatArray
@@ -98,9 +98,9 @@ def choose_one_of_each(
     """
     first = np.asarray(options[0])
     constants = np.zeros(len(first)) if constants is None else np.asarray(constants, dtype=np.float64)
-    problem = _Problem([np.asarray(own, dtype=np.float64) for own in options], constants, bounds, tuple(ordered))
-    best = np.array([0] * len(problem.options)) if start is None else np.asarray(start).copy()
-    search = _Search(problem, best, max_looks)
+    lists = _Lists([np.asarray(own, dtype=np.float64) for own in options], constants, bounds, tuple(ordered))
+    best = np.array([0] * len(lists.options)) if start is None else np.asarray(start).copy()
+    search = _Choosing(lists, best, max_looks)
     lower, least = search.improve(to_violation=False), 0.0
     if search.violation > 0:
         search.looks = max_looks
@@ -108,14 +108,14 @@ def choose_one_of_each(
     return OneOfEach(search.places, search.violation, search.value, lower, least)
 
 
-class _Search:
+class _Choosing:
     """The best choice so far, and how many pairs may still be looked at."""
 
-    def __init__(self, problem: _Problem, places: IntArray, looks: int) -> None:
-        self.problem, self.places, self.looks = problem, places, looks
-        violation, value = problem.keys(problem.sums(places)[:, None])
+    def __init__(self, lists: _Lists, places: IntArray, looks: int) -> None:
+        self.lists, self.places, self.looks = lists, places, looks
+        violation, value = lists.keys(lists.sums(places)[:, None])
         self.violation, self.value = float(violation[0]), float(value[0])
-        if any(places[one] > places[other] for one, other in problem.ordered):
+        if any(places[one] > places[other] for one, other in lists.ordered):
             self.violation = self.value = np.inf
 
     def improve(self, *, to_violation: bool) -> float:
@@ -123,12 +123,12 @@ class _Search:
 
         Lists are joined, those with the fewest options that matter first, until two are left.
         """
-        weights, floor = _prices(self.problem, to_violation=to_violation)
+        weights, floor = _prices(self.lists, to_violation=to_violation)
         known = []
-        for place, options in enumerate(self.problem.options):
+        for place, options in enumerate(self.lists.options):
             costs = weights @ options
             floor += float(costs.min())
-            known.append(_Some.of_list(options, costs - costs.min(), place, len(self.problem.options)))
+            known.append(_Some.of_list(options, costs - costs.min(), place, len(self.lists.options)))
         lost = np.inf  # the least bound of what is not looked at
         while len(known) > 2:  # noqa: PLR2004 - the last two are looked at in pairs
             slack = self._best(to_violation=to_violation) - floor
@@ -136,7 +136,7 @@ class _Search:
             joined, above = known[0].joined(known[1], slack)
             known, lost = [joined, *known[2:]], min(lost, floor + above)
         if len(known) == 1:
-            self._take(known[0], _Some.nothing(self.problem), to_violation=to_violation)
+            self._take(known[0], _Some.nothing(self.lists), to_violation=to_violation)
         else:
             lost = min(lost, self._look(known[0], known[1], floor, to_violation=to_violation))
         return min(self._best(to_violation=to_violation), lost)
@@ -165,9 +165,9 @@ class _Search:
 
     def _take(self, one: "_Some", other: "_Some", *, to_violation: bool) -> None:
         """Take the best of all pairs of some choices, where it is better."""
-        sums = one.sums[:, :, None] + other.sums[:, None] + self.problem.constants[:, None, None]
-        violation, value = self.problem.keys(sums.reshape(len(sums), -1))
-        for first, second in self.problem.ordered:
+        sums = one.sums[:, :, None] + other.sums[:, None] + self.lists.constants[:, None, None]
+        violation, value = self.lists.keys(sums.reshape(len(sums), -1))
+        for first, second in self.lists.ordered:
             places = [(one.places[at][:, None] + other.places[at]).ravel() for at in (first, second)]
             violation = np.where(places[0] > places[1], np.inf, violation)
         least = violation.min()
@@ -196,9 +196,9 @@ class _Some(NamedTuple):
         return cls(options[:, order], places, bounds[order])
 
     @classmethod
-    def nothing(cls, problem: _Problem) -> "_Some":
+    def nothing(cls, lists: _Lists) -> "_Some":
         """Return the one choice of no list."""
-        return cls(np.zeros((problem.constants.size, 1)), np.zeros((len(problem.options), 1), np.int64), np.zeros(1))
+        return cls(np.zeros((lists.constants.size, 1)), np.zeros((len(lists.options), 1), np.int64), np.zeros(1))
 
     def only(self, some: slice) -> "_Some":
         return _Some(self.sums[:, some], self.places[:, some], self.bounds[some])
@@ -224,16 +224,16 @@ class _Some(NamedTuple):
         return _Some(sums, places, bounds[order]), above
 
 
-def _prices(problem: _Problem, *, to_violation: bool) -> tuple[FloatArray, float]:
+def _prices(lists: _Lists, *, to_violation: bool) -> tuple[FloatArray, float]:
     """Return weights of the sums and an offset: choices that keep the limits cost at least what the weights say.
 
     For the violation weights of limits are at most 1 and objectives weigh nothing; for the value the objectives share
     a weight of 1. They are the dual solution of the linear program over mixtures of the choices, by column generation.
     """
-    n_limits, n_sums = problem.bounds.size, problem.constants.size
-    n_lists, is_limit = len(problem.options), np.arange(n_sums) < n_limits
+    n_limits, n_sums = lists.bounds.size, lists.constants.size
+    n_lists, is_limit = len(lists.options), np.arange(n_sums) < n_limits
     most = np.where(is_limit, 1.0 if to_violation else _LARGEST_PRICE, 0.0 if to_violation else 1.0)
-    gain = problem.constants - np.where(is_limit, np.append(problem.bounds, np.zeros(n_sums - n_limits)), 0.0)
+    gain = lists.constants - np.where(is_limit, np.append(lists.bounds, np.zeros(n_sums - n_limits)), 0.0)
     shares = None if to_violation else np.append((~is_limit).astype(np.float64), np.zeros(n_lists))[None]
     limits = [(0.0, top) for top in most] + [(None, None)] * n_lists
     weights = np.where(is_limit | to_violation, 0.0, 1.0 / max(n_sums - n_limits, 1))
@@ -241,7 +241,7 @@ def _prices(problem: _Problem, *, to_violation: bool) -> tuple[FloatArray, float
     rows: list[FloatArray] = []
     for _ in range(_MAX_ROUNDS):
         least = 0.0
-        for place, own in enumerate(problem.options):
+        for place, own in enumerate(lists.options):
             costs = weights @ own
             at = int(costs.argmin())
             least += float(costs[at])
