@@ -130,7 +130,7 @@ class Counting(ClassifierMixin, BaseEstimator):
         return np.full(len(X), self.classes_[0])
 
 
-def refused(model: Any, fit: dict[str, Any], match: str) -> None:
+def assert_refused(model: Any, fit: dict[str, Any], match: str) -> None:
     Counting.n_calls = 0
     with pytest.raises((ValueError, TypeError), match=match):
         model.fit(X, Y, **fit)
@@ -141,7 +141,7 @@ def refused(model: Any, fit: dict[str, Any], match: str) -> None:
     ("params", "fit", "match"), [*OF_GOALS, *OF_MIXTURES, *OF_RULES, *OF_TRAINING, *OF_GOAL_CLASSIFIER]
 )
 def test_goal_classifier_refuses_before_it_trains(params: dict[str, Any], fit: dict[str, Any], match: str) -> None:
-    refused(GoalClassifier(Counting(), **params), fit, match)
+    assert_refused(GoalClassifier(Counting(), **params), fit, match)
 
 
 @pytest.mark.parametrize("booster", [AdaLPBoostClassifier, LPBoostClassifier])
@@ -149,7 +149,7 @@ def test_goal_classifier_refuses_before_it_trains(params: dict[str, Any], fit: d
 def test_boosters_refuse_before_they_train(
     booster: Any, params: dict[str, Any], fit: dict[str, Any], match: str
 ) -> None:
-    refused(booster(Counting(), n_estimators=2, **params), fit, match)
+    assert_refused(booster(Counting(), n_estimators=2, **params), fit, match)
 
 
 @pytest.mark.parametrize("scores", [False, True])
@@ -159,7 +159,7 @@ def test_mixtures_refuse_before_they_ask_a_model(
 ) -> None:
     if not scores and {"by", "defer_cost"} & set(params):
         match = "is for rules of scores|by must be the name of a column|defer_cost must lie in"
-    refused(MixtureClassifier([Counting().fit(X, Y)], scores=scores, **params), fit, match)
+    assert_refused(MixtureClassifier([Counting().fit(X, Y)], scores=scores, **params), fit, match)
 
 
 @pytest.mark.parametrize(("params", "fit", "match"), [*OF_GOALS])
@@ -170,4 +170,4 @@ def test_constrained_classifiers_refuse_before_they_train(
         raise AssertionError("training began")
 
     monkeypatch.setattr(constrained_module, "find_start", no_training)
-    refused(ConstrainedClassifier(**params), fit, match)
+    assert_refused(ConstrainedClassifier(**params), fit, match)

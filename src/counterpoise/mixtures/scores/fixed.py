@@ -1,9 +1,9 @@
-"""One rule without draws: the best threshold for each group, with a proof of how good it is.
+"""One rule without draws: the best threshold for each group.
 
 A fixed rule that meets goals is a point of a grid with as many dimensions as there are groups: no convex program finds
 it, and it need not be among the rules of the best mixture. ``solvers.one_of_each`` looks at all that may be better than
-the best one known, and proves how much better another can be: nothing, for one or two groups. For more it begins with
-the best of several starts: the cuts of a group are thinned to a few hundred, all pairs of cuts of two groups are
+the best one known, which for one or two groups are seldom more than it looks at. For more groups it begins with the
+best of several starts: the cuts of a group are thinned to a few hundred, all pairs of cuts of two groups are
 exchanged as long as that helps, and the neighbourhood of the best is looked at in finer and finer steps. Where rows may
 be deferred a rule has two thresholds in each group, of which one is never below the other.
 """
@@ -91,7 +91,6 @@ class Fixed(NamedTuple):
 
     rule: CutRules  # one
     violation: float  # of all limits together, in parts of the goals' sizes
-    gap: float  # by how much another fixed rule that meets them may be better
     is_proven: bool  # that none meets them
 
 
@@ -119,10 +118,9 @@ def search_fixed(ranked: Ranked, aim: Aim, start: CutRules, mixture: FloatArray,
         starts = list(_starts(ranked, space, model, start, mixture, prices))
         found.append(_searched(ranked.cuts, space, model, starts))
     model = min(range(len(found)), key=lambda place: (*_rounded((found[place].violation, found[place].value)), place))
-    gap = found[model].value - min(one.lower for one in found)
     is_proven = found[model].violation > 0 and all(one.least_violation > 0 for one in found)
     rule = CutRules(np.array([model]), found[model].places[None])
-    return Fixed(rule, found[model].violation, max(gap, 0.0) * asked.losses.unit, is_proven)
+    return Fixed(rule, found[model].violation, is_proven)
 
 
 def _space(ranked: Ranked, asked: Asked, limits: RuleLimits, rules: CutRules) -> _Space:
