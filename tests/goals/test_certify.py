@@ -410,6 +410,19 @@ def test_towards_its_bound_each_group_takes_the_whole_risk_and_away_from_it_a_sh
     assert found.high == pytest.approx(min(one.high for one in ends[1]))
 
 
+def test_checks_of_goals_go_on_where_groups_cannot_be_compared():
+    rng = np.random.default_rng(0)
+    X, group = rng.normal(size=(200, 1)), np.where(np.arange(200) % 2, "a", "b")
+    y = (X[:, 0] > 0).astype(int)
+    goals = ["max_difference(recall, train, by=group) <= 0.5", "error_rate(train) <= 0.5"]
+    model = MixtureClassifier([DecisionTreeClassifier(max_depth=1).fit(X, y)], goals=goals)
+    model.fit(X, y, sensitive_features=group)
+    first, second = model.check_goals(X[1::2], y[1::2], sensitive_features=group[1::2])
+    assert not first.holds
+    assert "there is one" in first.note
+    assert second.holds
+
+
 def test_a_ratio_of_groups_fails_though_another_group_is_empty():
     group = np.repeat(["a", "c", "b"], [100, 100, 20])
     y = np.repeat([1, 0], [200, 20])

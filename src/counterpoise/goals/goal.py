@@ -140,8 +140,11 @@ class Goal:
         except UnknownValue:
             raise
         except NoRows as error:
-            why, found = why_unanswered(error), []
-        members = self.members(prepared.views) if self.is_several else ()
+            why = why_unanswered(error)
+        found: list[GoalCheck] = []
+        members: tuple[Rate | Ratio, ...] = ()
+        with suppress(NoRows):  # of several groups there may be none, or one alone
+            members = self.members(prepared.views) if self.is_several else ()
         for part, member in zip(self.parts(prepared.views) if members else (), members, strict=True):
             with suppress(NoRows):
                 found.append(_check(part, prepared)._replace(goal=self, worst=str(member)))
