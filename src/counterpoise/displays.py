@@ -33,7 +33,7 @@ class CVaRCurveDisplay:
 
     The loss of a row is 0 or 1 for a deterministic classifier, and its curve is then ``min(1, error / alpha)``. For a
     classifier that draws its answers (a mixture with ``decision="sticky"``, ``"auto"`` or ``"sample"``, a ramp) it is
-    the probability of an error, from ``predict_proba``: the *expected* loss. A second, dotted curve then shows the
+    the probability of an error, from ``decision_proba``: the *expected* loss. A second, dotted curve then shows the
     *realised* loss, ``min(1, error / alpha)``: once decisions are drawn each row is right or wrong.
 
     Parameters
@@ -379,8 +379,18 @@ def _error_probabilities(estimator: Any, X: Any, y: ArrayLike, columns: dict[str
     if not _draws(estimator):
         model, said = _innermost(estimator), as_labels(estimator.predict(X, **columns))
         return _wrong(labels, said, classes_known_to(model, labels), deferred_by(model, None))
-    said = np.asarray(estimator.predict_proba(X, **columns))
+    said = _decision_shares(estimator, X, columns)[:, : len(estimator.classes_)]
     return np.asarray(1.0 - (said * (labels[:, None] == np.asarray(estimator.classes_))).sum(axis=1))
+
+
+def _decision_shares(estimator: Any, X: Any, columns: dict[str, Any]) -> FloatArray:
+    """Return the probability of each decision; pipelines and searches pass on to the classifier that decides."""
+    if hasattr(estimator, "best_estimator_"):
+        return _decision_shares(estimator.best_estimator_, X, columns)
+    if hasattr(estimator, "steps"):
+        before = estimator[:-1]
+        return _decision_shares(estimator.steps[-1][1], before.transform(X) if before.steps else X, columns)
+    return np.asarray(estimator.decision_proba(X, **columns))
 
 
 def _draws(estimator: Any) -> bool:

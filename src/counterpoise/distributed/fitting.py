@@ -36,7 +36,7 @@ from counterpoise.goals.tables import group_codes
 from counterpoise.mixtures.answers import TRAIN, Positive, find_positive
 from counterpoise.mixtures.class_scores.probabilities import any_scorer
 from counterpoise.mixtures.draws import Draws, check_key, generator_of, make_key
-from counterpoise.mixtures.goal import ALONE, FITTED, Deciders, GoalClassifier, listed
+from counterpoise.mixtures.goal import GoalClassifier, listed
 from counterpoise.mixtures.members import named_models, titled_models
 from counterpoise.mixtures.mixture import MixtureClassifier
 from counterpoise.mixtures.prechecks import check_problem
@@ -159,7 +159,7 @@ def take_models(model: Any, positive: Positive) -> list[Any]:
     model._forget_choice()  # noqa: SLF001 - ours
     model.names_ = [name for name, _ in named]
     if isinstance(model, GoalClassifier):
-        model._let_decide(Deciders(models, ALONE, refit=False, why=FITTED), titled, positive)  # noqa: SLF001 - ours
+        model._let_decide(models, titled, positive)  # noqa: SLF001 - ours
     else:
         model.estimators_ = models
         model._members = [any_scorer(title, one, positive) for title, one in titled.items()]  # noqa: SLF001 - ours

@@ -312,8 +312,6 @@ class Session:
     def _plain_tail(self, rows: str, found: Answered) -> float:
         """Return the tail's loss of plain training: one model errs or not, so that its mean tells."""
         alpha, state = found.setting.alpha or 1.0, found.state
-        if self.has_scores and self.parts.estimator._fold_shares.size > 1:  # noqa: SLF001 - of our own kind
-            return float(getattr(state, rows)[TRAIN].loss(state.usual, alpha).tail)
         return min(1.0, state.plain_mean(rows) / alpha)
 
     def _group_rates(self, found: Answered, said: Mapping[str, Said]) -> dict[str, Any]:

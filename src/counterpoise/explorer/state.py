@@ -73,15 +73,14 @@ def state_of(parts: Parts, by: tuple[str, ...], defer: float | None = None) -> S
     program = RulesProgram(ranked, prefers_usual=estimator._prefers_usual, decision=estimator.decision)  # noqa: SLF001 - of our own kind
     n_groups = len(groups.names)
     chosen_on: dict[str, ToldRows] = {
-        name: ScoredRows(given.scores[name], codes, n_groups, _ALONE, None, _labels(given.answers.tables[name], given))
+        name: ScoredRows(given.scores[name], codes, n_groups, None, _labels(given.answers.tables[name], given))
         for name, codes in ranked.codes.items()
     }
     later: dict[str, ToldRows] = {}
     if held is not None:
-        shares = estimator._fold_shares  # noqa: SLF001 - as above
         for name, table in held.tables.items():
             codes, uniforms = groups.codes(table, f"The held-out rows of {name!r}"), held.uniforms[name]
-            later[name] = ScoredRows(held.said[name], codes, n_groups, shares, uniforms, _labels(table, given))
+            later[name] = ScoredRows(held.said[name], codes, n_groups, uniforms, _labels(table, given))
     usual = np.full((1, n_groups if defer is None else 2 * n_groups), float(given.usual[0]))
     alone = Solved(np.zeros(1, dtype=np.int64), usual, _ALONE, np.nan, np.nan, np.zeros(0))
     return State(program, groups.names, chosen_on, later, alone, {})

@@ -9,7 +9,7 @@ from counterpoise.explorer.words import number
 from counterpoise.goals import Goal, InfeasibleGoals
 from counterpoise.goals.audit import GoalAudit
 from counterpoise.goals.reading import refuse_deferral
-from counterpoise.mixtures.choosing import AUTO, FIXED
+from counterpoise.mixtures.choosing import FIXED
 from counterpoise.theory.risks import Risk
 
 
@@ -26,8 +26,6 @@ def why_not_least(found: Any, model: Any) -> str:
     is_mean = isinstance(objective, Risk) and objective.tail_fraction == 1.0
     if is_mean and not found.aim.goals and model._prefers_usual:  # noqa: SLF001 - of our own kind
         return f"Plain training is kept: it is within {more:.2g} of the best, and no other threshold is surely better."
-    if model.decision == AUTO:
-        return f"One rule decides: it is within {more:.2g} of the best mixture, which is not surely better."
     return ""
 
 

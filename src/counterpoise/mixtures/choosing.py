@@ -22,7 +22,7 @@ from counterpoise.theory.risks import CVaR, Mean, Risk, RiskRows, WorstGroup
 
 CVAR, WORST_GROUP = "cvar", "worst-group"
 MIXTURES = ("optimal", "average", "first")
-FIXED, AUTO = "fixed", "auto"  # decisions by rules of scores: by one, and by one unless draws are surely better
+FIXED = "fixed"  # decisions by one rule of a score, without draws
 
 
 class Evidence(NamedTuple):
@@ -192,6 +192,17 @@ def posed(selection: Selection, aim: Aim) -> Game:
 def value_of(evidence: Evidence, aim: Aim, mixture: FloatArray) -> float:
     """Return what a mixture comes to of what was to be made small."""
     return posed(select(evidence, aim), aim).value(mixture)
+
+
+def check_one_rule(objective: Risk | Rate) -> None:
+    """Refuse an objective that one rule cannot lower: it sees only how often the rule errs, not about whom."""
+    if isinstance(objective, Rate | WorstGroup) or objective.tail_fraction == 1.0:
+        return
+    raise ValueError(
+        f"decision='fixed' decides by one rule, which is right or wrong about each row: {objective!r} of its losses "
+        "follows from its error alone, and no other rule of the same error has less. Set decision='sticky', which "
+        "mixes rules, or alpha=1.0 for the least error."
+    )
 
 
 def check_fixed(alone: Evidence, aim: Aim, violation: float, best: float, *, is_proven: bool = False) -> None:

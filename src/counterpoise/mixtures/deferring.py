@@ -47,28 +47,25 @@ class Deferring(RandomizedClassifier):
         weights = check_sample_weight(sample_weight, len(said))
         return float(np.average(said == np.asarray(column_or_1d(y)), weights=weights))
 
-    def staged_predict_proba(
+    def staged_decision_proba(
         self,
         X: Any,
         sensitive_features: Any = None,
         baseline: ArrayLike | None = None,
-        *,
-        deferral: bool = False,
     ) -> Iterator[FloatArray]:
-        """Yield ``predict_proba`` of the first model, the first two and so on, each with its own mixture.
+        """Yield ``decision_proba`` of the first model, the first two and so on, each with its own mixture.
 
         Goals hold at every stage; where the models so far cannot meet them, ``InfeasibleGoals`` is raised.
         """
         if not self._has_rules:
-            yield from super().staged_predict_proba(X)
+            yield from super().staged_decision_proba(X)
             return
         checked, every = self._check_predict_input(X), np.arange(len(self._members))
         rows = self._scored_rows(X, checked, sensitive_features, baseline, every)
-        for n_models in range(1, self._n_scores + 1):
+        for n_models in range(1, len(self._members) + 1):
             stage = copy.copy(self)
             stage._settle(self._scored.first(n_models), self._aim())
-            shares = Mixture(stage._pool(), stage._shares(), None).probabilities(rows)
-            yield self._answer_columns(shares, deferral=deferral)
+            yield Mixture(stage._pool(), stage.mixture_, None).probabilities(rows)
 
     def staged_predict(
         self, X: Any, sensitive_features: Any = None, baseline: ArrayLike | None = None
@@ -81,15 +78,8 @@ class Deferring(RandomizedClassifier):
             yield from super().staged_predict(X)
             return
         answers = self._pool_of([]).answers
-        for shares in self.staged_predict_proba(X, sensitive_features, baseline, deferral=True):
+        for shares in self.staged_decision_proba(X, sensitive_features, baseline):
             yield answers[shares.argmax(axis=1)]
-
-    def _answer_columns(self, probabilities: FloatArray, *, deferral: bool) -> FloatArray:
-        """Return the columns of the classes, and that of deferred rows where it is wanted."""
-        n_classes, found = len(self.classes_), probabilities
-        if not deferral:
-            return found[:, :n_classes]
-        return found if found.shape[1] > n_classes else np.column_stack([found, np.zeros(len(found))])
 
     def _pool_of(self, members: list[RuleMember]) -> Pool:
         """Return rules as a pool."""

@@ -6,13 +6,13 @@ under the goals: ``MixtureClassifier(scores=True)``, with the rows to choose on 
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from functools import partial
 from itertools import count
-from typing import Any, ClassVar, NamedTuple, Self, TypeAlias
+from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 from sklearn.base import _clone_parametrized, clone
 from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.frozen import FrozenEstimator
 
 from counterpoise._base.checks import check_sample_weight
 from counterpoise._base.types import AnyArray, ArrayLike, FloatArray
@@ -20,16 +20,14 @@ from counterpoise.goals import Table
 from counterpoise.mixtures.answers import TRAIN, Answers, Positive
 from counterpoise.mixtures.class_scores.probabilities import any_scorer
 from counterpoise.mixtures.draws import Draws, check_key, generator_of, make_key
-from counterpoise.mixtures.folds import Training, check_cv, splits_of, texts_in, unheard, who_decides
-from counterpoise.mixtures.labelled import Given, Labelled
+from counterpoise.mixtures.folds import Training, check_cv, splits_of, texts_in, unheard
+from counterpoise.mixtures.labelled import Given
 from counterpoise.mixtures.many_classes import ClassRuleClassifier
-from counterpoise.mixtures.members import as_columns, named_models, titled_models
+from counterpoise.mixtures.members import as_columns, named_models, titled_models, unnamed
 from counterpoise.mixtures.pool import set_input_tags
 
 PREFIT = "prefit"
 Tell: TypeAlias = Callable[[int, int, str], None]
-ALONE = np.ones(1)  # one fold
-FITTED = "models that were fitted"  # decide
 
 
 class GoalClassifier(ClassRuleClassifier):
@@ -58,17 +56,16 @@ class GoalClassifier(ClassRuleClassifier):
         decided.
     defer_label : text or number, default="defer"
         What ``predict`` says of deferred rows; no class may be called so.
-    cv : int, splitter, iterable of splits or "prefit", default=5
-        Rules are chosen on scores of rows which the models were not trained on. A number, a splitter of scikit-learn or
-        a list of pairs of arrays: folds, whose models score the rows inside. ``"prefit"``: ``estimator`` is fitted, and
-        the rows of ``fit`` are others than those it was trained on.
-    decision : {"auto", "sticky", "sample", "vote", "fixed"}, default="auto"
-        How ``predict`` decides: by a draw from the best mixture of rules that is fixed for each row or id ("sticky"),
-        by a fresh draw, by weighted vote, or by one rule that meets the goals without draws, found by a search
-        ("fixed"). "auto": by one rule, unless the mixture has less of what is made small by more than twice the
-        standard error of the difference on the rows of choice (four times under floors on one score, which hardly ever
-        need draws); then as "sticky". Tails are always mixed, and so are rules of more than two classes that goals ask
-        for.
+    cv : int, splitter, iterable of splits, "auto" or "prefit", default="auto"
+        Rules are chosen on scores of rows that the models were not trained on. A number, a splitter of scikit-learn or
+        a list of pairs of arrays: folds, whose models score the rows inside; a model trained on all rows decides.
+        ``"auto"``: 10 folds of fewer than 5,000 rows, else 5, and never more than the rarest class has rows.
+        ``"prefit"``: ``estimator`` is fitted, and the rows of ``fit`` are others than those it was trained on, as
+        models in scikit-learn's ``FrozenEstimator`` always are.
+    decision : {"fixed", "sticky", "sample", "vote"}, default="fixed"
+        How ``predict`` decides: by one rule, a threshold for each group, without draws ("fixed"); or, from the best
+        mixture of rules, by a draw that is fixed for each row or id ("sticky"), by a fresh draw ("sample"), or by
+        weighted vote. Tails (``alpha`` below 1) need a mixture: no single rule can lower them.
     key : bytes, optional
         Secret of the sticky draws, 16 to 64 bytes, never shown. Default: made from ``random_state``, which whoever
         knows it can repeat, or drawn by the system where that is None.
@@ -82,13 +79,8 @@ class GoalClassifier(ClassRuleClassifier):
     Attributes
     ----------
     classes_ : array of shape (n_classes,)
-    refit_ : bool
-        Whether one model trained on all rows decides; else those of the folds do, one drawn for each person. From
-        20,000 rows on one does: below, goals chosen on the folds came out up to 2.5 points elsewhere on a refit.
-    decides_ : str
-        Which models decide, and why, in a sentence.
     estimators_, names_ : list
-        The models that decide, those of the first fold first, and what the estimators are called.
+        The fitted models, trained on all rows unless ``cv="prefit"``, and what the estimators are called.
     rules_ : list of Rule
         ``rule.model`` is the place of its estimator among those given, ``rule.thresholds`` a dict by group; of more
         than two classes TierRule or RatioRule.
@@ -106,8 +98,6 @@ class GoalClassifier(ClassRuleClassifier):
 
     Notes
     -----
-    Other rows than those of ``fit``, given to ``check_goals`` or ``rebalance`` or as ``datasets``, are each told by the
-    models of one fold, drawn at random, where folds decide. ``to_deterministic`` then lets most of the folds decide.
     Of more than two classes models need ``predict_proba``; goals that were not met are not proven to be impossible.
 
     Examples
@@ -122,8 +112,6 @@ class GoalClassifier(ClassRuleClassifier):
     >>> decided = GoalClassifier(model, goals=["recall(train, of=0) >= 0.98"], random_state=0).fit(X[:400], y[:400])
     >>> print(decided.check_goals()[0])
     recall(train, of=0) >= 0.98: holds (0.98, bound 0.98)
-    >>> print(decided.decides_)
-    the models of 5 folds, one drawn for each person: of 400 rows, fewer than 20000, those trained anew would differ
     >>> bool((decided.predict(X[400:]) == y[400:]).mean() > 0.9)
     True
     """
@@ -148,8 +136,8 @@ class GoalClassifier(ClassRuleClassifier):
         budget: float | None = None,
         defer_cost: float | None = None,
         defer_label: Any = "defer",
-        cv: Any = 5,
-        decision: str = "auto",
+        cv: Any = "auto",
+        decision: str = "fixed",
         key: bytes | None = None,
         pos_label: Any = None,
         random_state: Any = None,
@@ -233,16 +221,24 @@ class GoalClassifier(ClassRuleClassifier):
         aim, rows = self._aim_of_fit(), self._labelled(given if held_out.X is None else held_out)
         looked = {"by": self.by, "unknown_group": self.unknown_group}
         self._check_problem(aim, rows, datasets, trains=not self._is_prefit, **looked)
-        found = self._deciders(titled, positive, given, held_out)
-        self._let_decide(found, titled, positive)
-        self._draws = Draws.learned(check_key(self.key) or drawn, as_columns(X), weights, found.models)
-        evidence = self._evidence_to_choose_on(found, rows, Answers({}, {}, positive))
+        scores = None  # of the rows to choose on: by default what the models say of them
+        if self._is_prefit:
+            models = list(titled.values())
+        else:
+            models, scores = self._train(titled, positive, given, has_rows_to_choose_on=held_out.X is not None)
+        self._let_decide(models, titled, positive)
+        self._draws = Draws.learned(check_key(self.key) or drawn, as_columns(X), weights, models)
+        scores = self._scores_of(rows.X, rows.codes.size, TRAIN) if scores is None else scores
+        evidence = self._with_rows(self._no_evidence(Answers({}, {}, positive), scores), rows, scores)
         self._settle(self._joined(evidence, datasets), aim)
         return self
 
     @property
     def _is_prefit(self) -> bool:
-        return isinstance(self.cv, str) and self.cv == PREFIT
+        """Tell whether the models are fitted already."""
+        is_said = isinstance(self.cv, str) and self.cv == PREFIT
+        models = self.estimator if isinstance(self.estimator, list) and self.estimator else [self.estimator]
+        return is_said or all(isinstance(unnamed(model), FrozenEstimator) for model in models)
 
     def _check_shared_parameters(self) -> None:
         super()._check_shared_parameters()
@@ -287,23 +283,25 @@ class GoalClassifier(ClassRuleClassifier):
                 )
         return titled, positive
 
-    def _deciders(self, titled: dict[str, Any], positive: Positive, given: Given, held_out: Given) -> "Deciders":
-        """Train the models, where they are not, and tell which decide."""
-        if self._is_prefit:
-            return Deciders(list(titled.values()), ALONE, refit=False, why=FITTED)
+    def _train(
+        self, titled: dict[str, Any], positive: Positive, given: Given, *, has_rows_to_choose_on: bool
+    ) -> tuple[list[Any], FloatArray | None]:
+        """Train the models on all rows, and those of the folds for the scores of rows that they have not seen."""
         weights = None if given.sample_weight is None else np.asarray(given.sample_weight, dtype=np.float64)
         training = Training(titled, given.X, given.y, weights, positive, self.n_jobs, unheard)
-        if held_out.X is not None:
-            training = training._replace(heard=self._counted(titled, 1))
-            why = "models trained on the rows of X: the rules were chosen on those of X_val"
-            return Deciders(self._trained(training, training.whole), ALONE, refit=True, why=why)
-        splits = splits_of(self.cv, given.X, given.y, self._seed())
-        refit, why = who_decides(training.n_rows, len(splits), self.decision)
-        training = training._replace(heard=self._counted(titled, len(splits) + refit))
-        crossed = self._trained(training, partial(training.crossed, splits))
-        if not refit:
-            return Deciders(crossed.models, crossed.shares, refit, why, crossed.scores)
-        return Deciders(training.whole(self._seed()), ALONE, refit, why, crossed.scores)
+        splits = [] if has_rows_to_choose_on else splits_of(self.cv, given.X, given.y, self._seed())
+        training = training._replace(heard=self._counted(titled, len(splits) + 1))
+        try:
+            scores = training.crossed(splits, self._seed()) if splits else None
+            return training.whole(self._seed()), scores
+        except ValueError as error:
+            texts = texts_in(given.X) if self.estimator is None else []
+            if not texts:
+                raise
+            raise ValueError(
+                f"The default model takes numbers and categories; the column {texts[0]!r} holds texts. Make it a "
+                f"category, X.astype({{{texts[0]!r}: 'category'}}), or pass a pipeline that encodes it."
+            ) from error
 
     @contextmanager
     def _heard(self, tell: Tell) -> Iterator[None]:
@@ -320,32 +318,12 @@ class GoalClassifier(ClassRuleClassifier):
         names = {title: name or title for title, name in zip(titled, self.names_, strict=True)}
         return unheard if tell is None else lambda title: tell(next(numbers), total, names[title])
 
-    def _trained(self, training: Training, train: Callable[[int], Any]) -> Any:
-        """Train models; where the default model fails on texts, say what it takes."""
-        try:
-            return train(self._seed())
-        except ValueError as error:
-            texts = texts_in(training.X) if self.estimator is None else []
-            if not texts:
-                raise
-            raise ValueError(
-                f"The default model takes numbers and categories; the column {texts[0]!r} holds texts. Make it a "
-                f"category, X.astype({{{texts[0]!r}: 'category'}}), or pass a pipeline that encodes it."
-            ) from error
-
     def _seed(self) -> int:
         return int(self._generator.integers(2**31))
 
-    def _let_decide(self, found: "Deciders", titled: dict[str, Any], positive: Positive) -> None:
-        self.estimators_, self._fold_shares = found.models, found.shares
-        self.refit_, self.decides_ = found.refit, found.why
-        titles = list(titled) * found.shares.size
-        self._members = [any_scorer(title, model, positive) for title, model in zip(titles, found.models, strict=True)]
-
-    def _evidence_to_choose_on(self, found: "Deciders", rows: Labelled, nothing: Answers) -> Any:
-        """Return the scores of the rows to choose on: those that the folds told, or what the models say."""
-        scores = self._scores_of(rows.X, rows.codes.size, TRAIN) if found.scores is None else found.scores
-        return self._with_rows(self._no_evidence(nothing, scores), rows, scores)
+    def _let_decide(self, models: list[Any], titled: dict[str, Any], positive: Positive) -> None:
+        self.estimators_ = models
+        self._members = [any_scorer(title, model, positive) for title, model in zip(titled, models, strict=True)]
 
     def __sklearn_clone__(self) -> Self:
         """Keep models that are fitted: a clone without what they learned would be of no use."""
@@ -360,16 +338,6 @@ class GoalClassifier(ClassRuleClassifier):
         with suppress(TypeError, ValueError):  # where estimator is none, fit says so
             set_input_tags(tags, [model for _, model in named_models(listed(self.estimator))])
         return tags
-
-
-class Deciders(NamedTuple):
-    """Models that will decide, and what rules are chosen on."""
-
-    models: list[Any]  # those of the first fold first
-    shares: FloatArray  # the chance of each fold
-    refit: bool
-    why: str
-    scores: FloatArray | None = None  # of the rows to choose on, where the models are not to be asked
 
 
 def listed(estimator: Any) -> Sequence[Any]:

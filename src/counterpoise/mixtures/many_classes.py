@@ -11,7 +11,7 @@ from counterpoise._base.types import AnyArray, ArrayLike, FloatArray, IntArray
 from counterpoise.goals.classes import check_defer_label
 from counterpoise.mixtures.answers import TRAIN, Answers, Positive, find_positive
 from counterpoise.mixtures.cautions import warn_of_the_average
-from counterpoise.mixtures.choosing import AUTO, FIXED, Aim, Evidence, select, value_of
+from counterpoise.mixtures.choosing import FIXED, Aim, Evidence, select, value_of
 from counterpoise.mixtures.class_scores.calibration import Calibration, no_calibration
 from counterpoise.mixtures.class_scores.choosing import ClassChoice, choose_class_rules, unless_usual
 from counterpoise.mixtures.class_scores.evidence import ClassEvidence, Known
@@ -19,7 +19,7 @@ from counterpoise.mixtures.class_scores.fixed import as_fixed, search_fixed
 from counterpoise.mixtures.class_scores.probabilities import ProbabilityPool
 from counterpoise.mixtures.class_scores.tiers import ClassRule, argmax_rule
 from counterpoise.mixtures.game import Choice
-from counterpoise.mixtures.members import Mixture, ScoredRows, all_classes
+from counterpoise.mixtures.members import ScoredRows, all_classes
 from counterpoise.mixtures.scored import RuleClassifier
 from counterpoise.mixtures.scores.groups import as_columns, find_groups
 from counterpoise.theory.risks import Risk
@@ -31,14 +31,13 @@ class ClassMember(NamedTuple):
     """A rule of class probabilities as a member of a mixture."""
 
     rule: ClassRule
-    column: int  # of the model and fold whose probabilities it takes
     calibration: Calibration
     score: Callable[[Any, IntArray], ScoredRows]  # rows with the probabilities of some models
 
     def predict_shares(self, X: Any) -> FloatArray:
         """Return how likely the rule gives each answer about each row."""
-        rows = X if isinstance(X, ScoredRows) else self.score(X, np.array([self.column]))
-        return self.rule.answers(self.calibration(rows.scores[:, self.column]), rows.groups)
+        rows = X if isinstance(X, ScoredRows) else self.score(X, np.array([self.rule.model]))
+        return self.rule.answers(self.calibration(rows.scores[:, self.rule.model]), rows.groups)
 
     def predict_codes(self, X: Any) -> IntArray:
         """Return the likeliest answer about each row."""
@@ -64,34 +63,29 @@ class ClassRuleClassifier(RuleClassifier):
         return find_positive(classes, self.pos_label)
 
     def _drawn(self, X: Any, ids: Any, sensitive_features: Any, baseline: ArrayLike | None) -> AnyArray:
-        """Decide by draws, in which each row is scored only by the models of the fold that its number names."""
+        """Decide by draws of an answer by all models whose rules carry weight."""
         if not self._has_class_rules:
             return super()._drawn(X, ids, sensitive_features, baseline)
         check_is_fitted(self, "mixture_")
         self._check_ids(ids)
         checked = self._check_predict_input(X)
         unscored = self._scored_rows(X, checked, sensitive_features, baseline, np.arange(0))
-        self._scorers().check_live(self._columns_used())
+        self._scorers().check_live(self._models_used())
         mixture = self._mixture()
         uniforms = mixture.uniforms(unscored, self._known_columns(X), ids)
-        starts = mixture.fold_of(uniforms)[0] * self._n_scores
-        rows = replace(unscored, scores=self._scorers().scores_of_folds(checked, starts, self._models_used()))
-        return np.asarray(mixture.pool.answers[mixture.answered(rows, uniforms)])
+        scores = self._scorers().scores(checked, uniforms.size, None, self._models_used())
+        return np.asarray(mixture.pool.answers[mixture.answered(replace(unscored, scores=scores), uniforms)])
 
-    def _rule_member(self, rule: Any, fold: int) -> Any:
+    def _rule_member(self, rule: Any) -> Any:
         if not self._has_class_rules:
-            return super()._rule_member(rule, fold)
-        column = fold * self._n_scores + rule.model
-        return ClassMember(rule, column, self.calibrations_[rule.model], self._scored_alone)
+            return super()._rule_member(rule)
+        return ClassMember(rule, self.calibrations_[rule.model], self._scored_alone)
 
-    def _at_usual(self, shares: FloatArray, draws: Any) -> Mixture:
+    def _usual_member(self) -> Any:
         if not self._has_class_rules:
-            return super()._at_usual(shares, draws)
-        n_classes = len(self.classes_)
-        rule, unchanged = argmax_rule(0, self._known(self._scored).shape), no_calibration(n_classes)
-        columns = np.arange(shares.size) * self._n_scores
-        members: list[Any] = [ClassMember(rule, one, unchanged, self._scored_alone) for one in columns.tolist()]
-        return Mixture(self._pool_of(members), shares, draws if shares.size > 1 else None, shares.size)
+            return super()._usual_member()
+        rule = argmax_rule(0, self._known(self._scored).shape)
+        return ClassMember(rule, no_calibration(len(self.classes_)), self._scored_alone)
 
     def _scorers(self) -> Any:
         is_of_many = len(self.classes_) > 2  # noqa: PLR2004 - more than a threshold tells apart
@@ -129,9 +123,8 @@ class ClassRuleClassifier(RuleClassifier):
             calibrations = (no_calibration(known.n_classes),) * evidence.n_models
             known = evidence.known(groups, calibrations)
             choice = choice.only(usual, value_of(known.as_evidence([usual]), aim, np.ones(1)))
-        if self.decision in (FIXED, AUTO):
-            is_one = len(choice.rules) == 1 and not choice.rules[0].draws
-            self.fixed_cost_ = best.cost + max(choice.value - best.value, 0.0) if is_one else np.nan
+        if self.decision == FIXED:
+            self.fixed_cost_ = best.cost + max(choice.value - best.value, 0.0)
         self.groups_, self.calibrations_, self.rules_ = groups, calibrations, choice.rules
         self.certificate_ = choice.covers
         told = known.as_evidence(choice.rules)

@@ -16,7 +16,6 @@ from counterpoise.goals.tables import with_train
 from counterpoise.mixtures.answers import TRAIN, Answers, find_positive
 from counterpoise.mixtures.cautions import warn_of_the_positive_class
 from counterpoise.mixtures.choosing import (
-    AUTO,
     WORST_GROUP,
     Aim,
     Evidence,
@@ -35,8 +34,8 @@ from counterpoise.mixtures.prechecks import check_problem
 from counterpoise.theory.risks import Risk
 
 DECISIONS = ("sticky", "sample", "vote")
-STICKY = ("sticky", AUTO)  # decisions whose draws, where there are any, are fixed for each row or id
-DRAWN = (*STICKY, "sample")
+STICKY = "sticky"  # decisions by a draw that is fixed for each row or id
+DRAWN = (STICKY, "sample")
 _CHOSEN = ("mixture_", "rules_", "groups_", "calibrations_", "certificate_", "fixed_cost_", "_scored", "_members")
 
 
@@ -72,11 +71,11 @@ class RandomizedClassifier(PooledClassifier):
         return mixture.decide(rows, X, ids)
 
     def _check_ids(self, ids: Any) -> None:
-        if ids is not None and self.decision not in STICKY:
+        if ids is not None and self.decision != STICKY:
             raise ValueError(f"ids are for decision='sticky'; this classifier has decision={self.decision!r}.")
 
-    def predict_proba(self, X: Any) -> FloatArray:
-        """Return the probability that a draw from the mixture says each class: the mixture itself.
+    def decision_proba(self, X: Any) -> FloatArray:
+        """Return the probability of each decision, over the draws.
 
         Parameters
         ----------
@@ -90,8 +89,8 @@ class RandomizedClassifier(PooledClassifier):
         mixture, rows = self._asked(X)
         return mixture.probabilities(rows)
 
-    def staged_predict_proba(self, X: Any) -> Iterator[FloatArray]:
-        """Yield ``predict_proba`` of the first model, the first two and so on, each with its own mixture.
+    def staged_decision_proba(self, X: Any) -> Iterator[FloatArray]:
+        """Yield ``decision_proba`` of the first model, the first two and so on, each with its own mixture.
 
         Goals hold at every stage at which the models so far can meet them; before they are missed as little as can be.
         """
@@ -106,7 +105,7 @@ class RandomizedClassifier(PooledClassifier):
 
         Votes, not draws, so that the stages can be compared.
         """
-        for shares in self.staged_predict_proba(X):
+        for shares in self.staged_decision_proba(X):
             yield self.classes_[shares.argmax(axis=1)]
 
     def rebalance(
@@ -257,19 +256,15 @@ class RandomizedClassifier(PooledClassifier):
     def _pool(self) -> Pool:
         return Pool(vars(self).get("_members", self.estimators_), self.classes_, self.n_jobs)
 
-    def _shares(self) -> FloatArray:
-        """Return with what chance each member of the pool decides."""
-        return self.mixture_
-
     def _asked(self, X: Any) -> tuple[Mixture, Any]:
         """Return who decides, and the rows checked."""
         check_is_fitted(self)
         rows = self._check_predict_input(X)
-        return Mixture(self._pool(), self._shares(), self._drawing()), rows
+        return Mixture(self._pool(), self.mixture_, self._drawing()), rows
 
     def _drawing(self) -> Any:
         """Return what members are drawn with; None where they are not drawn."""
-        if self.decision in STICKY:
+        if self.decision == STICKY:
             return known_draws(self)
         return self._generator if self.decision == "sample" else None
 

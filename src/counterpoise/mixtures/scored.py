@@ -15,15 +15,14 @@ from counterpoise._base.types import AnyArray, ArrayLike, FloatArray, IntArray
 from counterpoise.goals import Table
 from counterpoise.mixtures.answers import TRAIN, Answers
 from counterpoise.mixtures.cautions import warn_of_the_average
-from counterpoise.mixtures.choosing import AUTO, FIXED, Aim, Evidence, as_aim, select, value_of
+from counterpoise.mixtures.choosing import FIXED, Aim, Evidence, as_aim, check_one_rule, select, value_of
 from counterpoise.mixtures.deferring import Deferring
 from counterpoise.mixtures.draws import check_key
-from counterpoise.mixtures.folds import spread
 from counterpoise.mixtures.game import Choice
 from counterpoise.mixtures.judged import Judged
 from counterpoise.mixtures.labelled import Labelled
 from counterpoise.mixtures.members import Mixture, Pool, ScoredRows
-from counterpoise.mixtures.pool import as_rows, n_rows, take_rows
+from counterpoise.mixtures.pool import as_rows, n_rows
 from counterpoise.mixtures.randomized import DECISIONS, DRAWN, RandomizedClassifier
 from counterpoise.mixtures.ranking import Ranking
 from counterpoise.mixtures.scores.asking import RuleMember, ScorePool
@@ -47,7 +46,6 @@ class RuleClassifier(Ranking, Judged, Deferring, RandomizedClassifier):
 
     _prefers_usual = False  # thresholds, where they meet the goals and others are not surely better
     _scored: Any = None  # the ScoreEvidence that rules were chosen on; None where models are mixed
-    _fold_shares: FloatArray = np.ones(1)  # the chance of each fold, where each has its own models in ``_members``
 
     def predict(
         self, X: Any, ids: Any = None, sensitive_features: Any = None, baseline: ArrayLike | None = None
@@ -83,37 +81,28 @@ class RuleClassifier(Ranking, Judged, Deferring, RandomizedClassifier):
         self._check_ids(ids)
         mixture, checked = super()._asked(X)
         unscored = self._scored_rows(X, checked, sensitive_features, baseline, np.arange(0))
-        self._scorers().check_live(self._columns_used())
+        self._scorers().check_live(self._models_used())
         drawn = mixture.drawn(unscored, self._known_columns(X), ids)
         columns = np.array([member.model for member in mixture.pool.members])[drawn]
         rows = replace(unscored, scores=self._scorers().scores_of_each(checked, columns))
         return np.asarray(mixture.pool.answers[mixture.codes_of(rows, drawn)])
 
-    def predict_proba(
-        self,
-        X: Any,
-        sensitive_features: Any = None,
-        baseline: ArrayLike | None = None,
-        *,
-        deferral: bool = False,
-    ) -> FloatArray:
-        """Return the probability that a draw from the mixture says each class: the mixture itself.
+    def decision_proba(self, X: Any, sensitive_features: Any = None, baseline: ArrayLike | None = None) -> FloatArray:
+        """Return the probability of each decision: 0 or 1 unless decisions are drawn.
 
         Parameters
         ----------
         X : array, sparse matrix or data frame of shape (n_samples, n_features)
         sensitive_features, baseline
             As for ``predict``.
-        deferral : bool, default=False
-            Whether there is one more column, the last: how likely a row is deferred.
 
         Returns
         -------
         array of shape (n_samples, n_classes) or (n_samples, n_classes + 1)
-            In the order of ``classes_``. What is missing to 1 is how likely a row is deferred.
+            In the order of ``classes_``; where rows may be deferred, the last column is the probability of that.
         """
         mixture, rows = self._asked(X, sensitive_features, baseline)
-        return self._answer_columns(mixture.probabilities(rows), deferral=deferral)
+        return mixture.probabilities(rows)
 
     def rebalance(
         self,
@@ -166,9 +155,11 @@ class RuleClassifier(Ranking, Judged, Deferring, RandomizedClassifier):
         return as_aim(self.alpha, self.objective, self.goals, **self._limits())
 
     def _check_shared_parameters(self) -> None:
-        self._aim_of_fit()
-        check_choice(self.decision, "decision", (*DECISIONS, FIXED, AUTO))
+        aim = self._aim_of_fit()
+        check_choice(self.decision, "decision", (*DECISIONS, FIXED))
         self._check_score_parameters()
+        if self.decision == FIXED:
+            check_one_rule(aim.objective)
         check_key(self.key)
 
     def _check_labelled(self, X: Any, y: Any) -> tuple[Any, AnyArray]:
@@ -208,7 +199,7 @@ class RuleClassifier(Ranking, Judged, Deferring, RandomizedClassifier):
         check_choice(self.unknown_group, "unknown_group", UNKNOWN)
         asked = {
             "by": bool(as_columns(self.by)),
-            "decision": self.decision in (FIXED, AUTO),
+            "decision": self.decision == FIXED,
             "defer_cost": self.defer_cost is not None,
         }
         for name in [name for name, is_set in asked.items() if is_set and not self.scores]:
@@ -222,39 +213,21 @@ class RuleClassifier(Ranking, Judged, Deferring, RandomizedClassifier):
         """Tell whether rules of scores are mixed, and not what models say."""
         return bool(self.scores)
 
-    @property
-    def _n_scores(self) -> int:
-        """Return how many models rules can be of: those of one fold."""
-        return len(self._members) // self._fold_shares.size
-
     def _pool(self) -> Pool:
         if not self._has_rules:
             return super()._pool()
-        folds = range(self._fold_shares.size)
-        members = [self._rule_member(rule, fold) for fold in folds for rule in self.rules_]
-        return self._pool_of(members)
-
-    def _shares(self) -> FloatArray:
-        return np.multiply.outer(self._fold_shares, self.mixture_).ravel() if self._has_rules else super()._shares()
+        return self._pool_of([self._rule_member(rule) for rule in self.rules_])
 
     def _asked(self, X: Any, sensitive_features: Any = None, baseline: ArrayLike | None = None) -> tuple[Mixture, Any]:
         check_is_fitted(self, "mixture_")
         mixture, rows = super()._asked(X)
         if not self._has_rules:
             return mixture, rows
-        return mixture, self._scored_rows(X, rows, sensitive_features, baseline, self._columns_used())
-
-    def _columns_used(self) -> IntArray:
-        """Return where the scores are that may decide."""
-        return self._columns_of(self._models_used())
+        return mixture, self._scored_rows(X, rows, sensitive_features, baseline, self._models_used())
 
     def _models_used(self) -> IntArray:
         """Return the models whose rules carry weight."""
         return np.unique([self.rules_[place].model for place in np.flatnonzero(self.mixture_)])
-
-    def _columns_of(self, models: IntArray) -> IntArray:
-        """Return where the scores of some models are, those of every fold, among the scores of all."""
-        return np.add.outer(np.arange(self._fold_shares.size) * self._n_scores, models).ravel()
 
     def _scored_rows(
         self, X: Any, checked: Any, sensitive_features: Any, baseline: ArrayLike | None, columns: IntArray
@@ -267,10 +240,10 @@ class RuleClassifier(Ranking, Judged, Deferring, RandomizedClassifier):
             codes = groups.codes(Table(features, None, sensitive_features, baseline), "The rows to decide about")
         return ScoredRows(checked, self._scorers().scores(checked, n_samples, None, columns), codes)
 
-    def _rule_member(self, rule: Any, fold: int) -> Any:
-        place, column = self._scored.positive.place, fold * self._n_scores + rule.model
+    def _rule_member(self, rule: Any) -> Any:
+        place = self._scored.positive.place
         upper, lower = map(np.array, rule.levels)
-        return RuleMember(column, upper, place, self._scored_alone, None if rule.lower is None else lower)
+        return RuleMember(rule.model, upper, place, self._scored_alone, None if rule.lower is None else lower)
 
     def _scored_alone(self, X: Any, columns: IntArray) -> ScoredRows:
         """Return rows with scores, and with groups as far as X shows them."""
@@ -300,18 +273,8 @@ class RuleClassifier(Ranking, Judged, Deferring, RandomizedClassifier):
         return kept._replace(sample_weight=rows.sample_weight, groups=rows.groups)
 
     def _scores_of(self, X: Any, n_samples: int, name: str | None) -> FloatArray:
-        """Return scores to choose rules on, a column for each model; of several folds each row is told by one."""
-        folds, n_scores = spread(n_samples, self._fold_shares), self._n_scores
-        if folds is None:
-            return np.asarray(self._scorers().scores(X, n_samples, name))
-        parts = []
-        for fold in np.unique(folds).tolist():
-            rows, columns = np.flatnonzero(folds == fold), fold * n_scores + np.arange(n_scores)
-            parts.append((rows, self._scorers().scores(take_rows(X, rows), rows.size, name, columns)[:, columns]))
-        scores = np.empty((n_samples, *parts[0][1].shape[1:]), order="F")
-        for rows, told in parts:
-            scores[rows] = told
-        return scores
+        """Return scores to choose rules on, a column for each model."""
+        return np.asarray(self._scorers().scores(X, n_samples, name))
 
     def _joined(self, kept: Any, datasets: Mapping[str, Table] | None) -> Any:
         if not hasattr(kept, "scores"):
@@ -335,8 +298,8 @@ class RuleClassifier(Ranking, Judged, Deferring, RandomizedClassifier):
         groups = find_groups(as_columns(self.by), table, self.unknown_group, evidence.n_rows)
         ranked = rank(evidence, groups)
         choice = self._chosen_rules(ranked, aim) if chosen is None else chosen
-        if self.decision in (FIXED, AUTO):
-            self.fixed_cost_ = choice.cost if np.count_nonzero(choice.mixture) == 1 else np.nan
+        if self.decision == FIXED:
+            self.fixed_cost_ = choice.cost
         self.groups_, self.rules_ = ranked.groups, ranked.as_rules(choice.rules)
         told = ranked.as_evidence(choice.rules)
         made = Choice(choice.mixture, choice.value, choice.value - choice.lower, choice.multipliers, choice.cost_of_few)
@@ -388,10 +351,10 @@ class RuleClassifier(Ranking, Judged, Deferring, RandomizedClassifier):
                 raise ValueError(f"a rule is not of one of {n_scores} models with thresholds for {', '.join(names)}")
 
     def _check_loaded_rules(self, n_scores: int, what: str) -> None:
-        """Check that rules of so many models to a fold have a share each, and scores of all models."""
-        n_models, n_rules, shares = len(self.estimators_), len(self.rules_), self._fold_shares
+        """Check that rules of so many models have a share each, and scores of all models."""
+        n_models, n_rules = len(self.estimators_), len(self.rules_)
         check_mixture(self.mixture_, n_rules)
         if {part.losses.shape[1] for part in (self._kept, self.selection_)} != {n_rules}:
             raise ValueError(f"the losses are not those of {n_rules} rules")
-        if n_models != len(self._members) or n_models != n_scores * check_mixture(shares, shares.size).size:
+        if n_models != len(self._members) or n_models != n_scores:
             raise ValueError(f"the {what} are not those of {n_models} models")

@@ -70,7 +70,6 @@ def is_surely_better(
     n_rows: FloatArray | None = None,
     *,
     n_tuned: int = 1,
-    surely: float = SURELY,
 ) -> bool:
     """Tell whether the best has surely less of what is made small than what is simpler; both meet the goals.
 
@@ -91,8 +90,6 @@ def is_surely_better(
     n_tuned : int, default=1
         How many thresholds of disjoint rows were tuned, where the simple one tuned none. What each gains by chance adds
         up, and the standard error grows with the root of their number only.
-    surely : float
-        Standard errors by which the best must be better, beside what the simple one leaves unused.
     """
     views = simple.evidence.answers.views()
     more = _more_of_objective(best, simple, aim, views)
@@ -102,13 +99,11 @@ def is_surely_better(
             added = _added(costs, best, simple, name)
             noise[name], unused = noise.get(name, 0.0) + added, unused - float(added.sum())
     gain = sum(float(part.sum()) for part in more.values())
-    is_gain = exceeds(gain / scale, noise, views, n_rows, surely=surely)
+    is_gain = exceeds(gain / scale, noise, views, n_rows)
     return is_gain or exceeds(unused / scale, more, views, n_rows)
 
 
-def exceeds(
-    gain: float, noise: ByRow, views: Views, n_rows: FloatArray | None = None, *, surely: float = SURELY
-) -> bool:
+def exceeds(gain: float, noise: ByRow, views: Views, n_rows: FloatArray | None = None) -> bool:
     """Tell whether a gain is above what the noise allows, given what each row adds to a difference."""
     variance, unit = 0.0, max((float(np.abs(added).max(initial=0.0)) for added in noise.values()), default=0.0) or 1.0
     for name, own in noise.items():
@@ -116,7 +111,7 @@ def exceeds(
         spread = added - weights / weights.sum() * added.sum()
         counts = n_rows if name == TRAIN and n_rows is not None else np.ones(1)  # rows whose weights are alike
         variance += float((spread**2 / counts).sum())
-    return gain / unit > surely * float(np.sqrt(variance))
+    return gain / unit > SURELY * float(np.sqrt(variance))
 
 
 def _more_of_objective(best: Decider, simple: Decider, aim: Aim, views: Views) -> ByRow:

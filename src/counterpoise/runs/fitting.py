@@ -180,7 +180,6 @@ def _fit_goals(work: Work) -> Any:
     if model is None:
         model = _trained_for_goals(work)
         work.keep(model, f"{work.checkpoint.name}/{path.name}")
-    work.say(f"decide: {model.decides_}")
     model.set_params(budget=later.get("budget"))
     asked: dict[str, Any] = {"alpha": work.settings.alpha}
     if "objective" in later:

@@ -27,7 +27,7 @@ from counterpoise.runs.data import (
 )
 from counterpoise.runs.errors import DataError, RunFolderError, listed, oddest
 from counterpoise.runs.fit import why_not_asked
-from counterpoise.runs.fitted import deferral_of, has_rules, last_step, looked_at
+from counterpoise.runs.fitted import has_rules, last_step, looked_at
 from counterpoise.runs.folder import SETTINGS, Run, fingerprints, read_json
 from counterpoise.runs.goals_file import goals_of
 from counterpoise.runs.ids import read_ids
@@ -124,11 +124,8 @@ def predictions_of(run: Run, data_path: str | Path, *, probabilities: bool = Fal
     if probabilities:
         if not hasattr(model, "predict_proba"):
             raise ValueError(f"The method {run.settings.method.name!r} tells no probabilities.")
-        answers, told = model.classes_.tolist(), dict(seen)
-        if (deferral := deferral_of(model)) is not None:
-            answers, told = [*answers, deferral.label], told | {"deferral": True}
-        shares = np.round(model.predict_proba(part.X, **told), _DIGITS)
-        made |= {f"probability {answer}": shares[:, place] for place, answer in enumerate(answers)}
+        told = np.round(model.predict_proba(part.X), _DIGITS)
+        made |= {f"probability {label}": told[:, place] for place, label in enumerate(model.classes_.tolist())}
     if ids in made:
         raise DataError(f"The column of ids of {path} must not be called {ids!r}: predictions are. Rename it first.")
     return pd.DataFrame(written | made)

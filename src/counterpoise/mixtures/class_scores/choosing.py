@@ -145,7 +145,7 @@ def _least_tail(known: Known, rules: list[TierRule], aim: Aim) -> float:
 
 
 def unless_usual(evidence: ClassEvidence, aim: Aim, known: Known, choice: ClassChoice) -> TierRule | None:
-    """Return the likeliest class of the best model, uncalibrated, unless that is surely worse; None where it is.
+    """Return the likeliest class of the best model, uncalibrated, unless that has surely more of a tail; else None.
 
     Only where nothing but errors counts. What was tuned on some rows follows their noise.
     """
@@ -156,6 +156,8 @@ def unless_usual(evidence: ClassEvidence, aim: Aim, known: Known, choice: ClassC
     rules = [argmax_rule(model, known.shape) for model in range(evidence.n_models)]
     lost = np.asarray(plain.as_evidence(list(rules)).losses, dtype=np.float64)
     best = int((known.evidence.mass @ lost).argmin())
+    if alpha == 1.0:
+        return rules[best]
     chosen = known.as_evidence(choice.rules).losses @ choice.mixture
     mass = evidence.mass
     more = _above(lost[:, best], mass, alpha) - _above(chosen, mass, alpha)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from counterpoise._base.types import FloatArray
-from counterpoise.mixtures.choosing import Aim, check_fixed, value_of
+from counterpoise.mixtures.choosing import Aim, check_fixed, check_one_rule, value_of
 from counterpoise.mixtures.class_scores.choosing import (
     Asked,
     ClassChoice,
@@ -117,6 +117,7 @@ def _follow(program: ClassProgram, tried: _Tried, model: int, prices: FloatArray
 
 def as_fixed(known: Known, aim: Aim, best: ClassChoice) -> ClassChoice:
     """Return a rule without draws that meets the goals in the place of the best mixture."""
+    check_one_rule(aim.objective)
     found = search_fixed(known, aim, best.rules, best.multipliers)
     alone = known.as_evidence([found.rule])
     check_fixed(alone, aim, found.violation, best.value)

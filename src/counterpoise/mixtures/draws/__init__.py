@@ -33,7 +33,6 @@ __all__ = [
     "make_key",
     "pick",
     "pick_each",
-    "rest_of",
 ]
 
 _HASH_BYTES = 8
@@ -115,20 +114,6 @@ def pick(uniforms: FloatArray, mixture: FloatArray) -> IntArray:
     edges = np.cumsum(mixture)
     last = int(np.flatnonzero(mixture)[-1])  # rounding may leave the last edge just below 1
     return np.minimum(np.searchsorted(edges, uniforms, side="right"), last).astype(np.int64)
-
-
-def rest_of(uniforms: FloatArray, places: IntArray, shares: FloatArray) -> FloatArray:
-    """Return where each number lies inside of the share that it fell into, again in [0, 1): a second draw.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from counterpoise.mixtures.draws import rest_of
-    >>> rest_of(np.array([0.25, 0.75]), np.array([0, 1]), np.array([0.5, 0.5])).tolist()
-    [0.5, 0.5]
-    """
-    starts = np.cumsum(shares) - shares
-    return np.clip((uniforms - starts[places]) / shares[places], 0.0, 1.0 - 2.0**-53)
 
 
 def pick_each(uniforms: FloatArray, shares: FloatArray) -> IntArray:

@@ -39,6 +39,12 @@ class Scorer(NamedTuple):
         return scores_of(said, n_rows(X), self.positive, None if order is None else np.asarray(order), self.name)
 
 
+def margins(scorer: Scorer, X: Any) -> FloatArray:
+    """Return the decision function of a model, higher where the positive class is more likely."""
+    said = np.asarray(asked(scorer.name, scorer.model.decision_function, X))
+    return scores_of(said, n_rows(X), scorer.positive, np.asarray(scorer.model.classes_), scorer.name)
+
+
 class StoredScores(NamedTuple):
     """Columns of scores, or of answers, instead of a model, by dataset."""
 

@@ -31,6 +31,13 @@ class Kind(NamedTuple):
     scores: Say | None = None  # of the second of two classes, a column; or of each class: their decision function
 
 
+def decision_shares(graph: Graph, rows: str, model: Any) -> str:
+    """Return the probability of each decision of a model that may draw; of any other its probabilities."""
+    if hasattr(model, "mixture_"):
+        return _of_mixture(graph, rows, model)
+    return probabilities(graph, rows, model)
+
+
 def probabilities(graph: Graph, rows: str, model: Any) -> str:
     """Return what ``predict_proba`` of a model says."""
     say = _kind_of(model).probabilities
@@ -211,6 +218,19 @@ def _of_mixture(graph: Graph, rows: str, model: Any) -> str:
     return weighed_answers(graph, rows, weighed, len(model.classes_))
 
 
+def _mean_probabilities(graph: Graph, rows: str, model: Any) -> str:
+    """Return the probabilities of the models that decide by their scores, or those of drawn answers."""
+    if not hasattr(model, "rules_"):
+        return _of_mixture(graph, rows, model)
+    shares = np.bincount([rule.model for rule in model.rules_], weights=model.mixture_)
+    terms = []
+    for place in np.flatnonzero(shares).tolist():
+        one = model.estimators_[place]
+        told = probabilities(graph, rows, one)
+        terms.append(graph.add("MatMul", told, shares[place] * _places(one, model.classes_)))
+    return graph.total(terms)
+
+
 def _places(model: Any, classes: AnyArray) -> FloatArray:
     """Return a row for each class of a model: 1.0 at its place among all classes."""
     _kind_of(model)
@@ -225,7 +245,7 @@ def _of_rules(graph: Graph, rows: str, model: Any) -> str:
     """Return the shares of the rules that say each class."""
     if len(model.classes_) > _BINARY:
         raise UnstorableModel(f"rules of more than two classes have no form there; {_WHAT_CAN}")
-    members, shares = model._pool().members, model._shares()  # noqa: SLF001 - of a kind that is known
+    members, shares = model._pool().members, model.mixture_  # noqa: SLF001 - of a kind that is known
     active, terms = np.flatnonzero(shares).tolist(), []
     for column in sorted({members[place].model for place in active}):
         some = [place for place in active if members[place].model == column]
@@ -299,7 +319,7 @@ _TREE = Kind(_of_tree, _tree_answers)
 _FOREST = Kind(_of_forest, _likeliest)
 _LOGISTIC = Kind(_of_logistic, _linear_answers, _linear_scores)
 _LINEAR = Kind(None, _linear_answers, _linear_scores)
-_MIXTURE = Kind(_of_mixture, _of_vote)
+_MIXTURE = Kind(_mean_probabilities, _of_vote)
 _VOTES = Kind(_of_votes, _vote_answers, _votes)
 _PIPELINE = Kind(*(_behind_steps(say) for say in (probabilities, answers, _decision)))
 _KINDS = {
