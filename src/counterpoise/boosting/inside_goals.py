@@ -40,7 +40,7 @@ class InsideGoals(BoostedMixture, RuleClassifier):
     of their scores: every threshold of every model.
     """
 
-    by, unknown_group = (), "refuse"  # one threshold for all
+    by = ()  # one threshold for all
     _stage: Stage
     _program: Program
 

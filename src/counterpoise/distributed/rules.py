@@ -5,6 +5,7 @@ and the negative costs in it, so a bin where that is not below the best by more 
 The others are split, and a few passes over the rows leave none.
 """
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,9 +29,10 @@ from counterpoise.goals.tables import group_codes
 from counterpoise.mixtures.answers import TRAIN, Answers, Positive
 from counterpoise.mixtures.choosing import Aim, groups_by
 from counterpoise.mixtures.goal_rows import TalliedGoals
+from counterpoise.mixtures.options import as_groups
 from counterpoise.mixtures.scores.choosing import Asked, limits_of, pose, solve, within_budget
 from counterpoise.mixtures.scores.evidence import Ranked, ScoreEvidence, rank
-from counterpoise.mixtures.scores.groups import Groups, as_columns, find_groups
+from counterpoise.mixtures.scores.groups import RuleGroups, find_groups
 from counterpoise.mixtures.scores.program import TOL, CellLosses, Found, RuleProgram
 from counterpoise.mixtures.scores.rules import Rule
 from counterpoise.theory.risks import WorstGroup
@@ -158,13 +160,13 @@ def _hidden(
     return float(slack.sum()), np.flatnonzero(is_hiding)
 
 
-def true_rules(rules: list[Rule], groups: Groups, codes: IntArray, lumps: Lumps) -> list[Rule]:
+def true_rules(rules: list[Rule], groups: RuleGroups, codes: IntArray, lumps: Lumps) -> list[Rule]:
     """Return rules with thresholds in the middle of the gaps between scores, given those between lumps."""
     shown = ends_of_each(lumps)
     return [_true_rule(rule, groups, codes, lumps, shown[:, rule.model]) for rule in rules]
 
 
-def _true_rule(rule: Rule, groups: Groups, codes: IntArray, lumps: Lumps, shown: FloatArray) -> Rule:
+def _true_rule(rule: Rule, groups: RuleGroups, codes: IntArray, lumps: Lumps, shown: FloatArray) -> Rule:
     own: dict[str, float] = {}
     for number, name in enumerate(groups.names):
         given, here = rule.thresholds[name], codes == number
@@ -184,10 +186,8 @@ def settle_over(model: Any, shards: Shards, cells: Cells, positive: Positive, us
 
     ``model`` is a ``RuleClassifier`` that knows its models and classes.
     """
-    aim, by = model._aim_of_fit(), as_columns(model.by)  # noqa: SLF001 - ours
-    found = refine_over(
-        shards, cells, positive, aim, lambda table, counts: find_groups(by, table, model.unknown_group, counts), usual
-    )
+    aim, by = model._aim_of_fit(), as_groups(model.by)  # noqa: SLF001 - ours
+    found = refine_over(shards, cells, positive, aim, partial(find_groups, by), usual)
     model._settle(found.evidence, aim)  # noqa: SLF001 - ours
     codes = found.evidence.group_codes(model.groups_)[TRAIN]
     model.rules_ = true_rules(model.rules_, model.groups_, codes, found.lumps)

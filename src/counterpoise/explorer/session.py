@@ -12,7 +12,7 @@ from counterpoise.explorer.parts import Parts
 from counterpoise.explorer.program import DRAGGED, RELEASED, Solved, Unmet, is_priced
 from counterpoise.explorer.rates import GroupRates
 from counterpoise.explorer.setting import AskedGoal, Setting, in_field, shape
-from counterpoise.explorer.state import State, check_columns, columns_of, state_of
+from counterpoise.explorer.state import State, check_columns, columns_of, deferral_at, state_of
 from counterpoise.explorer.telling import (
     refuse_deferral_here,
     spelled,
@@ -103,7 +103,8 @@ class Session:
     def aim(self, setting: Setting) -> Aim:
         """Return what a setting asks of a mixture."""
         estimator = self.parts.estimator
-        limits = estimator._limits() | {"mixture": "optimal", "budget": setting.budget, "defer_cost": setting.defer}  # noqa: SLF001 - of our own kind
+        limits = estimator._limits() | {"mixture": "optimal", "budget": setting.budget}  # noqa: SLF001 - of our own kind
+        limits["deferral"] = deferral_at(estimator, setting.defer)
         objective = estimator.objective_ if setting.alpha is None else None
         return as_aim(setting.alpha, objective, setting.active, **limits)
 
@@ -123,7 +124,8 @@ class Session:
         if held is None:
             return None
         if defers not in self._held_views:
-            label = self.parts.estimator.defer_label if defers else None
+            deferral = deferral_at(self.parts.estimator, 0.0 if defers else None)
+            label = None if deferral is None else deferral.label
             self._held_views[defers] = Views(held.tables, self.classes._replace(deferred=label))
         return self._held_views[defers]
 
@@ -350,4 +352,5 @@ def start_of(parts: Parts) -> Setting:
     alpha = objective.tail_fraction if isinstance(objective, Risk) else None
     by = estimator.groups_.by if isinstance(parts.evidence, ScoreEvidence) else ()
     goals = tuple(AskedGoal(goal) for goal in estimator.goals_)
-    return Setting(alpha, getattr(estimator, "budget", None), goals, tuple(by), getattr(estimator, "defer_cost", None))
+    cost = None if estimator.deferral is None else estimator.deferral.cost
+    return Setting(alpha, getattr(estimator, "budget", None), goals, tuple(by), cost)

@@ -269,7 +269,7 @@ class RulesProgram:
         found = solve_rules(program, self._start, tol * scale_of(aim.objective))
         used = found.rules.only(found.solution.mixture > 0)
         self._start = self._usual.joined(used).only(slice(_MOST_RULES))
-        return self._solved(choice_of(found, asked, limits, aim), aim, tol)
+        return self._solved(choice_of(found, asked, limits), aim, tol)
 
     def _posed(self, aim: Aim) -> Any:
         """Return a tail as it is asked; its losses tell rows apart whatever the tail, so they are kept."""

@@ -1,6 +1,7 @@
 """The programs and rows of a session for the columns that rules look at: everything that depends on them."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,8 +18,9 @@ from counterpoise.goals import Table
 from counterpoise.goals.classes import check_defer_label
 from counterpoise.mixtures.answers import TRAIN, bits_of
 from counterpoise.mixtures.choosing import Evidence
-from counterpoise.mixtures.scores.evidence import Deferral, ScoreEvidence, rank
-from counterpoise.mixtures.scores.groups import Groups, find_groups
+from counterpoise.mixtures.options import Deferral, as_groups
+from counterpoise.mixtures.scores.evidence import ScoreEvidence, rank
+from counterpoise.mixtures.scores.groups import RuleGroups, find_groups
 
 _BINS = 25  # of a histogram
 _PANELS = 6  # groups in histograms: the largest
@@ -57,6 +59,14 @@ class State(NamedTuple):
         return histograms(rows.scores[:, model], given.is_positive, codes, names or ["all rows"])
 
 
+def deferral_at(estimator: Any, cost: float | None) -> Deferral | None:
+    """Return that rows may be deferred at some cost, with the label that the estimator has for them."""
+    if cost is None:
+        return None
+    own = estimator.deferral
+    return Deferral(cost) if own is None else replace(own, cost=cost)
+
+
 def state_of(parts: Parts, by: tuple[str, ...], defer: float | None = None) -> State:
     """Return what is needed for rules that look at some columns, and defer at a cost where one is given."""
     given, held = parts.evidence, parts.held_out
@@ -65,7 +75,7 @@ def state_of(parts: Parts, by: tuple[str, ...], defer: float | None = None) -> S
             raise ValueError("These models are mixed by what they say: no row is deferred. Leave defer empty.")
         return _of_models(given, held)
     estimator, groups = parts.estimator, groups_of(parts, by)
-    deferral = None if defer is None else Deferral(defer, estimator.defer_label)
+    deferral = deferral_at(estimator, defer)
     if deferral is not None:
         check_defer_label(deferral.label, estimator.classes_.tolist())
     given = given._replace(deferral=deferral)
@@ -120,9 +130,9 @@ def check_columns(parts: Parts, by: tuple[str, ...], offered: Iterable[str]) -> 
     groups_of(parts, by)
 
 
-def groups_of(parts: Parts, by: tuple[str, ...]) -> Groups:
+def groups_of(parts: Parts, by: tuple[str, ...]) -> RuleGroups:
     """Return the groups that columns make; what is wrong with others than the model's is said without their names."""
-    own: Groups = parts.estimator.groups_
+    own: RuleGroups = parts.estimator.groups_
     groups = own if by == own.by else _other_groups(parts, by)
     if len(groups.names) > MOST_GROUPS:
         raise ValueError(
@@ -131,10 +141,10 @@ def groups_of(parts: Parts, by: tuple[str, ...]) -> Groups:
     return groups
 
 
-def _other_groups(parts: Parts, by: tuple[str, ...]) -> Groups:
+def _other_groups(parts: Parts, by: tuple[str, ...]) -> RuleGroups:
     tables, held = parts.evidence.answers.tables, parts.held_out
     try:
-        groups = find_groups(by, tables[TRAIN], parts.estimator.unknown_group)
+        groups = find_groups(replace(as_groups(parts.estimator.by), names=by), tables[TRAIN])
         for table in (*tables.values(), *({} if held is None else held.tables).values()):
             groups.codes(table, "The rows")
     except ValueError as error:

@@ -107,9 +107,9 @@ def refuse_deferral(asked: Iterable[Goal | Rate]) -> None:
     for one in asked:
         if any(all(count.positive is None for count in term.metric.counts) for term in terms_of(one)):
             raise ValueError(
-                f"{one} speaks of deferred rows, and nothing is deferred: set defer_cost, the loss of a row that a "
-                "person decides about, as in GoalClassifier(defer_cost=0.2) or in MixtureClassifier with scores=True; "
-                'in a goals file it is a parameter of the method "goals", on the command line --defer-cost.'
+                f"{one} speaks of deferred rows, and nothing is deferred: set deferral, the loss of a row that a "
+                "person decides about, as in GoalClassifier(deferral=Deferral(0.2)); in a goals file it is a parameter "
+                'of the method "goals", deferral = { cost = 0.2 }, on the command line --defer-cost.'
             )
 
 

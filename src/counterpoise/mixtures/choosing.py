@@ -17,6 +17,7 @@ from counterpoise.mixtures.answers import TRAIN, Answers
 from counterpoise.mixtures.few_models import choose_few
 from counterpoise.mixtures.game import Choice, Game, Selection, group_losses, outliers
 from counterpoise.mixtures.goal_rows import goal_rows, linear_rate, mean_limit
+from counterpoise.mixtures.options import Deferral
 from counterpoise.theory.risk_text import is_nearly_risk_text, is_risk_text, parse_risk
 from counterpoise.theory.risks import CVaR, Mean, Risk, RiskRows, WorstGroup
 
@@ -55,12 +56,17 @@ class Aim(NamedTuple):
     outlier_fraction: float = 0.0
     max_models: int | None = None
     budget: float | None = None  # of mean loss above the least that is possible under the goals
-    defer_cost: float | None = None  # the loss of a row that a person decides about; None: there are none
+    deferral: Deferral | None = None  # of rows that a person decides about; None: there are none
 
     @property
     def alpha(self) -> float | None:
         """Return the tail fraction, where a tail is what counts."""
         return self.objective.alpha if isinstance(self.objective, CVaR) else None
+
+    @property
+    def defer_cost(self) -> float | None:
+        """Return the loss of a deferred row; None where every row is decided."""
+        return None if self.deferral is None else self.deferral.cost
 
 
 def as_aim(alpha: float | None, objective: Any, goals: Any, **limits: Any) -> Aim:
@@ -76,10 +82,13 @@ def as_aim(alpha: float | None, objective: Any, goals: Any, **limits: Any) -> Ai
 
 
 def _check_deferral(aim: Aim) -> None:
-    """Check the cost of deferring, and that nothing is asked about deferred rows where there are none."""
-    if aim.defer_cost is not None:
-        check_number(aim.defer_cost, "defer_cost", "[0, 1]", "the loss of a row that a person decides about")
-    else:
+    """Check that nothing is asked about deferred rows where there are none."""
+    if aim.deferral is not None and not isinstance(aim.deferral, Deferral):
+        raise TypeError(
+            "deferral must be None, or Deferral(cost) with the loss of a row that a person decides about, as in "
+            f"Deferral(0.2); got {aim.deferral!r}."
+        )
+    if aim.deferral is None:
         refuse_deferral([*aim.goals, *([aim.objective] if isinstance(aim.objective, Rate) else [])])
 
 

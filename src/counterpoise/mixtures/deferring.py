@@ -17,9 +17,10 @@ from counterpoise.mixtures.answers import TRAIN
 from counterpoise.mixtures.cautions import warn_of_deferring_all, warn_of_everybody
 from counterpoise.mixtures.choosing import Aim
 from counterpoise.mixtures.members import Mixture, Pool
+from counterpoise.mixtures.options import Deferral
 from counterpoise.mixtures.randomized import RandomizedClassifier
 from counterpoise.mixtures.scores.asking import RuleMember
-from counterpoise.mixtures.scores.evidence import DEFERRED, Deferral
+from counterpoise.mixtures.scores.evidence import DEFERRED
 
 
 class Deferring(RandomizedClassifier):
@@ -28,8 +29,7 @@ class Deferring(RandomizedClassifier):
     A subclass has what ``RuleClassifier`` has.
     """
 
-    defer_cost: float | None = None  # where a subclass has no such parameter
-    defer_label: Any = "defer"
+    deferral: Deferral | None = None  # where a subclass has no such parameter
 
     def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None, **given: Any) -> float:
         """Return the share of rows that are decided rightly; a deferred row is not.
@@ -93,14 +93,13 @@ class Deferring(RandomizedClassifier):
 
     def _aim(self, *asked: Any, **changes: Any) -> Aim:
         aim = super()._aim(*asked, **changes)  # goals of files from before know of no deferred rows
-        return aim if aim.defer_cost is None else aim._replace(goals=tuple(map(renewed, aim.goals)))
+        return aim if aim.deferral is None else aim._replace(goals=tuple(map(renewed, aim.goals)))
 
     def _deferral(self, aim: Aim) -> Deferral | None:
-        """Return what deferring a row costs, and what is then said of it."""
-        if aim.defer_cost is None:
-            return None
-        check_defer_label(self.defer_label, self.classes_.tolist())
-        return Deferral(float(aim.defer_cost), self.defer_label)
+        """Return what deferring a row costs, and what is then said of it: nothing that a class is called."""
+        if aim.deferral is not None:
+            check_defer_label(aim.deferral.label, self.classes_.tolist())
+        return aim.deferral
 
     def _warn_of_everybody(self, aim: Aim) -> None:
         """Say where all rows get one answer, whatever their scores, or nearly all are deferred."""

@@ -1,13 +1,13 @@
 """GoalClassifier: from "I have a model and a requirement" to decisions that meet it.
 
-It trains a strong model, or takes one that is fitted, and decides by the best mixture of all thresholds of its scores
-under the goals: ``MixtureClassifier(scores=True)``, with the rows to choose on taken care of.
+It trains a strong model, or takes one that is fitted, and decides by the best thresholds of its scores, one per group,
+under the goals.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from itertools import count
-from typing import Any, ClassVar, Self, TypeAlias
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 from sklearn.base import _clone_parametrized, clone
@@ -24,6 +24,7 @@ from counterpoise.mixtures.folds import Training, check_cv, splits_of, texts_in,
 from counterpoise.mixtures.labelled import Given
 from counterpoise.mixtures.many_classes import ClassRuleClassifier
 from counterpoise.mixtures.members import as_columns, named_models, titled_models, unnamed
+from counterpoise.mixtures.options import Deferral
 from counterpoise.mixtures.pool import set_input_tags
 
 PREFIT = "prefit"
@@ -44,18 +45,19 @@ class GoalClassifier(ClassRuleClassifier):
     alpha : float in (0, 1], default=1.0
         Tail fraction; 1 is the plain error. Short for ``objective=CVaR(alpha)``, and ignored under another objective.
     objective : risk or rate, or the text of one, optional
-        What is minimized, as for ``MixtureClassifier``.
-    by : str or list of str, default=()
-        Columns that may be looked at when deciding, as for ``MixtureClassifier``: rules have a threshold for each
-        combination of their values. None: one threshold for all.
+        What is minimized: the error (default), a risk of the losses such as ``WorstGroup("sex")``, or any linear
+        combination of rates such as ``"false_positive_rate(train)"``. Other risks need a mixture of rules.
+    by : str, list of str or Groups, default=()
+        Columns that may be looked at when deciding: rules have a threshold for each combination of their values. Each
+        is a column of ``sensitive_features``, of X where it is a data frame, or the word ``"baseline"``, which stands
+        for the predictions of the deployed model. ``Groups`` also says what to do about small groups. None: one
+        threshold for all.
     budget : float in [0, 1], optional
         Largest average loss above the least that is possible under the goals, so that a tail is not bought blindly.
-    defer_cost : float in [0, 1], optional
-        The loss of a row that is deferred to a person; an error costs 1. Rules then have two thresholds for each group,
-        and defer between them; see also the goals ``defer_rate`` and ``decided_error_rate``. None: every row is
-        decided.
-    defer_label : text or number, default="defer"
-        What ``predict`` says of deferred rows; no class may be called so.
+    deferral : Deferral, optional
+        ``Deferral(cost, label)``: the loss of a row that is deferred to a person, where an error costs 1, and what
+        ``predict`` then says. Rules have two thresholds for each group, and defer between them; see also the goals
+        ``defer_rate`` and ``decided_error_rate``. None: every row is decided.
     cv : int, splitter, iterable of splits, "auto" or "prefit", default="auto"
         Rules are chosen on scores of rows that the models were not trained on. A number, a splitter of scikit-learn or
         a list of pairs of arrays: folds, whose models score the rows inside; a model trained on all rows decides.
@@ -116,12 +118,7 @@ class GoalClassifier(ClassRuleClassifier):
     True
     """
 
-    scores, unknown_group, _prefers_usual = True, "refuse", True
-    _added_later: ClassVar[dict[str, Any]] = {
-        **ClassRuleClassifier._added_later,  # noqa: SLF001 - its own
-        "defer_cost": None,
-        "defer_label": "defer",
-    }
+    scores, _prefers_usual = True, True
     _stored_apart = ("estimators_",)  # each model in a file of its own inside of that of the mixture
     _tell: Tell | None = None  # how many models are trained, of how many, and what the newest is called
 
@@ -134,8 +131,7 @@ class GoalClassifier(ClassRuleClassifier):
         objective: Any = None,
         by: Any = (),
         budget: float | None = None,
-        defer_cost: float | None = None,
-        defer_label: Any = "defer",
+        deferral: Deferral | None = None,
         cv: Any = "auto",
         decision: str = "fixed",
         key: bytes | None = None,
@@ -149,8 +145,7 @@ class GoalClassifier(ClassRuleClassifier):
         self.objective = objective
         self.by = by
         self.budget = budget
-        self.defer_cost = defer_cost
-        self.defer_label = defer_label
+        self.deferral = deferral
         self.cv = cv
         self.decision = decision
         self.key = key
@@ -219,8 +214,7 @@ class GoalClassifier(ClassRuleClassifier):
         drawn, self._generator = make_key(self.random_state), generator_of(self.random_state)
         weights = check_sample_weight(sample_weight, len(labels))
         aim, rows = self._aim_of_fit(), self._labelled(given if held_out.X is None else held_out)
-        looked = {"by": self.by, "unknown_group": self.unknown_group}
-        self._check_problem(aim, rows, datasets, trains=not self._is_prefit, **looked)
+        self._check_problem(aim, rows, datasets, trains=not self._is_prefit, by=self.by)
         scores = None  # of the rows to choose on: by default what the models say of them
         if self._is_prefit:
             models = list(titled.values())

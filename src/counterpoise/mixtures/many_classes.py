@@ -20,8 +20,9 @@ from counterpoise.mixtures.class_scores.probabilities import ProbabilityPool
 from counterpoise.mixtures.class_scores.tiers import ClassRule, argmax_rule
 from counterpoise.mixtures.game import Choice
 from counterpoise.mixtures.members import ScoredRows, all_classes
+from counterpoise.mixtures.options import as_groups
 from counterpoise.mixtures.scored import RuleClassifier
-from counterpoise.mixtures.scores.groups import as_columns, find_groups
+from counterpoise.mixtures.scores.groups import find_groups
 from counterpoise.theory.risks import Risk
 
 THRESHOLDS, MODELS = "all thresholds of all models", "all mixtures of the models"
@@ -59,7 +60,8 @@ class ClassRuleClassifier(RuleClassifier):
     def _classes_told(self, labels: AnyArray, titled: dict[str, Any]) -> Positive:
         """Return the classes of labels and models, and which of them is the positive one, if any."""
         classes = all_classes(labels, titled)
-        check_defer_label(self.defer_label, classes.tolist() if self.defer_cost is not None else ())
+        if self.deferral is not None:
+            check_defer_label(self.deferral.label, classes.tolist())
         return find_positive(classes, self.pos_label)
 
     def _drawn(self, X: Any, ids: Any, sensitive_features: Any, baseline: ArrayLike | None) -> AnyArray:
@@ -112,7 +114,7 @@ class ClassRuleClassifier(RuleClassifier):
             return
         evidence = evidence._replace(deferral=self._deferral(aim)).calibrated()
         self._keep_scores(evidence, aim)
-        groups = find_groups(as_columns(self.by), evidence.answers.tables[TRAIN], self.unknown_group)
+        groups = find_groups(as_groups(self.by), evidence.answers.tables[TRAIN])
         calibrations = evidence.found
         assert calibrations is not None  # noqa: S101 - found here
         known = evidence.known(groups, calibrations)
@@ -124,11 +126,11 @@ class ClassRuleClassifier(RuleClassifier):
             known = evidence.known(groups, calibrations)
             choice = choice.only(usual, value_of(known.as_evidence([usual]), aim, np.ones(1)))
         if self.decision == FIXED:
-            self.fixed_cost_ = best.cost + max(choice.value - best.value, 0.0)
+            self.fixed_cost_ = max(choice.value - best.value, 0.0)
         self.groups_, self.calibrations_, self.rules_ = groups, calibrations, choice.rules
         self.certificate_ = choice.covers
         told = known.as_evidence(choice.rules)
-        made = Choice(choice.mixture, choice.value, choice.value - choice.lower, choice.multipliers, choice.cost)
+        made = Choice(choice.mixture, choice.value, choice.value - choice.lower, choice.multipliers)
         self._settle_on(told, aim, select(told, aim)._replace(risk=choice.risk), made)
         if isinstance(aim.objective, Risk):
             self._warn_of_many(known, choice, told, aim)

@@ -22,6 +22,7 @@ from counterpoise.mixtures.game import Choice
 from counterpoise.mixtures.judged import Judged
 from counterpoise.mixtures.labelled import Labelled
 from counterpoise.mixtures.members import Mixture, Pool, ScoredRows
+from counterpoise.mixtures.options import Deferral, as_groups
 from counterpoise.mixtures.pool import as_rows, n_rows
 from counterpoise.mixtures.randomized import DECISIONS, DRAWN, RandomizedClassifier
 from counterpoise.mixtures.ranking import Ranking
@@ -30,7 +31,7 @@ from counterpoise.mixtures.scores.choosing import RuleChoice, choose_rules, mean
 from counterpoise.mixtures.scores.deciding import decided
 from counterpoise.mixtures.scores.evidence import Ranked, ScoreEvidence, rank
 from counterpoise.mixtures.scores.fixed import search_fixed
-from counterpoise.mixtures.scores.groups import UNKNOWN, as_columns, find_groups
+from counterpoise.mixtures.scores.groups import find_groups
 from counterpoise.theory.risks import Risk
 
 NEVER = "never"
@@ -39,8 +40,8 @@ NEVER = "never"
 class RuleClassifier(Ranking, Judged, Deferring, RandomizedClassifier):
     """What every classifier shares that may mix rules of scores.
 
-    A subclass has parameters ``scores``, ``by``, ``budget`` and ``unknown_group``, and may have ``defer_cost`` and
-    ``defer_label``; with ``scores`` its ``fit`` sets ``_members`` to what tells the scores of ``estimators_``, and
+    A subclass has attributes ``scores`` and ``by``, a parameter ``budget``, and may have ``deferral``; with ``scores``
+    its ``fit`` sets ``_members`` to what tells the scores of ``estimators_``, and
     ``_settle`` sets ``rules_`` and ``groups_``.
     """
 
@@ -67,7 +68,7 @@ class RuleClassifier(Ranking, Judged, Deferring, RandomizedClassifier):
         Returns
         -------
         array of shape (n_samples,)
-            Class labels; ``defer_label`` for rows that are deferred.
+            Class labels; the label of ``deferral`` for rows that are deferred.
         """
         if self._has_rules and self.decision in DRAWN:
             return self._drawn(X, ids, sensitive_features, baseline)
@@ -110,8 +111,7 @@ class RuleClassifier(Ranking, Judged, Deferring, RandomizedClassifier):
         y: Any = None,
         *,
         by: Any = None,
-        defer_cost: float | str | None = None,
-        defer_label: Any = None,
+        deferral: Deferral | str | None = None,
         **changes: Any,
     ) -> Self:
         """Return a classifier with the same models and another mixture; nothing is trained.
@@ -120,12 +120,10 @@ class RuleClassifier(Ranking, Judged, Deferring, RandomizedClassifier):
         ----------
         X, y : labelled rows to choose the mixture on, optional
             Default: those of ``fit``, whose predictions or scores were kept, so that no model is even evaluated.
-        by : str or list of str, optional
+        by : str, list of str or Groups, optional
             For rules of scores: other columns that they may look at; ``()`` for none. Default: the present ones.
-        defer_cost : float in [0, 1] or "never", optional
-            For rules of scores: another loss of a row that is deferred, or that none is. Default: the present one.
-        defer_label : label, optional
-            What ``predict`` then says of such rows. Default: the present one.
+        deferral : Deferral or "never", optional
+            For rules of scores: what deferring a row costs and is called, or that none is. Default: the present one.
         **changes
             ``alpha``, ``goals``, ``objective``, ``budget``, ``sample_weight``, ``sensitive_features``, ``baseline``,
             ``datasets``, ``largest_weight`` and ``tables``, as for every mixture: see
@@ -143,10 +141,10 @@ class RuleClassifier(Ranking, Judged, Deferring, RandomizedClassifier):
         """
         check_is_fitted(self, "goals_")
         other = copy.copy(self)
-        given = {"by": by, "defer_cost": defer_cost, "defer_label": defer_label}
+        given = {"by": by, "deferral": deferral}
         changed = {name: value for name, value in given.items() if value is not None}
-        if isinstance(defer_cost, str) and defer_cost == NEVER:
-            changed["defer_cost"] = None
+        if isinstance(deferral, str) and deferral == NEVER:
+            changed["deferral"] = None
         other.set_params(**changed)
         other._check_score_parameters()  # noqa: SLF001 - of our own kind
         return super(RuleClassifier, other).rebalance(X, y, **changes)
@@ -194,16 +192,12 @@ class RuleClassifier(Ranking, Judged, Deferring, RandomizedClassifier):
 
     def _check_score_parameters(self) -> None:
         """Check the parameters that are about rules of scores."""
-        if not isinstance(self.scores, (bool, np.bool_)):
-            raise TypeError(f"scores must be True or False; got {self.scores!r}.")
-        check_choice(self.unknown_group, "unknown_group", UNKNOWN)
-        asked = {
-            "by": bool(as_columns(self.by)),
-            "decision": self.decision == FIXED,
-            "defer_cost": self.defer_cost is not None,
-        }
-        for name in [name for name, is_set in asked.items() if is_set and not self.scores]:
-            raise ValueError(f"{name}={getattr(self, name)!r} is for rules of scores: set scores=True as well.")
+        as_groups(self.by)
+        if self.decision == FIXED and not self.scores:
+            raise ValueError(
+                "decision='fixed' is one rule of the scores of models: use GoalClassifier(models, cv='prefit'), or one "
+                f"of {', '.join(DECISIONS)} to mix what models say."
+            )
 
     @property
     def _has_rules(self) -> bool:
@@ -295,14 +289,14 @@ class RuleClassifier(Ranking, Judged, Deferring, RandomizedClassifier):
             return
         table, evidence = evidence.answers.tables[TRAIN], evidence._replace(deferral=self._deferral(aim))
         self._keep_scores(evidence, aim)
-        groups = find_groups(as_columns(self.by), table, self.unknown_group, evidence.n_rows)
+        groups = find_groups(as_groups(self.by), table, evidence.n_rows)
         ranked = rank(evidence, groups)
         choice = self._chosen_rules(ranked, aim) if chosen is None else chosen
         if self.decision == FIXED:
             self.fixed_cost_ = choice.cost
         self.groups_, self.rules_ = ranked.groups, ranked.as_rules(choice.rules)
         told = ranked.as_evidence(choice.rules)
-        made = Choice(choice.mixture, choice.value, choice.value - choice.lower, choice.multipliers, choice.cost_of_few)
+        made = Choice(choice.mixture, choice.value, choice.value - choice.lower, choice.multipliers)
         self._settle_on(told, aim, select(told, aim)._replace(risk=choice.risk), made)
         if isinstance(aim.objective, Risk):
             self._warn_of_the_average(ranked, choice, aim)

@@ -22,6 +22,7 @@ from counterpoise.runs.methods import (
     GOALS,
     METHODS,
     POOL,
+    as_values,
     describe,
     kind_of,
     make,
@@ -174,7 +175,7 @@ def _seen_by_rounds(work: Work, prepare: Any) -> dict[str, Any]:
 
 def _fit_goals(work: Work) -> Any:
     """Train strong models, keep them, and choose the rules of their scores inside the goals."""
-    later = split_parameters(work.settings.method)[1]
+    later = as_values(split_parameters(work.settings.method)[1])
     path = work.checkpoint / "trained.cp"
     model = kept_model(path, work.say, f"{path.name} of the checkpoint cannot be read; the models are trained again")
     if model is None:
@@ -184,8 +185,8 @@ def _fit_goals(work: Work) -> Any:
     asked: dict[str, Any] = {"alpha": work.settings.alpha}
     if "objective" in later:
         asked = {"objective": later["objective"]}
-    asked |= {"by": later.get("by", ()), "defer_cost": later.get("defer_cost", NEVER)}
-    return inside_goals(work, model, **asked, defer_label=later.get("defer_label"))
+    asked |= {"by": later.get("by", ()), "deferral": later.get("deferral", NEVER)}
+    return inside_goals(work, model, **asked)
 
 
 def _trained_for_goals(work: Work) -> Any:

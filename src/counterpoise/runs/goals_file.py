@@ -9,7 +9,6 @@ from pydantic import BaseModel, ValidationError
 
 from counterpoise._base.words import did_you_mean
 from counterpoise.goals import Goal, GoalSyntaxError, UnknownName, parse_goal
-from counterpoise.goals.classes import check_defer_label
 from counterpoise.goals.reading import asked_goals
 from counterpoise.persist.files import read_file
 from counterpoise.runs.errors import GoalsFileError, listed, short, twice_in
@@ -118,7 +117,6 @@ def _faults(settings: RunSettings) -> Found:
     yield from _split_faults(settings.splits)
     yield from sample_faults(settings)
     yield from ((("method", *key), message) for key, message in check_method(method))
-    yield from _deferral_faults(method)
     if settings.goals and method.enforce_goals:
         yield from _goal_method_faults(method)
     for name in settings.datasets:
@@ -126,21 +124,6 @@ def _faults(settings: RunSettings) -> Found:
             yield ("datasets", name), f"a dataset must not be called {name!r}: those are rows of data."
     for number, asked in enumerate(settings.goals):
         yield from _goal_faults(asked.goal, {TRAIN, *settings.datasets}, ("goals", number), defers=defers(method))
-
-
-def _deferral_faults(method: MethodSettings) -> Found:
-    if "defer_label" not in method.parameters:
-        return
-    key, label = ("method", "parameters", "defer_label"), method.parameters["defer_label"]
-    if not defers(method):
-        yield (
-            key,
-            f"it is what is said of deferred rows, and nothing is deferred; got {_shown(label)} and no defer_cost.",
-        )
-    try:
-        check_defer_label(label, ())
-    except TypeError as error:
-        yield key, str(error)
 
 
 def _goal_method_faults(method: MethodSettings) -> Found:

@@ -4,7 +4,8 @@ A method is looked up by name in one table. Its parameters are those of its clas
 say (alpha, goals, seed, ...). Everything is checked before data are read.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import MISSING, fields
 from importlib import import_module
 from typing import Any, NamedTuple
 
@@ -84,13 +85,9 @@ METHODS = {
 _ONLY_METHODS = (GOALS, POOL, "constrained")
 _OF_MODELS = (GOALS, POOL)  # methods that name models
 _STRONG = ModelSettings(name="gradient_boosting")
-_CHOSEN_LATER = (
-    "objective",
-    "by",
-    "budget",
-    "defer_cost",
-    "defer_label",
-)  # parameters of GOALS that no training depends on
+_CHOSEN_LATER = ("objective", "by", "budget", "deferral")  # parameters of GOALS that no training depends on
+# Parameters that are values of several parts: a goals file writes them as a table, such as { cost = 0.2 }.
+_VALUES = {"deferral": ("counterpoise.mixtures.options", "Deferral"), "by": ("counterpoise.mixtures.options", "Groups")}
 _AS_IT_IS = Kind("", "", "each", "plain", "deployed model")  # read from its file: neither made nor fitted
 
 Found = Iterator[tuple[Sequence[Any], str]]  # keys below the table, and what is wrong there
@@ -114,12 +111,40 @@ def split_parameters(asked: MethodSettings) -> tuple[dict[str, Any], dict[str, A
 
 def defers(asked: MethodSettings) -> bool:
     """Tell whether a method may leave rows to a person."""
-    return asked.parameters.get("defer_cost") is not None
+    return asked.parameters.get("deferral") is not None
 
 
 def has_scores(asked: MethodSettings) -> bool:
-    """Tell whether a method mixes rules of the scores of its models."""
-    return asked.name == GOALS or (asked.name == POOL and bool(asked.parameters.get("scores")))
+    """Tell whether a method decides by rules of the scores of its models."""
+    return asked.name == GOALS
+
+
+def as_values(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Return parameters as the classes take them, given tables of a goals file for those that are values.
+
+    Examples
+    --------
+    >>> from counterpoise.runs.methods import as_values
+    >>> as_values({"deferral": {"cost": 0.2}, "budget": 0.01})
+    {'deferral': Deferral(cost=0.2, label='defer'), 'budget': 0.01}
+    """
+    return {
+        name: _value(name, value) if name in _VALUES and isinstance(value, Mapping) else value
+        for name, value in parameters.items()
+    }
+
+
+def _value(name: str, table: Mapping[str, Any]) -> Any:
+    home, kind_name = _VALUES[name]
+    kind = getattr(import_module(home), kind_name)
+    known = [field.name for field in fields(kind)]
+    for key in table:
+        if key not in known:
+            raise ValueError(f"{name}: unknown key {key!r}.{did_you_mean(key, known)} Known: {', '.join(known)}.")
+    missing = [field.name for field in fields(kind) if field.default is MISSING and field.name not in table]
+    if missing:
+        raise ValueError(f"{name} must have the key {missing[0]!r}; got {dict(table)!r}.")
+    return kind(**table)
 
 
 def kind_of(asked: ModelSettings | MethodSettings) -> Kind:
@@ -132,7 +157,7 @@ def make(
 ) -> Any:
     """Return the unfitted estimator, with a key if it draws; ``parts`` are what other keys of the file say, and win."""
     kind = METHODS[asked.name]
-    made = _class_of(kind)(**parts, **kind.defaults | asked.parameters)
+    made = _class_of(kind)(**parts, **kind.defaults | as_values(asked.parameters))
     if "random_state" in made.get_params(deep=False):
         made.set_params(random_state=seed)
     if key is not None and "key" in made.get_params(deep=False):
@@ -200,13 +225,17 @@ def _check_parameters(asked: ModelSettings | MethodSettings) -> Found:
         else:
             yield ("parameters", name), _unknown(f"parameter of {asked.name}", name, names)
         return
-    message = _bad_value(accepted.set_params(**kind.defaults | asked.parameters))
+    message = _bad_value(accepted, kind.defaults | asked.parameters)
     if message:
         yield ("parameters",), message
 
 
-def _bad_value(estimator: Any) -> str:
-    """Return what an estimator says against its parameters; every kind has its own way to check them."""
+def _bad_value(estimator: Any, parameters: dict[str, Any]) -> str:
+    """Return what an estimator says against parameters; every kind has its own way to check them."""
+    try:
+        estimator.set_params(**as_values(parameters))
+    except (TypeError, ValueError) as error:
+        return str(error)
     own = getattr(estimator, "_check_parameters", getattr(estimator, "_check_shared_parameters", None))
     check = estimator._validate_params if hasattr(estimator, "_parameter_constraints") else own  # noqa: SLF001
     try:

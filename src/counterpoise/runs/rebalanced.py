@@ -9,8 +9,8 @@ from counterpoise._base.checks import check_alpha, check_number
 from counterpoise.goals.reading import asked_goals
 from counterpoise.mixtures.choosing import as_aim
 from counterpoise.mixtures.draws import draws_of
+from counterpoise.mixtures.options import as_groups
 from counterpoise.mixtures.scored import NEVER
-from counterpoise.mixtures.scores.groups import as_columns
 from counterpoise.runs.cautions import told_cautions
 from counterpoise.runs.data import data_files
 from counterpoise.runs.fit import checked_goals, program
@@ -21,7 +21,7 @@ from counterpoise.runs.goals_file import goals_of
 from counterpoise.runs.judging import Judge
 from counterpoise.runs.keys import keep_key
 from counterpoise.runs.measuring import measure_all
-from counterpoise.runs.methods import defers, has_scores
+from counterpoise.runs.methods import as_values, defers, has_scores
 from counterpoise.runs.room import with_room
 from counterpoise.runs.settings import GoalSettings, MethodSettings, RunSettings
 from counterpoise.runs.toml_text import rewritten
@@ -77,6 +77,9 @@ def rebalance_run(
         if not mixes(model):
             raise ValueError(f"The method {run.settings.method.name!r} has no mixture to choose anew.")
         with told_cautions(on_event):
+            if "defer_cost" in others:
+                del others["defer_cost"]
+                others["deferral"] = as_values(work.settings.method.parameters).get("deferral", NEVER)
             chosen = inside_goals(work, model, alpha=changes.get("alpha"), objective=objective, **others)
             return with_room(work, chosen)
 
@@ -165,12 +168,12 @@ def _method_deferring(method: MethodSettings, cost: float | str) -> MethodSettin
     """Return the method with another cost of a deferred row, or without any."""
     if not has_scores(method):
         raise ValueError(f"defer_cost is for rules of scores; the method {method.name!r} has none to defer between.")
-    others = {name: value for name, value in method.parameters.items() if name not in ("defer_cost", "defer_label")}
-    if cost == NEVER:
-        return method.model_copy(update={"parameters": others})
-    meaning = f"the loss of a row that a person decides about, or {NEVER!r}"
-    asked = {"defer_cost": check_number(cost, "defer_cost", "[0, 1]", meaning)}
-    return method.model_copy(update={"parameters": method.parameters | asked})
+    parameters = {name: value for name, value in method.parameters.items() if name != "deferral"}
+    if cost != NEVER:
+        meaning = f"the loss of a row that a person decides about, or {NEVER!r}"
+        own = {"cost": check_number(cost, "defer_cost", "[0, 1]", meaning)}
+        parameters["deferral"] = {**method.parameters.get("deferral", {}), **own}
+    return method.model_copy(update={"parameters": parameters})
 
 
 def _command(run: Run, settings: RunSettings, changes: dict[str, Any], folder: Path) -> str:
@@ -184,9 +187,9 @@ def _command(run: Run, settings: RunSettings, changes: dict[str, Any], folder: P
     if now.get("budget") != before.get("budget"):
         words += ["--budget", repr(now["budget"])]
     if now.get("by") != before.get("by"):
-        words += [word for name in as_columns(now["by"]) or ("",) for word in ("--by", name)]
-    if now.get("defer_cost") != before.get("defer_cost"):
-        words += ["--defer-cost", repr(now["defer_cost"]) if "defer_cost" in now else NEVER]
+        words += [word for name in as_groups(as_values(now)["by"]).names or ("",) for word in ("--by", name)]
+    if now.get("deferral") != before.get("deferral"):
+        words += ["--defer-cost", repr(now["deferral"]["cost"]) if "deferral" in now else NEVER]
     if "goals" in changes:
         words += [word for goal in goals_of(settings) for word in ("--goal", str(goal))]
     return shlex.join(words)

@@ -29,7 +29,7 @@ def sample_faults(settings: RunSettings) -> Found:
         if value is not None:
             yield key, f"{_WHY}: leave it out; got {value!r}."
     if defers(method):
-        yield ("method", "parameters", "defer_cost"), f"{_WHY}: no rule defers there yet."
+        yield ("method", "parameters", "deferral"), f"{_WHY}: no rule defers there yet."
     yield from _objective_faults(settings)
     for number, goal in enumerate(settings.goals):
         if goal.confidence is not None and method.enforce_goals:

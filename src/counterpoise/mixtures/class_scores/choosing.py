@@ -27,8 +27,7 @@ from counterpoise.mixtures.class_scores.program import (
 )
 from counterpoise.mixtures.class_scores.ratio_bins import choose_by_ratio
 from counterpoise.mixtures.class_scores.tiers import ClassRule, TierRule, argmax_rule
-from counterpoise.mixtures.few_models import choose_few
-from counterpoise.mixtures.game import Game, cleaned
+from counterpoise.mixtures.game import cleaned
 from counterpoise.mixtures.goal_rows import GoalRows, linear_rate
 from counterpoise.mixtures.sure import exceeds
 from counterpoise.theory.risks import CVaR, Mean, Risk, RiskRows, WorstGroup
@@ -52,7 +51,6 @@ class ClassChoice(NamedTuple):
     value: float
     lower: float  # no mixture of what ``covers`` says has less
     multipliers: FloatArray  # of the goals
-    cost: float  # of a limit on the number of rules
     risk: Risk | None  # bound to the rows, where it is no CVaR, worst group or rate
     covers: str
 
@@ -124,7 +122,7 @@ def _searched(known: Known, aim: Aim, tol: float) -> ClassChoice:
         by_ratio = choose_by_ratio(known, aim, limits)
         if by_ratio is not None and by_ratio[1] < min(_SHARED_BY_TWO, _least_tail(known, own_answers(known), aim)):
             rule, value, lower, prices = by_ratio
-            return ClassChoice([rule], np.ones(1), value, lower, prices, 0.0, None, OF_RATIOS)
+            return ClassChoice([rule], np.ones(1), value, lower, prices, None, OF_RATIOS)
     asked = pose(known, aim)
     start = starting_rules(known, has_tail=isinstance(asked.losses, RowLosses))
     if aim.budget is not None:
@@ -174,7 +172,7 @@ def is_for_ratios(known: Known, aim: Aim, limits: Limits) -> bool:
     """Tell whether the direct program will do: a tail of one model, and limits on errors of all rows alone."""
     alpha = aim.objective.tail_fraction if isinstance(aim.objective, Risk) else None
     is_tail = alpha is not None and alpha < 1.0 and not isinstance(aim.objective, WorstGroup)
-    if not is_tail or known.evidence.n_models > 1 or aim.max_models is not None or known.defer_cost is not None:
+    if not is_tail or known.evidence.n_models > 1 or known.defer_cost is not None:
         return False
     own = {name for goal in aim.goals for name in goal.datasets} <= {TRAIN}
     return own and all(_is_of_errors(tensor) for tensor in limits.tensors)
@@ -299,11 +297,7 @@ def _risk_rows(known: Known) -> RiskRows:
 
 def _as_choice(aim: Aim, asked: Asked, found: Found) -> ClassChoice:
     one, columns = found.solution, found.columns
-    mixture, value, cost = cleaned(one.mixture), one.value, 0.0
-    if aim.max_models is not None:
-        game = Game(columns.losses, asked.risk, asked.losses.sample_weight, columns.rows)
-        few, unit = choose_few(game, aim.max_models), asked.losses.unit
-        mixture, value, cost = few.mixture, unit * few.value, unit * few.cost
+    mixture = cleaned(one.mixture)
     used = np.flatnonzero(mixture).tolist()
     prices = np.zeros(0)
     if columns.rows is not None:
@@ -313,4 +307,4 @@ def _as_choice(aim: Aim, asked: Asked, found: Found) -> ClassChoice:
     rules = [columns.rules[place] for place in used]
     shift = asked.shift
     risk: Any = asked.risk if is_bound else None
-    return ClassChoice(rules, mixture[used], shift + value, shift + one.lower, prices, cost, risk, covers)
+    return ClassChoice(rules, mixture[used], shift + one.value, shift + one.lower, prices, risk, covers)

@@ -15,8 +15,8 @@ from counterpoise.mixtures.answers import TRAIN, Answers, Positive
 from counterpoise.mixtures.choosing import Evidence
 from counterpoise.mixtures.class_scores.calibration import Calibration, calibrated
 from counterpoise.mixtures.class_scores.tiers import ClassRule
-from counterpoise.mixtures.scores.evidence import Deferral
-from counterpoise.mixtures.scores.groups import Groups
+from counterpoise.mixtures.options import Deferral
+from counterpoise.mixtures.scores.groups import RuleGroups
 
 _TABLE = 3  # dimensions: rows, models, classes
 _ROUNDING = 1e-9  # by which shares may exceed 1
@@ -56,7 +56,7 @@ class ClassEvidence(NamedTuple):
         """Return how many models told probabilities."""
         return int(self.scores[TRAIN].shape[1])
 
-    def group_codes(self, groups: Groups) -> dict[str, IntArray]:
+    def group_codes(self, groups: RuleGroups) -> dict[str, IntArray]:
         """Return the group of each row, by dataset."""
         return groups.codes_of_each({name: self.answers.tables[name] for name in self.scores})
 
@@ -83,7 +83,7 @@ class ClassEvidence(NamedTuple):
         told = self.scores[TRAIN].swapaxes(0, 1)
         return self._replace(found=tuple(calibrated(one, self.codes, self.mass) for one in told))
 
-    def known(self, groups: Groups, calibrations: tuple[Calibration, ...]) -> "Known":
+    def known(self, groups: RuleGroups, calibrations: tuple[Calibration, ...]) -> "Known":
         """Return the rows as rules see them."""
         told = {
             name: np.stack([one(part[:, model]) for model, one in enumerate(calibrations)])
@@ -114,7 +114,7 @@ class Known:
     """The evidence as rules see it: calibrated probabilities and groups."""
 
     evidence: ClassEvidence
-    groups: Groups
+    groups: RuleGroups
     codes: dict[str, IntArray]  # the group of each row, by dataset
     probabilities: dict[str, FloatArray]  # by dataset, (n_models, n_rows, n_classes)
 

@@ -72,7 +72,7 @@ def class_scorer(title: str, model: Any, positive: Positive) -> ClassScorer | St
     raise TypeError(
         f"{title} tells no probabilities of {len(positive.classes)} classes: rules need predict_proba, a callable from "
         f"rows to a column for each class, or an array of such columns; got {model!r}. Calibrate it "
-        "(CalibratedClassifierCV), or mix what models say: MixtureClassifier with scores=False."
+        "(CalibratedClassifierCV), or mix what models say: MixtureClassifier."
     )
 
 

@@ -92,7 +92,7 @@ def scorer(title: str, model: Any, positive: Positive) -> Scorer | StoredScores:
     raise TypeError(
         f"{title} has no scores to cut: rules need predict_proba or decision_function, a callable from rows to "
         f"scores, or an array of scores; got {model!r}. Calibrate it (CalibratedClassifierCV), or mix what models say: "
-        "MixtureClassifier with scores=False."
+        "MixtureClassifier."
     )
 
 

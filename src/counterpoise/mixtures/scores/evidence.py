@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -13,24 +13,13 @@ from counterpoise.goals.binding import Tally, Views
 from counterpoise.goals.rows import Dataset
 from counterpoise.mixtures.answers import TRAIN, Answers, Positive, bits_of
 from counterpoise.mixtures.choosing import Evidence
+from counterpoise.mixtures.options import Deferral
 from counterpoise.mixtures.scores.cuts import Cuts, find_cuts
-from counterpoise.mixtures.scores.groups import Groups
+from counterpoise.mixtures.scores.groups import RuleGroups
 from counterpoise.mixtures.scores.rules import CutRules, Rule, usual_rules
 
 _TWO = 2  # classes that a threshold tells apart
 _NEGATIVE, _POSITIVE, DEFERRED = 0, 1, 2  # codes of answers, as rates see them
-
-
-class Deferral(NamedTuple):
-    """That rules may leave a row to a person."""
-
-    cost: float  # the loss of such a row
-    label: Any  # what is said of it
-
-    def _check_loaded(self) -> None:
-        """Check what came from a file."""
-        if type(self.cost) is not float or not 0 <= self.cost <= 1:
-            raise ValueError("the cost of deferring is no number from 0 to 1")
 
 
 class ScoreEvidence(NamedTuple):
@@ -78,7 +67,7 @@ class ScoreEvidence(NamedTuple):
         bits = {name: bits_of(one) for name, one in said.items()}
         return Evidence(losses, self.sample_weight, self.groups, replace(self.answers, positives=bits))
 
-    def group_codes(self, groups: Groups) -> dict[str, IntArray]:
+    def group_codes(self, groups: RuleGroups) -> dict[str, IntArray]:
         """Return the group of each row, by dataset."""
         return groups.codes_of_each({name: self.answers.tables[name] for name in self.scores})
 
@@ -141,7 +130,7 @@ class Ranked:
     """The evidence with its rows sorted within groups."""
 
     evidence: ScoreEvidence
-    groups: Groups
+    groups: RuleGroups
     codes: dict[str, IntArray]  # the group of each row, by dataset
     cuts: Cuts
 
@@ -209,7 +198,7 @@ class Ranked:
         return np.array(found)
 
 
-def rank(evidence: ScoreEvidence, groups: Groups) -> Ranked:
+def rank(evidence: ScoreEvidence, groups: RuleGroups) -> Ranked:
     """Sort the rows of all datasets by each score, within groups."""
     codes = evidence.group_codes(groups)
     scores, together = np.concatenate(list(evidence.scores.values())), np.concatenate(list(codes.values()))

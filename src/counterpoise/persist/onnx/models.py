@@ -52,7 +52,7 @@ def answers(graph: Graph, rows: str, model: Any) -> str:
     if say is None or getattr(model, "decision", "threshold") not in ("threshold", "vote", "fixed"):
         raise UnstorableModel(
             f"a model of the mixture is a {type(model).__name__} that draws its answers, and draws stay outside: set "
-            "decision='vote' in it, or mix its scores (scores=True)"
+            "decision='vote' in it"
         )
     return say(graph, rows, model)
 
