@@ -166,7 +166,7 @@ def judged(scores: Scores, test: Rows, goal: Goal, bound: float) -> Iterator[tup
 def mixed(rows: Rows, scores: np.ndarray, goal: Goal, bound: float) -> cp.MixtureClassifier:
     """Return the best mixture of all thresholds of a column of scores."""
     settings = {"alpha": 1.0, "objective": goal.objective, "by": goal.by, "goals": [f"{goal.rate} {goal.sign} {bound}"]}
-    model = cp.MixtureClassifier([_as_it_is], scores=True, random_state=0, **settings)
+    model = cp.GoalClassifier([_as_it_is], cv="prefit", decision="sticky", random_state=0, **settings)
     return model.fit(scores[:, None], rows.y, sensitive_features={"group": rows.group})
 
 

@@ -1,5 +1,6 @@
 """Who decides in ``decisions.py``: ours and the peers, all over the same column of scores, chosen on the same rows."""
 
+from counterpoise import GoalClassifier
 import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -149,7 +150,7 @@ def ours_crossed(case: Case, goal: Goal, bound: float) -> Decide:
 
 def _mixture(part: Part, goal: Goal, bound: float, **settings: Any) -> MixtureClassifier:
     goals = [goal.text.format(bound=bound)]
-    model = MixtureClassifier([_known()], scores=True, by=GROUP, alpha=1.0, goals=goals, **settings)
+    model = GoalClassifier([_known()], cv="prefit", decision="sticky", by=GROUP, alpha=1.0, goals=goals, **settings)
     return model.fit(_column(part), part.y, sensitive_features={GROUP: part.group})
 
 

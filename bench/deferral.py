@@ -80,7 +80,7 @@ def chosen(rows: Part, cost: float, groups: str, share: float) -> cp.MixtureClas
     goals = [f"error_rate(train){counted} <= {most}", f"defer_rate(train) <= {share}"]
     goals += ALIKE if groups == HELD else ()
     settings: dict[str, Any] = {"alpha": ALPHA, "goals": goals, "defer_cost": cost, "by": "group", "random_state": 0}
-    model = cp.MixtureClassifier([_as_it_is], scores=True, **settings)
+    model = cp.GoalClassifier([_as_it_is], cv="prefit", decision="sticky", **settings)
     return model.fit(rows.scores, rows.y, sensitive_features={"group": rows.group})
 
 

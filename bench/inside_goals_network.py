@@ -7,6 +7,7 @@ Usage: python bench/inside_goals_network.py compas|cifar10 [--data FOLDER] [--ou
 ``--rehearse`` does it with few rows and steps, on any machine, to see that it runs.
 """
 
+from counterpoise import GoalClassifier
 import argparse
 import csv
 import time
@@ -115,7 +116,7 @@ def compas_methods(parts: Parts, bound: float, *, rehearse: bool) -> Iterator[tu
     settings: dict[str, Any] = {"alpha": 1.0, "goals": compas_goals(bound), "random_state": 0}
     groups = {"sensitive_features": {"race": chosen.race}}
     for name, by in (("one threshold", ()), ("thresholds by race", ("race",))):
-        mixed = MixtureClassifier([plain], scores=True, by=by, **settings)
+        mixed = GoalClassifier([plain], cv="prefit", decision="sticky", by=by, **settings)
         yield f"plain training, {name} under goals", fitted(mixed, chosen.X, chosen.y, **groups)
     held_out = {"X_val": chosen.X, "y_val": chosen.y, "sensitive_features_val": {"race": chosen.race}}
     for name, scores in (("answers", False), ("thresholds", True)):

@@ -7,6 +7,7 @@ whose peak is told, chooses on all of them with a model that is there; another d
 trains on a sample, tests on a fifth of the rows, and chooses on all others. The floor is one read of the files.
 """
 
+from counterpoise import GoalClassifier
 import json
 import resource
 import subprocess
@@ -77,7 +78,7 @@ def measure(folder: Path) -> None:
     sample = pq.ParquetFile(min(folder.glob("*.parquet"))).read_row_group(0).to_pandas()
     features = [f"x{number}" for number in range(N_FEATURES)]
     scorer = LogisticRegression().fit(sample[features][:100_000], sample.label[:100_000])
-    model = MixtureClassifier([scorer], scores=True, alpha=0.3, goals=GOALS, random_state=0)
+    model = GoalClassifier([scorer], cv="prefit", decision="sticky", alpha=0.3, goals=GOALS, random_state=0)
     start, used = time.perf_counter(), time.process_time()
     found = choose_from_files(model, folder, "label", sensitive_features=["sex", "region"], folder=folder.parent)
     told = {

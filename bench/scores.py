@@ -1,5 +1,6 @@
 """Rules of a score: the best mixture over every threshold, against HiGHS on the program written out in full."""
 
+from counterpoise import GoalClassifier
 import time
 from collections.abc import Iterator
 from functools import cache
@@ -31,7 +32,7 @@ def fitted(n_samples: int) -> MixtureClassifier:
     truth = rng.normal(size=n_samples) + 0.5 * group
     y = (rng.random(n_samples) < 1 / (1 + np.exp(1 - 2 * truth))).astype(np.int64)
     score = 1 / (1 + np.exp(-(truth + 0.7 * rng.normal(size=n_samples))))
-    model = MixtureClassifier([score], scores=True, by="sex", alpha=1.0, goals=GOALS)
+    model = GoalClassifier([score], cv="prefit", decision="sticky", by="sex", alpha=1.0, goals=GOALS)
     return model.fit(np.zeros((n_samples, 1)), y, sensitive_features={"sex": np.array(["F", "M"])[group]})
 
 

@@ -45,7 +45,7 @@ new, truth, new_ages = patients(20_000, seed=1)
 
 goals = ["false_negative_rate(train) <= 0.05 with confidence 0.95", "defer_rate(train) <= 0.15"]
 strong = HistGradientBoostingClassifier(max_iter=40, random_state=0)
-triage = cp.GoalClassifier(strong, goals=goals, defer_cost=0.1, pos_label="urgent", random_state=0)
+triage = cp.GoalClassifier(strong, goals=goals, deferral=cp.Deferral(0.1), pos_label="urgent", random_state=0)
 triage.fit(X, y, sensitive_features=ages)
 for rule in triage.rules_:
     print(rule)
@@ -53,7 +53,7 @@ for rule in triage.rules_:
 # %%
 # A rule has two thresholds, and the nurse reads what lies between. What she saves is the ward's time:
 
-alone = triage.rebalance(goals=goals[:1], defer_cost="never")
+alone = triage.rebalance(goals=goals[:1], deferral="never")
 for name, model in {"model alone": alone, "with the nurse": triage}.items():
     said = model.predict(new)
     alarms = np.mean(said[truth == "wait"] == "urgent")

@@ -28,16 +28,28 @@ LEAVES = HistogramTree(2, min_samples_leaf=1)
 # Models that are asked, and the classifier that is made of them.
 CASES = {
     "models": ((LINEAR, TREE), cp.MixtureClassifier([], alpha=0.5, goals=LOOSE, random_state=0)),
-    "thresholds": ((LINEAR, TREE), cp.MixtureClassifier([], scores=True, by="sex", alpha=1.0, **SETTINGS)),
-    "a rate, thresholds": ((LINEAR, TREE), cp.MixtureClassifier([], scores=True, objective=RATE, **SETTINGS)),
+    "thresholds": (
+        (LINEAR, TREE),
+        cp.GoalClassifier([], cv="prefit", decision="sticky", by="sex", alpha=1.0, **SETTINGS),
+    ),
+    "a rate, thresholds": (
+        (LINEAR, TREE),
+        cp.GoalClassifier([], cv="prefit", decision="sticky", objective=RATE, **SETTINGS),
+    ),
     "a fixed rule": (
         (LINEAR, TREE),
-        cp.MixtureClassifier([], scores=True, by="sex", alpha=1.0, decision="fixed", **SETTINGS),
+        cp.GoalClassifier([], cv="prefit", by="sex", alpha=1.0, decision="fixed", **SETTINGS),
     ),
-    "deferral": ((LINEAR, TREE), cp.MixtureClassifier([], scores=True, alpha=1.0, defer_cost=0.2, **SETTINGS)),
+    "deferral": (
+        (LINEAR, TREE),
+        cp.GoalClassifier([], cv="prefit", decision="sticky", alpha=1.0, deferral=cp.Deferral(0.2), **SETTINGS),
+    ),
     "a budget": ((LINEAR, TREE, STUMP), cp.MixtureClassifier([], alpha=0.3, budget=0.01, random_state=0)),
-    "a budget of rules": ((LINEAR, TREE), cp.MixtureClassifier([], scores=True, alpha=0.3, budget=0.02, **SETTINGS)),
-    "distances": ((LinearSVC(tol=1e-8),), cp.MixtureClassifier([], scores=True, alpha=1.0, **SETTINGS)),
+    "a budget of rules": (
+        (LINEAR, TREE),
+        cp.GoalClassifier([], cv="prefit", decision="sticky", alpha=0.3, budget=0.02, **SETTINGS),
+    ),
+    "distances": ((LinearSVC(tol=1e-8),), cp.GoalClassifier([], cv="prefit", decision="sticky", alpha=1.0, **SETTINGS)),
     "prefit": ((LINEAR, TREE), cp.GoalClassifier([], cv="prefit", by="sex", **SETTINGS)),
     "folds": ((), cp.GoalClassifier(LINEAR, cv=2, **SETTINGS)),
     "ramps": ((), cp.ConstrainedClassifier(**SETTINGS)),

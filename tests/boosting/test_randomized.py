@@ -335,7 +335,7 @@ def test_fit_more_goes_on_as_if_it_had_not_stopped(noisy):
 
 def test_staged_probabilities_end_where_the_classifier_is(fitted, noisy):
     X, _ = noisy
-    stages = list(fitted.staged_predict_proba(X[:50]))
+    stages = list(fitted.staged_decision_proba(X[:50]))
     assert len(stages) == 30
     np.testing.assert_allclose(stages[-1], fitted.predict_proba(X[:50]), atol=1e-9)
     np.testing.assert_array_equal(next(fitted.staged_predict(X[:50])), fitted.estimators_[0].predict(X[:50]))

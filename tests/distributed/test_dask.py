@@ -184,7 +184,9 @@ def test_features_are_those_that_are_named_or_that_models_were_trained_on():
     grown = DaskAdaLPBoostClassifier(TREE, **SETTINGS).fit(frame, "label", features=["b", "a"])
     assert grown.feature_names_in_.tolist() == ["b", "a"]
     scorer = LogisticRegression().fit(FRAME[["c", "a"]], FRAME.label)
-    mixed = DaskMixtureClassifier([scorer], scores=True, random_state=0).fit(frame, "label", sensitive_features="sex")
+    mixed = DaskGoalClassifier([scorer], cv="prefit", decision="sticky", alpha=0.1, random_state=0).fit(
+        frame, "label", sensitive_features="sex"
+    )
     assert mixed.feature_names_in_.tolist() == ["c", "a"]
 
 

@@ -49,7 +49,7 @@ def test_models_that_only_answer_are_refused(folder):
 
 def test_a_column_that_is_not_in_the_files_is_named(folder):
     with pytest.raises(ValueError, match="with the column 'age'"):
-        choose_from_files(MixtureClassifier([SCORER], scores=True), folder, "age")
+        choose_from_files(GoalClassifier([SCORER], cv="prefit", decision="sticky", alpha=0.1), folder, "age")
 
 
 def test_more_than_the_disk_has_room_for_is_refused_before_it_is_written(tmp_path):
@@ -85,7 +85,7 @@ def test_models_see_the_columns_they_were_trained_on_in_their_order_and_no_other
 
 
 def test_columns_that_are_features_can_be_named(folder):
-    model = MixtureClassifier([_up], scores=True, pos_label="yes")
+    model = GoalClassifier([_up], cv="prefit", decision="sticky", alpha=0.1, pos_label="yes")
     assert choose_from_files(model, folder, "label", features=["a", "b"]).feature_names_in_.tolist() == ["a", "b"]
     with pytest.raises(TypeError, match="features must be a list of names"):
         choose_from_files(model, folder, "label", features="a")
@@ -116,7 +116,7 @@ def test_files_that_change_while_they_are_read_are_refused(folder, n_left):
 )
 def test_weights_that_cannot_be_summed_are_refused(tmp_path, weight, message):
     FRAME.assign(weight=weight).to_parquet(tmp_path / "0.parquet")
-    model = MixtureClassifier([SCORER], scores=True)
+    model = GoalClassifier([SCORER], cv="prefit", decision="sticky", alpha=0.1)
     with np.errstate(over="ignore"), pytest.raises(ValueError, match=f"sample_weight must {message}|{message}"):
         choose_from_files(model, tmp_path, "label", sample_weight="weight")
 
@@ -140,5 +140,8 @@ def test_an_empty_label_in_a_file_is_missing(tmp_path):
     FRAME.assign(label=FRAME.label.where(FRAME.index != 7, "")).to_parquet(tmp_path / "rows.parquet")
     with pytest.raises(ValueError, match=f"y must hold a label for each row; 1 of {N_ROWS} are missing"):
         choose_from_files(
-            MixtureClassifier([SCORER], scores=True), tmp_path, "label", sensitive_features=["sex", "weight"]
+            GoalClassifier([SCORER], cv="prefit", decision="sticky", alpha=0.1),
+            tmp_path,
+            "label",
+            sensitive_features=["sex", "weight"],
         )

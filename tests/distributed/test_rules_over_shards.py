@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from engines import COUNTS, cut, opened
 
-from counterpoise import MixtureClassifier
+from counterpoise import Deferral, GoalClassifier
 from counterpoise.distributed.fitting import mix_over
 from counterpoise.goals import InfeasibleGoals
 from tests.tiers import some_fast
@@ -36,7 +36,7 @@ def _name_columns(shard):
 
 def _chosen(engine, n_shards, scores, **settings):
     columns = [scores[:, place] for place in range(scores.shape[1])]
-    model = MixtureClassifier(columns, scores=True, random_state=0, **settings)
+    model = GoalClassifier(columns, cv="prefit", decision="sticky", random_state=0, **settings)
     with opened(engine, cut(n_shards, X=X, y=Y, sex=SEX, scores=scores, sample_weight=WEIGHTS)) as shards:
         shards.change("columns", _name_columns)
         return mix_over(model, shards)
@@ -51,7 +51,7 @@ def test_rules_are_the_same_over_any_number_of_shards_and_on_one_machine(name, s
         assert other.rules_ == first.rules_
         assert other.mixture_.tolist() == first.mixture_.tolist()
         assert other.value_ == first.value_
-    twin = MixtureClassifier(list(scores.T), scores=True, random_state=0, **CASES[name])
+    twin = GoalClassifier(list(scores.T), cv="prefit", decision="sticky", random_state=0, **CASES[name])
     twin.fit(X, Y, sample_weight=WEIGHTS, sensitive_features={"sex": SEX})
     np.testing.assert_allclose(first.value_, twin.value_, atol=2e-4)
     if name != "tail within goals":  # where many mixtures are as good
@@ -77,7 +77,7 @@ def test_many_different_scores_are_binned_and_refined_until_no_better_threshold_
     X = np.zeros((n_rows, 1))
     found = []
     for n_shards in (1, 3):
-        model = MixtureClassifier([scores[:, 0]], scores=True, random_state=0, **CASES[name])
+        model = GoalClassifier([scores[:, 0]], cv="prefit", decision="sticky", random_state=0, **CASES[name])
         with opened("threads", cut(n_shards, X=X, y=y, sex=sex, scores=scores)) as shards:
             shards.change("columns", _name_columns)
             found.append(mix_over(model, shards))
@@ -85,7 +85,7 @@ def test_many_different_scores_are_binned_and_refined_until_no_better_threshold_
     assert first.rules_ == other.rules_
     assert first.n_passes_ > (name == "tail")
     assert first.gap_ <= 3e-4
-    twin = MixtureClassifier([scores[:, 0]], scores=True, random_state=0, **CASES[name])
+    twin = GoalClassifier([scores[:, 0]], cv="prefit", decision="sticky", random_state=0, **CASES[name])
     twin.fit(X, y, sensitive_features={"sex": sex})
     np.testing.assert_allclose(first.value_, twin.value_, atol=3e-4)
     assert first.value_ - first.gap_ <= twin.value_ + 1e-9
@@ -100,5 +100,5 @@ def test_goals_that_no_rules_meet_say_so():
 
 
 def test_deferral_is_refused_over_shards():
-    with pytest.raises(ValueError, match=r"defer_cost=0\.2 is not taken over shards"):
-        _chosen("threads", 2, FEW[:, None], alpha=1.0, defer_cost=0.2)
+    with pytest.raises(ValueError, match=r"deferral=Deferral\(cost=0\.2.* is not taken over shards"):
+        _chosen("threads", 2, FEW[:, None], alpha=1.0, deferral=Deferral(0.2))

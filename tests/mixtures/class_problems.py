@@ -10,9 +10,9 @@ from counterpoise.mixtures.choosing import as_aim
 from counterpoise.mixtures.class_scores.calibration import no_calibration
 from counterpoise.mixtures.class_scores.choosing import choose_class_rules
 from counterpoise.mixtures.class_scores.evidence import ClassEvidence
-from counterpoise.mixtures.scores.groups import Groups
+from counterpoise.mixtures.scores.groups import RuleGroups
 
-ALL = Groups((), ("all",))
+ALL = RuleGroups((), ("all",))
 
 
 def drawn_rows(seed, n_rows, n_classes, sharpness=1.5):

@@ -14,7 +14,7 @@ from counterpoise.mixtures.class_scores.choosing import OF_RATIOS
 from counterpoise.mixtures.class_scores.ratio_bins import find_bins
 from counterpoise.mixtures.class_scores.refining import PricedRows, refined
 from counterpoise.mixtures.class_scores.tiers import RatioRule, TierRule, argmax_rule
-from counterpoise.mixtures.scores.groups import Groups
+from counterpoise.mixtures.scores.groups import RuleGroups
 from counterpoise.solvers import minimize_cvar
 
 NOBODY = np.zeros(1, dtype=np.int64)
@@ -170,7 +170,7 @@ def test_goals_of_groups_are_met_with_and_without_a_look_at_them():
     sex = np.where(np.random.default_rng(0).random(600) < 0.4, "F", "M")
     goal = ["abs(recall(train, of=1, sex=F) - recall(train, of=1, sex=M)) <= 0.01", "recall(train, of=1, sex=F) >= 0.7"]
     values = []
-    for by in (Groups(("sex",), ("sex=F", "sex=M")), Groups((), ("all",))):
+    for by in (RuleGroups(("sex",), ("sex=F", "sex=M")), RuleGroups((), ("all",))):
         known = known_rows(told, labels, groups=by, columns={"sex": sex})
         found = chosen(known, 1.0, goal)
         lost = known.as_evidence(found.rules).losses @ found.mixture

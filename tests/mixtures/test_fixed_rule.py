@@ -73,8 +73,8 @@ def test_among_half_a_million_rules_one_near_the_best_is_found(seed):
     score, y, group = groups_of_three(seed)
     pairs = [(0, 1), (1, 0), (0, 2), (2, 0), (1, 2), (2, 1)]
     goals = [f"positive_rate(train, group={a}) - positive_rate(train, group={b}) <= 0.03" for a, b in pairs]
-    model = cp.MixtureClassifier(
-        [score], scores=True, by="group", alpha=1.0, goals=[*goals, "recall(train) >= 0.8"], decision="fixed"
+    model = cp.GoalClassifier(
+        [score], cv="prefit", by="group", alpha=1.0, goals=[*goals, "recall(train) >= 0.8"], decision="fixed"
     )
     model.fit(np.zeros((len(y), 1)), y, sensitive_features=group)
     assert all(check.holds for check in model.check_goals())
@@ -91,9 +91,9 @@ SIDES = ["recall(train, group=0) >= 0.7", "positive_rate(train) <= 0.6"]
 
 
 def test_decisions_of_a_fixed_rule_are_never_drawn():
-    model = cp.MixtureClassifier([MODEL], scores=True, by="group", goals=SIDES, alpha=0.5, decision="fixed")
+    model = cp.GoalClassifier([MODEL], cv="prefit", by="group", goals=SIDES, decision="fixed")
     model.fit(X, Y, sensitive_features=GROUP)
-    shares = model.predict_proba(X, sensitive_features=GROUP)
+    shares = model.decision_proba(X, sensitive_features=GROUP)
     assert set(shares.ravel()) <= {0.0, 1.0}
     np.testing.assert_array_equal(model.predict(X, sensitive_features=GROUP), shares[:, 1])
     assert model.fixed_cost_ >= -1e-4
@@ -102,25 +102,31 @@ def test_decisions_of_a_fixed_rule_are_never_drawn():
 
 
 def test_to_deterministic_is_the_same_search_and_states_its_cost():
-    mixture = cp.MixtureClassifier([MODEL], scores=True, by="group", goals=SIDES, alpha=1.0, random_state=0)
+    mixture = cp.GoalClassifier(
+        [MODEL], cv="prefit", decision="sticky", by="group", goals=SIDES, alpha=1.0, random_state=0
+    )
     mixture.fit(X, Y, sensitive_features=GROUP)
     rule = mixture.to_deterministic()
-    fixed = cp.MixtureClassifier([MODEL], scores=True, by="group", goals=SIDES, alpha=1.0, decision="fixed")
+    fixed = cp.GoalClassifier([MODEL], cv="prefit", by="group", goals=SIDES, alpha=1.0, decision="fixed")
     fixed.fit(X, Y, sensitive_features=GROUP)
     assert rule.kind == "fixed"
     assert rule.value == pytest.approx(fixed.value_)
     assert rule.loss == pytest.approx(fixed.fixed_cost_, abs=1e-9)
     assert "found by a search: risk" in str(rule)
     np.testing.assert_array_equal(rule.predict(X, sensitive_features=GROUP), fixed.predict(X, sensitive_features=GROUP))
-    again = persist.loads(persist.dumps(cp.MixtureClassifier([SCORE], scores=True).fit(X, Y).to_deterministic()))
+    again = persist.loads(
+        persist.dumps(
+            cp.GoalClassifier([SCORE], cv="prefit", decision="sticky", alpha=0.1).fit(X, Y).to_deterministic()
+        )
+    )
     assert again.rule.thresholds.keys() == {"all"}
 
 
 def test_where_none_is_found_the_error_says_how_near_it_came_and_what_a_mixture_would_do():
     y = np.tile([0, 1], 10)
-    constant = cp.MixtureClassifier(
+    constant = cp.GoalClassifier(
         [np.zeros(20)],
-        scores=True,
+        cv="prefit",
         alpha=1.0,
         goals=["positive_rate(train) >= 0.4", "positive_rate(train) <= 0.6"],
         decision="fixed",

@@ -48,48 +48,12 @@ def test_a_floor_of_one_threshold_is_met_by_one_rule_where_draws_follow_the_nois
         assert model.check_goals()[0].holds
         assert len(mixed.rules_) == 2
         assert model.value_ - model.gap_ == pytest.approx(mixed.value_ - mixed.gap_, abs=1e-9)  # what is proven
-        assert np.isnan(model.fixed_cost_) == (len(model.rules_) > 1)
-        if len(model.rules_) == 1:
-            assert model.fixed_cost_ == pytest.approx(model.value_ - mixed.value_, abs=1e-9)
+        assert len(model.rules_) == 1
+        assert model.fixed_cost_ == pytest.approx(model.value_ - mixed.value_, abs=1e-9)
         lost.append((excess(model), excess(mixed)))
     one, two = np.mean(lost, axis=0)
     assert two > 0.003
     assert one < two / 5
-
-
-def test_draws_are_kept_where_they_are_surely_better_and_stick_to_people():
-    """Scores that do not rise with the chances leave a dent in their curve, over which a mixture passes."""
-    rng = np.random.default_rng(0)
-    level = rng.integers(4, size=4000)
-    y = (rng.random(4000) < np.array([0.1, 0.8, 0.1, 0.9])[level]).astype(int)
-    scores = (level + rng.random(4000)) / 4
-    asked = {"goals": ["recall(train) >= 0.7"], "objective": FALSE_ALARMS}
-    model, mixed = chosen(scores, y, **asked), chosen(scores, y, decision="sticky", **asked)
-    assert model.rules_ == mixed.rules_
-    assert model.gap_ <= 1e-4
-    assert np.isnan(model.fixed_cost_)  # no one rule decides
-    people = np.arange(len(y))
-    np.testing.assert_array_equal(model.predict(scores, ids=people), mixed.predict(scores, ids=people))
-
-
-def test_draws_are_kept_where_one_rule_leaves_much_of_a_goal_unused():
-    """Of three scores that many rows share, none meets the floor but the lowest, which calls nearly all positive."""
-    rng = np.random.default_rng(0)
-    level = rng.integers(3, size=3000)
-    y = (rng.random(3000) < np.array([0.2, 0.5, 0.8])[level]).astype(int)
-    asked = {"goals": ["recall(train) >= 0.7"], "objective": FALSE_ALARMS}
-    model = chosen(level / 4, y, **asked)
-    assert len(model.rules_) == 2
-    assert model.check_goals()[0].value == pytest.approx(0.7, abs=1e-6)
-    assert chosen(level / 4, y, decision="fixed", **asked).check_goals()[0].value > 0.8
-
-
-def test_tails_are_mixed_whatever_one_rule_has():
-    chances, y, _ = drawn(400)
-    model = chosen(chances, y, goals=["recall(train) >= 0.6"], alpha=0.4)
-    mixed = model.set_params(decision="sticky").rebalance()
-    assert len(model.rules_) > 1
-    assert model.rules_ == mixed.rules_
 
 
 def parity(bound):
@@ -105,7 +69,7 @@ def test_the_usual_threshold_stays_where_it_meets_the_goals_and_others_are_not_s
     tuned = loose.set_params(decision="sticky").rebalance()
     assert tuned.gap_ <= 1e-4 < loose.gap_
     own = loose.check_goals()[0].value
-    narrow = loose.set_params(decision="auto").rebalance(goals=[parity(own + 0.01)])  # a standard error is 0.04
+    narrow = loose.set_params(decision="fixed").rebalance(goals=[parity(own + 0.01)])  # a standard error is 0.04
     assert narrow.rules_ != loose.rules_
     assert narrow.value_ <= loose.value_
     tight = loose.rebalance(goals=[parity(0.05)])

@@ -30,28 +30,31 @@ def cost_of_kinds(unit, bound=None):
     return text if bound is None else f"{text} <= {bound * unit!r}"
 
 
-def mixed(models, goals, y=Y, **settings):
-    settings = {"alpha": 1.0, "random_state": 0, "goals": goals} | settings
-    return cp.MixtureClassifier(models, **settings).fit(X, y, sensitive_features={"sex": SEX})
+def mixed(models, goals, **settings):
+    settings = {"random_state": 0, "goals": goals} | ({} if "objective" in settings else {"alpha": 1.0}) | settings
+    return cp.MixtureClassifier(models, **settings).fit(X, Y, sensitive_features={"sex": SEX})
+
+
+def by_scores(models, goals, y=Y, **settings):
+    settings = {"cv": "prefit", "decision": "sticky", "random_state": 0, "goals": goals} | settings
+    return cp.GoalClassifier(models, **settings).fit(X, y, sensitive_features={"sex": SEX})
 
 
 def rules(goals, **settings):
-    return mixed(SCORES, goals, scores=True, by="sex", **settings)
+    return by_scores(SCORES, goals, by="sex", **settings)
 
 
 def of_kinds(goals, **settings):
-    return mixed([SHARES], goals, KINDS, scores=True, **settings)
+    return by_scores([SHARES], goals, KINDS, **settings)
 
 
 CASES = {
     "rules of the least cost": lambda unit: rules(["recall(train) >= 0.8"], objective=cost(unit)),
-    "rules that defer": lambda unit: rules(["recall(train) >= 0.8"], objective=cost(unit), defer_cost=0.2),
-    "a few rules": lambda unit: rules([cost(unit, 1.5), FLOOR], objective=cost(unit), max_models=2),
-    "one rule": lambda unit: rules([FLOOR], objective=cost(unit), decision="fixed", defer_cost=0.2),
-    "one rule or draws": lambda unit: rules([cost(unit, 1.5), FLOOR], objective=cost(unit), decision="auto"),
+    "rules that defer": lambda unit: rules(["recall(train) >= 0.8"], objective=cost(unit), deferral=cp.Deferral(0.2)),
+    "one rule": lambda unit: rules([FLOOR], objective=cost(unit), decision="fixed", deferral=cp.Deferral(0.2)),
     "classes within a cost": lambda unit: of_kinds([cost_of_kinds(unit, 0.6), "recall(train, of=bee) >= 0.8"]),
     "classes of the least cost": lambda unit: of_kinds(
-        ["recall(train, of=bee) >= 0.8"], objective=cost_of_kinds(unit), defer_cost=0.2
+        ["recall(train, of=bee) >= 0.8"], objective=cost_of_kinds(unit), deferral=cp.Deferral(0.2)
     ),
     "one rule of classes": lambda unit: of_kinds(
         ["recall(train, of=bee) >= 0.8"], objective=cost_of_kinds(unit), decision="fixed"
@@ -79,7 +82,7 @@ CONFLICTS = {
         POOL, [f"({2 * unit!r} * true_positives(train)) / positive_rate(train) >= {1.99 * unit!r}"]
     ),
     "rules": lambda unit: rules([cost(unit, 0.3), "recall(train) >= 0.9", "positive_rate(train) <= 0.5"]),
-    "rules that defer": lambda unit: rules([cost(unit, 0.1), "defer_rate(train) <= 0.05"], defer_cost=0.2),
+    "rules that defer": lambda unit: rules([cost(unit, 0.1), "defer_rate(train) <= 0.05"], deferral=cp.Deferral(0.2)),
     "classes": lambda unit: of_kinds([cost_of_kinds(unit, 0.01), "recall(train, of=bee) >= 0.99"]),
     "a linear model": lambda unit: cp.ConstrainedClassifier(goals=[cost(unit, 0.05), FLOOR]).fit(X, Y),
 }
@@ -106,7 +109,7 @@ def test_conflicts_and_the_bounds_offered_do_not_depend_on_the_unit_of_a_cost(na
 
 
 def test_frontiers_do_not_depend_on_the_unit_of_a_cost():
-    plain = mixed(SCORES, (), scores=True)
+    plain = by_scores(SCORES, ())
     expected = cp.tradeoff(plain, cost(1.0, 1.0), n_points=4)
     for power in POWERS:
         found = cp.tradeoff(plain, cost(2.0**power, 1.0), n_points=4)

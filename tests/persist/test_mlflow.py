@@ -89,7 +89,14 @@ def test_the_method_can_be_chosen_when_the_model_is_loaded(tmp_path):
 
 
 def test_rules_are_told_the_columns_that_they_look_at(tmp_path):
-    model = cp.MixtureClassifier([HistogramTree(3).fit(FRAME, Y)], scores=True, by=["sex", "baseline"], random_state=0)
+    model = cp.GoalClassifier(
+        [HistogramTree(3).fit(FRAME, Y)],
+        cv="prefit",
+        decision="sticky",
+        alpha=0.1,
+        by=["sex", "baseline"],
+        random_state=0,
+    )
     said = np.roll(Y, 1)
     model.fit(FRAME, Y, sensitive_features={"sex": SEX}, baseline=said)
     columns = {"ids": "person", "sensitive_features": ["sex"], "baseline": "old"}

@@ -112,7 +112,7 @@ def test_a_moved_threshold_decides_in_a_mixture_and_not_in_the_probabilities(dec
     model, rows, labels = two_groups.fitted().set_params(decision=decision), two_groups.X, two_groups.Y
     assert model.threshold_ != 0
     assert_allclose(told(model, rows), model.predict_proba(rows), rtol=0, atol=1e-6)
-    scored = cp.MixtureClassifier([model], scores=True, random_state=0).fit(rows, labels)
+    scored = cp.GoalClassifier([model], cv="prefit", decision="sticky", alpha=0.1, random_state=0).fit(rows, labels)
     assert_allclose(told(scored, rows), scored.predict_proba(rows), rtol=0, atol=1e-6)
     if decision == "threshold":
         mixture = cp.MixtureClassifier([model], random_state=0).fit(rows, labels)
@@ -157,7 +157,9 @@ def test_a_mixture_of_all_kinds_agrees(table):
 @pytest.mark.parametrize("settings", [{}, {"pos_label": "bad"}, {"defer_cost": 0.1}, {"decision": "fixed"}], ids=str)
 def test_rules_of_scores_agree(settings):
     models = pool("two classes")
-    mixture = cp.MixtureClassifier(models, alpha=0.3, scores=True, random_state=0, **settings).fit(X[1::2], Y[1::2])
+    mixture = cp.GoalClassifier(models, alpha=0.3, cv="prefit", decision="sticky", random_state=0, **settings).fit(
+        X[1::2], Y[1::2]
+    )
     assert_allclose(told(mixture, X), mixture.predict_proba(X), rtol=0, atol=1e-6)
 
 

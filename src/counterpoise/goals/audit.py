@@ -223,8 +223,8 @@ def certify(
 
 def deferred_by(model: Any, given: Any) -> Any:
     """Return what a model says of rows that it defers, None where it defers none, unless it is given."""
-    defers = getattr(model, "defer_cost", None) is not None
-    return getattr(model, "defer_label", None) if given is None and defers else given
+    deferral = getattr(model, "deferral", None)
+    return deferral.label if given is None and deferral is not None else given
 
 
 def classes_known_to(model: Any, *labels: AnyArray | None) -> AnyArray | None:

@@ -294,7 +294,7 @@ class RuleClassifier(Ranking, Judged, Deferring, RandomizedClassifier):
         choice = self._chosen_rules(ranked, aim) if chosen is None else chosen
         if self.decision == FIXED:
             self.fixed_cost_ = choice.cost
-        self.groups_, self.rules_ = ranked.groups, ranked.as_rules(choice.rules)
+        self.groups_, self.rules_ = ranked.groups, ranked.as_rules(choice.rules, are_usual=choice.is_usual)
         told = ranked.as_evidence(choice.rules)
         made = Choice(choice.mixture, choice.value, choice.value - choice.lower, choice.multipliers)
         self._settle_on(told, aim, select(told, aim)._replace(risk=choice.risk), made)

@@ -57,11 +57,12 @@ class RuleChoice(NamedTuple):
     cost: float  # of one rule in the place of the best mixture
     risk: Risk | None  # bound to the rows, where it is no CVaR, worst group or rate
     row_prices: FloatArray = _NONE  # multipliers of the rows of the goals, of which one may have several
+    is_usual: bool = False  # whether it is a model at its usual threshold, kept as such
 
-    def only(self, rule: CutRules, value: float) -> Self:
+    def only(self, rule: CutRules, value: float, *, is_usual: bool = False) -> Self:
         """Return one rule in the place of the best mixture; its cost is how much more risk it has."""
         cost = self.cost + max(value - self.value, 0.0)  # the best mixture is known to its gap
-        return self._replace(rules=rule, mixture=np.ones(1), value=value, cost=cost)
+        return self._replace(rules=rule, mixture=np.ones(1), value=value, cost=cost, is_usual=is_usual)
 
 
 def choose_rules(ranked: Ranked, aim: Aim, tol: float = TOL) -> RuleChoice:

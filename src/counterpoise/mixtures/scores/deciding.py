@@ -21,7 +21,7 @@ def decided(ranked: Ranked, aim: Aim, best: RuleChoice, decision: str, *, prefer
     counts_errors = not isinstance(aim.objective, Rate) and aim.objective.tail_fraction == 1.0
     if prefers_usual and counts_errors and not aim.goals and ranked.evidence.deferral is None:
         alone = _best_usual(ranked)
-        return best.only(alone, value_of(ranked.as_evidence(alone), aim, np.ones(1)))
+        return best.only(alone, value_of(ranked.as_evidence(alone), aim, np.ones(1)), is_usual=True)
     choice = _fixed(ranked, aim, best) if decision == FIXED else best
     if prefers_usual and counts_errors and (not aim.goals or decision == FIXED):
         return _unless_usual(ranked, aim, choice)

@@ -16,7 +16,7 @@ from counterpoise.mixtures.choosing import Evidence
 from counterpoise.mixtures.options import Deferral
 from counterpoise.mixtures.scores.cuts import Cuts, find_cuts
 from counterpoise.mixtures.scores.groups import RuleGroups
-from counterpoise.mixtures.scores.rules import CutRules, Rule, usual_rules
+from counterpoise.mixtures.scores.rules import CutRules, Rule, at_usual, usual_rules
 
 _TWO = 2  # classes that a threshold tells apart
 _NEGATIVE, _POSITIVE, DEFERRED = 0, 1, 2  # codes of answers, as rates see them
@@ -163,9 +163,15 @@ class Ranked:
         """Return what rules say on all datasets, as if each were a model."""
         return self.evidence.told(rules.models, self.cuts.levels(rules.cuts), self.codes)
 
-    def as_rules(self, rules: CutRules) -> list[Rule]:
-        """Return rules as plain data."""
+    def as_rules(self, rules: CutRules, *, are_usual: bool = False) -> list[Rule]:
+        """Return rules as plain data; a threshold that cuts where the usual one does is the usual one itself.
+
+        Where it calls nobody or everybody here positive it is infinite, unless the rules are meant to be the usual ones.
+        """
         thresholds, n_groups = self.cuts.levels(rules.cuts), self.cuts.n_groups
+        usual = at_usual(self.cuts, self.evidence.usual).cuts[rules.models]
+        is_usual = (rules.cuts == usual) & (np.isfinite(thresholds) | are_usual)
+        thresholds = np.where(is_usual, self.evidence.usual[rules.models][:, None], thresholds)
         if self.groups.pools and self.cuts.starts[0, -1] - self.cuts.starts[0, -2] == 1:  # nobody here is of others
             for last in range(n_groups, thresholds.shape[1] + 1, n_groups):
                 thresholds[:, last - 1] = self._pooled_thresholds(rules, slice(last - n_groups, last))
@@ -182,7 +188,7 @@ class Ranked:
     def as_cuts(self, rules: Sequence[Rule]) -> CutRules:
         """Return plain rules as those whose cuts are known: they call the same rows positive."""
         models = np.array([rule.model for rule in rules])
-        cuts = [self.cuts.nearest(rule.model, *map(np.array, rule.levels)) for rule in rules]
+        cuts = [self.cuts.at(rule.model, *map(np.array, rule.levels)) for rule in rules]
         return CutRules(models, np.array(cuts))
 
     def _pooled_thresholds(self, rules: CutRules, groups: slice) -> FloatArray:
