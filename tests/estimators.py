@@ -98,14 +98,12 @@ CASES = {
     "ConstrainedClassifier": Case(cp.ConstrainedClassifier(goals="positive_rate(train) <= 0.6")),
     "ConstrainedClassifier, rbf": Case(cp.ConstrainedClassifier(kernel="rbf"), repeats_differ=ASCENT),
     "MixtureClassifier": Case(TrainedMixture([HistogramTree(max_depth=depth) for depth in (1, 3)])),
-    "MixtureClassifier, scores": Case(
-        TrainedMixture([HistogramTree(max_depth=depth) for depth in (2, 3)], scores=True, budget=0.05)
+    "GoalClassifier": Case(cp.GoalClassifier(HistogramTree(max_depth=3), cv=2), folds_differ=FOLDS),
+    "GoalClassifier, sticky": Case(
+        cp.GoalClassifier(HistogramTree(max_depth=3), cv=2, decision="sticky", alpha=0.3, budget=0.05),
+        answers_differ=DRAWS,
+        folds_differ=FOLDS,
     ),
-    "MixtureClassifier, fixed": Case(TrainedMixture([HistogramTree()], scores=True, decision="fixed")),
-    "GoalClassifier": Case(
-        cp.GoalClassifier(HistogramTree(max_depth=3), cv=2), answers_differ=DRAWS, folds_differ=FOLDS
-    ),
-    "GoalClassifier, fixed": Case(cp.GoalClassifier(HistogramTree(), cv=2, decision="fixed"), folds_differ=FOLDS),
     "HistogramTree": Case(HistogramTree()),
     "LeastErrorStump": Case(LeastErrorStump()),
     "Resampled": Case(Resampled(HistogramTree()), repeats_differ=RANDOM),

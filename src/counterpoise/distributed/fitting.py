@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -37,7 +38,7 @@ from counterpoise.goals.tables import group_codes
 from counterpoise.mixtures.answers import TRAIN, Positive, find_positive
 from counterpoise.mixtures.draws import Draws, check_key, generator_of, make_key
 from counterpoise.mixtures.goal import GoalClassifier, listed
-from counterpoise.mixtures.members import members_of, named_models, titled_models
+from counterpoise.mixtures.members import all_classes, members_of, named_models, titled_models
 from counterpoise.mixtures.mixture import MixtureClassifier
 from counterpoise.mixtures.options import as_groups
 from counterpoise.mixtures.prechecks import check_problem
@@ -225,16 +226,22 @@ def _settled(model: Any, rows: Prepared, history: ShardHistory) -> Any:
 
 
 def mix_over(model: Any, shards: Shards) -> Any:
-    """Fit a ``MixtureClassifier`` to rows in shards, and return it: its models are asked where the rows are.
+    """Fit a classifier of fitted models to rows in shards, and return it: its models are asked where the rows are.
 
     Parameters
     ----------
-    model : MixtureClassifier
-        Of models that are fitted.
+    model : MixtureClassifier, or GoalClassifier with ``cv="prefit"``
     shards : Shards
-        As for ``fit_over``.
+        As for ``fit_over``; or, where ``model`` has stored columns of scores in the place of models, each holds
+        ``"scores"`` of shape (n_rows, n_models).
     """
     check(model)
+    if isinstance(model, GoalClassifier):
+        rows = prepare(shards, partial(all_classes, titled=titled_models(named_models(list(listed(model.estimator))))))
+        check_rows(model, rows.cells)
+        model.classes_ = rows.cells.known.classes
+        take_models(model, find_positive(model.classes_, model.pos_label))
+        return decide_over(model, rows)
     named = named_models(model.estimators)
     rows = prepare(shards, lambda labels: members_of(named, labels)[0].classes)
     check_rows(model, rows.cells)

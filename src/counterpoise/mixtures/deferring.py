@@ -29,8 +29,6 @@ class Deferring(RandomizedClassifier):
     A subclass has what ``RuleClassifier`` has.
     """
 
-    deferral: Deferral | None = None  # where a subclass has no such parameter
-
     def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None, **given: Any) -> float:
         """Return the share of rows that are decided rightly; a deferred row is not.
 

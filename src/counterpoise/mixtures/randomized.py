@@ -48,6 +48,7 @@ class RandomizedClassifier(PooledClassifier):
     """
 
     key = SecretParameter()
+    deferral: Any = None  # where a subclass has no such parameter
     _added_later: ClassVar[dict[str, Any]] = {"key": None, "objective": None}  # than some files of saved models
 
     def predict(self, X: Any, ids: Any = None) -> AnyArray:
@@ -88,6 +89,20 @@ class RandomizedClassifier(PooledClassifier):
         """
         mixture, rows = self._asked(X)
         return mixture.probabilities(rows)
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Return the probability of each class: where answers of models are mixed, that of the decision.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n_samples, n_features)
+
+        Returns
+        -------
+        array of shape (n_samples, n_classes)
+            In the order of ``classes_``.
+        """
+        return self.decision_proba(X)
 
     def staged_decision_proba(self, X: Any) -> Iterator[FloatArray]:
         """Yield ``decision_proba`` of the first model, the first two and so on, each with its own mixture.
