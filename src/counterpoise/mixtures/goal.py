@@ -43,8 +43,9 @@ class GoalClassifier(ClassRuleClassifier):
         which takes missing values, and categories of data frames, as they are.
     goals : goals or their texts, default=()
         What must hold on the rows of ``fit``, the dataset ``train``, and on other datasets: see ``counterpoise.goals``.
-    alpha : float in (0, 1], default=1.0
-        Tail fraction; 1 is the plain error. Short for ``objective=CVaR(alpha)``, and ignored under another objective.
+    alpha : float in (0, 1], optional
+        Tail fraction; 1 is the plain error. Short for ``objective=CVaR(alpha)``, so pass one of them. Default: 1 where
+        there is no objective.
     objective : risk or rate, or the text of one, optional
         What is minimized, as for ``MixtureClassifier``.
     by : str or list of str, default=()
@@ -129,6 +130,7 @@ class GoalClassifier(ClassRuleClassifier):
     """
 
     scores, unknown_group, _prefers_usual = True, "refuse", True
+    _default_alpha = 1.0
     _added_later: ClassVar[dict[str, Any]] = {
         **ClassRuleClassifier._added_later,  # noqa: SLF001 - its own
         "defer_cost": None,
@@ -142,7 +144,7 @@ class GoalClassifier(ClassRuleClassifier):
         estimator: Any = None,
         *,
         goals: Any = (),
-        alpha: float = 1.0,
+        alpha: float | None = None,
         objective: Any = None,
         by: Any = (),
         budget: float | None = None,
