@@ -9,7 +9,7 @@ from sklearn.base import clone
 from sklearn.datasets import load_digits, make_classification
 from sklearn.exceptions import NotFittedError
 
-from counterpoise import AdaLPBoostClassifier, LPBoostClassifier, MixtureClassifier
+from counterpoise import AdaLPBoostClassifier, LPBoostClassifier, MixtureClassifier, Stopping
 from counterpoise.goals import Dataset, InfeasibleGoals, Table, churn, positive_rate
 from counterpoise.learners import HistogramTree
 from tests.inside import kept_table
@@ -58,7 +58,7 @@ def test_a_booster_and_a_pool_of_its_models_are_one(noisy):
 
 def test_goals_speak_of_the_held_out_rows(noisy):
     X, y, sex = noisy
-    model = clone(BOOSTERS[0]).set_params(goals=[PARITY], validation_fraction=0.4)
+    model = clone(BOOSTERS[0]).set_params(goals=[PARITY], stopping=Stopping(validation_fraction=0.4))
     weights = np.ones(len(y))
     weights[:300] = 0.0  # left out before the split
     model.fit(X, y, weights, sensitive_features={"sex": sex})
@@ -103,7 +103,9 @@ def test_many_classes_with_a_goal_on_one_of_them():
 def test_tables_are_taken_where_what_models_say_was_not_kept():
     X, y = (part[:300] for part in load_digits(return_X_y=True))
     half = {"half": np.where(X[:, 20] > 8, "dark", "light")}
-    model = AdaLPBoostClassifier(HistogramTree(2), n_estimators=3, alpha=1.0, n_folds=None, random_state=0).fit(X, y)
+    model = AdaLPBoostClassifier(
+        HistogramTree(2), n_estimators=3, alpha=1.0, stopping=Stopping(n_folds=None), random_state=0
+    ).fit(X, y)
     worst = model.rebalance(tables={"train": Table(X, y, half)}, objective="WorstGroup('half')")
     assert worst.value_ == model.rebalance(sensitive_features=half, objective="WorstGroup('half')").value_
     with pytest.raises(ValueError, match=r"tables\['mail'\] must hold the rows of a dataset that the models were"):
@@ -125,7 +127,7 @@ def test_what_no_mixture_can_meet_is_refused(noisy):
 
 def test_patience_and_more_rounds_go_together_with_goals(noisy):
     X, y, sex = noisy
-    model = clone(BOOSTERS[0]).set_params(goals=[PARITY], patience=3, n_estimators=6)
+    model = clone(BOOSTERS[0]).set_params(goals=[PARITY], stopping=Stopping(patience=3), n_estimators=6)
     model.fit(X, y, sensitive_features={"sex": sex}).fit_more(4)
     assert model.check_goals()[0].holds
     rule = model.to_deterministic()

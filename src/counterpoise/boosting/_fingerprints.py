@@ -30,6 +30,7 @@ NOT_OF_ROUNDS = frozenset(
         "n_jobs",
         "callbacks",
         "checkpoint",
+        "stopping",  # told by its fields
         "goals",
         "pos_label",
         "mixture",

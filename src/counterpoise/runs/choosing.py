@@ -55,7 +55,7 @@ def choose_table(
     weights: str | None = None,
     largest_weight: float | None = None,
     positive: Any = None,
-    alpha: float = 1.0,
+    alpha: float | None = None,
     objective: str | None = None,
     budget: float | None = None,
     decision: str = "sticky",
@@ -90,7 +90,8 @@ def choose_table(
     positive : label, optional
         The class that scores speak of; by default the second of two.
     alpha, objective, budget, decision
-        As for ``MixtureClassifier``; the decision is ``"sticky"`` or ``"fixed"``.
+        As for ``MixtureClassifier``, but alpha is 1 where there is no objective; the decision is ``"sticky"`` or
+        ``"fixed"``.
     defer_cost, defer_label : optional
         The loss of a row that is left to a person, and what is said of it; default: every row is decided about.
     ids : str, optional
@@ -134,7 +135,8 @@ def choose_table(
     table = read_table(table_path, asked, others)
     _check_two(table, target)
     columns = {name: _scores(table.frame, name, table_path) for name in scores}
-    aim: dict[str, Any] = {"alpha": alpha, "objective": objective, "budget": budget, "decision": decision}
+    tail = 1.0 if alpha is None and objective is None else alpha
+    aim: dict[str, Any] = {"alpha": tail, "objective": objective, "budget": budget, "decision": decision}
     label = None
     if asked.deferral is not None:
         label = asked.deferral.label

@@ -179,7 +179,7 @@ def check_objective(settings: RunSettings, data: Data) -> None:
     method, part = settings.method, data.splits[data.chosen_on]
     asked = method.parameters.get("objective") if METHODS[method.name].does in ("mixes", "trains") else None
     limits = {"defer_cost": method.parameters.get("defer_cost")}
-    risk = as_aim(settings.alpha, asked, (), **limits).objective
+    risk = as_aim(None, asked, (), default_alpha=settings.alpha, **limits).objective
     if not isinstance(risk, Risk):
         try:
             bind_objective(risk, _tables(data, data.chosen_on), classes=data.classes, pos_label=data.positive)

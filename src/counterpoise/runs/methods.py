@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import Any, NamedTuple
 
 from counterpoise._base.words import did_you_mean
+from counterpoise.runs.quantities import CVAR
 from counterpoise.runs.settings import MethodSettings, ModelSettings
 
 GOALS, POOL, DEPLOYED = "goals", "pool", "deployed"
@@ -20,7 +21,6 @@ _SAID_ELSEWHERE = {
     "pos_label": "data.positive",
     "estimator": "method.learner",
     "estimators": "method.models",
-    "validation_fraction": "splits.validation",
     "checkpoint": "nothing: runs keep checkpoints by themselves",
     "callbacks": "nothing: callables cannot stand in a file",
     "categorical_features": "data.categorical",
@@ -132,7 +132,7 @@ def make(
 ) -> Any:
     """Return the unfitted estimator, with a key if it draws; ``parts`` are what other keys of the file say, and win."""
     kind = METHODS[asked.name]
-    made = _class_of(kind)(**parts, **kind.defaults | asked.parameters)
+    made = _class_of(kind)(**parts, **kind.defaults | _values(asked.parameters))
     if "random_state" in made.get_params(deep=False):
         made.set_params(random_state=seed)
     if key is not None and "key" in made.get_params(deep=False):
@@ -140,9 +140,16 @@ def make(
     return made
 
 
+def tail_of(asked: ModelSettings | MethodSettings, alpha: float) -> dict[str, Any]:
+    """Return the tail of the file as a parameter of a method that mixes, unless it has an objective of its own."""
+    has_own = asked.parameters.get("objective", CVAR) != CVAR or asked.parameters.get("reweigh") == "groups"
+    return {} if has_own else {"alpha": alpha}
+
+
 def training_needs_alpha(asked: MethodSettings) -> bool:
     """Tell whether models depend on alpha; those of AdaLPBoost do not, unless something stops its rounds by it."""
-    fixed = asked.name == "lpboost" or bool({"patience", "mixture"} & set(asked.parameters))
+    has_patience = asked.parameters.get("stopping", {}).get("patience") is not None
+    fixed = asked.name == "lpboost" or has_patience or "mixture" in asked.parameters
     return fixed or any(kind_of(one).does == "mixes" for one in asked.models)
 
 
@@ -200,9 +207,41 @@ def _check_parameters(asked: ModelSettings | MethodSettings) -> Found:
         else:
             yield ("parameters", name), _unknown(f"parameter of {asked.name}", name, names)
         return
-    message = _bad_value(accepted.set_params(**kind.defaults | asked.parameters))
+    if "stopping" in names and "stopping" in asked.parameters:
+        message = _bad_stopping(asked.parameters["stopping"])
+        if message:
+            yield ("parameters", "stopping"), message
+            return
+    message = _bad_value(accepted.set_params(**kind.defaults | _values(asked.parameters)))
     if message:
         yield ("parameters",), message
+
+
+def _values(parameters: dict[str, Any]) -> dict[str, Any]:
+    """Return parameters as an estimator takes them: the table ``stopping`` of a booster is a ``Stopping``."""
+    from counterpoise.boosting.stopping import Stopping  # noqa: PLC0415 - with scikit-learn, which takes a while
+
+    asked = parameters.get("stopping")
+    return parameters if asked is None else parameters | {"stopping": Stopping(**asked)}
+
+
+def _bad_stopping(asked: Any) -> str:
+    """Return what is wrong with the table ``stopping``."""
+    from counterpoise.boosting.stopping import Stopping  # noqa: PLC0415 - as above
+
+    known = ["patience", "n_folds"]
+    if not isinstance(asked, dict):
+        return f"stopping is a table, as in stopping = {{ patience = 10 }}; got {asked!r}."
+    for name in asked:
+        if name == "validation_fraction":
+            return "validation_fraction is set by splits.validation; got it as a part of stopping."
+        if name not in known:
+            return _unknown("part of stopping", name, known)
+    try:
+        Stopping(**asked)
+    except (TypeError, ValueError) as error:
+        return str(error)
+    return ""
 
 
 def _bad_value(estimator: Any) -> str:
