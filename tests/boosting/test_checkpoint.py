@@ -54,14 +54,14 @@ def assert_same_models(some, others, rows):
 BOOSTERS = {
     "hedge": (ada(), {}),
     "hedge, eta given": (ada(eta=1.0), {}),
-    "groups": (ada(reweigh="groups"), {"sensitive_features": SEX}),
+    "groups": (ada(reweigh="groups", alpha=None), {"sensitive_features": SEX}),
     "goals": (ada(goals=[PARITY]), {"sensitive_features": {"sex": SEX}}),
     "weights, some zero": (ada(), {"sample_weight": WEIGHTS}),
     "outliers": (ada(outlier_fraction=0.05), {}),
     "rows set aside": (ada(stopping=Stopping(validation_fraction=0.3)), {}),
     "validation rows": (ada(), VALIDATION),
     "validation rows in groups": (
-        ada(reweigh="groups"),
+        ada(reweigh="groups", alpha=None),
         {**VALIDATION, "sensitive_features": SEX, "sensitive_features_val": SEX[160:]},
     ),
     "patience": (ada(n_estimators=30, stopping=Stopping(patience=3, validation_fraction=0.3)), {}),
@@ -75,7 +75,7 @@ BOOSTERS = {
     "inside goals": (lp(goals=GOALS, alpha=1.0), INSIDE),
     "inside goals, tail": (lp(goals=GOALS, alpha=0.4, outlier_fraction=0.05), INSIDE),
     "inside goals, rows set aside": (lp(goals=GOALS, stopping=Stopping(validation_fraction=0.3)), INSIDE),
-    "inside goals, folds": (lp(goals=GOALS, stopping=Stopping(n_folds=2), objective=KL(0.2)), INSIDE),
+    "inside goals, folds": (lp(goals=GOALS, stopping=Stopping(n_folds=2), alpha=None, objective=KL(0.2)), INSIDE),
     "inside goals, target": (lp(goals=GOALS, alpha=0.2, n_estimators=30, target=0.45), INSIDE),
     "inside goals, patience": (
         lp(goals=GOALS, n_estimators=30, stopping=Stopping(patience=3)),

@@ -52,7 +52,7 @@ OTHER_SETTINGS = {
     "random_state was 0 and is None": ada(eta=1.0, random_state=None),
     r"outlier_fraction was 0\.0 and is 0\.1": ada(eta=1.0, outlier_fraction=0.1),
     "patience was None and is 3": ada(eta=1.0, stopping=Stopping(patience=3)),
-    "reweigh was 'samples' and is 'groups'": ada(eta=1.0, reweigh="groups", estimator=TREE),
+    "reweigh was 'samples' and is 'groups'": ada(eta=1.0, reweigh="groups", alpha=None, estimator=TREE),
     "estimator__max_depth was 2 and is 3": ada(HistogramTree(max_depth=3), eta=1.0),
     "estimator was .*HistogramTree and is .*GaussianNB": ada(GaussianNB(), eta=1.0),
 }
@@ -231,5 +231,5 @@ def test_a_model_that_cannot_be_saved_is_refused_in_the_first_round(tmp_path):
 
 
 def test_checkpoint_must_be_a_path():
-    with pytest.raises(TypeError, match="checkpoint must be the path of a folder, or None; got 3"):
+    with pytest.raises(TypeError, match="checkpoint must be a Checkpoint, the path of its folder, or None; got 3"):
         ada(checkpoint=3).fit(X, Y)

@@ -206,7 +206,7 @@ def test_a_given_learner_is_boosted_as_the_paper_does():
 
 def test_a_budget_can_be_changed_without_training_and_bounds_a_frontier():
     X, y = make_classification(500, 8, flip_y=0.2, random_state=5)
-    free = cp.AdaLPBoostClassifier(n_estimators=15, alpha=0.1, random_state=0).fit(X, y)
+    free = cp.AdaLPBoostClassifier(n_estimators=15, alpha=0.1, budget=None, random_state=0).fit(X, y)
     means = free.selection_.losses.mean(axis=0)
     kept = free.rebalance(budget=0.02)
     assert means @ kept.mixture_ <= means.min() + 0.02 + 1e-7

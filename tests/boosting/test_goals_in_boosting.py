@@ -17,9 +17,9 @@ from tests.inside import kept_table
 TRAIN = Dataset("train")
 PARITY = positive_rate(TRAIN.where(sex="F")) >= 0.95 * positive_rate(TRAIN.where(sex="M"))
 BOOSTERS = [
-    AdaLPBoostClassifier(HistogramTree(max_depth=2), n_estimators=12, alpha=0.3, random_state=0),
-    LPBoostClassifier(HistogramTree(max_depth=2), n_estimators=12, alpha=0.3, random_state=0),
-    LPBoostClassifier(HistogramTree(max_depth=2), n_estimators=12, alpha=0.3, beta=50.0, random_state=0),
+    AdaLPBoostClassifier(HistogramTree(max_depth=2), n_estimators=12, alpha=0.3, budget=None, random_state=0),
+    LPBoostClassifier(HistogramTree(max_depth=2), n_estimators=12, alpha=0.3, budget=None, random_state=0),
+    LPBoostClassifier(HistogramTree(max_depth=2), n_estimators=12, alpha=0.3, beta=50.0, budget=None, random_state=0),
 ]
 INSIDE = BOOSTERS[1]  # whose rounds look at the goals
 
@@ -78,7 +78,7 @@ def test_other_datasets_and_groups_work_together(noisy):
     deployed = clone(BOOSTERS[0]).set_params(n_estimators=1).fit(X, y).estimators_[0]
     mail = Table(X[:500], baseline=deployed.predict(X[:500]))
     goal = churn("mail") <= 0.1
-    model = clone(BOOSTERS[0]).set_params(goals=[goal], reweigh="groups")
+    model = clone(BOOSTERS[0]).set_params(goals=[goal], alpha=None, reweigh="groups")
     model.fit(X, y, sensitive_features={"sex": sex}, datasets={"mail": mail})
     changed = [(one.predict(X[:500]) != mail.baseline).mean() for one in model.estimators_]
     assert changed @ model.mixture_ <= 0.1 + 1e-8

@@ -272,7 +272,7 @@ BAD = {
         ValueError,
         "BestStump.* has neither predict_proba nor decision_function",
     ),
-    "scores of training rows": ({"scores": True}, {}, ValueError, "rows that no model was trained on: set validation"),
+    "scores of training rows": ({"scores": True}, {}, ValueError, "rows that no model was trained on: set Stopping"),
     "no features": (
         {"goals": "churn(mail) <= 0.3"},
         {"datasets": {"mail": Table(None, baseline=["yes", "no"])}},

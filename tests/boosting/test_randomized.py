@@ -35,7 +35,7 @@ def noisy():
 
 @pytest.fixture(scope="module")
 def fitted(noisy):
-    return AdaLPBoostClassifier(HistogramTree(), n_estimators=30, alpha=0.1, random_state=0).fit(*noisy)
+    return AdaLPBoostClassifier(HistogramTree(), n_estimators=30, alpha=0.1, budget=None, random_state=0).fit(*noisy)
 
 
 def test_a_deterministic_model_has_a_cvar_of_error_over_alpha(fitted):
@@ -222,7 +222,7 @@ def test_reweighing_groups_helps_the_worst_group():
     y = np.where(small, X[:, 0] < 0, X[:, 0] > 0).astype(int)  # the small group obeys the opposite rule
     X[:, 3] = small + 0.3 * rng.normal(size=4000)
     stumps = DecisionTreeClassifier(max_depth=1)
-    by_group = AdaLPBoostClassifier(stumps, n_estimators=20, reweigh="groups", random_state=0)
+    by_group = AdaLPBoostClassifier(stumps, n_estimators=20, reweigh="groups", budget=None, random_state=0)
     by_group.fit(X, y, sensitive_features=small)
     erm = (by_group.selection_.losses[small, 0]).mean()
     assert by_group.value_ <= 0.55

@@ -31,6 +31,7 @@ NOT_OF_ROUNDS = frozenset(
         "callbacks",
         "checkpoint",
         "stopping",  # told by its fields
+        "alpha",  # told by the objective
         "goals",
         "pos_label",
         "mixture",
