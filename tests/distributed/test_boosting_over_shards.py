@@ -97,7 +97,7 @@ def test_they_are_those_of_one_machine(name, weights):
 @pytest.mark.parametrize("name", ["a tail inside", "a mean inside"])
 def test_rounds_inside_goals_prove_as_much_as_on_one_machine_and_tell_callbacks_how_they_stand(name):
     told = []
-    params = CASES[name].get_params(deep=False) | {"n_estimators": 12, "callbacks": [told.append]}
+    params = CASES[name].get_params(deep=False) | {"n_estimators": 12, "budget": None, "callbacks": [told.append]}
     fitted, _ = _fitted("threads", 3, LPBoostClassifier(**params))
     twin = LPBoostClassifier(**params | {"callbacks": ()}).fit(X, Y, sensitive_features={"sex": SEX})
     assert all(check.holds for check in fitted.check_goals(X, Y, sensitive_features={"sex": SEX}))
