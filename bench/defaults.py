@@ -230,8 +230,8 @@ Mixtures are at alpha 0.1: what they give up on average for the tail.
 
 Points of average error at alpha 0.1 above plain {PLAIN}, on the {len(large)} sets of {ENOUGH_ROWS:,} training rows or
 more. The aim, set before the run, is at most {MOST_COST:g} points on average, at most {MOST_COST_OF_A_SET:g} on every
-set, and a tail below plain training's on average. The budget of 0.03 was given before the run and not tuned on these sets;
-with `budget=None` the mixtures solve the papers' problem.
+set, and a tail below plain training's on average. The budget of 0.03 was given before the run and not tuned on these
+sets; with `budget=None` the mixtures solve the papers' problem.
 
 {markdown_table(COST_HEADS, costs)}
 

@@ -107,3 +107,10 @@ def test_the_default_budget_goes_with_every_mixture_and_objective(booster, kind,
     else:  # nothing is chosen, so that there is nothing to limit
         expected = np.full(3, 1 / 3) if kind == "average" else [1, 0, 0]
         np.testing.assert_allclose(model.mixture_, expected)
+
+
+@pytest.mark.parametrize("kind", ["average", "first"])
+def test_a_budget_of_your_own_needs_a_mixture_that_is_chosen(kind):
+    model = clone(BOOSTERS[0]).set_params(mixture=kind, budget=0.1)
+    with pytest.raises(ValueError, match=rf"budget needs mixture='optimal'.*got mixture='{kind}'"):
+        model.fit(X, Y)

@@ -24,7 +24,8 @@ FLOOR = "every_class(recall, train) >= 0.83"
 
 def mixed(models=None, **settings):
     """Return rules of models chosen on some rows."""
-    given = {"scores": True, "alpha": 1.0, "random_state": 0} | settings
+    tail = {} if "objective" in settings else {"alpha": 1.0}
+    given = {"scores": True, "random_state": 0} | tail | settings
     return cp.MixtureClassifier([MODEL] if models is None else models, **given)
 
 

@@ -29,7 +29,8 @@ def score(rows):
 
 def fitted(y=Y, pool=(score,), **settings):
     """Return the rules of one score under goals on deferral."""
-    settings = {"alpha": 0.3, "defer_cost": 0.2, "goals": GOALS, "by": "sex", "random_state": 0} | settings
+    tail = {} if "objective" in settings else {"alpha": 0.3}
+    settings = {"defer_cost": 0.2, "goals": GOALS, "by": "sex", "random_state": 0} | tail | settings
     return cp.MixtureClassifier(list(pool), scores=True, **settings).fit(X, y, sensitive_features={"sex": SEX})
 
 

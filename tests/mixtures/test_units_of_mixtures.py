@@ -31,7 +31,8 @@ def cost_of_kinds(unit, bound=None):
 
 
 def mixed(models, goals, y=Y, **settings):
-    settings = {"alpha": 1.0, "random_state": 0, "goals": goals} | settings
+    tail = {} if "objective" in settings else {"alpha": 1.0}
+    settings = {"random_state": 0, "goals": goals} | tail | settings
     return cp.MixtureClassifier(models, **settings).fit(X, y, sensitive_features={"sex": SEX})
 
 

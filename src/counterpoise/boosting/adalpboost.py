@@ -69,7 +69,8 @@ class AdaLPBoostClassifier(BoostedMixture):
         The most that the mean loss may be above the least that is possible under the goals, so that the tail is not
         bought at any price. None is the papers' problem, without a limit: at alpha 0.1 the average error may then rise
         from 13 to 24 % (``docs/results/defaults``), with a warning where the mixture errs on 10 % of the samples more
-        than its first model. Only ``mixture="optimal"`` is chosen, and so only there a budget has an effect.
+        than its first model. Only ``mixture="optimal"`` is chosen: for the others the default has no effect, and
+        another budget is refused.
     pos_label : label, optional
         The class that goals without ``of`` call positive; by default the second of two.
     decision : {"sticky", "sample", "vote"}, default="sticky"

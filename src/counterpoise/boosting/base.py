@@ -193,6 +193,8 @@ class BoostedMixture(ResumingBooster, RandomizedClassifier):
         check_choice(self.mixture, "mixture", MIXTURES)
         if asked_goals(self.goals, trains=True, defers=False) and self.mixture != "optimal":
             raise ValueError(f"Goals need mixture='optimal', which is free to meet them; got mixture={self.mixture!r}.")
+        if self.budget not in (None, BUDGET) and self.mixture != "optimal":  # the default has nothing to limit there
+            raise ValueError(f"budget needs mixture='optimal', which is free to keep it; got mixture={self.mixture!r}.")
         self._check_stopping()
         as_checkpoint(self.checkpoint)
 
