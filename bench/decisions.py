@@ -97,7 +97,7 @@ def tail_rows(source: Source, seed: int) -> Iterator[Measured]:
     X, y = (np.concatenate([one, other]) for one, other in zip(train[:2], choose[:2], strict=True))
     fit, fit_seconds = timed(lambda: HistGradientBoostingClassifier(random_state=seed).fit(train.X, train.y))
     whole, whole_seconds = timed(lambda: HistGradientBoostingClassifier(random_state=seed).fit(X, y))
-    boosted, boost_seconds = timed(lambda: cp.AdaLPBoostClassifier(random_state=seed).fit(X, y))
+    boosted, boost_seconds = timed(lambda: cp.AdaLPBoostClassifier(budget=None, random_state=seed).fit(X, y))
     choose, test = scored(fit, choose), scored(fit, test)
     mixed = cp.GoalClassifier([_identity], cv="prefit", decision="sticky", alpha=ALPHAS[0], random_state=seed)
     mixed.fit(choose.scores[:, None], choose.y)

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from counterpoise import LPBoostClassifier, MixtureClassifier
+from counterpoise import LPBoostClassifier, MixtureClassifier, Stopping
 from counterpoise.datasets import load_dataset, split_rows
 from counterpoise.goals import InfeasibleGoals
 from counterpoise.learners import NetworkLearner, networks
@@ -113,7 +113,7 @@ def compas_methods(parts: Parts, bound: float, *, rehearse: bool) -> Iterator[tu
     train, chosen, _ = parts
     plain = compas_learner(rehearse=rehearse).fit(train.X, train.y)
     yield "plain training", plain
-    settings: dict[str, Any] = {"alpha": 1.0, "goals": compas_goals(bound), "random_state": 0}
+    settings: dict[str, Any] = {"alpha": 1.0, "goals": compas_goals(bound), "budget": None, "random_state": 0}
     groups = {"sensitive_features": {"race": chosen.race}}
     for name, by in (("one threshold", ()), ("thresholds by race", ("race",))):
         mixed = GoalClassifier([plain], cv="prefit", decision="sticky", by=by, **settings)
@@ -252,7 +252,8 @@ def run_cifar(table: Table, parts: Parts, asked: argparse.Namespace) -> None:
         n_estimators=4 if asked.rehearse else 300,
         alpha=asked.alpha,
         goals=recalls(asked.margin),
-        n_folds=None,
+        stopping=Stopping(n_folds=None),
+        budget=None,
         random_state=0,
         callbacks=[Deadline(asked.seconds)],
     )

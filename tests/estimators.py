@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.tree import DecisionTreeRegressor
 
 import counterpoise as cp
+from counterpoise import Stopping
 from counterpoise.learners import HistogramTree, LeastErrorStump, NetworkLearner, Resampled, Stump, networks
 from tests.tiers import slow
 
@@ -73,7 +74,10 @@ CASES = {
     "AdaBoostClassifier, default": Case(cp.AdaBoostClassifier(n_estimators=3)),
     "VadaBoostClassifier": Case(cp.VadaBoostClassifier(HistogramTree(), n_estimators=3)),
     "VadaBoostClassifier, auto": Case(
-        cp.VadaBoostClassifier(n_estimators=3, penalty="auto", validation_fraction=0.3), repeats_differ=SPLITS
+        cp.VadaBoostClassifier(
+            n_estimators=3, penalty="auto", stopping=Stopping(patience=100, validation_fraction=0.3)
+        ),
+        repeats_differ=SPLITS,
     ),
     "EBBoostClassifier": Case(cp.EBBoostClassifier(n_estimators=3)),
     "EBBoostClassifier, stumps": Case(cp.EBBoostClassifier(Stump(), n_estimators=3)),
@@ -82,7 +86,8 @@ CASES = {
     ),
     "RLPBoostClassifier": Case(cp.RLPBoostClassifier(HistogramTree(), n_estimators=3)),
     "RLPBoostClassifier, auto": Case(
-        cp.RLPBoostClassifier(n_estimators=3, C="auto", validation_fraction=0.3), repeats_differ=SPLITS
+        cp.RLPBoostClassifier(n_estimators=3, C="auto", stopping=Stopping(patience=100, validation_fraction=0.3)),
+        repeats_differ=SPLITS,
     ),
     "RQPBoostClassifier": Case(cp.RQPBoostClassifier(HistogramTree(), n_estimators=3)),
     "DROBoostClassifier": Case(cp.DROBoostClassifier(HistogramTree(), n_estimators=3)),

@@ -8,6 +8,7 @@ from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
 import counterpoise as cp
+from counterpoise import Stopping
 from counterpoise.learners import HistogramTree
 
 RNG = np.random.default_rng(3)
@@ -22,7 +23,7 @@ RATE = "false_positive_rate(train)"
 SETTINGS = {"goals": GOALS, "random_state": 0}
 LINEAR, TREE = LogisticRegression(tol=1e-10), DecisionTreeClassifier(max_depth=3, random_state=0)
 STUMP = DecisionTreeClassifier(max_depth=1, random_state=0)
-FEW = {"n_estimators": 4, "n_folds": None, "random_state": 0}
+FEW = {"n_estimators": 4, "stopping": Stopping(n_folds=None), "random_state": 0}
 LEAVES = HistogramTree(2, min_samples_leaf=1)
 
 # Models that are asked, and the classifier that is made of them.

@@ -136,7 +136,8 @@ def inside_goals(case: Case) -> Ask:
 
     def ask(question: Question, bound: float) -> Chances:
         goals = [question.limit.format(bound=bound)]
-        model: Any = LPBoostClassifier(case.new(), goals=goals, n_estimators=_ROUNDS, alpha=1.0, random_state=case.seed)
+        settings: dict[str, Any] = {"n_estimators": _ROUNDS, "alpha": 1.0, "budget": None, "random_state": case.seed}
+        model: Any = LPBoostClassifier(case.new(), goals=goals, **settings)
         try:
             model.fit(case.fit.X, case.fit.y, sensitive_features=_columns(case.fit))
         except InfeasibleGoals as error:

@@ -156,6 +156,7 @@ def run_split(people: People, seed: int, *, sizes: Sizes = SIZES) -> Iterator[Nu
 def _mixed(plain: MixtureClassifier, seen: Mapping[str, Seen]) -> Iterator[Number]:
     """Yield what the mixture does, the one whose goals carry a confidence, and those along the frontier."""
     alpha = plain.alpha_
+    assert alpha is not None  # noqa: S101 - a tail is minimised
     careful = plain.rebalance(goals=[goal.with_confidence(CONFIDENCE) for goal in GOALS])
     for method, model in ((MIXTURE, plain), (CAREFUL, careful)):
         for part, found in seen.items():
@@ -165,7 +166,7 @@ def _mixed(plain: MixtureClassifier, seen: Mapping[str, Seen]) -> Iterator[Numbe
     for point in tradeoff(plain, PRICED, PRICED_BOUNDS):
         if point.mixture is not None:  # none is within the tightest bounds
             for part, found in seen.items():
-                value = cvar_loss(found.losses, plain.alpha, mixture=point.mixture)
+                value = cvar_loss(found.losses, alpha, mixture=point.mixture)
                 yield Number(POOL, FRONTIER, alpha, CVAR, part, value, f"bound={point.bound:g}")
 
 

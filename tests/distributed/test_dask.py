@@ -8,7 +8,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.tree import DecisionTreeClassifier
 
-from counterpoise import AdaLPBoostClassifier, GoalClassifier, MixtureClassifier
+from counterpoise import AdaLPBoostClassifier, GoalClassifier, MixtureClassifier, Stopping
 from counterpoise.distributed import (
     DaskAdaLPBoostClassifier,
     DaskGoalClassifier,
@@ -33,7 +33,7 @@ FRAME["sex"] = np.where(RNG.random(N_ROWS) < 0.4, "F", "M")
 FRAME["label"] = np.where(FRAME.a + (FRAME.sex == "F") * FRAME.b + RNG.normal(size=N_ROWS) > 0, "yes", "no")
 FEATURES = FRAME[["a", "b", "c"]]
 PARITY = "abs(positive_rate(train, sex=F) - positive_rate(train, sex=M)) <= 0.02"
-SETTINGS = {"n_estimators": 4, "alpha": 0.4, "random_state": 0, "n_folds": None}
+SETTINGS = {"n_estimators": 4, "alpha": 0.4, "random_state": 0, "stopping": Stopping(n_folds=None)}
 TREE = HistogramTree(2, min_samples_leaf=10)
 
 

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
 
+from counterpoise import Stopping
 from counterpoise.distributed import (
     DaskAdaLPBoostClassifier,
     DaskGoalClassifier,
@@ -25,7 +26,7 @@ RNG = np.random.default_rng(8)
 FRAME = pd.DataFrame({"a": RNG.normal(size=120), "b": RNG.normal(size=120), "sex": "M", "label": "no"})
 FRAME.loc[80:, "sex"] = "F"  # a group in one partition only
 FRAME.loc[FRAME.index[:40][FRAME.a[:40] > 0], "label"] = "yes"  # a class in one partition only
-MODEL = DaskAdaLPBoostClassifier(Stump(), n_estimators=3, alpha=0.5, random_state=0, n_folds=None)
+MODEL = DaskAdaLPBoostClassifier(Stump(), n_estimators=3, alpha=0.5, random_state=0, stopping=Stopping(n_folds=None))
 
 
 @pytest.fixture(scope="module")
@@ -207,7 +208,7 @@ def test_what_the_rows_cannot_answer_is_refused_before_a_model_is_trained_or_ask
         elif kind == "mixture":
             model = DaskGoalClassifier([fitted], cv="prefit", decision="sticky", **{"alpha": 1.0} | params)
         else:
-            model = DaskAdaLPBoostClassifier(Stump(), n_estimators=2, n_folds=None, **params)
+            model = DaskAdaLPBoostClassifier(Stump(), n_estimators=2, stopping=Stopping(n_folds=None), **params)
         Trained.n_calls = 0
         with pytest.raises(ValueError, match=match):
             model.fit(dd.from_pandas(FRAME, npartitions=2), "label", sensitive_features=["sex"])

@@ -43,7 +43,7 @@ def known_rows(told, labels, weights=None, groups=ALL, columns=None, classes=Non
 
 def chosen(known, alpha=1.0, goals=(), budget=None, objective=None):
     """Return our choice."""
-    return choose_class_rules(known, as_aim(alpha, objective, goals, budget=budget))
+    return choose_class_rules(known, as_aim(None, objective, goals, default_alpha=alpha, budget=budget))
 
 
 def best_of_all(told, labels, weights, alpha, goals=(), most=None):

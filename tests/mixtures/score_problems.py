@@ -96,7 +96,8 @@ def random_problem(seed, *, defers=False):
 def chosen(problem, tol=1e-7):
     """Return our choice, and the rows with their cuts."""
     ranked, limits = ranked_of(problem), {"budget": problem.budget, "deferral": deferral_of(problem)}
-    return choose_rules(ranked, as_aim(1.0, problem.objective, problem.goals, **limits), tol), ranked
+    aim = as_aim(None, problem.objective, problem.goals, default_alpha=1.0, **limits)
+    return choose_rules(ranked, aim, tol), ranked
 
 
 def ranked_of(problem, names=("sex=a", "sex=b")):

@@ -29,7 +29,8 @@ def score(rows):
 
 def fitted(y=Y, pool=(score,), **settings):
     """Return the rules of one score under goals on deferral."""
-    settings = {"alpha": 0.3, "deferral": cp.Deferral(0.2), "goals": GOALS, "by": "sex", "random_state": 0} | settings
+    tail = {} if "objective" in settings else {"alpha": 0.3}
+    settings = {"deferral": cp.Deferral(0.2), "goals": GOALS, "by": "sex", "random_state": 0} | tail | settings
     settings = {"decision": "sticky"} | settings
     return cp.GoalClassifier(list(pool), cv="prefit", **settings).fit(X, y, sensitive_features={"sex": SEX})
 

@@ -20,7 +20,7 @@ def found_and_best(problem):
         choice, ranked = chosen(problem)
     except InfeasibleGoals:
         return None
-    aim = as_aim(1.0, problem.objective, problem.goals)
+    aim = as_aim(None, problem.objective, problem.goals, default_alpha=1.0)
     fixed = search_fixed(ranked, aim, choice.rules, choice.mixture, choice.multipliers)
     said = ranked.as_evidence(fixed.rule)
     error = float(problem.weights @ said.losses[:, 0] / problem.weights.sum())

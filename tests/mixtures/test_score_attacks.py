@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import pytest
 
-from counterpoise import AdaLPBoostClassifier, GoalClassifier
+from counterpoise import AdaLPBoostClassifier, GoalClassifier, Stopping
 from counterpoise.goals import Dataset, InfeasibleGoals, recall
 from counterpoise.learners import HistogramTree
 from counterpoise.mixtures.cautions import CostlyMixture
@@ -90,7 +90,7 @@ def test_patience_does_not_look_at_the_budget_so_that_rounds_can_be_gone_on_with
     rng = np.random.default_rng(0)
     X = rng.normal(size=(200, 4))
     y = (X[:, 0] * X[:, 1] > 0) ^ (rng.random(200) < 0.1)
-    settings = {"n_estimators": 15, "alpha": 0.5, "random_state": 0, "patience": 3}
+    settings = {"n_estimators": 15, "alpha": 0.5, "random_state": 0, "stopping": Stopping(patience=3)}
     AdaLPBoostClassifier(HistogramTree(2), checkpoint=tmp_path / "c", budget=0.0, **settings).fit(X, y)
     resumed = AdaLPBoostClassifier(HistogramTree(2), checkpoint=tmp_path / "c", **settings).fit(X, y)
     assert len(resumed.estimators_) == len(AdaLPBoostClassifier(HistogramTree(2), **settings).fit(X, y).estimators_)

@@ -186,7 +186,10 @@ class InsideGoals(BoostedMixture, RuleClassifier):
         if len(self.classes_) > _BINARY:
             return f"a threshold tells two classes apart; got {len(self.classes_)}. Set scores=False."
         if self._held_out is None and (self._n_folds is None or not self._trains_inside):
-            return "chooses on rows that no model was trained on: set validation_fraction, or pass X_val and y_val."
+            return (
+                "chooses on rows that no model was trained on: set Stopping(validation_fraction=0.3), or pass X_val "
+                "and y_val."
+            )
         lacking = [model for model in models if Scorer("", model, self._positive()).method is None]
         return f"{lacking[0]!r} has neither predict_proba nor decision_function. Set scores=False." if lacking else ""
 

@@ -26,7 +26,7 @@ def choose(
     weights: str | None = None,
     largest_weight: float | None = None,
     positive: str | None = None,
-    alpha: float = 1.0,
+    alpha: float | None = None,
     objective: str | None = None,
     budget: float | None = None,
     decision: Literal["fixed", "sticky"] = "fixed",
@@ -68,7 +68,7 @@ def choose(
     positive
         The class that scores and goals speak of. Default: the second of two.
     alpha
-        The worst-off fraction that counts; 1 is the plain error.
+        The worst-off fraction that counts; 1, the default, is the plain error.
     objective
         What to make as small as possible instead, such as "false_positive_rate(train)".
     budget

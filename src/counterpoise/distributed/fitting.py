@@ -15,6 +15,7 @@ from counterpoise.boosting.cross_fit import planned_rounds
 from counterpoise.boosting.inside_goals import places_in
 from counterpoise.boosting.rounds import Rule, boost
 from counterpoise.boosting.rules import dual_of
+from counterpoise.boosting.stopping import stopping_of
 from counterpoise.distributed.binning import sample_over
 from counterpoise.distributed.boosting import (
     ShardFit,
@@ -45,7 +46,6 @@ from counterpoise.mixtures.prechecks import check_problem
 
 # What the boosters of one machine take and those over shards do not, and the value that asks for nothing.
 _NOT_TAKEN = {
-    "validation_fraction": None,
     "outlier_fraction": 0.0,
     "beta": None,
     "max_models": None,
@@ -158,6 +158,11 @@ def take_models(model: Any, positive: Positive) -> list[Any]:
 
 def refuse_others(model: Any) -> None:
     """Refuse what a model of one machine takes and one over shards does not."""
+    if hasattr(model, "stopping") and stopping_of(model).validation_fraction is not None:
+        raise ValueError(
+            f"stopping={model.stopping!r} is not taken over shards: leave validation_fraction at None, or fit "
+            f"{type(model).__name__} on one machine."
+        )
     for name, nothing in _NOT_TAKEN.items():
         if getattr(model, name, nothing) != nothing:
             raise ValueError(

@@ -22,6 +22,7 @@ from counterpoise.theory.risk_text import is_nearly_risk_text, is_risk_text, par
 from counterpoise.theory.risks import CVaR, Mean, Risk, RiskRows, WorstGroup
 
 CVAR, WORST_GROUP = "cvar", "worst-group"
+ALPHA = 0.1  # of mixtures, where neither alpha nor an objective is given
 MIXTURES = ("optimal", "average", "first")
 FIXED = "fixed"  # decisions by one rule of a score, without draws
 
@@ -69,9 +70,14 @@ class Aim(NamedTuple):
         return None if self.deferral is None else self.deferral.cost
 
 
-def as_aim(alpha: float | None, objective: Any, goals: Any, **limits: Any) -> Aim:
-    """Return what is asked of a mixture, after checking it; without an objective it is the CVaR at alpha."""
-    aim = Aim(_risk_or_rate(alpha, objective), asked_goals(goals), **limits)
+def as_aim(
+    alpha: float | None, objective: Any, goals: Any, *, default_alpha: float | None = ALPHA, **limits: Any
+) -> Aim:
+    """Return what is asked of a mixture, after checking it.
+
+    Without an objective it is the CVaR at alpha, and without both at ``default_alpha``; both together are refused.
+    """
+    aim = Aim(_risk_or_rate(alpha, objective, default_alpha), asked_goals(goals), **limits)
     if aim.budget is not None:
         check_number(aim.budget, "budget", "[0, 1]", "mean loss above the least possible")
     _check_deferral(aim)
@@ -92,9 +98,14 @@ def _check_deferral(aim: Aim) -> None:
         refuse_deferral([*aim.goals, *([aim.objective] if isinstance(aim.objective, Rate) else [])])
 
 
-def _risk_or_rate(alpha: float | None, objective: Any) -> Risk | Rate:
+def _risk_or_rate(alpha: float | None, objective: Any, default_alpha: float | None) -> Risk | Rate:
     if objective is None or (isinstance(objective, str) and objective == CVAR):
-        return CVaR(check_alpha(alpha))
+        return CVaR(check_alpha(default_alpha if alpha is None else alpha))
+    if alpha is not None:
+        raise ValueError(
+            f"alpha={alpha!r} is short for objective=CVaR({alpha!r}), the loss of the worst-off part of the rows, and "
+            f"objective={objective!r} is minimised in its place: pass one of them."
+        )
     if isinstance(objective, Risk):
         return objective
     if isinstance(objective, str) and objective == WORST_GROUP:
@@ -243,12 +254,11 @@ def choose_or_nearest(selection: Selection, aim: Aim) -> Choice:
 
 def choose_mixture(selection: Selection, aim: Aim) -> Choice:
     """Choose the mixture, or raise ``InfeasibleGoals`` where none meets the goals."""
+    if aim.mixture != "optimal":  # which is free to keep no budget
+        return choice_by_name(aim, selection.losses.shape[1], posed(selection, aim).value)
     game = posed(within_budget(selection, aim), aim)
-    if aim.max_models is not None:
-        return without_budget(choose_few(game, aim.max_models), aim)
-    if aim.mixture == "optimal":
-        return without_budget(game.solve(), aim)
-    return choice_by_name(aim, selection.losses.shape[1], game.value)
+    found = game.solve() if aim.max_models is None else choose_few(game, aim.max_models)
+    return without_budget(found, aim)
 
 
 def choice_by_name(aim: Aim, n_models: int, value: Callable[[FloatArray], float]) -> Choice:

@@ -42,8 +42,9 @@ class GoalClassifier(ClassRuleClassifier):
         which takes missing values, and categories of data frames, as they are.
     goals : goals or their texts, default=()
         What must hold on the rows of ``fit``, the dataset ``train``, and on other datasets: see ``counterpoise.goals``.
-    alpha : float in (0, 1], default=1.0
-        Tail fraction; 1 is the plain error. Short for ``objective=CVaR(alpha)``, and ignored under another objective.
+    alpha : float in (0, 1], optional
+        Tail fraction; 1 is the plain error. Short for ``objective=CVaR(alpha)``, so pass one of them. Default: 1 where
+        there is no objective.
     objective : risk or rate, or the text of one, optional
         What is minimized: the error (default), a risk of the losses such as ``WorstGroup("sex")``, or any linear
         combination of rates such as ``"false_positive_rate(train)"``. Other risks need a mixture of rules.
@@ -118,7 +119,7 @@ class GoalClassifier(ClassRuleClassifier):
     True
     """
 
-    scores, _prefers_usual = True, True
+    scores, _prefers_usual, _default_alpha = True, True, 1.0
     _stored_apart = ("estimators_",)  # each model in a file of its own inside of that of the mixture
     _tell: Tell | None = None  # how many models are trained, of how many, and what the newest is called
 
@@ -127,7 +128,7 @@ class GoalClassifier(ClassRuleClassifier):
         estimator: Any = None,
         *,
         goals: Any = (),
-        alpha: float = 1.0,
+        alpha: float | None = None,
         objective: Any = None,
         by: Any = (),
         budget: float | None = None,

@@ -31,8 +31,9 @@ class MixtureClassifier(ClassRuleClassifier):
         The pool. Each entry is a fitted classifier or pipeline of any library, a callable from rows to labels (or to a
         column of probabilities for each class), stored predictions (an array of labels for the rows of ``fit``, or a
         dict of such arrays by dataset), or a pair of a name and one of these. A clone keeps them as they are.
-    alpha : float in (0, 1], default=0.1
-        Tail fraction; 1 is the plain error. Short for ``objective=CVaR(alpha)``, and ignored under another objective.
+    alpha : float in (0, 1], optional
+        Tail fraction; 1 is the plain error. Short for ``objective=CVaR(alpha)``, so pass one of them. Default: 0.1
+        where there is no objective.
     objective : risk or rate, or the text of one, optional
         What is minimized: a risk of the losses such as ``WorstGroup("sex")``, ``EmpiricalLikelihood("calibrated")`` or
         ``0.5 * Mean() + 0.5 * CVaR(0.1)`` (see ``counterpoise.theory.risks``), or any linear combination of rates such
@@ -102,7 +103,7 @@ class MixtureClassifier(ClassRuleClassifier):
         self,
         estimators: Sequence[Any],
         *,
-        alpha: float = 0.1,
+        alpha: float | None = None,
         objective: Any = None,
         goals: Any = (),
         budget: float | None = None,

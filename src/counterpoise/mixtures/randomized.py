@@ -16,6 +16,7 @@ from counterpoise.goals.tables import with_train
 from counterpoise.mixtures.answers import TRAIN, Answers, find_positive
 from counterpoise.mixtures.cautions import warn_of_the_positive_class
 from counterpoise.mixtures.choosing import (
+    CVAR,
     WORST_GROUP,
     Aim,
     Evidence,
@@ -151,7 +152,8 @@ class RandomizedClassifier(PooledClassifier):
         goals : goals or their texts, optional
             Other goals; ``()`` for none. Default: the present ones.
         objective : risk or rate, or the text of one, optional
-            What is minimized; ``alpha`` is then ignored. Default: ``CVaR(alpha)`` where alpha is given, else as before.
+            What is minimized, in place of ``alpha``: pass one of them. Default: ``CVaR(alpha)`` where alpha is given,
+            else as before.
         budget : float in [0, 1], optional
             The most that the mean loss may be above the least that is possible under the goals; 1 for no limit.
             Default: the present one.
@@ -193,6 +195,8 @@ class RandomizedClassifier(PooledClassifier):
         changed = {name: value for name, value in given.items() if value is not None}
         if alpha is not None and objective is None:
             changed["objective"] = None  # for which alpha is short
+        if alpha is None and objective is not None and not (isinstance(objective, str) and objective == CVAR):
+            changed["alpha"] = None  # which the objective replaces
         other.set_params(**{name: value for name, value in changed.items() if name in params})
         other._settle(evidence, aim)  # noqa: SLF001 - of our own kind
         return other
@@ -288,9 +292,10 @@ class RandomizedClassifier(PooledClassifier):
     ) -> Aim:
         """Return what is asked of the mixture; what is None is as at present."""
         return as_aim(
-            self.alpha_ if alpha is None else alpha,
+            alpha,
             self.objective_ if objective is None and alpha is None else objective,
             self.goals_ if goals is None else goals,
+            default_alpha=self.alpha_,
             **self._limits() | ({} if budget is None else {"budget": budget}),
         )
 

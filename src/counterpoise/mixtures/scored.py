@@ -15,7 +15,7 @@ from counterpoise._base.types import AnyArray, ArrayLike, FloatArray, IntArray
 from counterpoise.goals import Table
 from counterpoise.mixtures.answers import TRAIN, Answers
 from counterpoise.mixtures.cautions import warn_of_the_average
-from counterpoise.mixtures.choosing import FIXED, Aim, Evidence, as_aim, check_one_rule, select, value_of
+from counterpoise.mixtures.choosing import ALPHA, FIXED, Aim, Evidence, as_aim, check_one_rule, select, value_of
 from counterpoise.mixtures.deferring import Deferring
 from counterpoise.mixtures.draws import check_key
 from counterpoise.mixtures.game import Choice
@@ -45,6 +45,7 @@ class RuleClassifier(Ranking, Judged, Deferring, RandomizedClassifier):
     ``_settle`` sets ``rules_`` and ``groups_``.
     """
 
+    _default_alpha = ALPHA  # where neither alpha nor an objective is given
     _prefers_usual = False  # thresholds, where they meet the goals and others are not surely better
     _scored: Any = None  # the ScoreEvidence that rules were chosen on; None where models are mixed
 
@@ -150,7 +151,7 @@ class RuleClassifier(Ranking, Judged, Deferring, RandomizedClassifier):
         return super(RuleClassifier, other).rebalance(X, y, **changes)
 
     def _aim_of_fit(self) -> Aim:
-        return as_aim(self.alpha, self.objective, self.goals, **self._limits())
+        return as_aim(self.alpha, self.objective, self.goals, default_alpha=self._default_alpha, **self._limits())
 
     def _check_shared_parameters(self) -> None:
         aim = self._aim_of_fit()

@@ -54,7 +54,7 @@ def choose_table(
     weights: str | None = None,
     largest_weight: float | None = None,
     positive: Any = None,
-    alpha: float = 1.0,
+    alpha: float | None = None,
     objective: str | None = None,
     budget: float | None = None,
     decision: str = FIXED,
@@ -133,7 +133,8 @@ def choose_table(
     table = read_table(table_path, asked, others)
     _check_two(table, target)
     columns = {name: _scores(table.frame, name, table_path) for name in scores}
-    aim: dict[str, Any] = {"alpha": alpha, "objective": objective, "budget": budget, "decision": decision}
+    tail = 1.0 if alpha is None and objective is None else alpha
+    aim: dict[str, Any] = {"alpha": tail, "objective": objective, "budget": budget, "decision": decision}
     label = None
     if asked.deferral is not None:
         label, aim["deferral"] = asked.deferral.label, asked.deferral

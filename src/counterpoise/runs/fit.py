@@ -179,7 +179,8 @@ def check_objective(settings: RunSettings, data: Data) -> None:
     """Refuse an objective of rows or groups that are not there, before models are trained for it."""
     method, part = settings.method, data.splits[data.chosen_on]
     asked = method.parameters.get("objective") if METHODS[method.name].does in ("mixes", "trains") else None
-    risk = as_aim(settings.alpha, asked, (), deferral=as_values(method.parameters).get("deferral")).objective
+    limits = {"deferral": as_values(method.parameters).get("deferral")}
+    risk = as_aim(None, asked, (), default_alpha=settings.alpha, **limits).objective
     if not isinstance(risk, Risk):
         try:
             bind_objective(risk, _tables(data, data.chosen_on), classes=data.classes, pos_label=data.positive)

@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import Any, NamedTuple
 
 from counterpoise._base.words import did_you_mean
+from counterpoise.runs.quantities import CVAR
 from counterpoise.runs.settings import MethodSettings, ModelSettings
 
 GOALS, POOL, DEPLOYED = "goals", "pool", "deployed"
@@ -21,7 +22,6 @@ _SAID_ELSEWHERE = {
     "pos_label": "data.positive",
     "estimator": "method.learner",
     "estimators": "method.models",
-    "validation_fraction": "splits.validation",
     "checkpoint": "nothing: runs keep checkpoints by themselves",
     "callbacks": "nothing: callables cannot stand in a file",
     "categorical_features": "data.categorical",
@@ -87,7 +87,11 @@ _OF_MODELS = (GOALS, POOL)  # methods that name models
 _STRONG = ModelSettings(name="gradient_boosting")
 _CHOSEN_LATER = ("objective", "by", "budget", "deferral")  # parameters of GOALS that no training depends on
 # Parameters that are values of several parts: a goals file writes them as a table, such as { cost = 0.2 }.
-_VALUES = {"deferral": ("counterpoise.mixtures.options", "Deferral"), "by": ("counterpoise.mixtures.options", "Groups")}
+_VALUES = {
+    "deferral": ("counterpoise.mixtures.options", "Deferral"),
+    "by": ("counterpoise.mixtures.options", "Groups"),
+    "stopping": ("counterpoise.boosting.stopping", "Stopping"),
+}
 _AS_IT_IS = Kind("", "", "each", "plain", "deployed model")  # read from its file: neither made nor fitted
 
 Found = Iterator[tuple[Sequence[Any], str]]  # keys below the table, and what is wrong there
@@ -165,9 +169,16 @@ def make(
     return made
 
 
+def tail_of(asked: ModelSettings | MethodSettings, alpha: float) -> dict[str, Any]:
+    """Return the tail of the file as a parameter of a method that mixes, unless it has an objective of its own."""
+    has_own = asked.parameters.get("objective", CVAR) != CVAR or asked.parameters.get("reweigh") == "groups"
+    return {} if has_own else {"alpha": alpha}
+
+
 def training_needs_alpha(asked: MethodSettings) -> bool:
     """Tell whether models depend on alpha; those of AdaLPBoost do not, unless something stops its rounds by it."""
-    fixed = asked.name == "lpboost" or bool({"patience", "mixture"} & set(asked.parameters))
+    has_patience = asked.parameters.get("stopping", {}).get("patience") is not None
+    fixed = asked.name == "lpboost" or has_patience or "mixture" in asked.parameters
     return fixed or any(kind_of(one).does == "mixes" for one in asked.models)
 
 
@@ -224,6 +235,11 @@ def _check_parameters(asked: ModelSettings | MethodSettings) -> Found:
             yield ("parameters", name), f"{name} is set by {_SAID_ELSEWHERE[name]}; got it as a parameter."
         else:
             yield ("parameters", name), _unknown(f"parameter of {asked.name}", name, names)
+        return
+    stopping = asked.parameters.get("stopping")
+    if isinstance(stopping, Mapping) and "validation_fraction" in stopping:
+        message = "validation_fraction is set by splits.validation; got it as a part of stopping."
+        yield ("parameters", "stopping"), message
         return
     message = _bad_value(accepted, kind.defaults | asked.parameters)
     if message:

@@ -160,7 +160,7 @@ def write_chosen(
 def _method_with(method: MethodSettings, objective: str | None) -> MethodSettings:
     """Return the method with another objective among its parameters; None is the tail."""
     others = {name: value for name, value in method.parameters.items() if name != "objective"}
-    asked = {} if objective is None else {"objective": str(as_aim(1.0, objective, ()).objective)}
+    asked = {} if objective is None else {"objective": str(as_aim(None, objective, ()).objective)}
     return method.model_copy(update={"parameters": others | asked})
 
 

@@ -42,6 +42,6 @@ def _objective_faults(settings: RunSettings) -> Found:
     from counterpoise.mixtures.choosing import as_aim  # noqa: PLC0415
 
     try:
-        check_aim(as_aim(settings.alpha, settings.method.parameters.get("objective"), ()))
+        check_aim(as_aim(None, settings.method.parameters.get("objective"), (), default_alpha=settings.alpha))
     except (TypeError, ValueError) as error:
         yield ("method", "parameters", "objective"), str(error)

@@ -166,7 +166,7 @@ class Ranked:
     def as_rules(self, rules: CutRules, *, are_usual: bool = False) -> list[Rule]:
         """Return rules as plain data; a threshold that cuts where the usual one does is the usual one itself.
 
-        Where it calls nobody or everybody here positive it is infinite, unless the rules are meant to be the usual ones.
+        Where it calls nobody or everybody positive it is infinite, unless the rules are meant to be the usual ones.
         """
         thresholds, n_groups = self.cuts.levels(rules.cuts), self.cuts.n_groups
         usual = at_usual(self.cuts, self.evidence.usual).cuts[rules.models]
