@@ -28,6 +28,7 @@ from counterpoise.goals.audit import certify as certify
 from counterpoise.mixtures.goal import GoalClassifier as GoalClassifier
 from counterpoise.mixtures.mixture import MixtureClassifier as MixtureClassifier
 from counterpoise.mixtures.options import Deferral as Deferral
+from counterpoise.mixtures.options import Draws as Draws
 from counterpoise.mixtures.options import Groups as Groups
 from counterpoise.mixtures.tradeoff import tradeoff as tradeoff
 from counterpoise.persist import load as load

@@ -17,6 +17,7 @@ from counterpoise.goals.kinds import needs
 from counterpoise.goals.rates import METRICS, RATIOS, named
 from counterpoise.goals.rows import Dataset
 from counterpoise.metrics import cvar_curve, rate_table, realised_cvar
+from counterpoise.mixtures.options import kind_of_decision
 from counterpoise.mixtures.tradeoff import Tradeoff, tradeoff
 from counterpoise.theory.confidence import binomial_bounds
 
@@ -395,7 +396,7 @@ def _decision_shares(estimator: Any, X: Any, columns: dict[str, Any]) -> FloatAr
 
 def _draws(estimator: Any) -> bool:
     """Tell whether a classifier draws its answers."""
-    return getattr(_innermost(estimator), "decision", None) in _DRAWN
+    return kind_of_decision(getattr(_innermost(estimator), "decision", None)) in _DRAWN
 
 
 def _looked_at(estimator: Any, given: Mapping[str, Any]) -> dict[str, Any]:

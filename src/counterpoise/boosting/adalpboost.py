@@ -73,12 +73,10 @@ class AdaLPBoostClassifier(BoostedMixture):
         another budget is refused.
     pos_label : label, optional
         The class that goals without ``of`` call positive; by default the second of two.
-    decision : {"sticky", "sample", "vote"}, default="sticky"
-        How ``predict`` decides: by a draw that is fixed for each row or id, by a fresh draw, or by weighted vote. The
+    decision : {"sticky", "sample", "vote"} or Draws, default="sticky"
+        How ``predict`` decides: by a draw that is fixed for each row or id (``Draws(key)`` has
+        a secret key of your own), by a fresh draw, or by weighted vote. The
         vote is deterministic, hence no better in the tail than its error allows (Proposition 1).
-    key : bytes, optional
-        Secret of the sticky draws, 16 to 64 bytes, never shown. Default: made from ``random_state``, which whoever
-        knows it can repeat, or drawn by the system where that is None.
     random_state : int or RandomState, optional
         Fixes the models' seeds, the split and, where none is given, the key of the sticky draws.
     n_jobs : int, optional
@@ -144,9 +142,8 @@ class AdaLPBoostClassifier(BoostedMixture):
         outlier_fraction: float = 0.0,
         goals: Any = (),
         budget: float | None = BUDGET,
-        decision: str = "sticky",
+        decision: Any = "sticky",
         pos_label: Any = None,
-        key: bytes | None = None,
         random_state: Any = None,
         n_jobs: int | None = None,
         callbacks: Sequence[Callback] = (),
@@ -165,7 +162,6 @@ class AdaLPBoostClassifier(BoostedMixture):
         self.budget = budget
         self.decision = decision
         self.pos_label = pos_label
-        self.key = key
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.callbacks = callbacks

@@ -27,9 +27,10 @@ from counterpoise.goals.tables import with_train
 from counterpoise.mixtures.answers import TRAIN, Answers, find_positive
 from counterpoise.mixtures.cautions import warn_of_the_average
 from counterpoise.mixtures.choosing import MIXTURES, WORST_GROUP, Aim, Evidence, as_aim, choose_mixture, select
-from counterpoise.mixtures.draws import Draws, check_key
+from counterpoise.mixtures.draws import KeyedDraws
 from counterpoise.mixtures.game import Selection
 from counterpoise.mixtures.members import Pool
+from counterpoise.mixtures.options import key_of_decision, kind_of_decision
 from counterpoise.mixtures.pool import pool_codes, predict_codes
 from counterpoise.mixtures.prechecks import check_problem
 from counterpoise.mixtures.randomized import DECISIONS, RandomizedClassifier
@@ -129,8 +130,8 @@ class BoostedMixture(ResumingBooster, RandomizedClassifier):
             self._check_asked(held_out or train)
             self._start(train, held_out, saved)
             self._run_rounds(planned_rounds(self), saved)
-        key = check_key(self.key) or self._drawn_key
-        self._draws = Draws.learned(key, rows.X, rows.weights, self._history.models)
+        key = key_of_decision(self.decision) or self._drawn_key
+        self._draws = KeyedDraws.learned(key, rows.X, rows.weights, self._history.models)
         self._mix()
         if self._repeats(self._history) and not self._history.totals.any() and self._n_folds is None:
             warn_of_no_errors(
@@ -188,8 +189,7 @@ class BoostedMixture(ResumingBooster, RandomizedClassifier):
         if self.n_estimators is not None:
             check_count(self.n_estimators, "n_estimators")
         check_fraction(self.outlier_fraction, "outlier_fraction")
-        check_choice(self.decision, "decision", DECISIONS)
-        check_key(self.key)
+        check_choice(kind_of_decision(self.decision), "decision", DECISIONS)
         check_choice(self.mixture, "mixture", MIXTURES)
         if asked_goals(self.goals, trains=True, defers=False) and self.mixture != "optimal":
             raise ValueError(f"Goals need mixture='optimal', which is free to meet them; got mixture={self.mixture!r}.")

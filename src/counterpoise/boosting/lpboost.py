@@ -73,7 +73,7 @@ class LPBoostClassifier(InsideGoals):
         folds, whose models then score hardly otherwise than those trained on all rows.
     mixture, outlier_fraction, budget, decision, pos_label
         As for ``AdaLPBoostClassifier``.
-    key, random_state, n_jobs, callbacks, checkpoint
+    random_state, n_jobs, callbacks, checkpoint
         As for ``AdaLPBoostClassifier``.
 
     Attributes
@@ -125,9 +125,8 @@ class LPBoostClassifier(InsideGoals):
         goals: Any = (),
         budget: float | None = BUDGET,
         scores: bool | str = "auto",
-        decision: str = "sticky",
+        decision: Any = "sticky",
         pos_label: Any = None,
-        key: bytes | None = None,
         random_state: Any = None,
         n_jobs: int | None = None,
         callbacks: Sequence[Callback] = (),
@@ -147,7 +146,6 @@ class LPBoostClassifier(InsideGoals):
         self.scores = scores
         self.decision = decision
         self.pos_label = pos_label
-        self.key = key
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.callbacks = callbacks

@@ -211,6 +211,7 @@ def rebalance(
     budget: float | None = None,
     by: Annotated[list[str] | None, Parameter(negative="")] = None,
     defer_cost: float | Literal["never"] | None = None,
+    decision: Literal["fixed", "sticky"] | None = None,
     strict: Annotated[bool, Flag] = False,
     shown: Out = PRINTED,
 ) -> int:
@@ -235,12 +236,21 @@ def rebalance(
         A column that rules of scores may look at; give the option once for each, or "" for none. Default: as before.
     defer_cost
         Another loss of a row that is left to a person, from 0 to 1, or "never". Default: as before.
+    decision
+        "fixed": one rule without draws. "sticky": a mixture of rules, one drawn for each person, which a tail (an alpha
+        below 1) needs. Default: as before.
     strict
         Exit with code 1 unless every goal is shown to hold on the test rows.
     """
     from counterpoise.runs import open_run, rebalance_run  # noqa: PLC0415
 
-    asked: dict[str, Any] = {"alpha": alpha, "objective": objective, "goals": goal, "defer_cost": defer_cost}
+    asked: dict[str, Any] = {
+        "alpha": alpha,
+        "objective": objective,
+        "goals": goal,
+        "defer_cost": defer_cost,
+        "decision": decision,
+    }
     asked |= {"budget": budget, "by": None if by is None else [name for name in by if name]}
     chosen = rebalance_run(open_run(run), **asked, output=output, on_event=shown.say)
     return _told(chosen, shown, strict=strict)

@@ -37,11 +37,11 @@ from counterpoise.goals import InfeasibleGoals, Rate, as_goals
 from counterpoise.goals.advice import advised
 from counterpoise.goals.tables import group_codes
 from counterpoise.mixtures.answers import TRAIN, Positive, find_positive
-from counterpoise.mixtures.draws import Draws, check_key, generator_of, make_key
+from counterpoise.mixtures.draws import KeyedDraws, generator_of, make_key
 from counterpoise.mixtures.goal import GoalClassifier, listed
 from counterpoise.mixtures.members import all_classes, members_of, named_models, titled_models
 from counterpoise.mixtures.mixture import MixtureClassifier
-from counterpoise.mixtures.options import as_groups
+from counterpoise.mixtures.options import as_groups, key_of_decision
 from counterpoise.mixtures.prechecks import check_problem
 
 # What the boosters of one machine take and those over shards do not, and the value that asks for nothing.
@@ -103,8 +103,8 @@ def fit_over(model: Any, shards: Shards) -> Any:
         watch = Watch(model, history, program, is_random=fit.is_random)
         n_left = watch.resume(saved, learner, rows.sample)
         boost(fit, history, reweigh=rule, stop=watch, n_rounds=n_left)
-    key = check_key(model.key) or model._drawn_key  # noqa: SLF001 - ours
-    model._draws = Draws.learned(key, rows.sample, None, history.models)  # noqa: SLF001 - ours
+    key = key_of_decision(model.decision) or model._drawn_key  # noqa: SLF001 - ours
+    model._draws = KeyedDraws.learned(key, rows.sample, None, history.models)  # noqa: SLF001 - ours
     model.weighted_losses_ = np.array(history.weighted_losses)
     return _inside(model, rows, history, watch)
 
@@ -264,9 +264,9 @@ def decide_over(model: Any, rows: Prepared) -> Any:
     model.n_features_in_ = known.n_features
     if known.names is not None:
         model.feature_names_in_ = known.names
-    key = check_key(model.key) or make_key(model.random_state)
+    key = key_of_decision(model.decision) or make_key(model.random_state)
     model._generator = generator_of(model.random_state)  # noqa: SLF001 - ours
-    model._draws = Draws.learned(key, rows.sample, None, model.estimators_)  # noqa: SLF001 - ours
+    model._draws = KeyedDraws.learned(key, rows.sample, None, model.estimators_)  # noqa: SLF001 - ours
     if not model.scores:
         return _settled(model, rows, _asked_over(model, shards, rows.cells))
     positive = find_positive(known.classes, model.pos_label)

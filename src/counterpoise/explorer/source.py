@@ -19,7 +19,8 @@ from counterpoise.goals.wording import NoRows
 from counterpoise.mixtures.answers import TRAIN
 from counterpoise.mixtures.draws import known_draws
 from counterpoise.mixtures.members import as_columns
-from counterpoise.mixtures.randomized import DRAWN, STICKY
+from counterpoise.mixtures.options import STICKY, kind_of_decision
+from counterpoise.mixtures.randomized import DRAWN
 from counterpoise.mixtures.scores.evidence import ScoreEvidence
 
 _SEED = 0  # of draws that a model makes afresh
@@ -149,7 +150,7 @@ def _kept(evidence: Any, name: str) -> AnyArray:
 
 def uniforms_of(model: Any, X: Any) -> FloatArray | None:
     """Return what the draws about rows are made with, as ``predict`` makes them; None where the models vote."""
-    if model.decision != STICKY:
+    if kind_of_decision(model.decision) != STICKY:
         return generated(model, model._check_predict_input(X).shape[0])  # noqa: SLF001 - of our own kind
     known = getattr(model, "_known_columns", lambda rows: rows)(X)
     return known_draws(model).uniforms(known, as_columns(model._check_predict_input(X)))  # noqa: SLF001 - as above
@@ -157,7 +158,7 @@ def uniforms_of(model: Any, X: Any) -> FloatArray | None:
 
 def generated(model: Any, n_samples: int) -> FloatArray | None:
     """Return numbers to draw with that stand for any others; None where the models vote."""
-    return np.random.default_rng(_SEED).random(n_samples) if model.decision in DRAWN else None
+    return np.random.default_rng(_SEED).random(n_samples) if kind_of_decision(model.decision) in DRAWN else None
 
 
 def session_of_run(folder: str | Path) -> Session:

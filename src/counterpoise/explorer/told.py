@@ -86,7 +86,7 @@ class ToldRows(Protocol):
         """Return what an audit of the rows is made of."""
 
 
-class Draws:
+class SortedDraws:
     """Numbers from 0 to 1 that decide by which member each row is decided, sorted once."""
 
     def __init__(self, uniforms: FloatArray) -> None:
@@ -110,7 +110,7 @@ class AnsweredRows:
 
     def __init__(self, bits: BitRows, uniforms: FloatArray | None, labels: Labels | None) -> None:
         self.labels, self._bits = labels, bits
-        self._draws = None if uniforms is None else Draws(uniforms)
+        self._draws = None if uniforms is None else SortedDraws(uniforms)
         self._oracle: TailOracle | None = None
         self._means = np.zeros(0)
 
@@ -169,7 +169,7 @@ class ScoredRows:
     ) -> None:
         self.scores, self.groups, self.labels = scores, groups, labels
         self._n_groups = n_groups
-        self._draws = None if uniforms is None else Draws(uniforms)
+        self._draws = None if uniforms is None else SortedDraws(uniforms)
         self._sorted: _SortedScore | None = None
 
     def expected(self, solved: Solved) -> FloatArray:

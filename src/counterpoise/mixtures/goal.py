@@ -19,12 +19,12 @@ from counterpoise._base.types import AnyArray, ArrayLike, FloatArray
 from counterpoise.goals import Table
 from counterpoise.mixtures.answers import TRAIN, Answers, Positive
 from counterpoise.mixtures.class_scores.probabilities import any_scorer
-from counterpoise.mixtures.draws import Draws, check_key, generator_of, make_key
+from counterpoise.mixtures.draws import KeyedDraws, generator_of, make_key
 from counterpoise.mixtures.folds import Training, check_cv, splits_of, texts_in, unheard
 from counterpoise.mixtures.labelled import Given
 from counterpoise.mixtures.many_classes import ClassRuleClassifier
 from counterpoise.mixtures.members import as_columns, named_models, titled_models, unnamed
-from counterpoise.mixtures.options import Deferral
+from counterpoise.mixtures.options import Deferral, key_of_decision
 from counterpoise.mixtures.pool import set_input_tags
 
 PREFIT = "prefit"
@@ -65,13 +65,13 @@ class GoalClassifier(ClassRuleClassifier):
         ``"auto"``: 10 folds of fewer than 5,000 rows, else 5, and never more than the rarest class has rows.
         ``"prefit"``: ``estimator`` is fitted, and the rows of ``fit`` are others than those it was trained on, as
         models in scikit-learn's ``FrozenEstimator`` always are.
-    decision : {"fixed", "sticky", "sample", "vote"}, default="fixed"
+    confidence : None
+        The probability with which goals hold on new rows. Not used yet: leave it at None.
+    decision : {"fixed", "sticky", "sample", "vote"} or Draws, default="fixed"
         How ``predict`` decides: by one rule, a threshold for each group, without draws ("fixed"); or, from the best
-        mixture of rules, by a draw that is fixed for each row or id ("sticky"), by a fresh draw ("sample"), or by
-        weighted vote. Tails (``alpha`` below 1) need a mixture: no single rule can lower them.
-    key : bytes, optional
-        Secret of the sticky draws, 16 to 64 bytes, never shown. Default: made from ``random_state``, which whoever
-        knows it can repeat, or drawn by the system where that is None.
+        mixture of rules, by a draw that is fixed for each row or id ("sticky", or ``Draws(key)`` with a secret key of
+        your own), by a fresh draw ("sample"), or by weighted vote. Tails (``alpha`` below 1) need a mixture: no single
+        rule can lower them.
     pos_label : label, optional
         The class that goals call positive; by default the second of two, and a fit says which where they are texts.
     random_state : int or RandomState, optional
@@ -133,9 +133,9 @@ class GoalClassifier(ClassRuleClassifier):
         by: Any = (),
         budget: float | None = None,
         deferral: Deferral | None = None,
+        confidence: None = None,
+        decision: Any = "fixed",
         cv: Any = "auto",
-        decision: str = "fixed",
-        key: bytes | None = None,
         pos_label: Any = None,
         random_state: Any = None,
         n_jobs: int | None = None,
@@ -147,9 +147,9 @@ class GoalClassifier(ClassRuleClassifier):
         self.by = by
         self.budget = budget
         self.deferral = deferral
-        self.cv = cv
+        self.confidence = confidence
         self.decision = decision
-        self.key = key
+        self.cv = cv
         self.pos_label = pos_label
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -222,7 +222,7 @@ class GoalClassifier(ClassRuleClassifier):
         else:
             models, scores = self._train(titled, positive, given, has_rows_to_choose_on=held_out.X is not None)
         self._let_decide(models, titled, positive)
-        self._draws = Draws.learned(check_key(self.key) or drawn, as_columns(X), weights, models)
+        self._draws = KeyedDraws.learned(key_of_decision(self.decision) or drawn, as_columns(X), weights, models)
         scores = self._scores_of(rows.X, rows.codes.size, TRAIN) if scores is None else scores
         evidence = self._with_rows(self._no_evidence(Answers({}, {}, positive), scores), rows, scores)
         self._settle(self._joined(evidence, datasets), aim)
@@ -237,6 +237,11 @@ class GoalClassifier(ClassRuleClassifier):
 
     def _check_shared_parameters(self) -> None:
         super()._check_shared_parameters()
+        if self.confidence is not None:
+            raise ValueError(
+                f"confidence is not used yet, and must be None; got {self.confidence!r}. A single goal can carry one: "
+                "'recall(train) >= 0.9 with confidence 0.95'."
+            )
         if not self._is_prefit:
             check_cv(self.cv)
 

@@ -15,7 +15,7 @@ from counterpoise._base.checks import is_frame
 from counterpoise._base.cpus import in_threads
 from counterpoise._base.types import AnyArray, FloatArray, IntArray
 from counterpoise.mixtures.answers import TRAIN
-from counterpoise.mixtures.draws import Draws, pick, pick_each
+from counterpoise.mixtures.draws import KeyedDraws, pick, pick_each
 from counterpoise.mixtures.pool import codes_of, empty_codes, fill_codes, is_text, n_rows, predict_codes, take_rows
 
 _PAIR = 2
@@ -149,7 +149,7 @@ class Mixture(NamedTuple):
 
     pool: Pool
     shares: FloatArray  # sum to 1
-    draws: Draws | np.random.Generator | None  # the same for the same person, afresh, or none: by weighted vote
+    draws: KeyedDraws | np.random.Generator | None  # the same for the same person, afresh, or none: by weighted vote
 
     def decide(self, X: Any, given: Any, ids: Any = None) -> AnyArray:
         """Return the label of every row; ``given`` are the rows as they were before they were checked."""
@@ -192,7 +192,7 @@ class Mixture(NamedTuple):
 
     def uniforms(self, X: Any, given: Any, ids: Any = None) -> FloatArray:
         """Return the number that decides about each row, where draws decide."""
-        if isinstance(self.draws, Draws):
+        if isinstance(self.draws, KeyedDraws):
             return self.draws.uniforms(given, as_columns(X.features if isinstance(X, ScoredRows) else X), ids)
         assert self.draws is not None  # noqa: S101 - it draws
         return np.asarray(self.draws.random(n_rows(X)))

@@ -15,10 +15,11 @@ from counterpoise._base.checks import check_count
 from counterpoise._base.types import ArrayLike
 from counterpoise.goals import Table
 from counterpoise.mixtures.answers import TRAIN, Answers, find_positive
-from counterpoise.mixtures.draws import Draws, check_key, generator_of, make_key
+from counterpoise.mixtures.draws import KeyedDraws, generator_of, make_key
 from counterpoise.mixtures.labelled import Given
 from counterpoise.mixtures.many_classes import ClassRuleClassifier
 from counterpoise.mixtures.members import as_columns, members_of, named_models
+from counterpoise.mixtures.options import key_of_decision
 from counterpoise.mixtures.pool import set_input_tags
 
 
@@ -42,8 +43,9 @@ class MixtureClassifier(ClassRuleClassifier):
         What must hold on the rows of ``fit``, the dataset ``train``, and on other datasets: see ``counterpoise.goals``.
     budget : float in [0, 1], optional
         Largest average loss above the least that is possible under the goals, so that a tail is not bought blindly.
-    decision : {"sticky", "sample", "vote"}, default="sticky"
-        How ``predict`` decides: by a draw that is fixed for each row or id, by a fresh draw, or by weighted vote. Goals
+    decision : {"sticky", "sample", "vote"} or Draws, default="sticky"
+        How ``predict`` decides: by a draw that is fixed for each row or id (``Draws(key)`` has
+        a secret key of your own), by a fresh draw, or by weighted vote. Goals
         hold for draws; see ``to_deterministic`` for a rule without them. One rule of the scores of fitted models is
         ``GoalClassifier(models, cv="prefit")``.
     max_models : int, optional
@@ -53,9 +55,6 @@ class MixtureClassifier(ClassRuleClassifier):
         negative in those goals; the loss still tells all classes apart.
     n_jobs : int, optional
         Threads in which models are asked.
-    key : bytes, optional
-        Secret of the sticky draws, 16 to 64 bytes, never shown. Default: made from ``random_state``, which whoever
-        knows it can repeat, or drawn by the system where that is None.
     random_state : int or RandomState, optional
         Fixes the key, where none is given, and fresh draws.
 
@@ -107,11 +106,10 @@ class MixtureClassifier(ClassRuleClassifier):
         objective: Any = None,
         goals: Any = (),
         budget: float | None = None,
-        decision: str = "sticky",
+        decision: Any = "sticky",
         max_models: int | None = None,
         pos_label: Any = None,
         n_jobs: int | None = None,
-        key: bytes | None = None,
         random_state: Any = None,
     ) -> None:
         self.estimators = estimators
@@ -123,7 +121,6 @@ class MixtureClassifier(ClassRuleClassifier):
         self.max_models = max_models
         self.pos_label = pos_label
         self.n_jobs = n_jobs
-        self.key = key
         self.random_state = random_state
 
     def fit(
@@ -179,8 +176,8 @@ class MixtureClassifier(ClassRuleClassifier):
         if self._pool().needs_rows():  # else no model would be asked
             self._check_problem(aim, rows, datasets, trains=False)
         evidence = self._asked_about(rows, empty, TRAIN)
-        key = check_key(self.key) or drawn
-        self._draws = Draws.learned(key, as_columns(X), evidence.sample_weight, self.estimators_)
+        key = key_of_decision(self.decision) or drawn
+        self._draws = KeyedDraws.learned(key, as_columns(X), evidence.sample_weight, self.estimators_)
         self._settle(self._joined(evidence, datasets), aim)
         return self
 

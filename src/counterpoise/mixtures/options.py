@@ -5,8 +5,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from counterpoise._base.checks import check_choice, check_count, check_number
+from counterpoise._base.secret import Secret
 from counterpoise.goals.classes import check_defer_label
+from counterpoise.mixtures.draws.keys import check_key
 
+STICKY = "sticky"  # decisions by a draw that is fixed for each row or id
 UNKNOWN = ("refuse", "pool")  # what to do about groups that have no threshold of their own
 
 
@@ -35,6 +38,39 @@ class Deferral:
         cost = check_number(self.cost, "cost of Deferral", "[0, 1]", "the loss of a row that a person decides about")
         object.__setattr__(self, "cost", cost)
         check_defer_label(self.label, ())
+
+
+@dataclass(frozen=True)
+class Draws:
+    """Decisions by a draw that is the same for each row or id, as ``decision="sticky"``, with a key of your own.
+
+    Parameters
+    ----------
+    key : bytes
+        Secret of the draws, 16 to 64 bytes, as ``secrets.token_bytes(32)`` makes them; never shown. Without it nobody
+        can tell what is drawn; two classifiers with one key draw alike.
+
+    Examples
+    --------
+    >>> from counterpoise import Draws, MixtureClassifier
+    >>> MixtureClassifier([], decision=Draws(b"0123456789abcdef")).decision
+    Draws(key=<hidden>)
+    """
+
+    key: bytes
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "key", check_key(self.key))
+
+
+def kind_of_decision(decision: Any) -> Any:
+    """Return how decisions are made, in a word: draws with a key are "sticky" ones."""
+    return STICKY if isinstance(decision, Draws) else decision
+
+
+def key_of_decision(decision: Any) -> Secret | None:
+    """Return the key that decisions are drawn with, where one is given."""
+    return decision.key if isinstance(decision, Draws) else None  # type: ignore[return-value]  # made one
 
 
 @dataclass(frozen=True)

@@ -3,13 +3,12 @@
 import copy
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from counterpoise._base.checks import check_mixture, check_sample_weight
-from counterpoise._base.secret import SecretParameter
 from counterpoise._base.types import AnyArray, ArrayLike, FloatArray
 from counterpoise.goals import GoalCheck, Table
 from counterpoise.goals.tables import with_train
@@ -30,12 +29,12 @@ from counterpoise.mixtures.game import Choice, Selection
 from counterpoise.mixtures.labelled import Given, Labelled, with_columns
 from counterpoise.mixtures.members import Mixture, Pool, shared
 from counterpoise.mixtures.one_rule import DeterministicRule, best_rule
+from counterpoise.mixtures.options import STICKY, kind_of_decision
 from counterpoise.mixtures.pool import PooledClassifier, checked_features, failures, groups_of, n_rows, predict_codes
 from counterpoise.mixtures.prechecks import check_problem
 from counterpoise.theory.risks import Risk
 
 DECISIONS = ("sticky", "sample", "vote")
-STICKY = "sticky"  # decisions by a draw that is fixed for each row or id
 DRAWN = (STICKY, "sample")
 _CHOSEN = ("mixture_", "rules_", "groups_", "calibrations_", "certificate_", "fixed_cost_", "_scored", "_members")
 
@@ -43,14 +42,12 @@ _CHOSEN = ("mixture_", "rules_", "groups_", "calibrations_", "certificate_", "fi
 class RandomizedClassifier(PooledClassifier):
     """What every classifier that mixes models shares: drawing, probabilities and the choice of another mixture.
 
-    A subclass has parameters ``decision``, ``key``, ``n_jobs`` and those that an ``Aim`` names; its ``fit`` sets
+    A subclass has parameters ``decision``, ``n_jobs`` and those that an ``Aim`` names; its ``fit`` sets
     ``classes_``, ``estimators_`` (``_members`` too, where others answer for them), ``_draws``, ``_generator`` and calls
     ``_settle`` with an aim.
     """
 
-    key = SecretParameter()
     deferral: Any = None  # where a subclass has no such parameter
-    _added_later: ClassVar[dict[str, Any]] = {"key": None, "objective": None}  # than some files of saved models
 
     def predict(self, X: Any, ids: Any = None) -> AnyArray:
         """Decide about every row.
@@ -73,7 +70,7 @@ class RandomizedClassifier(PooledClassifier):
         return mixture.decide(rows, X, ids)
 
     def _check_ids(self, ids: Any) -> None:
-        if ids is not None and self.decision != STICKY:
+        if ids is not None and kind_of_decision(self.decision) != STICKY:
             raise ValueError(f"ids are for decision='sticky'; this classifier has decision={self.decision!r}.")
 
     def decision_proba(self, X: Any) -> FloatArray:
@@ -283,7 +280,7 @@ class RandomizedClassifier(PooledClassifier):
 
     def _drawing(self) -> Any:
         """Return what members are drawn with; None where they are not drawn."""
-        if self.decision == STICKY:
+        if kind_of_decision(self.decision) == STICKY:
             return known_draws(self)
         return self._generator if self.decision == "sample" else None
 

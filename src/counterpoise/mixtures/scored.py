@@ -17,12 +17,11 @@ from counterpoise.mixtures.answers import TRAIN, Answers
 from counterpoise.mixtures.cautions import warn_of_the_average
 from counterpoise.mixtures.choosing import ALPHA, FIXED, Aim, Evidence, as_aim, check_one_rule, select, value_of
 from counterpoise.mixtures.deferring import Deferring
-from counterpoise.mixtures.draws import check_key
 from counterpoise.mixtures.game import Choice
 from counterpoise.mixtures.judged import Judged
 from counterpoise.mixtures.labelled import Labelled
 from counterpoise.mixtures.members import Mixture, Pool, ScoredRows
-from counterpoise.mixtures.options import Deferral, as_groups
+from counterpoise.mixtures.options import Deferral, as_groups, kind_of_decision
 from counterpoise.mixtures.pool import as_rows, n_rows
 from counterpoise.mixtures.randomized import DECISIONS, DRAWN, RandomizedClassifier
 from counterpoise.mixtures.ranking import Ranking
@@ -71,7 +70,7 @@ class RuleClassifier(Ranking, Judged, Deferring, RandomizedClassifier):
         array of shape (n_samples,)
             Class labels; the label of ``deferral`` for rows that are deferred.
         """
-        if self._has_rules and self.decision in DRAWN:
+        if self._has_rules and kind_of_decision(self.decision) in DRAWN:
             return self._drawn(X, ids, sensitive_features, baseline)
         mixture, rows = self._asked(X, sensitive_features, baseline)
         self._check_ids(ids)
@@ -113,6 +112,7 @@ class RuleClassifier(Ranking, Judged, Deferring, RandomizedClassifier):
         *,
         by: Any = None,
         deferral: Deferral | str | None = None,
+        decision: Any = None,
         **changes: Any,
     ) -> Self:
         """Return a classifier with the same models and another mixture; nothing is trained.
@@ -125,6 +125,8 @@ class RuleClassifier(Ranking, Judged, Deferring, RandomizedClassifier):
             For rules of scores: other columns that they may look at; ``()`` for none. Default: the present ones.
         deferral : Deferral or "never", optional
             For rules of scores: what deferring a row costs and is called, or that none is. Default: the present one.
+        decision : str or Draws, optional
+            For rules of scores: another way to decide, such as ``"sticky"`` for a tail. Default: the present one.
         **changes
             ``alpha``, ``goals``, ``objective``, ``budget``, ``sample_weight``, ``sensitive_features``, ``baseline``,
             ``datasets``, ``largest_weight`` and ``tables``, as for every mixture: see
@@ -142,12 +144,12 @@ class RuleClassifier(Ranking, Judged, Deferring, RandomizedClassifier):
         """
         check_is_fitted(self, "goals_")
         other = copy.copy(self)
-        given = {"by": by, "deferral": deferral}
+        given = {"by": by, "deferral": deferral, "decision": decision}
         changed = {name: value for name, value in given.items() if value is not None}
         if isinstance(deferral, str) and deferral == NEVER:
             changed["deferral"] = None
         other.set_params(**changed)
-        other._check_score_parameters()  # noqa: SLF001 - of our own kind
+        other._check_decision()  # noqa: SLF001 - of our own kind
         return super(RuleClassifier, other).rebalance(X, y, **changes)
 
     def _aim_of_fit(self) -> Aim:
@@ -155,11 +157,9 @@ class RuleClassifier(Ranking, Judged, Deferring, RandomizedClassifier):
 
     def _check_shared_parameters(self) -> None:
         aim = self._aim_of_fit()
-        check_choice(self.decision, "decision", (*DECISIONS, FIXED))
-        self._check_score_parameters()
+        self._check_decision()
         if self.decision == FIXED:
             check_one_rule(aim.objective)
-        check_key(self.key)
 
     def _check_labelled(self, X: Any, y: Any) -> tuple[Any, AnyArray]:
         """Return labelled rows as the models take them, after a look at their shape."""
@@ -191,8 +191,9 @@ class RuleClassifier(Ranking, Judged, Deferring, RandomizedClassifier):
         if len(X.shape) > 1:
             _check_n_features(self, X, reset=reset)
 
-    def _check_score_parameters(self) -> None:
-        """Check the parameters that are about rules of scores."""
+    def _check_decision(self) -> None:
+        """Check how decisions are made, and what rules may look at."""
+        check_choice(kind_of_decision(self.decision), "decision", (*DECISIONS, FIXED))
         as_groups(self.by)
         if self.decision == FIXED and not self.scores:
             raise ValueError(

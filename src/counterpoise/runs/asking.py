@@ -6,6 +6,7 @@ import numpy as np
 
 from counterpoise._base.types import AnyArray, FloatArray
 from counterpoise.mixtures.members import AskedRows, Mixture
+from counterpoise.mixtures.options import kind_of_decision
 from counterpoise.mixtures.pool import failures
 from counterpoise.mixtures.randomized import DRAWN
 from counterpoise.runs.data import Data, Part
@@ -24,7 +25,7 @@ class AskedModel:
     @property
     def is_drawn(self) -> bool:
         """Tell whether answers are drawn, if only from one model or rule."""
-        return hasattr(self.estimator, "mixture_") and self.estimator.decision in DRAWN
+        return hasattr(self.estimator, "mixture_") and kind_of_decision(self.estimator.decision) in DRAWN
 
     def part(self, name: str) -> Part:
         """Return the rows of a split or an extra dataset."""

@@ -18,7 +18,6 @@ _SAID_ELSEWHERE = {
     "alpha": "alpha at the top of the file",
     "goals": "goals at the top of the file",
     "random_state": "seed at the top of the file",
-    "key": "nothing: a run draws its own and keeps it",
     "pos_label": "data.positive",
     "estimator": "method.learner",
     "estimators": "method.models",
@@ -85,6 +84,7 @@ METHODS = {
 _ONLY_METHODS = (GOALS, POOL, "constrained")
 _OF_MODELS = (GOALS, POOL)  # methods that name models
 _STRONG = ModelSettings(name="gradient_boosting")
+_DRAWN = ("sticky", "ramp")  # decisions by draws that a key makes
 _CHOSEN_LATER = ("objective", "by", "budget", "deferral")  # parameters of GOALS that no training depends on
 # Parameters that are values of several parts: a goals file writes them as a table, such as { cost = 0.2 }.
 _VALUES = {
@@ -164,8 +164,10 @@ def make(
     made = _class_of(kind)(**parts, **kind.defaults | as_values(asked.parameters))
     if "random_state" in made.get_params(deep=False):
         made.set_params(random_state=seed)
-    if key is not None and "key" in made.get_params(deep=False):
-        made.set_params(key=key())
+    if key is not None and getattr(made, "decision", None) in _DRAWN:
+        from counterpoise.mixtures.options import Draws  # noqa: PLC0415 - with scikit-learn, which takes a while
+
+        made.set_params(decision=Draws(key()))
     return made
 
 

@@ -37,6 +37,7 @@ def rebalance_run(
     budget: float | None = None,
     by: Sequence[str] | None = None,
     defer_cost: float | str | None = None,
+    decision: str | None = None,
     output: str | Path,
     on_event: Callable[[str], None] = unheard,
 ) -> Run:
@@ -58,6 +59,8 @@ def rebalance_run(
         For rules of scores: other columns that they may look at.
     defer_cost : float in [0, 1] or "never", optional
         Another loss of a row that is deferred, or that none is. Default: as before.
+    decision : {"fixed", "sticky", "sample", "vote"}, optional
+        Another way to decide; a tail (``alpha`` below 1) needs a mixture. Default: as before.
     output : path
         The new run folder.
     on_event : callable
@@ -68,7 +71,7 @@ def rebalance_run(
     Run
         The new one.
     """
-    others = {"budget": budget, "by": None if by is None else list(by), "defer_cost": defer_cost}
+    others = {"budget": budget, "by": None if by is None else list(by), "defer_cost": defer_cost, "decision": decision}
     others = {name: value for name, value in others.items() if value is not None}
     changes = changed(run.settings, alpha=alpha, objective=objective, goals=goals, **others)
 
@@ -190,6 +193,8 @@ def _command(run: Run, settings: RunSettings, changes: dict[str, Any], folder: P
         words += [word for name in as_groups(as_values(now)["by"]).names or ("",) for word in ("--by", name)]
     if now.get("deferral") != before.get("deferral"):
         words += ["--defer-cost", repr(now["deferral"]["cost"]) if "deferral" in now else NEVER]
+    if now.get("decision") != before.get("decision"):
+        words += ["--decision", str(now["decision"])]
     if "goals" in changes:
         words += [word for goal in goals_of(settings) for word in ("--goal", str(goal))]
     return shlex.join(words)

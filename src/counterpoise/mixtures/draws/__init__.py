@@ -24,7 +24,7 @@ from counterpoise.mixtures.draws.rows import Grid, row_messages
 from counterpoise.mixtures.draws.scales import learn_grid
 
 __all__ = [
-    "Draws",
+    "KeyedDraws",
     "check_key",
     "derived_key",
     "draws_of",
@@ -40,7 +40,7 @@ _ROW, _ID = b"row", b"id"  # so that a row of one column and an id of the same v
 
 
 @dataclass(frozen=True, eq=False)
-class Draws:
+class KeyedDraws:
     """What a fitted classifier draws with.
 
     Attributes
@@ -84,13 +84,13 @@ class Draws:
             raise ValueError("it holds something else where the scales of columns must be")
 
 
-def draws_of(model: Any) -> Draws | None:
+def draws_of(model: Any) -> KeyedDraws | None:
     """Return what a fitted classifier draws with; None where it draws nothing."""
     draws = getattr(model, "__dict__", {}).get("_draws")
-    return draws if isinstance(draws, Draws) else None
+    return draws if isinstance(draws, KeyedDraws) else None
 
 
-def known_draws(model: Any) -> Draws:
+def known_draws(model: Any) -> KeyedDraws:
     """Return what a fitted classifier draws with, or raise a ``ValueError``."""
     found = draws_of(model)
     if found is None:

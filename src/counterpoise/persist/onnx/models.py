@@ -49,7 +49,7 @@ def probabilities(graph: Graph, rows: str, model: Any) -> str:
 def answers(graph: Graph, rows: str, model: Any) -> str:
     """Return what ``predict`` of a model says."""
     say = _kind_of(model).answers
-    if say is None or getattr(model, "decision", "threshold") not in ("threshold", "vote", "fixed"):
+    if say is None or getattr(model, "decision", "fixed") not in ("vote", "fixed"):
         raise UnstorableModel(
             f"a model of the mixture is a {type(model).__name__} that draws its answers, and draws stay outside: set "
             "decision='vote' in it"
@@ -167,7 +167,7 @@ def _constrained_scores(graph: Graph, rows: str, model: Any) -> str:
 
 
 def _constrained_decision(graph: Graph, rows: str, model: Any) -> str:
-    shift = 0.0 if model.decision == "threshold" else float(model.threshold_)
+    shift = 0.0 if model.decision == "fixed" else float(model.threshold_)
     return graph.add("Add", _constrained_scores(graph, rows, model), np.array(shift))
 
 
