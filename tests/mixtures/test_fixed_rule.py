@@ -132,8 +132,44 @@ def test_where_none_is_found_the_error_says_how_near_it_came_and_what_a_mixture_
         decision="fixed",
     )
     with pytest.raises(
-        ValueError, match=r"No fixed rule was found.*missed by 0\.4.*It is proven.*risk of 0\.5: set decision='sticky'"
+        InfeasibleGoals,
+        match=r"No single rule meets.*violation is 0\.4.*positive_rate\(train\) >= 0, or positive_rate\(train\) <= 1\. "
+        r"A mixture of rules meets the goals, with a risk of 0\.5: set decision='sticky'",
     ):
         constant.fit(np.zeros((20, 1)), y)
     nearest = constant.set_params(decision="sticky").fit(np.zeros((20, 1)), y).to_deterministic()
     assert nearest.violation == pytest.approx(0.4)
+
+
+@pytest.mark.parametrize("by", [(), "group"])
+@pytest.mark.parametrize("seed", range(3))
+def test_the_bounds_that_are_offered_can_be_met_by_one_rule_and_hardly_tighter_ones(seed, by):
+    score, y, group = groups_of_three(seed)
+    goals = ["recall(train) >= 0.9", "positive_rate(train) <= 0.3"]
+    model = cp.GoalClassifier([score], cv="prefit", by=by, goals=goals)
+    rows = np.zeros((len(y), 1)), y
+    with pytest.raises(InfeasibleGoals, match="No single rule meets") as caught:
+        model.fit(*rows, sensitive_features=group)
+    assert len(caught.value.ways_out) == 2
+    for way in caught.value.ways_out:
+        ((old, new),) = way.items()
+        moved = [new if str(old) == goal else goal for goal in goals]
+        assert all(check.holds for check in model.rebalance(goals=moved).check_goals())
+        tighter = new.with_bound(new.bound + (0.01 if new.sense == ">=" else -0.01))
+        with pytest.raises(InfeasibleGoals):
+            model.rebalance(goals=[tighter if str(old) == goal else goal for goal in goals])
+
+
+def test_where_a_threshold_for_each_group_would_meet_the_goals_the_error_says_so():
+    rng = np.random.default_rng(0)
+    group = np.repeat(["a", "b"], 200)
+    y = np.tile([0, 1], 200)
+    score = y + 0.8 * rng.random(400) + 3 * (group == "b")
+    goals = ["abs(positive_rate(train, group=a) - positive_rate(train, group=b)) <= 0.1", "recall(train) >= 0.8"]
+    goals += ["false_positive_rate(train) <= 0.2"]
+    model = cp.GoalClassifier([score], cv="prefit", goals=goals)
+    with pytest.raises(
+        InfeasibleGoals, match=r"a threshold for each group meets them, with a risk of .*: set by='group'"
+    ):
+        model.fit(np.zeros((400, 1)), y, sensitive_features={"group": group})
+    assert all(check.holds for check in model.rebalance(by="group").check_goals())

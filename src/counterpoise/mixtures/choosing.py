@@ -225,19 +225,6 @@ def check_one_rule(objective: Risk | Rate) -> None:
     )
 
 
-def check_fixed(alone: Evidence, aim: Aim, violation: float, best: float, *, is_proven: bool = False) -> None:
-    """Refuse one rule that misses the goals, where a mixture meets them with a risk of ``best``."""
-    if violation <= 0:
-        return
-    missed = [str(check) for check in alone.answers.checks(aim.goals, np.ones(1)) if not check.holds]
-    proof = "It is proven that there is none." if is_proven else "This is a search, no proof that there is none."
-    raise ValueError(
-        f"No fixed rule was found that meets the goals. The nearest: {'; '.join(missed) or 'above the budget'}. "
-        f"{proof} A mixture of rules meets them, with a risk of "
-        f"{best:.4g}: set decision='sticky', loosen a bound, or name more columns in by."
-    )
-
-
 def choose_nearest(selection: Selection, aim: Aim) -> Choice:
     """Choose the mixture that misses the goals least, of those the one with the least risk; no budget limits it."""
     assert selection.goals is not None  # noqa: S101 - they cannot be met

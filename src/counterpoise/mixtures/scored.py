@@ -12,7 +12,7 @@ from sklearn.utils.validation import _check_feature_names, _check_n_features, ch
 
 from counterpoise._base.checks import check_choice, check_mixture, is_frame
 from counterpoise._base.types import AnyArray, ArrayLike, FloatArray, IntArray
-from counterpoise.goals import Table
+from counterpoise.goals import InfeasibleGoals, Table
 from counterpoise.mixtures.answers import TRAIN, Answers
 from counterpoise.mixtures.cautions import warn_of_the_average
 from counterpoise.mixtures.choosing import ALPHA, FIXED, Aim, Evidence, as_aim, check_one_rule, select, value_of
@@ -27,9 +27,9 @@ from counterpoise.mixtures.randomized import DECISIONS, DRAWN, RandomizedClassif
 from counterpoise.mixtures.ranking import Ranking
 from counterpoise.mixtures.scores.asking import RuleMember, ScorePool
 from counterpoise.mixtures.scores.choosing import RuleChoice, choose_rules, mean_loss
-from counterpoise.mixtures.scores.deciding import decided
+from counterpoise.mixtures.scores.deciding import decided, no_rule
 from counterpoise.mixtures.scores.evidence import Ranked, ScoreEvidence, rank
-from counterpoise.mixtures.scores.fixed import search_fixed
+from counterpoise.mixtures.scores.fixed import best_fixed, search_fixed
 from counterpoise.mixtures.scores.groups import find_groups
 from counterpoise.theory.risks import Risk
 
@@ -310,7 +310,13 @@ class RuleClassifier(Ranking, Judged, Deferring, RandomizedClassifier):
         self._scored = evidence
 
     def _chosen_rules(self, ranked: Ranked, aim: Aim) -> RuleChoice:
-        best = choose_rules(ranked, aim)
+        try:
+            best = choose_rules(ranked, aim)
+        except InfeasibleGoals as error:
+            if self.decision != FIXED or aim.budget is not None:
+                raise
+            either = "No mixture of rules meets them either."
+            raise no_rule(ranked, aim, best_fixed(ranked, aim), [either], error) from error
         return decided(ranked, aim, best, self.decision, prefers_usual=self._prefers_usual)
 
     def _warn_of_the_average(self, ranked: Ranked, choice: RuleChoice, aim: Aim) -> None:
