@@ -6,8 +6,8 @@ held-out samples. Another alpha needs another mixture and no training.
 
 After T rounds at the step size of Theorem 5 even the plain average of the models has a training CVaR, at every alpha,
 of at most ``g + sqrt(log(n) / (2 T))``, where g is the largest weighted loss of a model under its own weights; a
-mixture that is chosen on the training samples is no worse. Regularized LPBoost (``LPBoostClassifier``) is close to it
-and needs training for each alpha.
+mixture that is chosen on the training samples is no worse, unless a budget of mean loss keeps it from that. Regularized
+LPBoost (``LPBoostClassifier``) is close to it and needs training for each alpha.
 """
 
 import os
