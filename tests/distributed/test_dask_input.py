@@ -206,7 +206,8 @@ def test_what_the_rows_cannot_answer_is_refused_before_a_model_is_trained_or_ask
         if kind == "goals":
             model = DaskGoalClassifier(Trained(), cv=2, **params)
         elif kind == "mixture":
-            model = DaskMixtureClassifier([fitted], scores=True, **{"alpha": 1.0} | params)
+            tail = {} if "objective" in params else {"alpha": 1.0}
+            model = DaskMixtureClassifier([fitted], scores=True, **tail, **params)
         else:
             model = DaskAdaLPBoostClassifier(Stump(), n_estimators=2, stopping=Stopping(n_folds=None), **params)
         Trained.n_calls = 0
