@@ -52,7 +52,8 @@ class AdaLPBoostClassifier(BoostedMixture):
         Step size of the reweighting; ``"theory"`` is sqrt(8 log(n) / n_estimators). The paper uses 1.
     reweigh : {"samples", "groups"}, default="samples"
         ``"groups"`` reweighs the groups of ``sensitive_features`` instead of single samples, and chooses the
-        mixture with the least loss on the worst group (Group DRO, its mixture by the linear program).
+        mixture with the least loss on the worst group (Group DRO, its mixture by the linear program), in place of
+        ``alpha`` and ``objective``.
     mixture : {"optimal", "average", "first"}, default="optimal"
         ``"average"`` is the paper's AdaBoost + Average and ``"first"`` plain training (ERM), for comparison.
     stopping : Stopping, optional
