@@ -211,8 +211,10 @@ def page(rows: list[dict[str, object]]) -> str:
     times = [[title, *map(str, sets[title]), *line(title, "seconds", 1)] for title in sets]
     kept = [[title, *map(str, sets[title]), *line(title, "models", 1)] for title in sets]
     mixtures = [name for name in models if name.startswith(MIXTURES)]
-    whole_tails = [(name, alpha) for name in mixtures for alpha in ALPHAS if is_whole(by, name, alpha, rows)]
-    tails = [tail_line(by, name, alpha) for name, alpha in whole_tails]
+    cases = {(name, alpha): is_whole(by, name, alpha, rows) for name in mixtures for alpha in ALPHAS}
+    tails = [tail_line(by, *case) for case, is_measured in cases.items() if is_measured]
+    absent = ", ".join(f"{name} at {alpha}" for (name, alpha), is_measured in cases.items() if not is_measured)
+    left_out = f" Left out, because not all fits were measured: {absent}." if absent else ""
     large = [title for title in sets if int(sets[title][0]) >= ENOUGH_ROWS]
     costs = [cost_line(mean, name, large) for name in mixtures]
     n_seeds = len({str(row["seed"]) for row in rows})
@@ -241,7 +243,7 @@ sets; with `budget=None` the mixtures solve the papers' problem.
 
 The mean loss of the worst-off part alpha of the rows of the other half. The difference is ours less plain training,
 paired by set and seed; the standard error and the p-value (that ours is above) are of the means over seeds, one for
-each set.
+each set.{left_out}
 
 {markdown_table(["booster", "alpha", "ours", PLAIN, "difference", "standard error", "p (ours above)"], tails)}
 
