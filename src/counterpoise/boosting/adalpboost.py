@@ -6,8 +6,8 @@ held-out samples. Another alpha needs another mixture and no training.
 
 After T rounds at the step size of Theorem 5 even the plain average of the models has a training CVaR, at every alpha,
 of at most ``g + sqrt(log(n) / (2 T))``, where g is the largest weighted loss of a model under its own weights; a
-mixture that is chosen on the training samples is no worse. Regularized LPBoost (``LPBoostClassifier``) is close to it
-and needs training for each alpha.
+mixture that is chosen on the training samples is no worse, unless a budget of mean loss keeps it from that. Regularized
+LPBoost (``LPBoostClassifier``) is close to it and needs training for each alpha.
 """
 
 import os
@@ -52,7 +52,8 @@ class AdaLPBoostClassifier(BoostedMixture):
         Step size of the reweighting; ``"theory"`` is sqrt(8 log(n) / n_estimators). The paper uses 1.
     reweigh : {"samples", "groups"}, default="samples"
         ``"groups"`` reweighs the groups of ``sensitive_features`` instead of single samples, and chooses the
-        mixture with the least loss on the worst group (Group DRO, its mixture by the linear program).
+        mixture with the least loss on the worst group (Group DRO, its mixture by the linear program), in place of
+        ``alpha`` and ``objective``.
     mixture : {"optimal", "average", "first"}, default="optimal"
         ``"average"`` is the paper's AdaBoost + Average and ``"first"`` plain training (ERM), for comparison.
     stopping : Stopping, optional
