@@ -118,13 +118,30 @@ def test_each_row_is_scored_only_by_the_model_that_it_drew():
     np.testing.assert_array_equal(said[sure], model.classes_[shares[sure].argmax(axis=1)])
 
 
-@pytest.mark.parametrize(("n_rows", "rarest", "n_folds"), [(60, 30, 10), (60, 3, 3), (5000, 2500, 5), (5000, 4, 4)])
-def test_the_number_of_folds_suits_the_number_of_rows_and_the_rarest_class(n_rows, rarest, n_folds):
+@pytest.mark.parametrize(("n_rows", "rarest", "n_folds"), [(60, 30, 5), (60, 3, 3), (5000, 2500, 5), (5000, 4, 4)])
+def test_by_default_the_models_of_five_folds_decide_by_their_mean_log_odds(n_rows, rarest, n_folds):
     y = np.repeat([1, 0], [rarest, n_rows - rarest])
     rows = y[:, None] + np.linspace(0, 0.5, n_rows)[:, None]
     Counted.n_fits = 0
-    cp.GoalClassifier(Counted(), random_state=0).fit(rows, y)
-    assert Counted.n_fits == n_folds + 1
+    model = cp.GoalClassifier(Counted(), random_state=0).fit(rows, y)
+    assert Counted.n_fits == n_folds
+    (average,) = model.estimators_
+    odds = np.mean([one.decision_function(rows) for one in average.models], axis=0)
+    np.testing.assert_allclose(model.predict_proba(rows)[:, 1], 1 / (1 + np.exp(-odds)))
+    np.testing.assert_allclose(model.decision_function(rows), odds, atol=1e-9)
+
+
+def test_models_whose_probabilities_reach_zero_or_one_are_trained_once_more():
+    sure = cp.GoalClassifier(KNeighborsClassifier(3), random_state=0).fit(X, Y)
+    assert type(sure.estimators_[0]) is KNeighborsClassifier
+    assert sure.estimators_[0].n_samples_fit_ == N
+
+
+def test_an_average_of_several_classes_is_the_normalized_geometric_mean():
+    y = np.digitize(X[:, 0], [-0.3, 0.6])
+    model = cp.GoalClassifier(LogisticRegression(), random_state=0).fit(X, y)
+    products = np.prod([one.predict_proba(X) for one in model.estimators_[0].models], axis=0) ** (1 / 5)
+    np.testing.assert_allclose(model.predict_proba(X), products / products.sum(axis=1, keepdims=True), atol=1e-12)
 
 
 class Counted(LogisticRegression):
@@ -317,7 +334,7 @@ def test_rows_that_do_not_belong_together_are_refused(given, text):
 def test_after_goals_that_cannot_hold_others_need_no_training():
     goals = ["recall(train) >= 0.9", "positive_rate(train) <= 0.1"]
     model = cp.GoalClassifier(TREE, cv=FOLDS, random_state=0).fit(X, Y).set_params(goals=goals)
-    with pytest.raises(InfeasibleGoals, match="cannot hold together"):
+    with pytest.raises(InfeasibleGoals, match="No single rule meets"):
         model.fit(X, Y)
     with pytest.raises(NotFittedError):
         model.predict(X)

@@ -23,9 +23,9 @@ Split = tuple[IntArray, IntArray]  # rows to train on, rows to score
 _LEAST_FOLDS = 2
 _PAIR = 2  # of rows
 AUTO = "auto"
-# A model trained on all rows decides by thresholds found on the scores of folds, whose models saw fewer rows: the more
-# folds, the less they differ. docs/results/deciding_model shows on which sets and sizes these numbers were chosen.
-_FEW_ROWS, _MANY_FOLDS, _FEW_FOLDS = 5_000, 10, 5
+# Five folds and the mean log-odds of their models err less often than a model trained on all rows, and that less often
+# than a model of a fold, and meet goals as well: docs/results/deciding_model shows on which sets and sizes.
+_FOLDS = 5
 
 
 def unheard(_title: str) -> None:
@@ -43,30 +43,32 @@ class Training(NamedTuple):
     n_jobs: int | None
     heard: Callable[[str], None]  # called with the name of each model that is trained
 
-    def whole(self, seed: int) -> list[Any]:
-        """Return every model trained on all rows."""
+    def whole(self, titles: Iterable[str], seed: int) -> list[Any]:
+        """Return some models trained on all rows."""
         every = np.arange(self.labels.size)
-        return in_threads(_trained, ((self, title, every, seed) for title in self.titled), self.n_jobs)
+        return in_threads(_trained, ((self, title, every, seed) for title in titles), self.n_jobs)
 
-    def crossed(self, splits: list[Split], seed: int) -> FloatArray:
-        """Return the scores of the rows inside of each fold by models trained on the rows outside of it.
+    def crossed(self, splits: list[Split], seed: int) -> tuple[FloatArray, list[list[Any]]]:
+        """Return the scores of the rows inside of each fold by models trained on the rows outside of it, and these.
 
-        An array of shape (n_rows, n_models), of more than two classes (n_rows, n_models, n_classes).
+        Scores have the shape (n_rows, n_models), of more than two classes (n_rows, n_models, n_classes). Of each model
+        the ones of all folds are a list.
         """
         seeds = np.random.default_rng(seed).integers(2**31, size=len(splits)).tolist()
         tasks = [(title, split, one) for split, one in zip(splits, seeds, strict=True) for title in self.titled]
         found = in_threads(_crossed, ((self, *task) for task in tasks), self.n_jobs)
-        scores = np.empty((self.labels.size, len(self.titled), *found[0].shape[1:]), order="F")
-        for place, ((_, (_, inside), _), told) in enumerate(zip(tasks, found, strict=True)):
-            scores[inside, place % len(self.titled)] = told
-        return scores
+        n_models = len(self.titled)
+        scores = np.empty((self.labels.size, n_models, *found[0][1].shape[1:]), order="F")
+        for place, ((_, (_, inside), _), (_, told)) in enumerate(zip(tasks, found, strict=True)):
+            scores[inside, place % n_models] = told
+        return scores, [[model for model, _ in found[place::n_models]] for place in range(n_models)]
 
 
-def _crossed(training: Training, title: str, split: Split, seed: int) -> FloatArray:
-    """Return the scores of some rows by a model trained on others."""
+def _crossed(training: Training, title: str, split: Split, seed: int) -> tuple[Any, FloatArray]:
+    """Return a model trained on some rows, and its scores of others."""
     outside, inside = split
     model = _trained(training, title, outside, seed)
-    return np.asarray(any_scorer(title, model, training.positive).score(take_rows(training.X, inside)))
+    return model, any_scorer(title, model, training.positive).score(take_rows(training.X, inside))
 
 
 def _trained(training: Training, title: str, rows: IntArray, seed: int) -> Any:
@@ -146,9 +148,15 @@ def _no_split(number: int, got: str, n_samples: int) -> ValueError:
 
 
 def _suitable_folds(labels: AnyArray) -> int:
-    """Return how many folds "auto" stands for: more of few rows, where a model trained on all of them differs most."""
+    """Return how many folds "auto" stands for: never more than the rarest class has rows."""
     rarest = int(np.unique(labels, return_counts=True)[1].min())
-    return max(min(_MANY_FOLDS if labels.size < _FEW_ROWS else _FEW_FOLDS, rarest), _LEAST_FOLDS)
+    return max(min(_FOLDS, rarest), _LEAST_FOLDS)
+
+
+def averages_folds(cv: Any, scores: FloatArray, models: list[Any]) -> bool:
+    """Tell whether models of folds decide together: with "auto", where their probabilities have finite log-odds."""
+    has_probabilities = all(hasattr(model, "predict_proba") for model in models)
+    return isinstance(cv, str) and has_probabilities and bool(scores.min() > 0 and scores.max() < 1)
 
 
 def _even_splits(n_folds: int, labels: AnyArray, seed: int) -> list[Split]:

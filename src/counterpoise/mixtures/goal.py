@@ -18,9 +18,10 @@ from counterpoise._base.checks import check_sample_weight
 from counterpoise._base.types import AnyArray, ArrayLike, FloatArray
 from counterpoise.goals import Table
 from counterpoise.mixtures.answers import TRAIN, Answers, Positive
+from counterpoise.mixtures.averages import AveragedClassifier
 from counterpoise.mixtures.class_scores.probabilities import any_scorer
 from counterpoise.mixtures.draws import KeyedDraws, generator_of, make_key
-from counterpoise.mixtures.folds import Training, check_cv, splits_of, texts_in, unheard
+from counterpoise.mixtures.folds import Training, averages_folds, check_cv, splits_of, texts_in, unheard
 from counterpoise.mixtures.labelled import Given
 from counterpoise.mixtures.many_classes import ClassRuleClassifier
 from counterpoise.mixtures.members import as_columns, named_models, titled_models, unnamed
@@ -62,7 +63,8 @@ class GoalClassifier(ClassRuleClassifier):
     cv : int, splitter, iterable of splits, "auto" or "prefit", default="auto"
         Rules are chosen on scores of rows that the models were not trained on. A number, a splitter of scikit-learn or
         a list of pairs of arrays: folds, whose models score the rows inside; a model trained on all rows decides.
-        ``"auto"``: 10 folds of fewer than 5,000 rows, else 5, and never more than the rarest class has rows.
+        ``"auto"``: 5 folds, and never more than the rarest class has rows, whose models decide together by the mean of
+        their log-odds; models whose probabilities reach 0 or 1, and those without, are trained once more instead.
         ``"prefit"``: ``estimator`` is fitted, and the rows of ``fit`` are others than those it was trained on, as
         models in scikit-learn's ``FrozenEstimator`` always are.
     confidence : None
@@ -286,14 +288,26 @@ class GoalClassifier(ClassRuleClassifier):
     def _train(
         self, titled: dict[str, Any], positive: Positive, given: Given, *, has_rows_to_choose_on: bool
     ) -> tuple[list[Any], FloatArray | None]:
-        """Train the models on all rows, and those of the folds for the scores of rows that they have not seen."""
+        """Return the models that decide, and scores of all rows by models of folds that have not seen them.
+
+        The models of the folds decide as one where ``cv="auto"`` and their probabilities can be averaged; others are
+        trained once more, on all rows.
+        """
         weights = None if given.sample_weight is None else np.asarray(given.sample_weight, dtype=np.float64)
         training = Training(titled, given.X, given.y, weights, positive, self.n_jobs, unheard)
         splits = [] if has_rows_to_choose_on else splits_of(self.cv, given.X, given.y, self._seed())
         training = training._replace(heard=self._counted(titled, len(splits) + 1))
         try:
-            scores = training.crossed(splits, self._seed()) if splits else None
-            return training.whole(self._seed()), scores
+            if not splits:
+                return training.whole(titled, self._seed()), None
+            scores, folds = training.crossed(splits, self._seed())
+            averages = [
+                AveragedClassifier(own) if averages_folds(self.cv, scores[:, place], own) else None
+                for place, own in enumerate(folds)
+            ]
+            again = [title for title, average in zip(titled, averages, strict=True) if average is None]
+            whole = iter(training.whole(again, self._seed()))
+            return [next(whole) if average is None else average for average in averages], scores
         except ValueError as error:
             texts = texts_in(given.X) if self.estimator is None else []
             if not texts:

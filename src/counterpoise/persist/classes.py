@@ -13,6 +13,7 @@ CLASSES = ESTIMATORS | {
     "AdaLPBoostClassifier": "counterpoise.boosting.adalpboost",
     "Answers": "counterpoise.mixtures.answers",
     "Best": "counterpoise.boosting.resuming",
+    "AveragedClassifier": "counterpoise.mixtures.averages",
     "BitRows": "counterpoise.solvers.rows",
     "CVaR": "counterpoise.theory.risks",
     "Calibration": "counterpoise.mixtures.class_scores.calibration",

@@ -140,6 +140,13 @@ def _by_log_odds(graph: Graph, odds: str, n_classes: int) -> str:
     return graph.add("Softmax", odds, axis=1)
 
 
+def _of_average(graph: Graph, rows: str, model: Any) -> str:
+    """Return the probabilities whose log-odds are the means of those of several models."""
+    logs = [graph.add("Log", probabilities(graph, rows, one)) for one in model.models]
+    mean = graph.add("Div", graph.total(logs), np.array(float(len(logs))))
+    return graph.add("Softmax", mean, axis=1)
+
+
 def _linear_scores(graph: Graph, rows: str, model: Any) -> str:
     weights, offsets = np.atleast_2d(model.coef_).T.astype(np.float64), np.atleast_1d(model.intercept_)
     return graph.add("Add", graph.add("MatMul", rows, weights), offsets.astype(np.float64).reshape(1, -1))
@@ -329,6 +336,7 @@ _KINDS = {
     "sklearn.HistGradientBoostingClassifier": Kind(_of_gradient_boosting, _likeliest),
     **dict.fromkeys((f"sklearn.{name}" for name in ("LogisticRegression", "LogisticRegressionCV")), _LOGISTIC),
     **dict.fromkeys((f"sklearn.{name}" for name in ("LinearSVC", "Perceptron", "RidgeClassifier")), _LINEAR),
+    "counterpoise.AveragedClassifier": Kind(_of_average, _likeliest),
     "sklearn.Pipeline": _PIPELINE,
     **dict.fromkeys((f"counterpoise.{name}BoostClassifier" for name in ("AdaLP", "LP")), _MIXTURE),
     **dict.fromkeys((f"counterpoise.{name}Classifier" for name in ("Mixture", "Goal")), _MIXTURE),
