@@ -25,6 +25,7 @@ from counterpoise.explorer.widget import explore as explore
 from counterpoise.goals import rates as rates
 from counterpoise.goals.audit import audit as audit
 from counterpoise.goals.audit import certify as certify
+from counterpoise.mixtures.explaining import Explanation as Explanation
 from counterpoise.mixtures.goal import GoalClassifier as GoalClassifier
 from counterpoise.mixtures.mixture import MixtureClassifier as MixtureClassifier
 from counterpoise.mixtures.options import Deferral as Deferral

@@ -200,6 +200,43 @@ def predict(
 
 @app.command
 @flowing
+def explain(
+    run: Path,
+    data: Path,
+    /,
+    *,
+    row: Annotated[list[int] | None, Parameter(negative="")] = None,
+    ids: str | None = None,
+    csv: Read = USUAL,
+    shown: Out = PRINTED,
+) -> int:
+    """Say why rows of a table are decided as they are.
+
+    Score, threshold, the goals that set it, the smallest change of the score that changes the decision, and, where the
+    model tells them, the largest contributions of features.
+
+    Parameters
+    ----------
+    run
+        A run folder.
+    data
+        A CSV or Parquet file with the columns of the run.
+    row
+        The number of a row, the first is 1; give the option once for each. Default: the first ten rows.
+    ids
+        A column that tells people apart, as for predict.
+    """
+    from counterpoise.runs import explain_run, open_run  # noqa: PLC0415
+
+    with csv.told():
+        found = explain_run(open_run(run), data, rows=row, ids=ids)
+    text = "\n\n".join(f"Row {number}\n{one}" for number, one in found.items())
+    shown.answer(text, {"rows": [{"row": number, **one.as_dict()} for number, one in found.items()]})
+    return DONE
+
+
+@app.command
+@flowing
 def rebalance(
     run: Path,
     /,

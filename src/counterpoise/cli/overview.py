@@ -19,6 +19,7 @@ Begin:
 
 With a run:
   predict    decide about the rows of a table
+  explain    why rows are decided as they are
   evaluate   measure the model on another labelled table
   certify    which goals hold on the population, and how surely
   rebalance  other goals, another tail or objective, without training

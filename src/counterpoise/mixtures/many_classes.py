@@ -18,6 +18,7 @@ from counterpoise.mixtures.class_scores.evidence import ClassEvidence, Known
 from counterpoise.mixtures.class_scores.fixed import as_fixed, search_fixed
 from counterpoise.mixtures.class_scores.probabilities import ProbabilityPool
 from counterpoise.mixtures.class_scores.tiers import ClassRule, argmax_rule
+from counterpoise.mixtures.explaining import Compared
 from counterpoise.mixtures.game import Choice
 from counterpoise.mixtures.members import ScoredRows, all_classes
 from counterpoise.mixtures.options import as_groups
@@ -141,6 +142,21 @@ class ClassRuleClassifier(RuleClassifier):
         usual = [argmax_rule(model, known.shape) for model in range(n_models)]
         alone = min(float(mass @ known.losses(known.said(rule)[TRAIN])) for rule in usual)
         warn_of_the_average(float(mass @ told.losses @ choice.mixture), alone, "the best model", aim)
+
+    def _compared(self, rows: Any, places: IntArray) -> Compared:
+        """Return the weighted probability of each decision, and that of the class which comes next."""
+        if not self._has_class_rules or len(self.rules_) > 1 or self.rules_[0].draws:
+            return super()._compared(rows, places)
+        (rule,) = self.rules_
+        told = self.calibrations_[rule.model](rows.scores[:, rule.model])
+        groups = [self.groups_.names[code] for code in rows.groups.tolist()]
+        weighed = rule.weighed(told, rows.groups) if hasattr(rule, "weighed") else told
+        own = weighed[np.arange(len(places)), places]
+        others = weighed.copy()
+        others[np.arange(len(places)), places] = -np.inf
+        following = others.max(axis=1)
+        after = self._pool_of([]).answers[others.argmax(axis=1)].tolist()
+        return Compared(own, following, None, following - own, groups, str(rule), after)
 
     def _one_rule(self, evidence: Any) -> dict[str, Any]:
         if not isinstance(evidence, ClassEvidence):
