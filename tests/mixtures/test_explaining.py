@@ -37,7 +37,7 @@ def at(scores):
 @pytest.mark.parametrize("by", ["sex", ()])
 def test_the_smallest_change_of_the_score_is_what_changes_the_decision(deferral, pos_label, by):
     sign = 1.0 if pos_label == "yes" else -1.0
-    settings = {"goals": ["recall(train) >= 0.8"], "by": by, "deferral": deferral, "pos_label": pos_label}
+    settings = {"goals": ["recall(train) >= 0.9"], "by": by, "deferral": deferral, "pos_label": pos_label}
     model = cp.GoalClassifier(lambda rows: score(sign * np.asarray(rows)), cv="prefit", **settings)
     model.fit(X, Y, sensitive_features={"sex": SEX})
     columns = {"sensitive_features": {"sex": SEX}} if by else {}
@@ -51,7 +51,8 @@ def test_the_smallest_change_of_the_score_is_what_changes_the_decision(deferral,
     np.testing.assert_array_equal(model.predict(sign * at(near), **columns), [one.decision for one in found])
     assert (model.predict(sign * at(far), **columns) != [one.decision for one in found]).all()
     assert {one.group for one in found} == ({"sex=F", "sex=M"} if by else {"all"})
-    assert all(one.goals["recall(train) >= 0.8"] > 0 for one in found)
+    if deferral is None:  # else the goal costs nothing here
+        assert all(one.goals["recall(train) >= 0.9"] > 0 for one in found)
 
 
 def test_a_record_can_be_read_and_written():

@@ -47,7 +47,7 @@ def test_a_floor_of_one_threshold_is_met_by_one_rule_where_draws_follow_the_nois
         model, mixed = chosen(chances, y, **asked), chosen(chances, y, decision="sticky", **asked)
         assert model.check_goals()[0].holds
         assert len(mixed.rules_) == 2
-        assert model.value_ - model.gap_ == pytest.approx(mixed.value_ - mixed.gap_, abs=1e-9)  # what is proven
+        assert model.gap_ <= 1e-9, "the best single rule"
         assert len(model.rules_) == 1
         assert model.fixed_cost_ == pytest.approx(model.value_ - mixed.value_, abs=1e-9)
         lost.append((excess(model), excess(mixed)))

@@ -94,8 +94,12 @@ class GoalClassifier(ClassRuleClassifier):
     groups_ : Groups
         The columns of ``by`` and the names of the groups.
     value_, gap_ : float
-        Risk of the mixture on the rows that it was chosen on, and how far it is at most above the optimum of what
-        ``certificate_`` says: all thresholds of all models, or, of more than two classes, the rules that were tried.
+        The objective on the rows where the rule or mixture was chosen, and how far it is at most above the optimum of
+        what ``certificate_`` says: all single rules of all models, all mixtures of them where decisions are drawn, or,
+        of more than two classes, the rules that were tried. For two groups and a few goals the gap of one rule is 0
+        unless the usual threshold was kept.
+    fixed_cost_ : float
+        With ``decision="fixed"``: how much more of the objective the rule has than the best mixture of rules.
     calibrations_ : tuple of Calibration
         Of more classes: what brings the probabilities of each estimator in line with the rows of choice.
     goals_, multipliers_, fixed_cost_, alpha_, objective_, selection_, n_models_, n_features_in_, feature_names_in_

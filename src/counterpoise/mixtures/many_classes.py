@@ -26,7 +26,8 @@ from counterpoise.mixtures.scored import RuleClassifier
 from counterpoise.mixtures.scores.groups import find_groups
 from counterpoise.theory.risks import Risk
 
-THRESHOLDS, MODELS = "all thresholds of all models", "all mixtures of the models"
+THRESHOLDS, MODELS = "all mixtures of all thresholds of all models", "all mixtures of the models"
+ONE_RULE = "all single rules of all models"
 
 
 class ClassMember(NamedTuple):
@@ -111,7 +112,7 @@ class ClassRuleClassifier(RuleClassifier):
     def _settle(self, evidence: Any, aim: Aim, chosen: Any = None) -> None:
         if not isinstance(evidence, ClassEvidence):
             super()._settle(evidence, aim, chosen)
-            self.certificate_ = THRESHOLDS if self._has_rules else MODELS
+            self.certificate_ = MODELS if not self._has_rules else ONE_RULE if self.decision == FIXED else THRESHOLDS
             return
         evidence = evidence._replace(deferral=self._deferral(aim)).calibrated()
         self._keep_scores(evidence, aim)

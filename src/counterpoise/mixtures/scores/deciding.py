@@ -69,7 +69,8 @@ def _fixed(ranked: Ranked, aim: Aim, best: RuleChoice) -> RuleChoice:
     if found.violation > 0:
         mixed = f"A mixture of rules meets the goals, with a risk of {best.value:.4g}: set decision='sticky'."
         raise no_rule(ranked, aim, found, [mixed])
-    return best.only(found.rule, value_of(ranked.as_evidence(found.rule), aim, np.ones(1)))
+    value = value_of(ranked.as_evidence(found.rule), aim, np.ones(1))
+    return best.only(found.rule, value)._replace(lower=min(max(found.lower, best.lower), value))
 
 
 def no_rule(

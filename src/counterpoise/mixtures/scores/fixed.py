@@ -94,6 +94,7 @@ class Fixed(NamedTuple):
     rule: CutRules  # one
     violation: float  # of all limits together, in parts of the goals' sizes
     is_proven: bool  # that none meets them
+    lower: float  # no rule that meets the limits has less of the objective
 
 
 def search_fixed(
@@ -131,7 +132,8 @@ def search_fixed(
     model = min(range(len(found)), key=lambda place: (*_rounded((found[place].violation, found[place].value)), place))
     is_proven = found[model].violation > 0 and all(one.least_violation > 0 for one in found)
     rule = CutRules(np.array([model]), found[model].places[None])
-    return Fixed(rule, found[model].violation, is_proven)
+    lower = asked.shift + asked.losses.unit * min(one.lower for one in found)
+    return Fixed(rule, found[model].violation, is_proven, lower)
 
 
 def best_fixed(ranked: Ranked, aim: Aim, max_looks: int = _FEW_LOOKS) -> Fixed:
