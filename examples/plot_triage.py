@@ -102,9 +102,9 @@ print(rate_table(final.predict(new), truth, new_ages, **columns))
 print(cp.certify(final, [each, goals[1]], new, truth, sensitive_features=new_ages))
 
 # %%
-# To take away: at most one in twenty of the urgent is sent home, old or not, shown on new patients. That the nurse reads
-# at most 15 % was asked for without a margin, and on these rows she reads a little more.
-# If old people must not wait for the nurse more often either, that is a goal as well:
+# To take away: at most one in twenty of the urgent is sent home, old or not, shown on new patients. That the nurse
+# reads at most 15 % was asked for without a margin, and on these rows she reads a little more. If old people must not
+# wait for the nurse more often either, that is a goal as well:
 # ``max_difference(defer_rate, train, by=ages) <= 0.05``.
 
 plt.show()
