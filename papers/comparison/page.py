@@ -100,8 +100,8 @@ correction over all pairs of a set and a question of that peer; fewer than {FEWE
 **Who stands for us.** `{SCORES}` beside peers that decide by the shared scores: same scores, same rows of choice.
 `{WHOLE}`, which trains the tuned model on all rows to fit and chooses on out-of-fold scores, beside peers that train
 on these rows, or are plain models of them. Both decide as they come, by one rule, and draw only for tails and where no
-single rule meets the goal. Other ways of ours have their lines further down, and no verdicts. {REJECT} looks for the best balanced accuracy, not for the least error: that
-ours has less is no news. FairGBM fits on this scikit-learn after a keyword that was renamed there is given its old
+single rule meets the goal. Other ways of ours have their lines further down, and no verdicts. {REJECT} looks for the
+best balanced accuracy, not for the least error: that ours has less is no news. FairGBM fits on this scikit-learn after a keyword that was renamed there is given its old
 name."""
 
 
