@@ -101,8 +101,8 @@ correction over all pairs of a set and a question of that peer; fewer than {FEWE
 `{WHOLE}`, which trains the tuned model on all rows to fit and chooses on out-of-fold scores, beside peers that train
 on these rows, or are plain models of them. Both decide as they come, by one rule, and draw only for tails and where no
 single rule meets the goal. Other ways of ours have their lines further down, and no verdicts. {REJECT} looks for the
-best balanced accuracy, not for the least error: that ours has less is no news. FairGBM fits on this scikit-learn after a
-keyword that was renamed there is given its old name."""
+best balanced accuracy, not for the least error: that ours has less is no news. FairGBM fits on this scikit-learn after
+a keyword that was renamed there is given its old name."""
 
 
 def _n_splits(rows: ResultsTable) -> str:
