@@ -89,14 +89,16 @@ class GoalClassifier(ClassRuleClassifier):
         than two classes TierRule or RatioRule.
     mixture_ : array of shape (n_rules,)
         Probability with which each of ``rules_`` decides.
-    groups_ : Groups
+    groups_ : RuleGroups
         The columns of ``by`` and the names of the groups.
     value_, gap_ : float
         Risk of the mixture on the rows that it was chosen on, and how far it is at most above the optimum of what
         ``certificate_`` says: all thresholds of all models, or, of more than two classes, the rules that were tried.
     calibrations_ : tuple of Calibration
-        Of more classes: what brings the probabilities of each estimator in line with the rows of choice.
-    goals_, multipliers_, fixed_cost_, alpha_, objective_, selection_, n_models_, n_features_in_, feature_names_in_
+        Of more classes: the calibration of each estimator's probabilities on the selection rows.
+    fixed_cost_ : float
+        For ``decision="fixed"``: how much more risk the one rule has than the best mixture of rules.
+    goals_, multipliers_, alpha_, objective_, selection_, n_models_, n_features_in_, feature_names_in_
         As for ``MixtureClassifier``.
 
     Notes
