@@ -108,12 +108,12 @@ def tail_rows(source: Source, seed: int) -> Iterator[Measured]:
     for alpha in ALPHAS:
         for name, (said, seconds) in answers.items():
             yield _tail(name, alpha, None, test, said, seconds)
-        said = boosted.rebalance(alpha=alpha).predict_proba(test.X)[:, 1]
+        said = boosted.rebalance(alpha=alpha).decision_proba(test.X)[:, 1]
         yield _tail(TAIL_BOOST, alpha, None, test, said, boost_seconds)
         for budget in BUDGETS:
             limit = {} if budget is None else {"budget": budget}
             model, seconds = timed(lambda alpha=alpha, limit=limit: mixed.rebalance(alpha=alpha, **limit))
-            yield _tail(OURS, alpha, budget, test, model.predict_proba(test.scores[:, None])[:, 1], seconds)
+            yield _tail(OURS, alpha, budget, test, model.decision_proba(test.scores[:, None])[:, 1], seconds)
 
 
 def _identity(X: np.ndarray) -> np.ndarray:

@@ -169,7 +169,7 @@ def fitted(model: object, X: np.ndarray, y: np.ndarray) -> tuple[object, float]:
 def losses(model: object, X: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Return zero-one losses, in expectation over the draws where a model draws."""
     if hasattr(model, "mixture_"):
-        chances = model.predict_proba(X)
+        chances = model.decision_proba(X)
         return 1 - chances[np.arange(len(y)), np.searchsorted(model.classes_, y)]
     return (model.predict(X) != y).astype(float)
 

@@ -7,7 +7,6 @@ Usage: python bench/inside_goals_network.py compas|cifar10 [--data FOLDER] [--ou
 ``--rehearse`` does it with few rows and steps, on any machine, to see that it runs.
 """
 
-from counterpoise import GoalClassifier
 import argparse
 import csv
 import time
@@ -21,7 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from counterpoise import LPBoostClassifier, MixtureClassifier, Stopping
+from counterpoise import GoalClassifier, LPBoostClassifier, Stopping
 from counterpoise.datasets import load_dataset, split_rows
 from counterpoise.goals import InfeasibleGoals
 from counterpoise.learners import NetworkLearner, networks
@@ -142,7 +141,7 @@ def chances_of(model: Any, part: Part) -> np.ndarray:
     if isinstance(model, NetworkLearner):
         return np.asarray(model.predict(part.X), dtype=float)
     groups = {"sensitive_features": {"race": part.race}} if getattr(model, "by", ()) else {}
-    return np.asarray(model.predict_proba(part.X, **groups)[:, 1])
+    return np.asarray(model.decision_proba(part.X, **groups)[:, 1])
 
 
 def run_compas(table: Table, *, n_seeds: int, rehearse: bool) -> None:

@@ -7,7 +7,6 @@ whose peak is told, chooses on all of them with a model that is there; another d
 trains on a sample, tests on a fifth of the rows, and chooses on all others. The floor is one read of the files.
 """
 
-from counterpoise import GoalClassifier
 import json
 import resource
 import subprocess
@@ -21,7 +20,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from sklearn.linear_model import LogisticRegression
 
-from counterpoise import MixtureClassifier
+from counterpoise import GoalClassifier
 from counterpoise.distributed.files import choose_from_files
 from counterpoise.runs import fit_run
 
@@ -43,6 +42,7 @@ groups = ["sex", "region"]
 sample = 100000
 [method]
 models = [{{name = "logistic"}}]
+parameters = {{decision = "sticky"}}
 """
 
 

@@ -1,6 +1,5 @@
 """Rules of a score: the best mixture over every threshold, against HiGHS on the program written out in full."""
 
-from counterpoise import GoalClassifier
 import time
 from collections.abc import Iterator
 from functools import cache
@@ -10,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from harness import Benchmark
 
-from counterpoise import MixtureClassifier
+from counterpoise import GoalClassifier
 from counterpoise.goals import bind
 from counterpoise.mixtures.answers import TRAIN
 from counterpoise.solvers.linear_program import solve_linear_program
@@ -25,7 +24,7 @@ GOALS = [
 
 
 @cache
-def fitted(n_samples: int) -> MixtureClassifier:
+def fitted(n_samples: int) -> GoalClassifier:
     """Return the rules of one score, stored, under five goals on two groups."""
     rng = np.random.default_rng(0)
     group = rng.integers(0, 2, n_samples)
@@ -36,7 +35,7 @@ def fitted(n_samples: int) -> MixtureClassifier:
     return model.fit(np.zeros((n_samples, 1)), y, sensitive_features={"sex": np.array(["F", "M"])[group]})
 
 
-def written_out(model: MixtureClassifier, alpha: float) -> float:
+def written_out(model: GoalClassifier, alpha: float) -> float:
     """Return the least risk: how likely each row is called positive, falling with the score within each group.
 
     That is what all mixtures of all thresholds are, with a variable for each row instead of one for each threshold.
@@ -75,7 +74,7 @@ def written_out(model: MixtureClassifier, alpha: float) -> float:
     return float(cost @ found.point)
 
 
-def sorting(model: MixtureClassifier) -> float:
+def sorting(model: GoalClassifier) -> float:
     """Return the time of one sort of the scores."""
     score = model._scored.scores[TRAIN][:, 0]  # noqa: SLF001 - the same rows
     start = time.perf_counter()

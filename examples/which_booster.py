@@ -45,9 +45,9 @@ def measure(model, X, y):
         return losses.mean(), cvar_curve(losses, ALPHAS)
     tails = []
     for alpha in ALPHAS:
-        shares = model.rebalance(alpha=alpha).predict_proba(X)
+        shares = model.rebalance(alpha=alpha).decision_proba(X)
         tails.append(cvar_curve(1.0 - shares[np.arange(len(y)), y], [alpha])[0])
-    errors = 1.0 - model.rebalance(alpha=1.0).predict_proba(X)[np.arange(len(y)), y]
+    errors = 1.0 - model.rebalance(alpha=1.0).decision_proba(X)[np.arange(len(y)), y]
     return errors.mean(), np.array(tails)
 
 

@@ -118,7 +118,7 @@ def inside(learner: Any, question: str, train: People, mail: Table | None, bound
     except InfeasibleGoals as error:
         model = error.closest
     seconds = time.process_time() - start
-    return Answer(INSIDE, bound, len(model.estimators_), seconds, lambda X: model.predict_proba(X)[:, 1])
+    return Answer(INSIDE, bound, len(model.estimators_), seconds, lambda X: model.decision_proba(X)[:, 1])
 
 
 def constrained(question: str, train: People, mail: Table | None, bound: float) -> Answer:

@@ -33,8 +33,8 @@ class CVaRCurveDisplay:
     """The CVaR of a classifier's zero-one loss against the tail fraction alpha.
 
     The loss of a row is 0 or 1 for a deterministic classifier, and its curve is then ``min(1, error / alpha)``. For a
-    classifier that draws its answers (a mixture with ``decision="sticky"``, ``"auto"`` or ``"sample"``, a ramp) it is
-    the probability of an error, from ``decision_proba``: the *expected* loss. A second, dotted curve then shows the
+    classifier that draws its decisions (a mixture with ``decision="sticky"`` or ``"sample"``, a ramp) it is the
+    probability of an error, from ``decision_proba``: the *expected* loss. A second, dotted curve then shows the
     *realised* loss, ``min(1, error / alpha)``: once decisions are drawn each row is right or wrong.
 
     Parameters

@@ -67,10 +67,10 @@ class LPBoostClassifier(InsideGoals):
     stopping : Stopping, optional
         As for ``AdaLPBoostClassifier``; with goals, patience counts from the first round whose mixtures can meet them.
     scores : bool or "auto", default="auto"
-        Mix not what the models say but the rules of their scores, every threshold of every model, as
-        ``MixtureClassifier`` does. For two classes, models with ``predict_proba`` or ``decision_function``, and rows to
-        choose on that no model was trained on. ``"auto"``: inside goals, on held-out rows, and from 20,000 rows on by
-        folds, whose models then score hardly otherwise than those trained on all rows.
+        Mix rules of the models' scores, every threshold of every model, instead of their predictions, as
+        ``GoalClassifier(decision="sticky")`` does. For two classes, models with ``predict_proba`` or
+        ``decision_function``, and selection rows that no model was trained on. ``"auto"``: inside goals, on held-out
+        rows, and from 20,000 rows on by folds, whose models then score hardly otherwise than those trained on all rows.
     mixture, outlier_fraction, budget, decision, pos_label
         As for ``AdaLPBoostClassifier``.
     random_state, n_jobs, callbacks, checkpoint
@@ -84,8 +84,8 @@ class LPBoostClassifier(InsideGoals):
         As for ``AdaLPBoostClassifier``.
     beta_ : float or None
         The regularization used.
-    rules_, groups_ : list of Rule, and Groups
-        Where rules are mixed: as for ``MixtureClassifier``, and ``mixture_`` is over ``rules_``.
+    rules_, groups_ : list of Rule, and RuleGroups
+        Where rules are mixed: as for ``GoalClassifier``, and ``mixture_`` is over ``rules_``.
     bound_if_learner_exact_ : float
         No mixture of any models that the learner can fit has less risk on the training samples, *if* the learner finds
         the best of them in every round: learners that search greedily, as trees and gradient boosting do, may be able

@@ -254,7 +254,7 @@ def audit(
     ----------
     goals : goals or their texts
     predictions : array of labels, or a dict of them by dataset
-        With ``kind="probabilities"`` how likely each answer is drawn, as ``predict_proba`` of a randomized classifier
+        With ``kind="probabilities"`` the probability of each decision, as ``decision_proba`` of a classifier that draws
         returns it.
     data : array of true labels, Table, or dict of Tables by dataset
         Rows that whoever predicted them neither fitted nor chose on. An array, or a single table, is the dataset
