@@ -24,7 +24,7 @@ from counterpoise.theory.confidence import binomial_bounds
 __all__ = ["CVaRCurveDisplay", "RateDisplay", "TradeoffDisplay", "count_bounds"]
 
 _ALPHAS = np.geomspace(0.01, 1.0, 61)  # even steps on the logarithmic axis that is drawn
-_DRAWN = ("auto", "sticky", "sample", "ramp")  # values of ``decision`` under which answers are drawn
+_DRAWN = ("sticky", "sample", "ramp")  # values of ``decision`` under which answers are drawn
 _CONFIDENCE = 0.95
 _COUNT = 1e-12  # part of the rows by which rate times rows may differ from the whole number that it is: rounding
 
@@ -33,8 +33,8 @@ class CVaRCurveDisplay:
     """The CVaR of a classifier's zero-one loss against the tail fraction alpha.
 
     The loss of a row is 0 or 1 for a deterministic classifier, and its curve is then ``min(1, error / alpha)``. For a
-    classifier that draws its answers (a mixture with ``decision="sticky"``, ``"auto"`` or ``"sample"``, a ramp) it is
-    the probability of an error, from ``decision_proba``: the *expected* loss. A second, dotted curve then shows the
+    classifier that draws its decisions (a mixture with ``decision="sticky"`` or ``"sample"``, a ramp) it is the
+    probability of an error, from ``decision_proba``: the *expected* loss. A second, dotted curve then shows the
     *realised* loss, ``min(1, error / alpha)``: once decisions are drawn each row is right or wrong.
 
     Parameters
