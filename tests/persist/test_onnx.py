@@ -61,8 +61,8 @@ def told(model, rows, **others):
 
 def decided(model, rows, **others):
     """Return the probability that each class is the decision, or, of models without ``decision_proba``, is true."""
-    ask = getattr(model, "decision_proba", model.predict_proba)
-    return ask(rows, **others)[:, : len(model.classes_)]
+    name = "decision_proba" if hasattr(model, "decision_proba") else "predict_proba"
+    return getattr(model, name)(rows, **others)[:, : len(model.classes_)]
 
 
 @cache
@@ -195,7 +195,7 @@ REFUSED = {
     ),
     "draws inside": (
         lambda: cp.MixtureClassifier([cp.AdaLPBoostClassifier(n_estimators=2, random_state=0).fit(X, Y)]).fit(X, Y),
-        r"AdaLPBoostClassifier that draws its answers, and draws stay outside: set decision='vote' in it, or mix",
+        r"AdaLPBoostClassifier that draws its answers, and draws stay outside: set decision='vote' in it",
     ),
     "another step": (
         lambda: make_pipeline(MinMaxScaler(), LogisticRegression()).fit(X, Y),
