@@ -68,9 +68,9 @@ class LPBoostClassifier(InsideGoals):
         As for ``AdaLPBoostClassifier``; with goals, patience counts from the first round whose mixtures can meet them.
     scores : bool or "auto", default="auto"
         Mix not what the models say but the rules of their scores, every threshold of every model, as
-        ``MixtureClassifier`` does. For two classes, models with ``predict_proba`` or ``decision_function``, and rows to
-        choose on that no model was trained on. ``"auto"``: inside goals, on held-out rows, and from 20,000 rows on by
-        folds, whose models then score hardly otherwise than those trained on all rows.
+        ``GoalClassifier`` with ``decision="sticky"`` does. For two classes, models with ``predict_proba`` or
+        ``decision_function``, and rows to choose on that no model was trained on. ``"auto"``: inside goals, on held-out
+        rows, and from 20,000 rows on by folds, whose models then score hardly otherwise than those trained on all rows.
     mixture, outlier_fraction, budget, decision, pos_label
         As for ``AdaLPBoostClassifier``.
     random_state, n_jobs, callbacks, checkpoint
