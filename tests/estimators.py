@@ -19,7 +19,7 @@ RANDOM = "rows are drawn at random, so that a weight of 2 and a row given twice 
 TIES = "scikit-learn's trees break ties between splits by the order of the rows"
 ASCENT = "coordinate ascent goes from row to row, so repeated rows lead to another point within the tolerance"
 FOLDS = "rounds are judged on folds drawn at random, which differ between weighted and repeated samples"
-DRAWS = "predict draws from predict_proba; the check wants its argmax"
+DRAWS = "decisions are drawn; the check wants the argmax of predict_proba"
 
 
 class TrainedMixture(cp.MixtureClassifier):

@@ -92,7 +92,9 @@ def test_the_number_of_rows_that_a_group_needs_can_be_set():
     assert fitted(by=Groups("region", min_rows=8)).groups_.names == ("region=islands", "region=north", "region=south")
     with pytest.raises(ValueError, match=r"'region=islands' has 8 rows .* fewer than 9\..*unknown='pool'"):
         fitted(by=Groups("region", min_rows=9))
-    with pytest.raises(ValueError, match=r"'region=islands' has 8 rows .* fewer than 10\..*Groups\('region', unknown='"):
+    with pytest.raises(
+        ValueError, match=r"'region=islands' has 8 rows .* fewer than 10\..*Groups\('region', unknown='"
+    ):
         fitted(by="region")
 
 
@@ -132,7 +134,9 @@ def test_a_key_that_is_given_as_it_is_is_refused_and_not_shown(model):
 
 
 CLASSIFIERS = [
-    one for one in (getattr(cp, name) for name in cp.__all__) if inspect.isclass(one) and issubclass(one, ClassifierMixin)
+    one
+    for one in (getattr(cp, name) for name in cp.__all__)
+    if inspect.isclass(one) and issubclass(one, ClassifierMixin)
 ]
 MOST = {cp.LPBoostClassifier: 18, cp.AdaLPBoostClassifier: 18}
 

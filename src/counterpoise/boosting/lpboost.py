@@ -85,7 +85,7 @@ class LPBoostClassifier(InsideGoals):
     beta_ : float or None
         The regularization used.
     rules_, groups_ : list of Rule, and Groups
-        Where rules are mixed: as for ``MixtureClassifier``, and ``mixture_`` is over ``rules_``.
+        Where rules are mixed: as for ``GoalClassifier``, and ``mixture_`` is over ``rules_``.
     bound_if_learner_exact_ : float
         No mixture of any models that the learner can fit has less risk on the training samples, *if* the learner finds
         the best of them in every round: learners that search greedily, as trees and gradient boosting do, may be able
