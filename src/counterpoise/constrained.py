@@ -76,7 +76,7 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
         Predict by a threshold on the score, or draw with probability ``ramp(score)``. Goals hold on the training data
         in expectation over the draws. For the threshold, which is moved from zero to where its decisions meet them,
         they hold too, or ``fit`` warns with the numbers. A draw is sticky: the same row, or ``ids``, always has the
-        same.
+        same; ``Draws(key)`` draws by the ramp with a secret key of your own.
     solver : {"auto", "level", "maximum", "center-of-mass"}, default="auto"
         How multipliers are chosen, see ``solvers.cutting_plane``.
     max_majorizations : int, default=20
