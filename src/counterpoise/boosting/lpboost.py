@@ -84,7 +84,7 @@ class LPBoostClassifier(InsideGoals):
         As for ``AdaLPBoostClassifier``.
     beta_ : float or None
         The regularization used.
-    rules_, groups_ : list of Rule, and Groups
+    rules_, groups_ : list of Rule, and RuleGroups
         Where rules are mixed: as for ``GoalClassifier``, and ``mixture_`` is over ``rules_``.
     bound_if_learner_exact_ : float
         No mixture of any models that the learner can fit has less risk on the training samples, *if* the learner finds

@@ -89,7 +89,7 @@ class GoalClassifier(ClassRuleClassifier):
         than two classes TierRule or RatioRule.
     mixture_ : array of shape (n_rules,)
         Probability with which each of ``rules_`` decides.
-    groups_ : Groups
+    groups_ : RuleGroups
         The columns of ``by`` and the names of the groups.
     value_, gap_ : float
         Risk of the mixture on the rows that it was chosen on, and how far it is at most above the optimum of what
