@@ -206,7 +206,7 @@ def test_what_the_rows_cannot_answer_is_refused_before_a_model_is_trained_or_ask
         if kind == "goals":
             model = DaskGoalClassifier(Trained(), cv=2, **params)
         elif kind == "mixture":
-            model = DaskGoalClassifier([fitted], cv="prefit", decision="sticky", **{"alpha": 1.0} | params)
+            model = DaskGoalClassifier([fitted], cv="prefit", decision="sticky", **params)
         else:
             model = DaskAdaLPBoostClassifier(Stump(), n_estimators=2, stopping=Stopping(n_folds=None), **params)
         Trained.n_calls = 0
