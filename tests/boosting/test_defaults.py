@@ -142,7 +142,7 @@ def test_a_mixture_that_pays_much_on_average_says_so_and_a_budget_limits_it():
     with pytest.warns(
         CostlyMixture, match=r"errs on \d+\.\d% on average, its first model alone on .* set budget=0\.05"
     ):
-        free = cp.AdaLPBoostClassifier(alpha=0.05, **settings).fit(X, y)
+        free = cp.AdaLPBoostClassifier(alpha=0.05, budget=None, **settings).fit(X, y)
     means = free.selection_.losses.mean(axis=0)
     with warnings.catch_warnings():
         warnings.simplefilter("error", CostlyMixture)
