@@ -38,7 +38,7 @@ from counterpoise.learners.row_kernels import (
 from counterpoise.mixtures.answers import TRAIN
 from counterpoise.mixtures.cautions import warn_of_a_constant, warn_of_missed_goals, warn_of_the_positive_class
 from counterpoise.mixtures.draws import KeyedDraws, known_draws, make_key
-from counterpoise.mixtures.options import Draws, key_of_decision
+from counterpoise.mixtures.options import Draws, key_of_decision, kind_of_decision
 from counterpoise.mixtures.pool import checked_features
 from counterpoise.solvers.ramp import KernelMachine, LinearMachine, Plan, RampProblem, minimize_ramp, ramp
 from counterpoise.solvers.ramp_threshold import Cut, Decided, decide, decide_by_sign
@@ -76,7 +76,7 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
         Predict by a threshold on the score, or draw with probability ``ramp(score)``. Goals hold on the training data
         in expectation over the draws. For the threshold, which is moved from zero to where its decisions meet them,
         they hold too, or ``fit`` warns with the numbers. A draw is sticky: the same row, or ``ids``, always has the
-        same.
+        same; ``Draws(key)`` draws by the ramp with a secret key of your own.
     solver : {"auto", "level", "maximum", "center-of-mass"}, default="auto"
         How multipliers are chosen, see ``solvers.cutting_plane``.
     max_majorizations : int, default=20
@@ -256,7 +256,7 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
     @property
     def _kind(self) -> Any:
         """Return how decisions are made, in a word: draws with a key are by the ramp."""
-        return _RAMP if isinstance(self.decision, Draws) else self.decision
+        return _RAMP if isinstance(self.decision, Draws) else kind_of_decision(self.decision)
 
     def decision_function(self, X: Any) -> FloatArray:
         """Return the score of each row: above zero for the second class, or for even odds where draws decide."""

@@ -24,7 +24,7 @@ from counterpoise.theory.confidence import binomial_bounds
 __all__ = ["CVaRCurveDisplay", "RateDisplay", "TradeoffDisplay", "count_bounds"]
 
 _ALPHAS = np.geomspace(0.01, 1.0, 61)  # even steps on the logarithmic axis that is drawn
-_DRAWN = ("auto", "sticky", "sample", "ramp")  # values of ``decision`` under which answers are drawn
+_DRAWN = ("sticky", "sample", "ramp")  # values of ``decision`` under which answers are drawn
 _CONFIDENCE = 0.95
 _COUNT = 1e-12  # part of the rows by which rate times rows may differ from the whole number that it is: rounding
 

@@ -174,12 +174,17 @@ def test_where_rows_are_held_out_thresholds_of_all_models_are_mixed(people, tmp_
     assert len(model.mixture_) == len(model.rules_)
     assert model.value_ <= answers.value_ + 1e-4  # a model's own answer is one of its thresholds
     assert model.check_goals()[0].holds
-    shares = model.predict_proba(X)[:, 1]
+    shares = model.decision_proba(X)[:, 1]
     by_hand = sum(
         share * (model.estimators_[rule.model].predict_proba(X)[:, 1] > rule.thresholds["all"])
         for share, rule in zip(model.mixture_, model.rules_, strict=True)
     )
     np.testing.assert_allclose(shares, by_hand, atol=1e-12)
+    told = sum(
+        share * model.estimators_[rule.model].predict_proba(X)
+        for share, rule in zip(model.mixture_, model.rules_, strict=True)
+    )
+    np.testing.assert_allclose(model.predict_proba(X), told, atol=1e-12)
     looser = model.rebalance(goals=["demographic_parity_difference(train, by=sex) <= 0.2"])
     assert looser.value_ <= model.value_ + 1e-4
     assert looser.estimators_ is model.estimators_

@@ -6,7 +6,7 @@ from engines import COUNTS, cut, opened
 from sklearn.linear_model import LogisticRegression
 
 import counterpoise
-from counterpoise import AdaLPBoostClassifier, LPBoostClassifier, MixtureClassifier, Stopping
+from counterpoise import AdaLPBoostClassifier, GoalClassifier, LPBoostClassifier, MixtureClassifier, Stopping
 from counterpoise.boosting.checkpoint import Checkpoint, UnusableCheckpoint
 from counterpoise.distributed.fitting import fit_over, mix_over
 from counterpoise.goals import InfeasibleGoals
@@ -242,28 +242,32 @@ CONFIDENT = [
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "settings",
-    [{"alpha": 0.5}, {"alpha": 1.0, "scores": True, "by": "sex"}, {"alpha": 0.5, "scores": True}],
+    ("kind", "settings"),
+    [
+        (MixtureClassifier, {"alpha": 0.5}),
+        (GoalClassifier, {"cv": "prefit", "decision": "sticky", "by": "sex"}),
+        (GoalClassifier, {"cv": "prefit", "decision": "sticky", "alpha": 0.5}),
+    ],
     ids=["said", "by group", "scores"],
 )
-def test_confidences_of_goals_ask_for_the_same_margins_as_rows_on_one_machine(settings):
+def test_confidences_of_goals_ask_for_the_same_margins_as_rows_on_one_machine(kind, settings):
     pool = [HistogramTree(2).fit(X[first::3], Y[first::3]) for first in range(3)]
-    model = MixtureClassifier(pool, goals=CONFIDENT, random_state=0, **settings)
-    twin = MixtureClassifier(**model.get_params(deep=False)).fit(X, Y, sensitive_features={"sex": SEX})
+    model = kind(pool, goals=CONFIDENT, random_state=0, **settings)
+    twin = kind(**model.get_params(deep=False)).fit(X, Y, sensitive_features={"sex": SEX})
     found = [_mixed(model, n_shards) for n_shards in COUNTS]
     assert all(one.mixture_.tolist() == found[0].mixture_.tolist() for one in found[1:])
     np.testing.assert_allclose(found[0].value_, twin.value_, atol=2e-4)
     for own, its in zip(found[0].check_goals(), twin.check_goals(), strict=True):
         assert own.holds
         assert own.value == pytest.approx(its.value, abs=2e-3)
-    plain = MixtureClassifier(**model.get_params(deep=False) | {"goals": [goal[:-20] for goal in CONFIDENT]})
+    plain = kind(**model.get_params(deep=False) | {"goals": [goal[:-20] for goal in CONFIDENT]})
     assert _mixed(plain, 2).value_ <= found[0].value_ + 1e-4
 
 
 def _mixed(model, n_shards):
     with opened("threads", cut(n_shards, X=X, y=Y, sex=SEX)) as shards:
         shards.change("columns", _name_columns)
-        return mix_over(MixtureClassifier(**model.get_params(deep=False)), shards)
+        return mix_over(type(model)(**model.get_params(deep=False)), shards)
 
 
 def test_models_may_know_classes_that_no_row_has_and_be_functions():

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-from counterpoise import Stopping
+from counterpoise import Deferral, Stopping
 from counterpoise.distributed import (
     DaskAdaLPBoostClassifier,
     DaskGoalClassifier,
@@ -187,13 +187,13 @@ BAD = [
     ({"goals": ["recall(train, sex=X) >= 0.5"]}, "Unknown value 'X'"),
     ({"goals": ["recall(trian) >= 0.5"]}, "Did you mean 'train'"),
     ({"goals": ["churn(train) <= 0.1"]}, "needs the deployed model's predictions"),
-    ({"goals": ["defer_rate(train) <= 0.1"]}, "set defer_cost"),
+    ({"goals": ["defer_rate(train) <= 0.1"]}, "set deferral"),
     ({"goals": ["recall(train) >= 0.99 with confidence 0.9999"]}, "too few rows"),
     ({"objective": "false_positive_rate(train, sx=F)"}, "Did you mean 'sex'"),
     ({"objective": 'WorstGroup("sx")'}, "Did you mean 'sex'"),
     ({"pos_label": "maybe"}, "pos_label must be one of the classes"),
 ]
-OF_RULES = [({"by": "sx"}, "Did you mean 'sex'"), ({"defer_cost": 0.2}, "is not taken over shards")]
+OF_RULES = [({"by": "sx"}, "Did you mean 'sex'"), ({"deferral": Deferral(0.2)}, "is not taken over shards")]
 
 
 @pytest.mark.slow

@@ -28,14 +28,14 @@ def folder(tmp_path):
 
 @pytest.mark.parametrize("weighs", [False, True])
 def test_rules_chosen_from_files_are_those_of_rows_in_memory(folder, weighs):
-    settings = {"scores": True, "alpha": 0.5, "goals": [PARITY], "by": "sex", "random_state": 0}
+    settings = {"cv": "prefit", "decision": "sticky", "alpha": 0.5, "goals": [PARITY], "by": "sex", "random_state": 0}
     frame, features = (folder, "weight") if weighs else (folder, None)
     names = ["sex"] if weighs else ["sex", "weight"]
     model = choose_from_files(
-        MixtureClassifier([SCORER], **settings), frame, "label", sensitive_features=names, sample_weight=features
+        GoalClassifier([SCORER], **settings), frame, "label", sensitive_features=names, sample_weight=features
     )
     weights = FRAME.weight if weighs else None
-    twin = MixtureClassifier([SCORER], **settings)
+    twin = GoalClassifier([SCORER], **settings)
     twin.fit(FEATURES, FRAME.label, weights, sensitive_features=FRAME[names])
     np.testing.assert_allclose(model.value_, twin.value_, atol=2e-4)
     assert model.check_goals(FEATURES, FRAME.label, sample_weight=weights, sensitive_features=FRAME[names])[0].holds
@@ -43,7 +43,7 @@ def test_rules_chosen_from_files_are_those_of_rows_in_memory(folder, weighs):
 
 
 def test_models_that_only_answer_are_refused(folder):
-    with pytest.raises(ValueError, match="set scores=True"):
+    with pytest.raises(TypeError, match="pass a GoalClassifier; got MixtureClassifier"):
         choose_from_files(MixtureClassifier([SCORER]), folder, "label")
 
 
@@ -79,7 +79,6 @@ def test_models_see_the_columns_they_were_trained_on_in_their_order_and_no_other
     twin = GoalClassifier(_ByPlace(), **settings).fit(FEATURES, FRAME.label)
     assert model.feature_names_in_.tolist() == ["c", "a"]  # neither the weight nor the other feature
     assert model.value_ == pytest.approx(twin.value_, abs=2e-4)
-    assert model.decides_ == "models that were fitted"
     rows = FRAME[["c", "a"]]
     assert (model.predict(rows) == twin.predict(FEATURES)).mean() > 0.99
 
@@ -94,7 +93,7 @@ def test_columns_that_are_features_can_be_named(folder):
 
 
 def test_models_are_not_trained_on_rows_in_files(folder):
-    with pytest.raises(ValueError, match=r"GoalClassifier\(model, cv='prefit'\); got cv=5"):
+    with pytest.raises(ValueError, match=r"GoalClassifier\(model, cv='prefit'\); got cv='auto'"):
         choose_from_files(GoalClassifier(SCORER), folder, "label")
     with pytest.raises(TypeError, match="files must be the path of Parquet files"):
         choose_from_files(GoalClassifier(SCORER, cv="prefit"), FRAME, "label")
@@ -127,10 +126,10 @@ def test_groups_that_are_words_days_or_missing_are_those_of_rows_in_memory(tmp_p
         day=pd.to_datetime(["2026-11-03", "2026-11-04", None])[np.arange(N_ROWS) % 3],
     )
     frame.to_parquet(tmp_path / "rows.parquet", row_group_size=400)
-    settings = {"scores": True, "alpha": 1.0, "by": ["word", "day"], "random_state": 0}
+    settings = {"cv": "prefit", "decision": "sticky", "by": ["word", "day"], "random_state": 0}
     names = {"sensitive_features": ["word", "day", "sex", "weight"]}
-    model = choose_from_files(MixtureClassifier([SCORER], **settings), tmp_path, "label", **names)
-    twin = MixtureClassifier([SCORER], **settings).fit(FEATURES, FRAME.label, sensitive_features=frame[["word", "day"]])
+    model = choose_from_files(GoalClassifier([SCORER], **settings), tmp_path, "label", **names)
+    twin = GoalClassifier([SCORER], **settings).fit(FEATURES, FRAME.label, sensitive_features=frame[["word", "day"]])
     assert model.groups_.names == twin.groups_.names
     assert "word=(missing), day=2026-11-03" in model.groups_.names
     np.testing.assert_allclose(model.value_, twin.value_, atol=2e-4)

@@ -290,11 +290,3 @@ def test_what_a_killed_process_left_is_removed_after_an_hour(tmp_path):
     os.utime(other, (0, 0))
     write_atomically(path, [b"whole"])
     assert sorted(tmp_path.iterdir()) == sorted([path, fresh, other])
-
-
-def test_parameters_that_were_renamed_are_read_from_files_of_before():
-    learner = learners.NetworkLearner(decay_factor=0.5, cuda_graphs=False)
-    before = {"decay_factor": "decay", "cuda_graphs": "capture"}
-    learner.__dict__ = {before.get(name, name): value for name, value in vars(learner).items()}
-    again = persist.loads(dumps(learner))
-    assert again.get_params() == learners.NetworkLearner(decay_factor=0.5, cuda_graphs=False).get_params()

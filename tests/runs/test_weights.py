@@ -117,12 +117,6 @@ def test_equal_weights_need_nothing(goals_file, loans, tmp_path):
     assert found[0] == found[1]
 
 
-def test_settings_without_a_limit_are_as_they_were(goals_file):
-    """Their fingerprints too: a run of before is known again."""
-    settings = read_goals_file(goals_file())
-    assert "largest_weight" not in json.dumps(settings.model_dump(mode="json"))
-
-
 def test_the_trained_goals_use_the_limit_too(goals_file):
     """``constrained`` is fitted inside them, on weighted rows."""
     goals = {'"recall(train) >= 0.5"': '"recall(train) >= 0.5 with confidence 0.8"', PLAIN: LIMITED}

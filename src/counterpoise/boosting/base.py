@@ -307,7 +307,6 @@ class BoostedMixture(ResumingBooster, RandomizedClassifier):
         tables = with_train(answers.tables[TRAIN], self._datasets)
         for name, table in self._datasets.items():
             self._checked_features(name, table)
-        assert answers.positive is not None  # noqa: S101 - told with the table
         check_problem(
             self._aim_of_fit()._replace(goals=as_goals(self.goals)), tables, answers.positive, groups=rows.groups
         )

@@ -160,16 +160,22 @@ def _hidden(
     return float(slack.sum()), np.flatnonzero(is_hiding)
 
 
-def true_rules(rules: list[Rule], groups: RuleGroups, codes: IntArray, lumps: Lumps) -> list[Rule]:
-    """Return rules with thresholds in the middle of the gaps between scores, given those between lumps."""
+def true_rules(rules: list[Rule], groups: RuleGroups, codes: IntArray, lumps: Lumps, usual: FloatArray) -> list[Rule]:
+    """Return rules with thresholds in the middle of the gaps between scores, given those between lumps.
+
+    The usual threshold of a model, which no bin has scores on both sides of, stays as it is.
+    """
     shown = ends_of_each(lumps)
-    return [_true_rule(rule, groups, codes, lumps, shown[:, rule.model]) for rule in rules]
+    return [_true_rule(rule, groups, codes, lumps, shown[:, rule.model], usual[rule.model]) for rule in rules]
 
 
-def _true_rule(rule: Rule, groups: RuleGroups, codes: IntArray, lumps: Lumps, shown: FloatArray) -> Rule:
+def _true_rule(rule: Rule, groups: RuleGroups, codes: IntArray, lumps: Lumps, shown: FloatArray, usual: float) -> Rule:
     own: dict[str, float] = {}
     for number, name in enumerate(groups.names):
         given, here = rule.thresholds[name], codes == number
+        if given == usual:
+            own[name] = given
+            continue
         below = lumps.highs[here & (shown <= given), rule.model]
         above = lumps.lows[here & (shown > given), rule.model]
         own[name] = _between(float(below.max()), float(above.min())) if below.size and above.size else given
@@ -190,6 +196,6 @@ def settle_over(model: Any, shards: Shards, cells: Cells, positive: Positive, us
     found = refine_over(shards, cells, positive, aim, partial(find_groups, by), usual)
     model._settle(found.evidence, aim)  # noqa: SLF001 - ours
     codes = found.evidence.group_codes(model.groups_)[TRAIN]
-    model.rules_ = true_rules(model.rules_, model.groups_, codes, found.lumps)
+    model.rules_ = true_rules(model.rules_, model.groups_, codes, found.lumps, usual)
     model.gap_, model.n_passes_ = max(model.value_ - found.lower, 0.0), found.n_passes
     return model

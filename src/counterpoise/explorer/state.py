@@ -170,7 +170,6 @@ def _of_models(given: Evidence, held: HeldOut | None) -> State:
 
 
 def _labels(table: Table, given: Evidence | ScoreEvidence) -> Labels | None:
-    assert given.answers.positive is not None  # noqa: S101 - there are two classes
     positive = given.answers.positive.labels.positive
     cost = given.defer_cost or 0.0 if isinstance(given, ScoreEvidence) else 0.0
     return None if table.y is None else Labels(np.asarray(table.y == positive), table.sample_weight, cost)

@@ -94,14 +94,6 @@ def asked_goals(goals: Any, *, trains: bool = False, defers: bool = True) -> tup
     return found
 
 
-def renewed(goal: Goal) -> Goal:
-    """Return a goal of a file as its text is read now: metrics count what they did not when nothing was deferred."""
-    try:
-        return parse_goal(str(goal))
-    except ValueError:  # it speaks of a metric of one's own
-        return goal
-
-
 def refuse_deferral(asked: Iterable[Goal | Rate]) -> None:
     """Refuse goals and objectives that speak of deferred rows, for whoever decides about all rows."""
     for one in asked:

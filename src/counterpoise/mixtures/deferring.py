@@ -12,7 +12,6 @@ from sklearn.utils.validation import column_or_1d
 from counterpoise._base.checks import check_sample_weight
 from counterpoise._base.types import AnyArray, ArrayLike, FloatArray
 from counterpoise.goals.classes import check_defer_label
-from counterpoise.goals.reading import renewed
 from counterpoise.mixtures.answers import TRAIN
 from counterpoise.mixtures.cautions import warn_of_deferring_all, warn_of_everybody
 from counterpoise.mixtures.choosing import Aim
@@ -88,10 +87,6 @@ class Deferring(RandomizedClassifier):
         """Return the thresholds of the rules by group, and behind them the lower ones, where rules may defer."""
         levels = [rule.levels for rule in self.rules_]
         return np.array([upper if self._scored.deferral is None else [*upper, *lower] for upper, lower in levels])
-
-    def _aim(self, *asked: Any, **changes: Any) -> Aim:
-        aim = super()._aim(*asked, **changes)  # goals of files from before know of no deferred rows
-        return aim if aim.deferral is None else aim._replace(goals=tuple(map(renewed, aim.goals)))
 
     def _deferral(self, aim: Aim) -> Deferral | None:
         """Return what deferring a row costs, and what is then said of it: nothing that a class is called."""

@@ -96,7 +96,7 @@ class ClassRuleClassifier(RuleClassifier):
         return ProbabilityPool(self._members, self.n_jobs) if is_of_many else super()._scorers()
 
     def _no_evidence(self, answers: Answers, scores: FloatArray) -> Any:
-        if answers.positive is None or answers.positive.is_binary:
+        if answers.positive.is_binary:
             return super()._no_evidence(answers, scores)
         return ClassEvidence({}, answers, None, None)
 

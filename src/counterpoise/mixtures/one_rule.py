@@ -7,7 +7,7 @@ among the vote at up to 64 thresholds and the single models, and says what it co
 """
 
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -66,8 +66,6 @@ class DeterministicRule:
     checks: tuple[GoalCheck, ...]
     source: Any = field(repr=False)
     rule: Any = None
-
-    _added_later: ClassVar = {"rule": None}  # than some files of saved rules
 
     @property
     def loss(self) -> float:
@@ -137,7 +135,7 @@ def best_rule(mixture: FloatArray, evidence: Evidence, aim: Aim) -> dict[str, An
     best, rules = _best(game, evidence, np.arange(mixture.size), unit), evidence
     found: dict[str, Any] = {"kind": "single", "threshold": None, "model": best.place}
     positive = evidence.answers.positive
-    if positive is not None and positive.is_binary:  # a threshold tells two classes apart
+    if positive.is_binary:  # a threshold tells two classes apart
         thresholds = _thresholds(evidence.answers, mixture)
         votes = _votes(evidence, mixture, thresholds)
         vote = _best(posed(select(votes, aim), aim), votes, np.abs(thresholds - 0.5), unit)
@@ -184,7 +182,6 @@ def _thresholds(answers: Answers, mixture: FloatArray) -> FloatArray:
 def _votes(evidence: Evidence, mixture: FloatArray, thresholds: FloatArray) -> Evidence:
     """Return what the votes at all thresholds say, as if each were a model."""
     answers = evidence.answers
-    assert answers.positive is not None  # noqa: S101 - there are two classes
     said = {name: answers.shares(name, mixture)[:, None] >= thresholds for name in answers.positives}
     is_positive = answers.tables[TRAIN].y == answers.positive.labels.positive
     votes = replace(answers, positives={name: bits_of(one) for name, one in said.items()})

@@ -65,6 +65,8 @@ class Draws:
 
 def kind_of_decision(decision: Any) -> Any:
     """Return how decisions are made, in a word: draws with a key are "sticky" ones."""
+    if isinstance(decision, bytes):  # a message about words would show it
+        raise TypeError("decision must be a word, or Draws(key); got a key as it is. Write decision=Draws(key).")
     return STICKY if isinstance(decision, Draws) else decision
 
 

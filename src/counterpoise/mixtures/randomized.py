@@ -2,7 +2,6 @@
 
 import copy
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -353,7 +352,6 @@ class RandomizedClassifier(PooledClassifier):
     def _asked_about(self, rows: Labelled, answers: Answers, name: str | None = None) -> Any:
         """Ask all models about labelled rows, which become the dataset ``train``; ``name`` is as for ``Pool.codes``."""
         predicted = self._pool().codes(rows.X, rows.codes.size, name)
-        assert answers.positive is not None  # noqa: S101 - told when the classes were
         answers = answers.with_dataset(TRAIN, rows.table, answers.positive.said(predicted))
         return Evidence(failures(predicted, rows.codes), rows.sample_weight, rows.groups, answers)
 
@@ -380,7 +378,6 @@ class RandomizedClassifier(PooledClassifier):
         """Ask all models, or those of a pool, about the rows of other datasets."""
         pool = self._pool() if pool is None else pool
         for name, table, X in self._other_rows(pool, answers, datasets):
-            assert answers.positive is not None  # noqa: S101 - told when the classes were
             codes = pool.codes(X, table.n_samples, name)
             answers = answers.with_dataset(name, table, answers.positive.said(codes))
         return answers
@@ -405,10 +402,6 @@ class RandomizedClassifier(PooledClassifier):
         """Check what came from a file."""
         if hasattr(self, "classes_"):  # it is fitted
             known_draws(self)
-            self.objective_ = self._aim().objective  # earlier files have a word for it
-            if self._kept.answers.positive is None:  # earlier files tell no classes where none is the positive one
-                told = replace(self._kept.answers, positive=find_positive(self.classes_, None))
-                self._kept = self._kept._replace(answers=told)
             self._check_loaded_members()
 
     def _check_loaded_members(self) -> None:

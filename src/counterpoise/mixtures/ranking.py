@@ -64,11 +64,12 @@ class Ranking:
         mean = np.tensordot(scores, shares[active], axes=(1, 0))  # over the models
         if mean.ndim > 1:
             return np.asarray(mean)
-        if mean.min(initial=0.0) < 0 or mean.max(initial=1.0) > 1:
+        if scores.min(initial=0.0) < 0 or scores.max(initial=1.0) > 1:
             raise ValueError(
                 "The scores of the models are no probabilities: some are below 0 or above 1. decision_function returns "
                 "them as they are."
             )
+        mean = np.clip(mean, 0.0, 1.0)  # shares may sum to 1 + 1e-16
         columns = [mean, 1.0 - mean] if model._scored.positive.place == 0 else [1.0 - mean, mean]
         return np.column_stack(columns)
 
@@ -125,7 +126,7 @@ class Ranking:
             return np.asarray(model.mixture_)
         models = np.array([rule.model for rule in model.rules_])
         shares = np.bincount(models, weights=model.mixture_, minlength=len(model.estimators_))
-        return np.asarray(shares, dtype=np.float64)
+        return np.asarray(shares / shares.sum(), dtype=np.float64)  # exactly 1 where one model decides
 
 
 def _score(scorer: Scorer, X: Any) -> FloatArray:

@@ -95,7 +95,6 @@ CLASSES = ESTIMATORS | {
     "_Member": "counterpoise.mixtures.members",
     "_Stored": "counterpoise.mixtures.members",
 }
-_RENAMED = {"RateRow": "LinearRate", "_Best": "Best"}  # since files named them
 
 
 def is_known(kind: type) -> bool:
@@ -105,7 +104,6 @@ def is_known(kind: type) -> bool:
 
 def known_class(name: Any) -> Any:
     """Return the class of that name."""
-    name = _RENAMED.get(name, name) if isinstance(name, str) else name
     if not isinstance(name, str) or name not in CLASSES:
         raise UnreadableModel(f"it names the class {name!r}, which this version cannot restore")
     return getattr(import_module(CLASSES[name]), name)

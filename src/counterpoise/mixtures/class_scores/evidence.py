@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -35,7 +35,6 @@ class ClassEvidence(NamedTuple):
     @property
     def positive(self) -> Positive:
         """Return the classes, and what is said of deferred rows."""
-        assert self.answers.positive is not None  # noqa: S101 - there are classes
         return self.answers.positive._replace(deferred=None if self.deferral is None else self.deferral.label)
 
     @property
@@ -95,7 +94,7 @@ class ClassEvidence(NamedTuple):
         """Check what came from a file."""
         if self.found is not None and len(self.found) != self.n_models:
             raise ValueError("its calibrations are not those of its models")
-        if TRAIN not in self.scores or self.answers.positive is None or self.answers.positive.is_binary:
+        if TRAIN not in self.scores or self.answers.positive.is_binary:
             raise ValueError("it lacks the probabilities of labelled rows of more than two classes")
         rows = [part for part in (self.sample_weight, self.groups) if part is not None]
         if any(part.shape != (len(self.scores[TRAIN]),) for part in rows):
@@ -164,8 +163,6 @@ class SoftAnswers(Answers):
     """Answers of members that each draw: how likely each says each class of each row."""
 
     shares_of_each: dict[str, FloatArray] = field(default_factory=dict)  # (n_rows, n_members, n_answers)
-
-    _added_later: ClassVar[dict[str, Any]] = {}
 
     @property
     def sizes(self) -> dict[str, int]:

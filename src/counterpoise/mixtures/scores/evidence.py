@@ -41,7 +41,6 @@ class ScoreEvidence(NamedTuple):
     @property
     def positive(self) -> Positive:
         """Return which of the two classes is the positive one."""
-        assert self.answers.positive is not None  # noqa: S101 - there are two classes
         return self.answers.positive
 
     @property
@@ -105,7 +104,7 @@ class ScoreEvidence(NamedTuple):
 
     def _check_loaded(self) -> None:
         """Check what came from a file."""
-        if TRAIN not in self.scores or self.answers.positive is None or len(self.answers.positive.classes) != _TWO:
+        if TRAIN not in self.scores or len(self.answers.positive.classes) != _TWO:
             raise ValueError("it lacks the scores of labelled rows of two classes")
         rows = [part for part in (self.sample_weight, self.groups) if part is not None]
         if any(part.shape != (len(self.scores[TRAIN]),) for part in rows):

@@ -31,8 +31,7 @@ def to_onnx(model: Any) -> Any:
     model : fitted classifier
         A tree of counterpoise; a tree, forest, histogram gradient boosting without categories, or linear model of
         scikit-learn, alone or behind a ``StandardScaler`` in a ``Pipeline``; any booster or mixture of counterpoise
-        whose models are among these; a ``GoalClassifier`` of two classes over
-        them; a linear ``ConstrainedClassifier``.
+        whose models are among these; a ``GoalClassifier`` of two classes over them; a linear ``ConstrainedClassifier``.
 
     Returns
     -------

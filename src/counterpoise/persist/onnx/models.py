@@ -32,9 +32,11 @@ class Kind(NamedTuple):
 
 
 def decision_shares(graph: Graph, rows: str, model: Any) -> str:
-    """Return the probability of each decision of a model that may draw; of any other its probabilities."""
+    """Return what ``decision_proba`` of a model says of its classes, or ``predict_proba`` where it has no decisions."""
     if hasattr(model, "mixture_"):
         return _of_mixture(graph, rows, model)
+    if getattr(model, "decision", None) == "fixed":
+        return answers(graph, rows, model)
     return probabilities(graph, rows, model)
 
 
