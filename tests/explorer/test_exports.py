@@ -188,6 +188,6 @@ def test_a_run_that_was_rebalanced_has_the_goals_file_that_asks_for_it(folder, t
 def test_outside_a_run_a_goals_file_has_all_that_a_setting_asks_for():
     asked = Setting(0.5, 0.1, (AskedGoal(parse_goal("recall(train) >= 0.7")),), ("sex",), 0.2)
     words = tomllib.loads(Exporter(session()).goals_file(asked)["text"])
-    parameters = {"budget": 0.1, "by": ["sex"], "defer_cost": 0.2}
+    parameters = {"budget": 0.1, "by": ["sex"], "deferral": {"cost": 0.2}, "decision": "sticky"}
     assert words == {"alpha": 0.5, "goals": [{"goal": "recall(train) >= 0.7"}], "method": {"parameters": parameters}}
-    assert "method" not in tomllib.loads(Exporter(session()).goals_file(Setting(0.5))["text"])
+    assert "method" not in tomllib.loads(Exporter(session("pool")).goals_file(Setting(0.5))["text"])

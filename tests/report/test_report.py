@@ -208,7 +208,7 @@ def test_without_parts_a_sentence_stands_in_their_place(tmp_path):
         "No goals were asked for",
         "No rates by group were measured",
         "No frontier was computed",
-        "Nothing is drawn",
+        "The model itself answers for every row",
         "worst-off rows were not described",
         "The run says no command",
     ):
@@ -224,7 +224,7 @@ def test_without_parts_a_sentence_stands_in_their_place(tmp_path):
         ("group", "No rates by group"),
         ("frontier", "No frontier"),
         ("tail", "not described"),
-        ("share", "Nothing is drawn"),
+        ("share", "The model itself answers for every row"),
     ],
 )
 @pytest.mark.usefixtures("undrawn")

@@ -28,7 +28,7 @@ groups = "sex"
 sample = 300
 [method]
 models = [{{name = "tree"}}]
-parameters = {{by = "sex"}}
+parameters = {{by = "sex", decision = "sticky"}}
 """
 
 
@@ -69,10 +69,10 @@ def test_errors_and_goals_of_all_splits_are_those_of_the_model_on_all_rows(done,
     model, sizes = done.model(), _of(done, "rows", "data")
     rows = {"sensitive_features": frame[["sex"]], "baseline": frame.today}
     X = frame[["age", "income"]].assign(job=frame.job.astype("category"))[done.columns.features]
-    lost = 1 - model.predict_proba(X, **rows)[np.arange(N_ROWS), (frame.paid == "yes").astype(int)]
+    lost = 1 - model.decision_proba(X, **rows)[np.arange(N_ROWS), (frame.paid == "yes").astype(int)]
     errors = _of(done, "error")
     np.testing.assert_allclose(sum(errors[split] * sizes[split] for split in sizes), lost.sum())
-    yes, positives = model.predict_proba(X, **rows)[:, 1], _of(done, "goal rows", settings="goal 1")
+    yes, positives = model.decision_proba(X, **rows)[:, 1], _of(done, "goal rows", settings="goal 1")
     recalls, churns = (_of(done, "goal estimate", settings=f"goal {number}") for number in (1, 3))
     hits = sum(recalls[split] * positives[split] for split in sizes)
     np.testing.assert_allclose(hits, yes[frame.paid == "yes"].sum())
@@ -103,7 +103,7 @@ def test_a_run_that_is_done_is_not_chosen_anew_from_counts(done, tmp_path):
         ("a.parquet", "a.csv", "data.files: data.sample reads Parquet files in parts; got 'a.csv'"),
         ('drop = "weight"', 'weights = "weight"', "data.weights: data.sample reads the rows in parts, and takes none"),
         ('by = "sex"', "cv = 3", "method.parameters.cv: data.sample reads"),
-        ('by = "sex"', "defer_cost = 0.2", "no rule defers there yet"),
+        ('by = "sex"', "deferral = { cost = 0.2 }", "no rule defers there yet"),
         ('by = "sex"', 'objective = "KL(0.1)"', r"method.parameters.objective: Over shards .* got KL\(radius=0.1\)"),
         ("[method]", '[splits]\nvalidation = 0.2\n[method]\nname = "goals"', "splits.validation: data.sample"),
         ("[method]", '[method]\nname = "pool"', 'data.sample is for the method "goals"'),

@@ -28,7 +28,7 @@ from counterpoise.goals.audit import audit_prepared, confident
 from counterpoise.goals.binding import Views
 from counterpoise.goals.evaluation import Prepared
 from counterpoise.mixtures.answers import TRAIN
-from counterpoise.mixtures.choosing import Aim, as_aim
+from counterpoise.mixtures.choosing import FIXED, Aim, as_aim
 from counterpoise.mixtures.scores.evidence import ScoreEvidence
 from counterpoise.theory.risks import Risk
 
@@ -99,6 +99,11 @@ class Session:
     def has_scores(self) -> bool:
         """Tell whether rules of scores are mixed."""
         return isinstance(self.parts.evidence, ScoreEvidence)
+
+    @property
+    def decides_by_one_rule(self) -> bool:
+        """Tell whether one rule decides, which no tail can be chosen for."""
+        return bool(self.parts.estimator.decision == FIXED)
 
     def aim(self, setting: Setting) -> Aim:
         """Return what a setting asks of a mixture."""
@@ -196,6 +201,11 @@ class Session:
         with in_field("alpha"):
             if setting.alpha is None and self.start.alpha is not None:
                 raise ValueError("alpha must be a number in (0, 1]: the models are chosen for a tail.")
+            if setting.alpha is not None and setting.alpha < 1 and self.decides_by_one_rule:
+                raise ValueError(
+                    f"alpha must be 1 here, got {setting.alpha:g}: the model decides by one rule, and the loss of its tail "
+                    "follows from its error alone. For a tail, fit it with decision='sticky', which mixes rules."
+                )
             if setting.alpha is not None and setting.alpha < self.least_alpha:
                 raise ValueError(
                     f"alpha must be at least {self.least_alpha:.4g} here, got {setting.alpha:g}: a tail of fewer than "

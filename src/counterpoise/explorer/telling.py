@@ -22,7 +22,7 @@ def why_not_least(found: Any, model: Any) -> str:
     if solved.mixture.size > 1 or solved.thresholds is None:
         return ""
     if model.decision == FIXED:
-        return f"One rule decides, without draws: it is within {more:.2g} of the best mixture."
+        return f"One rule decides: it is within {more:.2g} of the best mixture."
     is_mean = isinstance(objective, Risk) and objective.tail_fraction == 1.0
     if is_mean and not found.aim.goals and model._prefers_usual:  # noqa: SLF001 - of our own kind
         return f"Plain training is kept: it is within {more:.2g} of the best, and no other threshold is surely better."

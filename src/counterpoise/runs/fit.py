@@ -221,7 +221,7 @@ def _check_probabilities(method: MethodSettings, data: Data) -> None:
             raise DataError(
                 f"method.models[{place}]: {describe(one)} tells no probabilities, by which rules tell "
                 f"{len(data.classes)} classes apart. Name another model, or let a pool mix answers: "
-                'method.name = "pool" without scores.'
+                'method.name = "pool".'
             )
 
 

@@ -12,7 +12,7 @@ from counterpoise.goals import Goal, GoalSyntaxError, UnknownName, parse_goal
 from counterpoise.goals.reading import asked_goals
 from counterpoise.persist.files import read_file
 from counterpoise.runs.errors import GoalsFileError, listed, short, twice_in
-from counterpoise.runs.methods import DEPLOYED, METHODS, Found, check_method, defers
+from counterpoise.runs.methods import DEPLOYED, GOALS, METHODS, Found, check_method, defers
 from counterpoise.runs.quantities import SPLITS, TRAIN
 from counterpoise.runs.sample_faults import sample_faults
 from counterpoise.runs.settings import MethodSettings, RunSettings, SplitSettings
@@ -117,6 +117,7 @@ def _faults(settings: RunSettings) -> Found:
     yield from _split_faults(settings.splits)
     yield from sample_faults(settings)
     yield from ((("method", *key), message) for key, message in check_method(method))
+    yield from _one_rule_faults(settings)
     if settings.goals and method.enforce_goals:
         yield from _goal_method_faults(method)
     for name in settings.datasets:
@@ -124,6 +125,27 @@ def _faults(settings: RunSettings) -> Found:
             yield ("datasets", name), f"a dataset must not be called {name!r}: those are rows of data."
     for number, asked in enumerate(settings.goals):
         yield from _goal_faults(asked.goal, {TRAIN, *settings.datasets}, ("goals", number), defers=defers(method))
+
+
+def _one_rule_faults(settings: RunSettings) -> Found:
+    """Yield why one rule cannot make small what is asked: a tail, or another risk that needs a mixture of rules."""
+    from counterpoise.mixtures.choosing import FIXED, as_aim, check_one_rule  # noqa: PLC0415 - heavy
+
+    parameters = settings.method.parameters
+    if settings.method.name != GOALS or parameters.get("decision", FIXED) != FIXED:
+        return
+    try:
+        objective = as_aim(None, parameters.get("objective"), (), default_alpha=settings.alpha).objective
+    except (TypeError, ValueError):  # which is told with the parameters
+        return
+    try:
+        check_one_rule(objective)
+    except ValueError:
+        yield ("method", "parameters", "objective") if "objective" in parameters else ("alpha",), (
+            f"{objective!r} needs a mixture of rules: one rule is right or wrong about each row, and no other rule of "
+            'the same error has less of it. Set decision = "sticky" in [method.parameters], or alpha = 1.0 for the '
+            "least error."
+        )
 
 
 def _goal_method_faults(method: MethodSettings) -> Found:
