@@ -213,7 +213,7 @@ def test_one_rule_defers_too_and_without_draws(folder, tmp_path):
         (DEFERRAL, 'deferral = { label = "ask" }', "deferral must have the key 'cost'; got {'label': 'ask'}"),
         (DEFERRAL, 'deferral = { cost = 0.2, label = ["a"] }', "label .*must be a text or a number"),
         (DEFERRAL, "deferral = { cots = 0.2 }", "deferral: unknown key 'cots'. Did you mean 'cost'"),
-        (DEFERRAL, "deferral = 0.2", "deferral"),
+        (DEFERRAL, "deferral = 0.2", r"parameters.deferral: deferral is a table, as in deferral = \{ cost = 0.2 \}; got 0.2"),
         ("cv = 3", 'objective = "decided_error_rate(train)"', "is a ratio"),
         ('name = "goals"\nmodels = [{ name = "logistic" }]', 'name = "lpboost"', "unknown parameter of lpboost"),
         (

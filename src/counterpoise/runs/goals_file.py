@@ -13,7 +13,7 @@ from counterpoise.goals.reading import asked_goals
 from counterpoise.persist.files import read_file
 from counterpoise.runs.errors import GoalsFileError, listed, short, twice_in
 from counterpoise.runs.methods import DEPLOYED, GOALS, METHODS, Found, check_method, defers
-from counterpoise.runs.quantities import SPLITS, TRAIN
+from counterpoise.runs.quantities import CVAR, SPLITS, TRAIN
 from counterpoise.runs.sample_faults import sample_faults
 from counterpoise.runs.settings import MethodSettings, RunSettings, SplitSettings
 from counterpoise.runs.toml_shape import too_deep
@@ -128,23 +128,14 @@ def _faults(settings: RunSettings) -> Found:
 
 
 def _one_rule_faults(settings: RunSettings) -> Found:
-    """Yield why one rule cannot make small what is asked: a tail, or another risk that needs a mixture of rules."""
-    from counterpoise.mixtures.choosing import FIXED, as_aim, check_one_rule  # noqa: PLC0415 - heavy
-
+    """Yield that one rule cannot make a tail small; what it cannot do of an objective is told with the parameters."""
     parameters = settings.method.parameters
-    if settings.method.name != GOALS or parameters.get("decision", FIXED) != FIXED:
-        return
-    try:
-        objective = as_aim(None, parameters.get("objective"), (), default_alpha=settings.alpha).objective
-    except (TypeError, ValueError):  # which is told with the parameters
-        return
-    try:
-        check_one_rule(objective)
-    except ValueError:
-        yield ("method", "parameters", "objective") if "objective" in parameters else ("alpha",), (
-            f"{objective!r} needs a mixture of rules: one rule is right or wrong about each row, and no other rule of "
-            'the same error has less of it. Set decision = "sticky" in [method.parameters], or alpha = 1.0 for the '
-            "least error."
+    is_tail = settings.alpha < 1 and parameters.get("objective", CVAR) == CVAR
+    if settings.method.name == GOALS and is_tail and parameters.get("decision", "fixed") == "fixed":
+        yield ("alpha",), (
+            "one rule decides, which is right or wrong about each row: the loss of its tail follows from its error "
+            'alone. Set decision = "sticky" in [method.parameters], which mixes rules, or alpha = 1.0 for the least '
+            f"error; got {settings.alpha:g}."
         )
 
 

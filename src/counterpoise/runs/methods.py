@@ -92,6 +92,7 @@ _VALUES = {
     "by": ("counterpoise.mixtures.options", "Groups"),
     "stopping": ("counterpoise.boosting.stopping", "Stopping"),
 }
+_TABLES = {"deferral": "{ cost = 0.2 }", "stopping": "{ patience = 10 }"}  # those that have no shorter form
 _AS_IT_IS = Kind("", "", "each", "plain", "deployed model")  # read from its file: neither made nor fitted
 
 Found = Iterator[tuple[Sequence[Any], str]]  # keys below the table, and what is wrong there
@@ -238,6 +239,11 @@ def _check_parameters(asked: ModelSettings | MethodSettings) -> Found:
         else:
             yield ("parameters", name), _unknown(f"parameter of {asked.name}", name, names)
         return
+    for name, example in _TABLES.items():
+        if not isinstance(asked.parameters.get(name, {}), Mapping):
+            message = f"{name} is a table, as in {name} = {example}; got {asked.parameters[name]!r}."
+            yield ("parameters", name), message
+            return
     stopping = asked.parameters.get("stopping")
     if isinstance(stopping, Mapping) and "validation_fraction" in stopping:
         message = "validation_fraction is set by splits.validation; got it as a part of stopping."
