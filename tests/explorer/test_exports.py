@@ -37,7 +37,7 @@ groups = ["sex"]
 test = 0.4
 [method]
 name = "goals"
-parameters = { cv = 2 }
+parameters = { cv = 2, decision = "sticky" }
 models = [{ name = "logistic", title = "a line" }]
 """
 
