@@ -136,7 +136,7 @@ def test_a_goals_file_has_the_bounds_that_were_moved_and_leaves_room_to_the_fit(
     (folder / "moved.toml").write_text(text)
     read = read_goals_file(folder / "moved.toml")
     assert (read.seed, read.room_for_audit, read.alpha, read.method.name) == (3, True, 0.7, "goals")
-    assert read.method.parameters == {"cv": 2, "budget": 0.1}
+    assert read.method.parameters == {"cv": 2, "decision": "sticky", "budget": 0.1}
     assert read.method.models[0].title == "a line"
     first, second, third = read.goals
     assert first.goal == "recall(train) >= 0.6"  # it stands where the run aimed, with room beyond this

@@ -274,6 +274,23 @@ def test_of_a_model_of_one_rule_no_tail_can_be_asked_for_and_all_else_is_shown()
     assert '"alpha":0.' not in kept
 
 
+def test_goals_that_a_mixture_meets_and_one_rule_does_not_are_told_apart():
+    own = session_of_one_rule()
+    recall = [{"text": GOALS[1]}, {"text": "positive_rate(train) <= 0.3"}]
+    told = own.conflict(replace(own.start, goals=Setting.of({"goals": recall}).goals))
+    between = 0.7 if told["kind"] == "answer" else told["ways"][0][0]["bound"]
+    goals = [{"text": GOALS[1], "bound": between}, recall[1]]
+    asked_for = replace(own.start, goals=Setting.of({"goals": goals}).goals)
+    assert own.answer(asked_for)["kind"] == "answer"  # the best mixture, while a value moves
+    assert own.answer(asked_for, exact=True)["kind"] == "unmet"
+    told = own.conflict(asked_for)
+    assert told["kind"] == "infeasible"
+    assert told["message"].startswith("No fixed rule was found that meets the goals.")
+    assert "decision='sticky'" in told["message"]
+    with pytest.raises(ValueError, match="No fixed rule was found"):
+        Exporter(own).model(asked_for)
+
+
 @pytest.mark.parametrize("kind", ["score", "trained"])
 def test_views_of_goals_that_cannot_be_met_are_answered(kind):
     own = session(kind)

@@ -85,6 +85,19 @@ def test_goals_are_met_where_the_rules_were_chosen_and_the_choice_is_proven(done
     assert done.model().gap_ <= 2e-4
 
 
+def test_one_rule_decides_about_all_rows_unless_draws_are_asked_for(folder, frame):
+    text = TEXT.replace(', decision = "sticky"', "").replace("alpha = 0.5", "alpha = 1.0")
+    (folder / "one.toml").write_text(text)
+    run = fit_run(folder / "one.toml", output=folder / "one")
+    model, sizes = run.model(), _of(run, "rows", "data")
+    assert len(model.rules_) == 1
+    assert not (run.folder / "drawn.csv").exists()
+    X = frame[["age", "income"]].assign(job=frame.job.astype("category"))[run.columns.features]
+    wrong = model.predict(X, sensitive_features=frame[["sex"]], baseline=frame.today) != frame.paid
+    errors = _of(run, "error")
+    np.testing.assert_allclose(sum(errors[split] * sizes[split] for split in sizes), wrong.sum())
+
+
 def test_the_folder_is_as_of_any_run_and_nothing_of_the_rows_is_left_in_it(done):
     found = open_run(done.folder)
     assert found.summary().goals[0].verdict
