@@ -38,7 +38,7 @@ new, truth, new_ages = patients(20_000, seed=1)
 # %%
 # Two goals, a third answer
 # -------------------------
-# ``defer_cost`` is what a form costs that the nurse reads, on the scale on which a wrong answer costs 1, and makes
+# ``Deferral(0.1)`` says what a form costs that the nurse reads, on the scale on which a wrong answer costs 1, and makes
 # ``defer`` a third answer. A deferred patient is not sent home, so the goal is on those who are:
 # ``false_negative_rate``. (``recall`` counts whom the model itself finds; one who is deferred is not among them.) The
 # confidence leaves a margin: what is met exactly on the rows of choice is missed on others about every other time.

@@ -49,12 +49,20 @@ BAD = {
     ),
     "an objective that is none": (PARAMETERS, "parameters = { cv = 2, objective = 'recal(train)' }", "recall"),
     "a budget above 1": (PARAMETERS, "parameters = { cv = 2, budget = 2.0 }", "budget must lie in"),
-    "a cost above 1": (PARAMETERS, "parameters = { cv = 2, deferral = { cost = 2.0 } }", "cost of Deferral must lie in"),
+    "a cost above 1": (
+        PARAMETERS,
+        "parameters = { cv = 2, deferral = { cost = 2.0 } }",
+        "cost of Deferral must lie in",
+    ),
     "a decision that is none": (PARAMETERS, 'parameters = { cv = 2, decision = "dice" }', "decision must be one of"),
     "one fold": (PARAMETERS, "parameters = { cv = 1 }", "cv"),
     "an alpha of 0": ("alpha = 1.0", "alpha = 0.0", "alpha"),
     "a tail of one rule": ("alpha = 1.0", "alpha = 0.5", "alpha: one rule decides.*decision = .sticky."),
-    "a risk of one rule": (PARAMETERS, "parameters = { cv = 2, objective = 'KL(0.1)' }", "one rule.*KL.*decision='sticky'"),
+    "a risk of one rule": (
+        PARAMETERS,
+        "parameters = { cv = 2, objective = 'KL(0.1)' }",
+        "one rule.*KL.*decision='sticky'",
+    ),
     "a class that is none": ('target = "paid"', 'target = "paid"\npositive = "maybe"', "maybe"),
 }
 

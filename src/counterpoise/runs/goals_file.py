@@ -132,10 +132,13 @@ def _one_rule_faults(settings: RunSettings) -> Found:
     parameters = settings.method.parameters
     is_tail = settings.alpha < 1 and parameters.get("objective", CVAR) == CVAR
     if settings.method.name == GOALS and is_tail and parameters.get("decision", "fixed") == "fixed":
-        yield ("alpha",), (
-            "one rule decides, which is right or wrong about each row: the loss of its tail follows from its error "
-            'alone. Set decision = "sticky" in [method.parameters], which mixes rules, or alpha = 1.0 for the least '
-            f"error; got {settings.alpha:g}."
+        yield (
+            ("alpha",),
+            (
+                "one rule decides, which is right or wrong about each row: the loss of its tail follows from its error "
+                'alone. Set decision = "sticky" in [method.parameters], which mixes rules, or alpha = 1.0 for the least '
+                f"error; got {settings.alpha:g}."
+            ),
         )
 
 

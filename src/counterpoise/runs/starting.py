@@ -186,7 +186,7 @@ def _top(path: Path, frame: Any, classes: Any, target: str, groups: Sequence[str
     yield f"# Goals for {path.name}: {len(frame)} rows looked at, {len(frame.columns)} columns."
     yield "# Fit with: counterpoise fit THIS_FILE. All keys: docs/guide/goals_file.md."
     yield ""
-    yield "alpha = 1.0    # 1: the plain error counts; 0.1: that of the worst-off tenth, which needs decision = \"sticky\" below"
+    yield 'alpha = 1.0    # 1: the plain error counts; 0.1: that of the worst-off tenth, which needs decision = "sticky" below'
     yield "seed = 0       # of splits and models; draws have a key of their own"
     yield '# output = "run"    # the run folder; default: the name of this file'
     yield ""
