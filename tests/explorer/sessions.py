@@ -1,4 +1,4 @@
-"""Small models for tests of the explorer: rules of one score, also with deferral, of two that are trained, a pool of models."""
+"""Small models for tests of the explorer: rules of one score, some that defer, of two that are trained, a pool."""
 
 from functools import cache
 

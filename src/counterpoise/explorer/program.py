@@ -26,7 +26,7 @@ class Unmet(Exception):  # noqa: N818 - named for what was found
     """No mixture was found that meets the goals; ``Program.explain`` tells which of them conflict."""
 
 
-class NoRule(Unmet, ValueError):
+class NoRule(Unmet, ValueError):  # noqa: N818 - named for what was found
     """A mixture meets the goals, and no single rule was found that does: its text tells what the nearest one misses."""
 
 

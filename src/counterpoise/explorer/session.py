@@ -203,8 +203,8 @@ class Session:
                 raise ValueError("alpha must be a number in (0, 1]: the models are chosen for a tail.")
             if setting.alpha is not None and setting.alpha < 1 and self.decides_by_one_rule:
                 raise ValueError(
-                    f"alpha must be 1 here, got {setting.alpha:g}: the model decides by one rule, and the loss of its tail "
-                    "follows from its error alone. For a tail, fit it with decision='sticky', which mixes rules."
+                    f"alpha must be 1 here, got {setting.alpha:g}: the model decides by one rule, and the loss of its "
+                    "tail follows from its error alone. For a tail, fit it with decision='sticky', which mixes rules."
                 )
             if setting.alpha is not None and setting.alpha < self.least_alpha:
                 raise ValueError(

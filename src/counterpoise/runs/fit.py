@@ -202,7 +202,7 @@ def check_rules(settings: RunSettings, data: Data) -> None:
     parameters = as_values(method.parameters)
     if parameters.get("deferral") is not None:
         try:
-            check_defer_label(parameters["deferral"].label, data.classes.tolist())
+            check_defer_label(parameters["deferral"].label, data.classes.tolist(), "label")
         except ValueError as error:
             raise DataError(f"method.parameters.deferral: {error}") from error
     part = data.splits[data.chosen_on]

@@ -128,18 +128,16 @@ def _faults(settings: RunSettings) -> Found:
 
 
 def _one_rule_faults(settings: RunSettings) -> Found:
-    """Yield that one rule cannot make a tail small; what it cannot do of an objective is told with the parameters."""
+    """Yield that one rule cannot make a tail small; what is wrong with an objective is told with the parameters."""
     parameters = settings.method.parameters
     is_tail = settings.alpha < 1 and parameters.get("objective", CVAR) == CVAR
     if settings.method.name == GOALS and is_tail and parameters.get("decision", "fixed") == "fixed":
-        yield (
-            ("alpha",),
-            (
-                "one rule decides, which is right or wrong about each row: the loss of its tail follows from its error "
-                'alone. Set decision = "sticky" in [method.parameters], which mixes rules, or alpha = 1.0 for the least '
-                f"error; got {settings.alpha:g}."
-            ),
+        message = (
+            "one rule decides, which is right or wrong about each row: the loss of its tail follows from its error "
+            'alone. Set decision = "sticky" in [method.parameters], which mixes rules, or alpha = 1.0 for the least '
+            f"error; got {settings.alpha:g}."
         )
+        yield ("alpha",), message
 
 
 def _goal_method_faults(method: MethodSettings) -> Found:
