@@ -292,6 +292,7 @@ def test_decisions_without_draws_have_no_table_of_drawn_ones(loans_folder, tmp_p
     (tmp_path / "goals.toml").write_text(text.replace("{folder}", str(loans_folder)))
     run = fit_run(tmp_path / "goals.toml")
     assert not (run.folder / "drawn.csv").exists()
+    assert not (run.folder / "draws.key").exists()
     assert len(run.drawn()) == 0
     assert run.summary().realised_cvar is None
     (expected,), (drawn,) = certify_run(run), certify_run(run, drawn=True)
@@ -299,3 +300,13 @@ def test_decisions_without_draws_have_no_table_of_drawn_ones(loans_folder, tmp_p
     page = write_report(run.folder).read_text(encoding="utf-8").partition("<main>")[2]
     assert not re.search(r"\b(draws?|drawn|expectations?|expected)\b", page)
     assert "expected" not in str(run.summary())
+    keys = []
+    for name in ("one", "other"):
+        mixed = rebalance_run(run, alpha=0.5, decision="sticky", output=tmp_path / name)
+        keys.append((mixed.folder / "draws.key").read_text())
+        assert key_of(mixed.model()) == bytes.fromhex(keys[-1])
+    assert keys[0] != keys[1]  # drawn by the system, and not by the seed of the run
+    again = rebalance_run(mixed, goals=["recall(train) >= 0.6"], output=tmp_path / "again")
+    assert (again.folder / "draws.key").read_text() == keys[1]
+    fixed = rebalance_run(again, alpha=1.0, decision="fixed", output=tmp_path / "fixed")
+    assert not (fixed.folder / "draws.key").exists()
