@@ -33,7 +33,7 @@ def asked(monkeypatch, capsys):
     return calls
 
 
-NOTHING = dict.fromkeys(("alpha", "objective", "goals", "defer_cost", "budget", "by"))
+NOTHING = dict.fromkeys(("alpha", "objective", "goals", "defer_cost", "budget", "by", "decision"))
 
 
 @pytest.mark.parametrize(
@@ -48,6 +48,7 @@ NOTHING = dict.fromkeys(("alpha", "objective", "goals", "defer_cost", "budget", 
         (["--by", ""], {"by": []}),  # look at no column any more, and not as before
         (["--defer-cost", "0.3"], {"defer_cost": 0.3}),
         (["--defer-cost", "never"], {"defer_cost": "never"}),
+        (["--decision", "sticky"], {"decision": "sticky"}),
     ],
 )
 def test_rebalance(asked, options, named):

@@ -86,7 +86,7 @@ WRONG = {  # text of the file -> what the error says
         r"method.parameters.stopping: stopping is a table, as in stopping = \{ patience = 10 \}; got 3"
     ),
     DATA + '[method]\nname = "lpboost"\nparameters.stopping = {patiance = 3}': (
-        "unknown part of stopping 'patiance'. Did you mean 'patience'"
+        "stopping: unknown key 'patiance'. Did you mean 'patience'"
     ),
     DATA + '[method]\nname = "lpboost"\nparameters.stopping = {validation_fraction = 0.3}': (
         "validation_fraction is set by splits.validation; got it as a part of stopping"

@@ -45,7 +45,10 @@ def test_the_limit_is_in_the_audit_the_results_and_the_report(run):
     assert json.loads((run.folder / "settings.json").read_text())["data"]["largest_weight"] == 5
 
 
-RULES = '[method]\nmodels = [{ name = "logistic" }, { name = "naive_bayes" }]\nparameters = { cv = 2 }\n'
+RULES = (
+    '[method]\nmodels = [{ name = "logistic" }, { name = "naive_bayes" }]\n'
+    'parameters = { cv = 2, decision = "sticky" }\n'
+)
 
 
 @pytest.mark.parametrize("method", ["rounds", "rules"])

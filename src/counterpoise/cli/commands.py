@@ -168,7 +168,7 @@ def predict(
 ) -> int:
     """Predict the rows of a table with a run's model.
 
-    A mixture draws one of its models for each row by a keyed hash of the row: the same row always gets the same answer.
+    The same row always gets the same answer. A mixture draws one of its models for each row by a keyed hash of the row.
 
     Parameters
     ----------
@@ -179,9 +179,10 @@ def predict(
     output
         Where the predictions go, one row for each of the table: CSV, or Parquet by its ending; - prints CSV.
     probabilities
-        Add a column for the probability of each class.
+        Add a column for the probability of each class, by the model that decides.
     ids
-        A column that tells people apart: the same person then gets the same answer, whatever the other columns say.
+        For a mixture: a column that tells people apart. The same person then gets the same answer, whatever the other
+        columns say.
     """
     from counterpoise.runs import open_run, predict_run  # noqa: PLC0415
     from counterpoise.runs.use import predictions_of  # noqa: PLC0415
@@ -334,11 +335,11 @@ def certify(
     from counterpoise.runs.summary import audit_text, audit_words  # noqa: PLC0415
 
     with csv.told():
-        audit = certify_run(
-            open_run(run), data, confidence=confidence, goals=goal, largest_weight=largest_weight, drawn=drawn
-        )
-    head = "Of the drawn decisions; another key draws others.\n\n" if drawn else ""
-    shown.answer(head + audit_text(audit), audit_words(audit) | ({"drawn": True} if drawn else {}))
+        done = open_run(run)
+        audit = certify_run(done, data, confidence=confidence, goals=goal, largest_weight=largest_weight, drawn=drawn)
+    is_drawn = drawn and len(done.drawn()) > 0  # else each decision is the same whatever the key
+    head = "Of the drawn decisions; another key draws others.\n\n" if is_drawn else ""
+    shown.answer(head + audit_text(audit), audit_words(audit) | ({"drawn": True} if is_drawn else {}))
     return NOT_MET if strict and not audit.holds else DONE
 
 

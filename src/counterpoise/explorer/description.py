@@ -59,8 +59,8 @@ def _form(name: str) -> dict[str, Any]:
 
 
 def _notes(session: Session) -> list[str]:
-    told = "One rule decides, without draws: it is searched for where values rest, and is the best mixture until then."
-    return [told] if session.parts.estimator.decision == "fixed" else []
+    told = "One rule decides: it is searched for where values rest. Until then the best mixture of rules is shown."
+    return [told] if session.decides_by_one_rule else []
 
 
 def _dataset(name: str, table: Table) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from typing import Any
 
 from counterpoise.explorer.session import Session
 from counterpoise.explorer.setting import Setting
+from counterpoise.mixtures.options import kind_of_decision
 
 GOALS, MODEL, REPORT = "goals", "model", "report"
 _MOST = 1000  # files of one name
@@ -78,6 +79,8 @@ class Exporter:
         chosen: dict[str, Any] = {"budget": setting.budget, "by": list(setting.by) or None}
         if setting.defer is not None:
             chosen["deferral"] = {"cost": setting.defer}
+        if self.session.has_scores and not self.session.decides_by_one_rule:  # which a goals file takes for granted
+            chosen["decision"] = kind_of_decision(self.session.parts.estimator.decision)
         parameters = {name: value for name, value in chosen.items() if value is not None}
         method = {"method": {"parameters": parameters}} if parameters else {}
         return {"name": "goals.toml", "text": as_toml(words | {"goals": goals} | method)}

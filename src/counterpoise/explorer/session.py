@@ -9,7 +9,7 @@ import numpy as np
 
 from counterpoise.explorer.few_rows import HIDDEN, LEAST_ROWS, FewRows
 from counterpoise.explorer.parts import Parts
-from counterpoise.explorer.program import DRAGGED, RELEASED, Solved, Unmet, is_priced
+from counterpoise.explorer.program import DRAGGED, RELEASED, NoRule, Solved, Unmet, is_priced
 from counterpoise.explorer.rates import GroupRates
 from counterpoise.explorer.setting import AskedGoal, Setting, in_field, shape
 from counterpoise.explorer.state import State, check_columns, columns_of, deferral_at, state_of
@@ -28,7 +28,7 @@ from counterpoise.goals.audit import audit_prepared, confident
 from counterpoise.goals.binding import Views
 from counterpoise.goals.evaluation import Prepared
 from counterpoise.mixtures.answers import TRAIN
-from counterpoise.mixtures.choosing import Aim, as_aim
+from counterpoise.mixtures.choosing import FIXED, Aim, as_aim
 from counterpoise.mixtures.scores.evidence import ScoreEvidence
 from counterpoise.theory.risks import Risk
 
@@ -99,6 +99,11 @@ class Session:
         """Tell whether rules of scores are mixed."""
         return isinstance(self.parts.evidence, ScoreEvidence)
 
+    @property
+    def decides_by_one_rule(self) -> bool:
+        """Tell whether one rule decides, which no tail can be chosen for."""
+        return bool(self.parts.estimator.decision == FIXED)
+
     def aim(self, setting: Setting) -> Aim:
         """Return what a setting asks of a mixture."""
         estimator = self.parts.estimator
@@ -145,7 +150,7 @@ class Session:
         return self._keep(found) if is_own or tol <= RELEASED else found
 
     def explain(self, setting: Setting) -> Answered:
-        """Return the mixture of a setting that seemed to have none, or raise ``InfeasibleGoals``."""
+        """Return the mixture of a setting that seemed to have none, or raise ``InfeasibleGoals`` or ``NoRule``."""
         aim, state = self.aim(setting), self.state(setting)
         return self._keep(Answered(setting, aim, state, state.program.explain(aim)))
 
@@ -185,7 +190,7 @@ class Session:
         with self.lock:
             try:
                 return self._told(self.explain(setting))
-            except InfeasibleGoals as error:
+            except (InfeasibleGoals, NoRule) as error:
                 told = {"kind": "infeasible", "setting": setting.as_words()} | ways_out(error)
                 is_of_few = any(self.few.why(goal) for goal in setting.active)
                 return told | ({"message": _NOT_MET, "ways": []} if is_of_few else {"message": str(error)})
@@ -195,6 +200,11 @@ class Session:
         with in_field("alpha"):
             if setting.alpha is None and self.start.alpha is not None:
                 raise ValueError("alpha must be a number in (0, 1]: the models are chosen for a tail.")
+            if setting.alpha is not None and setting.alpha < 1 and self.decides_by_one_rule:
+                raise ValueError(
+                    f"alpha must be 1 here, got {setting.alpha:g}: the model decides by one rule, and the loss of its "
+                    "tail follows from its error alone. For a tail, fit it with decision='sticky', which mixes rules."
+                )
             if setting.alpha is not None and setting.alpha < self.least_alpha:
                 raise ValueError(
                     f"alpha must be at least {self.least_alpha:.4g} here, got {setting.alpha:g}: a tail of fewer than "

@@ -3,7 +3,7 @@
 from typing import Any
 
 from counterpoise.explorer.few_rows import HIDDEN, LEAST_ROWS, is_of_few
-from counterpoise.explorer.program import RELEASED, scale_of
+from counterpoise.explorer.program import RELEASED, NoRule, scale_of
 from counterpoise.explorer.setting import reach
 from counterpoise.explorer.words import number
 from counterpoise.goals import Goal, InfeasibleGoals
@@ -72,8 +72,10 @@ def verdict_of(one: GoalAudit) -> dict[str, Any]:
     return words
 
 
-def ways_out(error: InfeasibleGoals) -> dict[str, Any]:
-    """Return the goals that conflict, and each set of bounds that would do."""
+def ways_out(error: InfeasibleGoals | NoRule) -> dict[str, Any]:
+    """Return the goals that conflict, and each set of bounds that would do; of one rule none are known."""
+    if isinstance(error, NoRule):
+        return {"conflict": [], "ways": []}
     ways = [
         [{"goal": str(old), "instead": str(new), "bound": new.bound} for old, new in way.items()]
         for way in error.ways_out

@@ -17,6 +17,7 @@ from counterpoise.mixtures.answers import TRAIN, Answers
 from counterpoise.mixtures.cautions import warn_of_the_average
 from counterpoise.mixtures.choosing import ALPHA, FIXED, Aim, Evidence, as_aim, check_one_rule, select, value_of
 from counterpoise.mixtures.deferring import Deferring
+from counterpoise.mixtures.draws import known_draws
 from counterpoise.mixtures.explaining import (
     Compared,
     Contribute,
@@ -29,7 +30,7 @@ from counterpoise.mixtures.game import Choice
 from counterpoise.mixtures.judged import Judged
 from counterpoise.mixtures.labelled import Labelled
 from counterpoise.mixtures.members import Mixture, Pool, ScoredRows
-from counterpoise.mixtures.options import Deferral, as_groups, kind_of_decision
+from counterpoise.mixtures.options import Deferral, as_groups, key_of_decision, kind_of_decision
 from counterpoise.mixtures.pool import as_rows, n_rows
 from counterpoise.mixtures.randomized import DECISIONS, DRAWN, RandomizedClassifier
 from counterpoise.mixtures.ranking import Ranking
@@ -223,6 +224,9 @@ class RuleClassifier(Ranking, Judged, Deferring, RandomizedClassifier):
             changed["deferral"] = None
         other.set_params(**changed)
         other._check_decision()  # noqa: SLF001 - of our own kind
+        key = key_of_decision(decision)
+        if key is not None:
+            other._draws = known_draws(self).with_key(key, self.estimators_)  # noqa: SLF001 - as above
         return super(RuleClassifier, other).rebalance(X, y, **changes)
 
     def _aim_of_fit(self) -> Aim:

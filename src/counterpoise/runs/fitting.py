@@ -184,7 +184,7 @@ def _fit_goals(work: Work) -> Any:
         work.keep(model, f"{work.checkpoint.name}/{path.name}")
     model.set_params(budget=later.get("budget"))
     asked: dict[str, Any] = {"alpha": work.settings.alpha}
-    if "objective" in later:
+    if later.get("objective", CVAR) != CVAR:
         asked = {"objective": later["objective"]}
     asked |= {"by": later.get("by", ()), "deferral": later.get("deferral", NEVER)}
     return inside_goals(work, model, **asked)

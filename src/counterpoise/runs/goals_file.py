@@ -12,8 +12,8 @@ from counterpoise.goals import Goal, GoalSyntaxError, UnknownName, parse_goal
 from counterpoise.goals.reading import asked_goals
 from counterpoise.persist.files import read_file
 from counterpoise.runs.errors import GoalsFileError, listed, short, twice_in
-from counterpoise.runs.methods import DEPLOYED, METHODS, Found, check_method, defers
-from counterpoise.runs.quantities import SPLITS, TRAIN
+from counterpoise.runs.methods import DEPLOYED, GOALS, METHODS, Found, check_method, defers
+from counterpoise.runs.quantities import CVAR, SPLITS, TRAIN
 from counterpoise.runs.sample_faults import sample_faults
 from counterpoise.runs.settings import MethodSettings, RunSettings, SplitSettings
 from counterpoise.runs.toml_shape import too_deep
@@ -117,6 +117,7 @@ def _faults(settings: RunSettings) -> Found:
     yield from _split_faults(settings.splits)
     yield from sample_faults(settings)
     yield from ((("method", *key), message) for key, message in check_method(method))
+    yield from _one_rule_faults(settings)
     if settings.goals and method.enforce_goals:
         yield from _goal_method_faults(method)
     for name in settings.datasets:
@@ -124,6 +125,19 @@ def _faults(settings: RunSettings) -> Found:
             yield ("datasets", name), f"a dataset must not be called {name!r}: those are rows of data."
     for number, asked in enumerate(settings.goals):
         yield from _goal_faults(asked.goal, {TRAIN, *settings.datasets}, ("goals", number), defers=defers(method))
+
+
+def _one_rule_faults(settings: RunSettings) -> Found:
+    """Yield that one rule cannot make a tail small; what is wrong with an objective is told with the parameters."""
+    parameters = settings.method.parameters
+    is_tail = settings.alpha < 1 and parameters.get("objective", CVAR) == CVAR
+    if settings.method.name == GOALS and is_tail and parameters.get("decision", "fixed") == "fixed":
+        message = (
+            "one rule decides, which is right or wrong about each row: the loss of its tail follows from its error "
+            'alone. Set decision = "sticky" in [method.parameters], which mixes rules, or alpha = 1.0 for the least '
+            f"error; got {settings.alpha:g}."
+        )
+        yield ("alpha",), message
 
 
 def _goal_method_faults(method: MethodSettings) -> Found:

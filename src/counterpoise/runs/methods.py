@@ -92,6 +92,7 @@ _VALUES = {
     "by": ("counterpoise.mixtures.options", "Groups"),
     "stopping": ("counterpoise.boosting.stopping", "Stopping"),
 }
+_TABLES = {"deferral": "{ cost = 0.2 }", "stopping": "{ patience = 10 }"}  # those that have no shorter form
 _AS_IT_IS = Kind("", "", "each", "plain", "deployed model")  # read from its file: neither made nor fitted
 
 Found = Iterator[tuple[Sequence[Any], str]]  # keys below the table, and what is wrong there
@@ -238,14 +239,24 @@ def _check_parameters(asked: ModelSettings | MethodSettings) -> Found:
         else:
             yield ("parameters", name), _unknown(f"parameter of {asked.name}", name, names)
         return
-    stopping = asked.parameters.get("stopping")
-    if isinstance(stopping, Mapping) and "validation_fraction" in stopping:
-        message = "validation_fraction is set by splits.validation; got it as a part of stopping."
-        yield ("parameters", "stopping"), message
+    bad_tables = list(_check_tables(asked.parameters))
+    if bad_tables:
+        yield from bad_tables
         return
     message = _bad_value(accepted, kind.defaults | asked.parameters)
     if message:
         yield ("parameters",), message
+
+
+def _check_tables(parameters: Mapping[str, Any]) -> Found:
+    """Yield what is wrong with the tables among parameters, beside what their classes say of their parts."""
+    for name, example in _TABLES.items():
+        if not isinstance(parameters.get(name, {}), Mapping):
+            message = f"{name} is a table, as in {name} = {example}; got {parameters[name]!r}."
+            yield ("parameters", name), message
+        elif "validation_fraction" in parameters.get(name, {}):
+            message = "validation_fraction is set by splits.validation; got it as a part of stopping."
+            yield ("parameters", name), message
 
 
 def _bad_value(estimator: Any, parameters: dict[str, Any]) -> str:

@@ -8,8 +8,8 @@ from typing import Any
 from counterpoise._base.checks import check_alpha, check_number
 from counterpoise.goals.reading import asked_goals
 from counterpoise.mixtures.choosing import as_aim
-from counterpoise.mixtures.draws import draws_of
-from counterpoise.mixtures.options import as_groups
+from counterpoise.mixtures.draws import known_draws, make_key
+from counterpoise.mixtures.options import STICKY, Draws, as_groups, kind_of_decision
 from counterpoise.mixtures.scored import NEVER
 from counterpoise.runs.cautions import told_cautions
 from counterpoise.runs.data import data_files
@@ -19,7 +19,7 @@ from counterpoise.runs.fitting import Work, inside_goals, unheard
 from counterpoise.runs.folder import CHECKPOINT, GOALS, SETTINGS, Run, Writer, fingerprints, read_json
 from counterpoise.runs.goals_file import goals_of
 from counterpoise.runs.judging import Judge
-from counterpoise.runs.keys import keep_key
+from counterpoise.runs.keys import KEY, keep_key
 from counterpoise.runs.measuring import measure_all
 from counterpoise.runs.methods import as_values, defers, has_scores
 from counterpoise.runs.room import with_room
@@ -71,7 +71,12 @@ def rebalance_run(
     Run
         The new one.
     """
-    others = {"budget": budget, "by": None if by is None else list(by), "defer_cost": defer_cost, "decision": decision}
+    others: dict[str, Any] = {
+        "budget": budget,
+        "by": None if by is None else list(by),
+        "defer_cost": defer_cost,
+        "decision": decision,
+    }
     others = {name: value for name, value in others.items() if value is not None}
     changes = changed(run.settings, alpha=alpha, objective=objective, goals=goals, **others)
 
@@ -80,6 +85,8 @@ def rebalance_run(
         if not mixes(model):
             raise ValueError(f"The method {run.settings.method.name!r} has no mixture to choose anew.")
         with told_cautions(on_event):
+            if others.get("decision") == STICKY and not (run.folder / KEY).exists():
+                others["decision"] = Draws(make_key(None))  # that of a run without draws follows from its seed
             if "defer_cost" in others:
                 del others["defer_cost"]
                 others["deferral"] = as_values(work.settings.method.parameters).get("deferral", NEVER)
@@ -151,9 +158,8 @@ def write_chosen(
             content = rewritten((run.folder / GOALS).read_bytes(), settings, sources=run.sources).encode()
             writer.begin(content, settings, data.columns, prints, run.sources, origin=origin)
             writer.log(f"mixture of {run.folder.name} chosen anew")
-            draws = draws_of(last_step(model))
-            assert draws is not None  # noqa: S101 - it is a mixture
-            keep_key(writer.folder, draws.key)
+            if kind_of_decision(last_step(model).decision) == STICKY:
+                keep_key(writer.folder, known_draws(last_step(model)).key)
             writer.save_model(model)
             writer.save_said(data.said, prints)
             writer.finish(rows, texts, prints, drawn=drawn)

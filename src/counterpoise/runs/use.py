@@ -85,7 +85,8 @@ def predict_run(
     output_path : path
         Parquet by its ending, else CSV.
     probabilities : bool, default=False
-        Add a column for each class, and for deferral where there is some: of a mixture, how likely a draw says it.
+        Add a column for each class: its probability by the model that decides. Where answers of models are mixed, how
+        likely a draw says it.
     ids : str, optional
         A column that tells people apart: one person gets one answer, whatever the other columns say. It is written too.
 

@@ -10,7 +10,7 @@ The hash sees values, not types, and no noise of computation: ``rows`` and ``ids
 
 import hashlib
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 import numpy as np
@@ -58,6 +58,10 @@ class KeyedDraws:
     def learned(cls, key: Secret, X: Any, sample_weight: FloatArray | None = None, models: Iterable[Any] = ()) -> Self:
         """Return draws for rows like those of ``fit``, independent of the draws of models inside."""
         return cls(apart_from(key, keys_inside(models)), learn_grid(X, sample_weight))
+
+    def with_key(self, key: Secret, models: Iterable[Any] = ()) -> Self:
+        """Return the same draws with another key, independent of those of models inside."""
+        return replace(self, key=apart_from(key, keys_inside(models)))
 
     def uniforms(self, X: Any, checked: Any, ids: Any = None) -> FloatArray:
         """Return a number in [0, 1) for every row, by itself or by its id.
