@@ -135,11 +135,11 @@ def page(rows: list[dict[str, object]]) -> str:
         "# Decisions of rows that move by a millionth\n\n"
         f"Made by `python bench/stability.py`: {len(table)} sets, {len({row['seed'] for row in rows})} seeds. Every "
         "numeric feature of the held-out rows is moved by 1e-6 of its range. *Changed*: decisions of the default "
-        "`GoalClassifier` with a floor on recall that change. *By the model alone*: those that change where the scores of "
-        "its model are cut at the same threshold. *On its side*: decisions that change although the score stays on its "
-        "side of the threshold.\n\n"
-        f"Of {total[0]:,} decisions {total[1]:,} change ({total[1] / total[0]:.3%}), {total[2]:,} by the model alone, and "
-        f"{total[3]} on their side. The promise that a decision changes only where its score crosses the threshold "
+        "`GoalClassifier` with a floor on recall that change. *By the model alone*: those that change where the scores "
+        "of its model are cut at the same threshold. *On its side*: decisions that change although the score stays on "
+        "its side of the threshold.\n\n"
+        f"Of {total[0]:,} decisions {total[1]:,} change ({total[1] / total[0]:.3%}), {total[2]:,} by the model alone, "
+        f"and {total[3]} on their side. The promise that a decision changes only where its score crosses the threshold "
         f"{verdict}.\n\n" + markdown_table(heads, table) + "\n"
     )
 
