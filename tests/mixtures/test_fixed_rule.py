@@ -5,7 +5,6 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 import counterpoise as cp
-from counterpoise import persist
 from counterpoise.goals import InfeasibleGoals, as_goals, bind
 from counterpoise.mixtures.choosing import as_aim
 from counterpoise.mixtures.scores.fixed import search_fixed
@@ -102,25 +101,16 @@ def test_decisions_of_a_fixed_rule_are_never_drawn():
         model.predict(X, ids=np.arange(len(X)), sensitive_features=GROUP)
 
 
-def test_to_deterministic_is_the_same_search_and_states_its_cost():
-    mixture = cp.GoalClassifier(
-        [MODEL], cv="prefit", decision="sticky", by="group", goals=SIDES, alpha=1.0, random_state=0
+def test_from_a_mixture_the_best_single_rule_is_one_step_away():
+    settings = {"cv": "prefit", "by": "group", "goals": SIDES, "random_state": 0}
+    mixture = cp.GoalClassifier([MODEL], decision="sticky", **settings).fit(X, Y, sensitive_features=GROUP)
+    fixed = cp.GoalClassifier([MODEL], **settings).fit(X, Y, sensitive_features=GROUP)
+    other = mixture.rebalance(decision="fixed")
+    assert other.rules_ == fixed.rules_
+    assert other.fixed_cost_ == pytest.approx(other.value_ - mixture.value_, abs=1e-4)
+    np.testing.assert_array_equal(
+        other.predict(X, sensitive_features=GROUP), fixed.predict(X, sensitive_features=GROUP)
     )
-    mixture.fit(X, Y, sensitive_features=GROUP)
-    rule = mixture.to_deterministic()
-    fixed = cp.GoalClassifier([MODEL], cv="prefit", by="group", goals=SIDES, alpha=1.0, decision="fixed")
-    fixed.fit(X, Y, sensitive_features=GROUP)
-    assert rule.kind == "fixed"
-    assert rule.value == pytest.approx(fixed.value_)
-    assert rule.loss == pytest.approx(fixed.fixed_cost_, abs=1e-9)
-    assert "found by a search: risk" in str(rule)
-    np.testing.assert_array_equal(rule.predict(X, sensitive_features=GROUP), fixed.predict(X, sensitive_features=GROUP))
-    again = persist.loads(
-        persist.dumps(
-            cp.GoalClassifier([SCORE], cv="prefit", decision="sticky", alpha=0.1).fit(X, Y).to_deterministic()
-        )
-    )
-    assert again.rule.thresholds.keys() == {"all"}
 
 
 def test_where_none_is_found_the_error_says_how_near_it_came_and_what_a_mixture_would_do():
@@ -138,8 +128,7 @@ def test_where_none_is_found_the_error_says_how_near_it_came_and_what_a_mixture_
         r"A mixture of rules meets the goals, with a risk of 0\.5: set decision='sticky'",
     ):
         constant.fit(np.zeros((20, 1)), y)
-    nearest = constant.set_params(decision="sticky").fit(np.zeros((20, 1)), y).to_deterministic()
-    assert nearest.violation == pytest.approx(0.4)
+    assert constant.rebalance(decision="sticky").value_ == pytest.approx(0.5)
 
 
 @pytest.mark.parametrize("by", [(), "group"])

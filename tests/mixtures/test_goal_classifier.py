@@ -203,10 +203,7 @@ def test_another_mixture_tradeoff_and_one_rule_are_as_for_every_mixture(decided)
     assert kept.predict(X, baseline=OLD).shape == (N,)
     found = cp.tradeoff(decided, "recall(train) >= 0.8", bounds=[0.7, 0.9])
     assert len(found) == 2
-    rule = decided.to_deterministic()
-    assert rule.rule == decided.rules_[0]
-    said = rule.predict(X, sensitive_features={"sex": SEX})
-    np.testing.assert_array_equal(said, decided.predict(X, sensitive_features={"sex": SEX}))
+    assert decided.rebalance(decision="sticky").value_ <= decided.value_ + 1e-4
 
 
 def test_goals_on_another_dataset_hold_there():

@@ -53,7 +53,7 @@ OF_GOALS: list[tuple[dict[str, Any], dict[str, Any], str]] = [
     ({"objective": "recal(train)"}, {}, "Did you mean 'recall'"),
     ({"objective": 3}, {}, "must be a ris|must be a rate"),
     ({"decision": "dice"}, {}, "decision must be one of"),
-    ({"decision": b"a key that is no decision"}, {}, "decision must be one of"),
+    ({"decision": b"a key that is no decision"}, {}, "Draws"),
     ({"random_state": "x"}, {}, "random_state must be"),
     ({}, {"sample_weight": np.ones(5)}, "sample_weight"),
     ({}, {"sample_weight": -np.ones(N_ROWS)}, "(?i)negative"),

@@ -115,14 +115,3 @@ def test_frontiers_do_not_depend_on_the_unit_of_a_cost():
         found = cp.tradeoff(plain, cost(2.0**power, 1.0), n_points=4)
         np.testing.assert_allclose(found.bounds / 2.0**power, expected.bounds, rtol=1e-6)
         np.testing.assert_allclose(found.values, expected.values, atol=1e-6)
-
-
-def test_the_rule_of_a_mixture_does_not_depend_on_the_unit_of_a_cost():
-    """The last model errs more often, and nearly always to the cheaper side."""
-    models = [*POOL, np.full(N, "yes")]
-    found = []
-    for unit in (1.0, 2.0**-60, 2.0**-900, 2.0**900):
-        objective = f"cost(train, {{no->yes: {unit!r}, yes->no: {50 * unit!r}}})"
-        rule = mixed(models, (), objective=objective).to_deterministic()
-        found.append((rule.kind, rule.model, rule.threshold))
-    assert found == [("single", len(POOL), None)] * 4

@@ -425,7 +425,6 @@ def explore(
 for command in (
     project.demo,
     project.warm_up,
-    project.bench,
     project.goals,
     project.data,
     tables.choose,

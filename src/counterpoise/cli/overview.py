@@ -37,7 +37,6 @@ To look up:
 
 This installation:
   warm-up    compile all kernels now, so that no later command waits for it
-  bench      time solver and learners beside their peers, in about a minute
   --version, --install-completion
 
 Each says more: counterpoise COMMAND --help. With a table of your own begin so:

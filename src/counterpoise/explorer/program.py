@@ -26,10 +26,6 @@ class Unmet(Exception):  # noqa: N818 - named for what was found
     """No mixture was found that meets the goals; ``Program.explain`` tells which of them conflict."""
 
 
-class NoRule(Unmet, ValueError):  # noqa: N818 - named for what was found
-    """A mixture meets the goals, and no single rule was found that does: its text tells what the nearest one misses."""
-
-
 def scale_of(objective: Risk | Rate) -> float:
     """Return what gaps are parts of: 1 for a risk, as losses are from 0 to 1, and for a rate the size of its terms.
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from counterpoise.explorer.few_rows import HIDDEN, LEAST_ROWS, FewRows
 from counterpoise.explorer.parts import Parts
-from counterpoise.explorer.program import DRAGGED, RELEASED, NoRule, Solved, Unmet, is_priced
+from counterpoise.explorer.program import DRAGGED, RELEASED, Solved, Unmet, is_priced
 from counterpoise.explorer.rates import GroupRates
 from counterpoise.explorer.setting import AskedGoal, Setting, in_field, shape
 from counterpoise.explorer.state import State, check_columns, columns_of, deferral_at, state_of
@@ -150,7 +150,7 @@ class Session:
         return self._keep(found) if is_own or tol <= RELEASED else found
 
     def explain(self, setting: Setting) -> Answered:
-        """Return the mixture of a setting that seemed to have none, or raise ``InfeasibleGoals`` or ``NoRule``."""
+        """Return the mixture of a setting that seemed to have none, or raise ``InfeasibleGoals``."""
         aim, state = self.aim(setting), self.state(setting)
         return self._keep(Answered(setting, aim, state, state.program.explain(aim)))
 
@@ -177,7 +177,7 @@ class Session:
         with self.lock:
             try:
                 return self._told(self.solve(setting, RELEASED if exact else DRAGGED))
-            except Unmet:
+            except (Unmet, InfeasibleGoals):
                 return {"kind": "unmet", "setting": setting.as_words()}
 
     def recent(self, setting: Setting) -> Answered:
@@ -190,7 +190,7 @@ class Session:
         with self.lock:
             try:
                 return self._told(self.explain(setting))
-            except (InfeasibleGoals, NoRule) as error:
+            except InfeasibleGoals as error:
                 told = {"kind": "infeasible", "setting": setting.as_words()} | ways_out(error)
                 is_of_few = any(self.few.why(goal) for goal in setting.active)
                 return told | ({"message": _NOT_MET, "ways": []} if is_of_few else {"message": str(error)})

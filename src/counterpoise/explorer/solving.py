@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from counterpoise._base.types import FloatArray, IntArray
-from counterpoise.explorer.program import RELEASED, Known, NoRule, Solved, Tallied, Unmet, scale_of
+from counterpoise.explorer.program import RELEASED, Known, Solved, Tallied, Unmet, scale_of
 from counterpoise.goals import Goal, InfeasibleGoals
 from counterpoise.goals.rows import Dataset
 from counterpoise.mixtures.choosing import Aim, Evidence, choose_mixture, select, within_budget
@@ -290,11 +290,8 @@ class RulesProgram:
     def _solved(self, choice: RuleChoice, aim: Aim, tol: float) -> Solved:
         """Return a choice as the library makes it of the best mixture; under goals only where it rests."""
         if tol <= RELEASED or not aim.goals:
-            try:
-                choice = decided(self.ranked, aim, choice, self.decision, prefers_usual=self.prefers_usual)
-            except ValueError as error:
-                raise NoRule(str(error)) from error
-        return self._as_solved(choice, self.ranked.as_rules(choice.rules))
+            choice = decided(self.ranked, aim, choice, self.decision, prefers_usual=self.prefers_usual)
+        return self._as_solved(choice, self.ranked.as_rules(choice.rules, are_usual=choice.is_usual))
 
     def _as_solved(self, choice: RuleChoice, rules: Sequence[Rule]) -> Solved:
         levels, defers = [rule.levels for rule in rules], self.ranked.cuts.defers

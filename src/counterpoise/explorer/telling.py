@@ -3,7 +3,7 @@
 from typing import Any
 
 from counterpoise.explorer.few_rows import HIDDEN, LEAST_ROWS, is_of_few
-from counterpoise.explorer.program import RELEASED, NoRule, scale_of
+from counterpoise.explorer.program import RELEASED, scale_of
 from counterpoise.explorer.setting import reach
 from counterpoise.explorer.words import number
 from counterpoise.goals import Goal, InfeasibleGoals
@@ -26,7 +26,7 @@ def why_not_least(found: Any, model: Any) -> str:
         return ""
     is_mean = isinstance(objective, Risk) and objective.tail_fraction == 1.0
     if is_mean and not found.aim.goals and model._prefers_usual:  # noqa: SLF001 - of our own kind
-        return f"Plain training is kept: it is within {more:.2g} of the best, and no other threshold is surely better."
+        return f"Plain training is kept, as there are no goals: it is within {more:.2g} of the best."
     return ""
 
 
@@ -72,10 +72,8 @@ def verdict_of(one: GoalAudit) -> dict[str, Any]:
     return words
 
 
-def ways_out(error: InfeasibleGoals | NoRule) -> dict[str, Any]:
-    """Return the goals that conflict, and each set of bounds that would do; of one rule none are known."""
-    if isinstance(error, NoRule):
-        return {"conflict": [], "ways": []}
+def ways_out(error: InfeasibleGoals) -> dict[str, Any]:
+    """Return the goals that conflict, and each set of bounds that would do."""
     ways = [
         [{"goal": str(old), "instead": str(new), "bound": new.bound} for old, new in way.items()]
         for way in error.ways_out

@@ -47,13 +47,6 @@ class Judged:
         rows = ScoredRows(model._check_predict_input(X), codes, np.zeros(len(codes), dtype=np.int64))
         return Mixture(Pool(members, model.classes_, model.n_jobs), model.mixture_, model._drawing()), rows
 
-    def _decided_by(self, rule: Any, X: Any, sensitive_features: Any, baseline: ArrayLike | None) -> AnyArray:
-        """Return what one rule says."""
-        model: Any = self
-        checked, columns = model._check_predict_input(X), np.array([rule.model])
-        rows = model._scored_rows(X, checked, sensitive_features, baseline, columns)
-        return Mixture(model._pool_of([model._rule_member(rule)]), np.ones(1), None).decide(rows, X)
-
     def _mixture(self) -> Mixture:
         """Return the rules with their shares and draws."""
         model: Any = self

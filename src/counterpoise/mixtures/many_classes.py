@@ -13,9 +13,9 @@ from counterpoise.mixtures.answers import TRAIN, Answers, Positive, find_positiv
 from counterpoise.mixtures.cautions import warn_of_the_average
 from counterpoise.mixtures.choosing import FIXED, Aim, Evidence, select, value_of
 from counterpoise.mixtures.class_scores.calibration import Calibration, no_calibration
-from counterpoise.mixtures.class_scores.choosing import ClassChoice, choose_class_rules, unless_usual
+from counterpoise.mixtures.class_scores.choosing import ClassChoice, choose_class_rules, usual_rule
 from counterpoise.mixtures.class_scores.evidence import ClassEvidence, Known
-from counterpoise.mixtures.class_scores.fixed import as_fixed, search_fixed
+from counterpoise.mixtures.class_scores.fixed import as_fixed
 from counterpoise.mixtures.class_scores.probabilities import ProbabilityPool
 from counterpoise.mixtures.class_scores.tiers import ClassRule, argmax_rule
 from counterpoise.mixtures.explaining import Compared
@@ -122,7 +122,7 @@ class ClassRuleClassifier(RuleClassifier):
         known = evidence.known(groups, calibrations)
         best = choose_class_rules(known, aim)
         choice = as_fixed(known, aim, best) if self.decision == FIXED else best
-        usual = unless_usual(evidence, aim, known, choice) if self._prefers_usual else None
+        usual = usual_rule(evidence, aim, known) if self._prefers_usual else None
         if usual is not None:
             calibrations = (no_calibration(known.n_classes),) * evidence.n_models
             known = evidence.known(groups, calibrations)
@@ -158,14 +158,6 @@ class ClassRuleClassifier(RuleClassifier):
         following = others.max(axis=1)
         after = self._pool_of([]).answers[others.argmax(axis=1)].tolist()
         return Compared(own, following, None, following - own, groups, str(rule), after)
-
-    def _one_rule(self, evidence: Any) -> dict[str, Any]:
-        if not isinstance(evidence, ClassEvidence):
-            return super()._one_rule(evidence)
-        aim, known = self._aim(), self._known(evidence)
-        rule = search_fixed(known, aim, self.rules_, self.multipliers_).rule
-        alone = known.as_evidence([rule])
-        return self._facts_of(rule, alone, evidence, aim)
 
     def _check_loaded_members(self) -> None:
         if not self._has_class_rules:

@@ -46,7 +46,7 @@ class MixtureClassifier(ClassRuleClassifier):
     decision : {"sticky", "sample", "vote"} or Draws, default="sticky"
         How ``predict`` decides: by a draw that is fixed for each row or id (``Draws(key)`` has
         a secret key of your own), by a fresh draw, or by weighted vote. Goals
-        hold for draws; see ``to_deterministic`` for a rule without them. One rule of the scores of fitted models is
+        hold for draws. One rule without draws, of the scores of fitted models is
         ``GoalClassifier(models, cv="prefit")``.
     max_models : int, optional
         Mix at most so many models, found by a heuristic; ``max_models_cost_`` is what that costs.

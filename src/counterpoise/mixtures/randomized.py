@@ -27,7 +27,6 @@ from counterpoise.mixtures.draws import known_draws
 from counterpoise.mixtures.game import Choice, Selection
 from counterpoise.mixtures.labelled import Given, Labelled, with_columns
 from counterpoise.mixtures.members import Mixture, Pool, shared
-from counterpoise.mixtures.one_rule import DeterministicRule, best_rule
 from counterpoise.mixtures.options import STICKY, kind_of_decision
 from counterpoise.mixtures.pool import PooledClassifier, checked_features, failures, groups_of, n_rows, predict_codes
 from counterpoise.mixtures.prechecks import check_problem
@@ -223,46 +222,11 @@ class RandomizedClassifier(PooledClassifier):
         given = Given(X, y, sensitive_features, baseline, sample_weight, None, datasets)
         return self._told(self._evidence(given)).answers.checks(self.goals_, self.mixture_)
 
-    def to_deterministic(
-        self,
-        X: Any = None,
-        y: Any = None,
-        *,
-        sample_weight: ArrayLike | None = None,
-        sensitive_features: Any = None,
-        baseline: ArrayLike | None = None,
-        datasets: Mapping[str, Table] | None = None,
-        largest_weight: float | None = None,
-    ) -> DeterministicRule:
-        """Return the best deterministic rule that the mixture leads to, with what it loses.
-
-        Candidates are the mixture's weighted vote, for two classes at every threshold, and each single model. Best is
-        the least risk among those that meet the goals, or, where none does, the least total violation; of rules with
-        the same risk the one of least mean error, then a single model before a vote.
-
-        Parameters
-        ----------
-        X, y, sample_weight, sensitive_features, baseline, datasets, largest_weight
-            As for ``rebalance``: the rows on which the rule is chosen. Default: those of ``fit``.
-
-        Returns
-        -------
-        DeterministicRule
-            With ``predict``, and what it loses in the tail and in the goals.
-        """
-        check_is_fitted(self)
-        given = Given(X, y, sensitive_features, baseline, sample_weight, largest_weight, datasets)
-        return DeterministicRule(**self._one_rule(self._evidence(given)), classes_=self.classes_, source=self)
-
     @property
     def risk_(self) -> Risk | None:
         """Return the risk that was minimized, with its groups and a calibrated radius filled in; None for a rate."""
         asked = self.selection_.risk or self.objective_
         return asked if isinstance(asked, Risk) else None
-
-    def _one_rule(self, evidence: Any) -> dict[str, Any]:
-        """Return the fields of a ``DeterministicRule`` that are found on evidence."""
-        return best_rule(self.mixture_, evidence, self._aim())
 
     def _told(self, evidence: Any) -> Evidence:
         """Return what each member of the mixture says, given what a mixture can be chosen on."""

@@ -15,7 +15,7 @@ from counterpoise._base.types import AnyArray, ArrayLike, FloatArray, IntArray
 from counterpoise.goals import InfeasibleGoals, Table
 from counterpoise.mixtures.answers import TRAIN, Answers
 from counterpoise.mixtures.cautions import warn_of_the_average
-from counterpoise.mixtures.choosing import ALPHA, FIXED, Aim, Evidence, as_aim, check_one_rule, select, value_of
+from counterpoise.mixtures.choosing import ALPHA, FIXED, Aim, Evidence, as_aim, check_one_rule, select
 from counterpoise.mixtures.deferring import Deferring
 from counterpoise.mixtures.draws import known_draws
 from counterpoise.mixtures.explaining import (
@@ -38,7 +38,7 @@ from counterpoise.mixtures.scores.asking import RuleMember, ScorePool
 from counterpoise.mixtures.scores.choosing import RuleChoice, choose_rules, mean_loss
 from counterpoise.mixtures.scores.deciding import decided, no_rule
 from counterpoise.mixtures.scores.evidence import Ranked, ScoreEvidence, rank
-from counterpoise.mixtures.scores.fixed import best_fixed, search_fixed
+from counterpoise.mixtures.scores.fixed import best_fixed
 from counterpoise.mixtures.scores.groups import find_groups
 from counterpoise.theory.risks import Risk
 
@@ -59,7 +59,7 @@ class RuleClassifier(Ranking, Judged, Deferring, RandomizedClassifier):
     """
 
     _default_alpha = ALPHA  # where neither alpha nor an objective is given
-    _prefers_usual = False  # thresholds, where they meet the goals and others are not surely better
+    _prefers_usual = False  # thresholds, where nothing but errors counts
     _scored: Any = None  # the ScoreEvidence that rules were chosen on; None where models are mixed
 
     def predict(
@@ -401,23 +401,6 @@ class RuleClassifier(Ranking, Judged, Deferring, RandomizedClassifier):
         loss, usual = mean_loss(ranked), ranked.usual_decisions()
         mixed, alone = float(loss.of(choice.rules)[0] @ choice.mixture), float(loss.of(usual).min())
         warn_of_the_average(mixed, alone, "the best model", aim)
-
-    def _one_rule(self, evidence: Any) -> dict[str, Any]:
-        if not isinstance(evidence, ScoreEvidence):
-            return super()._one_rule(evidence)
-        aim, ranked = self._aim(), rank(evidence, self.groups_)
-        found = search_fixed(ranked, aim, ranked.as_cuts(self.rules_), self.mixture_, self.multipliers_)
-        rule, alone = ranked.as_rules(found.rule)[0], ranked.as_evidence(found.rule)
-        return self._facts_of(rule, alone, evidence, aim)
-
-    def _facts_of(self, rule: Any, alone: Evidence, evidence: Any, aim: Aim) -> dict[str, Any]:
-        """Return what is told about one rule in the place of the mixture."""
-        values = {
-            "value": value_of(alone, aim, np.ones(1)),
-            "mixture_value": value_of(self._told(evidence), aim, self.mixture_),
-            "checks": tuple(alone.answers.checks(aim.goals, np.ones(1))),
-        }
-        return {"kind": FIXED, "threshold": None, "model": rule.model, "rule": rule, **values}
 
     def _check_loaded_members(self) -> None:
         if not self._has_rules:

@@ -33,7 +33,6 @@ CLASSES = ESTIMATORS | {
     "Dataset": "counterpoise.goals.rows",
     "Deferral": "counterpoise.mixtures.options",
     "Descent": "counterpoise.boosting.descent",
-    "DeterministicRule": "counterpoise.mixtures.one_rule",
     "Draws": "counterpoise.mixtures.options",
     "EBBoostClassifier": "counterpoise.boosting.ebboost",
     "EmpiricalLikelihood": "counterpoise.theory.risks",

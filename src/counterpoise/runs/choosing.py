@@ -8,14 +8,14 @@ import numpy as np
 
 from counterpoise._base.checks import check_choice, check_number
 from counterpoise._base.types import AnyArray, FloatArray, IntArray
-from counterpoise.goals import GoalCheck, InfeasibleGoals, Table
+from counterpoise.goals import GoalCheck, Table
 from counterpoise.mixtures.choosing import FIXED
 from counterpoise.mixtures.goal import GoalClassifier
 from counterpoise.mixtures.options import Deferral
 from counterpoise.mixtures.scores.groups import BASELINE, RuleGroups
 from counterpoise.runs.answers import Answers, Asked, LabelledTable, checked, judged, read_table
 from counterpoise.runs.columns import groups_of, odd_cell
-from counterpoise.runs.errors import BY_A_MIXTURE, DataError, check_columns, listed
+from counterpoise.runs.errors import DataError, check_columns, listed
 from counterpoise.runs.output import check_place, write_frame, write_output
 from counterpoise.runs.quantities import TRAIN
 from counterpoise.runs.reading import column_names, read_column, read_frame
@@ -171,12 +171,7 @@ def _fitted(
     model = GoalClassifier(list(columns.values()), cv="prefit", **names, **settings)
     features: dict[str, Any] = {"sensitive_features": part.groups | groups, "baseline": part.baseline}
     features |= {"largest_weight": part.largest_weight}
-    try:
-        return model.fit(table.frame, part.labels, part.weights, **features)
-    except InfeasibleGoals as error:
-        if model.decision == FIXED:
-            error.add_note(BY_A_MIXTURE.format("--decision sticky"))
-        raise
+    return model.fit(table.frame, part.labels, part.weights, **features)
 
 
 def apply_rules(rules: str | Path, path: str | Path, output: str | Path, *, ids: str) -> int:

@@ -9,7 +9,6 @@ from counterpoise._base.words import did_you_mean
 from counterpoise.goals.classes import reads_as
 
 # Beside bounds that are told to be possible; what to set is named as a goals file or a command has it.
-BY_A_MIXTURE = "A mixture of rules meets these bounds, and one rule may need looser ones: or set {}."
 
 
 class GoalsFileError(ValueError):

@@ -14,13 +14,13 @@ from counterpoise.goals.classes import check_defer_label
 from counterpoise.goals.contradictions import check_contradictions
 from counterpoise.goals.own_metrics import own_metrics
 from counterpoise.goals.tables import classes_of
-from counterpoise.mixtures.choosing import FIXED, as_aim, groups_by
+from counterpoise.mixtures.choosing import as_aim, groups_by
 from counterpoise.mixtures.options import as_groups
 from counterpoise.mixtures.pool import groups_of
 from counterpoise.mixtures.scores.groups import find_groups
 from counterpoise.runs.cautions import heard_words, told_cautions
 from counterpoise.runs.data import Data, Part, data_files, load_data
-from counterpoise.runs.errors import BY_A_MIXTURE, DataError, RunFolderError, short
+from counterpoise.runs.errors import DataError, RunFolderError, short
 from counterpoise.runs.fitting import Work, asking_told, fit_model, kept_model, plain_model, unheard
 from counterpoise.runs.folder import CHECKPOINT, MODEL, Prints, Run, Writer, fingerprints
 from counterpoise.runs.goals_file import goals_of, parse_goals_file, read_bytes
@@ -245,8 +245,6 @@ def _other_ways(settings: RunSettings) -> Iterator[str]:
     method = settings.method
     if method.name != GOALS:
         return
-    if method.parameters.get("decision", FIXED) == FIXED:
-        yield BY_A_MIXTURE.format('decision = "sticky" in [method.parameters]')
     if not method.models:
         pair = 'models = [{ name = "gradient_boosting" }, { name = "logistic" }]'
         yield f"Another model beside it may meet more: {pair} in [method]."

@@ -29,7 +29,6 @@ from counterpoise.mixtures.class_scores.ratio_bins import choose_by_ratio
 from counterpoise.mixtures.class_scores.tiers import ClassRule, TierRule, argmax_rule
 from counterpoise.mixtures.game import cleaned
 from counterpoise.mixtures.goal_rows import GoalRows, linear_rate
-from counterpoise.mixtures.sure import exceeds
 from counterpoise.theory.risks import CVaR, Mean, Risk, RiskRows, WorstGroup
 
 _RATIOS = (0.1, 0.3, 0.5, 0.7, 0.9)  # of a probability to the largest above which a class has a share, to begin with
@@ -142,24 +141,15 @@ def _least_tail(known: Known, rules: list[TierRule], aim: Aim) -> float:
     return min(float(known.evidence.mass @ _above(column, known.evidence.mass, alpha)) for column in losses.T)
 
 
-def unless_usual(evidence: ClassEvidence, aim: Aim, known: Known, choice: ClassChoice) -> TierRule | None:
-    """Return the likeliest class of the best model, uncalibrated, unless that has surely more of a tail; else None.
-
-    Only where nothing but errors counts. What was tuned on some rows follows their noise.
-    """
-    alpha = aim.objective.tail_fraction if isinstance(aim.objective, Risk) else None
-    if aim.goals or alpha is None or isinstance(aim.objective, WorstGroup) or known.defer_cost is not None:
+def usual_rule(evidence: ClassEvidence, aim: Aim, known: Known) -> TierRule | None:
+    """Return the likeliest class of the best model, uncalibrated, where nothing but errors counts; else None."""
+    counts_errors = not isinstance(aim.objective, Rate) and aim.objective.tail_fraction == 1.0
+    if aim.goals or not counts_errors or known.defer_cost is not None:
         return None
     plain = evidence.known(known.groups, (no_calibration(known.n_classes),) * evidence.n_models)
     rules = [argmax_rule(model, known.shape) for model in range(evidence.n_models)]
     lost = np.asarray(plain.as_evidence(list(rules)).losses, dtype=np.float64)
-    best = int((known.evidence.mass @ lost).argmin())
-    if alpha == 1.0:
-        return rules[best]
-    chosen = known.as_evidence(choice.rules).losses @ choice.mixture
-    mass = evidence.mass
-    more = _above(lost[:, best], mass, alpha) - _above(chosen, mass, alpha)
-    return None if exceeds(float(mass @ more), {TRAIN: mass * more}, evidence.answers.views()) else rules[best]
+    return rules[int((known.evidence.mass @ lost).argmin())]
 
 
 def _above(losses: FloatArray, mass: FloatArray, alpha: float) -> FloatArray:

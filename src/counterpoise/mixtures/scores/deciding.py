@@ -14,52 +14,31 @@ from counterpoise.mixtures.scores.evidence import Ranked, rank
 from counterpoise.mixtures.scores.fixed import Fixed, best_fixed, search_fixed
 from counterpoise.mixtures.scores.groups import find_groups
 from counterpoise.mixtures.scores.rules import CutRules, at_usual
-from counterpoise.mixtures.sure import Decider, is_surely_better
 
 
 def decided(ranked: Ranked, aim: Aim, best: RuleChoice, decision: str, *, prefers_usual: bool) -> RuleChoice:
     """Return the rules that decide, given the best mixture; with ``"fixed"`` it is one rule, whatever that costs.
 
-    Where the objective is the error, the usual threshold stays: without goals always, else unless it may miss the goals
-    or others are surely better. A threshold that was tuned on some rows follows their noise, and the usual one is the
-    best for good probabilities. Draws that are asked for under goals are of the best mixture.
+    Where nothing but errors counts the best model decides at its usual threshold, which is the best for good
+    probabilities: one that was tuned on some rows follows their noise.
     """
     counts_errors = not isinstance(aim.objective, Rate) and aim.objective.tail_fraction == 1.0
-    if prefers_usual and counts_errors and not aim.goals and ranked.evidence.deferral is None:
+    if prefers_usual and counts_errors and not aim.goals and aim.deferral is None:
         alone = _best_usual(ranked)
-        return best.only(alone, value_of(ranked.as_evidence(alone), aim, np.ones(1)), is_usual=True)
-    choice = _fixed(ranked, aim, best) if decision == FIXED else best
-    if prefers_usual and counts_errors and (not aim.goals or decision == FIXED):
-        return _unless_usual(ranked, aim, choice)
-    return choice
+        if alone is not None:
+            return best.only(alone, value_of(ranked.as_evidence(alone), aim, np.ones(1)), is_usual=True)
+    return _fixed(ranked, aim, best) if decision == FIXED else best
 
 
-def _best_usual(ranked: Ranked) -> CutRules:
-    """Return the model of the least error at its usual threshold."""
-    usual = at_usual(ranked.cuts, ranked.evidence.usual, ranked.evidence.defer_cost)
-    return usual.only(mean_loss(ranked).of(usual)[0].argmin()[None])
+def _best_usual(ranked: Ranked) -> CutRules | None:
+    """Return the model of the least error at its usual threshold; None where its scores have none.
 
-
-def _unless_usual(ranked: Ranked, aim: Aim, choice: RuleChoice) -> RuleChoice:
-    """Return the best model at its usual threshold that meets the goals, unless there is none or it is surely worse."""
-    usual = at_usual(ranked.cuts, ranked.evidence.usual, ranked.evidence.defer_cost)
-    for place in np.argsort(mean_loss(ranked).of(usual)[0], kind="stable").tolist():
-        alone = usual.only(np.array([place]))
-        if Decider(ranked.as_evidence(alone), np.ones(1)).meets(aim, ranked.evidence.n_rows):
-            return _unless_surely_better(ranked, aim, choice, alone, n_tuned=ranked.cuts.n_groups)
-    return choice
-
-
-def _unless_surely_better(
-    ranked: Ranked, aim: Aim, best: RuleChoice, rule: CutRules, *, n_tuned: int = 1
-) -> RuleChoice:
-    """Return one rule in the place of the best, unless that is surely better."""
-    alone = Decider(ranked.as_evidence(rule), np.ones(1))
-    chosen = Decider(ranked.as_evidence(best.rules), best.mixture)
-    n_rows = ranked.evidence.n_rows
-    if is_surely_better(chosen, alone, aim, best.row_prices, n_rows, n_tuned=n_tuned):
-        return best
-    return best.only(rule, value_of(alone.evidence, aim, alone.mixture))
+    The usual threshold of scores that are no probabilities is 0: where all are on one side of it, they have another.
+    """
+    usual = at_usual(ranked.cuts, ranked.evidence.usual)
+    alone = usual.only(mean_loss(ranked).of(usual)[0].argmin()[None])
+    has_none = ranked.evidence.usual[alone.models[0]] == 0 and np.isinf(ranked.cuts.levels(alone.cuts)).all()
+    return None if has_none else alone
 
 
 def _fixed(ranked: Ranked, aim: Aim, best: RuleChoice) -> RuleChoice:
