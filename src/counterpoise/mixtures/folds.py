@@ -26,9 +26,9 @@ from counterpoise.mixtures.pool import n_rows, take_rows
 Split = tuple[IntArray, IntArray]  # rows to train on, rows to score
 _LEAST_FOLDS = 2
 _PAIR = 2  # of rows
-# From so many rows on one model is trained anew on all of them. Two kinds of models, four sets and four goals
-# (docs/results/bias): rates of a refit were off their bounds by up to 2.5 points at 2,400 rows, 1.4 at 5,000, 0.8 at
-# 9,000, and from 20,000 on by 0.5, of which 0.3 towards violation, where those of fold models were off by 0.4
+# From so many rows on one model is trained anew on all of them. Three kinds of models, eight sets and three goals
+# (docs/results/deciding_model): rates of a refit were off those chosen by 0.5 points on average at 1,000 rows, 0.4 at
+# 5,000 and 0.3 at 20,000, where those of fold models were off by 0.4, 0.3 and 0.3
 REFIT_ROWS = 20_000
 
 
