@@ -1,4 +1,4 @@
-"""Every cell of every table of a page is the number of its row and its column, counted here from the rows themselves."""
+"""Every cell of every table of a page is the number of its row and its column, counted here from the rows."""
 
 from collections import Counter
 
@@ -60,8 +60,11 @@ class Run:
         return (said != self.labels[split]) & (said != LEFT)
 
     def draw(self, method, quantity, split, low=0.0, high=1.0, **where):
-        """Add a number that is drawn, and keep it by what it is."""
-        value = float(self.rng.uniform(low, high))
+        """Add a number that is drawn."""
+        self.keep(method, quantity, split, float(self.rng.uniform(low, high)), **where)
+
+    def keep(self, method, quantity, split, value, **where):
+        """Add a number, and keep it by what it is."""
         self.other[method, quantity, split, where.get("settings", ""), where.get("alpha")] = value
         self.rows.append(row(method, quantity, split, value, **where))
 
@@ -96,43 +99,11 @@ GROUPS = {"group 0": "all", "group 1": "sex=F", "group 2": "sex=M"}
 
 def filled(run):
     """Add all rows to a run."""
-    for split, n_rows in SPLITS.items():
-        run.rows += [row("data", "rows", split, n_rows)]
-        for label in (0, 1):
-            run.rows.append(row("data", "class share", split, np.mean(run.labels[split] == label), settings=str(label)))
-        for method in METHODS:
-            run.rows.append(row(method, "error", split, run.wrong(method, split).mean()))
-            for alpha in ALPHAS:
-                run.draw(method, "cvar", split, alpha=alpha)
-        for alpha in ALPHAS:
-            run.draw("mixture", "realised cvar", split, alpha=alpha)
-        for method in ("mixture", "first model", "deployed model"):
-            run.draw(method, "objective", split)
-            for name in GOALS:
-                run.draw(method, "goal estimate", split, settings=name)
-                violation = max(0.0, float(run.rng.uniform(-1, 1)))
-                run.rows.append(row(method, "goal violation", split, violation, settings=name))
-                run.other[method, "goal violation", split, name, None] = violation
-        for place, name in enumerate(GOALS):
-            for part in ("low", "high", "margin"):
-                run.draw("mixture", f"goal {part}", split, -1.0, settings=name)
-            run.draw("mixture", "goal rows", split, 1000, 9000, settings=name)
-            run.rows.append(row("mixture", "goal bound", split, 0.3 + 0.1 * place, settings=name))
-            verdict = 1 - (place + len(split)) % 3
-            run.other["mixture", "goal verdict", split, name, None] = verdict
-            run.rows.append(row("mixture", "goal verdict", split, verdict, settings=name))
-    for method in ("mixture", "first model", "deployed model"):
-        run.rows += [row(method, f"confusion {name}", "test", count) for name, count in confusion(run, method)]
-    for name, text in GROUPS.items():
-        size, values = group_values(run, text)
-        run.rows.append(row("mixture", "group n_samples", "test", size, settings=name))
-        run.rows += [row("mixture", f"group {rate}", "test", value, settings=name) for rate, value in values.items()]
-    run.rows += [row("panel 1", "scores positive", "validation", 3, settings="bin 1")]
-    run.draw("first model", "auc", "test")
-    run.draw("first model", "brier score", "test")
-    for place in range(1, 11):
-        for part in ("score", "share"):
-            run.draw("first model", f"calibration {part}", "test", settings=f"tenth {place}")
+    for split in SPLITS:
+        add_losses(run, split)
+        add_goals(run, split)
+    add_answers(run)
+    add_scores(run)
     for bound in (0.3, 0.35, 0.4, 0.45):
         for part in ("value", "lower"):
             run.draw("mixture", f"frontier {part}", "validation", settings=f"goal 1 bound={bound!r}")
@@ -142,16 +113,62 @@ def filled(run):
         for part, most in {"tail share of segment": 1, "tail part": 1, "segment rows": 900, "tail lift": 9}.items():
             run.draw("mixture", part, "test", 0, most, alpha=TAIL, settings=f"segment {place}")
     if run.defers:
-        for split in ("validation", "test"):
-            said = run.said["mixture", split]
-            run.rows.append(row("mixture", "defer rate", split, np.mean(said == LEFT)))
-            run.rows.append(
-                row("mixture", "decided error", split, run.wrong("mixture", split).sum() / np.sum(said != LEFT))
-            )
-            for limit in (0.0, 0.05, 0.2):
-                for part in ("defer rate", "tail", "error", "decided error"):
-                    run.draw("mixture", f"deferral {part}", split, settings=f"rate={limit!r}")
+        add_deferral(run)
     return run
+
+
+def add_losses(run, split):
+    run.rows += [row("data", "rows", split, SPLITS[split])]
+    for label in (0, 1):
+        run.rows.append(row("data", "class share", split, np.mean(run.labels[split] == label), settings=str(label)))
+    for method in METHODS:
+        run.rows.append(row(method, "error", split, run.wrong(method, split).mean()))
+        for alpha in ALPHAS:
+            run.draw(method, "cvar", split, alpha=alpha)
+    for alpha in ALPHAS:
+        run.draw("mixture", "realised cvar", split, alpha=alpha)
+
+
+def add_goals(run, split):
+    for method in ("mixture", "first model", "deployed model"):
+        run.draw(method, "objective", split)
+        for name in GOALS:
+            run.draw(method, "goal estimate", split, settings=name)
+            run.keep(method, "goal violation", split, max(0.0, float(run.rng.uniform(-1, 1))), settings=name)
+    for place, name in enumerate(GOALS):
+        for part in ("low", "high", "margin"):
+            run.draw("mixture", f"goal {part}", split, -1.0, settings=name)
+        run.draw("mixture", "goal rows", split, 1000, 9000, settings=name)
+        run.rows.append(row("mixture", "goal bound", split, 0.3 + 0.1 * place, settings=name))
+        run.keep("mixture", "goal verdict", split, 1 - (place + len(split)) % 3, settings=name)
+
+
+def add_answers(run):
+    for method in ("mixture", "first model", "deployed model"):
+        run.rows += [row(method, f"confusion {name}", "test", count) for name, count in confusion(run, method)]
+    for name, text in GROUPS.items():
+        size, values = group_values(run, text)
+        run.rows.append(row("mixture", "group n_samples", "test", size, settings=name))
+        run.rows += [row("mixture", f"group {rate}", "test", value, settings=name) for rate, value in values.items()]
+
+
+def add_scores(run):
+    run.rows += [row("panel 1", "scores positive", "validation", 3, settings="bin 1")]
+    run.draw("first model", "auc", "test")
+    run.draw("first model", "brier score", "test")
+    for place in range(1, 11):
+        for part in ("score", "share"):
+            run.draw("first model", f"calibration {part}", "test", settings=f"tenth {place}")
+
+
+def add_deferral(run):
+    for split in ("validation", "test"):
+        said, wrong = run.said["mixture", split], run.wrong("mixture", split)
+        run.rows.append(row("mixture", "defer rate", split, np.mean(said == LEFT)))
+        run.rows.append(row("mixture", "decided error", split, wrong.sum() / np.sum(said != LEFT)))
+        for limit in (0.0, 0.05, 0.2):
+            for part in ("defer rate", "tail", "error", "decided error"):
+                run.draw("mixture", f"deferral {part}", split, settings=f"rate={limit!r}")
 
 
 def drawn_rows(run):
@@ -387,7 +404,9 @@ def test_the_first_lines_tell_the_numbers_of_the_rows_that_count(shown):
     assert f"over all test rows the mixture gets {share(error)} wrong, plain training {share(plain)}" in text.lower()
     told = f"The deployed model gets {share(deployed)} wrong: {100 * (deployed - error):.1f} points more."
     assert told in text
-    assert f"Wrong, all rows, expected {share(error)} plain training: {share(plain)}, deployed: {share(deployed)}" in text
+    assert (
+        f"Wrong, all rows, expected {share(error)} plain training: {share(plain)}, deployed: {share(deployed)}" in text
+    )
     tails = [run.value(method, "cvar", "test", alpha=TAIL) for method in METHODS if method != "average"]
     drawn = run.value("mixture", "realised cvar", "test", alpha=TAIL)
     worst = f"{'Loss' if run.defers else 'Wrong'}, worst-off 10 %, expected"
