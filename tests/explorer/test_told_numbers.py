@@ -213,3 +213,18 @@ def test_intervals_of_rates_are_those_of_counts_or_of_chances(decision):
                 assert (low, high) == pytest.approx((exact.low, exact.high), abs=2e-5)
             else:
                 assert 0 <= low < value < high <= 1
+
+
+def test_a_budget_is_counted_from_the_least_mean_loss_inside_the_goals(told):
+    def answered(alpha, budget):
+        words = told.setting.as_words() | {"alpha": alpha, "budget": budget}
+        return told.own.answer(Setting.of(words), exact=True)
+
+    least = answered(1.0, None)["losses"]["choice"]["mean"]
+    none, free = (answered(0.3, budget)["losses"]["choice"] for budget in (0.0, None))
+    assert none["mean"] == pytest.approx(least, abs=2e-4)
+    if told.kind == "score":  # of these models the one for the tail is the best in the mean too
+        budget = (free["mean"] - least) / 2
+        kept = answered(0.3, budget)["losses"]["choice"]
+        assert kept["mean"] == pytest.approx(least + budget, abs=2e-4)  # more of it lowers the tail further
+        assert free["tail"] < kept["tail"] < none["tail"]
