@@ -176,11 +176,13 @@ def test_a_frontier_passes_where_the_setting_is(told):
     assert min(value for _, value in error["points"]) <= mean["choice"] + 1e-9
 
 
-def test_histograms_count_the_scores_of_the_rows_of_choice(told):
-    panels = told.answer["panels"]["groups"]
+@pytest.mark.parametrize("by", [["sex"], []], ids=str)
+def test_histograms_count_the_scores_of_the_rows_of_choice(told, by):
+    """By group, whether rules look at it or not."""
     if told.kind == "pool":
-        assert panels == []
+        assert told.answer["panels"]["groups"] == []
         return
+    panels = told.own.answer(Setting.of(told.setting.as_words() | {"by": by}))["panels"]["groups"]
     scores, labels, sex = told.models[0].predict_proba(X[CHOSEN])[:, 1], Y[CHOSEN], SEX[CHOSEN]
     assert [panel["group"] for panel in panels] == ["sex=F", "sex=M"]
     for panel in panels:
@@ -228,3 +230,15 @@ def test_a_budget_is_counted_from_the_least_mean_loss_inside_the_goals(told):
         kept = answered(0.3, budget)["losses"]["choice"]
         assert kept["mean"] == pytest.approx(least + budget, abs=2e-4)  # more of it lowers the tail further
         assert free["tail"] < kept["tail"] < none["tail"]
+
+
+@pytest.mark.parametrize("budget", [None, 0.004])
+def test_goals_that_can_be_met_after_all_are_answered_where_a_conflict_is_looked_for(told, budget):
+    setting = Setting.of(told.setting.as_words() | {"alpha": 0.3, "budget": budget})
+    found = told.own.conflict(setting)
+    assert found["kind"] == "answer"
+    assert found["value"] == pytest.approx(told.own.answer(setting, exact=True)["value"], abs=2e-4)
+    assert found["goals"][0]["choice"]["value"] >= 0.65 - 1e-6
+    if budget is not None:
+        least = told.own.answer(Setting.of(told.setting.as_words() | {"alpha": 1.0}), exact=True)["value"]
+        assert found["losses"]["choice"]["mean"] <= least + budget + 2e-4
