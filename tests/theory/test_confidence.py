@@ -141,7 +141,7 @@ def test_successes_that_are_no_number_are_refused():
 def test_a_mean_of_chances_is_bounded_as_the_next_whole_number_of_successes_at_less_risk(n_rows, mean, risk):
     """Bentkus: at the risk over e. Where the sum of chances is whole but for rounding, it is that number."""
     bound = upper_bounded_mean(mean, n_rows, risk)
-    assert bound == pytest.approx(upper_share(math.ceil(mean * n_rows - 1e-9), n_rows, risk / math.e))
+    assert bound == pytest.approx(upper_share(math.ceil(mean * n_rows - 1e-12), n_rows, risk / math.e))
     assert bound >= mean
     whole = round(mean * n_rows)
     assert upper_bounded_mean(whole / n_rows, n_rows, risk) == upper_share(whole, n_rows, risk / math.e)
