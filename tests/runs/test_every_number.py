@@ -3,12 +3,13 @@
 import re
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.metrics import roc_auc_score
 
 from counterpoise import audit
 from counterpoise.goals import Table
-from counterpoise.runs import fit_run
+from counterpoise.runs import certify_run, evaluate_run, fit_run, predict_run
 from counterpoise.runs.data import load_data
 from tests.tiers import some_fast
 
@@ -251,3 +252,43 @@ def test_the_rule_that_decides_has_all_of_the_share_and_the_error_of_the_model(t
     assert [row.value for row in told.rows("share")] == [1.0]
     (own,) = told.rows("error", method="model 1")
     assert own.value == pytest.approx(told.mean(told.said("mixture", "test") != told.parts["test"].y, "test"))
+
+
+def test_what_is_measured_of_another_file_is_of_the_answers_predicted_for_it(told, loans_folder, tmp_path):
+    more = loans_folder / "more.csv"
+    assert predict_run(told.run, more, tmp_path / "said.csv") == 200
+    frame, said = pd.read_csv(more), pd.read_csv(tmp_path / "said.csv")["prediction"].to_numpy()
+    weights = np.ones(200) if told.parts["test"].weights is None else frame["weight"].to_numpy(dtype=float)
+    true, today = frame["paid"].to_numpy(), frame["today"].to_numpy()
+
+    def mean(values, chosen=slice(None)):
+        return np.average(np.asarray(values)[chosen], weights=weights[chosen])
+
+    found = evaluate_run(told.run, more)
+    wrong = said != true
+    inside = weights * tail_of(wrong, weights, ALPHA)
+    women, men = (mean(said == "yes", (frame["sex"] == sex).to_numpy()) for sex in "FM")
+    rates = [mean(said == "yes", true == "yes"), mean(said != today), women - 0.5 * men]
+    assert found.error == pytest.approx(mean(wrong))
+    assert found.deployed_error == pytest.approx(mean(today != true))
+    assert found.cvar == pytest.approx(inside @ wrong / inside.sum())
+    assert [line.estimate for line in found.goals] == pytest.approx(rates)
+    assert [line.violation for line in found.goals] == pytest.approx(
+        [max(0.6 - rates[0], 0), max(rates[1] - 0.5, 0), max(-rates[2], 0)], abs=1e-12
+    )
+    audited = certify_run(told.run, more)
+    assert [row.estimate for row in audited] == pytest.approx(rates)
+    assert [row.verdict for row in audited] == [line.verdict for line in found.goals]
+
+
+def test_the_summary_of_a_run_is_of_its_test_rows(told):
+    found, labels = told.run.summary(), told.parts["test"].y
+    errors = {method: told.mean(told.said(method, "test") != labels, "test") for method in METHODS}
+    assert found.split == "test"
+    assert (found.error, found.first_error, found.deployed_error) == pytest.approx(tuple(errors.values()))
+    for method, tail in (("mixture", found.cvar), ("first model", found.first_cvar)):
+        wrong, weights = told.said(method, "test") != labels, told.weights["test"]
+        inside = weights * tail_of(wrong, weights, ALPHA)
+        assert tail == pytest.approx(inside @ wrong / inside.sum())
+    assert found.goals[0].estimate == pytest.approx(told.rate("recall", "mixture", "test", "all")[0])
+    assert [line.bound for line in found.goals] == [0.6, 0.5, 0.0]
