@@ -37,6 +37,25 @@ def test_rows_rank_by_the_mean_rank_of_the_scores_of_the_mixture():
     assert_allclose(found - found[0], 0.25 * (ranks[0] - ranks[0][0]) + 0.75 * (ranks[1] - ranks[1][0]), atol=1e-12)
 
 
+def test_zero_is_the_mean_rank_of_the_thresholds_among_weighted_rows():
+    rows, labels, group = X[200:400], y[200:400], np.where(X[200:400, 0] > 14, "large", "small")
+    weights = np.random.default_rng(0).integers(1, 5, 200).astype(float)
+    goals = ["positive_rate(train, size=large) >= 0.6 * positive_rate(train, size=small)"]
+    model = cp.MixtureClassifier([LINE], scores=True, alpha=1.0, by="size", goals=goals, random_state=0)
+    model.fit(rows, labels, sample_weight=weights, sensitive_features={"size": group})
+    scores = LINE.predict_proba(rows)[:, 1]
+
+    def rank(score):
+        return (weights @ (scores < score) + weights @ (scores == score) / 2) / weights.sum()
+
+    cuts = [np.mean([rank(level) for level in rule.thresholds.values()]) for rule in model.rules_]
+    expected = np.array([rank(score) for score in scores]) - model.mixture_ @ cuts
+    found = model.decision_function(rows, sensitive_features={"size": group})
+    assert len({level for rule in model.rules_ for level in rule.thresholds.values()}) > 1
+    assert_allclose(found, expected, atol=0.01)  # between two known scores a threshold is ranked in proportion
+    assert_allclose(np.diff(found), np.diff(expected), atol=1e-12)
+
+
 def test_folds_rank_together_and_a_scorer_uses_it():
     model = cp.GoalClassifier(LogisticRegression(max_iter=5000), goals=["recall(train) >= 0.97"], random_state=0)
     model.fit(X[:400], y[:400])
