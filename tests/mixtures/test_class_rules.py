@@ -205,6 +205,28 @@ def test_probabilities_are_calibrated_only_where_held_out_rows_say_so():
     assert weighted.temperature == pytest.approx(found.temperature, rel=0.05)
 
 
+def test_probabilities_are_calibrated_by_rows_as_heavy_as_they_weigh():
+    """A row of weight three counts as three rows; the biases undo what the weights of the classes did."""
+    told, labels = drawn_rows(9, 3000, 4)
+    mass = np.where(labels == 2, 3.0, 1.0)
+    found = calibrated(told, labels, mass)
+    expected = told * np.where(np.arange(4) == 2, 3.0, 1.0)
+    np.testing.assert_allclose(found(told), expected / expected.sum(axis=1, keepdims=True), atol=0.05)
+    times = mass.astype(int)
+    repeated = calibrated(np.repeat(told, times, axis=0), np.repeat(labels, times), np.ones(times.sum()))
+    assert repeated.temperature == pytest.approx(found.temperature, rel=1e-3)
+    np.testing.assert_allclose(repeated.biases, found.biases, atol=1e-3)
+
+
+def test_few_rows_do_not_show_that_probabilities_are_off():
+    """What a calibration gains on its own rows, and loses on held-out ones, is none."""
+    fooled = 0
+    for seed in range(12):
+        told, labels = drawn_rows(seed, 60, 4)
+        fooled += not calibrated(told, labels, np.ones(60)).is_none
+    assert fooled <= 3
+
+
 def test_constants_for_answers_are_the_cheapest_of_all():
     """Of two answers one constant is all there is; of more no rule costs more than the one it was moved from."""
     for seed in range(40):

@@ -5,6 +5,7 @@ import pytest
 
 import counterpoise as cp
 from counterpoise.goals import InfeasibleGoals
+from tests.tiers import some_fast
 
 N = 60
 RNG = np.random.default_rng(0)
@@ -67,12 +68,12 @@ def losses(model):
     return model.selection_.losses @ model.mixture_
 
 
-@pytest.mark.slow
+@pytest.mark.parametrize("powers", some_fast([[20], POWERS]), ids=str)
 @pytest.mark.parametrize("name", CASES)
-def test_decisions_do_not_depend_on_the_unit_of_a_cost(name):
+def test_decisions_do_not_depend_on_the_unit_of_a_cost(name, powers):
     fit = CASES[name]
     expected = losses(fit(1.0))
-    for power in POWERS:
+    for power in powers:
         np.testing.assert_allclose(losses(fit(2.0**power)), expected, atol=1e-6, err_msg=f"2**{power}")
 
 
@@ -81,6 +82,7 @@ CONFLICTS = {
     "a ratio of costs": lambda unit: mixed(
         POOL, [f"({2 * unit!r} * true_positives(train)) / positive_rate(train) >= {1.99 * unit!r}"]
     ),
+    "classes": lambda unit: of_kinds([cost_of_kinds(unit, 0.01), "recall(train, of=bee) >= 0.99"]),
     "rules": lambda unit: rules([cost(unit, 0.3), "recall(train) >= 0.9", "positive_rate(train) <= 0.5"]),
     "rules that defer": lambda unit: rules([cost(unit, 0.1), "defer_rate(train) <= 0.05"], deferral=cp.Deferral(0.2)),
     "classes": lambda unit: of_kinds([cost_of_kinds(unit, 0.01), "recall(train, of=bee) >= 0.99"]),
@@ -98,11 +100,11 @@ def told(fit, unit):
     return verdict, [bound / (unit if goal.is_ratio or "cost" in str(goal) else 1.0) for goal, bound in bounds.items()]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", CONFLICTS)
-def test_conflicts_and_the_bounds_offered_do_not_depend_on_the_unit_of_a_cost(name):
+@pytest.mark.parametrize("powers", some_fast([[-20], [-900, 60]]), ids=str)
+@pytest.mark.parametrize("name", some_fast(CONFLICTS, 3))
+def test_conflicts_and_the_bounds_offered_do_not_depend_on_the_unit_of_a_cost(name, powers):
     verdict, bounds = told(CONFLICTS[name], 1.0)
-    for power in (-900, -20, 60):
+    for power in powers:
         same_verdict, same_bounds = told(CONFLICTS[name], 2.0**power)
         assert same_verdict == verdict, power
         np.testing.assert_allclose(same_bounds, bounds, rtol=2e-3)  # those of several goals are rounded to four digits

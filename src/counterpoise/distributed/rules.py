@@ -35,7 +35,7 @@ from counterpoise.mixtures.scores.evidence import Ranked, ScoreEvidence, rank
 from counterpoise.mixtures.scores.groups import RuleGroups, find_groups
 from counterpoise.mixtures.scores.program import TOL, CellLosses, Found, RuleProgram
 from counterpoise.mixtures.scores.rules import Rule
-from counterpoise.theory.risks import WorstGroup
+from counterpoise.theory.risks import Mean, WorstGroup
 
 _MAX_PASSES = 12  # over the rows: three or four are enough
 
@@ -58,11 +58,16 @@ def refine_over(
     """
     noise = noise_over(shards)
     edges = first_edges(shards, usual, noise)
+    # A budget is counted from the least mean loss: that too is found over every threshold.
+    aims = [aim] if aim.budget is None else [aim._replace(objective=Mean(), budget=None), aim]
     for n_passes in range(1, _MAX_PASSES + 1):  # noqa: B007 - told at the end
         lumps = lump_over(shards, edges)
         evidence = evidence_of(lumps, cells, positive, usual)
         groups = groups_of(evidence.answers.tables[TRAIN], lumps.n_rows)
-        lower, hiding = _judged(rank(evidence, groups), lumps, edges, noise, aim, tol)
+        ranked = rank(evidence, groups)
+        judged = [_judged(ranked, lumps, edges, noise, one, tol) for one in aims]
+        lower, hidden = judged[-1][0], zip(*(bins for _, bins in judged), strict=True)
+        hiding = [np.unique(np.concatenate(bins)) for bins in hidden]
         if not any(bins.size for bins in hiding):
             break
         edges = split(edges, lumps, hiding)
@@ -103,7 +108,8 @@ def _judged(
     lower = one.offset + float(min(cost - slack for cost, (slack, _) in zip(costs, hidden, strict=True)))
     if not any(bins.size for bins in all_bins):  # each score has its own bin: what any round proved is proven
         lower = max(lower, one.lower)
-    near = costs + one.offset <= one.value + tol  # models of which a rule can matter
+    slacks = np.array([slack for slack, _ in hidden])
+    near = costs - slacks + one.offset <= one.value + tol  # models of which a rule can matter, or one inside of a bin
     hiding = [bins if near[model] else bins[:0] for model, (_, bins) in enumerate(hidden)]
     if one.value - lower <= 2 * tol:
         hiding = [bins[:0] for bins in hiding]
