@@ -5,7 +5,7 @@ import pytest
 from sklearn.datasets import make_classification
 from sklearn.tree import DecisionTreeClassifier
 
-from counterpoise import AdaBoostClassifier, AdaLPBoostClassifier, LPBoostClassifier, VadaBoostClassifier
+from counterpoise import AdaBoostClassifier, AdaLPBoostClassifier, LPBoostClassifier, Stopping, VadaBoostClassifier
 from counterpoise.learners import Stump
 from counterpoise.metrics import cvar_loss
 
@@ -69,7 +69,9 @@ def test_vadaboost_mixes_weights_with_their_squares(penalty):
 
 
 def test_adalpboost_weighs_samples_by_how_often_models_failed_on_them():
-    model = AdaLPBoostClassifier(Stump(), n_estimators=7, eta=0.6, alpha=0.3, n_folds=None)
+    model = AdaLPBoostClassifier(
+        Stump(), n_estimators=7, eta=0.6, alpha=0.3, budget=None, stopping=Stopping(n_folds=None)
+    )
     failures = np.zeros(160)
     for done in rounds_of(model):
         expected = OWN * np.exp(0.6 * failures)
@@ -82,7 +84,9 @@ def test_adalpboost_weighs_samples_by_how_often_models_failed_on_them():
 
 
 def test_adalpboost_weighs_groups_by_their_mean_failures():
-    model = AdaLPBoostClassifier(Stump(), n_estimators=7, eta=0.6, reweigh="groups", n_folds=None)
+    model = AdaLPBoostClassifier(
+        Stump(), n_estimators=7, eta=0.6, reweigh="groups", budget=None, stopping=Stopping(n_folds=None)
+    )
     failures, names = np.zeros(160), ("a", "b", "c")
     for done in rounds_of(model, sensitive_features=GROUPS):
         of_groups = np.exp([0.6 * np.average(failures[name == GROUPS], weights=OWN[name == GROUPS]) for name in names])

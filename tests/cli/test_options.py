@@ -93,8 +93,8 @@ CHOSEN = {
     **dict.fromkeys(("defer_label", "ids", "key")),
     "by": (),
     "groups": (),
-    "alpha": 1.0,
-    "decision": "sticky",
+    "alpha": None,
+    "decision": "fixed",
 }
 OF_ROWS = {
     "--baseline": ("baseline", "old", "old"),
@@ -108,7 +108,7 @@ OF_CHOICE = {
     "--alpha": ("alpha", "0.2", 0.2),
     "--objective": ("objective", "KL(0.1)", "KL(0.1)"),
     "--budget": ("budget", "0.05", 0.05),
-    "--decision": ("decision", "fixed", "fixed"),
+    "--decision": ("decision", "sticky", "sticky"),
     "--defer-cost": ("defer_cost", "0.3", 0.3),
     "--ids": ("ids", "person", "person"),
     "--key": ("key", "sixteen characters", "sixteen characters"),

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from engines import cut, opened
 
-from counterpoise import MixtureClassifier
+from counterpoise import GoalClassifier
 from counterpoise.distributed import lumps
 from counterpoise.distributed.fitting import mix_over
 from tests.tiers import slow
@@ -53,7 +53,7 @@ def _name_columns(shard):
 
 
 def chosen(n_shards, n_models, **settings):
-    model = MixtureClassifier(list(SCORES.T[:n_models]), scores=True, random_state=0, **settings)
+    model = GoalClassifier(list(SCORES.T[:n_models]), cv="prefit", decision="sticky", random_state=0, **settings)
     held = {"X": X, "y": Y, "sex": SEX, "scores": SCORES[:, :n_models], "sample_weight": WEIGHTS}
     with opened("threads", cut(n_shards, **held)) as shards:
         shards.change("columns", _name_columns)
@@ -64,7 +64,7 @@ def chosen(n_shards, n_models, **settings):
 @pytest.mark.parametrize("name", CASES)
 def test_no_threshold_inside_of_a_bin_is_better_than_those_that_are_found(name, n_models):
     found = chosen(2, n_models, **CASES[name])
-    twin = MixtureClassifier(list(SCORES.T[:n_models]), scores=True, random_state=0, **CASES[name])
+    twin = GoalClassifier(list(SCORES.T[:n_models]), cv="prefit", decision="sticky", random_state=0, **CASES[name])
     twin.fit(X, Y, sample_weight=WEIGHTS, sensitive_features={"sex": SEX})
     assert found.value_ == pytest.approx(twin.value_, abs=3e-4)
     assert found.value_ - found.gap_ <= twin.value_ + 1e-9  # what is proven of every mixture is true of this one

@@ -197,7 +197,12 @@ def test_histograms_count_the_scores_of_the_rows_of_choice(told, by):
 @pytest.mark.parametrize("decision", ["fixed", "sticky"])
 def test_intervals_of_rates_are_those_of_counts_or_of_chances(decision):
     model = GoalClassifier(
-        fitted("pool").estimators_[0], goals=[GOALS[1]], alpha=0.6, cv="prefit", decision=decision, random_state=0
+        fitted("pool").estimators_[0],
+        goals=[GOALS[1]],
+        alpha=0.6 if decision == "sticky" else None,
+        cv="prefit",
+        decision=decision,
+        random_state=0,
     ).fit(X[CHOSEN], Y[CHOSEN])
     own = session_of_model(model, X[TEST], Y[TEST], sensitive_features={"sex": SEX[TEST]})
     told = Told(own, own.start, fitted("pool").estimators_, "score")

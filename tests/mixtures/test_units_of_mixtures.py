@@ -85,7 +85,6 @@ CONFLICTS = {
     "classes": lambda unit: of_kinds([cost_of_kinds(unit, 0.01), "recall(train, of=bee) >= 0.99"]),
     "rules": lambda unit: rules([cost(unit, 0.3), "recall(train) >= 0.9", "positive_rate(train) <= 0.5"]),
     "rules that defer": lambda unit: rules([cost(unit, 0.1), "defer_rate(train) <= 0.05"], deferral=cp.Deferral(0.2)),
-    "classes": lambda unit: of_kinds([cost_of_kinds(unit, 0.01), "recall(train, of=bee) >= 0.99"]),
     "a linear model": lambda unit: cp.ConstrainedClassifier(goals=[cost(unit, 0.05), FLOOR]).fit(X, Y),
 }
 

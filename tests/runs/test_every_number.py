@@ -29,9 +29,11 @@ positive = "yes"
 baseline = "today"
 groups = "sex"
 {weights}
+[splits]
+validation = 0.25
 [method]
-name = "pool"
-parameters = {{ scores = true, decision = "fixed", by = "sex" }}
+name = "goals"
+parameters = {{ objective = "error_rate(train)", by = "sex" }}
 [[method.models]]
 name = "logistic"
 [[method.models]]
