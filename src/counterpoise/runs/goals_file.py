@@ -47,9 +47,9 @@ def read_goals_file(path: str | Path) -> RunSettings:
     >>> from counterpoise.runs import read_goals_file
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder) / "goals.toml"
-    ...     _ = path.write_text('alpha = 0.2\n[data]\nfiles = "loans.csv"\ntarget = "paid"\n')
-    ...     read_goals_file(path).alpha
-    0.2
+    ...     _ = path.write_text('seed = 2\n[data]\nfiles = "loans.csv"\ntarget = "paid"\n')
+    ...     read_goals_file(path).seed
+    2
     """
     return parse_goals_file(read_bytes(path), Path(path))
 

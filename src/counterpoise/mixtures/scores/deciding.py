@@ -33,12 +33,14 @@ def decided(ranked: Ranked, aim: Aim, best: RuleChoice, decision: str, *, prefer
 def _best_usual(ranked: Ranked) -> CutRules | None:
     """Return the model of the least error at its usual threshold; None where its scores have none.
 
-    The usual threshold of scores that are no probabilities is 0: where all are on one side of it, they have another.
+    The usual threshold of scores that are no probabilities is 0. Where that is no better than to decide alike about
+    everybody, they have another.
     """
-    usual = at_usual(ranked.cuts, ranked.evidence.usual)
-    alone = usual.only(mean_loss(ranked).of(usual)[0].argmin()[None])
-    has_none = ranked.evidence.usual[alone.models[0]] == 0 and np.isinf(ranked.cuts.levels(alone.cuts)).all()
-    return None if has_none else alone
+    usual, evidence = at_usual(ranked.cuts, ranked.evidence.usual), ranked.evidence
+    errors, positive = mean_loss(ranked).of(usual)[0], float(evidence.mass @ evidence.is_positive)
+    best = int(errors.argmin())
+    has_none = evidence.usual[best] == 0 and errors[best] >= min(positive, 1.0 - positive)
+    return None if has_none else usual.only(np.array([best]))
 
 
 def _fixed(ranked: Ranked, aim: Aim, best: RuleChoice) -> RuleChoice:
