@@ -11,12 +11,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from counterpoise._base.types import AnyArray, FloatArray
 from counterpoise.goals import GoalCheck, Rate
 from counterpoise.mixtures.answers import TRAIN, Answers, bits_of
 from counterpoise.mixtures.choosing import Aim, Evidence, posed, select
 from counterpoise.mixtures.game import Game
 from counterpoise.mixtures.pool import predict_codes
+from papers.arrays import AnyArray, FloatArray
 
 _MAX_THRESHOLDS = 64  # of the vote; where shares take more values, these are spread evenly over the rows
 _ROOM = 1e-9  # shares of the mixture closer than this are the same: sums of them depend on their order

@@ -120,9 +120,9 @@ class GoalClassifier(ClassRuleClassifier):
     >>> from counterpoise import GoalClassifier
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> model = make_pipeline(StandardScaler(), LogisticRegression())
-    >>> decided = GoalClassifier(model, goals=["recall(train, of=0) >= 0.98"], random_state=0).fit(X[:400], y[:400])
+    >>> decided = GoalClassifier(model, goals=["recall(train, of=0) >= 0.97"], random_state=0).fit(X[:400], y[:400])
     >>> print(decided.check_goals()[0])
-    recall(train, of=0) >= 0.98: holds (0.9942, bound 0.98)
+    recall(train, of=0) >= 0.97: holds (0.9711, bound 0.97)
     >>> bool((decided.predict(X[400:]) == y[400:]).mean() > 0.9)
     True
     """
