@@ -120,7 +120,7 @@ def test_scores_are_judged_by_weighted_rows(fit, folder):
 
 @pytest.mark.slow
 def test_other_goals_after_impossible_ones_train_nothing(fit):
-    with pytest.raises(InfeasibleGoals, match="cannot hold together") as caught:
+    with pytest.raises(InfeasibleGoals, match="No single rule meets") as caught:
         fit("hard", f'{RECALL}, "coverage(train) <= 0.1"')
     assert "What was trained is kept" in "".join(caught.value.__notes__)
     run, said, told = fit("hard", RECALL)

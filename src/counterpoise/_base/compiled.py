@@ -39,6 +39,11 @@ class Kernel:
     def __call__(self, *arguments: Any) -> Any:
         return self._run(*arguments)
 
+    @property
+    def is_compiled(self) -> bool:
+        """Whether it was called, or asked for, in this process."""
+        return self._dispatcher is not None
+
     def _first(self, *arguments: Any) -> Any:
         return self.compiled()(*arguments)
 
