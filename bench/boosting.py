@@ -91,7 +91,7 @@ def against(peer: Any, name: str, size: tuple[int, int], depth: int, n_rounds: i
 def rebalance(n_samples: int, n_models: int) -> Benchmark:
     """Time another alpha on kept losses; the peer boosts again."""
     X, y, _, _ = data(n_samples, 20)
-    settings = {"n_estimators": n_models, "random_state": 0}
+    settings = {"n_estimators": n_models, "budget": None, "random_state": 0}
     model = AdaLPBoostClassifier(HistogramTree(max_depth=5), alpha=0.1, **settings).fit(X, y)
     return Benchmark(
         name="rebalance(alpha=0.2)",

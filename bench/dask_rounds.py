@@ -19,7 +19,7 @@ import psutil
 from distributed import Client, LocalCluster
 from out_of_core import N_FEATURES, make
 
-from counterpoise import AdaLPBoostClassifier
+from counterpoise import AdaLPBoostClassifier, Stopping
 from counterpoise.distributed import DaskAdaLPBoostClassifier
 from counterpoise.learners import HistogramTree
 
@@ -58,7 +58,7 @@ def timed(model: Any, *rows: Any, **named: Any) -> tuple[Any, Taken]:
 
 def main() -> None:
     """Print a line for each number of rows."""
-    settings = {"n_estimators": N_ROUNDS, "alpha": 0.1, "n_folds": None, "random_state": 0}
+    settings = {"n_estimators": N_ROUNDS, "alpha": 0.1, "stopping": Stopping(n_folds=None), "random_state": 0}
     cluster = LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0", memory_limit="4GiB")
     with cluster, Client(cluster) as client:
         for n_rows in [int(float(text)) for text in sys.argv[2:]] or SIZES:

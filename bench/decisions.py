@@ -97,9 +97,9 @@ def tail_rows(source: Source, seed: int) -> Iterator[Measured]:
     X, y = (np.concatenate([one, other]) for one, other in zip(train[:2], choose[:2], strict=True))
     fit, fit_seconds = timed(lambda: HistGradientBoostingClassifier(random_state=seed).fit(train.X, train.y))
     whole, whole_seconds = timed(lambda: HistGradientBoostingClassifier(random_state=seed).fit(X, y))
-    boosted, boost_seconds = timed(lambda: cp.AdaLPBoostClassifier(random_state=seed).fit(X, y))
+    boosted, boost_seconds = timed(lambda: cp.AdaLPBoostClassifier(budget=None, random_state=seed).fit(X, y))
     choose, test = scored(fit, choose), scored(fit, test)
-    mixed = cp.MixtureClassifier([_identity], scores=True, alpha=ALPHAS[0], random_state=seed)
+    mixed = cp.GoalClassifier([_identity], cv="prefit", decision="sticky", alpha=ALPHAS[0], random_state=seed)
     mixed.fit(choose.scores[:, None], choose.y)
     answers = {
         TAIL_PLAIN: (test.scores > 0.5, fit_seconds),
@@ -108,12 +108,12 @@ def tail_rows(source: Source, seed: int) -> Iterator[Measured]:
     for alpha in ALPHAS:
         for name, (said, seconds) in answers.items():
             yield _tail(name, alpha, None, test, said, seconds)
-        said = boosted.rebalance(alpha=alpha).predict_proba(test.X)[:, 1]
+        said = boosted.rebalance(alpha=alpha).decision_proba(test.X)[:, 1]
         yield _tail(TAIL_BOOST, alpha, None, test, said, boost_seconds)
         for budget in BUDGETS:
             limit = {} if budget is None else {"budget": budget}
             model, seconds = timed(lambda alpha=alpha, limit=limit: mixed.rebalance(alpha=alpha, **limit))
-            yield _tail(OURS, alpha, budget, test, model.predict_proba(test.scores[:, None])[:, 1], seconds)
+            yield _tail(OURS, alpha, budget, test, model.decision_proba(test.scores[:, None])[:, 1], seconds)
 
 
 def _identity(X: np.ndarray) -> np.ndarray:

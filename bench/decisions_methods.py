@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-from counterpoise import MixtureClassifier
+from counterpoise import GoalClassifier
 
 GROUP = "group"
 
@@ -147,14 +147,14 @@ def ours_crossed(case: Case, goal: Goal, bound: float) -> Decide:
     return lambda case: _chances(model, case.test_crossed)
 
 
-def _mixture(part: Part, goal: Goal, bound: float, **settings: Any) -> MixtureClassifier:
+def _mixture(part: Part, goal: Goal, bound: float, *, decision: str = "sticky", **settings: Any) -> GoalClassifier:
     goals = [goal.text.format(bound=bound)]
-    model = MixtureClassifier([_known()], scores=True, by=GROUP, alpha=1.0, goals=goals, **settings)
+    model = GoalClassifier([_known()], cv="prefit", decision=decision, by=GROUP, goals=goals, **settings)
     return model.fit(_column(part), part.y, sensitive_features={GROUP: part.group})
 
 
-def _chances(model: MixtureClassifier, part: Part) -> np.ndarray:
-    return model.predict_proba(_column(part), sensitive_features={GROUP: part.group})[:, 1]
+def _chances(model: GoalClassifier, part: Part) -> np.ndarray:
+    return model.decision_proba(_column(part), sensitive_features={GROUP: part.group})[:, 1]
 
 
 def ours_fixed(case: Case, goal: Goal, bound: float) -> Decide:

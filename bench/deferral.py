@@ -73,14 +73,14 @@ def scored(name: str, split: int) -> tuple[Part, Part]:
     return tuple(Part(model.predict_proba(X[rows])[:, [1]], y[rows], group[rows]) for rows in (choose, test))  # type: ignore[return-value]
 
 
-def chosen(rows: Part, cost: float, groups: str, share: float) -> cp.MixtureClassifier:
+def chosen(rows: Part, cost: float, groups: str, share: float) -> cp.GoalClassifier:
     """Return the rules of least tail loss."""
     most = float(((rows.scores[:, 0] > HALF) != rows.y).mean()) + MORE_ERROR
     counted = f" + {cost} * defer_rate(train)" if groups == IN_ALL else ""
     goals = [f"error_rate(train){counted} <= {most}", f"defer_rate(train) <= {share}"]
     goals += ALIKE if groups == HELD else ()
-    settings: dict[str, Any] = {"alpha": ALPHA, "goals": goals, "defer_cost": cost, "by": "group", "random_state": 0}
-    model = cp.MixtureClassifier([_as_it_is], scores=True, **settings)
+    settings: dict[str, Any] = {"alpha": ALPHA, "goals": goals, "by": "group", "decision": "sticky", "random_state": 0}
+    model = cp.GoalClassifier([_as_it_is], cv="prefit", deferral=cp.Deferral(cost), **settings)
     return model.fit(rows.scores, rows.y, sensitive_features={"group": rows.group})
 
 
@@ -97,10 +97,10 @@ class Judged(NamedTuple):
     times: float  # as often one group is deferred as the other
 
 
-def judged(model: cp.MixtureClassifier, rows: Part, cost: float) -> Judged:
+def judged(model: cp.GoalClassifier, rows: Part, cost: float) -> Judged:
     """Return tail loss, error and deferral of rows, in expectation over the draws."""
-    said = model.predict_proba(rows.scores, sensitive_features={"group": rows.group}, deferral=True)
-    return measured(np.where(rows.y == 1, said[:, 0], said[:, 1]), said[:, 2], rows, cost)
+    chances = model.decision_proba(rows.scores, sensitive_features={"group": rows.group})
+    return measured(np.where(rows.y == 1, chances[:, 0], chances[:, 1]), chances[:, 2], rows, cost)
 
 
 def by_hand(choose: Part, rows: Part, cost: float, share: float) -> Judged:

@@ -9,7 +9,7 @@ import numpy as np
 from harness import Benchmark
 from sklearn.datasets import make_classification
 
-from counterpoise import AdaBoostClassifier, DROBoostClassifier
+from counterpoise import AdaBoostClassifier, DROBoostClassifier, Stopping
 from counterpoise.learners import HistogramTree
 from counterpoise.solvers import worst_case_weights
 
@@ -71,7 +71,7 @@ def rounds(size: tuple[int, int], depth: int, n_rounds: int) -> Benchmark:
     return Benchmark(
         name=f"DRO-Boosting, {n_rounds} trees of depth {depth}",
         size=f"{size[0]} x {size[1]}",
-        ours=lambda: DROBoostClassifier(tree, n_estimators=n_rounds, patience=None).fit(X, y),
+        ours=lambda: DROBoostClassifier(tree, n_estimators=n_rounds, stopping=Stopping()).fit(X, y),
         floor=lambda _model: 0.0,
         floor_means="none: see AdaBoost",
         peer_name="our AdaBoost",

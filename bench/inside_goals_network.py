@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from counterpoise import LPBoostClassifier, MixtureClassifier
+from counterpoise import GoalClassifier, LPBoostClassifier, Stopping
 from counterpoise.datasets import load_dataset, split_rows
 from counterpoise.goals import InfeasibleGoals
 from counterpoise.learners import NetworkLearner, networks
@@ -112,10 +112,10 @@ def compas_methods(parts: Parts, bound: float, *, rehearse: bool) -> Iterator[tu
     train, chosen, _ = parts
     plain = compas_learner(rehearse=rehearse).fit(train.X, train.y)
     yield "plain training", plain
-    settings: dict[str, Any] = {"alpha": 1.0, "goals": compas_goals(bound), "random_state": 0}
+    settings: dict[str, Any] = {"alpha": 1.0, "goals": compas_goals(bound), "budget": None, "random_state": 0}
     groups = {"sensitive_features": {"race": chosen.race}}
     for name, by in (("one threshold", ()), ("thresholds by race", ("race",))):
-        mixed = MixtureClassifier([plain], scores=True, by=by, **settings)
+        mixed = GoalClassifier([plain], cv="prefit", decision="sticky", by=by, **settings)
         yield f"plain training, {name} under goals", fitted(mixed, chosen.X, chosen.y, **groups)
     held_out = {"X_val": chosen.X, "y_val": chosen.y, "sensitive_features_val": {"race": chosen.race}}
     for name, scores in (("answers", False), ("thresholds", True)):
@@ -141,7 +141,7 @@ def chances_of(model: Any, part: Part) -> np.ndarray:
     if isinstance(model, NetworkLearner):
         return np.asarray(model.predict(part.X), dtype=float)
     groups = {"sensitive_features": {"race": part.race}} if getattr(model, "by", ()) else {}
-    return np.asarray(model.predict_proba(part.X, **groups)[:, 1])
+    return np.asarray(model.decision_proba(part.X, **groups)[:, 1])
 
 
 def run_compas(table: Table, *, n_seeds: int, rehearse: bool) -> None:
@@ -251,7 +251,8 @@ def run_cifar(table: Table, parts: Parts, asked: argparse.Namespace) -> None:
         n_estimators=4 if asked.rehearse else 300,
         alpha=asked.alpha,
         goals=recalls(asked.margin),
-        n_folds=None,
+        stopping=Stopping(n_folds=None),
+        budget=None,
         random_state=0,
         callbacks=[Deadline(asked.seconds)],
     )

@@ -141,7 +141,7 @@ def measure(records: Records, name: str, seed: int, told: Told, task: str, level
     if records.has(name, n_classes, n_rows, seed, task, level):
         return
     start = time.perf_counter()
-    model = cp.GoalClassifier(told.model, cv="prefit", random_state=0, **settings_of(task, level))
+    model = cp.GoalClassifier(told.model, cv="prefit", decision="sticky", random_state=0, **settings_of(task, level))
     values: list[Any] = [np.nan] * 8
     n_rules = 0
     try:
@@ -157,7 +157,7 @@ def measure(records: Records, name: str, seed: int, told: Told, task: str, level
 
 def _values(told: Told, model: Any, metric: Any, level: float) -> list[float]:
     values, errors = [], []
-    for decide in (model.predict_proba, lambda X: _argmax(told.model(X))):
+    for decide in (model.decision_proba, lambda X: _argmax(told.model(X))):
         for part, y in (("choose", told.choose_y), ("test", told.test_y)):
             losses = 1.0 - decide(told.places(part))[np.arange(y.size), y]
             values.append(metric(losses, y, level))

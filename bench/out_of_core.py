@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from sklearn.linear_model import LogisticRegression
 
-from counterpoise import MixtureClassifier
+from counterpoise import GoalClassifier
 from counterpoise.distributed.files import choose_from_files
 from counterpoise.runs import fit_run
 
@@ -42,6 +42,7 @@ groups = ["sex", "region"]
 sample = 100000
 [method]
 models = [{{name = "logistic"}}]
+parameters = {{decision = "sticky"}}
 """
 
 
@@ -77,7 +78,7 @@ def measure(folder: Path) -> None:
     sample = pq.ParquetFile(min(folder.glob("*.parquet"))).read_row_group(0).to_pandas()
     features = [f"x{number}" for number in range(N_FEATURES)]
     scorer = LogisticRegression().fit(sample[features][:100_000], sample.label[:100_000])
-    model = MixtureClassifier([scorer], scores=True, alpha=0.3, goals=GOALS, random_state=0)
+    model = GoalClassifier([scorer], cv="prefit", decision="sticky", alpha=0.3, goals=GOALS, random_state=0)
     start, used = time.perf_counter(), time.process_time()
     found = choose_from_files(model, folder, "label", sensitive_features=["sex", "region"], folder=folder.parent)
     told = {

@@ -3,7 +3,7 @@
 Usage: COUNTERPOISE_DATA=... python bench/ramp_threshold.py [--only NAME ...] [--page]
 
 Writes docs/results/ramp_threshold. "At zero" decides by the sign of the score, as in the paper; "moved" is
-``decision="threshold"``, whose threshold is moved to where the indicator rates meet the goal on the training rows.
+``decision="fixed"``, whose threshold is moved to where the indicator rates meet the goal on the training rows.
 """
 
 import argparse
@@ -89,7 +89,7 @@ def measured(title: str) -> Iterator[Measured]:
     group = {"sex": np.where(train.is_woman, "F", "M")}
     for bound in BOUNDS:
         goal = f"positive_rate(train, sex=F) >= {bound} * positive_rate(train, sex=M)"
-        for threshold, decision in ((AT_ZERO, "ramp"), (MOVED, "threshold")):
+        for threshold, decision in ((AT_ZERO, "ramp"), (MOVED, "fixed")):
             with warnings.catch_warnings(record=True) as heard:
                 warnings.simplefilter("always", Caution)
                 model = ConstrainedClassifier(goals=goal, decision=decision)
@@ -134,7 +134,7 @@ over that of men. Regularization and all else are the defaults, numbers are scal
 and sex is among the features. Training and test rows are the official ones; of credit default, which has no split,
 random halves.
 
-*At zero*: decided by the sign of the score, as in the paper. *Moved*: `decision="threshold"`, whose threshold is moved
+*At zero*: decided by the sign of the score, as in the paper. *Moved*: `decision="fixed"`, whose threshold is moved
 to where the indicator rates meet the goal on the training rows. *Constant*: the training error of the better of
 the two constant decisions.
 

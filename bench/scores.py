@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from harness import Benchmark
 
-from counterpoise import MixtureClassifier
+from counterpoise import GoalClassifier
 from counterpoise.goals import bind
 from counterpoise.mixtures.answers import TRAIN
 from counterpoise.solvers.linear_program import solve_linear_program
@@ -24,18 +24,18 @@ GOALS = [
 
 
 @cache
-def fitted(n_samples: int) -> MixtureClassifier:
+def fitted(n_samples: int) -> GoalClassifier:
     """Return the rules of one score, stored, under five goals on two groups."""
     rng = np.random.default_rng(0)
     group = rng.integers(0, 2, n_samples)
     truth = rng.normal(size=n_samples) + 0.5 * group
     y = (rng.random(n_samples) < 1 / (1 + np.exp(1 - 2 * truth))).astype(np.int64)
     score = 1 / (1 + np.exp(-(truth + 0.7 * rng.normal(size=n_samples))))
-    model = MixtureClassifier([score], scores=True, by="sex", alpha=1.0, goals=GOALS)
+    model = GoalClassifier([score], cv="prefit", decision="sticky", by="sex", alpha=1.0, goals=GOALS)
     return model.fit(np.zeros((n_samples, 1)), y, sensitive_features={"sex": np.array(["F", "M"])[group]})
 
 
-def written_out(model: MixtureClassifier, alpha: float) -> float:
+def written_out(model: GoalClassifier, alpha: float) -> float:
     """Return the least risk: how likely each row is called positive, falling with the score within each group.
 
     That is what all mixtures of all thresholds are, with a variable for each row instead of one for each threshold.
@@ -74,7 +74,7 @@ def written_out(model: MixtureClassifier, alpha: float) -> float:
     return float(cost @ found.point)
 
 
-def sorting(model: MixtureClassifier) -> float:
+def sorting(model: GoalClassifier) -> float:
     """Return the time of one sort of the scores."""
     score = model._scored.scores[TRAIN][:, 0]  # noqa: SLF001 - the same rows
     start = time.perf_counter()

@@ -3,8 +3,8 @@ AutoML: seven candidates, three goals, one mixture
 ==================================================
 
 A search has left seven fitted models. Pick one? Each stands for all its thresholds, and people whom one model fails
-another may get right. This takes all seven to one mixture inside three goals, with the least loss for the worst-off
-fifth of the people, and compares it with each model alone.
+another may get right. No single rule can lower the loss of the worst-off fifth of the people, so this mixes rules of
+all seven inside three goals, and compares the mixture with each model alone.
 """
 
 import matplotlib.pyplot as plt
@@ -58,17 +58,17 @@ pool = [pipeline(model).fit(X, y) for model in candidates.values()]
 # %%
 # One mixture
 # -----------
-# It is chosen on rows that no model was trained on. ``scores=True`` takes all thresholds of every model, and ``gap_``
-# proves that no other mixture of them is better by more.
+# It is chosen on rows that no model was trained on. ``decision="sticky"`` mixes thresholds of all models, and each
+# person draws one rule, always the same. ``gap_`` proves that no other mixture is better by more.
 
 goals = [
     "recall(train) >= 0.75",
     "max_difference(false_positive_rate, train, by=sex) <= 0.05",
     "error_rate(train) <= 0.2",
 ]
-wanted = {"scores": True, "alpha": 0.2, "goals": goals, "pos_label": "yes", "random_state": 0}
+wanted = {"cv": "prefit", "alpha": 0.2, "decision": "sticky", "goals": goals, "pos_label": "yes", "random_state": 0}
 chosen_on, labels, sex = people(4_000, seed=1)
-mixture = cp.MixtureClassifier(pool, **wanted).fit(chosen_on, labels, sensitive_features=sex)
+mixture = cp.GoalClassifier(pool, **wanted).fit(chosen_on, labels, sensitive_features=sex)
 
 shares = np.bincount([rule.model for rule in mixture.rules_], weights=mixture.mixture_, minlength=len(pool))
 for name, share in zip(candidates, shares, strict=True):
@@ -87,14 +87,14 @@ new, truth, new_sex = people(8_000, seed=2)
 
 def tail_of(model):
     """Return the loss of the worst-off fifth of the new people."""
-    losses = 1 - model.predict_proba(new)[np.arange(len(new)), np.searchsorted(model.classes_, truth)]
+    losses = 1 - model.decision_proba(new)[np.arange(len(new)), np.searchsorted(model.classes_, truth)]
     return cvar_loss(losses, 0.2)
 
 
 found = {"the mixture": tail_of(mixture)}
 for name, model in zip(candidates, pool, strict=True):
     try:
-        alone = cp.MixtureClassifier([model], **wanted).fit(chosen_on, labels, sensitive_features=sex)
+        alone = cp.GoalClassifier(model, **wanted).fit(chosen_on, labels, sensitive_features=sex)
     except InfeasibleGoals:
         found[name] = 0.0
     else:
@@ -111,7 +111,7 @@ axes.spines[["top", "right"]].set_visible(False)
 # %%
 # How much a mixture gains depends on how tight the goals are: where there is room for all, the best candidate alone
 # is nearly as good. To take away: one mixture instead of a choice among compromises, and a check of the goals on
-# people whom nobody chose on. A goal that was met exactly may be missed a little on others; ``with confidence 0.95``
+# test rows. A goal that was met exactly may be missed a little on others; ``with confidence 0.95``
 # behind it buys a margin.
 
 for check in mixture.check_goals(new, truth, sensitive_features=new_sex):

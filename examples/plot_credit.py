@@ -17,11 +17,11 @@ from counterpoise.datasets import loans
 # The table
 # ---------
 # The loans are made up. With your own table, three things matter: ``X`` holds what decisions may look at,
-# ``sensitive_features`` what goals speak of, and ``baseline`` what the deployed model says today.
+# ``sensitive_features`` the groups of goals, and ``baseline`` the predictions of the deployed model.
 
 
 def people(n_rows, seed):
-    """Return the features, what became of the loans, and what goals speak of."""
+    """Return the features, the outcomes, and the groups and deployed decisions that goals use."""
     table, _ = loans(n_rows, random_state=seed)
     X = table.drop(columns=["sex", "last_year", "default"]).astype({"job": "category", "region": "category"})
     return X, table["default"], {"sensitive_features": table[["sex"]], "baseline": table["last_year"]}
@@ -33,15 +33,15 @@ new, truth, known_of_new = people(40_000, seed=1)
 # %%
 # The model as it is
 # ------------------
-# Without goals the model is trained, judged by folds, and cut where it errs least. The positive answer is ``yes``:
-# this loan will default. So to grant a loan is a negative, and the 80 % rule is about ``negative_rate``.
+# Without goals the model is trained, and decides at its usual threshold. The positive class is ``yes``: this loan will
+# default. So to grant a loan is a negative decision, and the 80 % rule is about ``negative_rate``.
 
 recall = "recall(train) >= 0.75"
 churn = "churn(train) <= 0.15"
 rule = "negative_rate(train, sex=F) >= 0.8 * negative_rate(train, sex=M)"
 
 strong = HistGradientBoostingClassifier(categorical_features="from_dtype", max_iter=30, random_state=0)
-plain = cp.GoalClassifier(strong, pos_label="yes", decision="sticky", random_state=0).fit(X, y, **known)
+plain = cp.GoalClassifier(strong, pos_label="yes", random_state=0).fit(X, y, **known)
 print(cp.audit([recall, churn, rule], plain.predict(new), truth, pos_label="yes", **known_of_new))
 
 # %%
@@ -50,8 +50,9 @@ print(cp.audit([recall, churn, rule], plain.predict(new), truth, pos_label="yes"
 #
 # What each goal costs
 # --------------------
-# Nothing is trained again. ``by="baseline"`` lets a rule look at the scorecard's answer, "the old decision unless the
-# new model is sure": with few changes allowed that is the best kind of rule. No rule looks at sex.
+# Nothing is trained again. ``by="baseline"`` lets a rule look at the scorecard's decision, "the old decision unless the
+# new model is sure": with few changes allowed that is the best kind of rule. One rule decides, with a threshold for
+# each decision of the scorecard; it does not look at sex.
 
 wishes = {"recall": [recall], "churn": [churn], "the rule": [rule], "all three": [recall, churn, rule]}
 for name, goals in wishes.items():
@@ -61,7 +62,8 @@ for name, goals in wishes.items():
 # %%
 # A price says how fast the error would fall if that bound were relaxed: with all three goals, ten points of recall
 # cost about two points of error, ten of churn a little more. The 80 % rule is free. It is not free everywhere: the
-# curves below ask for more and more recall, and end where no rule can give it.
+# curves below ask for more and more recall, and end where no rule can give it. They are of the best mixtures of rules,
+# which one rule can only come near to.
 
 bounds = [0.6 + 0.02 * step for step in range(17)]
 sets = {
@@ -83,17 +85,18 @@ axes.legend(frameon=False)
 # %%
 # People to come
 # --------------
-# A goal that is met exactly here is missed on new people about every other time. Say how surely it must hold, pay for
-# the margin, and let rows decide that nobody chose on.
+# A goal that is met exactly here is missed on new people about every other time. Write the confidence that you need
+# into the goal, pay for the margin, and audit on test rows.
 
 surely = [f"{goal} with confidence 0.95" for goal in (recall, churn, rule)]
 final = plain.rebalance(goals=surely, by="baseline")
-said = final.predict(new, baseline=known_of_new["baseline"])
+decisions = final.predict(new, baseline=known_of_new["baseline"])
 old = known_of_new["baseline"]
 print(
-    f"errors in 100 decisions: {100 * (said != truth).mean():.1f}, the scorecard's: {100 * (old != truth).mean():.1f}"
+    f"errors in 100 decisions: {100 * (decisions != truth).mean():.1f}, "
+    f"the scorecard's: {100 * (old != truth).mean():.1f}"
 )
-print(cp.audit([recall, churn, rule], said, truth, pos_label="yes", **known_of_new))
+print(cp.audit([recall, churn, rule], decisions, truth, pos_label="yes", **known_of_new))
 
 # %%
 # All three are kept on people whom nobody has seen, the recall too narrowly for these rows to prove it, and with far

@@ -37,7 +37,7 @@ rows, new = collection(20_000, seed=0), collection(8_000, seed=1)
 # %%
 # Choose on all rows
 # ------------------
-# A strong model is trained on what fits one machine, and its rules are chosen on everything. The class takes what
+# A strong model is trained on what fits one machine, and its threshold is chosen on everything. The class takes what
 # ``GoalClassifier`` takes; columns are named: what became of the loan, and the group that goals speak of. (Without
 # ``cv="prefit"`` it trains too, by default with LightGBM's own distributed training.)
 
@@ -47,8 +47,7 @@ goals = ["recall(train) >= 0.7", "max_difference(false_positive_rate, train, by=
 asked = {"cv": "prefit", "goals": goals, "pos_label": "yes", "random_state": 0}
 
 model = DaskGoalClassifier(strong, **asked).fit(rows.partitions[1:], "default", sensitive_features=["sex"])
-for share, rule in zip(model.mixture_, model.rules_, strict=True):
-    print(f"{share:.2f}  {rule}")
+print(model.rules_[0])
 
 # %%
 # Predictions are a collection too, computed partition by partition when they are asked for. Here for an audit:
@@ -58,8 +57,8 @@ known = new.compute()
 print(cp.audit(goals, said.compute(), known["default"], sensitive_features=known[["sex"]], pos_label="yes"))
 
 # %%
-# Why on all rows? Whoever chooses on one partition keeps the goals on that one. On other people they are missed by as
-# much as chance will have it, and chance is smaller where there are more rows:
+# Why on all rows? A threshold chosen on one partition meets the goals on that one. On other people they are missed by
+# chance, and by less where there are more rows:
 
 
 def recall_on_new(chosen):

@@ -39,7 +39,7 @@ cases, harmful = posts(40, seed=2, shares=(0, 0, 1))  # those from the newspaper
 # Goals on three tables
 # ---------------------
 # Goals may speak of any table by its name: ``train`` is the rows of ``fit``, the others are passed as ``datasets``. A
-# coverage needs no labels. What shall be small is the share of harmful posts that pass.
+# coverage needs no labels. The share of harmful posts that pass is minimised.
 
 tables = {"stream": Table(stream), "cases": Table(cases, harmful)}
 wanted = {"objective": "false_negative_rate(train)", "random_state": 0}

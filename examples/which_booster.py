@@ -28,13 +28,13 @@ def boosters():
     """Return the boosters by name."""
     tree = HistogramTree(max_depth=4)
     return {
-        "AdaBoost": cp.AdaBoostClassifier(tree, n_estimators=500, patience=100),
+        "AdaBoost": cp.AdaBoostClassifier(tree, n_estimators=500, stopping=cp.Stopping(patience=100)),
         "VadaBoost": cp.VadaBoostClassifier(tree, n_estimators=500, penalty="auto"),
         "EBBoost (stumps)": cp.EBBoostClassifier(Stump(), n_estimators=500, penalty="auto"),
         "RLP-Boost": cp.RLPBoostClassifier(tree, C="auto"),
         "RQP-Boost": cp.RQPBoostClassifier(tree, C="auto"),
-        "DRO-Boosting": cp.DROBoostClassifier(tree, n_estimators=500, learning_rate=0.1, validation_fraction="auto"),
-        "AdaLPBoost": cp.AdaLPBoostClassifier(HistogramTree(max_depth=12), n_estimators=200, eta=1.0),
+        "DRO-Boosting": cp.DROBoostClassifier(tree, n_estimators=500, learning_rate=0.1),
+        "AdaLPBoost": cp.AdaLPBoostClassifier(HistogramTree(max_depth=12), n_estimators=200, eta=1.0, budget=None),
     }
 
 
@@ -45,9 +45,9 @@ def measure(model, X, y):
         return losses.mean(), cvar_curve(losses, ALPHAS)
     tails = []
     for alpha in ALPHAS:
-        shares = model.rebalance(alpha=alpha).predict_proba(X)
+        shares = model.rebalance(alpha=alpha).decision_proba(X)
         tails.append(cvar_curve(1.0 - shares[np.arange(len(y)), y], [alpha])[0])
-    errors = 1.0 - model.rebalance(alpha=1.0).predict_proba(X)[np.arange(len(y)), y]
+    errors = 1.0 - model.rebalance(alpha=1.0).decision_proba(X)[np.arange(len(y)), y]
     return errors.mean(), np.array(tails)
 
 

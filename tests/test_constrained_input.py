@@ -63,7 +63,7 @@ TRAIN = Dataset("train")
             ValueError,
             "kernel of all pairs of rows, 'rbf', must be positive semidefinite.*rows of similar sizes",
         ),
-        (lambda: fitted(decision="vote"), ValueError, "decision must be one of 'threshold', 'ramp'; got 'vote'"),
+        (lambda: fitted(decision="vote"), ValueError, "decision must be one of 'fixed', 'ramp'; got 'vote'"),
         (lambda: fitted(solver="sgd"), ValueError, "solver must be one of"),
         (lambda: fitted(regularization=0), ValueError, "regularization must be finite and above 0; got 0"),
         (lambda: fitted(gamma=-1), ValueError, "gamma must be finite and above 0; got -1"),

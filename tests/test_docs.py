@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from counterpoise import DROBoostClassifier
+from counterpoise import DROBoostClassifier, Stopping
 from counterpoise.theory.guarantees import calibrated_radius
 
 ROOT = Path(__file__).parents[1]
@@ -70,13 +70,14 @@ def test_numbers_that_the_guide_to_robust_boosting_calls_defaults_are_those_of_t
     known = defaults_of(DROBoostClassifier)
     (rate,) = re.findall(r"`learning_rate` .*?The default of ([\d.]+) needs", text)
     assert float(rate) == known["learning_rate"]
-    assert known["validation_fraction"] is None
+    assert DROBoostClassifier.default_stopping.validation_fraction is None
     assert "By default all `n_estimators` rounds are run on all samples." in text
     assert "A default fit holds out none, and calibrates on all" in text
     (part, least) = re.findall(r'`validation_fraction="auto"` a (\w+) of (\d+) samples or more', text)[0]
     rows = np.random.default_rng(0).normal(size=(int(least), 2))
     for n_samples in (int(least) - 1, int(least)):
-        model = DROBoostClassifier(n_estimators=1, validation_fraction="auto", degrees_of_freedom=30, random_state=0)
+        stopping = Stopping(patience=10, validation_fraction="auto")
+        model = DROBoostClassifier(n_estimators=1, stopping=stopping, degrees_of_freedom=30, random_state=0)
         model.fit(rows[:n_samples], rows[:n_samples, 0] > 0)
         kept = n_samples * {"fifth": 0.8}[part] if n_samples == int(least) else n_samples
         assert model.radius_ == calibrated_radius(kept, known["confidence"], 30)

@@ -73,17 +73,16 @@ def test_what_is_passed_must_be_asked_for(name):
 
 @pytest.mark.usefixtures("routing")
 def test_a_pipeline_routes_ids_and_groups_to_predict():
-    model = cp.GoalClassifier(HistogramTree(3), goals=GOAL, by="sex", cv=2, random_state=0)
+    model = cp.GoalClassifier(HistogramTree(3), goals=GOAL, by="sex", cv=2, decision="sticky", random_state=0)
     model.set_fit_request(sensitive_features=True)
-    model.set_predict_request(sensitive_features=True, ids=True).set_predict_proba_request(sensitive_features=True)
+    model.set_predict_request(sensitive_features=True, ids=True)
     groups, people = {"sex": SEX}, np.arange(200)
     steps = make_pipeline(StandardScaler(), model).fit(X, Y, sensitive_features=groups)
     rows = StandardScaler().fit_transform(X)
     fitted = steps[-1]
     expected = fitted.predict(rows, ids=people, sensitive_features=groups)
     assert_array_equal(steps.predict(X, ids=people, sensitive_features=groups), expected)
-    expected = fitted.predict_proba(rows, sensitive_features=groups)
-    assert_array_equal(steps.predict_proba(X, sensitive_features=groups), expected)
+    assert_array_equal(steps.predict_proba(X), fitted.predict_proba(rows))  # which look at no groups
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
@@ -109,7 +108,7 @@ def test_permutation_importance_of_probabilities_finds_the_feature_that_decides(
 
 COMMANDS = [
     *("demo", "init", "fit", "evaluate", "predict", "rebalance", "certify", "audit", "choose", "apply", "explore"),
-    *("report", "goals", "bench", "data"),
+    *("report", "goals", "data"),
 ]
 
 
@@ -129,4 +128,5 @@ def test_tables_of_arrow_may_hold_more_columns_in_any_order():
     X, y = pandas.DataFrame(np.arange(60.0).reshape(20, 3) % 7, columns=["a", "b", "c"]), np.arange(20) % 2
     model = cp.GoalClassifier(LogisticRegression().fit(X, y), cv="prefit", random_state=0).fit(X, y)
     table = arrow.table({"id": list(range(20)), **{name: X[name] for name in "cba"}})
-    assert_array_equal(model.predict_proba(table), model.predict_proba(X))
+    assert_array_equal(model.predict(table), model.predict(X))
+    assert_allclose(model.predict_proba(table), model.predict_proba(X), rtol=1e-12)  # of sums in another order

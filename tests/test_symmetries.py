@@ -8,6 +8,7 @@ from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
 import counterpoise as cp
+from counterpoise import Stopping
 from counterpoise.learners import HistogramTree
 
 RNG = np.random.default_rng(3)
@@ -22,22 +23,34 @@ RATE = "false_positive_rate(train)"
 SETTINGS = {"goals": GOALS, "random_state": 0}
 LINEAR, TREE = LogisticRegression(tol=1e-10), DecisionTreeClassifier(max_depth=3, random_state=0)
 STUMP = DecisionTreeClassifier(max_depth=1, random_state=0)
-FEW = {"n_estimators": 4, "n_folds": None, "random_state": 0}
+FEW = {"n_estimators": 4, "stopping": Stopping(n_folds=None), "random_state": 0}
 LEAVES = HistogramTree(2, min_samples_leaf=1)
 
 # Models that are asked, and the classifier that is made of them.
 CASES = {
     "models": ((LINEAR, TREE), cp.MixtureClassifier([], alpha=0.5, goals=LOOSE, random_state=0)),
-    "thresholds": ((LINEAR, TREE), cp.MixtureClassifier([], scores=True, by="sex", alpha=1.0, **SETTINGS)),
-    "a rate, thresholds": ((LINEAR, TREE), cp.MixtureClassifier([], scores=True, objective=RATE, **SETTINGS)),
+    "thresholds": (
+        (LINEAR, TREE),
+        cp.GoalClassifier([], cv="prefit", decision="sticky", by="sex", alpha=1.0, **SETTINGS),
+    ),
+    "a rate, thresholds": (
+        (LINEAR, TREE),
+        cp.GoalClassifier([], cv="prefit", decision="sticky", objective=RATE, **SETTINGS),
+    ),
     "a fixed rule": (
         (LINEAR, TREE),
-        cp.MixtureClassifier([], scores=True, by="sex", alpha=1.0, decision="fixed", **SETTINGS),
+        cp.GoalClassifier([], cv="prefit", by="sex", alpha=1.0, decision="fixed", **SETTINGS),
     ),
-    "deferral": ((LINEAR, TREE), cp.MixtureClassifier([], scores=True, alpha=1.0, defer_cost=0.2, **SETTINGS)),
+    "deferral": (
+        (LINEAR, TREE),
+        cp.GoalClassifier([], cv="prefit", decision="sticky", alpha=1.0, deferral=cp.Deferral(0.2), **SETTINGS),
+    ),
     "a budget": ((LINEAR, TREE, STUMP), cp.MixtureClassifier([], alpha=0.3, budget=0.01, random_state=0)),
-    "a budget of rules": ((LINEAR, TREE), cp.MixtureClassifier([], scores=True, alpha=0.3, budget=0.02, **SETTINGS)),
-    "distances": ((LinearSVC(tol=1e-8),), cp.MixtureClassifier([], scores=True, alpha=1.0, **SETTINGS)),
+    "a budget of rules": (
+        (LINEAR, TREE),
+        cp.GoalClassifier([], cv="prefit", decision="sticky", alpha=0.3, budget=0.02, **SETTINGS),
+    ),
+    "distances": ((LinearSVC(tol=1e-8),), cp.GoalClassifier([], cv="prefit", decision="sticky", alpha=1.0, **SETTINGS)),
     "prefit": ((LINEAR, TREE), cp.GoalClassifier([], cv="prefit", by="sex", **SETTINGS)),
     "folds": ((), cp.GoalClassifier(LINEAR, cv=2, **SETTINGS)),
     "ramps": ((), cp.ConstrainedClassifier(**SETTINGS)),

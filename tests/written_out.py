@@ -230,6 +230,7 @@ def solved_by_highs(problem):
 def fitted(problem):
     """Return the mixture that the library chooses."""
     goals = [limit.text for limit in problem.limits]
-    model = MixtureClassifier(list(problem.said.T), alpha=problem.alpha, objective=problem.objective, goals=goals)
+    tail = {"alpha": problem.alpha} if problem.objective is None else {"objective": problem.objective}
+    model = MixtureClassifier(list(problem.said.T), goals=goals, **tail)
     X = np.zeros((len(problem.y), 1))
     return model.fit(X, problem.y, problem.weights, sensitive_features=problem.columns)

@@ -120,7 +120,7 @@ def run_once(protocol: Protocol, data: Any, seed: int) -> Iterator[ResultRow]:
             settings,
         )
 
-    boosted = AdaLPBoostClassifier(learner, n_estimators=protocol.n_rounds, eta=ETA, random_state=seed)
+    boosted = AdaLPBoostClassifier(learner, n_estimators=protocol.n_rounds, eta=ETA, budget=None, random_state=seed)
     _, losses = fitted(boosted)
     for method, alpha, cvar, error in curves(losses):
         yield row(method, alpha, "cvar", cvar)
@@ -130,7 +130,7 @@ def run_once(protocol: Protocol, data: Any, seed: int) -> Iterator[ResultRow]:
         yield row("AdaLPBoost", alpha, "cvar", cvar, extra=f"rounds={n_rounds}")
     for alpha in protocol.lp_alphas:
         regularized = LPBoostClassifier(
-            learner, n_estimators=protocol.n_rounds, alpha=alpha, beta=BETA, random_state=seed
+            learner, n_estimators=protocol.n_rounds, alpha=alpha, beta=BETA, budget=None, random_state=seed
         )
         model, losses = fitted(regularized)
         yield row("Regularized LPBoost", alpha, "cvar", cvar_loss(losses.judged_on, alpha, mixture=model.mixture_))

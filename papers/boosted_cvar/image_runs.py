@@ -13,12 +13,13 @@ import numpy as np
 from counterpoise.boosting.learner import make_fit
 from counterpoise.boosting.rounds import Fitted, History, Round, Rule, boost
 from counterpoise.boosting.rules import hedge, regularized_dual
-from counterpoise.datasets import ImageData, split_rows
+from counterpoise.datasets import split_rows
 from counterpoise.learners import NetworkLearner
 from counterpoise.mixtures.pool import predict_codes
 from counterpoise.persist import write_atomically
 from papers.arrays import AnyArray, ByteArray, FloatArray, IntArray
 from papers.boosted_cvar.curves import BETA, ETA
+from papers.boosted_cvar.images import ImageData
 from papers.boosted_cvar.plans import Plan
 from papers.kept_losses import DAMAGED, KeptLosses, Took, losses_file
 

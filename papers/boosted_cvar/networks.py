@@ -25,10 +25,10 @@ from typing import Any, NamedTuple
 
 from counterpoise.datasets import DataNotAvailable
 from counterpoise.datasets.files import places
-from counterpoise.datasets.images import load_images
 from counterpoise.runs import RunProgress, Tell
 from papers.boosted_cvar.curves import LP_ALPHAS
 from papers.boosted_cvar.image_runs import ADALPBOOST, LPBOOST, Boosting, Images, Limit, Run, Say, split_images
+from papers.boosted_cvar.images import load_images
 from papers.boosted_cvar.losses import write_results
 from papers.boosted_cvar.plans import PLANS, Plan
 from papers.kept_losses import KeptLosses

@@ -77,7 +77,9 @@ def measure(part: Part, sizes: Sizes = SIZES) -> list[ResultRow]:
 def _compile() -> None:
     """Fit once on next to nothing, so that no measured second is one of compiling."""
     X = np.random.default_rng(0).normal(size=(200, 2))
-    GoalClassifier(goals=["recall(train) >= 0.8"], alpha=0.5, random_state=0).fit(X, (X[:, 0] > 0).astype(int))
+    for alpha, decision in ((1.0, "fixed"), (0.5, "sticky")):
+        model = GoalClassifier(goals=["recall(train) >= 0.8"], alpha=alpha, decision=decision, random_state=0)
+        model.fit(X, (X[:, 0] > 0).astype(int))
 
 
 def measure_on(case: Case, part: Part, method: Method) -> Iterator[ResultRow]:

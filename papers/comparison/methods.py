@@ -70,9 +70,9 @@ def _same(X: FloatArray) -> FloatArray:
 
 
 def _front_door(case: Case, *, whole: bool) -> tuple[Any, Callable[[Any], FloatArray]]:
-    """Return our classifier without goals, and what asks one made of it about the test rows.
+    """Return our classifier without goals, and what returns the decisions of one made of it about the test rows.
 
-    On all rows of fitting it trains the tuned model in folds; else it chooses by the shared scores.
+    On all rows of fitting it trains the tuned model, and chooses on out-of-fold scores; else on the shared scores.
     """
     rows = case.fit if whole else case.choice
     estimator, cv = (case.new(), 5) if whole else (_same, "prefit")
@@ -81,7 +81,7 @@ def _front_door(case: Case, *, whole: bool) -> tuple[Any, Callable[[Any], FloatA
     X = case.test.X if whole else case.test.scores
 
     def chances(other: Any) -> FloatArray:
-        return np.asarray(other.predict_proba(X, sensitive_features=_columns(case.test), baseline=case.test.deployed))
+        return np.asarray(other.decision_proba(X, sensitive_features=_columns(case.test), baseline=case.test.deployed))
 
     return model, chances
 
@@ -97,6 +97,8 @@ def _ours(case: Case, *, whole: bool) -> Ask:
             return chances(model.rebalance(**aim))[:, 1]
         except InfeasibleGoals as error:
             return chances(error.closest)[:, 1]
+        except ValueError:  # no single rule meets the goal: the message names the mixture that does
+            return chances(model.rebalance(**aim, decision="sticky"))[:, 1]
 
     return ask
 
@@ -105,7 +107,8 @@ def _our_tails(case: Case, *, whole: bool) -> Iterator[Tail]:
     model, chances = _front_door(case, whole=whole)
     for alpha in ALPHAS:
         for budget in BUDGETS:
-            yield Tail(alpha, budget, wrong(chances(model.rebalance(alpha=alpha, budget=budget)), case.test))
+            drawn = model.rebalance(alpha=alpha, budget=budget, decision="sticky")
+            yield Tail(alpha, budget, wrong(chances(drawn), case.test))
 
 
 def wrong(chances: FloatArray, rows: Rows) -> FloatArray:
@@ -114,7 +117,7 @@ def wrong(chances: FloatArray, rows: Rows) -> FloatArray:
 
 
 def goal_classifier(case: Case) -> Ask:
-    """Train the tuned model in folds on all rows of fitting, and choose on the scores of the rows left out."""
+    """Train the tuned model on all rows of fitting, and choose on out-of-fold scores."""
     return _ours(case, whole=True)
 
 
@@ -136,12 +139,13 @@ def inside_goals(case: Case) -> Ask:
 
     def ask(question: Question, bound: float) -> Chances:
         goals = [question.limit.format(bound=bound)]
-        model: Any = LPBoostClassifier(case.new(), goals=goals, n_estimators=_ROUNDS, alpha=1.0, random_state=case.seed)
+        settings: dict[str, Any] = {"n_estimators": _ROUNDS, "alpha": 1.0, "budget": None, "random_state": case.seed}
+        model: Any = LPBoostClassifier(case.new(), goals=goals, **settings)
         try:
             model.fit(case.fit.X, case.fit.y, sensitive_features=_columns(case.fit))
         except InfeasibleGoals as error:
             model = error.closest
-        return np.asarray(model.predict_proba(case.test.X)[:, 1])
+        return np.asarray(model.decision_proba(case.test.X)[:, 1])
 
     return ask
 

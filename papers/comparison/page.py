@@ -98,11 +98,11 @@ numbers; else it is left out, and *apart* says how often. A method without a bou
 correction over all pairs of a set and a question of that peer; fewer than {FEWEST} splits decide nothing.
 
 **Who stands for us.** `{SCORES}` beside peers that decide by the shared scores: same scores, same rows of choice.
-`{WHOLE}`, which trains the tuned model in folds on all rows to fit, beside peers that train on these, or are plain
-models of them. Both decide as they come, by one rule unless draws are surely better. Other ways of ours have their
-lines further down, and no verdicts. {REJECT} looks for the best balanced accuracy, not for the least error: that
-ours has less is no news. FairGBM fits on this scikit-learn after a keyword that was renamed there is given its old
-name."""
+`{WHOLE}`, which trains the tuned model on all rows to fit and chooses on out-of-fold scores, beside peers that train
+on these rows, or are plain models of them. Both decide as they come, by one rule, and draw only for tails and where no
+single rule meets the goal. Other ways of ours have their lines further down, and no verdicts. {REJECT} looks for the
+best balanced accuracy, not for the least error: that ours has less is no news. FairGBM fits on this scikit-learn after
+a keyword that was renamed there is given its old name."""
 
 
 def _n_splits(rows: ResultsTable) -> str:

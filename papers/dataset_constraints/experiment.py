@@ -273,7 +273,7 @@ def shifted_svm(train: dict[str, Sample], wanted: float, regularization: float) 
 def _decisions(model: ConstrainedClassifier) -> Iterator[tuple[str, Probabilities]]:
     """Yield both decisions of a classifier as functions from rows to probabilities of the positive class.
 
-    The paper decides by the sign of the score that was trained; our own ``decision="threshold"`` moves the threshold.
+    The paper decides by the sign of the score that was trained; our own ``decision="fixed"`` moves the threshold.
     """
     yield THRESHOLDED, lambda rows: (model.predict_proba(rows)[:, 1] > _EVEN).astype(np.float64)
     yield RANDOMIZED, lambda rows: model.predict_proba(rows)[:, 1]

@@ -23,6 +23,7 @@ import numpy as np
 
 from counterpoise.boosting.adaboost import AdaBoostClassifier
 from counterpoise.boosting.dro import AUTO_FRACTION, DROBoostClassifier
+from counterpoise.boosting.stopping import Stopping
 from counterpoise.datasets import TableData, load_dataset, split_rows
 from counterpoise.learners import HistogramTree
 from counterpoise.runs.results import ResultRow
@@ -36,8 +37,8 @@ CREDIT, SHIFT, SIMULATION = "credit-default", "acs-income", "simulation"
 DATASETS = (CREDIT, SHIFT, SIMULATION)
 N_TRAIN, DEPTH, DEGREES_OF_FREEDOM, CONFIDENCE, ADABOOST_ROUNDS = 3000, 5, 30, 0.9, 50
 STEP = 0.2  # chosen by ``papers.constants``
-# on a fifth of the rows
-STOPPED: dict[str, Any] = {"n_estimators": 100, "learning_rate": STEP, "validation_fraction": "auto"}
+BY_A_FIFTH = Stopping(patience=10, validation_fraction="auto")
+STOPPED: dict[str, Any] = {"n_estimators": 100, "learning_rate": STEP, "stopping": BY_A_FIFTH}
 ROUND_COUNTS = (1, 2, 3, 5, 10, 20, 30, 50)
 RADII = (round(calibrated_radius(N_TRAIN, CONFIDENCE, DEGREES_OF_FREEDOM), 4), 0.02, 0.05, 0.1, 0.2)
 RATES = (1.0, STEP)
@@ -111,7 +112,7 @@ def credit(seed: int) -> Iterator[ResultRow]:
     for rate in RATES:
         for radius in RADII:
             model = DROBoostClassifier(
-                tree, n_estimators=max(ROUND_COUNTS), radius=radius, learning_rate=rate, patience=None
+                tree, n_estimators=max(ROUND_COUNTS), radius=radius, learning_rate=rate, stopping=Stopping()
             ).fit(X, y)
             yield from rows("DRO-Boosting", model, path_settings(radius, rate))
 

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
-from counterpoise import ConstrainedClassifier, LPBoostClassifier
+from counterpoise import ConstrainedClassifier, LPBoostClassifier, Stopping
 from counterpoise.goals import InfeasibleGoals, Table
 from papers.arrays import AnyArray, FloatArray
 from papers.dataset_constraints.baselines import Probabilities, reduced
@@ -111,13 +111,14 @@ def plain(learner: Any, train: People) -> Answer:
 def inside(learner: Any, question: str, train: People, mail: Table | None, bound: float) -> Answer:
     """Boost inside goals; where the learner cannot meet them, the mixture that misses them least is taken."""
     goals, start = goals_of(question, train, bound), time.process_time()
-    model = LPBoostClassifier(learner, goals=goals, n_estimators=_ROUNDS, alpha=1.0, n_folds=None, random_state=0)
+    settings: dict[str, Any] = {"n_estimators": _ROUNDS, "alpha": 1.0, "stopping": Stopping(n_folds=None)}
+    model = LPBoostClassifier(learner, goals=goals, budget=None, random_state=0, **settings)
     try:
         model.fit(train.X, train.y, **_others(train, mail))
     except InfeasibleGoals as error:
         model = error.closest
     seconds = time.process_time() - start
-    return Answer(INSIDE, bound, len(model.estimators_), seconds, lambda X: model.predict_proba(X)[:, 1])
+    return Answer(INSIDE, bound, len(model.estimators_), seconds, lambda X: model.decision_proba(X)[:, 1])
 
 
 def constrained(question: str, train: People, mail: Table | None, bound: float) -> Answer:

@@ -17,10 +17,10 @@ from counterpoise.datasets import TableData, load_dataset
 from counterpoise.goals import Table, as_goals, bind
 from counterpoise.metrics import cvar_loss
 from counterpoise.mixtures.mixture import MixtureClassifier
-from counterpoise.mixtures.one_rule import DeterministicRule
 from counterpoise.mixtures.tradeoff import tradeoff
 from counterpoise.runs.results import ResultRow
 from papers.arrays import AnyArray, FloatArray
+from papers.mixture_goals.one_rule import DeterministicRule, to_deterministic
 from papers.mixture_goals.pool import DEPLOYED, candidates
 
 EXPERIMENT = "mixture-goals"
@@ -150,12 +150,13 @@ def run_split(people: People, seed: int, *, sizes: Sizes = SIZES) -> Iterator[Nu
     for alpha in ALPHAS:
         plain = mixture.rebalance(alpha=alpha)
         yield from _mixed(plain, seen)
-        yield from _ruled(plain.to_deterministic(), alpha, held_out)
+        yield from _ruled(to_deterministic(plain), alpha, held_out)
 
 
 def _mixed(plain: MixtureClassifier, seen: Mapping[str, Seen]) -> Iterator[Number]:
     """Yield what the mixture does, the one whose goals carry a confidence, and those along the frontier."""
     alpha = plain.alpha_
+    assert alpha is not None  # noqa: S101 - a tail is minimised
     careful = plain.rebalance(goals=[goal.with_confidence(CONFIDENCE) for goal in GOALS])
     for method, model in ((MIXTURE, plain), (CAREFUL, careful)):
         for part, found in seen.items():
@@ -165,7 +166,7 @@ def _mixed(plain: MixtureClassifier, seen: Mapping[str, Seen]) -> Iterator[Numbe
     for point in tradeoff(plain, PRICED, PRICED_BOUNDS):
         if point.mixture is not None:  # none is within the tightest bounds
             for part, found in seen.items():
-                value = cvar_loss(found.losses, plain.alpha, mixture=point.mixture)
+                value = cvar_loss(found.losses, alpha, mixture=point.mixture)
                 yield Number(POOL, FRONTIER, alpha, CVAR, part, value, f"bound={point.bound:g}")
 
 

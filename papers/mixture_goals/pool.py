@@ -182,7 +182,7 @@ def _boosted(columns: _Columns, seed: int) -> list[Candidate]:
         return HistGradientBoostingClassifier(max_iter=60, learning_rate=0.2, random_state=seed, **settings)
 
     tail = AdaLPBoostClassifier(
-        HistogramTree(max_depth=6), n_estimators=30, alpha=0.5, decision="vote", random_state=seed
+        HistogramTree(max_depth=6), n_estimators=30, alpha=0.5, budget=None, decision="vote", random_state=seed
     )
     return [
         Candidate("gradient boosting", make_pipeline(columns.codes(), boosting())),

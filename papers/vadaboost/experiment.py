@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from counterpoise.boosting.adaboost import AdaBoostClassifier
 from counterpoise.boosting.ebboost import EBBoostClassifier
 from counterpoise.boosting.margin_boost import RLPBoostClassifier, RQPBoostClassifier
+from counterpoise.boosting.stopping import Stopping
 from counterpoise.boosting.vadaboost import VadaBoostClassifier
 from counterpoise.datasets import split_rows
 from counterpoise.learners import HistogramTree, LeastErrorStump, Stump
@@ -76,7 +77,7 @@ def _errors(task: Task, repeat: Repeat) -> Iterator[ResultRow]:
 
 def make_models(learner: str, seed: int) -> dict[str, Any]:
     """Return the methods of the table, unfitted, by name."""
-    common: dict[str, Any] = {"n_estimators": MAX_ROUNDS, "patience": PATIENCE, "random_state": seed}
+    common: dict[str, Any] = {"n_estimators": MAX_ROUNDS, "stopping": Stopping(patience=PATIENCE), "random_state": seed}
     if learner == FINE:
         return {"AdaBoost": AdaBoostClassifier(HistogramTree(**_CART | {"max_bins": FINE_BINS}), **common)}
     shared = (

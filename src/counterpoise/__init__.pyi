@@ -9,11 +9,13 @@ from counterpoise import runs as runs
 from counterpoise import solvers as solvers
 from counterpoise.boosting.adaboost import AdaBoostClassifier as AdaBoostClassifier
 from counterpoise.boosting.adalpboost import AdaLPBoostClassifier as AdaLPBoostClassifier
+from counterpoise.boosting.checkpoint import Checkpoint as Checkpoint
 from counterpoise.boosting.dro import DROBoostClassifier as DROBoostClassifier
 from counterpoise.boosting.ebboost import EBBoostClassifier as EBBoostClassifier
 from counterpoise.boosting.lpboost import LPBoostClassifier as LPBoostClassifier
 from counterpoise.boosting.margin_boost import RLPBoostClassifier as RLPBoostClassifier
 from counterpoise.boosting.margin_boost import RQPBoostClassifier as RQPBoostClassifier
+from counterpoise.boosting.stopping import Stopping as Stopping
 from counterpoise.boosting.vadaboost import VadaBoostClassifier as VadaBoostClassifier
 from counterpoise.constrained import ConstrainedClassifier as ConstrainedClassifier
 from counterpoise.displays import CVaRCurveDisplay as CVaRCurveDisplay
@@ -23,8 +25,12 @@ from counterpoise.explorer.widget import explore as explore
 from counterpoise.goals import rates as rates
 from counterpoise.goals.audit import audit as audit
 from counterpoise.goals.audit import certify as certify
+from counterpoise.mixtures.explaining import Explanation as Explanation
 from counterpoise.mixtures.goal import GoalClassifier as GoalClassifier
 from counterpoise.mixtures.mixture import MixtureClassifier as MixtureClassifier
+from counterpoise.mixtures.options import Deferral as Deferral
+from counterpoise.mixtures.options import Draws as Draws
+from counterpoise.mixtures.options import Groups as Groups
 from counterpoise.mixtures.tradeoff import tradeoff as tradeoff
 from counterpoise.persist import load as load
 from counterpoise.persist import save as save

@@ -20,7 +20,6 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from counterpoise._base.checks import check_choice, check_count, check_positive, check_vector, is_frame, refuse_texts
-from counterpoise._base.secret import SecretParameter
 from counterpoise._base.types import AnyArray, ArrayLike, BoolArray, FloatArray
 from counterpoise.goals import BoundGoals, GoalCheck, Table, as_objective, asked_goals, bind, bind_objective, error_rate
 from counterpoise.goals.classes import signs_of
@@ -38,7 +37,8 @@ from counterpoise.learners.row_kernels import (
 )
 from counterpoise.mixtures.answers import TRAIN
 from counterpoise.mixtures.cautions import warn_of_a_constant, warn_of_missed_goals, warn_of_the_positive_class
-from counterpoise.mixtures.draws import Draws, check_key, known_draws, make_key
+from counterpoise.mixtures.draws import KeyedDraws, known_draws, make_key
+from counterpoise.mixtures.options import Draws, key_of_decision, kind_of_decision
 from counterpoise.mixtures.pool import checked_features
 from counterpoise.solvers.ramp import KernelMachine, LinearMachine, Plan, RampProblem, minimize_ramp, ramp
 from counterpoise.solvers.ramp_threshold import Cut, Decided, decide, decide_by_sign
@@ -46,7 +46,7 @@ from counterpoise.theory.risk_text import is_risk_text
 
 _BINARY = 2
 _SOLVERS = ("auto", "level", "maximum", "center-of-mass")
-_THRESHOLD, _RAMP = "threshold", "ramp"
+_FIXED, _RAMP = "fixed", "ramp"
 _FAR = 1e10  # rounding is looked at in rows up to so many times larger than those of training: a bound for speed alone
 _FLOATS = [np.float64, np.float32]
 _LEAST_TOTAL, _MOST_TOTAL = 1e-6, 1e12  # weights of the training rows for which 1 over them regularizes reasonably
@@ -72,11 +72,11 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
         times less, unless this is given. With hinges for ramps that is C = 2 in LIBLINEAR: see the guide.
     fit_intercept : bool, default=True
         Whether scores have an offset, which is not regularized.
-    decision : {"threshold", "ramp"}, default="threshold"
+    decision : {"fixed", "ramp"} or Draws, default="fixed"
         Predict by a threshold on the score, or draw with probability ``ramp(score)``. Goals hold on the training data
         in expectation over the draws. For the threshold, which is moved from zero to where its decisions meet them,
         they hold too, or ``fit`` warns with the numbers. A draw is sticky: the same row, or ``ids``, always has the
-        same.
+        same; ``Draws(key)`` draws by the ramp with a secret key of your own.
     solver : {"auto", "level", "maximum", "center-of-mass"}, default="auto"
         How multipliers are chosen, see ``solvers.cutting_plane``.
     max_majorizations : int, default=20
@@ -89,8 +89,6 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
         ``guarantees.rate_generalization_bound`` says what it is for.
     pos_label : label, optional
         The positive class; by default the last of the sorted classes.
-    key : bytes, optional
-        Secret of the sticky draws, as for ``MixtureClassifier``.
     random_state : int or RandomState, optional
         Fixes the key where none is given.
 
@@ -151,7 +149,6 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
     True
     """
 
-    key = SecretParameter()
     _near: float  # margins up to here are compared with their rounding
 
     def __init__(
@@ -163,13 +160,12 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
         gamma: float | None = None,
         regularization: float | None = None,
         fit_intercept: bool = True,
-        decision: str = "threshold",
+        decision: Any = "fixed",
         solver: str = "auto",
         max_majorizations: int = 20,
         tol: float = 1e-3,
         max_multiplier: float = 1e3,
         pos_label: Any = None,
-        key: bytes | None = None,
         random_state: Any = None,
     ) -> None:
         self.objective = objective
@@ -184,7 +180,6 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
         self.tol = tol
         self.max_multiplier = max_multiplier
         self.pos_label = pos_label
-        self.key = key
         self.random_state = random_state
 
     def fit(
@@ -229,14 +224,17 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
         Warns
         -----
         MissedGoals
-            For ``decision="threshold"``, where the ramp rates meet the goals but no decisions were found that do.
+            For ``decision="fixed"``, where the ramp rates meet the goals but no decisions were found that do.
         Everybody
             Where all training rows get the same decision, though there are goals.
         """
         self._check_parameters()
         self.__dict__.pop("intercept_", None)  # of an earlier fit: goals that cannot hold leave nothing to decide by
         weighed = {"sample_weight": sample_weight, "largest_weight": largest_weight, "baseline": baseline}
-        self.goals_, key = asked_goals(self.goals, defers=False), check_key(self.key) or make_key(self.random_state)
+        self.goals_, key = (
+            asked_goals(self.goals, defers=False),
+            key_of_decision(self.decision) or make_key(self.random_state),
+        )
         rows = self._check_rows(X, y, weighed, sensitive_features, datasets)
         training = self._problem(rows)
         chooser = "level" if self.solver == "auto" else self.solver
@@ -245,21 +243,26 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
         trained = minimize_ramp(training.problem, start, plan)
         noise_of, sizes = partial(self._noise, training.stacked, training.stacked), training.bound.sizes
         sizes = sizes / training.bound.units  # as the problem has its constraints
-        if self.decision == _THRESHOLD:
+        if self._kind == _FIXED:
             decided = decide(training.problem, trained, noise_of, sizes, plan)
         else:
             decided = decide_by_sign(training.problem, trained, noise_of, sizes)
         self._set_solution(decided, training)
         self._set_checks(decided, training, rows)
         seen = X if is_frame(X) else rows.known[TRAIN]
-        self._draws = Draws.learned(key, seen, rows.tables[TRAIN].sample_weight)
+        self._draws = KeyedDraws.learned(key, seen, rows.tables[TRAIN].sample_weight)
         return self
+
+    @property
+    def _kind(self) -> Any:
+        """Return how decisions are made, in a word: draws with a key are by the ramp."""
+        return _RAMP if isinstance(self.decision, Draws) else kind_of_decision(self.decision)
 
     def decision_function(self, X: Any) -> FloatArray:
         """Return the score of each row: above zero for the second class, or for even odds where draws decide."""
         check_is_fitted(self)
         rows = _checked(self, X)
-        return self._scores(rows, shift=0.0 if self.decision == _THRESHOLD else self.threshold_)
+        return self._scores(rows, shift=0.0 if self._kind == _FIXED else self.threshold_)
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Return the probability of either class under ``decision="ramp"``, whatever the decision and its threshold."""
@@ -267,6 +270,12 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
         rows = _checked(self, X)
         positive = ramp(self._scores(rows, shift=self.threshold_))
         return np.column_stack([1.0 - positive, positive])
+
+    def decision_proba(self, X: Any) -> FloatArray:
+        """Return the probability of each decision: 0 or 1, unless decisions are drawn."""
+        if self._kind == _RAMP:
+            return self.predict_proba(X)
+        return np.asarray(self.predict(X)[:, None] == self.classes_, dtype=np.float64)
 
     def predict(self, X: Any, ids: Any = None) -> AnyArray:
         """Decide about every row.
@@ -283,9 +292,9 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self)
         rows = _checked(self, X)
-        if self.decision == _THRESHOLD:
+        if self._kind == _FIXED:
             if ids is not None:
-                raise ValueError("ids are for decision='ramp'; this classifier has decision='threshold'.")
+                raise ValueError("ids are for decision='ramp'; this classifier has decision='fixed'.")
             return np.asarray(self.classes_[(self._scores(rows) > 0).astype(np.int64)])
         is_second = known_draws(self).uniforms(X, rows, ids) < ramp(self._scores(rows, shift=self.threshold_))
         return np.asarray(self.classes_[is_second.astype(np.int64)])
@@ -311,7 +320,7 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
         -------
         list of GoalCheck
             One for each goal: its value, bound, violation and whether it holds; for ``decision="ramp"`` in expectation.
-            For ``decision="threshold"`` the field ``ramp`` has the same of the ramp rates.
+            For ``decision="fixed"`` the field ``ramp`` has the same of the ramp rates.
         """
         check_is_fitted(self)
         tables = with_train(Table(X, y, sensitive_features, baseline, sample_weight=sample_weight), datasets)
@@ -319,7 +328,7 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
         rows = {name: _checked(self, tables[name].X, name) for name in tables if name in used}
         scores = {name: self._scores(one) for name, one in rows.items()}
         ramps = self._ramp_checks({name: one + self.threshold_ for name, one in scores.items()}, tables)
-        if self.decision == _RAMP:
+        if self._kind == _RAMP:
             return ramps
         return self._indicator_checks({name: one > 0 for name, one in scores.items()}, tables, ramps)
 
@@ -374,12 +383,11 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
 
     def _check_parameters(self) -> None:
         check_kernel(self.kernel)
-        check_choice(self.decision, "decision", (_THRESHOLD, _RAMP))
+        check_choice(self._kind, "decision", (_FIXED, _RAMP))
         check_choice(self.solver, "solver", _SOLVERS)
         check_count(self.max_majorizations, "max_majorizations")
         check_positive(self.tol, "tol")
         check_positive(self.max_multiplier, "max_multiplier")
-        check_key(self.key)
         for name in ("gamma", "regularization"):
             if getattr(self, name) is not None:
                 check_positive(getattr(self, name), name)
@@ -476,7 +484,7 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
         if TRAIN not in training.sizes:  # neither goals nor objective name it
             scores[TRAIN] = self._scores(rows.known[TRAIN], shift=self.threshold_)
             above[TRAIN] = self._scores(rows.known[TRAIN]) > 0
-        is_drawn = self.decision == _RAMP
+        is_drawn = self._kind == _RAMP
         chances = ramp(scores[TRAIN]) if is_drawn else above[TRAIN].astype(np.float64)
         train = rows.tables[TRAIN]
         weights = np.ones(len(chances)) if train.sample_weight is None else train.sample_weight

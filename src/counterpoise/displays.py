@@ -17,13 +17,14 @@ from counterpoise.goals.kinds import needs
 from counterpoise.goals.rates import METRICS, RATIOS, named
 from counterpoise.goals.rows import Dataset
 from counterpoise.metrics import cvar_curve, rate_table, realised_cvar
+from counterpoise.mixtures.options import kind_of_decision
 from counterpoise.mixtures.tradeoff import Tradeoff, tradeoff
 from counterpoise.theory.confidence import binomial_bounds
 
 __all__ = ["CVaRCurveDisplay", "RateDisplay", "TradeoffDisplay", "count_bounds"]
 
 _ALPHAS = np.geomspace(0.01, 1.0, 61)  # even steps on the logarithmic axis that is drawn
-_DRAWN = ("auto", "sticky", "sample", "ramp")  # values of ``decision`` under which answers are drawn
+_DRAWN = ("sticky", "sample", "ramp")  # values of ``decision`` under which answers are drawn
 _CONFIDENCE = 0.95
 _COUNT = 1e-12  # part of the rows by which rate times rows may differ from the whole number that it is: rounding
 
@@ -32,8 +33,8 @@ class CVaRCurveDisplay:
     """The CVaR of a classifier's zero-one loss against the tail fraction alpha.
 
     The loss of a row is 0 or 1 for a deterministic classifier, and its curve is then ``min(1, error / alpha)``. For a
-    classifier that draws its answers (a mixture with ``decision="sticky"``, ``"auto"`` or ``"sample"``, a ramp) it is
-    the probability of an error, from ``predict_proba``: the *expected* loss. A second, dotted curve then shows the
+    classifier that draws its decisions (a mixture with ``decision="sticky"`` or ``"sample"``, a ramp) it is the
+    probability of an error, from ``decision_proba``: the *expected* loss. A second, dotted curve then shows the
     *realised* loss, ``min(1, error / alpha)``: once decisions are drawn each row is right or wrong.
 
     Parameters
@@ -379,13 +380,23 @@ def _error_probabilities(estimator: Any, X: Any, y: ArrayLike, columns: dict[str
     if not _draws(estimator):
         model, said = _innermost(estimator), as_labels(estimator.predict(X, **columns))
         return _wrong(labels, said, classes_known_to(model, labels), deferred_by(model, None))
-    said = np.asarray(estimator.predict_proba(X, **columns))
+    said = _decision_shares(estimator, X, columns)[:, : len(estimator.classes_)]
     return np.asarray(1.0 - (said * (labels[:, None] == np.asarray(estimator.classes_))).sum(axis=1))
+
+
+def _decision_shares(estimator: Any, X: Any, columns: dict[str, Any]) -> FloatArray:
+    """Return the probability of each decision; pipelines and searches pass on to the classifier that decides."""
+    if hasattr(estimator, "best_estimator_"):
+        return _decision_shares(estimator.best_estimator_, X, columns)
+    if hasattr(estimator, "steps"):
+        before = estimator[:-1]
+        return _decision_shares(estimator.steps[-1][1], before.transform(X) if before.steps else X, columns)
+    return np.asarray(estimator.decision_proba(X, **columns))
 
 
 def _draws(estimator: Any) -> bool:
     """Tell whether a classifier draws its answers."""
-    return getattr(_innermost(estimator), "decision", None) in _DRAWN
+    return kind_of_decision(getattr(_innermost(estimator), "decision", None)) in _DRAWN
 
 
 def _looked_at(estimator: Any, given: Mapping[str, Any]) -> dict[str, Any]:

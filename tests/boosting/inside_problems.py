@@ -45,7 +45,7 @@ class Rows:
 
     def fit(self, **params):
         """Fit inside goals."""
-        model = LPBoostClassifier(BestStump(), **{"n_estimators": 80, "random_state": 0, **params})
+        model = LPBoostClassifier(BestStump(), **{"n_estimators": 80, "budget": None, "random_state": 0, **params})
         datasets = {"mail": Table(self.X[self.mail], baseline=self.baseline)}
         given = {"sensitive_features": {"sex": self.sex}, "datasets": datasets}
         return model.fit(self.X[self.train], self.y, self.weight, **given)

@@ -9,7 +9,7 @@ from sklearn.ensemble import AdaBoostClassifier as ScikitAdaBoost
 from sklearn.exceptions import NotFittedError
 from sklearn.tree import DecisionTreeClassifier
 
-from counterpoise import AdaBoostClassifier, DROBoostClassifier, RLPBoostClassifier, VadaBoostClassifier
+from counterpoise import AdaBoostClassifier, DROBoostClassifier, RLPBoostClassifier, Stopping, VadaBoostClassifier
 from counterpoise.boosting.additive import logistic_probabilities
 from counterpoise.boosting.penalized import PENALTIES
 from counterpoise.boosting.vadaboost import VadaBoostStep
@@ -54,7 +54,7 @@ def cost(f_of_y, penalty):
 def test_the_cost_never_rises(seed, penalty):
     """Corollary 4."""
     X, y = make_classification(120, 5, flip_y=0.2, random_state=seed)
-    model = VadaBoostClassifier(Stump(), n_estimators=15, penalty=penalty, patience=None).fit(X, y)
+    model = VadaBoostClassifier(Stump(), n_estimators=15, penalty=penalty, stopping=Stopping()).fit(X, y)
     margins = [(2 * y - 1) * sums for sums in model.staged_decision_function(X)]
     costs = [1.0, *(cost(one, penalty) for one in margins)]
     assert (np.diff(costs) <= 1e-12).all()
@@ -106,7 +106,9 @@ def test_held_out_samples_keep_their_weights(booster):
     """Many samples with turned labels, but next to no weight, do not tell when to stop and what to choose."""
     X, y = make_classification(1500, 6, n_informative=5, n_redundant=0, flip_y=0, random_state=6)
     turned = np.random.default_rng(0).random(1500) < 0.8
-    booster.set_params(estimator=HistogramTree(max_depth=2), n_estimators=30, patience=30, validation_fraction=0.5)
+    booster.set_params(
+        estimator=HistogramTree(max_depth=2), n_estimators=30, stopping=Stopping(patience=30, validation_fraction=0.5)
+    )
     booster.set_params(random_state=0).fit(X, np.where(turned, 1 - y, y), np.where(turned, 1e-9, 1.0))
     assert booster.score(X, y) > 0.87
 
@@ -114,7 +116,7 @@ def test_held_out_samples_keep_their_weights(booster):
 @pytest.mark.parametrize("booster", [AdaBoostClassifier, VadaBoostClassifier])
 def test_patience_keeps_the_rounds_up_to_the_least_error(booster):
     X, y = make_classification(600, 10, flip_y=0.3, random_state=2)
-    model = booster(HistogramTree(max_depth=3), n_estimators=200, patience=10).fit(
+    model = booster(HistogramTree(max_depth=3), n_estimators=200, stopping=Stopping(patience=10)).fit(
         X[:300], y[:300], X_val=X[300:], y_val=y[300:]
     )
     errors = 1 - np.array(list(model.staged_score(X[300:], y[300:])))

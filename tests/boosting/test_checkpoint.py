@@ -17,9 +17,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
-from counterpoise import persist
+from counterpoise import Stopping, persist
 from counterpoise.boosting.callbacks import ProgressBar
-from counterpoise.boosting.checkpoint import UnusableCheckpoint, rounds_done
+from counterpoise.boosting.checkpoint import Checkpoint, UnusableCheckpoint
 from counterpoise.goals import InfeasibleGoals, Table
 from counterpoise.learners import HistogramTree, NetworkLearner
 from counterpoise.theory.risks import KL
@@ -54,30 +54,33 @@ def assert_same_models(some, others, rows):
 BOOSTERS = {
     "hedge": (ada(), {}),
     "hedge, eta given": (ada(eta=1.0), {}),
-    "groups": (ada(reweigh="groups"), {"sensitive_features": SEX}),
+    "groups": (ada(reweigh="groups", alpha=None), {"sensitive_features": SEX}),
     "goals": (ada(goals=[PARITY]), {"sensitive_features": {"sex": SEX}}),
     "weights, some zero": (ada(), {"sample_weight": WEIGHTS}),
     "outliers": (ada(outlier_fraction=0.05), {}),
-    "rows set aside": (ada(validation_fraction=0.3), {}),
+    "rows set aside": (ada(stopping=Stopping(validation_fraction=0.3)), {}),
     "validation rows": (ada(), VALIDATION),
     "validation rows in groups": (
-        ada(reweigh="groups"),
+        ada(reweigh="groups", alpha=None),
         {**VALIDATION, "sensitive_features": SEX, "sensitive_features_val": SEX[160:]},
     ),
-    "patience": (ada(n_estimators=30, patience=3, validation_fraction=0.3), {}),
+    "patience": (ada(n_estimators=30, stopping=Stopping(patience=3, validation_fraction=0.3)), {}),
     "dual": (lp(), {}),
     "dual, target": (lp(n_estimators=30, target=0.5), {}),
-    "dual, patience": (lp(n_estimators=30, patience=3), VALIDATION),
+    "dual, patience": (lp(n_estimators=30, stopping=Stopping(patience=3)), VALIDATION),
     "regularized": (lp(beta=60.0), {}),
     "regularized by theory": (lp(beta="theory"), {}),
     "regularized, outliers": (lp(beta=60.0, outlier_fraction=0.05), {}),
-    "regularized, rows set aside": (lp(beta=60.0, validation_fraction=0.3), {}),
+    "regularized, rows set aside": (lp(beta=60.0, stopping=Stopping(validation_fraction=0.3)), {}),
     "inside goals": (lp(goals=GOALS, alpha=1.0), INSIDE),
     "inside goals, tail": (lp(goals=GOALS, alpha=0.4, outlier_fraction=0.05), INSIDE),
-    "inside goals, rows set aside": (lp(goals=GOALS, validation_fraction=0.3), INSIDE),
-    "inside goals, folds": (lp(goals=GOALS, n_folds=2, objective=KL(0.2)), INSIDE),
+    "inside goals, rows set aside": (lp(goals=GOALS, stopping=Stopping(validation_fraction=0.3)), INSIDE),
+    "inside goals, folds": (lp(goals=GOALS, stopping=Stopping(n_folds=2), alpha=None, objective=KL(0.2)), INSIDE),
     "inside goals, target": (lp(goals=GOALS, alpha=0.2, n_estimators=30, target=0.45), INSIDE),
-    "inside goals, patience": (lp(goals=GOALS, n_estimators=30, patience=3), {**INSIDE, **VALIDATION_INSIDE}),
+    "inside goals, patience": (
+        lp(goals=GOALS, n_estimators=30, stopping=Stopping(patience=3)),
+        {**INSIDE, **VALIDATION_INSIDE},
+    ),
     "scikit-learn tree": (ada(DecisionTreeClassifier(max_depth=3, max_features=2)), {}),
     "scikit-learn pipeline": (ada(make_pipeline(StandardScaler(), LogisticRegression())), {}),
     "resampled": (ada(LinearDiscriminantAnalysis()), {}),
@@ -95,12 +98,12 @@ def test_going_on_ends_as_if_never_interrupted(case, tmp_path):
         interrupted = clone(booster).set_params(checkpoint=tmp_path, callbacks=[after(number)])
         with pytest.raises(Interrupted):
             interrupted.fit(X, Y, **data)
-        assert rounds_done(tmp_path) == number
+        assert Checkpoint(tmp_path).rounds_done() == number
     numbers = []
     resumed = clone(booster).set_params(checkpoint=tmp_path, callbacks=[lambda done: numbers.append(done.number)])
     assert_same(resumed.fit(X, Y, **data), whole)
     assert numbers == list(range(number + 1, len(whole.estimators_) + 1))
-    assert rounds_done(tmp_path) == len(whole.estimators_)
+    assert Checkpoint(tmp_path).rounds_done() == len(whole.estimators_)
     numbers.clear()
     assert_same(resumed.fit(X, Y, **data), whole)  # all of it is there: nothing is fitted
     assert numbers == []
@@ -153,7 +156,7 @@ def test_a_random_state_object_is_told_by_what_is_drawn_from_it(tmp_path):
         ada(random_state=np.random.RandomState(4), checkpoint=tmp_path).fit(X, Y)
 
 
-@pytest.mark.parametrize("settings", [{}, {"validation_fraction": 0.3}])
+@pytest.mark.parametrize("settings", [{}, {"stopping": Stopping(validation_fraction=0.3)}])
 def test_what_the_system_drew_is_drawn_again(settings, tmp_path):
     """Without random_state the seeds, the split and the key of the draws are those of the first fit."""
     settings |= {"random_state": None, "estimator": DecisionTreeClassifier(max_depth=2, max_features=1)}
@@ -191,19 +194,21 @@ def test_more_rounds_are_those_of_a_longer_fit(tmp_path):
 def test_fewer_rounds_are_the_first_of_them(tmp_path):
     ada(eta=1.0, checkpoint=tmp_path).fit(X, Y)
     assert_same(ada(eta=1.0, n_estimators=3, checkpoint=tmp_path).fit(X, Y), ada(eta=1.0, n_estimators=3).fit(X, Y))
-    assert rounds_done(tmp_path) == 7
+    assert Checkpoint(tmp_path).rounds_done() == 7
 
 
-@pytest.mark.parametrize("booster", [ada(n_estimators=3), lp(beta=60.0, n_estimators=3, validation_fraction=0.3)])
+@pytest.mark.parametrize(
+    "booster", [ada(n_estimators=3), lp(beta=60.0, n_estimators=3, stopping=Stopping(validation_fraction=0.3))]
+)
 def test_fit_more_is_saved_and_restored(booster, tmp_path):
     whole = clone(booster).fit(X, Y).fit_more(4)
     first = clone(booster).set_params(checkpoint=tmp_path).fit(X, Y)
     first.callbacks = [after(5)]
     with pytest.raises(Interrupted):
         first.fit_more(4)
-    assert rounds_done(tmp_path) == 5
+    assert Checkpoint(tmp_path).rounds_done() == 5
     assert_same(clone(booster).set_params(checkpoint=tmp_path).fit(X, Y).fit_more(4), whole)
-    assert rounds_done(tmp_path) == 7
+    assert Checkpoint(tmp_path).rounds_done() == 7
 
 
 def test_fit_more_needs_the_rounds_before_it_in_the_folder(tmp_path):
@@ -315,14 +320,13 @@ def test_networks_go_on_from_the_same_warm_up(tmp_path):
 SCRIPT = """
 import os, random, signal, sys, joblib, numpy as np
 from sklearn.datasets import make_classification
-from counterpoise import LPBoostClassifier
-from counterpoise.boosting.checkpoint import rounds_done
+from counterpoise import Checkpoint, LPBoostClassifier, Stopping
 from counterpoise.learners import HistogramTree
 
 folder, result = sys.argv[1:]
 X, y = make_classification(240, 6, n_informative=4, flip_y=0.1, class_sep=0.7, random_state=0)
-model = LPBoostClassifier(HistogramTree(max_depth=2), n_estimators=40, alpha=0.3, beta=60.0, validation_fraction=0.3,
-                          random_state=0, checkpoint=folder)
+model = LPBoostClassifier(HistogramTree(max_depth=2), n_estimators=40, alpha=0.3, beta=60.0,
+                          stopping=Stopping(validation_fraction=0.3), random_state=0, checkpoint=folder)
 
 def end_soon():
     signal.setitimer(signal.ITIMER_PROF, moments.uniform(1e-6, 0.01))
@@ -335,7 +339,7 @@ def on_round(done):
 
 moments, n_killed = random.Random(0), 0
 while n_killed < 5:
-    begun = rounds_done(folder)
+    begun = Checkpoint(folder).rounds_done()
     aim = begun + moments.randrange(4)
     if not os.fork():
         if aim == begun:
@@ -345,7 +349,7 @@ while n_killed < 5:
     end = os.waitstatus_to_exitcode(os.wait()[1])
     assert end <= 0, "the fit failed"  # and would again and again
     n_killed += -end in (signal.SIGPROF, signal.SIGKILL)
-n_rounds = rounds_done(folder)
+n_rounds = Checkpoint(folder).rounds_done()
 model.fit(X, y)
 np.savez(result, mixture=model.mixture_, weighted=model.weighted_losses_, losses=model.selection_.losses,
          models=[joblib.hash(tree) for tree in model.estimators_], predicted=model.predict(X),
@@ -358,7 +362,7 @@ def test_a_fit_killed_again_and_again_ends_as_if_it_had_not_been(tmp_path):
     """Five kills at random moments: a random number of rounds after the last, somewhere in the next three."""
     result = tmp_path / "result.npz"
     subprocess.run([sys.executable, "-c", SCRIPT, str(tmp_path / "checkpoint"), str(result)], check=True)
-    whole = lp(beta=60.0, validation_fraction=0.3, n_estimators=40).fit(X, Y)
+    whole = lp(beta=60.0, stopping=Stopping(validation_fraction=0.3), n_estimators=40).fit(X, Y)
     with np.load(result) as found:
         np.testing.assert_array_equal(found["mixture"], whole.mixture_)
         np.testing.assert_array_equal(found["weighted"], whole.weighted_losses_)
@@ -367,4 +371,4 @@ def test_a_fit_killed_again_and_again_ends_as_if_it_had_not_been(tmp_path):
         assert found["models"].tolist() == [joblib.hash(model) for model in whole.estimators_]
         assert found["n_killed"] == 5
         assert 0 < found["n_rounds_then"] < 40
-    assert rounds_done(tmp_path / "checkpoint") == 40
+    assert Checkpoint(tmp_path / "checkpoint").rounds_done() == 40

@@ -12,8 +12,8 @@ from sklearn.base import clone
 from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
 
-from counterpoise import persist
-from counterpoise.boosting.checkpoint import UnusableCheckpoint, _fingerprint, opened, rounds_done
+from counterpoise import Stopping, persist
+from counterpoise.boosting.checkpoint import Checkpoint, UnusableCheckpoint, _fingerprint, opened
 from counterpoise.learners import HistogramTree
 
 
@@ -51,8 +51,8 @@ OTHER_SETTINGS = {
     "random_state was 0 and is 1": ada(eta=1.0, random_state=1),
     "random_state was 0 and is None": ada(eta=1.0, random_state=None),
     r"outlier_fraction was 0\.0 and is 0\.1": ada(eta=1.0, outlier_fraction=0.1),
-    "patience was None and is 3": ada(eta=1.0, patience=3),
-    "reweigh was 'samples' and is 'groups'": ada(eta=1.0, reweigh="groups", estimator=TREE),
+    "patience was None and is 3": ada(eta=1.0, stopping=Stopping(patience=3)),
+    "reweigh was 'samples' and is 'groups'": ada(eta=1.0, reweigh="groups", alpha=None, estimator=TREE),
     "estimator__max_depth was 2 and is 3": ada(HistogramTree(max_depth=3), eta=1.0),
     "estimator was .*HistogramTree and is .*GaussianNB": ada(GaussianNB(), eta=1.0),
 }
@@ -162,7 +162,7 @@ def test_a_foreign_folder_is_left_as_it_is(tmp_path):
     with pytest.raises(UnusableCheckpoint, match=r"checkpoint must be a folder; .*thesis\.tex is a file"):
         ada(checkpoint=tmp_path / "thesis.tex").fit(X, Y)
     with pytest.raises(UnusableCheckpoint, match=r"holds 'thesis\.tex'"):
-        rounds_done(tmp_path)
+        Checkpoint(tmp_path).rounds_done()
 
 
 def test_what_a_kill_leaves_half_written_is_removed(folder):
@@ -170,7 +170,7 @@ def test_what_a_kill_leaves_half_written_is_removed(folder):
     for part in parts:
         part.write_bytes(b"half")
     (folder / ".DS_Store").write_bytes(b"not ours")
-    assert rounds_done(folder) == 3
+    assert Checkpoint(folder).rounds_done() == 3
     go_on(folder)
     assert not any(part.exists() for part in parts)
     assert (folder / ".DS_Store").exists()
@@ -214,8 +214,8 @@ def test_a_full_disk_names_the_folder_and_the_fit_goes_on_when_there_is_room(fol
 
 
 def test_rounds_done_reads_how_far_a_folder_is(folder, tmp_path):
-    assert rounds_done(folder) == 3
-    assert rounds_done(str(tmp_path / "nowhere")) == 0
+    assert Checkpoint(folder).rounds_done() == 3
+    assert Checkpoint(str(tmp_path / "nowhere")).rounds_done() == 0
     assert not (tmp_path / "nowhere").exists()
 
 
@@ -227,9 +227,9 @@ def test_a_model_that_cannot_be_saved_is_refused_in_the_first_round(tmp_path):
     rounds = []
     with pytest.raises(ValueError, match=r"A checkpoint cannot hold the model of round 1: .*Stranger.*checkpoint=None"):
         ada(Stranger(max_depth=2), checkpoint=tmp_path, callbacks=[rounds.append]).fit(X, Y)
-    assert (rounds, rounds_done(tmp_path)) == ([], 0)
+    assert (rounds, Checkpoint(tmp_path).rounds_done()) == ([], 0)
 
 
 def test_checkpoint_must_be_a_path():
-    with pytest.raises(TypeError, match="checkpoint must be the path of a folder, or None; got 3"):
+    with pytest.raises(TypeError, match="checkpoint must be a Checkpoint, the path of its folder, or None; got 3"):
         ada(checkpoint=3).fit(X, Y)

@@ -13,6 +13,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 import counterpoise as cp
+from counterpoise import Stopping
 from counterpoise.boosting.cautions import NothingToLearn
 from counterpoise.boosting.cross_fit import folds_of, is_ensemble
 from counterpoise.boosting.learner import default_tree
@@ -50,7 +51,7 @@ def test_rounds_are_judged_by_models_that_did_not_see_the_rows():
     X, y = rng.normal(size=(400, 3)), rng.integers(0, 2, 400)
     tree = DecisionTreeClassifier(random_state=0)
     seen = cp.AdaLPBoostClassifier(tree, n_estimators=1, random_state=0).fit(X, y)
-    unseen = cp.AdaLPBoostClassifier(tree, n_estimators=1, n_folds=5, random_state=0).fit(X, y)
+    unseen = cp.AdaLPBoostClassifier(tree, n_estimators=1, stopping=Stopping(n_folds=5), random_state=0).fit(X, y)
     assert seen.selection_.losses.mean() == 0
     assert 0.4 < unseen.selection_.losses.mean() < 0.6
     assert unseen.estimators_[0].score(X, y) == 1  # who decides has seen all rows
@@ -58,7 +59,9 @@ def test_rounds_are_judged_by_models_that_did_not_see_the_rows():
 
 def test_the_losses_of_a_fold_are_those_of_a_model_without_it():
     X, y = make_classification(200, 5, n_informative=4, n_redundant=0, n_classes=3, random_state=0)
-    model = cp.AdaLPBoostClassifier(GaussianNB(), n_estimators=1, n_folds=4, random_state=7).fit(X, y)
+    model = cp.AdaLPBoostClassifier(GaussianNB(), n_estimators=1, stopping=Stopping(n_folds=4), random_state=7).fit(
+        X, y
+    )
     wrong = model.selection_.losses[:, 0]
     by_hand = [
         (GaussianNB().fit(X[kept], y[kept]).predict(X[~kept]) != y[~kept]).mean()
@@ -80,7 +83,9 @@ def test_a_class_of_one_row_and_rows_fewer_than_folds_are_no_obstacle():
     y = np.array(["a"] * 5 + ["b"] * 6 + ["c"])
     model = cp.AdaLPBoostClassifier(n_estimators=3, random_state=0).fit(X, y)
     assert set(model.predict(X)) <= {"a", "b", "c"}
-    small = cp.AdaLPBoostClassifier(Stump(), n_estimators=2, n_folds=5, random_state=0).fit(X[3:7], y[3:7])
+    small = cp.AdaLPBoostClassifier(Stump(), n_estimators=2, stopping=Stopping(n_folds=5), random_state=0).fit(
+        X[3:7], y[3:7]
+    )
     assert small.selection_.losses.shape == (4, 2)
 
 
@@ -106,21 +111,27 @@ def test_an_interrupted_fit_with_folds_goes_on_as_if_it_had_not_been(tmp_path):
 
 def test_a_learner_without_error_is_fitted_once_and_told():
     for booster in (cp.AdaLPBoostClassifier, cp.LPBoostClassifier):
-        with pytest.warns(NothingToLearn, match=r"ended with 1 model\. Give a weaker learner.*or set n_folds=5"):
+        with pytest.warns(
+            NothingToLearn, match=r"ended with 1 model\. Give a weaker learner.*or set Stopping\(n_folds=5\)"
+        ):
             model = booster(HistogramTree(), random_state=0).fit(*TUMOURS)
         assert len(model.estimators_) == 1
     with pytest.warns(NothingToLearn, match="a larger min_samples_leaf or a smaller max_depth"):
         cp.AdaBoostClassifier(HistogramTree()).fit(*TUMOURS)
     with warnings.catch_warnings():
         warnings.simplefilter("error", NothingToLearn)
-        advised = cp.AdaLPBoostClassifier(HistogramTree(), n_estimators=5, n_folds=5, random_state=0).fit(*TUMOURS)
+        advised = cp.AdaLPBoostClassifier(
+            HistogramTree(), n_estimators=5, stopping=Stopping(n_folds=5), random_state=0
+        ).fit(*TUMOURS)
         cp.AdaBoostClassifier(HistogramTree(min_samples_leaf=20), n_estimators=5).fit(*TUMOURS)
     assert len(advised.estimators_) == 5
 
 
 def test_models_that_draw_differ_and_are_not_taken_for_repeats():
     forest = RandomForestClassifier(5, max_features=1, random_state=0)
-    model = cp.AdaLPBoostClassifier(forest, n_estimators=3, n_folds=None, random_state=0).fit(*TUMOURS)
+    model = cp.AdaLPBoostClassifier(forest, n_estimators=3, stopping=Stopping(n_folds=None), random_state=0).fit(
+        *TUMOURS
+    )
     assert len(model.estimators_) == 3
 
 
@@ -131,7 +142,7 @@ def test_a_mixture_that_pays_much_on_average_says_so_and_a_budget_limits_it():
     with pytest.warns(
         CostlyMixture, match=r"errs on \d+\.\d% on average, its first model alone on .* set budget=0\.05"
     ):
-        free = cp.AdaLPBoostClassifier(alpha=0.05, **settings).fit(X, y)
+        free = cp.AdaLPBoostClassifier(alpha=0.05, budget=None, **settings).fit(X, y)
     means = free.selection_.losses.mean(axis=0)
     with warnings.catch_warnings():
         warnings.simplefilter("error", CostlyMixture)
@@ -174,8 +185,6 @@ def test_leaves_of_the_default_tree_follow_the_number_of_rows(n_rows, leaf):
 @pytest.mark.parametrize(
     ("settings", "text"),
     [
-        ({"n_folds": 1}, "n_folds must be at least 2; got 1"),
-        ({"n_folds": "five"}, r"n_folds, where it is a word, must be one of 'auto'; got 'five'"),
         ({"budget": -0.1}, r"budget must .*got -0\.1"),
         ({"n_estimators": 0}, "n_estimators must be at least 1; got 0"),
     ],
@@ -197,7 +206,7 @@ def test_a_given_learner_is_boosted_as_the_paper_does():
 
 def test_a_budget_can_be_changed_without_training_and_bounds_a_frontier():
     X, y = make_classification(500, 8, flip_y=0.2, random_state=5)
-    free = cp.AdaLPBoostClassifier(n_estimators=15, alpha=0.1, random_state=0).fit(X, y)
+    free = cp.AdaLPBoostClassifier(n_estimators=15, alpha=0.1, budget=None, random_state=0).fit(X, y)
     means = free.selection_.losses.mean(axis=0)
     kept = free.rebalance(budget=0.02)
     assert means @ kept.mixture_ <= means.min() + 0.02 + 1e-7

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 from sklearn.datasets import load_breast_cancer, load_iris, make_classification
 
-from counterpoise import EBBoostClassifier, VadaBoostClassifier
+from counterpoise import EBBoostClassifier, Stopping, VadaBoostClassifier
 from counterpoise.boosting.adaboost import AdaBoostStep
 from counterpoise.boosting.ebboost import EBBoostStep
 from counterpoise.boosting.penalized import PENALTIES
@@ -99,7 +99,9 @@ def test_auto_takes_the_penalty_with_the_least_held_out_error_and_patience_the_r
     X, y = make_classification(600, 10, flip_y=0.2, random_state=3)
     parts = {"X_val": X[300:], "y_val": y[300:]}
     models = [
-        EBBoostClassifier(Stump(), n_estimators=60, patience=10, penalty=penalty).fit(X[:300], y[:300], **parts)
+        EBBoostClassifier(Stump(), n_estimators=60, stopping=Stopping(patience=10), penalty=penalty).fit(
+            X[:300], y[:300], **parts
+        )
         for penalty in ("auto", *PENALTIES)
     ]
     scores = [model.score(X[300:], y[300:]) for model in models]
@@ -128,7 +130,12 @@ def test_more_classes_are_boosted_one_against_the_others():
     X, y = load_iris(return_X_y=True)
     names = np.array(["setosa", "versicolor", "virginica"])[y]
     model = EBBoostClassifier(
-        Stump(), learning_rate=1.0, n_estimators=20, penalty="auto", validation_fraction=0.3, random_state=0
+        Stump(),
+        learning_rate=1.0,
+        n_estimators=20,
+        penalty="auto",
+        stopping=Stopping(patience=100, validation_fraction=0.3),
+        random_state=0,
     ).fit(X, names)
     assert len(model.ensembles_) == len(model.penalty_) == 3
     assert model.score(X, names) > 0.93

@@ -6,7 +6,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
-from counterpoise import AdaLPBoostClassifier, LPBoostClassifier, VadaBoostClassifier
+from counterpoise import AdaLPBoostClassifier, LPBoostClassifier, Stopping, VadaBoostClassifier
 from counterpoise.learners import HistogramTree
 
 
@@ -95,27 +95,33 @@ BAD = {
         "y_val must hold every class.*no sample of the class .*1",
     ),
     "split without a class": (
-        lambda: AdaLPBoostClassifier(HistogramTree(), validation_fraction=0.5).fit(GOOD_X[:4], [0, 0, 0, 1]),
+        lambda: AdaLPBoostClassifier(HistogramTree(), stopping=Stopping(validation_fraction=0.5)).fit(
+            GOOD_X[:4], [0, 0, 0, 1]
+        ),
         "needs two samples of each class at least.*the class .*1.* has one",
     ),
     "a fraction that sets too few aside": (
-        lambda: AdaLPBoostClassifier(HistogramTree(), validation_fraction=0.01).fit(GOOD_X, GOOD_Y),
+        lambda: AdaLPBoostClassifier(HistogramTree(), stopping=Stopping(validation_fraction=0.01)).fit(GOOD_X, GOOD_Y),
         "validation_fraction=0.01 of 10 samples sets 1 aside and leaves 9, but either part needs .* 2 classes",
     ),
     "a fraction that leaves too few": (
-        lambda: VadaBoostClassifier(validation_fraction=0.9).fit(GOOD_X, GOOD_Y),
+        lambda: VadaBoostClassifier(stopping=Stopping(patience=100, validation_fraction=0.9)).fit(GOOD_X, GOOD_Y),
         "validation_fraction=0.9 of 10 samples sets 9 aside and leaves 1, but .*pass X_val and y_val instead",
     ),
     "a fraction that leaves none": (
-        lambda: VadaBoostClassifier(validation_fraction=0.999).fit(GOOD_X, GOOD_Y),
+        lambda: VadaBoostClassifier(stopping=Stopping(patience=100, validation_fraction=0.999)).fit(GOOD_X, GOOD_Y),
         "sets 10 aside and leaves 0, but",
     ),
     "a fraction that leaves no sample of a class": (
-        lambda: VadaBoostClassifier(validation_fraction=0.9, random_state=0).fit(*rare_class()),
+        lambda: VadaBoostClassifier(stopping=Stopping(patience=100, validation_fraction=0.9), random_state=0).fit(
+            *rare_class()
+        ),
         "sets 90 aside and leaves 10, but .*there is none of the class 'rare' left to train on",
     ),
     "a fraction that sets no sample of a class aside": (
-        lambda: VadaBoostClassifier(validation_fraction=0.1, random_state=0).fit(*rare_class()),
+        lambda: VadaBoostClassifier(stopping=Stopping(patience=100, validation_fraction=0.1), random_state=0).fit(
+            *rare_class()
+        ),
         "sets 10 aside and leaves 90, but .*there is none of the class 'rare' set aside",
     ),
     "y_val alone": (

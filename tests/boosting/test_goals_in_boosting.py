@@ -9,7 +9,7 @@ from sklearn.base import clone
 from sklearn.datasets import load_digits, make_classification
 from sklearn.exceptions import NotFittedError
 
-from counterpoise import AdaLPBoostClassifier, LPBoostClassifier, MixtureClassifier
+from counterpoise import AdaLPBoostClassifier, LPBoostClassifier, MixtureClassifier, Stopping
 from counterpoise.goals import Dataset, InfeasibleGoals, Table, churn, positive_rate
 from counterpoise.learners import HistogramTree
 from tests.inside import kept_table
@@ -17,9 +17,9 @@ from tests.inside import kept_table
 TRAIN = Dataset("train")
 PARITY = positive_rate(TRAIN.where(sex="F")) >= 0.95 * positive_rate(TRAIN.where(sex="M"))
 BOOSTERS = [
-    AdaLPBoostClassifier(HistogramTree(max_depth=2), n_estimators=12, alpha=0.3, random_state=0),
-    LPBoostClassifier(HistogramTree(max_depth=2), n_estimators=12, alpha=0.3, random_state=0),
-    LPBoostClassifier(HistogramTree(max_depth=2), n_estimators=12, alpha=0.3, beta=50.0, random_state=0),
+    AdaLPBoostClassifier(HistogramTree(max_depth=2), n_estimators=12, alpha=0.3, budget=None, random_state=0),
+    LPBoostClassifier(HistogramTree(max_depth=2), n_estimators=12, alpha=0.3, budget=None, random_state=0),
+    LPBoostClassifier(HistogramTree(max_depth=2), n_estimators=12, alpha=0.3, beta=50.0, budget=None, random_state=0),
 ]
 INSIDE = BOOSTERS[1]  # whose rounds look at the goals
 
@@ -58,7 +58,7 @@ def test_a_booster_and_a_pool_of_its_models_are_one(noisy):
 
 def test_goals_speak_of_the_held_out_rows(noisy):
     X, y, sex = noisy
-    model = clone(BOOSTERS[0]).set_params(goals=[PARITY], validation_fraction=0.4)
+    model = clone(BOOSTERS[0]).set_params(goals=[PARITY], stopping=Stopping(validation_fraction=0.4))
     weights = np.ones(len(y))
     weights[:300] = 0.0  # left out before the split
     model.fit(X, y, weights, sensitive_features={"sex": sex})
@@ -78,7 +78,7 @@ def test_other_datasets_and_groups_work_together(noisy):
     deployed = clone(BOOSTERS[0]).set_params(n_estimators=1).fit(X, y).estimators_[0]
     mail = Table(X[:500], baseline=deployed.predict(X[:500]))
     goal = churn("mail") <= 0.1
-    model = clone(BOOSTERS[0]).set_params(goals=[goal], reweigh="groups")
+    model = clone(BOOSTERS[0]).set_params(goals=[goal], alpha=None, reweigh="groups")
     model.fit(X, y, sensitive_features={"sex": sex}, datasets={"mail": mail})
     changed = [(one.predict(X[:500]) != mail.baseline).mean() for one in model.estimators_]
     assert changed @ model.mixture_ <= 0.1 + 1e-8
@@ -103,7 +103,9 @@ def test_many_classes_with_a_goal_on_one_of_them():
 def test_tables_are_taken_where_what_models_say_was_not_kept():
     X, y = (part[:300] for part in load_digits(return_X_y=True))
     half = {"half": np.where(X[:, 20] > 8, "dark", "light")}
-    model = AdaLPBoostClassifier(HistogramTree(2), n_estimators=3, alpha=1.0, n_folds=None, random_state=0).fit(X, y)
+    model = AdaLPBoostClassifier(
+        HistogramTree(2), n_estimators=3, alpha=1.0, stopping=Stopping(n_folds=None), random_state=0
+    ).fit(X, y)
     worst = model.rebalance(tables={"train": Table(X, y, half)}, objective="WorstGroup('half')")
     assert worst.value_ == model.rebalance(sensitive_features=half, objective="WorstGroup('half')").value_
     with pytest.raises(ValueError, match=r"tables\['mail'\] must hold the rows of a dataset that the models were"):
@@ -125,8 +127,6 @@ def test_what_no_mixture_can_meet_is_refused(noisy):
 
 def test_patience_and_more_rounds_go_together_with_goals(noisy):
     X, y, sex = noisy
-    model = clone(BOOSTERS[0]).set_params(goals=[PARITY], patience=3, n_estimators=6)
+    model = clone(BOOSTERS[0]).set_params(goals=[PARITY], stopping=Stopping(patience=3), n_estimators=6)
     model.fit(X, y, sensitive_features={"sex": sex}).fit_more(4)
     assert model.check_goals()[0].holds
-    rule = model.to_deterministic()
-    assert rule.value == pytest.approx(min(1, (rule.predict(X) != y).mean() / 0.3))

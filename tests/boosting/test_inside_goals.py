@@ -18,7 +18,7 @@ from scipy.sparse import csr_array
 from sklearn.datasets import load_iris
 from sklearn.tree import DecisionTreeClassifier
 
-from counterpoise import LPBoostClassifier, persist
+from counterpoise import LPBoostClassifier, Stopping, persist
 from counterpoise.goals import InfeasibleGoals, Table
 from counterpoise.learners import HistogramTree
 from counterpoise.mixtures.cautions import CostlyMixture
@@ -165,8 +165,8 @@ def test_rounds_without_goals_are_as_before(people):
 
 def test_where_rows_are_held_out_thresholds_of_all_models_are_mixed(people, tmp_path):
     X, _, sex = people
-    model = boosted(people, validation_fraction=0.4)
-    answers = boosted(people, validation_fraction=0.4, scores=False)
+    model = boosted(people, stopping=Stopping(validation_fraction=0.4))
+    answers = boosted(people, stopping=Stopping(validation_fraction=0.4), scores=False)
     assert [one.tree_.labels.tolist() for one in model.estimators_] == [
         one.tree_.labels.tolist() for one in answers.estimators_
     ]
@@ -174,12 +174,17 @@ def test_where_rows_are_held_out_thresholds_of_all_models_are_mixed(people, tmp_
     assert len(model.mixture_) == len(model.rules_)
     assert model.value_ <= answers.value_ + 1e-4  # a model's own answer is one of its thresholds
     assert model.check_goals()[0].holds
-    shares = model.predict_proba(X)[:, 1]
+    shares = model.decision_proba(X)[:, 1]
     by_hand = sum(
         share * (model.estimators_[rule.model].predict_proba(X)[:, 1] > rule.thresholds["all"])
         for share, rule in zip(model.mixture_, model.rules_, strict=True)
     )
     np.testing.assert_allclose(shares, by_hand, atol=1e-12)
+    told = sum(
+        share * model.estimators_[rule.model].predict_proba(X)
+        for share, rule in zip(model.mixture_, model.rules_, strict=True)
+    )
+    np.testing.assert_allclose(model.predict_proba(X), told, atol=1e-12)
     looser = model.rebalance(goals=["demographic_parity_difference(train, by=sex) <= 0.2"])
     assert looser.value_ <= model.value_ + 1e-4
     assert looser.estimators_ is model.estimators_
@@ -190,8 +195,8 @@ def test_where_rows_are_held_out_thresholds_of_all_models_are_mixed(people, tmp_
 
 
 def test_a_fit_again_forgets_the_rules_of_before(people):
-    model = boosted(people, validation_fraction=0.4)
-    model.set_params(validation_fraction=None).fit(people[0], people[1], sensitive_features={"sex": people[2]})
+    model = boosted(people, stopping=Stopping(validation_fraction=0.4))
+    model.set_params(stopping=Stopping()).fit(people[0], people[1], sensitive_features={"sex": people[2]})
     assert not hasattr(model, "rules_")
     assert len(model.mixture_) == len(model.estimators_)
 
@@ -200,7 +205,7 @@ def test_other_datasets_are_set_aside_too(people):
     X, y, _ = people
     mail = Table(X[:300] + 0.05, baseline=y[:300], sensitive_features={"kind": np.tile(["a", "b"], 150)})
     goals = [PARITY, "churn(mail, kind=a) <= 0.3"]
-    model = boosted(people, {"datasets": {"mail": mail}}, goals=goals, validation_fraction=0.4)
+    model = boosted(people, {"datasets": {"mail": mail}}, goals=goals, stopping=Stopping(validation_fraction=0.4))
     assert kept_table(model, "mail").n_samples == 120
     assert all(check.holds for check in model.check_goals())
     whole = boosted(people, {"datasets": {"mail": mail}}, goals=goals)
@@ -209,13 +214,19 @@ def test_other_datasets_are_set_aside_too(people):
     chosen = boosted(people, {"datasets": {"mail": mail}, **given}, goals=goals)
     assert kept_table(chosen, "mail").n_samples == round(300 * 500 / 1700)
     one = {"datasets": {"mail": Table(np.zeros((1, 6)))}}
-    alone = boosted(people, one, goals="coverage(mail) <= 0.9", validation_fraction=0.3, n_estimators=2)
+    alone = boosted(
+        people, one, goals="coverage(mail) <= 0.9", stopping=Stopping(validation_fraction=0.3), n_estimators=2
+    )
     assert kept_table(alone, "mail").n_samples == 1
 
 
 def test_more_rounds_after_rules_were_mixed_ask_the_models_about_other_datasets(people):
     X, y, _ = people
-    settings = {"goals": ["positive_rate(mail) <= 0.5"], "validation_fraction": 0.3, "patience": 4, "n_estimators": 3}
+    settings = {
+        "goals": ["positive_rate(mail) <= 0.5"],
+        "stopping": Stopping(patience=4, validation_fraction=0.3),
+        "n_estimators": 3,
+    }
     model = LPBoostClassifier(HistogramTree(3), alpha=1.0, random_state=0, **settings)
     model.fit(X, y, datasets={"mail": Table(X[:200])})
     before = len(model.estimators_)
@@ -228,7 +239,9 @@ def test_folds_judge_rows_of_all_datasets_by_models_that_did_not_see_them(people
     X, y, _ = people
     mail = Table(X[:300] + 0.05, baseline=y[:300])
     learner = DecisionTreeClassifier(random_state=0)  # without a limit it has no error on what it saw
-    model = LPBoostClassifier(learner, n_folds=3, n_estimators=4, alpha=1.0, goals="churn(mail) <= 0.4", random_state=0)
+    model = LPBoostClassifier(
+        learner, stopping=Stopping(n_folds=3), n_estimators=4, alpha=1.0, goals="churn(mail) <= 0.4", random_state=0
+    )
     model.fit(X, y, datasets={"mail": mail})
     seen_by = model.estimators_[0].predict(X) != y
     assert not seen_by.any()
@@ -259,12 +272,12 @@ BAD = {
     "scores": ({"scores": "yes"}, {}, ValueError, "scores, where it is a word, must be one of 'auto'; got 'yes'"),
     "scores, number": ({"scores": 3}, {}, TypeError, "scores must be True, False or 'auto'; got 3"),
     "no scores": (
-        {"scores": True, "validation_fraction": 0.3, "estimator": BestStump()},
+        {"scores": True, "stopping": Stopping(validation_fraction=0.3), "estimator": BestStump()},
         {},
         ValueError,
         "BestStump.* has neither predict_proba nor decision_function",
     ),
-    "scores of training rows": ({"scores": True}, {}, ValueError, "rows that no model was trained on: set validation"),
+    "scores of training rows": ({"scores": True}, {}, ValueError, "rows that no model was trained on: set Stopping"),
     "no features": (
         {"goals": "churn(mail) <= 0.3"},
         {"datasets": {"mail": Table(None, baseline=["yes", "no"])}},
@@ -290,7 +303,7 @@ def test_bad_input_gets_one_clear_sentence(name, people):
 
 def test_scores_of_more_than_two_classes_are_refused():
     X, y = load_iris(return_X_y=True)
-    model = LPBoostClassifier(HistogramTree(2), n_estimators=2, scores=True, validation_fraction=0.3)
+    model = LPBoostClassifier(HistogramTree(2), n_estimators=2, scores=True, stopping=Stopping(validation_fraction=0.3))
     with pytest.raises(ValueError, match="a threshold tells two classes apart; got 3"):
         model.fit(X, y)
 
@@ -306,7 +319,7 @@ def test_a_target_ends_the_rounds_inside_the_goals(people):
 
 def test_patience_counts_from_where_goals_can_be_met(people):
     seen = []
-    boosted(people, patience=1, alpha=0.4, n_estimators=30, callbacks=[seen.append])
+    boosted(people, stopping=Stopping(patience=1), alpha=0.4, n_estimators=30, callbacks=[seen.append])
     assert len(seen) < 30
     assert seen[-1].standing.violation == 0
 
@@ -314,7 +327,7 @@ def test_patience_counts_from_where_goals_can_be_met(people):
 def test_rules_are_chosen_on_scores_of_folds_too(people, tmp_path):
     X, y, _ = people
     mail = {"mail": Table(X[:300] + 0.05, baseline=y[:300])}
-    settings = {"goals": [PARITY, "churn(mail) <= 0.35"], "n_folds": 3, "n_estimators": 4}
+    settings = {"goals": [PARITY, "churn(mail) <= 0.35"], "stopping": Stopping(n_folds=3), "n_estimators": 4}
     answers = boosted(people, {"datasets": mail}, **settings)
     assert not hasattr(answers, "rules_")  # of so few rows folds score otherwise than models of all of them
     model = boosted(people, {"datasets": mail}, **settings, scores=True)
@@ -350,7 +363,11 @@ def test_where_goals_are_missed_models_still_learn_what_no_goal_is_about():
     X, y = load_iris(return_X_y=True)
     Listening.heard.clear()
     model = LPBoostClassifier(
-        Listening(max_depth=1), n_estimators=4, alpha=1.0, goals=["recall(train, of=2) >= 0.4"], n_folds=None
+        Listening(max_depth=1),
+        n_estimators=4,
+        alpha=1.0,
+        goals=["recall(train, of=2) >= 0.4"],
+        stopping=Stopping(n_folds=None),
     ).fit(X, y)
     assert model.estimators_[0].predict(X).tolist().count(2) == 0
     assert Listening.heard[1] == [0, 1, 2]

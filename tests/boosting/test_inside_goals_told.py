@@ -49,7 +49,7 @@ def test_after_rebalance_nothing_is_known_of_what_others_could_reach(people):
 
 def test_stages_that_cannot_meet_the_goals_miss_them_least(people):
     model = boosted(people, goals=[PARITY, "recall(train) >= 0.6"], n_estimators=6)
-    stages = list(model.staged_predict_proba(people[0]))
+    stages = list(model.staged_decision_proba(people[0]))
     assert len(stages) == len(model.estimators_)
     np.testing.assert_allclose(stages[-1], model.predict_proba(people[0]), atol=1e-9)
 

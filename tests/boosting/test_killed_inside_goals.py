@@ -13,7 +13,7 @@ SCRIPT = """
 import os, signal, sys
 import numpy as np
 from interrupted import MAIL, SEX, X, Y, lp
-from counterpoise.boosting.checkpoint import rounds_done
+from counterpoise.boosting.checkpoint import Checkpoint
 
 folder, result = sys.argv[1:]
 GOALS = ["demographic_parity_difference(train, by=sex) <= 0.1", "churn(mail) <= 0.4"]
@@ -33,7 +33,7 @@ for aim in (2, 4):
         fitted(folder, [on_round])
         os._exit(0)
     ends.append(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
-    on_disk.append(rounds_done(folder))
+    on_disk.append(Checkpoint(folder).rounds_done())
 seen = []
 for name, model in (("resumed", fitted(folder, [seen.append])), ("whole", fitted(None))):
     np.savez(f"{result}/{name}.npz", mixture=model.mixture_, chances=model.predict_proba(X), value=model.value_,

@@ -13,8 +13,8 @@ SCRIPT = """
 import hashlib, os, random, signal, sys
 import numpy as np
 from sklearn.datasets import load_digits
-from counterpoise import AdaLPBoostClassifier
-from counterpoise.boosting.checkpoint import rounds_done
+from counterpoise import AdaLPBoostClassifier, Stopping
+from counterpoise.boosting.checkpoint import Checkpoint
 from counterpoise.learners import NetworkLearner
 
 folder, result = sys.argv[1:]
@@ -23,8 +23,8 @@ X, y = X[:300], y[:300]
 network = NetworkLearner(n_iterations=20, warmup_epochs=1, batch_size=32, decay_at=(15,), device="cpu")
 
 def fitted(checkpoint, callbacks=()):
-    model = AdaLPBoostClassifier(network, n_estimators=24, alpha=0.2, eta=1.0, validation_fraction=0.3, random_state=0,
-                                 checkpoint=checkpoint, callbacks=callbacks)
+    model = AdaLPBoostClassifier(network, n_estimators=24, alpha=0.2, eta=1.0, random_state=0,
+                                 stopping=Stopping(validation_fraction=0.3), checkpoint=checkpoint, callbacks=callbacks)
     return model.fit(X, y)
 
 def on_round(done):
@@ -35,7 +35,7 @@ def on_round(done):
 
 moments, n_killed = random.Random(0), 0
 while n_killed < 5:
-    aim = (rounds_done(folder) if os.path.isdir(folder) else 0) + moments.randrange(1, 4)
+    aim = (Checkpoint(folder).rounds_done() if os.path.isdir(folder) else 0) + moments.randrange(1, 4)
     if not os.fork():
         fitted(folder, [on_round])
         os._exit(0)
@@ -43,7 +43,7 @@ while n_killed < 5:
     assert end <= 0, "the fit failed"  # and would again and again
     n_killed += -end in (signal.SIGPROF, signal.SIGKILL)
 bytes_of = lambda one: b"".join(one.state_[name].tobytes() for name in sorted(one.state_))
-n_rounds = rounds_done(folder)
+n_rounds = Checkpoint(folder).rounds_done()
 for name, model in (("resumed", fitted(folder)), ("whole", fitted(None))):
     np.savez(f"{result}/{name}.npz", mixture=model.mixture_, losses=model.selection_.losses,
              weighted=model.weighted_losses_,

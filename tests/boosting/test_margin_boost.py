@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_digits, make_classification
 
-from counterpoise import AdaBoostClassifier, RLPBoostClassifier, RQPBoostClassifier
+from counterpoise import AdaBoostClassifier, RLPBoostClassifier, RQPBoostClassifier, Stopping
 from counterpoise.boosting.margin_boost import LINEAR_COSTS, QUADRATIC_COSTS
 from counterpoise.learners import HistogramTree, Stump
 
@@ -77,7 +77,7 @@ def test_auto_takes_the_smallest_c_of_least_held_out_error(booster, grid):
 @pytest.mark.parametrize("booster", BOTH)
 def test_patience_gives_the_program_the_rounds_up_to_the_least_error(booster):
     train, (X_val, y_val), _ = noisy()
-    settings = {"n_estimators": 150, "patience": 10}
+    settings = {"n_estimators": 150, "stopping": Stopping(patience=10)}
     model = booster(HistogramTree(max_depth=3), **settings).fit(*train, X_val=X_val, y_val=y_val)
     ada = AdaBoostClassifier(HistogramTree(max_depth=3), **settings).fit(*train, X_val=X_val, y_val=y_val)
     assert len(model.solutions_[0].votes) == len(ada.votes_) < 150
@@ -128,7 +128,7 @@ BAD = {
     "unknown word": (lambda: RLPBoostClassifier(C="best").fit(X_BAD, Y_BAD), "C.*must be one of 'auto'; got 'best'"),
     "auto without samples": (
         lambda: RQPBoostClassifier(C="auto").fit(X_BAD, Y_BAD),
-        "C='auto' needs samples to choose on: pass X_val and y_val, or set validation_fraction",
+        "C='auto' needs samples to choose on: pass X_val and y_val, or set stopping=Stopping",
     ),
     "no better than chance": (lambda: RLPBoostClassifier(Stump()).fit(X_BAD, Y_BAD), "no better than chance"),
 }

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_iris
 
-from counterpoise import LPBoostClassifier
+from counterpoise import LPBoostClassifier, Stopping
 from counterpoise.boosting.learner import Question, make_fit
 from counterpoise.goals import Table
 from counterpoise.learners import NetworkLearner, networks
@@ -33,7 +33,9 @@ def loans(n_rows=600):
 def test_goals_hold_on_held_out_rows_where_the_first_network_misses_them():
     X, y, sex = loans()
     goal = "demographic_parity_difference(train, by=sex) <= 0.05"
-    model = LPBoostClassifier(tiny(), n_estimators=6, alpha=1.0, goals=[goal], validation_fraction=0.4, random_state=0)
+    model = LPBoostClassifier(
+        tiny(), n_estimators=6, alpha=1.0, goals=[goal], stopping=Stopping(validation_fraction=0.4), random_state=0
+    )
     model.fit(X, y, sensitive_features={"sex": sex})
     assert all(check.holds for check in model.check_goals())
     said = model.estimators_[0].predict(X)
@@ -44,7 +46,9 @@ def test_more_classes_and_rows_of_another_dataset_train_as_pairs():
     X, y = load_iris(return_X_y=True)
     mail = Table(X[::2] + 0.1, baseline=np.full(75, 1))
     goals = ["churn(mail) <= 0.3", "recall(train, of=0) >= 0.5", "recall(train, of=2) >= 0.3"]
-    model = LPBoostClassifier(tiny(), n_estimators=8, alpha=1.0, goals=goals, n_folds=None, random_state=0)
+    model = LPBoostClassifier(
+        tiny(), n_estimators=8, alpha=1.0, goals=goals, stopping=Stopping(n_folds=None), random_state=0
+    )
     model.fit(X, y, datasets={"mail": mail})
     assert all(check.holds for check in model.check_goals())
     assert (model.estimators_[0].predict(mail.X) != 1).mean() > 0.6  # plain training changes two thirds

@@ -16,7 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
-from counterpoise import AdaLPBoostClassifier, LPBoostClassifier
+from counterpoise import AdaLPBoostClassifier, LPBoostClassifier, Stopping
 from counterpoise.learners import HistogramTree, Resampled
 from counterpoise.metrics import cvar_loss
 from counterpoise.mixtures.choosing import as_aim, choose_mixture
@@ -35,7 +35,7 @@ def noisy():
 
 @pytest.fixture(scope="module")
 def fitted(noisy):
-    return AdaLPBoostClassifier(HistogramTree(), n_estimators=30, alpha=0.1, random_state=0).fit(*noisy)
+    return AdaLPBoostClassifier(HistogramTree(), n_estimators=30, alpha=0.1, budget=None, random_state=0).fit(*noisy)
 
 
 def test_a_deterministic_model_has_a_cvar_of_error_over_alpha(fitted):
@@ -222,7 +222,7 @@ def test_reweighing_groups_helps_the_worst_group():
     y = np.where(small, X[:, 0] < 0, X[:, 0] > 0).astype(int)  # the small group obeys the opposite rule
     X[:, 3] = small + 0.3 * rng.normal(size=4000)
     stumps = DecisionTreeClassifier(max_depth=1)
-    by_group = AdaLPBoostClassifier(stumps, n_estimators=20, reweigh="groups", random_state=0)
+    by_group = AdaLPBoostClassifier(stumps, n_estimators=20, reweigh="groups", budget=None, random_state=0)
     by_group.fit(X, y, sensitive_features=small)
     erm = (by_group.selection_.losses[small, 0]).mean()
     assert by_group.value_ <= 0.55
@@ -234,7 +234,7 @@ def test_a_group_may_be_absent_from_the_validation_split():
     rng = np.random.default_rng(6)
     X, groups = rng.normal(size=(200, 3)), np.array(["common"] * 199 + ["rare"])
     model = AdaLPBoostClassifier(
-        HistogramTree(), n_estimators=4, reweigh="groups", validation_fraction=0.3, random_state=0
+        HistogramTree(), n_estimators=4, reweigh="groups", stopping=Stopping(validation_fraction=0.3), random_state=0
     )
     model.fit(X, X[:, 0] > 0, sensitive_features=groups)
     assert 0 <= model.value_ <= 1
@@ -312,7 +312,9 @@ def test_a_pipeline_may_impute_missing_values():
 
 def test_validation_rows_choose_the_mixture(noisy):
     X, y = noisy
-    model = AdaLPBoostClassifier(HistogramTree(), n_estimators=10, validation_fraction=0.25, random_state=0).fit(X, y)
+    model = AdaLPBoostClassifier(
+        HistogramTree(), n_estimators=10, stopping=Stopping(validation_fraction=0.25), random_state=0
+    ).fit(X, y)
     assert model.selection_.losses.shape == (750, 10)
     given_rows = AdaLPBoostClassifier(HistogramTree(), n_estimators=10, random_state=0).fit(
         X[:2000], y[:2000], X_val=X[2000:], y_val=y[2000:]
@@ -323,7 +325,7 @@ def test_validation_rows_choose_the_mixture(noisy):
 
 def test_fit_more_goes_on_as_if_it_had_not_stopped(noisy):
     X, y = noisy
-    settings = {"eta": 1.0, "validation_fraction": 0.3, "random_state": 0}
+    settings = {"eta": 1.0, "stopping": Stopping(validation_fraction=0.3), "random_state": 0}
     whole = AdaLPBoostClassifier(DecisionTreeClassifier(max_depth=4), n_estimators=12, **settings).fit(X, y)
     parts = AdaLPBoostClassifier(DecisionTreeClassifier(max_depth=4), n_estimators=5, **settings).fit(X, y).fit_more(7)
     assert len(parts.estimators_) == 12
@@ -335,14 +337,16 @@ def test_fit_more_goes_on_as_if_it_had_not_stopped(noisy):
 
 def test_staged_probabilities_end_where_the_classifier_is(fitted, noisy):
     X, _ = noisy
-    stages = list(fitted.staged_predict_proba(X[:50]))
+    stages = list(fitted.staged_decision_proba(X[:50]))
     assert len(stages) == 30
     np.testing.assert_allclose(stages[-1], fitted.predict_proba(X[:50]), atol=1e-9)
     np.testing.assert_array_equal(next(fitted.staged_predict(X[:50])), fitted.estimators_[0].predict(X[:50]))
 
 
 def test_patience_stops_when_the_tail_no_longer_improves(noisy):
-    model = AdaLPBoostClassifier(HistogramTree(), n_estimators=200, alpha=0.5, patience=5, random_state=0).fit(*noisy)
+    model = AdaLPBoostClassifier(
+        HistogramTree(), n_estimators=200, alpha=0.5, stopping=Stopping(patience=5), random_state=0
+    ).fit(*noisy)
     assert 6 <= len(model.estimators_) < 200
 
 
@@ -372,7 +376,12 @@ def test_n_jobs_gives_the_same_answer(noisy):
 @pytest.mark.parametrize("unit", [2.0**-12, 2.0**12])
 def test_rounds_and_patience_do_not_depend_on_the_unit_of_a_risk(booster, unit):
     X, y = make_classification(300, 4, n_informative=3, n_redundant=0, flip_y=0.1, random_state=0)
-    settings = {"estimator": HistogramTree(max_depth=1), "n_estimators": 15, "patience": 3, "random_state": 0}
+    settings = {
+        "estimator": HistogramTree(max_depth=1),
+        "n_estimators": 15,
+        "stopping": Stopping(patience=3),
+        "random_state": 0,
+    }
     plain, other = (booster(objective=f"{one!r} * CVaR(0.3)", **settings).fit(X, y) for one in (1.0, unit))
     assert 3 < len(plain.estimators_) < 15
     assert len(other.estimators_) == len(plain.estimators_)

@@ -15,7 +15,8 @@ from counterpoise.cli.printing import Shown
 
 COMMANDS = (
     *("demo", "init", "fit", "evaluate", "predict", "rebalance", "certify", "report", "explore"),
-    *("bench", "warm-up"),
+    "warm-up",
+    "explain",
     *("data", "data list", "data fetch"),
 )
 

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from counterpoise.boosting.checkpoint import rounds_done
+from counterpoise.boosting.checkpoint import Checkpoint
 from counterpoise.cli import main
 from counterpoise.persist import watched
 from counterpoise.runs import open_run
@@ -226,7 +226,7 @@ def test_ctrl_c_gives_130_and_the_same_command_ends_with_the_same_result(here, c
         signal.signal(signal.SIGINT, before)
     told = capsys.readouterr().err
     assert told == "\ncounterpoise: stopped. What was finished is kept: the same command goes on from there.\n"
-    assert rounds_done(here / "long" / "checkpoint") == 3
+    assert Checkpoint(here / "long" / "checkpoint").rounds_done() == 3
     assert not (here / "long" / "done.json").exists()
     assert said(capsys, "fit", "goals.toml", "-o", "long").startswith("goes on: ")
     assert numbers(here / "long") == numbers(here / "run")

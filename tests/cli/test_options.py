@@ -7,7 +7,7 @@ import pytest
 
 from counterpoise import runs
 from counterpoise.cli import main
-from counterpoise.runs import use
+from counterpoise.runs import answers, choosing, use
 
 
 @pytest.fixture
@@ -33,7 +33,7 @@ def asked(monkeypatch, capsys):
     return calls
 
 
-NOTHING = dict.fromkeys(("alpha", "objective", "goals", "defer_cost", "budget", "by"))
+NOTHING = dict.fromkeys(("alpha", "objective", "goals", "defer_cost", "budget", "by", "decision"))
 
 
 @pytest.mark.parametrize(
@@ -48,6 +48,7 @@ NOTHING = dict.fromkeys(("alpha", "objective", "goals", "defer_cost", "budget", 
         (["--by", ""], {"by": []}),  # look at no column any more, and not as before
         (["--defer-cost", "0.3"], {"defer_cost": 0.3}),
         (["--defer-cost", "never"], {"defer_cost": "never"}),
+        (["--decision", "sticky"], {"decision": "sticky"}),
     ],
 )
 def test_rebalance(asked, options, named):
@@ -85,3 +86,57 @@ def test_fit_evaluate_and_predict(asked):
     )
     printed = asked("predictions_of", ["predict", "run", "rows.csv", "-o", "-", *options], use)
     assert printed == (["run", "rows.csv"], named)
+
+
+CHOSEN = {
+    **dict.fromkeys(("baseline", "weights", "largest_weight", "positive", "objective", "budget", "defer_cost")),
+    **dict.fromkeys(("defer_label", "ids", "key")),
+    "by": (),
+    "groups": (),
+    "alpha": None,
+    "decision": "fixed",
+}
+OF_ROWS = {
+    "--baseline": ("baseline", "old", "old"),
+    "--weights": ("weights", "mass", "mass"),
+    "--largest-weight": ("largest_weight", "4", 4.0),
+    "--positive": ("positive", "yes", "yes"),
+    "--defer-label": ("defer_label", "ask", "ask"),
+}
+OF_CHOICE = {
+    **OF_ROWS,
+    "--alpha": ("alpha", "0.2", 0.2),
+    "--objective": ("objective", "KL(0.1)", "KL(0.1)"),
+    "--budget": ("budget", "0.05", 0.05),
+    "--decision": ("decision", "sticky", "sticky"),
+    "--defer-cost": ("defer_cost", "0.3", 0.3),
+    "--ids": ("ids", "person", "person"),
+    "--key": ("key", "sixteen characters", "sixteen characters"),
+    "--by": ("by", "sex", ["sex"]),
+    "--groups": ("groups", "sex", ["sex"]),
+}
+
+
+@pytest.mark.parametrize("option", OF_CHOICE)
+def test_choose(asked, option):
+    name, text, value = OF_CHOICE[option]
+    command = ["choose", "rows.csv", "--target", "y", "--score", "s", "--score", "t", "--goal", "a", "--goal", "b"]
+    given, kept = asked("choose_table", [*command, option, text, "-o", "rules.json"], choosing)
+    assert given == ["rows.csv", "rules.json"]
+    assert kept == {**CHOSEN, "target": "y", "scores": ["s", "t"], "goals": ["a", "b"], name: value}
+
+
+@pytest.mark.parametrize("option", [*OF_ROWS, "--confidence", "--groups"])
+def test_audit(asked, option):
+    more = {"--confidence": ("confidence", "0.9", 0.9), "--groups": ("groups", "sex", ("sex",))}
+    name, text, value = {**OF_ROWS, **more}[option]
+    command = ["audit", "rows.csv", "--target", "y", "--prediction", "p", "--goal", "a", "--goal", "b", option, text]
+    given, kept = asked("audit_table", command, answers)
+    nothing = dict.fromkeys([*(one for one, *_ in OF_ROWS.values()), "confidence"])
+    assert given == ["rows.csv"]
+    assert kept == {**nothing, "groups": (), "target": "y", "prediction": "p", "goals": ["a", "b"], name: value}
+
+
+def test_apply(asked):
+    found = asked("apply_rules", ["apply", "rules.json", "rows.csv", "--ids", "person", "-o", "said.csv"], choosing)
+    assert found == (["rules.json", "rows.csv", "said.csv"], {"ids": "person"})

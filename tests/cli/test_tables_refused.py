@@ -126,7 +126,7 @@ REFUSED = {
     ),
     "deferral goal without a cost": (
         CHOOSING + " defer_rate(train)<=0.1",
-        "speaks of deferred rows, and nothing is deferred: set defer_cost",
+        "speaks of deferred rows, and nothing is deferred: set deferral",
         None,
     ),
     "cost of two errors": (

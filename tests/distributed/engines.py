@@ -7,9 +7,9 @@ from importlib.util import find_spec
 from itertools import pairwise
 
 import numpy as np
+from process_shards import ProcessShards
 
 from counterpoise._base.shards import LocalShards, Shards, Source
-from counterpoise.distributed.processes import ProcessShards
 from tests.tiers import slow
 
 

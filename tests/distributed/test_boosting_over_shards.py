@@ -6,8 +6,8 @@ from engines import COUNTS, cut, opened
 from sklearn.linear_model import LogisticRegression
 
 import counterpoise
-from counterpoise import AdaLPBoostClassifier, LPBoostClassifier, MixtureClassifier
-from counterpoise.boosting.checkpoint import UnusableCheckpoint, rounds_done
+from counterpoise import AdaLPBoostClassifier, GoalClassifier, LPBoostClassifier, MixtureClassifier, Stopping
+from counterpoise.boosting.checkpoint import Checkpoint, UnusableCheckpoint
 from counterpoise.distributed.fitting import fit_over, mix_over
 from counterpoise.goals import InfeasibleGoals
 from counterpoise.learners import HistogramTree, Stump
@@ -22,7 +22,7 @@ Y = np.where(X[:, 0] + (SEX == "F") * X[:, 1] + RNG.normal(size=N_ROWS) > 0, "ye
 WEIGHTS = RNG.integers(1, 4, N_ROWS).astype(float)
 PARITY = "abs(positive_rate(train, sex=F) - positive_rate(train, sex=M)) <= 0.02"
 TREE = HistogramTree(2, min_samples_leaf=10)
-FOLDS = {"n_folds": None}
+FOLDS = {"stopping": Stopping(n_folds=None)}
 GOALS = {"goals": [PARITY, "recall(train) >= 0.75"], "n_estimators": 5, "random_state": 0, **FOLDS}
 
 CASES = {
@@ -37,7 +37,9 @@ CASES = {
     "a mean inside": LPBoostClassifier(TREE, alpha=1.0, **GOALS),
     "a rate inside": LPBoostClassifier(TREE, objective="false_positive_rate(train)", **GOALS),
     "groups inside": LPBoostClassifier(TREE, objective="WorstGroup('sex')", **GOALS),
-    "ada until it stalls": AdaLPBoostClassifier(TREE, n_estimators=9, alpha=0.5, patience=1, random_state=0, **FOLDS),
+    "ada until it stalls": AdaLPBoostClassifier(
+        TREE, n_estimators=9, alpha=0.5, stopping=Stopping(patience=1, n_folds=None), random_state=0
+    ),
     "lp to a target": LPBoostClassifier(TREE, n_estimators=9, alpha=0.5, target=0.4, random_state=0, **FOLDS),
 }
 
@@ -95,7 +97,7 @@ def test_they_are_those_of_one_machine(name, weights):
 @pytest.mark.parametrize("name", ["a tail inside", "a mean inside"])
 def test_rounds_inside_goals_prove_as_much_as_on_one_machine_and_tell_callbacks_how_they_stand(name):
     told = []
-    params = CASES[name].get_params(deep=False) | {"n_estimators": 12, "callbacks": [told.append]}
+    params = CASES[name].get_params(deep=False) | {"n_estimators": 12, "budget": None, "callbacks": [told.append]}
     fitted, _ = _fitted("threads", 3, LPBoostClassifier(**params))
     twin = LPBoostClassifier(**params | {"callbacks": ()}).fit(X, Y, sensitive_features={"sex": SEX})
     assert all(check.holds for check in fitted.check_goals(X, Y, sensitive_features={"sex": SEX}))
@@ -107,7 +109,9 @@ def test_rounds_inside_goals_prove_as_much_as_on_one_machine_and_tell_callbacks_
 
 def test_models_are_trained_that_goals_lack_and_the_learner_alone_does_not_make():
     params = CASES["a mean inside"].get_params(deep=False) | {"goals": ["recall(train) >= 0.95"], "n_estimators": 8}
-    alone = AdaLPBoostClassifier(TREE, alpha=1.0, goals=params["goals"], n_estimators=1, n_folds=None, random_state=0)
+    alone = AdaLPBoostClassifier(
+        TREE, alpha=1.0, goals=params["goals"], n_estimators=1, stopping=Stopping(n_folds=None), random_state=0
+    )
     with pytest.raises(InfeasibleGoals):
         _fitted("threads", 2, alone)
     assert _fitted("threads", 2, LPBoostClassifier(**params))[0].check_goals()[0].holds
@@ -164,7 +168,7 @@ def test_a_fit_goes_on_from_its_checkpoint_over_other_shards(model, tmp_path):
     params = model.get_params(deep=False) | {"checkpoint": str(tmp_path / "rounds")}
     with pytest.raises(Interrupted):
         _fitted("threads", 2, model.__class__(**params | {"callbacks": [_interrupt]}))
-    assert rounds_done(tmp_path / "rounds") == 3
+    assert Checkpoint(tmp_path / "rounds").rounds_done() == 3
     numbers = []
     after, _ = _fitted(
         "threads", 4, model.__class__(**params | {"callbacks": [lambda done: numbers.append(done.number)]})
@@ -207,7 +211,10 @@ def test_goals_hold_on_all_rows_and_are_told_from_cells_as_from_rows():
 
 def test_goals_that_cannot_hold_say_so():
     model = AdaLPBoostClassifier(
-        Stump(), n_estimators=2, goals=["recall(train) >= 1.0", "positive_rate(train) <= 0.1"], n_folds=None
+        Stump(),
+        n_estimators=2,
+        goals=["recall(train) >= 1.0", "positive_rate(train) <= 0.1"],
+        stopping=Stopping(n_folds=None),
     )
     with pytest.raises(InfeasibleGoals, match="This goal cannot hold: positive_rate"):
         _fitted("threads", 2, model)
@@ -235,28 +242,32 @@ CONFIDENT = [
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "settings",
-    [{"alpha": 0.5}, {"alpha": 1.0, "scores": True, "by": "sex"}, {"alpha": 0.5, "scores": True}],
+    ("kind", "settings"),
+    [
+        (MixtureClassifier, {"alpha": 0.5}),
+        (GoalClassifier, {"cv": "prefit", "decision": "sticky", "by": "sex"}),
+        (GoalClassifier, {"cv": "prefit", "decision": "sticky", "alpha": 0.5}),
+    ],
     ids=["said", "by group", "scores"],
 )
-def test_confidences_of_goals_ask_for_the_same_margins_as_rows_on_one_machine(settings):
+def test_confidences_of_goals_ask_for_the_same_margins_as_rows_on_one_machine(kind, settings):
     pool = [HistogramTree(2).fit(X[first::3], Y[first::3]) for first in range(3)]
-    model = MixtureClassifier(pool, goals=CONFIDENT, random_state=0, **settings)
-    twin = MixtureClassifier(**model.get_params(deep=False)).fit(X, Y, sensitive_features={"sex": SEX})
+    model = kind(pool, goals=CONFIDENT, random_state=0, **settings)
+    twin = kind(**model.get_params(deep=False)).fit(X, Y, sensitive_features={"sex": SEX})
     found = [_mixed(model, n_shards) for n_shards in COUNTS]
     assert all(one.mixture_.tolist() == found[0].mixture_.tolist() for one in found[1:])
     np.testing.assert_allclose(found[0].value_, twin.value_, atol=2e-4)
     for own, its in zip(found[0].check_goals(), twin.check_goals(), strict=True):
         assert own.holds
         assert own.value == pytest.approx(its.value, abs=2e-3)
-    plain = MixtureClassifier(**model.get_params(deep=False) | {"goals": [goal[:-20] for goal in CONFIDENT]})
+    plain = kind(**model.get_params(deep=False) | {"goals": [goal[:-20] for goal in CONFIDENT]})
     assert _mixed(plain, 2).value_ <= found[0].value_ + 1e-4
 
 
 def _mixed(model, n_shards):
     with opened("threads", cut(n_shards, X=X, y=Y, sex=SEX)) as shards:
         shards.change("columns", _name_columns)
-        return mix_over(MixtureClassifier(**model.get_params(deep=False)), shards)
+        return mix_over(type(model)(**model.get_params(deep=False)), shards)
 
 
 def test_models_may_know_classes_that_no_row_has_and_be_functions():

@@ -8,7 +8,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.tree import DecisionTreeClassifier
 
-from counterpoise import AdaLPBoostClassifier, GoalClassifier, MixtureClassifier
+from counterpoise import AdaLPBoostClassifier, GoalClassifier, MixtureClassifier, Stopping
 from counterpoise.distributed import (
     DaskAdaLPBoostClassifier,
     DaskGoalClassifier,
@@ -33,7 +33,7 @@ FRAME["sex"] = np.where(RNG.random(N_ROWS) < 0.4, "F", "M")
 FRAME["label"] = np.where(FRAME.a + (FRAME.sex == "F") * FRAME.b + RNG.normal(size=N_ROWS) > 0, "yes", "no")
 FEATURES = FRAME[["a", "b", "c"]]
 PARITY = "abs(positive_rate(train, sex=F) - positive_rate(train, sex=M)) <= 0.02"
-SETTINGS = {"n_estimators": 4, "alpha": 0.4, "random_state": 0, "n_folds": None}
+SETTINGS = {"n_estimators": 4, "alpha": 0.4, "random_state": 0, "stopping": Stopping(n_folds=None)}
 TREE = HistogramTree(2, min_samples_leaf=10)
 
 
@@ -93,9 +93,9 @@ def test_predictions_are_lazy_and_those_of_one_machine():
 
 @pytest.mark.usefixtures("client")
 def test_rules_by_group_look_at_columns_of_collections_and_ids_decide(tmp_path):
-    settings = {"scores": True, "by": "sex", "alpha": 0.5, "random_state": 0}
+    settings = {"cv": "prefit", "decision": "sticky", "by": "sex", "alpha": 0.5, "random_state": 0}
     frame = dd.from_pandas(FRAME.reset_index(), npartitions=4)
-    model = DaskMixtureClassifier(POOL, **settings).fit(
+    model = DaskGoalClassifier(POOL, **settings).fit(
         frame[["a", "b", "c"]], frame.label, sensitive_features=frame[["sex"]]
     )
     expected = model.to_local().predict(FEATURES, ids=FRAME.index, sensitive_features=FRAME[["sex"]]).tolist()
@@ -108,10 +108,11 @@ def test_rules_by_group_look_at_columns_of_collections_and_ids_decide(tmp_path):
         model.predict(rows, sensitive_features="sex")
     with pytest.raises(ValueError, match="ids must be a Dask collection that is cut at the rows of X, with 4 "):
         model.predict(frame, ids=FRAME.index, sensitive_features=["sex"])
-    other = DaskMixtureClassifier(POOL, **(settings | {"by": "group"}))
+    other = DaskGoalClassifier(POOL, **(settings | {"by": "group"}))
     other.fit(rows, frame.label.to_dask_array(), sensitive_features=sexes)
     assert other.predict(rows, ids=ids, sensitive_features=sexes).compute().tolist() == expected
-    assert other.predict_proba(rows, sensitive_features=sexes).compute().shape == (N_ROWS, 2)
+    assert other.decision_proba(rows, sensitive_features=sexes).compute().shape == (N_ROWS, 2)
+    assert other.predict_proba(rows).compute().shape == (N_ROWS, 2)
 
 
 @pytest.mark.usefixtures("client")
@@ -131,13 +132,19 @@ POOL = [
 
 @pytest.mark.usefixtures("client")
 @pytest.mark.parametrize(
-    "settings", [{"alpha": 0.4}, {"alpha": 1.0, "scores": True, "by": "sex"}], ids=["said", "scores"]
+    ("kind", "own", "settings"),
+    [
+        (DaskMixtureClassifier, MixtureClassifier, {"alpha": 0.4}),
+        (DaskGoalClassifier, GoalClassifier, {"cv": "prefit", "decision": "sticky", "by": "sex"}),
+        (DaskGoalClassifier, GoalClassifier, {"cv": "prefit", "by": "sex"}),
+    ],
+    ids=["said", "rules", "one rule"],
 )
-def test_a_mixture_of_models_that_exist_is_that_of_one_machine(settings):
+def test_what_is_chosen_of_models_that_exist_is_that_of_one_machine(kind, own, settings):
     frame = dd.from_pandas(FRAME, npartitions=5)
     given = {"goals": [PARITY.replace("0.02", "0.1")], "random_state": 0, **settings}
-    model = DaskMixtureClassifier(POOL, **given).fit(frame, "label", sensitive_features=["sex"])
-    twin = MixtureClassifier(POOL, **given).fit(FEATURES, FRAME.label, sensitive_features=FRAME[["sex"]])
+    model = kind(POOL, **given).fit(frame, "label", sensitive_features=["sex"])
+    twin = own(POOL, **given).fit(FEATURES, FRAME.label, sensitive_features=FRAME[["sex"]])
     np.testing.assert_allclose(model.value_, twin.value_, atol=2e-4)
     assert model.check_goals()[0].holds
     local = model.to_local()
@@ -184,7 +191,9 @@ def test_features_are_those_that_are_named_or_that_models_were_trained_on():
     grown = DaskAdaLPBoostClassifier(TREE, **SETTINGS).fit(frame, "label", features=["b", "a"])
     assert grown.feature_names_in_.tolist() == ["b", "a"]
     scorer = LogisticRegression().fit(FRAME[["c", "a"]], FRAME.label)
-    mixed = DaskMixtureClassifier([scorer], scores=True, random_state=0).fit(frame, "label", sensitive_features="sex")
+    mixed = DaskGoalClassifier([scorer], cv="prefit", decision="sticky", alpha=0.1, random_state=0).fit(
+        frame, "label", sensitive_features="sex"
+    )
     assert mixed.feature_names_in_.tolist() == ["c", "a"]
 
 

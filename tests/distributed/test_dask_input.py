@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
 
+from counterpoise import Deferral, Stopping
 from counterpoise.distributed import (
     DaskAdaLPBoostClassifier,
     DaskGoalClassifier,
@@ -25,7 +26,7 @@ RNG = np.random.default_rng(8)
 FRAME = pd.DataFrame({"a": RNG.normal(size=120), "b": RNG.normal(size=120), "sex": "M", "label": "no"})
 FRAME.loc[80:, "sex"] = "F"  # a group in one partition only
 FRAME.loc[FRAME.index[:40][FRAME.a[:40] > 0], "label"] = "yes"  # a class in one partition only
-MODEL = DaskAdaLPBoostClassifier(Stump(), n_estimators=3, alpha=0.5, random_state=0, n_folds=None)
+MODEL = DaskAdaLPBoostClassifier(Stump(), n_estimators=3, alpha=0.5, random_state=0, stopping=Stopping(n_folds=None))
 
 
 @pytest.fixture(scope="module")
@@ -186,13 +187,13 @@ BAD = [
     ({"goals": ["recall(train, sex=X) >= 0.5"]}, "Unknown value 'X'"),
     ({"goals": ["recall(trian) >= 0.5"]}, "Did you mean 'train'"),
     ({"goals": ["churn(train) <= 0.1"]}, "needs the deployed model's predictions"),
-    ({"goals": ["defer_rate(train) <= 0.1"]}, "set defer_cost"),
+    ({"goals": ["defer_rate(train) <= 0.1"]}, "set deferral"),
     ({"goals": ["recall(train) >= 0.99 with confidence 0.9999"]}, "too few rows"),
     ({"objective": "false_positive_rate(train, sx=F)"}, "Did you mean 'sex'"),
     ({"objective": 'WorstGroup("sx")'}, "Did you mean 'sex'"),
     ({"pos_label": "maybe"}, "pos_label must be one of the classes"),
 ]
-OF_RULES = [({"by": "sx"}, "Did you mean 'sex'"), ({"defer_cost": 0.2}, "is not taken over shards")]
+OF_RULES = [({"by": "sx"}, "Did you mean 'sex'"), ({"deferral": Deferral(0.2)}, "is not taken over shards")]
 
 
 @pytest.mark.slow
@@ -205,9 +206,9 @@ def test_what_the_rows_cannot_answer_is_refused_before_a_model_is_trained_or_ask
         if kind == "goals":
             model = DaskGoalClassifier(Trained(), cv=2, **params)
         elif kind == "mixture":
-            model = DaskMixtureClassifier([fitted], scores=True, **{"alpha": 1.0} | params)
+            model = DaskGoalClassifier([fitted], cv="prefit", decision="sticky", **params)
         else:
-            model = DaskAdaLPBoostClassifier(Stump(), n_estimators=2, n_folds=None, **params)
+            model = DaskAdaLPBoostClassifier(Stump(), n_estimators=2, stopping=Stopping(n_folds=None), **params)
         Trained.n_calls = 0
         with pytest.raises(ValueError, match=match):
             model.fit(dd.from_pandas(FRAME, npartitions=2), "label", sensitive_features=["sex"])

@@ -28,14 +28,14 @@ def folder(tmp_path):
 
 @pytest.mark.parametrize("weighs", [False, True])
 def test_rules_chosen_from_files_are_those_of_rows_in_memory(folder, weighs):
-    settings = {"scores": True, "alpha": 0.5, "goals": [PARITY], "by": "sex", "random_state": 0}
+    settings = {"cv": "prefit", "decision": "sticky", "alpha": 0.5, "goals": [PARITY], "by": "sex", "random_state": 0}
     frame, features = (folder, "weight") if weighs else (folder, None)
     names = ["sex"] if weighs else ["sex", "weight"]
     model = choose_from_files(
-        MixtureClassifier([SCORER], **settings), frame, "label", sensitive_features=names, sample_weight=features
+        GoalClassifier([SCORER], **settings), frame, "label", sensitive_features=names, sample_weight=features
     )
     weights = FRAME.weight if weighs else None
-    twin = MixtureClassifier([SCORER], **settings)
+    twin = GoalClassifier([SCORER], **settings)
     twin.fit(FEATURES, FRAME.label, weights, sensitive_features=FRAME[names])
     np.testing.assert_allclose(model.value_, twin.value_, atol=2e-4)
     assert model.check_goals(FEATURES, FRAME.label, sample_weight=weights, sensitive_features=FRAME[names])[0].holds
@@ -43,13 +43,13 @@ def test_rules_chosen_from_files_are_those_of_rows_in_memory(folder, weighs):
 
 
 def test_models_that_only_answer_are_refused(folder):
-    with pytest.raises(ValueError, match="set scores=True"):
+    with pytest.raises(TypeError, match="pass a GoalClassifier; got MixtureClassifier"):
         choose_from_files(MixtureClassifier([SCORER]), folder, "label")
 
 
 def test_a_column_that_is_not_in_the_files_is_named(folder):
     with pytest.raises(ValueError, match="with the column 'age'"):
-        choose_from_files(MixtureClassifier([SCORER], scores=True), folder, "age")
+        choose_from_files(GoalClassifier([SCORER], cv="prefit", decision="sticky", alpha=0.1), folder, "age")
 
 
 def test_more_than_the_disk_has_room_for_is_refused_before_it_is_written(tmp_path):
@@ -79,13 +79,12 @@ def test_models_see_the_columns_they_were_trained_on_in_their_order_and_no_other
     twin = GoalClassifier(_ByPlace(), **settings).fit(FEATURES, FRAME.label)
     assert model.feature_names_in_.tolist() == ["c", "a"]  # neither the weight nor the other feature
     assert model.value_ == pytest.approx(twin.value_, abs=2e-4)
-    assert model.decides_ == "models that were fitted"
     rows = FRAME[["c", "a"]]
     assert (model.predict(rows) == twin.predict(FEATURES)).mean() > 0.99
 
 
 def test_columns_that_are_features_can_be_named(folder):
-    model = MixtureClassifier([_up], scores=True, pos_label="yes")
+    model = GoalClassifier([_up], cv="prefit", decision="sticky", alpha=0.1, pos_label="yes")
     assert choose_from_files(model, folder, "label", features=["a", "b"]).feature_names_in_.tolist() == ["a", "b"]
     with pytest.raises(TypeError, match="features must be a list of names"):
         choose_from_files(model, folder, "label", features="a")
@@ -94,7 +93,7 @@ def test_columns_that_are_features_can_be_named(folder):
 
 
 def test_models_are_not_trained_on_rows_in_files(folder):
-    with pytest.raises(ValueError, match=r"GoalClassifier\(model, cv='prefit'\); got cv=5"):
+    with pytest.raises(ValueError, match=r"GoalClassifier\(model, cv='prefit'\); got cv='auto'"):
         choose_from_files(GoalClassifier(SCORER), folder, "label")
     with pytest.raises(TypeError, match="files must be the path of Parquet files"):
         choose_from_files(GoalClassifier(SCORER, cv="prefit"), FRAME, "label")
@@ -116,7 +115,7 @@ def test_files_that_change_while_they_are_read_are_refused(folder, n_left):
 )
 def test_weights_that_cannot_be_summed_are_refused(tmp_path, weight, message):
     FRAME.assign(weight=weight).to_parquet(tmp_path / "0.parquet")
-    model = MixtureClassifier([SCORER], scores=True)
+    model = GoalClassifier([SCORER], cv="prefit", decision="sticky", alpha=0.1)
     with np.errstate(over="ignore"), pytest.raises(ValueError, match=f"sample_weight must {message}|{message}"):
         choose_from_files(model, tmp_path, "label", sample_weight="weight")
 
@@ -127,10 +126,10 @@ def test_groups_that_are_words_days_or_missing_are_those_of_rows_in_memory(tmp_p
         day=pd.to_datetime(["2026-11-03", "2026-11-04", None])[np.arange(N_ROWS) % 3],
     )
     frame.to_parquet(tmp_path / "rows.parquet", row_group_size=400)
-    settings = {"scores": True, "alpha": 1.0, "by": ["word", "day"], "random_state": 0}
+    settings = {"cv": "prefit", "decision": "sticky", "by": ["word", "day"], "random_state": 0}
     names = {"sensitive_features": ["word", "day", "sex", "weight"]}
-    model = choose_from_files(MixtureClassifier([SCORER], **settings), tmp_path, "label", **names)
-    twin = MixtureClassifier([SCORER], **settings).fit(FEATURES, FRAME.label, sensitive_features=frame[["word", "day"]])
+    model = choose_from_files(GoalClassifier([SCORER], **settings), tmp_path, "label", **names)
+    twin = GoalClassifier([SCORER], **settings).fit(FEATURES, FRAME.label, sensitive_features=frame[["word", "day"]])
     assert model.groups_.names == twin.groups_.names
     assert "word=(missing), day=2026-11-03" in model.groups_.names
     np.testing.assert_allclose(model.value_, twin.value_, atol=2e-4)
@@ -140,5 +139,8 @@ def test_an_empty_label_in_a_file_is_missing(tmp_path):
     FRAME.assign(label=FRAME.label.where(FRAME.index != 7, "")).to_parquet(tmp_path / "rows.parquet")
     with pytest.raises(ValueError, match=f"y must hold a label for each row; 1 of {N_ROWS} are missing"):
         choose_from_files(
-            MixtureClassifier([SCORER], scores=True), tmp_path, "label", sensitive_features=["sex", "weight"]
+            GoalClassifier([SCORER], cv="prefit", decision="sticky", alpha=0.1),
+            tmp_path,
+            "label",
+            sensitive_features=["sex", "weight"],
         )

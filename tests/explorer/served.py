@@ -26,6 +26,7 @@ name = "goals"
 [method.parameters]
 by = ["sex"]
 cv = 2
+decision = "sticky"
 [[method.models]]
 name = "logistic"
 """

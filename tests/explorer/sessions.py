@@ -1,4 +1,4 @@
-"""Small models for tests of the explorer: rules of one score, also with deferral, of two in folds, a pool of models."""
+"""Small models for tests of the explorer: rules of one score, some that defer, of two that are trained, a pool."""
 
 from functools import cache
 
@@ -7,7 +7,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
 
-from counterpoise import GoalClassifier, MixtureClassifier
+from counterpoise import Deferral, GoalClassifier, MixtureClassifier
 from counterpoise.explorer import session_of_model
 from counterpoise.explorer.static_page import page_of
 
@@ -44,10 +44,10 @@ def fitted(kind):
     if kind == "pool":
         return MixtureClassifier(models, **asked | {"goals": GOALS[1:]}).fit(X[CHOSEN], Y[CHOSEN], **given)
     asked["decision"] = "sticky"
-    if kind == "folds":
+    if kind == "trained":
         return GoalClassifier(models[:2], by="sex", cv=3, **asked).fit(X[CHOSEN], Y[CHOSEN], **given)
     if kind == "defer":
-        asked |= {"goals": [GOALS[1], "defer_rate(train) <= 0.3"], "defer_cost": 0.2}
+        asked |= {"goals": [GOALS[1], "defer_rate(train) <= 0.3"], "deferral": Deferral(0.2)}
     return GoalClassifier(models[0], by="sex", cv="prefit", **asked).fit(X[CHOSEN], Y[CHOSEN], **given)
 
 

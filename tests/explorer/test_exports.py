@@ -37,7 +37,7 @@ groups = ["sex"]
 test = 0.4
 [method]
 name = "goals"
-parameters = { cv = 2 }
+parameters = { cv = 2, decision = "sticky" }
 models = [{ name = "logistic", title = "a line" }]
 """
 
@@ -136,7 +136,7 @@ def test_a_goals_file_has_the_bounds_that_were_moved_and_leaves_room_to_the_fit(
     (folder / "moved.toml").write_text(text)
     read = read_goals_file(folder / "moved.toml")
     assert (read.seed, read.room_for_audit, read.alpha, read.method.name) == (3, True, 0.7, "goals")
-    assert read.method.parameters == {"cv": 2, "budget": 0.1}
+    assert read.method.parameters == {"cv": 2, "decision": "sticky", "budget": 0.1}
     assert read.method.models[0].title == "a line"
     first, second, third = read.goals
     assert first.goal == "recall(train) >= 0.6"  # it stands where the run aimed, with room beyond this
@@ -188,6 +188,6 @@ def test_a_run_that_was_rebalanced_has_the_goals_file_that_asks_for_it(folder, t
 def test_outside_a_run_a_goals_file_has_all_that_a_setting_asks_for():
     asked = Setting(0.5, 0.1, (AskedGoal(parse_goal("recall(train) >= 0.7")),), ("sex",), 0.2)
     words = tomllib.loads(Exporter(session()).goals_file(asked)["text"])
-    parameters = {"budget": 0.1, "by": ["sex"], "defer_cost": 0.2}
+    parameters = {"budget": 0.1, "by": ["sex"], "deferral": {"cost": 0.2}, "decision": "sticky"}
     assert words == {"alpha": 0.5, "goals": [{"goal": "recall(train) >= 0.7"}], "method": {"parameters": parameters}}
-    assert "method" not in tomllib.loads(Exporter(session()).goals_file(Setting(0.5))["text"])
+    assert "method" not in tomllib.loads(Exporter(session("pool")).goals_file(Setting(0.5))["text"])

@@ -41,6 +41,8 @@ def few(own=(), held_out=None):
         "positive_rate(train, half=x) >= 0.8 * positive_rate(train, half=y)",
         "max_difference(recall, train, by=half) <= 0.2",
         "precision(train, 30<=age<50) >= 0.5",
+        f"positive_rate(train, age<={AGE[9]}) >= 0.5",
+        f"positive_rate(train, age>{AGE[9]}) >= 0.5",
         "recall(train, group=a, half=x) >= 0.5",
     ],
 )
@@ -55,6 +57,7 @@ def test_goals_on_enough_rows_are_asked(text):
         "positive_rate(train, age=1000) >= 0.1",
         f"positive_rate(train, age<={AGE[8]}) >= 0.1",
         f"positive_rate(train, age>{AGE[8]}) >= 0.1",
+        f"positive_rate(train, age>{AGE[0]}) >= 0.1",
         "positive_rate(train, age<=1) >= 0.1",
         f"recall(train, age<={AGE[11]}) >= 0.1",
         f"abs(recall(train) - recall(train, {AGE[50]}<=age<={AGE[52]})) <= 0.1",

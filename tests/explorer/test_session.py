@@ -1,5 +1,7 @@
 """A session answers a setting as the library does."""
 
+import json
+import re
 import warnings
 from dataclasses import replace
 from itertools import pairwise
@@ -10,12 +12,14 @@ import pytest
 
 from counterpoise import GoalClassifier, MixtureClassifier, audit
 from counterpoise.explorer import Session, Setting, session_of_model
+from counterpoise.explorer.conversation import Conversation
 from counterpoise.explorer.exports import Exporter
+from counterpoise.explorer.static_page import page_of
 from counterpoise.explorer.views import VIEWS, shown
 from counterpoise.metrics import cvar_loss, rate_table
 from tests.explorer.sessions import CHOSEN, GOALS, SEX, TEST, X, Y, fitted, session
 
-KINDS = ("score", "folds", "pool", "defer")
+KINDS = ("score", "trained", "pool", "defer")
 _DRAGGED, _RELEASED = 3e-3, 1e-4
 
 
@@ -69,7 +73,7 @@ class ToldToAudit(NamedTuple):
 def told_to_audit(model, found, rows, decided, given, *, defers):
     if not found.state.held_out["train"].said(found.solved).are_drawn:
         return ToldToAudit("labels", decided, decided)
-    chances = model.predict_proba(rows, **given, **({"deferral": True} if defers else {}))
+    chances = model.decision_proba(rows, **given)
     return ToldToAudit("probabilities", chances, chances[:, 1:] if defers else chances[:, 1])
 
 
@@ -87,8 +91,8 @@ def test_what_is_shown_of_held_out_rows_is_what_the_exported_model_does(kind):
     np.testing.assert_array_equal(
         [codes[str(one)] for one in decided], found.state.held_out["train"].decided(found.solved)
     )
-    shares = model.predict_proba(X[TEST], **given)
-    losses = shares[np.arange(len(shares)), 1 - Y[TEST]] + 0.2 * (1.0 - shares.sum(axis=1))
+    shares = model.decision_proba(X[TEST], **given)
+    losses = shares[np.arange(len(shares)), 1 - Y[TEST]] + 0.2 * (1.0 - shares[:, :2].sum(axis=1))
     assert told["losses"]["held_out"]["mean"] == pytest.approx(losses.mean(), abs=1e-5)
     assert told["losses"]["held_out"]["tail"] == pytest.approx(cvar_loss(losses, 0.5), abs=1e-5)
     label = {"defer_label": "defer"} if kind == "defer" else {}
@@ -173,7 +177,7 @@ def test_a_session_without_held_out_rows_shows_the_rows_of_choice():
 def test_segments_speak_of_the_columns_of_a_frame():
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame(X, columns=["income", "age", "height"])
-    model = GoalClassifier(fitted("score").estimators_[0], cv="prefit", alpha=0.3, random_state=0)
+    model = GoalClassifier(fitted("score").estimators_[0], cv="prefit", alpha=0.3, decision="sticky", random_state=0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model = model.fit(frame[CHOSEN], Y[CHOSEN])
@@ -224,25 +228,27 @@ def test_a_goal_that_was_aimed_at_with_room_is_judged_by_the_bound_of_its_file()
 
 
 def test_without_goals_plain_training_is_kept_and_how_far_it_is_from_the_best_is_said():
-    own = session("folds")
+    own = session("trained")
     told = own.answer(Setting.of({"alpha": 1.0}), exact=True)
     (member,) = told["members"]
     assert member["thresholds"] == [pytest.approx(0.5, abs=0.01)]
-    more = told["value"] - told["lower"]
-    assert told["note"].startswith(f"Plain training is kept: it is within {more:.2g} of the best")
+    (more,) = re.findall(r"^Plain training is kept, .*: it is within ([\d.]+) of the best", told["note"])
+    assert float(more) == pytest.approx(told["value"] - told["lower"], abs=1e-3)
     with_goal = own.answer(Setting.of({"alpha": 1.0, "goals": [{"text": "recall(train) >= 0.1"}]}), exact=True)
     assert with_goal["note"] == ""
     assert with_goal["value"] >= told["lower"] - _RELEASED
 
 
+def session_of_one_rule():
+    """Return a session of a model that decides by one rule."""
+    model = GoalClassifier(fitted("score").estimators_[0], goals=GOALS[1:2], by="sex", cv="prefit", random_state=0)
+    model = model.fit(X[CHOSEN], Y[CHOSEN], sensitive_features={"sex": SEX[CHOSEN]})
+    return session_of_model(model, X[TEST], Y[TEST], sensitive_features={"sex": SEX[TEST]})
+
+
 def test_a_model_of_one_rule_is_shown_and_exported_as_one_rule():
     setting = Setting.of({"alpha": 1.0, "by": ["sex"], "goals": [{"text": GOALS[1], "bound": 0.8}]})
-    given = {"sensitive_features": {"sex": SEX[CHOSEN]}}
-    scorer = fitted("score").estimators_[0]
-    model = GoalClassifier(scorer, goals=GOALS[1:2], by="sex", cv="prefit", decision="fixed", random_state=0)
-    own = session_of_model(
-        model.fit(X[CHOSEN], Y[CHOSEN], **given), X[TEST], Y[TEST], sensitive_features={"sex": SEX[TEST]}
-    )
+    own = session_of_one_rule()
     for asked_for in (own.start, setting):
         told = own.answer(asked_for, exact=True)
         assert len(told["members"]) == 1
@@ -252,7 +258,43 @@ def test_a_model_of_one_rule_is_shown_and_exported_as_one_rule():
     assert exported.fixed_cost_ >= 0
 
 
-@pytest.mark.parametrize("kind", ["score", "folds"])
+def test_of_a_model_of_one_rule_no_tail_can_be_asked_for_and_all_else_is_shown():
+    own = session_of_one_rule()
+    with pytest.raises(ValueError, match=r"alpha must be 1 here, got 0.5: .* one rule.* decision='sticky'"):
+        own.answer(replace(own.start, alpha=0.5))
+    found = {view: shown(own, own.start, view) for view in VIEWS}
+    assert found["curve"]["best"] == []
+    assert len(found["frontier"]["points"]) > 5
+    asked_for = json.dumps({"type": "set", "seq": 1, "setting": {"alpha": 0.5}})
+    told = json.loads(Conversation(own).reply(asked_for))
+    assert (told["type"], told["field"]) == ("refused", "alpha")
+    assert "decision='sticky'" in told["message"]
+    kept = page_of(own)
+    assert '"alpha":1.0' in kept
+    assert '"alpha":0.' not in kept
+
+
+def test_goals_that_a_mixture_meets_and_one_rule_does_not_are_told_apart():
+    own = session_of_one_rule()
+    recall = [{"text": GOALS[1]}, {"text": "positive_rate(train) <= 0.3"}]
+    told = own.conflict(replace(own.start, goals=Setting.of({"goals": recall}).goals))
+    between = 0.7 if told["kind"] == "answer" else told["ways"][0][0]["bound"]
+    goals = [{"text": GOALS[1], "bound": between}, recall[1]]
+    asked_for = replace(own.start, goals=Setting.of({"goals": goals}).goals)
+    assert own.answer(asked_for)["kind"] == "answer"  # the best mixture, while a value moves
+    assert own.answer(asked_for, exact=True)["kind"] == "unmet"
+    told = own.conflict(asked_for)
+    assert told["kind"] == "infeasible"
+    assert told["message"].startswith("No single rule ")
+    for (way,) in told["ways"]:
+        new = [one | {"bound": way["bound"]} if way["goal"].startswith(one["text"][:12]) else one for one in goals]
+        moved = replace(own.start, goals=Setting.of({"goals": new}).goals)
+        assert own.answer(moved, exact=True)["kind"] == "answer"
+    with pytest.raises(ValueError, match="No single rule"):
+        Exporter(own).model(asked_for)
+
+
+@pytest.mark.parametrize("kind", ["score", "trained"])
 def test_views_of_goals_that_cannot_be_met_are_answered(kind):
     own = session(kind)
     setting = asked(kind, goals=[{"text": GOALS[1], "bound": 0.99}, {"text": "positive_rate(train) <= 0.3"}])

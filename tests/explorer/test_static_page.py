@@ -37,7 +37,7 @@ def test_a_file_opens_with_the_verdicts_of_the_audit_in_its_words():
     kept = [told for told in kept_in(pool_as_file())["answers"] if told["kind"] == "answer"]
     for told in kept:
         assert [goal["held_out"] for goal in told["goals"]] == told["views"]["verdicts"]["verdicts"]
-    chances = fitted("pool").predict_proba(X[TEST])
+    chances = fitted("pool").decision_proba(X[TEST])
     library = audit(GOALS[1:], chances, Y[TEST], kind="probabilities")
     words = [goal["held_out"]["words"] for goal in kept[0]["goals"]]
     assert words == [one.words for one in library] == [one.shown["verdict"] for one in library]

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from oracles import random_decisions, rates_by_counting
 from scipy.stats import binomtest
 
-from counterpoise import audit, certify, goals
+from counterpoise import Deferral, audit, certify, goals
 from counterpoise.goals import (
     Dataset,
     InfeasibleGoals,
@@ -218,7 +218,7 @@ def test_audits_of_deferral_goals_keep_their_risk():
 
 def test_certify_asks_a_model_that_defers_for_its_label():
     class Asks:
-        defer_cost, defer_label = 0.1, "ask"
+        deferral = Deferral(0.1, "ask")
 
         def predict(self, X):
             return np.array([0, 1, "ask", 1] * (len(X) // 4), dtype=object)

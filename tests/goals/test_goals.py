@@ -104,7 +104,6 @@ PARSED = {
     "recall(train) >= recall(mail) - 0.1": recall(TRAIN) >= recall(MAIL) - 0.1,
     "2 * precision(train) - 0.5 >= 1": 2 * precision(TRAIN) - 0.5 >= 1,
     "win_rate(train) / loss_rate(train) >= 2": win_loss_ratio(TRAIN) >= 2,
-    "wins(train) / losses(train) >= 2": win_loss_ratio(TRAIN) >= 2,  # as files of earlier versions have it
     "1 / f1_score(train) <= 2": 1 / f1_score(TRAIN) <= 2,
     "-precision(train) / 2 <= -0.4": -precision(TRAIN) / 2 <= -0.4,
     "1 - precision(train) <= 0.1": 1 - precision(TRAIN) <= 0.1,

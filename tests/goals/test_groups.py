@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from counterpoise import MixtureClassifier, audit
+from counterpoise import GoalClassifier, audit
 from counterpoise.goals import (
     Dataset,
     Table,
@@ -96,7 +96,7 @@ def test_thousands_of_groups_are_refused():
     with pytest.raises(ValueError, match="over at most 50 groups; by 'g' there are 20000"):
         audit("every_group(recall, train, by=g) >= 0.5", y, table)
     with pytest.raises(ValueError, match="The group 'g=0, h=0' has 2 rows to find a threshold on"):
-        MixtureClassifier([y / 2], scores=True, alpha=1.0, by=["g", "h"]).fit(
+        GoalClassifier([y / 2], cv="prefit", decision="sticky", alpha=1.0, by=["g", "h"]).fit(
             np.zeros((2 * n_groups, 1)), y, sensitive_features={"g": group, "h": group // 2}
         )
 

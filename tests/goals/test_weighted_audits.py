@@ -7,7 +7,16 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from weighted_populations import GOALS, POPULATIONS, wrong_ends
 
-from counterpoise import AdaLPBoostClassifier, ConstrainedClassifier, MixtureClassifier, audit, certify, load, save
+from counterpoise import (
+    AdaLPBoostClassifier,
+    ConstrainedClassifier,
+    MixtureClassifier,
+    Stopping,
+    audit,
+    certify,
+    load,
+    save,
+)
 from counterpoise.goals import Table, bind
 from counterpoise.goals.audit import tightened
 from counterpoise.learners import Stump
@@ -185,7 +194,7 @@ def boosted(X, y, **given):
 
 def boosted_apart(X, y, **given):
     model = AdaLPBoostClassifier(Stump(), n_estimators=5, alpha=1.0, goals=CONFIDENT, random_state=0)
-    return model.set_params(validation_fraction=0.5).fit(X, y, **given)
+    return model.set_params(stopping=Stopping(validation_fraction=0.5)).fit(X, y, **given)
 
 
 def mixed(X, y, **given):

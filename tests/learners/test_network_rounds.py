@@ -5,7 +5,7 @@ import pytest
 from sklearn.base import clone
 from tiny_networks import blobs, digit_images, same_state, tiny
 
-from counterpoise import AdaBoostClassifier, AdaLPBoostClassifier
+from counterpoise import AdaBoostClassifier, AdaLPBoostClassifier, Stopping
 from counterpoise.learners import HistogramTree
 
 torch = pytest.importorskip("torch", reason="networks need torch")
@@ -80,7 +80,9 @@ def test_images_reach_the_networks_of_a_booster(n_axes):
     X, y = digit_images(300)
     X = X if n_axes == 4 else X[:, 0]
     learner = tiny(n_iterations=80, warmup_epochs=1)
-    model = AdaLPBoostClassifier(learner, n_estimators=2, validation_fraction=0.2, random_state=0).fit(X, y)
+    model = AdaLPBoostClassifier(
+        learner, n_estimators=2, stopping=Stopping(validation_fraction=0.2), random_state=0
+    ).fit(X, y)
     assert model.estimators_[0].input_shape_ == X.shape[1:]
     assert (model.predict(X) == y).mean() > 0.8
     with pytest.raises(ValueError, match=r"rows of shape|columns, as at fit"):

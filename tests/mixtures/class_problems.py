@@ -10,9 +10,9 @@ from counterpoise.mixtures.choosing import as_aim
 from counterpoise.mixtures.class_scores.calibration import no_calibration
 from counterpoise.mixtures.class_scores.choosing import choose_class_rules
 from counterpoise.mixtures.class_scores.evidence import ClassEvidence
-from counterpoise.mixtures.scores.groups import Groups
+from counterpoise.mixtures.scores.groups import RuleGroups
 
-ALL = Groups((), ("all",))
+ALL = RuleGroups((), ("all",))
 
 
 def drawn_rows(seed, n_rows, n_classes, sharpness=1.5):
@@ -43,7 +43,7 @@ def known_rows(told, labels, weights=None, groups=ALL, columns=None, classes=Non
 
 def chosen(known, alpha=1.0, goals=(), budget=None, objective=None):
     """Return our choice."""
-    return choose_class_rules(known, as_aim(alpha, objective, goals, budget=budget))
+    return choose_class_rules(known, as_aim(None, objective, goals, default_alpha=alpha, budget=budget))
 
 
 def best_of_all(told, labels, weights, alpha, goals=(), most=None):

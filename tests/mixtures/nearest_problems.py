@@ -47,13 +47,14 @@ class Problem(NamedTuple):
 
     def fit(self, texts=None):
         """Fit rules of the scores inside the goals, or inside others."""
-        model = cp.MixtureClassifier(
+        model = cp.GoalClassifier(
             list(self.scores.T),
-            scores=True,
+            cv="prefit",
+            decision="sticky",
             alpha=1.0,
             goals=self.texts if texts is None else texts,
             by="sex" if self.by else (),
-            defer_cost=0.3 if self.defers else None,
+            deferral=cp.Deferral(0.3) if self.defers else None,
             random_state=0,
         )
         return model.fit(np.zeros((len(self.y), 1)), self.y, self.weights, sensitive_features={"sex": self.sex})

@@ -10,9 +10,10 @@ from scipy.optimize import linprog
 from counterpoise.goals import InfeasibleGoals, Table, as_goals, bind
 from counterpoise.mixtures.answers import Answers, find_positive
 from counterpoise.mixtures.choosing import as_aim
+from counterpoise.mixtures.options import Deferral
 from counterpoise.mixtures.scores.choosing import choose_rules
-from counterpoise.mixtures.scores.evidence import Deferral, ScoreEvidence, rank
-from counterpoise.mixtures.scores.groups import Groups
+from counterpoise.mixtures.scores.evidence import ScoreEvidence, rank
+from counterpoise.mixtures.scores.groups import RuleGroups
 from counterpoise.solvers import minimize_risk
 from counterpoise.theory.risks import KL, CVaR, EmpiricalLikelihood, Mean, WorstGroup
 
@@ -60,6 +61,11 @@ class Problem(NamedTuple):
         return self.tables["train"].weights()
 
 
+def deferral_of(problem):
+    """Return what deferring a row costs in a problem; None where every row is decided."""
+    return None if problem.defer_cost is None else Deferral(problem.defer_cost, DEFERRED)
+
+
 def random_problem(seed, *, defers=False):
     """Return groups, goals, weights, ties and models drawn at random; some have no solution."""
     rng = np.random.default_rng(seed)
@@ -89,18 +95,19 @@ def random_problem(seed, *, defers=False):
 
 def chosen(problem, tol=1e-7):
     """Return our choice, and the rows with their cuts."""
-    ranked, limits = ranked_of(problem), {"budget": problem.budget, "defer_cost": problem.defer_cost}
-    return choose_rules(ranked, as_aim(1.0, problem.objective, problem.goals, **limits), tol), ranked
+    ranked, limits = ranked_of(problem), {"budget": problem.budget, "deferral": deferral_of(problem)}
+    aim = as_aim(None, problem.objective, problem.goals, default_alpha=1.0, **limits)
+    return choose_rules(ranked, aim, tol), ranked
 
 
 def ranked_of(problem, names=("sex=a", "sex=b")):
     """Return the rows with their cuts; ``names`` are those of the groups."""
     answers = Answers(problem.tables, {}, find_positive(np.array([0, 1]), None))
     usual = np.full(problem.scores["train"].shape[1], 0.5)
-    deferral = None if problem.defer_cost is None else Deferral(problem.defer_cost, DEFERRED)
-    evidence = ScoreEvidence(problem.scores, answers, problem.tables["train"].sample_weight, None, usual, deferral)
+    weights = problem.tables["train"].sample_weight
+    evidence = ScoreEvidence(problem.scores, answers, weights, None, usual, deferral_of(problem))
     is_grouped = any(codes.any() for codes in problem.groups.values())
-    groups = Groups(("sex",), names) if is_grouped else Groups((), ("all",))
+    groups = RuleGroups(("sex",), names) if is_grouped else RuleGroups((), ("all",))
     return rank(evidence, groups)
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from class_problems import chosen, drawn_rows, known_rows
 from scipy.optimize import linprog
-from score_problems import random_problem, ranked_of, written_out
+from score_problems import deferral_of, random_problem, ranked_of, written_out
 from sklearn.datasets import make_classification
 from sklearn.tree import DecisionTreeClassifier
 
@@ -27,7 +27,7 @@ ROWS = make_classification(1000, 8, n_informative=4, weights=[0.8], flip_y=0.15,
 def test_a_frontier_of_rules_goes_from_the_tightest_possible_bound_to_where_the_goal_is_as_if_not_asked(seed, defers):
     problem = random_problem(seed, defers=defers)._replace(goals=[*GOALS], objective=CVaR(0.5), budget=BUDGET)
     goals = as_goals(problem.goals)
-    aim = as_aim(0.5, None, goals, budget=BUDGET, defer_cost=problem.defer_cost)
+    aim = as_aim(0.5, None, goals, budget=BUDGET, deferral=deferral_of(problem))
     path = RulePath(ranked_of(problem), aim, goals, 1e-7)
     levels = path.default_bounds(4)
     found, _ = path.solve(np.append(levels, levels[0] + STEP))

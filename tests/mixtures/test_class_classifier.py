@@ -24,13 +24,13 @@ FLOOR = "every_class(recall, train) >= 0.83"
 
 def mixed(models=None, **settings):
     """Return rules of models chosen on some rows."""
-    given = {"scores": True, "alpha": 1.0, "random_state": 0} | settings
-    return cp.MixtureClassifier([MODEL] if models is None else models, **given)
+    given = {"cv": "prefit", "decision": "sticky", "random_state": 0} | settings
+    return cp.GoalClassifier([MODEL] if models is None else models, **given)
 
 
 def recalls(model, rows=CHOOSE, **given):
     """Return the expected recall of each class."""
-    said = model.predict_proba(X[rows], **given)
+    said = model.decision_proba(X[rows], **given)
     return np.array([said[CODES[rows] == one, one].mean() for one in range(4)])
 
 
@@ -54,10 +54,10 @@ def test_answers_are_drawn_by_the_person_and_as_often_as_the_mixture_says(floor)
     said = soft.predict(rows, ids=ids)
     np.testing.assert_array_equal(soft.predict(rows[::-1], ids=ids[::-1])[::-1], said)
     share = np.array([[(said[part] == name).mean() for name in NAMES] for part in (slice(4000), slice(4000, 8000))])
-    np.testing.assert_allclose(share, soft.predict_proba(X[TEST][:2]), atol=0.03)
+    np.testing.assert_allclose(share, soft.decision_proba(X[TEST][:2]), atol=0.03)
     np.testing.assert_array_equal(floor.predict(X[TEST])[::2], floor.predict(X[TEST][::2]))
     np.testing.assert_array_equal(
-        soft.set_params(decision="vote").predict(X[TEST]), NAMES[soft.predict_proba(X[TEST]).argmax(axis=1)]
+        soft.set_params(decision="vote").predict(X[TEST]), NAMES[soft.decision_proba(X[TEST]).argmax(axis=1)]
     )
 
 
@@ -88,19 +88,17 @@ def test_weights_count_as_rows_do():
     assert one.value_ == pytest.approx(other.value_, abs=2e-3)
 
 
-def test_folds_decide_and_a_fixed_rule_meets_goals_without_draws():
+def test_one_model_and_one_rule_decide_and_meet_goals_without_draws():
     goal = "recall(train, of=bee) >= 0.8"
-    folds = cp.GoalClassifier(GaussianNB(), goals=[goal], cv=3, random_state=0).fit(X[:600], Y[:600])
-    assert len(folds.estimators_) == 3
-    assert folds.check_goals()[0].holds
-    assert set(folds.predict(X[TEST])) <= set(NAMES)
-    np.testing.assert_allclose(folds.predict_proba(X[TEST]).sum(axis=1), 1.0)
-    fixed = cp.GoalClassifier(GaussianNB(), goals=[goal], cv=3, decision="fixed", random_state=0).fit(X[:600], Y[:600])
+    fixed = cp.GoalClassifier(GaussianNB(), goals=[goal], cv=3, random_state=0).fit(X[:600], Y[:600])
     assert len(fixed.estimators_) == 1
     assert fixed.check_goals()[0].holds
-    assert set(np.unique(fixed.predict_proba(X[TEST]))) == {0.0, 1.0}
+    assert set(np.unique(fixed.decision_proba(X[TEST]))) == {0.0, 1.0}
     assert fixed.fixed_cost_ >= 0
-    assert set(folds.to_deterministic().predict(X[TEST])) <= set(NAMES)
+    np.testing.assert_allclose(fixed.predict_proba(X[TEST]), fixed.estimators_[0].predict_proba(X[TEST]))
+    drawn = cp.GoalClassifier(GaussianNB(), goals=[goal], cv=3, decision="sticky", random_state=0)
+    assert set(drawn.fit(X[:600], Y[:600]).predict(X[TEST])) <= set(NAMES)
+    np.testing.assert_allclose(drawn.decision_proba(X[TEST]).sum(axis=1), 1.0)
 
 
 def test_rules_may_look_at_groups_and_refuse_others():
@@ -128,8 +126,8 @@ def test_another_aim_needs_no_model_and_stages_take_one_after_the_other(floor):
     assert again.value_ == pytest.approx(floor.value_, abs=1e-3)
     assert model.rebalance(alpha=0.2).alpha_ == 0.2
     several = mixed([GaussianNB().fit(X[TRAIN], Y[TRAIN]), MODEL]).fit(X[CHOOSE], Y[CHOOSE])
-    stages = list(several.staged_predict_proba(X[TEST]))
-    np.testing.assert_allclose(stages[-1], several.predict_proba(X[TEST]))
+    stages = list(several.staged_decision_proba(X[TEST]))
+    np.testing.assert_allclose(stages[-1], several.decision_proba(X[TEST]))
     assert several.decision_function(X[TEST]).shape == (300, 4)
 
 
@@ -203,21 +201,21 @@ def test_goals_out_of_reach_are_told_with_the_least_violation_that_was_found():
 @pytest.mark.parametrize("cost", [0.0, 0.2])
 def test_rows_are_deferred_at_a_cost_and_within_a_limit(cost):
     goals = ["defer_rate(train) <= 0.1"]
-    model = mixed(alpha=0.3, goals=goals, defer_cost=cost).fit(X[CHOOSE], Y[CHOOSE])
-    said = model.predict_proba(X[CHOOSE], deferral=True)
+    model = mixed(alpha=0.3, goals=goals, deferral=cp.Deferral(cost)).fit(X[CHOOSE], Y[CHOOSE])
+    said = model.decision_proba(X[CHOOSE])
     assert said.shape == (300, 5)
     assert 0 < said[:, 4].mean() <= 0.1 + 1e-8
     assert model.value_ < mixed(alpha=0.3).fit(X[CHOOSE], Y[CHOOSE]).value_
     assert set(model.predict(X[TEST])) - set(NAMES) == {"defer"}
     with pytest.raises(ValueError, match="defer_label"):
-        mixed(defer_cost=0.1, defer_label="cat").fit(X[CHOOSE], Y[CHOOSE])
+        mixed(deferral=cp.Deferral(0.1, "cat")).fit(X[CHOOSE], Y[CHOOSE])
 
 
 def test_a_fixed_rule_may_defer():
-    model = mixed(goals=["decided_error_rate(train) <= 0.1"], defer_cost=0.3, decision="fixed")
+    model = mixed(goals=["decided_error_rate(train) <= 0.1"], deferral=cp.Deferral(0.3), decision="fixed")
     model.fit(X[CHOOSE], Y[CHOOSE])
     assert model.check_goals()[0].holds
-    assert set(np.unique(model.predict_proba(X[TEST], deferral=True))) == {0.0, 1.0}
+    assert set(np.unique(model.decision_proba(X[TEST]))) == {0.0, 1.0}
 
 
 def test_the_price_of_a_goal_is_traced_at_given_bounds():
@@ -236,22 +234,17 @@ def test_bounds_that_the_rows_can_never_show_have_no_value():
     assert np.isnan(points.values).tolist() == [False, True]
 
 
-def test_the_cost_of_one_rule_is_not_a_number_where_draws_decide():
-    model = cp.GoalClassifier(MODEL, cv="prefit", alpha=0.05, random_state=0).fit(X[CHOOSE], Y[CHOOSE])
-    shares = model.predict_proba(X[TEST])
-    assert ((shares > 0.01) & (shares < 0.99)).any()
-    assert np.isnan(model.fixed_cost_)
-
-
-@pytest.mark.parametrize("decision", ["auto", "fixed"])
-def test_without_goals_the_likeliest_class_stays_unless_another_rule_is_surely_better(decision):
+@pytest.mark.parametrize("decision", ["sticky", "fixed"])
+def test_without_goals_the_likeliest_class_stays(decision):
     model = cp.GoalClassifier(MODEL, cv="prefit", decision=decision, random_state=0).fit(X[CHOOSE], Y[CHOOSE])
     np.testing.assert_array_equal(model.predict(X[TEST]), MODEL.predict(X[TEST]))
+    np.testing.assert_allclose(model.predict_proba(X[TEST]), MODEL.predict_proba(X[TEST]))
+    np.testing.assert_array_equal(
+        model.decision_function(X[TEST]).argmax(axis=1), model.predict_proba(X[TEST]).argmax(axis=1)
+    )
     assert model.calibrations_[0].is_none
-    drawn = mixed().fit(X[CHOOSE], Y[CHOOSE])
-    assert model.fixed_cost_ == pytest.approx(model.value_ - drawn.value_)
-    sure = cp.GoalClassifier(MODEL, cv="prefit", alpha=0.05, random_state=0).fit(X[CHOOSE], Y[CHOOSE])
-    assert sure.value_ < 1.0
+    tail = cp.GoalClassifier(MODEL, cv="prefit", alpha=0.05, decision="sticky", random_state=0)
+    assert tail.fit(X[CHOOSE], Y[CHOOSE]).value_ < 1.0
 
 
 class Told:
@@ -284,6 +277,8 @@ def test_rules_are_never_worse_than_what_the_model_says_by_itself(kind, alpha, d
         rng = np.random.default_rng(seed)
         labels = rng.permutation(np.arange(60) % 5)
         told = odd_probabilities(kind, labels, rng)
-        model = mixed([Told(told)], alpha=alpha, defer_cost=defer_cost).fit(np.arange(60.0)[:, None], labels)
+        model = mixed([Told(told)], alpha=alpha, deferral=None if defer_cost is None else cp.Deferral(defer_cost)).fit(
+            np.arange(60.0)[:, None], labels
+        )
         error = np.mean(told.round(9).argmax(axis=1) != labels)
         assert model.value_ <= min(1.0, error / alpha) + 1e-4

@@ -14,7 +14,7 @@ from counterpoise.mixtures.class_scores.choosing import OF_RATIOS
 from counterpoise.mixtures.class_scores.ratio_bins import find_bins
 from counterpoise.mixtures.class_scores.refining import PricedRows, refined
 from counterpoise.mixtures.class_scores.tiers import RatioRule, TierRule, argmax_rule
-from counterpoise.mixtures.scores.groups import Groups
+from counterpoise.mixtures.scores.groups import RuleGroups
 from counterpoise.solvers import minimize_cvar
 
 NOBODY = np.zeros(1, dtype=np.int64)
@@ -170,7 +170,7 @@ def test_goals_of_groups_are_met_with_and_without_a_look_at_them():
     sex = np.where(np.random.default_rng(0).random(600) < 0.4, "F", "M")
     goal = ["abs(recall(train, of=1, sex=F) - recall(train, of=1, sex=M)) <= 0.01", "recall(train, of=1, sex=F) >= 0.7"]
     values = []
-    for by in (Groups(("sex",), ("sex=F", "sex=M")), Groups((), ("all",))):
+    for by in (RuleGroups(("sex",), ("sex=F", "sex=M")), RuleGroups((), ("all",))):
         known = known_rows(told, labels, groups=by, columns={"sex": sex})
         found = chosen(known, 1.0, goal)
         lost = known.as_evidence(found.rules).losses @ found.mixture
@@ -203,6 +203,28 @@ def test_probabilities_are_calibrated_only_where_held_out_rows_say_so():
     np.testing.assert_allclose(found(sure), told, atol=0.05)
     weighted = calibrated(np.repeat(sure, 2, axis=0), np.repeat(labels, 2), np.tile([1.0, 0.0], 3000))
     assert weighted.temperature == pytest.approx(found.temperature, rel=0.05)
+
+
+def test_probabilities_are_calibrated_by_rows_as_heavy_as_they_weigh():
+    """A row of weight three counts as three rows; the biases undo what the weights of the classes did."""
+    told, labels = drawn_rows(9, 3000, 4)
+    mass = np.where(labels == 2, 3.0, 1.0)
+    found = calibrated(told, labels, mass)
+    expected = told * np.where(np.arange(4) == 2, 3.0, 1.0)
+    np.testing.assert_allclose(found(told), expected / expected.sum(axis=1, keepdims=True), atol=0.05)
+    times = mass.astype(int)
+    repeated = calibrated(np.repeat(told, times, axis=0), np.repeat(labels, times), np.ones(times.sum()))
+    assert repeated.temperature == pytest.approx(found.temperature, rel=1e-3)
+    np.testing.assert_allclose(repeated.biases, found.biases, atol=1e-3)
+
+
+def test_few_rows_do_not_show_that_probabilities_are_off():
+    """What a calibration gains on its own rows, and loses on held-out ones, is none."""
+    fooled = 0
+    for seed in range(12):
+        told, labels = drawn_rows(seed, 60, 4)
+        fooled += not calibrated(told, labels, np.ones(60)).is_none
+    assert fooled <= 3
 
 
 def test_constants_for_answers_are_the_cheapest_of_all():

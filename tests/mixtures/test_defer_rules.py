@@ -11,6 +11,7 @@ from counterpoise.mixtures.scores.rules import CutRules, coupled
 from counterpoise.theory.risks import KL, CVaR, EmpiricalLikelihood, Mean, WorstGroup
 from tests.mixtures.score_problems import (
     chosen,
+    deferral_of,
     every_rule,
     goal_rows_of,
     goal_scales_of,
@@ -45,7 +46,10 @@ def test_the_cheapest_interval_is_that_of_all_intervals(first):
         by_hand = weights @ losses_of(problem, said["train"])
         if problem.goals:
             rows, bounds = goal_rows_of(problem, said)
-            prices, limits = rng.random(len(rows)), limits_of(ranked, as_aim(1.0, None, problem.goals, defer_cost=0.0))
+            prices, limits = (
+                rng.random(len(rows)),
+                limits_of(ranked, as_aim(1.0, None, problem.goals, deferral=deferral_of(problem))),
+            )
             constant, added = limits.costs(prices)
             base, costs = base + constant - prices @ limits.bounds, costs + added
             by_hand = by_hand + prices @ (rows - bounds[:, None])
@@ -78,7 +82,7 @@ def test_other_risks_are_proven_over_every_interval_too(risk):
 
 
 def limits_of_goals(problem):
-    return as_aim(1.0, None, problem.goals, defer_cost=problem.defer_cost).goals
+    return as_aim(1.0, None, problem.goals, deferral=deferral_of(problem)).goals
 
 
 @pytest.mark.parametrize("seed", range(0, N_PROBLEMS, 7))
@@ -126,7 +130,7 @@ def test_a_fixed_rule_is_the_best_of_all_intervals_where_these_are_few(seed):
     """The search looks at every pair of edges of every group: least violation, then least mean loss."""
     problem = random_problem(seed, defers=True)._replace(objective=CVaR(1.0), budget=None)
     choice, ranked = chosen(problem._replace(goals=[]))
-    aim = as_aim(1.0, None, problem.goals, defer_cost=problem.defer_cost)
+    aim = as_aim(1.0, None, problem.goals, deferral=deferral_of(problem))
     found = search_fixed(ranked, aim, choice.rules, choice.mixture, np.zeros(len(aim.goals)))
     said = every_rule(problem)
     rows, bounds = goal_rows_of(problem, said)

@@ -14,6 +14,7 @@ from sklearn.preprocessing import StandardScaler
 from counterpoise import (
     AdaLPBoostClassifier,
     ConstrainedClassifier,
+    Draws,
     LPBoostClassifier,
     MixtureClassifier,
     load,
@@ -23,6 +24,7 @@ from counterpoise.learners import Stump
 from tests.inside import drawn_numbers, key_of
 
 KEY = b"an open secret of tests only...."
+KEYED = Draws(KEY)
 RNG = np.random.default_rng(0)
 X, Y = RNG.normal(size=(120, 3)), np.arange(120) % 2
 STUMP = Stump().fit(X, Y)
@@ -45,10 +47,11 @@ def numbers(model):
 
 @each_model
 def test_the_key_decides_the_draws_and_the_seed_does_not(name):
-    given = fitted(name, key=KEY, random_state=0)
-    assert numbers(given) == numbers(fitted(name, key=KEY, random_state=1)) == numbers(fitted(name, key=KEY))
+    given = fitted(name, decision=KEYED, random_state=0)
+    assert numbers(given) == numbers(fitted(name, decision=KEYED))
+    assert numbers(given) == numbers(fitted(name, decision=KEYED, random_state=1))
     assert numbers(given) != numbers(fitted(name, random_state=0))
-    np.testing.assert_array_equal(given.predict(X), fitted(name, key=KEY, random_state=0).predict(X))
+    np.testing.assert_array_equal(given.predict(X), fitted(name, decision=KEYED, random_state=0).predict(X))
 
 
 @each_model
@@ -61,18 +64,19 @@ def test_a_key_does_not_change_what_a_random_state_trains():
     def mixture(**settings):
         return fitted("AdaLPBoostClassifier", random_state=np.random.RandomState(5), **settings).mixture_
 
-    np.testing.assert_array_equal(mixture(), mixture(key=KEY))
+    np.testing.assert_array_equal(mixture(), mixture(decision=KEYED))
 
 
 @each_model
 def test_copies_keep_the_key(name, tmp_path):
-    model = fitted(name, key=KEY)
-    assert clone(model).key == pickle.loads(pickle.dumps(model)).key == model.get_params()["key"] == KEY  # noqa: S301
+    model = fitted(name, decision=KEYED)
+    assert clone(model).decision == pickle.loads(pickle.dumps(model)).decision == model.get_params()["decision"]  # noqa: S301
+    assert clone(model).decision.key == KEY
     assert numbers(pickle.loads(pickle.dumps(model))) == numbers(model)  # noqa: S301
     if name != "MixtureClassifier":  # which holds a function here
         save(model, tmp_path / "model.cp")
         loaded = load(tmp_path / "model.cp")
-        assert (loaded.key, numbers(loaded)) == (KEY, numbers(model))
+        assert (loaded.decision, numbers(loaded)) == (KEYED, numbers(model))
 
 
 def shown(model):
@@ -85,8 +89,8 @@ def shown(model):
 @each_model
 def test_the_key_is_never_shown(name):
     model = clone(MODELS[name])
-    model.key = KEY
-    for one in (model, model.set_params(key=KEY), model.fit(X, Y)):
+    model.decision = KEYED
+    for one in (model, model.set_params(decision=KEYED), model.fit(X, Y)):
         for text in shown(one):
             assert KEY.decode() not in text
             assert KEY.hex() not in text
@@ -98,35 +102,30 @@ def test_the_key_is_never_shown(name):
         set_config(print_changed_only=True)
 
 
-@each_model
 @pytest.mark.parametrize(
     ("key", "error", "text"),
     [
         (b"short secret", ValueError, "key must have 16 to 64 bytes, .* got 12"),
         (b"long secret " * 6, ValueError, "key must have 16 to 64 bytes, .* got 72"),
-        ("a secret that is a text", TypeError, "key must be None or bytes, .* got str"),
-        (0, TypeError, "key must be None or bytes, .* got int"),
+        ("a secret that is a text", TypeError, "key must be bytes, .* got str"),
+        (0, TypeError, "key must be bytes, .* got int"),
+        (None, TypeError, "key must be bytes, .* got NoneType"),
+        (bytearray(KEY), TypeError, "key must be bytes, .* got bytearray"),
     ],
 )
-def test_what_is_no_key_is_refused_without_showing_it(name, key, error, text):
+def test_what_is_no_key_is_refused_without_showing_it(key, error, text):
     with pytest.raises(error, match=text) as caught:
-        fitted(name, key=key)
+        Draws(key)
     assert not re.search("secret", str(caught.value).replace("secrets.token_bytes", ""))
 
 
 def test_a_checkpoint_holds_the_key_that_the_system_drew_and_no_other(tmp_path):
     drawn = fitted("AdaLPBoostClassifier", checkpoint=tmp_path / "drawn")
-    given = fitted("AdaLPBoostClassifier", checkpoint=tmp_path / "given", key=KEY)
+    given = fitted("AdaLPBoostClassifier", checkpoint=tmp_path / "given", decision=KEYED)
     again = fitted("AdaLPBoostClassifier", checkpoint=tmp_path / "drawn")
     assert numbers(again) == numbers(drawn)
-    assert numbers(fitted("AdaLPBoostClassifier", checkpoint=tmp_path / "drawn", key=KEY)) == numbers(given)
+    assert numbers(fitted("AdaLPBoostClassifier", checkpoint=tmp_path / "drawn", decision=KEYED)) == numbers(given)
     assert json.loads((tmp_path / "drawn" / "manifest.json").read_text())["seeds"]["key"] == key_of(drawn).hex()
     for path in (tmp_path / "given").iterdir():
         assert KEY not in path.read_bytes()
         assert KEY.hex().encode() not in path.read_bytes()
-
-
-def test_what_was_meant_as_a_key_is_not_shown_either():
-    text = MixtureClassifier([Stump()], key="a text that is no key")
-    assert "no key" not in repr(text)
-    assert MixtureClassifier([Stump()], key=bytearray(KEY)).key == KEY

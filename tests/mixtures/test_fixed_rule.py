@@ -5,7 +5,6 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 import counterpoise as cp
-from counterpoise import persist
 from counterpoise.goals import InfeasibleGoals, as_goals, bind
 from counterpoise.mixtures.choosing import as_aim
 from counterpoise.mixtures.scores.fixed import search_fixed
@@ -20,7 +19,7 @@ def found_and_best(problem):
         choice, ranked = chosen(problem)
     except InfeasibleGoals:
         return None
-    aim = as_aim(1.0, problem.objective, problem.goals)
+    aim = as_aim(None, problem.objective, problem.goals, default_alpha=1.0)
     fixed = search_fixed(ranked, aim, choice.rules, choice.mixture, choice.multipliers)
     said = ranked.as_evidence(fixed.rule)
     error = float(problem.weights @ said.losses[:, 0] / problem.weights.sum())
@@ -73,15 +72,16 @@ def test_among_half_a_million_rules_one_near_the_best_is_found(seed):
     score, y, group = groups_of_three(seed)
     pairs = [(0, 1), (1, 0), (0, 2), (2, 0), (1, 2), (2, 1)]
     goals = [f"positive_rate(train, group={a}) - positive_rate(train, group={b}) <= 0.03" for a, b in pairs]
-    model = cp.MixtureClassifier(
-        [score], scores=True, by="group", alpha=1.0, goals=[*goals, "recall(train) >= 0.8"], decision="fixed"
+    model = cp.GoalClassifier(
+        [score], cv="prefit", by="group", alpha=1.0, goals=[*goals, "recall(train) >= 0.8"], decision="fixed"
     )
     model.fit(np.zeros((len(y), 1)), y, sensitive_features=group)
     assert all(check.holds for check in model.check_goals())
     best = best_of_all(score, y, group, 0.03, 0.8)
     assert best <= model.value_ + 1e-12
     assert model.value_ <= best + 0.005, "more than one row of 240 worse than the best of all"
-    assert model.fixed_cost_ == pytest.approx(model.value_ - (model.value_ - model.gap_), abs=2e-4)
+    assert model.value_ - model.gap_ <= best + 1e-12, "the gap covers the best of all"
+    assert model.gap_ <= model.fixed_cost_ + 1e-4
 
 
 SCORE, Y, GROUP = groups_of_three(7)
@@ -91,9 +91,9 @@ SIDES = ["recall(train, group=0) >= 0.7", "positive_rate(train) <= 0.6"]
 
 
 def test_decisions_of_a_fixed_rule_are_never_drawn():
-    model = cp.MixtureClassifier([MODEL], scores=True, by="group", goals=SIDES, alpha=0.5, decision="fixed")
+    model = cp.GoalClassifier([MODEL], cv="prefit", by="group", goals=SIDES, decision="fixed")
     model.fit(X, Y, sensitive_features=GROUP)
-    shares = model.predict_proba(X, sensitive_features=GROUP)
+    shares = model.decision_proba(X, sensitive_features=GROUP)
     assert set(shares.ravel()) <= {0.0, 1.0}
     np.testing.assert_array_equal(model.predict(X, sensitive_features=GROUP), shares[:, 1])
     assert model.fixed_cost_ >= -1e-4
@@ -101,33 +101,65 @@ def test_decisions_of_a_fixed_rule_are_never_drawn():
         model.predict(X, ids=np.arange(len(X)), sensitive_features=GROUP)
 
 
-def test_to_deterministic_is_the_same_search_and_states_its_cost():
-    mixture = cp.MixtureClassifier([MODEL], scores=True, by="group", goals=SIDES, alpha=1.0, random_state=0)
-    mixture.fit(X, Y, sensitive_features=GROUP)
-    rule = mixture.to_deterministic()
-    fixed = cp.MixtureClassifier([MODEL], scores=True, by="group", goals=SIDES, alpha=1.0, decision="fixed")
-    fixed.fit(X, Y, sensitive_features=GROUP)
-    assert rule.kind == "fixed"
-    assert rule.value == pytest.approx(fixed.value_)
-    assert rule.loss == pytest.approx(fixed.fixed_cost_, abs=1e-9)
-    assert "found by a search: risk" in str(rule)
-    np.testing.assert_array_equal(rule.predict(X, sensitive_features=GROUP), fixed.predict(X, sensitive_features=GROUP))
-    again = persist.loads(persist.dumps(cp.MixtureClassifier([SCORE], scores=True).fit(X, Y).to_deterministic()))
-    assert again.rule.thresholds.keys() == {"all"}
+def test_from_a_mixture_the_best_single_rule_is_one_step_away():
+    settings = {"cv": "prefit", "by": "group", "goals": SIDES, "random_state": 0}
+    mixture = cp.GoalClassifier([MODEL], decision="sticky", **settings).fit(X, Y, sensitive_features=GROUP)
+    fixed = cp.GoalClassifier([MODEL], **settings).fit(X, Y, sensitive_features=GROUP)
+    other = mixture.rebalance(decision="fixed")
+    assert other.rules_ == fixed.rules_
+    assert other.fixed_cost_ == pytest.approx(other.value_ - mixture.value_, abs=1e-4)
+    np.testing.assert_array_equal(
+        other.predict(X, sensitive_features=GROUP), fixed.predict(X, sensitive_features=GROUP)
+    )
 
 
 def test_where_none_is_found_the_error_says_how_near_it_came_and_what_a_mixture_would_do():
     y = np.tile([0, 1], 10)
-    constant = cp.MixtureClassifier(
+    constant = cp.GoalClassifier(
         [np.zeros(20)],
-        scores=True,
+        cv="prefit",
         alpha=1.0,
         goals=["positive_rate(train) >= 0.4", "positive_rate(train) <= 0.6"],
         decision="fixed",
     )
     with pytest.raises(
-        ValueError, match=r"No fixed rule was found.*missed by 0\.4.*It is proven.*risk of 0\.5: set decision='sticky'"
+        InfeasibleGoals,
+        match=r"No single rule meets.*violation is 0\.4.*positive_rate\(train\) >= 0, or positive_rate\(train\) <= 1\. "
+        r"A mixture of rules meets the goals, with a risk of 0\.5: set decision='sticky'",
     ):
         constant.fit(np.zeros((20, 1)), y)
-    nearest = constant.set_params(decision="sticky").fit(np.zeros((20, 1)), y).to_deterministic()
-    assert nearest.violation == pytest.approx(0.4)
+    assert constant.rebalance(decision="sticky").value_ == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize("by", [(), "group"])
+@pytest.mark.parametrize("seed", range(3))
+def test_the_bounds_that_are_offered_can_be_met_by_one_rule_and_hardly_tighter_ones(seed, by):
+    score, y, group = groups_of_three(seed)
+    goals = ["recall(train) >= 0.9", "positive_rate(train) <= 0.3"]
+    model = cp.GoalClassifier([score], cv="prefit", by=by, goals=goals)
+    rows = np.zeros((len(y), 1)), y
+    with pytest.raises(InfeasibleGoals, match="No single rule meets") as caught:
+        model.fit(*rows, sensitive_features=group)
+    assert len(caught.value.ways_out) == 2
+    for way in caught.value.ways_out:
+        ((old, new),) = way.items()
+        moved = [new if str(old) == goal else goal for goal in goals]
+        assert all(check.holds for check in model.rebalance(goals=moved).check_goals())
+        tighter = new.with_bound(new.bound + (0.01 if new.sense == ">=" else -0.01))
+        with pytest.raises(InfeasibleGoals):
+            model.rebalance(goals=[tighter if str(old) == goal else goal for goal in goals])
+
+
+def test_where_a_threshold_for_each_group_would_meet_the_goals_the_error_says_so():
+    rng = np.random.default_rng(0)
+    group = np.repeat(["a", "b"], 200)
+    y = np.tile([0, 1], 200)
+    score = y + 0.8 * rng.random(400) + 3 * (group == "b")
+    goals = ["abs(positive_rate(train, group=a) - positive_rate(train, group=b)) <= 0.1", "recall(train) >= 0.8"]
+    goals += ["false_positive_rate(train) <= 0.2"]
+    model = cp.GoalClassifier([score], cv="prefit", goals=goals)
+    with pytest.raises(
+        InfeasibleGoals, match=r"a threshold for each group meets them, with a risk of .*: set by='group'"
+    ):
+        model.fit(np.zeros((400, 1)), y, sensitive_features={"group": group})
+    assert all(check.holds for check in model.rebalance(by="group").check_goals())

@@ -1,4 +1,4 @@
-"""Draws by id: equal ids draw equally whatever their type, unequal ones do not, nonsense is refused."""
+"""KeyedDraws by id: equal ids draw equally whatever their type, unequal ones do not, nonsense is refused."""
 
 import datetime as dt
 from decimal import Decimal
@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from counterpoise.mixtures.draws import Draws, make_key
+from counterpoise.mixtures.draws import KeyedDraws, make_key
 
 KEY = make_key(0)
 NOON = dt.datetime(2020, 7, 1, 12, tzinfo=dt.UTC)
@@ -20,7 +20,7 @@ DAY = dt.datetime(2020, 7, 1)  # noqa: DTZ001 - without a zone on purpose
 
 
 def draw(value):
-    return Draws(KEY).by_id([value], 1)[0]
+    return KeyedDraws(KEY).by_id([value], 1)[0]
 
 
 EQUAL = {
@@ -93,7 +93,7 @@ def test_ids_of_many_digits_stay_apart():
         pd.date_range("2020", periods=1000, freq="ns"),
         pd.Series(pd.date_range("2020", periods=1000, freq="ns", tz="Europe/Paris")),
     ):
-        assert len(set(Draws(KEY).by_id(values, 1000))) == 1000
+        assert len(set(KeyedDraws(KEY).by_id(values, 1000))) == 1000
 
 
 def columns():
@@ -118,13 +118,13 @@ def columns():
 
 def test_columns_of_other_libraries_hold_plain_values():
     for ids, plain in columns():
-        np.testing.assert_array_equal(Draws(KEY).by_id(ids, 2), Draws(KEY).by_id(plain, 2))
+        np.testing.assert_array_equal(KeyedDraws(KEY).by_id(ids, 2), KeyedDraws(KEY).by_id(plain, 2))
 
 
 def test_nanoseconds_of_polars_count():
     polars = pytest.importorskip("polars", reason="columns of polars")
     ids = polars.Series(range(1000)).cast(polars.Datetime("ns"))
-    assert len(set(Draws(KEY).by_id(ids, 1000))) == 1000
+    assert len(set(KeyedDraws(KEY).by_id(ids, 1000))) == 1000
 
 
 MISSING = [None, np.nan, float("nan"), pd.NA, pd.NaT, Decimal("NaN"), Decimal("sNaN"), np.datetime64("NaT", "s"), ""]
@@ -139,18 +139,18 @@ NONSENSE = {
 @pytest.mark.parametrize(("text", "value"), [(text, value) for text, values in NONSENSE.items() for value in values])
 def test_nonsense_is_refused_with_its_place(text, value):
     with pytest.raises(ValueError, match=text) as caught:
-        Draws(KEY).by_id([3, value], 2)
+        KeyedDraws(KEY).by_id([3, value], 2)
     assert "\n" not in str(caught.value)
 
 
 @pytest.mark.filterwarnings("ignore:The 'generic' unit:DeprecationWarning")  # from NumPy 2.5 on
 def test_spans_of_time_need_a_unit():
     with pytest.raises(ValueError, match="must have a unit"):
-        Draws(KEY).by_id([3, np.timedelta64(5)], 2)
+        KeyedDraws(KEY).by_id([3, np.timedelta64(5)], 2)
 
 
 def test_missing_ids_of_columns_are_refused():
     arrow = pytest.importorskip("pyarrow", reason="columns of Arrow")
     for ids in (pd.Series([1, None], dtype="Int64"), arrow.array([1, None]), np.ma.array([1, 2], mask=[False, True])):
         with pytest.raises(ValueError, match=r"must not be missing.* at position 1"):
-            Draws(KEY).by_id(ids, 2)
+            KeyedDraws(KEY).by_id(ids, 2)

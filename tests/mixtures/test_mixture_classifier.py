@@ -154,7 +154,6 @@ def test_many_classes_with_goals_on_one_of_them():
     assert model.value_ == pytest.approx(cvar_loss(losses, 0.5, mixture=model.mixture_), abs=1e-9)
     again = model.rebalance(sensitive_features=y[800:] % 2, goals=["recall(train, group=1) >= 0.75"])
     assert again.check_goals()[0].holds
-    assert set(model.to_deterministic().predict(X)) <= set(range(10))
     with pytest.raises(ValueError, match=r"got 10 classes.*Name the one that is meant with of.*or with pos_label"):
         MixtureClassifier(pool, goals=["recall(train) >= 0.9"]).fit(X[800:], y[800:])
     with pytest.raises(ValueError, match="pos_label must be one of the classes"):
@@ -228,42 +227,6 @@ def test_a_clone_keeps_the_fitted_models(fitted, pool):
         copy.predict([[0.0] * 12])
     with pytest.raises(NotFittedError):
         copy.rebalance(alpha=0.3)
-
-
-def test_the_best_deterministic_rule_states_what_it_loses(fitted, noisy, pool):
-    X, y, sex = noisy
-    X, y, sex = X[1500:], y[1500:], sex[1500:]
-    rule = fitted.to_deterministic()
-    said = rule.predict(X)
-    assert rule.value == pytest.approx(min(1, (said != y).mean() / 0.2))
-    assert rule.mixture_value == pytest.approx(fitted.value_)
-    assert rule.loss == pytest.approx(rule.value - fitted.value_)
-    table = Table(X, y, {"sex": sex})
-    for goal, check in zip(GOALS, rule.checks, strict=True):
-        expected = goal.evaluate(said, table)
-        assert check.value == pytest.approx(expected.value)
-        assert check.holds == expected.holds
-    meets = [all(goal.evaluate(model.predict(X), table).holds for goal in GOALS) for model in pool]
-    singles = [min(1, (model.predict(X) != y).mean() / 0.2) for model, good in zip(pool, meets, strict=True) if good]
-    if singles:
-        assert rule.violation == 0
-        assert rule.value <= min(singles) + 1e-12
-    assert "risk" in str(rule)
-    np.testing.assert_array_equal(said, rule.predict(X))
-    np.testing.assert_array_equal(pickle.loads(pickle.dumps(rule)).predict(X), said)  # noqa: S301
-
-
-def test_the_vote_is_tuned_by_brute_force(noisy, pool):
-    """Two models: the only thresholds that differ are or, and, and each alone."""
-    X, y, _ = noisy
-    X, y = X[1500:], y[1500:]
-    model = MixtureClassifier(pool[2:4], alpha=0.4, goals=["false_positive_rate(train) <= 0.2"]).fit(X, y)
-    one, two = (member.predict(X) == "yes" for member in pool[2:4])
-    rules = [one, two, one | two, one & two]
-    goal = model.goals_[0]
-    allowed = [r for r in rules if goal.evaluate(np.where(r, "yes", "no"), Table(X, y)).holds]
-    expected = min(min(1, ((r != (y == "yes")).mean()) / 0.4) for r in allowed)
-    assert model.to_deterministic().value == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(

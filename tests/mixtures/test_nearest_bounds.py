@@ -35,7 +35,7 @@ def searched(problem, place):
         {"train": problem.scores}, {"train": table}, {"train": codes}, texts, None, None, cost
     )
     ranked = score_problems.ranked_of(rows, ("sex=F", "sex=M"))
-    limits = limits_of(ranked, as_aim(1.0, None, texts, defer_cost=cost))
+    limits = limits_of(ranked, as_aim(1.0, None, texts, deferral=None if cost is None else cp.Deferral(cost)))
     return nearest_of_all(limits, place, ranked.usual_rules())
 
 
@@ -122,7 +122,7 @@ def test_bounds_of_a_search_are_not_called_proven():
     y = np.tile(["ant", "bee", "cat"], 20)
     shares = rng.dirichlet(np.ones(3), 60)
     goals = ["recall(train, of=ant) >= 0.99", "precision(train, of=ant) >= 0.99"]
-    model = cp.MixtureClassifier([shares], scores=True, alpha=1.0, goals=goals, random_state=0)
+    model = cp.GoalClassifier([shares], cv="prefit", decision="sticky", alpha=1.0, goals=goals, random_state=0)
     with pytest.raises(InfeasibleGoals, match="The nearest bounds found that can be met") as caught:
         model.fit(np.zeros((60, 1)), y)
     assert not caught.value.proven

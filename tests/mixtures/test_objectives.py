@@ -8,6 +8,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
 
 import counterpoise as cp
+from counterpoise import Stopping
 from counterpoise.goals import parse_rate
 from counterpoise.learners import Stump
 from counterpoise.theory.guarantees import calibrated_radius
@@ -113,7 +114,7 @@ def test_rebalance_saving_and_text_know_every_risk(risk, data, pool, tmp_path):
 @pytest.mark.parametrize("risk", [ChiSquare(0.3), WorstGroup("age"), MeanVariance(0.4)], ids=repr)
 def test_boosters_follow_a_risk(kind, risk, data):
     X, y, columns, _ = data
-    given = {"n_estimators": 6, "validation_fraction": 0.3, "patience": 5, "random_state": 0}
+    given = {"n_estimators": 6, "stopping": Stopping(patience=5, validation_fraction=0.3), "random_state": 0}
     model = kind(Stump(), objective=risk, **given).fit(X, y, sensitive_features=columns)
     assert model.objective_ == risk
     assert model.alpha_ is None

@@ -15,6 +15,7 @@ from counterpoise import (
 )
 from counterpoise import constrained as constrained_module
 from counterpoise.goals import Table
+from counterpoise.mixtures.options import Deferral
 
 N_ROWS = 60
 RNG = np.random.default_rng(0)
@@ -35,7 +36,7 @@ OF_GOALS: list[tuple[dict[str, Any], dict[str, Any], str]] = [
     ({"goals": ["recall(train) >= -1"]}, {}, "asks for nothing"),
     ({"goals": ["churn(train) <= 0.1"]}, {}, "needs the deployed model's predictions"),
     ({"goals": ["churn(train) <= 0.1"]}, {"baseline": Y + 5}, "labels 5, 6, which are not among the classes"),
-    ({"goals": ["defer_rate(train) <= 0.1"]}, {}, "set defer_cost"),
+    ({"goals": ["defer_rate(train) <= 0.1"]}, {}, "set deferral"),
     ({"goals": ["recall(live) >= 0.1"]}, {"datasets": {"live": Table(X)}}, "Dataset 'live' needs labels"),
     ({"goals": ["positive_rate(live) >= 0.1"]}, {"datasets": {"live": Table(X[:, :2])}}, "X has 2 features"),
     ({"goals": ["positive_rate(live) >= 0.1"]}, {"datasets": {"live": Table(None, Y)}}, "needs features"),
@@ -52,7 +53,7 @@ OF_GOALS: list[tuple[dict[str, Any], dict[str, Any], str]] = [
     ({"objective": "recal(train)"}, {}, "Did you mean 'recall'"),
     ({"objective": 3}, {}, "must be a ris|must be a rate"),
     ({"decision": "dice"}, {}, "decision must be one of"),
-    ({"key": b"short"}, {}, "key must have 16 to 64 bytes"),
+    ({"decision": b"a key that is no decision"}, {}, "Draws"),
     ({"random_state": "x"}, {}, "random_state must be"),
     ({}, {"sample_weight": np.ones(5)}, "sample_weight"),
     ({}, {"sample_weight": -np.ones(N_ROWS)}, "(?i)negative"),
@@ -77,8 +78,10 @@ OF_RULES: list[tuple[dict[str, Any], dict[str, Any], str]] = [
         COLUMNS | {"datasets": {"live": Table(X, sensitive_features={"gender": np.full(N_ROWS, "Z")})}},
         "The rows of dataset 'live' hold the group 'gender=Z'",
     ),
-    ({"defer_cost": 2}, {}, "defer_cost must lie in"),
-    ({"defer_cost": 0.2, "defer_label": 1}, {}, "defer_label must not be taken for a class"),
+    ({"deferral": 0.2}, {}, "deferral must be None, or Deferral"),
+    ({"deferral": Deferral(0.2, 1)}, {}, "defer_label must not be taken for a class"),
+    ({"alpha": 0.1}, {}, "decision='fixed' decides by one rule.*decision='sticky'"),
+    ({"objective": "KL(0.1)"}, {}, "decision='fixed' decides by one rule.*decision='sticky'"),
     ({"goals": RECALL, "decision": "fixd"}, {}, "decision must be one of"),
 ]
 OF_TRAINING: list[tuple[dict[str, Any], dict[str, Any], str]] = [
@@ -101,7 +104,7 @@ OF_TRAINING: list[tuple[dict[str, Any], dict[str, Any], str]] = [
 ]
 OF_GOAL_CLASSIFIER: list[tuple[dict[str, Any], dict[str, Any], str]] = [
     ({"cv": 1}, {}, "cv must be at least 2"),
-    ({"cv": "some"}, {}, "cv must be a number of folds"),
+    ({"cv": "some"}, {}, "cv must be 'auto', a number of folds"),
     ({}, {"X_val": X}, "X_val and y_val go together"),
     ({}, {"X_val": X[:, :2], "y_val": Y}, "X has 2 features"),
     ({}, {"X_val": X, "y_val": Y + 1}, "the label 2, which is not among the classes"),
@@ -152,14 +155,19 @@ def test_boosters_refuse_before_they_train(
     assert_refused(booster(Counting(), n_estimators=2, **params), fit, match)
 
 
-@pytest.mark.parametrize("scores", [False, True])
+@pytest.mark.parametrize(
+    ("params", "fit", "match"),
+    [*OF_GOALS, *OF_MIXTURES, ({"decision": "fixed"}, {}, r"use GoalClassifier\(models, cv='prefit'\)")],
+)
+def test_mixtures_refuse_before_they_ask_a_model(params: dict[str, Any], fit: dict[str, Any], match: str) -> None:
+    assert_refused(MixtureClassifier([Counting().fit(X, Y)], **params), fit, match)
+
+
 @pytest.mark.parametrize(("params", "fit", "match"), [*OF_GOALS, *OF_MIXTURES, *OF_RULES])
-def test_mixtures_refuse_before_they_ask_a_model(
-    params: dict[str, Any], fit: dict[str, Any], match: str, scores: bool
+def test_rules_of_fitted_models_refuse_before_they_ask_one(
+    params: dict[str, Any], fit: dict[str, Any], match: str
 ) -> None:
-    if not scores and {"by", "defer_cost"} & set(params):
-        match = "is for rules of scores|by must be the name of a column|defer_cost must lie in"
-    assert_refused(MixtureClassifier([Counting().fit(X, Y)], scores=scores, **params), fit, match)
+    assert_refused(GoalClassifier([Counting().fit(X, Y)], cv="prefit", **params), fit, match)
 
 
 @pytest.mark.parametrize(("params", "fit", "match"), [*OF_GOALS])

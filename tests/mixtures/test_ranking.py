@@ -7,6 +7,7 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
+from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
 import counterpoise as cp
@@ -18,30 +19,58 @@ LINE = LogisticRegression(max_iter=5000).fit(X[:200], y[:200])
 
 
 def mixture(models, **settings):
-    return cp.MixtureClassifier(models, scores=True, alpha=1.0, random_state=0, **settings).fit(X[200:400], y[200:400])
+    return cp.GoalClassifier(models, cv="prefit", decision="sticky", alpha=1.0, random_state=0, **settings).fit(
+        X[200:400], y[200:400]
+    )
 
 
 @pytest.mark.parametrize("pos_label", [0, 1])
-def test_of_one_rule_rows_above_zero_are_called_positive(pos_label):
+def test_without_goals_probabilities_and_scores_agree_with_decisions(pos_label):
     model = mixture([FOREST], pos_label=pos_label)
     assert len(model.rules_) == 1
     assert_array_equal(model.decision_function(X) > 0, model.predict(X) == 1)
+    assert_array_equal(model.classes_[model.predict_proba(X).argmax(axis=1)], model.predict(X))
 
 
-def test_rows_rank_by_the_mean_rank_of_the_scores_of_the_mixture():
+@pytest.mark.parametrize("pos_label", [0, 1])
+def test_probabilities_and_scores_are_those_of_the_model_whatever_the_goals(pos_label):
+    model = cp.GoalClassifier(LINE, cv="prefit", goals=["positive_rate(train) <= 0.3"], pos_label=pos_label)
+    model.fit(X[200:400], y[200:400])
+    assert (model.predict(X[400:]) != LINE.predict(X[400:])).any()
+    assert_allclose(model.predict_proba(X), LINE.predict_proba(X), atol=1e-15)
+    assert_allclose(model.decision_function(X), LINE.decision_function(X), atol=1e-12)
+    decided = model.decision_proba(X)
+    assert_array_equal(model.classes_[decided.argmax(axis=1)], model.predict(X))
+    assert set(np.unique(decided)) == {0.0, 1.0}
+
+
+def test_where_a_model_has_probabilities_only_its_score_is_their_log_odds():
+    model = cp.GoalClassifier(FOREST, cv="prefit").fit(X[200:400], y[200:400])
+    chances = FOREST.predict_proba(X)[:, 1]
+    inside = (chances > 0) & (chances < 1)
+    expected = np.log(chances[inside] / (1 - chances[inside]))
+    assert_allclose(model.decision_function(X)[inside], expected, atol=1e-12)
+    assert np.isfinite(model.decision_function(X)).all()
+
+
+def test_where_a_model_has_scores_only_there_are_no_probabilities():
+    line = LinearSVC().fit(X[:200], y[:200])
+    model = cp.GoalClassifier(line, cv="prefit").fit(X[200:400], y[200:400])
+    assert not hasattr(model, "predict_proba")
+    assert_allclose(model.decision_function(X), line.decision_function(X))
+
+
+def test_of_several_models_that_are_mixed_probabilities_are_the_mean_by_their_shares():
     model = mixture([FOREST, LINE], goals=["recall(train, of=0) >= 0.9", "positive_rate(train) >= 0.55"])
     model.mixture_, model.rules_ = np.array([0.25, 0.75]), [model.rules_[0]._replace(model=place) for place in (0, 1)]
-    known = [one.predict_proba(X[200:400])[:, 1] for one in (FOREST, LINE)]
-    ranks = [np.array([np.mean(column < one) + np.mean(column == one) / 2 for one in column]) for column in known]
-    found = model.decision_function(X[200:400])
-    assert_allclose(found - found[0], 0.25 * (ranks[0] - ranks[0][0]) + 0.75 * (ranks[1] - ranks[1][0]), atol=1e-12)
+    expected = 0.25 * FOREST.predict_proba(X) + 0.75 * LINE.predict_proba(X)
+    assert_allclose(model.predict_proba(X), expected, atol=1e-15)
 
 
-def test_folds_rank_together_and_a_scorer_uses_it():
+def test_a_scorer_uses_the_score_of_the_model():
     model = cp.GoalClassifier(LogisticRegression(max_iter=5000), goals=["recall(train) >= 0.97"], random_state=0)
     model.fit(X[:400], y[:400])
     assert roc_auc_score(y[400:], model.decision_function(X[400:])) > 0.97
-    assert np.abs(model.decision_function(X)).max() <= 1
 
 
 def test_a_mixture_of_answers_has_nothing_to_rank_by():

@@ -1,4 +1,4 @@
-"""MixtureClassifier(scores=True): rules of scores in fit, predict, rebalance, on disk and in messages."""
+"""Rules of the scores of fitted models in fit, predict, rebalance, on disk and in messages."""
 
 import warnings
 
@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression, Perceptron
 from sklearn.svm import LinearSVC
@@ -35,8 +36,8 @@ PARITY = [
 
 
 def fitted(models=(MODEL,), **settings):
-    settings = {"scores": True, "alpha": 1.0, "by": "sex", "goals": PARITY, "random_state": 0} | settings
-    model = cp.MixtureClassifier(list(models), **settings)
+    settings = {"cv": "prefit", "decision": "sticky", "by": "sex", "goals": PARITY, "random_state": 0} | settings
+    model = cp.GoalClassifier(list(models), **settings)
     return model.fit(X[CHOOSE], Y[CHOOSE], sensitive_features={"sex": SEX[CHOOSE]}, baseline=OLD[CHOOSE])
 
 
@@ -47,12 +48,12 @@ def parity():
 
 def rate(model, group):
     rows = SEX[CHOOSE] == group
-    shares = model.predict_proba(X[CHOOSE][rows], sensitive_features={"sex": SEX[CHOOSE][rows]})
+    shares = model.decision_proba(X[CHOOSE][rows], sensitive_features={"sex": SEX[CHOOSE][rows]})
     return shares[:, 1].mean()
 
 
 def test_goals_hold_for_the_draws_and_the_value_is_their_error(parity):
-    shares = parity.predict_proba(X[CHOOSE], sensitive_features={"sex": SEX[CHOOSE]})
+    shares = parity.decision_proba(X[CHOOSE], sensitive_features={"sex": SEX[CHOOSE]})
     error = np.where(Y[CHOOSE] == "yes", shares[:, 0], shares[:, 1]).mean()
     assert error == pytest.approx(parity.value_, abs=1e-9)
     assert abs(rate(parity, "F") - rate(parity, "M")) <= 0.02 + 1e-9
@@ -76,10 +77,10 @@ def test_answers_follow_the_rule_that_was_drawn_whatever_the_batch(parity):
     whole = parity.predict(X, sensitive_features={"sex": SEX})
     parts = [parity.predict(X[i : i + 7], sensitive_features={"sex": SEX[i : i + 7]}) for i in range(0, N, 7)]
     np.testing.assert_array_equal(whole, np.concatenate(parts))
-    shares = parity.predict_proba(X, sensitive_features={"sex": SEX})[:, 1]
+    shares = parity.decision_proba(X, sensitive_features={"sex": SEX})[:, 1]
     assert (whole[shares == 1] == "yes").all()
     assert (whole[shares == 0] == "no").all()
-    drawn = cp.MixtureClassifier([MODEL], scores=True, decision="sample", random_state=0).fit(X, Y)
+    drawn = cp.GoalClassifier([MODEL], cv="prefit", alpha=0.1, decision="sample", random_state=0).fit(X, Y)
     assert set(drawn.predict(X)) <= {"yes", "no"}
 
 
@@ -94,12 +95,12 @@ def test_columns_of_a_data_frame_are_found_by_name(frame):
     whole = LogisticRegression().fit(X[:200], Y[:200])
     take = lambda rows: whole.predict_proba(np.asarray(rows[["a", "b", "c"]], dtype=float))  # noqa: E731
     take.classes_ = whole.classes_
-    model = cp.MixtureClassifier([take], scores=True, by="sex", alpha=1.0, goals=PARITY, random_state=0)
+    model = cp.GoalClassifier([take], cv="prefit", decision="sticky", by="sex", alpha=1.0, goals=PARITY, random_state=0)
     model.fit(frame[200:] if isinstance(frame, pl.DataFrame) else frame.iloc[200:], Y[CHOOSE])
     alone = fitted()
     assert model.value_ == pytest.approx(alone.value_, abs=1e-9)
-    expected = alone.predict_proba(X, sensitive_features={"sex": SEX})
-    np.testing.assert_allclose(model.predict_proba(frame), expected)
+    expected = alone.decision_proba(X, sensitive_features={"sex": SEX})
+    np.testing.assert_allclose(model.decision_proba(frame), expected)
 
 
 def test_models_that_are_not_asked_about_scores_stay_as_they_were():
@@ -111,9 +112,9 @@ def test_models_that_are_not_asked_about_scores_stay_as_they_were():
 
 def test_more_thresholds_are_never_worse(parity):
     """One threshold for all is a rule by group, and one model a part of the pool."""
-    loose = parity.rebalance(goals=())
+    loose = parity.rebalance(goals=(), objective="error_rate(train)")
     assert loose.value_ <= loose.rebalance(by=()).value_ + 1e-4
-    assert loose.value_ <= fitted(goals=()).value_ + 1e-4
+    assert loose.value_ <= fitted(goals=(), objective="error_rate(train)").value_ + 1e-4
     hard = cp.MixtureClassifier([MODEL, TREE], alpha=1.0).fit(X[CHOOSE], Y[CHOOSE])
     assert loose.value_ <= hard.value_ + 1e-4
 
@@ -141,16 +142,18 @@ def test_a_rule_may_look_at_the_deployed_answer():
     churn = ["churn(train) <= 0.26"]
     seeing, blind = fitted(by="baseline", goals=churn), fitted(by=(), goals=churn)
     assert seeing.value_ < blind.value_
-    said = seeing.predict_proba(X[CHOOSE], baseline=OLD[CHOOSE])
+    said = seeing.decision_proba(X[CHOOSE], baseline=OLD[CHOOSE])
     kept = np.where(OLD[CHOOSE] == "yes", said[:, 1], said[:, 0])
     assert kept.mean() == pytest.approx(1 - seeing.check_goals()[0].value, abs=1e-9)
 
 
 def test_goals_on_unlabelled_rows_of_another_dataset():
     mail = Table(X[:150], None, {"sex": SEX[:150]}, baseline=OLD[:150])
-    model = cp.MixtureClassifier([MODEL], scores=True, by="sex", alpha=1.0, goals=["churn(mail) <= 0.21"])
+    model = cp.GoalClassifier(
+        [MODEL], cv="prefit", decision="sticky", by="sex", alpha=1.0, goals=["churn(mail) <= 0.21"]
+    )
     model.fit(X[CHOOSE], Y[CHOOSE], sensitive_features={"sex": SEX[CHOOSE]}, datasets={"mail": mail})
-    shares = model.predict_proba(X[:150], sensitive_features={"sex": SEX[:150]})
+    shares = model.decision_proba(X[:150], sensitive_features={"sex": SEX[:150]})
     churn = np.where(OLD[:150] == "yes", shares[:, 0], shares[:, 1]).mean()
     assert churn <= 0.21 + 1e-9
     assert churn == pytest.approx(model.check_goals()[0].value)
@@ -168,24 +171,25 @@ def test_infeasible_goals_name_the_conflict_and_bounds_that_can_be_met():
             fitted(goals=[str(goal.with_bound(tighter)) if str(goal) == text else text for text in goals])
 
 
-@pytest.mark.parametrize("scores", [True, False])
-def test_goals_that_cannot_hold_leave_nothing_of_an_earlier_fit_and_others_need_no_fit(scores):
-    settings = {"scores": scores, "by": "sex" if scores else ()}
-    model = fitted((MODEL, TREE), goals=(), **settings)
-    model.set_params(estimators=[TREE, MODEL, TREE], goals=["recall(train) >= 1", "precision(train) >= 1"])
+@pytest.mark.parametrize(
+    ("model", "models"),
+    [
+        (cp.GoalClassifier([MODEL, TREE], cv="prefit", by="sex"), "estimator"),
+        (cp.MixtureClassifier([MODEL, TREE], alpha=1.0), "estimators"),
+    ],
+    ids=["scores", "answers"],
+)
+def test_goals_that_cannot_hold_leave_nothing_of_an_earlier_fit_and_others_need_no_fit(model, models):
     given = {"sensitive_features": {"sex": SEX[CHOOSE]}}
+    model = clone(model).fit(X[CHOOSE], Y[CHOOSE], **given)
+    impossible = ["recall(train) >= 1", "precision(train) >= 1"]
+    model.set_params(**{models: [TREE, MODEL, TREE]}, goals=impossible)
     with pytest.raises(InfeasibleGoals):
         model.fit(X[CHOOSE], Y[CHOOSE], **given)
     with pytest.raises(NotFittedError):
-        model.predict(X, **given if scores else {})
-    expected = fitted([TREE, MODEL, TREE], goals=(), **settings)
+        model.predict(X)
+    expected = clone(model).set_params(goals=()).fit(X[CHOOSE], Y[CHOOSE], **given)
     assert model.rebalance(goals=()).value_ == expected.value_
-
-
-def test_a_fit_to_what_models_say_leaves_nothing_of_the_rules_before():
-    model = cp.MixtureClassifier([TREE], scores=True, decision="fixed", alpha=1.0, random_state=0)
-    model.fit(X[CHOOSE], Y[CHOOSE]).set_params(scores=False, decision="sticky").fit(X[CHOOSE], Y[CHOOSE])
-    assert not [name for name in ("rules_", "groups_", "fixed_cost_") if hasattr(model, name)]
 
 
 def test_saved_models_decide_and_rebalance_as_before():
@@ -220,13 +224,13 @@ def test_stored_columns_of_scores_or_answers_are_chosen_among():
     assert columns.value_ == pytest.approx(live.value_, abs=1e-12)
     assert columns.rules_ == live.rules_
     assert fitted([answers], goals=()).value_ == pytest.approx((answers != Y[CHOOSE]).mean())
-    model = cp.MixtureClassifier([stored], scores=True, alpha=1.0, goals="positive_rate(mail) <= 0.3")
+    model = cp.GoalClassifier([stored], cv="prefit", decision="sticky", alpha=1.0, goals="positive_rate(mail) <= 0.3")
     model.fit(X[CHOOSE], Y[CHOOSE], datasets={"mail": Table(X[:100])})
     assert model.check_goals()[0].holds
     with pytest.raises(ValueError, match=r"stored column of scores for the rows of fit.*Pass the model itself"):
         columns.predict(X, sensitive_features={"sex": SEX})
     with pytest.raises(ValueError, match=r"dataset 'mail' needs its own"):
-        cp.MixtureClassifier([stored["train"]], scores=True).fit(
+        cp.GoalClassifier([stored["train"]], cv="prefit", decision="sticky", alpha=0.1).fit(
             X[CHOOSE], Y[CHOOSE], datasets={"mail": Table(X[:100])}
         )
 
@@ -260,33 +264,23 @@ def test_small_and_unknown_groups_are_pooled_where_that_is_allowed():
     sex = SEX.copy()
     sex[200:203] = "X"
     columns = {"sex": sex[CHOOSE]}
-    model = cp.MixtureClassifier([MODEL], scores=True, by="sex", alpha=1.0, unknown_group="pool", random_state=0)
+    model = cp.GoalClassifier(
+        [MODEL], cv="prefit", decision="sticky", by=cp.Groups("sex", unknown="pool"), random_state=0
+    )
     model.fit(X[CHOOSE], Y[CHOOSE], sensitive_features=columns)
     assert model.groups_.names == ("sex=F", "sex=M", "(other)")
     assert set(model.predict(X[:4], sensitive_features={"sex": ["F", "X", "Q", None]})) <= {"yes", "no"}
     none = model.rebalance(sensitive_features={"sex": SEX[CHOOSE]})  # nobody of fit is of others
-    shares = [np.mean(none.predict_proba(X, sensitive_features={"sex": kind})[:, 1]) for kind in (SEX, ["Q"] * N)]
+    shares = [np.mean(none.decision_proba(X, sensitive_features={"sex": kind})[:, 1]) for kind in (SEX, ["Q"] * N)]
     assert shares[0] == pytest.approx(shares[1], abs=0.05)
-
-
-def test_max_models_limits_the_number_of_rules(parity):
-    few = fitted((MODEL, TREE), max_models=1, goals=())
-    assert len(few.rules_) == 1
-    assert few.max_models_cost_ >= 0
-    assert few.value_ >= parity.rebalance(goals=()).value_ - 1e-4
-    mixed = fitted((MODEL, TREE), goals=(), alpha=0.3)
-    for decision in ("sticky", "auto"):
-        few = fitted((MODEL, TREE), max_models=1, goals=(), alpha=0.3, decision=decision)
-        assert few.max_models_cost_ > 0
-        assert few.max_models_cost_ == pytest.approx(few.value_ - mixed.value_, abs=1e-4)
 
 
 def test_stages_are_of_the_first_models(parity):
     loose = parity.rebalance(goals=())
-    stages = list(loose.staged_predict_proba(X, sensitive_features={"sex": SEX}))
+    stages = list(loose.staged_decision_proba(X, sensitive_features={"sex": SEX}))
     assert len(stages) == 2
-    np.testing.assert_allclose(stages[-1], loose.predict_proba(X, sensitive_features={"sex": SEX}))
-    np.testing.assert_allclose(stages[0], fitted(goals=()).predict_proba(X, sensitive_features={"sex": SEX}))
+    np.testing.assert_allclose(stages[-1], loose.decision_proba(X, sensitive_features={"sex": SEX}))
+    np.testing.assert_allclose(stages[0], fitted(goals=()).decision_proba(X, sensitive_features={"sex": SEX}))
     votes = list(loose.staged_predict(X, sensitive_features={"sex": SEX}))
     np.testing.assert_array_equal(votes, loose.classes_[np.argmax(stages, axis=2)])
 
@@ -322,13 +316,10 @@ class Answering:
         ({"models": [np.full(N - 200, np.nan)]}, r"must be finite; 400 of 400 are not, the first is"),
         ({"models": [np.zeros(3)]}, r"must give one score for each of the 400 rows.*shape \(3,\)"),
         ({"by": "age"}, r"The rows of fit need the column 'age', which the rules look at: pass sensitive_features"),
-        ({"by": 3}, r"by must be the name of a column that rules may look at, or a list of names; got 3"),
+        ({"by": 3}, r"by must be the name of a column that rules may look at, a list of names, or Groups; got 3"),
         ({"by": ("sex", "sex")}, r"by names a column twice"),
         ({"budget": -0.1}, r"budget must lie in \[0, 1\]"),
-        ({"scores": "yes"}, r"scores must be True or False; got 'yes'"),
-        ({"scores": False}, r"by='sex' is for rules of scores: set scores=True as well"),
-        ({"scores": False, "by": (), "decision": "fixed"}, r"decision='fixed' is for rules of scores"),
-        ({"unknown_group": "drop"}, r"unknown_group must be one of 'refuse', 'pool'; got 'drop'"),
+        ({"deferral": 0.2}, r"deferral must be None, or Deferral\(cost\).*got 0.2"),
     ],
 )
 def test_what_cannot_be_is_refused_in_a_sentence(settings, message):
@@ -339,13 +330,17 @@ def test_what_cannot_be_is_refused_in_a_sentence(settings, message):
 def test_small_groups_and_rows_of_unknown_groups_are_refused(parity):
     odd = np.where(np.arange(N - 200) < 3, "X", SEX[CHOOSE])
     with pytest.raises(ValueError, match=r"The group 'sex=X' has 3 rows to find a threshold on, fewer than 10"):
-        cp.MixtureClassifier([MODEL], scores=True, by="sex").fit(X[CHOOSE], Y[CHOOSE], sensitive_features={"sex": odd})
-    with pytest.raises(ValueError, match=r"The rows to decide about hold the group 'sex=X'.*unknown_group='pool'"):
+        cp.GoalClassifier([MODEL], cv="prefit", decision="sticky", alpha=0.1, by="sex").fit(
+            X[CHOOSE], Y[CHOOSE], sensitive_features={"sex": odd}
+        )
+    with pytest.raises(
+        ValueError, match=r"The rows to decide about hold the group 'sex=X'.*by=Groups\('sex', unknown='pool'\)"
+    ):
         parity.predict(X[:2], sensitive_features={"sex": ["F", "X"]})
     with pytest.raises(ValueError, match=r"The rows to decide about need the column 'sex'.*got the columns: none"):
         parity.predict(X)
     with pytest.raises(ValueError, match=r"The rows to decide about need baseline"):
-        fitted(by="baseline", goals=()).predict_proba(X)
+        fitted(by="baseline", goals=()).decision_proba(X)
     with pytest.raises(ValueError, match=r"The rows of dataset 'mail' hold the group 'sex=X'"):
         parity.rebalance(datasets={"mail": Table(X[:3], None, {"sex": ["F", "M", "X"]})})
 
@@ -357,13 +352,13 @@ def test_models_that_fail_or_answer_oddly_are_named():
     with pytest.raises(ValueError, match=r"Model 1 \('odd'\) failed to predict: RuntimeError: no"):
         fitted([MODEL, ("odd", fails)])
     linear = Perceptron().fit(X[:200], Y[:200])  # has a decision function only
-    assert fitted([linear], goals=()).gap_ <= 1e-4
+    assert fitted([linear], goals=(), objective="error_rate(train)").gap_ <= 1e-4
 
 
 def test_figures_are_drawn_of_classifiers_that_look_at_groups(parity):
     columns = {"sensitive_features": {"sex": SEX}, "baseline": OLD}
     curve = CVaRCurveDisplay.from_estimator(parity, X, Y, **columns)
-    shares = parity.predict_proba(X, sensitive_features={"sex": SEX})
+    shares = parity.decision_proba(X, sensitive_features={"sex": SEX})
     error = np.where(Y == "yes", shares[:, 0], shares[:, 1]).mean()
     assert curve.cvar[-1] == pytest.approx(error)
     rates = RateDisplay.from_estimator(parity, X, Y, sensitive_features={"sex": SEX})
@@ -391,10 +386,10 @@ def test_goals_of_several_rows_have_one_price_and_are_explained_as_one():
 
 def test_scores_of_the_first_class_are_turned_round_where_it_is_the_positive_one():
     """As those of a support vector machine are: above zero they speak for the second class."""
-    settings = {"scores": True, "alpha": 1.0, "goals": "recall(train) >= 0.9"}
+    settings = {"cv": "prefit", "goals": "recall(train) >= 0.9"}
     renamed = np.where(Y == "no", "z", "a")
-    first = cp.MixtureClassifier([LinearSVC().fit(X, Y)], pos_label="no", **settings).fit(X, Y)
-    second = cp.MixtureClassifier([LinearSVC().fit(X, renamed)], pos_label="z", **settings).fit(X, renamed)
+    first = cp.GoalClassifier([LinearSVC().fit(X, Y)], pos_label="no", **settings).fit(X, Y)
+    second = cp.GoalClassifier([LinearSVC().fit(X, renamed)], pos_label="z", **settings).fit(X, renamed)
     assert first.value_ == pytest.approx(second.value_, abs=1e-6)
     assert first.value_ < 0.3
     assert np.mean(first.predict(X)[Y == "no"] == "no") > 0.85

@@ -5,6 +5,7 @@ import pytest
 
 import counterpoise as cp
 from counterpoise.goals import InfeasibleGoals
+from tests.tiers import some_fast
 
 N = 60
 RNG = np.random.default_rng(0)
@@ -30,28 +31,31 @@ def cost_of_kinds(unit, bound=None):
     return text if bound is None else f"{text} <= {bound * unit!r}"
 
 
-def mixed(models, goals, y=Y, **settings):
-    settings = {"alpha": 1.0, "random_state": 0, "goals": goals} | settings
-    return cp.MixtureClassifier(models, **settings).fit(X, y, sensitive_features={"sex": SEX})
+def mixed(models, goals, **settings):
+    settings = {"random_state": 0, "goals": goals} | ({} if "objective" in settings else {"alpha": 1.0}) | settings
+    return cp.MixtureClassifier(models, **settings).fit(X, Y, sensitive_features={"sex": SEX})
+
+
+def by_scores(models, goals, y=Y, **settings):
+    settings = {"cv": "prefit", "decision": "sticky", "random_state": 0, "goals": goals} | settings
+    return cp.GoalClassifier(models, **settings).fit(X, y, sensitive_features={"sex": SEX})
 
 
 def rules(goals, **settings):
-    return mixed(SCORES, goals, scores=True, by="sex", **settings)
+    return by_scores(SCORES, goals, by="sex", **settings)
 
 
 def of_kinds(goals, **settings):
-    return mixed([SHARES], goals, KINDS, scores=True, **settings)
+    return by_scores([SHARES], goals, KINDS, **settings)
 
 
 CASES = {
     "rules of the least cost": lambda unit: rules(["recall(train) >= 0.8"], objective=cost(unit)),
-    "rules that defer": lambda unit: rules(["recall(train) >= 0.8"], objective=cost(unit), defer_cost=0.2),
-    "a few rules": lambda unit: rules([cost(unit, 1.5), FLOOR], objective=cost(unit), max_models=2),
-    "one rule": lambda unit: rules([FLOOR], objective=cost(unit), decision="fixed", defer_cost=0.2),
-    "one rule or draws": lambda unit: rules([cost(unit, 1.5), FLOOR], objective=cost(unit), decision="auto"),
+    "rules that defer": lambda unit: rules(["recall(train) >= 0.8"], objective=cost(unit), deferral=cp.Deferral(0.2)),
+    "one rule": lambda unit: rules([FLOOR], objective=cost(unit), decision="fixed", deferral=cp.Deferral(0.2)),
     "classes within a cost": lambda unit: of_kinds([cost_of_kinds(unit, 0.6), "recall(train, of=bee) >= 0.8"]),
     "classes of the least cost": lambda unit: of_kinds(
-        ["recall(train, of=bee) >= 0.8"], objective=cost_of_kinds(unit), defer_cost=0.2
+        ["recall(train, of=bee) >= 0.8"], objective=cost_of_kinds(unit), deferral=cp.Deferral(0.2)
     ),
     "one rule of classes": lambda unit: of_kinds(
         ["recall(train, of=bee) >= 0.8"], objective=cost_of_kinds(unit), decision="fixed"
@@ -64,12 +68,12 @@ def losses(model):
     return model.selection_.losses @ model.mixture_
 
 
-@pytest.mark.slow
+@pytest.mark.parametrize("powers", some_fast([[20], POWERS]), ids=str)
 @pytest.mark.parametrize("name", CASES)
-def test_decisions_do_not_depend_on_the_unit_of_a_cost(name):
+def test_decisions_do_not_depend_on_the_unit_of_a_cost(name, powers):
     fit = CASES[name]
     expected = losses(fit(1.0))
-    for power in POWERS:
+    for power in powers:
         np.testing.assert_allclose(losses(fit(2.0**power)), expected, atol=1e-6, err_msg=f"2**{power}")
 
 
@@ -78,9 +82,9 @@ CONFLICTS = {
     "a ratio of costs": lambda unit: mixed(
         POOL, [f"({2 * unit!r} * true_positives(train)) / positive_rate(train) >= {1.99 * unit!r}"]
     ),
-    "rules": lambda unit: rules([cost(unit, 0.3), "recall(train) >= 0.9", "positive_rate(train) <= 0.5"]),
-    "rules that defer": lambda unit: rules([cost(unit, 0.1), "defer_rate(train) <= 0.05"], defer_cost=0.2),
     "classes": lambda unit: of_kinds([cost_of_kinds(unit, 0.01), "recall(train, of=bee) >= 0.99"]),
+    "rules": lambda unit: rules([cost(unit, 0.3), "recall(train) >= 0.9", "positive_rate(train) <= 0.5"]),
+    "rules that defer": lambda unit: rules([cost(unit, 0.1), "defer_rate(train) <= 0.05"], deferral=cp.Deferral(0.2)),
     "a linear model": lambda unit: cp.ConstrainedClassifier(goals=[cost(unit, 0.05), FLOOR]).fit(X, Y),
 }
 
@@ -95,31 +99,20 @@ def told(fit, unit):
     return verdict, [bound / (unit if goal.is_ratio or "cost" in str(goal) else 1.0) for goal, bound in bounds.items()]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", CONFLICTS)
-def test_conflicts_and_the_bounds_offered_do_not_depend_on_the_unit_of_a_cost(name):
+@pytest.mark.parametrize("powers", some_fast([[-20], [-900, 60]]), ids=str)
+@pytest.mark.parametrize("name", some_fast(CONFLICTS, 3))
+def test_conflicts_and_the_bounds_offered_do_not_depend_on_the_unit_of_a_cost(name, powers):
     verdict, bounds = told(CONFLICTS[name], 1.0)
-    for power in (-900, -20, 60):
+    for power in powers:
         same_verdict, same_bounds = told(CONFLICTS[name], 2.0**power)
         assert same_verdict == verdict, power
         np.testing.assert_allclose(same_bounds, bounds, rtol=2e-3)  # those of several goals are rounded to four digits
 
 
 def test_frontiers_do_not_depend_on_the_unit_of_a_cost():
-    plain = mixed(SCORES, (), scores=True)
+    plain = by_scores(SCORES, ())
     expected = cp.tradeoff(plain, cost(1.0, 1.0), n_points=4)
     for power in POWERS:
         found = cp.tradeoff(plain, cost(2.0**power, 1.0), n_points=4)
         np.testing.assert_allclose(found.bounds / 2.0**power, expected.bounds, rtol=1e-6)
         np.testing.assert_allclose(found.values, expected.values, atol=1e-6)
-
-
-def test_the_rule_of_a_mixture_does_not_depend_on_the_unit_of_a_cost():
-    """The last model errs more often, and nearly always to the cheaper side."""
-    models = [*POOL, np.full(N, "yes")]
-    found = []
-    for unit in (1.0, 2.0**-60, 2.0**-900, 2.0**900):
-        objective = f"cost(train, {{no->yes: {unit!r}, yes->no: {50 * unit!r}}})"
-        rule = mixed(models, (), objective=objective).to_deterministic()
-        found.append((rule.kind, rule.model, rule.threshold))
-    assert found == [("single", len(POOL), None)] * 4

@@ -5,7 +5,7 @@ import time
 import numpy as np
 import pytest
 
-from counterpoise.datasets import DataNotAvailable, ImageData
+from counterpoise.datasets import DataNotAvailable
 from counterpoise.learners.networks import Perceptron
 from counterpoise.runs.results import append_rows, read_rows
 from papers.boosted_cvar import image_runs
@@ -13,6 +13,7 @@ from papers.boosted_cvar import networks as boosted_cvar_networks
 from papers.boosted_cvar import page as boosted_cvar_page
 from papers.boosted_cvar.curves import METHODS
 from papers.boosted_cvar.image_runs import LPBOOST, Limit, Run, run_rounds, split_images
+from papers.boosted_cvar.images import ImageData
 from papers.boosted_cvar.losses import result_rows, write_results
 from papers.boosted_cvar.networks import PLANS, Where, run_at_once
 from papers.boosted_cvar.plans import Plan

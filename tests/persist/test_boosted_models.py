@@ -2,6 +2,7 @@
 
 import json
 import sys
+from functools import partial
 
 import numpy as np
 import pytest
@@ -62,9 +63,13 @@ def with_file(change):
 
 
 @pytest.mark.parametrize("package", SETTINGS)
-@pytest.mark.parametrize("scores", [True, False])
-def test_a_pool_decides_after_loading_as_before(package, scores, fitted, tmp_path):
-    model = cp.MixtureClassifier([fitted(package)], scores=scores, random_state=0).fit(X[100:], y[100:])
+@pytest.mark.parametrize(
+    "choose",
+    [cp.MixtureClassifier, partial(cp.GoalClassifier, cv="prefit", decision="sticky", alpha=0.1)],
+    ids=["mixture of answers", "rules of scores"],
+)
+def test_a_pool_decides_after_loading_as_before(package, choose, fitted, tmp_path):
+    model = choose([fitted(package)], random_state=0).fit(X[100:], y[100:])
     cp.save(model, tmp_path / "model.cp")
     again = cp.load(tmp_path / "model.cp", trusted=TRUSTED)
     assert_array_equal(again.predict_proba(X), model.predict_proba(X))

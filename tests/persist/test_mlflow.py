@@ -84,12 +84,21 @@ def test_the_method_can_be_chosen_when_the_model_is_loaded(tmp_path):
     save_model(MODEL, tmp_path / "model")
     asked = mlflow.pyfunc.load_model(str(tmp_path / "model"), model_config={"method": "predict_proba"})
     assert_allclose(in_batches(asked, FRAME), MODEL.predict_proba(FRAME), rtol=0, atol=0)
-    with pytest.raises(ValueError, match="method must be one of 'predict', 'predict_proba'; got 'fit'"):
+    with pytest.raises(
+        ValueError, match="method must be one of 'predict', 'predict_proba', 'decision_proba'; got 'fit'"
+    ):
         mlflow.pyfunc.load_model(str(tmp_path / "model"), model_config={"method": "fit"}).predict(FRAME)
 
 
 def test_rules_are_told_the_columns_that_they_look_at(tmp_path):
-    model = cp.MixtureClassifier([HistogramTree(3).fit(FRAME, Y)], scores=True, by=["sex", "baseline"], random_state=0)
+    model = cp.GoalClassifier(
+        [HistogramTree(3).fit(FRAME, Y)],
+        cv="prefit",
+        decision="sticky",
+        alpha=0.1,
+        by=["sex", "baseline"],
+        random_state=0,
+    )
     said = np.roll(Y, 1)
     model.fit(FRAME, Y, sensitive_features={"sex": SEX}, baseline=said)
     columns = {"ids": "person", "sensitive_features": ["sex"], "baseline": "old"}
@@ -119,7 +128,10 @@ REFUSED = {
         lambda: (cp.AdaBoostClassifier(n_estimators=2).fit(FRAME, Y), {"ids": "person"}),
         "predict of this AdaBoostClassifier takes no ids: leave out ids='person'",
     ),
-    "method": (lambda: (MODEL, {"method": "score"}), "method must be one of 'predict', 'predict_proba'; got 'score'"),
+    "method": (
+        lambda: (MODEL, {"method": "score"}),
+        "method must be one of 'predict', 'predict_proba', 'decision_proba'; got 'score'",
+    ),
     "not fitted": (lambda: (Stump(), {}), "This Stump is no fitted model: call fit before save_model"),
     "a function": (
         lambda: (

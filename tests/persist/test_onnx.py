@@ -1,4 +1,4 @@
-"""A graph of ONNX tells what ``predict_proba`` tells, and what has no form there is refused."""
+"""A graph of ONNX gives the probability of each decision, and what has no form there is refused."""
 
 import json
 from functools import cache
@@ -59,6 +59,12 @@ def told(model, rows, **others):
     return session.run(None, {"rows": np.asarray(rows, dtype=np.float64), **others})[0]
 
 
+def decided(model, rows, **others):
+    """Return the probability that each class is the decision, or, of models without ``decision_proba``, is true."""
+    name = "decision_proba" if hasattr(model, "decision_proba") else "predict_proba"
+    return getattr(model, name)(rows, **others)[:, : len(model.classes_)]
+
+
 @cache
 def pool(table):
     """Return fitted models of all kinds that can be members of a mixture."""
@@ -88,7 +94,7 @@ def test_every_estimator_that_can_be_written_agrees(name, table):
         with pytest.raises(UnstorableModel, match="rules of more than two classes have no form there; what can be"):
             to_onnx(model)
         return
-    assert_allclose(told(model, rows), model.predict_proba(rows), rtol=0, atol=1e-6)
+    assert_allclose(told(model, rows), decided(model, rows), rtol=0, atol=1e-6)
 
 
 @pytest.mark.parametrize("name", [name for name in UNWRITTEN if name in CASES])
@@ -107,16 +113,16 @@ def test_models_of_scikit_learn_agree(name, table):
     assert_allclose(told(model, rows), model.predict_proba(rows), rtol=0, atol=1e-6)
 
 
-@pytest.mark.parametrize("decision", ["threshold", "ramp"])
-def test_a_moved_threshold_decides_in_a_mixture_and_not_in_the_probabilities(decision):
+@pytest.mark.parametrize("decision", ["fixed", "ramp"])
+def test_a_moved_threshold_decides_alone_and_in_a_mixture(decision):
     model, rows, labels = two_groups.fitted().set_params(decision=decision), two_groups.X, two_groups.Y
     assert model.threshold_ != 0
-    assert_allclose(told(model, rows), model.predict_proba(rows), rtol=0, atol=1e-6)
-    scored = cp.MixtureClassifier([model], scores=True, random_state=0).fit(rows, labels)
-    assert_allclose(told(scored, rows), scored.predict_proba(rows), rtol=0, atol=1e-6)
-    if decision == "threshold":
+    assert_allclose(told(model, rows), decided(model, rows), rtol=0, atol=1e-6)
+    scored = cp.GoalClassifier([model], cv="prefit", decision="sticky", alpha=0.1, random_state=0).fit(rows, labels)
+    assert_allclose(told(scored, rows), decided(scored, rows), rtol=0, atol=1e-6)
+    if decision == "fixed":
         mixture = cp.MixtureClassifier([model], random_state=0).fit(rows, labels)
-        assert_allclose(told(mixture, rows), mixture.predict_proba(rows), rtol=0, atol=1e-6)
+        assert_allclose(told(mixture, rows), decided(mixture, rows), rtol=0, atol=1e-6)
 
 
 @pytest.mark.parametrize("name", ["tree", "forest", "boosted", "ours"])
@@ -151,14 +157,17 @@ def test_a_mixture_of_all_kinds_agrees(table):
     models = pool(table)
     mixture = cp.MixtureClassifier(models, random_state=0).fit(rows[1::2], labels[1::2])
     mixture.mixture_ = np.full(len(models), 1 / len(models))  # so that none is left out
-    assert_allclose(told(mixture, rows), mixture.predict_proba(rows), rtol=0, atol=1e-6)
+    assert_allclose(told(mixture, rows), decided(mixture, rows), rtol=0, atol=1e-6)
 
 
-@pytest.mark.parametrize("settings", [{}, {"pos_label": "bad"}, {"defer_cost": 0.1}, {"decision": "fixed"}], ids=str)
+@pytest.mark.parametrize(
+    "settings", [{}, {"pos_label": "bad"}, {"deferral": cp.Deferral(0.1)}, {"decision": "fixed", "alpha": 1.0}], ids=str
+)
 def test_rules_of_scores_agree(settings):
     models = pool("two classes")
-    mixture = cp.MixtureClassifier(models, alpha=0.3, scores=True, random_state=0, **settings).fit(X[1::2], Y[1::2])
-    assert_allclose(told(mixture, X), mixture.predict_proba(X), rtol=0, atol=1e-6)
+    settings = {"alpha": 0.3, "decision": "sticky"} | settings
+    mixture = cp.GoalClassifier(models, cv="prefit", random_state=0, **settings).fit(X[1::2], Y[1::2])
+    assert_allclose(told(mixture, X), decided(mixture, X), rtol=0, atol=1e-6)
 
 
 def test_thresholds_of_groups_are_found_by_their_places():
@@ -167,7 +176,7 @@ def test_thresholds_of_groups_are_found_by_their_places():
     model.fit(X, Y, sensitive_features={"sex": sex})
     names = json.loads({entry.key: entry.value for entry in to_onnx(model).metadata_props}["groups"])
     places = np.array([names.index(f"sex={one}") for one in sex])
-    expected = model.predict_proba(X, sensitive_features={"sex": sex})
+    expected = decided(model, X, sensitive_features={"sex": sex})
     assert_allclose(told(model, X, groups=places), expected, rtol=0, atol=1e-6)
 
 
@@ -186,7 +195,7 @@ REFUSED = {
     ),
     "draws inside": (
         lambda: cp.MixtureClassifier([cp.AdaLPBoostClassifier(n_estimators=2, random_state=0).fit(X, Y)]).fit(X, Y),
-        r"AdaLPBoostClassifier that draws its answers, and draws stay outside: set decision='vote' in it, or mix",
+        r"AdaLPBoostClassifier that draws its answers, and draws stay outside: set decision='vote' in it",
     ),
     "another step": (
         lambda: make_pipeline(MinMaxScaler(), LogisticRegression()).fit(X, Y),

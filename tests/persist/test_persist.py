@@ -97,7 +97,6 @@ def test_a_loaded_mixture_can_be_rebalanced_and_checked_without_data(people, tmp
         first, second = (one.rebalance(alpha=0.4, goals=goals) for one in (model, loaded))
         assert_array_equal(first.mixture_, second.mixture_)
         assert second.estimators_ is loaded.estimators_
-    assert_same(model.to_deterministic(), round_trip(model.to_deterministic(), tmp_path), NUMBERS)
 
 
 @needs_skops
@@ -290,11 +289,3 @@ def test_what_a_killed_process_left_is_removed_after_an_hour(tmp_path):
     os.utime(other, (0, 0))
     write_atomically(path, [b"whole"])
     assert sorted(tmp_path.iterdir()) == sorted([path, fresh, other])
-
-
-def test_parameters_that_were_renamed_are_read_from_files_of_before():
-    learner = learners.NetworkLearner(decay_factor=0.5, cuda_graphs=False)
-    before = {"decay_factor": "decay", "cuda_graphs": "capture"}
-    learner.__dict__ = {before.get(name, name): value for name, value in vars(learner).items()}
-    again = persist.loads(dumps(learner))
-    assert again.get_params() == learners.NetworkLearner(decay_factor=0.5, cuda_graphs=False).get_params()

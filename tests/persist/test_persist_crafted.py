@@ -354,13 +354,6 @@ class _Evil:
         raise AssertionError("a file ran code")
 
 
-def test_a_class_is_known_by_its_former_name():
-    """Files of before call a rate of a mixture RateRow."""
-    model = MODEL.rebalance(objective="false_positive_rate(train)")
-    again = loads(crafted(renamed("LinearRate", "RateRow"), dumps(model)))
-    assert again.selection_.rate.row.tolist() == model.selection_.rate.row.tolist()
-
-
 def test_a_manifest_with_a_key_twice_is_refused():
     def edit(manifest, members):
         manifest["members"] = {name: hashlib.sha256(content).hexdigest() for name, content in members.items()}

@@ -52,3 +52,48 @@ class Page(HTMLParser):
             self.svgs.append(found)
         if tag in {"h1", "h2", "h3", "h4"}:
             self.headings.append(int(tag[1]))
+
+
+class Tables(HTMLParser):
+    """The tables of a page by their captions: of each the heads, and the rows by their first cells."""
+
+    def __init__(self, text):
+        super().__init__(convert_charrefs=True)
+        self.found, self.into = {}, None
+        self.feed(text)
+        self.close()
+
+    def heads(self, caption):
+        """Return what the columns of a table are called."""
+        return self.found[caption][0]
+
+    def columns(self, caption):
+        """Return a table by column and row: what stands under a head beside a name."""
+        heads, *rows = self.found[caption]
+        return {
+            head: {row[0]: row[place] for row in rows} for place, head in enumerate(heads) if head not in heads[:place]
+        }
+
+    def handle_starttag(self, tag, _attributes):
+        if tag == "table":
+            self.lines, self.caption = [], ""
+        elif tag == "tr":
+            self.lines.append([])
+        elif tag in {"td", "th"}:
+            self.lines[-1].append("")
+            self.into = "cell"
+        elif tag == "caption":
+            self.into = "caption"
+
+    def handle_endtag(self, tag):
+        if tag in {"td", "th", "caption"}:
+            self.into = None
+        elif tag == "table":
+            assert self.caption not in self.found, f"two tables are called {self.caption}"
+            self.found[self.caption] = [[" ".join(cell.split()) for cell in line] for line in self.lines]
+
+    def handle_data(self, data):
+        if self.into == "caption":
+            self.caption += data
+        elif self.into == "cell":
+            self.lines[-1][-1] += data

@@ -58,6 +58,10 @@ def loss_rows(model, pool, parts, X, y):
             yield row(method, "error", split, (losses @ shares).mean())
             for alpha, value in zip(ALPHAS, cvar_curve(losses, ALPHAS, mixture=shares), strict=True):
                 yield row(method, "cvar", split, value, alpha=float(alpha))
+            if method == "mixture":
+                error = (losses @ shares).mean()
+                for alpha in ALPHAS:
+                    yield row(method, "realised cvar", split, min(1.0, error / alpha), alpha=float(alpha))
         yield row("data", "rows", split, len(part))
         for label in np.unique(y):
             yield row("data", "class share", split, np.mean(y[part] == label), settings=str(label))

@@ -24,7 +24,10 @@ parameters = {{max_depth = 2}}
 name = "nearest_neighbours"
 """
 METHODS = {
-    "goals": 'name = "goals"\nmodels = [{{name = "logistic"}}, {{name = "tree"}}]\nparameters = {{by = "job", cv = 3}}',
+    "goals": (
+        'name = "goals"\nmodels = [{{name = "logistic"}}, {{name = "tree"}}]\n'
+        'parameters = {{by = "job", cv = 3, decision = "sticky"}}'
+    ),
     "goals of one threshold": 'parameters = {{decision = "fixed", cv = 2, objective = "false_positive_rate(train)"}}',
     "lpboost": 'name = "lpboost"\nparameters = {{n_estimators = 5, budget = 0.05}}',
     "another learner": 'name = "adalpboost"\nlearner = {{name = "logistic"}}\nparameters = {{n_estimators = 3}}',

@@ -82,6 +82,19 @@ WRONG = {  # text of the file -> what the error says
     DATA + "[method]\nparameters = 3": "method.parameters: expected a table; got 3",
     DATA + "[method.parameters]\ndecison = 3": "unknown parameter of goals 'decison'. Did you mean 'decision'",
     DATA + '[method]\nname = "lpboost"\nparameters.n_estimators = 0': "n_estimators must be at least 1; got 0",
+    DATA + '[method]\nname = "adalpboost"\nparameters.stopping = 3': (
+        r"method.parameters.stopping: stopping is a table, as in stopping = \{ patience = 10 \}; got 3"
+    ),
+    DATA + '[method]\nname = "lpboost"\nparameters.stopping = {patiance = 3}': (
+        "stopping: unknown key 'patiance'. Did you mean 'patience'"
+    ),
+    DATA + '[method]\nname = "lpboost"\nparameters.stopping = {validation_fraction = 0.3}': (
+        "validation_fraction is set by splits.validation; got it as a part of stopping"
+    ),
+    DATA + '[method]\nname = "lpboost"\nparameters.stopping = {patience = 0}': "patience must be at least 1; got 0",
+    DATA + '[method]\nname = "adaboost"\nparameters.stopping = {n_folds = 5}': "n_folds=5 is for LPBoostClassifier",
+    DATA + '[method]\nname = "lpboost"\nparameters.patience = 3': "unknown parameter of lpboost 'patience'",
+    DATA + '[method]\nname = "lpboost"\nparameters.checkpoint = "a"': "checkpoint is set by nothing: runs keep",
     DATA + "[method.parameters]\nalpha = 0.5": "alpha is set by alpha at the top of the file",
     DATA + "[method.parameters]\nrandom_state = 1": "random_state is set by seed",
     DATA

@@ -26,7 +26,7 @@ labelled = false
 name = "pool"
 models = [{name = "logistic"}, {name = "tree"}, {name = "tree", parameters = {max_depth = 2}}]
 """
-RULES = POOL.replace('name = "pool"', 'name = "goals"')
+RULES = POOL.replace('name = "pool"', 'name = "goals"\nparameters = {decision = "sticky"}')
 
 
 @pytest.fixture(scope="module", params=[POOL, RULES], ids=["pool", "goals"])

@@ -19,22 +19,18 @@ baseline = "today"
 groups = "sex"
 use_groups_as_features = false
 [method]
-name = "pool"
-parameters = {scores = true, by = ["sex", "baseline"]}
+name = "goals"
+parameters = {cv = 2, decision = "fixed", by = ["sex", "baseline"]}
 [[method.models]]
 name = "logistic"
 """
 
 
-POOL = 'name = "pool"\nparameters = {scores = true,'
-FOLDS = 'name = "goals"\nparameters = {cv = 2,'
-
-
-@pytest.fixture(scope="module", params=[POOL, FOLDS], ids=["pool", "folds"])
+@pytest.fixture(scope="module", params=["fixed", "sticky"])
 def run(request, tmp_path_factory, loans_folder):
-    """Return a finished run, of a model that is fitted first or of models of folds."""
+    """Return a finished run, which decides by one rule or by a mixture of rules."""
     path = tmp_path_factory.mktemp("by") / "goals.toml"
-    text = BY_SEX.replace("{folder}", str(loans_folder)).replace(POOL, request.param)
+    text = BY_SEX.replace("{folder}", str(loans_folder)).replace('"fixed"', f'"{request.param}"')
     path.write_text(text, encoding="utf-8")
     return fit_run(path)
 
@@ -46,10 +42,12 @@ def test_rules_look_at_a_group_that_is_no_feature(run, loans_folder, tmp_path):
     model, rows = run.model(), pd.read_csv(loans_folder / "more.csv")
     assert set(model.groups_.names) >= {"sex=F, baseline=yes", "sex=M, baseline=no"}
     features = rows[["age", "income", "job"]].astype({"job": "category"})
-    said = model.predict(features, sensitive_features=rows[["sex"]], baseline=rows["today"])
+    looked_at = {"sensitive_features": rows[["sex"]], "baseline": rows["today"]}
+    said = model.predict(features, **looked_at)
     written = pd.read_csv(tmp_path / "said.csv")
     assert written["prediction"].tolist() == said.tolist()
-    errors = (written["probability yes"] - (rows["paid"] == "yes")).abs()
+    np.testing.assert_allclose(written["probability yes"], model.predict_proba(features)[:, 1], atol=1e-6)
+    errors = (model.decision_proba(features, **looked_at)[:, 1] - (rows["paid"] == "yes")).abs()
     assert evaluate_run(run, loans_folder / "more.csv").error == pytest.approx(errors.mean())
     assert len(certify_run(run, loans_folder / "more.csv")) == 1
 

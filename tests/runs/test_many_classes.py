@@ -101,12 +101,12 @@ def test_goals_of_every_class_are_met_where_rules_were_chosen(run):
 
 def test_numbers_of_other_rows_are_those_of_what_the_model_says(run, folder):
     model, part = run.model(), load_data(run.settings, folder).splits["test"]
-    chances = model.predict_proba(part.X)
+    chances = model.decision_proba(part.X)
     right = chances[np.arange(len(part)), np.searchsorted(CLASSES, part.y)]
     assert one(run, "error") == pytest.approx(1 - right.mean(), abs=1e-9)
     np.testing.assert_allclose(counts(run), [chances[part.y == label].sum(axis=0) for label in CLASSES])
-    plain = [np.mean(one.predict(part.X) != part.y) for one in model.estimators_]
-    assert one(run, "error", "first model") == pytest.approx(model._fold_shares @ plain, abs=1e-9)
+    plain = np.mean(model.estimators_[0].predict(part.X) != part.y)
+    assert one(run, "error", "first model") == pytest.approx(plain, abs=1e-9)
     assert counts(run, "first model").sum() == len(part)
     groups = [one(run, "group error_rate", settings=f"group {place}") for place in range(3)]  # all, F, M
     wanted = [1 - right.mean(), *(1 - right[part.groups["sex"] == sex].mean() for sex in "FM")]
@@ -160,7 +160,7 @@ def test_a_run_is_measured_audited_and_applied(run, folder, tmp_path):
 
 def test_another_choice_asks_no_model_and_may_defer(run, folder):
     kept = open_run(run.folder).said()
-    assert kept["test"].shape == (200, 3, 3)
+    assert kept["test"].shape == (200, 1, 3)
     other = rebalance_run(
         run,
         alpha=1.0,
@@ -188,7 +188,8 @@ def test_goals_that_were_not_met_leave_what_was_trained(fit):
 
 
 def test_one_rule_that_shares_rows_is_drawn_from(fit):
-    run, _, _ = fit("tail", '"error_rate(train) <= 0.5"', alpha=0.3)
+    sticky = ', decision = "sticky"'
+    run, _, _ = fit("tail", '"error_rate(train) <= 0.5"', alpha=0.3, parameters=sticky)
     assert len(run.model().rules_) == 1
     assert run.texts()["shares_rows"] is True
     assert run.texts()["certificate"].startswith("all rules of 16 bins")
@@ -198,22 +199,19 @@ def test_one_rule_that_shares_rows_is_drawn_from(fit):
 
 
 def test_one_rule_without_draws(fit):
-    run, _, _ = fit("fixed", parameters=', decision = "fixed"')
+    run, _, _ = fit("fixed")
     assert run.texts()["shares_rows"] is False
     assert len(run.model().rules_) == 1
     assert counts(run).sum() == 200
 
 
-def test_a_pool_may_mix_rules_of_class_probabilities(fit):
-    models = ('name = "goals"\nmodels = [{ name = "naive_bayes" }]\nparameters = { cv = 3 }', "")
-    pool = 'name = "pool"\nmodels = [{ name = "naive_bayes" }, { name = "logistic" }]\nparameters = { scores = true }'
-    run, _, _ = fit("pool", replace=(models[0], pool))
+def test_rules_of_several_models_need_class_probabilities(fit):
+    models = 'models = [{ name = "naive_bayes" }]'
+    run, _, _ = fit("two", replace=(models, 'models = [{ name = "naive_bayes" }, { name = "logistic" }]'))
     assert all(check.holds for check in run.model().check_goals())
     assert run.said()["test"].shape == (200, 2, 3)
-    for name, without in (("goals", ""), ("pool", "parameters = { scores = true }")):
-        asked = f'name = "{name}"\nmodels = [{{ name = "naive_bayes" }}, {{ name = "svm" }}]\n{without}'
-        with pytest.raises(DataError, match=r"method.models\[2\]: support vector machine tells no probabilities"):
-            fit("svm", replace=(models[0], asked))
+    with pytest.raises(DataError, match=r"method.models\[2\]: support vector machine tells no probabilities"):
+        fit("svm", replace=(models, 'models = [{ name = "naive_bayes" }, { name = "svm" }]'))
 
 
 def test_init_points_at_small_numbers_as_answers_only_where_they_are_often_right(tmp_path):

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from counterpoise import Stopping
 from counterpoise.runs import DataError, fit_run
 
 GOALS = """
@@ -71,3 +72,10 @@ def test_a_model_that_fails_is_named_with_its_line(models, line, goals_file):
     )
     with pytest.raises(DataError, match=named):
         fit_run(goals_file(asked("pool") + models))
+
+
+def test_when_a_booster_stops_is_a_table_of_the_file(goals_file):
+    text = asked("adalpboost") + "parameters.n_estimators = 4\nparameters.stopping = { patience = 1, n_folds = 2 }\n"
+    booster = model_of(goals_file, text, "stopping")[-1]
+    assert booster.stopping == Stopping(patience=1, n_folds=2)
+    assert len(booster.estimators_) < 4

@@ -2,6 +2,7 @@
 
 import datetime as dt
 import os
+import re
 import shutil
 from decimal import Decimal
 from uuid import UUID
@@ -117,7 +118,7 @@ def test_a_damaged_key_is_refused_and_not_shown(content, loans_folder, tmp_path)
 def test_a_goals_file_holds_no_key(loans_folder, tmp_path):
     text = GOALS.replace("{folder}", str(loans_folder)) + 'parameters.key = "0123456789abcdef"\n'
     (tmp_path / "goals.toml").write_text(text)
-    with pytest.raises(GoalsFileError, match="key is set by nothing: a run draws its own and keeps it"):
+    with pytest.raises(GoalsFileError, match="unknown parameter of adalpboost 'key'"):
         fit_run(tmp_path / "goals.toml")
 
 
@@ -225,7 +226,7 @@ RUNS = {
     "a mixture of models": GOALS.replace(
         "alpha = 0.2", 'alpha = 0.1\ngoals = ["recall(train) >= 0.5"]\nroom_for_audit = true'
     ),
-    "rules of folds, some of which defer": """
+    "a mixture of rules, some of which defer": """
 alpha = 0.3
 goals = ["recall(train) >= 0.5", "defer_rate(train) <= 0.3"]
 [data]
@@ -236,7 +237,7 @@ groups = "sex"
 [method]
 name = "goals"
 models = [{ name = "logistic" }]
-parameters = { cv = 2, defer_cost = 0.2 }
+parameters = { cv = 2, decision = "sticky", deferral = { cost = 0.2 } }
 """,
 }
 
@@ -284,12 +285,28 @@ def test_the_tail_is_told_as_it_is_expected_and_once_it_is_drawn(twins):
 
 
 def test_decisions_without_draws_have_no_table_of_drawn_ones(loans_folder, tmp_path):
-    text = RUNS["rules of folds, some of which defer"].replace("defer_cost = 0.2", 'decision = "fixed"')
+    text = RUNS["a mixture of rules, some of which defer"].replace(
+        'decision = "sticky", deferral = { cost = 0.2 }', 'decision = "fixed"'
+    )
     text = text.replace(', "defer_rate(train) <= 0.3"', "").replace("alpha = 0.3", "alpha = 1.0")
     (tmp_path / "goals.toml").write_text(text.replace("{folder}", str(loans_folder)))
     run = fit_run(tmp_path / "goals.toml")
     assert not (run.folder / "drawn.csv").exists()
+    assert not (run.folder / "draws.key").exists()
     assert len(run.drawn()) == 0
     assert run.summary().realised_cvar is None
     (expected,), (drawn,) = certify_run(run), certify_run(run, drawn=True)
     assert expected == drawn
+    page = write_report(run.folder).read_text(encoding="utf-8").partition("<main>")[2]
+    assert not re.search(r"\b(draws?|drawn|expectations?|expected)\b", page)
+    assert "expected" not in str(run.summary())
+    keys = []
+    for name in ("one", "other"):
+        mixed = rebalance_run(run, alpha=0.5, decision="sticky", output=tmp_path / name)
+        keys.append((mixed.folder / "draws.key").read_text())
+        assert key_of(mixed.model()) == bytes.fromhex(keys[-1])
+    assert keys[0] != keys[1]  # drawn by the system, and not by the seed of the run
+    again = rebalance_run(mixed, goals=["recall(train) >= 0.6"], output=tmp_path / "again")
+    assert (again.folder / "draws.key").read_text() == keys[1]
+    fixed = rebalance_run(again, alpha=1.0, decision="fixed", output=tmp_path / "fixed")
+    assert not (fixed.folder / "draws.key").exists()

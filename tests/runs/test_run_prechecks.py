@@ -34,7 +34,7 @@ BAD = {
     ),
     "a bound that always holds": (GOAL, "recall(train) >= -1", "asks for nothing"),
     "no deployed model": (GOAL, "churn(train) <= 0.1", "data.baseline"),
-    "no cost of deferring": (GOAL, "defer_rate(train) <= 0.1", "set defer_cost"),
+    "no cost of deferring": (GOAL, "defer_rate(train) <= 0.1", "set deferral"),
     "too few rows to be sure": (GOAL, "recall(train) >= 0.99 with confidence 0.9999", "too few rows"),
     "groups that are no column": (PARAMETERS, 'parameters = { cv = 2, by = "sx" }', "Did you mean 'sex'"),
     "an objective on no column": (
@@ -49,10 +49,20 @@ BAD = {
     ),
     "an objective that is none": (PARAMETERS, "parameters = { cv = 2, objective = 'recal(train)' }", "recall"),
     "a budget above 1": (PARAMETERS, "parameters = { cv = 2, budget = 2.0 }", "budget must lie in"),
-    "a cost above 1": (PARAMETERS, "parameters = { cv = 2, defer_cost = 2.0 }", "defer_cost must lie in"),
+    "a cost above 1": (
+        PARAMETERS,
+        "parameters = { cv = 2, deferral = { cost = 2.0 } }",
+        "cost of Deferral must lie in",
+    ),
     "a decision that is none": (PARAMETERS, 'parameters = { cv = 2, decision = "dice" }', "decision must be one of"),
     "one fold": (PARAMETERS, "parameters = { cv = 1 }", "cv"),
     "an alpha of 0": ("alpha = 1.0", "alpha = 0.0", "alpha"),
+    "a tail of one rule": ("alpha = 1.0", "alpha = 0.5", "alpha: one rule decides.*decision = .sticky."),
+    "a risk of one rule": (
+        PARAMETERS,
+        "parameters = { cv = 2, objective = 'KL(0.1)' }",
+        "one rule.*KL.*decision='sticky'",
+    ),
     "a class that is none": ('target = "paid"', 'target = "paid"\npositive = "maybe"', "maybe"),
 }
 

@@ -28,7 +28,7 @@ groups = "sex"
 sample = 300
 [method]
 models = [{{name = "tree"}}]
-parameters = {{by = "sex"}}
+parameters = {{by = "sex", decision = "sticky"}}
 """
 
 
@@ -69,10 +69,10 @@ def test_errors_and_goals_of_all_splits_are_those_of_the_model_on_all_rows(done,
     model, sizes = done.model(), _of(done, "rows", "data")
     rows = {"sensitive_features": frame[["sex"]], "baseline": frame.today}
     X = frame[["age", "income"]].assign(job=frame.job.astype("category"))[done.columns.features]
-    lost = 1 - model.predict_proba(X, **rows)[np.arange(N_ROWS), (frame.paid == "yes").astype(int)]
+    lost = 1 - model.decision_proba(X, **rows)[np.arange(N_ROWS), (frame.paid == "yes").astype(int)]
     errors = _of(done, "error")
     np.testing.assert_allclose(sum(errors[split] * sizes[split] for split in sizes), lost.sum())
-    yes, positives = model.predict_proba(X, **rows)[:, 1], _of(done, "goal rows", settings="goal 1")
+    yes, positives = model.decision_proba(X, **rows)[:, 1], _of(done, "goal rows", settings="goal 1")
     recalls, churns = (_of(done, "goal estimate", settings=f"goal {number}") for number in (1, 3))
     hits = sum(recalls[split] * positives[split] for split in sizes)
     np.testing.assert_allclose(hits, yes[frame.paid == "yes"].sum())
@@ -83,6 +83,19 @@ def test_errors_and_goals_of_all_splits_are_those_of_the_model_on_all_rows(done,
 def test_goals_are_met_where_the_rules_were_chosen_and_the_choice_is_proven(done):
     assert all(check.holds for check in done.model().check_goals())
     assert done.model().gap_ <= 2e-4
+
+
+def test_one_rule_decides_about_all_rows_unless_draws_are_asked_for(folder, frame):
+    text = TEXT.replace(', decision = "sticky"', "").replace("alpha = 0.5", "alpha = 1.0")
+    (folder / "one.toml").write_text(text)
+    run = fit_run(folder / "one.toml", output=folder / "one")
+    model, sizes = run.model(), _of(run, "rows", "data")
+    assert len(model.rules_) == 1
+    assert not (run.folder / "drawn.csv").exists()
+    X = frame[["age", "income"]].assign(job=frame.job.astype("category"))[run.columns.features]
+    wrong = model.predict(X, sensitive_features=frame[["sex"]], baseline=frame.today) != frame.paid
+    errors = _of(run, "error")
+    np.testing.assert_allclose(sum(errors[split] * sizes[split] for split in sizes), wrong.sum())
 
 
 def test_the_folder_is_as_of_any_run_and_nothing_of_the_rows_is_left_in_it(done):
@@ -103,7 +116,7 @@ def test_a_run_that_is_done_is_not_chosen_anew_from_counts(done, tmp_path):
         ("a.parquet", "a.csv", "data.files: data.sample reads Parquet files in parts; got 'a.csv'"),
         ('drop = "weight"', 'weights = "weight"', "data.weights: data.sample reads the rows in parts, and takes none"),
         ('by = "sex"', "cv = 3", "method.parameters.cv: data.sample reads"),
-        ('by = "sex"', "defer_cost = 0.2", "no rule defers there yet"),
+        ('by = "sex"', "deferral = { cost = 0.2 }", "no rule defers there yet"),
         ('by = "sex"', 'objective = "KL(0.1)"', r"method.parameters.objective: Over shards .* got KL\(radius=0.1\)"),
         ("[method]", '[splits]\nvalidation = 0.2\n[method]\nname = "goals"', "splits.validation: data.sample"),
         ("[method]", '[method]\nname = "pool"', 'data.sample is for the method "goals"'),

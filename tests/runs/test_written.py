@@ -47,11 +47,6 @@ def test_a_run_reads_files_as_its_goals_file_says(european, tmp_path):
     assert (tmp_path / "said.csv").read_bytes() == (tmp_path / "same.csv").read_bytes()
 
 
-def test_settings_that_say_nothing_are_written_as_before(goals_file):
-    run = fit_run(goals_file())
-    assert not {"delimiter", "encoding", "decimal"} & set(run.settings.model_dump()["data"])
-
-
 @pytest.mark.usefixtures("european")
 def test_init_sees_how_a_file_is_written(tmp_path):
     with written_as(Written(encoding="latin-1")):

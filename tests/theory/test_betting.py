@@ -160,3 +160,22 @@ def test_a_larger_limit_widens_and_rows_of_no_weight_change_nothing():
 
 def test_a_span_of_one_value_is_known():
     assert weighted_mean_bounds([0.3, 0.3], [1, 2], confidence=0.9, largest_weight=2, span=(0.3, 0.3)) == (0.3, 0.3)
+
+
+@pytest.mark.parametrize(("unit", "origin"), [(4.0, 0.0), (0.25, 0.0), (3.0, -2.0), (-5.0, 1.0)])
+def test_bounds_follow_the_unit_and_the_origin_of_what_is_measured(unit, origin):
+    """Of one mean, and of the sum of two; where the sign turns, the ends change places."""
+    rng = np.random.default_rng(1)
+    values, weights = rng.choice([0.0, 0.3, 1.0], 200, p=[0.5, 0.2, 0.3]), rng.integers(1, 4, 200).astype(float)
+    span = tuple(sorted((origin, origin + unit)))
+    given = {"confidence": 0.9, "largest_weight": 4.0}
+    plain = weighted_mean_bounds(values, weights, **given)
+    found = weighted_mean_bounds(origin + unit * values, weights, **given, span=span)
+    np.testing.assert_allclose(found, sorted(origin + unit * end for end in plain), rtol=1e-6, atol=1e-8)
+    halves = [few_cells(values[rows], weights[rows] / 4, (0.0, 1.0)) for rows in (slice(80), slice(80, None))]
+    moved = [
+        few_cells(origin + abs(unit) * values[rows], weights[rows] / 4, (origin, origin + abs(unit)))
+        for rows in (slice(80), slice(80, None))
+    ]
+    expected = 2 * origin + abs(unit) * upper_weighted_sum(*halves, 0.1)
+    assert upper_weighted_sum(*moved, 0.1) == pytest.approx(expected, rel=1e-6, abs=1e-8)

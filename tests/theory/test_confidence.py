@@ -13,6 +13,7 @@ from counterpoise.theory.confidence import (
     Step,
     binomial_bounds,
     rows_needed,
+    upper_bounded_mean,
     upper_mean,
     upper_share,
     upper_sum_of_two,
@@ -134,3 +135,13 @@ def test_bad_input_gets_one_clear_sentence(call, text):
 def test_successes_that_are_no_number_are_refused():
     with pytest.raises(TypeError, match=r"successes must be a whole number.*got '3'"):
         binomial_bounds("3", 9, confidence=0.9)
+
+
+@given(st.integers(1, 400), st.floats(0, 1), st.sampled_from([0.01, 0.025, 0.2]))
+def test_a_mean_of_chances_is_bounded_as_the_next_whole_number_of_successes_at_less_risk(n_rows, mean, risk):
+    """Bentkus: at the risk over e. Where the sum of chances is whole but for rounding, it is that number."""
+    bound = upper_bounded_mean(mean, n_rows, risk)
+    assert bound == pytest.approx(upper_share(math.ceil(mean * n_rows - 1e-12), n_rows, risk / math.e))
+    assert bound >= mean
+    whole = round(mean * n_rows)
+    assert upper_bounded_mean(whole / n_rows, n_rows, risk) == upper_share(whole, n_rows, risk / math.e)

@@ -30,6 +30,8 @@ NOT_OF_ROUNDS = frozenset(
         "n_jobs",
         "callbacks",
         "checkpoint",
+        "stopping",  # told by its fields
+        "alpha",  # told by the objective
         "goals",
         "pos_label",
         "mixture",

@@ -12,6 +12,7 @@ from counterpoise._base.types import ByteArray, FloatArray
 from counterpoise.boosting.additive import Boosted, HeldOut
 from counterpoise.boosting.exponential import ExponentialBooster, ExponentialStep, log_odds
 from counterpoise.boosting.rounds import Callback, Fit
+from counterpoise.boosting.stopping import Stopping
 
 
 class AdaBoostStep(ExponentialStep):
@@ -38,11 +39,9 @@ class AdaBoostClassifier(ExponentialBooster):
     learning_rate : float in (0, 1], optional
         Part of the best step that a model votes with: shorter steps fit noise later. Default: 0.2 with the default
         learner, and 1, the paper's algorithm, with a given one.
-    patience : int, optional
-        Stop when the error on held-out samples has not dropped for so many rounds, and keep the rounds up to its least.
-        Default, and without held-out samples: run all rounds.
-    validation_fraction : float in (0, 1), optional
-        Part of the samples that is held out for that, where ``fit`` is not given ``X_val`` and ``y_val``.
+    stopping : Stopping, optional
+        When to stop, by the error on held-out samples: see ``Stopping``. Default: ``Stopping()``, which
+        runs all rounds.
     random_state : int or RandomState, optional
         Fixes the models' seeds and the split.
     callbacks : sequence of callables, default=()
@@ -78,16 +77,14 @@ class AdaBoostClassifier(ExponentialBooster):
         *,
         n_estimators: int = 500,
         learning_rate: float | None = None,
-        patience: int | None = None,
-        validation_fraction: float | None = None,
+        stopping: Stopping | None = None,
         random_state: Any = None,
         callbacks: Sequence[Callback] = (),
     ) -> None:
         self.estimator = estimator
         self.n_estimators = n_estimators
         self.learning_rate = learning_rate
-        self.patience = patience
-        self.validation_fraction = validation_fraction
+        self.stopping = stopping
         self.random_state = random_state
         self.callbacks = callbacks
 

@@ -6,8 +6,8 @@ held-out samples. Another alpha needs another mixture and no training.
 
 After T rounds at the step size of Theorem 5 even the plain average of the models has a training CVaR, at every alpha,
 of at most ``g + sqrt(log(n) / (2 T))``, where g is the largest weighted loss of a model under its own weights; a
-mixture that is chosen on the training samples is no worse. Regularized LPBoost (``LPBoostClassifier``) is close to it
-and needs training for each alpha.
+mixture that is chosen on the training samples is no worse, unless a budget of mean loss keeps it from that. Regularized
+LPBoost (``LPBoostClassifier``) is close to it and needs training for each alpha.
 """
 
 import os
@@ -16,11 +16,13 @@ from typing import Any
 
 from counterpoise._base.checks import check_choice, check_positive
 from counterpoise._base.types import IntArray
-from counterpoise.boosting.base import BoostedMixture
+from counterpoise.boosting.base import BUDGET, BoostedMixture
+from counterpoise.boosting.checkpoint import Checkpoint
 from counterpoise.boosting.cross_fit import planned_rounds
 from counterpoise.boosting.inputs import Rows, is_word
 from counterpoise.boosting.rounds import Callback, History, Rule
 from counterpoise.boosting.rules import hedge, hedge_groups
+from counterpoise.boosting.stopping import Stopping
 from counterpoise.theory.guarantees import hedge_eta
 
 _REWEIGH = ("samples", "groups")
@@ -41,55 +43,50 @@ class AdaLPBoostClassifier(BoostedMixture):
         leaves of at least 20 samples. The paper's kind of learner is one argument away: ``HistogramTree(6)``.
     n_estimators : int, optional
         Number of base models. Default: 100, and 10 of a given learner that is an ensemble itself.
-    alpha : float in (0, 1], default=0.1
-        Tail fraction. ``rebalance(alpha=...)`` changes it later without training. Short for ``objective=CVaR(alpha)``.
+    alpha : float in (0, 1], optional
+        Tail fraction. ``rebalance(alpha=...)`` changes it later without training. Short for ``objective=CVaR(alpha)``,
+        so pass one of them. Default: 0.1 where there is no objective.
     objective : risk or rate, or the text of one, optional
-        What the mixture makes as small as possible, as for ``MixtureClassifier``; ``alpha`` is then ignored.
+        What the mixture makes as small as possible, as for ``MixtureClassifier``.
     eta : float > 0 or "theory", default="theory"
         Step size of the reweighting; ``"theory"`` is sqrt(8 log(n) / n_estimators). The paper uses 1.
     reweigh : {"samples", "groups"}, default="samples"
         ``"groups"`` reweighs the groups of ``sensitive_features`` instead of single samples, and chooses the
-        mixture with the least loss on the worst group (Group DRO, its mixture by the linear program).
+        mixture with the least loss on the worst group (Group DRO, its mixture by the linear program), in place of
+        ``alpha`` and ``objective``.
     mixture : {"optimal", "average", "first"}, default="optimal"
         ``"average"`` is the paper's AdaBoost + Average and ``"first"`` plain training (ERM), for comparison.
-    validation_fraction : float in (0, 1), optional
-        Part of the samples on which the mixture is chosen and no model is trained. Default: the training samples.
-    n_folds : int >= 2, "auto" or None, default="auto"
-        Judge every round, and choose the mixture, by models of the same learner that did not see the samples of each
-        fold; those that decide are trained on all samples. None judges models by the samples they are trained on, where
-        strong ones make no error. ``"auto"`` is 5 where there are no validation samples and the learner is the default
-        or an ensemble itself, else None.
-    patience : int, optional
-        Stop when the risk of the optimal mixture, on the samples where it is chosen, has not fallen by 0.001 for so
-        many rounds. Default: run all rounds.
+    stopping : Stopping, optional
+        When to stop, and on which samples rounds are judged and the mixture is chosen: held-out ones
+        (``validation_fraction``), by folds (``n_folds``) or those of training; see ``Stopping``. Default:
+        ``Stopping()``, which runs all rounds, and judges a strong learner by five folds.
     outlier_fraction : float in [0, 1), default=0
         Part of the samples, those with the highest losses, that is ignored when weights and mixture are chosen.
     goals : goals or their texts, default=()
         What the mixture must meet where it is chosen, the dataset ``train``, and on other datasets: see
         ``counterpoise.goals``. The rounds do not look at them, so that the same models serve any goals;
         ``LPBoostClassifier`` trains for them.
-    budget : float in [0, 1], optional
+    budget : float in [0, 1] or None, default=0.03
         The most that the mean loss may be above the least that is possible under the goals, so that the tail is not
-        bought at any price. Default: no limit, with a warning where the mixture errs on 10 % of the samples more than
-        its first model.
+        bought at any price. None is the papers' problem, without a limit: at alpha 0.1 the average error may then rise
+        from 13 to 24 % (``docs/results/defaults``), with a warning where the mixture errs on 10 % of the samples more
+        than its first model. Only ``mixture="optimal"`` is chosen: for the others the default has no effect, and
+        another budget is refused.
     pos_label : label, optional
         The class that goals without ``of`` call positive; by default the second of two.
-    decision : {"sticky", "sample", "vote"}, default="sticky"
-        How ``predict`` decides: by a draw that is fixed for each row or id, by a fresh draw, or by weighted vote. The
+    decision : {"sticky", "sample", "vote"} or Draws, default="sticky"
+        How ``predict`` decides: by a draw that is fixed for each row or id (``Draws(key)`` has
+        a secret key of your own), by a fresh draw, or by weighted vote. The
         vote is deterministic, hence no better in the tail than its error allows (Proposition 1).
-    key : bytes, optional
-        Secret of the sticky draws, 16 to 64 bytes, never shown. Default: made from ``random_state``, which whoever
-        knows it can repeat, or drawn by the system where that is None.
     random_state : int or RandomState, optional
         Fixes the models' seeds, the split and, where none is given, the key of the sticky draws.
     n_jobs : int, optional
         Threads in which models are evaluated.
     callbacks : sequence of callables, default=()
         Each is called with a ``Round`` after it; a true result stops the boosting. See ``boosting.callbacks``.
-    checkpoint : path of a folder, optional
-        Save every round there, and go on after the last one saved: a fit that was interrupted, even killed, ends with
-        the same models, losses and mixture as one that was not. A folder is for one fit, with its settings and data;
-        see ``boosting.checkpoint``.
+    checkpoint : Checkpoint, optional
+        Save every round in its folder, and go on after the last one saved: see ``Checkpoint``. The path of the folder
+        is short for it.
 
     Attributes
     ----------
@@ -137,24 +134,21 @@ class AdaLPBoostClassifier(BoostedMixture):
         estimator: Any = None,
         *,
         n_estimators: int | None = None,
-        alpha: float = 0.1,
+        alpha: float | None = None,
         objective: Any = None,
         eta: float | str = "theory",
         reweigh: str = "samples",
         mixture: str = "optimal",
-        validation_fraction: float | None = None,
-        n_folds: int | str | None = "auto",
-        patience: int | None = None,
+        stopping: Stopping | None = None,
         outlier_fraction: float = 0.0,
         goals: Any = (),
-        budget: float | None = None,
-        decision: str = "sticky",
+        budget: float | None = BUDGET,
+        decision: Any = "sticky",
         pos_label: Any = None,
-        key: bytes | None = None,
         random_state: Any = None,
         n_jobs: int | None = None,
         callbacks: Sequence[Callback] = (),
-        checkpoint: str | os.PathLike[str] | None = None,
+        checkpoint: Checkpoint | str | os.PathLike[str] | None = None,
     ) -> None:
         self.estimator = estimator
         self.n_estimators = n_estimators
@@ -163,15 +157,12 @@ class AdaLPBoostClassifier(BoostedMixture):
         self.eta = eta
         self.reweigh = reweigh
         self.mixture = mixture
-        self.validation_fraction = validation_fraction
-        self.n_folds = n_folds
-        self.patience = patience
+        self.stopping = stopping
         self.outlier_fraction = outlier_fraction
         self.goals = goals
         self.budget = budget
         self.decision = decision
         self.pos_label = pos_label
-        self.key = key
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.callbacks = callbacks
@@ -180,6 +171,11 @@ class AdaLPBoostClassifier(BoostedMixture):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_choice(self.reweigh, "reweigh", _REWEIGH)
+        if self._mixes_groups() and not (self.alpha is None and self.objective is None):
+            raise ValueError(
+                "reweigh='groups' minimises the loss of the worst group: leave alpha and objective at None, or set "
+                f"reweigh='samples'; got alpha={self.alpha!r} and objective={self.objective!r}."
+            )
         if not is_word(self.eta, "eta", ("theory",)):
             check_positive(self.eta, "eta")
 

@@ -19,6 +19,7 @@ from counterpoise.boosting.cautions import warn_of_no_errors
 from counterpoise.boosting.directions import model_values
 from counterpoise.boosting.inputs import Booster, Rows, seed_sequence
 from counterpoise.boosting.rounds import Callback, Fit, History, Round, boost
+from counterpoise.boosting.stopping import AUTO, stopping_of
 
 _BINARY = 2
 _SMALL = 1 << 22  # entries of a sparse matrix that is made dense: 32 MB
@@ -89,8 +90,7 @@ class Ensemble(NamedTuple):
 class AdditiveBooster(Booster):
     """Base of the additive boosters; a subclass says how one class is boosted against the others (``_boost``).
 
-    A subclass has parameters ``estimator``, ``n_estimators``, ``patience``, ``validation_fraction``, ``random_state``
-    and ``callbacks``.
+    A subclass has parameters ``estimator``, ``n_estimators``, ``stopping``, ``random_state`` and ``callbacks``.
     """
 
     def fit(
@@ -107,8 +107,8 @@ class AdditiveBooster(Booster):
         sample_weight : array of shape (n_samples,), optional
             Non-negative; only their ratios matter.
         X_val, y_val : optional
-            Labelled samples that tell when to stop. Default: those that ``validation_fraction`` sets aside, which keep
-            their weights.
+            Labelled samples that tell when to stop. Default: those that the ``validation_fraction`` of ``stopping``
+            sets aside, which keep their weights.
 
         Returns
         -------
@@ -200,9 +200,17 @@ class AdditiveBooster(Booster):
 
     def _check_parameters(self) -> None:
         check_count(self.n_estimators, "n_estimators")
-        if self.patience is not None:
-            check_count(self.patience, "patience")
-        self._check_validation_fraction()
+        self._check_stopping()
+
+    def _check_stopping(self) -> None:
+        super()._check_stopping()
+        n_folds = stopping_of(self).n_folds
+        if n_folds != AUTO:
+            raise ValueError(
+                f"n_folds={n_folds!r} is for LPBoostClassifier and AdaLPBoostClassifier, which judge rounds by folds; "
+                f"{type(self).__name__} stops by held-out samples. Leave n_folds at 'auto', and set "
+                "validation_fraction or pass X_val and y_val."
+            )
 
     def _run(
         self,
@@ -213,19 +221,19 @@ class AdditiveBooster(Booster):
         callbacks: Sequence[Callback] | None = None,
     ) -> Boosted:
         """Boost until a rule, a callback or the held-out loss says stop; where it stalled, up to its least."""
-        watch = None if held_out is None else Watch(held_out)
+        watch, patience = None if held_out is None else Watch(held_out), stopping_of(self).patience
         told = self.callbacks if callbacks is None else callbacks
 
         def stop(done: Round, history: History) -> bool:
             if watch is not None:
                 watch.add(done.model, history.votes[-1])
             asked = [bool(callback(done)) for callback in told]  # all of them are called
-            return any(asked) or rule.is_over(done) or (watch is not None and watch.has_stalled(self.patience))
+            return any(asked) or rule.is_over(done) or (watch is not None and watch.has_stalled(patience))
 
         history = History(start, self.n_estimators)
         boost(fit, history, reweigh=rule.reweigh, vote=rule.step, stop=stop, n_rounds=self.n_estimators)
         seen = [] if watch is None else watch.losses
-        kept = watch.best_round if watch is not None and seen and self.patience is not None else history.n_rounds
+        kept = watch.best_round if watch is not None and seen and patience is not None else history.n_rounds
         return Boosted(history.models[:kept], np.array(history.votes[:kept]), history.losses[:, :kept], np.array(seen))
 
     def _check_loaded(self) -> None:
@@ -264,7 +272,10 @@ def _against_others(rows: Rows | None, place: int) -> Any:
 def check_chosen(value: Any, name: str, held_out: Rows | None) -> None:
     """Check that there are samples on which to choose a parameter that is ``"auto"``."""
     if value == "auto" and held_out is None:
-        raise ValueError(f"{name}='auto' needs samples to choose on: pass X_val and y_val, or set validation_fraction.")
+        raise ValueError(
+            f"{name}='auto' needs samples to choose on: pass X_val and y_val, or set "
+            "stopping=Stopping(validation_fraction=0.2)."
+        )
 
 
 def one_or_all(values: list[Any]) -> Any:

@@ -2,33 +2,35 @@
 
 import os
 from collections.abc import Mapping
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from counterpoise._base.checks import check_alpha, check_choice, check_count, check_fraction
+from counterpoise._base.checks import check_choice, check_count, check_fraction
 from counterpoise._base.types import AnyArray, ArrayLike, ByteArray, IntArray
 from counterpoise.boosting.adaboost import AdaBoostClassifier
 from counterpoise.boosting.cautions import warn_of_no_errors
-from counterpoise.boosting.checkpoint import Checkpoint, opened
+from counterpoise.boosting.checkpoint import CheckpointFolder, as_checkpoint, opened
 from counterpoise.boosting.cross_fit import RoundsFit, is_ensemble, planned_rounds, rounds_fit
-from counterpoise.boosting.inputs import Rows, goal_table, is_word, unequal
+from counterpoise.boosting.inputs import Rows, goal_table, unequal
 from counterpoise.boosting.inside import InsideFit
 from counterpoise.boosting.learner import default_tree
 from counterpoise.boosting.resuming import Best, ResumingBooster, in_own_units
 from counterpoise.boosting.rounds import History, Round, Rule
 from counterpoise.boosting.rules import without_outliers
+from counterpoise.boosting.stopping import AUTO, stopping_of
 from counterpoise.goals import Rate, Table, as_goals
 from counterpoise.goals.reading import are_asked, asked_goals
 from counterpoise.goals.tables import with_train
 from counterpoise.mixtures.answers import TRAIN, Answers, find_positive
 from counterpoise.mixtures.cautions import warn_of_the_average
 from counterpoise.mixtures.choosing import MIXTURES, WORST_GROUP, Aim, Evidence, as_aim, choose_mixture, select
-from counterpoise.mixtures.draws import Draws, check_key
+from counterpoise.mixtures.draws import KeyedDraws
 from counterpoise.mixtures.game import Selection
 from counterpoise.mixtures.members import Pool
+from counterpoise.mixtures.options import key_of_decision, kind_of_decision
 from counterpoise.mixtures.pool import pool_codes, predict_codes
 from counterpoise.mixtures.prechecks import check_problem
 from counterpoise.mixtures.randomized import DECISIONS, RandomizedClassifier
@@ -52,14 +54,13 @@ _NOT_SAVED = frozenset(
     }
 )
 _FOLDS = 5  # by default, where the losses on rows that a model has seen would tell nothing
+BUDGET = 0.03  # by default: what the tail may cost on average
 _DEPTH = 4  # of the default trees: the shallower, the more they differ from the strong model
 _STRONG = AdaBoostClassifier(n_estimators=300)
 
 
 class BoostedMixture(ResumingBooster, RandomizedClassifier):
     """Base of the boosters; a subclass says how samples are reweighed (``_rule``)."""
-
-    _added_later: ClassVar[dict[str, Any]] = {"key": None, "objective": None, "n_folds": None, "budget": None}
 
     def fit(
         self,
@@ -95,8 +96,9 @@ class BoostedMixture(ResumingBooster, RandomizedClassifier):
         datasets : dict from names to Table, optional
             Other datasets that goals speak of.
         X_val, y_val : optional
-            Labelled samples on which the mixture is chosen. Default: those that ``validation_fraction`` sets aside, or
-            the training samples. Goals call them ``train``: they are met where the mixture is chosen.
+            Labelled samples on which the mixture is chosen. Default: those that the ``validation_fraction`` of
+            ``stopping`` sets aside, or the training samples. Goals call them ``train``: they are met where the mixture
+            is chosen.
         sensitive_features_val, baseline_val : optional
             The groups of ``X_val`` and the columns that goals speak of there, and what the deployed model says of them.
         largest_weight : float, optional
@@ -128,12 +130,13 @@ class BoostedMixture(ResumingBooster, RandomizedClassifier):
             self._check_asked(held_out or train)
             self._start(train, held_out, saved)
             self._run_rounds(planned_rounds(self), saved)
-        key = check_key(self.key) or self._drawn_key
-        self._draws = Draws.learned(key, rows.X, rows.weights, self._history.models)
+        key = key_of_decision(self.decision) or self._drawn_key
+        self._draws = KeyedDraws.learned(key, rows.X, rows.weights, self._history.models)
         self._mix()
         if self._repeats(self._history) and not self._history.totals.any() and self._n_folds is None:
             warn_of_no_errors(
-                self._history.n_rounds, ", or set n_folds=5: rounds are then judged on rows not fitted to"
+                self._history.n_rounds,
+                ", or set Stopping(n_folds=5): rounds are then judged on rows not fitted to",
             )
         return self
 
@@ -182,25 +185,18 @@ class BoostedMixture(ResumingBooster, RandomizedClassifier):
         return False
 
     def _check_parameters(self) -> None:
-        check_alpha(self.alpha)
         self._aim_of_fit()
         if self.n_estimators is not None:
             check_count(self.n_estimators, "n_estimators")
-        if self.n_folds is not None and not is_word(self.n_folds, "n_folds", ("auto",)):
-            check_count(self.n_folds, "n_folds", 2)
         check_fraction(self.outlier_fraction, "outlier_fraction")
-        check_choice(self.decision, "decision", DECISIONS)
-        check_key(self.key)
+        check_choice(kind_of_decision(self.decision), "decision", DECISIONS)
         check_choice(self.mixture, "mixture", MIXTURES)
         if asked_goals(self.goals, trains=True, defers=False) and self.mixture != "optimal":
             raise ValueError(f"Goals need mixture='optimal', which is free to meet them; got mixture={self.mixture!r}.")
-        if self.budget is not None and self.mixture != "optimal":
+        if self.budget not in (None, BUDGET) and self.mixture != "optimal":  # the default has nothing to limit there
             raise ValueError(f"budget needs mixture='optimal', which is free to keep it; got mixture={self.mixture!r}.")
-        if self.patience is not None:
-            check_count(self.patience, "patience")
-        if self.checkpoint is not None and not isinstance(self.checkpoint, (str, os.PathLike)):
-            raise TypeError(f"checkpoint must be the path of a folder, or None; got {self.checkpoint!r}.")
-        self._check_validation_fraction()
+        self._check_stopping()
+        as_checkpoint(self.checkpoint)
 
     def _check_weights(self, rows: Rows) -> None:
         """Refuse weights without a limit before the rounds, where goals on them carry a confidence."""
@@ -208,7 +204,7 @@ class BoostedMixture(ResumingBooster, RandomizedClassifier):
         if is_confident and self._table.largest_weight is None:
             Table(None, rows.codes, sample_weight=rows.weights).heaviest(TRAIN)
 
-    def _start(self, train: Rows, held_out: Rows | None, saved: Checkpoint | None) -> None:
+    def _start(self, train: Rows, held_out: Rows | None, saved: CheckpointFolder | None) -> None:
         self._forget_choice()
         self._history = History(train.weights, planned_rounds(self))
         self._train, self._held_out = train, held_out
@@ -230,11 +226,10 @@ class BoostedMixture(ResumingBooster, RandomizedClassifier):
         return rounds_fit(first, later, train, self.classes_, self._round_seed, self._n_folds)
 
     def _folds_asked(self, train: Rows, held_out: Rows | None) -> int | None:
-        if self.n_folds == "auto":
+        asked = stopping_of(self).n_folds
+        if asked == AUTO:
             is_strong = self.estimator is None or is_ensemble(self.estimator)
             asked = _FOLDS if is_strong and held_out is None else None
-        else:
-            asked = self.n_folds
         return None if asked is None else min(int(asked), train.codes.size)
 
     def _mix(self) -> Self:
@@ -260,10 +255,10 @@ class BoostedMixture(ResumingBooster, RandomizedClassifier):
 
     def _aim_of_fit(self) -> Aim:
         """Return what the mixture is chosen for, goals left aside."""
-        objective = WORST_GROUP if self._mixes_groups() else self.objective
-        return as_aim(self.alpha, objective, (), **self._limits())
+        alpha, objective = (None, WORST_GROUP) if self._mixes_groups() else (self.alpha, self.objective)
+        return as_aim(alpha, objective, (), **self._limits())
 
-    def _after_round(self, done: Round, history: History, saved: Checkpoint | None) -> bool:
+    def _after_round(self, done: Round, history: History, saved: CheckpointFolder | None) -> bool:
         done = done._replace(standing=self._watched(done))
         if self._held_out is not None:
             predicted = predict_codes(done.model, self._held_out.X, self.classes_)
@@ -275,10 +270,11 @@ class BoostedMixture(ResumingBooster, RandomizedClassifier):
         return any(asked) or is_last
 
     def _has_stalled(self, number: int) -> bool:
-        if self.patience is None:
+        patience = stopping_of(self).patience
+        if patience is None:
             return False
         self._best = self._best.after(self._value_so_far(), number)
-        return bool(number - self._best.number >= self.patience)
+        return bool(number - self._best.number >= patience)
 
     def _value_so_far(self) -> float:
         """Return the least risk of a mixture of the rounds so far, where it will be chosen, as a part of its size."""
@@ -311,7 +307,6 @@ class BoostedMixture(ResumingBooster, RandomizedClassifier):
         tables = with_train(answers.tables[TRAIN], self._datasets)
         for name, table in self._datasets.items():
             self._checked_features(name, table)
-        assert answers.positive is not None  # noqa: S101 - told with the table
         check_problem(
             self._aim_of_fit()._replace(goals=as_goals(self.goals)), tables, answers.positive, groups=rows.groups
         )

@@ -20,8 +20,9 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -80,16 +81,91 @@ class SavedRound(NamedTuple):
     scores: FloatArray | None = None  # of the positive class by models that did not see the rows, where asked for
 
 
+@dataclass(frozen=True, init=False)
+class Checkpoint:
+    """A folder where a booster saves every round, and from which an interrupted fit goes on.
+
+    ``fit`` goes on after the last round that was saved: a fit that was interrupted, even killed, ends with the same
+    models, losses and mixture as one that was not. A folder is for one fit, with its settings and data.
+
+    Parameters
+    ----------
+    folder : str or path
+        The folder, which is made where it does not exist. It is kept as a text.
+
+    Raises
+    ------
+    TypeError
+        If ``folder`` is no path.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from sklearn.datasets import load_iris
+    >>> from counterpoise import AdaLPBoostClassifier, Checkpoint
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     saved = Checkpoint(folder)
+    ...     model = AdaLPBoostClassifier(n_estimators=5, checkpoint=saved).fit(*load_iris(return_X_y=True))
+    ...     saved.rounds_done()
+    5
+    """
+
+    folder: str
+
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
+        path = os.fspath(folder) if isinstance(folder, (str, os.PathLike)) else folder
+        if not isinstance(path, str):
+            raise TypeError(f"folder must be the path of a folder, as a text or a Path; got {folder!r}.")
+        object.__setattr__(self, "folder", path)  # a text is equal, and can be saved, anywhere
+
+    def rounds_done(self) -> int:
+        """Return how many rounds are saved; 0 where the folder is empty or does not exist.
+
+        It reads names only and takes no lock, so you may call it while a fit is writing.
+
+        Returns
+        -------
+        int
+            Number of whole rounds.
+
+        Raises
+        ------
+        UnusableCheckpoint
+            If the folder holds something else, or lacks a round between others.
+        """
+        return _survey(Path(self.folder))
+
+    def __sklearn_clone__(self) -> Self:
+        """Return the value itself: it never changes."""
+        return self
+
+    def _check_loaded(self) -> None:
+        """Check what came from a file."""
+        if not isinstance(self.folder, str):
+            raise TypeError(f"the folder of a Checkpoint must be a text; got {self.folder!r}")
+
+
+def as_checkpoint(asked: Any) -> Checkpoint | None:
+    """Return the parameter ``checkpoint`` of a booster as a value; a path is short for it."""
+    if asked is None or isinstance(asked, Checkpoint):
+        return asked
+    if isinstance(asked, (str, os.PathLike)):
+        return Checkpoint(asked)
+    raise TypeError(f"checkpoint must be a Checkpoint, the path of its folder, or None; got {asked!r}.")
+
+
 @contextmanager
-def opened(folder: Any) -> "Iterator[Checkpoint | None]":
-    """Open the checkpoint in a folder, for this process alone, or None where there is none."""
-    if folder is None:
+def opened(asked: Any) -> "Iterator[CheckpointFolder | None]":
+    """Open the folder of a checkpoint, for this process alone; None where none is asked for."""
+    value = as_checkpoint(asked)
+    if value is None:
         yield None
         return
-    _survey(Path(folder))  # before anything is written into a folder that is not ours
+    folder = Path(value.folder)
+    _survey(folder)  # before anything is written into a folder that is not ours
     try:
-        with FolderLock(Path(folder)) as lock:
-            yield Checkpoint(lock)
+        with FolderLock(folder) as lock:
+            yield CheckpointFolder(lock)
     except Held as error:
         raise UnusableCheckpoint(
             f"Another fit (process {error.holder}) is writing to the checkpoint {folder}: wait for its end, or choose "
@@ -97,41 +173,7 @@ def opened(folder: Any) -> "Iterator[Checkpoint | None]":
         ) from None
 
 
-def rounds_done(folder: str | os.PathLike[str]) -> int:
-    """Return how many rounds a checkpoint holds; 0 where the folder is empty or does not exist.
-
-    Reads names only and takes no lock, so it may be asked while a fit is writing.
-
-    Parameters
-    ----------
-    folder : path
-        What was given as ``checkpoint``.
-
-    Returns
-    -------
-    int
-        Number of whole rounds.
-
-    Raises
-    ------
-    UnusableCheckpoint
-        If the folder holds something else, or lacks a round between others.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from sklearn.datasets import load_iris
-    >>> from counterpoise import AdaLPBoostClassifier
-    >>> from counterpoise.boosting.checkpoint import rounds_done
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     model = AdaLPBoostClassifier(n_estimators=5, checkpoint=folder).fit(*load_iris(return_X_y=True))
-    ...     rounds_done(folder)
-    5
-    """
-    return _survey(Path(folder))
-
-
-class Checkpoint:
+class CheckpointFolder:
     """The rounds in a folder, as long as this process has its lock."""
 
     def __init__(self, lock: FolderLock) -> None:

@@ -29,6 +29,7 @@ from counterpoise.boosting.directions import dimension, direction_learner, make_
 from counterpoise.boosting.inputs import Rows, is_word, part_of
 from counterpoise.boosting.robust_loss import RobustLoss, dot
 from counterpoise.boosting.rounds import Callback, Round
+from counterpoise.boosting.stopping import AUTO, Stopping, stopping_of
 from counterpoise.solvers.worst_case import DIVERGENCES, check_radius
 from counterpoise.theory.guarantees import calibrated_radius
 from counterpoise.theory.losses import LOSSES, MarginLoss
@@ -69,12 +70,10 @@ class DROBoostClassifier(AdditiveBooster):
         ``1 / (1 + exp(-f))`` for the logistic one, and for the squared one ``(1 + f) / 2`` cut to [0, 1].
     learning_rate : float in (0, 1], default=0.2
         Part of the way to the least robust loss that a round goes; 1 is the paper's algorithm.
-    patience : int, optional, default=10
-        Stop when the mean loss on held-out samples has not dropped for so many rounds, and keep the rounds up to its
-        least. None, and no held-out samples, run all rounds.
-    validation_fraction : float in (0, 1), "auto" or None, default=None
-        Part of the samples that is held out where ``fit`` is not given ``X_val`` and ``y_val``. ``"auto"`` holds out a
-        fifth of 500 samples or more, and else none.
+    stopping : Stopping, optional
+        When to stop, by the mean loss on held-out samples: see ``Stopping``, of which ``validation_fraction="auto"``
+        is for this booster. Default: ``Stopping(patience=10)``, which runs all rounds where ``fit`` is given no
+        ``X_val`` and ``y_val``.
     random_state : int or RandomState, optional
         Fixes the models' seeds and the split.
     callbacks : sequence of callables, default=()
@@ -103,6 +102,9 @@ class DROBoostClassifier(AdditiveBooster):
     (True, 7.0, 0.015)
     """
 
+    default_stopping = Stopping(patience=10)
+    _takes_auto_fraction = True
+
     def __init__(
         self,
         estimator: Any = None,
@@ -114,8 +116,7 @@ class DROBoostClassifier(AdditiveBooster):
         divergence: str = "empirical-likelihood",
         loss: str = "exponential",
         learning_rate: float = 0.2,
-        patience: int | None = 10,
-        validation_fraction: float | str | None = None,
+        stopping: Stopping | None = None,
         random_state: Any = None,
         callbacks: Sequence[Callback] = (),
     ) -> None:
@@ -127,8 +128,7 @@ class DROBoostClassifier(AdditiveBooster):
         self.divergence = divergence
         self.loss = loss
         self.learning_rate = learning_rate
-        self.patience = patience
-        self.validation_fraction = validation_fraction
+        self.stopping = stopping
         self.random_state = random_state
         self.callbacks = callbacks
 
@@ -152,18 +152,15 @@ class DROBoostClassifier(AdditiveBooster):
             check_positive(self.degrees_of_freedom, "degrees_of_freedom")
         check_number(self.learning_rate, "learning_rate", "(0, 1]", "part of a step")
 
-    def _check_validation_fraction(self) -> None:
-        if not is_word(self.validation_fraction, "validation_fraction", ("auto",)):
-            super()._check_validation_fraction()
-
     def _base_learner(self) -> Any:
         return direction_learner(self.estimator)
 
     def _fraction_aside(self, rows: Rows) -> float | None:
-        if self.validation_fraction != "auto":
+        stopping = stopping_of(self)
+        if stopping.validation_fraction != AUTO:
             return super()._fraction_aside(rows)
         is_enough = rows.codes.size >= _ENOUGH and np.bincount(rows.codes).min() >= _ENOUGH_OF_A_CLASS
-        return AUTO_FRACTION if is_enough and self.patience is not None else None
+        return AUTO_FRACTION if is_enough and stopping.patience is not None else None
 
     def _check_samples(self, train: Rows, held_out: Rows | None) -> None:  # noqa: ARG002 - of those to train on
         counts = np.bincount(train.codes)

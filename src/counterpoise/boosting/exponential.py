@@ -5,7 +5,7 @@ elsewhere.
 """
 
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -69,8 +69,6 @@ class ExponentialStep:
 
 class ExponentialBooster(AdditiveBooster):
     """Base of the boosters by the exponential loss; a subclass gives the rounds (``_rounds``)."""
-
-    _added_later: ClassVar = {"learning_rate": 1.0, "estimator": None}  # than some files of saved models
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

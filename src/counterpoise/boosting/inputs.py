@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from sklearn.model_selection import train_test_split
@@ -10,9 +10,10 @@ from sklearn.utils import get_tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, column_or_1d, validate_data
 
-from counterpoise._base.checks import check_choice, check_fraction, check_random_state, is_frame, refuse_texts
+from counterpoise._base.checks import check_choice, check_random_state, is_frame, refuse_texts
 from counterpoise._base.types import AnyArray, ArrayLike, FloatArray, IntArray
 from counterpoise.boosting.learner import base_learner, default_tree
+from counterpoise.boosting.stopping import AUTO, Stopping, stopping_of
 from counterpoise.goals import Table
 from counterpoise.learners.resampling import may_take_missing
 from counterpoise.mixtures.pool import PooledClassifier, groups_of, n_rows, take_rows
@@ -33,9 +34,11 @@ class Rows(NamedTuple):
 class Booster(PooledClassifier):
     """A classifier that fits base models in rounds.
 
-    A subclass has parameters ``estimator``, ``validation_fraction`` and ``callbacks``, and sets ``_seeds`` before it
-    splits.
+    A subclass has parameters ``estimator``, ``stopping`` and ``callbacks``, and sets ``_seeds`` before it splits.
     """
+
+    default_stopping: ClassVar[Stopping] = Stopping()  # that stopping=None asks for
+    _takes_auto_fraction: ClassVar[bool] = False  # of samples to hold out, by how many there are
 
     def _saved_state(self) -> dict[str, Any]:
         """Return what ``save`` stores: no callbacks, which belong to one fit."""
@@ -60,10 +63,12 @@ class Booster(PooledClassifier):
     def _input_dtype(self) -> str | None:
         return "numeric" if hasattr(self._base_learner(), "fit_codes") else None
 
-    def _check_validation_fraction(self) -> None:
-        fraction = self.validation_fraction
-        if fraction is not None and not check_fraction(fraction, "validation_fraction") > 0:
-            raise ValueError("validation_fraction must be above 0, or None to set no samples aside; got 0.")
+    def _check_stopping(self) -> None:
+        if stopping_of(self).validation_fraction == AUTO and not self._takes_auto_fraction:
+            raise ValueError(
+                f"validation_fraction='auto' is for DROBoostClassifier; {type(self).__name__} takes a number in "
+                "(0, 1), or None to set no samples aside."
+            )
 
     def _check_callbacks(self) -> None:
         given = self.callbacks
@@ -140,32 +145,34 @@ class Booster(PooledClassifier):
         return (rows, None) if fraction is None else self._split(rows, fraction)
 
     def _fraction_aside(self, rows: Rows) -> float | None:  # noqa: ARG002 - some choose it by the samples
-        return None if self.validation_fraction is None else float(self.validation_fraction)
+        fraction = stopping_of(self).validation_fraction
+        return None if fraction is None else float(fraction)
 
     def _split(self, rows: Rows, fraction: float) -> tuple[Rows, Rows]:
         counts = np.bincount(rows.codes)
         if counts.min() < 2:  # noqa: PLR2004
             rare = self.classes_.tolist()[counts.argmin()]
             raise ValueError(
-                f"validation_fraction={self.validation_fraction} needs two samples of each class at least, one for "
+                f"validation_fraction={fraction} needs two samples of each class at least, one for "
                 f"either part; the class {rare!r} has one. Pass X_val and y_val instead."
             )
         n_aside = math.ceil(fraction * rows.codes.size)
         n_least = min(n_aside, rows.codes.size - n_aside)
         if n_least < len(self.classes_):
-            raise ValueError(self._bad_split(rows, n_aside, "."))
+            raise ValueError(self._bad_split(rows, fraction, n_aside, "."))
         seed = int(self._seeds.generate_state(1)[0])
         parts = train_test_split(np.arange(rows.codes.size), test_size=n_aside, random_state=seed, stratify=rows.codes)
         for part, where in zip(parts, ("left to train on", "set aside"), strict=True):
             absent = self._absent_class(rows.codes[part])
             if absent is not None:
-                raise ValueError(self._bad_split(rows, n_aside, f": there is none of the class {absent!r} {where}."))
+                lack = f": there is none of the class {absent!r} {where}."
+                raise ValueError(self._bad_split(rows, fraction, n_aside, lack))
         return part_of(rows, parts[0]), part_of(rows, parts[1])
 
-    def _bad_split(self, rows: Rows, n_aside: int, what: str) -> str:
+    def _bad_split(self, rows: Rows, fraction: float, n_aside: int, what: str) -> str:
         n_samples = rows.codes.size
         return (
-            f"validation_fraction={self.validation_fraction} of {n_samples} samples sets {n_aside} aside and leaves "
+            f"validation_fraction={fraction} of {n_samples} samples sets {n_aside} aside and leaves "
             f"{n_samples - n_aside}, but either part needs a sample of each of the {len(self.classes_)} classes{what} "
             "Choose another fraction, or pass X_val and y_val instead."
         )

@@ -20,7 +20,6 @@ from counterpoise.goals.reading import are_asked
 from counterpoise.goals.tables import with_train
 from counterpoise.mixtures.answers import TRAIN, Answers, Positive, find_positive
 from counterpoise.mixtures.choosing import Aim, Evidence, choose_mixture, choose_nearest, select
-from counterpoise.mixtures.folds import REFIT_ROWS
 from counterpoise.mixtures.members import titled_models
 from counterpoise.mixtures.pool import PooledClassifier
 from counterpoise.mixtures.scored import RuleClassifier
@@ -30,6 +29,8 @@ from counterpoise.theory.risks import Risk, WorstOfGroups
 
 _AUTO = "auto"
 _BINARY = 2
+# Rows from which rules of scores are chosen on those of folds: below, models trained on all rows differ from them.
+_ROWS_FOR_SCORES = 20_000
 
 
 class InsideGoals(BoostedMixture, RuleClassifier):
@@ -39,7 +40,7 @@ class InsideGoals(BoostedMixture, RuleClassifier):
     of their scores: every threshold of every model.
     """
 
-    by, unknown_group = (), "refuse"  # one threshold for all
+    by = ()  # one threshold for all
     _stage: Stage
     _program: Program
 
@@ -107,7 +108,7 @@ class InsideGoals(BoostedMixture, RuleClassifier):
         """Tell whether rules are chosen on scores of folds: where those of models trained on all rows hardly differ."""
         if self._n_folds is None or len(self.classes_) > _BINARY:
             return False
-        return n_rows >= REFIT_ROWS if isinstance(self.scores, str) else bool(self.scores)
+        return n_rows >= _ROWS_FOR_SCORES if isinstance(self.scores, str) else bool(self.scores)
 
     def _watched(self, done: Any) -> Standing | None:
         if not self._trains_inside:
@@ -185,7 +186,10 @@ class InsideGoals(BoostedMixture, RuleClassifier):
         if len(self.classes_) > _BINARY:
             return f"a threshold tells two classes apart; got {len(self.classes_)}. Set scores=False."
         if self._held_out is None and (self._n_folds is None or not self._trains_inside):
-            return "chooses on rows that no model was trained on: set validation_fraction, or pass X_val and y_val."
+            return (
+                "chooses on rows that no model was trained on: set Stopping(validation_fraction=0.3), or pass X_val "
+                "and y_val."
+            )
         lacking = [model for model in models if Scorer("", model, self._positive()).method is None]
         return f"{lacking[0]!r} has neither predict_proba nor decision_function. Set scores=False." if lacking else ""
 

@@ -14,19 +14,22 @@ With goals the dual has a multiplier for each of them as well, and rounds train 
 
 import os
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from counterpoise._base.checks import check_fraction, check_positive
 from counterpoise._base.types import IntArray
+from counterpoise.boosting.base import BUDGET
+from counterpoise.boosting.checkpoint import Checkpoint
 from counterpoise.boosting.cross_fit import planned_rounds
 from counterpoise.boosting.inputs import is_word
 from counterpoise.boosting.inside_goals import InsideGoals
 from counterpoise.boosting.rounds import Callback, History, Rule
 from counterpoise.boosting.rules import dual_of, regularized_dual
+from counterpoise.boosting.stopping import Stopping
 from counterpoise.goals import Rate
-from counterpoise.mixtures.choosing import Aim, groups_by
+from counterpoise.mixtures.choosing import ALPHA, Aim, groups_by
 from counterpoise.solvers import minimize_risk
 from counterpoise.theory.guarantees import regularized_lpboost_beta, regularized_lpboost_delta
 from counterpoise.theory.risks import CVaR, Risk, RiskRows
@@ -41,12 +44,13 @@ class LPBoostClassifier(InsideGoals):
         Base learner, as for ``AdaLPBoostClassifier``.
     n_estimators : int, optional
         Largest number of base models. Default: 100, and 10 of a given learner that is an ensemble itself.
-    alpha : float in (0, 1], default=0.1
-        Tail fraction, for the weights and for the mixture. Short for ``objective=CVaR(alpha)``.
+    alpha : float in (0, 1], optional
+        Tail fraction, for the weights and for the mixture. Short for ``objective=CVaR(alpha)``, so pass one of them.
+        Default: 0.1 where there is no objective.
     objective : risk or rate, or the text of one, optional
         What the mixture makes as small as possible, as for ``MixtureClassifier``. The weights of the rounds are the
         dual of a risk. A rate is trained for inside goals; without goals it is for the mixture alone, and the rounds
-        then follow ``CVaR(alpha)``.
+        then follow ``CVaR(0.1)``.
     beta : float > 0, "theory" or None, default=None
         Regularization of the weights by their entropy: the larger the weaker. ``"theory"`` is the value of Theorem 4
         for ``n_estimators`` rounds. None is plain LPBoost. It is for a CVaR, and rounds with it do not look at goals,
@@ -59,17 +63,17 @@ class LPBoostClassifier(InsideGoals):
         ``counterpoise.goals``. Rounds train for them: each fits a model to the weights that the program of the mixture
         has for every answer about every row, those of other datasets included. They end where no model helps. The
         mixture then meets the goals where it is chosen: on rows that were set aside (of other datasets
-        ``validation_fraction`` sets as large a part aside), by models of other folds, or on the training rows.
-    patience : int, optional
-        As for ``AdaLPBoostClassifier``; with goals it counts from the first round whose mixtures can meet them.
+        as large a part is set aside), by models of other folds, or on the training rows.
+    stopping : Stopping, optional
+        As for ``AdaLPBoostClassifier``; with goals, patience counts from the first round whose mixtures can meet them.
     scores : bool or "auto", default="auto"
-        Mix not what the models say but the rules of their scores, every threshold of every model, as
-        ``MixtureClassifier`` does. For two classes, models with ``predict_proba`` or ``decision_function``, and rows to
-        choose on that no model was trained on. ``"auto"``: inside goals, on held-out rows, and from 20,000 rows on by
-        folds, whose models then score hardly otherwise than those trained on all rows.
-    mixture, validation_fraction, n_folds, outlier_fraction, budget, decision, pos_label
+        Mix rules of the models' scores, every threshold of every model, instead of their predictions, as
+        ``GoalClassifier(decision="sticky")`` does. For two classes, models with ``predict_proba`` or
+        ``decision_function``, and selection rows that no model was trained on. ``"auto"``: inside goals, on held-out
+        rows, and from 20,000 rows on by folds, whose models then score hardly otherwise than those trained on all rows.
+    mixture, outlier_fraction, budget, decision, pos_label
         As for ``AdaLPBoostClassifier``.
-    key, random_state, n_jobs, callbacks, checkpoint
+    random_state, n_jobs, callbacks, checkpoint
         As for ``AdaLPBoostClassifier``.
 
     Attributes
@@ -80,8 +84,8 @@ class LPBoostClassifier(InsideGoals):
         As for ``AdaLPBoostClassifier``.
     beta_ : float or None
         The regularization used.
-    rules_, groups_ : list of Rule, and Groups
-        Where rules are mixed: as for ``MixtureClassifier``, and ``mixture_`` is over ``rules_``.
+    rules_, groups_ : list of Rule, and RuleGroups
+        Where rules are mixed: as for ``GoalClassifier``, and ``mixture_`` is over ``rules_``.
     bound_if_learner_exact_ : float
         No mixture of any models that the learner can fit has less risk on the training samples, *if* the learner finds
         the best of them in every round: learners that search greedily, as trees and gradient boosting do, may be able
@@ -106,32 +110,27 @@ class LPBoostClassifier(InsideGoals):
     True
     """
 
-    _added_later: ClassVar = {**InsideGoals._added_later, "scores": False}  # noqa: SLF001 - its own
-
     def __init__(
         self,
         estimator: Any = None,
         *,
         n_estimators: int | None = None,
-        alpha: float = 0.1,
+        alpha: float | None = None,
         objective: Any = None,
         beta: float | str | None = None,
         target: float | None = None,
         mixture: str = "optimal",
-        validation_fraction: float | None = None,
-        n_folds: int | str | None = "auto",
-        patience: int | None = None,
+        stopping: Stopping | None = None,
         outlier_fraction: float = 0.0,
         goals: Any = (),
-        budget: float | None = None,
+        budget: float | None = BUDGET,
         scores: bool | str = "auto",
-        decision: str = "sticky",
+        decision: Any = "sticky",
         pos_label: Any = None,
-        key: bytes | None = None,
         random_state: Any = None,
         n_jobs: int | None = None,
         callbacks: Sequence[Callback] = (),
-        checkpoint: str | os.PathLike[str] | None = None,
+        checkpoint: Checkpoint | str | os.PathLike[str] | None = None,
     ) -> None:
         self.estimator = estimator
         self.n_estimators = n_estimators
@@ -140,16 +139,13 @@ class LPBoostClassifier(InsideGoals):
         self.beta = beta
         self.target = target
         self.mixture = mixture
-        self.validation_fraction = validation_fraction
-        self.n_folds = n_folds
-        self.patience = patience
+        self.stopping = stopping
         self.outlier_fraction = outlier_fraction
         self.goals = goals
         self.budget = budget
         self.scores = scores
         self.decision = decision
         self.pos_label = pos_label
-        self.key = key
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.callbacks = callbacks
@@ -170,12 +166,12 @@ class LPBoostClassifier(InsideGoals):
     def _rule(self, history: History, groups: IntArray | None) -> Rule:
         self.beta_ = self._regularization()
         asked = self._aim_of_fit().objective
-        self._risk = CVaR(self.alpha) if isinstance(asked, Rate) else asked.bind(self._rows_of_rounds(history, groups))
+        self._risk = CVaR(ALPHA) if isinstance(asked, Rate) else asked.bind(self._rows_of_rounds(history, groups))
         if self._trains_inside:
             return self._rule_inside(self._risk)
         if self.beta_ is None:
             return dual_of(self._risk)
-        return regularized_dual(self._aim_of_fit().alpha or self.alpha, self.beta_)
+        return regularized_dual(self._aim_of_fit().alpha or ALPHA, self.beta_)
 
     @property
     def _trains_inside(self) -> bool:
@@ -211,7 +207,7 @@ class LPBoostClassifier(InsideGoals):
 
     def _regularization(self) -> float | None:
         if self.beta == "theory":
-            alpha = self._aim_of_fit().alpha or self.alpha
+            alpha = self._aim_of_fit().alpha or ALPHA
             return regularized_lpboost_beta(alpha, regularized_lpboost_delta(alpha, planned_rounds(self)))
         return None if self.beta is None else float(self.beta)
 

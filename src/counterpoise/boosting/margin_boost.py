@@ -19,6 +19,7 @@ from counterpoise.boosting.directions import model_values
 from counterpoise.boosting.exponential import ExponentialBooster
 from counterpoise.boosting.inputs import Rows, is_word
 from counterpoise.boosting.rounds import Callback, Fit
+from counterpoise.boosting.stopping import Stopping
 from counterpoise.solvers.soft_margin import (
     HingeSolution,
     SoftMarginSolution,
@@ -42,6 +43,7 @@ Solution = SoftMarginSolution | HingeSolution
 class MarginBooster(ExponentialBooster):
     """AdaBoost, then a program for the votes; a subclass names the program and the costs that "auto" tries."""
 
+    default_stopping = Stopping(patience=100)
     _costs: ClassVar[tuple[float, ...]]
 
     def _solve(self, margins: AnyArray, costs: Sequence[float], weights: FloatArray) -> Sequence[Solution]:
@@ -116,11 +118,10 @@ class RLPBoostClassifier(MarginBooster):
         Largest number of rounds of AdaBoost.
     learning_rate : float in (0, 1], optional
         Part of AdaBoost's steps that its rounds go, as for ``AdaBoostClassifier``.
-    patience : int, optional, default=100
-        Stop AdaBoost when its error on held-out samples has not dropped for so many rounds, and use the models up to
-        its least. Without held-out samples all rounds are run.
-    validation_fraction : float in (0, 1), optional
-        Part of the samples that is held out, where ``fit`` is not given ``X_val`` and ``y_val``.
+    stopping : Stopping, optional
+        When to stop the rounds of AdaBoost, by the error on held-out samples: see ``Stopping``. The models up to its
+        least are used. Default: ``Stopping(patience=100)``, which runs all rounds where ``fit`` is given no ``X_val``
+        and ``y_val``.
     random_state : int or RandomState, optional
         Fixes the models' seeds and the split.
     callbacks : sequence of callables, default=()
@@ -155,8 +156,7 @@ class RLPBoostClassifier(MarginBooster):
         C: float | str | None = None,
         n_estimators: int = 500,
         learning_rate: float | None = None,
-        patience: int | None = 100,
-        validation_fraction: float | None = None,
+        stopping: Stopping | None = None,
         random_state: Any = None,
         callbacks: Sequence[Callback] = (),
     ) -> None:
@@ -164,8 +164,7 @@ class RLPBoostClassifier(MarginBooster):
         self.C = C
         self.n_estimators = n_estimators
         self.learning_rate = learning_rate
-        self.patience = patience
-        self.validation_fraction = validation_fraction
+        self.stopping = stopping
         self.random_state = random_state
         self.callbacks = callbacks
 
@@ -193,7 +192,7 @@ class RQPBoostClassifier(MarginBooster):
 
     Parameters
     ----------
-    estimator, n_estimators, learning_rate, patience, validation_fraction, random_state, callbacks
+    estimator, n_estimators, learning_rate, stopping, random_state, callbacks
         As for ``RLPBoostClassifier``.
     C : float > 0 or "auto", default=3.0
         Weight of the mean hinge loss. ``"auto"`` takes the one of a grid with the least error on held-out samples (the
@@ -229,8 +228,7 @@ class RQPBoostClassifier(MarginBooster):
         C: float | str = 3.0,
         n_estimators: int = 500,
         learning_rate: float | None = None,
-        patience: int | None = 100,
-        validation_fraction: float | None = None,
+        stopping: Stopping | None = None,
         random_state: Any = None,
         callbacks: Sequence[Callback] = (),
     ) -> None:
@@ -238,8 +236,7 @@ class RQPBoostClassifier(MarginBooster):
         self.C = C
         self.n_estimators = n_estimators
         self.learning_rate = learning_rate
-        self.patience = patience
-        self.validation_fraction = validation_fraction
+        self.stopping = stopping
         self.random_state = random_state
         self.callbacks = callbacks
 

@@ -11,6 +11,7 @@ from counterpoise.boosting.additive import Boosted, HeldOut, check_chosen, one_o
 from counterpoise.boosting.exponential import ExponentialBooster
 from counterpoise.boosting.inputs import Rows, is_word
 from counterpoise.boosting.rounds import Callback, Fit
+from counterpoise.boosting.stopping import Stopping, stopping_of
 
 PENALTIES = (0.0, 0.1, 0.25, 0.5, 1.0)  # that "auto" tries, AdaBoost's cost among them
 
@@ -24,6 +25,8 @@ def slope_weights(weights: FloatArray, start: FloatArray, penalty: float) -> Flo
 class PenalizedBooster(ExponentialBooster):
     """A booster with a parameter ``penalty``; a subclass gives the rounds at a penalty, and the largest."""
 
+    default_stopping = Stopping(patience=100)
+
     def __init__(
         self,
         estimator: Any = None,
@@ -31,8 +34,7 @@ class PenalizedBooster(ExponentialBooster):
         n_estimators: int = 500,
         learning_rate: float | None = None,
         penalty: float | str = 0.5,
-        patience: int | None = 100,
-        validation_fraction: float | None = None,
+        stopping: Stopping | None = None,
         random_state: Any = None,
         callbacks: Sequence[Callback] = (),
     ) -> None:
@@ -40,8 +42,7 @@ class PenalizedBooster(ExponentialBooster):
         self.n_estimators = n_estimators
         self.learning_rate = learning_rate
         self.penalty = penalty
-        self.patience = patience
-        self.validation_fraction = validation_fraction
+        self.stopping = stopping
         self.random_state = random_state
         self.callbacks = callbacks
 
@@ -76,4 +77,4 @@ class PenalizedBooster(ExponentialBooster):
 
     def _least_error(self, tried: Boosted) -> tuple[float, int]:
         errors = tried.held_out_losses
-        return float(errors[-1] if self.patience is None else errors.min()), len(tried.models)
+        return float(errors[-1] if stopping_of(self).patience is None else errors.min()), len(tried.models)

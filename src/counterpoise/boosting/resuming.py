@@ -1,15 +1,17 @@
 """Rounds of a booster that can be interrupted: what decides them, what is saved of each, how a fit goes on."""
 
+from dataclasses import asdict
 from typing import Any, NamedTuple, cast
 
 import numpy as np
 
 from counterpoise.boosting._fingerprints import NOT_OF_ROUNDS, data_texts, setting_texts
-from counterpoise.boosting.checkpoint import Checkpoint, Run, SavedRound, Seeds
+from counterpoise.boosting.checkpoint import CheckpointFolder, Run, SavedRound, Seeds
 from counterpoise.boosting.cross_fit import RoundsFit
 from counterpoise.boosting.inputs import Booster, Rows, seed_sequence
 from counterpoise.boosting.inside import InsideFit
 from counterpoise.boosting.rounds import IMPROVEMENT, History, Round, Rule, Standing, boost
+from counterpoise.boosting.stopping import stopping_of
 from counterpoise.goals import Table
 from counterpoise.goals.expressions import Rate
 from counterpoise.mixtures.choosing import Aim
@@ -45,7 +47,10 @@ class ResumingBooster(Booster):
     _held_out: Rows | None
     _best: Best
 
-    def _after_round(self, done: Round, history: History, saved: Checkpoint | None) -> bool:
+    def _after_round(self, done: Round, history: History, saved: CheckpointFolder | None) -> bool:
+        raise NotImplementedError
+
+    def _aim_of_fit(self) -> Aim:
         raise NotImplementedError
 
     def _trained_tables(self) -> dict[str, Table]:
@@ -56,7 +61,7 @@ class ResumingBooster(Booster):
         """Take note of a round that was fitted or restored, and return how the mixture stands where that is known."""
         return None
 
-    def _draw_seeds(self, saved: Checkpoint | None) -> None:
+    def _draw_seeds(self, saved: CheckpointFolder | None) -> None:
         self._drawn_key, self._seeds = make_key(self.random_state), seed_sequence(self.random_state)
         if self.random_state is None and saved is not None and saved.seeds is not None:
             self._drawn_key, self._seeds = saved.seeds.key, np.random.SeedSequence(saved.seeds.entropy)
@@ -79,18 +84,20 @@ class ResumingBooster(Booster):
             "booster": type(self),
             **{name: value for name, value in params.items() if name not in NOT_OF_ROUNDS},
             "estimator": learner,
+            **asdict(stopping_of(self)),
+            "alpha": self._aim_of_fit().alpha,
             "random_state": None if self.random_state is None else self._seeds.entropy,
             **({} if self.objective is None else {"objective": repr(self.objective)}),
         }
 
-    def _run_rounds(self, n_rounds: int, saved: Checkpoint | None) -> None:
+    def _run_rounds(self, n_rounds: int, saved: CheckpointFolder | None) -> None:
         def stop(done: Round, history: History) -> bool:
             return self._after_round(done, history, saved)
 
         n_left = n_rounds if saved is None else self._restore(saved, n_rounds)
         boost(self._fit_round, self._history, reweigh=self._reweigh, stop=stop, n_rounds=n_left)
 
-    def _restore(self, saved: Checkpoint, n_rounds: int) -> int:
+    def _restore(self, saved: CheckpointFolder, n_rounds: int) -> int:
         """Take up to ``n_rounds`` further rounds from the checkpoint, and return how many are left to fit."""
         first, last = self._history.n_rounds + 1, self._history.n_rounds + n_rounds
         is_last = False
@@ -117,7 +124,7 @@ class ResumingBooster(Booster):
         """Return what the learner learned once for all rounds, or None."""
         return getattr(self._fit_round.prepared, "shared", None)
 
-    def _save(self, done: Round, is_last: bool, saved: Checkpoint) -> None:
+    def _save(self, done: Round, is_last: bool, saved: CheckpointFolder) -> None:
         shared = self._shared()
         if shared is not None:
             saved.write_shared(shared)

@@ -66,7 +66,6 @@ class Stage(NamedTuple):
     @property
     def positive(self) -> Positive:
         """Return the classes, and which of them is the positive one."""
-        assert self.answers.positive is not None  # noqa: S101 - told when the stage was made
         return self.answers.positive
 
     def losses(self, said: AnyArray) -> AnyArray:

@@ -52,11 +52,9 @@ class VadaBoostClassifier(PenalizedBooster):
     penalty : float in [0, 1] or "auto", default=0.5
         Weight of the variance beside the mean. ``"auto"`` takes the one of a grid with the least error on held-out
         samples (of equals that with the fewest models), and needs some.
-    patience : int, optional, default=100
-        Stop when the error on held-out samples has not dropped for so many rounds, and keep the rounds up to its least.
-        Without held-out samples all rounds are run.
-    validation_fraction : float in (0, 1), optional
-        Part of the samples that is held out, where ``fit`` is not given ``X_val`` and ``y_val``.
+    stopping : Stopping, optional
+        When to stop, by the error on held-out samples: see ``Stopping``. Default: ``Stopping(patience=100)``,
+        which runs all rounds where ``fit`` is given no ``X_val`` and ``y_val``.
     random_state : int or RandomState, optional
         Fixes the models' seeds and the split.
     callbacks : sequence of callables, default=()

@@ -168,7 +168,7 @@ def predict(
 ) -> int:
     """Predict the rows of a table with a run's model.
 
-    A mixture draws one of its models for each row by a keyed hash of the row: the same row always gets the same answer.
+    The same row always gets the same answer. A mixture draws one of its models for each row by a keyed hash of the row.
 
     Parameters
     ----------
@@ -179,9 +179,10 @@ def predict(
     output
         Where the predictions go, one row for each of the table: CSV, or Parquet by its ending; - prints CSV.
     probabilities
-        Add a column for the probability of each class.
+        Add a column for the probability of each class, by the model that decides.
     ids
-        A column that tells people apart: the same person then gets the same answer, whatever the other columns say.
+        For a mixture: a column that tells people apart. The same person then gets the same answer, whatever the other
+        columns say.
     """
     from counterpoise.runs import open_run, predict_run  # noqa: PLC0415
     from counterpoise.runs.use import predictions_of  # noqa: PLC0415
@@ -200,6 +201,43 @@ def predict(
 
 @app.command
 @flowing
+def explain(
+    run: Path,
+    data: Path,
+    /,
+    *,
+    row: Annotated[list[int] | None, Parameter(negative="")] = None,
+    ids: str | None = None,
+    csv: Read = USUAL,
+    shown: Out = PRINTED,
+) -> int:
+    """Say why rows of a table are decided as they are.
+
+    Score, threshold, the goals that set it, the smallest change of the score that changes the decision, and, where the
+    model tells them, the largest contributions of features.
+
+    Parameters
+    ----------
+    run
+        A run folder.
+    data
+        A CSV or Parquet file with the columns of the run.
+    row
+        The number of a row, the first is 1; give the option once for each. Default: the first ten rows.
+    ids
+        A column that tells people apart, as for predict.
+    """
+    from counterpoise.runs import explain_run, open_run  # noqa: PLC0415
+
+    with csv.told():
+        found = explain_run(open_run(run), data, rows=row, ids=ids)
+    text = "\n\n".join(f"Row {number}\n{one}" for number, one in found.items())
+    shown.answer(text, {"rows": [{"row": number, **one.as_dict()} for number, one in found.items()]})
+    return DONE
+
+
+@app.command
+@flowing
 def rebalance(
     run: Path,
     /,
@@ -211,6 +249,7 @@ def rebalance(
     budget: float | None = None,
     by: Annotated[list[str] | None, Parameter(negative="")] = None,
     defer_cost: float | Literal["never"] | None = None,
+    decision: Literal["fixed", "sticky"] | None = None,
     strict: Annotated[bool, Flag] = False,
     shown: Out = PRINTED,
 ) -> int:
@@ -235,12 +274,21 @@ def rebalance(
         A column that rules of scores may look at; give the option once for each, or "" for none. Default: as before.
     defer_cost
         Another loss of a row that is left to a person, from 0 to 1, or "never". Default: as before.
+    decision
+        "fixed": one rule without draws. "sticky": a mixture of rules, one drawn for each person, which a tail (an alpha
+        below 1) needs. Default: as before.
     strict
         Exit with code 1 unless every goal is shown to hold on the test rows.
     """
     from counterpoise.runs import open_run, rebalance_run  # noqa: PLC0415
 
-    asked: dict[str, Any] = {"alpha": alpha, "objective": objective, "goals": goal, "defer_cost": defer_cost}
+    asked: dict[str, Any] = {
+        "alpha": alpha,
+        "objective": objective,
+        "goals": goal,
+        "defer_cost": defer_cost,
+        "decision": decision,
+    }
     asked |= {"budget": budget, "by": None if by is None else [name for name in by if name]}
     chosen = rebalance_run(open_run(run), **asked, output=output, on_event=shown.say)
     return _told(chosen, shown, strict=strict)
@@ -287,11 +335,11 @@ def certify(
     from counterpoise.runs.summary import audit_text, audit_words  # noqa: PLC0415
 
     with csv.told():
-        audit = certify_run(
-            open_run(run), data, confidence=confidence, goals=goal, largest_weight=largest_weight, drawn=drawn
-        )
-    head = "Of the drawn decisions; another key draws others.\n\n" if drawn else ""
-    shown.answer(head + audit_text(audit), audit_words(audit) | ({"drawn": True} if drawn else {}))
+        done = open_run(run)
+        audit = certify_run(done, data, confidence=confidence, goals=goal, largest_weight=largest_weight, drawn=drawn)
+    is_drawn = drawn and len(done.drawn()) > 0  # else each decision is the same whatever the key
+    head = "Of the drawn decisions; another key draws others.\n\n" if is_drawn else ""
+    shown.answer(head + audit_text(audit), audit_words(audit) | ({"drawn": True} if is_drawn else {}))
     return NOT_MET if strict and not audit.holds else DONE
 
 
@@ -377,7 +425,6 @@ def explore(
 for command in (
     project.demo,
     project.warm_up,
-    project.bench,
     project.goals,
     project.data,
     tables.choose,

@@ -19,6 +19,7 @@ Begin:
 
 With a run:
   predict    decide about the rows of a table
+  explain    why rows are decided as they are
   evaluate   measure the model on another labelled table
   certify    which goals hold on the population, and how surely
   rebalance  other goals, another tail or objective, without training
@@ -36,7 +37,6 @@ To look up:
 
 This installation:
   warm-up    compile all kernels now, so that no later command waits for it
-  bench      time solver and learners beside their peers, in about a minute
   --version, --install-completion
 
 Each says more: counterpoise COMMAND --help. With a table of your own begin so:

@@ -1,6 +1,5 @@
 """The commands around the library itself: the demo, timings, public data sets."""
 
-import math
 from pathlib import Path
 from typing import Annotated
 
@@ -30,19 +29,6 @@ def demo(
 
     found = run_demo(output, say=shown.say, progress=shown.progress)
     shown.answer("\n".join(["", *(f"report: {path}" for path in found)]), {"reports": found})
-    return DONE
-
-
-@flowing
-def bench(*, shown: Out = PRINTED) -> int:
-    """Time the solver and the learners of this installation beside their peers, in about a minute.
-
-    Ratios are the peer's seconds over ours. The full suites are in the folder bench of the project: make bench.
-    """
-    from counterpoise.cli.quick_bench import measure, rows_as_text  # noqa: PLC0415
-
-    rows = measure(say=shown.say)
-    shown.answer(rows_as_text(rows), {"rows": [row._asdict() for row in rows]})
     return DONE
 
 
@@ -118,6 +104,6 @@ def fetch(name: str, /, *, shown: Out = PRINTED) -> int:
     from counterpoise.datasets import load_dataset  # noqa: PLC0415
 
     found = load_dataset(name)
-    n_rows, n_columns = found.X.shape[0], math.prod(found.X.shape[1:])  # of an image, a column for each byte
+    n_rows, n_columns = found.X.shape
     shown.answer(f"{name}: {n_rows} rows, {n_columns} columns", {"name": name, "rows": n_rows, "columns": n_columns})
     return DONE

@@ -26,10 +26,10 @@ def choose(
     weights: str | None = None,
     largest_weight: float | None = None,
     positive: str | None = None,
-    alpha: float = 1.0,
+    alpha: float | None = None,
     objective: str | None = None,
     budget: float | None = None,
-    decision: Literal["sticky", "fixed"] = "sticky",
+    decision: Literal["fixed", "sticky"] = "fixed",
     defer_cost: float | None = None,
     defer_label: str | None = None,
     ids: str | None = None,
@@ -41,7 +41,8 @@ def choose(
 ) -> int:
     """Choose thresholds of scores that stand in a table, so that goals are met at the least error. Trains nothing.
 
-    Writes the rules as plain JSON: thresholds by group, how often each rule decides, and the key of the draws.
+    Writes the rules as plain JSON: thresholds by group, and for a mixture how often each rule decides and the key of
+    the draws.
     `counterpoise apply` decides by them, and so can SQL or JavaScript in twenty lines.
 
     Parameters
@@ -67,13 +68,14 @@ def choose(
     positive
         The class that scores and goals speak of. Default: the second of two.
     alpha
-        The worst-off fraction that counts; 1 is the plain error.
+        The worst-off fraction that counts; 1, the default, is the plain error.
     objective
         What to make as small as possible instead, such as "false_positive_rate(train)".
     budget
         The most that the error may be above the least possible under the goals, where a tail is asked for.
     decision
-        "fixed": one rule without draws, found by a search.
+        "fixed": one rule, a threshold for each group. "sticky": the best mixture of rules, one drawn for each person;
+        tails (an alpha below 1) need it.
     defer_cost
         The loss of a row that is left to a person, from 0 to 1. Default: every row is decided about.
     defer_label

@@ -1,6 +1,5 @@
 from counterpoise.datasets.files import ChecksumMismatch as ChecksumMismatch
 from counterpoise.datasets.files import DataNotAvailable as DataNotAvailable
-from counterpoise.datasets.images import ImageData as ImageData
 from counterpoise.datasets.loading import dataset_names as dataset_names
 from counterpoise.datasets.loading import load_dataset as load_dataset
 from counterpoise.datasets.made_up import loans as loans

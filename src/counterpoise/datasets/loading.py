@@ -1,7 +1,7 @@
 """Loading a data set by its name."""
 
 import os
-from typing import Any, Literal, overload
+from typing import Any
 
 import numpy as np
 
@@ -9,7 +9,6 @@ from counterpoise._base.words import did_you_mean
 from counterpoise.datasets.columns import Columns, read_columns
 from counterpoise.datasets.encode import Recipe
 from counterpoise.datasets.files import ChecksumMismatch, Place, cache_folder, find_file, not_available, places
-from counterpoise.datasets.images import IMAGES, ImageData, load_images
 from counterpoise.datasets.recipes import RECIPES
 from counterpoise.datasets.table import TableData
 
@@ -21,18 +20,12 @@ def dataset_names() -> list[str]:
     --------
     >>> from counterpoise.datasets import dataset_names
     >>> len(dataset_names()), dataset_names()[:3]
-    (22, ['compas', 'adult', 'covertype'])
+    (20, ['compas', 'adult', 'covertype'])
     """
-    return [*RECIPES, *IMAGES]
+    return list(RECIPES)
 
 
-@overload
-def load_dataset(  # type: ignore[overload-overlap]  # a type checker knows the names of images, and takes others for tables
-    name: Literal["cifar10", "cifar100"], *, folder: str | os.PathLike[str] | None = None
-) -> ImageData: ...
-@overload
-def load_dataset(name: str, *, folder: str | os.PathLike[str] | None = None) -> TableData: ...
-def load_dataset(name: str, *, folder: str | os.PathLike[str] | None = None) -> TableData | ImageData:
+def load_dataset(name: str, *, folder: str | os.PathLike[str] | None = None) -> TableData:
     """Return a data set by its name.
 
     Its file is looked for in ``folder``, then in the folder that the environment variable ``COUNTERPOISE_DATA`` names,
@@ -48,8 +41,7 @@ def load_dataset(name: str, *, folder: str | os.PathLike[str] | None = None) -> 
 
     Returns
     -------
-    TableData, or ImageData for ``"cifar10"`` and ``"cifar100"``
-        Images are not fetched: their files must be in one of the folders, or in a folder there named as the data set.
+    TableData
 
     Raises
     ------
@@ -68,8 +60,6 @@ def load_dataset(name: str, *, folder: str | os.PathLike[str] | None = None) -> 
     ...
     ValueError: name must be one of compas, adult, covertype, ... got 'adlut'. Did you mean 'adult'?
     """
-    if name in IMAGES:
-        return load_images(name, places(folder))
     recipe = _recipe_of(name)
     looked_in = places(folder)
     path = find_file(recipe.file, looked_in)

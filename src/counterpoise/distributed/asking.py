@@ -34,9 +34,14 @@ def is_lazy(X: Any) -> bool:
 
 
 def _answers(model: Any, method: str) -> AnyArray:
-    """Return what may be said, an entry of it for each row; with one for each class of probabilities."""
-    said = model._pool().answers  # noqa: SLF001 - ours
-    return np.empty((0, len(said))) if method == "predict_proba" else np.asarray(said)[:0]
+    """Return no rows of the answers, or of the columns of probabilities, as a form for others."""
+    columns = _columns(model, method)
+    return np.asarray(columns)[:0] if method == "predict" else np.empty((0, len(columns)))
+
+
+def _columns(model: Any, method: str) -> AnyArray:
+    """Return what there are probabilities of: the classes, or all decisions, deferral among them."""
+    return model.classes_ if method == "predict_proba" else model._pool().answers  # type: ignore[no-any-return]  # noqa: SLF001 - ours
 
 
 def _of_array(model: Any, method: str, X: Any, given: dict[str, Any]) -> Any:
@@ -92,9 +97,7 @@ def _asked_frame(X: Any, model: Any, method: str, named: Any, names: Any, *other
 def _framed(said: AnyArray, index: Any, model: Any, method: str) -> Any:
     import pandas as pd  # noqa: PLC0415 - the rows are of it
 
-    if method == "predict_proba":
-        return pd.DataFrame(said, index, list(model._pool().answers))  # noqa: SLF001 - ours
-    return pd.Series(said, index)
+    return pd.Series(said, index) if method == "predict" else pd.DataFrame(said, index, list(_columns(model, method)))
 
 
 def _refuse_names(given: dict[str, Any]) -> None:

@@ -180,7 +180,6 @@ class CellAnswers(Answers):
 
     def _answer(self, place: int) -> int:
         """Return the class of a code of answers."""
-        assert self.positive is not None  # noqa: S101 - told
         if not self.positive.is_binary:
             return place
         return self.positive.positive_place if place == 1 else 1 - self.positive.positive_place
@@ -203,7 +202,6 @@ class CellAnswers(Answers):
         if name != TRAIN:
             return super().shares(name, mixture)
         told = np.einsum("cmk,m->ck", self._shares_of_cells(), mixture)
-        assert self.positive is not None  # noqa: S101 - told
         return np.asarray(told[:, self.positive.positive_place] if self.positive.is_binary else told)
 
 

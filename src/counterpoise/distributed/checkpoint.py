@@ -8,7 +8,7 @@ import numpy as np
 
 from counterpoise._base.types import FloatArray
 from counterpoise.boosting._fingerprints import setting_texts
-from counterpoise.boosting.checkpoint import Checkpoint, Run, SavedRound
+from counterpoise.boosting.checkpoint import CheckpointFolder, Run, SavedRound
 from counterpoise.boosting.rounds import Round
 from counterpoise.distributed.boosting import ShardHistory, take
 from counterpoise.distributed.cells import Cells
@@ -29,7 +29,7 @@ def run_of(model: Any, learner: Any, cells: Cells, sample: Any) -> Run:
     return Run(settings, data, model._drawn_seeds())  # noqa: SLF001 - ours
 
 
-def restored(saved: Checkpoint, run: Run, history: ShardHistory) -> Iterator[tuple[FloatArray, SavedRound]]:
+def restored(saved: CheckpointFolder, run: Run, history: ShardHistory) -> Iterator[tuple[FloatArray, SavedRound]]:
     """Take the rounds that were saved, as many as are wanted, and yield each with what it tells cells."""
     saved.claim(run)
     for number in range(1, min(saved.n_rounds, history.n_planned) + 1):
@@ -39,6 +39,6 @@ def restored(saved: Checkpoint, run: Run, history: ShardHistory) -> Iterator[tup
         yield said, done
 
 
-def save(saved: Checkpoint, done: Round, best: tuple[float, int], *, is_last: bool) -> None:
+def save(saved: CheckpointFolder, done: Round, best: tuple[float, int], *, is_last: bool) -> None:
     """Save the model of a round."""
     saved.write(done.number, SavedRound(done.model, _NOTHING, None, done.weighted_loss, {}, best, is_last, False))

@@ -18,7 +18,7 @@ from counterpoise.distributed.fitting import check, check_rows, decide_over, fit
 from counterpoise.distributed.training import train_over
 from counterpoise.mixtures.answers import find_positive
 from counterpoise.mixtures.draws import generator_of
-from counterpoise.mixtures.goal import ALONE, FITTED, Deciders, GoalClassifier, listed
+from counterpoise.mixtures.goal import GoalClassifier, listed
 from counterpoise.mixtures.members import named_models, titled_models
 from counterpoise.mixtures.mixture import MixtureClassifier
 
@@ -30,6 +30,9 @@ def shards_of(rows: Rows, client: Any, n_shards: int | None, only: Every | None 
     n_held = max(1, len(client.nthreads())) if n_shards is None else n_shards
     with DaskShards(list(map(Parts, *partitions_of(rows, n_held, only))), client) as shards:
         yield shards
+
+
+_FOLDS = 5  # that cv="auto" stands for
 
 
 class OverDask:
@@ -124,8 +127,12 @@ class OverDask:
         return lazily(self.to_local(), "predict", X, more)
 
     def predict_proba(self, X: Any, **more: Any) -> Any:
-        """Return the probability that a draw says each class: lazily of a Dask collection, as for ``predict``."""
+        """Return the class probabilities, as on one machine: lazily of a Dask collection, as for ``predict``."""
         return lazily(self.to_local(), "predict_proba", X, more)
+
+    def decision_proba(self, X: Any, **more: Any) -> Any:
+        """Return the probability of each decision: lazily of a Dask collection, as for ``predict``."""
+        return lazily(self.to_local(), "decision_proba", X, more)
 
 
 class DaskAdaLPBoostClassifier(OverDask, AdaLPBoostClassifier):  # type: ignore[misc]  # other rows are taken
@@ -184,7 +191,7 @@ class DaskGoalClassifier(OverDask, GoalClassifier):  # type: ignore[misc]  # oth
     """``GoalClassifier`` on Dask collections.
 
     The parameters are those of ``GoalClassifier``. Here ``cv=k`` chooses the rules on every k-th row of each partition,
-    and trains the models on the others, once; ``cv="prefit"`` takes models that are fitted.
+    and trains the models on the others, once; ``"auto"`` is 5; ``cv="prefit"`` takes models that are fitted.
     An estimator of LightGBM for Dask is trained on all those rows, and is the default; any other on a sample of a
     million of them at most.
 
@@ -200,7 +207,7 @@ class DaskGoalClassifier(OverDask, GoalClassifier):  # type: ignore[misc]  # oth
     def _fit_rows(self, rows: Rows, client: Any, n_shards: int | None) -> None:
         check(self)
         client = as_client(client)
-        step = None if self._is_prefit else check_count(self.cv, "cv", 2)
+        step = None if self._is_prefit else _FOLDS if self.cv == "auto" else check_count(self.cv, "cv", 2)
         only = None if step is None else Every(step)
         seed = int(generator_of(self.random_state).integers(2**31))
         named = named_models(self._listed(seed))
@@ -213,9 +220,7 @@ class DaskGoalClassifier(OverDask, GoalClassifier):  # type: ignore[misc]  # oth
                 models = [train_over(model, rows, client, step, seed) for model in models]
             self._forget_choice()
             self.classes_, self.names_ = found.cells.known.classes, [name for name, _ in named]
-            why = FITTED if step is None else f"models trained on all but every {step}th row"
-            deciders = Deciders(models, ALONE, refit=step is not None, why=why)
-            self._let_decide(deciders, titled_models(named), find_positive(self.classes_, self.pos_label))
+            self._let_decide(models, titled_models(named), find_positive(self.classes_, self.pos_label))
             decide_over(self, found)
 
     def _listed(self, seed: int) -> list[Any]:

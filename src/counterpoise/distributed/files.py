@@ -33,6 +33,7 @@ from counterpoise.distributed.lumps import SCORES
 from counterpoise.distributed.rows import BASELINE, CODES, MASS, Facts, X, agreed, encode, facts_of, known_of
 from counterpoise.learners.binning import sample_places
 from counterpoise.mixtures.answers import find_positive
+from counterpoise.mixtures.goal import GoalClassifier
 from counterpoise.mixtures.pool import stack_rows, take_rows
 
 _GIB = 1 << 30
@@ -54,7 +55,7 @@ def choose_from_files(
 
     Parameters
     ----------
-    model : GoalClassifier with ``cv="prefit"``, or MixtureClassifier with ``scores=True``
+    model : GoalClassifier with ``cv="prefit"``
         Of models that are fitted, on a sample perhaps.
     files : path, or list of paths
         Parquet files, or folders of them; a row group at a time is in memory.
@@ -78,8 +79,8 @@ def choose_from_files(
     >>> from counterpoise.distributed.files import choose_from_files
     >>> choose_from_files(model, "rows/", "label", sensitive_features=["sex"])  # doctest: +SKIP
     """
-    if not getattr(model, "scores", False):
-        raise ValueError(f"Rows in files are for rules of scores: set scores=True; got {type(model).__name__} without.")
+    if not isinstance(model, GoalClassifier):
+        raise TypeError(f"Rows in files are for rules of scores: pass a GoalClassifier; got {type(model).__name__}.")
     names = [sensitive_features] if isinstance(sensitive_features, str) else sensitive_features
     names = None if names is None else list(names)
     if not is_path(files):
@@ -107,7 +108,7 @@ class Parts(Protocol):
 
 
 def choose_from_parts(model: Any, parts: Parts, folder: str | Path | None = None) -> Any:
-    """Fit a ``MixtureClassifier`` with ``scores=True`` to rows that are read in parts, and return it."""
+    """Fit a ``GoalClassifier`` of fitted models to rows that are read in parts, and return it."""
     check(model)
     with TemporaryDirectory(dir=folder) as spool:
         rows = _spooled(model, parts, Path(spool))

@@ -1,6 +1,8 @@
 """Fitting the boosters of one machine on rows in shards."""
 
 from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,6 +15,7 @@ from counterpoise.boosting.cross_fit import planned_rounds
 from counterpoise.boosting.inside_goals import places_in
 from counterpoise.boosting.rounds import Rule, boost
 from counterpoise.boosting.rules import dual_of
+from counterpoise.boosting.stopping import stopping_of
 from counterpoise.distributed.binning import sample_over
 from counterpoise.distributed.boosting import (
     ShardFit,
@@ -34,16 +37,15 @@ from counterpoise.goals import InfeasibleGoals, Rate, as_goals
 from counterpoise.goals.advice import advised
 from counterpoise.goals.tables import group_codes
 from counterpoise.mixtures.answers import TRAIN, Positive, find_positive
-from counterpoise.mixtures.class_scores.probabilities import any_scorer
-from counterpoise.mixtures.draws import Draws, check_key, generator_of, make_key
-from counterpoise.mixtures.goal import ALONE, FITTED, Deciders, GoalClassifier, listed
-from counterpoise.mixtures.members import named_models, titled_models
+from counterpoise.mixtures.draws import KeyedDraws, generator_of, make_key
+from counterpoise.mixtures.goal import GoalClassifier, listed
+from counterpoise.mixtures.members import all_classes, members_of, named_models, titled_models
 from counterpoise.mixtures.mixture import MixtureClassifier
+from counterpoise.mixtures.options import as_groups, key_of_decision
 from counterpoise.mixtures.prechecks import check_problem
 
 # What the boosters of one machine take and those over shards do not, and the value that asks for nothing.
 _NOT_TAKEN = {
-    "validation_fraction": None,
     "outlier_fraction": 0.0,
     "beta": None,
     "max_models": None,
@@ -101,8 +103,8 @@ def fit_over(model: Any, shards: Shards) -> Any:
         watch = Watch(model, history, program, is_random=fit.is_random)
         n_left = watch.resume(saved, learner, rows.sample)
         boost(fit, history, reweigh=rule, stop=watch, n_rounds=n_left)
-    key = check_key(model.key) or model._drawn_key  # noqa: SLF001 - ours
-    model._draws = Draws.learned(key, rows.sample, None, history.models)  # noqa: SLF001 - ours
+    key = key_of_decision(model.decision) or model._drawn_key  # noqa: SLF001 - ours
+    model._draws = KeyedDraws.learned(key, rows.sample, None, history.models)  # noqa: SLF001 - ours
     model.weighted_losses_ = np.array(history.weighted_losses)
     return _inside(model, rows, history, watch)
 
@@ -115,8 +117,8 @@ def check(model: Any) -> None:
         model._check_parameters()  # noqa: SLF001 - ours
     refuse_others(model)
     check_aim(model._aim_of_fit()._replace(goals=as_goals(model.goals)))  # noqa: SLF001 - ours
-    if getattr(model, "defer_cost", None) is not None:
-        raise ValueError(f"defer_cost={model.defer_cost!r} is not taken over shards: no rule defers there yet.")
+    if getattr(model, "deferral", None) is not None:
+        raise ValueError(f"deferral={model.deferral!r} is not taken over shards: no rule defers there yet.")
 
 
 def check_rows(model: Any, cells: Cells) -> None:
@@ -125,49 +127,42 @@ def check_rows(model: Any, cells: Cells) -> None:
     goals, positive = as_goals(model.goals), find_positive(known.classes, model.pos_label)
     check_confidences(goals, known)
     groups = group_codes(table)[0] if table.sensitive_columns else None
-    looked: dict[str, Any] = {
-        "by": getattr(model, "by", ()),
-        "unknown_group": getattr(model, "unknown_group", "refuse"),
-    }
+    by = as_groups(getattr(model, "by", ()))
     if table.counts is None:  # how many rows a group has is told later, by the scores
-        looked["unknown_group"] = "pool"
+        by = replace(by, unknown="pool")
     if isinstance(model, GoalClassifier) and not positive.is_binary:
         raise ValueError(f"Rules of scores over shards are for two classes; got {len(known.classes)}.")
     aim = model._aim_of_fit()._replace(goals=goals)  # noqa: SLF001 - ours
     is_trained = not isinstance(model, MixtureClassifier)
-    check_problem(aim, {TRAIN: table}, positive, groups=groups, counts=table.counts, trains=is_trained, **looked)
+    check_problem(aim, {TRAIN: table}, positive, groups=groups, counts=table.counts, trains=is_trained, by=by)
 
 
 def fitted_models(model: Any) -> list[Any]:
     """Return the models of a classifier that chooses among fitted ones."""
-    if isinstance(model, GoalClassifier) and not model._is_prefit:  # noqa: SLF001 - ours
+    if not model._is_prefit:  # noqa: SLF001 - ours
         raise ValueError(
             f"Rows in files are read in parts, and models are not trained on them: train on a sample, and pass "
             f"GoalClassifier(model, cv='prefit'); got cv={model.cv!r}."
         )
-    return [one for _, one in _named(model)]
-
-
-def _named(model: Any) -> list[tuple[str, Any]]:
-    return named_models(list(listed(model.estimator)) if isinstance(model, GoalClassifier) else model.estimators)
+    return [one for _, one in named_models(list(listed(model.estimator)))]
 
 
 def take_models(model: Any, positive: Positive) -> list[Any]:
     """Let fitted models decide by their scores, and return them by name."""
-    named = _named(model)
-    titled, models = titled_models(named), [one for _, one in named]
+    named = named_models(list(listed(model.estimator)))
     model._forget_choice()  # noqa: SLF001 - ours
     model.names_ = [name for name, _ in named]
-    if isinstance(model, GoalClassifier):
-        model._let_decide(Deciders(models, ALONE, refit=False, why=FITTED), titled, positive)  # noqa: SLF001 - ours
-    else:
-        model.estimators_ = models
-        model._members = [any_scorer(title, one, positive) for title, one in titled.items()]  # noqa: SLF001 - ours
+    model._let_decide([one for _, one in named], titled_models(named), positive)  # noqa: SLF001 - ours
     return named
 
 
 def refuse_others(model: Any) -> None:
     """Refuse what a model of one machine takes and one over shards does not."""
+    if hasattr(model, "stopping") and stopping_of(model).validation_fraction is not None:
+        raise ValueError(
+            f"stopping={model.stopping!r} is not taken over shards: leave validation_fraction at None, or fit "
+            f"{type(model).__name__} on one machine."
+        )
     for name, nothing in _NOT_TAKEN.items():
         if getattr(model, name, nothing) != nothing:
             raise ValueError(
@@ -236,24 +231,29 @@ def _settled(model: Any, rows: Prepared, history: ShardHistory) -> Any:
 
 
 def mix_over(model: Any, shards: Shards) -> Any:
-    """Fit a ``MixtureClassifier`` to rows in shards, and return it: its models are asked where the rows are.
+    """Fit a classifier of fitted models to rows in shards, and return it: its models are asked where the rows are.
 
     Parameters
     ----------
-    model : MixtureClassifier
-        Of models that are fitted.
+    model : MixtureClassifier, or GoalClassifier with ``cv="prefit"``
     shards : Shards
         As for ``fit_over``; or, where ``model`` has stored columns of scores in the place of models, each holds
         ``"scores"`` of shape (n_rows, n_models).
     """
     check(model)
+    if isinstance(model, GoalClassifier):
+        rows = prepare(shards, partial(all_classes, titled=titled_models(named_models(list(listed(model.estimator))))))
+        check_rows(model, rows.cells)
+        model.classes_ = rows.cells.known.classes
+        take_models(model, find_positive(model.classes_, model.pos_label))
+        return decide_over(model, rows)
     named = named_models(model.estimators)
-    rows = prepare(shards, lambda labels: model._members_of(named, labels)[0])  # noqa: SLF001 - ours
+    rows = prepare(shards, lambda labels: members_of(named, labels)[0].classes)
     check_rows(model, rows.cells)
     model._forget_choice()  # noqa: SLF001 - ours
     model.names_, model.estimators_ = [name for name, _ in named], [one for _, one in named]
     model.classes_ = rows.cells.known.classes
-    _, model._members = model._members_of(named, model.classes_)  # noqa: SLF001 - ours
+    model._members = members_of(named, model.classes_)  # noqa: SLF001 - ours
     return decide_over(model, rows)
 
 
@@ -264,9 +264,9 @@ def decide_over(model: Any, rows: Prepared) -> Any:
     model.n_features_in_ = known.n_features
     if known.names is not None:
         model.feature_names_in_ = known.names
-    key = check_key(model.key) or make_key(model.random_state)
+    key = key_of_decision(model.decision) or make_key(model.random_state)
     model._generator = generator_of(model.random_state)  # noqa: SLF001 - ours
-    model._draws = Draws.learned(key, rows.sample, None, model.estimators_)  # noqa: SLF001 - ours
+    model._draws = KeyedDraws.learned(key, rows.sample, None, model.estimators_)  # noqa: SLF001 - ours
     if not model.scores:
         return _settled(model, rows, _asked_over(model, shards, rows.cells))
     positive = find_positive(known.classes, model.pos_label)

@@ -21,7 +21,7 @@ from counterpoise.distributed.cells import CellAnswers
 from counterpoise.goals import Rate, as_goals
 from counterpoise.goals.tables import group_codes
 from counterpoise.mixtures.answers import TRAIN, find_positive
-from counterpoise.mixtures.choosing import groups_by
+from counterpoise.mixtures.choosing import ALPHA, groups_by
 from counterpoise.solvers.mixture import minimize_cvar_over
 from counterpoise.solvers.result import InfeasibleRows, MixtureSolution
 from counterpoise.solvers.sums import mass_unit
@@ -53,14 +53,14 @@ def program_over(model: Any, history: ShardHistory) -> Program:
 
 
 def bound_risk(model: Any, history: ShardHistory) -> Risk:
-    """Return the risk that the rounds of a booster look at, on cells; of a rate the CVaR of its alpha."""
+    """Return the risk that the rounds of a booster look at, on cells; of a rate the CVaR at the default alpha."""
     asked, table = model._aim_of_fit().objective, history.cells.table()  # noqa: SLF001 - ours
 
     def codes(names: tuple[str, ...]) -> IntArray:
         return groups_by(names, table, group_codes(table)[0] if table.sensitive_columns else None)
 
     if isinstance(asked, Rate):
-        return CVaR(model.alpha)
+        return CVaR(ALPHA)
     bound: Risk = asked.bind(RiskRows(history.cells.known.n_rows, history.n_planned, codes))
     return bound
 

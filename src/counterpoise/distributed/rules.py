@@ -5,6 +5,7 @@ and the negative costs in it, so a bin where that is not below the best by more 
 The others are split, and a few passes over the rows leave none.
 """
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,12 +29,13 @@ from counterpoise.goals.tables import group_codes
 from counterpoise.mixtures.answers import TRAIN, Answers, Positive
 from counterpoise.mixtures.choosing import Aim, groups_by
 from counterpoise.mixtures.goal_rows import TalliedGoals
+from counterpoise.mixtures.options import as_groups
 from counterpoise.mixtures.scores.choosing import Asked, limits_of, pose, solve, within_budget
 from counterpoise.mixtures.scores.evidence import Ranked, ScoreEvidence, rank
-from counterpoise.mixtures.scores.groups import Groups, as_columns, find_groups
+from counterpoise.mixtures.scores.groups import RuleGroups, find_groups
 from counterpoise.mixtures.scores.program import TOL, CellLosses, Found, RuleProgram
 from counterpoise.mixtures.scores.rules import Rule
-from counterpoise.theory.risks import WorstGroup
+from counterpoise.theory.risks import Mean, WorstGroup
 
 _MAX_PASSES = 12  # over the rows: three or four are enough
 
@@ -56,11 +58,16 @@ def refine_over(
     """
     noise = noise_over(shards)
     edges = first_edges(shards, usual, noise)
+    # A budget is counted from the least mean loss: that too is found over every threshold.
+    aims = [aim] if aim.budget is None else [aim._replace(objective=Mean(), budget=None), aim]
     for n_passes in range(1, _MAX_PASSES + 1):  # noqa: B007 - told at the end
         lumps = lump_over(shards, edges)
         evidence = evidence_of(lumps, cells, positive, usual)
         groups = groups_of(evidence.answers.tables[TRAIN], lumps.n_rows)
-        lower, hiding = _judged(rank(evidence, groups), lumps, edges, noise, aim, tol)
+        ranked = rank(evidence, groups)
+        judged = [_judged(ranked, lumps, edges, noise, one, tol) for one in aims]
+        lower, hidden = judged[-1][0], zip(*(bins for _, bins in judged), strict=True)
+        hiding = [np.unique(np.concatenate(bins)) for bins in hidden]
         if not any(bins.size for bins in hiding):
             break
         edges = split(edges, lumps, hiding)
@@ -101,7 +108,8 @@ def _judged(
     lower = one.offset + float(min(cost - slack for cost, (slack, _) in zip(costs, hidden, strict=True)))
     if not any(bins.size for bins in all_bins):  # each score has its own bin: what any round proved is proven
         lower = max(lower, one.lower)
-    near = costs + one.offset <= one.value + tol  # models of which a rule can matter
+    slacks = np.array([slack for slack, _ in hidden])
+    near = costs - slacks + one.offset <= one.value + tol  # models of which a rule can matter, or one inside of a bin
     hiding = [bins if near[model] else bins[:0] for model, (_, bins) in enumerate(hidden)]
     if one.value - lower <= 2 * tol:
         hiding = [bins[:0] for bins in hiding]
@@ -158,16 +166,22 @@ def _hidden(
     return float(slack.sum()), np.flatnonzero(is_hiding)
 
 
-def true_rules(rules: list[Rule], groups: Groups, codes: IntArray, lumps: Lumps) -> list[Rule]:
-    """Return rules with thresholds in the middle of the gaps between scores, given those between lumps."""
+def true_rules(rules: list[Rule], groups: RuleGroups, codes: IntArray, lumps: Lumps, usual: FloatArray) -> list[Rule]:
+    """Return rules with thresholds in the middle of the gaps between scores, given those between lumps.
+
+    The usual threshold of a model, which no bin has scores on both sides of, stays as it is.
+    """
     shown = ends_of_each(lumps)
-    return [_true_rule(rule, groups, codes, lumps, shown[:, rule.model]) for rule in rules]
+    return [_true_rule(rule, groups, codes, lumps, shown[:, rule.model], usual[rule.model]) for rule in rules]
 
 
-def _true_rule(rule: Rule, groups: Groups, codes: IntArray, lumps: Lumps, shown: FloatArray) -> Rule:
+def _true_rule(rule: Rule, groups: RuleGroups, codes: IntArray, lumps: Lumps, shown: FloatArray, usual: float) -> Rule:
     own: dict[str, float] = {}
     for number, name in enumerate(groups.names):
         given, here = rule.thresholds[name], codes == number
+        if given == usual:
+            own[name] = given
+            continue
         below = lumps.highs[here & (shown <= given), rule.model]
         above = lumps.lows[here & (shown > given), rule.model]
         own[name] = _between(float(below.max()), float(above.min())) if below.size and above.size else given
@@ -184,12 +198,10 @@ def settle_over(model: Any, shards: Shards, cells: Cells, positive: Positive, us
 
     ``model`` is a ``RuleClassifier`` that knows its models and classes.
     """
-    aim, by = model._aim_of_fit(), as_columns(model.by)  # noqa: SLF001 - ours
-    found = refine_over(
-        shards, cells, positive, aim, lambda table, counts: find_groups(by, table, model.unknown_group, counts), usual
-    )
+    aim, by = model._aim_of_fit(), as_groups(model.by)  # noqa: SLF001 - ours
+    found = refine_over(shards, cells, positive, aim, partial(find_groups, by), usual)
     model._settle(found.evidence, aim)  # noqa: SLF001 - ours
     codes = found.evidence.group_codes(model.groups_)[TRAIN]
-    model.rules_ = true_rules(model.rules_, model.groups_, codes, found.lumps)
+    model.rules_ = true_rules(model.rules_, model.groups_, codes, found.lumps, usual)
     model.gap_, model.n_passes_ = max(model.value_ - found.lower, 0.0), found.n_passes
     return model

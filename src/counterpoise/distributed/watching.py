@@ -5,10 +5,11 @@ from typing import Any
 import numpy as np
 
 from counterpoise._base.types import FloatArray
-from counterpoise.boosting.checkpoint import Checkpoint
+from counterpoise.boosting.checkpoint import CheckpointFolder
 from counterpoise.boosting.inside import Program
 from counterpoise.boosting.resuming import Best, in_own_units
 from counterpoise.boosting.rounds import Round, Standing
+from counterpoise.boosting.stopping import stopping_of
 from counterpoise.distributed.boosting import ShardHistory
 from counterpoise.distributed.cells import answers_of, cell_losses, shares_of
 from counterpoise.distributed.checkpoint import restored, run_of, save
@@ -24,9 +25,9 @@ class Watch:
     def __init__(self, model: Any, history: ShardHistory, program: Program | None, *, is_random: bool) -> None:
         self.model, self.history, self.program, self.is_random = model, history, program, is_random
         self.best = Best(np.inf, 0)
-        self.saved: Checkpoint | None = None
+        self.saved: CheckpointFolder | None = None
 
-    def resume(self, saved: Checkpoint | None, learner: Any, sample: Any) -> int:
+    def resume(self, saved: CheckpointFolder | None, learner: Any, sample: Any) -> int:
         """Take the rounds that were saved, and return how many are left."""
         self.saved, is_last = saved, False
         if saved is not None:
@@ -61,12 +62,13 @@ class Watch:
         return self.program is not None and self.program.is_over(is_random=self.is_random)
 
     def _has_stalled(self, number: int) -> bool:
-        if self.model.patience is None:
+        patience = stopping_of(self.model).patience
+        if patience is None:
             return False
         aim = self.model._aim_of_patience()  # noqa: SLF001 - ours
         size = 1.0 if self.program is None else self.program.objective.size
         self.best = self.best.after(self._value(in_own_units(aim)) / size, number)
-        return bool(number - self.best.number >= self.model.patience)
+        return bool(number - self.best.number >= patience)
 
     def _is_enough(self) -> bool:
         target = getattr(self.model, "target", None)

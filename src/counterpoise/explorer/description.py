@@ -11,6 +11,7 @@ from counterpoise.goals.catalogue import catalogue
 from counterpoise.goals.phrases import FORMS
 from counterpoise.goals.rates import METRICS, RATIOS
 from counterpoise.mixtures.answers import TRAIN
+from counterpoise.mixtures.options import kind_of_decision
 from counterpoise.mixtures.randomized import DRAWN
 
 
@@ -21,8 +22,8 @@ def describe(session: Session) -> dict[str, Any]:
     return {
         "title": parts.title,
         "kind": "rules" if session.has_scores else "models",
-        "decision": parts.estimator.decision,
-        "draws": parts.held_out is not None and parts.estimator.decision in DRAWN,
+        "decision": kind_of_decision(parts.estimator.decision),
+        "draws": parts.held_out is not None and kind_of_decision(parts.estimator.decision) in DRAWN,
         "models": len(parts.names),
         "classes": {"positive": str(session.classes.positive), "negative": str(session.classes.negative)},
         "start": _start(session),
@@ -58,8 +59,8 @@ def _form(name: str) -> dict[str, Any]:
 
 
 def _notes(session: Session) -> list[str]:
-    told = "One rule decides, without draws: it is searched for where values rest, and is the best mixture until then."
-    return [told] if session.parts.estimator.decision == "fixed" else []
+    told = "One rule decides: it is searched for where values rest. Until then the best mixture of rules is shown."
+    return [told] if session.decides_by_one_rule else []
 
 
 def _dataset(name: str, table: Table) -> dict[str, Any]:

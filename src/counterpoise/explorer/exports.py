@@ -14,6 +14,7 @@ from typing import Any
 
 from counterpoise.explorer.session import Session
 from counterpoise.explorer.setting import Setting
+from counterpoise.mixtures.options import kind_of_decision
 
 GOALS, MODEL, REPORT = "goals", "model", "report"
 _MOST = 1000  # files of one name
@@ -58,7 +59,7 @@ class Exporter:
         if setting.alpha is not None:
             asked |= {"alpha": setting.alpha, "objective": None}
         if self.session.has_scores:
-            asked |= {"by": setting.by, "defer_cost": setting.defer}
+            asked |= {"by": setting.by, "deferral": found.aim.deferral}
         known = model.get_params(deep=False)
         model.set_params(**{name: value for name, value in asked.items() if name in known})
         with warnings.catch_warnings():
@@ -75,7 +76,11 @@ class Exporter:
             {"goal": str(goal.with_confidence(None)), "confidence": goal.confidence}
             for goal in self.session.asked_for(setting)
         ]
-        chosen = {"budget": setting.budget, "by": list(setting.by) or None, "defer_cost": setting.defer}
+        chosen: dict[str, Any] = {"budget": setting.budget, "by": list(setting.by) or None}
+        if setting.defer is not None:
+            chosen["deferral"] = {"cost": setting.defer}
+        if self.session.has_scores and not self.session.decides_by_one_rule:  # which a goals file takes for granted
+            chosen["decision"] = kind_of_decision(self.session.parts.estimator.decision)
         parameters = {name: value for name, value in chosen.items() if value is not None}
         method = {"method": {"parameters": parameters}} if parameters else {}
         return {"name": "goals.toml", "text": as_toml(words | {"goals": goals} | method)}

@@ -12,7 +12,7 @@ from counterpoise.explorer.setting import Setting
 from counterpoise.explorer.source import asked, check_model, generated, names_of, uniforms_of
 from counterpoise.goals import Goal, Table
 from counterpoise.mixtures.answers import TRAIN
-from counterpoise.mixtures.randomized import STICKY
+from counterpoise.mixtures.options import STICKY, kind_of_decision
 from counterpoise.mixtures.scored import NEVER
 from counterpoise.mixtures.scores.evidence import ScoreEvidence
 from counterpoise.runs.data import Data, Part
@@ -82,7 +82,11 @@ def _held_out(model: Any, estimator: Any, evidence: Any, data: Data) -> HeldOut:
     for name, part in parts.items():
         X, known = seen_by_last(model, part.X), data.said.get(TEST if name == TRAIN else name)
         said[name] = asked(estimator, evidence, X) if known is None else _as_said(known, estimator, evidence, X)
-        uniforms[name] = uniforms_of(estimator, X) if estimator.decision in STICKY else generated(estimator, len(part))
+        uniforms[name] = (
+            uniforms_of(estimator, X)
+            if kind_of_decision(estimator.decision) == STICKY
+            else generated(estimator, len(part))
+        )
     groups = {name: values for name, values in parts[TRAIN].groups.items() if name not in parts[TRAIN].X}
     return HeldOut(tables, said, uniforms, parts[TRAIN].X.assign(**groups))
 

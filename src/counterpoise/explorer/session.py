@@ -12,7 +12,7 @@ from counterpoise.explorer.parts import Parts
 from counterpoise.explorer.program import DRAGGED, RELEASED, Solved, Unmet, is_priced
 from counterpoise.explorer.rates import GroupRates
 from counterpoise.explorer.setting import AskedGoal, Setting, in_field, shape
-from counterpoise.explorer.state import State, check_columns, columns_of, state_of
+from counterpoise.explorer.state import State, check_columns, columns_of, deferral_at, state_of
 from counterpoise.explorer.telling import (
     refuse_deferral_here,
     spelled,
@@ -28,7 +28,7 @@ from counterpoise.goals.audit import audit_prepared, confident
 from counterpoise.goals.binding import Views
 from counterpoise.goals.evaluation import Prepared
 from counterpoise.mixtures.answers import TRAIN
-from counterpoise.mixtures.choosing import Aim, as_aim
+from counterpoise.mixtures.choosing import FIXED, Aim, as_aim
 from counterpoise.mixtures.scores.evidence import ScoreEvidence
 from counterpoise.theory.risks import Risk
 
@@ -81,7 +81,6 @@ class Session:
         self.start = start_of(parts)
         answers = parts.evidence.answers
         held = parts.held_out
-        assert answers.positive is not None  # noqa: S101 - two classes
         self.classes = answers.positive.labels
         self._held_views: dict[bool, Views] = {}
         self._rates = GroupRates((answers.tables if held is None else held.tables)[TRAIN], self.classes)
@@ -100,10 +99,16 @@ class Session:
         """Tell whether rules of scores are mixed."""
         return isinstance(self.parts.evidence, ScoreEvidence)
 
+    @property
+    def decides_by_one_rule(self) -> bool:
+        """Tell whether one rule decides, which no tail can be chosen for."""
+        return bool(self.parts.estimator.decision == FIXED)
+
     def aim(self, setting: Setting) -> Aim:
         """Return what a setting asks of a mixture."""
         estimator = self.parts.estimator
-        limits = estimator._limits() | {"mixture": "optimal", "budget": setting.budget, "defer_cost": setting.defer}  # noqa: SLF001 - of our own kind
+        limits = estimator._limits() | {"mixture": "optimal", "budget": setting.budget}  # noqa: SLF001 - of our own kind
+        limits["deferral"] = deferral_at(estimator, setting.defer)
         objective = estimator.objective_ if setting.alpha is None else None
         return as_aim(setting.alpha, objective, setting.active, **limits)
 
@@ -123,7 +128,8 @@ class Session:
         if held is None:
             return None
         if defers not in self._held_views:
-            label = self.parts.estimator.defer_label if defers else None
+            deferral = deferral_at(self.parts.estimator, 0.0 if defers else None)
+            label = None if deferral is None else deferral.label
             self._held_views[defers] = Views(held.tables, self.classes._replace(deferred=label))
         return self._held_views[defers]
 
@@ -171,7 +177,7 @@ class Session:
         with self.lock:
             try:
                 return self._told(self.solve(setting, RELEASED if exact else DRAGGED))
-            except Unmet:
+            except (Unmet, InfeasibleGoals):
                 return {"kind": "unmet", "setting": setting.as_words()}
 
     def recent(self, setting: Setting) -> Answered:
@@ -194,6 +200,11 @@ class Session:
         with in_field("alpha"):
             if setting.alpha is None and self.start.alpha is not None:
                 raise ValueError("alpha must be a number in (0, 1]: the models are chosen for a tail.")
+            if setting.alpha is not None and setting.alpha < 1 and self.decides_by_one_rule:
+                raise ValueError(
+                    f"alpha must be 1 here, got {setting.alpha:g}: the model decides by one rule, and the loss of its "
+                    "tail follows from its error alone. For a tail, fit it with decision='sticky', which mixes rules."
+                )
             if setting.alpha is not None and setting.alpha < self.least_alpha:
                 raise ValueError(
                     f"alpha must be at least {self.least_alpha:.4g} here, got {setting.alpha:g}: a tail of fewer than "
@@ -312,8 +323,6 @@ class Session:
     def _plain_tail(self, rows: str, found: Answered) -> float:
         """Return the tail's loss of plain training: one model errs or not, so that its mean tells."""
         alpha, state = found.setting.alpha or 1.0, found.state
-        if self.has_scores and self.parts.estimator._fold_shares.size > 1:  # noqa: SLF001 - of our own kind
-            return float(getattr(state, rows)[TRAIN].loss(state.usual, alpha).tail)
         return min(1.0, state.plain_mean(rows) / alpha)
 
     def _group_rates(self, found: Answered, said: Mapping[str, Said]) -> dict[str, Any]:
@@ -352,4 +361,5 @@ def start_of(parts: Parts) -> Setting:
     alpha = objective.tail_fraction if isinstance(objective, Risk) else None
     by = estimator.groups_.by if isinstance(parts.evidence, ScoreEvidence) else ()
     goals = tuple(AskedGoal(goal) for goal in estimator.goals_)
-    return Setting(alpha, getattr(estimator, "budget", None), goals, tuple(by), getattr(estimator, "defer_cost", None))
+    cost = None if estimator.deferral is None else estimator.deferral.cost
+    return Setting(alpha, getattr(estimator, "budget", None), goals, tuple(by), cost)

@@ -12,7 +12,7 @@ from counterpoise._base.checks import check_alpha, check_number
 from counterpoise._base.json_text import load_json
 from counterpoise.goals import Goal, asked_goals, parse_goal
 from counterpoise.goals.reach import reach_of
-from counterpoise.mixtures.scores.groups import as_columns
+from counterpoise.mixtures.options import column_names
 from counterpoise.solvers.result import FEASIBLE
 from counterpoise.theory.confidence import Bounds
 
@@ -197,7 +197,7 @@ def _columns_of(by: Any) -> tuple[str, ...]:
         raise TypeError(f"by must be a list of names of columns; got {type(by).__name__}.")
     if len(by) > MOST_COLUMNS:
         raise ValueError(f"Rules can look at {MOST_COLUMNS} columns at most here; got {len(by)}.")
-    return as_columns(by)
+    return column_names(by)
 
 
 def _short(value: Any) -> Any:

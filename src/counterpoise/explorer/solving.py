@@ -269,7 +269,7 @@ class RulesProgram:
         found = solve_rules(program, self._start, tol * scale_of(aim.objective))
         used = found.rules.only(found.solution.mixture > 0)
         self._start = self._usual.joined(used).only(slice(_MOST_RULES))
-        return self._solved(choice_of(found, asked, limits, aim), aim, tol)
+        return self._solved(choice_of(found, asked, limits), aim, tol)
 
     def _posed(self, aim: Aim) -> Any:
         """Return a tail as it is asked; its losses tell rows apart whatever the tail, so they are kept."""
@@ -291,7 +291,7 @@ class RulesProgram:
         """Return a choice as the library makes it of the best mixture; under goals only where it rests."""
         if tol <= RELEASED or not aim.goals:
             choice = decided(self.ranked, aim, choice, self.decision, prefers_usual=self.prefers_usual)
-        return self._as_solved(choice, self.ranked.as_rules(choice.rules))
+        return self._as_solved(choice, self.ranked.as_rules(choice.rules, are_usual=choice.is_usual))
 
     def _as_solved(self, choice: RuleChoice, rules: Sequence[Rule]) -> Solved:
         levels, defers = [rule.levels for rule in rules], self.ranked.cuts.defers

@@ -19,7 +19,8 @@ from counterpoise.goals.wording import NoRows
 from counterpoise.mixtures.answers import TRAIN
 from counterpoise.mixtures.draws import known_draws
 from counterpoise.mixtures.members import as_columns
-from counterpoise.mixtures.randomized import DRAWN, STICKY
+from counterpoise.mixtures.options import STICKY, kind_of_decision
+from counterpoise.mixtures.randomized import DRAWN
 from counterpoise.mixtures.scores.evidence import ScoreEvidence
 
 _SEED = 0  # of draws that a model makes afresh
@@ -124,13 +125,13 @@ def held_out(
         if name in rows:
             said[name], uniforms[name] = asked(model, evidence, rows[name]), uniforms_of(model, rows[name])
         else:  # those of fit, about which the models were asked then
-            said[name], uniforms[name] = _kept(evidence, name, model), generated(model, own.n_samples)
+            said[name], uniforms[name] = _kept(evidence, name), generated(model, own.n_samples)
     shown = features if features is not None else (X if is_frame(X) else None)
     return HeldOut(tables, said, uniforms, shown)
 
 
 def asked(model: Any, evidence: Any, X: Any) -> AnyArray:
-    """Return the scores of rows, those of every fold, or which of them each model calls positive."""
+    """Return the scores of rows, or which of them each model calls positive."""
     checked = model._check_predict_input(X)  # noqa: SLF001 - of our own kind
     n_samples = checked.shape[0]
     if isinstance(evidence, ScoreEvidence):
@@ -139,9 +140,9 @@ def asked(model: Any, evidence: Any, X: Any) -> AnyArray:
     return np.asarray(codes == evidence.answers.positive.place)
 
 
-def _kept(evidence: Any, name: str, model: Any) -> AnyArray:
+def _kept(evidence: Any, name: str) -> AnyArray:
     if isinstance(evidence, ScoreEvidence):
-        return np.tile(evidence.scores[name], (1, model._fold_shares.size))  # noqa: SLF001 - of our own kind
+        return np.asarray(evidence.scores[name])
     bits = evidence.answers.positives[name]
     unpacked = np.unpackbits(bits.packed, axis=1, bitorder="little")[:, : bits.n_models]
     return unpacked.astype(np.bool_)
@@ -149,7 +150,7 @@ def _kept(evidence: Any, name: str, model: Any) -> AnyArray:
 
 def uniforms_of(model: Any, X: Any) -> FloatArray | None:
     """Return what the draws about rows are made with, as ``predict`` makes them; None where the models vote."""
-    if model.decision not in STICKY:
+    if kind_of_decision(model.decision) != STICKY:
         return generated(model, model._check_predict_input(X).shape[0])  # noqa: SLF001 - of our own kind
     known = getattr(model, "_known_columns", lambda rows: rows)(X)
     return known_draws(model).uniforms(known, as_columns(model._check_predict_input(X)))  # noqa: SLF001 - as above
@@ -157,7 +158,7 @@ def uniforms_of(model: Any, X: Any) -> FloatArray | None:
 
 def generated(model: Any, n_samples: int) -> FloatArray | None:
     """Return numbers to draw with that stand for any others; None where the models vote."""
-    return np.random.default_rng(_SEED).random(n_samples) if model.decision in DRAWN else None
+    return np.random.default_rng(_SEED).random(n_samples) if kind_of_decision(model.decision) in DRAWN else None
 
 
 def session_of_run(folder: str | Path) -> Session:

@@ -1,6 +1,7 @@
 """The programs and rows of a session for the columns that rules look at: everything that depends on them."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,8 +18,9 @@ from counterpoise.goals import Table
 from counterpoise.goals.classes import check_defer_label
 from counterpoise.mixtures.answers import TRAIN, bits_of
 from counterpoise.mixtures.choosing import Evidence
-from counterpoise.mixtures.scores.evidence import Deferral, ScoreEvidence, rank
-from counterpoise.mixtures.scores.groups import Groups, find_groups
+from counterpoise.mixtures.options import Deferral, as_groups
+from counterpoise.mixtures.scores.evidence import ScoreEvidence, rank
+from counterpoise.mixtures.scores.groups import RuleGroups, find_groups
 
 _BINS = 25  # of a histogram
 _PANELS = 6  # groups in histograms: the largest
@@ -57,6 +59,14 @@ class State(NamedTuple):
         return histograms(rows.scores[:, model], given.is_positive, codes, names or ["all rows"])
 
 
+def deferral_at(estimator: Any, cost: float | None) -> Deferral | None:
+    """Return that rows may be deferred at some cost, with the label that the estimator has for them."""
+    if cost is None:
+        return None
+    own = estimator.deferral
+    return Deferral(cost) if own is None else replace(own, cost=cost)
+
+
 def state_of(parts: Parts, by: tuple[str, ...], defer: float | None = None) -> State:
     """Return what is needed for rules that look at some columns, and defer at a cost where one is given."""
     given, held = parts.evidence, parts.held_out
@@ -65,7 +75,7 @@ def state_of(parts: Parts, by: tuple[str, ...], defer: float | None = None) -> S
             raise ValueError("These models are mixed by what they say: no row is deferred. Leave defer empty.")
         return _of_models(given, held)
     estimator, groups = parts.estimator, groups_of(parts, by)
-    deferral = None if defer is None else Deferral(defer, estimator.defer_label)
+    deferral = deferral_at(estimator, defer)
     if deferral is not None:
         check_defer_label(deferral.label, estimator.classes_.tolist())
     given = given._replace(deferral=deferral)
@@ -73,15 +83,14 @@ def state_of(parts: Parts, by: tuple[str, ...], defer: float | None = None) -> S
     program = RulesProgram(ranked, prefers_usual=estimator._prefers_usual, decision=estimator.decision)  # noqa: SLF001 - of our own kind
     n_groups = len(groups.names)
     chosen_on: dict[str, ToldRows] = {
-        name: ScoredRows(given.scores[name], codes, n_groups, _ALONE, None, _labels(given.answers.tables[name], given))
+        name: ScoredRows(given.scores[name], codes, n_groups, None, _labels(given.answers.tables[name], given))
         for name, codes in ranked.codes.items()
     }
     later: dict[str, ToldRows] = {}
     if held is not None:
-        shares = estimator._fold_shares  # noqa: SLF001 - as above
         for name, table in held.tables.items():
             codes, uniforms = groups.codes(table, f"The held-out rows of {name!r}"), held.uniforms[name]
-            later[name] = ScoredRows(held.said[name], codes, n_groups, shares, uniforms, _labels(table, given))
+            later[name] = ScoredRows(held.said[name], codes, n_groups, uniforms, _labels(table, given))
     usual = np.full((1, n_groups if defer is None else 2 * n_groups), float(given.usual[0]))
     alone = Solved(np.zeros(1, dtype=np.int64), usual, _ALONE, np.nan, np.nan, np.zeros(0))
     return State(program, groups.names, chosen_on, later, alone, {})
@@ -121,9 +130,9 @@ def check_columns(parts: Parts, by: tuple[str, ...], offered: Iterable[str]) -> 
     groups_of(parts, by)
 
 
-def groups_of(parts: Parts, by: tuple[str, ...]) -> Groups:
+def groups_of(parts: Parts, by: tuple[str, ...]) -> RuleGroups:
     """Return the groups that columns make; what is wrong with others than the model's is said without their names."""
-    own: Groups = parts.estimator.groups_
+    own: RuleGroups = parts.estimator.groups_
     groups = own if by == own.by else _other_groups(parts, by)
     if len(groups.names) > MOST_GROUPS:
         raise ValueError(
@@ -132,10 +141,10 @@ def groups_of(parts: Parts, by: tuple[str, ...]) -> Groups:
     return groups
 
 
-def _other_groups(parts: Parts, by: tuple[str, ...]) -> Groups:
+def _other_groups(parts: Parts, by: tuple[str, ...]) -> RuleGroups:
     tables, held = parts.evidence.answers.tables, parts.held_out
     try:
-        groups = find_groups(by, tables[TRAIN], parts.estimator.unknown_group)
+        groups = find_groups(replace(as_groups(parts.estimator.by), names=by), tables[TRAIN])
         for table in (*tables.values(), *({} if held is None else held.tables).values()):
             groups.codes(table, "The rows")
     except ValueError as error:
@@ -161,7 +170,6 @@ def _of_models(given: Evidence, held: HeldOut | None) -> State:
 
 
 def _labels(table: Table, given: Evidence | ScoreEvidence) -> Labels | None:
-    assert given.answers.positive is not None  # noqa: S101 - there are two classes
     positive = given.answers.positive.labels.positive
     cost = given.defer_cost or 0.0 if isinstance(given, ScoreEvidence) else 0.0
     return None if table.y is None else Labels(np.asarray(table.y == positive), table.sample_weight, cost)

@@ -72,7 +72,9 @@ def page_of(session: Session) -> str:
 def _settings(session: Session) -> list[Setting]:
     """Return the setting of the model first, then others around it: all bounds together where they are few."""
     start = session.start
-    alphas = [start.alpha] if start.alpha is None else sorted({float(f"{one:.3g}") for one in _ALPHAS} | {start.alpha})
+    alphas: Sequence[float | None] = [start.alpha]
+    if start.alpha is not None and not session.decides_by_one_rule:
+        alphas = sorted({float(f"{one:.3g}") for one in _ALPHAS} | {start.alpha})
     some = _goals(session, _MOST_ANSWERS // len(alphas))
     others = [Setting(alpha, start.budget, goals, start.by, start.defer) for alpha in alphas for goals in some]
     return list(dict.fromkeys([start, *others]))

@@ -9,25 +9,24 @@ from counterpoise.explorer.words import number
 from counterpoise.goals import Goal, InfeasibleGoals
 from counterpoise.goals.audit import GoalAudit
 from counterpoise.goals.reading import refuse_deferral
-from counterpoise.mixtures.choosing import AUTO, FIXED
+from counterpoise.mixtures.choosing import FIXED
 from counterpoise.theory.risks import Risk
 
 
 def why_not_least(found: Any, model: Any) -> str:
     """Return why what is made small is not as small as a mixture could make it; nothing where it is."""
     solved, objective = found.solved, found.aim.objective
-    more = solved.value - solved.lower
-    if not more > RELEASED * scale_of(objective):
-        return ""
     if solved.mixture.size > 1 or solved.thresholds is None:
         return ""
     if model.decision == FIXED:
-        return f"One rule decides, without draws: it is within {more:.2g} of the best mixture."
+        is_more = solved.cost > RELEASED * scale_of(objective)
+        return f"One rule decides, without draws: a mixture would have {solved.cost:.2g} less." if is_more else ""
+    more = solved.value - solved.lower
+    if not more > RELEASED * scale_of(objective):
+        return ""
     is_mean = isinstance(objective, Risk) and objective.tail_fraction == 1.0
     if is_mean and not found.aim.goals and model._prefers_usual:  # noqa: SLF001 - of our own kind
-        return f"Plain training is kept: it is within {more:.2g} of the best, and no other threshold is surely better."
-    if model.decision == AUTO:
-        return f"One rule decides: it is within {more:.2g} of the best mixture, which is not surely better."
+        return f"Plain training is kept, as there are no goals: it is within {more:.2g} of the best."
     return ""
 
 

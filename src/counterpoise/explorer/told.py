@@ -86,7 +86,7 @@ class ToldRows(Protocol):
         """Return what an audit of the rows is made of."""
 
 
-class Draws:
+class SortedDraws:
     """Numbers from 0 to 1 that decide by which member each row is decided, sorted once."""
 
     def __init__(self, uniforms: FloatArray) -> None:
@@ -110,7 +110,7 @@ class AnsweredRows:
 
     def __init__(self, bits: BitRows, uniforms: FloatArray | None, labels: Labels | None) -> None:
         self.labels, self._bits = labels, bits
-        self._draws = None if uniforms is None else Draws(uniforms)
+        self._draws = None if uniforms is None else SortedDraws(uniforms)
         self._oracle: TailOracle | None = None
         self._means = np.zeros(0)
 
@@ -157,20 +157,19 @@ class AnsweredRows:
 
 
 class ScoredRows:
-    """Rows with the scores of each model, those of every fold, and the groups that rules look at."""
+    """Rows with the scores of each model, and the groups that rules look at."""
 
     def __init__(
         self,
         scores: FloatArray,
         groups: IntArray,
         n_groups: int,
-        fold_shares: FloatArray,
         uniforms: FloatArray | None,
         labels: Labels | None,
     ) -> None:
         self.scores, self.groups, self.labels = scores, groups, labels
-        self._n_groups, self._fold_shares = n_groups, fold_shares
-        self._draws = None if uniforms is None else Draws(uniforms)
+        self._n_groups = n_groups
+        self._draws = None if uniforms is None else SortedDraws(uniforms)
         self._sorted: _SortedScore | None = None
 
     def expected(self, solved: Solved) -> FloatArray:
@@ -186,13 +185,13 @@ class ScoredRows:
         if self._draws is None:
             return self._voted(solved)
         said = np.empty(len(self.groups), dtype=np.uint8)
-        for place, rows in self._draws.by_member(np.multiply.outer(self._fold_shares, solved.mixture).ravel()):
-            said[rows] = self._says(solved, *divmod(place, solved.mixture.size), rows)
+        for member, rows in self._draws.by_member(solved.mixture):
+            said[rows] = self._says(solved, member, rows)
         return said
 
     def said(self, solved: Solved) -> Said:
         """Return what an audit of the rows is made of."""
-        is_one = np.count_nonzero(solved.mixture) * np.count_nonzero(self._fold_shares) == 1
+        is_one = np.count_nonzero(solved.mixture) == 1
         return said_of(self, solved, are_drawn=self._draws is not None and not is_one)
 
     def losses(self, solved: Solved) -> FloatArray:
@@ -222,17 +221,14 @@ class ScoredRows:
     def _chances(self, solved: Solved, answer: int) -> FloatArray:
         """Return how likely each row gets an answer."""
         shares = np.zeros(len(self.groups))
-        for fold, chance in enumerate(self._fold_shares.tolist()):
-            for member, share in enumerate(solved.mixture.tolist()):
-                if share > 0:
-                    shares += (chance * share) * (self._says(solved, fold, member, slice(None)) == answer)
+        for member in np.flatnonzero(solved.mixture).tolist():
+            shares += solved.mixture[member] * (self._says(solved, member, slice(None)) == answer)
         return np.minimum(shares, 1.0)
 
-    def _says(self, solved: Solved, fold: int, member: int, rows: IntArray | slice) -> ByteArray:
+    def _says(self, solved: Solved, member: int, rows: IntArray | slice) -> ByteArray:
         """Return what one rule answers."""
         assert solved.thresholds is not None  # noqa: S101 - of rules
-        n_models, groups = self.scores.shape[1] // self._fold_shares.size, self.groups[rows]
-        column = self.scores[rows, fold * n_models + int(solved.models[member])]
+        groups, column = self.groups[rows], self.scores[rows, int(solved.models[member])]
         upper, *lower = solved.thresholds[member].reshape(-1, self._n_groups)
         above = (column > (upper[0] if upper.size == 1 else upper[groups])).astype(np.uint8)
         return np.asarray(np.where(above, above, 2 * (column > lower[0][groups])).astype(np.uint8) if lower else above)

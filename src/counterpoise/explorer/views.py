@@ -70,7 +70,7 @@ def _curve(session: Session, setting: Setting) -> Iterator[dict[str, Any] | None
     lines: dict[str, Any] = {"alphas": numbers(tails), "mixture": numbers(curve(told, found.solved, tails))}
     yield None
     lines |= {"plain": numbers(curve(told, found.state.usual, tails)), "best": [], "rows": rows}
-    if setting.alpha is not None:
+    if setting.alpha is not None and not session.decides_by_one_rule:
         name = "best", _replaced(setting, alpha=None).written()  # the same whatever the tail at present
         lines["best"] = yield from _once(session, name, _best(session, setting, told))
     yield lines

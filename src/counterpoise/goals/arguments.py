@@ -6,7 +6,7 @@ from counterpoise.goals.class_rates import CONFUSION, COST, averaged, confused, 
 from counterpoise.goals.expressions import Rate, Ratio, Several
 from counterpoise.goals.phrases import FORMS, Phrase
 from counterpoise.goals.ranges import Range, merged_ranges
-from counterpoise.goals.rates import EARLIER, METRICS, RATIOS, named
+from counterpoise.goals.rates import METRICS, RATIOS, named
 from counterpoise.goals.rows import DEFAULT, Dataset
 from counterpoise.goals.terms import MACRO
 from counterpoise.goals.wording import UnknownName, unknown
@@ -41,7 +41,7 @@ class Arguments:
             raise UnknownName(
                 f"Unknown metric {COST!r} without costs: write them, as {COST}(train, {{sick->well: 20}})."
             )
-        if name not in {*METRICS, *RATIOS, *EARLIER}:
+        if name not in {*METRICS, *RATIOS}:
             raise unknown("metric", name, [*METRICS, *RATIOS, *OWN_WORDS, COST])
         return named(name, rows)
 

@@ -223,8 +223,8 @@ def certify(
 
 def deferred_by(model: Any, given: Any) -> Any:
     """Return what a model says of rows that it defers, None where it defers none, unless it is given."""
-    defers = getattr(model, "defer_cost", None) is not None
-    return getattr(model, "defer_label", None) if given is None and defers else given
+    deferral = getattr(model, "deferral", None)
+    return deferral.label if given is None and deferral is not None else given
 
 
 def classes_known_to(model: Any, *labels: AnyArray | None) -> AnyArray | None:
@@ -254,7 +254,7 @@ def audit(
     ----------
     goals : goals or their texts
     predictions : array of labels, or a dict of them by dataset
-        With ``kind="probabilities"`` how likely each answer is drawn, as ``predict_proba`` of a randomized classifier
+        With ``kind="probabilities"`` the probability of each decision, as ``decision_proba`` of a classifier that draws
         returns it.
     data : array of true labels, Table, or dict of Tables by dataset
         Rows that whoever predicted them neither fitted nor chose on. An array, or a single table, is the dataset

@@ -110,15 +110,15 @@ def _where_class(labels: AnyArray, label: Any) -> BoolArray:
     return np.zeros(labels.shape, dtype=np.bool_) if label is None else where_equal(labels, label)
 
 
-def check_defer_label(deferred: Any, labels: Iterable[Any]) -> None:
-    """Refuse a label of deferred rows that could be taken for a class."""
+def check_defer_label(deferred: Any, labels: Iterable[Any], name: str = "defer_label") -> None:
+    """Refuse a label of deferred rows that could be taken for a class; ``name`` is what the user calls it."""
     if not isinstance(deferred, (str, Real, np.bool_)) or text_of(deferred).strip() in {"", "nan"}:
-        raise TypeError(f"defer_label must be a text or a number that no class has; got {deferred!r}.")
+        raise TypeError(f"{name} must be a text or a number that no class has; got {deferred!r}.")
     for label in labels:
         if label is not None and (label == deferred or reads_as(deferred) == reads_as(label)):
             raise ValueError(
-                f"defer_label must not be taken for a class; got {deferred!r} beside the class {label!r}. Choose "
-                "another, as defer_label='ask a person'."
+                f"{name} must not be taken for a class; got {deferred!r} beside the class {label!r}. Choose "
+                f"another, as {name}='ask a person'."
             )
 
 

@@ -61,7 +61,7 @@ class Expression:
     ) -> float:
         """Return the expected rate of a randomized classifier, given its probabilities of the positive class.
 
-        The probabilities have shape (n_samples,), or (n_samples, n_classes) as ``predict_proba`` returns them, which
+        The probabilities have shape (n_samples,), or (n_samples, n_classes) as ``decision_proba`` returns them, which
         they must have for more than two classes. With a ``defer_label`` there is one more column, the last: how
         likely each row is deferred. Of a ratio this is the ratio of the expectations.
         """

@@ -10,6 +10,7 @@ from counterpoise.goals.goal import Goal
 from counterpoise.solvers.result import power_of_two
 
 PERCENT = "A share is a number from 0 to 1: write 0.8 for 80 %."
+SINGLE_RULE = "single rule"  # the kind of classifier that decides without draws
 NEAREST = 1e-5  # of its scale: a nearest bound is proven where one that is tighter by this part cannot be met
 _DIGITS = 4  # of a bound as it is printed, ...
 _LEAST_UNIT = -7  # ... the last at least this power of ten of the goal's size: finer bounds are met up to rounding
@@ -44,6 +45,10 @@ class InfeasibleGoals(ValueError):  # noqa: N818 - named for the state it report
         1 for shares. False where bounds were found by a search, so that nearer ones may exist.
     ways_out : list of dict from Goal to Goal
         The same as goals: each entry says which goals to replace by which.
+    kind : str
+        What was looked for, such as "single rule".
+    hints : tuple of str
+        What else would meet the goals, a sentence each.
     closest : classifier or None
         A fitted one that misses the goals least, where boosting inside goals found no mixture that meets them.
 
@@ -71,6 +76,8 @@ class InfeasibleGoals(ValueError):  # noqa: N818 - named for the state it report
         joint_bounds: Mapping[Goal, float] | None = None,
         held_by: Mapping[Goal, Sequence[Goal]] | None = None,
         nearest_proven: bool | None = None,
+        kind: str = "classifier of this kind",
+        hints: Sequence[str] = (),
     ) -> None:
         self.conflict = tuple(conflict)
         self.least_violation = float(least_violation)
@@ -79,8 +86,9 @@ class InfeasibleGoals(ValueError):  # noqa: N818 - named for the state it report
         self.held_by = dict(held_by or {})
         self.proven = proven
         self.nearest_proven = proven if nearest_proven is None else nearest_proven
+        self.kind, self.hints = kind, tuple(hints)
         parts = self.conflict, self.least_violation, self.nearest_bounds, proven, self.joint_bounds, self.held_by
-        super().__init__(*parts, self.nearest_proven)  # as pickle passes them
+        super().__init__(*parts, self.nearest_proven, kind, self.hints)  # as pickle passes them
 
     @property
     def joint_change(self) -> float:
@@ -112,19 +120,23 @@ class InfeasibleGoals(ValueError):  # noqa: N818 - named for the state it report
             "proven": self.proven,
             "nearest_proven": self.nearest_proven,
             "ways_out": ways,
+            "hints": list(self.hints),
         }
 
     def __str__(self) -> str:
         goals = " and ".join(map(str, self.conflict))
         if not self.proven:
-            start, least = f"No classifier of this kind was found that meets {goals}", "The least total violation found"
+            start, least = f"No {self.kind} was found that meets {goals}", "The least total violation found"
+        elif self.kind == SINGLE_RULE:
+            start, least = f"No single rule meets {goals}", "The least total violation"
         elif len(self.conflict) > 1:
             start, least = f"These goals cannot hold together: {goals}", "The least total violation"
         else:
             start, least = f"This goal cannot hold: {goals}", "The least total violation"
         is_beyond = any(abs(goal.bound) > 1 and goal_unit(goal) == 1 for goal in self.conflict)
         percent = is_beyond and self.least_violation > 1
-        return f"{start}. {least} is {self.least_violation:.4g}.{f' {PERCENT}' if percent else ''}{self._advice()}"
+        told = f"{start}. {least} is {self.least_violation:.4g}.{f' {PERCENT}' if percent else ''}{self._advice()}"
+        return " ".join([told, *self.hints])
 
     def _advice(self) -> str:
         if self.nearest_bounds:

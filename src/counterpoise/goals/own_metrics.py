@@ -7,13 +7,13 @@ from typing import Any, TypeAlias
 
 from counterpoise.goals.arguments import OWN_WORDS
 from counterpoise.goals.expressions import Rate, Ratio
-from counterpoise.goals.rates import EARLIER, MEANINGS, METRICS, RATIOS, TABLED, named
+from counterpoise.goals.rates import MEANINGS, METRICS, RATIOS, TABLED, named
 from counterpoise.goals.rows import DEFAULT, Cell, Dataset, rows_of
 from counterpoise.goals.terms import Count, Metric
 from counterpoise.goals.wording import WORD
 
 Definition: TypeAlias = Callable[[Dataset], Rate | Ratio]
-_BUILT_IN = frozenset([*METRICS, *RATIOS, *EARLIER])
+_BUILT_IN = frozenset([*METRICS, *RATIOS])
 
 
 def register_metric(define: Definition, /, *, name: str | None = None) -> Callable[..., Rate | Ratio]:

@@ -85,7 +85,6 @@ METRICS: dict[str, Metric] = {}
 RATIOS: dict[str, Callable[[Dataset], Ratio]] = {}
 MEANINGS: dict[str, str] = {}  # in words
 TABLED = ["positive_rate", "error_rate", "recall", "false_positive_rate", "precision", "churn"]  # and those registered
-EARLIER = {"wins": "win_rate", "losses": "loss_rate"}  # names of metrics in files of earlier versions
 _HELP = """Return {meaning}.
 
 Parameters
@@ -156,8 +155,6 @@ def named(name: str, rows: Dataset) -> Rate | Ratio:
     """Return the metric of that name on the rows."""
     if name in RATIOS:
         return RATIOS[name](rows)
-    if name not in METRICS:
-        name = EARLIER.get(name, name)
     if name not in METRICS:
         raise unknown("metric", name, [*METRICS, *RATIOS])
     return _counted(name, rows)

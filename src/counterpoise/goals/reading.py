@@ -94,22 +94,14 @@ def asked_goals(goals: Any, *, trains: bool = False, defers: bool = True) -> tup
     return found
 
 
-def renewed(goal: Goal) -> Goal:
-    """Return a goal of a file as its text is read now: metrics count what they did not when nothing was deferred."""
-    try:
-        return parse_goal(str(goal))
-    except ValueError:  # it speaks of a metric of one's own
-        return goal
-
-
 def refuse_deferral(asked: Iterable[Goal | Rate]) -> None:
     """Refuse goals and objectives that speak of deferred rows, for whoever decides about all rows."""
     for one in asked:
         if any(all(count.positive is None for count in term.metric.counts) for term in terms_of(one)):
             raise ValueError(
-                f"{one} speaks of deferred rows, and nothing is deferred: set defer_cost, the loss of a row that a "
-                "person decides about, as in GoalClassifier(defer_cost=0.2) or in MixtureClassifier with scores=True; "
-                'in a goals file it is a parameter of the method "goals", on the command line --defer-cost.'
+                f"{one} speaks of deferred rows, and nothing is deferred: set deferral, the loss of a row that a "
+                "person decides about, as in GoalClassifier(deferral=Deferral(0.2)); in a goals file it is a parameter "
+                'of the method "goals", deferral = { cost = 0.2 }, on the command line --defer-cost.'
             )
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import product
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -45,8 +45,6 @@ class Dataset:
     baseline: bool | None = None  # True: only rows that the baseline predicts positive
     ranges: tuple[Range, ...] = ()  # of numbers, one for a column, sorted
     of: str | None = None  # the text of the class that is called positive; None: the usual one
-
-    _added_later: ClassVar = {"ranges": (), "of": None}  # than some files of saved models
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name:

@@ -49,8 +49,8 @@ class Table:
     Table(n_samples=3, labelled, columns=['sex'])
     """
 
-    counts: FloatArray | None = None  # files of earlier versions have none
-    largest_weight: float | None = None  # files of earlier versions have none
+    counts: FloatArray | None = None
+    largest_weight: float | None = None
     _unit = 1.0  # what the heaviest row weighs, whose weight is kept as 1
 
     def __init__(

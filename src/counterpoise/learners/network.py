@@ -146,7 +146,6 @@ class NetworkLearner(CodeLearner):
 
     # Floats as they are, bytes as bytes, other numbers as floats; more axes than two for images.
     _border: ClassVar[dict[str, Any]] = {"dtype": [np.float64, np.float32, np.uint8], "allow_nd": True}
-    _renamed: ClassVar = {"decay": "decay_factor", "capture": "cuda_graphs"}  # as some files of saved models have them
 
     def __init__(
         self,

@@ -84,10 +84,9 @@ class Answers:
 
     tables: dict[str, Table]
     positives: dict[str, BitRows]  # of two classes: which rows are called positive
-    positive: Positive | None  # None in files of earlier versions, until the classes are told
+    positive: Positive
     codes: dict[str, AnyArray] = field(default_factory=dict)  # of more answers: the code that each model says
 
-    _added_later: ClassVar[dict[str, Any]] = {"codes": {}}  # than some files of saved models
     tells_tails: ClassVar[bool] = True  # whether each row is one, and not a mean of many
 
     def with_dataset(self, name: str, table: Table, said: BitRows | AnyArray | None) -> "Answers":
@@ -123,14 +122,7 @@ class Answers:
 
     def views(self) -> Views:
         """Return the tables as rates see them."""
-        assert self.positive is not None  # noqa: S101 - told since
-        if self._is_of_before():
-            return Views(self.tables, Classes(negative=False, positive=True))
         return Views(self.tables, self.positive.labels)
-
-    def _is_of_before(self) -> bool:
-        """Tell whether a file of an earlier version holds bits of one class among several, and labels to match."""
-        return self.positive is not None and not self.positive.is_binary and TRAIN in self.positives
 
     def counter(self, views: Views) -> Tally:
         """Return what counts the weight of the rows that each model calls a class, every set of rows once."""
@@ -195,8 +187,7 @@ class Answers:
         for codes in self.codes.values():
             if codes.ndim != 2 or codes.dtype.kind not in "iu":  # noqa: PLR2004 - rows and models
                 raise ValueError("the codes of classes must be whole numbers, a column for each model")
-            most = -1 if self.positive is None else self.positive.labels.n_columns - 1
-            if codes.max(initial=0) > most or codes.min(initial=0) < 0:
+            if codes.max(initial=0) >= self.positive.labels.n_columns or codes.min(initial=0) < 0:
                 raise ValueError("a code is of none of the classes")
 
     def __getstate__(self) -> dict[str, Any]:

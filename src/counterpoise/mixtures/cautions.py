@@ -87,8 +87,8 @@ def warn_of_deferring_all(share: float) -> None:
     if share < _NEARLY_ALL:
         return
     warn_caller(
-        f"{share:.1%} of the rows are deferred: by defer_cost and the goals that is the least loss. Raise defer_cost, "
-        "loosen the goals, or limit how many are deferred, as in the goal defer_rate(train) <= 0.1.",
+        f"{share:.1%} of the rows are deferred: by the cost of deferral and the goals that is the least loss. Raise "
+        "the cost, loosen the goals, or limit how many are deferred, as in the goal defer_rate(train) <= 0.1.",
         Everybody,
     )
 

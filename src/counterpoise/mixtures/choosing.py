@@ -17,12 +17,14 @@ from counterpoise.mixtures.answers import TRAIN, Answers
 from counterpoise.mixtures.few_models import choose_few
 from counterpoise.mixtures.game import Choice, Game, Selection, group_losses, outliers
 from counterpoise.mixtures.goal_rows import goal_rows, linear_rate, mean_limit
+from counterpoise.mixtures.options import Deferral
 from counterpoise.theory.risk_text import is_nearly_risk_text, is_risk_text, parse_risk
 from counterpoise.theory.risks import CVaR, Mean, Risk, RiskRows, WorstGroup
 
 CVAR, WORST_GROUP = "cvar", "worst-group"
+ALPHA = 0.1  # of mixtures, where neither alpha nor an objective is given
 MIXTURES = ("optimal", "average", "first")
-FIXED, AUTO = "fixed", "auto"  # decisions by rules of scores: by one, and by one unless draws are surely better
+FIXED = "fixed"  # decisions by one rule of a score, without draws
 
 
 class Evidence(NamedTuple):
@@ -55,17 +57,27 @@ class Aim(NamedTuple):
     outlier_fraction: float = 0.0
     max_models: int | None = None
     budget: float | None = None  # of mean loss above the least that is possible under the goals
-    defer_cost: float | None = None  # the loss of a row that a person decides about; None: there are none
+    deferral: Deferral | None = None  # of rows that a person decides about; None: there are none
 
     @property
     def alpha(self) -> float | None:
         """Return the tail fraction, where a tail is what counts."""
         return self.objective.alpha if isinstance(self.objective, CVaR) else None
 
+    @property
+    def defer_cost(self) -> float | None:
+        """Return the loss of a deferred row; None where every row is decided."""
+        return None if self.deferral is None else self.deferral.cost
 
-def as_aim(alpha: float | None, objective: Any, goals: Any, **limits: Any) -> Aim:
-    """Return what is asked of a mixture, after checking it; without an objective it is the CVaR at alpha."""
-    aim = Aim(_risk_or_rate(alpha, objective), asked_goals(goals), **limits)
+
+def as_aim(
+    alpha: float | None, objective: Any, goals: Any, *, default_alpha: float | None = ALPHA, **limits: Any
+) -> Aim:
+    """Return what is asked of a mixture, after checking it.
+
+    Without an objective it is the CVaR at alpha, and without both at ``default_alpha``; both together are refused.
+    """
+    aim = Aim(_risk_or_rate(alpha, objective, default_alpha), asked_goals(goals), **limits)
     if aim.budget is not None:
         check_number(aim.budget, "budget", "[0, 1]", "mean loss above the least possible")
     _check_deferral(aim)
@@ -76,16 +88,24 @@ def as_aim(alpha: float | None, objective: Any, goals: Any, **limits: Any) -> Ai
 
 
 def _check_deferral(aim: Aim) -> None:
-    """Check the cost of deferring, and that nothing is asked about deferred rows where there are none."""
-    if aim.defer_cost is not None:
-        check_number(aim.defer_cost, "defer_cost", "[0, 1]", "the loss of a row that a person decides about")
-    else:
+    """Check that nothing is asked about deferred rows where there are none."""
+    if aim.deferral is not None and not isinstance(aim.deferral, Deferral):
+        raise TypeError(
+            "deferral must be None, or Deferral(cost) with the loss of a row that a person decides about, as in "
+            f"Deferral(0.2); got {aim.deferral!r}."
+        )
+    if aim.deferral is None:
         refuse_deferral([*aim.goals, *([aim.objective] if isinstance(aim.objective, Rate) else [])])
 
 
-def _risk_or_rate(alpha: float | None, objective: Any) -> Risk | Rate:
+def _risk_or_rate(alpha: float | None, objective: Any, default_alpha: float | None) -> Risk | Rate:
     if objective is None or (isinstance(objective, str) and objective == CVAR):
-        return CVaR(check_alpha(alpha))
+        return CVaR(check_alpha(default_alpha if alpha is None else alpha))
+    if alpha is not None:
+        raise ValueError(
+            f"alpha={alpha!r} is short for objective=CVaR({alpha!r}), the loss of the worst-off part of the rows, and "
+            f"objective={objective!r} is minimised in its place: pass one of them."
+        )
     if isinstance(objective, Risk):
         return objective
     if isinstance(objective, str) and objective == WORST_GROUP:
@@ -194,16 +214,14 @@ def value_of(evidence: Evidence, aim: Aim, mixture: FloatArray) -> float:
     return posed(select(evidence, aim), aim).value(mixture)
 
 
-def check_fixed(alone: Evidence, aim: Aim, violation: float, best: float, *, is_proven: bool = False) -> None:
-    """Refuse one rule that misses the goals, where a mixture meets them with a risk of ``best``."""
-    if violation <= 0:
+def check_one_rule(objective: Risk | Rate) -> None:
+    """Refuse an objective that one rule cannot lower: it sees only how often the rule errs, not about whom."""
+    if isinstance(objective, Rate | WorstGroup) or objective.tail_fraction == 1.0:
         return
-    missed = [str(check) for check in alone.answers.checks(aim.goals, np.ones(1)) if not check.holds]
-    proof = "It is proven that there is none." if is_proven else "This is a search, no proof that there is none."
     raise ValueError(
-        f"No fixed rule was found that meets the goals. The nearest: {'; '.join(missed) or 'above the budget'}. "
-        f"{proof} A mixture of rules meets them, with a risk of "
-        f"{best:.4g}: set decision='sticky', loosen a bound, or name more columns in by."
+        f"decision='fixed' decides by one rule, which is right or wrong about each row: {objective!r} of its losses "
+        "follows from its error alone, and no other rule of the same error has less. Set decision='sticky', which "
+        "mixes rules, or alpha=1.0 for the least error."
     )
 
 
@@ -223,12 +241,11 @@ def choose_or_nearest(selection: Selection, aim: Aim) -> Choice:
 
 def choose_mixture(selection: Selection, aim: Aim) -> Choice:
     """Choose the mixture, or raise ``InfeasibleGoals`` where none meets the goals."""
+    if aim.mixture != "optimal":  # which is free to keep no budget
+        return choice_by_name(aim, selection.losses.shape[1], posed(selection, aim).value)
     game = posed(within_budget(selection, aim), aim)
-    if aim.max_models is not None:
-        return without_budget(choose_few(game, aim.max_models), aim)
-    if aim.mixture == "optimal":
-        return without_budget(game.solve(), aim)
-    return choice_by_name(aim, selection.losses.shape[1], game.value)
+    found = game.solve() if aim.max_models is None else choose_few(game, aim.max_models)
+    return without_budget(found, aim)
 
 
 def choice_by_name(aim: Aim, n_models: int, value: Callable[[FloatArray], float]) -> Choice:

@@ -12,14 +12,14 @@ from sklearn.utils.validation import column_or_1d
 from counterpoise._base.checks import check_sample_weight
 from counterpoise._base.types import AnyArray, ArrayLike, FloatArray
 from counterpoise.goals.classes import check_defer_label
-from counterpoise.goals.reading import renewed
 from counterpoise.mixtures.answers import TRAIN
 from counterpoise.mixtures.cautions import warn_of_deferring_all, warn_of_everybody
 from counterpoise.mixtures.choosing import Aim
 from counterpoise.mixtures.members import Mixture, Pool
+from counterpoise.mixtures.options import Deferral
 from counterpoise.mixtures.randomized import RandomizedClassifier
 from counterpoise.mixtures.scores.asking import RuleMember
-from counterpoise.mixtures.scores.evidence import DEFERRED, Deferral
+from counterpoise.mixtures.scores.evidence import DEFERRED
 
 
 class Deferring(RandomizedClassifier):
@@ -27,9 +27,6 @@ class Deferring(RandomizedClassifier):
 
     A subclass has what ``RuleClassifier`` has.
     """
-
-    defer_cost: float | None = None  # where a subclass has no such parameter
-    defer_label: Any = "defer"
 
     def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None, **given: Any) -> float:
         """Return the share of rows that are decided rightly; a deferred row is not.
@@ -47,28 +44,25 @@ class Deferring(RandomizedClassifier):
         weights = check_sample_weight(sample_weight, len(said))
         return float(np.average(said == np.asarray(column_or_1d(y)), weights=weights))
 
-    def staged_predict_proba(
+    def staged_decision_proba(
         self,
         X: Any,
         sensitive_features: Any = None,
         baseline: ArrayLike | None = None,
-        *,
-        deferral: bool = False,
     ) -> Iterator[FloatArray]:
-        """Yield ``predict_proba`` of the first model, the first two and so on, each with its own mixture.
+        """Yield ``decision_proba`` of the first model, the first two and so on, each with its own mixture.
 
         Goals hold at every stage; where the models so far cannot meet them, ``InfeasibleGoals`` is raised.
         """
         if not self._has_rules:
-            yield from super().staged_predict_proba(X)
+            yield from super().staged_decision_proba(X)
             return
         checked, every = self._check_predict_input(X), np.arange(len(self._members))
         rows = self._scored_rows(X, checked, sensitive_features, baseline, every)
-        for n_models in range(1, self._n_scores + 1):
+        for n_models in range(1, len(self._members) + 1):
             stage = copy.copy(self)
             stage._settle(self._scored.first(n_models), self._aim())
-            shares = Mixture(stage._pool(), stage._shares(), None).probabilities(rows)
-            yield self._answer_columns(shares, deferral=deferral)
+            yield Mixture(stage._pool(), stage.mixture_, None).probabilities(rows)
 
     def staged_predict(
         self, X: Any, sensitive_features: Any = None, baseline: ArrayLike | None = None
@@ -81,15 +75,8 @@ class Deferring(RandomizedClassifier):
             yield from super().staged_predict(X)
             return
         answers = self._pool_of([]).answers
-        for shares in self.staged_predict_proba(X, sensitive_features, baseline, deferral=True):
+        for shares in self.staged_decision_proba(X, sensitive_features, baseline):
             yield answers[shares.argmax(axis=1)]
-
-    def _answer_columns(self, probabilities: FloatArray, *, deferral: bool) -> FloatArray:
-        """Return the columns of the classes, and that of deferred rows where it is wanted."""
-        n_classes, found = len(self.classes_), probabilities
-        if not deferral:
-            return found[:, :n_classes]
-        return found if found.shape[1] > n_classes else np.column_stack([found, np.zeros(len(found))])
 
     def _pool_of(self, members: list[RuleMember]) -> Pool:
         """Return rules as a pool."""
@@ -101,16 +88,11 @@ class Deferring(RandomizedClassifier):
         levels = [rule.levels for rule in self.rules_]
         return np.array([upper if self._scored.deferral is None else [*upper, *lower] for upper, lower in levels])
 
-    def _aim(self, *asked: Any, **changes: Any) -> Aim:
-        aim = super()._aim(*asked, **changes)  # goals of files from before know of no deferred rows
-        return aim if aim.defer_cost is None else aim._replace(goals=tuple(map(renewed, aim.goals)))
-
     def _deferral(self, aim: Aim) -> Deferral | None:
-        """Return what deferring a row costs, and what is then said of it."""
-        if aim.defer_cost is None:
-            return None
-        check_defer_label(self.defer_label, self.classes_.tolist())
-        return Deferral(float(aim.defer_cost), self.defer_label)
+        """Return what deferring a row costs, and what is then said of it: nothing that a class is called."""
+        if aim.deferral is not None:
+            check_defer_label(aim.deferral.label, self.classes_.tolist())
+        return aim.deferral
 
     def _warn_of_everybody(self, aim: Aim) -> None:
         """Say where all rows get one answer, whatever their scores, or nearly all are deferred."""

@@ -2,8 +2,6 @@
 
 A strong model is sure of the rows it has seen, so rules chosen on its scores there would not do what they promise on
 others. Here the rows are split into folds, a model is trained on the rows outside of each, and scores those inside.
-Where the models of the folds also decide, one drawn for each person, rates on such scores are unbiased: every row
-shows what one of them says of a row that it has not seen.
 """
 
 from collections.abc import Callable, Iterable
@@ -18,18 +16,16 @@ from counterpoise._base.cpus import in_threads
 from counterpoise._base.types import AnyArray, FloatArray, IntArray
 from counterpoise.learners.resampling import Resampled, fresh_copy, weight_argument
 from counterpoise.mixtures.answers import Positive
-from counterpoise.mixtures.choosing import FIXED
 from counterpoise.mixtures.class_scores.probabilities import any_scorer
-from counterpoise.mixtures.draws import pick
 from counterpoise.mixtures.pool import n_rows, take_rows
 
 Split = tuple[IntArray, IntArray]  # rows to train on, rows to score
 _LEAST_FOLDS = 2
 _PAIR = 2  # of rows
-# From so many rows on one model is trained anew on all of them. Two kinds of models, four sets and four goals
-# (docs/results/bias): rates of a refit were off their bounds by up to 2.5 points at 2,400 rows, 1.4 at 5,000, 0.8 at
-# 9,000, and from 20,000 on by 0.5, of which 0.3 towards violation, where those of fold models were off by 0.4
-REFIT_ROWS = 20_000
+AUTO = "auto"
+# Five folds and the mean log-odds of their models err less often than a model trained on all rows, and that less often
+# than a model of a fold, and meet goals as well: docs/results/deciding_model shows on which sets and sizes.
+_FOLDS = 5
 
 
 def unheard(_title: str) -> None:
@@ -47,39 +43,25 @@ class Training(NamedTuple):
     n_jobs: int | None
     heard: Callable[[str], None]  # called with the name of each model that is trained
 
-    @property
-    def n_rows(self) -> int:
-        """Return how many rows weigh anything."""
-        return int(self.labels.size if self.weights is None else np.count_nonzero(self.weights))
-
-    def whole(self, seed: int) -> list[Any]:
-        """Return every model trained on all rows."""
+    def whole(self, titles: Iterable[str], seed: int) -> list[Any]:
+        """Return some models trained on all rows."""
         every = np.arange(self.labels.size)
-        return in_threads(_trained, ((self, title, every, seed) for title in self.titled), self.n_jobs)
+        return in_threads(_trained, ((self, title, every, seed) for title in titles), self.n_jobs)
 
-    def crossed(self, splits: list[Split], seed: int) -> "Crossed":
-        """Return every model trained on the rows outside of each fold, with what it says of those inside."""
+    def crossed(self, splits: list[Split], seed: int) -> tuple[FloatArray, list[list[Any]]]:
+        """Return the scores of the rows inside of each fold by models trained on the rows outside of it, and these.
+
+        Scores have the shape (n_rows, n_models), of more than two classes (n_rows, n_models, n_classes). Of each model
+        the ones of all folds are a list.
+        """
         seeds = np.random.default_rng(seed).integers(2**31, size=len(splits)).tolist()
         tasks = [(title, split, one) for split, one in zip(splits, seeds, strict=True) for title in self.titled]
         found = in_threads(_crossed, ((self, *task) for task in tasks), self.n_jobs)
-        scores = np.empty((self.labels.size, len(self.titled), *found[0][1].shape[1:]), order="F")
+        n_models = len(self.titled)
+        scores = np.empty((self.labels.size, n_models, *found[0][1].shape[1:]), order="F")
         for place, ((_, (_, inside), _), (_, told)) in enumerate(zip(tasks, found, strict=True)):
-            scores[inside, place % len(self.titled)] = told
-        return Crossed([model for model, _ in found], self.shares(splits), scores)
-
-    def shares(self, splits: list[Split]) -> FloatArray:
-        """Return how much the rows of each fold weigh: so often its models decide."""
-        weights = np.ones(self.labels.size) if self.weights is None else self.weights
-        sums = np.array([weights[inside].sum() for _, inside in splits])
-        return np.asarray(sums / sums.sum())
-
-
-class Crossed(NamedTuple):
-    """Models of all folds, those of the first fold first, and the scores of all rows."""
-
-    models: list[Any]
-    shares: FloatArray  # the chance of each fold
-    scores: FloatArray  # (n_rows, n_models of one fold), of more than two classes with probabilities for each
+            scores[inside, place % n_models] = told
+        return scores, [[model for model, _ in found[place::n_models]] for place in range(n_models)]
 
 
 def _crossed(training: Training, title: str, split: Split, seed: int) -> tuple[Any, FloatArray]:
@@ -114,10 +96,12 @@ def check_cv(cv: Any) -> None:
     """Refuse what names no folds, before rows are known."""
     if isinstance(cv, Integral):
         check_count(cv, "cv", _LEAST_FOLDS)
+    elif isinstance(cv, str) and cv == AUTO:
+        return
     elif isinstance(cv, str | bytes) or not (hasattr(cv, "split") or isinstance(cv, Iterable)):
         raise TypeError(
-            "cv must be a number of folds, a splitter of scikit-learn, a list of pairs of rows to train on and rows "
-            f"to score, or 'prefit' for models that are fitted; got {cv!r}."
+            "cv must be 'auto', a number of folds, a splitter of scikit-learn, a list of pairs of rows to train on and "
+            f"rows to score, or 'prefit' for models that are fitted; got {cv!r}."
         )
 
 
@@ -126,12 +110,15 @@ def splits_of(cv: Any, X: Any, labels: AnyArray, seed: int) -> list[Split]:
 
     Parameters
     ----------
-    cv : int, splitter of scikit-learn, or iterable of pairs of arrays
-        A number: so many folds, drawn at random with every class spread evenly over them.
+    cv : int, "auto", splitter of scikit-learn, or iterable of pairs of arrays
+        A number: so many folds, drawn at random with every class spread evenly over them. "auto": a number of folds
+        that suits the number of rows.
     X, labels : the rows
     seed : of folds that are drawn
     """
     check_cv(cv)
+    if isinstance(cv, str):
+        cv = _suitable_folds(labels)
     if isinstance(cv, Integral):
         return _even_splits(int(cv), labels, seed)
     found = cv.split(np.empty(n_rows(X)), labels) if hasattr(cv, "split") else cv
@@ -158,6 +145,18 @@ def _no_split(number: int, got: str, n_samples: int) -> ValueError:
         f"cv must list pairs of rows to train on and rows to score, by their numbers from 0 to {n_samples - 1}; fold "
         f"{number} {got}."
     )
+
+
+def _suitable_folds(labels: AnyArray) -> int:
+    """Return how many folds "auto" stands for: never more than the rarest class has rows."""
+    rarest = int(np.unique(labels, return_counts=True)[1].min())
+    return max(min(_FOLDS, rarest), _LEAST_FOLDS)
+
+
+def averages_folds(cv: Any, scores: FloatArray, models: list[Any]) -> bool:
+    """Tell whether models of folds decide together: with "auto", where their probabilities have finite log-odds."""
+    has_probabilities = all(hasattr(model, "predict_proba") for model in models)
+    return isinstance(cv, str) and has_probabilities and bool(scores.min() > 0 and scores.max() < 1)
 
 
 def _even_splits(n_folds: int, labels: AnyArray, seed: int) -> list[Split]:
@@ -189,32 +188,9 @@ def _check_splits(splits: list[Split], labels: AnyArray) -> None:
             raise ValueError(f"The rows outside of fold {number} of cv hold one class only; models need two.")
 
 
-def spread(n_samples: int, shares: FloatArray) -> IntArray | None:
-    """Return the fold that tells the score of each row: at random, the same for as many rows; None where there is one.
-
-    Who decides about a row is drawn, so what one fold says of it is what a draw would.
-    """
-    if shares.size == 1:
-        return None
-    even = (np.arange(n_samples) + 0.5) / n_samples
-    return np.asarray(np.random.default_rng(n_samples).permutation(pick(even, shares)))
-
-
 def texts_in(X: Any) -> list[str]:
     """Return the columns of a data frame that hold texts and are no categories."""
     if not is_frame(X) or not hasattr(X, "columns"):
         return []
     kinds = {str(name): str(X[name].dtype).lower() for name in X.columns}
     return [name for name, kind in kinds.items() if kind in ("object", "str", "string")]
-
-
-def who_decides(n_trained: int, n_folds: int, decision: str) -> tuple[bool, str]:
-    """Tell whether models are trained anew on all rows, and why."""
-    if decision == FIXED:
-        return True, "models trained on all rows: decision='fixed' leaves no draw among those of the folds"
-    if n_trained >= REFIT_ROWS:
-        return True, f"models trained on all rows: of {n_trained} rows, at least {REFIT_ROWS}, they hardly differ"
-    return False, (
-        f"the models of {n_folds} folds, one drawn for each person: of {n_trained} rows, fewer than {REFIT_ROWS}, "
-        "those trained anew would differ"
-    )

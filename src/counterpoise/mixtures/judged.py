@@ -31,40 +31,32 @@ class Judged:
         rows = model._scored_rows(X, model._check_predict_input(X), sensitive_features, baseline, wanted)
         rows = rows if scores is None else replace(rows, scores=scores)
         rules = self._mixture()
-        return AskedRows(rows, rules, self._at_usual(model._fold_shares, rules.draws))
+        return AskedRows(rows, rules, self._at_usual())
 
     def _asked_rows_of_fit(self, X: Any) -> AskedRows:
         """Return the rows that the rules were chosen on, with scores of models that have not seen them."""
         model: Any = self
         codes = model._scored.group_codes(model.groups_)[TRAIN]
         rows = ScoredRows(model._check_predict_input(X), model._scored.scores[TRAIN], codes)
-        members = [model._rule_member(rule, 0) for rule in model.rules_]
-        rules = Mixture(model._pool_of(members), model.mixture_, model._drawing())
-        return AskedRows(rows, rules, self._at_usual(np.ones(1), None))
+        return AskedRows(rows, self._mixture(), self._at_usual())
 
     def _told_rows(self, X: Any, codes: AnyArray) -> tuple[Mixture, ScoredRows]:
         """Return who decides about rows, given what each model said about them, so that no model is asked again."""
         model: Any = self
         members = [ToldMember(place) for place in range(codes.shape[1])]
         rows = ScoredRows(model._check_predict_input(X), codes, np.zeros(len(codes), dtype=np.int64))
-        return Mixture(Pool(members, model.classes_, model.n_jobs), model._shares(), model._drawing()), rows
-
-    def _decided_by(self, rule: Any, X: Any, sensitive_features: Any, baseline: ArrayLike | None) -> AnyArray:
-        """Return what one rule says; where folds have their own models, what most of them say by it."""
-        model: Any = self
-        checked, columns = model._check_predict_input(X), model._columns_of(np.array([rule.model]))
-        rows = model._scored_rows(X, checked, sensitive_features, baseline, columns)
-        members = [model._rule_member(rule, fold) for fold in range(model._fold_shares.size)]
-        return Mixture(model._pool_of(members), model._fold_shares, None).decide(rows, X)
+        return Mixture(Pool(members, model.classes_, model.n_jobs), model.mixture_, model._drawing()), rows
 
     def _mixture(self) -> Mixture:
-        """Return the rules on the models of every fold, with their shares and draws."""
+        """Return the rules with their shares and draws."""
         model: Any = self
-        return Mixture(model._pool(), model._shares(), model._drawing(), model._fold_shares.size)
+        return Mixture(model._pool(), model.mixture_, model._drawing())
 
-    def _at_usual(self, shares: FloatArray, draws: Any) -> Mixture:
-        """Return the first model of each fold at its usual threshold."""
+    def _at_usual(self) -> Mixture:
+        """Return the first model at its usual threshold."""
         model: Any = self
-        rule = Rule(0, dict.fromkeys(model.groups_.names, float(model._scored.usual[0])))
-        members = [model._rule_member(rule, fold) for fold in range(shares.size)]
-        return Mixture(model._pool_of(members), shares, draws if shares.size > 1 else None, shares.size)
+        return Mixture(model._pool_of([model._usual_member()]), np.ones(1), None)
+
+    def _usual_member(self) -> Any:
+        model: Any = self
+        return model._rule_member(Rule(0, dict.fromkeys(model.groups_.names, float(model._scored.usual[0]))))

@@ -11,34 +11,36 @@ from counterpoise._base.types import AnyArray, ArrayLike, FloatArray, IntArray
 from counterpoise.goals.classes import check_defer_label
 from counterpoise.mixtures.answers import TRAIN, Answers, Positive, find_positive
 from counterpoise.mixtures.cautions import warn_of_the_average
-from counterpoise.mixtures.choosing import AUTO, FIXED, Aim, Evidence, select, value_of
+from counterpoise.mixtures.choosing import FIXED, Aim, Evidence, select, value_of
 from counterpoise.mixtures.class_scores.calibration import Calibration, no_calibration
-from counterpoise.mixtures.class_scores.choosing import ClassChoice, choose_class_rules, unless_usual
+from counterpoise.mixtures.class_scores.choosing import ClassChoice, choose_class_rules, usual_rule
 from counterpoise.mixtures.class_scores.evidence import ClassEvidence, Known
-from counterpoise.mixtures.class_scores.fixed import as_fixed, search_fixed
+from counterpoise.mixtures.class_scores.fixed import as_fixed
 from counterpoise.mixtures.class_scores.probabilities import ProbabilityPool
 from counterpoise.mixtures.class_scores.tiers import ClassRule, argmax_rule
+from counterpoise.mixtures.explaining import Compared
 from counterpoise.mixtures.game import Choice
-from counterpoise.mixtures.members import Mixture, ScoredRows, all_classes
+from counterpoise.mixtures.members import ScoredRows, all_classes
+from counterpoise.mixtures.options import as_groups
 from counterpoise.mixtures.scored import RuleClassifier
-from counterpoise.mixtures.scores.groups import as_columns, find_groups
+from counterpoise.mixtures.scores.groups import find_groups
 from counterpoise.theory.risks import Risk
 
-THRESHOLDS, MODELS = "all thresholds of all models", "all mixtures of the models"
+THRESHOLDS, MODELS = "all mixtures of all thresholds of all models", "all mixtures of the models"
+ONE_RULE = "all single rules of all models"
 
 
 class ClassMember(NamedTuple):
     """A rule of class probabilities as a member of a mixture."""
 
     rule: ClassRule
-    column: int  # of the model and fold whose probabilities it takes
     calibration: Calibration
     score: Callable[[Any, IntArray], ScoredRows]  # rows with the probabilities of some models
 
     def predict_shares(self, X: Any) -> FloatArray:
         """Return how likely the rule gives each answer about each row."""
-        rows = X if isinstance(X, ScoredRows) else self.score(X, np.array([self.column]))
-        return self.rule.answers(self.calibration(rows.scores[:, self.column]), rows.groups)
+        rows = X if isinstance(X, ScoredRows) else self.score(X, np.array([self.rule.model]))
+        return self.rule.answers(self.calibration(rows.scores[:, self.rule.model]), rows.groups)
 
     def predict_codes(self, X: Any) -> IntArray:
         """Return the likeliest answer about each row."""
@@ -60,45 +62,41 @@ class ClassRuleClassifier(RuleClassifier):
     def _classes_told(self, labels: AnyArray, titled: dict[str, Any]) -> Positive:
         """Return the classes of labels and models, and which of them is the positive one, if any."""
         classes = all_classes(labels, titled)
-        check_defer_label(self.defer_label, classes.tolist() if self.defer_cost is not None else ())
+        if self.deferral is not None:
+            check_defer_label(self.deferral.label, classes.tolist())
         return find_positive(classes, self.pos_label)
 
     def _drawn(self, X: Any, ids: Any, sensitive_features: Any, baseline: ArrayLike | None) -> AnyArray:
-        """Decide by draws, in which each row is scored only by the models of the fold that its number names."""
+        """Decide by draws of an answer by all models whose rules carry weight."""
         if not self._has_class_rules:
             return super()._drawn(X, ids, sensitive_features, baseline)
         check_is_fitted(self, "mixture_")
         self._check_ids(ids)
         checked = self._check_predict_input(X)
         unscored = self._scored_rows(X, checked, sensitive_features, baseline, np.arange(0))
-        self._scorers().check_live(self._columns_used())
+        self._scorers().check_live(self._models_used())
         mixture = self._mixture()
         uniforms = mixture.uniforms(unscored, self._known_columns(X), ids)
-        starts = mixture.fold_of(uniforms)[0] * self._n_scores
-        rows = replace(unscored, scores=self._scorers().scores_of_folds(checked, starts, self._models_used()))
-        return np.asarray(mixture.pool.answers[mixture.answered(rows, uniforms)])
+        scores = self._scorers().scores(checked, uniforms.size, None, self._models_used())
+        return np.asarray(mixture.pool.answers[mixture.answered(replace(unscored, scores=scores), uniforms)])
 
-    def _rule_member(self, rule: Any, fold: int) -> Any:
+    def _rule_member(self, rule: Any) -> Any:
         if not self._has_class_rules:
-            return super()._rule_member(rule, fold)
-        column = fold * self._n_scores + rule.model
-        return ClassMember(rule, column, self.calibrations_[rule.model], self._scored_alone)
+            return super()._rule_member(rule)
+        return ClassMember(rule, self.calibrations_[rule.model], self._scored_alone)
 
-    def _at_usual(self, shares: FloatArray, draws: Any) -> Mixture:
+    def _usual_member(self) -> Any:
         if not self._has_class_rules:
-            return super()._at_usual(shares, draws)
-        n_classes = len(self.classes_)
-        rule, unchanged = argmax_rule(0, self._known(self._scored).shape), no_calibration(n_classes)
-        columns = np.arange(shares.size) * self._n_scores
-        members: list[Any] = [ClassMember(rule, one, unchanged, self._scored_alone) for one in columns.tolist()]
-        return Mixture(self._pool_of(members), shares, draws if shares.size > 1 else None, shares.size)
+            return super()._usual_member()
+        rule = argmax_rule(0, self._known(self._scored).shape)
+        return ClassMember(rule, no_calibration(len(self.classes_)), self._scored_alone)
 
     def _scorers(self) -> Any:
         is_of_many = len(self.classes_) > 2  # noqa: PLR2004 - more than a threshold tells apart
         return ProbabilityPool(self._members, self.n_jobs) if is_of_many else super()._scorers()
 
     def _no_evidence(self, answers: Answers, scores: FloatArray) -> Any:
-        if answers.positive is None or answers.positive.is_binary:
+        if answers.positive.is_binary:
             return super()._no_evidence(answers, scores)
         return ClassEvidence({}, answers, None, None)
 
@@ -114,28 +112,27 @@ class ClassRuleClassifier(RuleClassifier):
     def _settle(self, evidence: Any, aim: Aim, chosen: Any = None) -> None:
         if not isinstance(evidence, ClassEvidence):
             super()._settle(evidence, aim, chosen)
-            self.certificate_ = THRESHOLDS if self._has_rules else MODELS
+            self.certificate_ = MODELS if not self._has_rules else ONE_RULE if self.decision == FIXED else THRESHOLDS
             return
         evidence = evidence._replace(deferral=self._deferral(aim)).calibrated()
         self._keep_scores(evidence, aim)
-        groups = find_groups(as_columns(self.by), evidence.answers.tables[TRAIN], self.unknown_group)
+        groups = find_groups(as_groups(self.by), evidence.answers.tables[TRAIN])
         calibrations = evidence.found
         assert calibrations is not None  # noqa: S101 - found here
         known = evidence.known(groups, calibrations)
         best = choose_class_rules(known, aim)
         choice = as_fixed(known, aim, best) if self.decision == FIXED else best
-        usual = unless_usual(evidence, aim, known, choice) if self._prefers_usual else None
+        usual = usual_rule(evidence, aim, known) if self._prefers_usual else None
         if usual is not None:
             calibrations = (no_calibration(known.n_classes),) * evidence.n_models
             known = evidence.known(groups, calibrations)
             choice = choice.only(usual, value_of(known.as_evidence([usual]), aim, np.ones(1)))
-        if self.decision in (FIXED, AUTO):
-            is_one = len(choice.rules) == 1 and not choice.rules[0].draws
-            self.fixed_cost_ = best.cost + max(choice.value - best.value, 0.0) if is_one else np.nan
+        if self.decision == FIXED:
+            self.fixed_cost_ = max(choice.value - best.value, 0.0)
         self.groups_, self.calibrations_, self.rules_ = groups, calibrations, choice.rules
         self.certificate_ = choice.covers
         told = known.as_evidence(choice.rules)
-        made = Choice(choice.mixture, choice.value, choice.value - choice.lower, choice.multipliers, choice.cost)
+        made = Choice(choice.mixture, choice.value, choice.value - choice.lower, choice.multipliers)
         self._settle_on(told, aim, select(told, aim)._replace(risk=choice.risk), made)
         if isinstance(aim.objective, Risk):
             self._warn_of_many(known, choice, told, aim)
@@ -147,13 +144,20 @@ class ClassRuleClassifier(RuleClassifier):
         alone = min(float(mass @ known.losses(known.said(rule)[TRAIN])) for rule in usual)
         warn_of_the_average(float(mass @ told.losses @ choice.mixture), alone, "the best model", aim)
 
-    def _one_rule(self, evidence: Any) -> dict[str, Any]:
-        if not isinstance(evidence, ClassEvidence):
-            return super()._one_rule(evidence)
-        aim, known = self._aim(), self._known(evidence)
-        rule = search_fixed(known, aim, self.rules_, self.multipliers_).rule
-        alone = known.as_evidence([rule])
-        return self._facts_of(rule, alone, evidence, aim)
+    def _compared(self, rows: Any, places: IntArray) -> Compared:
+        """Return the weighted probability of each decision, and that of the class which comes next."""
+        if not self._has_class_rules or len(self.rules_) > 1 or self.rules_[0].draws:
+            return super()._compared(rows, places)
+        (rule,) = self.rules_
+        told = self.calibrations_[rule.model](rows.scores[:, rule.model])
+        groups = [self.groups_.names[code] for code in rows.groups.tolist()]
+        weighed = rule.weighed(told, rows.groups) if hasattr(rule, "weighed") else told
+        own = weighed[np.arange(len(places)), places]
+        others = weighed.copy()
+        others[np.arange(len(places)), places] = -np.inf
+        following = others.max(axis=1)
+        after = self._pool_of([]).answers[others.argmax(axis=1)].tolist()
+        return Compared(own, following, None, following - own, groups, str(rule), after)
 
     def _check_loaded_members(self) -> None:
         if not self._has_class_rules:

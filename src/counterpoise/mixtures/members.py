@@ -15,7 +15,7 @@ from counterpoise._base.checks import is_frame
 from counterpoise._base.cpus import in_threads
 from counterpoise._base.types import AnyArray, FloatArray, IntArray
 from counterpoise.mixtures.answers import TRAIN
-from counterpoise.mixtures.draws import Draws, pick, pick_each, rest_of
+from counterpoise.mixtures.draws import KeyedDraws, pick, pick_each
 from counterpoise.mixtures.pool import codes_of, empty_codes, fill_codes, is_text, n_rows, predict_codes, take_rows
 
 _PAIR = 2
@@ -149,8 +149,7 @@ class Mixture(NamedTuple):
 
     pool: Pool
     shares: FloatArray  # sum to 1
-    draws: Draws | np.random.Generator | None  # the same for the same person, afresh, or none: by weighted vote
-    n_folds: int = 1  # blocks of as many members each: where members draw themselves, a draw names the block first
+    draws: KeyedDraws | np.random.Generator | None  # the same for the same person, afresh, or none: by weighted vote
 
     def decide(self, X: Any, given: Any, ids: Any = None) -> AnyArray:
         """Return the label of every row; ``given`` are the rows as they were before they were checked."""
@@ -179,27 +178,9 @@ class Mixture(NamedTuple):
             return self.answered(X, self.uniforms(X, given, ids))
         return self.codes_of(X, self.drawn(X, given, ids))
 
-    def fold_of(self, uniforms: FloatArray) -> tuple[IntArray, FloatArray]:
-        """Return the fold that each number in [0, 1) names, and what is left of the number, again in [0, 1)."""
-        shares = self.shares.reshape(self.n_folds, -1).sum(axis=1)
-        folds = pick(uniforms, shares)
-        return folds, rest_of(uniforms, folds, shares)
-
     def answered(self, X: Any, uniforms: FloatArray) -> IntArray:
-        """Return what each number draws where members draw themselves: a fold, and an answer by all of its members."""
-        folds, rest = self.fold_of(uniforms)
-        codes = np.empty(folds.size, dtype=np.int64)
-        for fold in np.unique(folds).tolist():
-            rows = np.flatnonzero(folds == fold)
-            codes[rows] = pick_each(rest[rows], self._of_fold(fold).probabilities(take_rows(X, rows)))
-        return codes
-
-    def _of_fold(self, fold: int) -> Self:
-        """Return the members of one fold."""
-        size = len(self.pool.members) // self.n_folds
-        some = slice(fold * size, (fold + 1) * size)
-        pool, shares = self.pool._replace(members=self.pool.members[some]), self.shares[some]
-        return self._replace(pool=pool, shares=shares / shares.sum(), n_folds=1)
+        """Return what each number draws where members draw themselves: an answer by all of them."""
+        return pick_each(uniforms, self.probabilities(X))
 
     def codes_of(self, X: Any, drawn: IntArray) -> IntArray:
         """Ask of each member only the rows that drew it."""
@@ -211,7 +192,7 @@ class Mixture(NamedTuple):
 
     def uniforms(self, X: Any, given: Any, ids: Any = None) -> FloatArray:
         """Return the number that decides about each row, where draws decide."""
-        if isinstance(self.draws, Draws):
+        if isinstance(self.draws, KeyedDraws):
             return self.draws.uniforms(given, as_columns(X.features if isinstance(X, ScoredRows) else X), ids)
         assert self.draws is not None  # noqa: S101 - it draws
         return np.asarray(self.draws.random(n_rows(X)))
@@ -267,10 +248,16 @@ def named_models(estimators: Any) -> list[tuple[str, Any]]:
         raise TypeError(f"estimators must be a list of fitted models; got {type(estimators).__name__}.")
     if len(estimators) == 0:
         raise ValueError("estimators must hold at least one fitted model; got an empty list.")
-    return [
-        entry if isinstance(entry, tuple) and len(entry) == _PAIR and isinstance(entry[0], str) else ("", entry)
-        for entry in estimators
-    ]
+    return [entry if _is_named(entry) else ("", entry) for entry in estimators]
+
+
+def _is_named(entry: Any) -> bool:
+    return isinstance(entry, tuple) and len(entry) == _PAIR and isinstance(entry[0], str)
+
+
+def unnamed(entry: Any) -> Any:
+    """Return the model of an entry of a pool: a model, or a pair of a name and a model."""
+    return entry[1] if _is_named(entry) else entry
 
 
 def members_of(named: list[tuple[str, Any]], labels: AnyArray) -> list[_Member | _Stored]:

@@ -7,75 +7,54 @@ once; another objective, bound or goal is solved from what they said.
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 from sklearn.base import clone
 
 from counterpoise._base.checks import check_count
-from counterpoise._base.types import AnyArray, ArrayLike
+from counterpoise._base.types import ArrayLike
 from counterpoise.goals import Table
 from counterpoise.mixtures.answers import TRAIN, Answers, find_positive
-from counterpoise.mixtures.class_scores.probabilities import any_scorer
-from counterpoise.mixtures.draws import Draws, check_key, generator_of, make_key
+from counterpoise.mixtures.draws import KeyedDraws, generator_of, make_key
 from counterpoise.mixtures.labelled import Given
 from counterpoise.mixtures.many_classes import ClassRuleClassifier
-from counterpoise.mixtures.members import as_columns, members_of, named_models, titled_models
+from counterpoise.mixtures.members import as_columns, members_of, named_models
+from counterpoise.mixtures.options import key_of_decision
 from counterpoise.mixtures.pool import set_input_tags
 
 
 class MixtureClassifier(ClassRuleClassifier):
-    """The best mixture of fitted models, or of all thresholds of their scores, under goals.
+    """The best mixture of fitted models under goals.
 
     Parameters
     ----------
     estimators : list
         The pool. Each entry is a fitted classifier or pipeline of any library, a callable from rows to labels (or to a
         column of probabilities for each class), stored predictions (an array of labels for the rows of ``fit``, or a
-        dict of such arrays by dataset), or a pair of a name and one of these. A clone keeps them as they are. With
-        ``scores`` functions return scores, and stored arrays of floats are scores.
-    alpha : float in (0, 1], default=0.1
-        Tail fraction; 1 is the plain error. Short for ``objective=CVaR(alpha)``, and ignored under another objective.
+        dict of such arrays by dataset), or a pair of a name and one of these. A clone keeps them as they are.
+    alpha : float in (0, 1], optional
+        Tail fraction; 1 is the plain error. Short for ``objective=CVaR(alpha)``, so pass one of them. Default: 0.1
+        where there is no objective.
     objective : risk or rate, or the text of one, optional
         What is minimized: a risk of the losses such as ``WorstGroup("sex")``, ``EmpiricalLikelihood("calibrated")`` or
         ``0.5 * Mean() + 0.5 * CVaR(0.1)`` (see ``counterpoise.theory.risks``), or any linear combination of rates such
         as ``"false_positive_rate(train)"``. ``"worst-group"`` is ``WorstGroup()``.
     goals : goals or their texts, default=()
         What must hold on the rows of ``fit``, the dataset ``train``, and on other datasets: see ``counterpoise.goals``.
-    scores : bool, default=False
-        Mix not the models but the rules of their scores: every threshold of every model with ``predict_proba`` or
-        ``decision_function``, one for each group of ``by``. Of more than two classes rules of the probabilities
-        that models with ``predict_proba`` tell: see ``GoalClassifier``.
-    by : str or list of str, default=()
-        Columns that may be looked at when deciding: rules have a threshold for each combination of their values. Each
-        is a column of ``sensitive_features``, of X where it is a data frame, or the word ``"baseline"``, which stands
-        for the answers of the deployed model. None: one threshold for all.
     budget : float in [0, 1], optional
         Largest average loss above the least that is possible under the goals, so that a tail is not bought blindly.
-    defer_cost : float in [0, 1], optional
-        The loss of a row that is deferred to a person; an error costs 1. Rules then have two thresholds for each group,
-        and defer between them; see also the goals ``defer_rate`` and ``decided_error_rate``. None: every row is
-        decided. Needs ``scores``.
-    defer_label : text or number, default="defer"
-        What ``predict`` says of deferred rows; no class may be called so.
-    unknown_group : {"refuse", "pool"}, default="refuse"
-        What to do about groups of ``by`` with few rows in ``fit`` or none: raise an error, or decide about all of them
-        by one threshold: their own, or, where ``fit`` saw none of them, that which calls as many people positive as the
-        rule does.
-    decision : {"sticky", "sample", "vote", "fixed", "auto"}, default="sticky"
-        How ``predict`` decides: by a draw that is fixed for each row or id, by a fresh draw, or by weighted vote. Goals
-        hold for draws; see ``to_deterministic`` for a rule without them. ``"fixed"``, for ``scores``: one rule that
-        meets the goals without draws, found by a search; ``"auto"``: such a rule unless draws are surely better, and
-        of more than two classes as ``"sticky"``.
+    decision : {"sticky", "sample", "vote"} or Draws, default="sticky"
+        How ``predict`` decides: by a draw that is fixed for each row or id (``Draws(key)`` has
+        a secret key of your own), by a fresh draw, or by weighted vote. Goals
+        hold for draws. One rule without draws, of the scores of fitted models is
+        ``GoalClassifier(models, cv="prefit")``.
     max_models : int, optional
-        Mix at most so many models, or rules, found by a heuristic; ``max_models_cost_`` is what that costs.
+        Mix at most so many models, found by a heuristic; ``max_models_cost_`` is what that costs.
     pos_label : label, optional
         The class that goals without ``of`` call positive; by default the second of two. All others then count as
         negative in those goals; the loss still tells all classes apart.
     n_jobs : int, optional
         Threads in which models are asked.
-    key : bytes, optional
-        Secret of the sticky draws, 16 to 64 bytes, never shown. Default: made from ``random_state``, which whoever
-        knows it can repeat, or drawn by the system where that is None.
     random_state : int or RandomState, optional
         Fixes the key, where none is given, and fresh draws.
 
@@ -86,22 +65,11 @@ class MixtureClassifier(ClassRuleClassifier):
     estimators_, names_ : list
         The models and what they are called.
     mixture_ : array of shape (n_models,)
-        Probability with which each model decides, or with ``scores`` each of ``rules_``.
-    rules_ : list of Rule
-        With ``scores``: ``rule.model`` is a place in ``estimators_``, ``rule.thresholds`` a dict by group; by model,
-        then by rising threshold. Of more than two classes as for ``GoalClassifier``.
-    groups_ : Groups
-        With ``scores``: the columns of ``by`` and the names of the groups.
+        Probability with which each model decides.
     n_models_ : int
-        How many models, or rules, carry weight.
-    fixed_cost_ : float
-        With ``decision="fixed"`` or ``"auto"``: how much more risk the one rule that decides has than the best mixture;
-        not a number where ``"auto"`` left the decisions to a mixture, so that there is no such rule.
+        How many models carry weight.
     value_, gap_ : float
-        Risk of the mixture on the rows of ``fit``, and how far above the optimum of all mixtures it is at most; with
-        ``scores`` that of all thresholds of all models, or of what ``certificate_`` says.
-    certificate_, calibrations_
-        With ``scores``: as for ``GoalClassifier``.
+        Risk of the mixture on the rows of ``fit``, and how far above the optimum of all mixtures it is at most.
     goals_ : tuple of Goal
     multipliers_ : array of shape (n_goals,)
         The price of each goal: how fast the risk would fall if its linear form were relaxed; 0 where it costs nothing.
@@ -125,61 +93,34 @@ class MixtureClassifier(ClassRuleClassifier):
     True
     >>> mixture.rebalance(alpha=0.5).value_ < mixture.value_
     True
-
-    All thresholds of one of them, instead of what it says:
-
-    >>> strong = MixtureClassifier(pool[:1], scores=True, alpha=1.0, goals=["recall(train) >= 0.99"], random_state=0)
-    >>> strong = strong.fit(X[200:], y[200:])
-    >>> [str(rule) for rule in strong.rules_], round(strong.value_, 4)
-    (['model 0 above all: 3.706e-07'], 0.0325)
     """
 
     _stored_apart = ("estimators_",)  # each model in a file of its own inside of that of the mixture
-    _added_later: ClassVar[dict[str, Any]] = {
-        **ClassRuleClassifier._added_later,  # noqa: SLF001 - its own
-        "scores": False,
-        "by": (),
-        "budget": None,
-        "unknown_group": "refuse",
-        "defer_cost": None,
-        "defer_label": "defer",
-    }
+    scores, by = False, ()  # what models say is mixed, and no group is looked at
 
     def __init__(
         self,
         estimators: Sequence[Any],
         *,
-        alpha: float = 0.1,
+        alpha: float | None = None,
         objective: Any = None,
         goals: Any = (),
-        scores: bool = False,
-        by: Any = (),
         budget: float | None = None,
-        defer_cost: float | None = None,
-        defer_label: Any = "defer",
-        unknown_group: str = "refuse",
-        decision: str = "sticky",
+        decision: Any = "sticky",
         max_models: int | None = None,
         pos_label: Any = None,
         n_jobs: int | None = None,
-        key: bytes | None = None,
         random_state: Any = None,
     ) -> None:
         self.estimators = estimators
         self.alpha = alpha
         self.objective = objective
         self.goals = goals
-        self.scores = scores
-        self.by = by
         self.budget = budget
-        self.defer_cost = defer_cost
-        self.defer_label = defer_label
-        self.unknown_group = unknown_group
         self.decision = decision
         self.max_models = max_models
         self.pos_label = pos_label
         self.n_jobs = n_jobs
-        self.key = key
         self.random_state = random_state
 
     def fit(
@@ -204,10 +145,9 @@ class MixtureClassifier(ClassRuleClassifier):
         sample_weight : array of shape (n_samples,), optional
             Non-negative; only their ratios matter.
         sensitive_features : data frame, dict of arrays or array, optional
-            Columns that goals speak of and rules look at, and the groups of ``WorstGroup``.
+            Columns that goals speak of, and the groups of ``WorstGroup``.
         baseline : array of shape (n_samples,), optional
-            What the deployed model says about the rows, for churn, wins and losses on ``train``, and for rules that
-            look at it.
+            What the deployed model says about the rows, for churn, wins and losses on ``train``.
         datasets : dict from names to Table, optional
             Other datasets that goals or objective speak of.
         largest_weight : float, optional
@@ -227,27 +167,19 @@ class MixtureClassifier(ClassRuleClassifier):
         named = named_models(self.estimators)
         self._forget_choice()
         self.names_, self.estimators_ = [name for name, _ in named], [model for _, model in named]
-        self.classes_, self._members = self._members_of(named, labels)
+        self._members = members_of(named, labels)
+        self.classes_ = self._members[0].classes
         drawn, self._generator = make_key(self.random_state), generator_of(self.random_state)
         empty = Answers({}, {}, find_positive(self.classes_, self.pos_label))
         given = Given(X, labels, sensitive_features, baseline, sample_weight, largest_weight)
         aim, rows = self._aim_of_fit(), self._labelled(given)
-        if (self._scorers() if self.scores else self._pool()).needs_rows():  # else no model would be asked
-            self._check_problem(aim, rows, datasets, by=self.by, unknown_group=self.unknown_group, trains=False)
+        if self._pool().needs_rows():  # else no model would be asked
+            self._check_problem(aim, rows, datasets, trains=False)
         evidence = self._asked_about(rows, empty, TRAIN)
-        key = check_key(self.key) or drawn
-        self._draws = Draws.learned(key, as_columns(X), evidence.sample_weight, self.estimators_)
+        key = key_of_decision(self.decision) or drawn
+        self._draws = KeyedDraws.learned(key, as_columns(X), evidence.sample_weight, self.estimators_)
         self._settle(self._joined(evidence, datasets), aim)
         return self
-
-    def _members_of(self, named: list[tuple[str, Any]], labels: AnyArray) -> tuple[AnyArray, list[Any]]:
-        """Return the classes, and what asks the models."""
-        if not self.scores:
-            members = members_of(named, labels)
-            return members[0].classes, list(members)
-        titled = titled_models(named)
-        positive = self._classes_told(labels, titled)
-        return positive.classes, [any_scorer(title, model, positive) for title, model in titled.items()]
 
     def _check_parameters(self) -> None:
         self._check_shared_parameters()

@@ -11,7 +11,8 @@ from counterpoise.goals.contradictions import check_contradictions
 from counterpoise.goals.reach import check_reach
 from counterpoise.mixtures.answers import TRAIN, Positive
 from counterpoise.mixtures.choosing import Aim, groups_by
-from counterpoise.mixtures.scores.groups import as_columns, find_groups
+from counterpoise.mixtures.options import as_groups
+from counterpoise.mixtures.scores.groups import find_groups
 from counterpoise.theory.risks import RiskRows
 
 
@@ -22,7 +23,6 @@ def check_problem(
     *,
     groups: IntArray | None = None,
     by: Any = (),
-    unknown_group: str = "refuse",
     counts: FloatArray | None = None,
     trains: bool = True,
 ) -> None:
@@ -38,7 +38,7 @@ def check_problem(
         The classes.
     groups : array of shape (n_samples,), optional
         The group of each row of ``train`` by all sensitive features.
-    by, unknown_group
+    by : str, list of str or Groups
         Columns that rules look at, and what to do about small groups.
     counts : array of shape (n_samples,), optional
         How many rows each row of ``train`` stands for. Default: itself.
@@ -55,4 +55,4 @@ def check_problem(
         check_contradictions(aim.goals, views)
     if not isinstance(objective, Rate):
         objective.bind(RiskRows(train.n_samples, 1, lambda names: groups_by(names, train, groups)))
-    find_groups(as_columns(by), train, unknown_group, counts).codes_of_each(tables)
+    find_groups(as_groups(by), train, counts).codes_of_each(tables)

@@ -2,21 +2,19 @@
 
 import copy
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from counterpoise._base.checks import check_mixture, check_sample_weight
-from counterpoise._base.secret import SecretParameter
 from counterpoise._base.types import AnyArray, ArrayLike, FloatArray
 from counterpoise.goals import GoalCheck, Table
 from counterpoise.goals.tables import with_train
 from counterpoise.mixtures.answers import TRAIN, Answers, find_positive
 from counterpoise.mixtures.cautions import warn_of_the_positive_class
 from counterpoise.mixtures.choosing import (
-    AUTO,
+    CVAR,
     WORST_GROUP,
     Aim,
     Evidence,
@@ -29,27 +27,25 @@ from counterpoise.mixtures.draws import known_draws
 from counterpoise.mixtures.game import Choice, Selection
 from counterpoise.mixtures.labelled import Given, Labelled, with_columns
 from counterpoise.mixtures.members import Mixture, Pool, shared
-from counterpoise.mixtures.one_rule import DeterministicRule, best_rule
+from counterpoise.mixtures.options import STICKY, kind_of_decision
 from counterpoise.mixtures.pool import PooledClassifier, checked_features, failures, groups_of, n_rows, predict_codes
 from counterpoise.mixtures.prechecks import check_problem
 from counterpoise.theory.risks import Risk
 
 DECISIONS = ("sticky", "sample", "vote")
-STICKY = ("sticky", AUTO)  # decisions whose draws, where there are any, are fixed for each row or id
-DRAWN = (*STICKY, "sample")
+DRAWN = (STICKY, "sample")
 _CHOSEN = ("mixture_", "rules_", "groups_", "calibrations_", "certificate_", "fixed_cost_", "_scored", "_members")
 
 
 class RandomizedClassifier(PooledClassifier):
     """What every classifier that mixes models shares: drawing, probabilities and the choice of another mixture.
 
-    A subclass has parameters ``decision``, ``key``, ``n_jobs`` and those that an ``Aim`` names; its ``fit`` sets
+    A subclass has parameters ``decision``, ``n_jobs`` and those that an ``Aim`` names; its ``fit`` sets
     ``classes_``, ``estimators_`` (``_members`` too, where others answer for them), ``_draws``, ``_generator`` and calls
     ``_settle`` with an aim.
     """
 
-    key = SecretParameter()
-    _added_later: ClassVar[dict[str, Any]] = {"key": None, "objective": None}  # than some files of saved models
+    deferral: Any = None  # where a subclass has no such parameter
 
     def predict(self, X: Any, ids: Any = None) -> AnyArray:
         """Decide about every row.
@@ -72,11 +68,11 @@ class RandomizedClassifier(PooledClassifier):
         return mixture.decide(rows, X, ids)
 
     def _check_ids(self, ids: Any) -> None:
-        if ids is not None and self.decision not in STICKY:
+        if ids is not None and kind_of_decision(self.decision) != STICKY:
             raise ValueError(f"ids are for decision='sticky'; this classifier has decision={self.decision!r}.")
 
-    def predict_proba(self, X: Any) -> FloatArray:
-        """Return the probability that a draw from the mixture says each class: the mixture itself.
+    def decision_proba(self, X: Any) -> FloatArray:
+        """Return the probability of each decision, over the draws.
 
         Parameters
         ----------
@@ -90,8 +86,22 @@ class RandomizedClassifier(PooledClassifier):
         mixture, rows = self._asked(X)
         return mixture.probabilities(rows)
 
-    def staged_predict_proba(self, X: Any) -> Iterator[FloatArray]:
-        """Yield ``predict_proba`` of the first model, the first two and so on, each with its own mixture.
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Return the probability of each class: where answers of models are mixed, that of the decision.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n_samples, n_features)
+
+        Returns
+        -------
+        array of shape (n_samples, n_classes)
+            In the order of ``classes_``.
+        """
+        return self.decision_proba(X)
+
+    def staged_decision_proba(self, X: Any) -> Iterator[FloatArray]:
+        """Yield ``decision_proba`` of the first model, the first two and so on, each with its own mixture.
 
         Goals hold at every stage at which the models so far can meet them; before they are missed as little as can be.
         """
@@ -106,7 +116,7 @@ class RandomizedClassifier(PooledClassifier):
 
         Votes, not draws, so that the stages can be compared.
         """
-        for shares in self.staged_predict_proba(X):
+        for shares in self.staged_decision_proba(X):
             yield self.classes_[shares.argmax(axis=1)]
 
     def rebalance(
@@ -137,7 +147,8 @@ class RandomizedClassifier(PooledClassifier):
         goals : goals or their texts, optional
             Other goals; ``()`` for none. Default: the present ones.
         objective : risk or rate, or the text of one, optional
-            What is minimized; ``alpha`` is then ignored. Default: ``CVaR(alpha)`` where alpha is given, else as before.
+            What is minimized, in place of ``alpha``: pass one of them. Default: ``CVaR(alpha)`` where alpha is given,
+            else as before.
         budget : float in [0, 1], optional
             The most that the mean loss may be above the least that is possible under the goals; 1 for no limit.
             Default: the present one.
@@ -179,6 +190,8 @@ class RandomizedClassifier(PooledClassifier):
         changed = {name: value for name, value in given.items() if value is not None}
         if alpha is not None and objective is None:
             changed["objective"] = None  # for which alpha is short
+        if alpha is None and objective is not None and not (isinstance(objective, str) and objective == CVAR):
+            changed["alpha"] = None  # which the objective replaces
         other.set_params(**{name: value for name, value in changed.items() if name in params})
         other._settle(evidence, aim)  # noqa: SLF001 - of our own kind
         return other
@@ -209,46 +222,11 @@ class RandomizedClassifier(PooledClassifier):
         given = Given(X, y, sensitive_features, baseline, sample_weight, None, datasets)
         return self._told(self._evidence(given)).answers.checks(self.goals_, self.mixture_)
 
-    def to_deterministic(
-        self,
-        X: Any = None,
-        y: Any = None,
-        *,
-        sample_weight: ArrayLike | None = None,
-        sensitive_features: Any = None,
-        baseline: ArrayLike | None = None,
-        datasets: Mapping[str, Table] | None = None,
-        largest_weight: float | None = None,
-    ) -> DeterministicRule:
-        """Return the best deterministic rule that the mixture leads to, with what it loses.
-
-        Candidates are the mixture's weighted vote, for two classes at every threshold, and each single model. Best is
-        the least risk among those that meet the goals, or, where none does, the least total violation; of rules with
-        the same risk the one of least mean error, then a single model before a vote.
-
-        Parameters
-        ----------
-        X, y, sample_weight, sensitive_features, baseline, datasets, largest_weight
-            As for ``rebalance``: the rows on which the rule is chosen. Default: those of ``fit``.
-
-        Returns
-        -------
-        DeterministicRule
-            With ``predict``, and what it loses in the tail and in the goals.
-        """
-        check_is_fitted(self)
-        given = Given(X, y, sensitive_features, baseline, sample_weight, largest_weight, datasets)
-        return DeterministicRule(**self._one_rule(self._evidence(given)), classes_=self.classes_, source=self)
-
     @property
     def risk_(self) -> Risk | None:
         """Return the risk that was minimized, with its groups and a calibrated radius filled in; None for a rate."""
         asked = self.selection_.risk or self.objective_
         return asked if isinstance(asked, Risk) else None
-
-    def _one_rule(self, evidence: Any) -> dict[str, Any]:
-        """Return the fields of a ``DeterministicRule`` that are found on evidence."""
-        return best_rule(self.mixture_, evidence, self._aim())
 
     def _told(self, evidence: Any) -> Evidence:
         """Return what each member of the mixture says, given what a mixture can be chosen on."""
@@ -257,19 +235,15 @@ class RandomizedClassifier(PooledClassifier):
     def _pool(self) -> Pool:
         return Pool(vars(self).get("_members", self.estimators_), self.classes_, self.n_jobs)
 
-    def _shares(self) -> FloatArray:
-        """Return with what chance each member of the pool decides."""
-        return self.mixture_
-
     def _asked(self, X: Any) -> tuple[Mixture, Any]:
         """Return who decides, and the rows checked."""
         check_is_fitted(self)
         rows = self._check_predict_input(X)
-        return Mixture(self._pool(), self._shares(), self._drawing()), rows
+        return Mixture(self._pool(), self.mixture_, self._drawing()), rows
 
     def _drawing(self) -> Any:
         """Return what members are drawn with; None where they are not drawn."""
-        if self.decision in STICKY:
+        if kind_of_decision(self.decision) == STICKY:
             return known_draws(self)
         return self._generator if self.decision == "sample" else None
 
@@ -278,9 +252,10 @@ class RandomizedClassifier(PooledClassifier):
     ) -> Aim:
         """Return what is asked of the mixture; what is None is as at present."""
         return as_aim(
-            self.alpha_ if alpha is None else alpha,
+            alpha,
             self.objective_ if objective is None and alpha is None else objective,
             self.goals_ if goals is None else goals,
+            default_alpha=self.alpha_,
             **self._limits() | ({} if budget is None else {"budget": budget}),
         )
 
@@ -341,7 +316,6 @@ class RandomizedClassifier(PooledClassifier):
     def _asked_about(self, rows: Labelled, answers: Answers, name: str | None = None) -> Any:
         """Ask all models about labelled rows, which become the dataset ``train``; ``name`` is as for ``Pool.codes``."""
         predicted = self._pool().codes(rows.X, rows.codes.size, name)
-        assert answers.positive is not None  # noqa: S101 - told when the classes were
         answers = answers.with_dataset(TRAIN, rows.table, answers.positive.said(predicted))
         return Evidence(failures(predicted, rows.codes), rows.sample_weight, rows.groups, answers)
 
@@ -368,7 +342,6 @@ class RandomizedClassifier(PooledClassifier):
         """Ask all models, or those of a pool, about the rows of other datasets."""
         pool = self._pool() if pool is None else pool
         for name, table, X in self._other_rows(pool, answers, datasets):
-            assert answers.positive is not None  # noqa: S101 - told when the classes were
             codes = pool.codes(X, table.n_samples, name)
             answers = answers.with_dataset(name, table, answers.positive.said(codes))
         return answers
@@ -393,10 +366,6 @@ class RandomizedClassifier(PooledClassifier):
         """Check what came from a file."""
         if hasattr(self, "classes_"):  # it is fitted
             known_draws(self)
-            self.objective_ = self._aim().objective  # earlier files have a word for it
-            if self._kept.answers.positive is None:  # earlier files tell no classes where none is the positive one
-                told = replace(self._kept.answers, positive=find_positive(self.classes_, None))
-                self._kept = self._kept._replace(answers=told)
             self._check_loaded_members()
 
     def _check_loaded_members(self) -> None:

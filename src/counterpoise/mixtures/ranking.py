@@ -1,21 +1,35 @@
-"""What people reach for beside a decision: how high a row ranks, and which features the models look at."""
+"""Numbers beside a decision: the models' probabilities and scores, and which features they look at."""
 
+# ruff: noqa: SLF001 - a part of the classifier whose models it asks
 from typing import Any
 
 import numpy as np
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from counterpoise._base.types import ArrayLike, FloatArray
-from counterpoise.mixtures.answers import TRAIN
-from counterpoise.mixtures.scores.ranks import Ranks
+from counterpoise._base.types import FloatArray
+from counterpoise.mixtures.members import unnamed
+from counterpoise.mixtures.pool import n_rows
+from counterpoise.mixtures.scores.asking import Scorer, margins
 
+_LEAST = 2.0**-53  # a probability below this counts as this: its log-odds stay finite
 _PAIR = 2  # classes that one number ranks
 
 
 def _has_scores(model: Any) -> bool:
-    """Tell whether a classifier mixes rules of scores, without which there is nothing to rank by."""
+    """Tell whether a classifier decides by rules of scores."""
     return model.scores is True or getattr(model, "_scored", None) is not None
+
+
+def _has_probabilities(model: Any) -> bool:
+    """Tell whether the models that may decide have probabilities; hard answers of a mixture always do."""
+    given = getattr(model, "estimators_", None) or getattr(model, "estimator", None)
+    models = given if isinstance(given, list) else [given]
+    return not _has_scores(model) or not any(_has_no_probabilities(unnamed(one)) for one in models)
+
+
+def _has_no_probabilities(model: Any) -> bool:
+    return hasattr(model, "decision_function") and not hasattr(model, "predict_proba")
 
 
 class Ranking:
@@ -24,50 +38,66 @@ class Ranking:
     A subclass has what ``RuleClassifier`` has.
     """
 
-    @available_if(_has_scores)  # type: ignore[untyped-decorator]
-    def decision_function(
-        self, X: Any, sensitive_features: Any = None, baseline: ArrayLike | None = None
-    ) -> FloatArray:
-        """Return how high each row ranks: the mean over the draws of its score's rank among the rows of choice.
+    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Return the class probabilities of the model that decides, whatever the thresholds say.
 
-        The rank of a score is the part of the rows on which the rules were chosen that have a lower one, so that scores
-        of different models can be averaged. The mean rank of the thresholds is taken off: with one model and one
-        threshold for all, rows above zero are those called by the second class.
+        Several models that decide by rules of their scores: the mean of their probabilities, as often as each decides.
+        Models whose answers are mixed: the probability of each answer, as ``decision_proba``.
 
         Parameters
         ----------
         X : array, sparse matrix or data frame of shape (n_samples, n_features)
-        sensitive_features, baseline
-            As for ``predict``.
+
+        Returns
+        -------
+        array of shape (n_samples, n_classes)
+            In the order of ``classes_``.
+        """
+        model: Any = self
+        check_is_fitted(self, "mixture_")
+        if not model._has_rules:
+            return np.asarray(model.decision_proba(X))
+        shares, checked = self._model_shares(), model._check_predict_input(X)
+        active = np.flatnonzero(shares)
+        scores = model._scorers().scores(checked, n_rows(checked), None, active)[:, active]
+        mean = np.tensordot(scores, shares[active], axes=(1, 0))  # over the models
+        if mean.ndim > 1:
+            return np.asarray(mean)
+        if scores.min(initial=0.0) < 0 or scores.max(initial=1.0) > 1:
+            raise ValueError(
+                "The scores of the models are no probabilities: some are below 0 or above 1. decision_function returns "
+                "them as they are."
+            )
+        mean = np.clip(mean, 0.0, 1.0)  # shares may sum to 1 + 1e-16
+        columns = [mean, 1.0 - mean] if model._scored.positive.place == 0 else [1.0 - mean, mean]
+        return np.column_stack(columns)
+
+    @available_if(_has_scores)  # type: ignore[untyped-decorator]
+    def decision_function(self, X: Any) -> FloatArray:
+        """Return the score of the model that decides: its ``decision_function``, or the log-odds of its probability.
+
+        Several models that decide by rules of their scores: the mean of their scores, as often as each decides.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n_samples, n_features)
 
         Returns
         -------
         array of shape (n_samples,)
-            Between -1 and 1, higher where the second class is more likely. Of more than two classes an array of shape
-            (n_samples, n_classes): their mean probabilities, calibrated, before the rules.
+            Higher where the second class is more likely. Of more than two classes an array of shape (n_samples,
+            n_classes).
         """
         model: Any = self
         check_is_fitted(self, "mixture_")
         if len(model.classes_) > _PAIR:
-            return self._mean_probabilities(X, sensitive_features, baseline)
-        rows, shares = model._asked(X, sensitive_features, baseline)[1], self._model_shares()  # noqa: SLF001 - its own
-        evidence = model._scored  # noqa: SLF001 - its own
-        ranks = [Ranks.of(column, evidence.mass) for column in evidence.scores[TRAIN].T]
-        total = np.zeros(len(rows.groups))
-        for column in np.flatnonzero(shares).tolist():
-            total += shares[column] * ranks[column % len(ranks)](rows.scores[:, column])
-        levels = zip(model.rules_, model._thresholds(), strict=True)  # noqa: SLF001 - its own
-        cuts = np.array([ranks[rule.model](thresholds).mean() for rule, thresholds in levels])
-        sign = 1.0 if evidence.positive.place == 1 else -1.0
-        return np.asarray(sign * (total - float(cuts @ model.mixture_)))
-
-    def _mean_probabilities(self, X: Any, sensitive_features: Any, baseline: ArrayLike | None) -> FloatArray:
-        """Return how likely each class is by the models, as often as each decides."""
-        model: Any = self
-        rows, shares = model._asked(X, sensitive_features, baseline)[1], self._model_shares()  # noqa: SLF001 - its own
-        ones = model.calibrations_
-        parts = [shares[column] * ones[column % len(ones)](rows.scores[:, column]) for column in np.flatnonzero(shares)]
-        return np.asarray(np.sum(parts, axis=0))
+            return np.asarray(np.log(np.maximum(self.predict_proba(X), _LEAST)))
+        shares, checked = self._model_shares(), model._check_predict_input(X)
+        active = np.flatnonzero(shares).tolist()
+        model._scorers().check_live(np.array(active))
+        total = sum(shares[place] * _score(model._members[place], checked) for place in active)
+        return np.asarray(total if model._scored.positive.place == 1 else -total)
 
     @property
     def feature_importances_(self) -> FloatArray:
@@ -95,5 +125,16 @@ class Ranking:
         if not hasattr(model, "rules_"):
             return np.asarray(model.mixture_)
         models = np.array([rule.model for rule in model.rules_])
-        shares = np.bincount(models, weights=model.mixture_, minlength=model._n_scores)  # noqa: SLF001 - its own
-        return np.asarray(np.multiply.outer(model._fold_shares, shares).ravel())  # noqa: SLF001 - its own
+        shares = np.bincount(models, weights=model.mixture_, minlength=len(model.estimators_))
+        return np.asarray(shares / shares.sum(), dtype=np.float64)  # exactly 1 where one model decides
+
+
+def _score(scorer: Scorer, X: Any) -> FloatArray:
+    """Return the score of the positive class: a decision function where the model has one, else log-odds."""
+    if hasattr(scorer.model, "decision_function"):
+        return margins(scorer, X)
+    scores = scorer.score(X)
+    if scores.min(initial=0.0) < 0 or scores.max(initial=1.0) > 1:  # of a function: no probabilities
+        return scores
+    odds = np.maximum(scores, _LEAST) / np.maximum(1.0 - scores, _LEAST)
+    return np.asarray(np.log(odds))

@@ -12,42 +12,55 @@ from sklearn.utils.validation import _check_feature_names, _check_n_features, ch
 
 from counterpoise._base.checks import check_choice, check_mixture, is_frame
 from counterpoise._base.types import AnyArray, ArrayLike, FloatArray, IntArray
-from counterpoise.goals import Table
+from counterpoise.goals import InfeasibleGoals, Table
 from counterpoise.mixtures.answers import TRAIN, Answers
 from counterpoise.mixtures.cautions import warn_of_the_average
-from counterpoise.mixtures.choosing import AUTO, FIXED, Aim, Evidence, as_aim, select, value_of
+from counterpoise.mixtures.choosing import ALPHA, FIXED, Aim, Evidence, as_aim, check_one_rule, select
 from counterpoise.mixtures.deferring import Deferring
-from counterpoise.mixtures.draws import check_key
-from counterpoise.mixtures.folds import spread
+from counterpoise.mixtures.draws import known_draws
+from counterpoise.mixtures.explaining import (
+    Compared,
+    Contribute,
+    Explanation,
+    contributions_of,
+    explanations,
+    nearest_changes,
+)
 from counterpoise.mixtures.game import Choice
 from counterpoise.mixtures.judged import Judged
 from counterpoise.mixtures.labelled import Labelled
 from counterpoise.mixtures.members import Mixture, Pool, ScoredRows
-from counterpoise.mixtures.pool import as_rows, n_rows, take_rows
+from counterpoise.mixtures.options import Deferral, as_groups, key_of_decision, kind_of_decision
+from counterpoise.mixtures.pool import as_rows, n_rows
 from counterpoise.mixtures.randomized import DECISIONS, DRAWN, RandomizedClassifier
 from counterpoise.mixtures.ranking import Ranking
 from counterpoise.mixtures.scores.asking import RuleMember, ScorePool
 from counterpoise.mixtures.scores.choosing import RuleChoice, choose_rules, mean_loss
-from counterpoise.mixtures.scores.deciding import decided
+from counterpoise.mixtures.scores.deciding import decided, no_rule
 from counterpoise.mixtures.scores.evidence import Ranked, ScoreEvidence, rank
-from counterpoise.mixtures.scores.fixed import search_fixed
-from counterpoise.mixtures.scores.groups import UNKNOWN, as_columns, find_groups
+from counterpoise.mixtures.scores.fixed import best_fixed
+from counterpoise.mixtures.scores.groups import find_groups
 from counterpoise.theory.risks import Risk
 
 NEVER = "never"
+_PAIR = 2  # classes that one score tells apart
+_HOW_DRAWN = {
+    "sticky": "by a secret key and the row or its id, the same whenever it is asked",
+    "sample": "afresh each time",
+}
 
 
 class RuleClassifier(Ranking, Judged, Deferring, RandomizedClassifier):
     """What every classifier shares that may mix rules of scores.
 
-    A subclass has parameters ``scores``, ``by``, ``budget`` and ``unknown_group``, and may have ``defer_cost`` and
-    ``defer_label``; with ``scores`` its ``fit`` sets ``_members`` to what tells the scores of ``estimators_``, and
+    A subclass has attributes ``scores`` and ``by``, a parameter ``budget``, and may have ``deferral``; with ``scores``
+    its ``fit`` sets ``_members`` to what tells the scores of ``estimators_``, and
     ``_settle`` sets ``rules_`` and ``groups_``.
     """
 
-    _prefers_usual = False  # thresholds, where they meet the goals and others are not surely better
+    _default_alpha = ALPHA  # where neither alpha nor an objective is given
+    _prefers_usual = False  # thresholds, where nothing but errors counts
     _scored: Any = None  # the ScoreEvidence that rules were chosen on; None where models are mixed
-    _fold_shares: FloatArray = np.ones(1)  # the chance of each fold, where each has its own models in ``_members``
 
     def predict(
         self, X: Any, ids: Any = None, sensitive_features: Any = None, baseline: ArrayLike | None = None
@@ -69,9 +82,9 @@ class RuleClassifier(Ranking, Judged, Deferring, RandomizedClassifier):
         Returns
         -------
         array of shape (n_samples,)
-            Class labels; ``defer_label`` for rows that are deferred.
+            Class labels; the label of ``deferral`` for rows that are deferred.
         """
-        if self._has_rules and self.decision in DRAWN:
+        if self._has_rules and kind_of_decision(self.decision) in DRAWN:
             return self._drawn(X, ids, sensitive_features, baseline)
         mixture, rows = self._asked(X, sensitive_features, baseline)
         self._check_ids(ids)
@@ -83,37 +96,88 @@ class RuleClassifier(Ranking, Judged, Deferring, RandomizedClassifier):
         self._check_ids(ids)
         mixture, checked = super()._asked(X)
         unscored = self._scored_rows(X, checked, sensitive_features, baseline, np.arange(0))
-        self._scorers().check_live(self._columns_used())
+        self._scorers().check_live(self._models_used())
         drawn = mixture.drawn(unscored, self._known_columns(X), ids)
         columns = np.array([member.model for member in mixture.pool.members])[drawn]
         rows = replace(unscored, scores=self._scorers().scores_of_each(checked, columns))
         return np.asarray(mixture.pool.answers[mixture.codes_of(rows, drawn)])
 
-    def predict_proba(
-        self,
-        X: Any,
-        sensitive_features: Any = None,
-        baseline: ArrayLike | None = None,
-        *,
-        deferral: bool = False,
-    ) -> FloatArray:
-        """Return the probability that a draw from the mixture says each class: the mixture itself.
+    def decision_proba(self, X: Any, sensitive_features: Any = None, baseline: ArrayLike | None = None) -> FloatArray:
+        """Return the probability of each decision: 0 or 1 unless decisions are drawn.
 
         Parameters
         ----------
         X : array, sparse matrix or data frame of shape (n_samples, n_features)
         sensitive_features, baseline
             As for ``predict``.
-        deferral : bool, default=False
-            Whether there is one more column, the last: how likely a row is deferred.
 
         Returns
         -------
         array of shape (n_samples, n_classes) or (n_samples, n_classes + 1)
-            In the order of ``classes_``. What is missing to 1 is how likely a row is deferred.
+            In the order of ``classes_``; where rows may be deferred, the last column is the probability of that.
         """
         mixture, rows = self._asked(X, sensitive_features, baseline)
-        return self._answer_columns(mixture.probabilities(rows), deferral=deferral)
+        return mixture.probabilities(rows)
+
+    def explain(
+        self,
+        X: Any,
+        sensitive_features: Any = None,
+        baseline: ArrayLike | None = None,
+        ids: Any = None,
+        *,
+        contributions: Contribute | None = None,
+    ) -> list[Explanation]:
+        """Say why each row is decided as it is, one record for each.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n_samples, n_features)
+        sensitive_features, baseline, ids
+            As for ``predict``.
+        contributions : callable, optional
+            Given a model and rows, it returns what each feature adds to the score: an array of shape (n_samples,
+            n_features), or a dict for each row. Default: what models of LightGBM, XGBoost and CatBoost and linear
+            models tell; of other models contributions are None.
+
+        Returns
+        -------
+        list of Explanation
+            With ``decision``, ``score``, ``threshold``, ``distance``, ``change``, ``group``, ``rule``, ``goals``,
+            ``share``, ``draw`` and ``contributions``; ``print`` shows one in words.
+        """
+        decisions = self.predict(X, ids, sensitive_features, baseline)
+        mixture, rows = self._asked(X, sensitive_features, baseline)
+        answers = mixture.pool.answers.tolist()
+        places = np.array([answers.index(decision) for decision in decisions.tolist()], dtype=np.int64)
+        is_drawn = kind_of_decision(self.decision) in DRAWN and np.count_nonzero(self.mixture_) > 1
+        told: list[Any] = [None] * len(decisions)
+        if self._has_rules and len(self.rules_) == 1:
+            model, checked = self.estimators_[self.rules_[0].model], self._check_predict_input(X)
+            told = contributions_of(model, checked, places if len(self.classes_) > _PAIR else None, contributions)
+            if len(self.classes_) == _PAIR and self._scored.positive.place == 0 and contributions is None:
+                told = [one and {name: -value for name, value in one.items()} for one in told]
+        priced = zip(self.goals_, np.abs(self.multipliers_), strict=False)
+        return explanations(
+            decisions,
+            mixture.probabilities(rows)[np.arange(len(places)), places],
+            self._compared(rows, places),
+            goals={str(goal): float(price) for goal, price in priced if price > 0},
+            draw=_HOW_DRAWN[kind_of_decision(self.decision)] if is_drawn else "",
+            contributions=told,
+        )
+
+    def _compared(self, rows: Any, places: IntArray) -> Compared:
+        """Return what the scores of rows are compared with; nothing where several rules or models are mixed."""
+        if not self._has_rules or len(self.rules_) > 1:
+            what = "rules" if self._has_rules else "models"
+            return Compared.nothing(len(places), f"one of {np.count_nonzero(self.mixture_)} {what}")
+        (rule,) = self.rules_
+        scores = rows.scores[:, rule.model]
+        uppers, lowers = (np.array(one)[rows.groups] for one in rule.levels)
+        groups = [self.groups_.names[code] for code in rows.groups.tolist()]
+        below = None if rule.lower is None else lowers
+        return Compared(scores, uppers, below, nearest_changes(scores, uppers, below), groups, str(rule))
 
     def rebalance(
         self,
@@ -121,8 +185,8 @@ class RuleClassifier(Ranking, Judged, Deferring, RandomizedClassifier):
         y: Any = None,
         *,
         by: Any = None,
-        defer_cost: float | str | None = None,
-        defer_label: Any = None,
+        deferral: Deferral | str | None = None,
+        decision: Any = None,
         **changes: Any,
     ) -> Self:
         """Return a classifier with the same models and another mixture; nothing is trained.
@@ -131,12 +195,12 @@ class RuleClassifier(Ranking, Judged, Deferring, RandomizedClassifier):
         ----------
         X, y : labelled rows to choose the mixture on, optional
             Default: those of ``fit``, whose predictions or scores were kept, so that no model is even evaluated.
-        by : str or list of str, optional
+        by : str, list of str or Groups, optional
             For rules of scores: other columns that they may look at; ``()`` for none. Default: the present ones.
-        defer_cost : float in [0, 1] or "never", optional
-            For rules of scores: another loss of a row that is deferred, or that none is. Default: the present one.
-        defer_label : label, optional
-            What ``predict`` then says of such rows. Default: the present one.
+        deferral : Deferral or "never", optional
+            For rules of scores: what deferring a row costs and is called, or that none is. Default: the present one.
+        decision : str or Draws, optional
+            For rules of scores: another way to decide, such as ``"sticky"`` for a tail. Default: the present one.
         **changes
             ``alpha``, ``goals``, ``objective``, ``budget``, ``sample_weight``, ``sensitive_features``, ``baseline``,
             ``datasets``, ``largest_weight`` and ``tables``, as for every mixture: see
@@ -154,22 +218,25 @@ class RuleClassifier(Ranking, Judged, Deferring, RandomizedClassifier):
         """
         check_is_fitted(self, "goals_")
         other = copy.copy(self)
-        given = {"by": by, "defer_cost": defer_cost, "defer_label": defer_label}
+        given = {"by": by, "deferral": deferral, "decision": decision}
         changed = {name: value for name, value in given.items() if value is not None}
-        if isinstance(defer_cost, str) and defer_cost == NEVER:
-            changed["defer_cost"] = None
+        if isinstance(deferral, str) and deferral == NEVER:
+            changed["deferral"] = None
         other.set_params(**changed)
-        other._check_score_parameters()  # noqa: SLF001 - of our own kind
+        other._check_decision()  # noqa: SLF001 - of our own kind
+        key = key_of_decision(decision)
+        if key is not None:
+            other._draws = known_draws(self).with_key(key, self.estimators_)  # noqa: SLF001 - as above
         return super(RuleClassifier, other).rebalance(X, y, **changes)
 
     def _aim_of_fit(self) -> Aim:
-        return as_aim(self.alpha, self.objective, self.goals, **self._limits())
+        return as_aim(self.alpha, self.objective, self.goals, default_alpha=self._default_alpha, **self._limits())
 
     def _check_shared_parameters(self) -> None:
-        self._aim_of_fit()
-        check_choice(self.decision, "decision", (*DECISIONS, FIXED, AUTO))
-        self._check_score_parameters()
-        check_key(self.key)
+        aim = self._aim_of_fit()
+        self._check_decision()
+        if self.decision == FIXED:
+            check_one_rule(aim.objective)
 
     def _check_labelled(self, X: Any, y: Any) -> tuple[Any, AnyArray]:
         """Return labelled rows as the models take them, after a look at their shape."""
@@ -201,18 +268,15 @@ class RuleClassifier(Ranking, Judged, Deferring, RandomizedClassifier):
         if len(X.shape) > 1:
             _check_n_features(self, X, reset=reset)
 
-    def _check_score_parameters(self) -> None:
-        """Check the parameters that are about rules of scores."""
-        if not isinstance(self.scores, (bool, np.bool_)):
-            raise TypeError(f"scores must be True or False; got {self.scores!r}.")
-        check_choice(self.unknown_group, "unknown_group", UNKNOWN)
-        asked = {
-            "by": bool(as_columns(self.by)),
-            "decision": self.decision in (FIXED, AUTO),
-            "defer_cost": self.defer_cost is not None,
-        }
-        for name in [name for name, is_set in asked.items() if is_set and not self.scores]:
-            raise ValueError(f"{name}={getattr(self, name)!r} is for rules of scores: set scores=True as well.")
+    def _check_decision(self) -> None:
+        """Check how decisions are made, and what rules may look at."""
+        check_choice(kind_of_decision(self.decision), "decision", (*DECISIONS, FIXED))
+        as_groups(self.by)
+        if self.decision == FIXED and not self.scores:
+            raise ValueError(
+                "decision='fixed' is one rule of the scores of models: use GoalClassifier(models, cv='prefit'), or one "
+                f"of {', '.join(DECISIONS)} to mix what models say."
+            )
 
     @property
     def _has_rules(self) -> bool:
@@ -222,39 +286,21 @@ class RuleClassifier(Ranking, Judged, Deferring, RandomizedClassifier):
         """Tell whether rules of scores are mixed, and not what models say."""
         return bool(self.scores)
 
-    @property
-    def _n_scores(self) -> int:
-        """Return how many models rules can be of: those of one fold."""
-        return len(self._members) // self._fold_shares.size
-
     def _pool(self) -> Pool:
         if not self._has_rules:
             return super()._pool()
-        folds = range(self._fold_shares.size)
-        members = [self._rule_member(rule, fold) for fold in folds for rule in self.rules_]
-        return self._pool_of(members)
-
-    def _shares(self) -> FloatArray:
-        return np.multiply.outer(self._fold_shares, self.mixture_).ravel() if self._has_rules else super()._shares()
+        return self._pool_of([self._rule_member(rule) for rule in self.rules_])
 
     def _asked(self, X: Any, sensitive_features: Any = None, baseline: ArrayLike | None = None) -> tuple[Mixture, Any]:
         check_is_fitted(self, "mixture_")
         mixture, rows = super()._asked(X)
         if not self._has_rules:
             return mixture, rows
-        return mixture, self._scored_rows(X, rows, sensitive_features, baseline, self._columns_used())
-
-    def _columns_used(self) -> IntArray:
-        """Return where the scores are that may decide."""
-        return self._columns_of(self._models_used())
+        return mixture, self._scored_rows(X, rows, sensitive_features, baseline, self._models_used())
 
     def _models_used(self) -> IntArray:
         """Return the models whose rules carry weight."""
         return np.unique([self.rules_[place].model for place in np.flatnonzero(self.mixture_)])
-
-    def _columns_of(self, models: IntArray) -> IntArray:
-        """Return where the scores of some models are, those of every fold, among the scores of all."""
-        return np.add.outer(np.arange(self._fold_shares.size) * self._n_scores, models).ravel()
 
     def _scored_rows(
         self, X: Any, checked: Any, sensitive_features: Any, baseline: ArrayLike | None, columns: IntArray
@@ -267,10 +313,10 @@ class RuleClassifier(Ranking, Judged, Deferring, RandomizedClassifier):
             codes = groups.codes(Table(features, None, sensitive_features, baseline), "The rows to decide about")
         return ScoredRows(checked, self._scorers().scores(checked, n_samples, None, columns), codes)
 
-    def _rule_member(self, rule: Any, fold: int) -> Any:
-        place, column = self._scored.positive.place, fold * self._n_scores + rule.model
+    def _rule_member(self, rule: Any) -> Any:
+        place = self._scored.positive.place
         upper, lower = map(np.array, rule.levels)
-        return RuleMember(column, upper, place, self._scored_alone, None if rule.lower is None else lower)
+        return RuleMember(rule.model, upper, place, self._scored_alone, None if rule.lower is None else lower)
 
     def _scored_alone(self, X: Any, columns: IntArray) -> ScoredRows:
         """Return rows with scores, and with groups as far as X shows them."""
@@ -300,18 +346,8 @@ class RuleClassifier(Ranking, Judged, Deferring, RandomizedClassifier):
         return kept._replace(sample_weight=rows.sample_weight, groups=rows.groups)
 
     def _scores_of(self, X: Any, n_samples: int, name: str | None) -> FloatArray:
-        """Return scores to choose rules on, a column for each model; of several folds each row is told by one."""
-        folds, n_scores = spread(n_samples, self._fold_shares), self._n_scores
-        if folds is None:
-            return np.asarray(self._scorers().scores(X, n_samples, name))
-        parts = []
-        for fold in np.unique(folds).tolist():
-            rows, columns = np.flatnonzero(folds == fold), fold * n_scores + np.arange(n_scores)
-            parts.append((rows, self._scorers().scores(take_rows(X, rows), rows.size, name, columns)[:, columns]))
-        scores = np.empty((n_samples, *parts[0][1].shape[1:]), order="F")
-        for rows, told in parts:
-            scores[rows] = told
-        return scores
+        """Return scores to choose rules on, a column for each model."""
+        return np.asarray(self._scorers().scores(X, n_samples, name))
 
     def _joined(self, kept: Any, datasets: Mapping[str, Table] | None) -> Any:
         if not hasattr(kept, "scores"):
@@ -332,14 +368,14 @@ class RuleClassifier(Ranking, Judged, Deferring, RandomizedClassifier):
             return
         table, evidence = evidence.answers.tables[TRAIN], evidence._replace(deferral=self._deferral(aim))
         self._keep_scores(evidence, aim)
-        groups = find_groups(as_columns(self.by), table, self.unknown_group, evidence.n_rows)
+        groups = find_groups(as_groups(self.by), table, evidence.n_rows)
         ranked = rank(evidence, groups)
         choice = self._chosen_rules(ranked, aim) if chosen is None else chosen
-        if self.decision in (FIXED, AUTO):
-            self.fixed_cost_ = choice.cost if np.count_nonzero(choice.mixture) == 1 else np.nan
-        self.groups_, self.rules_ = ranked.groups, ranked.as_rules(choice.rules)
+        if self.decision == FIXED:
+            self.fixed_cost_ = choice.cost
+        self.groups_, self.rules_ = ranked.groups, ranked.as_rules(choice.rules, are_usual=choice.is_usual)
         told = ranked.as_evidence(choice.rules)
-        made = Choice(choice.mixture, choice.value, choice.value - choice.lower, choice.multipliers, choice.cost_of_few)
+        made = Choice(choice.mixture, choice.value, choice.value - choice.lower, choice.multipliers)
         self._settle_on(told, aim, select(told, aim)._replace(risk=choice.risk), made)
         if isinstance(aim.objective, Risk):
             self._warn_of_the_average(ranked, choice, aim)
@@ -351,7 +387,13 @@ class RuleClassifier(Ranking, Judged, Deferring, RandomizedClassifier):
         self._scored = evidence
 
     def _chosen_rules(self, ranked: Ranked, aim: Aim) -> RuleChoice:
-        best = choose_rules(ranked, aim)
+        try:
+            best = choose_rules(ranked, aim)
+        except InfeasibleGoals as error:
+            if self.decision != FIXED or aim.budget is not None:
+                raise
+            either = "No mixture of rules meets them either."
+            raise no_rule(ranked, aim, best_fixed(ranked, aim), [either], error) from error
         return decided(ranked, aim, best, self.decision, prefers_usual=self._prefers_usual)
 
     def _warn_of_the_average(self, ranked: Ranked, choice: RuleChoice, aim: Aim) -> None:
@@ -359,23 +401,6 @@ class RuleClassifier(Ranking, Judged, Deferring, RandomizedClassifier):
         loss, usual = mean_loss(ranked), ranked.usual_decisions()
         mixed, alone = float(loss.of(choice.rules)[0] @ choice.mixture), float(loss.of(usual).min())
         warn_of_the_average(mixed, alone, "the best model", aim)
-
-    def _one_rule(self, evidence: Any) -> dict[str, Any]:
-        if not isinstance(evidence, ScoreEvidence):
-            return super()._one_rule(evidence)
-        aim, ranked = self._aim(), rank(evidence, self.groups_)
-        found = search_fixed(ranked, aim, ranked.as_cuts(self.rules_), self.mixture_, self.multipliers_)
-        rule, alone = ranked.as_rules(found.rule)[0], ranked.as_evidence(found.rule)
-        return self._facts_of(rule, alone, evidence, aim)
-
-    def _facts_of(self, rule: Any, alone: Evidence, evidence: Any, aim: Aim) -> dict[str, Any]:
-        """Return what is told about one rule in the place of the mixture."""
-        values = {
-            "value": value_of(alone, aim, np.ones(1)),
-            "mixture_value": value_of(self._told(evidence), aim, self.mixture_),
-            "checks": tuple(alone.answers.checks(aim.goals, np.ones(1))),
-        }
-        return {"kind": FIXED, "threshold": None, "model": rule.model, "rule": rule, **values}
 
     def _check_loaded_members(self) -> None:
         if not self._has_rules:
@@ -388,10 +413,10 @@ class RuleClassifier(Ranking, Judged, Deferring, RandomizedClassifier):
                 raise ValueError(f"a rule is not of one of {n_scores} models with thresholds for {', '.join(names)}")
 
     def _check_loaded_rules(self, n_scores: int, what: str) -> None:
-        """Check that rules of so many models to a fold have a share each, and scores of all models."""
-        n_models, n_rules, shares = len(self.estimators_), len(self.rules_), self._fold_shares
+        """Check that rules of so many models have a share each, and scores of all models."""
+        n_models, n_rules = len(self.estimators_), len(self.rules_)
         check_mixture(self.mixture_, n_rules)
         if {part.losses.shape[1] for part in (self._kept, self.selection_)} != {n_rules}:
             raise ValueError(f"the losses are not those of {n_rules} rules")
-        if n_models != len(self._members) or n_models != n_scores * check_mixture(shares, shares.size).size:
+        if n_models != len(self._members) or n_models != n_scores:
             raise ValueError(f"the {what} are not those of {n_models} models")

@@ -28,7 +28,6 @@ from counterpoise.solvers import bounds_path, minimize_risk
 from counterpoise.solvers.result import InfeasibleRows, MixtureSolution
 from counterpoise.theory.risks import CVaR, Risk, RiskRows
 
-_ALPHA = 0.1  # where only losses are given
 _ROW = positive_rate() <= 0.0  # stands for a row that was given as such: what it says is never asked
 _SHOWN = 1e-9  # shares of the mixture above this count as carrying weight
 
@@ -185,7 +184,7 @@ def _of_models(model: Any, goal: Any, alpha: float | None, objective: Any) -> _P
 
 def _of_losses(model: Any, goal: Any, alpha: float | None, objective: Any) -> _Posed:
     """Return the question on losses of models and a row of numbers for them."""
-    aim = as_aim(_ALPHA if alpha is None else alpha, objective, ())
+    aim = as_aim(alpha, objective, ())
     if not isinstance(aim.objective, Risk):
         message = f"objective must be a risk where losses are given; got {aim.objective}."
         raise ValueError(message)  # noqa: TRY004 - a rate is an objective, but not of losses

@@ -13,11 +13,13 @@ CLASSES = ESTIMATORS | {
     "AdaLPBoostClassifier": "counterpoise.boosting.adalpboost",
     "Answers": "counterpoise.mixtures.answers",
     "Best": "counterpoise.boosting.resuming",
+    "AveragedClassifier": "counterpoise.mixtures.averages",
     "BitRows": "counterpoise.solvers.rows",
     "CVaR": "counterpoise.theory.risks",
     "Calibration": "counterpoise.mixtures.class_scores.calibration",
     "Cell": "counterpoise.goals.rows",
     "CellAnswers": "counterpoise.distributed.cells",
+    "Checkpoint": "counterpoise.boosting.checkpoint",
     "ChiSquare": "counterpoise.theory.risks",
     "ClassEvidence": "counterpoise.mixtures.class_scores.evidence",
     "ClassScorer": "counterpoise.mixtures.class_scores.probabilities",
@@ -29,10 +31,9 @@ CLASSES = ESTIMATORS | {
     "DaskLPBoostClassifier": "counterpoise.distributed.estimators",
     "DaskMixtureClassifier": "counterpoise.distributed.estimators",
     "Dataset": "counterpoise.goals.rows",
-    "Deferral": "counterpoise.mixtures.scores.evidence",
+    "Deferral": "counterpoise.mixtures.options",
     "Descent": "counterpoise.boosting.descent",
-    "DeterministicRule": "counterpoise.mixtures.one_rule",
-    "Draws": "counterpoise.mixtures.draws",
+    "Draws": "counterpoise.mixtures.options",
     "EBBoostClassifier": "counterpoise.boosting.ebboost",
     "EmpiricalLikelihood": "counterpoise.theory.risks",
     "Ensemble": "counterpoise.boosting.additive",
@@ -42,10 +43,11 @@ CLASSES = ESTIMATORS | {
     "GoalClassifier": "counterpoise.mixtures.goal",
     "GoalRows": "counterpoise.mixtures.goal_rows",
     "Grid": "counterpoise.mixtures.draws.rows",
-    "Groups": "counterpoise.mixtures.scores.groups",
+    "Groups": "counterpoise.mixtures.options",
     "HingeSolution": "counterpoise.solvers.soft_margin",
     "HistogramTree": "counterpoise.learners.trees",
     "KL": "counterpoise.theory.risks",
+    "KeyedDraws": "counterpoise.mixtures.draws",
     "LPBoostClassifier": "counterpoise.boosting.lpboost",
     "LeastErrorStump": "counterpoise.learners.bernstein_stump",
     "LinearRate": "counterpoise.mixtures.goal_rows",
@@ -68,12 +70,14 @@ CLASSES = ESTIMATORS | {
     "ResNet18": "counterpoise.learners.networks",
     "Resampled": "counterpoise.learners.resampling",
     "Rule": "counterpoise.mixtures.scores.rules",
+    "RuleGroups": "counterpoise.mixtures.scores.groups",
     "ScoreEvidence": "counterpoise.mixtures.scores.evidence",
     "Scorer": "counterpoise.mixtures.scores.asking",
     "Selection": "counterpoise.mixtures.game",
     "Share": "counterpoise.goals.shares",
     "SoftMarginSolution": "counterpoise.solvers.soft_margin",
     "SoftAnswers": "counterpoise.mixtures.class_scores.evidence",
+    "Stopping": "counterpoise.boosting.stopping",
     "StoredProbabilities": "counterpoise.mixtures.class_scores.probabilities",
     "StoredScores": "counterpoise.mixtures.scores.asking",
     "Stump": "counterpoise.learners.trees",
@@ -90,7 +94,6 @@ CLASSES = ESTIMATORS | {
     "_Member": "counterpoise.mixtures.members",
     "_Stored": "counterpoise.mixtures.members",
 }
-_RENAMED = {"RateRow": "LinearRate", "_Best": "Best"}  # since files named them
 
 
 def is_known(kind: type) -> bool:
@@ -100,7 +103,6 @@ def is_known(kind: type) -> bool:
 
 def known_class(name: Any) -> Any:
     """Return the class of that name."""
-    name = _RENAMED.get(name, name) if isinstance(name, str) else name
     if not isinstance(name, str) or name not in CLASSES:
         raise UnreadableModel(f"it names the class {name!r}, which this version cannot restore")
     return getattr(import_module(CLASSES[name]), name)

@@ -125,13 +125,8 @@ class Decoder:
 
 
 def _restored(kind: Any, state: dict[str, Any]) -> Any:
-    """Return an object with that state, made without ``__init__``.
-
-    What its class has got since the file was written is as the defaults of a named tuple, or ``_added_later``, say;
-    what was called otherwise then is named in ``_renamed``.
-    """
+    """Return an object with that state, made without ``__init__``."""
     if issubclass(kind, tuple):
-        state = _completed(state, kind._field_defaults)
         if tuple(state) != kind._fields:
             raise UnreadableModel(
                 f"its {kind.__name__} has other parts than it must have, as if another version had written it; fit or "
@@ -140,20 +135,12 @@ def _restored(kind: Any, state: dict[str, Any]) -> Any:
         return tuple.__new__(kind, state.values())
     if is_of_scikit_learn(kind):
         return made_estimator(kind, state)
-    renamed = getattr(kind, "_renamed", {})
-    state = {renamed.get(name, name): value for name, value in state.items()}
-    state = _completed(state, getattr(kind, "_added_later", {}))
     missing = _needed(kind) - state.keys()
     if missing:
         raise UnreadableModel(f"its {kind.__name__} lacks {', '.join(sorted(missing))}")
     made = kind.__new__(kind)
     made.__dict__.update(state)
     return made
-
-
-def _completed(state: dict[str, Any], later: dict[str, Any]) -> dict[str, Any]:
-    """Return the state with what files of earlier versions lack, behind what they have."""
-    return state | {name: value for name, value in later.items() if name not in state}
 
 
 def _needed(kind: Any) -> set[str]:

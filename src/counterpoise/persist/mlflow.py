@@ -32,7 +32,7 @@ __all__ = ["load_model", "log_model", "save_model"]
 
 FLAVOUR = "counterpoise"
 _FILE = "model.cp"
-_METHODS = ("predict", "predict_proba")
+_METHODS = ("predict", "predict_proba", "decision_proba")
 _BESIDE = ("ids", "sensitive_features", "baseline")  # what a model may be told beside the features
 _ENVIRONMENTS = ("conda_env", "pip_requirements", "extra_pip_requirements")
 
@@ -59,7 +59,7 @@ def save_model(
         Anything that ``counterpoise.save`` can store.
     path : path
         The folder, which must not be there or be empty.
-    method : {"predict", "predict_proba"}, default="predict"
+    method : {"predict", "predict_proba", "decision_proba"}, default="predict"
         What the ``python_function`` tells. ``mlflow.pyfunc.load_model(..., model_config={"method": "predict_proba"})``
         has it otherwise.
     ids : str, optional

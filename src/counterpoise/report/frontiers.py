@@ -7,7 +7,7 @@ from typing import Any
 from counterpoise.report import figures
 from counterpoise.report.aims import Aim, told_aim
 from counterpoise.report.record import Record
-from counterpoise.report.sections import PageTable, Panel, is_ratio
+from counterpoise.report.sections import PageTable, Panel, is_ratio, noun
 from counterpoise.report.wording import number
 from counterpoise.runs.quantities import of_goal
 
@@ -39,7 +39,9 @@ def _panel(record: Record, aim: Aim, place: int, name: str, entry: Mapping[str, 
     lines = [[number(point[0]) + marked.get(point, ""), aim.show(point[1]), aim.show(point[2])] for point in shown]
     heads = ("bound", aim.least, "not below, of these rules" if record.certificate else "proven: not below")
     split = record.named("frontier value")[0].split
-    note = f"Found on the {split} rows, where the mixture was chosen."
+    note = f"Found on the {split} rows, where the {noun(record)} was chosen."
+    if not record.is_mixture:
+        note += " The model decides alone, and may lie a little above the curve."
     if not is_ratio(text) and not record.certificate:  # of which a few bounds near the asked one were tried
         note += " No mixture of these models meets a bound beyond the tight end of the curve."
     return Panel(f"{name}: {text}", figure, PageTable(f"Frontier of {name}", heads, lines), note)

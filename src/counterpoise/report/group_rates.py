@@ -70,8 +70,7 @@ def _dot(record: Record, rate: str, name: str, text: str) -> figures.Dot:
 def _show(record: Record, rate: str) -> Callable[[float], str]:
     """Return how a rate is written: a metric of a user's own may be any sum, and no share of rows.
 
-    Where rates are counts out of rows, so are all that are shares; weighted rates, and those of runs from before, tell
-    it by their size alone.
+    Where rates are counts out of rows, so are all that are shares; weighted rates tell it by their size alone.
     """
     counts, known = {trials_of_group(one) for one in _rates(record)}, {row.quantity for row in record.rows}
     if counts & known:

@@ -112,13 +112,13 @@ class Record:
 
     @cached_property
     def is_mixture(self) -> bool:
-        """Tell whether the model draws among several, or among the answers of one."""
+        """Tell whether several models or rules decide, or one that shares rows among classes."""
         return self.shares_rows or sum(row.value > 0 for row in self.named("share")) > 1
 
     @cached_property
     def is_drawn(self) -> bool:
-        """Tell whether decisions are drawn, so that numbers are expectations: among models, rules or folds."""
-        return self.is_mixture or bool(self.named(REALISED))
+        """Tell whether decisions are drawn, so that numbers are expectations over the draws."""
+        return bool(self.named(REALISED))
 
     @cached_property
     def shares_rows(self) -> bool:

@@ -228,7 +228,8 @@ def mixture(record: Record) -> Mixture | None:
         error = percent(record.value("error", method=name, split=record.judged))
         title, description = str(entry.get("title") or name), str(entry.get("description") or "")
         models.append(Model(title, description, percent(shares[name]), error, shares[name]))
-    notes = [f"{len(active)} of {many(len(shares), 'model')} {'carries' if len(active) == 1 else 'carry'} weight."]
+    weight = f"{len(active)} of {many(len(shares), 'model')} {'carries' if len(active) == 1 else 'carry'} weight."
+    notes = [weight] if len(shares) > 1 else []
     if len({model.description for model in models}) == 1 and len(models) > 1:
         notes += [f"Each is: {models[0].description}."] if models[0].description else []
         models = [model._replace(description="") for model in models]

@@ -13,4 +13,5 @@ from counterpoise.runs.starting import starting_file as starting_file
 from counterpoise.runs.starting import write_new as write_new
 from counterpoise.runs.use import certify_run as certify_run
 from counterpoise.runs.use import evaluate_run as evaluate_run
+from counterpoise.runs.use import explain_run as explain_run
 from counterpoise.runs.use import predict_run as predict_run

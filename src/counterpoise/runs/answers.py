@@ -11,7 +11,7 @@ from counterpoise._base.types import AnyArray, FloatArray
 from counterpoise.goals import Goal, as_goals
 from counterpoise.goals.audit import Audit
 from counterpoise.goals.classes import check_defer_label, reads_as, where_deferred
-from counterpoise.mixtures.scores.evidence import Deferral
+from counterpoise.mixtures.options import Deferral
 from counterpoise.runs.columns import Columns, check_classes, groups_of, labels_of, weights_of
 from counterpoise.runs.data import Data, Part, positive_of
 from counterpoise.runs.errors import DataError, check_columns, listed, oddest

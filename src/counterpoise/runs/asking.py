@@ -6,6 +6,7 @@ import numpy as np
 
 from counterpoise._base.types import AnyArray, FloatArray
 from counterpoise.mixtures.members import AskedRows, Mixture
+from counterpoise.mixtures.options import kind_of_decision
 from counterpoise.mixtures.pool import failures
 from counterpoise.mixtures.randomized import DRAWN
 from counterpoise.runs.data import Data, Part
@@ -24,7 +25,7 @@ class AskedModel:
     @property
     def is_drawn(self) -> bool:
         """Tell whether answers are drawn, if only from one model or rule."""
-        return hasattr(self.estimator, "mixture_") and self.estimator.decision in DRAWN
+        return hasattr(self.estimator, "mixture_") and kind_of_decision(self.estimator.decision) in DRAWN
 
     def part(self, name: str) -> Part:
         """Return the rows of a split or an extra dataset."""
@@ -171,7 +172,7 @@ class AskedRules(AskedModel):
         return _decider(asked, method).decide(asked.rows, self._features(name))
 
     def shares(self, method: str, name: str) -> FloatArray | None:
-        """Return how likely a method says each class of each row, and defers it, over the draws of rules and folds."""
+        """Return how likely a method says each class of each row, and defers it, over the draws of rules."""
         asked = self.scored(name)
         decider = _decider(asked, method)
         if not self.is_drawn or not (np.count_nonzero(decider.shares) > 1 or _shares_rows(decider)):
@@ -186,16 +187,13 @@ class AskedRules(AskedModel):
         return {method: self._lost(shares, split) for method, shares in found.items() if shares is not None}
 
     def member_errors(self, split: str) -> list[float]:
-        """Return how often each rule errs on a split, whichever fold's model it is of; who defers does not err."""
+        """Return how often each rule errs on a split; who defers does not err."""
         (rows, mixture, _), part = self.scored(split), self.part(split)
         labels = np.searchsorted(mixture.pool.classes, part.labels)
         each, n_classes = np.arange(labels.size), len(mixture.pool.classes)
         said = (mixture.shares_by(place, rows) for place in range(mixture.shares.size))
         errors = (one[:, :n_classes].sum(axis=1) - one[each, labels] for one in said)
-        wrong = np.array([np.average(one, weights=part.weights) for one in errors])
-        by_fold = mixture.shares.reshape(-1, self.estimator.mixture_.size)
-        found: list[float] = (by_fold.sum(axis=1) @ wrong.reshape(by_fold.shape)).tolist()
-        return found
+        return [float(np.average(one, weights=part.weights)) for one in errors]
 
     @property
     def _told_each(self) -> tuple[int, ...]:

@@ -10,10 +10,9 @@ from counterpoise._base.checks import check_choice, check_number
 from counterpoise._base.types import AnyArray, FloatArray, IntArray
 from counterpoise.goals import GoalCheck, Table
 from counterpoise.mixtures.choosing import FIXED
-from counterpoise.mixtures.deferring import Deferring
-from counterpoise.mixtures.mixture import MixtureClassifier
-from counterpoise.mixtures.scores.evidence import Deferral
-from counterpoise.mixtures.scores.groups import BASELINE, Groups
+from counterpoise.mixtures.goal import GoalClassifier
+from counterpoise.mixtures.options import Deferral
+from counterpoise.mixtures.scores.groups import BASELINE, RuleGroups
 from counterpoise.runs.answers import Answers, Asked, LabelledTable, checked, judged, read_table
 from counterpoise.runs.columns import groups_of, odd_cell
 from counterpoise.runs.errors import DataError, check_columns, listed
@@ -22,7 +21,7 @@ from counterpoise.runs.quantities import TRAIN
 from counterpoise.runs.reading import column_names, read_column, read_frame
 from counterpoise.runs.rule_file import RuleFile, as_file_rules, check_text_key, read_rules
 
-DECISIONS = ("sticky", FIXED)
+DECISIONS = (FIXED, "sticky")
 SAID = "said"  # the column of decisions
 
 
@@ -55,10 +54,10 @@ def choose_table(
     weights: str | None = None,
     largest_weight: float | None = None,
     positive: Any = None,
-    alpha: float = 1.0,
+    alpha: float | None = None,
     objective: str | None = None,
     budget: float | None = None,
-    decision: str = "sticky",
+    decision: str = FIXED,
     defer_cost: float | None = None,
     defer_label: str | None = None,
     ids: str | None = None,
@@ -90,7 +89,7 @@ def choose_table(
     positive : label, optional
         The class that scores speak of; by default the second of two.
     alpha, objective, budget, decision
-        As for ``MixtureClassifier``; the decision is ``"sticky"`` or ``"fixed"``.
+        As for ``GoalClassifier``; the decision is ``"fixed"`` or ``"sticky"``.
     defer_cost, defer_label : optional
         The loss of a row that is left to a person, and what is said of it; default: every row is decided about.
     ids : str, optional
@@ -134,11 +133,11 @@ def choose_table(
     table = read_table(table_path, asked, others)
     _check_two(table, target)
     columns = {name: _scores(table.frame, name, table_path) for name in scores}
-    aim: dict[str, Any] = {"alpha": alpha, "objective": objective, "budget": budget, "decision": decision}
+    tail = 1.0 if alpha is None and objective is None else alpha
+    aim: dict[str, Any] = {"alpha": tail, "objective": objective, "budget": budget, "decision": decision}
     label = None
     if asked.deferral is not None:
-        label = asked.deferral.label
-        aim |= {"defer_cost": asked.deferral.cost, "defer_label": label}
+        label, aim["deferral"] = asked.deferral.label, asked.deferral
     model = _fitted(table, asked, columns, group_columns(table_path, by), by=by, **aim)
     negative = next(label for label in table.classes.tolist() if label != table.positive)
     rules = as_file_rules(model.rules_, model.mixture_, list(columns))
@@ -155,9 +154,8 @@ def choose_table(
 def deferral_asked(cost: float | None, label: str | None) -> Deferral | None:
     """Return what deferring a row costs and is called; None where every row is decided about."""
     if cost is not None:
-        meaning = "the loss of a row that a person decides about"
-        named = Deferring.defer_label if label is None else label
-        return Deferral(check_number(cost, "defer_cost", "[0, 1]", meaning), named)
+        cost = check_number(cost, "defer_cost", "[0, 1]", "the loss of a row that a person decides about")
+        return Deferral(cost) if label is None else Deferral(cost, label)
     if label is not None:
         raise ValueError(
             f"defer_label is what is said of deferred rows, and nothing is deferred; got {label!r} and no defer_cost."
@@ -167,10 +165,10 @@ def deferral_asked(cost: float | None, label: str | None) -> Deferral | None:
 
 def _fitted(
     table: LabelledTable, asked: Asked, columns: Mapping[str, FloatArray], groups: dict[str, AnyArray], **settings: Any
-) -> MixtureClassifier:
-    """Return the best mixture of all thresholds of the scores."""
+) -> GoalClassifier:
+    """Return the best thresholds of the scores, or the best mixture of them."""
     part, names = table.part(asked), {"goals": asked.goals, "pos_label": table.positive}
-    model = MixtureClassifier(list(columns.values()), scores=True, **names, **settings)
+    model = GoalClassifier(list(columns.values()), cv="prefit", **names, **settings)
     features: dict[str, Any] = {"sensitive_features": part.groups | groups, "baseline": part.baseline}
     features |= {"largest_weight": part.largest_weight}
     return model.fit(table.frame, part.labels, part.weights, **features)
@@ -216,7 +214,7 @@ def file_groups(rules: RuleFile, path: Path, n_rows: int) -> IntArray:
     """Return the group of each row of a file, as rules name them."""
     columns = group_columns(path, rules.by)
     table = Table(np.empty((n_rows, 0)), None, columns or None, columns.get(BASELINE))  # a column may have that name
-    return Groups(rules.by, tuple(rules.groups)).codes(table, f"The rows of {path}")
+    return RuleGroups(rules.by, tuple(rules.groups)).codes(table, f"The rows of {path}")
 
 
 def group_columns(path: Path, by: Sequence[str]) -> dict[str, AnyArray]:

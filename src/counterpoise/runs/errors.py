@@ -8,6 +8,8 @@ from typing import Any
 from counterpoise._base.words import did_you_mean
 from counterpoise.goals.classes import reads_as
 
+# Beside bounds that are told to be possible; what to set is named as a goals file or a command has it.
+
 
 class GoalsFileError(ValueError):
     """A goals file that cannot be read or does not fit together; names the file, the key, what was wanted and got."""

@@ -15,9 +15,9 @@ from counterpoise.goals.contradictions import check_contradictions
 from counterpoise.goals.own_metrics import own_metrics
 from counterpoise.goals.tables import classes_of
 from counterpoise.mixtures.choosing import as_aim, groups_by
-from counterpoise.mixtures.deferring import Deferring
+from counterpoise.mixtures.options import as_groups
 from counterpoise.mixtures.pool import groups_of
-from counterpoise.mixtures.scores.groups import UNKNOWN, as_columns, find_groups
+from counterpoise.mixtures.scores.groups import find_groups
 from counterpoise.runs.cautions import heard_words, told_cautions
 from counterpoise.runs.data import Data, Part, data_files, load_data
 from counterpoise.runs.errors import DataError, RunFolderError, short
@@ -31,6 +31,7 @@ from counterpoise.runs.methods import (
     GOALS,
     METHODS,
     POOL,
+    as_values,
     defers,
     describe,
     has_scores,
@@ -178,8 +179,8 @@ def check_objective(settings: RunSettings, data: Data) -> None:
     """Refuse an objective of rows or groups that are not there, before models are trained for it."""
     method, part = settings.method, data.splits[data.chosen_on]
     asked = method.parameters.get("objective") if METHODS[method.name].does in ("mixes", "trains") else None
-    limits = {"defer_cost": method.parameters.get("defer_cost")}
-    risk = as_aim(settings.alpha, asked, (), **limits).objective
+    limits = {"deferral": as_values(method.parameters).get("deferral")}
+    risk = as_aim(None, asked, (), default_alpha=settings.alpha, **limits).objective
     if not isinstance(risk, Risk):
         try:
             bind_objective(risk, _tables(data, data.chosen_on), classes=data.classes, pos_label=data.positive)
@@ -198,15 +199,15 @@ def check_rules(settings: RunSettings, data: Data) -> None:
     """Refuse models that rules have no scores of, and what these may not look at, before anything is trained."""
     method = settings.method
     _check_probabilities(method, data)
-    if defers(method):
+    parameters = as_values(method.parameters)
+    if parameters.get("deferral") is not None:
         try:
-            check_defer_label(method.parameters.get("defer_label", Deferring.defer_label), data.classes.tolist())
+            check_defer_label(parameters["deferral"].label, data.classes.tolist(), "label")
         except ValueError as error:
-            raise DataError(f"method.parameters.defer_label: {error}") from error
+            raise DataError(f"method.parameters.deferral: {error}") from error
     part = data.splits[data.chosen_on]
     try:
-        unknown = method.parameters.get("unknown_group", UNKNOWN[0])
-        find_groups(as_columns(method.parameters.get("by", ())), part.table(), unknown)
+        find_groups(as_groups(parameters.get("by", ())), part.table())
     except ValueError as error:
         raise DataError(f"method.parameters.by: {error} Columns of groups are named in data.groups.") from error
 
@@ -220,7 +221,7 @@ def _check_probabilities(method: MethodSettings, data: Data) -> None:
             raise DataError(
                 f"method.models[{place}]: {describe(one)} tells no probabilities, by which rules tell "
                 f"{len(data.classes)} classes apart. Name another model, or let a pool mix answers: "
-                'method.name = "pool" without scores.'
+                'method.name = "pool".'
             )
 
 
@@ -247,7 +248,7 @@ def _other_ways(settings: RunSettings) -> Iterator[str]:
     if not method.models:
         pair = 'models = [{ name = "gradient_boosting" }, { name = "logistic" }]'
         yield f"Another model beside it may meet more: {pair} in [method]."
-    if as_columns(method.parameters.get("by", ())):
+    if as_groups(as_values(method.parameters).get("by", ())).names:
         return
     if settings.data.groups:
         names = json.dumps(settings.data.groups)

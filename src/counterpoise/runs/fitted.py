@@ -3,8 +3,8 @@
 from typing import Any
 
 from counterpoise.mixtures.class_scores.evidence import ClassEvidence
+from counterpoise.mixtures.options import Deferral
 from counterpoise.mixtures.scored import RuleClassifier
-from counterpoise.mixtures.scores.evidence import Deferral
 from counterpoise.runs.data import Part
 
 

@@ -22,11 +22,13 @@ from counterpoise.runs.methods import (
     GOALS,
     METHODS,
     POOL,
+    as_values,
     describe,
     kind_of,
     make,
     models_of,
     split_parameters,
+    tail_of,
     training_needs_alpha,
     trains_inside,
 )
@@ -102,11 +104,11 @@ def inside_goals(work: Work, model: Any, *, alpha: float | None = None, objectiv
     part, estimator = data.splits[data.chosen_on], last_step(model)
     given: dict[str, Any] = {"objective": estimator.objective_ if objective is None else objective}
     if objective is None and alpha is not None:
-        given = {"objective": CVAR, "alpha": alpha}
+        given = {"alpha": alpha}
     given |= changes
     kept = estimator._evidence_of_fit()  # noqa: SLF001 - of our own kind
     known = kept.scores if has_rules(model) else kept.answers.sizes
-    are_rates_asked = bool(work.enforced) or isinstance(as_aim(1.0, given["objective"], ()).objective, Rate)
+    are_rates_asked = bool(work.enforced) or isinstance(as_aim(None, given.get("objective"), ()).objective, Rate)
     is_unknown = are_rates_asked and TRAIN not in known
     # the rounds count held-out rows alike, and know where models err only
     if not keeps_answers(model) and (part.weights is not None or is_unknown):
@@ -140,7 +142,7 @@ def _fit_mixture(work: Work) -> Any:
     pace = Pace(work.tell)
     parts = {"pos_label": work.pos_label, **_learner(work, method)}
     if training_needs_alpha(method):  # else the rounds serve any alpha, also that of another try
-        parts["alpha"] = work.settings.alpha
+        parts |= tail_of(method, work.settings.alpha)
     if trains_inside(method):
         parts["goals"] = work.enforced
     kept = {"checkpoint": str(work.checkpoint), "callbacks": [pace]}
@@ -174,19 +176,18 @@ def _seen_by_rounds(work: Work, prepare: Any) -> dict[str, Any]:
 
 def _fit_goals(work: Work) -> Any:
     """Train strong models, keep them, and choose the rules of their scores inside the goals."""
-    later = split_parameters(work.settings.method)[1]
+    later = as_values(split_parameters(work.settings.method)[1])
     path = work.checkpoint / "trained.cp"
     model = kept_model(path, work.say, f"{path.name} of the checkpoint cannot be read; the models are trained again")
     if model is None:
         model = _trained_for_goals(work)
         work.keep(model, f"{work.checkpoint.name}/{path.name}")
-    work.say(f"decide: {model.decides_}")
     model.set_params(budget=later.get("budget"))
     asked: dict[str, Any] = {"alpha": work.settings.alpha}
-    if "objective" in later:
+    if later.get("objective", CVAR) != CVAR:
         asked = {"objective": later["objective"]}
-    asked |= {"by": later.get("by", ()), "defer_cost": later.get("defer_cost", NEVER)}
-    return inside_goals(work, model, **asked, defer_label=later.get("defer_label"))
+    asked |= {"by": later.get("by", ()), "deferral": later.get("deferral", NEVER)}
+    return inside_goals(work, model, **asked)
 
 
 def _trained_for_goals(work: Work) -> Any:
@@ -222,7 +223,7 @@ def _fit_pool(work: Work) -> Any:
         with naming(work, asked, number - 1):
             pool.append((asked.title or f"{number}: {describe(asked)}", pool_member(work, asked, number)))
         pace.step(number, asked.title or describe(asked))
-    parts = {"alpha": work.settings.alpha, "pos_label": work.pos_label}
+    parts = {**tail_of(method, work.settings.alpha), "pos_label": work.pos_label}
     mixture = make(method, seed=work.settings.seed, key=work.key, estimators=pool, **parts)
     part = data.splits[data.chosen_on]
     work.say("asks the models about the rows")
@@ -281,7 +282,7 @@ def pool_member(work: Work, asked: ModelSettings, number: int) -> Any:
     kept = kept_model(path, work.say, f"{path.name} of the checkpoint cannot be read; the model is fitted again")
     if kept is not None:
         return kept
-    tail = {"alpha": work.settings.alpha} if METHODS[asked.name].does == "mixes" else {}
+    tail = tail_of(asked, work.settings.alpha) if METHODS[asked.name].does == "mixes" else {}
     key = partial(work.key, f"model {number}")
     model = _fit_pipeline(work, asked, make(asked, seed=work.settings.seed + number, key=key, **tail))
     work.keep(model, f"{work.checkpoint.name}/{path.name}")

@@ -43,7 +43,7 @@ from counterpoise.runs.keys import KEY
 from counterpoise.runs.methods import split_parameters, training_needs_alpha, trains_inside
 from counterpoise.runs.output import DRAWN, OWN, REPORT, SAID, alone_in, writing
 from counterpoise.runs.results import ResultRow, ResultsTable, append_rows, read_rows
-from counterpoise.runs.settings import ADDED_LATER, RunSettings
+from counterpoise.runs.settings import RunSettings
 from counterpoise.runs.summary import RunSummary, summarize_run
 
 GOALS, SETTINGS, MODEL, RESULTS, TEXTS, ENVIRONMENT, LOG, DONE = OWN
@@ -173,7 +173,7 @@ def _settings(folder: Path) -> RunSettings:
         words = read_json(folder / SETTINGS)
         Columns(**words["columns"])
         (folder / words["sources"]).resolve()
-        return RunSettings.model_validate({key: (ADDED_LATER | words)[key] for key in RunSettings.model_fields})
+        return RunSettings.model_validate({key: words[key] for key in RunSettings.model_fields})
     except (KeyError, TypeError, ValueError) as error:
         raise RunFolderError(f"{folder / SETTINGS} is damaged. Fit the run again in another folder.") from error
 

@@ -9,12 +9,11 @@ from pydantic import BaseModel, ValidationError
 
 from counterpoise._base.words import did_you_mean
 from counterpoise.goals import Goal, GoalSyntaxError, UnknownName, parse_goal
-from counterpoise.goals.classes import check_defer_label
 from counterpoise.goals.reading import asked_goals
 from counterpoise.persist.files import read_file
 from counterpoise.runs.errors import GoalsFileError, listed, short, twice_in
-from counterpoise.runs.methods import DEPLOYED, METHODS, Found, check_method, defers
-from counterpoise.runs.quantities import SPLITS, TRAIN
+from counterpoise.runs.methods import DEPLOYED, GOALS, METHODS, Found, check_method, defers
+from counterpoise.runs.quantities import CVAR, SPLITS, TRAIN
 from counterpoise.runs.sample_faults import sample_faults
 from counterpoise.runs.settings import MethodSettings, RunSettings, SplitSettings
 from counterpoise.runs.toml_shape import too_deep
@@ -48,9 +47,9 @@ def read_goals_file(path: str | Path) -> RunSettings:
     >>> from counterpoise.runs import read_goals_file
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder) / "goals.toml"
-    ...     _ = path.write_text('alpha = 0.2\n[data]\nfiles = "loans.csv"\ntarget = "paid"\n')
-    ...     read_goals_file(path).alpha
-    0.2
+    ...     _ = path.write_text('seed = 2\n[data]\nfiles = "loans.csv"\ntarget = "paid"\n')
+    ...     read_goals_file(path).seed
+    2
     """
     return parse_goals_file(read_bytes(path), Path(path))
 
@@ -118,7 +117,7 @@ def _faults(settings: RunSettings) -> Found:
     yield from _split_faults(settings.splits)
     yield from sample_faults(settings)
     yield from ((("method", *key), message) for key, message in check_method(method))
-    yield from _deferral_faults(method)
+    yield from _one_rule_faults(settings)
     if settings.goals and method.enforce_goals:
         yield from _goal_method_faults(method)
     for name in settings.datasets:
@@ -128,19 +127,17 @@ def _faults(settings: RunSettings) -> Found:
         yield from _goal_faults(asked.goal, {TRAIN, *settings.datasets}, ("goals", number), defers=defers(method))
 
 
-def _deferral_faults(method: MethodSettings) -> Found:
-    if "defer_label" not in method.parameters:
-        return
-    key, label = ("method", "parameters", "defer_label"), method.parameters["defer_label"]
-    if not defers(method):
-        yield (
-            key,
-            f"it is what is said of deferred rows, and nothing is deferred; got {_shown(label)} and no defer_cost.",
+def _one_rule_faults(settings: RunSettings) -> Found:
+    """Yield that one rule cannot make a tail small; what is wrong with an objective is told with the parameters."""
+    parameters = settings.method.parameters
+    is_tail = settings.alpha < 1 and parameters.get("objective", CVAR) == CVAR
+    if settings.method.name == GOALS and is_tail and parameters.get("decision", "fixed") == "fixed":
+        message = (
+            "one rule decides, which is right or wrong about each row: the loss of its tail follows from its error "
+            'alone. Set decision = "sticky" in [method.parameters], which mixes rules, or alpha = 1.0 for the least '
+            f"error; got {settings.alpha:g}."
         )
-    try:
-        check_defer_label(label, ())
-    except TypeError as error:
-        yield key, str(error)
+        yield ("alpha",), message
 
 
 def _goal_method_faults(method: MethodSettings) -> Found:

@@ -4,11 +4,13 @@ A method is looked up by name in one table. Its parameters are those of its clas
 say (alpha, goals, seed, ...). Everything is checked before data are read.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import MISSING, fields
 from importlib import import_module
 from typing import Any, NamedTuple
 
 from counterpoise._base.words import did_you_mean
+from counterpoise.runs.quantities import CVAR
 from counterpoise.runs.settings import MethodSettings, ModelSettings
 
 GOALS, POOL, DEPLOYED = "goals", "pool", "deployed"
@@ -16,11 +18,9 @@ _SAID_ELSEWHERE = {
     "alpha": "alpha at the top of the file",
     "goals": "goals at the top of the file",
     "random_state": "seed at the top of the file",
-    "key": "nothing: a run draws its own and keeps it",
     "pos_label": "data.positive",
     "estimator": "method.learner",
     "estimators": "method.models",
-    "validation_fraction": "splits.validation",
     "checkpoint": "nothing: runs keep checkpoints by themselves",
     "callbacks": "nothing: callables cannot stand in a file",
     "categorical_features": "data.categorical",
@@ -84,13 +84,15 @@ METHODS = {
 _ONLY_METHODS = (GOALS, POOL, "constrained")
 _OF_MODELS = (GOALS, POOL)  # methods that name models
 _STRONG = ModelSettings(name="gradient_boosting")
-_CHOSEN_LATER = (
-    "objective",
-    "by",
-    "budget",
-    "defer_cost",
-    "defer_label",
-)  # parameters of GOALS that no training depends on
+_DRAWN = ("sticky", "ramp")  # decisions by draws that a key makes
+_CHOSEN_LATER = ("objective", "by", "budget", "deferral")  # parameters of GOALS that no training depends on
+# Parameters that are values of several parts: a goals file writes them as a table, such as { cost = 0.2 }.
+_VALUES = {
+    "deferral": ("counterpoise.mixtures.options", "Deferral"),
+    "by": ("counterpoise.mixtures.options", "Groups"),
+    "stopping": ("counterpoise.boosting.stopping", "Stopping"),
+}
+_TABLES = {"deferral": "{ cost = 0.2 }", "stopping": "{ patience = 10 }"}  # those that have no shorter form
 _AS_IT_IS = Kind("", "", "each", "plain", "deployed model")  # read from its file: neither made nor fitted
 
 Found = Iterator[tuple[Sequence[Any], str]]  # keys below the table, and what is wrong there
@@ -114,12 +116,40 @@ def split_parameters(asked: MethodSettings) -> tuple[dict[str, Any], dict[str, A
 
 def defers(asked: MethodSettings) -> bool:
     """Tell whether a method may leave rows to a person."""
-    return asked.parameters.get("defer_cost") is not None
+    return asked.parameters.get("deferral") is not None
 
 
 def has_scores(asked: MethodSettings) -> bool:
-    """Tell whether a method mixes rules of the scores of its models."""
-    return asked.name == GOALS or (asked.name == POOL and bool(asked.parameters.get("scores")))
+    """Tell whether a method decides by rules of the scores of its models."""
+    return asked.name == GOALS
+
+
+def as_values(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Return parameters as the classes take them, given tables of a goals file for those that are values.
+
+    Examples
+    --------
+    >>> from counterpoise.runs.methods import as_values
+    >>> as_values({"deferral": {"cost": 0.2}, "budget": 0.01})
+    {'deferral': Deferral(cost=0.2, label='defer'), 'budget': 0.01}
+    """
+    return {
+        name: _value(name, value) if name in _VALUES and isinstance(value, Mapping) else value
+        for name, value in parameters.items()
+    }
+
+
+def _value(name: str, table: Mapping[str, Any]) -> Any:
+    home, kind_name = _VALUES[name]
+    kind = getattr(import_module(home), kind_name)
+    known = [field.name for field in fields(kind)]
+    for key in table:
+        if key not in known:
+            raise ValueError(f"{name}: unknown key {key!r}.{did_you_mean(key, known)} Known: {', '.join(known)}.")
+    missing = [field.name for field in fields(kind) if field.default is MISSING and field.name not in table]
+    if missing:
+        raise ValueError(f"{name} must have the key {missing[0]!r}; got {dict(table)!r}.")
+    return kind(**table)
 
 
 def kind_of(asked: ModelSettings | MethodSettings) -> Kind:
@@ -132,17 +162,26 @@ def make(
 ) -> Any:
     """Return the unfitted estimator, with a key if it draws; ``parts`` are what other keys of the file say, and win."""
     kind = METHODS[asked.name]
-    made = _class_of(kind)(**parts, **kind.defaults | asked.parameters)
+    made = _class_of(kind)(**parts, **kind.defaults | as_values(asked.parameters))
     if "random_state" in made.get_params(deep=False):
         made.set_params(random_state=seed)
-    if key is not None and "key" in made.get_params(deep=False):
-        made.set_params(key=key())
+    if key is not None and getattr(made, "decision", None) in _DRAWN:
+        from counterpoise.mixtures.options import Draws  # noqa: PLC0415 - with scikit-learn, which takes a while
+
+        made.set_params(decision=Draws(key()))
     return made
+
+
+def tail_of(asked: ModelSettings | MethodSettings, alpha: float) -> dict[str, Any]:
+    """Return the tail of the file as a parameter of a method that mixes, unless it has an objective of its own."""
+    has_own = asked.parameters.get("objective", CVAR) != CVAR or asked.parameters.get("reweigh") == "groups"
+    return {} if has_own else {"alpha": alpha}
 
 
 def training_needs_alpha(asked: MethodSettings) -> bool:
     """Tell whether models depend on alpha; those of AdaLPBoost do not, unless something stops its rounds by it."""
-    fixed = asked.name == "lpboost" or bool({"patience", "mixture"} & set(asked.parameters))
+    has_patience = asked.parameters.get("stopping", {}).get("patience") is not None
+    fixed = asked.name == "lpboost" or has_patience or "mixture" in asked.parameters
     return fixed or any(kind_of(one).does == "mixes" for one in asked.models)
 
 
@@ -200,13 +239,32 @@ def _check_parameters(asked: ModelSettings | MethodSettings) -> Found:
         else:
             yield ("parameters", name), _unknown(f"parameter of {asked.name}", name, names)
         return
-    message = _bad_value(accepted.set_params(**kind.defaults | asked.parameters))
+    bad_tables = list(_check_tables(asked.parameters))
+    if bad_tables:
+        yield from bad_tables
+        return
+    message = _bad_value(accepted, kind.defaults | asked.parameters)
     if message:
         yield ("parameters",), message
 
 
-def _bad_value(estimator: Any) -> str:
-    """Return what an estimator says against its parameters; every kind has its own way to check them."""
+def _check_tables(parameters: Mapping[str, Any]) -> Found:
+    """Yield what is wrong with the tables among parameters, beside what their classes say of their parts."""
+    for name, example in _TABLES.items():
+        if not isinstance(parameters.get(name, {}), Mapping):
+            message = f"{name} is a table, as in {name} = {example}; got {parameters[name]!r}."
+            yield ("parameters", name), message
+        elif "validation_fraction" in parameters.get(name, {}):
+            message = "validation_fraction is set by splits.validation; got it as a part of stopping."
+            yield ("parameters", name), message
+
+
+def _bad_value(estimator: Any, parameters: dict[str, Any]) -> str:
+    """Return what an estimator says against parameters; every kind has its own way to check them."""
+    try:
+        estimator.set_params(**as_values(parameters))
+    except (TypeError, ValueError) as error:
+        return str(error)
     own = getattr(estimator, "_check_parameters", getattr(estimator, "_check_shared_parameters", None))
     check = estimator._validate_params if hasattr(estimator, "_parameter_constraints") else own  # noqa: SLF001
     try:

@@ -8,9 +8,9 @@ from typing import Any
 from counterpoise._base.checks import check_alpha, check_number
 from counterpoise.goals.reading import asked_goals
 from counterpoise.mixtures.choosing import as_aim
-from counterpoise.mixtures.draws import draws_of
+from counterpoise.mixtures.draws import known_draws, make_key
+from counterpoise.mixtures.options import STICKY, Draws, as_groups, kind_of_decision
 from counterpoise.mixtures.scored import NEVER
-from counterpoise.mixtures.scores.groups import as_columns
 from counterpoise.runs.cautions import told_cautions
 from counterpoise.runs.data import data_files
 from counterpoise.runs.fit import checked_goals, program
@@ -19,9 +19,9 @@ from counterpoise.runs.fitting import Work, inside_goals, unheard
 from counterpoise.runs.folder import CHECKPOINT, GOALS, SETTINGS, Run, Writer, fingerprints, read_json
 from counterpoise.runs.goals_file import goals_of
 from counterpoise.runs.judging import Judge
-from counterpoise.runs.keys import keep_key
+from counterpoise.runs.keys import KEY, keep_key
 from counterpoise.runs.measuring import measure_all
-from counterpoise.runs.methods import defers, has_scores
+from counterpoise.runs.methods import as_values, defers, has_scores
 from counterpoise.runs.room import with_room
 from counterpoise.runs.settings import GoalSettings, MethodSettings, RunSettings
 from counterpoise.runs.toml_text import rewritten
@@ -37,6 +37,7 @@ def rebalance_run(
     budget: float | None = None,
     by: Sequence[str] | None = None,
     defer_cost: float | str | None = None,
+    decision: str | None = None,
     output: str | Path,
     on_event: Callable[[str], None] = unheard,
 ) -> Run:
@@ -58,6 +59,8 @@ def rebalance_run(
         For rules of scores: other columns that they may look at.
     defer_cost : float in [0, 1] or "never", optional
         Another loss of a row that is deferred, or that none is. Default: as before.
+    decision : {"fixed", "sticky", "sample", "vote"}, optional
+        Another way to decide; a tail (``alpha`` below 1) needs a mixture. Default: as before.
     output : path
         The new run folder.
     on_event : callable
@@ -68,7 +71,12 @@ def rebalance_run(
     Run
         The new one.
     """
-    others = {"budget": budget, "by": None if by is None else list(by), "defer_cost": defer_cost}
+    others: dict[str, Any] = {
+        "budget": budget,
+        "by": None if by is None else list(by),
+        "defer_cost": defer_cost,
+        "decision": decision,
+    }
     others = {name: value for name, value in others.items() if value is not None}
     changes = changed(run.settings, alpha=alpha, objective=objective, goals=goals, **others)
 
@@ -77,6 +85,11 @@ def rebalance_run(
         if not mixes(model):
             raise ValueError(f"The method {run.settings.method.name!r} has no mixture to choose anew.")
         with told_cautions(on_event):
+            if others.get("decision") == STICKY and not (run.folder / KEY).exists():
+                others["decision"] = Draws(make_key(None))  # that of a run without draws follows from its seed
+            if "defer_cost" in others:
+                del others["defer_cost"]
+                others["deferral"] = as_values(work.settings.method.parameters).get("deferral", NEVER)
             chosen = inside_goals(work, model, alpha=changes.get("alpha"), objective=objective, **others)
             return with_room(work, chosen)
 
@@ -145,9 +158,8 @@ def write_chosen(
             content = rewritten((run.folder / GOALS).read_bytes(), settings, sources=run.sources).encode()
             writer.begin(content, settings, data.columns, prints, run.sources, origin=origin)
             writer.log(f"mixture of {run.folder.name} chosen anew")
-            draws = draws_of(last_step(model))
-            assert draws is not None  # noqa: S101 - it is a mixture
-            keep_key(writer.folder, draws.key)
+            if kind_of_decision(last_step(model).decision) == STICKY:
+                keep_key(writer.folder, known_draws(last_step(model)).key)
             writer.save_model(model)
             writer.save_said(data.said, prints)
             writer.finish(rows, texts, prints, drawn=drawn)
@@ -157,7 +169,7 @@ def write_chosen(
 def _method_with(method: MethodSettings, objective: str | None) -> MethodSettings:
     """Return the method with another objective among its parameters; None is the tail."""
     others = {name: value for name, value in method.parameters.items() if name != "objective"}
-    asked = {} if objective is None else {"objective": str(as_aim(1.0, objective, ()).objective)}
+    asked = {} if objective is None else {"objective": str(as_aim(None, objective, ()).objective)}
     return method.model_copy(update={"parameters": others | asked})
 
 
@@ -165,12 +177,12 @@ def _method_deferring(method: MethodSettings, cost: float | str) -> MethodSettin
     """Return the method with another cost of a deferred row, or without any."""
     if not has_scores(method):
         raise ValueError(f"defer_cost is for rules of scores; the method {method.name!r} has none to defer between.")
-    others = {name: value for name, value in method.parameters.items() if name not in ("defer_cost", "defer_label")}
-    if cost == NEVER:
-        return method.model_copy(update={"parameters": others})
-    meaning = f"the loss of a row that a person decides about, or {NEVER!r}"
-    asked = {"defer_cost": check_number(cost, "defer_cost", "[0, 1]", meaning)}
-    return method.model_copy(update={"parameters": method.parameters | asked})
+    parameters = {name: value for name, value in method.parameters.items() if name != "deferral"}
+    if cost != NEVER:
+        meaning = f"the loss of a row that a person decides about, or {NEVER!r}"
+        own = {"cost": check_number(cost, "defer_cost", "[0, 1]", meaning)}
+        parameters["deferral"] = {**method.parameters.get("deferral", {}), **own}
+    return method.model_copy(update={"parameters": parameters})
 
 
 def _command(run: Run, settings: RunSettings, changes: dict[str, Any], folder: Path) -> str:
@@ -184,9 +196,11 @@ def _command(run: Run, settings: RunSettings, changes: dict[str, Any], folder: P
     if now.get("budget") != before.get("budget"):
         words += ["--budget", repr(now["budget"])]
     if now.get("by") != before.get("by"):
-        words += [word for name in as_columns(now["by"]) or ("",) for word in ("--by", name)]
-    if now.get("defer_cost") != before.get("defer_cost"):
-        words += ["--defer-cost", repr(now["defer_cost"]) if "defer_cost" in now else NEVER]
+        words += [word for name in as_groups(as_values(now)["by"]).names or ("",) for word in ("--by", name)]
+    if now.get("deferral") != before.get("deferral"):
+        words += ["--defer-cost", repr(now["deferral"]["cost"]) if "deferral" in now else NEVER]
+    if now.get("decision") != before.get("decision"):
+        words += ["--decision", str(now["decision"])]
     if "goals" in changes:
         words += [word for goal in goals_of(settings) for word in ("--goal", str(goal))]
     return shlex.join(words)

@@ -29,7 +29,7 @@ def sample_faults(settings: RunSettings) -> Found:
         if value is not None:
             yield key, f"{_WHY}: leave it out; got {value!r}."
     if defers(method):
-        yield ("method", "parameters", "defer_cost"), f"{_WHY}: no rule defers there yet."
+        yield ("method", "parameters", "deferral"), f"{_WHY}: no rule defers there yet."
     yield from _objective_faults(settings)
     for number, goal in enumerate(settings.goals):
         if goal.confidence is not None and method.enforce_goals:
@@ -42,6 +42,6 @@ def _objective_faults(settings: RunSettings) -> Found:
     from counterpoise.mixtures.choosing import as_aim  # noqa: PLC0415
 
     try:
-        check_aim(as_aim(settings.alpha, settings.method.parameters.get("objective"), ()))
+        check_aim(as_aim(None, settings.method.parameters.get("objective"), (), default_alpha=settings.alpha))
     except (TypeError, ValueError) as error:
         yield ("method", "parameters", "objective"), str(error)

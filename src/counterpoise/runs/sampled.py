@@ -28,7 +28,7 @@ from counterpoise.runs.columns import Columns
 from counterpoise.runs.data import SET_ASIDE, Data, Part, compared_columns, joined, part_of, positive_of, wanted_columns
 from counterpoise.runs.errors import DataError
 from counterpoise.runs.fitting import Work, naming, pool_member
-from counterpoise.runs.methods import POOL, describe, make, models_of
+from counterpoise.runs.methods import GOALS, describe, make, models_of, tail_of
 from counterpoise.runs.pace import Pace
 from counterpoise.runs.quantities import TEST, TRAIN, VALIDATION
 from counterpoise.runs.reading import column_names, count_rows, read_in_parts
@@ -177,15 +177,15 @@ def fit_on_sample(work: Work) -> Any:
         with naming(work, one, number - 1):
             pool.append((one.title or describe(one), pool_member(work, one, number)))
         pace.step(number, one.title or describe(one))
-    method = MethodSettings(name=POOL, parameters={**work.settings.method.parameters, "scores": True})
-    told = {"alpha": work.settings.alpha, "pos_label": work.pos_label, "goals": work.enforced}
-    mixture = make(method, seed=work.settings.seed, key=work.key, estimators=pool, **told)
+    method = MethodSettings(name=GOALS, parameters={**work.settings.method.parameters, "cv": "prefit"})
+    told = {**tail_of(method, work.settings.alpha), "pos_label": work.pos_label, "goals": work.enforced}
+    chooser = make(method, seed=work.settings.seed, key=work.key, estimator=pool, **told)
     n_chosen = sum(one.n_rows for one in chosen.known)
     work.say(f"chooses the rules on {n_chosen} of {chosen.rest.n_rows} rows, read in parts")
     spool = work.checkpoint / "spool"
     shutil.rmtree(spool, ignore_errors=True)  # what a fit that was killed left there
     spool.mkdir(parents=True)
-    model = choose_from_parts(mixture, chosen, spool)
+    model = choose_from_parts(chooser, chosen, spool)
     if model.decision != FIXED:  # which is found by a search, and proven by nothing
         work.say(f"the choice is within {model.gap_:.2g} of the best of all thresholds, after {model.n_passes_} passes")
     return model

@@ -11,17 +11,14 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
-    SerializerFunctionWrapHandler,
     StrictBool,
     StrictFloat,
     StrictInt,
     StrictStr,
-    model_serializer,
 )
 
 from counterpoise.runs.written import Written
 
-ADDED_LATER = {"room_for_audit": False}  # keys that runs from before do not know, and what it is there
 Label: TypeAlias = StrictStr | StrictInt | StrictFloat | StrictBool
 Number: TypeAlias = StrictInt | StrictFloat
 Name: TypeAlias = Annotated[StrictStr, Field(min_length=1, max_length=4096)]  # of a column or a file
@@ -40,22 +37,10 @@ class _Table(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-def _without(found: dict[str, Any], unset: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in found.items() if name not in unset or value != unset[name]}
-
-
-_UNSET: dict[str, Any] = {"largest_weight": None, "sample": None, **dict.fromkeys(Written._fields)}
-
-
 class _Weighed(_Table):
     largest_weight: Annotated[Number, Field(gt=0, allow_inf_nan=False)] | None = (
         None  # that a row of the population can have
     )
-
-    @model_serializer(mode="wrap")
-    def _as_before(self, words: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Leave it out where it is not set: such runs keep the fingerprints from before there was this key."""
-        return _without(words(self), _UNSET)
 
 
 class DataSettings(_Weighed):
@@ -163,8 +148,3 @@ class RunSettings(_Table):
     room_for_audit: StrictBool | Annotated[StrictFloat, Field(gt=0, lt=1)] = False
     seed: Annotated[StrictInt, Field(ge=0, lt=2**32)] = 0
     output: Name | None = None  # the run folder; default: the goals file's name without its ending
-
-    @model_serializer(mode="wrap")
-    def _as_before(self, words: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Leave out what is not set: such runs keep the fingerprints from before there was this key."""
-        return _without(words(self), ADDED_LATER)

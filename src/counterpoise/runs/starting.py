@@ -186,7 +186,7 @@ def _top(path: Path, frame: Any, classes: Any, target: str, groups: Sequence[str
     yield f"# Goals for {path.name}: {len(frame)} rows looked at, {len(frame.columns)} columns."
     yield "# Fit with: counterpoise fit THIS_FILE. All keys: docs/guide/goals_file.md."
     yield ""
-    yield "alpha = 1.0    # 1: the plain error counts; 0.1: that of the worst-off tenth of the rows"
+    yield 'alpha = 1.0    # 1: the plain error counts; 0.1: that of the worst-off tenth, with decision = "sticky"'
     yield "seed = 0       # of splits and models; draws have a key of their own"
     yield '# output = "run"    # the run folder; default: the name of this file'
     yield ""
@@ -366,14 +366,14 @@ def _method(groups: Sequence[str], *, are_many: bool) -> Iterator[str]:
     yield "test = 0.2          # the audit is made on these"
     yield '# column = "COLUMN" # or a column that says train, validation or test of each row'
     yield from ("", "[method]")
-    rule, one = ("class weights", "one rule") if are_many else ("a threshold", "one threshold")
+    rule = "class weights" if are_many else "a threshold"
     looked_at = in_toml(list(groups) or ["COLUMN"])
     yield 'name = "goals"    # a strong model, with decisions that meet the goals at the least error'
     yield '# models = [{ name = "gradient_boosting" }, { name = "logistic" }]    # whose scores; default: the first'
-    yield '# name = "lpboost"    # instead: models trained for the goals, for all groups alike (no by, no fixed)'
+    yield '# name = "lpboost"    # instead: models trained for the goals, for all groups alike; draws decide (no by)'
     yield from ("", "[method.parameters]")
     yield f"# by = {looked_at}    # what decisions may look at, where that is allowed: {rule} for each group"
-    yield f'# decision = "fixed"    # no draws: {one}, at a price that the report tells'
-    yield "# defer_cost = 0.2    # leave hard cases to a person; each costs a fifth of an error"
+    yield "# deferral = { cost = 0.2 }    # leave hard cases to a person; each costs a fifth of an error"
     yield '# with it a goal can say how many: "defer_rate(train) <= 0.1"'
-    yield "# budget = 0.01    # with alpha below 1: the most that the average error may rise for it"
+    yield '# decision = "sticky"    # with alpha below 1: a mixture of rules, of which one is drawn for each person'
+    yield "# budget = 0.01    # and the most that the average error may rise for it"

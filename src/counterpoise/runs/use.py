@@ -1,6 +1,6 @@
 """Using a finished run: measure, predict and audit."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -8,12 +8,14 @@ from typing import Any
 import numpy as np
 
 from counterpoise._base.checks import check_positive
+from counterpoise._base.types import IntArray
 from counterpoise._base.words import did_you_mean
 from counterpoise.goals import Goal, as_goals
 from counterpoise.goals.audit import Audit
 from counterpoise.goals.wording import NoRows
 from counterpoise.mixtures.draws import draws_of
 from counterpoise.mixtures.draws.ids import BadId
+from counterpoise.mixtures.explaining import Explanation
 from counterpoise.mixtures.scores.groups import BASELINE
 from counterpoise.runs.data import (
     Data,
@@ -27,7 +29,7 @@ from counterpoise.runs.data import (
 )
 from counterpoise.runs.errors import DataError, RunFolderError, listed, oddest
 from counterpoise.runs.fit import why_not_asked
-from counterpoise.runs.fitted import deferral_of, has_rules, last_step, looked_at
+from counterpoise.runs.fitted import has_rules, last_step, looked_at, seen_by_last
 from counterpoise.runs.folder import SETTINGS, Run, fingerprints, read_json
 from counterpoise.runs.goals_file import goals_of
 from counterpoise.runs.ids import read_ids
@@ -40,6 +42,7 @@ from counterpoise.runs.settings import RunSettings
 from counterpoise.runs.summary import RunSummary, summarize_run
 from counterpoise.runs.written import written_as
 
+_FIRST_ROWS = 10  # that are explained, where none are named
 _DIGITS = 12  # decimals of a probability in a file, beside 1: the rest is rounding, as in 0.9999999999999996
 
 
@@ -82,7 +85,8 @@ def predict_run(
     output_path : path
         Parquet by its ending, else CSV.
     probabilities : bool, default=False
-        Add a column for each class, and for deferral where there is some: of a mixture, how likely a draw says it.
+        Add a column for each class: its probability by the model that decides. Where answers of models are mixed, how
+        likely a draw says it.
     ids : str, optional
         A column that tells people apart: one person gets one answer, whatever the other columns say. It is written too.
 
@@ -124,14 +128,56 @@ def predictions_of(run: Run, data_path: str | Path, *, probabilities: bool = Fal
     if probabilities:
         if not hasattr(model, "predict_proba"):
             raise ValueError(f"The method {run.settings.method.name!r} tells no probabilities.")
-        answers, told = model.classes_.tolist(), dict(seen)
-        if (deferral := deferral_of(model)) is not None:
-            answers, told = [*answers, deferral.label], told | {"deferral": True}
-        shares = np.round(model.predict_proba(part.X, **told), _DIGITS)
-        made |= {f"probability {answer}": shares[:, place] for place, answer in enumerate(answers)}
+        told = np.round(model.predict_proba(part.X), _DIGITS)
+        made |= {f"probability {label}": told[:, place] for place, label in enumerate(model.classes_.tolist())}
     if ids in made:
         raise DataError(f"The column of ids of {path} must not be called {ids!r}: predictions are. Rename it first.")
     return pd.DataFrame(written | made)
+
+
+def explain_run(
+    run: Run, data_path: str | Path, *, rows: Sequence[int] | None = None, ids: str | None = None
+) -> dict[int, Explanation]:
+    """Say why rows of a file are decided as they are, by their number from 1.
+
+    Parameters
+    ----------
+    run : Run
+    data_path : path
+        A CSV or Parquet file with the columns of the run.
+    rows : sequence of int, optional
+        Numbers of rows, the first is 1. Default: the first ten.
+    ids : str, optional
+        A column that tells people apart, as for ``predict_run``.
+
+    Returns
+    -------
+    dict from int to Explanation
+    """
+    path, model = Path(data_path), run.waiting_model()
+    part = read_part([path], run.columns, run.settings, labelled=False)
+    decider = last_step(model)
+    if not hasattr(decider, "explain"):
+        raise ValueError(f"The method {run.settings.method.name!r} has no rule to explain.")
+    wanted = list(range(1, min(len(part), _FIRST_ROWS) + 1)) if rows is None else [int(row) for row in rows]
+    for row in wanted:
+        if not 1 <= row <= len(part):
+            raise ValueError(f"row must be a number from 1 to {len(part)}, the rows of {path}; got {row}.")
+    given = _looked_at(run, model, part, path)
+    if ids is not None:
+        with written_as(run.settings.data.written):
+            given["ids"] = read_ids(path, ids)[1]
+    places = np.array(wanted, dtype=np.int64) - 1
+    some = {name: _taken(value, places) for name, value in given.items()}
+    found = decider.explain(seen_by_last(model, part.X.iloc[places]), **some)
+    return dict(zip(wanted, found, strict=True))
+
+
+def _taken(value: Any, places: IntArray) -> Any:
+    """Return some rows of columns by name, of one column, or of none."""
+    if value is None or isinstance(value, Mapping):
+        return value and {name: np.asarray(column)[places] for name, column in value.items()}
+    return np.asarray(value)[places]
 
 
 def _looked_at(run: Run, model: Any, part: Part, path: Path) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from counterpoise._base.types import FloatArray, IntArray
 _SAME = 1e-12  # values nearer than this are equal, in parts of the largest value
 _MAX_ROUNDS = 60  # of the linear program that finds prices; each adds an option of every list
 _CLOSED = 1e-10  # gap at which prices are good enough, in parts of the largest value
+_KEPT = 1e-9  # violation that is none
 _LARGEST_PRICE = 1e4  # of a limit, in parts of the objective
 _CHUNK = 1 << 18  # pairs of options that are looked at together
 _MOST_MERGED = 1 << 20  # choices of some of the lists that are kept beside each other
@@ -101,7 +102,9 @@ def choose_one_of_each(
     lists = _Lists([np.asarray(own, dtype=np.float64) for own in options], constants, bounds, tuple(ordered))
     best = np.array([0] * len(lists.options)) if start is None else np.asarray(start).copy()
     search = _Choosing(lists, best, max_looks)
-    lower, least = search.improve(to_violation=False), 0.0
+    lower, least = np.inf, 0.0
+    if search.violation == 0 or search.least_of_mixtures() <= _KEPT:  # else no choice keeps the limits
+        lower = search.improve(to_violation=False)
     if search.violation > 0:
         search.looks = max_looks
         least = search.improve(to_violation=True)
@@ -117,6 +120,11 @@ class _Choosing:
         self.violation, self.value = float(violation[0]), float(value[0])
         if any(places[one] > places[other] for one, other in lists.ordered):
             self.violation = self.value = np.inf
+
+    def least_of_mixtures(self) -> float:
+        """Return the least violation of mixtures of choices, above which all choices are."""
+        weights, floor = _prices(self.lists, to_violation=True)
+        return floor + sum(float((weights @ options).min()) for options in self.lists.options)
 
     def improve(self, *, to_violation: bool) -> float:
         """Look for a better choice, and return what no choice is below: in violation, or in value inside of limits.

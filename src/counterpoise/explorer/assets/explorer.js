@@ -601,6 +601,9 @@ class Explorer {
     if (this.hello.start.alpha === null) {
       return el("p", {}, "Made as small as possible: ", el("code", {}, this.hello.objective));
     }
+    if (this.hello.decision === "fixed") {
+      return el("p", {}, "Made as small as possible: the average loss. For a tail, fit the model with ", el("code", {}, 'decision="sticky"'), ".");
+    }
     this.alpha = this.slider("Tail", {
       low: this.leastAlpha, high: 1, step: 0.002, toSlider: (one) => Math.log10(Math.max(one, this.leastAlpha)), values: this.transport.grid?.alphas,
       fromSlider: (one) => Number(Math.min(10 ** one, 1).toPrecision(4)), describe: (one) => `the worst ${percent(one)} of the rows`,
@@ -985,7 +988,7 @@ class Explorer {
     const open = this.panels.rates.body.querySelector("details")?.open;
     if (open) listed.open = true;
     this.panels.rates.body.replaceChildren(...figures, el("p", { class: "muted" },
-      rows === "held_out" ? "Of decisions about held-out rows; intervals of 95 %." : "In expectation, on the rows of choice."), listed);
+      rows === "held_out" ? "Of decisions about held-out rows; intervals of 95 %." : this.hello.decision === "fixed" ? "On the rows of choice." : "In expectation, on the rows of choice."), listed);
   }
 
   rateFigure(name, groups) {
@@ -1017,7 +1020,7 @@ class Explorer {
         [member.thresholds, member.lower || []].map((cuts) => [cuts[at], member.share])));
     });
     body.replaceChildren(key([["s1", "positive"], ["s2 dashed", "negative"]]), ...figures,
-      el("p", { class: "muted" }, this.hello.models > 1 ? `Scores of model ${model + 1} of ${this.hello.models}.` : "Upright lines are thresholds, thicker where drawn more often."));
+      el("p", { class: "muted" }, this.hello.models > 1 ? `Scores of model ${model + 1} of ${this.hello.models}.` : `Upright lines are thresholds${this.hello.decision === "fixed" ? "" : ", thicker where drawn more often"}.`));
   }
 
   scoreFigure(one, rules) {

@@ -27,10 +27,8 @@ from counterpoise.mixtures.class_scores.program import (
 )
 from counterpoise.mixtures.class_scores.ratio_bins import choose_by_ratio
 from counterpoise.mixtures.class_scores.tiers import ClassRule, TierRule, argmax_rule
-from counterpoise.mixtures.few_models import choose_few
-from counterpoise.mixtures.game import Game, cleaned
+from counterpoise.mixtures.game import cleaned
 from counterpoise.mixtures.goal_rows import GoalRows, linear_rate
-from counterpoise.mixtures.sure import exceeds
 from counterpoise.theory.risks import CVaR, Mean, Risk, RiskRows, WorstGroup
 
 _RATIOS = (0.1, 0.3, 0.5, 0.7, 0.9)  # of a probability to the largest above which a class has a share, to begin with
@@ -52,7 +50,6 @@ class ClassChoice(NamedTuple):
     value: float
     lower: float  # no mixture of what ``covers`` says has less
     multipliers: FloatArray  # of the goals
-    cost: float  # of a limit on the number of rules
     risk: Risk | None  # bound to the rows, where it is no CVaR, worst group or rate
     covers: str
 
@@ -124,7 +121,7 @@ def _searched(known: Known, aim: Aim, tol: float) -> ClassChoice:
         by_ratio = choose_by_ratio(known, aim, limits)
         if by_ratio is not None and by_ratio[1] < min(_SHARED_BY_TWO, _least_tail(known, own_answers(known), aim)):
             rule, value, lower, prices = by_ratio
-            return ClassChoice([rule], np.ones(1), value, lower, prices, 0.0, None, OF_RATIOS)
+            return ClassChoice([rule], np.ones(1), value, lower, prices, None, OF_RATIOS)
     asked = pose(known, aim)
     start = starting_rules(known, has_tail=isinstance(asked.losses, RowLosses))
     if aim.budget is not None:
@@ -144,22 +141,15 @@ def _least_tail(known: Known, rules: list[TierRule], aim: Aim) -> float:
     return min(float(known.evidence.mass @ _above(column, known.evidence.mass, alpha)) for column in losses.T)
 
 
-def unless_usual(evidence: ClassEvidence, aim: Aim, known: Known, choice: ClassChoice) -> TierRule | None:
-    """Return the likeliest class of the best model, uncalibrated, unless that is surely worse; None where it is.
-
-    Only where nothing but errors counts. What was tuned on some rows follows their noise.
-    """
-    alpha = aim.objective.tail_fraction if isinstance(aim.objective, Risk) else None
-    if aim.goals or alpha is None or isinstance(aim.objective, WorstGroup) or known.defer_cost is not None:
+def usual_rule(evidence: ClassEvidence, aim: Aim, known: Known) -> TierRule | None:
+    """Return the likeliest class of the best model, uncalibrated, where nothing but errors counts; else None."""
+    counts_errors = not isinstance(aim.objective, Rate) and aim.objective.tail_fraction == 1.0
+    if aim.goals or not counts_errors or known.defer_cost is not None:
         return None
     plain = evidence.known(known.groups, (no_calibration(known.n_classes),) * evidence.n_models)
     rules = [argmax_rule(model, known.shape) for model in range(evidence.n_models)]
     lost = np.asarray(plain.as_evidence(list(rules)).losses, dtype=np.float64)
-    best = int((known.evidence.mass @ lost).argmin())
-    chosen = known.as_evidence(choice.rules).losses @ choice.mixture
-    mass = evidence.mass
-    more = _above(lost[:, best], mass, alpha) - _above(chosen, mass, alpha)
-    return None if exceeds(float(mass @ more), {TRAIN: mass * more}, evidence.answers.views()) else rules[best]
+    return rules[int((known.evidence.mass @ lost).argmin())]
 
 
 def _above(losses: FloatArray, mass: FloatArray, alpha: float) -> FloatArray:
@@ -172,7 +162,7 @@ def is_for_ratios(known: Known, aim: Aim, limits: Limits) -> bool:
     """Tell whether the direct program will do: a tail of one model, and limits on errors of all rows alone."""
     alpha = aim.objective.tail_fraction if isinstance(aim.objective, Risk) else None
     is_tail = alpha is not None and alpha < 1.0 and not isinstance(aim.objective, WorstGroup)
-    if not is_tail or known.evidence.n_models > 1 or aim.max_models is not None or known.defer_cost is not None:
+    if not is_tail or known.evidence.n_models > 1 or known.defer_cost is not None:
         return False
     own = {name for goal in aim.goals for name in goal.datasets} <= {TRAIN}
     return own and all(_is_of_errors(tensor) for tensor in limits.tensors)
@@ -297,11 +287,7 @@ def _risk_rows(known: Known) -> RiskRows:
 
 def _as_choice(aim: Aim, asked: Asked, found: Found) -> ClassChoice:
     one, columns = found.solution, found.columns
-    mixture, value, cost = cleaned(one.mixture), one.value, 0.0
-    if aim.max_models is not None:
-        game = Game(columns.losses, asked.risk, asked.losses.sample_weight, columns.rows)
-        few, unit = choose_few(game, aim.max_models), asked.losses.unit
-        mixture, value, cost = few.mixture, unit * few.value, unit * few.cost
+    mixture = cleaned(one.mixture)
     used = np.flatnonzero(mixture).tolist()
     prices = np.zeros(0)
     if columns.rows is not None:
@@ -311,4 +297,4 @@ def _as_choice(aim: Aim, asked: Asked, found: Found) -> ClassChoice:
     rules = [columns.rules[place] for place in used]
     shift = asked.shift
     risk: Any = asked.risk if is_bound else None
-    return ClassChoice(rules, mixture[used], shift + value, shift + one.lower, prices, cost, risk, covers)
+    return ClassChoice(rules, mixture[used], shift + one.value, shift + one.lower, prices, risk, covers)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -15,8 +15,8 @@ from counterpoise.mixtures.answers import TRAIN, Answers, Positive
 from counterpoise.mixtures.choosing import Evidence
 from counterpoise.mixtures.class_scores.calibration import Calibration, calibrated
 from counterpoise.mixtures.class_scores.tiers import ClassRule
-from counterpoise.mixtures.scores.evidence import Deferral
-from counterpoise.mixtures.scores.groups import Groups
+from counterpoise.mixtures.options import Deferral
+from counterpoise.mixtures.scores.groups import RuleGroups
 
 _TABLE = 3  # dimensions: rows, models, classes
 _ROUNDING = 1e-9  # by which shares may exceed 1
@@ -35,7 +35,6 @@ class ClassEvidence(NamedTuple):
     @property
     def positive(self) -> Positive:
         """Return the classes, and what is said of deferred rows."""
-        assert self.answers.positive is not None  # noqa: S101 - there are classes
         return self.answers.positive._replace(deferred=None if self.deferral is None else self.deferral.label)
 
     @property
@@ -56,7 +55,7 @@ class ClassEvidence(NamedTuple):
         """Return how many models told probabilities."""
         return int(self.scores[TRAIN].shape[1])
 
-    def group_codes(self, groups: Groups) -> dict[str, IntArray]:
+    def group_codes(self, groups: RuleGroups) -> dict[str, IntArray]:
         """Return the group of each row, by dataset."""
         return groups.codes_of_each({name: self.answers.tables[name] for name in self.scores})
 
@@ -83,7 +82,7 @@ class ClassEvidence(NamedTuple):
         told = self.scores[TRAIN].swapaxes(0, 1)
         return self._replace(found=tuple(calibrated(one, self.codes, self.mass) for one in told))
 
-    def known(self, groups: Groups, calibrations: tuple[Calibration, ...]) -> "Known":
+    def known(self, groups: RuleGroups, calibrations: tuple[Calibration, ...]) -> "Known":
         """Return the rows as rules see them."""
         told = {
             name: np.stack([one(part[:, model]) for model, one in enumerate(calibrations)])
@@ -95,7 +94,7 @@ class ClassEvidence(NamedTuple):
         """Check what came from a file."""
         if self.found is not None and len(self.found) != self.n_models:
             raise ValueError("its calibrations are not those of its models")
-        if TRAIN not in self.scores or self.answers.positive is None or self.answers.positive.is_binary:
+        if TRAIN not in self.scores or self.answers.positive.is_binary:
             raise ValueError("it lacks the probabilities of labelled rows of more than two classes")
         rows = [part for part in (self.sample_weight, self.groups) if part is not None]
         if any(part.shape != (len(self.scores[TRAIN]),) for part in rows):
@@ -114,7 +113,7 @@ class Known:
     """The evidence as rules see it: calibrated probabilities and groups."""
 
     evidence: ClassEvidence
-    groups: Groups
+    groups: RuleGroups
     codes: dict[str, IntArray]  # the group of each row, by dataset
     probabilities: dict[str, FloatArray]  # by dataset, (n_models, n_rows, n_classes)
 
@@ -164,8 +163,6 @@ class SoftAnswers(Answers):
     """Answers of members that each draw: how likely each says each class of each row."""
 
     shares_of_each: dict[str, FloatArray] = field(default_factory=dict)  # (n_rows, n_members, n_answers)
-
-    _added_later: ClassVar[dict[str, Any]] = {}
 
     @property
     def sizes(self) -> dict[str, int]:

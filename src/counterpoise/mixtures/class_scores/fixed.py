@@ -11,7 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 from counterpoise._base.types import FloatArray
-from counterpoise.mixtures.choosing import Aim, check_fixed, value_of
+from counterpoise.goals import Goal
+from counterpoise.mixtures.choosing import Aim, Evidence, check_one_rule, value_of
 from counterpoise.mixtures.class_scores.choosing import (
     Asked,
     ClassChoice,
@@ -23,6 +24,7 @@ from counterpoise.mixtures.class_scores.evidence import Known
 from counterpoise.mixtures.class_scores.limits import Limits, limits_of
 from counterpoise.mixtures.class_scores.program import ClassProgram, Columns, SumLosses
 from counterpoise.mixtures.class_scores.tiers import ClassRule, TierRule, argmax_rule
+from counterpoise.mixtures.no_rule import no_single_rule
 from counterpoise.theory.risks import Mean
 
 _PRICES = (0.0, 0.5, 1.0, 1.5, 2.0, 4.0)  # times the multipliers of the mixture
@@ -117,7 +119,15 @@ def _follow(program: ClassProgram, tried: _Tried, model: int, prices: FloatArray
 
 def as_fixed(known: Known, aim: Aim, best: ClassChoice) -> ClassChoice:
     """Return a rule without draws that meets the goals in the place of the best mixture."""
+    check_one_rule(aim.objective)
     found = search_fixed(known, aim, best.rules, best.multipliers)
     alone = known.as_evidence([found.rule])
-    check_fixed(alone, aim, found.violation, best.value)
-    return best.only(found.rule, value_of(alone, aim, np.ones(1)))
+    if found.violation <= 0:
+        return best.only(found.rule, value_of(alone, aim, np.ones(1)))
+
+    def find(goals: tuple[Goal, ...]) -> Evidence | None:
+        other = search_fixed(known, aim._replace(goals=goals, budget=None), best.rules, np.zeros(len(goals)))
+        return None if other.violation > 0 else known.as_evidence([other.rule])
+
+    mixed = f"A mixture of rules meets the goals, with a risk of {best.value:.4g}: set decision='sticky'."
+    raise no_single_rule(aim.goals, find, found.violation, hints=[mixed])

@@ -6,10 +6,10 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 
 from counterpoise._base.checks import as_numbers
-from counterpoise._base.types import AnyArray, FloatArray, IntArray
+from counterpoise._base.types import AnyArray, FloatArray
 from counterpoise.mixtures.answers import TRAIN, Positive
 from counterpoise.mixtures.members import asked, check_instance
-from counterpoise.mixtures.pool import codes_of, n_rows, take_rows
+from counterpoise.mixtures.pool import codes_of, n_rows
 from counterpoise.mixtures.scores.asking import ScorePool, scorer
 
 _SUM_ROOM = 1e-3  # by which the probabilities of a row may miss one: rounding of small floats
@@ -72,7 +72,7 @@ def class_scorer(title: str, model: Any, positive: Positive) -> ClassScorer | St
     raise TypeError(
         f"{title} tells no probabilities of {len(positive.classes)} classes: rules need predict_proba, a callable from "
         f"rows to a column for each class, or an array of such columns; got {model!r}. Calibrate it "
-        "(CalibratedClassifierCV), or mix what models say: MixtureClassifier with scores=False."
+        "(CalibratedClassifierCV), or mix what models say: MixtureClassifier."
     )
 
 
@@ -132,15 +132,3 @@ class ProbabilityPool(ScorePool):
 
     def _room(self, n_samples: int) -> FloatArray:
         return np.zeros((n_samples, len(self.members), len(self.members[0].positive.classes)))
-
-    def scores_of_folds(self, X: Any, places: IntArray, models: IntArray) -> FloatArray:
-        """Return probabilities of which only those of one fold are filled for each row.
-
-        ``places`` are where the models of a row's fold begin, ``models`` the ones among them that are asked.
-        """
-        found = self._room(places.size)
-        for start in np.unique(places).tolist():
-            rows = np.flatnonzero(places == start)
-            some = X if rows.size == places.size else take_rows(X, rows)
-            found[rows] = self.scores(some, rows.size, None, start + models)
-        return found

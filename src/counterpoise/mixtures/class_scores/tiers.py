@@ -72,6 +72,14 @@ class TierRule(NamedTuple):
         """Tell whether some rows may get one of several answers."""
         return self.layer == SOFT and self.level > 0
 
+    def weighed(self, probabilities: FloatArray, groups: IntArray) -> FloatArray:
+        """Return the first-tier benefit of each answer about each row; where level is 0 the largest is said."""
+        second = np.einsum("ij,ijk->ik", probabilities, self.benefits[groups])
+        second[:, : probabilities.shape[1]] += probabilities / self.alpha
+        if self.defer_cost is not None:
+            second[:, -1] += (1.0 - self.defer_cost) / self.alpha
+        return np.asarray(second)
+
     def answers(self, probabilities: FloatArray, groups: IntArray) -> FloatArray:
         """Return how likely each answer is given about each row, shape (n_rows, n_answers)."""
         told, gain, share = np.ascontiguousarray(probabilities), 1.0 / self.alpha, 1.0 - self.level

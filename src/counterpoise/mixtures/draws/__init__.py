@@ -10,7 +10,7 @@ The hash sees values, not types, and no noise of computation: ``rows`` and ``ids
 
 import hashlib
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 import numpy as np
@@ -24,7 +24,7 @@ from counterpoise.mixtures.draws.rows import Grid, row_messages
 from counterpoise.mixtures.draws.scales import learn_grid
 
 __all__ = [
-    "Draws",
+    "KeyedDraws",
     "check_key",
     "derived_key",
     "draws_of",
@@ -33,7 +33,6 @@ __all__ = [
     "make_key",
     "pick",
     "pick_each",
-    "rest_of",
 ]
 
 _HASH_BYTES = 8
@@ -41,7 +40,7 @@ _ROW, _ID = b"row", b"id"  # so that a row of one column and an id of the same v
 
 
 @dataclass(frozen=True, eq=False)
-class Draws:
+class KeyedDraws:
     """What a fitted classifier draws with.
 
     Attributes
@@ -59,6 +58,10 @@ class Draws:
     def learned(cls, key: Secret, X: Any, sample_weight: FloatArray | None = None, models: Iterable[Any] = ()) -> Self:
         """Return draws for rows like those of ``fit``, independent of the draws of models inside."""
         return cls(apart_from(key, keys_inside(models)), learn_grid(X, sample_weight))
+
+    def with_key(self, key: Secret, models: Iterable[Any] = ()) -> Self:
+        """Return the same draws with another key, independent of those of models inside."""
+        return replace(self, key=apart_from(key, keys_inside(models)))
 
     def uniforms(self, X: Any, checked: Any, ids: Any = None) -> FloatArray:
         """Return a number in [0, 1) for every row, by itself or by its id.
@@ -85,13 +88,13 @@ class Draws:
             raise ValueError("it holds something else where the scales of columns must be")
 
 
-def draws_of(model: Any) -> Draws | None:
+def draws_of(model: Any) -> KeyedDraws | None:
     """Return what a fitted classifier draws with; None where it draws nothing."""
     draws = getattr(model, "__dict__", {}).get("_draws")
-    return draws if isinstance(draws, Draws) else None
+    return draws if isinstance(draws, KeyedDraws) else None
 
 
-def known_draws(model: Any) -> Draws:
+def known_draws(model: Any) -> KeyedDraws:
     """Return what a fitted classifier draws with, or raise a ``ValueError``."""
     found = draws_of(model)
     if found is None:
@@ -115,20 +118,6 @@ def pick(uniforms: FloatArray, mixture: FloatArray) -> IntArray:
     edges = np.cumsum(mixture)
     last = int(np.flatnonzero(mixture)[-1])  # rounding may leave the last edge just below 1
     return np.minimum(np.searchsorted(edges, uniforms, side="right"), last).astype(np.int64)
-
-
-def rest_of(uniforms: FloatArray, places: IntArray, shares: FloatArray) -> FloatArray:
-    """Return where each number lies inside of the share that it fell into, again in [0, 1): a second draw.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from counterpoise.mixtures.draws import rest_of
-    >>> rest_of(np.array([0.25, 0.75]), np.array([0, 1]), np.array([0.5, 0.5])).tolist()
-    [0.5, 0.5]
-    """
-    starts = np.cumsum(shares) - shares
-    return np.clip((uniforms - starts[places]) / shares[places], 0.0, 1.0 - 2.0**-53)
 
 
 def pick_each(uniforms: FloatArray, shares: FloatArray) -> IntArray:

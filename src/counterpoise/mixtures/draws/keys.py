@@ -14,13 +14,11 @@ _KEY_BYTES = 32
 _LEAST, _MOST = 16, 64  # bytes: fewer could be guessed, and the hash takes no more
 
 
-def check_key(key: Any) -> Secret | None:
+def check_key(key: Any) -> Secret:
     """Return a key that was given after checking that it is one; no message shows it."""
-    if key is None:
-        return None
     if not isinstance(key, bytes):
         kind = "str" if isinstance(key, str) else type(key).__name__
-        raise TypeError(f"key must be None or bytes, as secrets.token_bytes(32) makes them; got {kind}.")
+        raise TypeError(f"key must be bytes, as secrets.token_bytes(32) makes them; got {kind}.")
     if not _LEAST <= len(key) <= _MOST:
         raise ValueError(
             f"key must have {_LEAST} to {_MOST} bytes, as secrets.token_bytes(32) makes them; got {len(key)}."

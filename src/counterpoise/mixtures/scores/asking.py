@@ -27,8 +27,10 @@ class Scorer(NamedTuple):
         """Return the method that scores; None where the model is a function."""
         return next((one for one in ("predict_proba", "decision_function") if hasattr(self.model, one)), None)
 
-    def usual(self, scores: FloatArray) -> float:  # noqa: ARG002 - those of stored columns tell
+    def usual(self, scores: FloatArray) -> float:
         """Return the threshold that the model has by itself."""
+        if self.method is None:
+            return usual_of(scores)
         return 0.0 if self.method == "decision_function" else _HALF
 
     def score(self, X: Any) -> FloatArray:
@@ -39,6 +41,17 @@ class Scorer(NamedTuple):
         return scores_of(said, n_rows(X), self.positive, None if order is None else np.asarray(order), self.name)
 
 
+def usual_of(scores: FloatArray) -> float:
+    """Return one half for what may be probabilities, else 0."""
+    return _HALF if scores.min(initial=0.0) >= 0 and scores.max(initial=1.0) <= 1 else 0.0
+
+
+def margins(scorer: Scorer, X: Any) -> FloatArray:
+    """Return the decision function of a model, higher where the positive class is more likely."""
+    said = np.asarray(asked(scorer.name, scorer.model.decision_function, X))
+    return scores_of(said, n_rows(X), scorer.positive, np.asarray(scorer.model.classes_), scorer.name)
+
+
 class StoredScores(NamedTuple):
     """Columns of scores, or of answers, instead of a model, by dataset."""
 
@@ -47,8 +60,8 @@ class StoredScores(NamedTuple):
     positive: Positive
 
     def usual(self, scores: FloatArray) -> float:
-        """Return one half for what may be probabilities, else 0."""
-        return _HALF if scores.min() >= 0 and scores.max() <= 1 else 0.0
+        """Return the threshold that such scores usually have."""
+        return usual_of(scores)
 
     def score(self, X: Any) -> NoReturn:  # noqa: ARG002 - whatever they are
         """Say that other rows cannot be decided about."""
@@ -86,7 +99,7 @@ def scorer(title: str, model: Any, positive: Positive) -> Scorer | StoredScores:
     raise TypeError(
         f"{title} has no scores to cut: rules need predict_proba or decision_function, a callable from rows to "
         f"scores, or an array of scores; got {model!r}. Calibrate it (CalibratedClassifierCV), or mix what models say: "
-        "MixtureClassifier with scores=False."
+        "MixtureClassifier."
     )
 
 

@@ -9,8 +9,7 @@ from counterpoise._base.types import FloatArray, IntArray
 from counterpoise.goals import Rate
 from counterpoise.mixtures.answers import TRAIN
 from counterpoise.mixtures.choosing import Aim, groups_by
-from counterpoise.mixtures.few_models import choose_few
-from counterpoise.mixtures.game import Game, cleaned
+from counterpoise.mixtures.game import cleaned
 from counterpoise.mixtures.goal_rows import goal_rows, linear_rate
 from counterpoise.mixtures.scores.evidence import Ranked
 from counterpoise.mixtures.scores.limits import Budget, RuleLimits, infeasible
@@ -55,15 +54,15 @@ class RuleChoice(NamedTuple):
     value: float
     lower: float  # no mixture of any rules of any model has less
     multipliers: FloatArray  # of the goals
-    cost: float  # of a limit on the number of rules, and of one rule without draws
+    cost: float  # of one rule in the place of the best mixture
     risk: Risk | None  # bound to the rows, where it is no CVaR, worst group or rate
     row_prices: FloatArray = _NONE  # multipliers of the rows of the goals, of which one may have several
-    cost_of_few: float = 0.0  # the part of the cost that is of the limit
+    is_usual: bool = False  # whether it is a model at its usual threshold, kept as such
 
-    def only(self, rule: CutRules, value: float) -> Self:
+    def only(self, rule: CutRules, value: float, *, is_usual: bool = False) -> Self:
         """Return one rule in the place of the best mixture; its cost is how much more risk it has."""
         cost = self.cost + max(value - self.value, 0.0)  # the best mixture is known to its gap
-        return self._replace(rules=rule, mixture=np.ones(1), value=value, cost=cost)
+        return self._replace(rules=rule, mixture=np.ones(1), value=value, cost=cost, is_usual=is_usual)
 
 
 def choose_rules(ranked: Ranked, aim: Aim, tol: float = TOL) -> RuleChoice:
@@ -72,13 +71,11 @@ def choose_rules(ranked: Ranked, aim: Aim, tol: float = TOL) -> RuleChoice:
     if aim.budget is not None:
         limits, start = within_budget(ranked, limits, start, aim.budget)
     asked = pose(ranked, aim)
-    return choice_of(solve(RuleProgram(ranked.cuts, asked.losses, asked.risk, limits), start, tol), asked, limits, aim)
+    return choice_of(solve(RuleProgram(ranked.cuts, asked.losses, asked.risk, limits), start, tol), asked, limits)
 
 
-def choice_of(found: Found, asked: Asked, limits: RuleLimits, aim: Aim) -> RuleChoice:
+def choice_of(found: Found, asked: Asked, limits: RuleLimits) -> RuleChoice:
     """Return rules and shares from the solution of a program."""
-    if aim.max_models is not None:
-        return _few(found, asked, limits, aim.max_models)
     rules, mixture = coupled(found.rules, cleaned(found.solution.mixture))
     value, lower, multipliers, row_prices = _numbers(found, asked, limits)
     return RuleChoice(rules, mixture, value, lower, multipliers, 0.0, asked.bound_risk, row_prices)
@@ -165,15 +162,3 @@ def _numbers(found: Found, asked: Asked, limits: RuleLimits) -> tuple[float, flo
     rows = _NONE if goals is None else one.multipliers[: len(goals.bounds)]
     prices = rows if goals is None else goals.prices(rows)
     return asked.shift + one.value, asked.shift + one.lower, prices, rows
-
-
-def _few(found: Found, asked: Asked, limits: RuleLimits, max_models: int) -> RuleChoice:
-    """Return the best mixture of at most so many rules of the pool that the best of all needed."""
-    game = Game(asked.losses.of(found.rules), asked.risk, asked.losses.sample_weight, limits.rows_of(found.rules))
-    choice = choose_few(game, max_models)
-    used = np.flatnonzero(choice.mixture)
-    used = used[np.lexsort((*-found.rules.cuts[used].T[::-1], found.rules.models[used]))]
-    _, lower, *prices = _numbers(found, asked, limits)
-    value, rules, shares = asked.shift + choice.value, found.rules.only(used), choice.mixture[used]
-    cost = choice.cost
-    return RuleChoice(rules, shares, value, lower, prices[0], cost, asked.bound_risk, prices[1], cost_of_few=cost)

@@ -32,6 +32,7 @@ class Cuts(NamedTuple):
 
     places: tuple[IntArray, ...]  # of each model: the first cut of a row's group at which the row is called positive
     thresholds: FloatArray  # (n_cuts,)
+    highest_below: FloatArray  # (n_cuts,): the highest score that is not called positive at a cut; -inf at the last
     starts: IntArray  # (n_models, n_groups + 1): where the cuts of a group begin, and where those of the last end
     defers: bool = False  # whether rules have two edges in each group, between which they defer
 
@@ -84,19 +85,19 @@ class Cuts(NamedTuple):
         """Return where the cuts of each group of each model begin, and where the last end."""
         return np.append(self.starts[:, :-1].ravel(), self.starts[-1, -1])
 
-    def nearest(self, model: int, uppers: FloatArray, lowers: FloatArray | None = None) -> IntArray:
-        """Return the rule of the edges next to thresholds; without lower ones it defers nothing."""
-        first = self._nearest(model, uppers)
+    def at(self, model: int, uppers: FloatArray, lowers: FloatArray | None = None) -> IntArray:
+        """Return the rule with the edges at thresholds; without lower ones it defers nothing."""
+        first = self._at(model, uppers)
         if not self.defers:
             return first
-        second = first if lowers is None else np.maximum(first, self._nearest(model, lowers))
+        second = first if lowers is None else np.maximum(first, self._at(model, lowers))
         return np.append(first, self.n_cuts + second)
 
-    def _nearest(self, model: int, thresholds: FloatArray) -> IntArray:
-        """Return for each group the cut next to a threshold: the same rows are above but for one score at most."""
+    def _at(self, model: int, thresholds: FloatArray) -> IntArray:
+        """Return for each group the cut at which the scores above a threshold are called positive, and no others."""
         found = []
         for start, end, threshold in zip(self.starts[model, :-1], self.starts[model, 1:], thresholds, strict=True):
-            falling = -self.thresholds[start:end]
+            falling = -self.highest_below[start:end]
             found.append(start + min(int(np.searchsorted(falling, -threshold)), end - start - 1))
         return np.array(found)
 
@@ -178,14 +179,15 @@ def find_cuts(scores: FloatArray, groups: IntArray, n_groups: int, *, defers: bo
     [0.0, 1.0, 2.0, 4.0]
     """
     found = [_cuts_of(column, groups, n_groups) for column in scores.T]
-    sizes = np.cumsum([0, *(len(thresholds) for _, thresholds, _ in found)])
-    places = tuple(place + offset for (place, _, _), offset in zip(found, sizes.tolist(), strict=False))
-    starts = np.array([start + offset for (_, _, start), offset in zip(found, sizes.tolist(), strict=False)])
-    return Cuts(places, np.concatenate([thresholds for _, thresholds, _ in found]), starts, defers)
+    offsets = np.cumsum([0, *(one.n_cuts for one in found)]).tolist()
+    places = tuple(one.places[0] + offset for one, offset in zip(found, offsets, strict=False))
+    starts = np.concatenate([one.starts + offset for one, offset in zip(found, offsets, strict=False)])
+    thresholds, below = (np.concatenate(parts) for parts in zip(*(one[1:3] for one in found), strict=True))
+    return Cuts(places, thresholds, below, starts, defers)
 
 
-def _cuts_of(scores: FloatArray, groups: IntArray, n_groups: int) -> tuple[IntArray, FloatArray, IntArray]:
-    """Return the places, thresholds and starts of one score."""
+def _cuts_of(scores: FloatArray, groups: IntArray, n_groups: int) -> Cuts:
+    """Return the cuts of one score."""
     order = np.argsort(-scores)
     if n_groups > 1:
         codes = groups.astype(np.min_scalar_type(n_groups), copy=False)
@@ -198,11 +200,14 @@ def _cuts_of(scores: FloatArray, groups: IntArray, n_groups: int) -> tuple[IntAr
     places[order] = np.cumsum(begins) + grouped  # each group has one cut more than blocks of rows: the first
     n_blocks = np.bincount(grouped[begins], minlength=n_groups)
     starts = np.concatenate([[0], np.cumsum(n_blocks + 1)])
-    return places, _thresholds(falling, begins, starts), starts
+    return Cuts((places,), *_thresholds(falling, begins, starts), starts[None])
 
 
-def _thresholds(falling: FloatArray, begins: BoolArray, starts: IntArray) -> FloatArray:
-    """Return a threshold in the middle of the gap behind each block of rows; infinite at the ends of a group."""
+def _thresholds(falling: FloatArray, begins: BoolArray, starts: IntArray) -> tuple[FloatArray, FloatArray]:
+    """Return a threshold in the middle of the gap behind each block of rows, and the highest score behind it.
+
+    Thresholds are infinite at the ends of a group.
+    """
     firsts = np.flatnonzero(begins)
     lowest = falling[np.append(firsts[1:], falling.size) - 1]
     thresholds = np.full(starts[-1], np.inf)
@@ -212,4 +217,6 @@ def _thresholds(falling: FloatArray, begins: BoolArray, starts: IntArray) -> Flo
     thresholds[blocks] = np.where(middle < lowest, middle, highest_below)  # neighbours have no number between them
     thresholds[starts[1:] - 1] = -np.inf
     thresholds[starts[:-1][np.diff(starts) == 1]] = np.inf  # of an empty group, whose one cut is both
-    return thresholds
+    below = np.full(starts[-1], -np.inf)
+    below[np.delete(np.arange(starts[-1]), starts[1:] - 1)] = falling[firsts]  # the cuts that come before a block
+    return thresholds, below

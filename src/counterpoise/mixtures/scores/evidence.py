@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -13,24 +13,13 @@ from counterpoise.goals.binding import Tally, Views
 from counterpoise.goals.rows import Dataset
 from counterpoise.mixtures.answers import TRAIN, Answers, Positive, bits_of
 from counterpoise.mixtures.choosing import Evidence
+from counterpoise.mixtures.options import Deferral
 from counterpoise.mixtures.scores.cuts import Cuts, find_cuts
-from counterpoise.mixtures.scores.groups import Groups
-from counterpoise.mixtures.scores.rules import CutRules, Rule, usual_rules
+from counterpoise.mixtures.scores.groups import RuleGroups
+from counterpoise.mixtures.scores.rules import CutRules, Rule, at_usual, usual_rules
 
 _TWO = 2  # classes that a threshold tells apart
 _NEGATIVE, _POSITIVE, DEFERRED = 0, 1, 2  # codes of answers, as rates see them
-
-
-class Deferral(NamedTuple):
-    """That rules may leave a row to a person."""
-
-    cost: float  # the loss of such a row
-    label: Any  # what is said of it
-
-    def _check_loaded(self) -> None:
-        """Check what came from a file."""
-        if type(self.cost) is not float or not 0 <= self.cost <= 1:
-            raise ValueError("the cost of deferring is no number from 0 to 1")
 
 
 class ScoreEvidence(NamedTuple):
@@ -52,7 +41,6 @@ class ScoreEvidence(NamedTuple):
     @property
     def positive(self) -> Positive:
         """Return which of the two classes is the positive one."""
-        assert self.answers.positive is not None  # noqa: S101 - there are two classes
         return self.answers.positive
 
     @property
@@ -78,7 +66,7 @@ class ScoreEvidence(NamedTuple):
         bits = {name: bits_of(one) for name, one in said.items()}
         return Evidence(losses, self.sample_weight, self.groups, replace(self.answers, positives=bits))
 
-    def group_codes(self, groups: Groups) -> dict[str, IntArray]:
+    def group_codes(self, groups: RuleGroups) -> dict[str, IntArray]:
         """Return the group of each row, by dataset."""
         return groups.codes_of_each({name: self.answers.tables[name] for name in self.scores})
 
@@ -116,7 +104,7 @@ class ScoreEvidence(NamedTuple):
 
     def _check_loaded(self) -> None:
         """Check what came from a file."""
-        if TRAIN not in self.scores or self.answers.positive is None or len(self.answers.positive.classes) != _TWO:
+        if TRAIN not in self.scores or len(self.answers.positive.classes) != _TWO:
             raise ValueError("it lacks the scores of labelled rows of two classes")
         rows = [part for part in (self.sample_weight, self.groups) if part is not None]
         if any(part.shape != (len(self.scores[TRAIN]),) for part in rows):
@@ -141,7 +129,7 @@ class Ranked:
     """The evidence with its rows sorted within groups."""
 
     evidence: ScoreEvidence
-    groups: Groups
+    groups: RuleGroups
     codes: dict[str, IntArray]  # the group of each row, by dataset
     cuts: Cuts
 
@@ -174,9 +162,15 @@ class Ranked:
         """Return what rules say on all datasets, as if each were a model."""
         return self.evidence.told(rules.models, self.cuts.levels(rules.cuts), self.codes)
 
-    def as_rules(self, rules: CutRules) -> list[Rule]:
-        """Return rules as plain data."""
+    def as_rules(self, rules: CutRules, *, are_usual: bool = False) -> list[Rule]:
+        """Return rules as plain data; a threshold that cuts where the usual one does is the usual one itself.
+
+        Where it calls nobody or everybody positive it is infinite, unless the rules are meant to be the usual ones.
+        """
         thresholds, n_groups = self.cuts.levels(rules.cuts), self.cuts.n_groups
+        usual = at_usual(self.cuts, self.evidence.usual).cuts[rules.models]
+        is_usual = (rules.cuts == usual) & (np.isfinite(thresholds) | are_usual)
+        thresholds = np.where(is_usual, self.evidence.usual[rules.models][:, None], thresholds)
         if self.groups.pools and self.cuts.starts[0, -1] - self.cuts.starts[0, -2] == 1:  # nobody here is of others
             for last in range(n_groups, thresholds.shape[1] + 1, n_groups):
                 thresholds[:, last - 1] = self._pooled_thresholds(rules, slice(last - n_groups, last))
@@ -193,7 +187,7 @@ class Ranked:
     def as_cuts(self, rules: Sequence[Rule]) -> CutRules:
         """Return plain rules as those whose cuts are known: they call the same rows positive."""
         models = np.array([rule.model for rule in rules])
-        cuts = [self.cuts.nearest(rule.model, *map(np.array, rule.levels)) for rule in rules]
+        cuts = [self.cuts.at(rule.model, *map(np.array, rule.levels)) for rule in rules]
         return CutRules(models, np.array(cuts))
 
     def _pooled_thresholds(self, rules: CutRules, groups: slice) -> FloatArray:
@@ -209,7 +203,7 @@ class Ranked:
         return np.array(found)
 
 
-def rank(evidence: ScoreEvidence, groups: Groups) -> Ranked:
+def rank(evidence: ScoreEvidence, groups: RuleGroups) -> Ranked:
     """Sort the rows of all datasets by each score, within groups."""
     codes = evidence.group_codes(groups)
     scores, together = np.concatenate(list(evidence.scores.values())), np.concatenate(list(codes.values()))

@@ -30,6 +30,8 @@ _N_STARTS, _N_REFINED = 12, 3  # of which pairs are exchanged, and which are loo
 _SAME = (
     1e-12  # violations and losses nearer than this are equal, in parts of the size of goals and of what is minimized
 )
+_MOST_LOOKS = 200_000_000  # pairs of thresholds that are looked at to find the best rule ...
+_FEW_LOOKS = 3_000_000  # ... and to tell what could be met instead
 _DIGITS = 11  # to which they are compared
 _PRICES = (0.0, 0.5, 1.0, 2.0, 5.0)  # times the multipliers of the mixture: rules that are best at such prices
 _N_SHARES = 16  # starts that call an equal part of each group positive
@@ -92,9 +94,17 @@ class Fixed(NamedTuple):
     rule: CutRules  # one
     violation: float  # of all limits together, in parts of the goals' sizes
     is_proven: bool  # that none meets them
+    lower: float  # no rule that meets the limits has less of the objective
 
 
-def search_fixed(ranked: Ranked, aim: Aim, start: CutRules, mixture: FloatArray, multipliers: FloatArray) -> Fixed:
+def search_fixed(
+    ranked: Ranked,
+    aim: Aim,
+    start: CutRules,
+    mixture: FloatArray,
+    multipliers: FloatArray,
+    max_looks: int = _MOST_LOOKS,
+) -> Fixed:
     """Return the rule of least violation, then least objective, that was found.
 
     A risk of zero-one losses that counts all rows alike grows with their mean, so that is what is minimized for it.
@@ -105,6 +115,8 @@ def search_fixed(ranked: Ranked, aim: Aim, start: CutRules, mixture: FloatArray,
         The rows, and what is asked.
     start, mixture, multipliers
         The best mixture: its rules, shares and the prices of the goals.
+    max_looks
+        The most pairs of thresholds that are looked at for each model.
     """
     limits, usual = limits_of(ranked, aim), ranked.usual_rules()
     if aim.budget is not None:
@@ -116,11 +128,19 @@ def search_fixed(ranked: Ranked, aim: Aim, start: CutRules, mixture: FloatArray,
     found = []
     for model in range(ranked.cuts.n_models):
         starts = list(_starts(ranked, space, model, start, mixture, prices))
-        found.append(_searched(ranked.cuts, space, model, starts))
+        found.append(_searched(ranked.cuts, space, model, starts, max_looks))
     model = min(range(len(found)), key=lambda place: (*_rounded((found[place].violation, found[place].value)), place))
     is_proven = found[model].violation > 0 and all(one.least_violation > 0 for one in found)
     rule = CutRules(np.array([model]), found[model].places[None])
-    return Fixed(rule, found[model].violation, is_proven)
+    lower = asked.shift + asked.losses.unit * min(one.lower for one in found)
+    return Fixed(rule, found[model].violation, is_proven, lower)
+
+
+def best_fixed(ranked: Ranked, aim: Aim, max_looks: int = _FEW_LOOKS) -> Fixed:
+    """Return the rule of least violation, then least objective, where no mixture is known to begin with."""
+    start = ranked.usual_rules()
+    shares = np.full(start.models.size, 1 / start.models.size)
+    return search_fixed(ranked, aim, start, shares, np.zeros(len(aim.goals)), max_looks)
 
 
 def _space(ranked: Ranked, asked: Asked, limits: RuleLimits, rules: CutRules) -> _Space:
@@ -154,7 +174,7 @@ def _starts(
             yield rules.cuts[np.resize(drawn, len(edges)), np.arange(len(edges))]
 
 
-def _searched(cuts: Cuts, space: _Space, model: int, starts: list[IntArray]) -> OneOfEach:
+def _searched(cuts: Cuts, space: _Space, model: int, starts: list[IntArray], max_looks: int) -> OneOfEach:
     """Return the best cut of each edge, and how much is proven: of two edges, or where all rules are few, all of it."""
     whole = cuts.edges(model)
     start = _begun(space, whole, starts) if len(whole) > 2 else _promising(space, starts)[0]  # noqa: PLR2004
@@ -164,7 +184,12 @@ def _searched(cuts: Cuts, space: _Space, model: int, starts: list[IntArray]) -> 
     ]
     options = [space.sums.added[:, own] for own in whole]
     found = choose_one_of_each(
-        options, space.bounds + space.room, constants=space.sums.constants, start=places, ordered=ordered
+        options,
+        space.bounds + space.room,
+        constants=space.sums.constants,
+        start=places,
+        ordered=ordered,
+        max_looks=max_looks,
     )
     return found._replace(places=np.array([own[at] for own, at in zip(whole, found.places.tolist(), strict=True)]))
 

@@ -1,8 +1,8 @@
 """Who has a threshold of their own: the groups that columns make, which may be looked at when deciding."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from typing import NamedTuple
 
 import numpy as np
 
@@ -11,15 +11,14 @@ from counterpoise._base.words import did_you_mean
 from counterpoise.goals import Table
 from counterpoise.goals.levels import Levels, combined
 from counterpoise.mixtures.answers import TRAIN
+from counterpoise.mixtures.options import Groups
 
 BASELINE = "baseline"  # the word for the answers of the deployed model
 ALL, OTHERS = "all", "(other)"
-UNKNOWN = ("refuse", "pool")  # what to do about groups that have no threshold of their own
 _SHOWN = 20  # groups in a message
-_LEAST_ROWS = 10  # labelled rows of positive weight on which a group's own threshold can be found
 
 
-class Groups(NamedTuple):
+class RuleGroups(NamedTuple):
     """Columns, and the groups that their values make."""
 
     by: tuple[str, ...]
@@ -40,8 +39,8 @@ class Groups(NamedTuple):
         if unknown and not self.pools:
             raise ValueError(
                 f"{what} hold the group {unknown[0]!r}, which has no threshold of its own: the rules know "
-                f"{_listed(self.names)}. Leave those rows out, or use "
-                "MixtureClassifier(..., scores=True, alpha=1.0, unknown_group='pool'), which decides about all of them."
+                f"{_listed(self.names)}. Leave those rows out, or fit with by={_pooled(self.by)}, which decides about "
+                "all such groups by one threshold."
             )
         return np.array([place.get(name, len(self.names) - 1) for name in names])[codes]
 
@@ -56,38 +55,29 @@ class Groups(NamedTuple):
             raise ValueError("its groups have no names")
 
 
-def as_columns(by: Any) -> tuple[str, ...]:
-    """Return the names of the columns that ``by`` names."""
-    if by is None:
-        return ()
-    names = (by,) if isinstance(by, str) or not isinstance(by, Iterable) else tuple(by)
-    if not all(isinstance(name, str) for name in names):
-        raise TypeError(
-            f"by must be the name of a column that rules may look at, or a list of names; got {by!r}. The word "
-            "'baseline' stands for the answers of the deployed model."
-        )
-    if len(set(names)) < len(names):
-        raise ValueError(f"by names a column twice: {', '.join(names)}.")
-    return names
-
-
-def find_groups(by: tuple[str, ...], table: Table, unknown_group: str, n_rows: FloatArray | None = None) -> Groups:
+def find_groups(by: Groups, table: Table, n_rows: FloatArray | None = None) -> RuleGroups:
     """Return the groups of labelled rows, each of which may stand for many, that have a threshold of their own."""
-    if not by:
-        return Groups((), (ALL,))
-    codes, names = _named(table, by, "The rows of fit")
+    if not by.names:
+        return RuleGroups((), (ALL,))
+    codes, names = _named(table, by.names, "The rows of fit")
     counts = np.ones(codes.size) if n_rows is None else n_rows
     sizes = np.bincount(codes, counts * (table.weights() > 0), len(names)).astype(np.int64).tolist()
-    thin = {name: size for name, size in zip(names, sizes, strict=True) if size < _LEAST_ROWS}
-    if thin and unknown_group == "refuse":
+    thin = {name: size for name, size in zip(names, sizes, strict=True) if size < by.min_rows}
+    pools = by.unknown == "pool"
+    if thin and not pools:
         first = next(iter(thin))
         raise ValueError(
-            f"The group {first!r} has {thin[first]} rows to find a threshold on, fewer than "
-            f"{_LEAST_ROWS}. Give more rows, name fewer columns in by, merge small groups, or in Python use "
-            "MixtureClassifier(..., scores=True, alpha=1.0, unknown_group='pool'), which decides about them together."
+            f"The group {first!r} has {thin[first]} rows to find a threshold on, fewer than {by.min_rows}. Give more "
+            f"rows, name fewer columns in by, merge small groups, or set by={_pooled(by.names)}, which decides about "
+            "small groups together."
         )
     own = [name for name in names if name not in thin]
-    return Groups(by, (*own, OTHERS) if unknown_group == "pool" else tuple(own))
+    return RuleGroups(by.names, (*own, OTHERS) if pools else tuple(own))
+
+
+def _pooled(names: tuple[str, ...]) -> str:
+    """Return what a user writes so that small and unknown groups are decided about together."""
+    return f"Groups({(names[0] if len(names) == 1 else list(names))!r}, unknown='pool')"
 
 
 def _named(table: Table, by: tuple[str, ...], what: str) -> tuple[IntArray, list[str]]:

@@ -109,7 +109,7 @@ def usual_rules(cuts: Cuts, usual: FloatArray, defer_cost: float | None = None) 
 
 def _with_levels(cuts: Cuts, levels: list[tuple[int, float, float]]) -> CutRules:
     """Return rules of models with an upper and a lower threshold for all groups."""
-    rows = [cuts.nearest(model, *(np.full(cuts.n_groups, level) for level in both)) for model, *both in levels]
+    rows = [cuts.at(model, *(np.full(cuts.n_groups, level) for level in both)) for model, *both in levels]
     return CutRules(np.array([model for model, *_ in levels]), np.array(rows))
 
 

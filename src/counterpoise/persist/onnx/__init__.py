@@ -1,4 +1,4 @@
-"""``predict_proba`` as an ONNX graph, which any runtime of ONNX can run without Python and without counterpoise.
+"""Decisions as an ONNX graph, which any runtime of ONNX can run without Python and without counterpoise.
 
 >>> import counterpoise as cp
 >>> from counterpoise.persist.onnx import to_onnx
@@ -18,21 +18,20 @@ from counterpoise.persist.models import is_fitted
 __all__ = ["to_onnx"]
 
 _DRAWS = (
-    "These are the probabilities that predict_proba tells. Where the model draws, the draw stays outside: see the "
-    "guide 'Fits in' of counterpoise."
+    "The probability of each decision, 0 or 1 unless decisions are drawn. The draw itself stays outside: see the guide "
+    "'Fits in' of counterpoise."
 )
 
 
 def to_onnx(model: Any) -> Any:
-    """Return a fitted classifier as an ONNX graph that tells what its ``predict_proba`` tells.
+    """Return a fitted classifier as an ONNX graph of its decisions: of its ``decision_proba``, where it has one.
 
     Parameters
     ----------
     model : fitted classifier
         A tree of counterpoise; a tree, forest, histogram gradient boosting without categories, or linear model of
         scikit-learn, alone or behind a ``StandardScaler`` in a ``Pipeline``; any booster or mixture of counterpoise
-        whose models are among these; a ``GoalClassifier`` or ``MixtureClassifier(scores=True)`` of two classes over
-        them; a linear ``ConstrainedClassifier``.
+        whose models are among these; a ``GoalClassifier`` of two classes over them; a linear ``ConstrainedClassifier``.
 
     Returns
     -------
@@ -40,8 +39,8 @@ def to_onnx(model: Any) -> Any:
         Its input ``rows`` is a matrix of doubles, columns in the order of ``fit``: single precision becomes double
         without loss. Where rules look at groups (``by``) there is a second input ``groups``, whole numbers of 64 bits:
         places in the list under ``groups`` of its metadata. Its output ``probabilities`` has a column for each of the
-        classes, which the metadata list under ``classes`` as JSON; what is missing to 1 is how likely a row is
-        deferred.
+        classes, which the metadata list under ``classes`` as JSON: the probability that this class is the decision, of
+        models without ``decision_proba`` their ``predict_proba``. What is missing to 1 is how likely a row is deferred.
 
     Raises
     ------
@@ -50,10 +49,10 @@ def to_onnx(model: Any) -> Any:
 
     Notes
     -----
-    All sums and thresholds are doubles, so that probabilities agree with those of ``predict_proba`` up to the rounding
-    of sums; a row whose score is as near to a threshold as that may fall to its other side. Operators are those of
+    All sums and thresholds are doubles, so that probabilities agree with those in Python up to the rounding of
+    sums; a row whose score is as near to a threshold as that may fall to its other side. Operators are those of
     opset 17 and of ``ai.onnx.ml`` 5, which ONNX Runtime knows well from 1.23 on. The graph does not check rows: what
-    ``predict_proba`` refuses, such as missing values for a linear model, leads to probabilities that are no numbers.
+    ``predict`` refuses, such as missing values for a linear model, leads to probabilities that are no numbers.
     Codes of categories must be whole numbers: of others, which trees here call unknown, ONNX Runtime takes the whole
     part.
 
@@ -70,14 +69,14 @@ def to_onnx(model: Any) -> Any:
     except ImportError as error:
         raise UnstorableModel('Models are written for ONNX with onnx: pip install "counterpoise[onnx]".') from error
     from counterpoise.persist.onnx.graph import Graph  # noqa: PLC0415 - they need it
-    from counterpoise.persist.onnx.models import probabilities  # noqa: PLC0415
+    from counterpoise.persist.onnx.models import decision_shares  # noqa: PLC0415
 
     name = type(model).__name__
     if not is_fitted(model):
         raise UnstorableModel(f"This {name} is no fitted model: call fit before to_onnx.")
     graph = Graph()
     try:
-        told = probabilities(graph, graph.rows, model)
+        told = decision_shares(graph, graph.rows, model)
     except UnstorableModel as error:
         raise UnstorableModel(f"This {name} cannot be written for ONNX: {error}.") from error
     words = {"classes": json.dumps(model.classes_.tolist(), default=str)}

@@ -31,6 +31,15 @@ class Kind(NamedTuple):
     scores: Say | None = None  # of the second of two classes, a column; or of each class: their decision function
 
 
+def decision_shares(graph: Graph, rows: str, model: Any) -> str:
+    """Return what ``decision_proba`` of a model says of its classes, or ``predict_proba`` where it has no decisions."""
+    if hasattr(model, "mixture_"):
+        return _of_mixture(graph, rows, model)
+    if getattr(model, "decision", None) == "fixed":
+        return answers(graph, rows, model)
+    return probabilities(graph, rows, model)
+
+
 def probabilities(graph: Graph, rows: str, model: Any) -> str:
     """Return what ``predict_proba`` of a model says."""
     say = _kind_of(model).probabilities
@@ -42,10 +51,10 @@ def probabilities(graph: Graph, rows: str, model: Any) -> str:
 def answers(graph: Graph, rows: str, model: Any) -> str:
     """Return what ``predict`` of a model says."""
     say = _kind_of(model).answers
-    if say is None or getattr(model, "decision", "threshold") not in ("threshold", "vote", "fixed"):
+    if say is None or getattr(model, "decision", "fixed") not in ("vote", "fixed"):
         raise UnstorableModel(
             f"a model of the mixture is a {type(model).__name__} that draws its answers, and draws stay outside: set "
-            "decision='vote' in it, or mix its scores (scores=True)"
+            "decision='vote' in it"
         )
     return say(graph, rows, model)
 
@@ -133,6 +142,13 @@ def _by_log_odds(graph: Graph, odds: str, n_classes: int) -> str:
     return graph.add("Softmax", odds, axis=1)
 
 
+def _of_average(graph: Graph, rows: str, model: Any) -> str:
+    """Return the probabilities whose log-odds are the means of those of several models."""
+    logs = [graph.add("Log", probabilities(graph, rows, one)) for one in model.models]
+    mean = graph.add("Div", graph.total(logs), np.array(float(len(logs))))
+    return graph.add("Softmax", mean, axis=1)
+
+
 def _linear_scores(graph: Graph, rows: str, model: Any) -> str:
     weights, offsets = np.atleast_2d(model.coef_).T.astype(np.float64), np.atleast_1d(model.intercept_)
     return graph.add("Add", graph.add("MatMul", rows, weights), offsets.astype(np.float64).reshape(1, -1))
@@ -160,7 +176,7 @@ def _constrained_scores(graph: Graph, rows: str, model: Any) -> str:
 
 
 def _constrained_decision(graph: Graph, rows: str, model: Any) -> str:
-    shift = 0.0 if model.decision == "threshold" else float(model.threshold_)
+    shift = 0.0 if model.decision == "fixed" else float(model.threshold_)
     return graph.add("Add", _constrained_scores(graph, rows, model), np.array(shift))
 
 
@@ -211,6 +227,19 @@ def _of_mixture(graph: Graph, rows: str, model: Any) -> str:
     return weighed_answers(graph, rows, weighed, len(model.classes_))
 
 
+def _mean_probabilities(graph: Graph, rows: str, model: Any) -> str:
+    """Return the probabilities of the models that decide by their scores, or those of drawn answers."""
+    if not hasattr(model, "rules_"):
+        return _of_mixture(graph, rows, model)
+    shares = np.bincount([rule.model for rule in model.rules_], weights=model.mixture_)
+    terms = []
+    for place in np.flatnonzero(shares).tolist():
+        one = model.estimators_[place]
+        told = probabilities(graph, rows, one)
+        terms.append(graph.add("MatMul", told, shares[place] * _places(one, model.classes_)))
+    return graph.total(terms)
+
+
 def _places(model: Any, classes: AnyArray) -> FloatArray:
     """Return a row for each class of a model: 1.0 at its place among all classes."""
     _kind_of(model)
@@ -225,7 +254,7 @@ def _of_rules(graph: Graph, rows: str, model: Any) -> str:
     """Return the shares of the rules that say each class."""
     if len(model.classes_) > _BINARY:
         raise UnstorableModel(f"rules of more than two classes have no form there; {_WHAT_CAN}")
-    members, shares = model._pool().members, model._shares()  # noqa: SLF001 - of a kind that is known
+    members, shares = model._pool().members, model.mixture_  # noqa: SLF001 - of a kind that is known
     active, terms = np.flatnonzero(shares).tolist(), []
     for column in sorted({members[place].model for place in active}):
         some = [place for place in active if members[place].model == column]
@@ -299,7 +328,7 @@ _TREE = Kind(_of_tree, _tree_answers)
 _FOREST = Kind(_of_forest, _likeliest)
 _LOGISTIC = Kind(_of_logistic, _linear_answers, _linear_scores)
 _LINEAR = Kind(None, _linear_answers, _linear_scores)
-_MIXTURE = Kind(_of_mixture, _of_vote)
+_MIXTURE = Kind(_mean_probabilities, _of_vote)
 _VOTES = Kind(_of_votes, _vote_answers, _votes)
 _PIPELINE = Kind(*(_behind_steps(say) for say in (probabilities, answers, _decision)))
 _KINDS = {
@@ -309,6 +338,7 @@ _KINDS = {
     "sklearn.HistGradientBoostingClassifier": Kind(_of_gradient_boosting, _likeliest),
     **dict.fromkeys((f"sklearn.{name}" for name in ("LogisticRegression", "LogisticRegressionCV")), _LOGISTIC),
     **dict.fromkeys((f"sklearn.{name}" for name in ("LinearSVC", "Perceptron", "RidgeClassifier")), _LINEAR),
+    "counterpoise.AveragedClassifier": Kind(_of_average, _likeliest),
     "sklearn.Pipeline": _PIPELINE,
     **dict.fromkeys((f"counterpoise.{name}BoostClassifier" for name in ("AdaLP", "LP")), _MIXTURE),
     **dict.fromkeys((f"counterpoise.{name}Classifier" for name in ("Mixture", "Goal")), _MIXTURE),

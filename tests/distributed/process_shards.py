@@ -33,7 +33,7 @@ class ProcessShards:
     Examples
     --------
     >>> from functools import partial
-    >>> from counterpoise.distributed.processes import ProcessShards
+    >>> from process_shards import ProcessShards
     >>> with ProcessShards([partial(dict, rows=3), partial(dict, rows=4)]) as shards:  # doctest: +SKIP
     ...     sum(shards.map(len))
     2

@@ -7,6 +7,7 @@ the bytes are those of the publisher's binary files, and their md5 must be the p
 """
 
 import hashlib
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,10 +15,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from counterpoise._base.json_text import load_json
-from counterpoise._base.types import ArrayLike, BoolArray, ByteArray, IntArray
 from counterpoise.datasets.checksums import MD5
 from counterpoise.datasets.files import ChecksumMismatch, Place, not_available
+from papers.arrays import ArrayLike, BoolArray, ByteArray, IntArray
 
 _MOST_PIXELS = 1 << 26  # of a PNG image: a batch has 10 million
 _SHAPE = (3, 32, 32)
@@ -45,7 +45,7 @@ class ImageData:
     Examples
     --------
     >>> import numpy as np
-    >>> from counterpoise.datasets import ImageData
+    >>> from papers.boosted_cvar.images import ImageData
     >>> toy = ImageData("toy", np.zeros((3, 3, 32, 32), np.uint8), np.array([0, 1, 1]), np.arange(3) == 2, "black")
     >>> toy
     ImageData('toy': 3 images of 3 x 32 x 32, 2 classes, split train (2), test (1))
@@ -220,7 +220,7 @@ def _labels(folder: Path, recipe: ImageRecipe) -> dict[str, ByteArray]:
 
 def _label_list(path: Path, n_rows: int) -> ByteArray:
     try:
-        labels = np.array(load_json(path.read_text(encoding="utf-8")))
+        labels = np.array(json.loads(path.read_text(encoding="utf-8")))
     except (ValueError, RecursionError):  # no text, no JSON, or lists in lists
         labels = np.empty(0)
     if labels.shape != (n_rows,) or labels.dtype.kind != "i" or labels.min() < 0 or labels.max() > 9:  # noqa: PLR2004

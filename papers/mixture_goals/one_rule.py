@@ -7,16 +7,16 @@ among the vote at up to 64 thresholds and the single models, and says what it co
 """
 
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from counterpoise._base.types import AnyArray, FloatArray
 from counterpoise.goals import GoalCheck, Rate
 from counterpoise.mixtures.answers import TRAIN, Answers, bits_of
 from counterpoise.mixtures.choosing import Aim, Evidence, posed, select
 from counterpoise.mixtures.game import Game
 from counterpoise.mixtures.pool import predict_codes
+from papers.arrays import AnyArray, FloatArray
 
 _MAX_THRESHOLDS = 64  # of the vote; where shares take more values, these are spread evenly over the rows
 _ROOM = 1e-9  # shares of the mixture closer than this are the same: sums of them depend on their order
@@ -29,14 +29,12 @@ class DeterministicRule:
 
     Attributes
     ----------
-    kind : {"vote", "single", "fixed"}
-        The weighted vote, one model, or one rule of a score.
+    kind : {"vote", "single"}
+        The weighted vote, or one model.
     threshold : float or None
         Of the vote: the positive class is said where models with at least this share of the mixture say it.
     model : int or None
-        Which model decides alone, or by its score.
-    rule : Rule or None
-        The thresholds of that score by group, found by a search.
+        Which model decides alone.
     classes_ : array
         Class labels.
     value, mixture_value : float
@@ -49,10 +47,11 @@ class DeterministicRule:
     >>> from sklearn.datasets import load_breast_cancer
     >>> from sklearn.tree import DecisionTreeClassifier
     >>> from counterpoise import MixtureClassifier
+    >>> from papers.mixture_goals.one_rule import to_deterministic
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> pool = [DecisionTreeClassifier(max_depth=depth, random_state=0).fit(X[:200], y[:200]) for depth in (1, 2)]
     >>> mixture = MixtureClassifier(pool, alpha=0.2, random_state=0).fit(X[200:], y[200:])
-    >>> rule = mixture.to_deterministic()
+    >>> rule = to_deterministic(mixture)
     >>> rule.kind, abs(round(rule.loss, 6)), rule.predict(X[:2]).shape
     ('single', 0.0, (2,))
     """
@@ -65,9 +64,6 @@ class DeterministicRule:
     mixture_value: float
     checks: tuple[GoalCheck, ...]
     source: Any = field(repr=False)
-    rule: Any = None
-
-    _added_later: ClassVar = {"rule": None}  # than some files of saved rules
 
     @property
     def loss(self) -> float:
@@ -79,23 +75,18 @@ class DeterministicRule:
         """Return the total by which the rule misses the goals."""
         return float(sum(check.violation for check in self.checks))
 
-    def predict(self, X: Any, sensitive_features: Any = None, baseline: Any = None) -> AnyArray:
+    def predict(self, X: Any) -> AnyArray:
         """Decide about every row, always the same way.
 
         Parameters
         ----------
         X : array, sparse matrix or data frame of shape (n_samples, n_features)
-        sensitive_features, baseline
-            What a rule of a score looks at, as for the classifier that it was made of.
 
         Returns
         -------
         array of shape (n_samples,)
             Class labels.
         """
-        if self.rule is not None:
-            said = self.source._decided_by(self.rule, X, sensitive_features, baseline)  # noqa: SLF001 - of our own kind
-            return np.asarray(said)
         mixture, rows = self.source._asked(X)  # noqa: SLF001 - of our own kind
         if self.kind == "single":
             codes = predict_codes(mixture.pool.members[self.model], rows, self.classes_)
@@ -108,9 +99,14 @@ class DeterministicRule:
         rule = (
             f"model {self.model}" if self.kind == "single" else f"weighted vote at threshold {self.threshold or 0:.4g}"
         )
-        rule = rule if self.rule is None else f"{self.rule}, found by a search"
         lines = [f"{rule}: risk {self.value:.4g} against the mixture's {self.mixture_value:.4g} ({self.loss:+.4g})"]
         return "\n".join([*lines, *map(str, self.checks)])
+
+
+def to_deterministic(model: Any) -> DeterministicRule:
+    """Return the best deterministic rule that a fitted mixture of answers leads to, on the rows where it was chosen."""
+    found = best_rule(model.mixture_, model._evidence_of_fit(), model._aim())  # noqa: SLF001 - of the same project
+    return DeterministicRule(**found, classes_=model.classes_, source=model)
 
 
 class _Candidate(NamedTuple):
@@ -137,7 +133,7 @@ def best_rule(mixture: FloatArray, evidence: Evidence, aim: Aim) -> dict[str, An
     best, rules = _best(game, evidence, np.arange(mixture.size), unit), evidence
     found: dict[str, Any] = {"kind": "single", "threshold": None, "model": best.place}
     positive = evidence.answers.positive
-    if positive is not None and positive.is_binary:  # a threshold tells two classes apart
+    if positive.is_binary:  # a threshold tells two classes apart
         thresholds = _thresholds(evidence.answers, mixture)
         votes = _votes(evidence, mixture, thresholds)
         vote = _best(posed(select(votes, aim), aim), votes, np.abs(thresholds - 0.5), unit)
@@ -184,7 +180,6 @@ def _thresholds(answers: Answers, mixture: FloatArray) -> FloatArray:
 def _votes(evidence: Evidence, mixture: FloatArray, thresholds: FloatArray) -> Evidence:
     """Return what the votes at all thresholds say, as if each were a model."""
     answers = evidence.answers
-    assert answers.positive is not None  # noqa: S101 - there are two classes
     said = {name: answers.shares(name, mixture)[:, None] >= thresholds for name in answers.positives}
     is_positive = answers.tables[TRAIN].y == answers.positive.labels.positive
     votes = replace(answers, positives={name: bits_of(one) for name, one in said.items()})

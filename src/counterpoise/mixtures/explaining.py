@@ -1,0 +1,274 @@
+"""Why a row was decided as it was: its score, the threshold that applied, the goals behind it, what would change it.
+
+One record for each row. Contributions of features come from the model itself: LightGBM, XGBoost and CatBoost compute
+them, those of a linear model are its weights times its features. For any other model the caller passes a function.
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from counterpoise._base.types import AnyArray, FloatArray, IntArray
+from counterpoise.goals.wording import text_of
+
+_SHOWN = 5  # contributions in words
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Why one row was decided as it was.
+
+    Attributes
+    ----------
+    decision : label
+        What ``predict`` says.
+    score : float
+        The score that was compared: of the positive class, or, of more than two classes, the weighted probability of
+        the decision.
+    threshold : float
+        What it was compared with: the threshold of the row's group; of more than two classes the weighted probability
+        of the class that comes next; not a number where decisions are drawn.
+    lower : float or None
+        Where rows may be deferred: the threshold below which the decision is negative. Between both a row is deferred.
+    distance : float
+        The score less the threshold.
+    change : float
+        The smallest change of the score that changes the decision, or has it at the edge; infinite where none does.
+    group : str
+        The group whose threshold applied, such as "sex=F"; "all" where there is one threshold.
+    rule : str
+        The rule in words.
+    goals : dict from str to float
+        The goals that set the threshold, with their prices: how fast the objective would fall if the goal were relaxed.
+        None where the usual threshold stays.
+    share : float
+        How likely the decision was: 1 unless decisions are drawn.
+    draw : str
+        How the decision was drawn; empty where it was not.
+    contributions : dict from str to float, or None
+        What each feature adds to the score of the model, in log-odds where the model has them; None where they are not
+        known.
+    runner_up : label or None
+        Of more than two classes: the class that comes next.
+    """
+
+    decision: Any
+    score: float
+    threshold: float
+    lower: float | None
+    distance: float
+    change: float
+    group: str
+    rule: str
+    goals: Mapping[str, float]
+    share: float = 1.0
+    draw: str = ""
+    contributions: Mapping[str, float] | None = None
+    runner_up: Any = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain values, for JSON: what is not finite is None."""
+        found = asdict(self)
+        for name in ("decision", "runner_up"):
+            found[name] = found[name].item() if hasattr(found[name], "item") else found[name]
+        return {name: None if isinstance(one, float) and not math.isfinite(one) else one for name, one in found.items()}
+
+    def __str__(self) -> str:
+        lines = [f"Decision: {text_of(self.decision)}"]
+        if self.draw:
+            lines.append(f"Drawn with a probability of {self.share:.4g}: {self.draw}")
+        if math.isfinite(self.score):
+            lines.append(self._compared())
+        if self.goals:
+            priced = ", ".join(f"{goal} (price {price:.3g})" for goal, price in self.goals.items())
+            lines.append(f"Goals that set the threshold: {priced}")
+        if math.isfinite(self.change):
+            lines.append(f"A change of the score by {self.change:+.4g} would change the decision.")
+        if self.contributions:
+            largest = sorted(self.contributions.items(), key=lambda one: -abs(one[1]))[:_SHOWN]
+            told = ", ".join(f"{name} {value:+.3g}" for name, value in largest)
+            lines.append(f"Largest contributions: {told}")
+        return "\n".join(lines)
+
+    def _compared(self) -> str:
+        score, whose = f"{self.score:.4g}", "" if self.group == "all" else f" of the group {self.group}"
+        if self.runner_up is not None:
+            next_one = f"the next class, {text_of(self.runner_up)}, has {self.threshold:.4g}"
+            return f"Weighted probability {score}{whose}; {next_one}"
+        if not math.isfinite(self.threshold):
+            return f"Score {score}, whatever it is: the rule decides alike about everybody{whose}"
+        if self.lower is not None and self.score <= self.threshold:
+            if self.score > self.lower:
+                return f"Score {score}, between {self.lower:.4g} and {self.threshold:.4g}{whose}: deferred"
+            return f"Score {score}, not above the lower threshold {self.lower:.4g}{whose}"
+        return (
+            f"Score {score}, {'above' if self.distance > 0 else 'not above'} the threshold {self.threshold:.4g}{whose}"
+        )
+
+
+Contribute = Callable[[Any, Any], Any]  # of a model and rows: an array (n_rows, n_features), or a dict for each row
+
+
+def contributions_of(model: Any, X: Any, places: IntArray | None, given: Contribute | None = None) -> list[Any]:
+    """Return what each feature adds to the score of each row, a dict for each; None where the model cannot tell.
+
+    Parameters
+    ----------
+    model : fitted classifier or pipeline
+    X : rows, as the model takes them
+    places : array of shape (n_rows,) or None
+        Of more than two classes, to the score of which of them features add; None for the second of two.
+    given : callable, optional
+        In place of what the model tells: given the model and rows it returns an array or dicts.
+    """
+    n_rows = int(X.shape[0])
+    found = given(model, X) if given is not None else _by_class(model, X, places)
+    if found is None:
+        return [None] * n_rows
+    if isinstance(found, Sequence) and all(isinstance(one, Mapping) for one in found):
+        return list(found)
+    values = np.asarray(found, dtype=np.float64)
+    if values.ndim != 2 or len(values) != n_rows:  # noqa: PLR2004 - rows and features
+        raise ValueError(
+            f"contributions must return an array of shape ({n_rows}, n_features), or a dict for each row; got shape "
+            f"{values.shape}."
+        )
+    names = _feature_names(model, X, values.shape[1])
+    return [dict(zip(names, row.tolist(), strict=True)) for row in values]
+
+
+def _by_class(model: Any, X: Any, places: IntArray | None) -> FloatArray | None:
+    """Return the contributions of features to the score of one class for each row."""
+    if places is None:
+        return _own_contributions(model, X, None)
+    total: FloatArray | None = None
+    for place in np.unique(places).tolist():
+        part = _own_contributions(model, X, place)
+        if part is None or place >= len(model.classes_):  # of deferral no model tells
+            return None
+        total = np.zeros_like(part) if total is None else total
+        total[places == place] = part[places == place]
+    return total
+
+
+def _own_contributions(model: Any, X: Any, place: int | None) -> FloatArray | None:
+    """Return the contributions that a model of a known kind tells, without the constant; None where it is no such."""
+    if hasattr(model, "models"):  # of folds: their log-odds are averaged, and so is what features add to them
+        parts = [_own_contributions(one, X, place) for one in model.models]
+        known = [part for part in parts if part is not None]
+        return np.mean(known, axis=0) if len(known) == len(parts) else None
+    if hasattr(model, "steps"):
+        return _own_contributions(model.steps[-1][1], model[:-1].transform(X) if len(model.steps) > 1 else X, place)
+    told = _boosted_contributions(model, X)
+    if told is not None:
+        return _of_class(told, len(model.classes_), place)
+    if not hasattr(model, "coef_"):
+        return None
+    rows = X.toarray() if hasattr(X, "toarray") else np.asarray(X, dtype=np.float64)
+    weights = np.atleast_2d(model.coef_)
+    return np.asarray(rows * weights[place if place is not None and len(weights) > 1 else 0])
+
+
+def _boosted_contributions(model: Any, X: Any) -> FloatArray | None:
+    """Return what LightGBM, XGBoost or CatBoost tell, shape (n_rows, n_features + 1) or as wide for each class."""
+    library = type(model).__module__.split(".", maxsplit=1)[0]
+    if library == "lightgbm":
+        told = model.predict(X, pred_contrib=True)
+    elif library == "xgboost":
+        import xgboost  # noqa: PLC0415 - the model is of it
+
+        told = model.get_booster().predict(xgboost.DMatrix(X, enable_categorical=True), pred_contribs=True)
+    elif library == "catboost":
+        import catboost  # noqa: PLC0415 - the model is of it
+
+        told = model.get_feature_importance(catboost.Pool(X), type="ShapValues")
+    else:
+        return None
+    return np.asarray(told.toarray() if hasattr(told, "toarray") else told).reshape(int(X.shape[0]), -1)
+
+
+def _of_class(told: FloatArray, n_classes: int, place: int | None) -> FloatArray:
+    """Return the contributions to the score of one class, given those of all, each with its constant at the end."""
+    if n_classes <= 2 or place is None:  # noqa: PLR2004 - one score tells two apart
+        return np.asarray(told[:, :-1])
+    width = told.shape[1] // n_classes
+    return np.asarray(told[:, place * width : (place + 1) * width - 1])
+
+
+def _feature_names(model: Any, X: Any, n_features: int) -> list[str]:
+    """Return what features are called, where that is known."""
+    inner = getattr(model, "models", [model])[0]
+    if hasattr(inner, "steps") and len(inner.steps) > 1:
+        try:
+            names = [str(name) for name in inner[:-1].get_feature_names_out()]
+        except (AttributeError, ValueError, TypeError):
+            names = []
+    else:
+        columns = getattr(X, "columns", None)
+        own = getattr(inner, "feature_names_in_", None)
+        names = [str(name) for name in (columns if columns is not None else own if own is not None else ())]
+    return names if len(names) == n_features else [f"feature {place}" for place in range(n_features)]
+
+
+class Compared(NamedTuple):
+    """What the scores of rows were compared with, an entry for each row."""
+
+    scores: FloatArray
+    thresholds: FloatArray
+    lowers: FloatArray | None  # where rows may be deferred
+    changes: FloatArray  # of the score, that change the decision
+    groups: list[str]
+    rule: str
+    runners_up: Sequence[Any] | None = None  # of more than two classes
+
+    @classmethod
+    def nothing(cls, n_rows: int, rule: str) -> Self:
+        """Return that nothing was compared, as where several rules or models are mixed."""
+        unknown = np.full(n_rows, np.nan)
+        return cls(unknown, unknown, None, np.full(n_rows, np.inf), ["all"] * n_rows, rule)
+
+
+def explanations(
+    decisions: AnyArray,
+    chances: FloatArray,
+    compared: Compared,
+    *,
+    goals: Mapping[str, float],
+    draw: str,
+    contributions: Sequence[Any],
+) -> list[Explanation]:
+    """Return a record for each row."""
+    return [
+        Explanation(
+            decision=decision,
+            score=float(compared.scores[row]),
+            threshold=float(compared.thresholds[row]),
+            lower=None if compared.lowers is None else float(compared.lowers[row]),
+            distance=float(compared.scores[row] - compared.thresholds[row]),
+            change=float(compared.changes[row]),
+            group=compared.groups[row],
+            rule=compared.rule,
+            goals=goals,
+            share=float(chances[row]),
+            draw=draw,
+            contributions=contributions[row],
+            runner_up=None if compared.runners_up is None else compared.runners_up[row],
+        )
+        for row, decision in enumerate(decisions)
+    ]
+
+
+def nearest_changes(scores: FloatArray, uppers: FloatArray, lowers: FloatArray | None) -> FloatArray:
+    """Return the smallest change of each score that changes the decision, or has it at the edge.
+
+    Above the upper threshold that is the way down to it, below the lower one the way up; between both, where a row is
+    deferred, the shorter of both ways. Infinite where no threshold is finite.
+    """
+    down, up = uppers - scores, (uppers if lowers is None else lowers) - scores
+    between = np.where(np.abs(down) <= np.abs(up), down, up)
+    is_above, is_below = scores > uppers, scores <= (uppers if lowers is None else lowers)
+    found = np.where(is_above, down, np.where(is_below, up, between))
+    return np.where(np.isfinite(found), found, np.inf)

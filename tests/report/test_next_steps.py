@@ -1,0 +1,124 @@
+"""What a report advises: by the verdicts, by what was set already, and by how far rows are from deciding."""
+
+import math
+
+import pytest
+from run_folders import row
+
+pytest.importorskip("jinja2", reason="jinja2 is not installed")
+pytest.importorskip("matplotlib", reason="matplotlib is not installed")
+
+from counterpoise.report.aims import objective_fact, objective_sentence
+from counterpoise.report.deferrals import deferral_table
+from counterpoise.report.next_steps import next_steps
+from counterpoise.report.record import Record
+from counterpoise.report.sections import goal_cards
+from counterpoise.report.wording import MISSING, number, percent
+
+pytestmark = pytest.mark.usefixtures("undrawn")
+
+AUDIT = "Audit it again on fresh rows now and then."
+SET = "Set room_for_audit = true, which aims at tighter bounds, so that new rows show the goals to hold."
+OR_SET = "Or set room_for_audit = true, which meets the goals with room for the rows there are."
+LOOSEN = "Loosen a bound, give more rows, or let decisions look at more (method.parameters.by)."
+ASK = "Ask for bounds that are tighter by the width of an interval, so that new rows show the goals to hold."
+
+
+def record(*goals, settings=None, met_on="validation", texts=None, more=()):
+    """Return the record of goals, each a verdict and by how much its bound is missed."""
+    rows = [row("mixture", "error", "test", 0.1)]
+    for place, (verdict, violation) in enumerate(goals, start=1):
+        parts = {"estimate": 0.8, "low": math.nan, "high": math.nan, "bound": 0.7, "rows": 100}
+        for part, value in (parts | {"verdict": verdict, "violation": violation}).items():
+            rows.append(row("mixture", f"goal {part}", "test", value, settings=f"goal {place}"))
+    named = [{"name": f"goal {place}", "text": "recall(train) >= 0.7"} for place in range(1, len(goals) + 1)]
+    words = {"goals": named, "met_on": met_on, **(texts or {})}
+    return Record((*rows, *more), words, settings or {}, {})
+
+
+def steps(*goals, **given):
+    found = record(*goals, **given)
+    return next_steps(found, goal_cards(found))
+
+
+HOLDS, OPEN_MET, OPEN_MISSED, FAILS = (1, 0.0), (0, 0.0), (0, 0.02), (-1, 0.1)
+
+
+@pytest.mark.parametrize(
+    ("goals", "settings", "told"),
+    [
+        ((HOLDS, HOLDS), {}, [AUDIT]),
+        ((HOLDS, OPEN_MET), {}, [OR_SET]),
+        ((HOLDS, OPEN_MET), {"room_for_audit": True}, []),
+        ((HOLDS, OPEN_MET), {"data": {"sample": 1000}}, []),
+        ((HOLDS, OPEN_MISSED), {}, [SET]),
+        ((OPEN_MET, FAILS), {}, [SET]),
+        ((HOLDS, FAILS), {"room_for_audit": True}, [LOOSEN]),
+        ((HOLDS, FAILS), {"data": {"sample": 1000}}, [ASK]),
+        ((HOLDS, (math.nan, math.nan)), {}, []),
+        ((), {}, []),
+    ],
+)
+def test_the_advice_follows_from_the_verdicts_and_from_what_is_set(goals, settings, told):
+    assert steps(*goals, settings=settings) == told
+
+
+def test_where_nothing_was_chosen_inside_of_the_goals_no_room_is_advised():
+    assert steps(FAILS, met_on="") == []
+
+
+def standing(estimate, low, high, bound, rows, sense=">="):
+    values = {"estimate": estimate, "low": low, "high": high, "bound": bound, "rows": rows, "verdict": 0}
+    found = [
+        row("mixture", f"goal {part}", "test", value, settings="goal 1")
+        for part, value in (values | {"violation": 0.0}).items()
+    ]
+    texts = {"goals": [{"name": "goal 1", "text": f"recall(train) {sense} {bound}"}]}
+    kept = Record((row("mixture", "error", "test", 0.1), *found), texts, {"room_for_audit": True}, {})
+    return next_steps(kept, goal_cards(kept))
+
+
+@pytest.mark.parametrize(
+    ("given", "rows"),
+    [
+        ((0.9, 0.7, 0.95, 0.8, 100, ">="), "400"),  # the side of the bound is twice too wide
+        ((0.1, 0.05, 0.4, 0.2, 100, "<="), "900"),  # three times
+        ((0.9, 0.6, 0.99, 0.89, 100, ">="), "90,000"),  # to two digits
+        ((0.9, 0.7, 0.95, 0.899, 100, ">="), None),  # more than a thousand times as many: no advice
+        ((0.9, 0.85, 0.95, 0.8, 100, ">="), None),  # no more than there are
+    ],
+)
+def test_rows_that_would_decide_are_counted_by_the_side_of_the_bound(given, rows):
+    told = " ".join(standing(*given))
+    assert (f": about {rows} rows in place of 100 would show it" in told) == (rows is not None)
+    assert bool(told) == (rows is not None)
+
+
+@pytest.mark.parametrize(("cost", "is_told"), [(0.03, True), (0.00001, False), (None, False)])
+def test_the_price_of_room_is_told_where_it_shows(cost, is_told):
+    told = steps(HOLDS, texts={"room_cost": cost, "objective": {"kind": "rate", "text": "fpr(train)"}})
+    assert told == [AUDIT, *([f"Of the price, {number(cost)} is room for the audit."] if is_told else [])]
+
+
+@pytest.mark.parametrize("value", [0.0733, math.nan])
+def test_an_objective_that_was_not_measured_is_not_told(value):
+    more = [row("mixture", "objective", "test", value), row("first model", "objective", "test", 0.2)]
+    found = record(more=more, texts={"objective": {"kind": "rate", "text": "fpr(train)"}})
+    if math.isnan(value):
+        assert objective_fact(found) is None
+        assert objective_sentence(found) == ""
+    else:
+        assert objective_fact(found) == ("fpr(train)", number(value), f"plain training: {number(0.2)}")
+    tail = record(more=more, texts={"objective": {"kind": "cvar"}})
+    assert objective_fact(tail) is None
+    assert objective_sentence(tail) == ""
+
+
+def test_where_nobody_is_deferred_no_group_is_told_as_a_multiple():
+    more = [
+        row("mixture", f"group {part}", "test", value, settings=f"group {place}")
+        for place, rate in enumerate((0.0, 0.0))
+        for part, value in {"n_samples": 50, "defer_rate": rate, "error_rate": 0.2, "decided_error_rate": 0.2}.items()
+    ]
+    found = deferral_table(record(more=more))
+    assert [line[2:4] for line in found.rows] == [[percent(0.0), MISSING]] * 2
