@@ -15,6 +15,10 @@ from counterpoise._base.types import AnyArray, FloatArray, IntArray
 from counterpoise.goals.wording import text_of
 
 _SHOWN = 5  # contributions in words
+HOW_DRAWN = {
+    "sticky": "by a secret key and the row or its id, the same whenever it is asked",
+    "sample": "afresh each time",
+}
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from counterpoise._base.checks import check_mixture, check_sample_weight
-from counterpoise._base.types import AnyArray, ArrayLike, FloatArray
+from counterpoise._base.types import AnyArray, ArrayLike, FloatArray, IntArray
 from counterpoise.goals import GoalCheck, Table
 from counterpoise.goals.tables import with_train
 from counterpoise.mixtures.answers import TRAIN, Answers, find_positive
@@ -24,6 +24,7 @@ from counterpoise.mixtures.choosing import (
     select,
 )
 from counterpoise.mixtures.draws import known_draws
+from counterpoise.mixtures.explaining import HOW_DRAWN, Compared, Contribute, Explanation, explanations
 from counterpoise.mixtures.game import Choice, Selection
 from counterpoise.mixtures.labelled import Given, Labelled, with_columns
 from counterpoise.mixtures.members import Mixture, Pool, shared
@@ -99,6 +100,52 @@ class RandomizedClassifier(PooledClassifier):
             In the order of ``classes_``.
         """
         return self.decision_proba(X)
+
+    def explain(
+        self, X: Any, ids: Any = None, *, contributions: Contribute | None = None, **looked_at: Any
+    ) -> list[Explanation]:
+        """Say why each row is decided as it is, one record for each.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n_samples, n_features)
+        ids : array-like of shape (n_samples,), optional
+            As for ``predict``.
+        contributions : callable, optional
+            Given a model and rows, it returns what each feature adds to the score: an array of shape (n_samples,
+            n_features), or a dict for each row. Default: what models of LightGBM, XGBoost and CatBoost and linear
+            models tell; of other models contributions are None.
+        **looked_at
+            ``sensitive_features`` and ``baseline``, where rules look at them, as for ``predict``.
+
+        Returns
+        -------
+        list of Explanation
+            With ``decision``, ``score``, ``threshold``, ``distance``, ``change``, ``group``, ``rule``, ``goals``,
+            ``share``, ``draw`` and ``contributions``; ``print`` shows one in words.
+        """
+        decisions = self.predict(X, ids=ids, **looked_at)
+        mixture, rows = self._asked(X, **looked_at)
+        answers = mixture.pool.answers.tolist()
+        places = np.array([answers.index(decision) for decision in decisions.tolist()], dtype=np.int64)
+        kind = kind_of_decision(self.decision)
+        priced = zip(self.goals_, np.abs(self.multipliers_), strict=False)
+        return explanations(
+            decisions,
+            mixture.probabilities(rows)[np.arange(len(places)), places],
+            self._compared(rows, places),
+            goals={str(goal): float(price) for goal, price in priced if price > 0},
+            draw=HOW_DRAWN.get(kind, "") if np.count_nonzero(self.mixture_) > 1 else "",
+            contributions=self._contributed(X, places, contributions),
+        )
+
+    def _compared(self, rows: Any, places: IntArray) -> Compared:  # noqa: ARG002 - of rules
+        """Return what the scores of rows are compared with: nothing where models are mixed."""
+        return Compared.nothing(len(places), f"one of {np.count_nonzero(self.mixture_)}")
+
+    def _contributed(self, X: Any, places: IntArray, given: Contribute | None) -> list[Any]:  # noqa: ARG002 - as above
+        """Return what features add to the score of each row; None where no single score decides."""
+        return [None] * len(places)
 
     def staged_decision_proba(self, X: Any) -> Iterator[FloatArray]:
         """Yield ``decision_proba`` of the first model, the first two and so on, each with its own mixture.

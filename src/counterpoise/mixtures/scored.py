@@ -18,14 +18,7 @@ from counterpoise.mixtures.cautions import warn_of_the_average
 from counterpoise.mixtures.choosing import ALPHA, FIXED, Aim, Evidence, as_aim, check_one_rule, select
 from counterpoise.mixtures.deferring import Deferring
 from counterpoise.mixtures.draws import known_draws
-from counterpoise.mixtures.explaining import (
-    Compared,
-    Contribute,
-    Explanation,
-    contributions_of,
-    explanations,
-    nearest_changes,
-)
+from counterpoise.mixtures.explaining import Compared, Contribute, contributions_of, nearest_changes
 from counterpoise.mixtures.game import Choice
 from counterpoise.mixtures.judged import Judged
 from counterpoise.mixtures.labelled import Labelled
@@ -44,10 +37,6 @@ from counterpoise.theory.risks import Risk
 
 NEVER = "never"
 _PAIR = 2  # classes that one score tells apart
-_HOW_DRAWN = {
-    "sticky": "by a secret key and the row or its id, the same whenever it is asked",
-    "sample": "afresh each time",
-}
 
 
 class RuleClassifier(Ranking, Judged, Deferring, RandomizedClassifier):
@@ -119,65 +108,25 @@ class RuleClassifier(Ranking, Judged, Deferring, RandomizedClassifier):
         mixture, rows = self._asked(X, sensitive_features, baseline)
         return mixture.probabilities(rows)
 
-    def explain(
-        self,
-        X: Any,
-        sensitive_features: Any = None,
-        baseline: ArrayLike | None = None,
-        ids: Any = None,
-        *,
-        contributions: Contribute | None = None,
-    ) -> list[Explanation]:
-        """Say why each row is decided as it is, one record for each.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or data frame of shape (n_samples, n_features)
-        sensitive_features, baseline, ids
-            As for ``predict``.
-        contributions : callable, optional
-            Given a model and rows, it returns what each feature adds to the score: an array of shape (n_samples,
-            n_features), or a dict for each row. Default: what models of LightGBM, XGBoost and CatBoost and linear
-            models tell; of other models contributions are None.
-
-        Returns
-        -------
-        list of Explanation
-            With ``decision``, ``score``, ``threshold``, ``distance``, ``change``, ``group``, ``rule``, ``goals``,
-            ``share``, ``draw`` and ``contributions``; ``print`` shows one in words.
-        """
-        decisions = self.predict(X, ids, sensitive_features, baseline)
-        mixture, rows = self._asked(X, sensitive_features, baseline)
-        answers = mixture.pool.answers.tolist()
-        places = np.array([answers.index(decision) for decision in decisions.tolist()], dtype=np.int64)
-        is_drawn = kind_of_decision(self.decision) in DRAWN and np.count_nonzero(self.mixture_) > 1
-        told: list[Any] = [None] * len(decisions)
-        if self._has_rules and len(self.rules_) == 1:
-            model, checked = self.estimators_[self.rules_[0].model], self._check_predict_input(X)
-            told = contributions_of(model, checked, places if len(self.classes_) > _PAIR else None, contributions)
-            if len(self.classes_) == _PAIR and self._scored.positive.place == 0 and contributions is None:
-                told = [one and {name: -value for name, value in one.items()} for one in told]
-        priced = zip(self.goals_, np.abs(self.multipliers_), strict=False)
-        return explanations(
-            decisions,
-            mixture.probabilities(rows)[np.arange(len(places)), places],
-            self._compared(rows, places),
-            goals={str(goal): float(price) for goal, price in priced if price > 0},
-            draw=_HOW_DRAWN[kind_of_decision(self.decision)] if is_drawn else "",
-            contributions=told,
-        )
-
     def _compared(self, rows: Any, places: IntArray) -> Compared:
         """Return what the scores of rows are compared with; nothing where several rules or models are mixed."""
         if not self._has_rules or len(self.rules_) > 1:
-            what = "rules" if self._has_rules else "models"
-            return Compared.nothing(len(places), f"one of {np.count_nonzero(self.mixture_)} {what}")
+            return super()._compared(rows, places)
         (rule,) = self.rules_
         scores = rows.scores[:, rule.model]
         uppers, lowers = (np.array(one)[rows.groups] for one in rule.levels)
         groups = [self.groups_.names[code] for code in rows.groups.tolist()]
         below = None if rule.lower is None else lowers
         return Compared(scores, uppers, below, nearest_changes(scores, uppers, below), groups, str(rule))
+
+    def _contributed(self, X: Any, places: IntArray, given: Contribute | None) -> list[Any]:
+        if not self._has_rules or len(self.rules_) > 1:
+            return super()._contributed(X, places, given)
+        model, is_pair = self.estimators_[self.rules_[0].model], len(self.classes_) == _PAIR
+        told = contributions_of(model, self._check_predict_input(X), None if is_pair else places, given)
+        if is_pair and self._scored.positive.place == 0 and given is None:  # models tell those of the second class
+            return [one and {name: -value for name, value in one.items()} for one in told]
+        return told
 
     def rebalance(
         self,

@@ -36,6 +36,7 @@ def _contents(record: Record) -> dict[str, Any]:
         "decisions": scores.decision_table(record),
         "scores": scores.score_panels(record),
         "score_sentence": scores.score_sentence(record),
+        "examples": overview.lines_of(record.texts.get("examples")),
         "calibration": scores.calibration_table(record),
         "asked": overview.asked(record, cards),
         "cards": cards,

@@ -1,7 +1,11 @@
 """What a fitted model of a run is: what stands at its end, what that sees, and what it may look at."""
 
+from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
+from counterpoise._base.types import IntArray
 from counterpoise.mixtures.class_scores.evidence import ClassEvidence
 from counterpoise.mixtures.options import Deferral
 from counterpoise.mixtures.scored import RuleClassifier
@@ -47,3 +51,10 @@ def keeps_answers(model: Any) -> bool:
 def looked_at(part: Part) -> dict[str, Any]:
     """Return what rules may look at beside the features of rows, as ``predict`` takes it."""
     return {"sensitive_features": part.groups or None, "baseline": part.baseline}
+
+
+def some_rows(value: Any, rows: IntArray) -> Any:
+    """Return some rows of columns by name, of one column, or of none."""
+    if value is None or isinstance(value, Mapping):
+        return value and {name: np.asarray(column)[rows] for name, column in value.items()}
+    return np.asarray(value)[rows]

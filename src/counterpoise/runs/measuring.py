@@ -18,7 +18,7 @@ from counterpoise.mixtures.choosing import FIXED
 from counterpoise.mixtures.tradeoff import TradeoffPoint, tradeoff
 from counterpoise.runs.data import Data
 from counterpoise.runs.deferral import deferral_curve, error_and_deferral
-from counterpoise.runs.fitted import has_class_rules, has_rules
+from counterpoise.runs.fitted import has_class_rules, has_rules, looked_at, seen_by_last, some_rows
 from counterpoise.runs.judging import Judge
 from counterpoise.runs.methods import GOALS, METHODS, describe, kind_of, models_of
 from counterpoise.runs.quantities import (
@@ -47,6 +47,7 @@ from counterpoise.runs.segments import find_segments, why_no_segments
 from counterpoise.runs.settings import MethodSettings, RunSettings
 from counterpoise.theory.risks import CVaR, Risk, WorstGroup
 
+_MOST_EXPLAINED = 200  # rows among which examples are looked for
 _ALPHAS = (*np.geomspace(0.01, 1.0, 30), 0.05, 0.1, 0.2, 0.5)  # a smooth curve, and round numbers to quote
 _LONG = re.compile(r"\d+\.\d{5,}")  # number in a text
 _POINTS, _POINTS_OF_MANY = 21, 5  # of a frontier; fewer where rules must be found for each
@@ -91,8 +92,22 @@ def measure_all(judge: Judge, drawn: Judge | None = None) -> Measured:
     rows += _rows_of(judge, [*answers, *score_numbers(judge, judged), *bars])
     rows += _rows_of(judge, deferral_curve(judge, list(dict.fromkeys([data.chosen_on, judged]))))
     texts = {"segments": words, "scores": panels, "why": _reasons(judge, rows, judged)}
+    texts["examples"] = _examples(judge, judged)
     drawn_rows = list(rows_of_drawn(judge, judged, drawn or judge)) if judge.draws(MIXTURE, [judged]) else []
     return Measured(rows, _texts(judge, rates) | texts, drawn_rows)
+
+
+def _examples(judge: Judge, split: str) -> list[str]:
+    """Return decisions of one rule in words: those farthest from the threshold on either side, and the nearest."""
+    part = judge.data.splits[split]
+    if not has_rules(judge.model) or len(judge.estimator.rules_) > 1 or part.counts is not None:
+        return []
+    rows = np.arange(min(len(part), _MOST_EXPLAINED))
+    given = {name: some_rows(value, rows) for name, value in looked_at(part).items()}
+    found = judge.estimator.explain(seen_by_last(judge.model, part.X.iloc[rows]), **given)
+    order = sorted((one for one in found if np.isfinite(one.change)), key=lambda one: one.distance)
+    shown = [order[-1], min(order, key=lambda one: abs(one.change)), order[0]] if order else []
+    return list(dict.fromkeys(map(str, shown)))
 
 
 def rows_of_drawn(judge: Judge, split: str, drawn: Judge) -> Iterator[ResultRow]:

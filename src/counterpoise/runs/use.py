@@ -1,6 +1,6 @@
 """Using a finished run: measure, predict and audit."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from counterpoise._base.checks import check_positive
-from counterpoise._base.types import IntArray
 from counterpoise._base.words import did_you_mean
 from counterpoise.goals import Goal, as_goals
 from counterpoise.goals.audit import Audit
@@ -29,7 +28,7 @@ from counterpoise.runs.data import (
 )
 from counterpoise.runs.errors import DataError, RunFolderError, listed, oddest
 from counterpoise.runs.fit import why_not_asked
-from counterpoise.runs.fitted import has_rules, last_step, looked_at, seen_by_last
+from counterpoise.runs.fitted import has_rules, last_step, looked_at, seen_by_last, some_rows
 from counterpoise.runs.folder import SETTINGS, Run, fingerprints, read_json
 from counterpoise.runs.goals_file import goals_of
 from counterpoise.runs.ids import read_ids
@@ -168,16 +167,9 @@ def explain_run(
         with written_as(run.settings.data.written):
             given["ids"] = read_ids(path, ids)[1]
     places = np.array(wanted, dtype=np.int64) - 1
-    some = {name: _taken(value, places) for name, value in given.items()}
+    some = {name: some_rows(value, places) for name, value in given.items()}
     found = decider.explain(seen_by_last(model, part.X.iloc[places]), **some)
     return dict(zip(wanted, found, strict=True))
-
-
-def _taken(value: Any, places: IntArray) -> Any:
-    """Return some rows of columns by name, of one column, or of none."""
-    if value is None or isinstance(value, Mapping):
-        return value and {name: np.asarray(column)[places] for name, column in value.items()}
-    return np.asarray(value)[places]
 
 
 def _looked_at(run: Run, model: Any, part: Part, path: Path) -> dict[str, Any]:
