@@ -12,7 +12,7 @@ NAMED_TWICE = {
     *("Aim", "Answered", "Answers", "Asked", "Bounds", "Columns", "Cut", "Fixed", "Form", "Found", "Group"),
     *("HeldOut", "Kind", "Kinds", "Known", "Limits", "Losses", "Mixture", "Nodes", "Panel", "Part", "Parts", "Place"),
     *("Point", "Prepared", "Program", "Rate", "Rows", "Run", "ScoredRows", "Standing", "State", "Tail", "Watch"),
-    *("_Groups", "_Host", "_Program", "_Step"),
+    *("_Groups", "_Program", "_Step"),
 }
 MOST_PRIVATE_READS = 95  # lines of the package that read a private attribute of another object
 
