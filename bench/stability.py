@@ -97,7 +97,7 @@ def measured(name: str, seed: int) -> dict[str, object]:
         model.fit(train, labels)
     except InfeasibleGoals:
         model = model.set_params(goals=()).fit(train, labels)
-    moved = test + MOVED * np.ptp(X, axis=0)
+    moved = test + MOVED * (np.nanmax(X, axis=0) - np.nanmin(X, axis=0))  # missing values stay missing
     (rule,) = model.rules_
     before, after = (model.predict_proba(rows)[:, 1] > rule.thresholds["all"] for rows in (test, moved))
     changed = model.predict(test) != model.predict(moved)

@@ -88,7 +88,7 @@ class Explanation:
             lines.append(self._compared())
         if self.goals:
             priced = ", ".join(f"{goal} (price {price:.3g})" for goal, price in self.goals.items())
-            lines.append(f"Goals that set the threshold: {priced}")
+            lines.append(f"Goals that set the {'threshold' if self.runner_up is None else 'weights'}: {priced}")
         if math.isfinite(self.change):
             lines.append(f"A change of the score by {self.change:+.4g} would change the decision.")
         if self.contributions:
