@@ -146,8 +146,10 @@ class ClassRuleClassifier(RuleClassifier):
 
     def _compared(self, rows: Any, places: IntArray) -> Compared:
         """Return the weighted probability of each decision, and that of the class which comes next."""
-        if not self._has_class_rules or len(self.rules_) > 1 or self.rules_[0].draws:
+        if not self._has_class_rules:
             return super()._compared(rows, places)
+        if len(self.rules_) > 1 or self.rules_[0].draws:
+            return Compared.nothing(len(places), "rules that share rows among classes")
         (rule,) = self.rules_
         told = self.calibrations_[rule.model](rows.scores[:, rule.model])
         groups = [self.groups_.names[code] for code in rows.groups.tolist()]
