@@ -50,7 +50,7 @@ def test_a_path_of_settings_has_the_values_of_the_library(kind):
         (0.3, 0.6, None),
         (0.8, 0.7, None),
         (0.5, 0.65, 0.02),
-        (0.5, 0.8, 0.02),
+        (0.5, 0.82, 0.0),
         (1.0, 0.6, None),
     ]:
         setting = asked(kind, alpha, bound, budget)
