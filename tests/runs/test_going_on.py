@@ -40,6 +40,16 @@ def test_impossible_goals_pass_through_and_other_goals_go_on_from_the_same_round
     assert numbers(tmp_path / "run") == numbers(tmp_path / "fresh")
 
 
+def test_a_fit_that_stopped_at_its_end_meets_the_goals_that_are_asked_for_now(goals_file, tmp_path):
+    fit_run(goals_file(), output=tmp_path / "run")
+    (tmp_path / "run" / DONE).unlink()  # as if it had been stopped after its model was written
+    other = goals_file(replace={"recall(train) >= 0.5": "recall(train) >= 0.8"})
+    run = fit_run(other, output=tmp_path / "run")
+    assert [goal.bound for goal in run.waiting_model()[-1].goals_] == [0.8]
+    fit_afresh(other, tmp_path / "run")
+    assert numbers(tmp_path / "run") == numbers(tmp_path / "fresh")
+
+
 @pytest.mark.slow
 def test_a_damaged_model_of_a_pool_is_fitted_again(goals_file, tmp_path):
     pool = '[method]\nname = "pool"\n[[method.models]]\nname = "logistic"\n[[method.models]]\nname = "tree"\n'
