@@ -84,9 +84,9 @@ def page(rows: list[dict[str, object]]) -> str:
     return (
         "# How often a first fit raises\n\n"
         f"Made by `python bench/first_fits.py`: {len(SETS)} sets, {N_ROWS:,} rows, three seeds, logistic regression. "
-        "Goals are set 1, 3 or 5 points tighter than what the plain model does on out-of-fold scores; the selection rate "
-        "may rise by as much. Groups are the rows above and below the median of the first column. Counted are the fits of the default `GoalClassifier` that raise "
-        "`InfeasibleGoals`.\n\n" + markdown_table(heads, lines) + "\n"
+        "Goals are set 1, 3 or 5 points tighter than what the plain model does on out-of-fold scores; the selection "
+        "rate may rise by as much. Groups are the rows above and below the median of the first column. Counted are the "
+        "fits of the default `GoalClassifier` that raise `InfeasibleGoals`.\n\n" + markdown_table(heads, lines) + "\n"
     )
 
 

@@ -65,6 +65,7 @@ def choose_one_of_each(
     start: IntArray | None = None,
     ordered: Sequence[tuple[int, int]] = (),
     max_looks: int = 200_000_000,
+    nearest: bool = True,
 ) -> OneOfEach:
     """Choose one option of each list: the least violation of limits, then the least objective.
 
@@ -82,6 +83,8 @@ def choose_one_of_each(
         In the first of a pair the option must not come after that of the second.
     max_looks : int, default=200_000_000
         The most pairs of options that are looked at.
+    nearest : bool, default=True
+        Whether the least violation is looked for where no choice keeps the limits.
 
     Returns
     -------
@@ -105,7 +108,7 @@ def choose_one_of_each(
     lower, least = np.inf, 0.0
     if search.violation == 0 or search.least_of_mixtures() <= _KEPT:  # else no choice keeps the limits
         lower = search.improve(to_violation=False)
-    if search.violation > 0:
+    if search.violation > 0 and nearest:
         search.looks = max_looks
         least = search.improve(to_violation=True)
     return OneOfEach(search.places, search.violation, search.value, lower, least)

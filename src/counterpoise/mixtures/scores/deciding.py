@@ -63,7 +63,7 @@ def no_rule(
     """
 
     def find(goals: tuple[Goal, ...]) -> Evidence | None:
-        other = best_fixed(ranked, aim._replace(goals=goals, budget=None))
+        other = best_fixed(ranked, aim._replace(goals=goals, budget=None), nearest=False)
         return None if other.violation > 0 else ranked.as_evidence(other.rule)
 
     hints = [*hints, *_by_group(ranked, aim)]
@@ -81,7 +81,7 @@ def _by_group(ranked: Ranked, aim: Aim) -> Iterator[str]:
         own = rank(evidence, find_groups(Groups(names), evidence.answers.tables[TRAIN], evidence.n_rows))
     except ValueError:  # groups with too few rows
         return
-    found = best_fixed(own, aim._replace(budget=None))
+    found = best_fixed(own, aim._replace(budget=None), nearest=False)
     if found.violation <= 0:
         risk = value_of(own.as_evidence(found.rule), aim, np.ones(1))
         shown = repr(names[0] if len(names) == 1 else list(names))

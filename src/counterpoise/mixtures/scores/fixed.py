@@ -31,7 +31,7 @@ _SAME = (
     1e-12  # violations and losses nearer than this are equal, in parts of the size of goals and of what is minimized
 )
 _MOST_LOOKS = 200_000_000  # pairs of thresholds that are looked at to find the best rule ...
-_FEW_LOOKS = 3_000_000  # ... and to tell what could be met instead
+_FEW_LOOKS = 1_000_000  # ... and to tell what could be met instead
 _DIGITS = 11  # to which they are compared
 _PRICES = (0.0, 0.5, 1.0, 2.0, 5.0)  # times the multipliers of the mixture: rules that are best at such prices
 _N_SHARES = 16  # starts that call an equal part of each group positive
@@ -104,6 +104,8 @@ def search_fixed(
     mixture: FloatArray,
     multipliers: FloatArray,
     max_looks: int = _MOST_LOOKS,
+    *,
+    nearest: bool = True,
 ) -> Fixed:
     """Return the rule of least violation, then least objective, that was found.
 
@@ -117,6 +119,8 @@ def search_fixed(
         The best mixture: its rules, shares and the prices of the goals.
     max_looks
         The most pairs of thresholds that are looked at for each model.
+    nearest
+        Whether the least violation is looked for where no rule meets the limits.
     """
     limits, usual = limits_of(ranked, aim), ranked.usual_rules()
     if aim.budget is not None:
@@ -128,7 +132,7 @@ def search_fixed(
     found = []
     for model in range(ranked.cuts.n_models):
         starts = list(_starts(ranked, space, model, start, mixture, prices))
-        found.append(_searched(ranked.cuts, space, model, starts, max_looks))
+        found.append(_searched(ranked.cuts, space, model, starts, max_looks, nearest=nearest))
     model = min(range(len(found)), key=lambda place: (*_rounded((found[place].violation, found[place].value)), place))
     is_proven = found[model].violation > 0 and all(one.least_violation > 0 for one in found)
     rule = CutRules(np.array([model]), found[model].places[None])
@@ -136,11 +140,11 @@ def search_fixed(
     return Fixed(rule, found[model].violation, is_proven, lower)
 
 
-def best_fixed(ranked: Ranked, aim: Aim, max_looks: int = _FEW_LOOKS) -> Fixed:
-    """Return the rule of least violation, then least objective, where no mixture is known to begin with."""
+def best_fixed(ranked: Ranked, aim: Aim, *, nearest: bool = True) -> Fixed:
+    """Return the best rule where no mixture is known to begin with; ``nearest`` as for ``search_fixed``."""
     start = ranked.usual_rules()
     shares = np.full(start.models.size, 1 / start.models.size)
-    return search_fixed(ranked, aim, start, shares, np.zeros(len(aim.goals)), max_looks)
+    return search_fixed(ranked, aim, start, shares, np.zeros(len(aim.goals)), _FEW_LOOKS, nearest=nearest)
 
 
 def _space(ranked: Ranked, asked: Asked, limits: RuleLimits, rules: CutRules) -> _Space:
@@ -174,7 +178,9 @@ def _starts(
             yield rules.cuts[np.resize(drawn, len(edges)), np.arange(len(edges))]
 
 
-def _searched(cuts: Cuts, space: _Space, model: int, starts: list[IntArray], max_looks: int) -> OneOfEach:
+def _searched(
+    cuts: Cuts, space: _Space, model: int, starts: list[IntArray], max_looks: int, *, nearest: bool
+) -> OneOfEach:
     """Return the best cut of each edge, and how much is proven: of two edges, or where all rules are few, all of it."""
     whole = cuts.edges(model)
     start = _begun(space, whole, starts) if len(whole) > 2 else _promising(space, starts)[0]  # noqa: PLR2004
@@ -190,6 +196,7 @@ def _searched(cuts: Cuts, space: _Space, model: int, starts: list[IntArray], max
         start=places,
         ordered=ordered,
         max_looks=max_looks,
+        nearest=nearest,
     )
     return found._replace(places=np.array([own[at] for own, at in zip(whole, found.places.tolist(), strict=True)]))
 
