@@ -259,7 +259,7 @@ def test_audits_know_who_is_deferred(model):
         ),
         (
             {"deferral": cp.Deferral(0.2, "yes")},
-            "defer_label must not be taken for a class; got 'yes' beside the class 'yes'",
+            "label must not be taken for a class; got 'yes' beside the class 'yes'",
         ),
         ({"deferral": cp.Deferral(0.2, "Yes ")}, "taken for a class"),
         (
@@ -281,7 +281,7 @@ def test_wrong_uses_are_told(settings, message):
         (("a lot",), "cost of Deferral must be a number in"),
         ((True,), "cost of Deferral must be a number in"),
         ((np.nan,), "cost of Deferral must lie in"),
-        ((0.2, None), "defer_label must be a text or a number that no class has; got None"),
+        ((0.2, None), "label must be a text or a number that no class has; got None"),
     ],
 )
 def test_a_deferral_has_a_cost_and_a_label(given, message):

@@ -163,3 +163,12 @@ def test_where_a_threshold_for_each_group_would_meet_the_goals_the_error_says_so
     ):
         model.fit(np.zeros((400, 1)), y, sensitive_features={"group": group})
     assert all(check.holds for check in model.rebalance(by="group").check_goals())
+
+
+def test_goals_with_a_confidence_that_no_rule_meets_end_in_an_error():
+    rng = np.random.default_rng(3)
+    score = rng.normal(size=150)
+    y = (score + rng.normal(size=150) > 0).astype(int)
+    goals = [f"{goal} with confidence 0.9" for goal in ("recall(train) >= 0.86", "false_positive_rate(train) <= 0.19")]
+    with pytest.raises(InfeasibleGoals, match="No single rule"):
+        cp.GoalClassifier([score], cv="prefit", goals=goals).fit(score[:, None], y)

@@ -79,7 +79,7 @@ OF_RULES: list[tuple[dict[str, Any], dict[str, Any], str]] = [
         "The rows of dataset 'live' hold the group 'gender=Z'",
     ),
     ({"deferral": 0.2}, {}, "deferral must be None, or Deferral"),
-    ({"deferral": Deferral(0.2, 1)}, {}, "defer_label must not be taken for a class"),
+    ({"deferral": Deferral(0.2, 1)}, {}, "label must not be taken for a class"),
     ({"alpha": 0.1}, {}, "decision='fixed' decides by one rule.*decision='sticky'"),
     ({"objective": "KL(0.1)"}, {}, "decision='fixed' decides by one rule.*decision='sticky'"),
     ({"goals": RECALL, "decision": "fixd"}, {}, "decision must be one of"),

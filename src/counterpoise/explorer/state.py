@@ -77,7 +77,7 @@ def state_of(parts: Parts, by: tuple[str, ...], defer: float | None = None) -> S
     estimator, groups = parts.estimator, groups_of(parts, by)
     deferral = deferral_at(estimator, defer)
     if deferral is not None:
-        check_defer_label(deferral.label, estimator.classes_.tolist())
+        check_defer_label(deferral.label, estimator.classes_.tolist(), "label")
     given = given._replace(deferral=deferral)
     ranked = rank(given, groups)
     program = RulesProgram(ranked, prefers_usual=estimator._prefers_usual, decision=estimator.decision)  # noqa: SLF001 - of our own kind

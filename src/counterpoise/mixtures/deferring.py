@@ -91,7 +91,7 @@ class Deferring(RandomizedClassifier):
     def _deferral(self, aim: Aim) -> Deferral | None:
         """Return what deferring a row costs, and what is then said of it: nothing that a class is called."""
         if aim.deferral is not None:
-            check_defer_label(aim.deferral.label, self.classes_.tolist())
+            check_defer_label(aim.deferral.label, self.classes_.tolist(), "label")
         return aim.deferral
 
     def _warn_of_everybody(self, aim: Aim) -> None:

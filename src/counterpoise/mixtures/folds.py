@@ -165,7 +165,8 @@ def _even_splits(n_folds: int, labels: AnyArray, seed: int) -> list[Split]:
     if sizes[rare] < n_folds:
         raise ValueError(
             f"cv={n_folds} needs at least {n_folds} rows of each class, one for each fold; class "
-            f"{classes.tolist()[rare]!r} has {sizes[rare]} of {labels.size} samples. Give more rows, or a smaller cv."
+            f"{classes.tolist()[rare]!r} has {sizes[rare]} of {labels.size} samples. Give more rows"
+            f"{', or a smaller cv' if sizes[rare] >= _LEAST_FOLDS else ''}."
         )
     return list(StratifiedKFold(n_folds, shuffle=True, random_state=seed).split(np.empty(labels.size), labels))
 

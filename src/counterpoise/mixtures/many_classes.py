@@ -63,7 +63,7 @@ class ClassRuleClassifier(RuleClassifier):
         """Return the classes of labels and models, and which of them is the positive one, if any."""
         classes = all_classes(labels, titled)
         if self.deferral is not None:
-            check_defer_label(self.deferral.label, classes.tolist())
+            check_defer_label(self.deferral.label, classes.tolist(), "label")
         return find_positive(classes, self.pos_label)
 
     def _drawn(self, X: Any, ids: Any, sensitive_features: Any, baseline: ArrayLike | None) -> AnyArray:

@@ -14,6 +14,7 @@ from counterpoise.goals.infeasible import SINGLE_RULE, bound_scale
 from counterpoise.mixtures.choosing import Evidence
 
 _NEAR = 1e-3  # of its scale: how near to the nearest bound that is found the offered one is
+_MOST_STEPS = 30  # of the search for a bound
 _MOST_GOALS = 8  # of which each is left out in turn, to find a smaller set that conflicts
 
 Find = Callable[[tuple[Goal, ...]], Evidence | None]  # what a rule that meets goals says; None where none was found
@@ -67,11 +68,13 @@ def _nearest_bound(goals: tuple[Goal, ...], goal: Goal, find: Find, missed: floa
     No rule meets a bound tighter than ``missed``. From there the bound is loosened in growing steps until one does.
     """
     free = find(tuple(one for one in goals if one is not goal))
-    if free is None or _reached(goal, free) == goal.bound:  # the latter: it holds but for what its confidence asks for
+    if free is None or goal.confidence is not None:  # what a confidence asks for is not told by the rate alone
         return None
     met = _reached(goal, free)
     step = looser(goal) * _NEAR * bound_scale(goal, missed)
-    while abs(met - missed) > _NEAR * bound_scale(goal, met):
+    for _ in range(_MOST_STEPS):
+        if abs(met - missed) <= _NEAR * bound_scale(goal, met):
+            break
         tried = goal.with_bound(missed + step if abs(step) < abs(met - missed) / 2 else (missed + met) / 2)
         found = find(tuple(tried if one is goal else one for one in goals))
         if found is None:

@@ -37,7 +37,7 @@ class Deferral:
     def __post_init__(self) -> None:
         cost = check_number(self.cost, "cost of Deferral", "[0, 1]", "the loss of a row that a person decides about")
         object.__setattr__(self, "cost", cost)
-        check_defer_label(self.label, ())
+        check_defer_label(self.label, (), "label")
 
 
 @dataclass(frozen=True)
