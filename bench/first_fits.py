@@ -83,7 +83,7 @@ def page(rows: list[dict[str, object]]) -> str:
         "# How often a first fit raises\n\n"
         f"Made by `python bench/first_fits.py`: {len(SETS)} sets, {N_ROWS:,} rows, three seeds, logistic regression. "
         "Goals are set 1, 3 or 5 points tighter than what the plain model does on out-of-fold scores. Groups are the "
-        "rows above and below the median of the first column. Counted are the fits of the default `GoalClassifier` that "
+        "rows above and below the median of the first column. Counted are fits of the default `GoalClassifier` that "
         "raise `InfeasibleGoals`.\n\n" + markdown_table(heads, lines) + "\n"
     )
 

@@ -141,7 +141,7 @@ REFUSED = {
     ),
     "deferred rows called as a class": (
         CHOOSING + " recall(train)>=0.5 --defer-cost 0.1 --defer-label 1",
-        "defer_label must not be taken for a class; got '1' beside the class 1",
+        "label must not be taken for a class; got '1' beside the class 1",
         None,
     ),
     "audited deferral called as a class": (
