@@ -103,7 +103,7 @@ def warn_of_the_average(mixed: float, alone: float, whose: str, aim: Any) -> Non
     ways += ["loosen the goals"] if aim.goals else []
     price = " and ".join([*(["the tail"] if has_tail else []), *(["the goals"] if aim.goals else [])])
     warn_caller(
-        f"On the rows where it was chosen the mixture errs on {mixed:.1%} on average, {whose} alone on "
+        f"On the selection rows the decisions err on {mixed:.1%} on average, {whose} alone on "
         f"{max(alone, 0.0):.1%}: that is the price of {price}. To pay less {', or '.join(ways)}.",
         CostlyMixture,
     )
