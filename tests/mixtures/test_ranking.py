@@ -58,6 +58,11 @@ def test_where_a_model_has_scores_only_there_are_no_probabilities():
     model = cp.GoalClassifier(line, cv="prefit").fit(X[200:400], y[200:400])
     assert not hasattr(model, "predict_proba")
     assert_allclose(model.decision_function(X), line.decision_function(X))
+    scored = cp.GoalClassifier(lambda rows: 10 * LINE.decision_function(rows), cv="prefit").fit(X[200:400], y[200:400])
+    assert not hasattr(scored, "predict_proba")
+    assert hasattr(
+        cp.GoalClassifier(lambda rows: LINE.predict_proba(rows)[:, 1], cv="prefit").fit(X, y), "predict_proba"
+    )
 
 
 def test_of_several_models_that_are_mixed_probabilities_are_the_mean_by_their_shares():

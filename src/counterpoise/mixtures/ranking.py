@@ -14,6 +14,7 @@ from counterpoise.mixtures.scores.asking import Scorer, margins
 
 _LEAST = 2.0**-53  # a probability below this counts as this: its log-odds stay finite
 _PAIR = 2  # classes that one number ranks
+_HALF = 0.5
 
 
 def _has_scores(model: Any) -> bool:
@@ -23,9 +24,13 @@ def _has_scores(model: Any) -> bool:
 
 def _has_probabilities(model: Any) -> bool:
     """Tell whether the models that may decide have probabilities; hard answers of a mixture always do."""
-    given = getattr(model, "estimators_", None) or getattr(model, "estimator", None)
-    models = given if isinstance(given, list) else [given]
-    return not _has_scores(model) or not any(_has_no_probabilities(unnamed(one)) for one in models)
+    if not _has_scores(model):
+        return True
+    usual = getattr(model._scored, "usual", None)
+    if usual is not None:  # it is fitted: one half is the usual threshold of probabilities, and of nothing else
+        return bool((usual == _HALF).all())
+    given = getattr(model, "estimator", None)
+    return not any(_has_no_probabilities(unnamed(one)) for one in (given if isinstance(given, list) else [given]))
 
 
 def _has_no_probabilities(model: Any) -> bool:
