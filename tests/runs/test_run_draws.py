@@ -247,6 +247,11 @@ def twins(request, tmp_path_factory, loans_folder):
     """Return two runs of one goals file in two folders, with two keys."""
     folder = tmp_path_factory.mktemp("twins")
     (folder / "goals.toml").write_text(RUNS[request.param].replace("{folder}", str(loans_folder)))
+    for number, name in enumerate(
+        ("one", "other"), start=1
+    ):  # keys of the system could happen to draw the same numbers
+        (folder / name).mkdir()
+        (folder / name / "draws.key").write_text(f"{bytes([number] * 32).hex()}\n")
     return [fit_run(folder / "goals.toml", output=folder / name) for name in ("one", "other")]
 
 
