@@ -1,13 +1,11 @@
 """How often does a first fit raise? Goals that the plain model misses by 1 to 5 points, with and without ``by``.
 
-Usage: python bench/first_fits.py [--output FOLDER]
+Usage: python bench/first_fits.py [--only NAME ...] [--splits N] [--resume] [--page] [--output FOLDER]
 
 Eight sets, three seeds, 3,000 rows. Each goal is set where the plain model is on out-of-fold scores, 1, 3 or 5 points
 tighter. A fit of the default ``GoalClassifier`` meets it by one rule, or raises ``InfeasibleGoals``.
 """
 
-import argparse
-import csv
 import os
 import sys
 import warnings
@@ -27,6 +25,8 @@ from counterpoise.datasets import load_dataset
 from counterpoise.goals import InfeasibleGoals
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
+from records import arguments, records_of
+
 from papers.markdown import markdown_table
 
 FOLDER = Path(__file__).parent.parent / "docs" / "results" / "first_fits"
@@ -45,7 +45,7 @@ def goals_of(said: np.ndarray, y: np.ndarray, group: np.ndarray, points: float) 
     return {"recall": [recall], "difference": [gap], "recall and difference": [recall, gap]}
 
 
-def rows_of_set(name: str, seed: int) -> Iterator[dict[str, object]]:
+def rows_of_set(name: str, seed: int) -> Iterator[tuple[object, ...]]:
     """Yield whether each fit on a set raises."""
     data = load_dataset(name)
     X, y = np.nan_to_num(np.asarray(data.X, dtype=float)), np.asarray(data.y)
@@ -64,18 +64,18 @@ def rows_of_set(name: str, seed: int) -> Iterator[dict[str, object]]:
                     raised = 0
                 except InfeasibleGoals:
                     raised = 1
-                yield dict(zip(COLUMNS, (name, seed, goal, points, "yes" if by else "no", raised), strict=True))
+                yield name, seed, goal, points, "yes" if by else "no", raised
 
 
-def page(rows: list[dict[str, object]]) -> str:
+def page(rows: list[dict[str, str]]) -> str:
     """Return the page, given all rows."""
     lines = []
-    for goal in dict.fromkeys(str(row["goal"]) for row in rows):
+    for goal in dict.fromkeys(row["goal"] for row in rows):
         for by in ("no", "yes"):
             cells = []
             for points in POINTS:
-                own = [int(str(row["raised"])) for row in rows if (row["goal"], row["by"]) == (goal, by)
-                       and float(str(row["points"])) == points]  # fmt: skip
+                own = [int(row["raised"]) for row in rows if (row["goal"], row["by"]) == (goal, by)
+                       and float(row["points"]) == points]  # fmt: skip
                 cells.append(f"{sum(own)} of {len(own)}")
             lines.append([goal, by, *cells])
     heads = ["goals", "by allowed", *(f"{100 * points:g} points" for points in POINTS)]
@@ -89,19 +89,17 @@ def page(rows: list[dict[str, object]]) -> str:
 
 
 def main() -> None:
-    """Measure, and write table and page."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--output", type=Path, default=FOLDER)
-    asked = parser.parse_args()
+    """Measure the sets that are not there yet, and write the page."""
+    options = arguments(__doc__ or "", SETS, 3, FOLDER).parse_args()
+    records = records_of(options, COLUMNS, n_keys=2)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        rows = [row for name in SETS for seed in range(3) for row in rows_of_set(name, seed)]
-    asked.output.mkdir(parents=True, exist_ok=True)
-    with (asked.output / "results.csv").open("w", newline="") as file:
-        writer = csv.DictWriter(file, COLUMNS)
-        writer.writeheader()
-        writer.writerows(rows)
-    (asked.output / "README.md").write_text(page(rows), encoding="utf-8")
+        for name in [] if options.page else options.only:
+            for seed in range(options.splits):
+                if not records.has(name, seed):
+                    for row in list(rows_of_set(name, seed)):
+                        records.add(*row)
+    (options.output / "README.md").write_text(page(records.rows), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -1,18 +1,16 @@
 """Do decisions stay when rows move by a millionth? Twenty sets, five seeds, the plain model at the same thresholds.
 
-Usage: python bench/stability.py [--seeds N] [--output FOLDER]
+Usage: python bench/stability.py [--only NAME ...] [--splits N] [--resume] [--page] [--output FOLDER]
 
 Every numeric feature of the held-out rows is moved by 1e-6 of its range. Counted are the decisions of the default
 ``GoalClassifier`` that change, those that change although their score stays on its side of the threshold (there must be
 none), and the decisions that change where the deciding model alone is cut at the same thresholds.
 """
 
-import argparse
-import csv
 import os
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # before any library starts its threads
@@ -27,10 +25,12 @@ from counterpoise.datasets import load_dataset, ringnorm, twonorm, waveform
 from counterpoise.goals import InfeasibleGoals
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
+from records import arguments, records_of
+
 from papers.markdown import markdown_table
 
 FOLDER = Path(__file__).parent.parent / "docs" / "results" / "stability"
-COLUMNS = ("set", "rows", "seed", "models", "decisions", "changed", "changed by the model alone", "changed on its side")
+COLUMNS = ("set", "seed", "rows", "models", "decisions", "changed", "changed by the model alone", "changed on its side")
 MOVED = 1e-6  # of the range of a feature
 Rows = tuple[np.ndarray, np.ndarray]
 
@@ -86,8 +86,8 @@ SETS: dict[str, Callable[[], Rows]] = {
 }
 
 
-def measured(name: str, seed: int) -> dict[str, object]:
-    """Return what changes where the held-out rows of a set move."""
+def measured(name: str, seed: int) -> tuple[object, ...]:
+    """Return what changes where the held-out rows of a set move: the columns of a row."""
     X, y = SETS[name]()
     X, y = np.asarray(X, dtype=float), (np.asarray(y) > 0).astype(int)
     train, test, labels, _ = train_test_split(X, y, test_size=0.5, random_state=seed, stratify=y)
@@ -103,32 +103,23 @@ def measured(name: str, seed: int) -> dict[str, object]:
     changed = model.predict(test) != model.predict(moved)
     numbers = (changed.sum(), (before != after).sum(), (changed & (before == after)).sum())
     models = len(getattr(model.estimators_[0], "models", [None]))
-    return dict(zip(COLUMNS, (name, len(train), seed, models, len(test), *map(int, numbers)), strict=True))
+    return name, seed, len(train), models, len(test), *map(int, numbers)
 
 
-def rows_of(n_seeds: int) -> Iterator[dict[str, object]]:
-    """Yield a row for each set and seed."""
-    for name in SETS:
-        for seed in range(n_seeds):
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                yield measured(name, seed)
-
-
-def page(rows: list[dict[str, object]]) -> str:
+def page(rows: list[dict[str, str]]) -> str:
     """Return the page, given all rows."""
     by_set = {name: [row for row in rows if row["set"] == name] for name in SETS}
     table = [
         [
             name,
-            f"{int(str(own[0]['rows'])):,}",
-            f"{sum(int(str(row['decisions'])) for row in own):,}",
-            *(str(sum(int(str(row[column])) for row in own)) for column in COLUMNS[-3:]),
+            f"{int(own[0]['rows']):,}",
+            f"{sum(int(row['decisions']) for row in own):,}",
+            *(str(sum(int(row[column]) for row in own)) for column in COLUMNS[-3:]),
         ]
         for name, own in by_set.items()
         if own
     ]
-    total = [sum(int(str(row[column])) for row in rows) for column in COLUMNS[4:]]
+    total = [sum(int(row[column]) for row in rows) for column in COLUMNS[4:]]
     heads = ["set", "training rows", "decisions", "changed", "changed by the model alone", "changed on its side"]
     verdict = "holds" if total[3] == 0 and total[1] == total[2] else "does NOT hold"
     return (
@@ -145,18 +136,16 @@ def page(rows: list[dict[str, object]]) -> str:
 
 
 def main() -> None:
-    """Measure, and write table and page."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--output", type=Path, default=FOLDER)
-    asked = parser.parse_args()
-    rows = list(rows_of(asked.seeds))
-    asked.output.mkdir(parents=True, exist_ok=True)
-    with (asked.output / "results.csv").open("w", newline="") as file:
-        writer = csv.DictWriter(file, COLUMNS)
-        writer.writeheader()
-        writer.writerows(rows)
-    (asked.output / "README.md").write_text(page(rows), encoding="utf-8")
+    """Measure what is not there yet, and write the page."""
+    options = arguments(__doc__ or "", SETS, 5, FOLDER).parse_args()
+    records = records_of(options, COLUMNS, n_keys=2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for name in [] if options.page else options.only:
+            for seed in range(options.splits):
+                if not records.has(name, seed):
+                    records.add(*measured(name, seed))
+    (options.output / "README.md").write_text(page(records.rows), encoding="utf-8")
 
 
 if __name__ == "__main__":

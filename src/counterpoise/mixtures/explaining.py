@@ -47,7 +47,7 @@ class Explanation:
         The rule in words.
     goals : dict from str to float
         The goals that set the threshold, with their prices: how fast the objective would fall if the goal were relaxed.
-        None where the usual threshold stays.
+        Empty where no goal binds.
     share : float
         How likely the decision was: 1 unless decisions are drawn.
     draw : str

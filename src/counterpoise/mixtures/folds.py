@@ -111,8 +111,8 @@ def splits_of(cv: Any, X: Any, labels: AnyArray, seed: int) -> list[Split]:
     Parameters
     ----------
     cv : int, "auto", splitter of scikit-learn, or iterable of pairs of arrays
-        A number: so many folds, drawn at random with every class spread evenly over them. "auto": a number of folds
-        that suits the number of rows.
+        A number: so many folds, drawn at random with every class spread evenly over them. "auto": five,
+        or as many as the rarest class has rows.
     X, labels : the rows
     seed : of folds that are drawn
     """

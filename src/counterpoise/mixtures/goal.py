@@ -85,7 +85,8 @@ class GoalClassifier(ClassRuleClassifier):
     ----------
     classes_ : array of shape (n_classes,)
     estimators_, names_ : list
-        The fitted models, trained on all rows unless ``cv="prefit"``, and what the estimators are called.
+        The fitted models that decide, one for each estimator given: with ``cv="auto"`` mostly an
+        ``AveragedClassifier`` of five folds, else trained on all rows; and what the estimators are called.
     rules_ : list of Rule
         ``rule.model`` is the place of its estimator among those given, ``rule.thresholds`` a dict by group; of more
         than two classes TierRule or RatioRule.
@@ -102,8 +103,6 @@ class GoalClassifier(ClassRuleClassifier):
         With ``decision="fixed"``: how much more of the objective the rule has than the best mixture of rules.
     calibrations_ : tuple of Calibration
         Of more classes: the calibration of each estimator's probabilities on the selection rows.
-    fixed_cost_ : float
-        For ``decision="fixed"``: how much more risk the one rule has than the best mixture of rules.
     goals_, multipliers_, alpha_, objective_, selection_, n_models_, n_features_in_, feature_names_in_
         As for ``MixtureClassifier``.
 
