@@ -139,9 +139,7 @@ def test_models_that_draw_differ_and_are_not_taken_for_repeats():
 def test_a_mixture_that_pays_much_on_average_says_so_and_a_budget_limits_it():
     X, y = make_classification(600, 8, flip_y=0.3, random_state=3)
     settings = {"n_estimators": 15, "random_state": 0}
-    with pytest.warns(
-        CostlyMixture, match=r"err on \d+\.\d% on average, its first model alone on .* set budget=0\.05"
-    ):
+    with pytest.warns(CostlyMixture, match=r"err on \d+\.\d% on average, its first model alone on .* set budget=0\.05"):
         free = cp.AdaLPBoostClassifier(alpha=0.05, budget=None, **settings).fit(X, y)
     means = free.selection_.losses.mean(axis=0)
     with warnings.catch_warnings():
