@@ -55,7 +55,7 @@ METHODS = {
     ),
     "adaboost": Kind(_BOOSTING + "adaboost", "AdaBoostClassifier", "trees", "plain", "AdaBoost", boosts=True),
     "vadaboost": Kind(_BOOSTING + "vadaboost", "VadaBoostClassifier", "trees", "plain", "VadaBoost", boosts=True),
-    "ebboost": Kind(_BOOSTING + "ebboost", "EBBoostClassifier", "trees", "plain", "EBBoost", boosts=True),
+    "ebboost": Kind(_BOOSTING + "vadaboost", "EBBoostClassifier", "trees", "plain", "EBBoost", boosts=True),
     "rlpboost": Kind(_BOOSTING + "margin_boost", "RLPBoostClassifier", "trees", "plain", "RLP-Boost", boosts=True),
     "rqpboost": Kind(_BOOSTING + "margin_boost", "RQPBoostClassifier", "trees", "plain", "RQP-Boost", boosts=True),
     "droboost": Kind(_BOOSTING + "dro", "DROBoostClassifier", "trees", "plain", "DRO-Boosting", boosts=True),
