@@ -9,8 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from counterpoise._base.checks import check_count
 from counterpoise._base.shards import Shards
-from counterpoise.boosting.adalpboost import AdaLPBoostClassifier
-from counterpoise.boosting.lpboost import LPBoostClassifier
+from counterpoise.boosting.lpboost import AdaLPBoostClassifier, LPBoostClassifier
 from counterpoise.distributed.asking import as_collection, is_lazy, lazily
 from counterpoise.distributed.collections import Every, Rows, partitions_of
 from counterpoise.distributed.dask_shards import DaskShards, Parts, as_client

@@ -9,17 +9,18 @@ import numpy as np
 
 from counterpoise._base.shards import Shard, Shards
 from counterpoise._base.types import AnyArray, FloatArray
-from counterpoise.boosting.adalpboost import AdaLPBoostClassifier, hedge_step
 from counterpoise.boosting.checkpoint import opened
+from counterpoise.boosting.inputs import round_seed
 from counterpoise.boosting.inside import Program, places_in
-from counterpoise.boosting.learner import planned_rounds
-from counterpoise.boosting.lpboost import trains_inside
-from counterpoise.boosting.rounds import Rule, boost
+from counterpoise.boosting.learner import base_learner, planned_rounds
+from counterpoise.boosting.lpboost import AdaLPBoostClassifier, hedge_step
+from counterpoise.boosting.rounds import Round, Rule, boost
 from counterpoise.boosting.rules import dual_of
-from counterpoise.boosting.run import draw_seeds, learner_of_rounds, round_settings
+from counterpoise.boosting.run import DEPTH, draw_seeds, round_settings
 from counterpoise.boosting.stopping import stopping_of
 from counterpoise.distributed.binning import sample_over
 from counterpoise.distributed.boosting import (
+    ELSEWHERE,
     ShardFit,
     ShardHistory,
     by_cell,
@@ -94,17 +95,17 @@ def fit_over(model: Any, shards: Shards) -> Any:
         model.feature_names_in_ = known.names
     model._forget_choice()  # noqa: SLF001 - ours
     history = ShardHistory(shards, rows.cells, planned_rounds(model))
-    learner, aim = learner_of_rounds(model.estimator, known.n_rows), model._aim_of_fit()  # noqa: SLF001 - ours
+    learner, aim = base_learner(model.estimator, known.n_rows, max_depth=DEPTH), model._aim_of_fit()  # noqa: SLF001 - ours
     with opened(model.checkpoint) as saved:
         seeds = draw_seeds(model.random_state, saved)
-        program = program_over(model, aim, history) if trains_inside(model) else None
+        program = program_over(model, aim, history) if getattr(model, "trains_inside", False) else None
         rule, stage = (_rule(model, rows, aim, history), None) if program is None else (program.price, program.stage)
-        fit = ShardFit(learner, history, seeds.round_seed, rows.sample, stage)
+        fit = ShardFit(learner, history, partial(round_seed, seeds.entropy), rows.sample, stage)
         watch = Watch(model, aim, history, program, is_random=fit.is_random)
         settings = round_settings(model, learner, aim, seeds, **_found(model, aim, program))
         n_left = watch.resume(saved, settings, seeds, rows.sample)
         boost(fit, history, reweigh=rule, stop=watch, n_rounds=n_left)
-    model._generator = np.random.default_rng(seeds.sequence)  # noqa: SLF001 - ours
+    model._generator = np.random.default_rng(seeds.entropy)  # noqa: SLF001 - ours
     key = key_of_decision(model.decision) or seeds.key
     model._draws = KeyedDraws.learned(key, rows.sample, None, history.models)  # noqa: SLF001 - ours
     model.weighted_losses_ = np.array(history.weighted_losses)
@@ -296,7 +297,7 @@ def _asked_over(model: Any, shards: Shards, cells: Cells) -> ShardHistory:
     members = model._members  # noqa: SLF001 - ours
     for number, (one, member) in enumerate(zip(model.estimators_, members, strict=True), 1):
         said, loss = take(shards, cells, member, number)
-        history.add(one, np.empty(0, dtype=np.uint8), loss, said=said)
+        history.append(Round(number, one, ELSEWHERE, np.empty(0, dtype=np.uint8), loss, said=said))
     return history
 
 

@@ -47,7 +47,7 @@ METHODS = {
     GOALS: Kind(
         "counterpoise.mixtures.goal", "GoalClassifier", "each", "mixes", "strong model inside goals", crosses=True
     ),
-    "adalpboost": Kind(_BOOSTING + "adalpboost", "AdaLPBoostClassifier", "trees", "mixes", "AdaLPBoost", boosts=True),
+    "adalpboost": Kind(_BOOSTING + "lpboost", "AdaLPBoostClassifier", "trees", "mixes", "AdaLPBoost", boosts=True),
     "lpboost": Kind(_BOOSTING + "lpboost", "LPBoostClassifier", "trees", "mixes", "LPBoost", boosts=True),
     POOL: Kind("counterpoise.mixtures.mixture", "MixtureClassifier", "each", "mixes", "mixture of a pool"),
     "constrained": Kind(
