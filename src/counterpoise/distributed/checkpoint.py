@@ -40,6 +40,5 @@ def restored(saved: CheckpointFolder, run: Run, history: ShardHistory) -> Iterat
 
 def save(saved: CheckpointFolder, done: Round, best: Best, *, is_last: bool) -> None:
     """Save the model of a round."""
-    saved.write(
-        done.number, SavedRound(done.model, _NOTHING, None, done.weighted_loss, {}, tuple(best), is_last, False)
-    )
+    least = best.value, best.number
+    saved.write(done.number, SavedRound(done.model, _NOTHING, None, done.weighted_loss, {}, least, is_last, False))
