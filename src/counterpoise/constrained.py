@@ -369,7 +369,7 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
             return linear_noise(rows, point[:-1], point[-1])
         return kernel_noise(rows, support, self.kernel, self.gamma, point[:-1], point[-1])
 
-    def _check_loaded(self) -> None:
+    def check_loaded(self) -> None:
         """Check what came from a file."""
         check_kernel(self.kernel)
         if hasattr(self, "classes_"):

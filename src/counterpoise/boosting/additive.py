@@ -236,7 +236,7 @@ class AdditiveBooster(Booster):
         kept = watch.best_round if watch is not None and seen and patience is not None else history.n_rounds
         return Boosted(history.models[:kept], np.array(history.votes[:kept]), history.losses[:, :kept], np.array(seen))
 
-    def _check_loaded(self) -> None:
+    def check_loaded(self) -> None:
         """Check what came from a file."""
         if hasattr(self, "classes_"):
             n_models = sum(len(ensemble.models) for ensemble in self.ensembles_)

@@ -40,7 +40,7 @@ class Booster(PooledClassifier):
     default_stopping: ClassVar[Stopping] = Stopping()  # that stopping=None asks for
     _takes_auto_fraction: ClassVar[bool] = False  # of samples to hold out, by how many there are
 
-    def _saved_state(self) -> dict[str, Any]:
+    def stored_state(self) -> dict[str, Any]:
         """Return what ``save`` stores: no callbacks, which belong to one fit."""
         state: Any = self.__getstate__()
         return {**state, "callbacks": ()}

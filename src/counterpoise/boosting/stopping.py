@@ -76,7 +76,7 @@ class Stopping:
         """Return the value itself: it never changes."""
         return self
 
-    def _check_loaded(self) -> None:
+    def check_loaded(self) -> None:
         """Check what came from a file."""
         self.__post_init__()
 

@@ -100,7 +100,7 @@ class WeightedShare(NamedTuple):
         values = np.repeat([1.0, 0.0], self.levels.size)
         return WeightedSample(values, np.tile(self.levels, 2), np.concatenate([failing, others]), (0.0, 1.0))
 
-    def _check_loaded(self) -> None:
+    def check_loaded(self) -> None:
         """Check what came from a file."""
         if {self.levels.shape, self.hits.shape, self.misses.shape} != {(self.levels.size,)}:
             raise ValueError("the numbers of rows are not those of its weights")

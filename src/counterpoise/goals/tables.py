@@ -229,7 +229,7 @@ class Table:
             self._codes[column] = find_levels(self.column(column), column)
         return self._codes[column]
 
-    def _check_loaded(self) -> None:
+    def check_loaded(self) -> None:
         """Check what came from a file."""
         parts = [self.y, self.baseline, self.sample_weight, self.counts, *self._own_columns.values()]
         if any(part is not None and part.shape != (self.n_samples,) for part in parts):

@@ -180,7 +180,7 @@ class HistogramTree(CodeLearner):
         check_is_fitted(self)
         return leaves_of_rows(self.tree_, validate_data(self, X, reset=False, **self._border))
 
-    def _check_loaded(self) -> None:
+    def check_loaded(self) -> None:
         """Check the tree that came from a file."""
         if hasattr(self, "tree_"):
             check_tree(self.tree_, check_count(self.n_features_in_, "n_features_in_"), len(self.classes_))

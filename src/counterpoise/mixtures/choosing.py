@@ -40,7 +40,7 @@ class Evidence(NamedTuple):
         sizes = {TRAIN: len(self.losses)} | self.answers.sizes  # answers may not have been kept where nothing is asked
         return self._replace(answers=self.answers.with_tables(tables, sizes))
 
-    def _check_loaded(self) -> None:
+    def check_loaded(self) -> None:
         """Check what came from a file."""
         n_samples, n_models = self.losses.shape
         rows = [part for part in (self.sample_weight, self.groups) if part is not None]

@@ -127,7 +127,7 @@ class GoalClassifier(ClassRuleClassifier):
     """
 
     scores, _prefers_usual, _default_alpha = True, True, 1.0
-    _stored_apart = ("estimators_",)  # each model in a file of its own inside of that of the mixture
+    stored_apart = ("estimators_",)  # each model in a file of its own inside of that of the mixture
     _tell: Tell | None = None  # how many models are trained, of how many, and what the newest is called
 
     def __init__(

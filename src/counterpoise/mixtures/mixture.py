@@ -95,7 +95,7 @@ class MixtureClassifier(ClassRuleClassifier):
     True
     """
 
-    _stored_apart = ("estimators_",)  # each model in a file of its own inside of that of the mixture
+    stored_apart = ("estimators_",)  # each model in a file of its own inside of that of the mixture
     scores, by = False, ()  # what models say is mixed, and no group is looked at
 
     def __init__(

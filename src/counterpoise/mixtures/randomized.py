@@ -409,7 +409,7 @@ class RandomizedClassifier(PooledClassifier):
         """Return what the features of datasets are for, as messages say it."""
         return "that the models can be asked about"
 
-    def _check_loaded(self) -> None:
+    def check_loaded(self) -> None:
         """Check what came from a file."""
         if hasattr(self, "classes_"):  # it is fitted
             known_draws(self)

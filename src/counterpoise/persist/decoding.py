@@ -116,9 +116,9 @@ class Decoder:
         state = dict(zip(attributes, self._all(children), strict=True))
         kind = known_class(name)
         made = _restored(kind, state)
-        if hasattr(made, "_check_loaded"):
+        if hasattr(made, "check_loaded"):
             try:
-                made._check_loaded()  # noqa: SLF001 - of our own kind
+                made.check_loaded()
             except _FAILURES as error:
                 raise UnreadableModel(f"its {name} is not as a fitted one ({error})") from error
         return made

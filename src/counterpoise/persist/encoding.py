@@ -165,7 +165,7 @@ class Encoder:
 
     def _object(self, value: Any, kind: type) -> list[Any]:
         state = state_of(value)
-        for name in getattr(kind, "_stored_apart", ()):
+        for name in getattr(kind, "stored_apart", ()):
             self._store_apart(state.get(name, ()), f".{name.rstrip('_')}")
         key = (kind.__name__, *state)
         if key not in self._layout_of:
@@ -197,12 +197,12 @@ _PLAIN: dict[type, Callable[[Encoder, Any], Iterable[Child]]] = {
 
 
 def state_of(value: Any) -> dict[str, Any]:
-    """Return the attributes of an object that are stored: those that ``_saved_state`` or ``__getstate__`` tells."""
+    """Return the attributes of an object that are stored: those that ``stored_state`` or ``__getstate__`` tells."""
     if isinstance(value, tuple):
         return value._asdict()  # type: ignore[attr-defined,no-any-return]
     if is_of_scikit_learn(type(value)):
         return estimator_state(value)
-    state = value._saved_state() if hasattr(value, "_saved_state") else value.__getstate__()  # noqa: SLF001 - ours
+    state = value.stored_state() if hasattr(value, "stored_state") else value.__getstate__()
     return {name: part for name, part in (state or {}).items() if name != "_sklearn_version"}
 
 

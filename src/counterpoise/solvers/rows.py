@@ -69,7 +69,7 @@ class BitRows:
         """Return some of the rows, given by their places in ascending order."""
         return self if places.size == self.n_rows else BitRows(self.packed[places], self.n_models)
 
-    def _check_loaded(self) -> None:
+    def check_loaded(self) -> None:
         """Check what came from a file: the kernels believe these sizes."""
         wanted = (check_count(self.n_rows, "n_rows"), -(-check_count(self.n_models, "n_models") // 8))
         if self.packed.shape != wanted or self.packed.dtype != np.uint8 or not self.packed.flags.c_contiguous:

@@ -80,7 +80,7 @@ class KeyedDraws:
         """Return a number in [0, 1) for every id."""
         return _uniforms([id_messages(id_values(ids, n_rows))], self.key, _ID)
 
-    def _check_loaded(self) -> None:
+    def check_loaded(self) -> None:
         """Check what came from a file."""
         if not isinstance(self.key, bytes) or not 0 < len(self.key) <= hashlib.blake2b.MAX_KEY_SIZE:
             raise ValueError("it lacks a key")
