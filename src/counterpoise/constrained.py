@@ -39,7 +39,7 @@ from counterpoise.mixtures.answers import TRAIN
 from counterpoise.mixtures.cautions import warn_of_a_constant, warn_of_missed_goals, warn_of_the_positive_class
 from counterpoise.mixtures.draws import KeyedDraws, known_draws, make_key
 from counterpoise.mixtures.options import Draws, key_of_decision, kind_of_decision
-from counterpoise.mixtures.pool import checked_features
+from counterpoise.mixtures.rows import checked_features
 from counterpoise.solvers.ramp import KernelMachine, LinearMachine, Plan, RampProblem, minimize_ramp, ramp
 from counterpoise.solvers.ramp_threshold import Cut, Decided, decide, decide_by_sign
 from counterpoise.theory.risk_text import is_risk_text
@@ -250,7 +250,7 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
         self._set_solution(decided, training)
         self._set_checks(decided, training, rows)
         seen = X if is_frame(X) else rows.known[TRAIN]
-        self._draws = KeyedDraws.learned(key, seen, rows.tables[TRAIN].sample_weight)
+        self.draws_ = KeyedDraws.learned(key, seen, rows.tables[TRAIN].sample_weight)
         return self
 
     @property

@@ -17,7 +17,7 @@ from counterpoise.mixtures.answers import TRAIN, Answers
 from counterpoise.mixtures.few_models import choose_few
 from counterpoise.mixtures.game import Choice, Game, Selection, group_losses, outliers
 from counterpoise.mixtures.goal_rows import goal_rows, linear_rate, mean_limit
-from counterpoise.mixtures.options import Deferral
+from counterpoise.mixtures.options import Deferral, Groups
 from counterpoise.theory.risk_text import is_nearly_risk_text, is_risk_text, parse_risk
 from counterpoise.theory.risks import CVaR, Mean, Risk, RiskRows, WorstGroup
 
@@ -58,6 +58,9 @@ class Aim(NamedTuple):
     max_models: int | None = None
     budget: float | None = None  # of mean loss above the least that is possible under the goals
     deferral: Deferral | None = None  # of rows that a person decides about; None: there are none
+    by: Groups = Groups(())  # columns that rules of scores look at
+    decision: str = "sticky"  # "fixed" asks for one rule
+    prefers_usual: bool = False  # thresholds, where nothing but errors counts
 
     @property
     def alpha(self) -> float | None:

@@ -90,7 +90,7 @@ class KeyedDraws:
 
 def draws_of(model: Any) -> KeyedDraws | None:
     """Return what a fitted classifier draws with; None where it draws nothing."""
-    draws = getattr(model, "__dict__", {}).get("_draws")
+    draws = getattr(model, "__dict__", {}).get("draws_")
     return draws if isinstance(draws, KeyedDraws) else None
 
 
