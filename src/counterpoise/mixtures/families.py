@@ -253,7 +253,7 @@ class Thresholds(NamedTuple):
         """Check what came from a file."""
         n_scores, names = self.kept.usual.size, chosen.groups.names
         _check_rules(self.pool, chosen, mixture, selection, n_scores, "scores")
-        if any(tuple(rule.thresholds) != names for rule in chosen.rules):
+        if any(not 0 <= rule.model < n_scores or tuple(rule.thresholds) != names for rule in chosen.rules):
             raise ValueError(f"a rule is not of one of {n_scores} models with thresholds for {', '.join(names)}")
 
 
@@ -362,6 +362,8 @@ class ClassRules(NamedTuple):
             raise ValueError("a rule is of other groups or classes")
         if any(one.biases.shape != (len(classes),) for one in chosen.calibrations):
             raise ValueError("a calibration is of other classes")
+        if any(not 0 <= rule.model < n_scores for rule in chosen.rules):
+            raise ValueError(f"a rule is not of one of {n_scores} models")
 
 
 Family = PooledModels | Thresholds | ClassRules
@@ -427,5 +429,3 @@ def _check_rules(
         raise ValueError(f"the losses are not those of {n_rules} rules")
     if n_models != n_scores:
         raise ValueError(f"the {what} are not those of {n_models} models")
-    if any(not 0 <= rule.model < n_scores for rule in chosen.rules):
-        raise ValueError(f"a rule is not of one of {n_scores} models")
