@@ -22,8 +22,9 @@ from counterpoise.boosting.rounds import History, Round, Rule
 from counterpoise.boosting.rules import without_outliers
 from counterpoise.boosting.stopping import AUTO, stopping_of
 from counterpoise.goals import Rate, Table, as_goals
-from counterpoise.goals.reading import are_asked, asked_goals
+from counterpoise.goals.bound import asked_goals
 from counterpoise.goals.tables import with_train
+from counterpoise.goals.text import are_asked
 from counterpoise.mixtures.answers import TRAIN, Answers, find_positive
 from counterpoise.mixtures.cautions import warn_of_the_average
 from counterpoise.mixtures.choosing import MIXTURES, WORST_GROUP, Aim, Evidence, as_aim, choose_mixture, select

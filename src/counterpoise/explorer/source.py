@@ -13,9 +13,9 @@ from counterpoise.explorer.parts import HeldOut, Parts
 from counterpoise.explorer.session import Session
 from counterpoise.goals import Table
 from counterpoise.goals.binding import Views
-from counterpoise.goals.reading import terms_of
 from counterpoise.goals.tables import with_train
-from counterpoise.goals.wording import NoRows
+from counterpoise.goals.text import terms_of
+from counterpoise.goals.values import NoRows
 from counterpoise.mixtures.answers import TRAIN
 from counterpoise.mixtures.draws import known_draws
 from counterpoise.mixtures.members import as_columns

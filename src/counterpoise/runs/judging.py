@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from counterpoise._base.types import AnyArray, BoolArray, FloatArray
+from counterpoise.auditing.audit import Audit, audit_prepared, confident
 from counterpoise.goals import Dataset, Goal, Rate, Table, as_objective, error_rate
-from counterpoise.goals.audit import Audit, audit_prepared, confident
+from counterpoise.goals.binding import prepare
 from counterpoise.goals.classes import where_deferred
-from counterpoise.goals.evaluation import prepare
 from counterpoise.goals.rates import TABLED
 from counterpoise.metrics import RateTable, rate_table
 from counterpoise.mixtures.choosing import groups_by, row_count

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from counterpoise._base.checks import check_alpha, check_number
-from counterpoise.goals.reading import asked_goals
+from counterpoise.goals.bound import asked_goals
 from counterpoise.mixtures.choosing import as_aim
 from counterpoise.mixtures.draws import known_draws, make_key
 from counterpoise.mixtures.options import STICKY, Draws, as_groups, kind_of_decision
