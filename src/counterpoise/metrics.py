@@ -37,10 +37,9 @@ from counterpoise.goals.classes import (
     known_labels,
     two_classes,
 )
-from counterpoise.goals.expressions import Rate, Ratio
-from counterpoise.goals.kinds import Fraction, fractions, kinds_of, needs
+from counterpoise.goals.expressions import Rate, Ratio, needs
 from counterpoise.goals.rates import TABLED, named, recall
-from counterpoise.goals.rows import Dataset
+from counterpoise.goals.rows import Dataset, Fraction, fractions, kinds_of
 from counterpoise.goals.tables import Table, group_codes
 from counterpoise.theory.betting import few_cells, upper_weighted_mean
 

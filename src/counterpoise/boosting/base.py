@@ -22,18 +22,19 @@ from counterpoise.boosting.rounds import History, Round, Rule
 from counterpoise.boosting.rules import without_outliers
 from counterpoise.boosting.stopping import AUTO, stopping_of
 from counterpoise.goals import Rate, Table, as_goals
-from counterpoise.goals.reading import are_asked, asked_goals
+from counterpoise.goals.bound import asked_goals
 from counterpoise.goals.tables import with_train
+from counterpoise.goals.text import are_asked
 from counterpoise.mixtures.answers import TRAIN, Answers, find_positive
+from counterpoise.mixtures.base import DECISIONS
 from counterpoise.mixtures.cautions import warn_of_the_average
 from counterpoise.mixtures.choosing import MIXTURES, WORST_GROUP, Aim, Evidence, as_aim, choose_mixture, select
 from counterpoise.mixtures.draws import KeyedDraws
 from counterpoise.mixtures.game import Selection
-from counterpoise.mixtures.members import Pool
 from counterpoise.mixtures.options import key_of_decision, kind_of_decision
-from counterpoise.mixtures.pool import pool_codes, predict_codes
+from counterpoise.mixtures.pool import Pool, pool_codes, predict_codes
 from counterpoise.mixtures.prechecks import check_problem
-from counterpoise.mixtures.randomized import DECISIONS, RandomizedClassifier
+from counterpoise.mixtures.randomized import RandomizedClassifier
 from counterpoise.theory.risks import Mean
 
 # What only ``fit_more`` needs: the samples and what refers to them.

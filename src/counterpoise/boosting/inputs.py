@@ -16,7 +16,8 @@ from counterpoise.boosting.learner import base_learner, default_tree
 from counterpoise.boosting.stopping import AUTO, Stopping, stopping_of
 from counterpoise.goals import Table
 from counterpoise.learners.resampling import may_take_missing
-from counterpoise.mixtures.pool import PooledClassifier, groups_of, n_rows, take_rows
+from counterpoise.mixtures.pool import PooledClassifier, n_rows, take_rows
+from counterpoise.mixtures.rows import groups_of
 
 _WEIGHTLESS = 1e-300  # part of the largest weight: nothing can be divided by what is lighter
 

@@ -16,12 +16,11 @@ from counterpoise.boosting.rounds import History, Rule, Standing
 from counterpoise.boosting.stage import Stage
 from counterpoise.goals import InfeasibleGoals, Rate, Table, as_goals
 from counterpoise.goals.advice import advised
-from counterpoise.goals.reading import are_asked
 from counterpoise.goals.tables import with_train
+from counterpoise.goals.text import are_asked
 from counterpoise.mixtures.answers import TRAIN, Answers, Positive, find_positive
 from counterpoise.mixtures.choosing import Aim, Evidence, choose_mixture, choose_nearest, select
-from counterpoise.mixtures.members import titled_models
-from counterpoise.mixtures.pool import PooledClassifier
+from counterpoise.mixtures.pool import PooledClassifier, titled_models
 from counterpoise.mixtures.scored import RuleClassifier
 from counterpoise.mixtures.scores.asking import Scorer, scorer
 from counterpoise.mixtures.scores.evidence import ScoreEvidence

@@ -24,7 +24,8 @@ from counterpoise.goals.binding import BoundRates, bind_rates
 from counterpoise.mixtures.answers import TRAIN, Answers, Positive
 from counterpoise.mixtures.choosing import Evidence
 from counterpoise.mixtures.goal_rows import GoalRows, TalliedGoals
-from counterpoise.mixtures.pool import n_rows, stack_rows
+from counterpoise.mixtures.pool import n_rows
+from counterpoise.mixtures.rows import stack_rows
 
 _BINARY = 2
 

@@ -25,7 +25,8 @@ from counterpoise.learners import HistogramTree, Resampled
 from counterpoise.learners._growing import grow_over
 from counterpoise.learners._growing_rows import TARGET, Grown, Target, ended
 from counterpoise.learners.resampling import fresh_copy
-from counterpoise.mixtures.pool import predict_codes, stack_rows, take_rows
+from counterpoise.mixtures.pool import predict_codes, take_rows
+from counterpoise.mixtures.rows import stack_rows
 from counterpoise.solvers.mixture import minimize_cvar_over
 from counterpoise.solvers.rows import BitRows
 from counterpoise.solvers.sums import whole_masses

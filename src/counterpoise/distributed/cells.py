@@ -18,8 +18,8 @@ from counterpoise.distributed.rows import BASELINE, CODES, COLUMNS, MASS, Known
 from counterpoise.goals import Table
 from counterpoise.goals.binding import Tally, Views
 from counterpoise.goals.classes import as_labels
-from counterpoise.goals.levels import find_levels
 from counterpoise.goals.rows import Dataset
+from counterpoise.goals.values import find_levels
 from counterpoise.mixtures.answers import TRAIN, Answers, Positive
 from counterpoise.solvers.rows import BitRows
 

@@ -18,8 +18,8 @@ from counterpoise.distributed.partitions import (
     require_same,
 )
 from counterpoise.distributed.rows import BASELINE, COLUMNS, SAMPLE_WEIGHT, X, Y
-from counterpoise.goals.frames import named_columns
-from counterpoise.mixtures.members import feature_names
+from counterpoise.goals.tables import named_columns
+from counterpoise.mixtures.pool import feature_names
 
 _MATRIX = 2
 

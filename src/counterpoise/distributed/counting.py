@@ -13,10 +13,10 @@ import numpy as np
 
 from counterpoise._base.shards import Shard, Shards
 from counterpoise._base.types import AnyArray, ArrayLike
+from counterpoise.auditing.audit import Audit, audit, classes_known_to, deferred_by
 from counterpoise.distributed.cells import MOST_CELLS, Values, coded, column_of, in_order
 from counterpoise.distributed.rows import BASELINE, COLUMNS, SAMPLE_WEIGHT, X, Y
 from counterpoise.goals import Table
-from counterpoise.goals.audit import Audit, audit, classes_known_to, deferred_by
 from counterpoise.mixtures.scored import RuleClassifier
 
 

@@ -19,8 +19,8 @@ from counterpoise.distributed.training import train_over
 from counterpoise.mixtures.answers import find_positive
 from counterpoise.mixtures.draws import generator_of
 from counterpoise.mixtures.goal import GoalClassifier, listed
-from counterpoise.mixtures.members import named_models, titled_models
 from counterpoise.mixtures.mixture import MixtureClassifier
+from counterpoise.mixtures.pool import named_models, titled_models
 
 
 @contextmanager

@@ -34,7 +34,8 @@ from counterpoise.distributed.rows import BASELINE, CODES, MASS, Facts, X, agree
 from counterpoise.learners.binning import sample_places
 from counterpoise.mixtures.answers import find_positive
 from counterpoise.mixtures.goal import GoalClassifier
-from counterpoise.mixtures.pool import stack_rows, take_rows
+from counterpoise.mixtures.pool import take_rows
+from counterpoise.mixtures.rows import stack_rows
 
 _GIB = 1 << 30
 _CHUNK = 1 << 20  # rows whose cells are numbered anew at once

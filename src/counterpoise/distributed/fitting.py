@@ -39,9 +39,10 @@ from counterpoise.goals.tables import group_codes
 from counterpoise.mixtures.answers import TRAIN, Positive, find_positive
 from counterpoise.mixtures.draws import KeyedDraws, generator_of, make_key
 from counterpoise.mixtures.goal import GoalClassifier, listed
-from counterpoise.mixtures.members import all_classes, members_of, named_models, titled_models
+from counterpoise.mixtures.members import members_of
 from counterpoise.mixtures.mixture import MixtureClassifier
 from counterpoise.mixtures.options import as_groups, key_of_decision
+from counterpoise.mixtures.pool import all_classes, named_models, titled_models
 from counterpoise.mixtures.prechecks import check_problem
 
 # What the boosters of one machine take and those over shards do not, and the value that asks for nothing.

@@ -7,7 +7,7 @@ import numpy as np
 
 from counterpoise._base.types import AnyArray
 from counterpoise.distributed.rows import COLUMNS, Y
-from counterpoise.goals.ranges import count_missing
+from counterpoise.goals.values import count_missing
 
 _MATRIX = 2
 _GIVEN_AS = {COLUMNS: "sensitive_features"}  # the name of an argument, where a shard calls it otherwise

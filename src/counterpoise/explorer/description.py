@@ -8,11 +8,10 @@ from counterpoise.explorer.setting import MOST_COLUMNS, MOST_GOALS
 from counterpoise.explorer.telling import spelled
 from counterpoise.goals import Table
 from counterpoise.goals.catalogue import catalogue
-from counterpoise.goals.phrases import FORMS
-from counterpoise.goals.rates import METRICS, RATIOS
+from counterpoise.goals.rates import FORMS, METRICS, RATIOS
 from counterpoise.mixtures.answers import TRAIN
+from counterpoise.mixtures.base import DRAWN
 from counterpoise.mixtures.options import kind_of_decision
-from counterpoise.mixtures.randomized import DRAWN
 
 
 def describe(session: Session) -> dict[str, Any]:

@@ -21,10 +21,10 @@ from counterpoise.goals import Goal, Rate, Table
 from counterpoise.goals.binding import Views
 from counterpoise.goals.classes import Classes
 from counterpoise.goals.expressions import Ratio
-from counterpoise.goals.phrases import MOST_GROUPS, Phrase
-from counterpoise.goals.reading import terms_of
+from counterpoise.goals.rates import MOST_GROUPS, Phrase
 from counterpoise.goals.rows import Dataset
-from counterpoise.goals.wording import NoRows, written_name, written_value
+from counterpoise.goals.text import terms_of
+from counterpoise.goals.values import NoRows, written_name, written_value
 
 LEAST_ROWS = 10  # behind a number that is told
 HIDDEN = f"fewer than {LEAST_ROWS} rows"

@@ -12,8 +12,8 @@ from counterpoise.explorer.setting import Setting
 from counterpoise.explorer.source import asked, check_model, generated, names_of, uniforms_of
 from counterpoise.goals import Goal, Table
 from counterpoise.mixtures.answers import TRAIN
+from counterpoise.mixtures.base import NEVER
 from counterpoise.mixtures.options import STICKY, kind_of_decision
-from counterpoise.mixtures.scored import NEVER
 from counterpoise.mixtures.scores.evidence import ScoreEvidence
 from counterpoise.runs.data import Data, Part
 from counterpoise.runs.fitted import has_rules, last_step, mixes, seen_by_last

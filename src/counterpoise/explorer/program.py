@@ -6,8 +6,8 @@ from typing import Any, NamedTuple, Protocol
 from counterpoise._base.types import FloatArray, IntArray
 from counterpoise.explorer.setting import reach, shape
 from counterpoise.goals import Goal, Rate
-from counterpoise.goals.binding import Linear, Tally, Views, tally_rates
-from counterpoise.goals.rows import Dataset
+from counterpoise.goals.binding import Tally, Views, tally_rates
+from counterpoise.goals.rows import Dataset, Linear
 from counterpoise.mixtures.answers import Answers
 from counterpoise.mixtures.choosing import Aim
 from counterpoise.mixtures.game import Choice

@@ -10,10 +10,10 @@ from counterpoise.explorer.few_rows import LEAST_ROWS, shown_groups
 from counterpoise.explorer.words import number
 from counterpoise.goals import Table
 from counterpoise.goals.classes import Classes
-from counterpoise.goals.kinds import Fraction, kinds_of, needs
-from counterpoise.goals.levels import combined
+from counterpoise.goals.expressions import needs
 from counterpoise.goals.rates import TABLED, named
-from counterpoise.goals.rows import Dataset
+from counterpoise.goals.rows import Dataset, Fraction, kinds_of
+from counterpoise.goals.values import combined
 from counterpoise.metrics import as_fraction
 from counterpoise.theory.confidence import upper_bounded_mean, upper_share
 

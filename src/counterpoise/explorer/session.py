@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from counterpoise.auditing.audit import audit_prepared, confident
 from counterpoise.explorer.few_rows import HIDDEN, LEAST_ROWS, FewRows
 from counterpoise.explorer.parts import Parts
 from counterpoise.explorer.program import DRAGGED, RELEASED, Solved, Unmet, is_priced
@@ -24,9 +25,7 @@ from counterpoise.explorer.telling import (
 from counterpoise.explorer.told import Said
 from counterpoise.explorer.words import number, threshold, told_apart
 from counterpoise.goals import Goal, InfeasibleGoals
-from counterpoise.goals.audit import audit_prepared, confident
-from counterpoise.goals.binding import Views
-from counterpoise.goals.evaluation import Prepared
+from counterpoise.goals.binding import Prepared, Views
 from counterpoise.mixtures.answers import TRAIN
 from counterpoise.mixtures.choosing import FIXED, Aim, as_aim
 from counterpoise.mixtures.scores.evidence import ScoreEvidence

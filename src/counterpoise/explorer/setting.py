@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from counterpoise._base.checks import check_alpha, check_number
 from counterpoise._base.json_text import load_json
 from counterpoise.goals import Goal, asked_goals, parse_goal
-from counterpoise.goals.reach import reach_of
+from counterpoise.goals.bound import reach_of
 from counterpoise.mixtures.options import column_names
 from counterpoise.solvers.result import FEASIBLE
 from counterpoise.theory.confidence import Bounds

@@ -13,14 +13,14 @@ from counterpoise.explorer.parts import HeldOut, Parts
 from counterpoise.explorer.session import Session
 from counterpoise.goals import Table
 from counterpoise.goals.binding import Views
-from counterpoise.goals.reading import terms_of
 from counterpoise.goals.tables import with_train
-from counterpoise.goals.wording import NoRows
+from counterpoise.goals.text import terms_of
+from counterpoise.goals.values import NoRows
 from counterpoise.mixtures.answers import TRAIN
+from counterpoise.mixtures.base import DRAWN
 from counterpoise.mixtures.draws import known_draws
-from counterpoise.mixtures.members import as_columns
 from counterpoise.mixtures.options import STICKY, kind_of_decision
-from counterpoise.mixtures.randomized import DRAWN
+from counterpoise.mixtures.rows import as_columns
 from counterpoise.mixtures.scores.evidence import ScoreEvidence
 
 _SEED = 0  # of draws that a model makes afresh

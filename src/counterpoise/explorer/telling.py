@@ -2,13 +2,13 @@
 
 from typing import Any
 
+from counterpoise.auditing.audit import GoalAudit
 from counterpoise.explorer.few_rows import HIDDEN, LEAST_ROWS, is_of_few
 from counterpoise.explorer.program import RELEASED, scale_of
 from counterpoise.explorer.setting import reach
 from counterpoise.explorer.words import number
 from counterpoise.goals import Goal, InfeasibleGoals
-from counterpoise.goals.audit import GoalAudit
-from counterpoise.goals.reading import refuse_deferral
+from counterpoise.goals.text import refuse_deferral
 from counterpoise.mixtures.choosing import FIXED
 from counterpoise.theory.risks import Risk
 

@@ -12,9 +12,8 @@ import numpy as np
 
 from counterpoise._base.types import AnyArray, BoolArray, FloatArray
 from counterpoise.goals import Goal, GoalCheck, Table
-from counterpoise.goals.binding import Tally, Views
+from counterpoise.goals.binding import Prepared, Tally, Views
 from counterpoise.goals.classes import Classes
-from counterpoise.goals.evaluation import Prepared
 from counterpoise.goals.rows import Dataset
 from counterpoise.solvers.rows import BitRows, pack
 

@@ -607,7 +607,9 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
         codes = label_codes(y, n_rows(checked), self.classes_)
         return LabelledData.of(checked, codes, self.classes_, given=X, **given)
 
-    def check_problem(self, problem: Aim, data: LabelledData, datasets: Mapping[str, Table] | None, **told: Any) -> None:
+    def check_problem(
+        self, problem: Aim, data: LabelledData, datasets: Mapping[str, Table] | None, **told: Any
+    ) -> None:
         """Refuse what can be refused without a model: see ``prechecks.check_problem``, to which ``told`` goes."""
         tables = with_train(data.table, datasets)
         for name, table in tables.items():
@@ -615,11 +617,13 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
                 self._checked_features(name, table)
         check_problem(problem, tables, find_positive(self.classes_, self.pos_label), groups=data.groups, **told)
 
-    def _family_on(
-        self, X: Any, y: Any, datasets: Mapping[str, Table] | None, given: dict[str, Any]
-    ) -> Any:
+    def _family_on(self, X: Any, y: Any, datasets: Mapping[str, Table] | None, given: dict[str, Any]) -> Any:
         """Return what was kept from fit, with what is given in its place."""
-        if X is None and any(given.get(part) is not None for part in ("sample_weight", "largest_weight")) or (X is None and y is not None):
+        if (
+            X is None
+            and any(given.get(part) is not None for part in ("sample_weight", "largest_weight"))
+            or (X is None and y is not None)
+        ):
             raise ValueError("y or weights came without X; pass X and y together, or neither.")
         if X is not None and y is None:
             raise ValueError("X came without y; mixtures are chosen and checked on labelled rows.")

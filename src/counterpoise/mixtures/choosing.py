@@ -9,10 +9,10 @@ from counterpoise._base.checks import check_alpha, check_number
 from counterpoise._base.types import ByteArray, FloatArray, IntArray
 from counterpoise._base.words import did_you_mean
 from counterpoise.goals import Goal, InfeasibleGoals, Rate, Ratio, Table, as_objective
-from counterpoise.goals.arguments import OWN_WORDS
+from counterpoise.goals.bound import asked_goals
 from counterpoise.goals.rates import METRICS, RATIOS
-from counterpoise.goals.reading import asked_goals, refuse_deferral
 from counterpoise.goals.tables import group_codes
+from counterpoise.goals.text import OWN_WORDS, refuse_deferral
 from counterpoise.mixtures.answers import TRAIN, Answers
 from counterpoise.mixtures.few_models import choose_few
 from counterpoise.mixtures.game import Choice, Game, Selection, group_losses, outliers

@@ -305,7 +305,14 @@ class GoalClassifier(MixtureBase):
         return titled, positive
 
     def _train(
-        self, titled: dict[str, Any], positive: Positive, X: Any, labels: AnyArray, sample_weight: Any, *, has_folds: bool
+        self,
+        titled: dict[str, Any],
+        positive: Positive,
+        X: Any,
+        labels: AnyArray,
+        sample_weight: Any,
+        *,
+        has_folds: bool,
     ) -> tuple[list[Any], FloatArray | None]:
         """Return the models that decide, and scores of all rows by models of folds that have not seen them.
 

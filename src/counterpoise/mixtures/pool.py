@@ -118,11 +118,11 @@ class Pool(NamedTuple):
         Of more than two classes scores are the probabilities of all of them.
         """
         tells = tells or (SCORES if positive.is_binary else PROBABILITIES)
-        return cls([make_member(title, model, positive, tells) for title, model in titled.items()], positive, n_jobs, tells)
+        return cls(
+            [make_member(title, model, positive, tells) for title, model in titled.items()], positive, n_jobs, tells
+        )
 
-    def ask(
-        self, X: Any, n_samples: int, dataset: str | None = None, places: Iterable[int] | None = None
-    ) -> AnyArray:
+    def ask(self, X: Any, n_samples: int, dataset: str | None = None, places: Iterable[int] | None = None) -> AnyArray:
         """Return what models tell of rows, a column for each, of all or of those at some places.
 
         ``dataset`` is the name that stored columns know the rows by; None where they are not those of ``fit``. Rows are

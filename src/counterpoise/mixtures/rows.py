@@ -1,6 +1,6 @@
 """Rows as models take them, and labelled rows with all that belongs to them."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np

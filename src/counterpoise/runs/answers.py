@@ -8,8 +8,8 @@ import numpy as np
 
 from counterpoise._base.checks import check_confidence, check_positive
 from counterpoise._base.types import AnyArray, FloatArray
+from counterpoise.auditing.audit import Audit
 from counterpoise.goals import Goal, as_goals
-from counterpoise.goals.audit import Audit
 from counterpoise.goals.classes import check_defer_label, reads_as, where_deferred
 from counterpoise.mixtures.options import Deferral
 from counterpoise.runs.columns import Columns, check_classes, groups_of, labels_of, weights_of

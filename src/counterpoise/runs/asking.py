@@ -5,10 +5,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from counterpoise._base.types import AnyArray, FloatArray
-from counterpoise.mixtures.members import AskedRows, Mixture
+from counterpoise.mixtures.base import DRAWN
+from counterpoise.mixtures.members import AskedRows
 from counterpoise.mixtures.options import kind_of_decision
 from counterpoise.mixtures.pool import failures
-from counterpoise.mixtures.randomized import DRAWN
+from counterpoise.report.sections import Mixture
 from counterpoise.runs.data import Data, Part
 from counterpoise.runs.fitted import deferral_of, has_rules, keeps_answers, last_step, looked_at, mixes, seen_by_last
 from counterpoise.runs.quantities import AVERAGE, FIRST, MIXTURE, TRAIN

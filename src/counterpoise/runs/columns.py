@@ -9,8 +9,7 @@ import numpy as np
 
 from counterpoise._base.types import AnyArray, FloatArray
 from counterpoise._base.warning import warn_caller
-from counterpoise.goals.levels import MISSING
-from counterpoise.goals.wording import text_of
+from counterpoise.goals.values import MISSING, text_of
 from counterpoise.runs.errors import DataError, check_columns, listed
 from counterpoise.runs.reading import NO_NUMBERS, WordsAmongNumbers
 from counterpoise.runs.settings import DataSettings, RunSettings

@@ -10,13 +10,13 @@ from pathlib import Path
 from counterpoise._base.progress import RunProgress, Tell
 from counterpoise.goals import Goal, InfeasibleGoals, Table, bind, bind_objective
 from counterpoise.goals.binding import ASKED_BY, Views
+from counterpoise.goals.bound import check_contradictions
+from counterpoise.goals.catalogue import own_metrics
 from counterpoise.goals.classes import check_defer_label
-from counterpoise.goals.contradictions import check_contradictions
-from counterpoise.goals.own_metrics import own_metrics
 from counterpoise.goals.tables import classes_of
 from counterpoise.mixtures.choosing import as_aim, groups_by
 from counterpoise.mixtures.options import as_groups
-from counterpoise.mixtures.pool import groups_of
+from counterpoise.mixtures.rows import groups_of
 from counterpoise.mixtures.scores.groups import find_groups
 from counterpoise.runs.cautions import heard_words, told_cautions
 from counterpoise.runs.data import Data, Part, data_files, load_data

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 from counterpoise._base.progress import Tell, hearing
 from counterpoise._base.types import AnyArray
 from counterpoise.goals import Goal, Rate
+from counterpoise.mixtures.base import NEVER
 from counterpoise.mixtures.choosing import as_aim
 from counterpoise.mixtures.draws import derived_key
-from counterpoise.mixtures.scored import NEVER
 from counterpoise.runs.data import Data
 from counterpoise.runs.errors import DataError, listed
 from counterpoise.runs.fitted import has_rules, keeps_answers, last_step, looked_at, seen_by_last

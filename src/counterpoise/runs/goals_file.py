@@ -9,7 +9,7 @@ from pydantic import BaseModel, ValidationError
 
 from counterpoise._base.words import did_you_mean
 from counterpoise.goals import Goal, GoalSyntaxError, UnknownName, parse_goal
-from counterpoise.goals.reading import asked_goals
+from counterpoise.goals.bound import asked_goals
 from counterpoise.persist.files import read_file
 from counterpoise.runs.errors import GoalsFileError, listed, short, twice_in
 from counterpoise.runs.methods import DEPLOYED, GOALS, METHODS, Found, check_method, defers

@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 
 from counterpoise._base.types import AnyArray, BoolArray, FloatArray
+from counterpoise.auditing.audit import Audit, audit_prepared, confident
 from counterpoise.goals import Dataset, Goal, Rate, Table, as_objective, error_rate
-from counterpoise.goals.audit import Audit, audit_prepared, confident
+from counterpoise.goals.binding import prepare
 from counterpoise.goals.classes import where_deferred
-from counterpoise.goals.evaluation import prepare
 from counterpoise.goals.rates import TABLED
 from counterpoise.metrics import RateTable, rate_table
 from counterpoise.mixtures.choosing import groups_by, row_count
-from counterpoise.mixtures.members import with_label
-from counterpoise.mixtures.pool import groups_of
+from counterpoise.mixtures.deciding import with_label
+from counterpoise.mixtures.rows import groups_of
 from counterpoise.runs.asking import asked_of
 from counterpoise.runs.data import Data, Part
 from counterpoise.runs.fitted import last_step, mixes

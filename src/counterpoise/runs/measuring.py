@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from counterpoise._base.types import FloatArray
+from counterpoise.auditing.audit import GoalAudit
 from counterpoise.goals import Goal, Rate
-from counterpoise.goals.audit import GoalAudit
 from counterpoise.metrics import RateTable, cvar_curve, cvar_loss
 from counterpoise.mixtures.cautions import Caution
 from counterpoise.mixtures.choosing import FIXED

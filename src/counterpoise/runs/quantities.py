@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from counterpoise.goals.audit import FAILS, HOLDS, UNDECIDED
+from counterpoise.auditing.audit import FAILS, HOLDS, UNDECIDED
 
 TRAIN, VALIDATION, TEST = SPLITS = ("train", "validation", "test")
 MIXTURE, FIRST, AVERAGE, DEPLOYED = "mixture", "first model", "average", "deployed model"

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from counterpoise._base.warning import warn_caller
-from counterpoise.goals.wording import text_of
+from counterpoise.goals.values import text_of
 from counterpoise.persist.files import opened
 from counterpoise.runs.errors import ColumnError, DataError, check_columns, listed, twice_in
 from counterpoise.runs.quotes import has_odd_quotes, refuse_open_quotes

@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from counterpoise._base.checks import check_alpha, check_number
-from counterpoise.goals.reading import asked_goals
+from counterpoise.goals.bound import asked_goals
+from counterpoise.mixtures.base import NEVER
 from counterpoise.mixtures.choosing import as_aim
 from counterpoise.mixtures.draws import known_draws, make_key
 from counterpoise.mixtures.options import STICKY, Draws, as_groups, kind_of_decision
-from counterpoise.mixtures.scored import NEVER
 from counterpoise.runs.cautions import told_cautions
 from counterpoise.runs.data import data_files
 from counterpoise.runs.fit import checked_goals, program

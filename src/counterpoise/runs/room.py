@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from counterpoise._base.types import FloatArray
+from counterpoise.auditing.audit import tightened
 from counterpoise.goals import Goal, as_goals
-from counterpoise.goals.audit import tightened
 from counterpoise.goals.infeasible import InfeasibleGoals
 from counterpoise.runs.errors import short
 from counterpoise.runs.fitted import last_step, mixes

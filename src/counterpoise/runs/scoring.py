@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from counterpoise._base.types import AnyArray, BoolArray, FloatArray, IntArray
-from counterpoise.goals.levels import combined
+from counterpoise.goals.values import combined
 from counterpoise.runs.asking import AskedRules
 from counterpoise.runs.fitted import has_class_rules
 from counterpoise.runs.judging import Judge

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from counterpoise._base.types import AnyArray, FloatArray
-from counterpoise.goals.levels import MISSING
+from counterpoise.goals.values import MISSING
 from counterpoise.runs.data import Part
 
 _DEPTH = 3

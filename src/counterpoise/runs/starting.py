@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from counterpoise.goals.classes import says_yes
-from counterpoise.goals.wording import text_of, written_name, written_value
+from counterpoise.goals.values import text_of, written_name, written_value
 from counterpoise.runs.cautions import heard_words
 from counterpoise.runs.columns import labels_of, reads_as_number
 from counterpoise.runs.errors import DataError, RunFolderError, check_columns, listed, oddest

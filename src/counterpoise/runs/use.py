@@ -9,9 +9,9 @@ import numpy as np
 
 from counterpoise._base.checks import check_positive
 from counterpoise._base.words import did_you_mean
+from counterpoise.auditing.audit import Audit
 from counterpoise.goals import Goal, as_goals
-from counterpoise.goals.audit import Audit
-from counterpoise.goals.wording import NoRows
+from counterpoise.goals.values import NoRows
 from counterpoise.mixtures.draws import draws_of
 from counterpoise.mixtures.draws.ids import BadId
 from counterpoise.mixtures.explaining import Explanation
@@ -229,7 +229,7 @@ def certify_run(
     Returns
     -------
     Audit
-        As from ``counterpoise.goals.audit``.
+        As from ``counterpoise.auditing.audit``.
     """
     asked = goals_of(run.settings) if goals is None else known_goals(goals, run.settings)
     if not asked:

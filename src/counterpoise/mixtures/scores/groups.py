@@ -9,7 +9,7 @@ import numpy as np
 from counterpoise._base.types import FloatArray, IntArray
 from counterpoise._base.words import did_you_mean
 from counterpoise.goals import Table
-from counterpoise.goals.levels import Levels, combined
+from counterpoise.goals.values import Levels, combined
 from counterpoise.mixtures.answers import TRAIN
 from counterpoise.mixtures.options import Groups
 

@@ -15,16 +15,14 @@ import numpy as np
 from counterpoise._base.checks import check_choice, check_confidence, check_count
 from counterpoise._base.text_table import text_table
 from counterpoise._base.types import AnyArray, ArrayLike
-from counterpoise.goals.binding import Views, asked_by, why_unanswered
+from counterpoise.goals.binding import Prepared, Views, asked_by, prepare, said_by, why_unanswered
 from counterpoise.goals.bound import check_denominators, risk_of_each
 from counterpoise.goals.classes import as_labels, find_classes, known_labels, seen_labels
-from counterpoise.goals.evaluation import Prepared, prepare, said_by
-from counterpoise.goals.expressions import Several
-from counterpoise.goals.goal import Goal
+from counterpoise.goals.expressions import Goal, Several
 from counterpoise.goals.population import Standing, shortage, standing, tightened_goal
-from counterpoise.goals.reading import as_goals
 from counterpoise.goals.tables import Table, as_tables, table_of, with_train
-from counterpoise.goals.wording import NoRows, UnknownValue
+from counterpoise.goals.text import as_goals
+from counterpoise.goals.values import NoRows, UnknownValue
 from counterpoise.theory.confidence import Bounds
 
 __all__ = ["Audit", "GoalAudit", "audit", "certify", "tightened"]
@@ -87,7 +85,7 @@ def verdict_words(verdict: str, violation: float) -> str:
 
     Examples
     --------
-    >>> from counterpoise.goals.audit import verdict_words
+    >>> from counterpoise.auditing.audit import verdict_words
     >>> verdict_words("holds", 0.0), verdict_words("undecided", 0.0), verdict_words("undecided", 0.02)
     ('holds', 'undecided, inside', 'undecided, outside')
     """
@@ -279,7 +277,7 @@ def audit(
 
     Examples
     --------
-    >>> from counterpoise.goals.audit import audit
+    >>> from counterpoise.auditing.audit import audit
     >>> from counterpoise.goals import Table
     >>> found = audit("recall(train) >= 0.8", [0, 1] * 100, Table(None, y=[0, 1] * 100))
     >>> found.holds, round(found[0].low, 3)
@@ -365,7 +363,7 @@ def tightened(
 
     Examples
     --------
-    >>> from counterpoise.goals.audit import tightened
+    >>> from counterpoise.auditing.audit import tightened
     >>> from counterpoise.goals import Table
     >>> rows = Table(None, y=[0, 1] * 500)
     >>> print(tightened("recall(train) >= 0.9", rows))
