@@ -6,7 +6,7 @@ Goh, Cotter, Gupta and Friedlander, "Satisfying real-world goals with dataset co
 is then solved. The paper starts from zero, whatever the goals; here from inside them, or a contradiction is proven.
 
 The rates of decisions by a threshold differ from these ramp rates. The paper decides by the sign of the score, whatever
-rates that has; here the threshold is moved to where the decisions meet the goals too: see ``solvers.ramp_threshold``.
+rates that has; here the threshold is moved to where the decisions meet the goals too: see ``solvers.ramp``.
 """
 
 from collections.abc import Iterator, Mapping
@@ -40,8 +40,18 @@ from counterpoise.mixtures.cautions import warn_of_a_constant, warn_of_missed_go
 from counterpoise.mixtures.draws import KeyedDraws, known_draws, make_key
 from counterpoise.mixtures.options import Draws, key_of_decision, kind_of_decision
 from counterpoise.mixtures.pool import checked_features
-from counterpoise.solvers.ramp import KernelMachine, LinearMachine, Plan, RampProblem, minimize_ramp, ramp
-from counterpoise.solvers.ramp_threshold import Cut, Decided, decide, decide_by_sign
+from counterpoise.solvers.ramp import (
+    Cut,
+    Decided,
+    KernelMachine,
+    LinearMachine,
+    Plan,
+    RampProblem,
+    decide,
+    decide_by_sign,
+    minimize_ramp,
+    ramp,
+)
 from counterpoise.theory.risk_text import is_risk_text
 
 _BINARY = 2
@@ -78,7 +88,7 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
         they hold too, or ``fit`` warns with the numbers. A draw is sticky: the same row, or ``ids``, always has the
         same; ``Draws(key)`` draws by the ramp with a secret key of your own.
     solver : {"auto", "level", "maximum", "center-of-mass"}, default="auto"
-        How multipliers are chosen, see ``solvers.cutting_plane``.
+        How multipliers are chosen, see ``solvers.maximize_concave``.
     max_majorizations : int, default=20
         Largest number of convex programs.
     tol : float, default=1e-3

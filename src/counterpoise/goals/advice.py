@@ -23,7 +23,7 @@ from counterpoise.goals.infeasible import (
     rounded_to_safety,
 )
 from counterpoise.solvers.conflicts import Domain, can_hold, find_conflict, least_point, least_relaxation
-from counterpoise.solvers.result import FEASIBLE
+from counterpoise.solvers.linear_program import FEASIBLE
 
 _DIGITS, _DECIMALS = 10, 12  # to which a bound is offered, where that can be met; decimals in parts of its goal's size
 # Parts of a bound's scale that a solver may have missed by, of which the least that is enough is taken.

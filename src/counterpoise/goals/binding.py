@@ -25,7 +25,7 @@ from counterpoise.goals.levels import MISSING
 from counterpoise.goals.rows import DEFAULT, Counted, Dataset
 from counterpoise.goals.tables import Table, require_columns, rows_where, table_of
 from counterpoise.goals.wording import NoRows, UnknownValue, text_of
-from counterpoise.solvers.sums import exact_parts, exact_sum
+from counterpoise.solvers.rows import exact_parts, exact_sum
 
 Given = TypeVar("Given")
 ASKED_BY = " This is asked by "  # between what is wrong and the goal or rate that asked

@@ -16,7 +16,7 @@ from counterpoise.goals.infeasible import goal_unit
 from counterpoise.goals.population import standing, tightened_goal
 from counterpoise.goals.reading import as_goals, as_objective
 from counterpoise.goals.tables import as_tables, classes_of
-from counterpoise.solvers.result import FEASIBLE
+from counterpoise.solvers.linear_program import FEASIBLE
 
 
 @dataclass(frozen=True)

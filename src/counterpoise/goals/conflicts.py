@@ -12,8 +12,8 @@ from counterpoise.goals.bound import BoundGoals, bind
 from counterpoise.goals.goal import Goal
 from counterpoise.goals.infeasible import InfeasibleGoals, bound_scale, rounded_to_safety
 from counterpoise.goals.tables import Table
+from counterpoise.solvers.linear_program import FEASIBLE, constraint_scale
 from counterpoise.solvers.ramp import Plan, RampProblem, State, minimize_ramp
-from counterpoise.solvers.result import FEASIBLE, constraint_scale
 
 _EVEN = 0.5  # the probability that a score of 0 stands for
 _CANCELLED = 1e-12  # part of the weights below which their sum is rounding

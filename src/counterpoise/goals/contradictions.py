@@ -8,7 +8,7 @@ from counterpoise.goals.bound import least_sums
 from counterpoise.goals.expressions import Rate
 from counterpoise.goals.goal import Goal
 from counterpoise.goals.infeasible import InfeasibleGoals, bound_scale
-from counterpoise.solvers.result import FEASIBLE
+from counterpoise.solvers.linear_program import FEASIBLE
 from counterpoise.theory.confidence import Bounds
 
 

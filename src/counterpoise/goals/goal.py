@@ -11,7 +11,7 @@ from counterpoise.goals.evaluation import Prepared, prepare
 from counterpoise.goals.expressions import Rate, Ratio, Several, as_rate, make_rate
 from counterpoise.goals.terms import Known, finite, is_number
 from counterpoise.goals.wording import NoRows, UnknownValue, written_number
-from counterpoise.solvers.result import FEASIBLE
+from counterpoise.solvers.linear_program import FEASIBLE
 
 
 @dataclass(frozen=True, eq=False)

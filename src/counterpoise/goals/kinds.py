@@ -23,7 +23,7 @@ from counterpoise.goals.binding import Linear, Views, none_of, predictions_of
 from counterpoise.goals.expressions import Rate, Ratio
 from counterpoise.goals.levels import may_be_same
 from counterpoise.goals.rows import Counted, Dataset
-from counterpoise.theory.betting import WeightedSample, between, spread, weight_levels
+from counterpoise.theory.confidence import WeightedSample, between, spread, weight_levels
 
 _OTHER = -1  # in the place of a class: any that the rates do not name
 _DEFERRED = -2  # in the place of a prediction, where no classes are known

@@ -45,8 +45,16 @@ from counterpoise.goals.goal import Goal
 from counterpoise.goals.kinds import Part, are_disjoint, parts_of
 from counterpoise.goals.rows import Dataset
 from counterpoise.goals.shares import AnyShare, Share, WeightedShare, allowed_failures, can_certify, needed_bound
-from counterpoise.theory.betting import WeightedSample, upper_weighted_mean, upper_weighted_sum
-from counterpoise.theory.confidence import Bounds, Step, upper_bounded_mean, upper_mean, upper_sum_of_two
+from counterpoise.theory.confidence import (
+    Bounds,
+    Step,
+    WeightedSample,
+    upper_bounded_mean,
+    upper_mean,
+    upper_sum_of_two,
+    upper_weighted_mean,
+    upper_weighted_sum,
+)
 
 _MOST_ROWS = 2**50
 _MOST_EXPONENT = 1000  # of the numbers in a goal: sums and differences of those are then finite too

@@ -10,7 +10,7 @@ from counterpoise.goals.infeasible import PERCENT, InfeasibleGoals
 from counterpoise.goals.kinds import fractions
 from counterpoise.goals.terms import Term
 from counterpoise.goals.wording import written_number
-from counterpoise.solvers.result import FEASIBLE
+from counterpoise.solvers.linear_program import FEASIBLE
 from counterpoise.theory.confidence import Bounds
 
 

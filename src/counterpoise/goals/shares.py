@@ -11,8 +11,7 @@ import numpy as np
 
 from counterpoise._base.types import FloatArray
 from counterpoise.goals.goal import Goal
-from counterpoise.theory.betting import WeightedSample, is_below, upper_weighted_mean
-from counterpoise.theory.confidence import Bounds, upper_share
+from counterpoise.theory.confidence import Bounds, WeightedSample, is_below, upper_share, upper_weighted_mean
 
 _EXACT = 1e-12  # to which a share is known; shares lie from 0 to 1, so this is a part of the whole
 _ROUNDING = 1e-9  # of the same whole: by so much a bound is looser than the share it was found from

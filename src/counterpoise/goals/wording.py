@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from counterpoise._base.words import did_you_mean
+from counterpoise._base.text import did_you_mean
 
 NUMBER = r"(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?"
 WORD = r"[^\W\d]\w*"

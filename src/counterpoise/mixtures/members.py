@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.exceptions import NotFittedError
 
 from counterpoise._base.checks import is_frame
-from counterpoise._base.cpus import in_threads
+from counterpoise._base.shards import in_threads
 from counterpoise._base.types import AnyArray, FloatArray, IntArray
 from counterpoise.mixtures.answers import TRAIN
 from counterpoise.mixtures.draws import KeyedDraws, pick, pick_each

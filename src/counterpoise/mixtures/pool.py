@@ -15,8 +15,8 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import _check_feature_names, _check_n_features, check_array, check_is_fitted
 
 from counterpoise._base.checks import is_frame
-from counterpoise._base.cpus import in_threads
 from counterpoise._base.progress import who_hears
+from counterpoise._base.shards import in_threads
 from counterpoise._base.types import AnyArray, BoolArray, ByteArray, IntArray
 from counterpoise.goals import tables
 from counterpoise.goals.classes import as_labels, where_equal
