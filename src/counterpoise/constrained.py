@@ -40,8 +40,18 @@ from counterpoise.mixtures.cautions import warn_of_a_constant, warn_of_missed_go
 from counterpoise.mixtures.draws import KeyedDraws, known_draws, make_key
 from counterpoise.mixtures.options import Draws, key_of_decision, kind_of_decision
 from counterpoise.mixtures.rows import checked_features
-from counterpoise.solvers.ramp import KernelMachine, LinearMachine, Plan, RampProblem, minimize_ramp, ramp
-from counterpoise.solvers.ramp_threshold import Cut, Decided, decide, decide_by_sign
+from counterpoise.solvers.ramp import (
+    Cut,
+    Decided,
+    KernelMachine,
+    LinearMachine,
+    Plan,
+    RampProblem,
+    decide,
+    decide_by_sign,
+    minimize_ramp,
+    ramp,
+)
 from counterpoise.theory.risk_text import is_risk_text
 
 _BINARY = 2

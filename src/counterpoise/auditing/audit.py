@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from counterpoise._base.checks import check_choice, check_confidence, check_count
-from counterpoise._base.text_table import text_table
+from counterpoise._base.text import text_table
 from counterpoise._base.types import AnyArray, ArrayLike
 from counterpoise.goals.binding import Prepared, Views, asked_by, prepare, said_by, why_unanswered
 from counterpoise.goals.bound import check_denominators, risk_of_each

@@ -1,6 +1,6 @@
 """What a booster says that had nothing to boost."""
 
-from counterpoise._base.warning import warn_caller
+from counterpoise._base.checks import warn_caller
 from counterpoise.mixtures.cautions import Caution
 
 _WEAKER = "a weaker learner, as by a larger min_samples_leaf or a smaller max_depth"

@@ -27,8 +27,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from counterpoise import __version__, persist
-from counterpoise._base.json_text import load_json
-from counterpoise._base.secret import Secret
+from counterpoise._base.text import Secret, load_json
 from counterpoise._base.types import AnyArray, ByteArray, FloatArray
 from counterpoise.persist.files import opened as opened_file
 from counterpoise.persist.files import read_file

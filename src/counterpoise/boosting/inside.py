@@ -30,8 +30,8 @@ from counterpoise.boosting.rounds import IMPROVEMENT, Fitted, History, Standing
 from counterpoise.boosting.stage import Stage, question_of
 from counterpoise.mixtures.goal_rows import GoalRows
 from counterpoise.solvers import minimize_cvar, minimize_risk
-from counterpoise.solvers.growing import GrowingMixture, minimize_linear
-from counterpoise.solvers.result import InfeasibleRows, MixtureSolution
+from counterpoise.solvers.linear_program import InfeasibleRows, MixtureSolution
+from counterpoise.solvers.tail import GrowingMixture, minimize_linear
 from counterpoise.theory.risks import Risk
 
 _TOL = 5e-4  # gap of the mixture of the models so far, as a part of the objective's size: below what counts ...

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from counterpoise._base.progress import Tell
-from counterpoise._base.text_table import text_table
+from counterpoise._base.text import text_table
 from counterpoise.persist import write_atomically
 from counterpoise.report import write_report
 from counterpoise.runs import Run, fit_run

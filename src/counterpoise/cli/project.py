@@ -47,7 +47,7 @@ def goals(
     list_
         Show every metric and phrase with its formula and what it needs of the data.
     """
-    from counterpoise._base.text_table import text_table  # noqa: PLC0415
+    from counterpoise._base.text import text_table  # noqa: PLC0415
     from counterpoise.goals import asked_goals  # noqa: PLC0415
     from counterpoise.goals.catalogue import LEGEND, Entry, catalogue  # noqa: PLC0415
 

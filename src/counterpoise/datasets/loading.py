@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from counterpoise._base.words import did_you_mean
+from counterpoise._base.text import did_you_mean
 from counterpoise.datasets.columns import Columns, read_columns
 from counterpoise.datasets.encode import Recipe
 from counterpoise.datasets.files import ChecksumMismatch, Place, cache_folder, find_file, not_available, places

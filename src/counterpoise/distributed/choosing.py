@@ -21,8 +21,8 @@ from counterpoise.mixtures.choosing import (
     without_budget,
 )
 from counterpoise.mixtures.game import Choice, Selection
+from counterpoise.solvers.linear_program import MixtureSolution
 from counterpoise.solvers.mixture import minimize_cvar_over
-from counterpoise.solvers.result import MixtureSolution
 from counterpoise.solvers.tail import TailOracle
 from counterpoise.theory.risks import CVaR, Mean, Risk, WorstGroup
 

@@ -14,7 +14,6 @@ from time import monotonic
 from typing import Any, NamedTuple, Self, TypeVar
 
 from counterpoise import __version__
-from counterpoise._base.cpus import threads_limited
 from counterpoise._base.shards import (
     Failed,
     Remembered,
@@ -24,6 +23,7 @@ from counterpoise._base.shards import (
     done_in_order,
     made_again,
     required,
+    threads_limited,
     tried,
 )
 from counterpoise.distributed.dask_calls import Calls

@@ -15,8 +15,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from counterpoise._base.cpus import available_cpus
-from counterpoise._base.shards import LocalShards, Shard
+from counterpoise._base.shards import LocalShards, Shard, available_cpus
 from counterpoise._base.types import AnyArray, FloatArray
 from counterpoise.distributed.cells import CELL, Cells, Values, coded_cells, in_order, require_few
 from counterpoise.distributed.collections import (

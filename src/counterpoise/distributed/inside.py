@@ -22,9 +22,9 @@ from counterpoise.goals import Rate, as_goals
 from counterpoise.goals.tables import group_codes
 from counterpoise.mixtures.answers import TRAIN, find_positive
 from counterpoise.mixtures.choosing import ALPHA, groups_by
+from counterpoise.solvers.linear_program import InfeasibleRows, MixtureSolution
 from counterpoise.solvers.mixture import minimize_cvar_over
-from counterpoise.solvers.result import InfeasibleRows, MixtureSolution
-from counterpoise.solvers.sums import mass_unit
+from counterpoise.solvers.rows import mass_unit
 from counterpoise.solvers.tail import WEIGHTS
 from counterpoise.theory.risks import CVaR, Risk, RiskRows
 

@@ -8,7 +8,7 @@ import numpy as np
 from counterpoise._base.checks import check_sample_weight, is_frame
 from counterpoise._base.shards import Shard, Shards
 from counterpoise._base.types import AnyArray, FloatArray
-from counterpoise.solvers.sums import whole_masses
+from counterpoise.solvers.rows import whole_masses
 
 # Names in a shard: features, labels, columns that goals and rules may look at, answers of the deployed model, weights;
 # then the labels as codes, and what each row weighs as whole numbers.

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from counterpoise._base.json_text import load_json
+from counterpoise._base.text import load_json
 from counterpoise.explorer.description import describe
 from counterpoise.explorer.exports import GOALS, Exporter
 from counterpoise.explorer.log import LOG

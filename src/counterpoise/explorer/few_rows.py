@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from counterpoise._base.text import did_you_mean
 from counterpoise._base.types import BoolArray, IntArray
-from counterpoise._base.words import did_you_mean
 from counterpoise.explorer.program import Tallied
 from counterpoise.explorer.setting import shape
 from counterpoise.goals import Goal, Rate, Table

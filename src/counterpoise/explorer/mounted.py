@@ -5,7 +5,7 @@ from typing import Any
 import anywidget
 import traitlets
 
-from counterpoise._base.json_text import load_json
+from counterpoise._base.text import load_json
 from counterpoise.explorer.assets import asset
 from counterpoise.explorer.client import Client
 from counterpoise.explorer.conversation import Conversation

@@ -9,11 +9,11 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from counterpoise._base.checks import check_alpha, check_number
-from counterpoise._base.json_text import load_json
+from counterpoise._base.text import load_json
 from counterpoise.goals import Goal, asked_goals, parse_goal
 from counterpoise.goals.bound import reach_of
 from counterpoise.mixtures.options import column_names
-from counterpoise.solvers.result import FEASIBLE
+from counterpoise.solvers.linear_program import FEASIBLE
 from counterpoise.theory.confidence import Bounds
 
 MOST_GOALS = 20

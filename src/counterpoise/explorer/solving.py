@@ -25,8 +25,7 @@ from counterpoise.mixtures.scores.program import FixedLosses, NoMixture, RulePro
 from counterpoise.mixtures.scores.rules import Rule
 from counterpoise.solvers import minimize_cvar
 from counterpoise.solvers.bundle import LevelBundle, Limits
-from counterpoise.solvers.planes import CuttingPlanes, Simplex
-from counterpoise.solvers.result import InfeasibleRows
+from counterpoise.solvers.linear_program import CuttingPlanes, InfeasibleRows, Simplex
 from counterpoise.solvers.tail import Cut, TailOracle
 from counterpoise.theory.risks import Mean, Risk
 

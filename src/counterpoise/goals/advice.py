@@ -29,8 +29,8 @@ from counterpoise.goals.infeasible import (
 )
 from counterpoise.goals.tables import Table
 from counterpoise.solvers.conflicts import Domain, can_hold, find_conflict, least_point, least_relaxation
+from counterpoise.solvers.linear_program import FEASIBLE, constraint_scale
 from counterpoise.solvers.ramp import Plan, RampProblem, State, minimize_ramp
-from counterpoise.solvers.result import FEASIBLE, constraint_scale
 
 _DIGITS, _DECIMALS = 10, 12  # to which a bound is offered, where that can be met; decimals in parts of its goal's size
 # Parts of a bound's scale that a solver may have missed by, of which the least that is enough is taken.

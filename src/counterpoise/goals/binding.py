@@ -35,7 +35,7 @@ from counterpoise.goals.classes import (
 from counterpoise.goals.rows import DEFAULT, Counted, Dataset, Linear
 from counterpoise.goals.tables import Table, as_tables, require_columns, rows_where, table_of
 from counterpoise.goals.values import MISSING, NoRows, UnknownValue, text_of
-from counterpoise.solvers.sums import exact_parts, exact_sum
+from counterpoise.solvers.rows import exact_parts, exact_sum
 
 Given = TypeVar("Given")
 ASKED_BY = " This is asked by "  # between what is wrong and the goal or rate that asked

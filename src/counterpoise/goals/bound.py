@@ -23,7 +23,7 @@ from counterpoise.goals.rows import Linear, Term, fractions
 from counterpoise.goals.tables import as_tables, classes_of
 from counterpoise.goals.text import as_goals, as_objective, refuse_deferral
 from counterpoise.goals.values import written_number
-from counterpoise.solvers.result import FEASIBLE
+from counterpoise.solvers.linear_program import FEASIBLE
 from counterpoise.theory.confidence import Bounds
 
 

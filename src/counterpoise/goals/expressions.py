@@ -13,7 +13,7 @@ from counterpoise._base.checks import check_confidence
 from counterpoise.goals.binding import Prepared, prepare, why_unanswered
 from counterpoise.goals.rows import Counted, Known, Term, canonical, finite, is_number, merged, written_sum
 from counterpoise.goals.values import NoRows, UnknownValue, written_number
-from counterpoise.solvers.result import FEASIBLE
+from counterpoise.solvers.linear_program import FEASIBLE
 
 _ZERO = 1e-12  # part of the size of a rate, below which its sum over rows is rounding: one row in 10^9 counts more
 

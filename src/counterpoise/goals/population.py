@@ -47,8 +47,18 @@ from counterpoise.goals.binding import Views, asked_by
 from counterpoise.goals.expressions import Goal, Rate, Ratio
 from counterpoise.goals.kinds import Part, are_disjoint, parts_of
 from counterpoise.goals.rows import Dataset
-from counterpoise.theory.betting import WeightedSample, is_below, upper_weighted_mean, upper_weighted_sum
-from counterpoise.theory.confidence import Bounds, Step, upper_bounded_mean, upper_mean, upper_share, upper_sum_of_two
+from counterpoise.theory.confidence import (
+    Bounds,
+    Step,
+    WeightedSample,
+    is_below,
+    upper_bounded_mean,
+    upper_mean,
+    upper_share,
+    upper_sum_of_two,
+    upper_weighted_mean,
+    upper_weighted_sum,
+)
 
 _EXACT = 1e-12  # to which a share is known; shares lie from 0 to 1, so this is a part of the whole
 _ROUNDING = 1e-9  # of the same whole: by so much a bound is looser than the share it was found from

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from counterpoise._base.text import did_you_mean
 from counterpoise._base.types import AnyArray, BoolArray, IntArray
-from counterpoise._base.words import did_you_mean
 
 NUMBER = r"(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?"
 WORD = r"[^\W\d]\w*"

@@ -13,7 +13,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_feature_names, _check_n_features, check_is_fitted, column_or_1d
 
 from counterpoise._base.checks import check_choice, check_sample_weight, is_frame
-from counterpoise._base.secret import Secret
+from counterpoise._base.text import Secret
 from counterpoise._base.types import AnyArray, ArrayLike, FloatArray, IntArray
 from counterpoise.goals import GoalCheck, Table
 from counterpoise.goals.tables import with_train

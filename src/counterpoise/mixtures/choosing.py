@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from counterpoise._base.checks import check_alpha, check_number
+from counterpoise._base.text import did_you_mean
 from counterpoise._base.types import ByteArray, FloatArray, IntArray
-from counterpoise._base.words import did_you_mean
 from counterpoise.goals import Goal, InfeasibleGoals, Rate, Ratio, Table, as_objective
 from counterpoise.goals.bound import asked_goals
 from counterpoise.goals.rates import METRICS, RATIOS

@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.model_selection import StratifiedKFold
 
 from counterpoise._base.checks import check_count, is_frame
-from counterpoise._base.cpus import in_threads
+from counterpoise._base.shards import in_threads
 from counterpoise._base.types import AnyArray, FloatArray, IntArray
 from counterpoise.learners.resampling import Resampled, fresh_copy, weight_argument
 from counterpoise.mixtures.answers import Positive

@@ -14,7 +14,7 @@ from counterpoise._base.types import AnyArray, BoolArray, ByteArray, FloatArray,
 from counterpoise.metrics import cvar_loss
 from counterpoise.mixtures.goal_rows import GoalRows, LinearRate
 from counterpoise.solvers import minimize_risk
-from counterpoise.solvers.result import FEASIBLE, InfeasibleRows, MixtureSolution
+from counterpoise.solvers.linear_program import FEASIBLE, InfeasibleRows, MixtureSolution
 from counterpoise.theory.risks import Risk
 
 _SHARE = 1e-10  # of the mixture, below which a model is never drawn in practice: rounding of the solver

@@ -11,8 +11,8 @@ import numpy as np
 from sklearn.exceptions import NotFittedError
 
 from counterpoise._base.checks import as_numbers, is_frame
-from counterpoise._base.cpus import in_threads
 from counterpoise._base.progress import who_hears
+from counterpoise._base.shards import in_threads
 from counterpoise._base.types import AnyArray, ByteArray, FloatArray, IntArray
 from counterpoise.goals.classes import as_labels, where_equal
 from counterpoise.mixtures.answers import TRAIN, Positive

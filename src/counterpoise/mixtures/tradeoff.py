@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from counterpoise._base.checks import as_numbers, check_count, check_losses, check_positive
-from counterpoise._base.text_table import text_table
+from counterpoise._base.text import text_table
 from counterpoise._base.types import ArrayLike, FloatArray, IntArray
 from counterpoise.goals import Goal, InfeasibleGoals, Rate, as_goals, positive_rate
 from counterpoise.mixtures.choosing import Aim, as_aim, least_mean, posed, select, within_budget
@@ -25,7 +25,7 @@ from counterpoise.mixtures.goal_rows import GoalRows, check_range, goal_rows, ow
 from counterpoise.mixtures.scores.evidence import rank
 from counterpoise.mixtures.scores.path import RulePath
 from counterpoise.solvers import bounds_path, minimize_risk
-from counterpoise.solvers.result import InfeasibleRows, MixtureSolution
+from counterpoise.solvers.linear_program import InfeasibleRows, MixtureSolution
 from counterpoise.theory.risks import CVaR, Risk, RiskRows
 
 _ROW = positive_rate() <= 0.0  # stands for a row that was given as such: what it says is never asked

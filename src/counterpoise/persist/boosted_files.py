@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from counterpoise._base.json_text import load_json
+from counterpoise._base.text import load_json
 from counterpoise._base.types import AnyArray, IntArray
 
 _NUMBER = r"(?:-?[0-9]+(?:\.[0-9]*)?(?:e[+-]?[0-9]+)?|-?inf|-?nan)"

@@ -11,7 +11,7 @@ import zipfile
 import zlib
 from typing import Any
 
-from counterpoise._base.json_text import load_json
+from counterpoise._base.text import load_json
 from counterpoise.persist.errors import UnreadableModel, UnstorableModel
 
 FORMAT, VERSION = "counterpoise", 3  # a file of another version is refused

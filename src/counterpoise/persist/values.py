@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from counterpoise._base.secret import Secret
+from counterpoise._base.text import Secret
 from counterpoise.persist.errors import UnreadableModel
 
 _MT_WORDS = 624  # of the Mersenne twister's state, among which its position must lie

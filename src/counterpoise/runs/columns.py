@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from counterpoise._base.checks import warn_caller
 from counterpoise._base.types import AnyArray, FloatArray
-from counterpoise._base.warning import warn_caller
 from counterpoise.goals.values import MISSING, text_of
 from counterpoise.runs.errors import DataError, check_columns, listed
 from counterpoise.runs.reading import NO_NUMBERS, WordsAmongNumbers

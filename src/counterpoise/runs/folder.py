@@ -31,7 +31,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from counterpoise._base.json_text import load_json
+from counterpoise._base.text import load_json
 from counterpoise._base.types import AnyArray
 from counterpoise.persist import write_atomically
 from counterpoise.persist.files import opened, read_file, without_waiting

@@ -7,7 +7,7 @@ from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
 
-from counterpoise._base.words import did_you_mean
+from counterpoise._base.text import did_you_mean
 from counterpoise.goals import Goal, GoalSyntaxError, UnknownName, parse_goal
 from counterpoise.goals.bound import asked_goals
 from counterpoise.persist.files import read_file

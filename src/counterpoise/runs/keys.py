@@ -6,7 +6,7 @@ To let a new run draw as another one, copy the file into its folder before the f
 
 from pathlib import Path
 
-from counterpoise._base.secret import Secret
+from counterpoise._base.text import Secret
 from counterpoise.mixtures.draws import check_key, make_key
 from counterpoise.persist import write_atomically
 from counterpoise.persist.files import read_file

@@ -9,7 +9,7 @@ from dataclasses import MISSING, fields
 from importlib import import_module
 from typing import Any, NamedTuple
 
-from counterpoise._base.words import did_you_mean
+from counterpoise._base.text import did_you_mean
 from counterpoise.runs.quantities import CVAR
 from counterpoise.runs.settings import MethodSettings, ModelSettings
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from counterpoise._base.warning import warn_caller
+from counterpoise._base.checks import warn_caller
 from counterpoise.goals.values import text_of
 from counterpoise.persist.files import opened
 from counterpoise.runs.errors import ColumnError, DataError, check_columns, listed, twice_in

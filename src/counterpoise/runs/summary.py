@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from counterpoise._base.text_table import text_table
+from counterpoise._base.text import text_table
 from counterpoise.auditing.audit import HOLDS, Audit, verdict_words
 from counterpoise.goals import parse_goal
 from counterpoise.runs.quantities import (

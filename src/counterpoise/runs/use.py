@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from counterpoise._base.checks import check_positive
-from counterpoise._base.words import did_you_mean
+from counterpoise._base.text import did_you_mean
 from counterpoise.auditing.audit import Audit
 from counterpoise.goals import Goal, as_goals
 from counterpoise.goals.values import NoRows

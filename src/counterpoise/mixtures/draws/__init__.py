@@ -16,7 +16,7 @@ from typing import Any, Self
 import numpy as np
 
 from counterpoise._base.checks import is_frame
-from counterpoise._base.secret import Secret
+from counterpoise._base.text import Secret
 from counterpoise._base.types import FloatArray, IntArray
 from counterpoise.mixtures.draws.ids import id_messages, id_values
 from counterpoise.mixtures.draws.keys import apart_from, check_key, derived_key, generator_of, make_key

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from counterpoise._base.text import did_you_mean
 from counterpoise._base.types import FloatArray, IntArray
-from counterpoise._base.words import did_you_mean
 from counterpoise.goals import Table
 from counterpoise.goals.values import Levels, combined
 from counterpoise.mixtures.answers import TRAIN
