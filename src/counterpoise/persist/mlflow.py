@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from counterpoise._base.checks import check_choice, is_frame
-from counterpoise.persist.errors import UnreadableModel, UnstorableModel
+from counterpoise.persist.container import UnreadableModel, UnstorableModel
 from counterpoise.persist.models import is_fitted, load, save
 
 __all__ = ["load_model", "log_model", "save_model"]

@@ -6,14 +6,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from counterpoise.persist.atomic import write_atomically
-from counterpoise.persist.container import read_container, write_container
-from counterpoise.persist.decoding import Decoder
-from counterpoise.persist.encoding import Encoder
-from counterpoise.persist.errors import UnreadableModel, UnstorableModel
-from counterpoise.persist.files import opened
-from counterpoise.persist.foreign import MEMBER, read_foreign, write_foreign
-from counterpoise.persist.waiting import Waiting
+from counterpoise.persist.container import UnreadableModel, UnstorableModel, read_container, write_container
+from counterpoise.persist.files import opened, write_atomically
+from counterpoise.persist.nodes import Decoder, Encoder
+from counterpoise.persist.scikit_learn import MEMBER, read_foreign, write_foreign
+from counterpoise.persist.values import Waiting
 
 _DEEPEST = 10  # mixtures of mixtures
 

@@ -12,7 +12,7 @@
 import json
 from typing import Any
 
-from counterpoise.persist.errors import UnstorableModel
+from counterpoise.persist.container import UnstorableModel
 from counterpoise.persist.models import is_fitted
 
 __all__ = ["to_onnx"]

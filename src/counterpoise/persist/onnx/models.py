@@ -10,9 +10,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from counterpoise._base.types import AnyArray, FloatArray
-from counterpoise.persist.errors import UnstorableModel
-from counterpoise.persist.onnx.graph import Graph
-from counterpoise.persist.onnx.trees import LeafTree, PlainTree, of_decision_tree, of_histogram_tree, of_predictor
+from counterpoise.persist.container import UnstorableModel
+from counterpoise.persist.onnx.graph import (
+    Graph,
+    LeafTree,
+    PlainTree,
+    of_decision_tree,
+    of_histogram_tree,
+    of_predictor,
+)
 
 Say = Callable[[Graph, str, Any], str]  # a graph, its rows and a model: the name of what the model says
 _BINARY = 2
