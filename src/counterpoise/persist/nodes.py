@@ -12,6 +12,7 @@ error if its attributes are not those of a fitted one.
 """
 
 import dataclasses
+import inspect
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
@@ -61,8 +62,7 @@ class Extents:
         self._known.append((depth, size))
 
 
-FORMS = {**VALUES, **BOOSTED, **PARTS}
-__all__ = ["FORMS", "UNCHECKED", "form_of"]
+FORMS = {**VALUES, **BOOSTED, **PARTS}  # every value that is stored as plain parts
 
 
 def form_of(value: Any) -> str | None:
@@ -123,24 +123,33 @@ class Encoder:
             raise self._refusal("a part that holds itself")
         self._known[id(value)] = None  # until its node is there
         self._kept.append(value)
-        node = self._node(value, kind)
-        self._count(node)
-        self.nodes.append(node)
-        self._known[id(value)] = [len(self.nodes) - 1]
+        self._append(self._node(value, kind), value)
         self._path.pop()
         return self._known[id(value)]
 
-    def _node(self, value: Any, kind: type) -> list[Any]:
-        if kind in _PLAIN:
-            return [kind.__name__, *_PLAIN[kind](self, value)]
+    def _append(self, node: list[Any], value: Any) -> None:
+        """Append the node of a value."""
+        try:
+            self._extents.add(node)
+        except ValueError as error:
+            raise UnstorableModel(str(error)) from error
+        self._known[id(value)] = [len(self.nodes)]
+        self.nodes.append(node)
+
+    def _node(self, value: Any, kind: type) -> list[Any]:  # noqa: PLR0911 - one for each kind of value
+        if kind in (list, tuple, dict):
+            return [kind.__name__, *(self._pairs(value) if kind is dict else self._all(value))]
+        if kind in _AS_TEXT:
+            return [kind.__name__, _AS_TEXT[kind](value)]
         if kind in (ModelFile, Waiting):
-            return self._file(value) if kind is ModelFile else self._apart(value.content)
+            return self._file(value.content, value.suffix if kind is ModelFile else "")
         if kind is np.ndarray:
-            return self._objects(value) if value.dtype.kind == "O" else self._array(value)
+            return self._objects(value) if value.dtype.kind == "O" else ["array", *self._tried(self.arrays.add, value)]
         if isinstance(value, np.generic):
             return ["scalar", self.encode(np.atleast_1d(np.asarray(value)))]
-        if form_of(value) is not None:
-            return self._parts(value)
+        form = form_of(value)
+        if form is not None:
+            return ["form", form, *self._all(self._tried(FORMS[form].apart, value))]
         is_ours = is_known(kind) and (not is_of_scikit_learn(kind) or holds_known_only(value))
         return self._object(value, kind) if is_ours else self._foreign(value)
 
@@ -156,10 +165,10 @@ class Encoder:
             yield self.encode(key, "key")
             yield self.encode(value, f"[{key!r}]")
 
-    def _array(self, array: AnyArray) -> list[Any]:
+    def _tried(self, take_apart: Callable[[Any], Iterable[Any]], value: Any) -> Iterable[Any]:
         try:
-            return ["array", *self.arrays.add(array)]
-        except UnstorableModel as error:
+            return take_apart(value)
+        except (TypeError, UnstorableModel) as error:
             raise self._refusal(str(error)) from error
 
     def _objects(self, array: AnyArray) -> list[Any]:
@@ -177,23 +186,13 @@ class Encoder:
         places = np.array(codes, dtype=np.min_scalar_type(len(values)))
         return ["objects", self.encode(places.reshape(array.shape)), *self._all(values)]
 
-    def _parts(self, value: Any) -> list[Any]:
-        form = str(form_of(value))
-        try:
-            parts = FORMS[form].apart(value)
-        except TypeError as error:
-            raise self._refusal(str(error)) from error
-        return ["form", form, *self._all(parts)]
-
-    def _file(self, file: ModelFile) -> list[Any]:
-        name = f"models/{len(self.files)}.{file.suffix}"
-        self.files[name] = file.content
-        return ["file", name]
-
-    def _apart(self, content: bytes) -> list[Any]:
-        name = f"parts/{len(self.files)}.cp"
+    def _file(self, content: bytes, suffix: str = "") -> list[Any]:
+        """Add a file of another library, which has a suffix, or a model in a file of its own."""
+        kind, name = (
+            ("file", f"models/{len(self.files)}.{suffix}") if suffix else ("part", f"parts/{len(self.files)}.cp")
+        )
         self.files[name] = content
-        return ["part", name]
+        return [kind, name]
 
     def _store_apart(self, models: Sequence[Any], step: str) -> None:
         """Store models in files of their own, so that each can be read when it is wanted."""
@@ -201,9 +200,7 @@ class Encoder:
             if type(model) is not Waiting and is_foreign(model) and id(model) not in self._known:
                 self._kept.append(model)
                 inner = Encoder(self._pack, [*self._path, f"{step}[{place}]"])
-                self.nodes.append(self._apart(self._pack(inner, model)))
-                self._count(self.nodes[-1])
-                self._known[id(model)] = [len(self.nodes) - 1]
+                self._append(self._file(self._pack(inner, model)), model)
 
     def _foreign(self, value: Any) -> list[Any]:
         if not is_foreign(value):
@@ -222,12 +219,6 @@ class Encoder:
             self.layouts.append([kind.__name__, list(state)])
         return ["object", self._layout_of[key], *(self.encode(part, f".{name}") for name, part in state.items())]
 
-    def _count(self, node: list[Any]) -> None:
-        try:
-            self._extents.add(node)
-        except ValueError as error:
-            raise UnstorableModel(str(error)) from error
-
     def _place(self) -> str:
         return "".join(self._path).removeprefix(".") or "it"
 
@@ -235,14 +226,7 @@ class Encoder:
         return UnstorableModel(f"{self._place()} is {what}")
 
 
-_PLAIN: dict[type, Callable[[Encoder, Any], Iterable[Child]]] = {
-    list: Encoder._all,  # noqa: SLF001 - its own
-    tuple: Encoder._all,  # noqa: SLF001 - its own
-    dict: Encoder._pairs,  # noqa: SLF001 - its own
-    bytes: lambda _, value: [value.hex()],
-    int: lambda _, value: [hex(value)],
-    float: lambda _, value: [repr(value)],
-}
+_AS_TEXT: dict[type, Callable[[Any], str]] = {bytes: bytes.hex, int: hex, float: repr}
 
 
 def state_of(value: Any) -> dict[str, Any]:
@@ -345,13 +329,11 @@ class Decoder:
         return self._get(root)
 
     def _get(self, child: Any) -> Any:
-        if isinstance(child, list):
-            if len(child) != 1:
-                raise UnreadableModel("it refers to a part in an unknown way")
-            return self._values[_place(child[0], self._values)]
-        if isinstance(child, dict):
+        if not isinstance(child, list | dict):
+            return child
+        if isinstance(child, dict) or len(child) != 1:
             raise UnreadableModel("it refers to a part in an unknown way")
-        return child
+        return self._values[_place(child[0], self._values)]
 
     def _all(self, children: Any) -> list[Any]:
         return [self._get(child) for child in children]
@@ -415,11 +397,12 @@ def _restored(kind: Any, state: dict[str, Any]) -> Any:
     return made
 
 
+@cache
 def _needed(kind: Any) -> set[str]:
     """Return the attributes that every object of a class has: fields, or the parameters of an estimator."""
     if dataclasses.is_dataclass(kind):
         return {field.name for field in dataclasses.fields(kind)}
-    return set(kind._get_param_names()) if hasattr(kind, "_get_param_names") else set()  # noqa: SLF001 - its contract
+    return set(inspect.signature(kind).parameters) if hasattr(kind, "get_params") else set()
 
 
 def _place(number: Any, among: list[Any]) -> int:

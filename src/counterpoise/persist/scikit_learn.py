@@ -8,6 +8,7 @@ loops of scikit-learn follow is checked when it is put together.
 import inspect
 from collections.abc import Iterator, Sequence
 from functools import partial
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -133,17 +134,17 @@ def check_part(part: Any) -> None:
     if type(part).__module__ in ("sklearn.ensemble._forest", "sklearn.ensemble._gb"):
         inner = list(np.ravel(np.array(getattr(part, "estimators_", []), dtype=object)))
         _require(all(one.n_features_in_ == part.n_features_in_ for one in inner))
-    if hasattr(part, "_predictors"):
-        _check_rounds(part)
+    if hasattr(part, _ROUNDS):
+        _check_rounds(vars(part))
     if type(part).__name__ == "OneHotEncoder" and hasattr(part, "categories_"):
-        _check_one_hot(part)
+        _check_one_hot(vars(part))
+        _require(list(part._n_features_outs) == part._compute_n_features_outs())  # noqa: SLF001 - of a known kind
 
 
-def _check_one_hot(encoder: Any) -> None:
+def _check_one_hot(state: dict[str, Any]) -> None:
     """Check the numbers of columns that each feature becomes: sparse products follow the places they make."""
-    sizes = [len(known) for known in encoder.categories_]
-    mappings = getattr(encoder, "_default_to_infrequent_mappings", None) or [None] * len(sizes)
-    outs = list(encoder._n_features_outs)  # noqa: SLF001 - of a kind that is known
+    sizes, outs = [len(known) for known in state["categories_"]], list(state["_n_features_outs"])
+    mappings = state.get("_default_to_infrequent_mappings") or [None] * len(sizes)
     _require(len(mappings) == len(outs) == len(sizes))
     _require(all(0 <= out <= size for out, size in zip(outs, sizes, strict=True)))
     for mapping, size, out in zip(mappings, sizes, outs, strict=True):
@@ -151,26 +152,19 @@ def _check_one_hot(encoder: Any) -> None:
             places = np.asarray(mapping)
             _require(places.shape == (size,) and places.dtype.kind in "iu")
             _require(size == 0 or bool(places.min() >= 0 and places.max() <= out))
-    _require(outs == encoder._compute_n_features_outs())  # noqa: SLF001 - as above
 
 
-def _check_rounds(model: Any) -> None:
+def _check_rounds(state: dict[str, Any]) -> None:
     """Check the trees of histogram gradient boosting, and that rows reach them with all their features."""
-    n_features, preprocessor = model.n_features_in_, getattr(model, "_preprocessor", None)
-    is_category = np.asarray(model._bin_mapper.is_categorical_, dtype=bool)  # noqa: SLF001 - of a kind that is known
+    n_features, preprocessor = state["n_features_in_"], state.get("_preprocessor")
+    is_category = np.asarray(state["_bin_mapper"].is_categorical_, dtype=bool)
     _require(type(n_features) is int and is_category.shape == (n_features,))
-    for one in model._predictors:  # noqa: SLF001 - as above
-        for predictor in one:
-            _check_predictor(predictor, n_features, is_category)
-    if preprocessor is not None:
-        _check_width(preprocessor, n_features)
-
-
-def _check_width(preprocessor: Any, n_features: int) -> None:
-    """Check that a preprocessor of histogram gradient boosting gives back as many features as it takes."""
-    places = preprocessor._transformer_to_input_indices  # noqa: SLF001 - of a kind that is known
-    taken: list[int] = []
-    for name, step, columns in preprocessor.transformers_:
+    for predictor in chain.from_iterable(state[_ROUNDS]):
+        _check_predictor(predictor, n_features, is_category)
+    if preprocessor is None:
+        return
+    places, taken = vars(preprocessor)["_transformer_to_input_indices"], list[int]()
+    for name, step, columns in preprocessor.transformers_:  # which give back as many features as they take
         mask = np.asarray(columns)
         if name == "remainder" and not mask.any():
             continue
@@ -186,14 +180,12 @@ def _walk(root: Any) -> Iterator[Any]:
     while waiting:
         part = waiting.pop()
         yield part
-        if isinstance(part, dict):
-            inner = list(part.values())
+        if isinstance(part, np.ndarray):
+            inner = part.ravel().tolist() if part.dtype.kind == "O" else []
         elif isinstance(part, (list, tuple, set)):
             inner = list(part)
-        elif isinstance(part, np.ndarray):
-            inner = list(part.ravel()) if part.dtype.kind == "O" else []
         else:
-            inner = list(getattr(part, "__dict__", {}).values())
+            inner = list((part if isinstance(part, dict) else getattr(part, "__dict__", {})).values())
         for one in inner:
             if id(one) not in seen:
                 seen.add(id(one))
@@ -367,12 +359,11 @@ def _rounds_apart(rounds: Rounds) -> Parts:
         name: np.concatenate([getattr(tree, name) for tree in trees] or [np.zeros((0, _WORDS), np.uint32)])
         for name in ("binned_left_cat_bitsets", "raw_left_cat_bitsets")
     }
-    sizes = [small(np.array([len(part) for part in parts], dtype=np.int64)) for parts in _parts_of(trees)]
+    sizes = [
+        small(np.array([len(getattr(tree, name)) for tree in trees], dtype=np.int64))
+        for name in ("nodes", "raw_left_cat_bitsets")
+    ]
     return [len(one) for one in rounds.trees], sizes, _columns(nodes), sets
-
-
-def _parts_of(trees: list[Any]) -> tuple[list[Any], list[Any]]:
-    return [tree.nodes for tree in trees], [tree.raw_left_cat_bitsets for tree in trees]
 
 
 def _rounds_together(widths: Any, sizes: Any, columns: Any, sets: Any) -> list[list[Any]]:
@@ -396,10 +387,6 @@ def _rounds_together(widths: Any, sizes: Any, columns: Any, sets: Any) -> list[l
     return [[next(trees) for _ in range(width)] for width in widths]
 
 
-def _check_apart(check: Any) -> Parts:
-    return (dict(check.keywords),)
-
-
 def _check_together(keywords: Any) -> Any:
     from sklearn.utils import check_array  # noqa: PLC0415 - as above
 
@@ -408,17 +395,10 @@ def _check_together(keywords: Any) -> Any:
     return partial(check_array, **keywords)
 
 
-def _is_check(value: Any) -> bool:
-    """Tell whether a value is the check of arrays that histogram gradient boosting of categories holds."""
-    if type(value) is not partial or value.args or not value.keywords.keys() <= _CHECKS:
-        return False
-    return getattr(value.func, "__module__", "") == "sklearn.utils.validation" and value.func.__name__ == "check_array"
-
-
 PARTS = {
     "tree of scikit-learn": Form(_tree_apart, _tree_together),
     "histogram trees of scikit-learn": Form(_rounds_apart, _rounds_together),
-    "check of arrays": Form(_check_apart, _check_together),
+    "check of arrays": Form(lambda check: (dict(check.keywords),), _check_together),
 }
 
 
@@ -429,4 +409,9 @@ def part_form_of(value: Any) -> str | None:
         return "histogram trees of scikit-learn"
     if kind.__name__ == "Tree" and kind.__module__ == "sklearn.tree._tree":
         return "tree of scikit-learn"
-    return "check of arrays" if _is_check(value) else None
+    if kind is not partial or value.args or not value.keywords.keys() <= _CHECKS:
+        return None
+    called = (
+        getattr(value.func, name, "") for name in ("__module__", "__name__")
+    )  # of gradient boosting of categories
+    return "check of arrays" if tuple(called) == ("sklearn.utils.validation", "check_array") else None

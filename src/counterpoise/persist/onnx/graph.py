@@ -53,17 +53,31 @@ def of_predictor(nodes: AnyArray) -> PlainTree:
 
 def tree_attributes(trees: Sequence[LeafTree]) -> dict[str, Any]:
     """Return trees as the attributes of one operator."""
-    nodes, leaves = _Columns(_NODE), _Columns(_LEAF)
-    roots, members = [], []
+    nodes: list[dict[str, AnyArray]] = []
+    leaves: list[dict[str, AnyArray]] = []
+    roots, members, n_nodes, n_leaves = [], [], 0, 0
     for tree, targets, weights in _one_target_a_leaf(trees):
         is_leaf = tree.feature < 0
-        if _looks_like_a_leaf(tree, nodes.size, leaves.size):
-            leaves.add(leaf_targetids=np.zeros(1), leaf_weights=np.zeros(1))  # which nothing leads to
-        roots.append(nodes.size)
-        members += _add_nodes(tree, nodes, leaves.size)
-        leaves.add(leaf_targetids=targets[is_leaf], leaf_weights=weights[is_leaf])
-    held = {"membership_values": _tensor(np.concatenate(members))} if members else {}
-    return {"tree_roots": roots, **nodes.attributes(), **leaves.attributes(), **held}
+        if _looks_like_a_leaf(tree, n_nodes, n_leaves):
+            leaves.append({"leaf_targetids": np.zeros(1), "leaf_weights": np.zeros(1)})  # which nothing leads to
+            n_leaves += 1
+        roots.append(n_nodes)
+        columns, sets = _columns_of(tree, n_nodes, n_leaves)
+        nodes.append(columns)
+        members += sets
+        leaves.append({"leaf_targetids": targets[is_leaf], "leaf_weights": weights[is_leaf]})
+        n_nodes, n_leaves = n_nodes + len(columns["nodes_splits"]), n_leaves + int(is_leaf.sum())
+    held = {"membership_values": numpy_helper.from_array(np.concatenate(members))} if members else {}
+    return {"tree_roots": roots, **_joined(nodes), **_joined(leaves), **held}
+
+
+def _joined(parts: list[dict[str, AnyArray]]) -> dict[str, Any]:
+    """Return columns of nodes, or of leaves, one after the other, in the forms of attributes."""
+    whole = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    return {
+        name: numpy_helper.from_array(column) if name in _TENSORS else column.astype(np.int64).tolist()
+        for name, column in whole.items()
+    }
 
 
 def _looks_like_a_leaf(tree: PlainTree, n_nodes: int, n_leaves: int) -> bool:
@@ -94,26 +108,26 @@ def _one_target_a_leaf(trees: Sequence[LeafTree]) -> Iterator[tuple[PlainTree, I
                 yield tree, np.full(len(values), place), values[:, place]
 
 
-def _add_nodes(tree: PlainTree, nodes: "_Columns", n_leaves: int) -> list[FloatArray]:
-    """Add the nodes that split, and return the members of their sets, each ended by NaN."""
+def _columns_of(tree: PlainTree, n_nodes: int, n_leaves: int) -> tuple[dict[str, AnyArray], list[FloatArray]]:
+    """Return the nodes that split as columns, and the members of their sets, each ended by NaN."""
     is_leaf = tree.feature < 0
-    number = _numbers(is_leaf, nodes.size, n_leaves)
+    number = _numbers(is_leaf, n_nodes, n_leaves)
     split = np.flatnonzero(~is_leaf)
     if is_leaf[0]:  # the root is a leaf, and a node is needed: any feature, both sides the leaf
         tree, split = _ONE_NODE, np.array([0])
     branches = [_branch(tree, node) for node in split.tolist()]
     true, false = np.array([one.true for one in branches]), np.array([one.false for one in branches])
-    nodes.add(
-        nodes_featureids=tree.feature[split],
-        nodes_splits=np.array([one.threshold for one in branches], dtype=np.float64),
-        nodes_modes=np.array([_UP_TO if one.members is None else _MEMBER for one in branches], dtype=np.uint8),
-        nodes_truenodeids=number[true],
-        nodes_falsenodeids=number[false],
-        nodes_trueleafs=is_leaf[true],
-        nodes_falseleafs=is_leaf[false],
-        nodes_missing_value_tracks_true=np.array([one.missing_is_true for one in branches]),
-    )
-    return [np.append(one.members, np.nan) for one in branches if one.members is not None]
+    columns = {
+        "nodes_featureids": tree.feature[split],
+        "nodes_splits": np.array([one.threshold for one in branches], dtype=np.float64),
+        "nodes_modes": np.array([_UP_TO if one.members is None else _MEMBER for one in branches], dtype=np.uint8),
+        "nodes_truenodeids": number[true],
+        "nodes_falsenodeids": number[false],
+        "nodes_trueleafs": is_leaf[true],
+        "nodes_falseleafs": is_leaf[false],
+        "nodes_missing_value_tracks_true": np.array([one.missing_is_true for one in branches]),
+    }
+    return columns, [np.append(one.members, np.nan) for one in branches if one.members is not None]
 
 
 _ONE_NODE = PlainTree(np.array([0]), np.array([0.0]), np.array([0]), np.array([0]), np.array([False]), {})
@@ -139,36 +153,7 @@ def _branch(tree: PlainTree, node: int) -> _Branch:
     return _Branch(*sides, False, -np.inf, np.flatnonzero(codes) if codes.any() else None)
 
 
-_NODE = (
-    *("nodes_featureids", "nodes_splits", "nodes_modes", "nodes_truenodeids", "nodes_falsenodeids"),
-    *("nodes_trueleafs", "nodes_falseleafs", "nodes_missing_value_tracks_true"),
-)
-_LEAF = ("leaf_targetids", "leaf_weights")
 _TENSORS = {"nodes_splits", "nodes_modes", "leaf_weights"}
-
-
-class _Columns:
-    """Columns of nodes, or of leaves, that grow together."""
-
-    def __init__(self, names: tuple[str, ...]) -> None:
-        self._parts: dict[str, list[AnyArray]] = {name: [] for name in names}
-        self.size = 0
-
-    def add(self, **columns: AnyArray) -> None:
-        for name, column in columns.items():
-            self._parts[name].append(column)
-        self.size += len(column)
-
-    def attributes(self) -> dict[str, Any]:
-        whole = {name: np.concatenate(parts) for name, parts in self._parts.items()}
-        return {
-            name: _tensor(column) if name in _TENSORS else column.astype(np.int64).tolist()
-            for name, column in whole.items()
-        }
-
-
-def _tensor(array: AnyArray) -> Any:
-    return numpy_helper.from_array(array)
 
 
 _OPSET, _TREES, _IR_VERSION = 17, 5, 8  # TreeEnsemble with doubles came with version 5 of ai.onnx.ml
@@ -206,17 +191,9 @@ class Graph:
         """Turn truth values or other numbers into doubles."""
         return self.add("Cast", values, to=TensorProto.DOUBLE)
 
-    def in_single_precision(self, rows: str) -> str:
-        """Round doubles to those that are numbers of single precision."""
-        return self.as_doubles(self.add("Cast", rows, to=TensorProto.FLOAT))
-
     def total(self, terms: Sequence[str]) -> str:
         """Add up matrices."""
         return self.add("Sum", *terms) if len(terms) > 1 else terms[0]
-
-    def column(self, matrix: str, place: int) -> str:
-        """Take one column, as a matrix."""
-        return self.add("Gather", matrix, np.array([place]), axis=1)
 
     def with_complement(self, positive: str) -> str:
         """Make the probability of the second class, a column, those of both."""
@@ -237,8 +214,10 @@ class Graph:
         below = self.add("Min", odds, np.array(0.0))
         return self.add("Sub", below, self.add("Log", self.add("Add", tail, np.array(1.0))))
 
-    def sum_of_leaves(self, rows: str, trees: Sequence[LeafTree], n_sums: int) -> str:
-        """Add up what the leaves of trees hold that rows end in."""
+    def sum_of_leaves(self, rows: str, trees: Sequence[LeafTree], n_sums: int, *, rounds: bool = False) -> str:
+        """Add up what the leaves of trees hold that rows end in, where asked rounded to single precision before."""
+        if rounds:
+            rows = self.as_doubles(self.add("Cast", rows, to=TensorProto.FLOAT))
         return self.add(
             "TreeEnsemble",
             rows,
