@@ -3,12 +3,12 @@
 import csv
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
+from counterpoise._base.lazy import imported
 from counterpoise._base.types import AnyArray, FloatArray, IntArray
 from counterpoise.datasets.table import TableData
 
@@ -69,17 +69,8 @@ def read_columns(path: Path) -> Columns:
     if path.suffix == ".npz":
         with np.load(path, allow_pickle=False) as arrays:
             return {key: arrays[key] for key in arrays.files}
-    return _read_parquet(path)
-
-
-def _read_parquet(path: Path) -> Columns:
-    try:
-        parquet: Any = import_module("pyarrow.parquet")
-    except ImportError as error:
-        raise ImportError(
-            f'{path.name} is a Parquet file: pip install "counterpoise[data]", which brings pyarrow.'
-        ) from error
-    table = parquet.read_table(path).combine_chunks()
+    needed = f'{path.name} is a Parquet file: pip install "counterpoise[data]", which brings pyarrow.'
+    table = imported("pyarrow.parquet", ImportError, needed).read_table(path).combine_chunks()
     return {name: _from_arrow(table.column(name).chunk(0)) for name in table.column_names}
 
 

@@ -8,15 +8,15 @@ where the caller trusts whoever wrote the file.
 
 import re
 import tempfile
-from collections.abc import Callable, Iterator
-from importlib import import_module
+from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from counterpoise._base.json_text import load_json
+from counterpoise._base.lazy import imported
 from counterpoise._base.types import AnyArray, IntArray
 from counterpoise.persist.container import UnreadableModel
 from counterpoise.persist.values import Form, ModelFile, Parts
@@ -32,36 +32,9 @@ _MOST_CATEGORY = 1 << 24  # above it XGBoost's floats skip whole numbers
 _OBJECTIVES = ("binary:logistic", "binary:logitraw", "binary:hinge", "reg:logistic", "multi:softprob", "multi:softmax")
 
 
-class Shape(NamedTuple):
-    """What a file says of its rows and its answers."""
-
-    n_features: int
-    n_outputs: int  # one for two classes
-
-
-class _Fields:
-    """The lines ``name=value`` of one tree of LightGBM, all of printable letters."""
-
-    def __init__(self, text: str) -> None:
-        lines = [_LINE.fullmatch(line) for line in text.split("\n") if line]
-        pairs = [(line[1], line[2]) for line in lines if line is not None]
-        self._values = dict(pairs)
-        _require(len(pairs) == len(lines) == len(self._values), "a line of a tree")
-
-    def number(self, name: str, missing: str = "") -> int:
-        """Return a whole number."""
-        return int(self.numbers(name, missing, size=1)[0])
-
-    def numbers(self, name: str, missing: str = "", *, size: int) -> AnyArray:
-        """Return numbers, of which there must be so many."""
-        text = self._values.get(name, missing)
-        values = np.array(text.split(" ") if _NUMBERS.fullmatch(text) else [], dtype=np.float64)
-        _require(values.size == size, f"{name} of a tree")
-        return values
-
-    def has(self, name: str) -> bool:
-        """Tell whether a field is there."""
-        return name in self._values
+Shape: TypeAlias = tuple[
+    int, int
+]  # how many features the rows of a file have, and how many scores; one for two classes
 
 
 def check_lightgbm(content: bytes) -> Shape:
@@ -78,36 +51,47 @@ def check_lightgbm(content: bytes) -> Shape:
         _require(len(head[name].split(" ")) == n_features, "its list of features")
     sizes = [int(size) for size in head["tree_sizes"].split()]
     _require(len(sizes) % n_outputs == 0, "its number of trees")
-    for tree in _lightgbm_trees(content, len(head_text.encode()), sizes):
-        _check_lightgbm_tree(tree, n_features)
-    return Shape(n_features, n_outputs)
-
-
-def _lightgbm_trees(content: bytes, start: int, sizes: list[int]) -> Iterator[_Fields]:
-    """Yield the trees, which lie one after the other with the sizes that the head tells."""
+    start = len(head_text.encode())
     place, end = start + len("\n\n"), content.find(b"\nend of trees\n", start)
-    for number, size in enumerate(sizes):
+    for number, size in enumerate(sizes):  # trees lie one after the other with the sizes that the head tells
         tree = content[place : place + size]
         is_whole = tree.startswith(f"Tree={number}\n".encode()) and tree.count(b"Tree=") == 1
         _require(size > 0 and is_whole and place + size <= end + 1, "its tree sizes")
-        yield _Fields(tree.decode())
+        _check_lightgbm_tree(_fields(tree.decode()), n_features)
         place += size
     _require(end >= 0 and not content[place:end].strip(b"\n"), "its tree sizes")
+    return n_features, n_outputs
 
 
-def _check_lightgbm_tree(tree: _Fields, n_features: int) -> None:
-    n_leaves, n_sets = tree.number("num_leaves"), tree.number("num_cat")
+def _fields(text: str) -> dict[str, str]:
+    """Return the lines ``name=value`` of one tree of LightGBM, all of printable letters."""
+    lines = [_LINE.fullmatch(line) for line in text.split("\n") if line]
+    found = {line[1]: line[2] for line in lines if line is not None}
+    _require(len(found) == len(lines), "a line of a tree")
+    return found
+
+
+def _numbers(tree: dict[str, str], name: str, size: int, missing: str = "") -> AnyArray:
+    """Return numbers, of which there must be so many."""
+    text = tree.get(name, missing)
+    values = np.array(text.split(" ") if _NUMBERS.fullmatch(text) else [], dtype=np.float64)
+    _require(values.size == size, f"{name} of a tree")
+    return values
+
+
+def _check_lightgbm_tree(tree: dict[str, str], n_features: int) -> None:
+    n_leaves, n_sets = (int(_numbers(tree, name, 1)[0]) for name in ("num_leaves", "num_cat"))
     n_splits = n_leaves - 1
     _require(n_leaves >= 1 and n_sets >= 0, "the size of a tree")
-    _require(tree.number("is_linear", "0") == 0, "a tree with linear models in its leaves")
-    tree.number("shrinkage", "1")
-    tree.numbers("leaf_value", size=n_leaves)
+    _require(int(_numbers(tree, "is_linear", 1, "0")[0]) == 0, "a tree with linear models in its leaves")
+    _numbers(tree, "shrinkage", 1, "1")
+    _numbers(tree, "leaf_value", n_leaves)
     if n_splits == 0:
         return
-    fields = {name: tree.numbers(name, size=n_splits) for name in _OF_SPLITS}
+    fields = {name: _numbers(tree, name, n_splits) for name in _OF_SPLITS}
     for names, size in ((_ALSO_OF_SPLITS, n_splits), (_OF_LEAVES, n_leaves)):
-        for name in filter(tree.has, names):
-            tree.numbers(name, size=size)
+        for name in tree.keys() & names:
+            _numbers(tree, name, size)
     _require(_are_below(fields["split_feature"], n_features), "a feature of a tree")
     _require(_are_below(fields["decision_type"], _MOST_KINDS), "a kind of split of a tree")
     for name in ("left_child", "right_child"):
@@ -118,14 +102,14 @@ def _check_lightgbm_tree(tree: _Fields, n_features: int) -> None:
     _check_lightgbm_sets(tree, n_sets, fields["threshold"][fields["decision_type"] % 2 == 1])
 
 
-def _check_lightgbm_sets(tree: _Fields, n_sets: int, named: AnyArray) -> None:
+def _check_lightgbm_sets(tree: dict[str, str], n_sets: int, named: AnyArray) -> None:
     """Check the sets of categories, which splits name by a number in the place of a threshold."""
     _require(_are_below(named, n_sets), "categories of a tree")
     if n_sets == 0:
         return
-    bounds = tree.numbers("cat_boundaries", size=n_sets + 1)
+    bounds = _numbers(tree, "cat_boundaries", n_sets + 1)
     _require(bounds[0] == 0 and bool((np.diff(bounds) >= 0).all()), "categories of a tree")
-    _require(_are_below(tree.numbers("cat_threshold", size=int(bounds[-1])), 1 << 32), "categories of a tree")
+    _require(_are_below(_numbers(tree, "cat_threshold", int(bounds[-1])), 1 << 32), "categories of a tree")
 
 
 def check_xgboost(content: bytes) -> Shape:
@@ -150,7 +134,7 @@ def _check_xgboost(learner: dict[str, Any]) -> Shape:
         booster = booster["gbtree"]
     _require(booster["name"] == "gbtree", f"its booster {booster['name']!r}, which is no tree booster,")
     _check_xgboost_trees(booster["model"], n_features, n_outputs)
-    return Shape(n_features, n_outputs)
+    return n_features, n_outputs
 
 
 def _check_xgboost_trees(model: dict[str, Any], n_features: int, n_outputs: int) -> None:
@@ -237,10 +221,10 @@ class Library(NamedTuple):
     suffix: str  # of its files
     is_fitted: Callable[[Any], bool]
     write: Callable[[Any], bytes]
-    learned: Callable[[Any], dict[str, Any]]  # what its file does not hold
     check: Callable[[bytes], Shape | None]
     read: Callable[[Any, bytes, dict[str, Any]], None]  # a file into an unfitted model
     left_out: tuple[str, ...] = ()  # parameters that are not stored
+    learned: Callable[[Any], dict[str, Any]] = lambda _: {}  # what its file does not hold
 
     def apart(self, model: Any) -> Parts:
         """Return the parameters, what was learned besides the trees, and the file, which is None before ``fit``."""
@@ -256,7 +240,8 @@ class Library(NamedTuple):
 
     def together(self, params: Any, learned: Any, file: Any) -> Any:
         """Return the model."""
-        model = self._class()(**params)
+        needed = f"it holds a model of {self.title}, which needs {self.package}: pip install {self.package}"
+        model = getattr(imported(self.package, UnreadableModel, needed), self.kind)(**params)
         if file is None:
             return model
         if not isinstance(file, ModelFile) or file.suffix != self.suffix:
@@ -265,27 +250,19 @@ class Library(NamedTuple):
             shape = self.check(file.content)
             self.read(model, file.content, learned)
             if shape is not None:
-                _compare(model, shape)
+                _compare(model, *shape)
         except Exception as error:  # every library raises its own
             raise UnreadableModel(f"its model of {self.title} is broken ({error})") from error
         return model
 
-    def _class(self) -> Any:
-        try:
-            return getattr(import_module(self.package), self.kind)
-        except ImportError as error:
-            raise UnreadableModel(
-                f"it holds a model of {self.title}, which needs {self.package}: pip install {self.package}"
-            ) from error
 
-
-def _compare(model: Any, shape: Shape) -> None:
+def _compare(model: Any, n_features: int, n_outputs: int) -> None:
     """Check that the restored model has the classes and features of its file."""
     n_classes = len(np.asarray(model.classes_))
-    if shape.n_outputs != (1 if n_classes == _PAIR else n_classes):
-        raise ValueError(f"its trees score {shape.n_outputs} classes, and {n_classes} are named")
-    if int(model.n_features_in_) != shape.n_features:
-        raise ValueError(f"its trees know {shape.n_features} features, and {model.n_features_in_} are named")
+    if n_outputs != (1 if n_classes == _PAIR else n_classes):
+        raise ValueError(f"its trees score {n_outputs} classes, and {n_classes} are named")
+    if int(model.n_features_in_) != n_features:
+        raise ValueError(f"its trees know {n_features} features, and {model.n_features_in_} are named")
 
 
 _LIGHTGBM_LEARNED = {"_best_iteration": int, "_fitted_with_feature_names": bool, "_objective": str}
@@ -305,13 +282,12 @@ def _lightgbm_read(model: Any, content: bytes, learned: dict[str, Any]) -> None:
     kinds = {name: type(value) for name, value in state.items()}
     if not kinds.items() <= _LIGHTGBM_LEARNED.items() or np.unique(classes).size != classes.size:
         raise ValueError("it was learned in an unknown way")
-    encoder = LabelEncoder().fit(classes)
     vars(model).update(
         state,
         _Booster=Booster(model_str=content.decode()),
         _classes=classes,
         _class_map=dict(zip(classes, range(classes.size), strict=True)),
-        _le=encoder,
+        _le=LabelEncoder().fit(classes),
         _n_classes=classes.size,
         _n_features=n_features,
         _n_features_in=n_features,
@@ -340,10 +316,6 @@ def _catboost_read(model: Any, content: bytes, _learned: dict[str, Any]) -> None
     model.load_model(blob=content, format="cbm")
 
 
-def _nothing(_model: Any) -> dict[str, Any]:
-    return {}
-
-
 _LIBRARIES = (
     Library(
         "LightGBM",
@@ -352,9 +324,9 @@ _LIBRARIES = (
         "lightgbm.txt",
         lambda model: hasattr(model, "fitted_"),
         lambda model: model.booster_.model_to_string(num_iteration=-1).encode(),
-        _lightgbm_learned,
         check_lightgbm,
         _lightgbm_read,
+        learned=_lightgbm_learned,
     ),
     Library(
         "XGBoost",
@@ -363,7 +335,6 @@ _LIBRARIES = (
         "xgboost.json",
         lambda model: model.__sklearn_is_fitted__(),
         _xgboost_write,
-        _nothing,
         check_xgboost,
         _xgboost_read,
         left_out=("callbacks",),
@@ -375,7 +346,6 @@ _LIBRARIES = (
         "catboost.cbm",
         lambda model: model.is_fitted(),
         _catboost_write,
-        _nothing,
         check_catboost,
         _catboost_read,
         left_out=("callback",),
@@ -387,7 +357,5 @@ BOOSTED = {library.title: Form(library.apart, library.together) for library in _
 
 def boosted_form_of(value: Any) -> str | None:
     """Return the name of the library whose classifier a value is, or None."""
-    kind = type(value)
-    package = kind.__module__.partition(".")[0]
-    found = (one.title for one in _LIBRARIES if (one.package, one.kind) == (package, kind.__qualname__))
-    return next(found, None)
+    home = type(value).__module__.partition(".")[0], type(value).__qualname__
+    return next((one.title for one in _LIBRARIES if (one.package, one.kind) == home), None)

@@ -50,8 +50,7 @@ def save(model: Any, path: str | os.PathLike[str], *, trusted: Sequence[str] = (
     >>> bool((again.predict(X) == model.predict(X)).all()), again.rebalance(alpha=0.5).alpha_
     (True, 0.5)
     """
-    if not is_fitted(model):
-        raise UnstorableModel(f"This {type(model).__name__} is no fitted model: call fit before cp.save.")
+    refuse_unfitted(model, "cp.save")
     target = Path(path)
     if target.is_dir():
         raise UnstorableModel(f"{target} is a folder: give the name of a file in it.")
@@ -110,7 +109,7 @@ def _read(path: str | os.PathLike[str], trusted: Sequence[str], *, waits: bool) 
     except MemoryError as error:
         raise UnreadableModel(f"{target} cannot be read: it has more bytes than there is memory.") from error
     model = _decoded(data, str(target), trusted, waits=waits)
-    if not is_fitted(model):
+    if not _is_fitted(model):
         raise UnreadableModel(f"{target} holds a {type(model).__name__}, which is no fitted model.")
     return model
 
@@ -212,7 +211,13 @@ def _description(value: Any) -> dict[str, Any]:
     }
 
 
-def is_fitted(model: Any) -> bool:
+def refuse_unfitted(model: Any, before: str) -> None:
+    """Raise an error where a value is no fitted model; ``before`` is what was asked for."""
+    if not _is_fitted(model):
+        raise UnstorableModel(f"This {type(model).__name__} is no fitted model: call fit before {before}.")
+
+
+def _is_fitted(model: Any) -> bool:
     """Tell whether a value is a model that can be asked."""
     from sklearn.utils.validation import check_is_fitted  # noqa: PLC0415 - this file lies below scikit-learn
 

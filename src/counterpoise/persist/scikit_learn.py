@@ -13,11 +13,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from counterpoise._base.lazy import imported
 from counterpoise._base.types import AnyArray
 from counterpoise.persist.container import UnreadableModel, UnstorableModel, check_stored
 from counterpoise.persist.values import Form, Parts
 
 MEMBER = "foreign.skops"
+_NEEDS_SKOPS = ', which needs skops: pip install "counterpoise[models]"'
 
 # What skops does not trust by itself, and is inside of common models. Looked at: plain containers of arrays and
 # numbers without code of the file's own; a partial is as safe as what it calls, which must be on the list too, as the
@@ -49,7 +51,7 @@ def is_foreign(value: Any) -> bool:
 
 def write_foreign(models: Sequence[Any], paths: Sequence[str], trusted: Sequence[str]) -> bytes:
     """Return models as one member; ``paths`` say where in ours they are, for messages."""
-    skops = _skops(UnstorableModel, f"{paths[0]} is a model of another library")
+    skops = imported("skops.io", UnstorableModel, f"{paths[0]} is a model of another library{_NEEDS_SKOPS}")
     try:
         data = bytes(skops.dumps(list(models)))
         is_known = not _unknown(skops, data, trusted)
@@ -90,7 +92,7 @@ def _refuse_unknown(skops: Any, model: Any, path: str, trusted: Sequence[str]) -
 
 def read_foreign(data: bytes, trusted: Sequence[str]) -> list[Any]:
     """Return the models of the member."""
-    skops = _skops(UnreadableModel, "it holds models of scikit-learn")
+    skops = imported("skops.io", UnreadableModel, f"it holds models of scikit-learn{_NEEDS_SKOPS}")
     try:
         check_stored(data)
         refuse_untrusted(_unknown(skops, data, trusted))
@@ -110,14 +112,6 @@ def refuse_untrusted(unknown: list[str]) -> None:
             f"it holds what is not on the list of trusted types: {', '.join(unknown)}. If you know who wrote the file "
             f"and trust them, pass trusted={unknown!r}"
         )
-
-
-def _skops(kind: type[ValueError], why: str) -> Any:
-    try:
-        import skops.io  # noqa: PLC0415 - an optional package
-    except ImportError as error:
-        raise kind(f'{why}, which needs skops: pip install "counterpoise[models]"') from error
-    return skops.io
 
 
 def check_foreign(models: Any) -> None:
