@@ -137,14 +137,9 @@ class Group(NamedTuple):
     names: Mapping[int, str] | None = None
 
 
-def as_it_is(columns: Columns) -> Columns:
-    """Return the columns unchanged: the special step of a recipe that has none."""
-    return columns
-
-
 def from_columns(name: str, recipe: "Recipe", columns: Columns) -> TableData:
     """Encode a table: numbers as they are, strings as codes in sorted order, missing values as NaN."""
-    columns = recipe.prepare(columns)
+    columns = columns if recipe.prepare is None else recipe.prepare(columns)
     apart = {recipe.target, "split", *recipe.drop}
     features = list(recipe.features) or [column for column in columns if column not in apart]
     y = as_labels(columns[recipe.target])
@@ -181,7 +176,7 @@ class Recipe:
     categorical: tuple[str, ...] = ()  # columns of integer codes; string columns are categorical without being listed
     sensitive: Mapping[str, Group] = field(default_factory=dict)
     has_split: bool = False
-    prepare: Callable[[Columns], Columns] = as_it_is
+    prepare: Callable[[Columns], Columns] | None = None
     build: Build = from_columns
     fetch: Fetch | None = None
     hint: str = "Its source offers no file that can be fetched and checked."
@@ -214,13 +209,20 @@ def _group(column: Column, group: Group) -> AnyArray:
 
 def from_sparse_rows(name: str, recipe: Recipe, arrays: Columns) -> TableData:
     """Build CSR rows of ones from ``X_indptr``, ``X_indices`` and ``y``, with ``_train`` and ``_test`` where split."""
-    from scipy.sparse import vstack  # noqa: PLC0415 - heavy
+    from scipy.sparse import csr_array, vstack  # noqa: PLC0415 - heavy
 
     parts = ["_train", "_test"] if recipe.has_split else [""]
-    n_features = int(np.asarray(arrays["n_features"]))
-    rows = [_ones_at(arrays[f"X{part}_indptr"], arrays[f"X{part}_indices"], n_features) for part in parts]
+    rows = []
+    for part in parts:
+        starts, places = (np.asarray(arrays[f"X{part}_{which}"]).astype(np.int32) for which in ("indptr", "indices"))
+        shape = (len(starts) - 1, int(np.asarray(arrays["n_features"])))
+        rows.append(csr_array((np.ones(len(places)), places, starts), shape=shape))
     X, labels = vstack(rows, format="csr"), [as_labels(arrays[f"y{part}"]) for part in parts]
-    return _without_names(name, recipe, X, labels, "f", _sex_by_indicator(X, arrays))
+    sensitive: dict[str, AnyArray] = {}
+    if "male_column" in arrays:  # sex is read off the indicator of men, where the file says which column that is
+        is_male = X[:, [int(np.asarray(arrays["male_column"]).item())]].toarray().ravel() > 0
+        sensitive["sex"] = np.where(is_male, "Male", "Female")
+    return _without_names(name, recipe, X, labels, "f", sensitive)
 
 
 def from_images(name: str, recipe: Recipe, arrays: Columns) -> TableData:
@@ -244,18 +246,3 @@ def _without_names(
         split=np.repeat(["train", "test"], [len(part) for part in labels]) if recipe.has_split else None,
         description=recipe.description,
     )
-
-
-def _ones_at(indptr: Any, indices: Any, n_features: int) -> Any:
-    from scipy.sparse import csr_array  # noqa: PLC0415 - heavy
-
-    shape = (len(indptr) - 1, n_features)
-    return csr_array((np.ones(len(indices)), indices.astype(np.int32), indptr.astype(np.int32)), shape=shape)
-
-
-def _sex_by_indicator(X: Any, arrays: Columns) -> dict[str, AnyArray]:
-    """Read sex off the indicator of men, where the file says which column that is."""
-    if "male_column" not in arrays:
-        return {}
-    is_male = X[:, [int(np.asarray(arrays["male_column"]).item())]].toarray().ravel() > 0
-    return {"sex": np.where(is_male, "Male", "Female")}

@@ -4,16 +4,11 @@ Counts and columns are the published ones. Every description says how the table 
 """
 
 import os
-from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
-from counterpoise._base.types import IntArray
 from counterpoise._base.words import did_you_mean
 from counterpoise.datasets.columns import (
-    Category,
-    Column,
     Columns,
     Group,
     Recipe,
@@ -91,24 +86,10 @@ _SPLICE_COLUMNS = (*(f"pos-{at}" for at in range(30, 0, -1)), *(f"pos{at}" for a
 _MUSK_COLUMNS = ("molecule_name", "conformation_name", *(f"f{at}" for at in range(1, 167)))
 
 
-def _compas_rows(columns: Columns) -> Columns:
-    """Drop repeated rows, and give race the three codes of the 2021 paper beside its names."""
-    kept = _first_rows(columns, ("id", *_COMPAS_FEATURES, "is_recid"))
-    table = {name: _take(columns[name], kept) for name in (*_COMPAS_FEATURES, "is_recid")}
-    races = as_strings(table["race"])
-    codes = np.array([_RACE_CODES.get(race, _OTHER_RACE) for race in races.tolist()])
-    return table | {"race": codes, "race_name": table["race"]}
-
-
-def _first_rows(columns: Columns, names: Sequence[str]) -> IntArray:
-    """Return the first row of each distinct combination of values, in order."""
-    values = [column.codes if isinstance(column, Category) else column for column in map(columns.__getitem__, names)]
-    _, first = np.unique(np.column_stack(values), axis=0, return_index=True)
-    return np.sort(first)
-
-
-def _take(column: Column, rows: IntArray) -> Column:
-    return Category(column.codes[rows], column.names) if isinstance(column, Category) else column[rows]
+def _three_races(columns: Columns) -> Columns:
+    """Give race the three codes of the 2021 paper beside its names. No two rows are the same, so none is dropped."""
+    codes = [_RACE_CODES.get(race, _OTHER_RACE) for race in as_strings(columns["race"]).tolist()]
+    return columns | {"race": np.array(codes), "race_name": columns["race"]}
 
 
 def _census_race_codes(columns: Columns) -> Columns:
@@ -135,7 +116,7 @@ RECIPES = {
         features=_COMPAS_FEATURES,
         categorical=("race",),
         sensitive={"sex": Group("sex"), "race": Group("race_name")},
-        prepare=_compas_rows,
+        prepare=_three_races,
         fetch=published([f"{_COMPAS}/compas-scores-two-years.csv"], read_compas),
     ),
     "adult": Recipe(
@@ -379,20 +360,16 @@ def load_dataset(name: str, *, folder: str | os.PathLike[str] | None = None) -> 
     ...
     ValueError: name must be one of compas, adult, covertype, ... got 'adlut'. Did you mean 'adult'?
     """
-    recipe = _recipe_of(name)
+    if name not in RECIPES:
+        hint = did_you_mean(str(name), dataset_names())
+        raise ValueError(f"name must be one of {', '.join(dataset_names())}; got {name!r}.{hint}")
+    recipe = RECIPES[name]
     looked_in = places(folder)
     path = find_file(recipe.file, looked_in)
     columns = _fetched(name, recipe, looked_in) if path is None else read_columns(path)
     data = recipe.build(name, recipe, columns)
     _check_classes(data, recipe)
     return data
-
-
-def _recipe_of(name: Any) -> Recipe:
-    if name in RECIPES:
-        return RECIPES[name]
-    hint = did_you_mean(str(name), dataset_names())
-    raise ValueError(f"name must be one of {', '.join(dataset_names())}; got {name!r}.{hint}")
 
 
 def _fetched(name: str, recipe: Recipe, looked_in: list[Place]) -> Columns:

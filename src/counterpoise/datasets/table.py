@@ -61,16 +61,13 @@ class TableData:
     description: str
 
     def __post_init__(self) -> None:
-        n_rows, n_features = self.X.shape
-        lengths = {"y": len(self.y)} | {f"sensitive[{key!r}]": len(column) for key, column in self.sensitive.items()}
-        if self.split is not None:
-            lengths["split"] = len(self.split)
-        for field, length in lengths.items():
-            if length != n_rows:
-                raise ValueError(f"{field} must have {n_rows} entries, one for each row of X; got {length}.")
-        for field, length in {"feature_names": len(self.feature_names), "categorical": len(self.categorical)}.items():
-            if length != n_features:
-                raise ValueError(f"{field} must have {n_features} entries, one for each column of X; got {length}.")
+        of_rows: dict[str, Any] = {"y": self.y} | ({} if self.split is None else {"split": self.split})
+        of_rows |= {f"sensitive[{key!r}]": column for key, column in self.sensitive.items()}
+        of_columns: dict[str, Any] = {"feature_names": self.feature_names, "categorical": self.categorical}
+        for parts, size, what in zip((of_rows, of_columns), self.X.shape, ("row", "column"), strict=True):
+            for field, part in parts.items():
+                if len(part) != size:
+                    raise ValueError(f"{field} must have {size} entries, one for each {what} of X; got {len(part)}.")
 
     def take(self, rows: ArrayLike) -> "TableData":
         """Return the table of the given rows, by index or by boolean mask."""
@@ -149,7 +146,9 @@ def split_rows(y: ArrayLike, parts: Sequence[float], *, seed: int, stratify: boo
     ([10, 5, 5], ['common', 'rare'])
     """
     fractions = _check_parts(parts)
-    labels = _check_labels(y)
+    labels = np.asarray(y)
+    if labels.ndim != 1 or labels.size == 0:
+        raise ValueError(f"y must hold one label for each row, shape (n_rows,); got shape {labels.shape}.")
     rng = np.random.default_rng(check_count(seed, "seed", 0))
     names, codes = np.unique(labels, return_inverse=True) if stratify else (None, np.zeros(len(labels), dtype=int))
     _check_counts(np.bincount(codes), names, len(fractions))
@@ -193,13 +192,6 @@ def _check_parts(parts: Sequence[float]) -> FloatArray:
             "Rows that no part should have need a part of their own."
         )
     return np.asarray(fractions / total, dtype=np.float64)
-
-
-def _check_labels(y: ArrayLike) -> AnyArray:
-    labels = np.asarray(y)
-    if labels.ndim != 1 or labels.size == 0:
-        raise ValueError(f"y must hold one label for each row, shape (n_rows,); got shape {labels.shape}.")
-    return labels
 
 
 def _check_counts(counts: AnyArray, names: AnyArray | None, n_parts: int) -> None:

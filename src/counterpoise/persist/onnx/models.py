@@ -22,7 +22,6 @@ from counterpoise.persist.onnx.graph import (
 
 Say = Callable[[Graph, str, Any], str]  # a graph, its rows and a model: the name of what the model says
 _BINARY = 2
-_VOTERS = ("Ada", "Vada", "EB", "RLP", "RQP", "DRO")  # boosters whose models vote
 _WHAT_CAN = (
     "what can be written are trees of counterpoise; trees, forests, histogram gradient boosting without categories and "
     "linear models of scikit-learn, also behind a StandardScaler in a Pipeline; boosters and mixtures of these, rules "
@@ -327,24 +326,21 @@ _FOREST = Kind(_of_forest, _likeliest)
 _LOGISTIC = Kind(_of_logistic, _linear_answers, _linear_scores)
 _LINEAR = Kind(None, _linear_answers, _linear_scores)
 _MIXTURE = Kind(_mean_probabilities, _of_vote)
+_VOTES = Kind(_of_votes, _vote_answers, _votes)
 _KINDS = {
     f"{library}.{name}": kind
     for library, kind, names in (
         ("counterpoise", _TREE, ("HistogramTree", "Stump", "LeastErrorStump")),
-        (
-            "counterpoise",
-            _MIXTURE,
-            ("AdaLPBoostClassifier", "LPBoostClassifier", "MixtureClassifier", "GoalClassifier"),
-        ),
-        ("counterpoise", Kind(_of_votes, _vote_answers, _votes), [f"{name}BoostClassifier" for name in _VOTERS]),
-        ("counterpoise", Kind(_of_average, _likeliest), ("AveragedClassifier",)),
-        ("counterpoise", Kind(_of_ramp, _constrained_answers, _constrained_decision), ("ConstrainedClassifier",)),
+        ("counterpoise", _MIXTURE, [f"{one}Classifier" for one in ("AdaLPBoost", "LPBoost", "Mixture", "Goal")]),
+        ("counterpoise", _VOTES, [f"{one}BoostClassifier" for one in ("Ada", "Vada", "EB", "RLP", "RQP", "DRO")]),
+        ("counterpoise", Kind(_of_average, _likeliest), ["AveragedClassifier"]),
+        ("counterpoise", Kind(_of_ramp, _constrained_answers, _constrained_decision), ["ConstrainedClassifier"]),
         ("sklearn", _TREE, ("DecisionTreeClassifier", "ExtraTreeClassifier")),
         ("sklearn", _FOREST, ("RandomForestClassifier", "ExtraTreesClassifier")),
-        ("sklearn", Kind(_of_gradient_boosting, _likeliest), ("HistGradientBoostingClassifier",)),
+        ("sklearn", Kind(_of_gradient_boosting, _likeliest), ["HistGradientBoostingClassifier"]),
         ("sklearn", _LOGISTIC, ("LogisticRegression", "LogisticRegressionCV")),
         ("sklearn", _LINEAR, ("LinearSVC", "Perceptron", "RidgeClassifier")),
-        ("sklearn", Kind(*(_behind_steps(say) for say in (probabilities, answers, _decision))), ("Pipeline",)),
+        ("sklearn", Kind(*(_behind_steps(say) for say in (probabilities, answers, _decision))), ["Pipeline"]),
     )
     for name in names
 }
