@@ -3,7 +3,7 @@
 from importlib import import_module
 from typing import Any
 
-from counterpoise.persist.errors import UnreadableModel
+from counterpoise.persist.container import UnreadableModel
 from counterpoise.persist.scikit_learn import ESTIMATORS
 
 # Class name -> module. A class is imported when a file or a model that has it is met.

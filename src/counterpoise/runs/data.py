@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from counterpoise._base.types import AnyArray, FloatArray
-from counterpoise.datasets.splits import split_rows
+from counterpoise.datasets.table import split_rows
 from counterpoise.goals import Table
 from counterpoise.goals.classes import check_answers
 from counterpoise.runs import columns as parts_of

@@ -34,9 +34,8 @@ from typing import Any, NamedTuple
 from counterpoise._base.text import load_json
 from counterpoise._base.types import AnyArray
 from counterpoise.persist import write_atomically
-from counterpoise.persist.files import opened, read_file, without_waiting
+from counterpoise.persist.files import opened, read_file, step, without_waiting
 from counterpoise.persist.locks import LOCK, FolderLock
-from counterpoise.persist.steps import step
 from counterpoise.runs.columns import Columns
 from counterpoise.runs.errors import DataError, RunFolderError, short
 from counterpoise.runs.keys import KEY
